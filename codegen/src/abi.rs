@@ -1,0 +1,52 @@
+//! What host and device must agree on: names of symbols and files, and the order and size of parameters.
+
+use crate::ir::{Kernel, Param, Type};
+
+/// A parameter of the PTX entry, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AbiParam {
+    /// A 128-byte tensor map, 64-byte aligned, by value in constant memory.
+    TensorMap,
+    /// The address of a slice of global memory (`u64`).
+    GlobalAddress,
+    /// The number of elements of that slice (`u64`).
+    GlobalLen,
+    /// A scalar of so many bytes.
+    Scalar(u32),
+}
+
+impl AbiParam {
+    /// Its size in bytes.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::TensorMap => 128,
+            Self::GlobalAddress | Self::GlobalLen => 8,
+            Self::Scalar(bytes) => bytes as u64,
+        }
+    }
+}
+
+/// The PTX parameters that one parameter of the kernel becomes.
+pub fn abi_params(param: &Param) -> Vec<AbiParam> {
+    match &param.ty {
+        Type::TensorMap(_) => vec![AbiParam::TensorMap],
+        Type::Global(_) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
+        ty => ty.as_scalar().map(|scalar| AbiParam::Scalar(scalar.bytes())).into_iter().collect(),
+    }
+}
+
+/// The symbol of the PTX entry: `copy`, or `copy__large` for an instance.
+pub fn entry(kernel: &Kernel) -> String {
+    match &kernel.instance {
+        Some(instance) => format!("{}__{instance}", kernel.name),
+        None => kernel.name.clone(),
+    }
+}
+
+/// The file of a kernel's PTX, relative to the build script's `OUT_DIR`.
+pub fn ptx_file(kernel: &str, instance: Option<&str>, hash: u64) -> String {
+    match instance {
+        Some(instance) => format!("tma/{kernel}-{instance}-{hash:016x}.ptx"),
+        None => format!("tma/{kernel}-{hash:016x}.ptx"),
+    }
+}

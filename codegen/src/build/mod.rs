@@ -1,0 +1,212 @@
+//! The build script's side: finds the kernels of a package and writes the PTX that the macros include.
+//!
+//! Kernels that break a rule are passed over: the macro, which has the spans, reports them. What fails here is
+//! only what a macro cannot see: LLVM, and files.
+
+mod reuse;
+mod sources;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use crate::Target;
+use crate::parse::{depth, file};
+use crate::pipeline::{Front, Instance, front};
+
+/// Compiles the kernels of the package whose build script calls it, for `sm_90a`; all of `build.rs` in most
+/// packages. Ends the build script with an error if there is one.
+pub fn build() {
+    Build::new().run_or_exit();
+}
+
+/// Compiles the kernels of a package, with options.
+#[derive(Clone, Debug, Default)]
+pub struct Build {
+    target: Target,
+    sources: Vec<PathBuf>,
+}
+
+/// What became of a package's kernels; each list holds `kernel` or `kernel::instance`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Compiled in this run.
+    pub compiled: Vec<String>,
+    /// Taken from an earlier run, since nothing in them has changed.
+    pub reused: Vec<String>,
+    /// Passed over, since they break a rule that the macro reports.
+    pub refused: Vec<String>,
+}
+
+/// What a build script can fail at.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// It was not called by cargo.
+    #[error("TMA0902: `{0}` is not set: `tma_codegen::build()` is called from a build script, by cargo")]
+    NoEnvironment(&'static str),
+    /// A file could not be read or written.
+    #[error("TMA0902: {path}: {error}", path = .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// LLVM failed.
+    #[cfg(feature = "llvm")]
+    #[error("{path}:{line}: {error}", path = .path.display())]
+    Backend {
+        /// The source file.
+        path: PathBuf,
+        /// The line of the kernel.
+        line: usize,
+        /// What LLVM said.
+        error: crate::emit::BackendError,
+    },
+}
+
+impl Build {
+    /// For the default target, of the sources that cargo knows: `src`, `examples`, `tests`, `benches`.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes PTX for another target than `sm_90a`.
+    pub fn target(mut self, target: Target) -> Self {
+        self.target = target;
+        self
+    }
+
+    /// Looks for kernels in a further file or folder, relative to the package.
+    pub fn source(mut self, path: impl Into<PathBuf>) -> Self {
+        self.sources.push(path.into());
+        self
+    }
+
+    /// As [`Build::run`]; tells cargo of an error and ends the build script.
+    pub fn run_or_exit(&self) {
+        if let Err(error) = self.run() {
+            // One line: cargo reads instructions line by line.
+            println!("cargo::error={}", error.to_string().replace('\n', " "));
+            std::process::exit(1);
+        }
+    }
+
+    /// Compiles what has changed since the last run, and tells cargo what to watch.
+    ///
+    /// # Errors
+    ///
+    /// Outside of a build script, when files cannot be read or written, and when LLVM fails.
+    pub fn run(&self) -> Result<Report, BuildError> {
+        let variable = |name| env::var_os(name).map(PathBuf::from).ok_or(BuildError::NoEnvironment(name));
+        let package = variable("CARGO_MANIFEST_DIR")?;
+        let out_dir = variable("OUT_DIR")?;
+        println!("cargo::rerun-if-env-changed=TMA_DUMP");
+        let roots = sources::roots(&package, &self.sources);
+        for root in &roots {
+            println!("cargo::rerun-if-changed={}", root.display());
+        }
+        self.compile(&package, &roots, &out_dir)
+    }
+
+    /// Compiles the kernels under `roots` into `out_dir`; `package` is what paths in messages are relative to.
+    ///
+    /// # Errors
+    ///
+    /// When files cannot be read or written, and when LLVM fails.
+    pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
+        let folder = out_dir.join("tma");
+        fs::create_dir_all(&folder).map_err(file_error(&folder))?;
+        let mut report = Report::default();
+        let mut current = HashSet::new();
+        for path in sources::rust_files(roots)? {
+            let text = fs::read_to_string(&path).map_err(file_error(&path))?;
+            // Most files hold no kernel, and parsing takes longer than this look.
+            if !text.contains("tma_kernel") {
+                continue;
+            }
+            // What is not Rust, rustc reports.
+            if text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {
+                continue;
+            }
+            let Ok(parsed) = syn::parse_file(&text) else { continue };
+            let shown = path.strip_prefix(package).unwrap_or(&path);
+            for (item, shared) in file::kernels(&parsed) {
+                let front = front(&item, &shared);
+                let fingerprint = reuse::fingerprint(&item, &shared, self.target, shown);
+                self.write_instances(front, fingerprint, shown, out_dir, &mut current, &mut report)?;
+            }
+        }
+        remove_stale(&folder, &current)?;
+        Ok(report)
+    }
+
+    fn write_instances(
+        &self,
+        front: Front,
+        fingerprint: reuse::Fingerprint,
+        source: &Path,
+        out_dir: &Path,
+        current: &mut HashSet<PathBuf>,
+        report: &mut Report,
+    ) -> Result<(), BuildError> {
+        for instance in front.instances {
+            let checked = match instance {
+                Instance::Refused(kernel) => {
+                    report.refused.push(kernel.path());
+                    continue;
+                }
+                Instance::Checked(checked) => checked,
+            };
+            let kernel = checked.kernel();
+            let file =
+                out_dir.join(crate::abi::ptx_file(&kernel.name, kernel.instance.as_deref(), front.hash));
+            let old = fs::read_to_string(&file).ok();
+            let text = match old.as_deref().and_then(|old| reuse::reuse(old, &fingerprint)) {
+                Some(text) => {
+                    report.reused.push(kernel.path());
+                    text
+                }
+                None => {
+                    report.compiled.push(kernel.path());
+                    format!("{}\n{}", fingerprint.header(), ptx(&checked, source, self.target)?)
+                }
+            };
+            // An unchanged file keeps its date, and whoever includes it is not compiled again.
+            if old.as_deref() != Some(&text) {
+                fs::write(&file, text).map_err(file_error(&file))?;
+            }
+            current.insert(file);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "llvm")]
+fn ptx(checked: &crate::check::CheckedKernel, source: &Path, target: Target) -> Result<String, BuildError> {
+    let path = source.to_string_lossy();
+    crate::emit::ptx(checked, &crate::emit::Source { path: &path }, target).map_err(|error| {
+        BuildError::Backend { path: source.to_owned(), line: checked.kernel().span.start().line, error }
+    })
+}
+
+/// Without LLVM the file says so, and the runtime repeats it when the kernel is launched.
+#[cfg(not(feature = "llvm"))]
+fn ptx(_: &crate::check::CheckedKernel, _: &Path, _: Target) -> Result<String, BuildError> {
+    Ok("// no code: `tma-codegen` was built without its feature `llvm`\n".to_owned())
+}
+
+fn remove_stale(folder: &Path, current: &HashSet<PathBuf>) -> Result<(), BuildError> {
+    for entry in fs::read_dir(folder).map_err(file_error(folder))? {
+        let path = entry.map_err(file_error(folder))?.path();
+        if !current.contains(&path) {
+            fs::remove_file(&path).map_err(file_error(&path))?;
+        }
+    }
+    Ok(())
+}
+
+fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
+    let path = path.to_owned();
+    |error| BuildError::File { path, error }
+}

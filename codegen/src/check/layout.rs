@@ -1,0 +1,87 @@
+//! Gives every shared variable its place in the block's shared memory.
+
+use crate::diag::{Code, Sink};
+use crate::ir::{Kernel, SharedId, SharedVar, Type};
+use crate::limits;
+
+/// Where the shared variables of a kernel lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedLayout {
+    offsets: Vec<u32>,
+    bytes: u32,
+}
+
+impl SharedLayout {
+    /// The byte offset of a variable.
+    pub fn offset(&self, id: SharedId) -> u32 {
+        self.offsets[id.0 as usize]
+    }
+
+    /// Bytes a block needs in all.
+    pub fn bytes(&self) -> u32 {
+        self.bytes
+    }
+}
+
+/// The bytes a shared type takes; those of `Stages` include the padding between one and the next.
+pub fn size(ty: &Type) -> u64 {
+    match ty {
+        Type::Tile(tile) => tile.bytes(),
+        Type::Barrier => limits::BARRIER_BYTES,
+        Type::SharedArray(scalar, len) => u64::from(scalar.bytes()) * u64::from(*len),
+        Type::Stages(thing, len) => stride(thing).saturating_mul(u64::from(*len)),
+        _ => 0,
+    }
+}
+
+/// Bytes from one of `Stages` to the next.
+pub fn stride(ty: &Type) -> u64 {
+    size(ty).checked_next_multiple_of(alignment(ty)).unwrap_or(u64::MAX)
+}
+
+/// The alignment a shared type asks for.
+pub fn alignment(ty: &Type) -> u64 {
+    match ty {
+        Type::Tile(tile) => limits::tile_alignment(tile.swizzle),
+        Type::Barrier => limits::BARRIER_BYTES,
+        Type::SharedArray(scalar, _) => u64::from(scalar.bytes()).max(limits::ARRAY_ALIGNMENT),
+        Type::Stages(thing, _) => alignment(thing),
+        _ => 1,
+    }
+}
+
+/// Lays variables out by falling alignment, so that little is lost to padding, and in order of appearance
+/// where alignments are equal.
+pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
+    let mut order: Vec<usize> = (0..kernel.shared.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(alignment(&kernel.shared[i].ty)));
+
+    let mut offsets = vec![0; kernel.shared.len()];
+    let mut end = 0u64;
+    for i in order {
+        let ty = &kernel.shared[i].ty;
+        let offset = end.next_multiple_of(alignment(ty));
+        end = offset.saturating_add(size(ty)).min(u64::from(u32::MAX));
+        offsets[i] = u32::try_from(offset).unwrap_or(u32::MAX);
+    }
+    if end > limits::SHARED_BYTES {
+        report_over_budget(kernel, end, sink);
+    }
+    SharedLayout { offsets, bytes: u32::try_from(end).unwrap_or(u32::MAX) }
+}
+
+fn report_over_budget(kernel: &Kernel, bytes: u64, sink: &mut Sink) {
+    let Some(largest) = kernel.shared.iter().max_by_key(|var| size(&var.ty)) else { return };
+    let list = |var: &SharedVar| format!("`{}` {}", var.name, size(&var.ty));
+    let shares: Vec<_> = kernel.shared.iter().map(list).collect();
+    sink.error(
+        Code::SharedBudget,
+        largest.span,
+        format!(
+            "`{}` needs {bytes} bytes of shared memory, but a block has at most {}",
+            kernel.path(),
+            limits::SHARED_BYTES
+        ),
+    )
+    .help(format!("make tiles smaller or stages fewer; bytes now: {}", shares.join(", ")));
+}

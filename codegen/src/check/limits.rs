@@ -1,0 +1,281 @@
+//! Numbers that the hardware bounds: boxes, blocks, barriers, constant indices and parameters.
+
+use crate::abi::{AbiParam, abi_params};
+use crate::diag::{Code, Sink};
+use crate::ir::{
+    BarrierOp, Expr, ExprKind, For, Kernel, Scalar, SharedVar, Span, Stmt, StmtKind, TileType, Type, visit,
+};
+use crate::limits;
+
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    block(kernel, sink);
+    parameters(kernel, sink);
+    for param in &kernel.params {
+        if let Type::TensorMap(tile) = &param.ty {
+            map_box(tile, &param.name, param.ty_span, sink);
+        }
+    }
+    for var in &kernel.shared {
+        shared_var(var, sink);
+    }
+    visit::for_each_stmt(&kernel.body, &mut |stmt| statement(stmt, sink));
+    visit::for_each_expr(&kernel.body, &mut |expr| index(expr, sink));
+}
+
+/// A block's threads, and what the launch bounds promise of a multiprocessor.
+fn block(kernel: &Kernel, sink: &mut Sink) {
+    let launch = &kernel.launch;
+    let [x, y, z] = launch.threads;
+    let count = launch.thread_count();
+    if count == 0 || count > limits::BLOCK_THREADS || z > limits::BLOCK_THREADS_Z {
+        let message = format!(
+            "a block of {x} × {y} × {z} threads; there may be 1 to {}, and at most {} along z",
+            limits::BLOCK_THREADS,
+            limits::BLOCK_THREADS_Z
+        );
+        sink.error(Code::ThreadCount, launch.spans.threads, message)
+            .help("let each thread do more, or launch more blocks");
+        return;
+    }
+    if let Some(registers) = launch.max_registers {
+        let message = if registers == 0 || registers > limits::THREAD_REGISTERS {
+            Some(format!("a thread has 1 to {} registers, not {registers}", limits::THREAD_REGISTERS))
+        } else {
+            let needed = u64::from(registers) * count;
+            let there = u64::from(limits::MULTIPROCESSOR_REGISTERS);
+            (needed > there).then(|| {
+                format!("{count} threads with {registers} registers need {needed}, but there are {there}")
+            })
+        };
+        if let Some(message) = message {
+            sink.error(Code::LaunchBounds, launch.spans.max_registers, message)
+                .help("lower `max_registers`, or take fewer threads");
+        }
+    }
+    if let Some(blocks) = launch.min_blocks {
+        let most = (limits::MULTIPROCESSOR_THREADS / count).min(u64::from(limits::MULTIPROCESSOR_BLOCKS));
+        if blocks == 0 || u64::from(blocks) > most {
+            let message = format!("{blocks} blocks of {count} threads on a multiprocessor; 1 to {most} fit");
+            sink.error(Code::LaunchBounds, launch.spans.min_blocks, message).help("lower `min_blocks`");
+        }
+    }
+}
+
+fn parameters(kernel: &Kernel, sink: &mut Sink) {
+    let all = kernel.params.iter().flat_map(abi_params);
+    // Each parameter is aligned to its size, a tensor map to 64 bytes.
+    let bytes = all.fold(0u64, |end, param| {
+        let alignment = if param == AbiParam::TensorMap { 64 } else { param.bytes() };
+        end.next_multiple_of(alignment) + param.bytes()
+    });
+    if bytes > limits::PARAM_BYTES {
+        let message = format!("the parameters take {bytes} bytes; a launch carries {}", limits::PARAM_BYTES);
+        sink.error(Code::ParameterBytes, kernel.span, message)
+            .help("pass less by value: put scalars into a `Global<T>`");
+    }
+}
+
+/// The box that the copy engine moves. Source: CUDA driver API, `cuTensorMapEncodeTiled`.
+fn map_box(tile: &TileType, name: &str, span: Span, sink: &mut Sink) {
+    if matches!(tile.element, Scalar::Bool | Scalar::I8 | Scalar::I16 | Scalar::Usize) {
+        let message = format!("a tensor map has no elements of type `{}`", tile.element);
+        sink.error(Code::ElementType, span, message).help(
+            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, e4m3 and e5m2; use the unsigned \
+             type of the same size",
+        );
+    }
+    for (dimension, &extent) in tile.extents.iter().enumerate() {
+        if !(1..=limits::BOX_EXTENT).contains(&extent) {
+            let message = format!(
+                "the box of `{name}` has extent {extent} in dimension {dimension}; it must be 1 to {}",
+                limits::BOX_EXTENT
+            );
+            sink.error(Code::BoxExtent, span, message)
+                .help("move a larger tile by several copies into parts of it");
+        }
+    }
+    let row = tile.row_bytes();
+    if !row.is_multiple_of(limits::BOX_INNER_BYTES) {
+        let elements = limits::BOX_INNER_BYTES / u64::from(tile.element.bytes());
+        let message = format!(
+            "the innermost extent of `{name}` is {} × {} bytes = {row} bytes; it must be a multiple of {}",
+            tile.inner_extent(),
+            tile.element.bytes(),
+            limits::BOX_INNER_BYTES
+        );
+        sink.error(Code::BoxInnerBytes, span, message)
+            .help(format!("make the innermost extent a multiple of {elements}"));
+    }
+    if let Some(swizzle_span) = tile.swizzle.span()
+        && row > u64::from(swizzle_span)
+    {
+        let message = format!(
+            "the innermost extent of `{name}` is {row} bytes, but `{}` takes rows of at most {swizzle_span}",
+            tile.swizzle.name()
+        );
+        let most = swizzle_span / tile.element.bytes();
+        sink.error(Code::SwizzleSpan, span, message)
+            .help(format!("make the innermost extent {most} or less, or take a wider swizzle"));
+    }
+}
+
+fn shared_var(var: &SharedVar, sink: &mut Sink) {
+    let mut ty = &var.ty;
+    while let Type::Stages(thing, len) = ty {
+        empty(*len, &var.name, var.span, sink);
+        ty = thing;
+    }
+    match ty {
+        Type::SharedArray(_, len) => empty(*len, &var.name, var.span, sink),
+        Type::Tile(tile) if tile.bytes() == 0 => empty(0, &var.name, var.span, sink),
+        _ => {}
+    }
+}
+
+fn empty(len: u32, name: &str, span: Span, sink: &mut Sink) {
+    if len == 0 {
+        sink.error(Code::IndexRange, span, format!("`{name}` holds nothing"))
+            .help("an extent of 0 has no element to index");
+    }
+}
+
+fn statement(stmt: &Stmt, sink: &mut Sink) {
+    match &stmt.kind {
+        StmtKind::TileGet { tile, at, .. } | StmtKind::TileSet { tile, at, .. } => {
+            if let Type::Tile(tile) = &tile.ty {
+                for (coordinate, &extent) in at.iter().zip(&tile.extents) {
+                    within(coordinate, extent, "the tile's extent here", sink);
+                }
+            }
+        }
+        StmtKind::SharedGet { array, index, .. } | StmtKind::SharedSet { array, index, .. } => {
+            if let Type::SharedArray(_, len) = array.ty {
+                within(index, len, "the array's length", sink);
+            }
+        }
+        StmtKind::Barrier { op, .. } => barrier(op, sink),
+        StmtKind::NamedBarrierSync { id, threads } => named_barrier(id, threads, sink),
+        StmtKind::For(inner) if inner.step.as_int() == Some(0) => {
+            sink.error(Code::ConstantValue, inner.step.span, "a step of 0 never ends")
+                .help("step by 1 or more");
+        }
+        StmtKind::For(inner) if inner.unroll => {
+            for bound in [&inner.start, &inner.end, &inner.step] {
+                if bound.as_int().is_none() {
+                    sink.error(Code::NotConstant, bound.span, "`unroll` needs bounds known at compile time")
+                        .help("use constants, or leave `unroll` out");
+                }
+            }
+            unrolled_turns(inner, sink);
+        }
+        _ => {}
+    }
+}
+
+fn unrolled_turns(inner: &For, sink: &mut Sink) {
+    let (Some(start), Some(end), Some(step)) =
+        (inner.start.as_int(), inner.end.as_int(), inner.step.as_int())
+    else {
+        return;
+    };
+    let turns = (end - start + i128::from(inner.inclusive) + step - 1).div_euclid(step);
+    if turns > limits::UNROLLED_TURNS {
+        let message = format!("`unroll` writes out at most {} turns, not {turns}", limits::UNROLLED_TURNS);
+        sink.error(Code::UnsupportedExpression, inner.end.span, message)
+            .help("leave `unroll` out, or unroll an inner loop");
+    }
+}
+
+fn barrier(op: &BarrierOp, sink: &mut Sink) {
+    match op {
+        BarrierOp::Init { count } => {
+            count_within(count, 1, limits::BARRIER_ARRIVALS, "arrival count", sink);
+        }
+        BarrierOp::ArriveExpectTx { bytes } | BarrierOp::ExpectTx { bytes } => {
+            count_within(bytes, 0, limits::BARRIER_BYTES_EXPECTED, "transaction count", sink);
+        }
+        BarrierOp::Wait { parity } | BarrierOp::TryWait { parity, .. } => {
+            if let Some(value) = parity.as_int()
+                && !(0..=1).contains(&value)
+            {
+                sink.error(
+                    Code::Parity,
+                    parity.span,
+                    format!("the parity of a phase is 0 or 1, not {value}"),
+                )
+                .help("a barrier's phases alternate: the n-th one, from 0, has parity `n & 1`");
+            }
+        }
+        BarrierOp::Invalidate | BarrierOp::Arrive => {}
+    }
+}
+
+fn count_within(count: &Expr, least: i128, most: i128, what: &str, sink: &mut Sink) {
+    if let Some(value) = count.as_int()
+        && !(least..=most).contains(&value)
+    {
+        let message = format!("the {what} of a barrier is {least} to {most}, not {value}");
+        sink.error(Code::BarrierCount, count.span, message);
+    }
+}
+
+fn named_barrier(id: &Expr, threads: &Expr, sink: &mut Sink) {
+    if let Some(id_value) = id.as_int()
+        && !(1..limits::NAMED_BARRIERS).contains(&id_value)
+    {
+        let message = format!("named barriers are 1 to {}, not {id_value}", limits::NAMED_BARRIERS - 1);
+        sink.error(Code::NamedBarrier, id.span, message).help("number 0 is `sync_threads()`");
+    }
+    let warp = i128::from(limits::WARP_THREADS);
+    if let Some(count) = threads.as_int()
+        && (count < warp || count % warp != 0)
+    {
+        let message = format!("whole warps meet at a barrier: {count} threads are not a multiple of {warp}");
+        sink.error(Code::NamedBarrier, threads.span, message).help("count every thread of each warp");
+    }
+}
+
+/// Indices within an expression that are known, and what they pick from.
+fn index(expr: &Expr, sink: &mut Sink) {
+    match &expr.kind {
+        ExprKind::Index(array, index) => {
+            if let Type::Array(_, len) = array.ty {
+                within(index, len, "the array's length", sink);
+            }
+        }
+        ExprKind::Stage(stages, index) => {
+            if let Type::Stages(_, len) = stages.ty {
+                within(index, len, "the number of stages", sink);
+            }
+        }
+        ExprKind::Array(_) | ExprKind::Repeat(_) => {
+            let bytes = array_bytes(&expr.ty);
+            if bytes > limits::REGISTER_ARRAY_BYTES {
+                let message = format!(
+                    "a thread's own array has at most {} bytes, not {bytes}",
+                    limits::REGISTER_ARRAY_BYTES
+                );
+                sink.error(Code::UnsupportedType, expr.span, message)
+                    .help("put it into shared memory, `SharedArray<T, N>`, or into a `Global<T>`");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn array_bytes(ty: &Type) -> u64 {
+    match ty {
+        Type::Array(element, len) => array_bytes(element).saturating_mul(u64::from(*len)),
+        Type::Scalar(scalar) => u64::from(scalar.bytes()),
+        _ => 0,
+    }
+}
+
+fn within(index: &Expr, extent: u32, what: &str, sink: &mut Sink) {
+    if let Some(value) = index.as_int()
+        && !(0..i128::from(extent)).contains(&value)
+    {
+        let message = format!("index {value} is out of range: {what} is {extent}");
+        sink.error(Code::IndexRange, index.span, message);
+    }
+}

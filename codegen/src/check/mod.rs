@@ -1,0 +1,46 @@
+//! Judges a kernel: what it gives is a [`CheckedKernel`], the only thing that `lower` and `host` accept.
+//!
+//! The rules, one file each, with their codes in [`Code`](crate::diag::Code):
+//!
+//! * [`settled`]: every type is known and every literal fits its type.
+//! * [`limits`]: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant indices.
+//! * [`layout`]: everything `shared()` has a place, aligned as the hardware asks, within the budget.
+//!
+//! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor), and the
+//! order of barrier operations among threads.
+
+pub mod layout;
+mod limits;
+mod settled;
+
+use crate::diag::Sink;
+use crate::ir::Kernel;
+use layout::SharedLayout;
+
+/// A kernel that broke no rule, and where its shared variables lie.
+#[derive(Clone, Debug)]
+pub struct CheckedKernel {
+    kernel: Kernel,
+    layout: SharedLayout,
+}
+
+impl CheckedKernel {
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Where its shared variables lie.
+    pub fn layout(&self) -> &SharedLayout {
+        &self.layout
+    }
+}
+
+/// Checks every rule; tells all that are broken.
+pub fn check(kernel: Kernel, sink: &mut Sink) -> Option<CheckedKernel> {
+    let before = sink.len();
+    settled::check(&kernel, sink);
+    limits::check(&kernel, sink);
+    let layout = layout::lay_out(&kernel, sink);
+    (sink.len() == before).then_some(CheckedKernel { kernel, layout })
+}

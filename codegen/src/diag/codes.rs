@@ -1,0 +1,116 @@
+//! The codes of the compiler's errors. Each has a page of its name in `docs/errors`, with a kernel that breaks
+//! just this rule and one that does not, both of which are tested.
+
+use std::fmt;
+
+macro_rules! codes {
+    ($($(#[doc = $rule:literal])+ $name:ident = $code:literal,)+) => {
+        /// The rule that a kernel breaks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code {
+            $($(#[doc = $rule])+ $name,)+
+        }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &[Code] = &[$(Code::$name),+];
+
+            /// The code itself, such as `TMA0201`.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Code::$name => $code,)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A statement or item that kernels do not have.
+    UnsupportedStatement = "TMA0001",
+    /// An expression that kernels do not have.
+    UnsupportedExpression = "TMA0002",
+    /// A pattern that kernels do not have.
+    UnsupportedPattern = "TMA0003",
+    /// A type that kernels do not have.
+    UnsupportedType = "TMA0004",
+    /// A function that cannot be a kernel or a device function.
+    Signature = "TMA0005",
+    /// An attribute with an option that it does not have, or that is malformed.
+    Attribute = "TMA0006",
+    /// A device function that calls itself.
+    Recursion = "TMA0007",
+    /// `shared()` in a loop or a branch, or without a type.
+    SharedPlace = "TMA0008",
+    /// A format string or message that the GPU cannot print.
+    Format = "TMA0009",
+    /// Const generics without named instances, or instances that do not fit them.
+    Instances = "TMA0010",
+
+    /// A name that is not known.
+    UnknownName = "TMA0101",
+    /// A value of another type than is wanted.
+    TypeMismatch = "TMA0102",
+    /// A method or field that the type does not have.
+    UnknownMethod = "TMA0103",
+    /// Too many or too few arguments.
+    ArgumentCount = "TMA0104",
+    /// A constant is wanted, and this is not one.
+    NotConstant = "TMA0105",
+    /// A conversion that does not exist.
+    InvalidCast = "TMA0106",
+    /// An operator that the type does not have.
+    InvalidOperator = "TMA0107",
+    /// An assignment to what cannot be changed.
+    NotAssignable = "TMA0108",
+    /// A literal outside the range of its type.
+    LiteralRange = "TMA0109",
+    /// A type that cannot be inferred.
+    CannotInfer = "TMA0110",
+    /// A constant expression that has no value.
+    ConstantValue = "TMA0111",
+    /// `break` or `continue` outside a loop, or with a label that no loop has.
+    LoopControl = "TMA0112",
+    /// A `match` that leaves values out.
+    MatchNotExhaustive = "TMA0113",
+
+    /// A box extent outside 1..=256.
+    BoxExtent = "TMA0201",
+    /// A box whose innermost dimension is not a multiple of 16 bytes.
+    BoxInnerBytes = "TMA0202",
+    /// A box whose innermost dimension is longer than the swizzle's span.
+    SwizzleSpan = "TMA0203",
+    /// Coordinates that are more or fewer than the tile's dimensions.
+    CoordinateCount = "TMA0204",
+    /// A tile that is not the one its tensor map moves.
+    TileMismatch = "TMA0205",
+    /// More shared memory than a block has.
+    SharedBudget = "TMA0206",
+    /// A block with no threads or with too many.
+    ThreadCount = "TMA0207",
+    /// A constant index outside of what it picks from.
+    IndexRange = "TMA0208",
+    /// An arrival count or transaction count that an mbarrier cannot hold.
+    BarrierCount = "TMA0209",
+    /// A named barrier that does not exist, or threads that are not whole warps.
+    NamedBarrier = "TMA0210",
+    /// An element type that a tensor map or an operation does not have.
+    ElementType = "TMA0211",
+    /// Launch bounds that the hardware cannot keep.
+    LaunchBounds = "TMA0212",
+    /// More bytes of parameters than a launch carries.
+    ParameterBytes = "TMA0213",
+    /// A parity that is neither 0 nor 1.
+    Parity = "TMA0214",
+
+    /// The build script made no PTX for this kernel.
+    MissingPtx = "TMA0901",
+    /// LLVM, or a file, failed while PTX was made.
+    Backend = "TMA0902",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

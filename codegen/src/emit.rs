@@ -1,0 +1,172 @@
+//! LLVM to PTX text.
+
+use std::fmt;
+use std::sync::Once;
+
+use inkwell::OptimizationLevel;
+use inkwell::builder::BuilderError;
+use inkwell::context::Context;
+use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::support::LLVMString;
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple,
+};
+
+use crate::check::CheckedKernel;
+use crate::diag::Code;
+use crate::dump;
+use crate::lower::{Lowered, lower};
+use crate::target::Target;
+
+/// Where a kernel comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    /// The file, as line information and the header name it.
+    pub(crate) path: &'a str,
+}
+
+/// LLVM failed on a kernel that was checked: an installation or a compiler at fault, not a kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// The LLVM that was linked does not make code for the target.
+    #[error("{code}: this LLVM makes no PTX {version} for {target}: {message}", code = Code::Backend)]
+    Target {
+        /// What was asked for.
+        target: Target,
+        /// Its version, as major × 10 + minor.
+        version: u32,
+        /// What LLVM says.
+        message: String,
+    },
+    /// An instruction could not be built.
+    #[error("{code}: LLVM's builder refused an instruction: {0}", code = Code::Backend)]
+    Build(#[from] BuilderError),
+    /// A step of LLVM's failed.
+    #[error("{code}: LLVM failed to {step} `{kernel}`: {message}", code = Code::Backend)]
+    Llvm {
+        /// The kernel.
+        kernel: String,
+        /// What it should have done.
+        step: &'static str,
+        /// What it says.
+        message: String,
+    },
+    /// The kernel holds what no checked kernel should.
+    #[error("{code}: a checked kernel has {0}; please report this mistake of the compiler", code = Code::Backend)]
+    Unchecked(String),
+}
+
+/// Compiles a kernel to PTX. The same kernel gives the same text, byte for byte.
+///
+/// # Errors
+/// See [`BackendError`].
+pub(crate) fn ptx(
+    kernel: &CheckedKernel,
+    source: &Source<'_>,
+    target: Target,
+) -> Result<String, BackendError> {
+    let name = kernel.kernel().path();
+    let failed = |step| {
+        let kernel = name.clone();
+        move |message: LLVMString| BackendError::Llvm { kernel, step, message: message.to_string() }
+    };
+
+    let context = Context::create();
+    let Lowered { module, ptx_version } = lower(&context, kernel, source, target)?;
+    let module = with_directives_only(&context, module).map_err(failed("read back"))?;
+    dump::stage("llvm", Text(&module));
+    module.verify().map_err(failed("verify"))?;
+
+    let machine = machine(target, ptx_version)?;
+    module.set_triple(&machine.get_triple());
+    module.set_data_layout(&machine.get_target_data().get_data_layout());
+    module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(failed("optimise"))?;
+    dump::stage("llvm", Text(&module));
+
+    let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(failed("emit"))?;
+    let text = String::from_utf8_lossy(buffer.as_slice());
+    let ptx = header(kernel, source) + &body(&text);
+    dump::stage("ptx", &ptx);
+    Ok(ptx)
+}
+
+/// A module's IR, printed only if it is wanted.
+struct Text<'a, 'c>(&'a Module<'c>);
+
+impl fmt::Display for Text<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.print_to_string().to_string())
+    }
+}
+
+/// Asks for bare `.file` and `.loc` directives: neither DWARF sections nor the `debug` flag of `.target`, which
+/// ptxas takes as a wish for unoptimised code. LLVM's C interface has no name for this kind of line
+/// information, its text has.
+fn with_directives_only<'c>(context: &'c Context, module: Module<'c>) -> Result<Module<'c>, LLVMString> {
+    let mut text = module.print_to_string().to_string();
+    drop(module);
+    // The last one: metadata comes after the kernel's own strings.
+    let kind = "emissionKind: LineTablesOnly";
+    if let Some(start) = text.rfind(kind) {
+        text.replace_range(start..start + kind.len(), "emissionKind: DebugDirectivesOnly");
+    }
+    context.create_module_from_ir(MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel"))
+}
+
+/// LLVM's NVPTX back end for `target`, with the features of a PTX version.
+fn machine(target: Target, version: u32) -> Result<TargetMachine, BackendError> {
+    static LLVM: Once = Once::new();
+    LLVM.call_once(|| {
+        LlvmTarget::initialize_nvptx(&InitializationConfig::default());
+        // There is no other way to ask for these two. Addresses in shared memory have 32 bits and need half the
+        // registers; and loop strength reduction, which is after x86's addressing modes, stays away: it makes
+        // an induction variable of every address (58 registers became 48 in a loop over a swizzled tile).
+        let arguments = [c"tma-codegen".as_ptr(), c"--nvptx-short-ptr".as_ptr(), c"--disable-lsr".as_ptr()];
+        // SAFETY: three arguments, which outlive the call; `Once` keeps other threads out.
+        unsafe { LLVMParseCommandLineOptions(3, arguments.as_ptr(), c"".as_ptr()) };
+    });
+    let refused = |message: String| BackendError::Target { target, version, message };
+    let triple = TargetTriple::create("nvptx64-nvidia-cuda");
+    let llvm = LlvmTarget::from_triple(&triple).map_err(|message| refused(message.to_string()))?;
+    let features = format!("+ptx{version}");
+    let level = OptimizationLevel::Aggressive;
+    let machine = llvm
+        .create_target_machine(
+            &triple,
+            target.name(),
+            &features,
+            level,
+            RelocMode::Default,
+            CodeModel::Default,
+        )
+        .ok_or_else(|| refused("no target machine".to_owned()))?;
+    machine.set_asm_verbosity(false);
+    Ok(machine)
+}
+
+/// Names the kernel, the compiler and the source.
+fn header(kernel: &CheckedKernel, source: &Source<'_>) -> String {
+    let kernel = kernel.kernel();
+    let line = kernel.span.start().line;
+    format!(
+        "// kernel: {}\n// generator: tma-codegen {}\n// source: {}:{line}\n\n",
+        kernel.path(),
+        env!("CARGO_PKG_VERSION"),
+        source.path,
+    )
+}
+
+/// What LLVM printed, without its comments and without what only DWARF sections would refer to.
+fn body(text: &str) -> String {
+    const NOISE: [&str; 5] = ["//", "$L__func_begin", "$L__func_end", "$L__tmp", ".section"];
+    let kept = text.lines().filter(|line| !NOISE.iter().any(|noise| line.trim_start().starts_with(noise)));
+    // The braces around a call are followed by a comment.
+    let bare = kept.map(|line| match line.split_once(" //") {
+        Some((brace @ ("\t{" | "\t}"), _)) => brace,
+        _ => line,
+    });
+    bare.skip_while(|line| line.is_empty()).flat_map(|line| [line, "\n"]).collect()
+}

@@ -1,0 +1,193 @@
+//! What the attributes become.
+//!
+//! A kernel becomes a module of its name, with its launcher, and a function that nobody calls, with its body:
+//! there rustc checks it against the vocabulary, and editors complete and explain what is written in it.
+
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Item, ItemFn, ItemMod};
+
+use crate::abi;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::host::launcher::launcher;
+use crate::ir::Kernel;
+use crate::parse::depth;
+use crate::parse::item::{self, KernelItem, Shared};
+use crate::pipeline::{Front, Instance, front};
+
+/// Expands `#[tma_kernel(attr)] item`.
+pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(error) = depth::too_deep(&attr).or_else(|| depth::too_deep(&item)) {
+        return compile_error(&error);
+    }
+    match syn::parse2::<ItemFn>(item) {
+        Ok(function) => kernel_item(&KernelItem { attr, function }, &Shared::default()),
+        Err(error) => error.into_compile_error(),
+    }
+}
+
+/// Expands `#[tma_module] item`.
+pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(error) = depth::too_deep(&item) {
+        return compile_error(&error);
+    }
+    let mut module: ItemMod = match syn::parse2(item) {
+        Ok(module) => module,
+        Err(error) => return error.into_compile_error(),
+    };
+    let mut sink = Sink::default();
+    refuse_options("tma_module", attr, &mut sink);
+    let parts = item::module(&module, &mut sink);
+    let mut out: TokenStream = sink.into_errors().iter().map(compile_error).collect();
+    if let Some((_, items)) = &mut module.content {
+        *items = items.drain(..).flat_map(|item| module_item(item, &parts.shared)).collect();
+    }
+    out.extend(quote!(#module));
+    out
+}
+
+fn module_item(item: Item, shared: &Shared) -> Vec<Item> {
+    let Item::Fn(mut function) = item else { return vec![item] };
+    if let Some(kernel) = item::kernel(&function) {
+        return vec![Item::Verbatim(kernel_item(&kernel, shared))];
+    }
+    if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
+        function.attrs.remove(at);
+        function.attrs.extend(allowed());
+    }
+    vec![Item::Fn(function)]
+}
+
+/// Expands `#[tma_device] item` where no `#[tma_module]` is around it, which alone would see it.
+pub fn device(_attr: TokenStream, item: TokenStream) -> TokenStream {
+    let mut sink = Sink::default();
+    sink.error(
+        Code::Attribute,
+        Span::call_site().into(),
+        "a device function stands outside of a `#[tma_module]`",
+    )
+    .help("put it and the kernels that call it into `#[tma_module] mod name { .. }`");
+    let mut out: TokenStream = sink.into_errors().iter().map(compile_error).collect();
+    out.extend(quote!(#[allow(dead_code)] #item));
+    out
+}
+
+fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
+    if !attr.is_empty() {
+        sink.error(Code::Attribute, crate::ir::Span::of(&attr), format!("`{name}` has no options"))
+            .help(format!("write `#[{name}]`"));
+    }
+}
+
+fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
+    let Front { hash, instances, errors } = front(item, shared);
+    let errors: TokenStream = errors.iter().map(compile_error).collect();
+    let mut missing = None;
+    let launchers: Vec<_> = instances
+        .iter()
+        .map(|instance| match instance {
+            Instance::Refused(kernel) => in_module(kernel, launcher(kernel, 0, &quote!(""))),
+            Instance::Checked(checked) => {
+                let kernel = checked.kernel();
+                let ptx = ptx_of(kernel, hash).unwrap_or_else(|error| {
+                    missing.get_or_insert(error);
+                    quote!("")
+                });
+                in_module(kernel, launcher(kernel, checked.layout().bytes(), &ptx))
+            }
+        })
+        .collect();
+    let missing = missing.as_ref().map(compile_error);
+    let function = &item.function;
+    let (name, vis) = (&function.sig.ident, &function.vis);
+    let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
+    let checked_by_rustc = never_called(function);
+    quote! {
+        #errors
+        #missing
+        #(#docs)*
+        #vis mod #name {
+            #(#launchers)*
+        }
+        #checked_by_rustc
+    }
+}
+
+/// A launcher stands in the kernel's module, that of an instance in a module of its own within.
+fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
+    match &kernel.instance {
+        None => launcher,
+        Some(instance) => {
+            let doc = format!("The instance `{instance}` of `{}`.", kernel.name);
+            let name = format_ident!("{instance}");
+            quote!(#[doc = #doc] pub mod #name { #launcher })
+        }
+    }
+}
+
+/// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the right place.
+fn never_called(function: &ItemFn) -> TokenStream {
+    let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));
+    let (sig, block, allowed) = (&function.sig, &function.block, allowed());
+    quote! {
+        const _: () = {
+            #(#attrs)*
+            #(#allowed)*
+            #sig #block
+        };
+    }
+}
+
+/// What is no mistake in code for a device: kernels have many parameters, and none of the methods that these lints
+/// advise.
+fn allowed() -> Vec<syn::Attribute> {
+    syn::parse_quote! {
+        #[allow(dead_code)]
+        #[allow(
+            clippy::too_many_arguments,
+            clippy::manual_div_ceil,
+            clippy::manual_is_multiple_of,
+            clippy::manual_range_contains,
+            clippy::manual_swap
+        )]
+    }
+}
+
+/// `include_str!` of the kernel's PTX, or what must be done for it to be there.
+fn ptx_of(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnostic> {
+    let file = abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash);
+    let path = find_ptx(std::env::var_os("OUT_DIR").map(PathBuf::from).as_deref(), &file);
+    match path.map_err(|why| missing_ptx(kernel, why))? {
+        Some(path) => Ok(quote!(include_str!(#path))),
+        None => Err(missing_ptx(
+            kernel,
+            "the build script did not see this kernel: it reads the files in `src`, `examples`, `tests` and \
+             `benches`, and not what macros make",
+        )),
+    }
+}
+
+fn find_ptx(out_dir: Option<&Path>, file: &str) -> Result<Option<String>, &'static str> {
+    let out_dir = out_dir.ok_or("this package has no build script")?;
+    let path = out_dir.join(file);
+    Ok(path.is_file().then(|| path.to_string_lossy().into_owned()))
+}
+
+fn missing_ptx(kernel: &Kernel, why: &str) -> Diagnostic {
+    let message = format!("there is no PTX for `{}`: {why}", kernel.path());
+    let help = "`build.rs` must hold `fn main() { tma_codegen::build() }`, and `Cargo.toml` must name \
+                `tma-codegen` under `[build-dependencies]`";
+    Diagnostic { code: Code::MissingPtx, span: kernel.span, message, help: Some(help.to_owned()) }
+}
+
+/// An error that rustc shows from the first to the last token it is about.
+fn compile_error(error: &Diagnostic) -> TokenStream {
+    let text = error.text();
+    let (first, last) = (error.span.first(), error.span.last());
+    let bang = quote_spanned!(last=> !);
+    let arguments = quote_spanned!(last=> { #text });
+    let path = Ident::new("compile_error", first);
+    quote_spanned!(first=> ::core::#path #bang #arguments)
+}

@@ -1,0 +1,101 @@
+//! A hash of tokens that is the same in the macro and in the build script.
+//!
+//! The two see the same tokens through different implementations, which agree on neither spacing nor the
+//! spelling of doc comments; so both are left out. FNV-1a (Fowler, Noll, Vo) is used because, unlike the
+//! standard library's hasher, it is the same in every release of Rust.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens;
+
+use crate::parse::item::{KernelItem, Shared};
+
+/// The hash of a kernel and of what it shares with the others of its module.
+pub(crate) fn kernel(item: &KernelItem, shared: &Shared) -> u64 {
+    let mut hash = Fnv::new();
+    hash.tokens(item.attr.clone());
+    hash.byte(0);
+    hash.tokens(item.function.to_token_stream());
+    for tokens in shared.iter() {
+        hash.byte(0);
+        hash.tokens(tokens);
+    }
+    hash.value()
+}
+
+/// The hash so far.
+pub(crate) struct Fnv(u64);
+
+impl Fnv {
+    pub(crate) fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    pub(crate) fn value(&self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        text.bytes().for_each(|byte| self.byte(byte));
+        self.byte(0xff);
+    }
+
+    pub(crate) fn tokens(&mut self, tokens: TokenStream) {
+        let mut tokens = tokens.into_iter().peekable();
+        while let Some(token) = tokens.next() {
+            match token {
+                TokenTree::Punct(punct) if punct.as_char() == '#' && tokens.peek().is_some_and(is_doc) => {
+                    tokens.next();
+                }
+                TokenTree::Group(group) => {
+                    let (open, close) = match group.delimiter() {
+                        Delimiter::Parenthesis => ("(", ")"),
+                        Delimiter::Brace => ("{", "}"),
+                        Delimiter::Bracket => ("[", "]"),
+                        Delimiter::None => ("", ""),
+                    };
+                    self.text(open);
+                    self.tokens(group.stream());
+                    self.text(close);
+                }
+                TokenTree::Punct(punct) => self.text(punct.as_char().encode_utf8(&mut [0; 4])),
+                TokenTree::Ident(ident) => self.text(&ident.to_string()),
+                TokenTree::Literal(literal) => self.text(&literal.to_string()),
+            }
+        }
+    }
+}
+
+/// `[doc = ".."]`
+fn is_doc(token: &TokenTree) -> bool {
+    let TokenTree::Group(group) = token else { return false };
+    matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(ident)) if ident == "doc")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fnv;
+
+    fn hash(source: &str) -> u64 {
+        let mut hash = Fnv::new();
+        hash.tokens(source.parse().unwrap());
+        hash.value()
+    }
+
+    #[test]
+    fn spacing_and_documentation_do_not_count() {
+        assert_eq!(hash("fn f ( ) { a+=1 }"), hash("/// Says so.\nfn f() { a += 1 }"));
+    }
+
+    #[test]
+    fn every_token_counts() {
+        for other in
+            ["fn f() { a += 2 }", "fn g() { a += 1 }", "fn f() ( a += 1 )", "#[inline] fn f() { a += 1 }"]
+        {
+            assert_ne!(hash("fn f() { a += 1 }"), hash(other), "{other}");
+        }
+    }
+}

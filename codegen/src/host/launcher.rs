@@ -1,0 +1,96 @@
+//! The typed launcher of a kernel instance.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+
+use super::spec::kernel_spec;
+use crate::ir::{Kernel, Param, Scalar, Type};
+
+/// `SPEC` and `launch`, to be put into the kernel's module.
+pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
+    let spec = kernel_spec(kernel, shared_bytes, ptx);
+    let params = kernel.params.iter().map(host_param);
+    let args = kernel.params.iter().map(host_arg);
+    let path = kernel.path();
+    let spec_doc = format!("What a launch of `{path}` must know.");
+    let launch_doc = format!(
+        "Queues `{path}` on a device's default stream or on a stream, over a grid of blocks.\n\n\
+         # Errors\n\n\
+         Arguments that the kernel's tensor maps cannot describe, a grid that the device cannot launch, and \
+         whatever the device reports; see `tma_runtime::Error`. What goes wrong while the kernel runs is \
+         reported by the next call that waits for it."
+    );
+    quote! {
+        #[doc = #spec_doc]
+        pub const SPEC: ::tma_runtime::launch::KernelSpec = #spec;
+
+        #[doc = #launch_doc]
+        #[allow(clippy::too_many_arguments)]
+        pub fn launch(
+            on: impl ::tma_runtime::launch::LaunchOn,
+            grid: impl ::core::convert::Into<::tma_runtime::launch::Grid>,
+            #(#params),*
+        ) -> ::core::result::Result<(), ::tma_runtime::Error> {
+            ::tma_runtime::launch::launch(&on, &SPEC, grid.into(), &[#(#args),*])
+        }
+    }
+}
+
+/// The parameter's name on the host: raw, so that it may be any word, and never one of the launcher's own.
+fn host_name(param: &Param) -> Ident {
+    let span = Span::call_site();
+    match param.name.as_str() {
+        "on" | "grid" => Ident::new(&format!("{}_", param.name), span),
+        name => Ident::new(name, span),
+    }
+}
+
+fn host_param(param: &Param) -> TokenStream {
+    let name = host_name(param);
+    match &param.ty {
+        Type::TensorMap(tile) => {
+            let (kind, element, rank) = (map_trait(param), host_type(tile.element), tile.rank());
+            quote!(#name: impl ::tma_runtime::launch::#kind<#element, #rank>)
+        }
+        Type::Global(scalar) => {
+            let (kind, element) = (global_trait(param), host_type(*scalar));
+            quote!(#name: impl ::tma_runtime::launch::#kind<#element>)
+        }
+        ty => {
+            let ty = host_type(ty.as_scalar().unwrap_or(Scalar::U32));
+            quote!(#name: #ty)
+        }
+    }
+}
+
+fn host_arg(param: &Param) -> TokenStream {
+    let name = host_name(param);
+    match &param.ty {
+        Type::TensorMap(_) => {
+            let kind = map_trait(param);
+            quote!(::tma_runtime::launch::Arg::map(::tma_runtime::launch::#kind::view(&#name)))
+        }
+        Type::Global(_) => {
+            let kind = global_trait(param);
+            quote!(::tma_runtime::launch::Arg::global(::tma_runtime::launch::#kind::slice(&#name)))
+        }
+        _ => quote!(::tma_runtime::launch::Arg::scalar(#name)),
+    }
+}
+
+/// `&mut` is asked for exactly what the kernel writes.
+fn map_trait(param: &Param) -> Ident {
+    if param.written { format_ident!("MapArgMut") } else { format_ident!("MapArg") }
+}
+
+fn global_trait(param: &Param) -> Ident {
+    if param.written { format_ident!("GlobalArgMut") } else { format_ident!("GlobalArg") }
+}
+
+fn host_type(scalar: Scalar) -> TokenStream {
+    let name = format_ident!("{}", scalar.name());
+    match scalar {
+        Scalar::F16 | Scalar::Bf16 | Scalar::E4m3 | Scalar::E5m2 => quote!(::tma_runtime::lang::#name),
+        _ => quote!(::core::primitive::#name),
+    }
+}

@@ -1,0 +1,85 @@
+//! `KernelSpec`: what the runtime must know to launch a kernel.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use crate::abi;
+use crate::ir::{Kernel, Param, Scalar, Swizzle, TileType, Type};
+
+/// The tokens of a `KernelSpec`. `ptx` is an expression of type `&'static str`.
+pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
+    let name = kernel.path();
+    let entry = abi::entry(kernel);
+    let [x, y, z] = kernel.launch.threads;
+    let params = kernel.params.iter().map(param_spec);
+    quote! {
+        ::tma_runtime::launch::KernelSpec {
+            name: #name,
+            entry: #entry,
+            ptx: #ptx,
+            threads: [#x, #y, #z],
+            shared_bytes: #shared_bytes,
+            params: &[#(#params),*],
+        }
+    }
+}
+
+fn param_spec(param: &Param) -> TokenStream {
+    let name = &param.name;
+    let kind = match &param.ty {
+        Type::TensorMap(tile) => {
+            let map = map_spec(tile, param.written);
+            quote!(::tma_runtime::spec::ParamKind::Map(#map))
+        }
+        Type::Global(scalar) => {
+            let (element, written) = (element(*scalar), param.written);
+            quote!(::tma_runtime::spec::ParamKind::Global { element: #element, written: #written })
+        }
+        ty => {
+            let bytes = ty.as_scalar().map_or(0, Scalar::bytes);
+            quote!(::tma_runtime::spec::ParamKind::Scalar { bytes: #bytes })
+        }
+    };
+    quote!(::tma_runtime::spec::ParamSpec { name: #name, kind: #kind })
+}
+
+fn map_spec(tile: &TileType, written: bool) -> TokenStream {
+    let element = element(tile.element);
+    let extents = &tile.extents;
+    let swizzle = match tile.swizzle {
+        Swizzle::None => format_ident!("None"),
+        Swizzle::B32 => format_ident!("B32"),
+        Swizzle::B64 => format_ident!("B64"),
+        Swizzle::B128 => format_ident!("B128"),
+    };
+    quote! {
+        ::tma_runtime::spec::MapSpec {
+            element: #element,
+            box_extents: &[#(#extents),*],
+            swizzle: ::tma_runtime::spec::Swizzle::#swizzle,
+            written: #written,
+        }
+    }
+}
+
+fn element(scalar: Scalar) -> TokenStream {
+    let variant = match scalar {
+        Scalar::Bool => "Bool",
+        Scalar::I8 => "I8",
+        Scalar::U8 => "U8",
+        Scalar::I16 => "I16",
+        Scalar::U16 => "U16",
+        Scalar::I32 => "I32",
+        Scalar::U32 => "U32",
+        Scalar::I64 => "I64",
+        Scalar::U64 | Scalar::Usize => "U64",
+        Scalar::F16 => "F16",
+        Scalar::Bf16 => "Bf16",
+        Scalar::F32 => "F32",
+        Scalar::F64 => "F64",
+        Scalar::E4m3 => "E4m3",
+        Scalar::E5m2 => "E5m2",
+    };
+    let variant = format_ident!("{variant}");
+    quote!(::tma_runtime::spec::Element::#variant)
+}

@@ -1,0 +1,209 @@
+//! Expressions: pure values.
+
+use super::{LocalId, ParamId, SharedId, Span, Type};
+
+/// A value, its type, and where it stands in the source.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// How it is computed.
+    pub kind: ExprKind,
+    /// What it is.
+    pub ty: Type,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// How a value is computed.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// A known value of the expression's scalar type.
+    Const(Const),
+    /// What a local holds now.
+    Local(LocalId),
+    /// The tile, barrier, array or stages of a `shared()`.
+    Shared(SharedId),
+    /// A parameter: a scalar's value, or the map or slice itself.
+    Param(ParamId),
+    /// The number of elements behind a `Global` parameter (`u64`).
+    GlobalLen(ParamId),
+    /// Where this thread is.
+    Special(Special),
+    /// `-a`, `!a`.
+    Unary(UnaryOp, Box<Expr>),
+    /// `a + b` and the rest. Integers wrap, as in a release build of Rust; shift amounts are taken modulo the
+    /// width; what an integer division by zero gives is unspecified. Both sides are always evaluated.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// A conversion between scalars, by value. Float to integer saturates and takes NaN to 0, as Rust's `as`.
+    Cast(Box<Expr>),
+    /// The same bits as another scalar of the same size.
+    Bits(Box<Expr>),
+    /// A function that the hardware has an instruction for.
+    Math(MathOp, Vec<Expr>),
+    /// The elements of a register array.
+    Array(Vec<Expr>),
+    /// A register array of one value repeated.
+    Repeat(Box<Expr>),
+    /// An element of a register array, by a `usize`.
+    Index(Box<Expr>, Box<Expr>),
+    /// One of `Stages`, by a `u32`.
+    Stage(Box<Expr>, Box<Expr>),
+    /// Nothing: what a block without a last expression gives. No operand of a checked kernel is one.
+    Unit,
+    /// What was already reported. Nothing in a checked kernel is one.
+    Error,
+}
+
+/// A value known at compile time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Const {
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+}
+
+/// A fact about the thread that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// `%tid`.
+    ThreadIdx(Axis),
+    /// `%ctaid`.
+    BlockIdx(Axis),
+    /// `%nctaid`.
+    GridDim(Axis),
+    /// The thread's number in its warp.
+    LaneIdx,
+    /// The warp's number in its block: the linear thread index / 32.
+    WarpIdx,
+    /// The warpgroup's number in its block: the linear thread index / 128.
+    WarpgroupIdx,
+}
+
+/// A dimension of the grid or the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Axis {
+    X,
+    Y,
+    Z,
+}
+
+/// An operator with one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    /// `-`: numbers.
+    Neg,
+    /// `!`: integers and `bool`.
+    Not,
+}
+
+/// An operator with two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl BinaryOp {
+    /// Whether it answers a `bool`.
+    pub const fn is_comparison(self) -> bool {
+        matches!(self, Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge)
+    }
+
+    /// Its sign in Rust.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Sub => "-",
+            Self::Mul => "*",
+            Self::Div => "/",
+            Self::Rem => "%",
+            Self::And => "&",
+            Self::Or => "|",
+            Self::Xor => "^",
+            Self::Shl => "<<",
+            Self::Shr => ">>",
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+        }
+    }
+}
+
+/// A function of scalars; all operands and the result have one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MathOp {
+    /// The lesser; for floats, the number where one side is NaN.
+    Min,
+    /// The greater; for floats, the number where one side is NaN.
+    Max,
+    /// The magnitude; wraps at the least integer.
+    Abs,
+    /// `a * b + c`, rounded once.
+    Fma,
+    /// The square root, correctly rounded.
+    Sqrt,
+    /// `rsqrt.approx`: f32.
+    Rsqrt,
+    /// `ex2.approx`: f32.
+    Exp2,
+    /// `lg2.approx`: f32.
+    Log2,
+    /// `rcp.rn`: f32 and f64.
+    Recip,
+}
+
+impl MathOp {
+    /// The function's name in a kernel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Abs => "abs",
+            Self::Fma => "fma",
+            Self::Sqrt => "sqrt",
+            Self::Rsqrt => "rsqrt",
+            Self::Exp2 => "exp2",
+            Self::Log2 => "log2",
+            Self::Recip => "recip",
+        }
+    }
+}
+
+impl Expr {
+    /// A known value.
+    pub fn constant(value: Const, ty: impl Into<Type>, span: Span) -> Self {
+        Self { kind: ExprKind::Const(value), ty: ty.into(), span }
+    }
+
+    /// A stand-in for what was already reported.
+    pub fn error(span: Span) -> Self {
+        Self { kind: ExprKind::Error, ty: Type::Error, span }
+    }
+
+    /// The integer, if it is a known one.
+    pub fn as_int(&self) -> Option<i128> {
+        match self.kind {
+            ExprKind::Const(Const::Int(value)) => Some(value),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A kernel instance and what it declares.
+
+use super::{Block, Span, Type};
+
+/// One instance of a kernel, every constant known.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The function's name.
+    pub name: String,
+    /// The name of this instance of its const generics, if it has any.
+    pub instance: Option<String>,
+    /// What the attribute asks of every launch.
+    pub launch: LaunchBounds,
+    /// The parameters, in order.
+    pub params: Vec<Param>,
+    /// Every register variable, in order of appearance; [`LocalId`] counts these.
+    pub locals: Vec<Local>,
+    /// Every `shared()`, in order of appearance; [`SharedId`] counts these.
+    pub shared: Vec<SharedVar>,
+    /// What a thread does.
+    pub body: Block,
+    /// The function's name in the source.
+    pub span: Span,
+}
+
+/// What is fixed about every launch of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchBounds {
+    /// Threads a block along x, y, z.
+    pub threads: [u32; 3],
+    /// Blocks that should fit one multiprocessor at once (PTX `.minnctapersm`).
+    pub min_blocks: Option<u32>,
+    /// Registers a thread may use (PTX `.maxnreg`).
+    pub max_registers: Option<u32>,
+    /// Where the attribute says so.
+    pub spans: LaunchSpans,
+}
+
+/// The places of [`LaunchBounds`] in the source; equal to any other.
+#[derive(Clone, Debug)]
+pub struct LaunchSpans {
+    /// Of `threads = ..`.
+    pub threads: Span,
+    /// Of `min_blocks = ..`.
+    pub min_blocks: Span,
+    /// Of `max_registers = ..`.
+    pub max_registers: Span,
+}
+
+impl PartialEq for LaunchSpans {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for LaunchSpans {}
+
+impl LaunchBounds {
+    /// Threads a block in all.
+    pub fn thread_count(&self) -> u64 {
+        self.threads.iter().map(|&n| u64::from(n)).product()
+    }
+}
+
+/// A parameter of the kernel: a tensor map, a slice of global memory, or a scalar.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Its name in the source.
+    pub name: String,
+    /// `TensorMap`, `Global` or a scalar.
+    pub ty: Type,
+    /// Whether the kernel stores to it: the launcher then asks for `&mut`.
+    pub written: bool,
+    /// Its name in the source.
+    pub span: Span,
+    /// Its type in the source.
+    pub ty_span: Span,
+}
+
+/// A variable in registers.
+#[derive(Clone, Debug)]
+pub struct Local {
+    /// Its name in the source, or a made-up one for an intermediate value.
+    pub name: String,
+    /// A scalar, an array of scalars, or a shared handle.
+    pub ty: Type,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A variable in shared memory.
+#[derive(Clone, Debug)]
+pub struct SharedVar {
+    /// Its name in the source.
+    pub name: String,
+    /// `Tile`, `Barrier`, `SharedArray`, or `Stages` of these.
+    pub ty: Type,
+    /// The `shared()` that makes it.
+    pub span: Span,
+}
+
+/// Counts [`Kernel::params`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ParamId(pub u32);
+
+/// Counts [`Kernel::locals`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LocalId(pub u32);
+
+/// Counts [`Kernel::shared`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SharedId(pub u32);
+
+impl Kernel {
+    /// `name`, or `name::instance`: how messages and the launcher call it.
+    pub fn path(&self) -> String {
+        match &self.instance {
+            Some(instance) => format!("{}::{instance}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// The parameter `id`.
+    pub fn param(&self, id: ParamId) -> &Param {
+        &self.params[id.0 as usize]
+    }
+
+    /// The local `id`.
+    pub fn local(&self, id: LocalId) -> &Local {
+        &self.locals[id.0 as usize]
+    }
+}

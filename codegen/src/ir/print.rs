@@ -1,0 +1,208 @@
+//! Stable text of a kernel, for people and for snapshots. Spans are left out.
+
+use std::fmt::{self, Display, Formatter, Write as _};
+
+use super::*;
+
+impl Display for Kernel {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.launch.threads;
+        write!(f, "kernel {} threads [{x}, {y}, {z}]", self.path())?;
+        if let Some(blocks) = self.launch.min_blocks {
+            write!(f, " min_blocks {blocks}")?;
+        }
+        if let Some(registers) = self.launch.max_registers {
+            write!(f, " max_registers {registers}")?;
+        }
+        f.write_char('\n')?;
+        for (i, param) in self.params.iter().enumerate() {
+            let written = if param.written { " written" } else { "" };
+            writeln!(f, "  param p{i} {}: {}{written}", param.name, param.ty)?;
+        }
+        for (i, var) in self.shared.iter().enumerate() {
+            writeln!(f, "  shared s{i} {}: {}", var.name, var.ty)?;
+        }
+        for (i, local) in self.locals.iter().enumerate() {
+            writeln!(f, "  local v{i} {}: {}", local.name, local.ty)?;
+        }
+        block(f, &self.body, 1)
+    }
+}
+
+fn block(f: &mut Formatter<'_>, block: &Block, depth: usize) -> fmt::Result {
+    block.stmts.iter().try_for_each(|stmt| statement(f, &stmt.kind, depth))
+}
+
+fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Result {
+    write!(f, "{:1$}", "", depth * 2)?;
+    match kind {
+        StmtKind::Assign { local, index, value } => {
+            write!(f, "{local}")?;
+            index.iter().try_for_each(|index| write!(f, "[{index}]"))?;
+            writeln!(f, " = {value}")
+        }
+        StmtKind::If { condition, then, otherwise } => {
+            writeln!(f, "if {condition}")?;
+            block(f, then, depth + 1)?;
+            if otherwise.stmts.is_empty() {
+                return Ok(());
+            }
+            writeln!(f, "{:1$}else", "", depth * 2)?;
+            block(f, otherwise, depth + 1)
+        }
+        StmtKind::Match { value, arms, otherwise } => {
+            writeln!(f, "match {value}")?;
+            for arm in arms {
+                let ranges: Vec<_> = arm.ranges.iter().map(|(a, b)| format!("{a}..={b}")).collect();
+                writeln!(f, "{:2$}case {1}", "", ranges.join(" | "), depth * 2)?;
+                block(f, &arm.body, depth + 1)?;
+            }
+            writeln!(f, "{:1$}else", "", depth * 2)?;
+            block(f, otherwise, depth + 1)
+        }
+        StmtKind::Loop { label, body } => {
+            writeln!(f, "{label}: loop")?;
+            block(f, body, depth + 1)
+        }
+        StmtKind::While { label, header, condition, body } => {
+            writeln!(f, "{label}: while")?;
+            block(f, header, depth + 2)?;
+            writeln!(f, "{:1$}{condition} do", "", depth * 2 + 2)?;
+            block(f, body, depth + 1)
+        }
+        StmtKind::For(inner) => {
+            let For { label, variable, start, end, inclusive, step, unroll, body } = &**inner;
+            let (dots, how) = (if *inclusive { "..=" } else { ".." }, if *unroll { " unrolled" } else { "" });
+            writeln!(f, "{label}: for {variable} in {start}{dots}{end} step {step}{how}")?;
+            block(f, body, depth + 1)
+        }
+        StmtKind::Labelled { label, body } => {
+            writeln!(f, "{label}:")?;
+            block(f, body, depth + 1)
+        }
+        StmtKind::Break(label) => writeln!(f, "break {label}"),
+        StmtKind::Continue(label) => writeln!(f, "continue {label}"),
+        StmtKind::Leave(label) => writeln!(f, "leave {label}"),
+        StmtKind::Return => writeln!(f, "return"),
+        StmtKind::TileGet { dest, tile, at } => writeln!(f, "{dest} = tile.get {tile} {}", List(at)),
+        StmtKind::TileSet { tile, at, value } => writeln!(f, "tile.set {tile} {} {value}", List(at)),
+        StmtKind::SharedGet { dest, array, index } => writeln!(f, "{dest} = shared.get {array} {index}"),
+        StmtKind::SharedSet { array, index, value } => writeln!(f, "shared.set {array} {index} {value}"),
+        StmtKind::GlobalGet { dest, global, index } => writeln!(f, "{dest} = global.get {global} {index}"),
+        StmtKind::GlobalSet { global, index, value } => writeln!(f, "global.set {global} {index} {value}"),
+        StmtKind::GlobalAtomic { dest, op, global, index, value } => {
+            writeln!(f, "{dest} = global.{} {global} {index} {value}", op.name())
+        }
+        StmtKind::Barrier { barrier, op } => barrier_op(f, barrier, op),
+        StmtKind::Tma { map, op } => match op {
+            TmaOp::Load { tile, at, barrier } => writeln!(f, "tma.load {map} {} {tile} {barrier}", List(at)),
+            TmaOp::Store { at, tile } => writeln!(f, "tma.store {map} {} {tile}", List(at)),
+            TmaOp::PrefetchDescriptor => writeln!(f, "tma.prefetch_descriptor {map}"),
+        },
+        StmtKind::BulkCommitGroup => writeln!(f, "bulk.commit_group"),
+        StmtKind::BulkWaitGroup { pending, read_only } => {
+            writeln!(f, "bulk.wait_group{} {pending}", if *read_only { ".read" } else { "" })
+        }
+        StmtKind::Fence(Fence::ProxyAsync) => writeln!(f, "fence.proxy_async"),
+        StmtKind::Fence(Fence::BarrierInit) => writeln!(f, "fence.barrier_init"),
+        StmtKind::Sync(Sync::Threads) => writeln!(f, "sync.threads"),
+        StmtKind::Sync(Sync::Warp) => writeln!(f, "sync.warp"),
+        StmtKind::NamedBarrierSync { id, threads } => writeln!(f, "sync.named {id} {threads}"),
+        StmtKind::ElectOne { dest } => writeln!(f, "{dest} = elect_one"),
+        StmtKind::Trap => writeln!(f, "trap"),
+        StmtKind::Assert { condition, message } => writeln!(f, "assert {condition} {message:?}"),
+        StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
+    }
+}
+
+fn barrier_op(f: &mut Formatter<'_>, barrier: &Expr, op: &BarrierOp) -> fmt::Result {
+    match op {
+        BarrierOp::Init { count } => writeln!(f, "barrier.init {barrier} {count}"),
+        BarrierOp::Invalidate => writeln!(f, "barrier.invalidate {barrier}"),
+        BarrierOp::Arrive => writeln!(f, "barrier.arrive {barrier}"),
+        BarrierOp::ArriveExpectTx { bytes } => writeln!(f, "barrier.arrive_expect_tx {barrier} {bytes}"),
+        BarrierOp::ExpectTx { bytes } => writeln!(f, "barrier.expect_tx {barrier} {bytes}"),
+        BarrierOp::Wait { parity } => writeln!(f, "barrier.wait {barrier} {parity}"),
+        BarrierOp::TryWait { dest, parity } => writeln!(f, "{dest} = barrier.try_wait {barrier} {parity}"),
+    }
+}
+
+impl Display for Expr {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ExprKind::Const(Const::Bool(value)) => write!(f, "{value}"),
+            ExprKind::Const(Const::Int(value)) => write!(f, "{value}{}", self.ty),
+            ExprKind::Const(Const::Float(value)) => write!(f, "{value:?}{}", self.ty),
+            ExprKind::Local(id) => write!(f, "{id}"),
+            ExprKind::Shared(id) => write!(f, "{id}"),
+            ExprKind::Param(id) => write!(f, "{id}"),
+            ExprKind::GlobalLen(id) => write!(f, "len({id})"),
+            ExprKind::Special(special) => write!(f, "{special}"),
+            ExprKind::Unary(UnaryOp::Neg, a) => write!(f, "(-{a})"),
+            ExprKind::Unary(UnaryOp::Not, a) => write!(f, "(!{a})"),
+            ExprKind::Binary(op, a, b) => write!(f, "({a} {} {b})", op.sign()),
+            ExprKind::Cast(a) => write!(f, "({a} as {})", self.ty),
+            ExprKind::Bits(a) => write!(f, "bits({a} as {})", self.ty),
+            ExprKind::Math(op, all) => write!(f, "{}({})", op.name(), Commas(all)),
+            ExprKind::Array(all) => write!(f, "{}", List(all)),
+            ExprKind::Repeat(a) => write!(f, "repeat({a}, {})", self.ty),
+            ExprKind::Index(a, i) | ExprKind::Stage(a, i) => write!(f, "{a}[{i}]"),
+            ExprKind::Unit => f.write_str("()"),
+            ExprKind::Error => f.write_str("<error>"),
+        }
+    }
+}
+
+impl Display for Special {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ThreadIdx(axis) => write!(f, "thread_idx.{axis}"),
+            Self::BlockIdx(axis) => write!(f, "block_idx.{axis}"),
+            Self::GridDim(axis) => write!(f, "grid_dim.{axis}"),
+            Self::LaneIdx => f.write_str("lane_idx"),
+            Self::WarpIdx => f.write_str("warp_idx"),
+            Self::WarpgroupIdx => f.write_str("warpgroup_idx"),
+        }
+    }
+}
+
+impl Display for Axis {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::X => "x",
+            Self::Y => "y",
+            Self::Z => "z",
+        })
+    }
+}
+
+macro_rules! prefixed {
+    ($($id:ident $prefix:literal),+) => {
+        $(impl Display for $id {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        })+
+    };
+}
+
+prefixed!(LocalId "v", SharedId "s", ParamId "p", Label "l");
+
+struct Commas<'a>(&'a [Expr]);
+
+impl Display for Commas<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (i, expr) in self.0.iter().enumerate() {
+            write!(f, "{}{expr}", if i > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+struct List<'a>(&'a [Expr]);
+
+impl Display for List<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", Commas(self.0))
+    }
+}

@@ -1,0 +1,53 @@
+//! Places in the user's source.
+
+use proc_macro2::LineColumn;
+use quote::ToTokens;
+
+/// A run of tokens in the source. Kept as its two ends: on stable Rust a macro cannot join spans, but an
+/// error whose first and last token carry these is shown from one to the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    first: proc_macro2::Span,
+    last: proc_macro2::Span,
+}
+
+impl Span {
+    /// From the first to the last of `tokens`.
+    pub fn of(tokens: &impl ToTokens) -> Self {
+        let mut all = tokens.to_token_stream().into_iter();
+        let Some(first) = all.next() else { return Self::call_site() };
+        let last = all.last().map_or(first.span(), |last| last.span());
+        Self { first: first.span(), last }
+    }
+
+    /// The macro's invocation: the place of what has none of its own.
+    pub fn call_site() -> Self {
+        proc_macro2::Span::call_site().into()
+    }
+
+    /// The span of the first token.
+    pub fn first(self) -> proc_macro2::Span {
+        self.first
+    }
+
+    /// The span of the last token.
+    pub fn last(self) -> proc_macro2::Span {
+        self.last
+    }
+
+    /// Line (from 1) and column (from 0) of the beginning.
+    pub fn start(self) -> LineColumn {
+        self.first.start()
+    }
+
+    /// Line (from 1) and column (from 0) of the end.
+    pub fn end(self) -> LineColumn {
+        self.last.end()
+    }
+}
+
+impl From<proc_macro2::Span> for Span {
+    fn from(span: proc_macro2::Span) -> Self {
+        Self { first: span, last: span }
+    }
+}

@@ -1,0 +1,234 @@
+//! Statements: effects and control flow.
+
+use super::{Expr, LocalId, ParamId, Scalar, Span};
+
+/// Statements in order.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// The statements.
+    pub stmts: Vec<Stmt>,
+}
+
+/// An effect and where it stands in the source.
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    /// What it does.
+    pub kind: StmtKind,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// Names a loop or block, for those that leave it; unique within a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Label(pub u32);
+
+/// What a statement does.
+#[allow(missing_docs)] // each variant's own line names its fields
+#[derive(Clone, Debug)]
+pub enum StmtKind {
+    /// `local[index]… = value`; no index for a scalar or a whole array. Indices are `usize`.
+    Assign { local: LocalId, index: Vec<Expr>, value: Expr },
+    /// `if`.
+    If { condition: Expr, then: Block, otherwise: Block },
+    /// `match` on an integer or `bool`: the first arm with a range that holds the value, else `otherwise`.
+    Match { value: Expr, arms: Vec<Arm>, otherwise: Block },
+    /// `loop`.
+    Loop { label: Label, body: Block },
+    /// `while`: `header` computes what `condition` reads, before every turn.
+    While { label: Label, header: Block, condition: Expr, body: Block },
+    /// `for variable in range`.
+    For(Box<For>),
+    /// Statements that a [`StmtKind::Leave`] inside may end: an inlined function.
+    Labelled { label: Label, body: Block },
+    /// Ends the loop.
+    Break(Label),
+    /// Goes on with the loop's next turn.
+    Continue(Label),
+    /// Ends the labelled block.
+    Leave(Label),
+    /// Ends the thread.
+    Return,
+
+    /// `dest = tile[at]`, with the swizzle applied.
+    TileGet { dest: LocalId, tile: Expr, at: Vec<Expr> },
+    /// `tile[at] = value`, with the swizzle applied.
+    TileSet { tile: Expr, at: Vec<Expr>, value: Expr },
+    /// `dest = array[index]`.
+    SharedGet { dest: LocalId, array: Expr, index: Expr },
+    /// `array[index] = value`.
+    SharedSet { array: Expr, index: Expr, value: Expr },
+    /// `dest = global[index]`; traps out of bounds.
+    GlobalGet { dest: LocalId, global: ParamId, index: Expr },
+    /// `global[index] = value`; traps out of bounds.
+    GlobalSet { global: ParamId, index: Expr, value: Expr },
+    /// `dest = global[index]` and `global[index] = op(dest, value)`, as one step; traps out of bounds.
+    GlobalAtomic { dest: LocalId, op: AtomicOp, global: ParamId, index: Expr, value: Expr },
+
+    /// An mbarrier operation.
+    Barrier { barrier: Expr, op: BarrierOp },
+    /// A copy engine operation.
+    Tma { map: ParamId, op: TmaOp },
+    /// Closes the group of the bulk stores that this thread has issued.
+    BulkCommitGroup,
+    /// Waits until at most `pending` of this thread's groups are unfinished: reading their source
+    /// (`read_only`), or altogether.
+    BulkWaitGroup { pending: u32, read_only: bool },
+    /// Orders memory accesses.
+    Fence(Fence),
+    /// Threads meet.
+    Sync(Sync),
+    /// `threads` threads meet at barrier `id` (`barrier.sync id, threads`).
+    NamedBarrierSync { id: Expr, threads: Expr },
+    /// `dest` is true in one thread of the warp (`elect.sync`).
+    ElectOne { dest: LocalId },
+
+    /// Stops the grid with an error.
+    Trap,
+    /// Stops the grid with `message` unless `condition` holds.
+    Assert { condition: Expr, message: String },
+    /// Prints from the GPU.
+    Printf { pieces: Vec<PrintfPiece>, args: Vec<Expr> },
+}
+
+/// An arm of a `match`.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// Inclusive ranges of values.
+    pub ranges: Vec<(i128, i128)>,
+    /// What to do for these.
+    pub body: Block,
+}
+
+/// A `for` over a range.
+#[derive(Clone, Debug)]
+pub struct For {
+    /// Names the loop.
+    pub label: Label,
+    /// Takes each value of the range.
+    pub variable: LocalId,
+    /// The first value.
+    pub start: Expr,
+    /// The bound, of the same type as `start`.
+    pub end: Expr,
+    /// Whether the bound belongs to the range (`..=`).
+    pub inclusive: bool,
+    /// How far apart values are; a `usize`; 1 unless `step_by` says otherwise.
+    pub step: Expr,
+    /// Whether the loop must be gone from the PTX.
+    pub unroll: bool,
+    /// What to do for each.
+    pub body: Block,
+}
+
+/// What an atomic operation puts in the place of what was there. Source: PTX ISA, "atom".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicOp {
+    /// The sum; integers wrap. Also of f32 and f64.
+    Add,
+    /// The lesser.
+    Min,
+    /// The greater.
+    Max,
+    /// The bits that both have.
+    And,
+    /// The bits that either has.
+    Or,
+    /// The bits that one of them has.
+    Xor,
+    /// The operand.
+    Exchange,
+}
+
+impl AtomicOp {
+    /// Every operation, in the order of declaration.
+    pub const ALL: [AtomicOp; 7] =
+        [Self::Add, Self::Min, Self::Max, Self::And, Self::Or, Self::Xor, Self::Exchange];
+
+    /// The method's name in a kernel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Add => "atomic_add",
+            Self::Min => "atomic_min",
+            Self::Max => "atomic_max",
+            Self::And => "atomic_and",
+            Self::Or => "atomic_or",
+            Self::Xor => "atomic_xor",
+            Self::Exchange => "atomic_exchange",
+        }
+    }
+
+    /// Whether there is such an operation on `scalar`.
+    pub const fn fits(self, scalar: Scalar) -> bool {
+        let integer = matches!(scalar, Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize);
+        integer || (matches!(self, Self::Add) && matches!(scalar, Scalar::F32 | Scalar::F64))
+    }
+}
+
+/// What is done to an mbarrier. Source: PTX ISA, "mbarrier".
+#[allow(missing_docs)] // each variant's own line names its fields
+#[derive(Clone, Debug)]
+pub enum BarrierOp {
+    /// `mbarrier.init`: `count` arrivals complete each phase.
+    Init { count: Expr },
+    /// `mbarrier.inval`: the memory may be used for something else.
+    Invalidate,
+    /// `mbarrier.arrive`.
+    Arrive,
+    /// `mbarrier.arrive.expect_tx`: raises the phase's transaction count by `bytes`, then arrives.
+    ArriveExpectTx { bytes: Expr },
+    /// `mbarrier.expect_tx`.
+    ExpectTx { bytes: Expr },
+    /// Blocks until the phase of `parity` has completed.
+    Wait { parity: Expr },
+    /// `dest` tells whether the phase of `parity` has completed; may wait a little (`mbarrier.try_wait`).
+    TryWait { dest: LocalId, parity: Expr },
+}
+
+/// What the copy engine is asked for. Source: PTX ISA, "cp.async.bulk.tensor".
+#[allow(missing_docs)] // each variant's own line names its fields
+#[derive(Clone, Debug)]
+pub enum TmaOp {
+    /// Global to shared; completes on `barrier` with the bytes of the tile.
+    Load { tile: Expr, at: Vec<Expr>, barrier: Expr },
+    /// Shared to global; part of the next bulk group of this thread.
+    Store { at: Vec<Expr>, tile: Expr },
+    /// Brings the descriptor itself into its cache.
+    PrefetchDescriptor,
+}
+
+/// A fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fence {
+    /// `fence.proxy.async.shared::cta`: what this thread wrote to shared memory is visible to the copy
+    /// engine and the tensor cores.
+    ProxyAsync,
+    /// `fence.mbarrier_init`: initialised barriers are visible to the copy engine and the cluster.
+    BarrierInit,
+}
+
+/// Where threads meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sync {
+    /// All threads of the block (`barrier.sync 0`).
+    Threads,
+    /// All threads of the warp (`bar.warp.sync`).
+    Warp,
+}
+
+/// A piece of a format string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrintfPiece {
+    /// Text as it is.
+    Text(String),
+    /// An argument, by position.
+    Arg {
+        /// Counts the arguments.
+        index: usize,
+        /// `{:x}`.
+        hex: bool,
+        /// `{:.3}`.
+        precision: Option<u32>,
+        /// `{:8}`.
+        width: Option<u32>,
+    },
+}

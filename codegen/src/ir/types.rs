@@ -1,0 +1,278 @@
+//! Types of values, handles and parameters.
+
+use std::fmt;
+
+/// A value that fits a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // each is named as in Rust
+pub enum Scalar {
+    Bool,
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    /// 64 bits, as on the host; a type of its own so that indices check as rustc checks them.
+    Usize,
+    F16,
+    Bf16,
+    F32,
+    F64,
+    /// 8-bit float: 4 exponent and 3 mantissa bits. Stored and converted, never computed with.
+    E4m3,
+    /// 8-bit float: 5 exponent and 2 mantissa bits. Stored and converted, never computed with.
+    E5m2,
+}
+
+impl Scalar {
+    /// Every scalar, in the order of declaration.
+    pub const ALL: [Scalar; 16] = [
+        Self::Bool,
+        Self::I8,
+        Self::U8,
+        Self::I16,
+        Self::U16,
+        Self::I32,
+        Self::U32,
+        Self::I64,
+        Self::U64,
+        Self::Usize,
+        Self::F16,
+        Self::Bf16,
+        Self::F32,
+        Self::F64,
+        Self::E4m3,
+        Self::E5m2,
+    ];
+
+    /// Its name in Rust.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::I8 => "i8",
+            Self::U8 => "u8",
+            Self::I16 => "i16",
+            Self::U16 => "u16",
+            Self::I32 => "i32",
+            Self::U32 => "u32",
+            Self::I64 => "i64",
+            Self::U64 => "u64",
+            Self::Usize => "usize",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::E4m3 => "e4m3",
+            Self::E5m2 => "e5m2",
+        }
+    }
+
+    /// Its size in memory, in bytes.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Bool | Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 => 1,
+            Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::Usize | Self::F64 => 8,
+        }
+    }
+
+    /// Whether it is an integer (not `bool`).
+    pub const fn is_integer(self) -> bool {
+        self.integer_range().is_some()
+    }
+
+    /// Whether it is an integer with a sign.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
+    }
+
+    /// Whether it is a floating-point number of any width.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::E4m3 | Self::E5m2)
+    }
+
+    /// Whether arithmetic is defined on it: all numbers but the 8-bit floats.
+    pub const fn is_arithmetic(self) -> bool {
+        !matches!(self, Self::Bool | Self::E4m3 | Self::E5m2)
+    }
+
+    /// The least and greatest value of an integer.
+    pub const fn integer_range(self) -> Option<(i128, i128)> {
+        match self {
+            Self::I8 => Some((i8::MIN as i128, i8::MAX as i128)),
+            Self::U8 => Some((0, u8::MAX as i128)),
+            Self::I16 => Some((i16::MIN as i128, i16::MAX as i128)),
+            Self::U16 => Some((0, u16::MAX as i128)),
+            Self::I32 => Some((i32::MIN as i128, i32::MAX as i128)),
+            Self::U32 => Some((0, u32::MAX as i128)),
+            Self::I64 => Some((i64::MIN as i128, i64::MAX as i128)),
+            Self::U64 | Self::Usize => Some((0, u64::MAX as i128)),
+            Self::Bool | Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::E4m3 | Self::E5m2 => None,
+        }
+    }
+}
+
+/// How the 16-byte chunks of a tile's rows are permuted in shared memory.
+///
+/// Source: CUDA driver API, `CUtensorMapSwizzle`; PTX ISA, "Tensor swizzling modes".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the width of the permuted span, in bytes
+pub enum Swizzle {
+    None,
+    B32,
+    B64,
+    B128,
+}
+
+impl Swizzle {
+    /// The bytes within which chunks change places; `None` where nothing is permuted.
+    pub const fn span(self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::B32 => Some(32),
+            Self::B64 => Some(64),
+            Self::B128 => Some(128),
+        }
+    }
+
+    /// Its name as a type parameter of `Tile`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "NoSwizzle",
+            Self::B32 => "Swizzle32",
+            Self::B64 => "Swizzle64",
+            Self::B128 => "Swizzle128",
+        }
+    }
+}
+
+/// The shape, element and layout of a tile; also what types a tensor map.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TileType {
+    /// What the tile holds.
+    pub element: Scalar,
+    /// Extents in elements, row-major, outermost first; 1 to 5 of them.
+    pub extents: Vec<u32>,
+    /// The permutation of chunks within rows.
+    pub swizzle: Swizzle,
+}
+
+impl TileType {
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// The extent of the contiguous dimension, in elements.
+    pub fn inner_extent(&self) -> u32 {
+        self.extents.last().copied().unwrap_or(1)
+    }
+
+    /// Bytes from one row to the next: the innermost extent × the element's size.
+    pub fn row_bytes(&self) -> u64 {
+        u64::from(self.inner_extent()) * u64::from(self.element.bytes())
+    }
+
+    /// Bytes of the whole tile, which is what one copy of it adds to a barrier's transaction count.
+    pub fn bytes(&self) -> u64 {
+        self.extents
+            .iter()
+            .fold(u64::from(self.element.bytes()), |bytes, &extent| bytes.saturating_mul(u64::from(extent)))
+    }
+}
+
+/// An unknown of type inference; gone once `parse` has finished a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InferId(pub u32);
+
+/// The type of an expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// `()`.
+    Unit,
+    /// `!`: control does not come back from here.
+    Never,
+    /// A number or a truth value.
+    Scalar(Scalar),
+    /// Three `u32`: the answer of the place queries. Never stored in a local.
+    Dim3,
+    /// A fixed array in registers.
+    Array(Box<Type>, u32),
+    /// A tile in shared memory.
+    Tile(TileType),
+    /// An mbarrier in shared memory.
+    Barrier,
+    /// Scalars in shared memory.
+    SharedArray(Scalar, u32),
+    /// As many of one thing in shared memory, picked by index.
+    Stages(Box<Type>, u32),
+    /// A parameter: the descriptor of a tensor in global memory that is moved tile by tile.
+    TensorMap(TileType),
+    /// A parameter: a slice of global memory.
+    Global(Scalar),
+    /// Not yet known.
+    Infer(InferId),
+    /// The type of what was already reported; agrees with every type.
+    Error,
+}
+
+impl Type {
+    /// The scalar, if it is one.
+    pub fn as_scalar(&self) -> Option<Scalar> {
+        match self {
+            Self::Scalar(scalar) => Some(*scalar),
+            _ => None,
+        }
+    }
+
+    /// Whether a value of it is an address in shared memory.
+    pub fn is_shared_handle(&self) -> bool {
+        matches!(self, Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..))
+    }
+}
+
+impl From<Scalar> for Type {
+    fn from(scalar: Scalar) -> Self {
+        Self::Scalar(scalar)
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for TileType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let extents: Vec<_> = self.extents.iter().map(u32::to_string).collect();
+        write!(f, "Tile<{}, Shape{}<{}>", self.element, self.rank(), extents.join(", "))?;
+        match self.swizzle {
+            Swizzle::None => f.write_str(">"),
+            swizzle => write!(f, ", {}>", swizzle.name()),
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unit => f.write_str("()"),
+            Self::Never => f.write_str("!"),
+            Self::Scalar(scalar) => scalar.fmt(f),
+            Self::Dim3 => f.write_str("Dim3"),
+            Self::Array(element, len) => write!(f, "[{element}; {len}]"),
+            Self::Tile(tile) => tile.fmt(f),
+            Self::Barrier => f.write_str("Barrier"),
+            Self::SharedArray(scalar, len) => write!(f, "SharedArray<{scalar}, {len}>"),
+            Self::Stages(thing, len) => write!(f, "Stages<{thing}, {len}>"),
+            Self::TensorMap(tile) => write!(f, "TensorMap<{tile}>"),
+            Self::Global(scalar) => write!(f, "Global<{scalar}>"),
+            Self::Infer(_) | Self::Error => f.write_str("_"),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The compiler of TMA kernels written in Rust.
+//!
+//! It has three entrances:
+//!
+//! * [`expand`]: what the attributes of `tma-macros` become;
+//! * [`build()`]: one line in `build.rs` makes PTX of every kernel of a package;
+//! * [`compile`]: source text to PTX, for tests and tools.
+//!
+//! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered: kernels are
+//! checked, and launchers made, but there is no PTX.
+
+pub mod abi;
+mod build;
+pub mod check;
+mod compile;
+pub mod diag;
+mod dump;
+#[cfg(feature = "llvm")]
+mod emit;
+pub mod expand;
+mod hash;
+mod host;
+pub mod ir;
+pub mod limits;
+#[cfg(feature = "llvm")]
+mod lower;
+mod parse;
+mod pipeline;
+mod target;
+
+pub use build::{Build, BuildError, build};
+pub use compile::{Checked, Failure, check};
+#[cfg(feature = "llvm")]
+pub use compile::{Ptx, compile};
+pub use target::{Target, UnknownTarget};

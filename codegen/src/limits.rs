@@ -1,0 +1,80 @@
+//! Every number that the hardware fixes, with the document that says so.
+
+use crate::ir::Swizzle;
+
+/// Dynamic shared memory of one block, in bytes: 227 KiB.
+/// Source: CUDA C++ Programming Guide, "Compute Capabilities", technical specifications, 9.0.
+pub const SHARED_BYTES: u64 = 227 * 1024;
+
+/// Threads of one block. Source: as above.
+pub const BLOCK_THREADS: u64 = 1024;
+
+/// Threads of a block along z; along x and y it is [`BLOCK_THREADS`]. Source: as above.
+pub const BLOCK_THREADS_Z: u32 = 64;
+
+/// Registers of one thread. Source: as above.
+pub const THREAD_REGISTERS: u32 = 255;
+
+/// Registers of a multiprocessor. Source: as above.
+pub const MULTIPROCESSOR_REGISTERS: u32 = 65_536;
+
+/// Blocks resident on a multiprocessor at once. Source: as above.
+pub const MULTIPROCESSOR_BLOCKS: u32 = 32;
+
+/// Threads resident on a multiprocessor at once. Source: as above.
+pub const MULTIPROCESSOR_THREADS: u64 = 2048;
+
+/// Threads of a warp.
+pub const WARP_THREADS: u32 = 32;
+
+/// Threads of a warpgroup. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
+pub const WARPGROUP_THREADS: u32 = 128;
+
+/// Bytes of kernel parameters. Source: CUDA C++ Programming Guide, "__global__ function argument processing"
+/// (32,764 bytes since CUDA 12.1; older drivers take 4,096, which is what is kept here).
+pub const PARAM_BYTES: u64 = 4096;
+
+/// Dimensions of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`.
+pub const MAX_RANK: usize = 5;
+
+/// The largest extent of a box along each dimension. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
+pub const BOX_EXTENT: u32 = 256;
+
+/// What the bytes of a box's innermost dimension must be a multiple of.
+/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
+pub const BOX_INNER_BYTES: u64 = 16;
+
+/// Bytes, and alignment, of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object".
+pub const BARRIER_BYTES: u64 = 8;
+
+/// The greatest arrival count of an mbarrier. Source: PTX ISA, "Contents of the mbarrier object".
+pub const BARRIER_ARRIVALS: i128 = (1 << 20) - 1;
+
+/// The greatest transaction count of an mbarrier, in bytes. Source: as above.
+pub const BARRIER_BYTES_EXPECTED: i128 = (1 << 20) - 1;
+
+/// Named barriers of a block; `sync_threads` is number 0. Source: PTX ISA, "barrier".
+pub const NAMED_BARRIERS: i128 = 16;
+
+/// The largest array of a thread's own, in bytes. A thread's registers hold 1020; what is larger lies in local
+/// memory, and far more than this takes the compiler for ever.
+pub const REGISTER_ARRAY_BYTES: u64 = 16 * 1024;
+
+/// The most turns of a loop that `unroll` writes out. No instruction cache holds what is longer.
+pub const UNROLLED_TURNS: i128 = 1024;
+
+/// Alignment given to scalar arrays in shared memory, so that vector access is possible.
+pub const ARRAY_ALIGNMENT: u64 = 16;
+
+/// The alignment in shared memory of a tile: 128 bytes without a swizzle; with one, the bytes after which its
+/// pattern repeats, so that the hardware's pattern, which is taken from address bits, starts at the tile.
+/// Source: PTX ISA, "cp.async.bulk.tensor" (128 bytes); CUDA C++ Programming Guide, "Tensor memory access",
+/// "Swizzle modes" (256, 512 and 1024 bytes).
+pub const fn tile_alignment(swizzle: Swizzle) -> u64 {
+    match swizzle {
+        Swizzle::None => 128,
+        Swizzle::B32 => 256,
+        Swizzle::B64 => 512,
+        Swizzle::B128 => 1024,
+    }
+}

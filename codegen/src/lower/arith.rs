@@ -1,0 +1,207 @@
+//! Arithmetic, comparisons and mathematical functions.
+
+use inkwell::types::BasicType;
+use inkwell::values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, FloatValue, IntValue};
+use inkwell::{FloatPredicate, IntPredicate};
+
+use super::types::{Class, class, float, int, scalar_of};
+use super::{Cx, Lower, cast, expr, nvvm};
+use crate::emit::BackendError;
+use crate::ir::{BinaryOp, Expr, MathOp, Scalar, UnaryOp};
+
+pub(super) fn unary<'c>(cx: &mut Cx<'c, '_>, op: UnaryOp, a: &Expr) -> Lower<BasicValueEnum<'c>> {
+    let scalar = scalar_of(&a.ty)?;
+    let a = expr::value(cx, a)?;
+    match (op, class(scalar)) {
+        (UnaryOp::Neg, Class::Int { .. }) => Ok(cx.builder.build_int_neg(int(a)?, "")?.into()),
+        (UnaryOp::Neg, Class::Float) => Ok(cx.builder.build_float_neg(float(a)?, "")?.into()),
+        (UnaryOp::Not, Class::Bool | Class::Int { .. }) => Ok(cx.builder.build_not(int(a)?, "")?.into()),
+        (UnaryOp::Neg, Class::Bool | Class::Float8) | (UnaryOp::Not, Class::Float | Class::Float8) => {
+            Err(BackendError::Unchecked(format!("{op:?} of `{scalar}`")))
+        }
+    }
+}
+
+pub(super) fn binary<'c>(cx: &mut Cx<'c, '_>, op: BinaryOp, a: &Expr, b: &Expr) -> Lower<BasicValueEnum<'c>> {
+    let (scalar, amount) = (scalar_of(&a.ty)?, scalar_of(&b.ty)?);
+    let (a, b) = (expr::value(cx, a)?, expr::value(cx, b)?);
+    match (op, class(scalar)) {
+        (BinaryOp::Shl | BinaryOp::Shr, Class::Int { signed }) => {
+            shift(cx, op, signed, int(a)?, int(b)?, amount).map(Into::into)
+        }
+        (_, Class::Bool) => integer(cx, op, false, int(a)?, int(b)?).map(Into::into),
+        (_, Class::Int { signed }) => integer(cx, op, signed, int(a)?, int(b)?).map(Into::into),
+        (_, Class::Float) => floating(cx, op, float(a)?, float(b)?),
+        (_, Class::Float8) => {
+            // Only compared, which is exact in f16.
+            let a = cast::cast(cx, a, scalar, Scalar::F16).and_then(float)?;
+            let b = cast::cast(cx, b, scalar, Scalar::F16).and_then(float)?;
+            floating(cx, op, a, b)
+        }
+    }
+}
+
+fn integer<'c>(
+    cx: &Cx<'c, '_>,
+    op: BinaryOp,
+    signed: bool,
+    a: IntValue<'c>,
+    b: IntValue<'c>,
+) -> Lower<IntValue<'c>> {
+    use IntPredicate::{EQ, NE, SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT};
+    let build = &cx.builder;
+    let compare = |unsigned_predicate, signed_predicate| {
+        build.build_int_compare(if signed { signed_predicate } else { unsigned_predicate }, a, b, "")
+    };
+    Ok(match op {
+        BinaryOp::Add => build.build_int_add(a, b, "")?,
+        BinaryOp::Sub => build.build_int_sub(a, b, "")?,
+        BinaryOp::Mul => build.build_int_mul(a, b, "")?,
+        BinaryOp::Div => return quotient(cx, signed, a, b),
+        BinaryOp::Rem => return remainder(cx, signed, a, b),
+        BinaryOp::And => build.build_and(a, b, "")?,
+        BinaryOp::Or => build.build_or(a, b, "")?,
+        BinaryOp::Xor => build.build_xor(a, b, "")?,
+        BinaryOp::Eq => compare(EQ, EQ)?,
+        BinaryOp::Ne => compare(NE, NE)?,
+        BinaryOp::Lt => compare(ULT, SLT)?,
+        BinaryOp::Le => compare(ULE, SLE)?,
+        BinaryOp::Gt => compare(UGT, SGT)?,
+        BinaryOp::Ge => compare(UGE, SGE)?,
+        BinaryOp::Shl | BinaryOp::Shr => return Err(BackendError::Unchecked("a shift of `bool`".to_owned())),
+    })
+}
+
+/// A shift by `b` modulo the width, where LLVM's would be poison.
+fn shift<'c>(
+    cx: &Cx<'c, '_>,
+    op: BinaryOp,
+    signed: bool,
+    a: IntValue<'c>,
+    b: IntValue<'c>,
+    amount: Scalar,
+) -> Lower<IntValue<'c>> {
+    let ty = a.get_type();
+    let b = cx.builder.build_int_cast_sign_flag(b, ty, amount.is_signed(), "")?;
+    let last = ty.const_int(u64::from(ty.get_bit_width() - 1), false);
+    let b = cx.builder.build_and(b, last, "")?;
+    Ok(match op {
+        BinaryOp::Shl => cx.builder.build_left_shift(a, b, "")?,
+        _ => cx.builder.build_right_shift(a, b, signed, "")?,
+    })
+}
+
+/// `a / b`; `a` where `b` is 0. The divisor is kept from 0, and from -1 where there is a sign, because LLVM
+/// takes a division that overflows as proof that it is never reached. Folds away for known divisors; otherwise
+/// it is two instructions of the twenty or more that a division is.
+fn quotient<'c>(cx: &Cx<'c, '_>, signed: bool, a: IntValue<'c>, b: IntValue<'c>) -> Lower<IntValue<'c>> {
+    let safe = safe_divisor(cx, signed, b)?;
+    if !signed {
+        return Ok(cx.builder.build_int_unsigned_div(a, safe, "")?);
+    }
+    let by_safe = cx.builder.build_int_signed_div(a, safe, "")?;
+    let negated = cx.builder.build_int_neg(a, "")?;
+    let minus_one = b.get_type().const_all_ones();
+    let is_minus_one = cx.builder.build_int_compare(IntPredicate::EQ, b, minus_one, "")?;
+    int(cx.builder.build_select(is_minus_one, negated, by_safe, "")?)
+}
+
+/// `a % b`; 0 where `b` is 0 or -1. As for [`quotient`].
+fn remainder<'c>(cx: &Cx<'c, '_>, signed: bool, a: IntValue<'c>, b: IntValue<'c>) -> Lower<IntValue<'c>> {
+    let safe = safe_divisor(cx, signed, b)?;
+    Ok(if signed {
+        cx.builder.build_int_signed_rem(a, safe, "")?
+    } else {
+        cx.builder.build_int_unsigned_rem(a, safe, "")?
+    })
+}
+
+/// `b`, or 1 where LLVM has no quotient: for 0, and for -1 if `signed`.
+fn safe_divisor<'c>(cx: &Cx<'c, '_>, signed: bool, b: IntValue<'c>) -> Lower<IntValue<'c>> {
+    let ty = b.get_type();
+    let (zero, one) = (ty.const_zero(), ty.const_int(1, false));
+    let unsafe_divisor = if signed {
+        // -1 and 0, and nothing else, are at most 1 when 1 is added.
+        let above = cx.builder.build_int_add(b, one, "")?;
+        cx.builder.build_int_compare(IntPredicate::ULE, above, one, "")?
+    } else {
+        cx.builder.build_int_compare(IntPredicate::EQ, b, zero, "")?
+    };
+    int(cx.builder.build_select(unsafe_divisor, one, b, "")?)
+}
+
+/// Comparisons with a NaN are false but for `!=`, as in Rust.
+fn floating<'c>(
+    cx: &Cx<'c, '_>,
+    op: BinaryOp,
+    a: FloatValue<'c>,
+    b: FloatValue<'c>,
+) -> Lower<BasicValueEnum<'c>> {
+    let build = &cx.builder;
+    let compare = |predicate| -> Lower<BasicValueEnum<'c>> {
+        Ok(build.build_float_compare(predicate, a, b, "")?.as_basic_value_enum())
+    };
+    match op {
+        BinaryOp::Add => Ok(build.build_float_add(a, b, "")?.into()),
+        BinaryOp::Sub => Ok(build.build_float_sub(a, b, "")?.into()),
+        BinaryOp::Mul => Ok(build.build_float_mul(a, b, "")?.into()),
+        BinaryOp::Div => Ok(build.build_float_div(a, b, "")?.into()),
+        BinaryOp::Rem => Ok(build.build_float_rem(a, b, "")?.into()),
+        BinaryOp::Eq => compare(FloatPredicate::OEQ),
+        BinaryOp::Ne => compare(FloatPredicate::UNE),
+        BinaryOp::Lt => compare(FloatPredicate::OLT),
+        BinaryOp::Le => compare(FloatPredicate::OLE),
+        BinaryOp::Gt => compare(FloatPredicate::OGT),
+        BinaryOp::Ge => compare(FloatPredicate::OGE),
+        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr => {
+            Err(BackendError::Unchecked(format!("`{}` of floats", op.sign())))
+        }
+    }
+}
+
+pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lower<BasicValueEnum<'c>> {
+    let refused = || BackendError::Unchecked(format!("`{}` of these operands", op.name()));
+    let scalar = scalar_of(&operands.first().ok_or_else(refused)?.ty)?;
+    let args = expr::values(cx, operands)?;
+    match (op, class(scalar), args.as_slice()) {
+        (MathOp::Min, Class::Float, &[_, _]) => overloaded(cx, "llvm.minimumnum", &args),
+        (MathOp::Max, Class::Float, &[_, _]) => overloaded(cx, "llvm.maximumnum", &args),
+        (MathOp::Min, Class::Int { signed: true }, &[_, _]) => overloaded(cx, "llvm.smin", &args),
+        (MathOp::Max, Class::Int { signed: true }, &[_, _]) => overloaded(cx, "llvm.smax", &args),
+        (MathOp::Min, Class::Int { signed: false }, &[_, _]) => overloaded(cx, "llvm.umin", &args),
+        (MathOp::Max, Class::Int { signed: false }, &[_, _]) => overloaded(cx, "llvm.umax", &args),
+        (MathOp::Abs, Class::Float, &[_]) => overloaded(cx, "llvm.fabs", &args),
+        (MathOp::Abs, Class::Int { signed: true }, &[a]) => {
+            // The second operand: the least integer is not poison.
+            overloaded(cx, "llvm.abs", &[a, cx.context.bool_type().const_zero().into()])
+        }
+        (MathOp::Abs, Class::Int { signed: false }, &[a]) => Ok(a),
+        (MathOp::Fma, Class::Float, &[_, _, _]) => overloaded(cx, "llvm.fma", &args),
+        (MathOp::Fma, Class::Int { .. }, &[a, b, c]) => {
+            let product = cx.builder.build_int_mul(int(a)?, int(b)?, "")?;
+            Ok(cx.builder.build_int_add(product, int(c)?, "")?.into())
+        }
+        (MathOp::Sqrt, Class::Float, &[_]) => overloaded(cx, "llvm.sqrt", &args),
+        (MathOp::Recip, Class::Float, &[a]) => {
+            let a = float(a)?;
+            Ok(cx.builder.build_float_div(a.get_type().const_float(1.0), a, "")?.into())
+        }
+        (MathOp::Rsqrt, Class::Float, &[_]) if scalar == Scalar::F32 => {
+            nvvm::emit_value(cx, &nvvm::RSQRT, &args)
+        }
+        (MathOp::Exp2, Class::Float, &[_]) if scalar == Scalar::F32 => {
+            nvvm::emit_value(cx, &nvvm::EX2, &args)
+        }
+        (MathOp::Log2, Class::Float, &[_]) if scalar == Scalar::F32 => {
+            nvvm::emit_value(cx, &nvvm::LG2, &args)
+        }
+        _ => Err(refused()),
+    }
+}
+
+/// An intrinsic that is overloaded on the type of its first operand.
+fn overloaded<'c>(cx: &Cx<'c, '_>, name: &str, args: &[BasicValueEnum<'c>]) -> Lower<BasicValueEnum<'c>> {
+    let overload: Vec<_> = args.iter().take(1).map(|arg| arg.get_type().as_basic_type_enum()).collect();
+    let args: Vec<BasicMetadataValueEnum<'c>> = args.iter().map(|&arg| arg.into()).collect();
+    cx.intrinsic_value(name, &overload, &args)
+}

@@ -1,0 +1,147 @@
+//! Conversions between scalars, by value.
+
+use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
+use inkwell::{FloatPredicate, IntPredicate};
+
+use super::nvvm::{self, Instruction};
+use super::types::{Class, class, float, float_type, int, int_const};
+use super::{Cx, Lower};
+use crate::ir::Scalar;
+
+/// `value` as a scalar `to`. Integers are cut or extended by the sign of `from`; floats are rounded to nearest,
+/// ties to even; a float saturates as an integer, and NaN is 0; an 8-bit float saturates at its greatest number.
+pub(super) fn cast<'c>(
+    cx: &mut Cx<'c, '_>,
+    value: BasicValueEnum<'c>,
+    from: Scalar,
+    to: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    if from == to {
+        return Ok(value);
+    }
+    let ty = cx.scalar_type(to);
+    match (class(from), class(to)) {
+        // 8-bit floats convert from f32 and to f16, which holds them exactly.
+        (Class::Float8, _) => {
+            let wide = from_float8(cx, value, from)?;
+            cast(cx, wide, Scalar::F16, to)
+        }
+        (_, Class::Float8) => {
+            let wide = cast(cx, value, from, Scalar::F32)?;
+            to_float8(cx, wide, to)
+        }
+        (Class::Bool | Class::Int { .. }, Class::Bool) => {
+            let value = int(value)?;
+            let zero = value.get_type().const_zero();
+            Ok(cx.builder.build_int_compare(IntPredicate::NE, value, zero, "")?.into())
+        }
+        (Class::Bool | Class::Int { .. }, Class::Int { .. }) => {
+            let ty = cx.bits_type(to);
+            Ok(cx.builder.build_int_cast_sign_flag(int(value)?, ty, from.is_signed(), "")?.into())
+        }
+        (Class::Bool | Class::Int { .. }, Class::Float) => {
+            let (value, ty) = (int(value)?, float_type(ty)?);
+            Ok(if from.is_signed() {
+                cx.builder.build_signed_int_to_float(value, ty, "")?.into()
+            } else {
+                cx.builder.build_unsigned_int_to_float(value, ty, "")?.into()
+            })
+        }
+        (Class::Float, Class::Bool) => {
+            let value = float(value)?;
+            let zero = value.get_type().const_zero();
+            Ok(cx.builder.build_float_compare(FloatPredicate::UNE, value, zero, "")?.into())
+        }
+        (Class::Float, Class::Int { signed }) => {
+            to_integer(cx, float(value)?, from, to, signed).map(Into::into)
+        }
+        (Class::Float, Class::Float) => between_floats(cx, float(value)?, from, to).map(Into::into),
+    }
+}
+
+/// A float as an integer, by the hardware's own saturation. Source: PTX ISA, "cvt": out of range is clamped, and
+/// NaN is 0 unless one side has 64 bits. (LLVM's `fptosi.sat` does by comparisons what the instruction does.)
+fn to_integer<'c>(
+    cx: &mut Cx<'c, '_>,
+    value: FloatValue<'c>,
+    from: Scalar,
+    to: Scalar,
+    signed: bool,
+) -> Lower<IntValue<'c>> {
+    let double = from == Scalar::F64;
+    let value = if double { value } else { between_floats(cx, value, from, Scalar::F32)? };
+    let wide = to.bytes() == 8;
+    let name = match (double, wide, signed) {
+        (false, false, true) => "llvm.nvvm.f2i.rz",
+        (false, false, false) => "llvm.nvvm.f2ui.rz",
+        (false, true, true) => "llvm.nvvm.f2ll.rz",
+        (false, true, false) => "llvm.nvvm.f2ull.rz",
+        (true, false, true) => "llvm.nvvm.d2i.rz",
+        (true, false, false) => "llvm.nvvm.d2ui.rz",
+        (true, true, true) => "llvm.nvvm.d2ll.rz",
+        (true, true, false) => "llvm.nvvm.d2ull.rz",
+    };
+    let mut integer = int(cx.intrinsic_value(name, &[], &[value.into()])?)?;
+    if double || wide {
+        let nan = cx.builder.build_float_compare(FloatPredicate::UNO, value, value, "")?;
+        let zero = integer.get_type().const_zero();
+        integer = int(cx.builder.build_select(nan, zero, integer, "")?)?;
+    }
+    if to.bytes() >= 4 {
+        return Ok(integer);
+    }
+    clamped(cx, integer, to, signed)
+}
+
+/// A 32-bit integer as a narrower one that saturates.
+fn clamped<'c>(cx: &Cx<'c, '_>, integer: IntValue<'c>, to: Scalar, signed: bool) -> Lower<IntValue<'c>> {
+    let ty = integer.get_type();
+    let (least, most) = to.integer_range().unwrap_or_default();
+    let (max, min) = if signed { ("llvm.smax", "llvm.smin") } else { ("llvm.umax", "llvm.umin") };
+    let above = cx.intrinsic_value(max, &[ty.into()], &[integer.into(), int_const(ty, least).into()])?;
+    let within = cx.intrinsic_value(min, &[ty.into()], &[above.into(), int_const(ty, most).into()])?;
+    Ok(cx.builder.build_int_truncate(int(within)?, cx.bits_type(to), "")?)
+}
+
+fn between_floats<'c>(
+    cx: &mut Cx<'c, '_>,
+    value: FloatValue<'c>,
+    from: Scalar,
+    to: Scalar,
+) -> Lower<FloatValue<'c>> {
+    let ty = float_type(cx.scalar_type(to))?;
+    if from == to {
+        return Ok(value);
+    }
+    if from.bytes() < to.bytes() {
+        return Ok(cx.builder.build_float_ext(value, ty, "")?);
+    }
+    // f16 and bf16 have the same size and not the same numbers: f32 holds both.
+    let value = if from.bytes() == to.bytes() {
+        cx.builder.build_float_ext(value, cx.context.f32_type(), "")?
+    } else {
+        value
+    };
+    Ok(cx.builder.build_float_trunc(value, ty, "")?)
+}
+
+/// The f16 of an 8-bit float.
+fn from_float8<'c>(
+    cx: &mut Cx<'c, '_>,
+    value: BasicValueEnum<'c>,
+    from: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    let instruction: &Instruction =
+        if from == Scalar::E4m3 { &nvvm::E4M3_TO_F16X2 } else { &nvvm::E5M2_TO_F16X2 };
+    let pair = cx.builder.build_int_z_extend(int(value)?, cx.context.i16_type(), "")?;
+    let halves = int(nvvm::emit_value(cx, instruction, &[pair.into()])?)?;
+    let lower = cx.builder.build_int_truncate(halves, cx.context.i16_type(), "")?;
+    Ok(cx.builder.build_bit_cast(lower, cx.context.f16_type(), "")?)
+}
+
+/// The 8-bit float of an f32.
+fn to_float8<'c>(cx: &mut Cx<'c, '_>, value: BasicValueEnum<'c>, to: Scalar) -> Lower<BasicValueEnum<'c>> {
+    let instruction: &Instruction = if to == Scalar::E4m3 { &nvvm::F32_TO_E4M3 } else { &nvvm::F32_TO_E5M2 };
+    let pair = int(nvvm::emit_value(cx, instruction, &[value])?)?;
+    Ok(cx.builder.build_int_truncate(pair, cx.context.i8_type(), "")?.into())
+}

@@ -1,0 +1,110 @@
+//! Lines of the source, so that profilers, sanitizers and the simulator can name them.
+//!
+//! Every instruction carries the line and column of its statement, or of its expression where that stands on
+//! another line. `emit` turns this into bare `.loc` directives.
+
+use inkwell::context::Context;
+use inkwell::debug_info::{
+    AsDIScope, DIFlags, DIFlagsConstants, DILocation, DISubprogram, DWARFEmissionKind, DWARFSourceLanguage,
+    DebugInfoBuilder, debug_metadata_version,
+};
+use inkwell::module::{FlagBehavior, Module};
+
+use super::Cx;
+use crate::ir::{Kernel, Span};
+
+/// Makes locations within one function.
+pub(super) struct Lines<'c> {
+    builder: DebugInfoBuilder<'c>,
+    function: DISubprogram<'c>,
+    /// The line that instructions carry now.
+    current: Option<(u32, DILocation<'c>)>,
+}
+
+/// Describes the file and the function.
+pub(super) fn describe<'c>(module: &Module<'c>, kernel: &Kernel, entry: &str, path: &str) -> Lines<'c> {
+    let (builder, unit) = module.create_debug_info_builder(
+        true,
+        DWARFSourceLanguage::Rust,
+        path,
+        "",
+        concat!("tma-codegen ", env!("CARGO_PKG_VERSION")),
+        true,
+        "",
+        0,
+        "",
+        DWARFEmissionKind::LineTablesOnly,
+        0,
+        false,
+        false,
+        "",
+        "",
+    );
+    // Without its version LLVM drops all of it.
+    let version = module.get_context().i32_type().const_int(u64::from(debug_metadata_version()), false);
+    module.add_basic_value_flag("Debug Info Version", FlagBehavior::Warning, version);
+    let file = unit.get_file();
+    let line = line_of(kernel.span);
+    let ty = builder.create_subroutine_type(file, None, &[], DIFlags::ZERO);
+    let function = builder.create_function(
+        file.as_debug_info_scope(),
+        entry,
+        None,
+        file,
+        line,
+        ty,
+        false,
+        true,
+        line,
+        DIFlags::ZERO,
+        true,
+    );
+    Lines { builder, function, current: None }
+}
+
+impl<'c> Lines<'c> {
+    /// The function, to be put on LLVM's.
+    pub(super) fn function(&self) -> DISubprogram<'c> {
+        self.function
+    }
+
+    /// Completes what is described.
+    pub(super) fn finish(&self) {
+        self.builder.finalize();
+    }
+
+    fn locate(&mut self, context: &'c Context, span: Span) -> DILocation<'c> {
+        let line = line_of(span);
+        let column = u32::try_from(span.start().column).map_or(0, |column| column.saturating_add(1));
+        let scope = self.function.as_debug_info_scope();
+        let location = self.builder.create_debug_location(context, line, column, scope, None);
+        self.current = Some((line, location));
+        location
+    }
+}
+
+/// The next instructions belong to the statement at `span`.
+pub(super) fn at_stmt(cx: &mut Cx<'_, '_>, span: Span) {
+    let location = cx.lines.locate(cx.context, span);
+    cx.builder.set_current_debug_location(location);
+}
+
+/// Runs `f` with instructions that belong to the expression at `span`, then goes back to the statement.
+pub(super) fn at_expr<'c, 'k, T>(cx: &mut Cx<'c, 'k>, span: Span, f: impl FnOnce(&mut Cx<'c, 'k>) -> T) -> T {
+    let outer = cx.lines.current;
+    if outer.is_some_and(|(line, _)| line == line_of(span)) {
+        return f(cx);
+    }
+    at_stmt(cx, span);
+    let value = f(cx);
+    if let Some((_, location)) = outer {
+        cx.lines.current = outer;
+        cx.builder.set_current_debug_location(location);
+    }
+    value
+}
+
+/// The line of the beginning of `span`, from 1.
+pub(super) fn line_of(span: Span) -> u32 {
+    u32::try_from(span.start().line).unwrap_or(u32::MAX)
+}

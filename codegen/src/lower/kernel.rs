@@ -1,0 +1,200 @@
+//! The kernel's function: signature, attributes, parameters, and a home for every local.
+
+use std::collections::HashMap;
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::context::Context;
+use inkwell::module::{Linkage, Module};
+use inkwell::types::{BasicMetadataTypeEnum, StructType};
+use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
+
+use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
+use super::{Cx, Lower, debug, memory};
+use crate::abi::{self, AbiParam};
+use crate::check::CheckedKernel;
+use crate::check::layout;
+use crate::emit::{BackendError, Source};
+use crate::ir::{self, Kernel, Scalar, Type};
+use crate::limits::ARRAY_ALIGNMENT;
+use crate::target::Target;
+
+/// LLVM's number of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
+const PTX_KERNEL: u32 = 71;
+
+/// The name of the block's shared memory in PTX.
+const SHARED_MEMORY: &str = "tma_shared";
+
+/// The alignment of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorMap`.
+const TENSOR_MAP_ALIGNMENT: u32 = 64;
+
+/// A parameter as the body sees it.
+#[derive(Clone, Copy)]
+pub(super) enum Param<'c> {
+    /// The generic address of a tensor map in the parameters.
+    TensorMap(PointerValue<'c>),
+    /// A slice: its address and its number of elements.
+    Global { address: PointerValue<'c>, len: IntValue<'c> },
+    /// A value.
+    Scalar(BasicValueEnum<'c>),
+}
+
+/// Declares the kernel in `module`, and stands at the beginning of its body.
+pub(super) fn declare<'c, 'k>(
+    context: &'c Context,
+    module: &'k Module<'c>,
+    checked: &'k CheckedKernel,
+    source: &Source<'k>,
+    target: Target,
+) -> Lower<Cx<'c, 'k>> {
+    let kernel = checked.kernel();
+    let entry_name = abi::entry(kernel);
+    let function = signature(context, module, kernel, &entry_name);
+    let lines = debug::describe(module, kernel, &entry_name, source.path);
+    function.set_subprogram(lines.function());
+    launch_bounds(context, function, kernel);
+
+    let entry = context.append_basic_block(function, "entry");
+    let body = context.append_basic_block(function, "body");
+    let (allocas, builder) = (context.create_builder(), context.create_builder());
+    allocas.position_at_end(entry);
+    builder.position_at_end(body);
+
+    let mut cx = Cx {
+        context,
+        module,
+        target,
+        builder,
+        allocas,
+        kernel: checked,
+        function,
+        body,
+        params: Vec::with_capacity(kernel.params.len()),
+        locals: Vec::with_capacity(kernel.locals.len()),
+        shared: shared_memory(context, module, kernel),
+        exits: HashMap::new(),
+        strings: HashMap::new(),
+        lines,
+        path: source.path,
+        ptx_version: target.ptx_version(),
+    };
+    debug::at_stmt(&mut cx, kernel.span);
+    cx.params = params(&cx)?;
+    for local in &kernel.locals {
+        let ty = cx.value_type(&local.ty)?;
+        cx.locals.push(cx.allocas.build_alloca(ty, &local.name)?);
+    }
+    Ok(cx)
+}
+
+/// Ends the kernel where its body ends.
+pub(super) fn finish(cx: &Cx<'_, '_>) -> Lower<()> {
+    cx.builder.build_return(None)?;
+    cx.allocas.build_unconditional_branch(cx.body)?;
+    cx.lines.finish();
+    Ok(())
+}
+
+fn signature<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    kernel: &Kernel,
+    entry: &str,
+) -> FunctionValue<'c> {
+    let abi: Vec<_> = kernel
+        .params
+        .iter()
+        .flat_map(|param| abi::abi_params(param).into_iter().map(move |abi| (param, abi)))
+        .collect();
+    let types: Vec<_> = abi.iter().map(|(param, abi)| param_type(context, param, *abi)).collect();
+    let function =
+        module.add_function(entry, context.void_type().fn_type(&types, false), Some(Linkage::External));
+    function.set_call_conventions(PTX_KERNEL);
+    for (index, (param, abi)) in (0..).zip(&abi) {
+        let add = |attribute| function.add_attribute(AttributeLoc::Param(index), attribute);
+        match abi {
+            AbiParam::TensorMap => {
+                let byval = Attribute::get_named_enum_kind_id("byval");
+                add(context.create_type_attribute(byval, tensor_map(context).into()));
+                add(enum_attribute(context, "align", u64::from(TENSOR_MAP_ALIGNMENT)));
+                // Read where the launch put it: the copy engine takes no copy in local memory.
+                add(context.create_string_attribute("nvvm.grid_constant", ""));
+            }
+            AbiParam::GlobalAddress => {
+                if let Type::Global(element) = &param.ty {
+                    add(enum_attribute(context, "align", u64::from(element.bytes())));
+                }
+            }
+            AbiParam::GlobalLen | AbiParam::Scalar(_) => {}
+        }
+    }
+    function
+}
+
+fn param_type<'c>(context: &'c Context, param: &ir::Param, abi: AbiParam) -> BasicMetadataTypeEnum<'c> {
+    match abi {
+        AbiParam::TensorMap => context.ptr_type(GENERIC.into()).into(),
+        AbiParam::GlobalAddress => context.ptr_type(GLOBAL.into()).into(),
+        AbiParam::GlobalLen => context.i64_type().into(),
+        AbiParam::Scalar(bytes) => match (param.ty.as_scalar(), bytes) {
+            (Some(Scalar::F16), _) => context.f16_type().into(),
+            (Some(Scalar::Bf16), _) => context.bf16_type().into(),
+            (Some(Scalar::F32), _) => context.f32_type().into(),
+            (Some(Scalar::F64), _) => context.f64_type().into(),
+            (_, 1) => context.i8_type().into(),
+            (_, 2) => context.i16_type().into(),
+            (_, 4) => context.i32_type().into(),
+            _ => context.i64_type().into(),
+        },
+    }
+}
+
+/// The 128 opaque bytes of a tensor map.
+fn tensor_map(context: &Context) -> StructType<'_> {
+    context.struct_type(&[context.i64_type().array_type(16).into()], false)
+}
+
+fn enum_attribute(context: &Context, name: &str, value: u64) -> Attribute {
+    context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value)
+}
+
+/// What every launch keeps to. The thread count is exact, hence `.reqntid`, which ptxas does not take together
+/// with `.maxntid`.
+fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel) {
+    let launch = &kernel.launch;
+    let [x, y, z] = launch.threads;
+    let mut bounds = vec![("nvvm.reqntid", format!("{x},{y},{z}"))];
+    bounds.extend(launch.min_blocks.map(|blocks| ("nvvm.minctasm", blocks.to_string())));
+    bounds.extend(launch.max_registers.map(|registers| ("nvvm.maxnreg", registers.to_string())));
+    for (key, value) in bounds {
+        function.add_attribute(AttributeLoc::Function, context.create_string_attribute(key, &value));
+    }
+    function.add_attribute(AttributeLoc::Function, enum_attribute(context, "nounwind", 0));
+}
+
+/// Declares the block's shared memory: one array without a length, which the launch gives.
+fn shared_memory<'c>(context: &'c Context, module: &Module<'c>, kernel: &Kernel) -> PointerValue<'c> {
+    let alignment = kernel.shared.iter().map(|var| layout::alignment(&var.ty)).max().unwrap_or(1);
+    let bytes = context.i8_type().array_type(0);
+    let memory = module.add_global(bytes, Some(SHARED.into()), SHARED_MEMORY);
+    memory.set_linkage(Linkage::External);
+    memory.set_alignment(u32::try_from(alignment.max(ARRAY_ALIGNMENT)).unwrap_or(u32::MAX));
+    memory.as_pointer_value()
+}
+
+fn params<'c>(cx: &Cx<'c, '_>) -> Lower<Vec<Param<'c>>> {
+    let mut values = cx.function.get_param_iter();
+    let mut next = || {
+        values.next().ok_or_else(|| BackendError::Unchecked("more parameters than `abi` counts".to_owned()))
+    };
+    let kernel = cx.kernel.kernel();
+    kernel
+        .params
+        .iter()
+        .map(|param| match &param.ty {
+            Type::TensorMap(_) => Ok(Param::TensorMap(pointer(next()?)?)),
+            Type::Global(_) => Ok(Param::Global { address: pointer(next()?)?, len: int(next()?)? }),
+            Type::Scalar(scalar) => Ok(Param::Scalar(memory::from_memory(cx, next()?, *scalar)?)),
+            ty => Err(BackendError::Unchecked(format!("a parameter of type `{ty}`"))),
+        })
+        .collect()
+}

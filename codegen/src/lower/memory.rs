@@ -1,0 +1,142 @@
+//! Scalars in memory: shared arrays and slices of global memory.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+
+use super::kernel::Param;
+use super::types::{int, pointer};
+use super::{Cx, Lower, expr, nvvm, place, print};
+use crate::emit::BackendError;
+use crate::ir::{AtomicOp, Expr, LocalId, ParamId, Scalar, Type};
+
+/// A scalar as a register has it, of what memory or a parameter holds.
+pub(super) fn from_memory<'c>(
+    cx: &Cx<'c, '_>,
+    stored: BasicValueEnum<'c>,
+    scalar: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    if scalar != Scalar::Bool {
+        return Ok(stored);
+    }
+    let byte = int(stored)?;
+    let zero = byte.get_type().const_zero();
+    Ok(cx.builder.build_int_compare(IntPredicate::NE, byte, zero, "")?.into())
+}
+
+/// The scalar at `address`.
+pub(super) fn load<'c>(
+    cx: &Cx<'c, '_>,
+    address: PointerValue<'c>,
+    scalar: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    let stored = cx.builder.build_load(cx.memory_type(scalar), address, "")?;
+    from_memory(cx, stored, scalar)
+}
+
+/// Writes a scalar to `address`.
+pub(super) fn store<'c>(
+    cx: &Cx<'c, '_>,
+    address: PointerValue<'c>,
+    value: BasicValueEnum<'c>,
+    scalar: Scalar,
+) -> Lower<()> {
+    if scalar == Scalar::Bool {
+        let byte = cx.builder.build_int_z_extend(int(value)?, cx.context.i8_type(), "")?;
+        cx.builder.build_store(address, byte)?;
+    } else {
+        cx.builder.build_store(address, value)?;
+    }
+    Ok(())
+}
+
+/// `dest = array[index]`.
+pub(super) fn shared_get(cx: &mut Cx<'_, '_>, dest: LocalId, array: &Expr, index: &Expr) -> Lower<()> {
+    let scalar = shared_element(&array.ty)?;
+    let address = shared_address(cx, array, scalar, index)?;
+    let value = load(cx, address, scalar)?;
+    place::store(cx, dest, value)
+}
+
+/// `array[index] = value`.
+pub(super) fn shared_set(cx: &mut Cx<'_, '_>, array: &Expr, index: &Expr, value: &Expr) -> Lower<()> {
+    let scalar = shared_element(&array.ty)?;
+    let value = expr::value(cx, value)?;
+    let address = shared_address(cx, array, scalar, index)?;
+    store(cx, address, value, scalar)
+}
+
+fn shared_element(ty: &Type) -> Lower<Scalar> {
+    match ty {
+        Type::SharedArray(scalar, _) => Ok(*scalar),
+        ty => Err(BackendError::Unchecked(format!("a shared array of type `{ty}`"))),
+    }
+}
+
+fn shared_address<'c>(
+    cx: &mut Cx<'c, '_>,
+    array: &Expr,
+    scalar: Scalar,
+    index: &Expr,
+) -> Lower<PointerValue<'c>> {
+    let base = expr::value(cx, array).and_then(pointer)?;
+    let index = expr::int_value(cx, index)?;
+    element_address(cx, base, scalar, index)
+}
+
+/// `dest = global[index]`.
+pub(super) fn global_get(cx: &mut Cx<'_, '_>, dest: LocalId, global: ParamId, index: &Expr) -> Lower<()> {
+    let (address, scalar) = global_address(cx, global, index)?;
+    let value = load(cx, address, scalar)?;
+    place::store(cx, dest, value)
+}
+
+/// `global[index] = value`.
+pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, value: &Expr) -> Lower<()> {
+    let value = expr::value(cx, value)?;
+    let (address, scalar) = global_address(cx, global, index)?;
+    store(cx, address, value, scalar)
+}
+
+/// `dest = global[index]` and `global[index] = op(dest, value)`, as one step that orders nothing else.
+pub(super) fn global_atomic(
+    cx: &mut Cx<'_, '_>,
+    dest: LocalId,
+    op: AtomicOp,
+    global: ParamId,
+    index: &Expr,
+    value: &Expr,
+) -> Lower<()> {
+    let value = expr::value(cx, value)?;
+    let (address, scalar) = global_address(cx, global, index)?;
+    let instruction = nvvm::atomic(op, scalar)
+        .ok_or_else(|| BackendError::Unchecked(format!("`{}` on `{scalar}`", op.name())))?;
+    let old = nvvm::emit_value(cx, &instruction, &[address.into(), value])?;
+    place::store(cx, dest, old)
+}
+
+/// The address of `global[index]`; what comes after is only reached if there is such an element.
+fn global_address<'c>(
+    cx: &mut Cx<'c, '_>,
+    global: ParamId,
+    index: &Expr,
+) -> Lower<(PointerValue<'c>, Scalar)> {
+    let param = cx.kernel.kernel().param(global);
+    let (Param::Global { address, len }, Type::Global(scalar)) = (expr::param(cx, global)?, &param.ty) else {
+        return Err(BackendError::Unchecked(format!("an element of `{}`, which is no slice", param.name)));
+    };
+    let line = super::debug::line_of(index.span);
+    let index = expr::widened(cx, index)?;
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, len, "")?;
+    print::assert(cx, inside, &format!("index out of bounds of `{}`", param.name), line)?;
+    Ok((element_address(cx, address, *scalar, index)?, *scalar))
+}
+
+fn element_address<'c>(
+    cx: &Cx<'c, '_>,
+    base: PointerValue<'c>,
+    scalar: Scalar,
+    index: IntValue<'c>,
+) -> Lower<PointerValue<'c>> {
+    // SAFETY: without `inbounds` the address may lie anywhere; `base` points to such scalars.
+    Ok(unsafe { cx.builder.build_gep(cx.memory_type(scalar), base, &[index], "")? })
+}

@@ -1,0 +1,109 @@
+//! Locals and register arrays.
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{AggregateValueEnum, BasicValueEnum, IntValue, PointerValue};
+
+use super::types::int;
+use super::{Cx, Lower, expr};
+use crate::emit::BackendError;
+use crate::ir::{Expr, ExprKind, LocalId, Type};
+
+/// Where `local` lives.
+fn home<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<PointerValue<'c>> {
+    cx.locals
+        .get(local.0 as usize)
+        .copied()
+        .ok_or_else(|| BackendError::Unchecked(format!("local {}, which is not declared", local.0)))
+}
+
+/// What `local` holds.
+pub(super) fn load<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<BasicValueEnum<'c>> {
+    let ty = cx.value_type(&cx.kernel.kernel().local(local).ty)?;
+    Ok(cx.builder.build_load(ty, home(cx, local)?, "")?)
+}
+
+/// `local = value`.
+pub(super) fn store<'c>(cx: &Cx<'c, '_>, local: LocalId, value: BasicValueEnum<'c>) -> Lower<()> {
+    cx.builder.build_store(home(cx, local)?, value)?;
+    Ok(())
+}
+
+/// `local[index]… = value`.
+pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value: &Expr) -> Lower<()> {
+    let value = expr::value(cx, value)?;
+    let mut place = home(cx, local)?;
+    let mut ty = cx.kernel.kernel().local(local).ty.clone();
+    for index in index {
+        let at = expr::int_value(cx, index)?;
+        place = element_place(cx, place, &ty, at)?;
+        ty = element_type(&ty)?.clone();
+    }
+    cx.builder.build_store(place, value)?;
+    Ok(())
+}
+
+/// A register array of these elements.
+pub(super) fn array<'c>(
+    cx: &Cx<'c, '_>,
+    ty: &Type,
+    elements: impl IntoIterator<Item = BasicValueEnum<'c>>,
+) -> Lower<BasicValueEnum<'c>> {
+    let BasicTypeEnum::ArrayType(ty) = cx.value_type(ty)? else {
+        return Err(BackendError::Unchecked(format!("an array of type `{ty}`")));
+    };
+    let mut array = AggregateValueEnum::ArrayValue(ty.get_poison());
+    for (index, element) in (0..).zip(elements) {
+        array = cx.builder.build_insert_value(array, element, index, "")?;
+    }
+    match array {
+        AggregateValueEnum::ArrayValue(array) => Ok(array.into()),
+        AggregateValueEnum::StructValue(_) => {
+            Err(BackendError::Unchecked("an array that is none".to_owned()))
+        }
+    }
+}
+
+/// `array[index]`. An index outside reads nothing in particular.
+pub(super) fn element<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<BasicValueEnum<'c>> {
+    let ty = cx.value_type(element_type(&array.ty)?)?;
+    let place = place_of(cx, array)?;
+    let index = expr::value(cx, index).and_then(int)?;
+    let place = element_place(cx, place, &array.ty, index)?;
+    Ok(cx.builder.build_load(ty, place, "")?)
+}
+
+/// Where an array is: a local's home or a part of it, or else a home made for it here.
+fn place_of<'c>(cx: &mut Cx<'c, '_>, array: &Expr) -> Lower<PointerValue<'c>> {
+    match &array.kind {
+        ExprKind::Local(local) => home(cx, *local),
+        ExprKind::Index(outer, index) => {
+            let place = place_of(cx, outer)?;
+            let index = expr::int_value(cx, index)?;
+            element_place(cx, place, &outer.ty, index)
+        }
+        _ => {
+            let value = expr::value(cx, array)?;
+            let place = cx.allocas.build_alloca(value.get_type(), "")?;
+            cx.builder.build_store(place, value)?;
+            Ok(place)
+        }
+    }
+}
+
+fn element_type(array: &Type) -> Lower<&Type> {
+    match array {
+        Type::Array(element, _) => Ok(element),
+        ty => Err(BackendError::Unchecked(format!("an element of type `{ty}`"))),
+    }
+}
+
+fn element_place<'c>(
+    cx: &Cx<'c, '_>,
+    array: PointerValue<'c>,
+    ty: &Type,
+    index: IntValue<'c>,
+) -> Lower<PointerValue<'c>> {
+    let element = cx.value_type(element_type(ty)?)?;
+    // SAFETY: without `inbounds` the address may lie anywhere; `array` points to `element`s.
+    Ok(unsafe { cx.builder.build_gep(element, array, &[index], "")? })
+}

@@ -1,0 +1,162 @@
+//! `printf!`, `assert!` and `trap`.
+//!
+//! The first two are calls of the two functions that the driver provides. Source: CUDA C++ Programming Guide,
+//! "Formatted Output" and "Assertion"; "CUDA Interoperability", "System Calls", of the NVPTX ABI for `vprintf`.
+
+use std::fmt::Write as _;
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::module::Linkage;
+use inkwell::types::{BasicMetadataTypeEnum, BasicType, FunctionType};
+use inkwell::values::{BasicValue, BasicValueEnum, FunctionValue, IntValue, PointerValue};
+
+use super::types::{Class, GENERIC, class, int, scalar_of};
+use super::{Cx, Lower, cast, debug, expr};
+use crate::abi;
+use crate::emit::BackendError;
+use crate::ir::{Expr, PrintfPiece, Scalar, Span};
+
+/// Stops the grid.
+pub(super) fn trap(cx: &Cx<'_, '_>) -> Lower<()> {
+    cx.intrinsic("llvm.trap", &[], &[])?;
+    cx.builder.build_unreachable()?;
+    cx.unreachable_from_here();
+    Ok(())
+}
+
+/// `assert!`.
+pub(super) fn assert_stmt(cx: &mut Cx<'_, '_>, condition: &Expr, message: &str, span: Span) -> Lower<()> {
+    let condition = expr::int_value(cx, condition)?;
+    assert(cx, condition, message, debug::line_of(span))
+}
+
+/// Stops the grid with `message` and the source's `line`, unless `condition` holds.
+pub(super) fn assert<'c>(
+    cx: &mut Cx<'c, '_>,
+    condition: IntValue<'c>,
+    message: &str,
+    line: u32,
+) -> Lower<()> {
+    let (held, failed) = (cx.new_block("held"), cx.new_block("failed"));
+    cx.builder.build_conditional_branch(condition, held, failed)?;
+    cx.builder.position_at_end(failed);
+
+    let pointer = BasicMetadataTypeEnum::from(cx.pointer_type(GENERIC));
+    let ty = cx.context.void_type().fn_type(
+        &[pointer, pointer, cx.context.i32_type().into(), pointer, cx.context.i64_type().into()],
+        false,
+    );
+    let assert_fail = driver_function(cx, "__assertfail", ty);
+    let noreturn = Attribute::get_named_enum_kind_id("noreturn");
+    assert_fail.add_attribute(AttributeLoc::Function, cx.context.create_enum_attribute(noreturn, 0));
+    let (path, function) = (cx.path, abi::entry(cx.kernel.kernel()));
+    let bytes_per_character = cx.context.i64_type().const_int(1, false);
+    let args = [
+        string(cx, message).into(),
+        string(cx, path).into(),
+        cx.u32_const(line).into(),
+        string(cx, &function).into(),
+        bytes_per_character.into(),
+    ];
+    cx.builder.build_call(assert_fail, &args, "")?;
+    cx.builder.build_unreachable()?;
+    cx.builder.position_at_end(held);
+    Ok(())
+}
+
+/// `printf!`.
+pub(super) fn printf(cx: &mut Cx<'_, '_>, pieces: &[PrintfPiece], args: &[Expr]) -> Lower<()> {
+    let mut format = String::new();
+    let mut printed = Vec::new();
+    for piece in pieces {
+        match piece {
+            PrintfPiece::Text(text) => format.push_str(&text.replace('%', "%%")),
+            PrintfPiece::Arg { index, hex, precision, width } => {
+                let arg = args.get(*index).ok_or_else(|| {
+                    BackendError::Unchecked(format!("argument {index} of `printf!`, which is not there"))
+                })?;
+                let (value, conversion) = argument(cx, arg, *hex)?;
+                format.push('%');
+                if let Some(width) = width {
+                    _ = write!(format, "{width}");
+                }
+                match precision {
+                    Some(precision) if conversion == "g" => _ = write!(format, ".{precision}f"),
+                    _ => format.push_str(conversion),
+                }
+                printed.push(value);
+            }
+        }
+    }
+    let buffer = argument_buffer(cx, &printed)?;
+    let pointer = BasicMetadataTypeEnum::from(cx.pointer_type(GENERIC));
+    let ty = cx.context.i32_type().fn_type(&[pointer, pointer], false);
+    let vprintf = driver_function(cx, "vprintf", ty);
+    let format = string(cx, &format);
+    cx.builder.build_call(vprintf, &[format.into(), buffer.into()], "")?;
+    Ok(())
+}
+
+/// An argument as C's variadic functions take it, and its conversion.
+fn argument<'c>(cx: &mut Cx<'c, '_>, arg: &Expr, hex: bool) -> Lower<(BasicValueEnum<'c>, &'static str)> {
+    let scalar = scalar_of(&arg.ty)?;
+    let value = expr::value(cx, arg)?;
+    match class(scalar) {
+        Class::Bool => {
+            let (yes, no) = (string(cx, "true"), string(cx, "false"));
+            Ok((cx.builder.build_select(int(value)?, yes, no, "")?, "s"))
+        }
+        Class::Int { signed } => {
+            let wide = scalar.bytes() == 8;
+            let ty = if wide { cx.context.i64_type() } else { cx.context.i32_type() };
+            // In hexadecimal a negative number shows its own bits, not those of the wider one.
+            let value = cx.builder.build_int_cast_sign_flag(int(value)?, ty, signed && !hex, "")?;
+            let conversion = match (hex, signed, wide) {
+                (true, _, false) => "x",
+                (true, _, true) => "llx",
+                (false, true, false) => "d",
+                (false, true, true) => "lld",
+                (false, false, false) => "u",
+                (false, false, true) => "llu",
+            };
+            Ok((value.into(), conversion))
+        }
+        Class::Float | Class::Float8 => Ok((cast::cast(cx, value, scalar, Scalar::F64)?, "g")),
+    }
+}
+
+/// The arguments one after the other, each aligned to its size, in local memory.
+fn argument_buffer<'c>(cx: &Cx<'c, '_>, args: &[BasicValueEnum<'c>]) -> Lower<PointerValue<'c>> {
+    if args.is_empty() {
+        return Ok(cx.pointer_type(GENERIC).const_null());
+    }
+    let types: Vec<_> = args.iter().map(BasicValueEnum::get_type).collect();
+    let ty = cx.context.struct_type(&types, false);
+    let buffer = cx.allocas.build_alloca(ty.as_basic_type_enum(), "printed")?;
+    for (index, arg) in (0..).zip(args) {
+        let place = cx.builder.build_struct_gep(ty, buffer, index, "")?;
+        cx.builder.build_store(place, *arg)?;
+    }
+    Ok(buffer)
+}
+
+/// A function that the driver defines.
+fn driver_function<'c>(cx: &Cx<'c, '_>, name: &str, ty: FunctionType<'c>) -> FunctionValue<'c> {
+    cx.module.get_function(name).unwrap_or_else(|| cx.module.add_function(name, ty, Some(Linkage::External)))
+}
+
+/// The address of a constant, NUL-terminated string; the same one for the same text.
+fn string<'c>(cx: &mut Cx<'c, '_>, text: &str) -> PointerValue<'c> {
+    if let Some(&address) = cx.strings.get(text) {
+        return address;
+    }
+    let bytes = cx.context.const_string(text.as_bytes(), true);
+    let global = cx.module.add_global(bytes.get_type(), None, "text");
+    global.set_initializer(&bytes.as_basic_value_enum());
+    global.set_constant(true);
+    global.set_unnamed_addr(true);
+    global.set_linkage(Linkage::Private);
+    let address = global.as_pointer_value();
+    cx.strings.insert(text.to_owned(), address);
+    address
+}

@@ -1,0 +1,50 @@
+//! Statements, in order.
+
+use super::{Cx, Lower, barrier, control, debug, memory, place, print, sync, tile, tma};
+use crate::ir::{Block, Stmt, StmtKind};
+
+/// Lowers the statements of `block`.
+pub(super) fn block(cx: &mut Cx<'_, '_>, block: &Block) -> Lower<()> {
+    block.stmts.iter().try_for_each(|stmt| statement(cx, stmt))
+}
+
+fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
+    debug::at_stmt(cx, stmt.span);
+    match &stmt.kind {
+        StmtKind::Assign { local, index, value } => place::assign(cx, *local, index, value),
+        StmtKind::If { condition, then, otherwise } => control::if_(cx, condition, then, otherwise),
+        StmtKind::Match { value, arms, otherwise } => control::match_(cx, value, arms, otherwise),
+        StmtKind::Loop { label, body } => control::loop_(cx, *label, body),
+        StmtKind::While { label, header, condition, body } => {
+            control::while_(cx, *label, header, condition, body)
+        }
+        StmtKind::For(inner) => control::for_(cx, inner),
+        StmtKind::Labelled { label, body } => control::labelled(cx, *label, body),
+        StmtKind::Break(label) | StmtKind::Leave(label) => control::leave(cx, *label),
+        StmtKind::Continue(label) => control::next_turn(cx, *label),
+        StmtKind::Return => control::return_(cx),
+
+        StmtKind::TileGet { dest, tile, at } => tile::get(cx, *dest, tile, at),
+        StmtKind::TileSet { tile, at, value } => tile::set(cx, tile, at, value),
+        StmtKind::SharedGet { dest, array, index } => memory::shared_get(cx, *dest, array, index),
+        StmtKind::SharedSet { array, index, value } => memory::shared_set(cx, array, index, value),
+        StmtKind::GlobalGet { dest, global, index } => memory::global_get(cx, *dest, *global, index),
+        StmtKind::GlobalSet { global, index, value } => memory::global_set(cx, *global, index, value),
+        StmtKind::GlobalAtomic { dest, op, global, index, value } => {
+            memory::global_atomic(cx, *dest, *op, *global, index, value)
+        }
+
+        StmtKind::Barrier { barrier, op } => barrier::operation(cx, barrier, op),
+        StmtKind::Tma { map, op } => tma::operation(cx, *map, op),
+        StmtKind::BulkCommitGroup => tma::commit_group(cx),
+        StmtKind::BulkWaitGroup { pending, read_only } => tma::wait_group(cx, *pending, *read_only),
+        StmtKind::Fence(fence) => sync::fence(cx, *fence),
+        StmtKind::Sync(meeting) => sync::meet(cx, *meeting),
+        StmtKind::NamedBarrierSync { id, threads } => sync::meet_at(cx, id, threads),
+        StmtKind::ElectOne { dest } => sync::elect_one(cx, *dest),
+
+        StmtKind::Trap => print::trap(cx),
+        StmtKind::Assert { condition, message } => print::assert_stmt(cx, condition, message, stmt.span),
+        StmtKind::Printf { pieces, args } => print::printf(cx, pieces, args),
+    }
+}

@@ -1,0 +1,122 @@
+//! Addresses in shared memory: stages, and the elements of swizzled tiles.
+
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+
+use super::types::{int, pointer};
+use super::{Cx, Lower, expr, memory, place};
+use crate::check::layout;
+use crate::emit::BackendError;
+use crate::ir::{Expr, LocalId, Swizzle, TileType, Type};
+
+/// `dest = tile[at]`.
+pub(super) fn get(cx: &mut Cx<'_, '_>, dest: LocalId, tile: &Expr, at: &[Expr]) -> Lower<()> {
+    let ty = tile_type(&tile.ty)?;
+    let address = element_address(cx, tile, ty, at)?;
+    let value = memory::load(cx, address, ty.element)?;
+    place::store(cx, dest, value)
+}
+
+/// `tile[at] = value`.
+pub(super) fn set(cx: &mut Cx<'_, '_>, tile: &Expr, at: &[Expr], value: &Expr) -> Lower<()> {
+    let ty = tile_type(&tile.ty)?;
+    let value = expr::value(cx, value)?;
+    let address = element_address(cx, tile, ty, at)?;
+    memory::store(cx, address, value, ty.element)
+}
+
+fn tile_type(ty: &Type) -> Lower<&TileType> {
+    match ty {
+        Type::Tile(tile) => Ok(tile),
+        ty => Err(BackendError::Unchecked(format!("a tile of type `{ty}`"))),
+    }
+}
+
+/// The address of `tile[at]`: row-major, the chunks of its row permuted by the tile's swizzle.
+fn element_address<'c>(
+    cx: &mut Cx<'c, '_>,
+    tile: &Expr,
+    ty: &TileType,
+    at: &[Expr],
+) -> Lower<PointerValue<'c>> {
+    let base = expr::value(cx, tile).and_then(pointer)?;
+    let at = expr::values(cx, at)?;
+    let (row, column) = row_and_column(cx, ty, &at)?;
+    let element_bytes = cx.u32_const(ty.element.bytes());
+    let row_bytes = cx.u32_const(u32::try_from(ty.row_bytes()).unwrap_or(u32::MAX));
+    let row = cx.builder.build_int_mul(row, row_bytes, "row")?;
+    let column = cx.builder.build_int_mul(column, element_bytes, "column")?;
+    let offset = swizzled(cx, ty, row, column)?;
+    byte_offset(cx, base, offset)
+}
+
+/// Which row of the tile, all dimensions but the innermost taken as one, and which element of it.
+fn row_and_column<'c>(
+    cx: &Cx<'c, '_>,
+    ty: &TileType,
+    at: &[BasicValueEnum<'c>],
+) -> Lower<(IntValue<'c>, IntValue<'c>)> {
+    let (&column, outer) = at
+        .split_last()
+        .ok_or_else(|| BackendError::Unchecked("an element of a tile without coordinates".to_owned()))?;
+    let mut row = cx.u32_const(0);
+    for (&coordinate, &extent) in outer.iter().zip(&ty.extents) {
+        row = cx.builder.build_int_mul(row, cx.u32_const(extent), "")?;
+        row = cx.builder.build_int_add(row, int(coordinate)?, "")?;
+    }
+    Ok((row, int(column)?))
+}
+
+/// The offset of the byte at `row + column` in a tile.
+///
+/// The hardware exchanges 16-byte chunks by address: bits 4 to 6 ^= bits 7 to 9 with a 128-byte span, bits 4
+/// and 5 ^= bits 7 and 8 with a 64-byte one, bit 4 ^= bit 7 with a 32-byte one. A tile is aligned to the bytes
+/// after which the pattern repeats, so offsets do for addresses. Source: PTX ISA, "Tensor swizzling modes".
+fn swizzled<'c>(
+    cx: &Cx<'c, '_>,
+    ty: &TileType,
+    row: IntValue<'c>,
+    column: IntValue<'c>,
+) -> Lower<IntValue<'c>> {
+    let chunk_bits = match ty.swizzle {
+        Swizzle::None => return Ok(cx.builder.build_int_add(row, column, "")?),
+        Swizzle::B32 => 0x10,
+        Swizzle::B64 => 0x30,
+        Swizzle::B128 => 0x70,
+    };
+    let pattern = |offset| -> Lower<IntValue<'c>> {
+        let shifted = cx.builder.build_right_shift(offset, cx.u32_const(3), false, "")?;
+        Ok(cx.builder.build_and(shifted, cx.u32_const(chunk_bits), "")?)
+    };
+    if ty.swizzle.span().map(u64::from) == Some(ty.row_bytes()) {
+        // The row alone decides, and the exchange stays within it: most of this leaves a loop over columns.
+        let column = cx.builder.build_xor(column, pattern(row)?, "")?;
+        return Ok(cx.builder.build_int_add(row, column, "")?);
+    }
+    let offset = cx.builder.build_int_add(row, column, "")?;
+    Ok(cx.builder.build_xor(offset, pattern(offset)?, "")?)
+}
+
+/// The address of one of `Stages`.
+pub(super) fn stage<'c>(
+    cx: &Cx<'c, '_>,
+    base: PointerValue<'c>,
+    stages: &Type,
+    index: IntValue<'c>,
+) -> Lower<PointerValue<'c>> {
+    let Type::Stages(thing, _) = stages else {
+        return Err(BackendError::Unchecked(format!("a stage of type `{stages}`")));
+    };
+    let stride = cx.u32_const(u32::try_from(layout::stride(thing)).unwrap_or(u32::MAX));
+    let offset = cx.builder.build_int_mul(index, stride, "")?;
+    byte_offset(cx, base, offset)
+}
+
+/// `base` and so many bytes.
+pub(super) fn byte_offset<'c>(
+    cx: &Cx<'c, '_>,
+    base: PointerValue<'c>,
+    bytes: IntValue<'c>,
+) -> Lower<PointerValue<'c>> {
+    // SAFETY: without `inbounds` the address may lie anywhere.
+    Ok(unsafe { cx.builder.build_gep(cx.context.i8_type(), base, &[bytes], "")? })
+}

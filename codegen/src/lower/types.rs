@@ -1,0 +1,140 @@
+//! LLVM's types for the IR's.
+
+use inkwell::AddressSpace;
+use inkwell::types::{BasicType, BasicTypeEnum, FloatType, IntType, PointerType};
+use inkwell::values::{BasicValueEnum, FloatValue, IntValue, PointerValue};
+
+use super::{Cx, Lower};
+use crate::emit::BackendError;
+use crate::ir::{Scalar, Type};
+
+/// Address spaces. Source: LLVM, "User Guide for NVPTX Back-end", "Address Spaces".
+pub(super) const GENERIC: u16 = 0;
+pub(super) const GLOBAL: u16 = 1;
+pub(super) const SHARED: u16 = 3;
+
+/// How LLVM holds a scalar in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// `i1`.
+    Bool,
+    /// An integer and whether it has a sign.
+    Int { signed: bool },
+    /// A float that LLVM computes with.
+    Float,
+    /// An 8-bit float: an `i8` that only conversions look into.
+    Float8,
+}
+
+pub(super) const fn class(scalar: Scalar) -> Class {
+    match scalar {
+        Scalar::Bool => Class::Bool,
+        Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => Class::Int { signed: true },
+        Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 | Scalar::Usize => Class::Int { signed: false },
+        Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64 => Class::Float,
+        Scalar::E4m3 | Scalar::E5m2 => Class::Float8,
+    }
+}
+
+impl<'c> Cx<'c, '_> {
+    /// The type of `scalar` in a register.
+    pub(super) fn scalar_type(&self, scalar: Scalar) -> BasicTypeEnum<'c> {
+        match scalar {
+            Scalar::Bool => self.context.bool_type().into(),
+            Scalar::F16 => self.context.f16_type().into(),
+            Scalar::Bf16 => self.context.bf16_type().into(),
+            Scalar::F32 => self.context.f32_type().into(),
+            Scalar::F64 => self.context.f64_type().into(),
+            _ => self.bits_type(scalar).into(),
+        }
+    }
+
+    /// The type of `scalar` in memory and as a parameter: a `bool` takes a byte there.
+    pub(super) fn memory_type(&self, scalar: Scalar) -> BasicTypeEnum<'c> {
+        match scalar {
+            Scalar::Bool => self.context.i8_type().into(),
+            _ => self.scalar_type(scalar),
+        }
+    }
+
+    /// The integer as wide as `scalar` is in memory.
+    pub(super) fn bits_type(&self, scalar: Scalar) -> IntType<'c> {
+        match scalar.bytes() {
+            1 => self.context.i8_type(),
+            2 => self.context.i16_type(),
+            4 => self.context.i32_type(),
+            _ => self.context.i64_type(),
+        }
+    }
+
+    /// The type of a value of type `ty`, as a local holds it.
+    pub(super) fn value_type(&self, ty: &Type) -> Lower<BasicTypeEnum<'c>> {
+        match ty {
+            Type::Scalar(scalar) => Ok(self.scalar_type(*scalar)),
+            Type::Array(element, len) => Ok(self.value_type(element)?.array_type(*len).into()),
+            Type::Tile(_) | Type::Barrier | Type::SharedArray(..) | Type::Stages(..) => {
+                Ok(self.pointer_type(SHARED).into())
+            }
+            Type::Unit
+            | Type::Never
+            | Type::Dim3
+            | Type::TensorMap(_)
+            | Type::Global(_)
+            | Type::Infer(_)
+            | Type::Error => Err(BackendError::Unchecked(format!("a value of type `{ty}`"))),
+        }
+    }
+
+    /// A pointer into an address space.
+    pub(super) fn pointer_type(&self, space: u16) -> PointerType<'c> {
+        self.context.ptr_type(AddressSpace::from(space))
+    }
+
+    /// A `u32` or `i32` constant.
+    pub(super) fn u32_const(&self, value: u32) -> IntValue<'c> {
+        self.context.i32_type().const_int(u64::from(value), false)
+    }
+}
+
+/// An integer constant: the low bits of `value`, in two's complement.
+pub(super) fn int_const(ty: IntType<'_>, value: i128) -> IntValue<'_> {
+    let mask = u64::MAX >> (64 - ty.get_bit_width().clamp(1, 64));
+    ty.const_int(value as u64 & mask, false)
+}
+
+/// The scalar that `ty` is.
+pub(super) fn scalar_of(ty: &Type) -> Lower<Scalar> {
+    ty.as_scalar().ok_or_else(|| BackendError::Unchecked(format!("a scalar of type `{ty}`")))
+}
+
+/// The integer (or truth value) that `value` is.
+pub(super) fn int(value: BasicValueEnum<'_>) -> Lower<IntValue<'_>> {
+    match value {
+        BasicValueEnum::IntValue(value) => Ok(value),
+        _ => Err(BackendError::Unchecked("an integer that is none".to_owned())),
+    }
+}
+
+/// The float that `value` is.
+pub(super) fn float(value: BasicValueEnum<'_>) -> Lower<FloatValue<'_>> {
+    match value {
+        BasicValueEnum::FloatValue(value) => Ok(value),
+        _ => Err(BackendError::Unchecked("a float that is none".to_owned())),
+    }
+}
+
+/// The address that `value` is.
+pub(super) fn pointer(value: BasicValueEnum<'_>) -> Lower<PointerValue<'_>> {
+    match value {
+        BasicValueEnum::PointerValue(value) => Ok(value),
+        _ => Err(BackendError::Unchecked("an address that is none".to_owned())),
+    }
+}
+
+/// The float type that `ty` is.
+pub(super) fn float_type(ty: BasicTypeEnum<'_>) -> Lower<FloatType<'_>> {
+    match ty {
+        BasicTypeEnum::FloatType(ty) => Ok(ty),
+        _ => Err(BackendError::Unchecked("a float type that is none".to_owned())),
+    }
+}

@@ -1,0 +1,92 @@
+//! Register arrays, and what is picked from them and from stages.
+
+use syn::UnOp;
+
+use super::cx::Cx;
+use super::infer::Kind;
+use crate::diag::Code;
+use crate::ir::{Expr, ExprKind, Scalar, Span, Type};
+
+impl Cx<'_> {
+    pub(super) fn index(&mut self, index: &syn::ExprIndex, span: Span) -> Expr {
+        let mut base = self.expr(&index.expr);
+        let (effects, position) = self.block(|cx| cx.expr(&index.index));
+        if is_place(&index.expr) {
+            self.hold_place(&mut base, &effects);
+        } else {
+            self.hold(std::slice::from_mut(&mut base), &effects);
+        }
+        self.append(effects);
+        match self.resolve(&base.ty) {
+            Type::Array(element, _) => {
+                if !self.expect(&position, &Scalar::Usize.into()) {
+                    return Expr::error(span);
+                }
+                Expr { kind: ExprKind::Index(Box::new(base), Box::new(position)), ty: *element, span }
+            }
+            Type::Stages(thing, _) => {
+                if !self.expect(&position, &Scalar::U32.into()) {
+                    return Expr::error(span);
+                }
+                Expr { kind: ExprKind::Stage(Box::new(base), Box::new(position)), ty: *thing, span }
+            }
+            Type::Error => Expr::error(span),
+            other => {
+                let message = format!("{} cannot be indexed", self.infer.name(&other));
+                self.error(Code::InvalidOperator, span, message)
+                    .help("tiles, shared arrays and global slices have `.get(..)` and `.set(..)`");
+                Expr::error(span)
+            }
+        }
+    }
+
+    pub(super) fn array(&mut self, array: &syn::ExprArray, span: Span) -> Expr {
+        let element = self.infer.fresh(Kind::Any);
+        let elements = self.in_order(&array.elems);
+        let mut fits = true;
+        for value in &elements {
+            fits &= self.expect(value, &element) && self.is_register_value(value);
+        }
+        if !fits {
+            return Expr::error(span);
+        }
+        let ty = Type::Array(Box::new(element), super::cx::count(elements.len()));
+        Expr { kind: ExprKind::Array(elements), ty, span }
+    }
+
+    pub(super) fn repeat(&mut self, repeat: &syn::ExprRepeat, span: Span) -> Expr {
+        let value = self.expr(&repeat.expr);
+        match self.array_len(&repeat.len) {
+            Some(len) if self.is_register_value(&value) => {
+                let ty = Type::Array(Box::new(value.ty.clone()), len);
+                Expr { kind: ExprKind::Repeat(Box::new(value)), ty, span }
+            }
+            _ => Expr::error(span),
+        }
+    }
+
+    /// Whether `value` may be an element of a register array.
+    fn is_register_value(&mut self, value: &Expr) -> bool {
+        let fits = match self.resolve(&value.ty) {
+            Type::Scalar(_) | Type::Infer(_) | Type::Error => true,
+            Type::Array(inner, _) => matches!(*inner, Type::Scalar(_) | Type::Infer(_)),
+            _ => false,
+        };
+        if !fits {
+            let message = format!("register arrays hold scalars, not {}", self.infer.name(&value.ty));
+            self.error(Code::UnsupportedType, value.span, message)
+                .help("things in shared memory go into `Stages<_, N>`");
+        }
+        fits
+    }
+}
+
+/// Whether `expr` names a place in memory, which is read when it is used, and not a value.
+fn is_place(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Paren(paren) => is_place(&paren.expr),
+        syn::Expr::Unary(unary) => matches!(unary.op, UnOp::Deref(_)),
+        syn::Expr::Path(_) | syn::Expr::Index(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,112 @@
+//! `#[tma_kernel(threads = 128, min_blocks = 2, max_registers = 168, instances(small = <64, 64>, ..))]`.
+
+use proc_macro2::TokenStream;
+use syn::parse::{ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Expr, Ident, Token};
+
+use crate::diag::{Code, Sink};
+use crate::ir::Span;
+
+/// The options of a kernel's attribute, their values not yet evaluated.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KernelAttr {
+    /// `threads = n` or `threads = [x, y, z]`.
+    pub(crate) threads: Option<Expr>,
+    /// `min_blocks = n`.
+    pub(crate) min_blocks: Option<Expr>,
+    /// `max_registers = n`.
+    pub(crate) max_registers: Option<Expr>,
+    /// Whether the rest could not be read.
+    pub(crate) is_malformed: bool,
+    /// `instances(name = <..>, ..)`.
+    pub(crate) instances: Vec<InstanceAttr>,
+}
+
+/// `name = <64, 128>`.
+#[derive(Clone, Debug)]
+pub(crate) struct InstanceAttr {
+    pub(crate) name: Ident,
+    pub(crate) arguments: Vec<Expr>,
+}
+
+/// Reads the attribute's arguments; what is wrong with them goes to the sink.
+pub(crate) fn parse(tokens: TokenStream, sink: &mut Sink) -> KernelAttr {
+    let mut attr = KernelAttr::default();
+    let parser = |input: ParseStream<'_>| {
+        while !input.is_empty() {
+            option(input, &mut attr, sink)?;
+            if input.is_empty() {
+                break;
+            }
+            input.parse::<Token![,]>()?;
+        }
+        Ok(())
+    };
+    let parsed = parser.parse2(tokens);
+    attr.is_malformed = parsed.is_err();
+    if let Err(error) = parsed {
+        sink.error(Code::Attribute, error.span().into(), format!("malformed attribute: {error}"))
+            .help("write `#[tma_kernel(threads = 128)]`");
+    }
+    attr
+}
+
+fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn::Result<()> {
+    let name: Ident = input.parse()?;
+    let slot = match name.to_string().as_str() {
+        "threads" => &mut attr.threads,
+        "min_blocks" => &mut attr.min_blocks,
+        "max_registers" => &mut attr.max_registers,
+        "instances" => {
+            let content;
+            syn::parenthesized!(content in input);
+            let list = Punctuated::<InstanceAttr, Token![,]>::parse_terminated_with(&content, instance)?;
+            if !attr.instances.is_empty() {
+                report_twice(&name, sink);
+            }
+            attr.instances.extend(list);
+            return Ok(());
+        }
+        other => {
+            sink.error(Code::Attribute, Span::of(&name), format!("`tma_kernel` has no option `{other}`"))
+                .help("the options are `threads`, `min_blocks`, `max_registers` and `instances(..)`");
+            skip_value(input);
+            return Ok(());
+        }
+    };
+    input.parse::<Token![=]>()?;
+    let value: Expr = input.parse()?;
+    if slot.replace(value).is_some() {
+        report_twice(&name, sink);
+    }
+    Ok(())
+}
+
+fn report_twice(name: &Ident, sink: &mut Sink) {
+    sink.error(Code::Attribute, Span::of(name), format!("`{name}` is given twice")).help("keep one of them");
+}
+
+fn instance(input: ParseStream<'_>) -> syn::Result<InstanceAttr> {
+    let name = input.parse()?;
+    input.parse::<Token![=]>()?;
+    let list: syn::AngleBracketedGenericArguments = input.parse()?;
+    let argument = |argument: &syn::GenericArgument| match argument {
+        syn::GenericArgument::Const(expr) => Ok(expr.clone()),
+        syn::GenericArgument::Type(syn::Type::Path(ty)) if ty.qself.is_none() => {
+            Ok(super::types::name_expr(ty.path.clone()))
+        }
+        other => Err(syn::Error::new_spanned(other, "an instance's arguments are constants")),
+    };
+    let arguments = list.args.iter().map(argument).collect::<syn::Result<_>>()?;
+    Ok(InstanceAttr { name, arguments })
+}
+
+/// Passes over the value of an unknown option, so that those after it are still read.
+fn skip_value(input: ParseStream<'_>) {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        if input.parse::<proc_macro2::TokenTree>().is_err() {
+            return;
+        }
+    }
+}

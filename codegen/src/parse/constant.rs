@@ -1,0 +1,80 @@
+//! Constants: those of the module, and constant expressions in types, attributes and generics.
+
+use super::cx::{Cx, Frame};
+use super::{fold, settle};
+use crate::diag::Code;
+use crate::ir::{Expr, ExprKind, Span, Type, visit};
+
+impl Cx<'_> {
+    /// The value of a constant expression of type `want`; reports what is not constant, or has none.
+    pub(super) fn constant(&mut self, expr: &syn::Expr, want: &Type) -> Option<Expr> {
+        let span = Span::of(expr);
+        let (effects, value) = self.block(|cx| cx.expr(expr));
+        if matches!(value.kind, ExprKind::Error) || !self.expect(&value, want) {
+            return None;
+        }
+        let value = self.evaluate(value)?;
+        if !effects.stmts.is_empty() || !fold::is_known(&value) {
+            self.error(Code::NotConstant, span, "this must be known at compile time").help(
+                "use literals, constants of the `#[tma_module]`, const generics, and arithmetic on these",
+            );
+            return None;
+        }
+        Some(value)
+    }
+
+    /// Settles and folds; reports a division by zero.
+    fn evaluate(&mut self, mut value: Expr) -> Option<Expr> {
+        let mut failed = false;
+        visit::within_mut(&mut value, &mut |node| {
+            settle::settle_expr(&self.infer, node);
+            if let Err(why) = fold::fold(node) {
+                failed = true;
+                self.sink.error(Code::ConstantValue, node.span, format!("this constant has no value: {why}"));
+            }
+            if let ExprKind::Const(constant) = node.kind
+                && !fold::literal_fits(constant, &node.ty)
+            {
+                failed = true;
+                settle::report_range(self.sink, node);
+            }
+        });
+        (!failed).then_some(value)
+    }
+
+    /// The value of the module's constant `name`, if there is one.
+    pub(super) fn module_constant(&mut self, name: &str, span: Span) -> Option<Expr> {
+        let shared = self.shared_items;
+        let index = shared.constants.iter().position(|item| item.ident == name)?;
+        match self.constants.get(&index) {
+            Some(Some(value)) => return Some(Expr { span, ..value.clone() }),
+            Some(None) => {
+                let message = format!("the constant `{name}` is defined by itself");
+                self.error(Code::ConstantValue, span, message).help("break the circle");
+                return Some(Expr::error(span));
+            }
+            None => {}
+        }
+        if !self.may_enter(span) {
+            return Some(Expr::error(span));
+        }
+        self.constants.insert(index, None);
+        let item = &shared.constants[index];
+        let value = self.at_module_level(name, |cx| {
+            let ty = cx.ty(&item.ty);
+            cx.constant(&item.expr, &ty)
+        });
+        let value = value.unwrap_or(Expr::error(span));
+        self.constants.insert(index, Some(value.clone()));
+        Some(Expr { span, ..value })
+    }
+
+    /// Runs `f` where no name of the function is known.
+    fn at_module_level<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> T) -> T {
+        let frame = Frame { name: name.to_owned(), scopes: vec![], loops: vec![], exit: None };
+        self.frames.push(frame);
+        let value = f(self);
+        self.frames.pop();
+        value
+    }
+}

@@ -1,0 +1,382 @@
+//! `if`, `match`, loops, and what leaves them.
+
+use syn::{Pat, RangeLimits};
+
+use super::cx::{Binding, Cx};
+use super::infer::Kind;
+use super::stmt::unit;
+use super::types::name_expr;
+use crate::diag::Code;
+use crate::ir::{Arm, Block, Const, Expr, ExprKind, For, Label, Scalar, Span, StmtKind, Type};
+
+impl Cx<'_> {
+    pub(super) fn if_value(&mut self, if_: &syn::ExprIf, span: Span) -> Expr {
+        let condition = self.expr(&if_.cond);
+        self.expect(&condition, &Scalar::Bool.into());
+        let (then, then_value) = self.branch(|cx| cx.block_value(&if_.then_branch));
+        let (otherwise, else_value) = match &if_.else_branch {
+            Some((_, otherwise)) => self.branch(|cx| cx.expr(otherwise)),
+            None => (Block::default(), unit(span)),
+        };
+        let mut branches = vec![(then, then_value), (otherwise, else_value)];
+        let value = self.join(&mut branches, span);
+        let otherwise = branches.pop().map(|(block, _)| block).unwrap_or_default();
+        let then = branches.pop().map(|(block, _)| block).unwrap_or_default();
+        self.emit(StmtKind::If { condition, then, otherwise }, span);
+        value
+    }
+
+    /// The one value of several branches: each assigns its own to a local that is read afterwards.
+    fn join(&mut self, branches: &mut [(Block, Expr)], span: Span) -> Expr {
+        let going_on = |value: &&Expr| value.ty != Type::Never;
+        let Some(first) = branches.iter().map(|(_, value)| value).find(going_on).cloned() else {
+            return Expr { ty: Type::Never, ..unit(span) };
+        };
+        let ty = first.ty.clone();
+        for (_, value) in branches.iter() {
+            if !self.expect(value, &ty) {
+                return Expr::error(span);
+            }
+        }
+        match self.resolve(&ty) {
+            Type::Unit => return unit(span),
+            Type::Error => return Expr::error(span),
+            Type::TensorMap(_) | Type::Global(_) | Type::Dim3 => {
+                let message = format!("{} cannot be chosen at run time", self.infer.name(&ty));
+                self.error(Code::UnsupportedExpression, span, message)
+                    .help("put the whole operation into both branches");
+                return Expr::error(span);
+            }
+            _ => {}
+        }
+        let (id, result) = self.temporary("chosen", ty, span);
+        for (block, value) in branches {
+            if value.ty != Type::Never {
+                let value = value.clone();
+                let (mut assign, ()) = self.block(|cx| cx.assign(id, value));
+                block.stmts.append(&mut assign.stmts);
+            }
+        }
+        result
+    }
+
+    pub(super) fn match_value(&mut self, match_: &syn::ExprMatch, span: Span) -> Expr {
+        let value = self.expr(&match_.expr);
+        if !self.infer.is_integer(&value.ty) && self.resolve(&value.ty) != Scalar::Bool.into() {
+            if !matches!(value.kind, ExprKind::Error) {
+                let message =
+                    format!("`match` is on an integer or a `bool`, not {}", self.infer.name(&value.ty));
+                self.error(Code::TypeMismatch, value.span, message);
+            }
+            return Expr::error(span);
+        }
+        let mut ranges = vec![];
+        let mut branches = vec![];
+        let mut default = None;
+        for arm in &match_.arms {
+            let mut accepted = vec![];
+            let is_default = self.pattern(&arm.pat, &value, &mut accepted);
+            let branch = self.branch(|cx| cx.expr(&arm.body));
+            match default {
+                // What stands after `_` is never reached, as rustc says itself.
+                Some(_) => continue,
+                None if is_default => default = Some(branches.len()),
+                None => {}
+            }
+            ranges.push(accepted);
+            branches.push(branch);
+        }
+        if default.is_none() && !self.covers_all(&value, &ranges) {
+            self.error(Code::MatchNotExhaustive, span, "this `match` leaves values out")
+                .help("add an arm `_ => ..`");
+            return Expr::error(span);
+        }
+        let result = self.join(&mut branches, span);
+        let mut arms: Vec<_> =
+            ranges.into_iter().zip(branches).map(|(ranges, (body, _))| Arm { ranges, body }).collect();
+        // Without `_`, the last arm takes what the others leave.
+        let otherwise = arms.pop().map(|arm| arm.body).unwrap_or_default();
+        self.emit(StmtKind::Match { value, arms, otherwise }, span);
+        result
+    }
+
+    /// Collects the values that `pat` accepts; true if it accepts all.
+    fn pattern(&mut self, pat: &Pat, value: &Expr, accepted: &mut Vec<(i128, i128)>) -> bool {
+        match pat {
+            Pat::Wild(_) => true,
+            Pat::Paren(paren) => self.pattern(&paren.pat, value, accepted),
+            Pat::Or(or) => {
+                let mut all = false;
+                for case in &or.cases {
+                    all |= self.pattern(case, value, accepted);
+                }
+                all
+            }
+            Pat::Lit(lit) => {
+                if let Some(n) = self.pattern_value(&syn::Expr::Lit(lit.clone()), value) {
+                    accepted.push((n, n));
+                }
+                false
+            }
+            Pat::Path(path) => {
+                if let Some(n) = self.pattern_value(&syn::Expr::Path(path.clone()), value) {
+                    accepted.push((n, n));
+                }
+                false
+            }
+            Pat::Range(range) => {
+                self.range_pattern(range, value, accepted);
+                false
+            }
+            Pat::Ident(name) if self.is_constant_name(&name.ident.to_string()) => {
+                if let Some(n) = self.pattern_value(&name_expr(name.ident.clone()), value) {
+                    accepted.push((n, n));
+                }
+                false
+            }
+            other => {
+                self.error(Code::UnsupportedPattern, Span::of(other), "kernels do not have this pattern")
+                    .help("patterns are integers, ranges such as `0..4` and `4..=7`, `a | b`, constants, and `_`");
+                false
+            }
+        }
+    }
+
+    fn range_pattern(&mut self, range: &syn::PatRange, value: &Expr, accepted: &mut Vec<(i128, i128)>) {
+        let start = match &range.start {
+            Some(start) => self.pattern_value(start, value),
+            None => Some(self.extremes(value).0),
+        };
+        let end = match &range.end {
+            Some(end) => self.pattern_value(end, value),
+            None => Some(self.extremes(value).1),
+        };
+        let (Some(start), Some(end)) = (start, end) else { return };
+        let end = if matches!(range.limits, RangeLimits::HalfOpen(_)) && range.end.is_some() {
+            end - 1
+        } else {
+            end
+        };
+        if start <= end {
+            accepted.push((start, end));
+        }
+    }
+
+    fn pattern_value(&mut self, expr: &syn::Expr, value: &Expr) -> Option<i128> {
+        let ty = self.resolve(&value.ty);
+        match self.constant(expr, &ty)?.kind {
+            ExprKind::Const(Const::Int(n)) => Some(n),
+            ExprKind::Const(Const::Bool(b)) => Some(i128::from(b)),
+            _ => None,
+        }
+    }
+
+    fn is_constant_name(&self, name: &str) -> bool {
+        matches!(self.lookup(name), Some(Binding::Value(Expr { kind: ExprKind::Const(_), .. })))
+            || self.shared_items.constants.iter().any(|item| item.ident == name)
+    }
+
+    /// The least and the greatest value that `value` can have. They depend on its type, so a literal that
+    /// nothing has decided yet is an `i32` from here on.
+    fn extremes(&mut self, value: &Expr) -> (i128, i128) {
+        if self.infer.kind(&value.ty) == Some(Kind::Integer) {
+            self.infer.unify(&value.ty, &Scalar::I32.into());
+        }
+        match self.resolve(&value.ty).as_scalar() {
+            Some(Scalar::Bool) => (0, 1),
+            scalar => scalar.and_then(Scalar::integer_range).unwrap_or_default(),
+        }
+    }
+
+    fn covers_all(&mut self, value: &Expr, ranges: &[Vec<(i128, i128)>]) -> bool {
+        let (least, greatest) = self.extremes(value);
+        let mut all: Vec<_> = ranges.iter().flatten().copied().collect();
+        all.sort_unstable();
+        let mut next = least;
+        for (start, end) in all {
+            if start > next {
+                return false;
+            }
+            next = next.max(end + 1);
+        }
+        next > greatest
+    }
+
+    pub(super) fn for_loop(&mut self, for_: &syn::ExprForLoop, span: Span) -> Expr {
+        let name = match &*for_.pat {
+            Pat::Ident(name) => Some(&name.ident),
+            Pat::Wild(_) => None,
+            other => {
+                self.error(Code::UnsupportedPattern, Span::of(other), "`for` takes one name here");
+                None
+            }
+        };
+        let Some(range) = self.range(&for_.expr) else {
+            return Expr::error(span);
+        };
+        let label = name.map_or_else(|| "_".to_owned(), ToString::to_string);
+        let variable = self.local(label, range.start.ty.clone(), name.map_or(span, Span::of));
+        let mutable = matches!(&*for_.pat, Pat::Ident(name) if name.mutability.is_some());
+        let (label, body) = self.loop_body(for_.label.as_ref().map(|label| &label.name), |cx| {
+            cx.scope(|cx| {
+                if let Some(name) = name {
+                    cx.bind(name, Binding::Local { id: variable, mutable });
+                }
+                let value = cx.block_value(&for_.body);
+                cx.expect(&value, &Type::Unit);
+            });
+        });
+        let Range { start, end, inclusive, step, unroll } = range;
+        self.emit(
+            StmtKind::For(Box::new(For { label, variable, start, end, inclusive, step, unroll, body })),
+            span,
+        );
+        unit(span)
+    }
+
+    /// What a `for` runs over: `a..b`, `a..=b`, `.step_by(n)` of these, `unroll(..)` of these.
+    fn range(&mut self, expr: &syn::Expr) -> Option<Range> {
+        match expr {
+            syn::Expr::Paren(paren) => self.range(&paren.expr),
+            syn::Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) => {
+                let (start, end) = self.pair(start, end);
+                let fits = self.expect(&end, &start.ty);
+                if !self.infer.is_integer(&start.ty) && !matches!(start.kind, ExprKind::Error) {
+                    let message = format!("`for` counts integers, not {}", self.infer.name(&start.ty));
+                    self.error(Code::TypeMismatch, start.span, message);
+                    return None;
+                }
+                let step = Expr::constant(Const::Int(1), Scalar::Usize, Span::of(expr));
+                let inclusive = matches!(limits, RangeLimits::Closed(_));
+                fits.then_some(Range { start, end, inclusive, step, unroll: false })
+            }
+            syn::Expr::MethodCall(call) if call.method == "step_by" && call.args.len() == 1 => {
+                let mut range = self.range(&call.receiver)?;
+                let (effects, step) = self.block(|cx| cx.expr(&call.args[0]));
+                for bound in [&mut range.start, &mut range.end] {
+                    self.hold(std::slice::from_mut(bound), &effects);
+                }
+                self.append(effects);
+                self.expect(&step, &Scalar::Usize.into());
+                range.step = step;
+                Some(range)
+            }
+            syn::Expr::Call(call) if is_unroll(&call.func) && call.args.len() == 1 => {
+                let mut range = self.range(&call.args[0])?;
+                range.unroll = true;
+                Some(range)
+            }
+            other => {
+                self.error(Code::UnsupportedExpression, Span::of(other), "`for` runs over a range").help(
+                    "write `for i in a..b`, `a..=b`, `(a..b).step_by(n)`, or `unroll(..)` around one of these",
+                );
+                None
+            }
+        }
+    }
+
+    pub(super) fn while_loop(&mut self, while_: &syn::ExprWhile, span: Span) -> Expr {
+        let (header, condition) = self.branch(|cx| cx.expr(&while_.cond));
+        self.expect(&condition, &Scalar::Bool.into());
+        let (label, body) = self.loop_body(while_.label.as_ref().map(|label| &label.name), |cx| {
+            let value = cx.block_value(&while_.body);
+            cx.expect(&value, &Type::Unit);
+        });
+        self.emit(StmtKind::While { label, header, condition, body }, span);
+        unit(span)
+    }
+
+    pub(super) fn endless_loop(&mut self, loop_: &syn::ExprLoop, span: Span) -> Expr {
+        let (label, body) = self.loop_body(loop_.label.as_ref().map(|label| &label.name), |cx| {
+            let value = cx.block_value(&loop_.body);
+            cx.expect(&value, &Type::Unit);
+        });
+        let left = leaves(&body, label);
+        self.emit(StmtKind::Loop { label, body }, span);
+        if left { unit(span) } else { Expr { ty: Type::Never, ..unit(span) } }
+    }
+
+    pub(super) fn break_loop(&mut self, break_: &syn::ExprBreak, span: Span) -> Expr {
+        if let Some(value) = &break_.expr {
+            self.error(Code::UnsupportedExpression, Span::of(value), "`break` has no value in kernels")
+                .help("assign to a `let mut` variable before the `break`");
+        }
+        if let Some(label) = self.find_loop(break_.label.as_ref(), "break", span) {
+            self.emit(StmtKind::Break(label), span);
+        }
+        Expr { ty: Type::Never, ..unit(span) }
+    }
+
+    pub(super) fn continue_loop(&mut self, continue_: &syn::ExprContinue, span: Span) -> Expr {
+        if let Some(label) = self.find_loop(continue_.label.as_ref(), "continue", span) {
+            self.emit(StmtKind::Continue(label), span);
+        }
+        Expr { ty: Type::Never, ..unit(span) }
+    }
+
+    fn find_loop(&mut self, name: Option<&syn::Lifetime>, word: &str, span: Span) -> Option<Label> {
+        let loops = &self.frame().loops;
+        let found = match name {
+            None => loops.last(),
+            Some(name) => loops.iter().rev().find(|a| a.name.as_ref().is_some_and(|a| name.ident == a)),
+        };
+        let label = found.map(|found| found.label);
+        if label.is_none() {
+            let message = match name {
+                None => format!("`{word}` stands outside of any loop"),
+                Some(name) => format!("no loop around this `{word}` is called `{name}`"),
+            };
+            self.error(Code::LoopControl, span, message);
+        }
+        label
+    }
+
+    pub(super) fn return_value(&mut self, return_: &syn::ExprReturn, span: Span) -> Expr {
+        let value = return_.expr.as_ref().map(|value| self.expr(value));
+        let never = Expr { ty: Type::Never, ..unit(span) };
+        let Some(exit) = self.frame().exit.clone() else {
+            if let Some(value) = value {
+                self.error(Code::Signature, value.span, "a kernel returns nothing")
+                    .help("write results to global memory, or store a tile");
+            }
+            self.emit(StmtKind::Return, span);
+            return never;
+        };
+        self.leave(&exit, value.unwrap_or(unit(span)), span);
+        self.emit(StmtKind::Leave(exit.label), span);
+        never
+    }
+
+    /// Hands `value` to the caller of the function that `exit` ends.
+    pub(super) fn leave(&mut self, exit: &super::cx::Exit, value: Expr, span: Span) {
+        let fits = value.ty == Type::Error || self.expect(&Expr { span, ..value.clone() }, &exit.ty);
+        if let Some(result) = exit.result
+            && fits
+            && !matches!(value.kind, ExprKind::Error)
+        {
+            self.assign(result, value);
+        }
+    }
+}
+
+/// What a `for` runs over.
+struct Range {
+    start: Expr,
+    end: Expr,
+    inclusive: bool,
+    step: Expr,
+    unroll: bool,
+}
+
+fn is_unroll(func: &syn::Expr) -> bool {
+    matches!(func, syn::Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "unroll"))
+}
+
+/// Whether a `break` inside `body` ends the loop `label`.
+fn leaves(body: &Block, label: Label) -> bool {
+    let mut found = false;
+    crate::ir::visit::for_each_stmt(body, &mut |stmt| {
+        found |= matches!(stmt.kind, StmtKind::Break(to) if to == label);
+    });
+    found
+}

@@ -1,0 +1,242 @@
+//! The state of parsing one kernel instance.
+
+use std::collections::HashMap;
+
+use syn::{Ident, Lifetime};
+
+use super::infer::Infer;
+use super::item::Shared;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::ir::{
+    Block, Expr, ExprKind, Label, Local, LocalId, Param, ParamId, SharedId, SharedVar, Span, Stmt, StmtKind,
+    Type,
+};
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Binding {
+    /// A value that has no storage: a constant, a parameter, something shared.
+    Value(Expr),
+    /// A register variable.
+    Local { id: LocalId, mutable: bool },
+    /// A device function's `&` or `&mut` parameter: the caller's variable.
+    Reference { id: LocalId, mutable: bool },
+}
+
+/// A loop or block that can be left.
+pub(super) struct Breakable {
+    pub(super) name: Option<String>,
+    pub(super) label: Label,
+}
+
+/// A function being parsed: the kernel, or a device function inlined into it.
+pub(super) struct Frame {
+    /// The function's name.
+    pub(super) name: String,
+    /// What its names stand for, innermost scope last.
+    pub(super) scopes: Vec<HashMap<String, Binding>>,
+    /// The loops around this point, innermost last.
+    pub(super) loops: Vec<Breakable>,
+    /// Where a `return` goes, and the local that takes its value; none in the kernel itself.
+    pub(super) exit: Option<Exit>,
+}
+
+/// The end of an inlined function.
+#[derive(Clone)]
+pub(super) struct Exit {
+    pub(super) label: Label,
+    pub(super) result: Option<LocalId>,
+    pub(super) ty: Type,
+}
+
+/// Everything known while a kernel is parsed.
+pub(super) struct Cx<'a> {
+    pub(super) shared_items: &'a Shared,
+    pub(super) sink: &'a mut Sink,
+    pub(super) infer: Infer,
+    /// Threads a block.
+    pub(super) threads: [u32; 3],
+    pub(super) params: Vec<Param>,
+    pub(super) locals: Vec<Local>,
+    pub(super) shared: Vec<SharedVar>,
+    pub(super) frames: Vec<Frame>,
+    /// The block that takes the statements, with those around it.
+    blocks: Vec<Block>,
+    /// How many loops and branches are around this point, in all functions.
+    pub(super) nesting: u32,
+    /// How many expressions are around this point, in all functions.
+    pub(super) depth: usize,
+    /// Constants of the module, by index; `None` while one is being evaluated.
+    pub(super) constants: HashMap<usize, Option<Expr>>,
+    /// Every number that is written, to be judged when its type is known.
+    pub(super) numbers: Vec<Expr>,
+    labels: u32,
+}
+
+impl<'a> Cx<'a> {
+    pub(super) fn new(shared_items: &'a Shared, sink: &'a mut Sink, name: &str) -> Self {
+        let kernel = Frame { name: name.to_owned(), scopes: vec![HashMap::new()], loops: vec![], exit: None };
+        Self {
+            shared_items,
+            sink,
+            infer: Infer::default(),
+            threads: [1; 3],
+            params: vec![],
+            locals: vec![],
+            shared: vec![],
+            frames: vec![kernel],
+            blocks: vec![Block::default()],
+            nesting: 0,
+            depth: 0,
+            constants: HashMap::new(),
+            numbers: vec![],
+            labels: 0,
+        }
+    }
+
+    pub(super) fn error(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.sink.error(code, span, message)
+    }
+
+    pub(super) fn emit(&mut self, kind: StmtKind, span: Span) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.stmts.push(Stmt { kind, span });
+        }
+    }
+
+    /// Emits statements that were collected.
+    pub(super) fn append(&mut self, mut statements: Block) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.stmts.append(&mut statements.stmts);
+        }
+    }
+
+    /// Collects the statements that `f` emits.
+    pub(super) fn block<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> (Block, T) {
+        self.blocks.push(Block::default());
+        let value = f(self);
+        (self.blocks.pop().unwrap_or_default(), value)
+    }
+
+    /// As [`Cx::block`], for what may run any number of times: a branch or a loop's body.
+    pub(super) fn branch<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> (Block, T) {
+        self.nesting += 1;
+        let result = self.block(f);
+        self.nesting -= 1;
+        result
+    }
+
+    /// Runs `f` in a scope of its own.
+    pub(super) fn scope<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.frame().scopes.push(HashMap::new());
+        let value = f(self);
+        self.frame().scopes.pop();
+        value
+    }
+
+    /// The function being parsed.
+    pub(super) fn frame(&mut self) -> &mut Frame {
+        let innermost = self.frames.len() - 1;
+        &mut self.frames[innermost]
+    }
+
+    /// How many labels there are.
+    pub(super) fn labels(&self) -> u32 {
+        self.labels
+    }
+
+    pub(super) fn label(&mut self) -> Label {
+        self.labels += 1;
+        Label(self.labels - 1)
+    }
+
+    /// Runs `f` as the body of a loop.
+    pub(super) fn loop_body(&mut self, name: Option<&Lifetime>, f: impl FnOnce(&mut Self)) -> (Label, Block) {
+        let label = self.label();
+        let name = name.map(|lifetime| lifetime.ident.to_string());
+        self.frame().loops.push(Breakable { name, label });
+        let (body, ()) = self.branch(f);
+        self.frame().loops.pop();
+        (label, body)
+    }
+
+    pub(super) fn local(&mut self, name: impl Into<String>, ty: Type, span: Span) -> LocalId {
+        self.locals.push(Local { name: name.into(), ty, span });
+        LocalId(count(self.locals.len() - 1))
+    }
+
+    pub(super) fn shared_var(&mut self, name: String, ty: Type, span: Span) -> Expr {
+        self.shared.push(SharedVar { name, ty: ty.clone(), span });
+        Expr { kind: ExprKind::Shared(SharedId(count(self.shared.len() - 1))), ty, span }
+    }
+
+    pub(super) fn param(&mut self, param: Param) -> ParamId {
+        self.params.push(param);
+        ParamId(count(self.params.len() - 1))
+    }
+
+    pub(super) fn read(&self, id: LocalId, span: Span) -> Expr {
+        Expr { kind: ExprKind::Local(id), ty: self.locals[id.0 as usize].ty.clone(), span }
+    }
+
+    pub(super) fn assign(&mut self, local: LocalId, value: Expr) {
+        let span = value.span;
+        self.emit(StmtKind::Assign { local, index: vec![], value }, span);
+    }
+
+    pub(super) fn bind(&mut self, name: &Ident, binding: Binding) {
+        if let Some(scope) = self.frame().scopes.last_mut() {
+            scope.insert(name.to_string(), binding);
+        }
+    }
+
+    /// What a name stands for in the function being parsed, constants of the module aside.
+    pub(super) fn lookup(&self, name: &str) -> Option<&Binding> {
+        self.frames.last()?.scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    /// Every name that could have been written here, for suggestions.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
+        let constants = self.shared_items.constants.iter().map(|item| item.ident.to_string());
+        let functions = self.shared_items.functions.iter().map(|item| item.sig.ident.to_string());
+        scopes.flat_map(|scope| scope.keys().cloned()).chain(constants).chain(functions)
+    }
+
+    pub(super) fn resolve(&self, ty: &Type) -> Type {
+        self.infer.resolve(ty)
+    }
+
+    /// Reports unless `expr` is, or can still become, a `want`.
+    pub(super) fn expect(&mut self, expr: &Expr, want: &Type) -> bool {
+        if self.infer.unify(&expr.ty, want) {
+            return true;
+        }
+        let (found, wanted) = (self.infer.name(&expr.ty), self.infer.name(want));
+        self.error(Code::TypeMismatch, expr.span, format!("this is {found}, but {wanted} is wanted"));
+        false
+    }
+}
+
+/// The parts of a finished kernel.
+pub(super) struct Parts {
+    pub(super) params: Vec<Param>,
+    pub(super) locals: Vec<Local>,
+    pub(super) shared: Vec<SharedVar>,
+    pub(super) numbers: Vec<Expr>,
+    pub(super) infer: Infer,
+}
+
+impl<'a> Cx<'a> {
+    /// Takes what was made, and gives the sink back.
+    pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
+        let Self { params, locals, shared, numbers, infer, sink, .. } = self;
+        let parts = Parts { params, locals, shared, numbers, infer };
+        (parts, sink)
+    }
+}
+
+/// Counts of things in a source text: they fit.
+pub(super) fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

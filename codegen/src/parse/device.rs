@@ -1,0 +1,244 @@
+//! Calls of device functions, which are inlined.
+
+use syn::Expr as Syntax;
+
+use super::call::arguments;
+use super::cx::{Binding, Cx, Exit, Frame};
+use super::stmt::unit;
+use super::types::{generic_arguments, name_expr};
+use crate::diag::Code;
+use crate::ir::{Expr, ExprKind, Span, StmtKind, Type};
+
+impl Cx<'_> {
+    /// Inlines a device function.
+    pub(super) fn device_call(
+        &mut self,
+        item: &syn::ItemFn,
+        path: &syn::PathSegment,
+        args: &[&Syntax],
+        span: Span,
+    ) -> Expr {
+        let name = item.sig.ident.to_string();
+        if self.frames.iter().any(|frame| frame.name == name) {
+            self.error(Code::Recursion, span, format!("`{name}` calls itself"))
+                .help("device functions are inlined: write a loop");
+            return Expr::error(span);
+        }
+        if !self.may_enter(span) {
+            return Expr::error(span);
+        }
+        if item.sig.inputs.len() != args.len() {
+            let want = arguments(item.sig.inputs.len());
+            self.error(
+                Code::ArgumentCount,
+                span,
+                format!("`{name}` takes {want}, but {} are given", args.len()),
+            );
+            return Expr::error(span);
+        }
+        let mut frame = Frame { name, scopes: vec![Default::default()], loops: vec![], exit: None };
+        if !self.bind_generics(item, path, &mut frame, span) {
+            return Expr::error(span);
+        }
+
+        // Arguments belong to the caller; what they are bound to belongs to the function.
+        let bindings = self.arguments_in_order(args);
+        self.frames.push(frame);
+        let ty = match &item.sig.output {
+            syn::ReturnType::Default => Type::Unit,
+            syn::ReturnType::Type(_, ty) => self.ty(ty),
+        };
+        for (input, argument) in item.sig.inputs.iter().zip(bindings) {
+            self.bind_argument(input, argument);
+        }
+        let returnable = matches!(ty, Type::Scalar(_) | Type::Array(..)) || ty.is_shared_handle();
+        if !returnable && !matches!(ty, Type::Unit | Type::Never | Type::Error) {
+            let message = format!("a device function cannot return {}", self.infer.name(&ty));
+            self.error(Code::Signature, Span::of(&item.sig.output), message)
+                .help("it returns scalars, register arrays, tiles and barriers");
+            self.frames.pop();
+            return Expr::error(span);
+        }
+        let result = returnable.then(|| self.local(format!("{} result", item.sig.ident), ty.clone(), span));
+        let exit = Exit { label: self.label(), result, ty: ty.clone() };
+        self.frame().exit = Some(exit.clone());
+        let (body, ()) = self.block(|cx| {
+            let value = cx.block_value(&item.block);
+            if value.ty != Type::Never {
+                let span = value.span;
+                cx.leave(&exit, value, span);
+            }
+        });
+        self.frames.pop();
+        self.emit(StmtKind::Labelled { label: exit.label, body }, span);
+        match result {
+            Some(result) => self.read(result, span),
+            None => Expr { ty, ..unit(span) },
+        }
+    }
+
+    /// Gives a function's const generics their values; false if that cannot be.
+    fn bind_generics(
+        &mut self,
+        item: &syn::ItemFn,
+        path: &syn::PathSegment,
+        frame: &mut Frame,
+        span: Span,
+    ) -> bool {
+        let given = generic_arguments(path);
+        let is_lifetime = |param: &&syn::GenericParam| matches!(param, syn::GenericParam::Lifetime(_));
+        let wanted: Vec<_> = item.sig.generics.params.iter().filter(|param| !is_lifetime(param)).collect();
+        for param in &wanted {
+            if let syn::GenericParam::Type(param) = param {
+                self.error(Code::Signature, Span::of(param), "device functions take const generics only")
+                    .help("write a function for each type");
+                return false;
+            }
+        }
+        if given.len() != wanted.len() {
+            let message = format!(
+                "`{}` takes {} const generics, but {} are given",
+                frame.name,
+                wanted.len(),
+                given.len()
+            );
+            self.error(Code::ArgumentCount, span, message)
+                .help(format!("write them out: `{}::<..>(..)`", frame.name));
+            return false;
+        }
+        let mut fits = true;
+        for (param, argument) in wanted.into_iter().zip(given) {
+            let syn::GenericParam::Const(param) = param else { continue };
+            let ty = self.ty(&param.ty);
+            let value = match argument {
+                syn::GenericArgument::Const(expr) => self.constant(expr, &ty),
+                syn::GenericArgument::Type(syn::Type::Path(path)) => {
+                    self.constant(&name_expr(path.path.clone()), &ty)
+                }
+                other => {
+                    self.error(Code::NotConstant, Span::of(other), "a constant is wanted here")
+                        .help("write the number: `_` and types are not known here");
+                    None
+                }
+            };
+            match value {
+                Some(value) => {
+                    frame.scopes[0].insert(param.ident.to_string(), Binding::Value(value));
+                }
+                None => fits = false,
+            }
+        }
+        fits
+    }
+
+    fn arguments_in_order(&mut self, args: &[&Syntax]) -> Vec<Argument> {
+        let mut all: Vec<Argument> = vec![];
+        for arg in args {
+            let (effects, argument) = self.block(|cx| cx.argument(arg));
+            for earlier in &mut all {
+                if let Argument::Value(value) = earlier {
+                    self.hold(std::slice::from_mut(value), &effects);
+                }
+            }
+            self.append(effects);
+            all.push(argument);
+        }
+        all
+    }
+
+    fn argument(&mut self, arg: &Syntax) -> Argument {
+        let span = Span::of(arg);
+        match arg {
+            Syntax::Paren(paren) => self.argument(&paren.expr),
+            Syntax::Reference(reference) => {
+                self.reference(&reference.expr, reference.mutability.is_some(), span)
+            }
+            // A reference that is passed on.
+            Syntax::Path(path) => match path.path.get_ident().and_then(|name| self.lookup(&name.to_string()))
+            {
+                Some(&Binding::Reference { id, mutable }) => {
+                    Argument::Reference { value: self.read(id, span), mutable }
+                }
+                _ => Argument::Value(self.expr(arg)),
+            },
+            _ => Argument::Value(self.expr(arg)),
+        }
+    }
+
+    /// `&x`, `&mut x`, and `&mut *x` of a reference.
+    fn reference(&mut self, expr: &Syntax, mutable: bool, span: Span) -> Argument {
+        let target = match expr {
+            Syntax::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => &*unary.expr,
+            other => other,
+        };
+        if let Syntax::Path(path) = target
+            && let Some(name) = path.path.get_ident()
+        {
+            match self.lookup(&name.to_string()).cloned() {
+                Some(Binding::Local { id, mutable: can } | Binding::Reference { id, mutable: can }) => {
+                    if mutable && !can {
+                        self.not_assignable(&name.to_string(), span);
+                    }
+                    return Argument::Reference { value: self.read(id, span), mutable };
+                }
+                // A variable whose value is known, and has no storage yet.
+                Some(Binding::Value(value))
+                    if matches!(value.ty, Type::Scalar(_) | Type::Array(..) | Type::Infer(_)) =>
+                {
+                    if mutable {
+                        self.not_assignable(&name.to_string(), span);
+                    }
+                    let (id, read) = self.temporary(&name.to_string(), value.ty.clone(), span);
+                    self.assign(id, value);
+                    return Argument::Reference { value: read, mutable };
+                }
+                _ => {}
+            }
+        }
+        self.error(Code::UnsupportedExpression, span, "only a register variable can be referred to")
+            .help("tiles and barriers are handles: pass them by value");
+        Argument::Value(Expr::error(span))
+    }
+
+    fn bind_argument(&mut self, input: &syn::FnArg, argument: Argument) {
+        let Some((name, mutable, ty)) = self.parameter(input) else { return };
+        match (ty, argument) {
+            (syn::Type::Reference(reference), Argument::Reference { value, mutable: given }) => {
+                let want = self.ty(&reference.elem);
+                let mutable = reference.mutability.is_some();
+                if mutable && !given {
+                    self.error(Code::TypeMismatch, value.span, "this is a `&`, but a `&mut` is wanted");
+                }
+                let binding = match value.kind {
+                    ExprKind::Local(id) if self.expect(&value, &want) => Binding::Reference { id, mutable },
+                    _ => Binding::Value(Expr::error(value.span)),
+                };
+                self.bind(&name, binding);
+            }
+            (syn::Type::Reference(_), Argument::Value(value)) => {
+                if !matches!(value.kind, ExprKind::Error) {
+                    self.error(Code::TypeMismatch, value.span, "a reference to a variable is wanted here")
+                        .help("write `&x`, or `&mut x`");
+                }
+                self.bind(&name, Binding::Value(Expr::error(value.span)));
+            }
+            (_, Argument::Reference { value, .. }) => {
+                self.error(Code::TypeMismatch, value.span, "a value is wanted here, not a reference")
+                    .help("remove the `&`, or write `*x` where `x` is a reference itself");
+                self.bind(&name, Binding::Value(Expr::error(value.span)));
+            }
+            (ty, Argument::Value(value)) => {
+                let want = self.ty(ty);
+                let fits = matches!(value.kind, ExprKind::Error) || self.expect(&value, &want);
+                let value = if fits { value } else { Expr::error(value.span) };
+                self.bind_value(&name, mutable, value, Some(want));
+            }
+        }
+    }
+}
+
+/// What is passed to a device function.
+enum Argument {
+    Value(Expr),
+    Reference { value: Expr, mutable: bool },
+}

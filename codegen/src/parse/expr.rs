@@ -1,0 +1,340 @@
+//! Expressions. What has an effect is emitted as a statement, and its value read from a local.
+
+use syn::{BinOp, UnOp};
+
+use super::cx::{Binding, Cx};
+use super::infer::Kind;
+use super::suggest::did_you_mean;
+use crate::diag::Code;
+use crate::ir::{
+    Axis, BinaryOp, Block, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
+};
+
+impl Cx<'_> {
+    /// The value of an expression.
+    pub(super) fn expr(&mut self, expr: &syn::Expr) -> Expr {
+        let span = Span::of(expr);
+        let value = self.deeper(span, |cx| cx.expr_at(expr, span));
+        // Nothing is left out in silence.
+        if matches!(value.kind, ExprKind::Error) && self.sink.is_empty() {
+            self.error(Code::UnsupportedExpression, span, "kernels do not have this");
+        }
+        value
+    }
+
+    fn expr_at(&mut self, expr: &syn::Expr, span: Span) -> Expr {
+        match expr {
+            syn::Expr::Lit(lit) => self.literal(&lit.lit, false, span),
+            syn::Expr::Path(path) => self.path(path, span),
+            syn::Expr::Paren(paren) => self.expr(&paren.expr),
+            syn::Expr::Group(group) => self.expr(&group.expr),
+            syn::Expr::Unary(unary) => self.unary(unary, span),
+            syn::Expr::Binary(binary) => self.binary(binary, span),
+            syn::Expr::Cast(cast) => self.cast(cast, span),
+            syn::Expr::Field(field) => self.field(field, span),
+            syn::Expr::Index(index) => self.index(index, span),
+            syn::Expr::Array(array) => self.array(array, span),
+            syn::Expr::Repeat(repeat) => self.repeat(repeat, span),
+            syn::Expr::Call(call) => self.call(call, span),
+            syn::Expr::MethodCall(call) => self.method_call(call, span),
+            syn::Expr::Macro(mac) => self.macro_call(&mac.mac, span),
+            syn::Expr::Assign(assign) => self.assignment(assign, span),
+            syn::Expr::Block(block) if block.label.is_none() => self.block_value(&block.block),
+            syn::Expr::If(if_) => self.if_value(if_, span),
+            syn::Expr::Match(match_) => self.match_value(match_, span),
+            syn::Expr::ForLoop(for_) => self.for_loop(for_, span),
+            syn::Expr::While(while_) => self.while_loop(while_, span),
+            syn::Expr::Loop(loop_) => self.endless_loop(loop_, span),
+            syn::Expr::Break(break_) => self.break_loop(break_, span),
+            syn::Expr::Continue(continue_) => self.continue_loop(continue_, span),
+            syn::Expr::Return(return_) => self.return_value(return_, span),
+            other => self.unsupported(other, span),
+        }
+    }
+
+    fn unsupported(&mut self, expr: &syn::Expr, span: Span) -> Expr {
+        let (form, help) = match expr {
+            syn::Expr::Closure(_) => ("closures", "write a `#[tma_device]` function in a `#[tma_module]`"),
+            syn::Expr::Reference(_) => (
+                "references, but as arguments of device functions",
+                "tiles and barriers are handles: pass them by value",
+            ),
+            syn::Expr::Struct(_) | syn::Expr::Tuple(_) => {
+                ("structs and tuples", "keep the parts in variables of their own")
+            }
+            syn::Expr::Range(_) => ("ranges, but in `for`", "write `for i in a..b`"),
+            syn::Expr::Unsafe(_) => ("`unsafe` blocks", "the whole vocabulary is safe: remove it"),
+            syn::Expr::Let(_) => ("`if let`", "use `match` on an integer, or `if`"),
+            syn::Expr::Try(_) => ("`?`", "kernels do not return errors: use `assert!`"),
+            syn::Expr::Async(_) | syn::Expr::Await(_) => {
+                ("`async`", "asynchronous copies complete on barriers: `barrier.wait(parity)`")
+            }
+            syn::Expr::Block(_) => ("labelled blocks", "use a `#[tma_device]` function with `return`"),
+            _ => ("this form of expression", "the language reference lists what there is"),
+        };
+        self.error(Code::UnsupportedExpression, span, format!("kernels do not have {form}")).help(help);
+        Expr::error(span)
+    }
+
+    fn path(&mut self, path: &syn::ExprPath, span: Span) -> Expr {
+        if let [owner, name] = path.path.segments.iter().collect::<Vec<_>>()[..]
+            && let Some(scalar) = super::types::scalar_named(&owner.ident.to_string())
+        {
+            return self.scalar_constant(scalar, &name.ident.to_string(), span);
+        }
+        let Some(name) = path.path.get_ident().map(ToString::to_string) else {
+            self.error(Code::UnknownName, span, "kernels do not know names by path")
+                .help("a constant must stand in the same `#[tma_module]`, or be passed as an argument");
+            return Expr::error(span);
+        };
+        match self.lookup(&name) {
+            Some(Binding::Value(value)) => Expr { span, ..value.clone() },
+            Some(&Binding::Local { id, .. }) => self.read(id, span),
+            Some(&Binding::Reference { id, .. }) => self.read(id, span),
+            None => match self.module_constant(&name, span) {
+                Some(value) => value,
+                None => self.unknown_name(&name, span),
+            },
+        }
+    }
+
+    pub(super) fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
+        let known: Vec<_> = self.names().chain(super::call::names().map(str::to_owned)).collect();
+        let help = did_you_mean(name, known).unwrap_or_else(|| {
+            "a kernel sees its own variables and parameters and, in a `#[tma_module]`, the module's \
+             constants and `#[tma_device]` functions"
+                .to_owned()
+        });
+        self.error(Code::UnknownName, span, format!("nothing in this kernel is called `{name}`")).help(help);
+        Expr::error(span)
+    }
+
+    fn unary(&mut self, unary: &syn::ExprUnary, span: Span) -> Expr {
+        if let (UnOp::Neg(_), syn::Expr::Lit(lit)) = (&unary.op, &*unary.expr) {
+            return self.literal(&lit.lit, true, span);
+        }
+        if let UnOp::Deref(_) = unary.op {
+            return self.dereference(&unary.expr, span);
+        }
+        let operand = self.expr(&unary.expr);
+        let op = match unary.op {
+            UnOp::Neg(_) => UnaryOp::Neg,
+            _ => UnaryOp::Not,
+        };
+        if !self.is_scalar(&operand) {
+            return self.no_operator(if op == UnaryOp::Neg { "-" } else { "!" }, &operand, span);
+        }
+        Expr { ty: operand.ty.clone(), kind: ExprKind::Unary(op, Box::new(operand)), span }
+    }
+
+    fn dereference(&mut self, expr: &syn::Expr, span: Span) -> Expr {
+        if let syn::Expr::Path(path) = expr
+            && let Some(name) = path.path.get_ident()
+            && let Some(&Binding::Reference { id, .. }) = self.lookup(&name.to_string())
+        {
+            return self.read(id, span);
+        }
+        self.error(Code::UnsupportedExpression, span, "only a device function's `&` parameter has a `*`")
+            .help("remove the `*`");
+        Expr::error(span)
+    }
+
+    fn binary(&mut self, binary: &syn::ExprBinary, span: Span) -> Expr {
+        match binary.op {
+            BinOp::And(_) => return self.short_circuit(binary, true, span),
+            BinOp::Or(_) => return self.short_circuit(binary, false, span),
+            _ => {}
+        }
+        let Some((op, assigns)) = binary_op(&binary.op) else {
+            self.error(Code::UnsupportedExpression, span, "kernels do not have this operator");
+            return Expr::error(span);
+        };
+        if assigns {
+            return self.compound_assignment(binary, op, span);
+        }
+        let (left, right) = self.pair(&binary.left, &binary.right);
+        self.apply(op, left, right, span)
+    }
+
+    /// `left op right`, both scalars of one type (but for shifts).
+    pub(super) fn apply(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
+        if matches!(left.kind, ExprKind::Error) || matches!(right.kind, ExprKind::Error) {
+            return Expr::error(span);
+        }
+        for side in [&left, &right] {
+            if !self.is_scalar(side) {
+                return self.no_operator(op.sign(), side, span);
+            }
+        }
+        if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
+            if !self.infer.is_integer(&right.ty) {
+                let message = format!("a shift amount is an integer, not {}", self.infer.name(&right.ty));
+                self.error(Code::TypeMismatch, right.span, message);
+                return Expr::error(span);
+            }
+        } else if !self.expect(&right, &left.ty) {
+            return Expr::error(span);
+        }
+        let ty = if op.is_comparison() { Scalar::Bool.into() } else { left.ty.clone() };
+        Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
+    }
+
+    pub(super) fn is_scalar(&self, expr: &Expr) -> bool {
+        matches!(self.resolve(&expr.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error | Type::Never)
+    }
+
+    fn no_operator(&mut self, sign: &str, operand: &Expr, span: Span) -> Expr {
+        let message = format!("{} has no operator `{sign}`", self.infer.name(&operand.ty));
+        self.error(Code::InvalidOperator, span, message);
+        Expr::error(span)
+    }
+
+    /// `a && b`, `a || b`: a plain `&` or `|` where evaluating `b` for nothing is harmless.
+    fn short_circuit(&mut self, binary: &syn::ExprBinary, is_and: bool, span: Span) -> Expr {
+        let bool_ty = Type::from(Scalar::Bool);
+        let left = self.expr(&binary.left);
+        self.expect(&left, &bool_ty);
+        let (effects, right) = self.branch(|cx| cx.expr(&binary.right));
+        self.expect(&right, &bool_ty);
+        let op = if is_and { BinaryOp::And } else { BinaryOp::Or };
+        if effects.stmts.is_empty() && is_total(&right) {
+            return Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty: bool_ty, span };
+        }
+        let result = self.local("condition", bool_ty, span);
+        self.assign(result, left);
+        let condition = self.read(result, span);
+        let (mut evaluate, ()) = self.block(|cx| cx.assign(result, right));
+        let mut block = effects;
+        block.stmts.append(&mut evaluate.stmts);
+        let (then, otherwise) = if is_and { (block, Block::default()) } else { (Block::default(), block) };
+        self.emit(StmtKind::If { condition, then, otherwise }, span);
+        self.read(result, span)
+    }
+
+    fn cast(&mut self, cast: &syn::ExprCast, span: Span) -> Expr {
+        let value = self.expr(&cast.expr);
+        let ty = self.ty(&cast.ty);
+        if matches!(value.kind, ExprKind::Error) || ty == Type::Error {
+            return Expr::error(span);
+        }
+        // As in rustc, a literal takes the type it is cast to, if it can.
+        if matches!(self.infer.kind(&value.ty), Some(Kind::Integer | Kind::Float)) {
+            self.infer.unify(&value.ty, &ty);
+        }
+        let from = self.infer.settle(&value.ty).and_then(|ty| ty.as_scalar());
+        match (from, ty.as_scalar()) {
+            (Some(from), Some(to)) if is_primitive_cast(from, to) => {
+                Expr { kind: ExprKind::Cast(Box::new(value)), ty, span }
+            }
+            (from, to) => {
+                let message = format!("{} cannot be cast to `{ty}` with `as`", self.infer.name(&value.ty));
+                let error = self.error(Code::InvalidCast, span, message);
+                match (from, to) {
+                    (Some(Scalar::Bool), Some(to)) if to.is_float() => {
+                        error.help(format!("write `if condition {{ 1.0 }} else {{ 0.0 }}` as `{to}`"));
+                    }
+                    (Some(_), Some(Scalar::Bool)) => error.help("compare: `x != 0`"),
+                    (Some(_), Some(to)) => error.help(format!("write `cast::<{to}>(x)`")),
+                    _ => error.help("only scalars are cast"),
+                }
+                Expr::error(span)
+            }
+        }
+    }
+
+    fn field(&mut self, field: &syn::ExprField, span: Span) -> Expr {
+        let base = self.expr(&field.base);
+        if matches!(base.kind, ExprKind::Error) {
+            return base;
+        }
+        let name = match &field.member {
+            syn::Member::Named(name) => name.to_string(),
+            syn::Member::Unnamed(index) => index.index.to_string(),
+        };
+        let axis = match name.as_str() {
+            "x" => Some((Axis::X, 0)),
+            "y" => Some((Axis::Y, 1)),
+            "z" => Some((Axis::Z, 2)),
+            _ => None,
+        };
+        match (&base.ty, axis, base.kind) {
+            (Type::Dim3, Some((axis, _)), ExprKind::Special(place)) => {
+                let place = match place {
+                    Special::ThreadIdx(_) => Special::ThreadIdx(axis),
+                    Special::BlockIdx(_) => Special::BlockIdx(axis),
+                    Special::GridDim(_) => Special::GridDim(axis),
+                    other @ (Special::LaneIdx | Special::WarpIdx | Special::WarpgroupIdx) => other,
+                };
+                Expr { kind: ExprKind::Special(place), ty: Scalar::U32.into(), span }
+            }
+            (Type::Dim3, Some((_, axis)), ExprKind::Array(mut parts)) if parts.len() == 3 => {
+                Expr { span, ..parts.swap_remove(axis) }
+            }
+            (ty, ..) => {
+                let message = format!("{} has no field `{name}`", self.infer.name(ty));
+                let is_dim3 = *ty == Type::Dim3;
+                let error = self.error(Code::UnknownMethod, span, message);
+                if is_dim3 {
+                    error.help("its fields are `x`, `y` and `z`");
+                }
+                Expr::error(span)
+            }
+        }
+    }
+}
+
+/// What rustc's `as` does between kernel scalars.
+fn is_primitive_cast(from: Scalar, to: Scalar) -> bool {
+    let primitive =
+        |scalar: Scalar| !matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::E4m3 | Scalar::E5m2);
+    match (from, to) {
+        (Scalar::Bool, to) => to == Scalar::Bool || to.is_integer(),
+        (_, Scalar::Bool) => false,
+        (from, to) => primitive(from) && primitive(to),
+    }
+}
+
+/// Whether evaluating `expr` when its value is not wanted can do no harm.
+fn is_total(expr: &Expr) -> bool {
+    let mut total = true;
+    visit::within(expr, &mut |node| {
+        total &= !matches!(
+            node.kind,
+            ExprKind::Index(..) | ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..) | ExprKind::Error
+        );
+    });
+    total
+}
+
+/// The operator, and whether it assigns.
+fn binary_op(op: &BinOp) -> Option<(BinaryOp, bool)> {
+    Some(match op {
+        BinOp::Add(_) => (BinaryOp::Add, false),
+        BinOp::Sub(_) => (BinaryOp::Sub, false),
+        BinOp::Mul(_) => (BinaryOp::Mul, false),
+        BinOp::Div(_) => (BinaryOp::Div, false),
+        BinOp::Rem(_) => (BinaryOp::Rem, false),
+        BinOp::BitAnd(_) => (BinaryOp::And, false),
+        BinOp::BitOr(_) => (BinaryOp::Or, false),
+        BinOp::BitXor(_) => (BinaryOp::Xor, false),
+        BinOp::Shl(_) => (BinaryOp::Shl, false),
+        BinOp::Shr(_) => (BinaryOp::Shr, false),
+        BinOp::Eq(_) => (BinaryOp::Eq, false),
+        BinOp::Ne(_) => (BinaryOp::Ne, false),
+        BinOp::Lt(_) => (BinaryOp::Lt, false),
+        BinOp::Le(_) => (BinaryOp::Le, false),
+        BinOp::Gt(_) => (BinaryOp::Gt, false),
+        BinOp::Ge(_) => (BinaryOp::Ge, false),
+        BinOp::AddAssign(_) => (BinaryOp::Add, true),
+        BinOp::SubAssign(_) => (BinaryOp::Sub, true),
+        BinOp::MulAssign(_) => (BinaryOp::Mul, true),
+        BinOp::DivAssign(_) => (BinaryOp::Div, true),
+        BinOp::RemAssign(_) => (BinaryOp::Rem, true),
+        BinOp::BitAndAssign(_) => (BinaryOp::And, true),
+        BinOp::BitOrAssign(_) => (BinaryOp::Or, true),
+        BinOp::BitXorAssign(_) => (BinaryOp::Xor, true),
+        BinOp::ShlAssign(_) => (BinaryOp::Shl, true),
+        BinOp::ShrAssign(_) => (BinaryOp::Shr, true),
+        _ => return None,
+    })
+}

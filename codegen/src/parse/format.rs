@@ -1,0 +1,235 @@
+//! `printf!` and `assert!`.
+
+use syn::parse::{ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{LitStr, Token};
+
+use super::cx::Cx;
+use super::stmt::unit;
+use super::types::name_expr;
+use crate::diag::Code;
+use crate::ir::{Expr, ExprKind, PrintfPiece, Scalar, Span, StmtKind, Type};
+
+impl Cx<'_> {
+    pub(super) fn macro_call(&mut self, mac: &syn::Macro, span: Span) -> Expr {
+        let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+        match name.as_str() {
+            "printf" => self.printf(mac, span),
+            "assert" => self.assert(mac, span),
+            _ => {
+                self.error(Code::UnsupportedExpression, span, format!("kernels do not have `{name}!`"))
+                    .help("the macros of kernels are `printf!` and `assert!`");
+                Expr::error(span)
+            }
+        }
+    }
+
+    fn printf(&mut self, mac: &syn::Macro, span: Span) -> Expr {
+        let parser = |input: ParseStream<'_>| {
+            let format: LitStr = input.parse()?;
+            let _: Option<Token![,]> = input.parse()?;
+            Ok((format, Punctuated::<syn::Expr, Token![,]>::parse_terminated(input)?))
+        };
+        let (format, args) = match parser.parse2(mac.tokens.clone()) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                self.error(Code::Format, error.span().into(), format!("malformed `printf!`: {error}"))
+                    .help("write `printf!(\"block {} of {}\\n\", a, b)`");
+                return unit(span);
+            }
+        };
+        if let Some(syn::Expr::Assign(named)) = args.iter().find(|arg| matches!(arg, syn::Expr::Assign(_))) {
+            self.error(Code::Format, Span::of(named), "`printf!` has no named arguments")
+                .help("name a variable inside the braces, `{x}`, or pass the value alone");
+            return unit(span);
+        }
+        let mut values = self.in_order(&args);
+        let positional = values.len();
+        let pieces = match pieces(&format.value()) {
+            Ok(pieces) => pieces,
+            Err(what) => {
+                self.error(Code::Format, Span::of(&format), format!("the GPU cannot print this: {what}"))
+                    .help("there are `{}`, `{:x}`, `{:8}`, `{:.3}`, `{0}` and `{name}`, of scalars");
+                return unit(span);
+            }
+        };
+        let mut shown = vec![];
+        let mut next = 0;
+        for piece in pieces {
+            shown.push(match piece {
+                Piece::Text(text) => PrintfPiece::Text(text),
+                Piece::Arg { which, hex, precision, width } => {
+                    let index = match which {
+                        Which::Next => {
+                            next += 1;
+                            next - 1
+                        }
+                        Which::Position(position) => position,
+                        Which::Name(name) => {
+                            values.push(self.expr(&name_expr(syn::Ident::new(&name, format.span()))));
+                            values.len() - 1
+                        }
+                    };
+                    PrintfPiece::Arg { index, hex, precision, width }
+                }
+            });
+        }
+        let missing = shown
+            .iter()
+            .any(|piece| matches!(piece, PrintfPiece::Arg { index, .. } if *index >= values.len()))
+            || next > positional;
+        if missing {
+            self.error(
+                Code::Format,
+                Span::of(&format),
+                format!("the format asks for more than {positional} arguments"),
+            );
+            return unit(span);
+        }
+        if self.all_printable(&values) {
+            self.emit(StmtKind::Printf { pieces: shown, args: values }, span);
+        }
+        unit(span)
+    }
+
+    fn all_printable(&mut self, values: &[Expr]) -> bool {
+        let mut all = true;
+        for value in values {
+            all &= !matches!(value.kind, ExprKind::Error);
+            if !matches!(self.resolve(&value.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error) {
+                let message = format!("{} cannot be printed", self.infer.name(&value.ty));
+                self.error(Code::Format, value.span, message).help("print scalars: each element of its own");
+                all = false;
+            }
+        }
+        all
+    }
+
+    fn assert(&mut self, mac: &syn::Macro, span: Span) -> Expr {
+        let parser = |input: ParseStream<'_>| {
+            let condition: syn::Expr = input.parse()?;
+            let _: Option<Token![,]> = input.parse()?;
+            let message: Option<LitStr> = if input.is_empty() { None } else { Some(input.parse()?) };
+            let _: Option<Token![,]> = input.parse()?;
+            Ok((condition, message))
+        };
+        match parser.parse2(mac.tokens.clone()) {
+            Ok((condition, message)) => {
+                let message = match message {
+                    None => text_of(&condition),
+                    Some(message) => self.plain_text(&message),
+                };
+                let condition = self.expr(&condition);
+                if self.expect(&condition, &Scalar::Bool.into()) && !matches!(condition.kind, ExprKind::Error)
+                {
+                    self.emit(StmtKind::Assert { condition, message }, span);
+                }
+            }
+            Err(error) => {
+                self.error(Code::Format, error.span().into(), format!("malformed `assert!`: {error}"))
+                    .help("write `assert!(condition, \"message\")`; the message has no arguments on the GPU");
+            }
+        }
+        unit(span)
+    }
+}
+
+impl Cx<'_> {
+    /// A format string without arguments.
+    fn plain_text(&mut self, message: &LitStr) -> String {
+        let mut text = String::new();
+        let mut is_plain = false;
+        if let Ok(all) = pieces(&message.value()) {
+            is_plain = all.iter().all(|piece| matches!(piece, Piece::Text(_)));
+            text.extend(all.into_iter().filter_map(|piece| match piece {
+                Piece::Text(piece) => Some(piece),
+                Piece::Arg { .. } => None,
+            }));
+        }
+        if !is_plain {
+            self.error(
+                Code::Format,
+                Span::of(message),
+                "the message of an `assert!` is plain text on the GPU",
+            )
+            .help("print values with `printf!` before, and write a brace as `{{`");
+        }
+        text
+    }
+}
+
+fn text_of(condition: &syn::Expr) -> String {
+    quote::ToTokens::to_token_stream(condition).to_string()
+}
+
+enum Piece {
+    Text(String),
+    Arg { which: Which, hex: bool, precision: Option<u32>, width: Option<u32> },
+}
+
+enum Which {
+    Next,
+    Position(usize),
+    Name(String),
+}
+
+/// Cuts a format string into text and arguments.
+fn pieces(format: &str) -> Result<Vec<Piece>, String> {
+    let mut pieces = vec![];
+    let mut text = String::new();
+    let mut rest = format;
+    while let Some(at) = rest.find(['{', '}']) {
+        text.push_str(&rest[..at]);
+        let brace = &rest[at..=at];
+        let after = &rest[at + 1..];
+        if let Some(after) = after.strip_prefix(brace) {
+            text.push_str(brace);
+            rest = after;
+        } else if brace == "{" {
+            let Some(end) = after.find('}') else { return Err("a `{` is not closed".to_owned()) };
+            if !text.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut text)));
+            }
+            pieces.push(argument(&after[..end])?);
+            rest = &after[end + 1..];
+        } else {
+            return Err("a `}` is not opened".to_owned());
+        }
+    }
+    text.push_str(rest);
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    Ok(pieces)
+}
+
+/// What stands between braces: `name:width.precision` and `x`.
+fn argument(inside: &str) -> Result<Piece, String> {
+    let (which, spec) = inside.split_once(':').unwrap_or((inside, ""));
+    let which = which.trim();
+    let which = match which.parse() {
+        Ok(position) => Which::Position(position),
+        Err(_) if which.is_empty() => Which::Next,
+        Err(_) if syn::parse_str::<syn::Ident>(which).is_ok() => Which::Name(which.to_owned()),
+        Err(_) => return Err(format!("`{{{inside}}}` names no argument")),
+    };
+    let unknown = || format!("`{{:{spec}}}` is not known");
+    let (spec_rest, hex) = match spec.strip_suffix('x') {
+        Some(rest) => (rest, true),
+        None => (spec, false),
+    };
+    let (width, precision) = match spec_rest.split_once('.') {
+        Some((width, precision)) => (width, Some(digits(precision).ok_or_else(unknown)?)),
+        None => (spec_rest, None),
+    };
+    let width = match width {
+        "" => None,
+        width => Some(digits(width).filter(|_| !width.starts_with('0')).ok_or_else(unknown)?),
+    };
+    Ok(Piece::Arg { which, hex, precision, width })
+}
+
+/// A number without a sign.
+fn digits(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}

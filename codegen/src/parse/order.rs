@@ -1,0 +1,77 @@
+//! The order of evaluation.
+//!
+//! Effects become statements at once, but values stay trees that are read where they are used. An operand
+//! whose variables are changed by an operand after it must therefore be read before that: `x + { x = 2; 3 }`.
+
+use std::collections::HashSet;
+
+use super::cx::Cx;
+use crate::ir::{Block, Expr, ExprKind, LocalId, StmtKind, visit};
+
+impl Cx<'_> {
+    /// The values of expressions that are evaluated one after another.
+    pub(super) fn in_order<'s>(&mut self, exprs: impl IntoIterator<Item = &'s syn::Expr>) -> Vec<Expr> {
+        let mut values = vec![];
+        for expr in exprs {
+            let (effects, value) = self.block(|cx| cx.expr(expr));
+            self.hold(&mut values, &effects);
+            self.append(effects);
+            values.push(value);
+        }
+        values
+    }
+
+    /// As [`Cx::in_order`], for two.
+    pub(super) fn pair(&mut self, first: &syn::Expr, second: &syn::Expr) -> (Expr, Expr) {
+        let mut first = self.expr(first);
+        let (effects, second) = self.block(|cx| cx.expr(second));
+        self.hold(std::slice::from_mut(&mut first), &effects);
+        self.append(effects);
+        (first, second)
+    }
+
+    /// Copies those of `values` that `effects`, which come next, would change.
+    pub(super) fn hold(&mut self, values: &mut [Expr], effects: &Block) {
+        if effects.stmts.is_empty() {
+            return;
+        }
+        let written = written(effects);
+        for value in values.iter_mut().filter(|value| reads(value, &written)) {
+            let span = value.span;
+            let (id, held) = self.temporary("held", value.ty.clone(), span);
+            self.assign(id, std::mem::replace(value, held));
+        }
+    }
+
+    /// As [`Cx::hold`], for the place in memory that `place` names: its indices are read, its variable is not.
+    pub(super) fn hold_place(&mut self, place: &mut Expr, effects: &Block) {
+        match &mut place.kind {
+            ExprKind::Index(base, index) => {
+                self.hold_place(base, effects);
+                self.hold(std::slice::from_mut(index), effects);
+            }
+            ExprKind::Local(_) => {}
+            _ => self.hold(std::slice::from_mut(place), effects),
+        }
+    }
+}
+
+fn reads(value: &Expr, written: &HashSet<LocalId>) -> bool {
+    let mut found = false;
+    visit::within(value, &mut |node| {
+        found |= matches!(node.kind, ExprKind::Local(id) if written.contains(&id));
+    });
+    found
+}
+
+/// The variables that a block changes. What its other statements write are temporaries of their own, which
+/// nothing before them reads.
+fn written(block: &Block) -> HashSet<LocalId> {
+    let mut written = HashSet::new();
+    visit::for_each_stmt(block, &mut |stmt| {
+        if let StmtKind::Assign { local, .. } = stmt.kind {
+            written.insert(local);
+        }
+    });
+    written
+}

@@ -1,0 +1,185 @@
+//! A kernel's generics, launch bounds and parameters.
+
+use std::collections::HashSet;
+
+use syn::{GenericParam, ItemFn, ReturnType};
+
+use super::attr::{InstanceAttr, KernelAttr};
+use super::cx::{Binding, Cx};
+use super::stmt::unit;
+use crate::diag::{Code, Sink};
+use crate::ir::{Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type};
+
+/// Judges what does not depend on the instance.
+pub(super) fn judge(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {
+    let sig = &function.sig;
+    let mut refuse = |span: Option<Span>, what: &str| {
+        if let Some(span) = span {
+            sink.error(Code::Signature, span, format!("a kernel cannot be {what}"))
+                .help("write `fn name(parameters) { .. }`");
+        }
+    };
+    refuse(sig.asyncness.as_ref().map(Span::of), "`async`");
+    refuse(sig.constness.as_ref().map(Span::of), "`const`");
+    refuse(sig.abi.as_ref().map(Span::of), "`extern`");
+    refuse((!matches!(sig.safety, syn::Safety::Default)).then(|| Span::of(&sig.safety)), "`unsafe`");
+    refuse(sig.variadic.as_ref().map(Span::of), "variadic");
+    if let ReturnType::Type(_, ty) = &sig.output
+        && !matches!(&**ty, syn::Type::Tuple(tuple) if tuple.elems.is_empty())
+    {
+        sink.error(Code::Signature, Span::of(ty), "a kernel returns nothing")
+            .help("write results to global memory, or store a tile");
+    }
+    for param in &sig.generics.params {
+        if !matches!(param, GenericParam::Const(_)) {
+            sink.error(Code::Signature, Span::of(param), "a kernel is generic over constants only")
+                .help("for several element types, put a `type` alias into a `#[tma_module]`");
+        }
+    }
+    if let Some(clause) = &sig.generics.where_clause {
+        sink.error(Code::Signature, Span::of(clause), "a kernel has no `where` clause").help("remove it");
+    }
+    for attr in conditions(function) {
+        sink.error(Code::Attribute, Span::of(attr), "a kernel is not compiled in part").help(
+            "choose with a const generic or a constant and `if`, or put the condition on the whole item",
+        );
+    }
+    judge_instances(function, instances, sink);
+}
+
+/// Every `#[cfg(..)]` inside. Whether it holds cannot be asked here: what it stands on would be compiled anyway.
+fn conditions(function: &ItemFn) -> Vec<&syn::Attribute> {
+    struct Found<'a>(Vec<&'a syn::Attribute>);
+    impl<'a> syn::visit::Visit<'a> for Found<'a> {
+        fn visit_attribute(&mut self, attr: &'a syn::Attribute) {
+            if attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr") {
+                self.0.push(attr);
+            }
+        }
+    }
+    let mut found = Found(vec![]);
+    syn::visit::visit_signature(&mut found, &function.sig);
+    syn::visit::visit_block(&mut found, &function.block);
+    found.0
+}
+
+fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {
+    let is_const = |param: &&GenericParam| matches!(param, GenericParam::Const(_));
+    let wanted = function.sig.generics.params.iter().filter(is_const).count();
+    if wanted > 0 && instances.is_empty() {
+        let name = &function.sig.ident;
+        sink.error(Code::Instances, Span::of(name), format!("`{name}` is generic, but no instance is named"))
+            .help("name what to compile: `#[tma_kernel(threads = 128, instances(small = <64, 64>))]`");
+    }
+    let mut names = HashSet::new();
+    for instance in instances {
+        if !names.insert(instance.name.to_string()) {
+            let message = format!("two instances are called `{}`", instance.name);
+            sink.error(Code::Instances, Span::of(&instance.name), message).help("rename one");
+        }
+        let given = instance.arguments.len();
+        if given != wanted {
+            let message = format!("`{}` gives {given} constants, but the kernel has {wanted}", instance.name);
+            sink.error(Code::Instances, Span::of(&instance.name), message)
+                .help("give one for each const generic, in order");
+        }
+    }
+}
+
+impl Cx<'_> {
+    /// Binds const generics to the instance's constants; false if these do not fit.
+    pub(super) fn bind_const_generics(&mut self, function: &ItemFn, instance: Option<&InstanceAttr>) -> bool {
+        let generics = &function.sig.generics.params;
+        let arguments = instance.map(|instance| &instance.arguments[..]).unwrap_or_default();
+        if generics.len() != arguments.len() {
+            return false;
+        }
+        let mut fits = true;
+        for (param, argument) in generics.iter().zip(arguments) {
+            let GenericParam::Const(param) = param else { return false };
+            let ty = self.ty(&param.ty);
+            match self.constant(argument, &ty) {
+                Some(value) => self.bind(&param.ident, Binding::Value(value)),
+                None => fits = false,
+            }
+        }
+        fits
+    }
+
+    /// The attribute's launch bounds.
+    pub(super) fn launch_bounds(&mut self, function: &ItemFn, attr: &KernelAttr) -> LaunchBounds {
+        let name = Span::of(&function.sig.ident);
+        let place = |value: &Option<syn::Expr>| value.as_ref().map_or(name, Span::of);
+        let spans = LaunchSpans {
+            threads: place(&attr.threads),
+            min_blocks: place(&attr.min_blocks),
+            max_registers: place(&attr.max_registers),
+        };
+        let threads = match &attr.threads {
+            Some(syn::Expr::Array(array)) => self.thread_extents(array),
+            Some(threads) => self.bound(threads).map_or([1; 3], |threads| [threads, 1, 1]),
+            None if attr.is_malformed => [1; 3],
+            None => {
+                self.error(Code::Attribute, name, "the attribute does not say how many threads a block has")
+                    .help("write `#[tma_kernel(threads = 128)]`");
+                [1; 3]
+            }
+        };
+        LaunchBounds {
+            threads,
+            min_blocks: attr.min_blocks.as_ref().and_then(|value| self.bound(value)),
+            max_registers: attr.max_registers.as_ref().and_then(|value| self.bound(value)),
+            spans,
+        }
+    }
+
+    fn thread_extents(&mut self, array: &syn::ExprArray) -> [u32; 3] {
+        if array.elems.is_empty() || array.elems.len() > 3 {
+            let message = format!("a block has 1 to 3 dimensions, but {} are given", array.elems.len());
+            self.error(Code::Attribute, Span::of(array), message).help("write `threads = [x, y, z]`");
+            return [1; 3];
+        }
+        let mut threads = [1; 3];
+        for (extent, value) in threads.iter_mut().zip(&array.elems) {
+            *extent = self.bound(value).unwrap_or(1);
+        }
+        threads
+    }
+
+    fn bound(&mut self, value: &syn::Expr) -> Option<u32> {
+        self.constant(value, &Scalar::U32.into()).and_then(|value| u32::try_from(value.as_int()?).ok())
+    }
+
+    /// Declares the parameters.
+    pub(super) fn bind_params(&mut self, function: &ItemFn) {
+        for input in &function.sig.inputs {
+            let Some((name, mutable, ty_syntax)) = self.parameter(input) else { continue };
+            let ty = self.ty(ty_syntax);
+            let (span, ty_span) = (Span::of(&name), Span::of(ty_syntax));
+            match ty {
+                Type::TensorMap(_) | Type::Global(_) | Type::Scalar(_) => {}
+                Type::Error => {
+                    self.bind(&name, Binding::Value(Expr::error(span)));
+                    continue;
+                }
+                other => {
+                    let message = format!("a kernel's parameter cannot be {}", self.infer.name(&other));
+                    self.error(Code::Signature, ty_span, message)
+                        .help("parameters are `TensorMap<Tile<..>>`, `Global<T>` and scalars");
+                    self.bind(&name, Binding::Value(Expr::error(span)));
+                    continue;
+                }
+            }
+            let param = Param { name: name.to_string(), ty: ty.clone(), written: false, span, ty_span };
+            let id = self.param(param);
+            let value = Expr { kind: ExprKind::Param(id), ty, span };
+            self.bind_value(&name, mutable, value, None);
+        }
+    }
+
+    /// Threads a block as the answer of `block_dim()`.
+    pub(super) fn block_dim(&self, span: Span) -> Expr {
+        let extent = |n| Expr::constant(Const::Int(i128::from(n)), Scalar::U32, span);
+        Expr { kind: ExprKind::Array(self.threads.map(extent).into()), ty: Type::Dim3, ..unit(span) }
+    }
+}

@@ -1,0 +1,303 @@
+//! Statements of a block: `let`, assignments, and expressions for their effects.
+
+use syn::{Pat, Stmt};
+
+use super::cx::{Binding, Cx};
+use super::types::generic_arguments;
+use crate::diag::Code;
+use crate::ir::{BinaryOp, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type};
+
+impl Cx<'_> {
+    /// Parses a block in a scope of its own; its value is that of its last expression.
+    pub(super) fn block_value(&mut self, block: &syn::Block) -> Expr {
+        self.scope(|cx| cx.statements(block))
+    }
+
+    fn statements(&mut self, block: &syn::Block) -> Expr {
+        let span = Span::of(block);
+        let mut value = unit(span);
+        let mut diverged = false;
+        for (i, stmt) in block.stmts.iter().enumerate() {
+            let is_last = i + 1 == block.stmts.len();
+            value = match stmt {
+                Stmt::Local(local) => self.let_(local),
+                Stmt::Expr(expr, None) if is_last => self.expr(expr),
+                Stmt::Expr(expr, _) => self.discard(expr),
+                Stmt::Macro(mac) => self.macro_call(&mac.mac, Span::of(mac)),
+                Stmt::Item(item) => {
+                    if let syn::Item::Const(constant) = item {
+                        self.bind_error(&constant.ident);
+                    }
+                    self.error(Code::UnsupportedStatement, Span::of(item), "kernels hold no items").help(
+                        "move it into the `#[tma_module]` around the kernel: constants, type aliases and \
+                         `#[tma_device]` functions are shared there",
+                    );
+                    unit(span)
+                }
+            };
+            diverged |= value.ty == Type::Never;
+        }
+        if diverged { Expr { ty: Type::Never, ..unit(span) } } else { value }
+    }
+
+    /// An expression for its effect; its value is not used.
+    fn discard(&mut self, expr: &syn::Expr) -> Expr {
+        let value = self.expr(expr);
+        let ty = if value.ty == Type::Never { Type::Never } else { Type::Unit };
+        Expr { ty, ..unit(value.span) }
+    }
+
+    fn let_(&mut self, local: &syn::Local) -> Expr {
+        let span = Span::of(local);
+        let (pat, annotation) = match &local.pat {
+            Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
+            pat => (pat, None),
+        };
+        let name = match pat {
+            Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => Some(name),
+            Pat::Wild(_) => None,
+            other => {
+                self.error(Code::UnsupportedPattern, Span::of(other), "`let` takes one name here")
+                    .help("write a `let` for each variable");
+                return unit(span);
+            }
+        };
+        let Some(init) = &local.init else {
+            self.error(Code::UnsupportedStatement, span, "a variable needs its first value here")
+                .help("write `let x = ..;`, or `let x = if .. { .. } else { .. };`");
+            if let Some(name) = name {
+                self.bind_error(&name.ident);
+            }
+            return unit(span);
+        };
+        if let Some((_, diverge)) = &init.diverge {
+            self.error(Code::UnsupportedStatement, Span::of(diverge), "kernels do not have `let .. else`")
+                .help("use `if`");
+        }
+        let ty = annotation.map(|ty| self.ty(ty));
+        let label = name.map_or_else(|| "_".to_owned(), |name| name.ident.to_string());
+        let mut value = match (&ty, shared_call(&init.expr)) {
+            (Some(ty), Some((None, call_span))) => self.make_shared(&label, ty.clone(), call_span),
+            (_, Some((Some(ty), call_span))) => {
+                let ty = self.ty(ty);
+                self.make_shared(&label, ty, call_span)
+            }
+            _ => self.expr(&init.expr),
+        };
+        if let Some(ty) = &ty
+            && !matches!(value.kind, ExprKind::Error)
+            && !self.expect(&value, ty)
+        {
+            value = Expr::error(span);
+        }
+        let diverges = value.ty == Type::Never;
+        if let Some(name) = name {
+            let known = ty.filter(|_| matches!(value.kind, ExprKind::Error));
+            self.bind_value(&name.ident, name.mutability.is_some(), value, known);
+        }
+        Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
+    }
+
+    /// Gives `value` a name. A variable is made where there is something to store; what was reported already
+    /// keeps the type that was asked for, so that its uses are not reported again.
+    pub(super) fn bind_value(&mut self, name: &syn::Ident, mutable: bool, value: Expr, known: Option<Type>) {
+        let ty = self.resolve(&value.ty);
+        let storable =
+            matches!(ty, Type::Scalar(_) | Type::Array(..) | Type::Infer(_)) || ty.is_shared_handle();
+        let aliasable = match value.kind {
+            ExprKind::Const(_) | ExprKind::Shared(_) | ExprKind::Param(_) => !mutable,
+            _ => false,
+        };
+        if matches!(value.kind, ExprKind::Error) || ty == Type::Error {
+            let value = Expr { ty: known.unwrap_or(Type::Error), ..Expr::error(value.span) };
+            return self.bind(name, Binding::Value(value));
+        }
+        if aliasable || !storable {
+            if mutable {
+                let message = format!("{} cannot be changed", self.infer.name(&ty));
+                self.error(Code::NotAssignable, Span::of(name), message).help("remove `mut`");
+            }
+            return self.bind(name, Binding::Value(value));
+        }
+        let id = self.local(name.to_string(), value.ty.clone(), Span::of(name));
+        self.assign(id, value);
+        self.bind(name, Binding::Local { id, mutable });
+    }
+
+    /// Makes a name known whose declaration was refused, so that its uses are not.
+    fn bind_error(&mut self, name: &syn::Ident) {
+        self.bind(name, Binding::Value(Expr::error(Span::of(name))));
+    }
+
+    /// `shared()`, as `ty`.
+    pub(super) fn make_shared(&mut self, name: &str, ty: Type, span: Span) -> Expr {
+        if self.nesting > 0 {
+            self.error(Code::SharedPlace, span, "`shared()` stands in a loop or a branch").help(
+                "shared memory is laid out at compile time: declare it at the top of the kernel, and pick \
+                 one of several with `Stages<_, N>`",
+            );
+            return Expr { ty, ..Expr::error(span) };
+        }
+        match ty {
+            ty if ty.is_shared_handle() => self.shared_var(name.to_owned(), ty, span),
+            Type::Error => Expr::error(span),
+            other => {
+                let message = format!("{} does not live in shared memory", self.infer.name(&other));
+                self.error(Code::SharedPlace, span, message).help(
+                    "what can: `Tile<..>`, `Barrier`, `SharedArray<T, N>`, and `Stages<_, N>` of these",
+                );
+                Expr::error(span)
+            }
+        }
+    }
+
+    /// `place = value`: the value comes first, then the place's indices.
+    pub(super) fn assignment(&mut self, assign: &syn::ExprAssign, span: Span) -> Expr {
+        if matches!(&*assign.left, syn::Expr::Infer(_)) {
+            return self.discard(&assign.right);
+        }
+        let mut value = self.expr(&assign.right);
+        let (effects, place) = self.block(|cx| cx.place(&assign.left));
+        self.hold(std::slice::from_mut(&mut value), &effects);
+        self.append(effects);
+        let diverges = value.ty == Type::Never;
+        if let Some(place) = place
+            && !matches!(value.kind, ExprKind::Error)
+            && self.expect(&value, &place.ty)
+            && !diverges
+        {
+            self.emit(StmtKind::Assign { local: place.local, index: place.index, value }, span);
+        }
+        Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
+    }
+
+    /// `place op= value`. As for any assignment the value comes first, but not where the operator is one of a
+    /// library type, and so a call. Source: The Rust Reference, "Compound assignment expressions".
+    pub(super) fn compound_assignment(&mut self, binary: &syn::ExprBinary, op: BinaryOp, span: Span) -> Expr {
+        let (effects, mut right) = self.block(|cx| cx.expr(&binary.right));
+        let (place_effects, mut place) = self.block(|cx| cx.place(&binary.left));
+        let is_call = place
+            .as_ref()
+            .is_some_and(|place| matches!(self.resolve(&place.ty), Type::Scalar(Scalar::F16 | Scalar::Bf16)));
+        if let (true, Some(place)) = (is_call, &mut place) {
+            self.append(place_effects);
+            self.hold(&mut place.index, &effects);
+            self.append(effects);
+        } else {
+            self.append(effects);
+            self.hold(std::slice::from_mut(&mut right), &place_effects);
+            self.append(place_effects);
+        }
+        if let Some(place) = place {
+            let left_span = Span::of(&binary.left);
+            let mut left = self.read(place.local, left_span);
+            for index in &place.index {
+                let ty = match self.resolve(&left.ty) {
+                    Type::Array(element, _) => *element,
+                    _ => Type::Error,
+                };
+                left = Expr { kind: ExprKind::Index(left.into(), index.clone().into()), ty, span: left_span };
+            }
+            let value = self.apply(op, left, right, span);
+            if !matches!(value.kind, ExprKind::Error) {
+                self.emit(StmtKind::Assign { local: place.local, index: place.index, value }, span);
+            }
+        }
+        unit(span)
+    }
+
+    /// What an assignment changes; reports what cannot be changed.
+    fn place(&mut self, expr: &syn::Expr) -> Option<Place> {
+        let span = Span::of(expr);
+        match expr {
+            syn::Expr::Paren(paren) => self.place(&paren.expr),
+            syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => self.place(&unary.expr),
+            syn::Expr::Path(path) => {
+                let name = path.path.get_ident()?.to_string();
+                let (id, mutable) = match self.lookup(&name).cloned() {
+                    Some(Binding::Local { id, mutable } | Binding::Reference { id, mutable }) => {
+                        (id, mutable)
+                    }
+                    Some(Binding::Value(value)) if matches!(value.kind, ExprKind::Error) => return None,
+                    Some(Binding::Value(_)) => {
+                        self.not_assignable(&name, span);
+                        return None;
+                    }
+                    None if self.shared_items.constants.iter().any(|item| item.ident == name) => {
+                        self.error(Code::NotAssignable, span, format!("`{name}` is a constant"))
+                            .help(format!("copy it: `let mut value = {name};`"));
+                        return None;
+                    }
+                    None => {
+                        self.unknown_name(&name, span);
+                        return None;
+                    }
+                };
+                if !mutable {
+                    self.not_assignable(&name, span);
+                    return None;
+                }
+                Some(Place { local: id, index: vec![], ty: self.locals[id.0 as usize].ty.clone() })
+            }
+            syn::Expr::Index(index) => {
+                let mut place = self.place(&index.expr)?;
+                let (effects, position) = self.block(|cx| cx.expr(&index.index));
+                self.hold(&mut place.index, &effects);
+                self.append(effects);
+                let Type::Array(element, _) = self.resolve(&place.ty) else {
+                    let message = format!("no part of {} can be assigned to", self.infer.name(&place.ty));
+                    self.error(Code::NotAssignable, span, message)
+                        .help("what is shared changes by `.set(..)`, and barriers by their methods");
+                    return None;
+                };
+                self.expect(&position, &Scalar::Usize.into());
+                place.index.push(position);
+                place.ty = *element;
+                Some(place)
+            }
+            _ => {
+                self.error(Code::NotAssignable, span, "this cannot be assigned to")
+                    .help("assign to a `let mut` variable, or to an element of a register array");
+                None
+            }
+        }
+    }
+
+    pub(super) fn not_assignable(&mut self, name: &str, span: Span) {
+        self.error(Code::NotAssignable, span, format!("`{name}` cannot be changed"))
+            .help(format!("declare it with `let mut {name} = ..;`"));
+    }
+
+    /// A local for a value that a statement writes.
+    pub(super) fn temporary(&mut self, name: &str, ty: impl Into<Type>, span: Span) -> (LocalId, Expr) {
+        let id = self.local(name, ty.into(), span);
+        (id, self.read(id, span))
+    }
+}
+
+/// What an assignment changes.
+struct Place {
+    local: LocalId,
+    index: Vec<Expr>,
+    ty: Type,
+}
+
+/// The value of what has none.
+pub(super) fn unit(span: Span) -> Expr {
+    Expr { kind: ExprKind::Unit, ty: Type::Unit, span }
+}
+
+/// Where the call is, if `expr` is `shared()`, and what it is told to hold: `shared::<Barrier>()`.
+fn shared_call(expr: &syn::Expr) -> Option<(Option<&syn::Type>, Span)> {
+    let syn::Expr::Call(call) = expr else { return None };
+    let syn::Expr::Path(path) = &*call.func else { return None };
+    let last = path.path.segments.last()?;
+    if last.ident != "shared" || !call.args.is_empty() {
+        return None;
+    }
+    match generic_arguments(last)[..] {
+        [] => Some((None, Span::of(call))),
+        [syn::GenericArgument::Type(ty)] => Some((Some(ty), Span::of(call))),
+        _ => None,
+    }
+}

@@ -1,0 +1,320 @@
+//! Types as written, and the constants in them.
+
+use syn::{GenericArgument, PathArguments};
+
+use super::cx::Cx;
+use super::suggest::did_you_mean;
+use crate::diag::Code;
+use crate::ir::{Scalar, Span, Swizzle, TileType, Type};
+
+const NAMES: [&str; 13] = [
+    "Tile",
+    "Barrier",
+    "SharedArray",
+    "Stages",
+    "TensorMap",
+    "Global",
+    "Dim3",
+    "Shape1",
+    "Shape2",
+    "Shape3",
+    "Shape4",
+    "Shape5",
+    "NoSwizzle",
+];
+
+impl Cx<'_> {
+    /// The type that `ty` names; reports what is not a kernel's type and answers [`Type::Error`].
+    pub(super) fn ty(&mut self, ty: &syn::Type) -> Type {
+        let found = self.ty_at(ty);
+        // Nothing is left out in silence.
+        if found == Type::Error && self.sink.is_empty() {
+            self.error(Code::UnsupportedType, Span::of(ty), "kernels do not have this type");
+        }
+        found
+    }
+
+    fn ty_at(&mut self, ty: &syn::Type) -> Type {
+        match ty {
+            syn::Type::Path(path) if path.qself.is_none() => self.path_type(&path.path),
+            syn::Type::Array(array) => {
+                let element = self.ty(&array.elem);
+                self.array_type(element, &array.elem, &array.len)
+            }
+            syn::Type::Paren(paren) => self.ty(&paren.elem),
+            syn::Type::Group(group) => self.ty(&group.elem),
+            syn::Type::Tuple(tuple) if tuple.elems.is_empty() => Type::Unit,
+            syn::Type::Never(_) => Type::Never,
+            syn::Type::Infer(_) => self.infer.fresh(super::infer::Kind::Any),
+            other => {
+                self.error(Code::UnsupportedType, Span::of(other), "kernels have no such type").help(
+                    "a kernel's types are scalars, `[T; N]`, `Tile`, `Barrier`, `SharedArray`, `Stages`, \
+                     and as parameters `TensorMap` and `Global`",
+                );
+                Type::Error
+            }
+        }
+    }
+
+    /// The length of a register array.
+    pub(super) fn array_len(&mut self, len: &syn::Expr) -> Option<u32> {
+        let value = self.constant(len, &Scalar::Usize.into())?.as_int()?;
+        let fits = u32::try_from(value).ok();
+        if fits.is_none() {
+            self.error(Code::LiteralRange, Span::of(len), format!("no register array has {value} elements"));
+        }
+        fits
+    }
+
+    fn array_type(&mut self, element: Type, element_syntax: &syn::Type, len: &syn::Expr) -> Type {
+        let len = self.array_len(len);
+        let inner = match &element {
+            Type::Array(inner, _) => inner,
+            _ => &element,
+        };
+        match (inner, len) {
+            (Type::Error, _) | (_, None) => Type::Error,
+            (Type::Scalar(_) | Type::Infer(_), Some(len)) => Type::Array(Box::new(element), len),
+            (..) => {
+                let message = format!("register arrays hold scalars, not {}", self.infer.name(&element));
+                self.error(Code::UnsupportedType, Span::of(element_syntax), message)
+                    .help("things in shared memory go into `Stages<_, N>`");
+                Type::Error
+            }
+        }
+    }
+
+    fn path_type(&mut self, path: &syn::Path) -> Type {
+        let Some(segment) = path.segments.last() else { return Type::Error };
+        let name = segment.ident.to_string();
+        let span = Span::of(path);
+        if let Some(scalar) = scalar_named(&name) {
+            self.arguments::<0>(segment, &name);
+            return scalar.into();
+        }
+        match name.as_str() {
+            "Barrier" => {
+                self.arguments::<0>(segment, &name);
+                Type::Barrier
+            }
+            "Dim3" => Type::Dim3,
+            "Tile" => self.tile_type(segment).map_or(Type::Error, Type::Tile),
+            "TensorMap" => {
+                match self.arguments::<1>(segment, &name).and_then(|[tile]| self.type_argument(tile)) {
+                    Some(Type::Tile(tile)) => Type::TensorMap(tile),
+                    Some(Type::Error) | None => Type::Error,
+                    Some(other) => {
+                        let message =
+                            format!("a tensor map moves a `Tile<..>`, not {}", self.infer.name(&other));
+                        self.error(Code::UnsupportedType, span, message)
+                            .help("write `TensorMap<Tile<f16, Shape2<128, 64>>>`");
+                        Type::Error
+                    }
+                }
+            }
+            "Global" => match self.arguments::<1>(segment, &name).and_then(|[ty]| self.scalar_argument(ty)) {
+                Some(scalar) => Type::Global(scalar),
+                None => Type::Error,
+            },
+            "SharedArray" => {
+                let Some([element, len]) = self.arguments::<2>(segment, &name) else { return Type::Error };
+                match (self.scalar_argument(element), self.u32_argument(len)) {
+                    (Some(scalar), Some(len)) => Type::SharedArray(scalar, len),
+                    _ => Type::Error,
+                }
+            }
+            "Stages" => self.stages_type(segment),
+            _ => self.alias_type(&name, span),
+        }
+    }
+
+    fn stages_type(&mut self, segment: &syn::PathSegment) -> Type {
+        let Some([thing, len]) = self.arguments::<2>(segment, "Stages") else { return Type::Error };
+        match (self.type_argument(thing), self.u32_argument(len)) {
+            (Some(Type::Error) | None, _) | (_, None) => Type::Error,
+            (Some(thing), Some(len)) if thing.is_shared_handle() => Type::Stages(Box::new(thing), len),
+            (Some(other), _) => {
+                let message = format!("`Stages` hold what is shared, not {}", self.infer.name(&other));
+                self.error(Code::UnsupportedType, Span::of(segment), message)
+                    .help("`Stages<Tile<..>, N>`, `Stages<Barrier, N>` or `Stages<SharedArray<..>, N>`");
+                Type::Error
+            }
+        }
+    }
+
+    fn alias_type(&mut self, name: &str, span: Span) -> Type {
+        let shared = self.shared_items;
+        if let Some(alias) = shared.aliases.iter().find(|alias| alias.ident == name) {
+            return self.aliased(alias, span);
+        }
+        let known = Scalar::ALL.map(Scalar::name).into_iter().chain(NAMES).map(str::to_owned);
+        let help =
+            did_you_mean(name, known.chain(shared.aliases.iter().map(|alias| alias.ident.to_string())));
+        let error = self.error(Code::UnsupportedType, span, format!("`{name}` is not a kernel's type"));
+        error.help(help.unwrap_or_else(|| {
+            "an alias must stand in the same `#[tma_module]`: an attribute sees only its own item".to_owned()
+        }));
+        Type::Error
+    }
+
+    fn aliased(&mut self, alias: &syn::ItemType, span: Span) -> Type {
+        // An alias of itself is rustc's error; here it must only not recurse for ever.
+        if !self.may_enter(span) {
+            return Type::Error;
+        }
+        let frame = super::cx::Frame {
+            name: alias.ident.to_string(),
+            scopes: vec![std::collections::HashMap::new()],
+            loops: vec![],
+            exit: None,
+        };
+        self.frames.push(frame);
+        let ty = self.ty(&alias.ty);
+        self.frames.pop();
+        ty
+    }
+
+    fn tile_type(&mut self, segment: &syn::PathSegment) -> Option<TileType> {
+        let arguments = generic_arguments(segment);
+        let [element, shape, swizzle @ ..] = arguments.as_slice() else {
+            self.wrong_count("Tile", "2 or 3", arguments.len(), Span::of(segment))
+                .help("write `Tile<f16, Shape2<128, 64>>`, with `Swizzle128` as a third if wanted");
+            return None;
+        };
+        if swizzle.len() > 1 {
+            self.wrong_count("Tile", "2 or 3", arguments.len(), Span::of(segment))
+                .help("remove what is too much");
+        }
+        let element = self.scalar_argument(element);
+        let extents = self.shape(shape);
+        let swizzle = match swizzle.first() {
+            Some(argument) => self.swizzle(argument),
+            None => Some(Swizzle::None),
+        };
+        Some(TileType { element: element?, extents: extents?, swizzle: swizzle? })
+    }
+
+    fn shape(&mut self, argument: &GenericArgument) -> Option<Vec<u32>> {
+        let segment = last_segment(argument).cloned();
+        let rank = segment.as_ref().and_then(|segment| {
+            let name = segment.ident.to_string();
+            name.strip_prefix("Shape")?.parse::<usize>().ok().filter(|rank| (1..=5).contains(rank))
+        });
+        let (Some(segment), Some(rank)) = (segment, rank) else {
+            let message = "this is not the shape of a tile";
+            self.error(Code::UnsupportedType, Span::of(argument), message)
+                .help("shapes are `Shape1<A>` to `Shape5<A, B, C, D, E>`, outermost extent first");
+            return None;
+        };
+        let extents = generic_arguments(&segment);
+        if extents.len() != rank {
+            self.wrong_count(
+                &segment.ident.to_string(),
+                &rank.to_string(),
+                extents.len(),
+                Span::of(argument),
+            )
+            .help(format!("give {rank} extents, outermost first"));
+            return None;
+        }
+        let extents: Vec<_> = extents.iter().map(|&extent| self.u32_argument(extent)).collect();
+        extents.into_iter().collect()
+    }
+
+    fn swizzle(&mut self, argument: &GenericArgument) -> Option<Swizzle> {
+        let name = last_segment(argument).map(|segment| segment.ident.to_string()).unwrap_or_default();
+        let all = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
+        let found = all.into_iter().find(|swizzle| swizzle.name() == name);
+        if found.is_none() {
+            self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
+                .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`");
+        }
+        found
+    }
+
+    fn type_argument(&mut self, argument: &GenericArgument) -> Option<Type> {
+        match argument {
+            GenericArgument::Type(ty) => Some(self.ty(ty)),
+            other => {
+                self.error(Code::UnsupportedType, Span::of(other), "a type is wanted here");
+                None
+            }
+        }
+    }
+
+    fn scalar_argument(&mut self, argument: &GenericArgument) -> Option<Scalar> {
+        match self.type_argument(argument)? {
+            Type::Scalar(scalar) => Some(scalar),
+            Type::Error => None,
+            other => {
+                let message = format!("a scalar is wanted here, not {}", self.infer.name(&other));
+                self.error(Code::UnsupportedType, Span::of(argument), message);
+                None
+            }
+        }
+    }
+
+    /// A constant `u32` among generic arguments; a lone name is a type to syn.
+    pub(super) fn u32_argument(&mut self, argument: &GenericArgument) -> Option<u32> {
+        let value = match argument {
+            GenericArgument::Const(expr) => self.constant(expr, &Scalar::U32.into()),
+            GenericArgument::Type(syn::Type::Path(path)) if path.qself.is_none() => {
+                self.constant(&name_expr(path.path.clone()), &Scalar::U32.into())
+            }
+            other => {
+                self.error(Code::NotConstant, Span::of(other), "a constant is wanted here")
+                    .help("a literal, a `const`, or an expression of these in braces");
+                None
+            }
+        };
+        u32::try_from(value?.as_int()?).ok()
+    }
+
+    fn arguments<'s, const N: usize>(
+        &mut self,
+        segment: &'s syn::PathSegment,
+        name: &str,
+    ) -> Option<[&'s GenericArgument; N]> {
+        let all = generic_arguments(segment);
+        let found = all.len();
+        <[_; N]>::try_from(all)
+            .map_err(|_| self.wrong_count(name, &N.to_string(), found, Span::of(segment)))
+            .ok()
+    }
+
+    fn wrong_count(
+        &mut self,
+        name: &str,
+        want: &str,
+        found: usize,
+        span: Span,
+    ) -> &mut crate::diag::Diagnostic {
+        let message = format!("`{name}` takes {want} arguments, but {found} are given");
+        self.error(Code::ArgumentCount, span, message)
+    }
+}
+
+/// The scalar of this name.
+pub(super) fn scalar_named(name: &str) -> Option<Scalar> {
+    Scalar::ALL.into_iter().find(|scalar| scalar.name() == name)
+}
+
+/// What stands between a path segment's angle brackets.
+pub(super) fn generic_arguments(segment: &syn::PathSegment) -> Vec<&GenericArgument> {
+    match &segment.arguments {
+        PathArguments::AngleBracketed(list) => list.args.iter().collect(),
+        PathArguments::None | PathArguments::Parenthesized(_) => vec![],
+    }
+}
+
+fn last_segment(argument: &GenericArgument) -> Option<&syn::PathSegment> {
+    match argument {
+        GenericArgument::Type(syn::Type::Path(path)) => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// A name as an expression.
+pub(super) fn name_expr(path: impl Into<syn::Path>) -> syn::Expr {
+    syn::Expr::Path(syn::ExprPath { attrs: vec![], qself: None, path: path.into() })
+}

@@ -1,0 +1,43 @@
+//! The way of a kernel through the compiler, up to the point where host and device part.
+
+use crate::check::{CheckedKernel, check};
+use crate::diag::{Diagnostic, Sink};
+use crate::ir::Kernel;
+use crate::parse::item::{KernelItem, Shared};
+use crate::{dump, hash, parse};
+
+/// A kernel item taken as far as its errors allow.
+#[derive(Debug)]
+pub(crate) struct Front {
+    /// The hash that names its PTX.
+    pub(crate) hash: u64,
+    /// What became of each instance.
+    pub(crate) instances: Vec<Instance>,
+    /// What is wrong with any of them.
+    pub(crate) errors: Vec<Diagnostic>,
+}
+
+/// One instance of a kernel.
+#[derive(Debug)]
+pub(crate) enum Instance {
+    /// It broke no rule.
+    Checked(Box<CheckedKernel>),
+    /// Only its signature is of use, to spare the user errors where it is launched.
+    Refused(Box<Kernel>),
+}
+
+/// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the next.
+pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
+    let mut sink = Sink::default();
+    let parsed = parse::parse(item, shared, &mut sink);
+    let sound = sink.is_empty();
+    let instances = parsed.into_iter().map(|kernel| {
+        dump::ir(&kernel);
+        match sound.then(|| check(kernel.clone(), &mut sink)).flatten() {
+            Some(checked) => Instance::Checked(Box::new(checked)),
+            None => Instance::Refused(Box::new(kernel)),
+        }
+    });
+    let instances = instances.collect();
+    Front { hash: hash::kernel(item, shared), instances, errors: sink.into_errors() }
+}

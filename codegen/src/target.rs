@@ -1,0 +1,66 @@
+//! The chips that PTX can be made for.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A PTX target. The `a` forms use instructions of that chip alone; code for them runs on no other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Hopper, portable to later chips; no `wgmma`, no `setmaxnreg`.
+    Sm90,
+    /// Hopper with all its instructions.
+    #[default]
+    Sm90a,
+    /// Blackwell, data centre.
+    Sm100a,
+    /// Blackwell, desktop.
+    Sm120a,
+}
+
+impl Target {
+    /// Every target.
+    pub const ALL: [Target; 4] = [Self::Sm90, Self::Sm90a, Self::Sm100a, Self::Sm120a];
+
+    /// Its name in PTX's `.target`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sm90 => "sm_90",
+            Self::Sm90a => "sm_90a",
+            Self::Sm100a => "sm_100a",
+            Self::Sm120a => "sm_120a",
+        }
+    }
+
+    /// The first PTX version that knows it, as major × 10 + minor.
+    /// Source: PTX ISA, "Release Notes", "PTX ISA release history".
+    pub const fn ptx_version(self) -> u32 {
+        match self {
+            Self::Sm90 => 78,
+            Self::Sm90a => 80,
+            Self::Sm100a => 86,
+            Self::Sm120a => 87,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The name of a target that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no target `{0}`; there are sm_90, sm_90a, sm_100a and sm_120a")]
+pub struct UnknownTarget(String);
+
+impl FromStr for Target {
+    type Err = UnknownTarget;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|target| target.name() == name)
+            .ok_or_else(|| UnknownTarget(name.to_owned()))
+    }
+}

@@ -1,0 +1,174 @@
+//! Every page of `docs/errors` holds what it says: what it shows as refused is refused with just the errors
+//! noted on its lines, and what it shows as accepted is accepted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tma_codegen::Failure;
+use tma_codegen::diag::Code;
+
+/// Codes that no kernel alone brings about: they are about the build.
+const PROSE_ONLY: [Code; 2] = [Code::MissingPtx, Code::Backend];
+
+/// A fenced block of a page.
+struct Example {
+    /// The page's line (from 1) before the block's first.
+    before: usize,
+    refused: bool,
+    source: String,
+}
+
+/// An error, as noted with `//~ CODE text`, or as reported.
+#[derive(Debug)]
+struct Expected<'a> {
+    line: usize,
+    code: &'a str,
+    text: &'a str,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors")
+}
+
+fn page(code: Code) -> Option<String> {
+    fs::read_to_string(folder().join(format!("{code}.md"))).ok()
+}
+
+/// The blocks that are kernels.
+fn examples(page: &str) -> Vec<Example> {
+    let mut found: Vec<Example> = vec![];
+    let mut open = false;
+    for (number, line) in page.lines().enumerate() {
+        match line {
+            "```rust,refused" | "```rust,accepted" => {
+                found.push(Example {
+                    before: number + 1,
+                    refused: line.ends_with("refused"),
+                    source: String::new(),
+                });
+                open = true;
+            }
+            "```" => open = false,
+            line if open => {
+                if let Some(example) = found.last_mut() {
+                    example.source.push_str(line);
+                    example.source.push('\n');
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What the comments of `source` say of it.
+fn expected(source: &str) -> Vec<Expected<'_>> {
+    let notes = source
+        .lines()
+        .enumerate()
+        .flat_map(|(number, line)| line.split("//~ ").skip(1).map(move |note| (number + 1, note.trim())));
+    notes
+        .map(|(line, note)| {
+            let (code, text) = note.split_once(' ').unwrap_or((note, ""));
+            Expected { line, code, text }
+        })
+        .collect()
+}
+
+/// What is wrong with an example, if anything is.
+fn judge(example: &Example) -> Result<(), String> {
+    let expected = expected(&example.source);
+    if example.refused == expected.is_empty() {
+        return Err("a refused block notes its errors, an accepted one has none".to_owned());
+    }
+    let errors = match tma_codegen::check("page.rs", &example.source) {
+        Ok(kernels) if kernels.is_empty() => return Err("there is no kernel in it".to_owned()),
+        Ok(_) => vec![],
+        Err(Failure::Rules { errors, .. }) => errors,
+        Err(other) => return Err(other.to_string()),
+    };
+    let as_noted = errors.len() == expected.len()
+        && errors.iter().zip(&expected).all(|(error, note)| {
+            error.code.as_str() == note.code
+                && error.span.start().line == note.line
+                && !note.text.is_empty()
+                && error.message.contains(note.text)
+        });
+    if as_noted {
+        return Ok(());
+    }
+    let found: Vec<_> =
+        errors.iter().map(|error| format!("line {}: {}", error.span.start().line, error.text())).collect();
+    Err(format!("expected {expected:#?}\nfound:\n{}", found.join("\n")))
+}
+
+#[test]
+fn pages_show_what_is_refused_and_what_is_accepted() {
+    let mut wrong = vec![];
+    for code in Code::ALL.iter().filter(|code| !PROSE_ONLY.contains(code)) {
+        for example in examples(&page(*code).unwrap_or_default()) {
+            if let Err(why) = judge(&example) {
+                wrong.push(format!("{code}.md:{}: {why}\n{}", example.before, example.source));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_code_has_a_page_with_a_flipped_pair() {
+    let mut wrong = vec![];
+    for &code in Code::ALL {
+        let Some(page) = page(code) else {
+            wrong.push(format!("{code} has no page"));
+            continue;
+        };
+        if !page.starts_with(&format!("# {code}: ")) {
+            wrong.push(format!("the title of {code}.md does not begin with `{code}: `"));
+        }
+        let examples = examples(&page);
+        let in_pairs = examples.chunks(2).all(|pair| matches!(pair, [a, b] if a.refused && !b.refused));
+        if !in_pairs || examples.is_empty() != PROSE_ONLY.contains(&code) {
+            wrong.push(format!("{code}.md does not show each refused kernel beside one that is accepted"));
+        }
+        let notes = examples.iter().flat_map(|example| expected(&example.source));
+        if !PROSE_ONLY.contains(&code) && !notes.into_iter().any(|note| note.code == code.as_str()) {
+            wrong.push(format!("{code}.md has no example of {code}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_index_names_every_page() {
+    let index = fs::read_to_string(folder().join("README.md")).unwrap_or_default();
+    let pages = fs::read_dir(folder()).expect("docs/errors is a folder");
+    let names = pages.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let missing: Vec<_> =
+        names.filter(|name| name != "README.md" && !index.contains(&format!("]({name})"))).collect();
+    assert!(missing.is_empty(), "not in docs/errors/README.md: {missing:?}");
+}
+
+/// The pages prove nothing if `judge` takes anything.
+#[test]
+fn wrong_notes_are_noticed() {
+    let kernel = |line: &str, refused| Example {
+        before: 1,
+        refused,
+        source: format!("#[tma_kernel(threads = 32)]\nfn k(n: u32) {{\n    {line}\n}}\n"),
+    };
+    assert_eq!(judge(&kernel("let x = m; //~ TMA0101 is called `m`", true)), Ok(()));
+    assert_eq!(judge(&kernel("let x = n;", false)), Ok(()));
+    for (line, refused) in [
+        ("let x = m; //~ TMA0102 is called `m`", true),
+        ("let x = m; //~ TMA0101 is called `o`", true),
+        ("let x = m; //~ TMA0101", true),
+        ("let x = m;\n//~ TMA0101 is called `m`", true),
+        ("let x = n; //~ TMA0101 is called `n`", true),
+        ("let x = m + o; //~ TMA0101 is called `m`", true),
+        ("let x = m;", true),
+        ("let x = m;", false),
+    ] {
+        assert!(judge(&kernel(line, refused)).is_err(), "{line}");
+    }
+}

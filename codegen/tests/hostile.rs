@@ -1,0 +1,109 @@
+//! No input makes the compiler panic, overflow its stack or run for ever: what is too much is an error.
+
+use tma_codegen::Failure;
+use tma_codegen::diag::Code;
+
+fn kernel(body: &str) -> String {
+    format!("#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>) {{\n{body}\n}}\n")
+}
+
+/// The codes of a source's errors; none if it is accepted.
+#[track_caller]
+fn codes(source: &str) -> Vec<Code> {
+    match tma_codegen::check("hostile.rs", source) {
+        Ok(_) => vec![],
+        Err(Failure::Rules { errors, .. }) => errors.iter().map(|error| error.code).collect(),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+const DEEP: usize = 10_000;
+
+#[test]
+fn what_nests_too_deeply_is_refused() {
+    let repeated = |before: &str, inner: &str, after: &str| {
+        format!("let x = {}{inner}{};", before.repeat(DEEP), after.repeat(DEEP))
+    };
+    let bodies = [
+        repeated("(", "n", ")"),
+        repeated("[", "n", "]"),
+        repeated("{", "n", "}"),
+        repeated("- ", "n", ""),
+        repeated("!", "n", ""),
+        repeated("n + ", "n", ""),
+        repeated("n && ", "n", ""),
+        repeated("", "n", " as u32"),
+        repeated("", "n", ".max(1)"),
+        repeated("", "n", "[0]"),
+        repeated("max(", "n", ", 1)"),
+        repeated("if n == 0 { 1 } else ", "{ n }", ""),
+        repeated("if n == 0 { ", "n", " } else { 1 }"),
+        repeated("return ", "n", ""),
+        format!("let x: {}u32{} = n;", "Stages<".repeat(DEEP), ", 1>".repeat(DEEP)),
+        format!("match n {{ {}1{} => {{}} _ => {{}} }}", "(".repeat(DEEP), ")".repeat(DEEP)),
+        format!("{}{}", "loop { ".repeat(DEEP), "}".repeat(DEEP)),
+    ];
+    for body in bodies {
+        assert_eq!(codes(&kernel(&body)), [Code::UnsupportedExpression], "{}..", &body[..40]);
+    }
+}
+
+#[test]
+fn what_is_long_is_not_deep() {
+    let long = |part: &str| kernel(&part.repeat(2_000));
+    for part in ["if n == 0 { out.set(0, 1); }\n", "match n { 0 => {} -1..=5 if n => {} _ => {} }\n"] {
+        assert!(!codes(&long(part)).contains(&Code::UnsupportedExpression), "{part}");
+    }
+    let arms: String = (0..2_000).map(|i| format!("{i} => {{ out.set({i}, 1); }}\n")).collect();
+    assert_eq!(codes(&kernel(&format!("match n {{ {arms} _ => {{}} }}"))), []);
+    assert_eq!(codes(&kernel(&format!("out.set(0, {}n);", "n + ".repeat(100)))), []);
+    assert_eq!(codes(&kernel(&format!("{} {{}}", "if n == 0 {} else ".repeat(60)))), []);
+    let nested = format!("{} out.set(0, n); {}", "if n > 0 { ".repeat(30), "}".repeat(30));
+    assert_eq!(codes(&kernel(&nested)), []);
+}
+
+#[test]
+fn chains_through_constants_and_functions_end() {
+    let constants: String = (0..1_000).map(|i| format!("const C{i}: u32 = C{} + 1;\n", i + 1)).collect();
+    let module = |items: &str, body: &str| format!("#[tma_module]\nmod m {{\n{items}\n{}}}", kernel(body));
+    let found = codes(&module(&format!("{constants} const C1000: u32 = 1;"), "out.set(0, C0);"));
+    assert!(found.contains(&Code::UnsupportedExpression), "{found:?}");
+    let functions: String =
+        (0..1_000).map(|i| format!("#[tma_device] fn f{i}(x: u32) -> u32 {{ f{}(x) }}\n", i + 1)).collect();
+    let last = "#[tma_device] fn f1000(x: u32) -> u32 { x }";
+    let found = codes(&module(&format!("{functions}{last}"), "out.set(0, f0(n));"));
+    assert!(found.contains(&Code::UnsupportedExpression), "{found:?}");
+    let aliases = "type A = B; type B = A;";
+    assert!(!codes(&module(aliases, "let x: A = n; out.set(0, x);")).contains(&Code::Recursion));
+}
+
+#[test]
+fn numbers_at_the_edge_are_judged() {
+    let huge = "Tile<f64, Shape5<4294967295, 4294967295, 4294967295, 4294967295, 4294967295>>";
+    for (body, code) in [
+        ("let x: i32 = 170141183460469231731687303715884105727 + 0; out.set(x, 1);", Code::LiteralRange),
+        ("let x = 340282366920938463463374607431768211456;", Code::LiteralRange),
+        ("let x: i64 = -9223372036854775809;", Code::LiteralRange),
+        ("let x = [0u64; 4294967295];", Code::UnsupportedType),
+        ("let x = [0u64; 4294967296];", Code::LiteralRange),
+        ("for i in unroll(0..4294967295u32) { out.set(i, 1); }", Code::UnsupportedExpression),
+        ("for i in (0..4).step_by(0) { out.set(i, 1); }", Code::ConstantValue),
+        ("let x: Stages<Barrier, 4294967295> = shared();", Code::SharedBudget),
+        ("let x: Stages<Stages<Barrier, 4294967295>, 4294967295> = shared();", Code::SharedBudget),
+        ("let x: SharedArray<f32, 0> = shared();", Code::IndexRange),
+        (&format!("let x: {huge} = shared();"), Code::SharedBudget),
+        (&format!("let x: {huge} = shared(); out.set(0, x.bytes());"), Code::LiteralRange),
+        (&format!("let x: Stages<{huge}, 4294967295> = shared();"), Code::SharedBudget),
+        ("let mut x = []; x = [x; 0];", Code::TypeMismatch),
+    ] {
+        let found = codes(&kernel(body));
+        assert!(found.contains(&code), "{body}: {found:?}");
+    }
+}
+
+#[test]
+fn a_constant_as_wide_as_the_compiler_counts_is_refused() {
+    let source =
+        format!("#[tma_module] mod m {{ const A: i32 = {} + 1; {} }}", i128::MAX, kernel("out.set(A, 1);"));
+    assert_eq!(codes(&source), [Code::LiteralRange]);
+}

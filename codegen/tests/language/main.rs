@@ -1,0 +1,52 @@
+//! What kernels mean: the front end's answer, as the text of the IR.
+
+use tma_codegen::Failure;
+
+#[track_caller]
+fn ir(source: &str) -> String {
+    match tma_codegen::check("language.rs", source) {
+        Ok(kernels) => kernels.iter().map(|checked| checked.kernel.kernel().to_string()).collect(),
+        Err(failure) => panic!("refused:\n{failure}"),
+    }
+}
+
+/// The statements of a kernel with the parameters `n: u32`, `out: Global<u32>`, `map` and `x: f32`.
+#[track_caller]
+fn body(body: &str) -> String {
+    let text = ir(&format!(
+        "#[tma_kernel(threads = 64)]\nfn k(n: u32, out: Global<u32>, map: TensorMap<Tile<f32, Shape2<8, 8>>>, x: f32) \
+         {{\n{body}\n}}"
+    ));
+    let declared =
+        |line: &&str| ["  param ", "  shared ", "  local "].iter().any(|word| line.starts_with(word));
+    text.lines().skip(1).filter(|line| !declared(line)).map(|line| format!("{}\n", &line[2..])).collect()
+}
+
+#[track_caller]
+fn means(source: &str, want: &str) {
+    let found = body(source);
+    let want: String =
+        want.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+    assert_eq!(found.trim_end(), want, "found:\n{found}");
+}
+
+/// The kernels of a module around `items` and a kernel with the parameters `n: u32` and `out: Global<u32>`.
+#[track_caller]
+fn module(items: &str, body: &str) -> String {
+    ir(&format!(
+        "#[tma_module]\nmod m {{\n{items}\n#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>) {{\n{body}\n}}\n}}"
+    ))
+}
+
+#[track_caller]
+fn refused(source: &str) -> String {
+    match tma_codegen::check("language.rs", source) {
+        Ok(_) => panic!("accepted:\n{source}"),
+        Err(Failure::Rules { errors, .. }) => errors.iter().map(|error| error.text() + "\n").collect(),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+mod order;
+mod values;
+mod vocabulary;

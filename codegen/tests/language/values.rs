@@ -1,0 +1,183 @@
+//! Types and values: inference, constants, blocks, functions.
+
+use super::{body, ir, means, module, refused};
+
+#[test]
+fn literals_take_their_type_from_their_use() {
+    means("let a = 1; let b: u64 = a; out.set(a, 2);", "global.set p1 1u64 2u32");
+    means("let mut a = 1; a += n;", "v0 = 1u32\nv0 = (v0 + p0)");
+    means("let mut a = 1; let mut b = 1.0;", "v0 = 1i32\nv1 = 1.0f64");
+    means(
+        "let mut a = [0.0; 2]; let mut i = 0; a[i] = x;",
+        "v0 = repeat(0.0f32, [f32; 2])\nv1 = 0usize\nv0[v1] = p3",
+    );
+    means(
+        "let mut a = -5 as i64; let mut b = 300 as u16; let mut c = 0.5 as f32;",
+        "v0 = -5i64\nv1 = 300u16\nv2 = 0.5f32",
+    );
+    means("let mut a = n << 3u64;", "v0 = (p0 << 3u64)");
+}
+
+#[test]
+fn the_ends_of_the_integers_are_values() {
+    means(
+        "let mut a = -2147483648; let mut b = i64::MIN; let mut c = u64::MAX; let mut d = -128i8; let mut e = -9223372036854775808i64;",
+        "v0 = -2147483648i32\nv1 = -9223372036854775808i64\nv2 = 18446744073709551615u64\nv3 = -128i8\nv4 = -9223372036854775808i64",
+    );
+}
+
+#[test]
+fn known_arithmetic_wraps_and_rounds_as_it_does_at_run_time() {
+    means("let mut a = u32::MAX + 2; let mut b = i32::MIN - 1;", "v0 = 1u32\nv1 = 2147483647i32");
+    means("let mut a = u64::MAX * u64::MAX; let mut b = 1u8 << 7;", "v0 = 1u64\nv1 = 128u8");
+    means(
+        "let mut a = -7 / 2; let mut b = -7 % 2; let mut c = !0u16;",
+        "v0 = -3i32\nv1 = -1i32\nv2 = 65535u16",
+    );
+    means(
+        "let mut a = 0.1f32 + 0.2; let mut b = 0.1 + 0.2;",
+        "v0 = 0.30000001192092896f32\nv1 = 0.30000000000000004f64",
+    );
+    means(
+        "let mut a = -1.5f32 as u32; let mut b = 3e9f32 as i32; let mut c = f32::NAN as u8;",
+        "v0 = 0u32\nv1 = 2147483647i32\nv2 = 0u8",
+    );
+}
+
+#[test]
+fn blocks_branches_and_matches_are_values() {
+    means("let a = if n > 3 { n } else { 4 };", "if (p0 > 3u32)\n  v0 = p0\nelse\n  v0 = 4u32\nv1 = v0");
+    means(
+        "let a = match n { 0 | 2 => 1, 3..=5 => 2, 6.. => 3, _ => return };",
+        "match p0\ncase 0..=0 | 2..=2\n  v0 = 1i32\ncase 3..=5\n  v0 = 2i32\ncase 6..=4294967295\n  v0 = 3i32\nelse\n  return\nv1 = v0",
+    );
+    means("let a = { let b = n; b + 1 }; let a = a * 2;", "v0 = (p0 + 1u32)\nv1 = (v0 * 2u32)");
+    means(
+        "let u = {}; let _ = n; let a = if n > 0 { return } else { 5 };",
+        "if (p0 > 0u32)\n  return\nelse\n  v0 = 5i32\nv1 = v0",
+    );
+    means(
+        "match n as i32 { -5..=-1 => trap(), i32::MIN..=-6 | 0.. => {} }",
+        "match (p0 as i32)\ncase -5..=-1\n  trap\nelse",
+    );
+}
+
+#[test]
+fn loops_are_left_and_gone_on_with_by_label() {
+    means(
+        "'a: loop { for i in 0..4 { match i { 0 => continue, 1 => continue 'a, 2 => break, _ => break 'a } } }",
+        "l0: loop\n  l1: for v0 in 0i32..4i32 step 1usize\n    match v0\n    case 0..=0\n      continue l1\n    case 1..=1\n      continue l0\n    case 2..=2\n      break l1\n    else\n      break l0",
+    );
+    means("for i in unroll((0..=6).step_by(2)) {}", "l0: for v0 in 0i32..=6i32 step 2usize unrolled");
+}
+
+#[test]
+fn a_branch_that_a_constant_rules_out_is_not_judged() {
+    let kernel = |stages: u32| {
+        format!(
+            "#[tma_kernel(threads = 32, instances(a = <{stages}>))]\nfn k<const S: u32>() {{\n\
+             let full: Stages<Barrier, S> = shared();\nif S > 1 {{ full[1].init(1); }}\n}}"
+        )
+    };
+    assert!(ir(&kernel(2)).contains("barrier.init s0[1u32] 1u32"));
+    assert!(!ir(&kernel(1)).contains("barrier.init"));
+}
+
+#[test]
+fn constants_stand_in_any_order() {
+    let text = module(
+        "const A: u32 = B * 2 + TABLE[1]; const B: u32 = { 3 + 1 }; const TABLE: [u32; 3] = [1, 2, 3];
+         const SCALE: f32 = 1.0 / 8.0; const ON: bool = A > B && !(SCALE > 1.0);
+         type T = Tile<f32, Shape2<{ B * 2 }, 8>>;",
+        "let t: T = shared(); out.set(0, A); out.set(t.bytes(), ON as u32); let mut s = SCALE; for i in 0..3 { out.set(1, TABLE[i]); }",
+    );
+    for line in [
+        "shared s0 t: Tile<f32, Shape2<8, 8>>",
+        "global.set p1 0i32 10u32",
+        "global.set p1 256u32 1u32",
+        "v0 = 0.125f32",
+        "[1u32, 2u32, 3u32][v1]",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn each_instance_has_its_constants() {
+    let text = ir("#[tma_kernel(threads = [N, 2], min_blocks = 1, max_registers = 64, instances(a = <32, -1>, b = <{ 32 * 2 }, 1>,),)]
+        fn k<const N: u32, const M: i32>(out: Global<i32>) { out.set(block_dim().x, M); }");
+    assert!(text.contains("kernel k::a threads [32, 2, 1] min_blocks 1 max_registers 64\n"), "{text}");
+    assert!(text.contains("global.set p0 32u32 -1i32"), "{text}");
+    assert!(text.contains("global.set p0 64u32 1i32"), "{text}");
+}
+
+#[test]
+fn device_functions_are_inlined() {
+    let text = module(
+        "#[tma_device] fn first(x: &[u32; 2], n: u32) -> u32 { for i in 0..2 { if x[i] == n { return n; } } 9 }
+         #[tma_device] fn bump<const BY: u32>(x: &mut u32) { let n = BY; *x += n; }
+         #[tma_device] fn twice(x: &mut u32) { bump::<3>(x); bump::<{ 2 + 2 }>(&mut *x); }",
+        "let mut n = n; twice(&mut n); let pair = [n, 1]; out.set(0, first(&pair, n));",
+    );
+    let want = "  v0 = p0
+  l0:
+    l1:
+      v0 = (v0 + 3u32)
+    l2:
+      v0 = (v0 + 4u32)
+  v1 = [v0, 1u32]
+  v2 = v0
+  l3:
+    l4: for v4 in 0usize..2usize step 1usize
+      if (v1[v4] == v2)
+        v3 = v2
+        leave l3
+    v3 = 9u32
+  global.set p1 0i32 v3
+";
+    assert!(text.contains(want), "{text}");
+}
+
+#[test]
+fn a_known_variable_can_be_referred_to() {
+    let text = module(
+        "#[tma_device] fn get(x: &u32) -> u32 { *x }",
+        "let five = 5; out.set(0, get(&five)); out.set(1, get(&n));",
+    );
+    assert!(text.contains("v0 = 5u32") && text.contains("v2 = p0"), "{text}");
+}
+
+#[test]
+fn each_call_has_its_own_shared_memory() {
+    let text = module(
+        "#[tma_device] fn make() -> Barrier { let inner: Barrier = shared(); inner }",
+        "let a = make(); let b = make(); a.init(1); b.init(2);",
+    );
+    assert!(text.contains("shared s0 inner") && text.contains("shared s1 inner"), "{text}");
+}
+
+#[test]
+fn names_are_those_of_the_innermost_scope() {
+    means(
+        "let a = n; { let a = a + 1; out.set(0, a); } out.set(0, a);",
+        "v0 = (p0 + 1u32)\nglobal.set p1 0i32 v0\nglobal.set p1 0i32 p0",
+    );
+    assert_eq!(body("let n = 3u64; out.set(n, 1);"), "global.set p1 3u64 1u32\n");
+}
+
+#[test]
+fn what_rustc_settles_otherwise_is_refused() {
+    let kernel = |body: &str| format!("#[tma_kernel(threads = 32)]\nfn k(n: u32) {{ {body} }}");
+    for (body, message) in [
+        ("let a = 5; let b: u32 = a; let c: u64 = a;", "this is `u32`, but `u64` is wanted"),
+        ("let a = 5; let b = abs(a); let c: u32 = a;", "`u32` has no `abs`"),
+        ("let a = 1.0; let b: f16 = a;", "this is a float, but `f16` is wanted"),
+        ("printf!(\"{a}\", a = n);", "no named arguments"),
+        ("printf!(\"{:08}\", n);", "`{:08}` is not known"),
+        ("printf!(\"{:+8}\", n);", "`{:+8}` is not known"),
+        ("assert!(n > 1, \"{n}\");", "plain text"),
+    ] {
+        let found = refused(&kernel(body));
+        assert!(found.contains(message), "{body}\n{found}");
+    }
+}
