@@ -1,0 +1,113 @@
+//! What launchers take: the traits behind `impl MapArg<f16, 2>` and its kin.
+//!
+//! A parameter that the kernel writes through asks for the `Mut` form, which only `&mut` tensors have.
+
+use crate::layout::Layout;
+use crate::scalar::Scalar;
+use crate::tensor::DeviceTensor;
+use crate::view::{TensorView, TensorViewMut};
+use std::marker::PhantomData;
+
+/// A tensor of `N` dimensions and elements of `T` that a kernel reads through a tensor map.
+#[diagnostic::on_unimplemented(
+    message = "this kernel's parameter takes a tensor of {N} dimensions with elements of `{T}`, not `{Self}`",
+    label = "pass `&DeviceTensor<{T}, {N}>` or `TensorView<{T}, {N}>`"
+)]
+pub trait MapArg<T: Scalar, const N: usize> {
+    /// The tensor's address, shape and strides.
+    fn view(&self) -> TensorView<'_, T, N>;
+}
+
+/// A tensor of `N` dimensions and elements of `T` that a kernel writes through a tensor map: `TMA0301` otherwise.
+///
+/// ```
+/// # use tma_runtime::{DeviceTensor, launch::MapArgMut};
+/// fn launch(dst: impl MapArgMut<f32, 2>) {}
+/// fn accepted(tensor: &mut DeviceTensor<f32, 2>) {
+///     launch(tensor);
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use tma_runtime::{DeviceTensor, launch::MapArgMut};
+/// fn launch(dst: impl MapArgMut<f32, 2>) {}
+/// fn refused(tensor: &DeviceTensor<f32, 2>) {
+///     launch(tensor);
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "TMA0301: the kernel writes this tensor, so it must be passed as `&mut`",
+    label = "pass `&mut DeviceTensor<{T}, {N}>` or `TensorViewMut<{T}, {N}>`, not `{Self}`"
+)]
+pub trait MapArgMut<T: Scalar, const N: usize> {
+    /// The tensor's address, shape and strides.
+    fn view(&self) -> TensorView<'_, T, N>;
+}
+
+/// A tensor of elements of `T`, of any shape, that a kernel reads as `Global<T>`.
+#[diagnostic::on_unimplemented(
+    message = "this kernel's parameter takes a tensor with elements of `{T}`, not `{Self}`",
+    label = "pass `&DeviceTensor<{T}, _>` or `TensorView<{T}, _>`"
+)]
+pub trait GlobalArg<T: Scalar> {
+    /// The tensor's elements.
+    fn slice(&self) -> GlobalSlice<'_, T>;
+}
+
+/// A tensor of elements of `T`, of any shape, that a kernel writes as `Global<T>`.
+#[diagnostic::on_unimplemented(
+    message = "TMA0301: the kernel writes this tensor, so it must be passed as `&mut`",
+    label = "pass `&mut DeviceTensor<{T}, _>` or `TensorViewMut<{T}, _>`, not `{Self}`"
+)]
+pub trait GlobalArgMut<T: Scalar> {
+    /// The tensor's elements.
+    fn slice(&self) -> GlobalSlice<'_, T>;
+}
+
+/// The elements of a tensor in memory, as a `Global` parameter takes them. Whether they lie one after the other is
+/// checked at the launch.
+#[derive(Clone, Copy, Debug)]
+pub struct GlobalSlice<'a, T> {
+    pub(crate) layout: Layout,
+    memory: PhantomData<&'a T>,
+}
+
+impl<'a, T: Scalar> GlobalSlice<'a, T> {
+    /// The elements of a tensor.
+    pub fn new<const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
+        Self { layout: tensor.layout(), memory: PhantomData }
+    }
+}
+
+/// Implements a map trait and the `Global` trait of the same kind for types that lend a view.
+macro_rules! takes {
+    ($Map:ident, $Global:ident: $(<$($life:lifetime)?> $ty:ty, |$tensor:ident| $view:expr;)+) => {
+        $(
+            impl<$($life,)? T: Scalar, const N: usize> $Map<T, N> for $ty {
+                fn view(&self) -> TensorView<'_, T, N> {
+                    let $tensor = self;
+                    $view
+                }
+            }
+
+            impl<$($life,)? T: Scalar, const N: usize> $Global<T> for $ty {
+                fn slice(&self) -> GlobalSlice<'_, T> {
+                    GlobalSlice::new($Map::<T, N>::view(self))
+                }
+            }
+        )+
+    };
+}
+
+takes! { MapArg, GlobalArg:
+    <> &DeviceTensor<T, N>, |tensor| DeviceTensor::view(tensor);
+    <> &mut DeviceTensor<T, N>, |tensor| DeviceTensor::view(tensor);
+    <'a> TensorView<'a, T, N>, |view| *view;
+    <'a> &TensorView<'a, T, N>, |view| **view;
+}
+
+takes! { MapArgMut, GlobalArgMut:
+    <> &mut DeviceTensor<T, N>, |tensor| DeviceTensor::view(tensor);
+    <'a> TensorViewMut<'a, T, N>, |view| view.as_view();
+    <'a> &mut TensorViewMut<'a, T, N>, |view| view.as_view();
+}

@@ -1,0 +1,162 @@
+//! Matching the arguments of a launch to the kernel's parameters: the same for every backend.
+
+use crate::args::GlobalSlice;
+use crate::error::Error;
+use crate::layout::{DeviceId, Layout};
+use crate::scalar::Scalar;
+use crate::spec::{KernelSpec, MapSpec, ParamKind, ParamSpec};
+use crate::stream::same_device;
+use crate::view::TensorView;
+use std::marker::PhantomData;
+
+/// An argument of a launch, its type erased.
+#[derive(Clone, Copy, Debug)]
+pub struct Arg<'a> {
+    value: Value,
+    tensor: PhantomData<&'a ()>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Map(Layout),
+    /// `len` means nothing where the elements do not lie one after the other.
+    Global {
+        layout: Layout,
+        contiguous: bool,
+        address: u64,
+        len: u64,
+    },
+    Scalar {
+        bits: u64,
+        bytes: u32,
+    },
+}
+
+impl<'a> Arg<'a> {
+    /// A tensor for a `TensorMap` parameter.
+    pub fn map<T: Scalar, const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
+        Self { value: Value::Map(tensor.layout()), tensor: PhantomData }
+    }
+
+    /// The elements of a tensor for a `Global` parameter.
+    pub fn global<T: Scalar>(slice: GlobalSlice<'a, T>) -> Self {
+        let layout = slice.layout;
+        let len = layout.contiguous_len();
+        let value = Value::Global {
+            layout,
+            contiguous: len.is_some(),
+            address: layout.address(),
+            len: len.unwrap_or_default(),
+        };
+        Self { value, tensor: PhantomData }
+    }
+
+    /// A value for a scalar parameter.
+    pub fn scalar<T: Scalar>(value: T) -> Self {
+        Self {
+            value: Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() },
+            tensor: PhantomData,
+        }
+    }
+
+    /// What it is, for errors.
+    fn describe(&self) -> String {
+        match &self.value {
+            Value::Map(layout) => format!("a tensor of `{}` for a tensor map", layout.element()),
+            Value::Global { layout, .. } => format!("a tensor of `{}` for `Global`", layout.element()),
+            Value::Scalar { bytes, .. } => format!("a scalar of {bytes} bytes"),
+        }
+    }
+}
+
+/// An argument that fits its parameter.
+#[derive(Debug)]
+pub enum Bound<'a> {
+    /// One PTX parameter: the descriptor of a tensor, which [`tiled_map`](crate::map::tiled_map) has yet to check.
+    Map {
+        /// Which of the kernel's parameters it is.
+        index: usize,
+        /// The parameter's name.
+        tensor: &'static str,
+        /// The box.
+        spec: &'static MapSpec,
+        /// The tensor.
+        layout: &'a Layout,
+    },
+    /// Two PTX parameters.
+    Global {
+        /// The address of the first element.
+        address: &'a u64,
+        /// The number of elements.
+        len: &'a u64,
+    },
+    /// One PTX parameter.
+    Scalar {
+        /// The value, of which as many low bytes count as the kernel declares.
+        bits: &'a u64,
+    },
+}
+
+/// Matches arguments to parameters and passes them to `visit` in order, which is that of the PTX parameters.
+///
+/// # Errors
+///
+/// [`Error::ArgumentMismatch`], [`Error::OtherDevice`], [`Error::ElementMismatch`], [`Error::NotContiguous`], and
+/// those of `visit`.
+pub fn bind<'a>(
+    device: DeviceId,
+    spec: &'static KernelSpec,
+    args: &'a [Arg<'_>],
+    mut visit: impl FnMut(Bound<'a>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if args.len() != spec.params.len() {
+        return Err(mismatch(spec, count(args.len()), count(spec.params.len())));
+    }
+    for (index, (param, arg)) in spec.params.iter().zip(args).enumerate() {
+        let tensor = param.name;
+        let bound = match (&param.kind, &arg.value) {
+            (ParamKind::Map(spec), Value::Map(layout)) => {
+                same_device(tensor, layout.device(), device)?;
+                Bound::Map { index, tensor, spec, layout }
+            }
+            (
+                &ParamKind::Global { element: wanted, .. },
+                Value::Global { layout, contiguous, address, len },
+            ) => {
+                same_device(tensor, layout.device(), device)?;
+                match layout.element() {
+                    found if found != wanted => return Err(Error::ElementMismatch { tensor, found, wanted }),
+                    _ if !contiguous => return Err(Error::NotContiguous { tensor }),
+                    _ => Bound::Global { address, len },
+                }
+            }
+            (ParamKind::Scalar { bytes: wanted }, Value::Scalar { bits, bytes }) if bytes == wanted => {
+                Bound::Scalar { bits }
+            }
+            (kind, _) => return Err(mismatch(spec, arg.describe(), describe(param, kind))),
+        };
+        visit(bound)?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn mismatch(spec: &KernelSpec, found: String, wanted: String) -> Error {
+    Error::ArgumentMismatch { kernel: spec.name, found, wanted }
+}
+
+fn count(arguments: usize) -> String {
+    format!("{arguments} argument{}", if arguments == 1 { "" } else { "s" })
+}
+
+fn describe(param: &ParamSpec, kind: &ParamKind) -> String {
+    let name = param.name;
+    match kind {
+        ParamKind::Map(map) => format!("a tensor of `{}` for the tensor map `{name}`", map.element),
+        ParamKind::Global { element, .. } => format!("a tensor of `{element}` for the `Global` `{name}`"),
+        ParamKind::Scalar { bytes } => format!("a scalar of {bytes} bytes for `{name}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! Launches: arguments to pointers, pointers to the driver.
+
+use super::context::Context;
+use super::descriptor;
+use super::driver::{Descriptor, Driver, Function, LaunchConfig, Status};
+use super::kernel::Launches;
+use super::stream::Stream;
+use crate::bind::{Arg, Bound, bind};
+use crate::error::Error;
+use crate::spec::KernelSpec;
+use std::ffi::c_void;
+use std::ptr;
+
+/// PTX parameters of a launch that allocates nothing.
+const INLINE: usize = 64;
+
+/// One pointer for each PTX parameter, to its value.
+#[derive(Debug)]
+struct Pointers {
+    inline: [*mut c_void; INLINE],
+    len: usize,
+    /// All of them, once they are more than fit `inline`.
+    spilled: Vec<*mut c_void>,
+}
+
+impl Pointers {
+    fn new() -> Self {
+        Self { inline: [ptr::null_mut(); INLINE], len: 0, spilled: Vec::new() }
+    }
+
+    fn push<T>(&mut self, value: *const T) {
+        let pointer = value.cast_mut().cast();
+        match self.inline.get_mut(self.len) {
+            Some(slot) => *slot = pointer,
+            None => {
+                if self.spilled.is_empty() {
+                    self.spilled.extend(self.inline);
+                }
+                self.spilled.push(pointer);
+            }
+        }
+        self.len += 1;
+    }
+
+    fn as_ptr(&self) -> *const *mut c_void {
+        if self.spilled.is_empty() { self.inline.as_ptr() } else { self.spilled.as_ptr() }
+    }
+}
+
+impl Context {
+    pub(crate) fn launch(
+        &self,
+        stream: Option<&Stream>,
+        spec: &'static KernelSpec,
+        grid: [u32; 3],
+        args: &[Arg<'_>],
+    ) -> Result<(), Error> {
+        self.make_current()?;
+        // Descriptors stay in the cache while the driver copies them, so the lock is held over the launch.
+        let mut kernels = self.kernels();
+        let kernel = kernels.get(self, spec)?;
+        let mut pointers = Pointers::new();
+        bind(self.id(), spec, args, |bound| {
+            match bound {
+                Bound::Map { index, tensor, spec, layout } => {
+                    pointers.push(kernel.descriptor(self.driver, index, tensor, spec, layout)?);
+                }
+                Bound::Global { address, len } => {
+                    pointers.push(address);
+                    pointers.push(len);
+                }
+                Bound::Scalar { bits } => pointers.push(bits),
+            }
+            Ok(())
+        })?;
+        // SAFETY: `bind` gave a pointer for each parameter, into `args` and the locked cache; `stream` is borrowed.
+        let launched = unsafe { call(self.driver, &config(stream, spec, grid), kernel.function, &pointers) };
+        if launched.is_ok() {
+            kernel.launches.note();
+        }
+        drop(kernels);
+        launched.map_err(|code| self.refusal(spec.name, code))
+    }
+
+    pub(crate) fn prepare<'a>(
+        &'static self,
+        stream: Option<&'a Stream>,
+        spec: &'static KernelSpec,
+        grid: [u32; 3],
+        args: &[Arg<'a>],
+    ) -> Result<Prepared<'a>, Error> {
+        self.make_current()?;
+        let mut kernels = self.kernels();
+        let kernel = kernels.get(self, spec)?;
+        let (function, launches) = (kernel.function, kernel.launches.clone());
+        drop(kernels);
+
+        let args = args.to_vec();
+        // With room for all, so that none of them moves.
+        let mut descriptors = Vec::with_capacity(spec.params.len());
+        let mut pointers = Pointers::new();
+        bind(self.id(), spec, &args, |bound| {
+            match bound {
+                Bound::Map { tensor, spec, layout, .. } => {
+                    descriptors.push(descriptor::encode(self.driver, tensor, spec, layout)?);
+                    descriptors.last().into_iter().for_each(|descriptor| pointers.push(descriptor));
+                }
+                Bound::Global { address, len } => {
+                    pointers.push(address);
+                    pointers.push(len);
+                }
+                Bound::Scalar { bits } => pointers.push(bits),
+            }
+            Ok(())
+        })?;
+        let config = config(stream, spec, grid);
+        Ok(Prepared {
+            context: self,
+            spec,
+            config,
+            function,
+            launches,
+            pointers,
+            _values: (args, descriptors),
+        })
+    }
+
+    /// The error of a launch that the driver refused.
+    #[cold]
+    fn refusal(&self, kernel: &'static str, code: Status) -> Error {
+        self.fault_or(code, |status| Error::Launch { kernel, status })
+    }
+}
+
+/// A launch, decided and encoded. The pointers make it stay on its thread, where the context is current.
+#[derive(Debug)]
+pub(crate) struct Prepared<'a> {
+    context: &'static Context,
+    spec: &'static KernelSpec,
+    config: LaunchConfig,
+    function: Function,
+    launches: Launches,
+    pointers: Pointers,
+    /// What the pointers point into: the arguments, and the descriptors.
+    _values: (Vec<Arg<'a>>, Vec<Descriptor>),
+}
+
+impl Prepared<'_> {
+    pub(crate) fn run(&self) -> Result<(), Error> {
+        self.launches.note();
+        // SAFETY: a pointer for each parameter, into values that `self` owns; the stream is borrowed for `'a`.
+        let launched = unsafe { call(self.context.driver, &self.config, self.function, &self.pointers) };
+        launched.map_err(|code| self.context.refusal(self.spec.name, code))
+    }
+}
+
+fn config(stream: Option<&Stream>, spec: &KernelSpec, grid: [u32; 3]) -> LaunchConfig {
+    LaunchConfig::new(grid, spec.threads, spec.shared_bytes, stream.map_or(ptr::null_mut(), Stream::raw))
+}
+
+/// # Safety
+///
+/// As [`Driver::launch`], with one pointer for each parameter.
+unsafe fn call(
+    driver: &Driver,
+    config: &LaunchConfig,
+    function: Function,
+    pointers: &Pointers,
+) -> Result<(), Status> {
+    // SAFETY: as the caller promises; the driver does not write to the pointers.
+    unsafe { driver.launch(config, function, pointers.as_ptr().cast_mut()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_beyond_the_inline_ones_follow_in_order() {
+        for count in [0, 1, INLINE - 1, INLINE, INLINE + 1, 3 * INLINE] {
+            let values: Vec<u64> = (0..count as u64).collect();
+            let mut pointers = Pointers::new();
+            for value in &values {
+                pointers.push(value);
+            }
+            for (i, value) in values.iter().enumerate() {
+                // SAFETY: so many pointers were pushed.
+                let pointer = unsafe { *pointers.as_ptr().add(i) };
+                assert!(ptr::addr_eq(pointer, value), "pointer {i} of {count}");
+            }
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Everything that can go wrong on the host, each with its code.
+//!
+//! `TMA05xx` are rules for tensors and arguments, checked before the driver is asked; `TMA06xx` concern the launch, the
+//! device and the driver. `docs/errors` has a page for each code.
+
+mod code;
+
+use crate::layout::DeviceId;
+use crate::spec::Element;
+pub use crate::status::DriverStatus;
+use crate::status::KernelNames;
+
+/// An error of the host: what was wrong, what is wanted and, where it can be said, what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A tensor map's tensor does not start at a multiple of 16 bytes.
+    #[error(
+        "{}: a tensor map's address must be a multiple of 16 bytes, but `{tensor}` is at {address:#x} ({} bytes past \
+         one): start the view at an element whose address is a multiple of 16",
+        self.code(), .address % 16
+    )]
+    MisalignedAddress {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The address of the tensor's first element.
+        address: u64,
+    },
+
+    /// A tensor map's tensor has an extent of zero or more than 2^32.
+    #[error(
+        "{}: each extent of a tensor map must be between 1 and 2^32, but dimension {dimension} of `{tensor}` has \
+         {extent} elements: {}",
+        self.code(),
+        if *.extent == 0 { "do not launch on a tensor without elements" } else { "split the tensor into views" }
+    )]
+    ExtentOutOfRange {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// Its extent in elements.
+        extent: u64,
+    },
+
+    /// A tensor map's stride is not a multiple of 16 bytes.
+    #[error(
+        "{}: each stride of a tensor map but the innermost must be a multiple of 16 bytes, but stepping along dimension \
+         {dimension} of `{tensor}` takes {bytes} bytes: pad the inner extent, so that the step takes {} bytes",
+        self.code(), .bytes.next_multiple_of(16)
+    )]
+    MisalignedStride {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// Its stride in bytes.
+        bytes: u64,
+    },
+
+    /// A tensor map's stride is 2^40 bytes or more.
+    #[error(
+        "{}: each stride of a tensor map must be less than 2^40 bytes, but stepping along dimension {dimension} of \
+         `{tensor}` takes {bytes} bytes: split the tensor into views",
+        self.code()
+    )]
+    StrideTooLarge {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// Its stride in bytes; `u128`, for a raw view may have any.
+        bytes: u128,
+    },
+
+    /// A tensor map's innermost dimension is not contiguous.
+    #[error(
+        "{}: the innermost dimension of a tensor map must have stride 1, but that of `{tensor}` has stride {stride}: \
+         put the contiguous dimension last in the view's shape and strides, or copy the tensor",
+        self.code()
+    )]
+    InnerStride {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The innermost stride in elements.
+        stride: u64,
+    },
+
+    /// A tensor has another number of dimensions than the kernel's box.
+    #[error(
+        "{}: a tensor has as many dimensions as the box that moves over it, but `{tensor}` has {found} and the box \
+         {wanted}: pass a view of {wanted} dimensions",
+        self.code()
+    )]
+    RankMismatch {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// Dimensions of the tensor.
+        found: usize,
+        /// Dimensions of the box.
+        wanted: usize,
+    },
+
+    /// A box has an extent of zero or more than 256.
+    #[error(
+        "{}: each extent of a box must be between 1 and 256, but dimension {dimension} of the box of `{tensor}` has \
+         {extent} elements: change the tile in the kernel",
+        self.code()
+    )]
+    BoxExtent {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// Its extent in elements.
+        extent: u32,
+    },
+
+    /// A box's innermost dimension is not a multiple of 16 bytes.
+    #[error(
+        "{}: the innermost dimension of a box must be a multiple of 16 bytes, but that of `{tensor}` has {bytes}: make \
+         the tile's rows {} bytes long",
+        self.code(), .bytes.next_multiple_of(16)
+    )]
+    BoxRowBytes {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// Bytes of the innermost dimension.
+        bytes: u64,
+    },
+
+    /// A box's innermost dimension is longer than the swizzle's span.
+    #[error(
+        "{}: the innermost dimension of a box must not be longer than the swizzle's span of {span} bytes, but that of \
+         `{tensor}` has {bytes}: use a wider swizzle, none, or a narrower tile",
+        self.code()
+    )]
+    BoxRowExceedsSwizzle {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// Bytes of the innermost dimension.
+        bytes: u64,
+        /// The swizzle's span in bytes.
+        span: u32,
+    },
+
+    /// A tensor has other elements than the kernel's parameter.
+    #[error("{}: `{tensor}` takes a tensor of `{wanted}`, but this one is of `{found}`", self.code())]
+    ElementMismatch {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The tensor's element type.
+        found: Element,
+        /// The parameter's element type.
+        wanted: Element,
+    },
+
+    /// A view for a `Global` parameter whose elements do not lie one after the other.
+    #[error(
+        "{}: a `Global` parameter takes elements that lie one after the other, but the view passed as `{tensor}` has \
+         gaps or another order: copy it into a `DeviceTensor`, or pass a view of its whole memory",
+        self.code()
+    )]
+    NotContiguous {
+        /// The kernel's parameter.
+        tensor: &'static str,
+    },
+
+    /// A host slice has another length than the tensor.
+    #[error("{}: the host slice has {found} elements, but the tensor {wanted}: pass as many", self.code())]
+    HostLength {
+        /// Elements of the host slice.
+        found: usize,
+        /// Elements of the tensor.
+        wanted: usize,
+    },
+
+    /// A copy between tensors of different shapes.
+    #[error("{}: a copy needs equal shapes, but goes from {found:?} to {wanted:?}", self.code())]
+    ShapeMismatch {
+        /// The source's shape.
+        found: Vec<usize>,
+        /// The destination's shape.
+        wanted: Vec<usize>,
+    },
+
+    /// A tensor, stream or event of one device is used on another.
+    #[error(
+        "{}: everything in a launch or copy must belong to one device, but `{what}` belongs to {found} and this runs \
+         on {wanted}: create it there, or copy it through the host",
+        self.code()
+    )]
+    OtherDevice {
+        /// The kernel's parameter, or what it is that was passed.
+        what: &'static str,
+        /// The device it belongs to.
+        found: DeviceId,
+        /// The device of the launch or copy.
+        wanted: DeviceId,
+    },
+
+    /// A shape has more bytes than can be addressed.
+    #[error("{}: a tensor's bytes must fit 63 bits, but {shape:?} elements of `{element}` do not", self.code())]
+    TensorTooLarge {
+        /// The shape asked for.
+        shape: Vec<usize>,
+        /// The element type.
+        element: Element,
+    },
+
+    /// A hand-written launch passed other arguments than the kernel takes.
+    #[error("{}: kernel `{kernel}` takes {wanted}, but was given {found}: use its typed `launch`", self.code())]
+    ArgumentMismatch {
+        /// The kernel.
+        kernel: &'static str,
+        /// What was passed.
+        found: String,
+        /// What is taken.
+        wanted: String,
+    },
+
+    /// The driver refused a descriptor that keeps every documented rule.
+    #[error("{}: the driver refused the tensor map of `{tensor}`: {status}; the map was {map}", self.code())]
+    MapRefused {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The driver's answer.
+        status: DriverStatus,
+        /// All that the driver was given.
+        map: String,
+    },
+
+    /// There is no NVIDIA driver, or it does not start.
+    #[error("{}: no NVIDIA driver is running: {status}; see whether `nvidia-smi` works", self.code())]
+    NoDriver {
+        /// The driver's answer.
+        status: DriverStatus,
+    },
+
+    /// There is no GPU of this number.
+    #[error(
+        "{}: GPU {ordinal} was asked for, but the driver sees {count}: check `nvidia-smi` and `CUDA_VISIBLE_DEVICES`",
+        self.code()
+    )]
+    NoDevice {
+        /// The number asked for, from 0.
+        ordinal: u32,
+        /// How many there are.
+        count: u32,
+    },
+
+    /// This build can run kernels nowhere.
+    #[error(
+        "{}: this build has no way to run kernels: enable the feature `cuda` of `tma-runtime` (`--features cuda`) on a \
+         machine with an NVIDIA driver",
+        self.code()
+    )]
+    NoBackend,
+
+    /// A kernel was compiled for another architecture than the device's.
+    #[error(
+        "{}: kernel `{kernel}` was compiled for {target}, which {device} (sm_{}{}) does not run: compile it for that \
+         device, by the target in the build script",
+        self.code(), .capability.0, .capability.1
+    )]
+    Architecture {
+        /// The kernel.
+        kernel: &'static str,
+        /// The PTX target.
+        target: String,
+        /// The device's name.
+        device: String,
+        /// The device's compute capability.
+        capability: (u32, u32),
+    },
+
+    /// The package was built without LLVM, so the kernel has no PTX.
+    #[error(
+        "{}: kernel `{kernel}` has no PTX, because the package was built without LLVM: build it with the feature \
+         `llvm` of `tma-codegen` and LLVM 22 installed (`cargo xtask setup` installs it)",
+        self.code()
+    )]
+    NoPtx {
+        /// The kernel.
+        kernel: &'static str,
+    },
+
+    /// The driver could not compile a kernel's PTX.
+    #[error("{}: the driver could not compile kernel `{kernel}`: {status}\n{log}", self.code())]
+    Jit {
+        /// The kernel.
+        kernel: &'static str,
+        /// The driver's answer.
+        status: DriverStatus,
+        /// What the driver's compiler wrote.
+        log: String,
+    },
+
+    /// A launch was refused.
+    #[error("{}: kernel `{kernel}` could not be launched: {status}{}", self.code(), .status.hint())]
+    Launch {
+        /// The kernel.
+        kernel: &'static str,
+        /// The driver's answer.
+        status: DriverStatus,
+    },
+
+    /// A kernel stopped with a trap or a fault. The process cannot use the device any more.
+    #[error(
+        "{}: a kernel stopped: {status}{}; it was one of those launched since the device was last synchronised: {}. \
+         The device is lost to this process, which has to be started anew",
+        self.code(), .status.hint(), KernelNames(.kernels)
+    )]
+    KernelFault {
+        /// The kernels launched since the last synchronisation of the whole device, in no order.
+        kernels: Vec<&'static str>,
+        /// The driver's answer.
+        status: DriverStatus,
+    },
+
+    /// The device has too little memory left.
+    #[error("{}: {device} has no {bytes} bytes of memory left in one piece", self.code())]
+    OutOfMemory {
+        /// The bytes asked for.
+        bytes: u64,
+        /// The device.
+        device: DeviceId,
+    },
+
+    /// A grid without blocks.
+    #[error("{}: a grid has at least one block along each axis, but that for `{kernel}` has none along {axis}", self.code())]
+    GridZero {
+        /// The kernel.
+        kernel: &'static str,
+        /// `x`, `y` or `z`.
+        axis: char,
+    },
+
+    /// A grid with more blocks along an axis than the hardware counts.
+    #[error(
+        "{}: a grid has at most {limit} blocks along {axis}, but that for `{kernel}` has {found}: put the longest \
+         dimension along x, or give each block several tiles",
+        self.code()
+    )]
+    GridTooLarge {
+        /// The kernel.
+        kernel: &'static str,
+        /// `x`, `y` or `z`.
+        axis: char,
+        /// The blocks asked for.
+        found: u64,
+        /// The most that there can be.
+        limit: u64,
+    },
+
+    /// A kernel needs more shared memory than the device gives a block.
+    #[error(
+        "{}: kernel `{kernel}` needs {bytes} bytes of shared memory, but a block on this device has at most {limit}: \
+         use smaller tiles or fewer stages",
+        self.code()
+    )]
+    SharedMemory {
+        /// The kernel.
+        kernel: &'static str,
+        /// The bytes it needs.
+        bytes: u32,
+        /// The bytes there are.
+        limit: u32,
+    },
+
+    /// The driver lacks an entry point.
+    #[error("{}: the NVIDIA driver has no `{name}`: install a driver for CUDA 12.0 or later (525 or later)", self.code())]
+    MissingEntryPoint {
+        /// The entry point.
+        name: &'static str,
+    },
+
+    /// The PTX has no entry of the kernel's name.
+    #[error("{}: the PTX of kernel `{kernel}` has no entry `{entry}`: build the package anew", self.code())]
+    NoEntry {
+        /// The kernel.
+        kernel: &'static str,
+        /// The entry looked for.
+        entry: &'static str,
+    },
+
+    /// Any other call of the driver failed.
+    #[error("{}: the driver failed to {operation}: {status}", self.code())]
+    Driver {
+        /// What was to be done.
+        operation: &'static str,
+        /// The driver's answer.
+        status: DriverStatus,
+    },
+}
+
+#[cfg(test)]
+mod tests;

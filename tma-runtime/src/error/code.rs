@@ -1,0 +1,43 @@
+//! The codes of the host's errors: their one home.
+
+use super::Error;
+
+impl Error {
+    /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::MisalignedAddress { .. } => "TMA0501",
+            Self::ExtentOutOfRange { .. } => "TMA0502",
+            Self::MisalignedStride { .. } => "TMA0503",
+            Self::StrideTooLarge { .. } => "TMA0504",
+            Self::InnerStride { .. } => "TMA0505",
+            Self::RankMismatch { .. } => "TMA0506",
+            Self::BoxExtent { .. } => "TMA0507",
+            Self::BoxRowBytes { .. } => "TMA0508",
+            Self::BoxRowExceedsSwizzle { .. } => "TMA0509",
+            Self::ElementMismatch { .. } => "TMA0510",
+            Self::NotContiguous { .. } => "TMA0511",
+            Self::HostLength { .. } => "TMA0512",
+            Self::ShapeMismatch { .. } => "TMA0513",
+            Self::OtherDevice { .. } => "TMA0514",
+            Self::TensorTooLarge { .. } => "TMA0515",
+            Self::ArgumentMismatch { .. } => "TMA0516",
+            Self::MapRefused { .. } => "TMA0517",
+            Self::NoDriver { .. } => "TMA0601",
+            Self::NoDevice { .. } => "TMA0602",
+            Self::NoBackend => "TMA0603",
+            Self::Architecture { .. } => "TMA0604",
+            Self::NoPtx { .. } => "TMA0605",
+            Self::Jit { .. } => "TMA0606",
+            Self::Launch { .. } => "TMA0607",
+            Self::KernelFault { .. } => "TMA0608",
+            Self::OutOfMemory { .. } => "TMA0609",
+            Self::GridZero { .. } => "TMA0610",
+            Self::GridTooLarge { .. } => "TMA0611",
+            Self::SharedMemory { .. } => "TMA0612",
+            Self::MissingEntryPoint { .. } => "TMA0613",
+            Self::NoEntry { .. } => "TMA0614",
+            Self::Driver { .. } => "TMA0615",
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Every error: its code, its message and its page.
+
+use super::*;
+
+/// One error of each code, those of the driver as it would answer them.
+fn every_error() -> Vec<Error> {
+    let kernel = "copy";
+    let tensor = "src";
+    let status = |code: i32, name: &str| DriverStatus {
+        code,
+        name: name.to_owned(),
+        description: "as the driver puts it".to_owned(),
+    };
+    vec![
+        Error::MisalignedAddress { tensor, address: 0x1008 },
+        Error::ExtentOutOfRange { tensor, dimension: 0, extent: 0 },
+        Error::MisalignedStride { tensor, dimension: 0, bytes: 136 },
+        Error::StrideTooLarge { tensor, dimension: 0, bytes: 1 << 40 },
+        Error::InnerStride { tensor, stride: 2 },
+        Error::RankMismatch { tensor, found: 3, wanted: 2 },
+        Error::BoxExtent { tensor, dimension: 0, extent: 257 },
+        Error::BoxRowBytes { tensor, bytes: 24 },
+        Error::BoxRowExceedsSwizzle { tensor, bytes: 144, span: 128 },
+        Error::ElementMismatch { tensor, found: Element::F32, wanted: Element::F16 },
+        Error::NotContiguous { tensor },
+        Error::HostLength { found: 5, wanted: 6 },
+        Error::ShapeMismatch { found: vec![2, 3], wanted: vec![3, 2] },
+        Error::OtherDevice { what: tensor, found: DeviceId::Cuda(1), wanted: DeviceId::Cuda(0) },
+        Error::TensorTooLarge { shape: vec![usize::MAX], element: Element::F64 },
+        Error::ArgumentMismatch { kernel, found: "1 argument".to_owned(), wanted: "2 arguments".to_owned() },
+        Error::MapRefused { tensor, status: status(1, "CUDA_ERROR_INVALID_VALUE"), map: "a map".to_owned() },
+        Error::NoDriver { status: status(34, "CUDA_ERROR_STUB_LIBRARY") },
+        Error::NoDevice { ordinal: 1, count: 1 },
+        Error::NoBackend,
+        Error::Architecture {
+            kernel,
+            target: "sm_90a".to_owned(),
+            device: "a later GPU".to_owned(),
+            capability: (10, 0),
+        },
+        Error::NoPtx { kernel },
+        Error::Jit {
+            kernel,
+            status: status(218, "CUDA_ERROR_INVALID_PTX"),
+            log: "line 7: unexpected".to_owned(),
+        },
+        Error::Launch { kernel, status: status(701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES") },
+        Error::KernelFault {
+            kernels: vec!["copy", "scale"],
+            status: status(715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"),
+        },
+        Error::OutOfMemory { bytes: 1 << 40, device: DeviceId::Cuda(0) },
+        Error::GridZero { kernel, axis: 'x' },
+        Error::GridTooLarge { kernel, axis: 'y', found: 65_536, limit: 65_535 },
+        Error::SharedMemory { kernel, bytes: 300_000, limit: 232_448 },
+        Error::MissingEntryPoint { name: "cuTensorMapEncodeTiled" },
+        Error::NoEntry { kernel, entry: "copy" },
+        Error::Driver { operation: "make a stream", status: status(999, "") },
+    ]
+}
+
+#[test]
+fn messages_begin_with_their_code_and_codes_are_in_order() {
+    let errors = every_error();
+    let codes: Vec<&str> = errors.iter().map(Error::code).collect();
+    for (error, code) in errors.iter().zip(&codes) {
+        assert!(error.to_string().starts_with(&format!("{code}: ")), "{error}");
+    }
+    assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
+}
+
+#[test]
+fn every_code_has_a_page() {
+    let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/errors");
+    for code in every_error().iter().map(Error::code) {
+        let page = std::fs::read_to_string(format!("{pages}/{code}.md")).unwrap_or_default();
+        assert!(page.starts_with(&format!("# {code}: ")), "docs/errors/{code}.md has no title with the code");
+    }
+}
+
+/// The whole message of the error with this code.
+fn message(code: &str) -> String {
+    every_error().iter().filter(|error| error.code() == code).map(Error::to_string).collect()
+}
+
+#[test]
+fn tma0501_the_message_says_what_was_found_and_wanted() {
+    assert_eq!(
+        message("TMA0501"),
+        "TMA0501: a tensor map's address must be a multiple of 16 bytes, but `src` is at 0x1008 (8 bytes past one): \
+         start the view at an element whose address is a multiple of 16"
+    );
+}
+
+#[test]
+fn tma0606_the_log_of_the_compiler_is_in_the_message() {
+    assert!(
+        message("TMA0606")
+            .ends_with("CUDA_ERROR_INVALID_PTX (218: as the driver puts it)\nline 7: unexpected")
+    );
+}
+
+#[test]
+fn tma0608_a_fault_names_the_kernels_and_the_usual_cause() {
+    let message = message("TMA0608");
+    assert!(message.contains("copy, scale") && message.contains("at a negative coordinate"), "{message}");
+}
+
+#[test]
+fn tma0601_tma0615_statuses_without_a_name_are_numbers() {
+    assert!(message("TMA0601").contains("CUDA_ERROR_STUB_LIBRARY (34: "));
+    assert!(message("TMA0615").ends_with("failed to make a stream: CUDA error 999"));
+}

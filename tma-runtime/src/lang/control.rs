@@ -1,0 +1,91 @@
+//! Loops without a loop, stopping, and printing.
+
+use std::fmt::Arguments;
+use std::iter::StepBy;
+use std::ops::{Range, RangeInclusive};
+
+use super::{Number, device_only};
+
+/// What a `for` in a kernel may run over: `a..b`, `a..=b`, and either with `.step_by(n)`.
+#[diagnostic::on_unimplemented(
+    message = "kernels do not loop over `{Self}`",
+    label = "not a range of integers",
+    note = "a loop runs over `a..b` or `a..=b`, also with `.step_by(n)`"
+)]
+pub trait CountedRange: Iterator {}
+
+impl<T: Number> CountedRange for Range<T> where Self: Iterator {}
+impl<T: Number> CountedRange for RangeInclusive<T> where Self: Iterator {}
+impl<R: CountedRange> CountedRange for StepBy<R> {}
+
+/// Unrolls a loop: `for i in unroll(0..4)` is written out four times, with `i` a constant in each.
+///
+/// The bounds and step must be constants: literals, `const` items, const generics, extents of tiles. A
+/// register array indexed by an unrolled variable stays in registers.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(x: Global<f32>, out: Global<f32>) {
+/// let mut values = [0.0; 4];
+/// for i in unroll(0..4usize) {
+///     values[i] = x.get(i);
+/// }
+/// for i in unroll((0..4usize).step_by(2)) {
+///     out.set(i, values[i] + values[i + 1]);
+/// }
+/// # }
+/// ```
+#[must_use]
+pub fn unroll<R: CountedRange>(range: R) -> R {
+    device_only()
+}
+
+/// Stops the whole grid with an error; the host sees a launch failure, and its CUDA context is lost.
+///
+/// `assert!(condition, "message")` prints the message and traps unless the condition holds. The message has
+/// no arguments.
+///
+/// PTX: `trap`.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(n: u32) {
+/// match n {
+///     1 | 2 | 4 => {}
+///     _ => trap(),
+/// }
+/// # }
+/// ```
+pub fn trap() -> ! {
+    device_only()
+}
+
+/// Prints from the GPU, once for every thread that comes by. The text appears on the host's standard output
+/// when the device is synchronised; what different threads print comes in any order.
+///
+/// The first argument is a string literal as for `print!`: a line ends only where it says `\n`. Arguments are
+/// scalars; `{}`, `{0}`, `{name}`, hexadecimal (`{:x}`), a width (`{:8}`) and a precision (`{:.3}`) are
+/// understood.
+///
+/// PTX: a call of `vprintf` (CUDA C++ Programming Guide, "Formatted Output").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(x: Global<f32>) {
+/// if thread_idx().x == 0 {
+///     printf!("block {} starts with {:.3}\n", block_idx().x, x.get(0));
+/// }
+/// # }
+/// ```
+#[macro_export]
+macro_rules! printf {
+    ($format:literal $(, $argument:expr)* $(,)?) => {
+        $crate::lang::device_printf(::std::format_args!($format $(, $argument)*))
+    };
+}
+
+/// What [`printf!`](crate::printf!) becomes, so that rustc checks format string and arguments.
+#[doc(hidden)]
+pub fn device_printf(text: Arguments<'_>) {
+    device_only()
+}

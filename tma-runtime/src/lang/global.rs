@@ -1,0 +1,166 @@
+//! Global memory, element by element.
+
+use std::marker::PhantomData;
+
+use super::{Scalar, device_only, sealed::Sealed};
+
+/// A kernel's parameter: a contiguous slice of global memory, read and written by threads.
+///
+/// On the device it is an address and a length. Every access is checked against the length; one outside stops
+/// the grid (`trap`), and the host sees a launch failure. The launcher takes `&` of a tensor that the kernel
+/// only reads, `&mut` of one that it writes. Only a parameter can be a `Global`.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn axpy(a: f32, x: Global<f32>, y: Global<f32>) {
+/// let i = block_idx().x as u64 * 256 + thread_idx().x as u64;
+/// if i < x.len() {
+///     y.set(i, fma(a, x.get(i), y.get(i)));
+/// }
+/// # }
+/// ```
+pub struct Global<T: Scalar>(PhantomData<T>);
+
+impl<T: Scalar> Clone for Global<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Scalar> Copy for Global<T> {}
+
+/// An index into [`Global`] memory, in elements: an integer of 32 or 64 bits. A negative one is out of
+/// bounds.
+#[diagnostic::on_unimplemented(
+    message = "an index into global memory is an integer of 32 or 64 bits, not `{Self}`",
+    label = "not an index",
+    note = "convert it: `index as u64`"
+)]
+pub trait GlobalIndex: Sealed + Copy {}
+
+impl GlobalIndex for u32 {}
+impl GlobalIndex for i32 {}
+impl GlobalIndex for u64 {}
+impl GlobalIndex for i64 {}
+impl GlobalIndex for usize {}
+
+impl<T: Scalar> Global<T> {
+    /// The number of elements.
+    #[must_use]
+    pub fn len(self) -> u64 {
+        device_only()
+    }
+
+    /// Reads element `i`; traps if there is none.
+    ///
+    /// PTX: `ld.global`.
+    #[must_use]
+    pub fn get<I: GlobalIndex>(self, i: I) -> T {
+        device_only()
+    }
+
+    /// Writes element `i`; traps if there is none. Two threads that write one element without meeting in
+    /// between race.
+    ///
+    /// PTX: `st.global`.
+    pub fn set<I: GlobalIndex>(self, i: I, value: T) {
+        device_only()
+    }
+
+    /// Adds `value` to element `i` in one step and gives what was there; integers wrap. Traps if there is no
+    /// such element.
+    ///
+    /// Like every atomic here it is relaxed and seen by the whole device: it orders nothing but itself.
+    ///
+    /// PTX: `atom.global.add`.
+    pub fn atomic_add<I: GlobalIndex>(self, i: I, value: T) -> T
+    where
+        T: AtomicNumber,
+    {
+        device_only()
+    }
+
+    /// Puts the lesser of element `i` and `value` there in one step and gives what was there.
+    ///
+    /// PTX: `atom.global.min`.
+    pub fn atomic_min<I: GlobalIndex>(self, i: I, value: T) -> T
+    where
+        T: AtomicInteger,
+    {
+        device_only()
+    }
+
+    /// Puts the greater of element `i` and `value` there in one step and gives what was there.
+    ///
+    /// PTX: `atom.global.max`.
+    pub fn atomic_max<I: GlobalIndex>(self, i: I, value: T) -> T
+    where
+        T: AtomicInteger,
+    {
+        device_only()
+    }
+
+    /// Keeps the bits of element `i` that `value` has too, in one step, and gives what was there.
+    ///
+    /// PTX: `atom.global.and`.
+    pub fn atomic_and<I: GlobalIndex>(self, i: I, value: T) -> T
+    where
+        T: AtomicInteger,
+    {
+        device_only()
+    }
+
+    /// Sets the bits of `value` in element `i` in one step and gives what was there.
+    ///
+    /// PTX: `atom.global.or`.
+    pub fn atomic_or<I: GlobalIndex>(self, i: I, value: T) -> T
+    where
+        T: AtomicInteger,
+    {
+        device_only()
+    }
+
+    /// Flips the bits of `value` in element `i` in one step and gives what was there.
+    ///
+    /// PTX: `atom.global.xor`.
+    pub fn atomic_xor<I: GlobalIndex>(self, i: I, value: T) -> T
+    where
+        T: AtomicInteger,
+    {
+        device_only()
+    }
+
+    /// Puts `value` in the place of element `i` in one step and gives what was there.
+    ///
+    /// PTX: `atom.global.exch`.
+    pub fn atomic_exchange<I: GlobalIndex>(self, i: I, value: T) -> T
+    where
+        T: AtomicInteger,
+    {
+        device_only()
+    }
+}
+
+/// What [`Global::atomic_add`] adds: integers of 32 and 64 bits, `f32` and `f64`.
+/// Source: PTX ISA, "Parallel Synchronization and Communication Instructions: atom".
+#[diagnostic::on_unimplemented(
+    message = "the device adds no `{Self}` atomically",
+    label = "not an atomic number"
+)]
+pub trait AtomicNumber: Scalar {}
+
+/// What the other atomics change: integers of 32 and 64 bits. Source: as for [`AtomicNumber`].
+#[diagnostic::on_unimplemented(
+    message = "the device has no atomics on `{Self}` but, maybe, `atomic_add`",
+    label = "not an atomic integer"
+)]
+pub trait AtomicInteger: AtomicNumber {}
+
+macro_rules! atomics {
+    ($($number:ty)+; $($integer:ty)+) => {
+        $(impl AtomicNumber for $number {})+
+        $(impl AtomicInteger for $integer {})+
+    };
+}
+
+atomics!(i32 u32 i64 u64 usize f32 f64; i32 u32 i64 u64 usize);

@@ -1,0 +1,132 @@
+//! Tensor maps: tensors in global memory that the copy engine moves tile by tile.
+
+use std::marker::PhantomData;
+
+use super::{Barrier, Coordinate, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
+
+/// What types a [`TensorMap`]: the [`Tile`] that it moves.
+#[diagnostic::on_unimplemented(
+    message = "a tensor map is typed by the tile that it moves, not by `{Self}`",
+    label = "not a tile",
+    note = "write `TensorMap<Tile<f16, Shape2<128, 64>>>`"
+)]
+pub trait TileType: Sealed {}
+
+impl<T: TileElement, S: Shape, W: Swizzle> TileType for Tile<T, S, W> {}
+
+/// A kernel's parameter: a tensor in global memory, moved by the tensor memory accelerator in boxes of the
+/// tile `X`.
+///
+/// On the device it is a 128-byte descriptor (`CUtensorMap`) in parameter space. The launcher makes it from
+/// the tensor's address, shape and strides, and from `X`: the tile's element type, extents and swizzle are
+/// the descriptor's, so that the two cannot disagree. Only a parameter can be a tensor map.
+///
+/// What the tensor must be like is checked at launch: base address a multiple of 16 bytes, strides multiples
+/// of 16 bytes and below 2^40, extents up to 2^32 (CUDA driver API, `cuTensorMapEncodeTiled`).
+///
+/// # Coordinates
+///
+/// `at` is the place of the tile's first element in the tensor: one coordinate for each dimension, in
+/// elements (not in tiles), outermost first. Boxes may hang over the tensor's end or lie past it: loads bring
+/// zeros for what is outside, stores leave it out. Loads may also start before the tensor, with negative
+/// `i32` coordinates. The copy engine refuses, with an illegal-instruction error, a store with a negative
+/// coordinate, and a load or store whose innermost coordinate is not a multiple of 16 bytes (found on an
+/// H200).
+pub struct TensorMap<X: TileType>(PhantomData<X>);
+
+impl<X: TileType> Clone for TensorMap<X> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<X: TileType> Copy for TensorMap<X> {}
+
+impl<X: TileType> TensorMap<X> {
+    /// Brings the descriptor into its cache, to save the first copy the wait. A hint; by one thread, at the
+    /// kernel's start.
+    ///
+    /// PTX: `prefetch.tensormap` (PTX ISA, "prefetch, prefetchu").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(src: TensorMap<Tile<f16, Shape2<128, 64>>>) {
+    /// if thread_idx().x == 0 {
+    ///     src.prefetch_descriptor();
+    /// }
+    /// # }
+    /// ```
+    pub fn prefetch_descriptor(self) {
+        device_only()
+    }
+}
+
+impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
+    /// Starts copying the tensor's box at `at` into `tile`, and returns at once.
+    ///
+    /// Every byte that lands lowers the transaction count of `barrier`'s current phase: announce
+    /// [`tile.bytes()`](Tile::bytes) with [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the
+    /// tile only after [`wait`](Barrier::wait). Each thread that calls it issues a copy of its own: call it
+    /// in one thread.
+    ///
+    /// If the tile was read or written by threads before, they must have met that one thread since (a
+    /// [`sync_threads`](super::sync_threads), or arrivals at an "empty" barrier); after writes also
+    /// [`fence_proxy_async`](super::fence_proxy_async).
+    ///
+    /// PTX: `cp.async.bulk.tensor.{1..5}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes` (PTX ISA,
+    /// "cp.async.bulk.tensor").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     a: TensorMap<Tile<bf16, Shape2<128, 64>, Swizzle128>>,
+    /// #     b: TensorMap<Tile<bf16, Shape2<64, 64>, Swizzle128>>,
+    /// # ) {
+    /// let x: Tile<bf16, Shape2<128, 64>, Swizzle128> = shared();
+    /// let y: Tile<bf16, Shape2<64, 64>, Swizzle128> = shared();
+    /// let full: Barrier = shared();
+    /// if thread_idx().x == 0 {
+    ///     full.init(1);
+    ///     fence_barrier_init();
+    ///     full.arrive_expect_tx(x.bytes() + y.bytes()); // two copies, one phase
+    ///     a.load(x, [block_idx().y * 128, 0], full);
+    ///     b.load(y, [block_idx().x * 64, 0], full);
+    /// }
+    /// sync_threads();
+    /// full.wait(0);
+    /// # }
+    /// ```
+    #[doc(alias = "cp.async.bulk.tensor")]
+    pub fn load<I: Coordinate>(self, tile: Tile<T, S, W>, at: S::At<I>, barrier: Barrier) {
+        device_only()
+    }
+
+    /// Starts copying `tile` to the tensor's box at `at`, and returns at once. What lies outside the tensor
+    /// is left out.
+    ///
+    /// The copy joins the thread's next bulk group: [`bulk_commit_group`](super::bulk_commit_group), then
+    /// [`bulk_wait_group_read`](super::bulk_wait_group_read) before the tile is overwritten or the block
+    /// ends. If threads wrote the tile: [`fence_proxy_async`](super::fence_proxy_async) in each of them, then
+    /// [`sync_threads`](super::sync_threads), then the store, in one thread. The launcher asks for `&mut` of
+    /// the tensor.
+    ///
+    /// PTX: `cp.async.bulk.tensor.{1..5}d.global.shared::cta.tile.bulk_group` (PTX ISA,
+    /// "cp.async.bulk.tensor").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(dst: TensorMap<Tile<f32, Shape2<32, 32>>>, tile: Tile<f32, Shape2<32, 32>>) {
+    /// fence_proxy_async();
+    /// sync_threads();
+    /// if thread_idx().x == 0 {
+    ///     dst.store([block_idx().y * 32, block_idx().x * 32], tile);
+    ///     bulk_commit_group();
+    ///     bulk_wait_group_read::<0>();
+    /// }
+    /// # }
+    /// ```
+    #[doc(alias = "cp.async.bulk.tensor")]
+    pub fn store<I: Coordinate>(self, at: S::At<I>, tile: Tile<T, S, W>) {
+        device_only()
+    }
+}

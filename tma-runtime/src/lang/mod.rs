@@ -1,0 +1,108 @@
+//! The words of a kernel.
+//!
+//! This module is what rustc checks the body of a `#[tma_kernel]` function against, and so it is the
+//! language's documentation: hover over a word in a kernel and the text is from here. Each item says what it
+//! does on the device, which PTX it becomes, and where the hardware's rule is written down.
+//!
+//! **Nothing here runs on the host.** Kernels are compiled to PTX from their source; the functions below exist for
+//! their types alone, and called outside a kernel each of them panics. Handles (tiles, barriers, tensor maps,
+//! slices of global memory) are `Copy` and have no size: in a kernel they name an address.
+//!
+//! | group | words |
+//! | --- | --- |
+//! | values | `bool i8 u8 i16 u16 i32 u32 i64 u64 usize f32 f64`, [`f16`](struct@f16), [`bf16`], [`e4m3`], [`e5m2`]; [`cast`] |
+//! | shared memory | [`shared`], [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] |
+//! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`] |
+//! | parameters | [`TensorMap`], [`Global`], scalars |
+//! | places | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
+//! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence_proxy_async`], [`fence_barrier_init`] |
+//! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
+//! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`] |
+//! | control and help | [`unroll`], [`trap`], [`printf!`], `assert!` |
+//!
+//! Coordinates and extents are written in logical row-major order, outermost first, as Rust arrays are.
+//!
+//! The whole way of a tile, from a tensor in global memory through shared memory to another tensor:
+//!
+//! ```
+//! # use tma_runtime::prelude::*;
+//! # fn tma_copy(
+//! #     src: TensorMap<Tile<f16, Shape2<128, 64>>>,
+//! #     dst: TensorMap<Tile<f16, Shape2<128, 64>>>,
+//! # ) {
+//! let tile: Tile<f16, Shape2<128, 64>> = shared();
+//! let full: Barrier = shared();
+//! let at = [block_idx().y * 128, block_idx().x * 64];
+//! let leader = thread_idx().x == 0;
+//!
+//! if leader {
+//!     full.init(1); // one arrival completes a phase
+//!     fence_barrier_init(); // lets the copy engine see the barrier
+//! }
+//! sync_threads();
+//! if leader {
+//!     full.arrive_expect_tx(tile.bytes());
+//!     src.load(tile, at, full);
+//! }
+//! full.wait(0);
+//! if leader {
+//!     dst.store(at, tile);
+//!     bulk_commit_group();
+//!     bulk_wait_group_read::<0>(); // shared memory must outlive the store's reading of it
+//! }
+//! # }
+//! ```
+//!
+//! Section names of the PTX ISA and of the CUDA driver API are given as sources throughout.
+
+// Bodies are never run, and a parameter's name is for the reader: `at`, not `_at`.
+#![expect(unused_variables, reason = "device functions are declared here for their types and documentation")]
+#![expect(clippy::len_without_is_empty, reason = "a kernel's lengths are constants above zero, or bounds")]
+
+mod barrier;
+mod bulk;
+mod control;
+mod global;
+mod map;
+mod math;
+mod place;
+mod scalar;
+mod shape;
+mod shared;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+pub use barrier::Barrier;
+pub use bulk::{bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
+#[doc(hidden)]
+pub use control::device_printf;
+pub use control::{CountedRange, trap, unroll};
+pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex};
+pub use map::{TensorMap, TileType};
+pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, recip, rsqrt, sqrt};
+pub use place::{
+    Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
+};
+pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16};
+pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
+pub use shared::{Shared, SharedArray, Stages, shared};
+pub use sync::{fence_barrier_init, fence_proxy_async, named_barrier_sync, sync_threads, sync_warp};
+pub use tile::{NoSwizzle, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile};
+
+#[doc(inline)]
+pub use crate::printf;
+
+/// The body of every device function.
+#[cold]
+#[track_caller]
+fn device_only() -> ! {
+    panic!("this is a word of the kernel language: it means something only inside a `#[tma_kernel]` function")
+}
+
+/// Closes the traits of the language: a kernel's types are those the compiler knows.
+mod sealed {
+    /// Implemented in this module only.
+    pub trait Sealed {}
+}

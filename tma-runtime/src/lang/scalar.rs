@@ -1,0 +1,54 @@
+//! Scalars: the values that fit a register.
+
+use super::{device_only, sealed::Sealed};
+
+pub use crate::Scalar;
+pub use float8::{F8E4M3 as e4m3, F8E5M2 as e5m2};
+pub use half::{bf16, f16};
+
+/// A [`Scalar`] that a tensor map, and so a [`Tile`](super::Tile), may hold.
+///
+/// The element types of `CUtensorMapDataType` (CUDA driver API, "Tensor Map Object Management"). The 8-bit
+/// floats travel as bytes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the element of a tile",
+    label = "the copy engine has no such element type",
+    note = "tiles hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, e4m3 or e5m2"
+)]
+pub trait TileElement: Scalar {}
+
+/// A number that [`cast`] converts from and to: every scalar but `bool`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number that `cast` knows",
+    label = "not an integer or float of kernels",
+    note = "for a bool write `if condition {{ 1 }} else {{ 0 }}`, or `condition as u32`"
+)]
+pub trait Number: Sealed + Copy {}
+
+macro_rules! mark {
+    ($marker:ident: $($scalar:ty),* $(,)?) => { $(impl $marker for $scalar {})* };
+}
+
+mark!(Sealed: bool, u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, e4m3, e5m2);
+mark!(TileElement: u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, e4m3, e5m2);
+mark!(Number: u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, e4m3, e5m2);
+
+/// Converts a number to the type `To`, by value.
+///
+/// Between primitives it is what `as` is: integers are truncated or extended, a float becomes the nearest
+/// integer towards zero, saturated, with NaN as 0. Conversions to a float round to nearest, ties to even. It
+/// also takes and gives [`f16`](struct@f16), [`bf16`], [`e4m3`] and [`e5m2`], which `as` does not know; a
+/// number that an 8-bit float cannot hold becomes its greatest.
+///
+/// PTX: `cvt`. (PTX ISA, "Data Movement and Conversion Instructions: cvt".)
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(tile: Tile<f16, Shape2<8, 64>>, out: Global<f32>) {
+/// let i = thread_idx().x;
+/// out.set(i, cast::<f32>(tile.get([0, i])) * 0.5);
+/// # }
+/// ```
+pub fn cast<To: Number>(value: impl Number) -> To {
+    device_only()
+}

@@ -1,0 +1,63 @@
+//! Shapes: the extents of tiles, and the coordinates that go with them.
+
+use super::sealed::Sealed;
+
+/// The extents of a [`Tile`](super::Tile), in elements: [`Shape1`] to [`Shape5`].
+///
+/// Logical row-major order, outermost first; the last dimension is the contiguous one. The hardware counts
+/// the other way round, and the compiler reverses. A tensor map's box takes 1 to 5 dimensions of 1 to 256
+/// elements each, and the bytes of its innermost dimension must be a multiple of 16 (CUDA driver API,
+/// `cuTensorMapEncodeTiled`: `boxDim`).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the shape of a tile",
+    label = "not a shape",
+    note = "write Shape1<A>, Shape2<A, B> .. Shape5<A, B, C, D, E>, outermost extent first"
+)]
+pub trait Shape: Sealed + Copy {
+    /// The extents, outermost first.
+    const EXTENTS: &'static [u32];
+
+    /// One coordinate for each dimension, outermost first: an array `[I; RANK]`.
+    type At<I: Coordinate>: Copy;
+}
+
+/// A coordinate in a tile or tensor: `u32`, or `i32` for a load that may start before the tensor.
+///
+/// All coordinates of one array are of one type; bare integer literals become whichever the others are.
+#[diagnostic::on_unimplemented(
+    message = "coordinates are `u32` or `i32`, not `{Self}`",
+    label = "not a coordinate",
+    note = "convert it: `index as u32`"
+)]
+pub trait Coordinate: Sealed + Copy {}
+
+impl Coordinate for u32 {}
+impl Coordinate for i32 {}
+
+macro_rules! shapes {
+    ($($(#[$doc:meta])* $shape:ident<$($extent:ident),+>, $rank:literal;)+) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub enum $shape<$(const $extent: u32),+> {}
+
+        impl<$(const $extent: u32),+> Sealed for $shape<$($extent),+> {}
+
+        impl<$(const $extent: u32),+> Shape for $shape<$($extent),+> {
+            const EXTENTS: &'static [u32] = &[$($extent),+];
+            type At<I: Coordinate> = [I; $rank];
+        }
+    )+ };
+}
+
+shapes! {
+    /// A row of `A` elements.
+    Shape1<A>, 1;
+    /// `A` rows of `B` elements.
+    Shape2<A, B>, 2;
+    /// `A` planes of `B` rows of `C` elements.
+    Shape3<A, B, C>, 3;
+    /// Four dimensions, outermost first: `D` is contiguous.
+    Shape4<A, B, C, D>, 4;
+    /// Five dimensions, outermost first: `E` is contiguous.
+    Shape5<A, B, C, D, E>, 5;
+}

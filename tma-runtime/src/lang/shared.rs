@@ -1,0 +1,139 @@
+//! Shared memory: how a kernel declares it, plain arrays in it, and stages.
+
+use std::marker::PhantomData;
+use std::ops::Index;
+
+use super::{Barrier, Scalar, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
+
+/// What lives in shared memory: [`Tile`], [`Barrier`], [`SharedArray`], and [`Stages`] of these.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not live in shared memory",
+    label = "a barrier, tile, SharedArray or Stages lives in shared memory",
+    note = "give the `let` its type, such as `let tile: Tile<f16, Shape2<128, 64>> = shared();`"
+)]
+pub trait Shared: Sealed + Copy {}
+
+impl<T: TileElement, S: Shape, W: Swizzle> Sealed for Tile<T, S, W> {}
+impl<T: TileElement, S: Shape, W: Swizzle> Shared for Tile<T, S, W> {}
+impl Sealed for Barrier {}
+impl Shared for Barrier {}
+impl<T: Scalar, const N: u32> Sealed for SharedArray<T, N> {}
+impl<T: Scalar, const N: u32> Shared for SharedArray<T, N> {}
+impl<X: Shared, const N: u32> Sealed for Stages<X, N> {}
+impl<X: Shared, const N: u32> Shared for Stages<X, N> {}
+
+/// Declares a variable in the block's shared memory: one for all threads of the block.
+///
+/// Only as the value of a `let`, outside loops and branches: each `shared()` in the source is one piece of
+/// memory. Its type comes from the `let`. The content is undefined until something is written or loaded, and
+/// a [`Barrier`] has to be [initialised](Barrier::init). Alignment and placement are the compiler's business;
+/// all of it together may have 227 KiB (232448 bytes) a block (CUDA C++ Programming Guide, "Compute
+/// Capability 9.x: Shared Memory").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel() {
+/// let a: Stages<Tile<bf16, Shape2<128, 64>, Swizzle128>, 4> = shared();
+/// let full: Stages<Barrier, 4> = shared();
+/// let sums: SharedArray<f32, 32> = shared();
+/// # }
+/// ```
+#[must_use]
+pub fn shared<X: Shared>() -> X {
+    device_only()
+}
+
+/// `N` scalars in shared memory, side by side.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(out: Global<f32>) {
+/// let sums: SharedArray<f32, 128> = shared();
+/// let i = thread_idx().x;
+/// sums.set(i, i as f32);
+/// sync_threads();
+/// if i == 0 {
+///     let mut total = 0.0;
+///     for k in 0..sums.len() {
+///         total += sums.get(k);
+///     }
+///     out.set(block_idx().x, total);
+/// }
+/// # }
+/// ```
+pub struct SharedArray<T: Scalar, const N: u32>(PhantomData<T>);
+
+impl<T: Scalar, const N: u32> Clone for SharedArray<T, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Scalar, const N: u32> Copy for SharedArray<T, N> {}
+
+impl<T: Scalar, const N: u32> SharedArray<T, N> {
+    /// Reads element `i`, which must be below `N`.
+    ///
+    /// PTX: `ld.shared`.
+    #[must_use]
+    pub fn get(self, i: u32) -> T {
+        device_only()
+    }
+
+    /// Writes element `i`, which must be below `N`.
+    ///
+    /// PTX: `st.shared`.
+    pub fn set(self, i: u32, value: T) {
+        device_only()
+    }
+
+    /// The number of elements, `N`. A constant.
+    #[must_use]
+    pub fn len(self) -> u32 {
+        device_only()
+    }
+}
+
+/// `N` tiles, barriers or shared arrays of one type, picked by a `u32` index: the buffers of a pipeline.
+///
+/// An index must be below `N`; it need not be a constant. Each stage is aligned as a tile of its own would
+/// be.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(src: TensorMap<Tile<f16, Shape2<64, 64>>>) {
+/// let tiles: Stages<Tile<f16, Shape2<64, 64>>, 4> = shared();
+/// let full: Stages<Barrier, 4> = shared();
+/// for k in 0..32 {
+///     let stage = k % tiles.len();
+///     let parity = (k / tiles.len()) & 1;
+///     full[stage].wait(parity);
+///     let first = tiles[stage].get([0, 0]);
+/// }
+/// # }
+/// ```
+pub struct Stages<X: Shared, const N: u32>(PhantomData<X>);
+
+impl<X: Shared, const N: u32> Clone for Stages<X, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<X: Shared, const N: u32> Copy for Stages<X, N> {}
+
+impl<X: Shared, const N: u32> Stages<X, N> {
+    /// The number of stages, `N`. A constant.
+    #[must_use]
+    pub fn len(self) -> u32 {
+        device_only()
+    }
+}
+
+impl<X: Shared, const N: u32> Index<u32> for Stages<X, N> {
+    type Output = X;
+
+    fn index(&self, stage: u32) -> &X {
+        device_only()
+    }
+}

@@ -1,0 +1,103 @@
+//! Where threads meet, and fences.
+
+use super::device_only;
+
+/// All threads of the block meet here; what each wrote to shared memory before is seen by all after. Every
+/// thread of the block must come: not under a condition that only some fulfil.
+///
+/// PTX: `barrier.sync.aligned 0` (PTX ISA, "bar, barrier").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel() {
+/// let values: SharedArray<u32, 128> = shared();
+/// values.set(thread_idx().x, thread_idx().x);
+/// sync_threads();
+/// let neighbour = values.get((thread_idx().x + 1) % 128);
+/// # }
+/// ```
+#[doc(alias = "__syncthreads")]
+pub fn sync_threads() {
+    device_only()
+}
+
+/// All 32 threads of the warp meet here, and see what the others wrote before.
+///
+/// PTX: `bar.warp.sync 0xffffffff` (PTX ISA, "bar.warp.sync").
+#[doc(alias = "__syncwarp")]
+pub fn sync_warp() {
+    device_only()
+}
+
+/// `threads` threads, a multiple of 32, meet at the block's hardware barrier `id`, and see what the others
+/// wrote before.
+///
+/// `id` is 1 to 15: number 0 is [`sync_threads`]. For the threads of one role in a kernel whose warps do
+/// different things. Warps take part as wholes.
+///
+/// PTX: `barrier.sync id, threads` (PTX ISA, "bar, barrier").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel() {
+/// if warpgroup_idx() == 1 {
+///     // Only the 128 threads of this warpgroup meet.
+///     named_barrier_sync(1, 128);
+/// }
+/// # }
+/// ```
+#[doc(alias = "barrier.sync")]
+pub fn named_barrier_sync(id: u32, threads: u32) {
+    device_only()
+}
+
+/// Orders this thread's accesses to shared memory before later ones of the *async proxy*: copy engine and
+/// tensor cores.
+///
+/// Ordinary reads and writes go through the generic proxy, TMA and `wgmma` through the async proxy, and
+/// neither sees the other's work without this fence. Needed between [`Tile::set`](super::Tile::set) and a
+/// [`store`](super::TensorMap::store) of that tile, in every thread that wrote, *before* they meet. Not
+/// needed after a load: [`Barrier::wait`](super::Barrier::wait) does it.
+///
+/// PTX: `fence.proxy.async.shared::cta` (PTX ISA, "membar, fence", and "Async proxy").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(dst: TensorMap<Tile<f32, Shape2<32, 32>>>, tile: Tile<f32, Shape2<32, 32>>) {
+/// tile.set([warp_idx(), lane_idx()], 1.0);
+/// fence_proxy_async(); // all threads: my writes, before async reads
+/// sync_threads(); // all have fenced
+/// if thread_idx().x == 0 {
+///     dst.store([0, 0], tile);
+///     bulk_commit_group();
+///     bulk_wait_group_read::<0>();
+/// }
+/// # }
+/// ```
+#[doc(alias = "fence.proxy.async")]
+pub fn fence_proxy_async() {
+    device_only()
+}
+
+/// Makes this thread's [`Barrier::init`](super::Barrier::init) visible to the copy engine and to the cluster.
+/// After the last `init`, in the thread that did them; [`sync_threads`] then tells the block.
+///
+/// PTX: `fence.mbarrier_init.release.cluster` (PTX ISA, "membar, fence").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel() {
+/// let full: Stages<Barrier, 4> = shared();
+/// if thread_idx().x == 0 {
+///     for stage in 0..full.len() {
+///         full[stage].init(1);
+///     }
+///     fence_barrier_init();
+/// }
+/// sync_threads();
+/// # }
+/// ```
+#[doc(alias = "fence.mbarrier_init")]
+pub fn fence_barrier_init() {
+    device_only()
+}

@@ -1,0 +1,164 @@
+//! That every word is there, and that rustc infers what kernels leave out.
+//!
+//! The functions below are kernels as rustc sees them: that they compile is the test. None is ever run.
+
+use super::*;
+
+/// The copy kernel of the module's documentation.
+#[expect(dead_code, reason = "type-checked only")]
+fn tma_copy(src: TensorMap<Tile<f16, Shape2<128, 64>>>, dst: TensorMap<Tile<f16, Shape2<128, 64>>>) {
+    let tile: Tile<f16, Shape2<128, 64>> = shared();
+    let full: Barrier = shared();
+    let at = [block_idx().y * 128, block_idx().x * 64];
+    let leader = thread_idx().x == 0;
+
+    if leader {
+        full.init(1);
+        fence_barrier_init();
+    }
+    sync_threads();
+    if leader {
+        full.arrive_expect_tx(tile.bytes());
+        src.load(tile, at, full);
+    }
+    full.wait(0);
+    if leader {
+        dst.store(at, tile);
+        bulk_commit_group();
+        bulk_wait_group_read::<0>();
+    }
+}
+
+/// Stages of tiles whose shapes are const generics, a producer warp, and phases kept by hand.
+#[expect(dead_code, reason = "type-checked only")]
+fn staged<const BM: u32, const BN: u32, const BK: u32, const STAGES: u32>(
+    a: TensorMap<Tile<bf16, Shape2<BM, BK>, Swizzle128>>,
+    b: TensorMap<Tile<bf16, Shape2<BN, BK>, Swizzle128>>,
+    out: Global<f32>,
+    k_tiles: u32,
+) {
+    let x: Stages<Tile<bf16, Shape2<BM, BK>, Swizzle128>, STAGES> = shared();
+    let y: Stages<Tile<bf16, Shape2<BN, BK>, Swizzle128>, STAGES> = shared();
+    let full: Stages<Barrier, STAGES> = shared();
+    let empty: Stages<Barrier, STAGES> = shared();
+    if thread_idx().x == 0 {
+        a.prefetch_descriptor();
+        for stage in unroll(0..STAGES) {
+            full[stage].init(1);
+            empty[stage].init(block_dim().x - 32);
+        }
+        fence_barrier_init();
+    }
+    sync_threads();
+
+    if warp_idx() == 0 {
+        if elect_one() {
+            for k in 0..k_tiles {
+                let stage = k % STAGES;
+                empty[stage].wait(((k / STAGES) & 1) ^ 1);
+                full[stage].arrive_expect_tx(x[stage].bytes() + y[stage].bytes());
+                a.load(x[stage], [block_idx().y * BM, k * BK], full[stage]);
+                b.load(y[stage], [block_idx().x * BN, k * BK], full[stage]);
+            }
+        }
+    } else {
+        let mut sum = 0.0;
+        for k in 0..k_tiles {
+            let stage = k % full.len();
+            full[stage].wait((k / full.len()) & 1);
+            let tile = x[stage];
+            for column in (0..tile.cols()).step_by(2) {
+                sum = fma(tile.get([0, column]).to_f32(), cast::<f32>(y[stage].get([0, column])), sum);
+            }
+            empty[stage].arrive();
+        }
+        out.set(thread_idx().x, sum);
+    }
+}
+
+/// Coordinates and indices: literals alone, literals beside `u32` and `i32`, ranks 1 to 5.
+#[expect(dead_code, reason = "type-checked only")]
+fn coordinates(map: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<u8>, wide: u64, offset: i32) {
+    let tile: Tile<f32, Shape2<32, 32>> = shared();
+    let full: Barrier = shared();
+    map.load(tile, [0, 0], full);
+    map.load(tile, [block_idx().y * 128, 0], full);
+    map.load(tile, [0, offset - 4], full);
+    map.store([0, block_idx().x], tile);
+    tile.set([0, 1], tile.get([lane_idx(), 0]));
+
+    let line: Tile<u8, Shape1<64>> = shared();
+    let cube: Tile<i64, Shape3<2, 4, 8>, Swizzle64> = shared();
+    let four: Tile<f64, Shape4<2, 2, 2, 4>, Swizzle32> = shared();
+    let five: Tile<e4m3, Shape5<1, 2, 3, 4, 16>, NoSwizzle> = shared();
+    cube.set([0, 1, 2], line.get([3]) as i64);
+    four.set([0, 0, 0, lane_idx() % 4], five.get([0, 0, 0, 0, 0]).to_f64());
+
+    out.set(0, out.get(wide));
+    out.set(1usize, out.get(lane_idx()));
+    out.set(offset as i64, 0);
+    let last = out.len() - 1;
+    out.set(last, 7);
+}
+
+/// The words that the other kernels do not use.
+#[expect(dead_code, reason = "type-checked only")]
+fn remaining_words(n: u32, x: f32) -> f32 {
+    let full: Barrier = shared();
+    let flags: SharedArray<bool, 32> = shared();
+    let rows: Stages<SharedArray<e5m2, 16>, 2> = shared();
+    full.expect_tx(16);
+    while !full.try_wait(1) {
+        named_barrier_sync(1, 64);
+    }
+    full.invalidate();
+    flags.set(lane_idx(), flags.len() == grid_dim().x);
+    rows[1].set(0, cast(x));
+    sync_warp();
+    fence_proxy_async();
+    bulk_wait_group::<1>();
+
+    let mut values = [0.0f32; 4];
+    for i in unroll((0..4usize).step_by(2)) {
+        values[i] = min(x, 1.0) + max(0.0, x);
+    }
+    for i in unroll(1..=3usize) {
+        values[i] += rsqrt(x) + exp2(x) + log2(x);
+    }
+    let half = fma(f16::from_f32(x), f16::ONE, abs(f16::NEG_ONE));
+    let whole = abs(-3) + cast::<i32>(cast::<e5m2>(half)) + cast::<i32>(n as usize);
+    assert!(n > 0, "nothing to do");
+    printf!("{} of {:x}, {x:.3} and {:8}\n", warpgroup_idx(), n, whole);
+    match n {
+        0 => trap(),
+        1 | 2 => sqrt(x),
+        3..=9 => recip(values[0]),
+        _ => x.mul_add(2.0, x),
+    }
+}
+
+/// A handle is copied whatever it is made of, and takes no room.
+#[test]
+fn handles_are_copy_and_have_no_size() {
+    fn size_of_copy<X: Copy>() -> usize {
+        size_of::<X>()
+    }
+    assert_eq!(size_of_copy::<Tile<f16, Shape2<128, 64>, Swizzle128>>(), 0);
+    assert_eq!(size_of_copy::<Barrier>(), 0);
+    assert_eq!(size_of_copy::<SharedArray<f32, 128>>(), 0);
+    assert_eq!(size_of_copy::<Stages<Barrier, 4>>(), 0);
+    assert_eq!(size_of_copy::<TensorMap<Tile<f16, Shape1<64>>>>(), 0);
+    assert_eq!(size_of_copy::<Global<u8>>(), 0);
+}
+
+#[test]
+fn extents_are_outermost_first() {
+    assert_eq!(<Shape3<2, 4, 8> as Shape>::EXTENTS, [2, 4, 8]);
+}
+
+/// Nothing runs on the host.
+#[test]
+#[should_panic(expected = "only inside a `#[tma_kernel]` function")]
+fn a_word_called_on_the_host_panics() {
+    sync_threads();
+}

@@ -1,0 +1,133 @@
+//! Launching kernels: what the typed launchers that `#[tma_kernel]` writes are made of.
+//!
+//! A kernel's own `launch` checks types at compile time and then calls [`launch`] here, which matches arguments to
+//! parameters and hands them to the device's backend.
+
+pub use crate::args::{GlobalArg, GlobalArgMut, GlobalSlice, MapArg, MapArgMut};
+pub use crate::bind::{Arg, Bound, bind};
+pub use crate::grid::{Grid, MAX_GRID};
+pub use crate::spec::{KernelSpec, ParamKind, ParamSpec};
+
+use crate::cuda;
+use crate::device::{Backend, Device};
+use crate::error::Error;
+use crate::stream::{self, Stream};
+
+/// Where to launch: `&Device`, on its default stream, or `&Stream`.
+pub trait LaunchOn: sealed::Sealed {
+    /// The device that runs the kernel.
+    fn device(&self) -> &Device;
+
+    /// The stream that the kernel is queued on; `None` is the device's default stream.
+    fn stream(&self) -> Option<&Stream>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for crate::Device {}
+    impl Sealed for crate::Stream {}
+    impl<L: Sealed> Sealed for &L {}
+}
+
+impl LaunchOn for Device {
+    fn device(&self) -> &Device {
+        self
+    }
+
+    fn stream(&self) -> Option<&Stream> {
+        None
+    }
+}
+
+impl LaunchOn for Stream {
+    fn device(&self) -> &Device {
+        self.device()
+    }
+
+    fn stream(&self) -> Option<&Stream> {
+        Some(self)
+    }
+}
+
+impl<L: LaunchOn> LaunchOn for &L {
+    fn device(&self) -> &Device {
+        (**self).device()
+    }
+
+    fn stream(&self) -> Option<&Stream> {
+        (**self).stream()
+    }
+}
+
+/// Queues a kernel: checks the arguments against `spec`, loads the kernel if this is its first launch on the device,
+/// encodes the tensor maps that are not known yet, and launches. It does not wait for the kernel to run.
+///
+/// # Errors
+///
+/// `TMA05xx` for arguments that break a rule, [`Error::GridZero`], [`Error::GridTooLarge`], [`Error::Launch`]; at a
+/// first launch [`Error::NoPtx`], [`Error::Architecture`], [`Error::Jit`], [`Error::NoEntry`] and
+/// [`Error::SharedMemory`]; and [`Error::KernelFault`] if an earlier kernel stopped with a trap or a fault.
+pub fn launch(
+    on: &impl LaunchOn,
+    spec: &'static KernelSpec,
+    grid: Grid,
+    args: &[Arg<'_>],
+) -> Result<(), Error> {
+    let grid = grid.checked(spec.name)?;
+    match on.device().backend() {
+        Backend::Cuda(context) => context.launch(on.stream().map(cuda_stream), spec, grid, args),
+    }
+}
+
+/// A launch with everything decided, to be repeated with no more work than the driver's own.
+///
+/// It serves to measure what [`launch`] adds, and loops that launch the same thing very often. It stays on the thread
+/// that prepared it.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    backend: PreparedBackend<'a>,
+}
+
+#[derive(Debug)]
+enum PreparedBackend<'a> {
+    Cuda(cuda::Prepared<'a>),
+}
+
+/// Does all of [`launch`] but the launch.
+///
+/// # Errors
+///
+/// As [`launch`].
+pub fn prepare<'a>(
+    on: &'a impl LaunchOn,
+    spec: &'static KernelSpec,
+    grid: Grid,
+    args: &[Arg<'a>],
+) -> Result<Prepared<'a>, Error> {
+    let grid = grid.checked(spec.name)?;
+    let backend = match on.device().backend() {
+        Backend::Cuda(context) => {
+            PreparedBackend::Cuda(context.prepare(on.stream().map(cuda_stream), spec, grid, args)?)
+        }
+    };
+    Ok(Prepared { backend })
+}
+
+impl Prepared<'_> {
+    /// Queues the kernel once more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Launch`] and [`Error::KernelFault`].
+    pub fn run(&self) -> Result<(), Error> {
+        match &self.backend {
+            PreparedBackend::Cuda(prepared) => prepared.run(),
+        }
+    }
+}
+
+fn cuda_stream(stream: &Stream) -> &cuda::Stream {
+    match stream.backend() {
+        stream::Backend::Cuda(stream) => stream,
+    }
+}

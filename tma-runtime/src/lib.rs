@@ -1,0 +1,49 @@
+//! The host and device sides of kernels written with `#[tma_kernel]`.
+//!
+//! * [`lang`] is the vocabulary of kernels: tiles, barriers, tensor maps, places. It is type-checked by rustc and run
+//!   only on devices.
+//! * [`Device`], [`DeviceTensor`], [`Stream`] and [`launch`] are the host: memory, order and launches.
+//! * [`spec`] is what the attribute tells the host of a kernel, and [`map`] how a tensor and a kernel's tile become a
+//!   tensor map, with every rule of the hardware checked.
+//!
+//! [`prelude`] brings both sides. Without the feature `cuda` everything builds, and [`Device::open`] says what to do.
+
+mod args;
+mod bind;
+mod device;
+mod error;
+mod grid;
+pub mod lang;
+pub mod launch;
+pub mod layout;
+pub mod map;
+#[cfg(any(feature = "cuda", test))]
+mod ptx;
+mod scalar;
+pub mod spec;
+mod status;
+mod stream;
+mod tensor;
+mod view;
+
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(not(feature = "cuda"))]
+#[path = "absent.rs"]
+mod cuda;
+
+pub use device::Device;
+pub use error::{DriverStatus, Error};
+pub use scalar::Scalar;
+pub use stream::{Event, Stream};
+pub use tensor::DeviceTensor;
+pub use tma_macros::{tma_device, tma_kernel, tma_module};
+pub use view::{TensorView, TensorViewMut};
+
+/// All that a file with kernels and their launches needs.
+pub mod prelude {
+    pub use crate::lang::*;
+    pub use crate::launch::Grid;
+    pub use crate::{Device, DeviceTensor, Error, Event, Stream, TensorView, TensorViewMut};
+    pub use tma_macros::{tma_device, tma_kernel, tma_module};
+}

@@ -1,0 +1,187 @@
+//! Flipped pairs: each rule with two tensors or boxes that differ in one property, one accepted and one refused.
+
+use super::*;
+use crate::layout::{DeviceId, row_major_strides};
+
+/// A tensor and a box that every rule accepts; tests change one property.
+struct Case<const N: usize> {
+    element: Element,
+    address: u64,
+    shape: [usize; N],
+    strides: [usize; N],
+    tile: &'static [u32],
+    tile_element: Element,
+    swizzle: Swizzle,
+}
+
+impl<const N: usize> Case<N> {
+    fn new(shape: [usize; N], tile: &'static [u32]) -> Self {
+        Self {
+            element: Element::F16,
+            address: 0x7000_0000,
+            shape,
+            strides: row_major_strides(shape),
+            tile,
+            tile_element: Element::F16,
+            swizzle: Swizzle::None,
+        }
+    }
+
+    fn map(&self) -> Result<TiledMap, Error> {
+        let layout = Layout::new(DeviceId::Cuda(0), self.element, self.address, self.shape, self.strides);
+        let spec = MapSpec {
+            element: self.tile_element,
+            box_extents: self.tile,
+            swizzle: self.swizzle,
+            written: false,
+        };
+        tiled_map("src", &layout, &spec)
+    }
+
+    /// The code of the error, and that its message names the code, the tensor and `words`.
+    #[track_caller]
+    fn refused(&self, code: &str, words: &[&str]) {
+        let error = self.map().expect_err("the map keeps every rule");
+        let message = error.to_string();
+        assert_eq!(error.code(), code, "{message}");
+        assert!(message.starts_with(&format!("{code}: ")), "{message}");
+        for word in ["`src`"].iter().chain(words) {
+            assert!(message.contains(word), "no {word:?} in: {message}");
+        }
+    }
+
+    #[track_caller]
+    fn accepted(&self) -> TiledMap {
+        match self.map() {
+            Ok(map) => map,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn dimensions_are_reversed_and_strides_in_bytes() {
+    let mut case = Case::new([3, 5, 7, 64], &[1, 2, 4, 64]);
+    case.strides = [2560, 512, 72, 1];
+    let map = case.accepted();
+    assert_eq!(map.extents(), [64, 7, 5, 3]);
+    assert_eq!(map.byte_strides(), [144, 1024, 5120]);
+    assert_eq!(map.box_extents(), [64, 4, 2, 1]);
+    assert_eq!((map.element(), map.swizzle(), map.address()), (Element::F16, Swizzle::None, 0x7000_0000));
+}
+
+#[test]
+fn one_and_five_dimensions() {
+    let line = Case::new([1000], &[256]).accepted();
+    assert_eq!((line.extents(), line.byte_strides(), line.box_extents()), (&[1000][..], &[][..], &[256][..]));
+    let five = Case::new([2, 3, 4, 5, 8], &[1, 1, 1, 5, 8]).accepted();
+    assert_eq!(five.byte_strides(), [16, 80, 320, 960]);
+}
+
+#[test]
+fn tma0501_address_is_a_multiple_of_16_bytes() {
+    let mut case = Case::new([128, 64], &[128, 64]);
+    case.address = 0x1010;
+    case.accepted();
+    case.address = 0x1018;
+    case.refused("TMA0501", &["0x1018", "8 bytes past"]);
+}
+
+#[test]
+fn tma0502_extents_are_between_1_and_2_to_the_32() {
+    Case::new([1 << 32], &[256]).accepted();
+    Case::new([(1 << 32) + 1], &[256]).refused("TMA0502", &["dimension 0", "4294967297", "split"]);
+    Case::new([1, 64], &[1, 64]).accepted();
+    Case::new([0, 64], &[1, 64]).refused("TMA0502", &["dimension 0", "0 elements"]);
+}
+
+#[test]
+fn tma0503_strides_are_multiples_of_16_bytes() {
+    Case::new([128, 72], &[128, 64]).accepted();
+    Case::new([128, 68], &[128, 64]).refused("TMA0503", &["dimension 0", "136 bytes", "takes 144 bytes"]);
+}
+
+#[test]
+fn tma0504_strides_are_less_than_2_to_the_40_bytes() {
+    let mut case = Case::new([2, 64], &[2, 64]);
+    case.strides = [(1 << 39) - 8, 1];
+    assert_eq!(case.accepted().byte_strides(), [(1 << 40) - 16]);
+    case.strides = [1 << 39, 1];
+    case.refused("TMA0504", &["dimension 0", "1099511627776 bytes"]);
+    case.strides = [usize::MAX, 1];
+    case.refused("TMA0504", &["36893488147419103230 bytes"]);
+}
+
+#[test]
+fn tma0505_innermost_stride_is_1() {
+    let mut case = Case::new([128, 64], &[128, 64]);
+    case.strides = [64, 1];
+    case.accepted();
+    case.strides = [1, 128];
+    case.refused("TMA0505", &["stride 128"]);
+}
+
+#[test]
+fn tma0506_tensor_and_box_have_equal_ranks() {
+    Case::new([128, 64], &[128, 64]).accepted();
+    Case::new([1, 128, 64], &[128, 64]).refused("TMA0506", &["has 3", "the box 2"]);
+    Case::new([64], &[]).refused("TMA0506", &["has 1", "the box 0"]);
+}
+
+#[test]
+fn tma0507_box_extents_are_between_1_and_256() {
+    Case::new([1024, 64], &[256, 64]).accepted();
+    Case::new([1024, 64], &[257, 64]).refused("TMA0507", &["dimension 0", "257"]);
+    Case::new([1024, 64], &[0, 64]).refused("TMA0507", &["dimension 0", "has 0"]);
+}
+
+#[test]
+fn tma0508_box_rows_are_multiples_of_16_bytes() {
+    Case::new([128, 64], &[8, 8]).accepted();
+    Case::new([128, 64], &[8, 12]).refused("TMA0508", &["24", "32 bytes long"]);
+}
+
+#[test]
+fn tma0509_box_rows_are_no_longer_than_the_swizzle_span() {
+    for (swizzle, fits, exceeds) in [
+        (Swizzle::B32, &[8, 16][..], &[8, 24][..]),
+        (Swizzle::B64, &[8, 32], &[8, 40]),
+        (Swizzle::B128, &[8, 64], &[8, 72]),
+    ] {
+        let mut case = Case::new([128, 128], fits);
+        case.swizzle = swizzle;
+        case.accepted();
+        case.tile = exceeds;
+        case.refused("TMA0509", &["span of"]);
+    }
+    Case::new([128, 128], &[8, 72]).accepted();
+}
+
+#[test]
+fn tma0510_elements_are_those_of_the_kernel() {
+    let mut case = Case::new([128, 64], &[128, 64]);
+    case.element = Element::F16;
+    case.accepted();
+    case.element = Element::Bf16;
+    case.refused("TMA0510", &["`f16`", "`bf16`"]);
+}
+
+#[test]
+fn the_stride_of_a_single_row_does_not_matter() {
+    let mut case = Case::new([1, 4], &[16, 64]);
+    assert_eq!(case.accepted().byte_strides(), [16]);
+    case.strides = [usize::MAX, 1];
+    assert_eq!(case.accepted().byte_strides(), [16]);
+    case.shape = [2, 4];
+    case.refused("TMA0504", &[]);
+
+    let mut outer = Case::new([1, 2, 8], &[1, 2, 8]);
+    outer.strides = [3, 512, 1];
+    assert_eq!(outer.accepted().byte_strides(), [1024, 1024]);
+
+    let mut column = Case::new([128, 1], &[128, 8]);
+    column.strides = [8, 99];
+    assert_eq!(column.accepted().extents(), [1, 128]);
+    column.shape = [128, 2];
+    column.refused("TMA0505", &["stride 99"]);
+}

@@ -1,0 +1,159 @@
+//! What a compiled kernel is, to the host: its PTX, its block and its parameters.
+//!
+//! Everything here is plain constant data. `#[tma_kernel]` writes one [`KernelSpec`] an instance; the backends only
+//! read it.
+
+use std::fmt;
+
+/// A compiled kernel and all that is needed to launch it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelSpec {
+    /// The name as the user knows it: `copy`, or `copy::large` for a named instance.
+    pub name: &'static str,
+    /// The symbol of the PTX entry.
+    pub entry: &'static str,
+    /// The PTX. A text without `.entry` means that the build had no LLVM to make it with.
+    pub ptx: &'static str,
+    /// Threads of a block along x, y and z.
+    pub threads: [u32; 3],
+    /// Shared memory of a block, in bytes. All of it is dynamic.
+    pub shared_bytes: u32,
+    /// The kernel's parameters, in the order of its signature.
+    pub params: &'static [ParamSpec],
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamSpec {
+    /// Its name in the kernel's signature.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: ParamKind,
+}
+
+/// What a parameter takes, and so which PTX parameters it becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// `TensorMap<Tile>`: one parameter of 128 bytes.
+    Map(MapSpec),
+    /// `Global<T>`: two parameters, the address (`u64`) and the number of elements (`u64`).
+    Global {
+        /// The element's type.
+        element: Element,
+        /// Whether the kernel writes through it.
+        written: bool,
+    },
+    /// A scalar: one parameter.
+    Scalar {
+        /// Its size in bytes: 1, 2, 4 or 8.
+        bytes: u32,
+    },
+}
+
+/// The part of a tensor map that the kernel decides: the box, which is the tile that one copy moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapSpec {
+    /// The element's type.
+    pub element: Element,
+    /// Extents of the box in elements, outermost first.
+    pub box_extents: &'static [u32],
+    /// How rows of the tile are permuted in shared memory.
+    pub swizzle: Swizzle,
+    /// Whether the kernel stores or reduces through the map.
+    pub written: bool,
+}
+
+/// The type of a tensor's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// `bool`, one byte.
+    Bool,
+    /// `i8`.
+    I8,
+    /// `u8`.
+    U8,
+    /// `i16`.
+    I16,
+    /// `u16`.
+    U16,
+    /// `i32`.
+    I32,
+    /// `u32`.
+    U32,
+    /// `i64`.
+    I64,
+    /// `u64`, and `usize`.
+    U64,
+    /// `f16`, IEEE 754 binary16.
+    F16,
+    /// `bf16`, bfloat16.
+    Bf16,
+    /// `f32`.
+    F32,
+    /// `f64`.
+    F64,
+    /// `e4m3`, 8-bit float with 4 bits of exponent.
+    E4m3,
+    /// `e5m2`, 8-bit float with 5 bits of exponent.
+    E5m2,
+}
+
+impl Element {
+    /// Its size in bytes.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Bool | Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 => 1,
+            Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+        }
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bool => "bool",
+            Self::I8 => "i8",
+            Self::U8 => "u8",
+            Self::I16 => "i16",
+            Self::U16 => "u16",
+            Self::I32 => "i32",
+            Self::U32 => "u32",
+            Self::I64 => "i64",
+            Self::U64 => "u64",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::E4m3 => "e4m3",
+            Self::E5m2 => "e5m2",
+        })
+    }
+}
+
+/// How the 16-byte chunks of a tile's rows are permuted in shared memory, against bank conflicts.
+/// Source: PTX ISA, "Swizzling modes".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Swizzle {
+    /// Row after row, as in the tensor.
+    None,
+    /// Permuted within spans of 32 bytes.
+    B32,
+    /// Permuted within spans of 64 bytes.
+    B64,
+    /// Permuted within spans of 128 bytes.
+    B128,
+}
+
+impl Swizzle {
+    /// The span in bytes, which a row of the tile may not exceed; `None` where rows are not permuted.
+    pub const fn span(self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::B32 => Some(32),
+            Self::B64 => Some(64),
+            Self::B128 => Some(128),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What the driver answers when it refuses.
+
+use std::fmt;
+
+/// A status of the CUDA driver, with its name and the driver's own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverStatus {
+    /// The number, of the enumeration `CUresult`.
+    pub code: i32,
+    /// Its name, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver does not know it.
+    pub name: String,
+    /// What the driver says of it.
+    pub description: String,
+}
+
+impl fmt::Display for DriverStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name.as_str() {
+            "" => write!(f, "CUDA error {}", self.code),
+            name => write!(f, "{name} ({}: {})", self.code, self.description),
+        }
+    }
+}
+
+impl DriverStatus {
+    /// Whether the status says that a kernel stopped, after which every call on the context fails.
+    ///
+    /// Source: CUDA driver API, `CUresult`: those of which it says that the context cannot be used and the process
+    /// must be relaunched.
+    pub fn is_fault(&self) -> bool {
+        matches!(self.code, 700 | 702 | 710 | 714..=719)
+    }
+
+    /// What a status commonly means in kernels written with this crate, as the end of a sentence.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self.code {
+            700 => "; the kernel accessed memory that is not allocated, or a view outlived its memory",
+            701 => {
+                "; a block of this kernel needs more registers or threads than the device has for one block"
+            }
+            710 => "; an `assert!` in the kernel failed, see its message above",
+            // As tried on an H200: the copy engine answers so to a bad coordinate.
+            715 => {
+                "; a tensor copy started at an innermost coordinate that is not a multiple of 16 bytes, or a store at \
+                 a negative coordinate"
+            }
+            716 => "; the kernel accessed memory that is not aligned for the access",
+            719 => {
+                "; the kernel ran into `trap()`, a failed `assert!`, or an access outside a `Global` or shared memory"
+            }
+            _ => "",
+        }
+    }
+}
+
+/// Kernel names in a sentence.
+pub(crate) struct KernelNames<'a>(pub(crate) &'a [&'static str]);
+
+impl fmt::Display for KernelNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("none by this crate"),
+            names => f.write_str(&names.join(", ")),
+        }
+    }
+}

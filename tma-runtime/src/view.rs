@@ -1,0 +1,100 @@
+//! Tensors that someone else owns: an address with a shape and strides.
+
+use crate::device::Device;
+use crate::layout::{DeviceId, Layout};
+use crate::scalar::Scalar;
+use std::marker::PhantomData;
+
+/// Where a view lies, of either kind.
+#[derive(Clone, Copy, Debug)]
+struct Place<const N: usize> {
+    device: DeviceId,
+    address: u64,
+    shape: [usize; N],
+    strides: [usize; N],
+}
+
+macro_rules! view {
+    ($View:ident) => {
+        impl<'a, T: Scalar, const N: usize> $View<'a, T, N> {
+            /// A view of memory that is not a [`DeviceTensor`](crate::DeviceTensor): of another crate, or a part of a
+            /// tensor.
+            ///
+            /// `address` is that of the first element on `device`; `shape` and `strides` are in elements, outermost
+            /// first. The rules of tensor maps are checked at the launch.
+            ///
+            /// # Safety
+            ///
+            /// For all of `'a`, every element that shape and strides reach must be allocated memory of `device` that
+            /// kernels may access as this view does: initialised where it is read, and used by nobody else at the
+            /// same time where it is written.
+            pub unsafe fn from_raw(
+                device: &Device,
+                address: u64,
+                shape: [usize; N],
+                strides: [usize; N],
+            ) -> Self {
+                Self::new(device.id(), address, shape, strides)
+            }
+
+            pub(crate) fn new(
+                device: DeviceId,
+                address: u64,
+                shape: [usize; N],
+                strides: [usize; N],
+            ) -> Self {
+                Self { place: Place { device, address, shape, strides }, memory: PhantomData }
+            }
+
+            /// The extents in elements, outermost first.
+            pub fn shape(&self) -> [usize; N] {
+                self.place.shape
+            }
+
+            /// The distances between neighbours along each dimension, in elements, outermost first.
+            pub fn strides(&self) -> [usize; N] {
+                self.place.strides
+            }
+
+            /// The address of the first element on the device.
+            pub fn as_ptr(&self) -> u64 {
+                self.place.address
+            }
+
+            /// Address, shape and strides, whatever the element type and rank.
+            pub fn layout(&self) -> Layout {
+                let Place { device, address, shape, strides } = self.place;
+                Layout::new(device, T::ELEMENT, address, shape, strides)
+            }
+        }
+    };
+}
+
+/// A tensor that kernels may read, of `N` dimensions and elements of `T`.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorView<'a, T, const N: usize> {
+    place: Place<N>,
+    memory: PhantomData<&'a T>,
+}
+
+/// A tensor that kernels may read and write, of `N` dimensions and elements of `T`.
+#[derive(Debug)]
+pub struct TensorViewMut<'a, T, const N: usize> {
+    place: Place<N>,
+    memory: PhantomData<&'a mut T>,
+}
+
+view!(TensorView);
+view!(TensorViewMut);
+
+impl<T: Scalar, const N: usize> TensorViewMut<'_, T, N> {
+    /// The same tensor, to read.
+    pub fn as_view(&self) -> TensorView<'_, T, N> {
+        TensorView { place: self.place, memory: PhantomData }
+    }
+
+    /// The same tensor, for a shorter time.
+    pub fn reborrow(&mut self) -> TensorViewMut<'_, T, N> {
+        TensorViewMut { place: self.place, memory: PhantomData }
+    }
+}
