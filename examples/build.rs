@@ -1,0 +1,5 @@
+//! Compiles the kernels of the examples to PTX.
+
+fn main() {
+    tma_codegen::build();
+}
