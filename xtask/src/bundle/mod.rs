@@ -1,0 +1,143 @@
+//! `cargo xtask bundle`: the GPU tests, benchmarks and examples as programs that need neither Rust
+//! nor LLVM, only the GPU's driver and a C library no older than this machine's.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::{
+    process,
+    setup::{self, Tools},
+    workspace,
+};
+
+/// The script that runs the bundle and sums up.
+const SCRIPT: &str = include_str!("run.sh");
+
+/// The programs of package tma-tests that go into the bundle; `run.sh` names them too.
+const TEST_PROGRAMS: [&str; 2] = ["tma-gpu-tests", "tma-gpu-bench"];
+
+/// Builds the programs and lays them out in `target/bundle`.
+pub(crate) fn run() -> Result<()> {
+    let tools = setup::run()?;
+    let metadata = workspace::metadata(true)?;
+    let examples = binaries(workspace::package(&metadata, "tma-examples")?);
+    build(&tools, "tma-tests", &TEST_PROGRAMS)?;
+    build(&tools, "tma-examples", &examples)?;
+
+    let built = Path::new(metadata["target_directory"].as_str().context("cargo names no target folder")?);
+    let bundle = workspace::target().join("bundle");
+    workspace::fresh_folder(&bundle)?;
+    for program in TEST_PROGRAMS {
+        add(&built.join("release").join(program), &bundle)?;
+    }
+    let examples_folder = bundle.join("examples");
+    workspace::fresh_folder(&examples_folder)?;
+    for program in examples {
+        add(&built.join("release").join(program), &examples_folder)?;
+    }
+    let script = bundle.join("run.sh");
+    fs::write(&script, SCRIPT).with_context(|| format!("cannot write {}", script.display()))?;
+    process::make_executable(&script)?;
+    println!(
+        "The bundle is in {}: carry it to a machine with a GPU and start run.sh there",
+        bundle.display()
+    );
+    Ok(())
+}
+
+/// The names of a package's binaries.
+fn binaries(package: &Value) -> Vec<&str> {
+    let targets = package["targets"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_binary = |target: &&Value| {
+        target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "bin"))
+    };
+    targets.iter().filter(is_binary).filter_map(|target| target["name"].as_str()).collect()
+}
+
+fn build(tools: &Tools, package: &str, programs: &[&str]) -> Result<()> {
+    let mut command = tools.cargo();
+    command.args(["build", "--release", "--features", "cuda", "-p", package]);
+    process::run(command.args(programs.iter().flat_map(|program| ["--bin", program])))
+}
+
+/// Copies a program into the folder `to` without its symbols, if it can run elsewhere.
+fn add(program: &Path, to: &Path) -> Result<()> {
+    let name = program.file_name().context("a program without a name")?;
+    let copy: PathBuf = to.join(name);
+    process::run(Command::new("strip").arg("-o").arg(&copy).arg(program))?;
+    let libraries = process::output(Command::new("readelf").args(["--dynamic", "--wide"]).arg(&copy))?;
+    if let Some(line) = libraries.lines().find(|line| line.contains("NEEDED") && line.contains("libLLVM")) {
+        bail!("{} would not run where LLVM is not installed: {}", program.display(), line.trim());
+    }
+    println!("{}", copy.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::PathBuf, process::Command};
+
+    use super::SCRIPT;
+    use crate::{process, workspace};
+
+    /// A bundle of shell scripts in place of the programs, given as name and body.
+    fn bundle(name: &str, programs: &[(&str, &str)]) -> PathBuf {
+        let folder = workspace::target().join("tools").join(name);
+        workspace::fresh_folder(&folder.join("examples")).unwrap();
+        let scripts = programs.iter().map(|(program, body)| (*program, format!("#!/bin/sh\n{body}\n")));
+        for (program, text) in scripts.chain([("run.sh", SCRIPT.to_owned())]) {
+            fs::write(folder.join(program), text).unwrap();
+            process::make_executable(&folder.join(program)).unwrap();
+        }
+        folder
+    }
+
+    /// The exit status of `run.sh` and its last line.
+    fn run(folder: &PathBuf, arguments: &[&str]) -> (Option<i32>, String) {
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        let output = Command::new(folder.join("run.sh")).args(arguments).env("PATH", path).output().unwrap();
+        fs::remove_dir_all(folder).unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), text.lines().last().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn the_parts_are_summed() {
+        let folder = bundle(
+            "bundle-passing",
+            &[
+                ("tma-gpu-tests", "echo '80 passed, 0 failed'"),
+                ("tma-gpu-bench", r#"echo '{"name": "copy"}'"#),
+                ("examples/tma_copy", "echo equal"),
+            ],
+        );
+        assert_eq!(run(&folder, &[]), (Some(0), "82 passed, 0 failed".to_owned()));
+    }
+
+    #[test]
+    fn whatever_ends_badly_is_a_failure() {
+        let folder = bundle(
+            "bundle-failing",
+            &[
+                ("tma-gpu-tests", "echo '78 passed, 2 failed'; exit 1"),
+                ("tma-gpu-bench", "exit 1"),
+                ("examples/tma_copy", "echo '3 passed, 0 failed'; kill -9 $$"),
+            ],
+        );
+        assert_eq!(run(&folder, &[]), (Some(1), "81 passed, 4 failed".to_owned()));
+    }
+
+    #[test]
+    fn each_sanitizer_counts_as_one() {
+        // In place of the sanitizer: it is called as `--tool TOOL --error-exitcode 1 PROGRAM --quick`.
+        let sanitizer = r#"test "$2 $6" = "memcheck --quick" -o "$2 $6" = "initcheck --quick""#;
+        let folder = bundle("bundle-sanitized", &[("compute-sanitizer", sanitizer)]);
+        assert_eq!(run(&folder, &["--sanitize"]), (Some(1), "2 passed, 1 failed".to_owned()));
+    }
+}

@@ -1,0 +1,59 @@
+//! `cargo xtask demo`: from a fresh clone to a kernel's PTX and, where there is a GPU, its run.
+
+use std::{fs, process::Command};
+
+use anyhow::{Context, Result};
+
+use crate::{
+    process, ptx,
+    setup::{self, Tools},
+    workspace,
+};
+
+/// Sets up, compiles the examples and shows what became of `tma_copy`.
+pub(crate) fn run() -> Result<()> {
+    println!("== Setting up");
+    let tools = setup::run()?;
+
+    println!("\n== Building the examples");
+    process::run(tools.cargo().args(["build", "-p", "tma-examples"]))?;
+
+    println!("\n== The PTX of tma_copy");
+    show_ptx(&tools)?;
+
+    println!("\n== Running tma_copy");
+    if has_gpu() {
+        let mut example = tools.cargo();
+        example.args(["run", "--release", "-p", "tma-examples", "--features", "cuda", "--bin", "tma_copy"]);
+        return process::run(&mut example);
+    }
+    println!("There is no NVIDIA GPU here, so tma_copy was compiled and assembled, but not run.");
+    println!("docs/remote-gpu.md tells how to run it on another machine's GPU.");
+    Ok(())
+}
+
+/// Prints the PTX and lets ptxas assemble it, which prints registers, spills and shared memory.
+fn show_ptx(tools: &Tools) -> Result<()> {
+    let folder = workspace::target().join("demo");
+    workspace::fresh_folder(&folder)?;
+    let source = workspace::root().join("examples/src/bin/tma_copy.rs");
+    for path in ptx::write(tools, &folder, ptx::DEFAULT_TARGET, &[source])? {
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        println!("{text}");
+        println!("== What ptxas says of it");
+        let mut assemble = Command::new(&tools.ptxas);
+        assemble.arg("-v").arg(format!("-arch={}", ptx::DEFAULT_TARGET)).arg(&path);
+        process::run(assemble.arg("-o").arg(path.with_extension("cubin")))?;
+    }
+    Ok(())
+}
+
+/// Whether there is the device file of a GPU. A container may have been given any of the host's, so
+/// the number need not be 0.
+fn has_gpu() -> bool {
+    let files = fs::read_dir("/dev").into_iter().flatten().flatten().map(|entry| entry.file_name());
+    files.filter_map(|name| name.into_string().ok()).any(|name| {
+        name.strip_prefix("nvidia")
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+    })
+}

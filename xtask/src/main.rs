@@ -1,0 +1,63 @@
+//! The project's tasks, run as `cargo xtask TASK`.
+//!
+//! It links none of the project's packages and needs nothing but Rust and a C compiler, so that
+//! it can install what the others need. A task that compiles kernels runs [`setup`] first.
+
+mod bundle;
+mod demo;
+mod fuzz;
+mod process;
+mod ptx;
+mod setup;
+mod test;
+mod workspace;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's tasks")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Installs LLVM 22 and unpacks ptxas; does nothing where both are there
+    Setup,
+    /// Sets up, then compiles the examples, shows the PTX of `tma_copy` and, with a GPU, runs it
+    Demo,
+    /// Sets up, then checks format, lints, features, tests and documentation
+    Test,
+    /// Writes the PTX of every kernel of the examples and tests, one file an instance
+    Ptx {
+        /// Folder to write to [default: target/ptx]
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Architecture to compile for
+        #[arg(long, default_value = ptx::DEFAULT_TARGET)]
+        target: String,
+    },
+    /// Builds the GPU tests, benchmarks and examples into target/bundle, to be carried to a GPU
+    Bundle,
+    /// Feeds mutated kernels to the front end
+    Fuzz {
+        /// How long to run
+        #[arg(long, default_value_t = 10)]
+        minutes: u32,
+    },
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().task {
+        Task::Setup => setup::run().map(|_| ()),
+        Task::Demo => demo::run(),
+        Task::Test => test::run(),
+        Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
+        Task::Bundle => bundle::run(),
+        Task::Fuzz { minutes } => fuzz::run(minutes),
+    }
+}

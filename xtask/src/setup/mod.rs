@@ -1,0 +1,59 @@
+//! `cargo xtask setup`: what the build needs, found or installed. Running it again changes nothing.
+//!
+//! Order: list what the system lacks, install that in one go, then fetch ptxas and make the stub
+//! of the CUDA driver's library. Each part tells what it found in one line.
+
+mod llvm;
+mod ptxas;
+mod stub_cuda;
+mod system;
+
+use std::{path::PathBuf, process::Command};
+
+use anyhow::Result;
+
+use crate::workspace;
+
+/// What was found, to be handed to every cargo call that builds kernels or the feature `cuda`.
+pub(crate) struct Tools {
+    /// The assembler that judges PTX.
+    pub(crate) ptxas: PathBuf,
+    /// A folder with `lib64/libcuda.so` for `CUDA_LIBRARY_PATH`, where no CUDA toolkit is installed.
+    cuda_library_path: Option<PathBuf>,
+    /// LLVM's folder for `LLVM_SYS_221_PREFIX`, where it cannot be found through `PATH`.
+    llvm_prefix: Option<PathBuf>,
+}
+
+impl Tools {
+    /// A cargo call in whose environment the tools are named.
+    pub(crate) fn cargo(&self) -> Command {
+        let mut command = workspace::cargo();
+        command.env(ptxas::VARIABLE, &self.ptxas);
+        command.envs(self.cuda_library_path.iter().map(|path| (stub_cuda::VARIABLE, path)));
+        command.envs(self.llvm_prefix.iter().map(|path| (llvm::VARIABLE, path)));
+        command
+    }
+}
+
+/// Installs what is missing and returns where everything is.
+pub(crate) fn run() -> Result<Tools> {
+    let found = ptxas::find()?;
+    let mut needs = vec![&llvm::NEED, &system::CXX_LIBRARY];
+    if found.is_none() {
+        needs.push(&ptxas::PIP);
+    }
+    system::provide(&needs)?;
+
+    let llvm = llvm::find()?;
+    println!("LLVM {} in {}", llvm.version, llvm.prefix.display());
+    let ptxas = found.map_or_else(ptxas::fetch, Ok)?;
+    println!("ptxas {}.{} at {}", ptxas.release.0, ptxas.release.1, ptxas.path.display());
+    let cuda_library_path = stub_cuda::provide()?;
+    match &cuda_library_path {
+        Some(path) => println!("libcuda to link with: a stub in {}", path.display()),
+        None => println!("libcuda to link with: as CUDA_LIBRARY_PATH or the installed CUDA toolkit has it"),
+    }
+
+    let llvm_prefix = (!llvm.on_path).then_some(llvm.prefix);
+    Ok(Tools { ptxas: ptxas.path, cuda_library_path, llvm_prefix })
+}

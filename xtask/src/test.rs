@@ -1,0 +1,106 @@
+//! `cargo xtask test`: everything that is checked on every commit. Stops at the first failing step.
+
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+
+use crate::{
+    process,
+    setup::{self, Tools},
+    workspace,
+};
+
+/// The packages that have the feature `cuda`.
+const CUDA_PACKAGES: [&str; 6] = ["-p", "tma-runtime", "-p", "tma-examples", "-p", "tma-tests"];
+
+/// Runs the steps in order and prints how long each took.
+pub(crate) fn run() -> Result<()> {
+    let start = Instant::now();
+    let mut times = Vec::new();
+    let tools = step("setup", &mut times, || {
+        provide_components()?;
+        setup::run()
+    })?;
+    for (name, mut command) in steps(&tools) {
+        step(name, &mut times, || process::run(&mut command))?;
+    }
+    println!("\nAll steps passed in {}", seconds(start.elapsed()));
+    for (name, time) in times {
+        println!("{:>8}  {name}", seconds(time));
+    }
+    Ok(())
+}
+
+/// rustfmt and clippy are missing where Rust was installed with rustup's minimal profile.
+fn provide_components() -> Result<()> {
+    let is_missing = |tool| process::probe(workspace::cargo().args([tool, "--version"])).is_none();
+    if ["fmt", "clippy"].into_iter().any(is_missing) {
+        let mut add = Command::new("rustup");
+        add.current_dir(workspace::root()).args(["component", "add", "rustfmt", "clippy"]);
+        process::run(&mut add).context("rustfmt or clippy is missing")?;
+    }
+    Ok(())
+}
+
+fn step<T>(
+    name: &'static str,
+    times: &mut Vec<(&'static str, Duration)>,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    println!("\n== {name}");
+    let start = Instant::now();
+    let result = work().with_context(|| format!("The step `{name}` failed"))?;
+    println!("== {name}: {}", seconds(start.elapsed()));
+    times.push((name, start.elapsed()));
+    Ok(result)
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// What is run, cheapest first.
+fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
+    let cargo = |arguments: &[&str]| {
+        let mut command = tools.cargo();
+        command.args(arguments);
+        command
+    };
+    let deny_warnings = ["--", "-D", "warnings"];
+
+    let format = cargo(&["fmt", "--all", "--check"]);
+
+    let mut lints = cargo(&["clippy", "--workspace", "--all-targets"]);
+    lints.args(deny_warnings);
+
+    let mut lints_with_cuda = cargo(&["clippy", "--all-targets", "--features", "cuda"]);
+    lints_with_cuda.args(CUDA_PACKAGES).args(deny_warnings);
+
+    // The build has to do without LLVM and CUDA, also where they are installed: with these variables
+    // a build script that looked for either would find nothing.
+    let mut bare = workspace::cargo();
+    bare.args(["clippy", "--workspace", "--no-default-features"]).args(deny_warnings);
+    let nowhere = workspace::target().join("nowhere");
+    bare.env("LLVM_SYS_221_PREFIX", &nowhere).env("CUDA_LIBRARY_PATH", &nowhere);
+
+    let tests = cargo(&["test", "--workspace"]);
+
+    let mut documentation = cargo(&["doc", "--workspace", "--no-deps"]);
+    documentation.env("RUSTDOCFLAGS", "-D warnings");
+
+    let mut documentation_with_cuda = cargo(&["doc", "--no-deps", "-p", "tma-runtime", "--features", "cuda"]);
+    documentation_with_cuda.env("RUSTDOCFLAGS", "-D warnings");
+
+    vec![
+        ("format", format),
+        ("lints", lints),
+        ("lints with the feature cuda", lints_with_cuda),
+        ("lints without LLVM and CUDA", bare),
+        ("tests", tests),
+        ("documentation", documentation),
+        ("documentation with the feature cuda", documentation_with_cuda),
+    ]
+}

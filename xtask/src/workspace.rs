@@ -1,0 +1,79 @@
+//! Where things lie in the workspace.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::process;
+
+/// The folder of the workspace's `Cargo.toml`.
+pub(crate) fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
+}
+
+/// The folder for what tasks make. `CARGO_TARGET_DIR` does not move it: tests look for tools here.
+pub(crate) fn target() -> PathBuf {
+    root().join("target")
+}
+
+/// A call of the cargo that runs this program, in the workspace's root.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// What `cargo metadata` says of the workspace and, unless `members_only`, of all its dependencies.
+pub(crate) fn metadata(members_only: bool) -> Result<Value> {
+    let mut command = cargo();
+    command.args(["metadata", "--format-version", "1", "--all-features"]);
+    if members_only {
+        command.arg("--no-deps");
+    }
+    serde_json::from_str(&process::output(&mut command)?).context("cannot read what cargo metadata wrote")
+}
+
+/// The entry of package `name` in `metadata`.
+pub(crate) fn package<'a>(metadata: &'a Value, name: &str) -> Result<&'a Value> {
+    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    packages
+        .iter()
+        .find(|package| package["name"] == name)
+        .with_context(|| format!("there is no package {name}"))
+}
+
+/// Every `.rs` file under the folder `under`, in a fixed order. A missing folder holds none.
+pub(crate) fn rust_files(under: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![under.to_owned()];
+    while let Some(folder) = folders.pop() {
+        if !folder.is_dir() {
+            continue;
+        }
+        let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Removes the folder `path` with all it holds, if there is one, and makes it anew.
+pub(crate) fn fresh_folder(path: &Path) -> Result<()> {
+    if path.exists() {
+        fs::remove_dir_all(path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
+}
