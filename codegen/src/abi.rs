@@ -35,12 +35,30 @@ pub fn abi_params(param: &Param) -> Vec<AbiParam> {
     }
 }
 
-/// The symbol of the PTX entry: `copy`, or `copy__large` for an instance.
+/// The symbol of the block's shared memory.
+pub const SHARED_MEMORY: &str = "tma_shared";
+
+/// Symbols that mean something else in a kernel's PTX: the shared memory, the driver's two functions, and the one
+/// constant that PTX names. Source: PTX ISA, "Predefined Identifiers".
+const TAKEN: [&str; 4] = [SHARED_MEMORY, "vprintf", "__assertfail", "WARP_SZ"];
+
+/// The symbol of the PTX entry: `copy`, or `copy__large` for an instance. No other kernel is in the same PTX, so it
+/// must be a name of PTX's, but not one that no other kernel has.
 pub fn entry(kernel: &Kernel) -> String {
-    match &kernel.instance {
-        Some(instance) => format!("{}__{instance}", kernel.name),
-        None => kernel.name.clone(),
-    }
+    let name = match &kernel.instance {
+        Some(instance) => format!("{}__{}", symbol(&kernel.name), symbol(instance)),
+        None => symbol(&kernel.name),
+    };
+    if TAKEN.contains(&name.as_str()) { name + "_" } else { name }
+}
+
+/// A name of Rust's as PTX can spell it: in ASCII. Source: PTX ISA, "Identifiers".
+fn symbol(name: &str) -> String {
+    let plain = |c: char| match c {
+        '_' | 'a'..='z' | 'A'..='Z' | '0'..='9' => c.to_string(),
+        other => format!("_u{:x}_", u32::from(other)),
+    };
+    name.trim_start_matches("r#").chars().map(plain).collect()
 }
 
 /// The file of a kernel's PTX, relative to the build script's `OUT_DIR`.

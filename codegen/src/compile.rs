@@ -30,7 +30,7 @@ pub enum Failure {
     },
     /// LLVM failed.
     #[cfg(feature = "llvm")]
-    Backend(crate::emit::BackendError),
+    Backend(crate::backend::BackendError),
 }
 
 impl fmt::Display for Failure {
@@ -90,7 +90,7 @@ pub struct Ptx {
 pub fn compile(path: &str, source: &str, target: crate::Target) -> Result<Vec<Ptx>, Failure> {
     let compile_one = |checked: Checked| {
         let kernel = checked.kernel.kernel();
-        let text = crate::emit::ptx(&checked.kernel, &crate::emit::Source { path }, target)
+        let text = crate::emit::ptx(&checked.kernel, &crate::backend::Source { path }, target)
             .map_err(Failure::Backend)?;
         Ok(Ptx { name: kernel.path(), entry: crate::abi::entry(kernel), text })
     };

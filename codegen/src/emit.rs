@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Once;
 
 use inkwell::OptimizationLevel;
-use inkwell::builder::BuilderError;
 use inkwell::context::Context;
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::memory_buffer::MemoryBuffer;
@@ -15,49 +14,11 @@ use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple,
 };
 
+use crate::backend::{BackendError, Source};
 use crate::check::CheckedKernel;
-use crate::diag::Code;
 use crate::dump;
 use crate::lower::{Lowered, lower};
 use crate::target::Target;
-
-/// Where a kernel comes from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
-    /// The file, as line information and the header name it.
-    pub(crate) path: &'a str,
-}
-
-/// LLVM failed on a kernel that was checked: an installation or a compiler at fault, not a kernel.
-#[derive(Debug, thiserror::Error)]
-pub enum BackendError {
-    /// The LLVM that was linked does not make code for the target.
-    #[error("{code}: this LLVM makes no PTX {version} for {target}: {message}", code = Code::Backend)]
-    Target {
-        /// What was asked for.
-        target: Target,
-        /// Its version, as major × 10 + minor.
-        version: u32,
-        /// What LLVM says.
-        message: String,
-    },
-    /// An instruction could not be built.
-    #[error("{code}: LLVM's builder refused an instruction: {0}", code = Code::Backend)]
-    Build(#[from] BuilderError),
-    /// A step of LLVM's failed.
-    #[error("{code}: LLVM failed to {step} `{kernel}`: {message}", code = Code::Backend)]
-    Llvm {
-        /// The kernel.
-        kernel: String,
-        /// What it should have done.
-        step: &'static str,
-        /// What it says.
-        message: String,
-    },
-    /// The kernel holds what no checked kernel should.
-    #[error("{code}: a checked kernel has {0}; please report this mistake of the compiler", code = Code::Backend)]
-    Unchecked(String),
-}
 
 /// Compiles a kernel to PTX. The same kernel gives the same text, byte for byte.
 ///
@@ -153,10 +114,16 @@ fn header(kernel: &CheckedKernel, source: &Source<'_>) -> String {
     let line = kernel.span.start().line;
     format!(
         "// kernel: {}\n// generator: tma-codegen {}\n// source: {}:{line}\n\n",
-        kernel.path(),
+        ascii(&kernel.path()),
         env!("CARGO_PKG_VERSION"),
-        source.path,
+        ascii(source.path),
     )
+}
+
+/// `text` as a comment may hold it: ptxas takes nothing but ASCII, not even there.
+fn ascii(text: &str) -> String {
+    let escaped = |c: char| if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() };
+    text.chars().map(escaped).collect()
 }
 
 /// What LLVM printed, without its comments and without what only DWARF sections would refer to.

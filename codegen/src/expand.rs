@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Item, ItemFn, ItemMod};
 
 use crate::abi;
@@ -83,7 +83,6 @@ fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
 
 fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
     let Front { hash, instances, errors } = front(item, shared);
-    let errors: TokenStream = errors.iter().map(compile_error).collect();
     let mut missing = None;
     let launchers: Vec<_> = instances
         .iter()
@@ -99,18 +98,26 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
             }
         })
         .collect();
-    let missing = missing.as_ref().map(compile_error);
+    let errors = errors.iter().chain(&missing).map(compile_error);
     let function = &item.function;
     let (name, vis) = (&function.sig.ident, &function.vis);
     let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
+    // Those that rustc has not decided yet hold for all that the kernel becomes.
+    let conditions: TokenStream = function
+        .attrs
+        .iter()
+        .filter(|attr| attr.path().is_ident("cfg"))
+        .map(ToTokens::to_token_stream)
+        .collect();
     let checked_by_rustc = never_called(function);
     quote! {
-        #errors
-        #missing
+        #(#conditions #errors)*
+        #conditions
         #(#docs)*
         #vis mod #name {
             #(#launchers)*
         }
+        #conditions
         #checked_by_rustc
     }
 }

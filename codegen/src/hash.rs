@@ -1,11 +1,13 @@
 //! A hash of tokens that is the same in the macro and in the build script.
 //!
 //! The two see the same tokens through different implementations, which agree on neither spacing nor the
-//! spelling of doc comments; so both are left out. FNV-1a (Fowler, Noll, Vo) is used because, unlike the
-//! standard library's hasher, it is the same in every release of Rust.
+//! spelling of doc comments; so both are left out. So are the attributes beside `#[tma_kernel]`, which change no
+//! PTX: rustc has taken those `#[cfg(..)]` away that stand before it. FNV-1a (Fowler, Noll, Vo) is used because,
+//! unlike the standard library's hasher, it is the same in every release of Rust.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::ItemFn;
 
 use crate::parse::item::{KernelItem, Shared};
 
@@ -14,7 +16,7 @@ pub(crate) fn kernel(item: &KernelItem, shared: &Shared) -> u64 {
     let mut hash = Fnv::new();
     hash.tokens(item.attr.clone());
     hash.byte(0);
-    hash.tokens(item.function.to_token_stream());
+    hash.tokens(ItemFn { attrs: vec![], ..item.function.clone() }.to_token_stream());
     for tokens in shared.iter() {
         hash.byte(0);
         hash.tokens(tokens);
@@ -88,6 +90,25 @@ mod tests {
     #[test]
     fn spacing_and_documentation_do_not_count() {
         assert_eq!(hash("fn f ( ) { a+=1 }"), hash("/// Says so.\nfn f() { a += 1 }"));
+    }
+
+    fn of_kernel(source: &str) -> u64 {
+        let file = syn::parse_file(source).unwrap();
+        let all = crate::parse::file::kernels(&file);
+        assert_eq!(all.len(), 1);
+        super::kernel(&all[0].0, &all[0].1)
+    }
+
+    #[test]
+    fn attributes_beside_the_macro_do_not_count() {
+        let bare = of_kernel("#[tma_kernel(threads = 32)] fn k() {}");
+        for attribute in
+            ["#[cfg(test)]", "#[cfg_attr(test, allow(unused))]", "#[allow(unused)]", "/** Says so. */"]
+        {
+            assert_eq!(of_kernel(&format!("{attribute} #[tma_kernel(threads = 32)] fn k() {{}}")), bare);
+            assert_eq!(of_kernel(&format!("#[tma_kernel(threads = 32)] {attribute} fn k() {{}}")), bare);
+        }
+        assert_ne!(of_kernel("#[tma_kernel(threads = 64)] fn k() {}"), bare);
     }
 
     #[test]

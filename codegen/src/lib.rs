@@ -10,6 +10,8 @@
 //! checked, and launchers made, but there is no PTX.
 
 pub mod abi;
+#[cfg(feature = "llvm")]
+mod backend;
 mod build;
 pub mod check;
 mod compile;
@@ -28,7 +30,9 @@ mod parse;
 mod pipeline;
 mod target;
 
-pub use build::{Build, BuildError, build};
+#[cfg(feature = "llvm")]
+pub use backend::BackendError;
+pub use build::{Build, BuildError, Report, build};
 pub use compile::{Checked, Failure, check};
 #[cfg(feature = "llvm")]
 pub use compile::{Ptx, compile};

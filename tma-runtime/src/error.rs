@@ -86,6 +86,19 @@ pub enum Error {
         stride: u64,
     },
 
+    /// A tensor that a kernel stores to ends inside one of the units that the copy engine writes.
+    #[error(
+        "{}: the copy engine stores whole units of 16 bytes, but the rows of `{tensor}` have {bytes} bytes: what \
+         follows each row would be overwritten. Make rows a multiple of 16 bytes long",
+        self.code()
+    )]
+    StoreRowBytes {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// Bytes of the tensor's innermost dimension.
+        bytes: u64,
+    },
+
     /// A tensor has another number of dimensions than the kernel's box.
     #[error(
         "{}: a tensor has as many dimensions as the box that moves over it, but `{tensor}` has {found} and the box \
@@ -231,7 +244,11 @@ pub enum Error {
     },
 
     /// There is no NVIDIA driver, or it does not start.
-    #[error("{}: no NVIDIA driver is running: {status}; see whether `nvidia-smi` works", self.code())]
+    #[error(
+        "{}: no NVIDIA driver is running: {status}. Install one for CUDA 12.0 or later (525 or later), which brings \
+         `libcuda.so.1`, or give the container its GPUs; `nvidia-smi` works where the driver does",
+        self.code()
+    )]
     NoDriver {
         /// The driver's answer.
         status: DriverStatus,

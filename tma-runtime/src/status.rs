@@ -7,17 +7,18 @@ use std::fmt;
 pub struct DriverStatus {
     /// The number, of the enumeration `CUresult`.
     pub code: i32,
-    /// Its name, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver does not know it.
+    /// Its name, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver does not know it, or is not there.
     pub name: String,
-    /// What the driver says of it.
+    /// What the driver says of it, or who looked for the driver.
     pub description: String,
 }
 
 impl fmt::Display for DriverStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name.as_str() {
-            "" => write!(f, "CUDA error {}", self.code),
-            name => write!(f, "{name} ({}: {})", self.code, self.description),
+        match (self.name.as_str(), self.description.as_str()) {
+            ("", "") => write!(f, "CUDA error {}", self.code),
+            ("", description) => f.write_str(description),
+            (name, description) => write!(f, "{name} ({}: {description})", self.code),
         }
     }
 }
@@ -62,5 +63,20 @@ impl fmt::Display for KernelNames<'_> {
             [] => f.write_str("none by this crate"),
             names => f.write_str(&names.join(", ")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_status_is_said() {
+        let text = |name: &str, description: &str| {
+            DriverStatus { code: 303, name: name.to_owned(), description: description.to_owned() }.to_string()
+        };
+        assert_eq!(text("", ""), "CUDA error 303");
+        assert_eq!(text("", "libcuda.so.1: no such file"), "libcuda.so.1: no such file");
+        assert_eq!(text("CUDA_ERROR_X", "words"), "CUDA_ERROR_X (303: words)");
     }
 }

@@ -25,8 +25,8 @@ macro_rules! view {
             ///
             /// # Safety
             ///
-            /// For all of `'a`, every element that shape and strides reach must be allocated memory of `device` that
-            /// kernels may access as this view does: initialised where it is read, and used by nobody else at the
+            /// `address` is a multiple of the element's size. For all of `'a`, every element that shape and strides reach
+            /// must be allocated memory of `device` that kernels may access as this view does: initialised where it is read, and used by nobody else at the
             /// same time where it is written.
             pub unsafe fn from_raw(
                 device: &Device,

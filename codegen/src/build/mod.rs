@@ -61,7 +61,7 @@ pub enum BuildError {
         /// The line of the kernel.
         line: usize,
         /// What LLVM said.
-        error: crate::emit::BackendError,
+        error: crate::backend::BackendError,
     },
 }
 
@@ -120,12 +120,13 @@ impl Build {
         let mut report = Report::default();
         let mut current = HashSet::new();
         for path in sources::rust_files(roots)? {
-            let text = fs::read_to_string(&path).map_err(file_error(&path))?;
+            let bytes = fs::read(&path).map_err(file_error(&path))?;
+            // What is not Rust, rustc reports.
+            let Ok(text) = String::from_utf8(bytes) else { continue };
             // Most files hold no kernel, and parsing takes longer than this look.
             if !text.contains("tma_kernel") {
                 continue;
             }
-            // What is not Rust, rustc reports.
             if text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {
                 continue;
             }
@@ -161,6 +162,11 @@ impl Build {
             let kernel = checked.kernel();
             let file =
                 out_dir.join(crate::abi::ptx_file(&kernel.name, kernel.instance.as_deref(), front.hash));
+            // The same kernel stands in another place as well: one PTX serves both.
+            if current.contains(&file) {
+                report.reused.push(kernel.path());
+                continue;
+            }
             let old = fs::read_to_string(&file).ok();
             let text = match old.as_deref().and_then(|old| reuse::reuse(old, &fingerprint)) {
                 Some(text) => {
@@ -185,7 +191,7 @@ impl Build {
 #[cfg(feature = "llvm")]
 fn ptx(checked: &crate::check::CheckedKernel, source: &Path, target: Target) -> Result<String, BuildError> {
     let path = source.to_string_lossy();
-    crate::emit::ptx(checked, &crate::emit::Source { path: &path }, target).map_err(|error| {
+    crate::emit::ptx(checked, &crate::backend::Source { path: &path }, target).map_err(|error| {
         BuildError::Backend { path: source.to_owned(), line: checked.kernel().span.start().line, error }
     })
 }

@@ -16,7 +16,7 @@ pub(super) fn roots(package: &Path, further: &[PathBuf]) -> Vec<PathBuf> {
     all.filter(|path| path.exists()).collect()
 }
 
-/// The Rust files under `roots`, sorted.
+/// The Rust files under `roots`, sorted. A link that leads nowhere is none: some editors lock a file by one.
 pub(super) fn rust_files(roots: &[PathBuf]) -> Result<Vec<PathBuf>, BuildError> {
     let mut files = vec![];
     let mut left = roots.to_vec();
@@ -25,7 +25,7 @@ pub(super) fn rust_files(roots: &[PathBuf]) -> Result<Vec<PathBuf>, BuildError> 
             for entry in fs::read_dir(&path).map_err(file_error(&path))? {
                 left.push(entry.map_err(file_error(&path))?.path());
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && path.is_file() {
             files.push(path);
         }
     }

@@ -26,7 +26,7 @@ impl SharedLayout {
 /// The bytes a shared type takes; those of `Stages` include the padding between one and the next.
 pub fn size(ty: &Type) -> u64 {
     match ty {
-        Type::Tile(tile) => tile.bytes(),
+        Type::Tile(tile) => tile.shared_bytes(),
         Type::Barrier => limits::BARRIER_BYTES,
         Type::SharedArray(scalar, len) => u64::from(scalar.bytes()) * u64::from(*len),
         Type::Stages(thing, len) => stride(thing).saturating_mul(u64::from(*len)),

@@ -3,7 +3,8 @@
 use crate::abi::{AbiParam, abi_params};
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    BarrierOp, Expr, ExprKind, For, Kernel, Scalar, SharedVar, Span, Stmt, StmtKind, TileType, Type, visit,
+    BarrierOp, Expr, ExprKind, For, Kernel, Scalar, SharedVar, Span, Stmt, StmtKind, Swizzle, TileType, Type,
+    visit,
 };
 use crate::limits;
 
@@ -114,8 +115,9 @@ fn map_box(tile: &TileType, name: &str, span: Span, sink: &mut Sink) {
             tile.swizzle.name()
         );
         let most = swizzle_span / tile.element.bytes();
+        let wider = if tile.swizzle == Swizzle::B128 { "no swizzle" } else { "a wider swizzle" };
         sink.error(Code::SwizzleSpan, span, message)
-            .help(format!("make the innermost extent {most} or less, or take a wider swizzle"));
+            .help(format!("make the innermost extent {most} or less, or take {wider}"));
     }
 }
 

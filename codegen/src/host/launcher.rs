@@ -9,6 +9,8 @@ use crate::ir::{Kernel, Param, Scalar, Type};
 /// `SPEC` and `launch`, to be put into the kernel's module.
 pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
     let spec = kernel_spec(kernel, shared_bytes, ptx);
+    // Of this span they are other names than the user's, whatever those are.
+    let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
     let params = kernel.params.iter().map(host_param);
     let args = kernel.params.iter().map(host_arg);
     let path = kernel.path();
@@ -27,26 +29,17 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
         #[doc = #launch_doc]
         #[allow(clippy::too_many_arguments)]
         pub fn launch(
-            on: impl ::tma_runtime::launch::LaunchOn,
-            grid: impl ::core::convert::Into<::tma_runtime::launch::Grid>,
+            #on: impl ::tma_runtime::launch::LaunchOn,
+            #grid: impl ::core::convert::Into<::tma_runtime::launch::Grid>,
             #(#params),*
         ) -> ::core::result::Result<(), ::tma_runtime::Error> {
-            ::tma_runtime::launch::launch(&on, &SPEC, grid.into(), &[#(#args),*])
+            ::tma_runtime::launch::launch(&#on, &SPEC, #grid.into(), &[#(#args),*])
         }
     }
 }
 
-/// The parameter's name on the host: raw, so that it may be any word, and never one of the launcher's own.
-fn host_name(param: &Param) -> Ident {
-    let span = Span::call_site();
-    match param.name.as_str() {
-        "on" | "grid" => Ident::new(&format!("{}_", param.name), span),
-        name => Ident::new(name, span),
-    }
-}
-
 fn host_param(param: &Param) -> TokenStream {
-    let name = host_name(param);
+    let name = format_ident!("{}", param.name);
     match &param.ty {
         Type::TensorMap(tile) => {
             let (kind, element, rank) = (map_trait(param), host_type(tile.element), tile.rank());
@@ -64,7 +57,7 @@ fn host_param(param: &Param) -> TokenStream {
 }
 
 fn host_arg(param: &Param) -> TokenStream {
-    let name = host_name(param);
+    let name = format_ident!("{}", param.name);
     match &param.ty {
         Type::TensorMap(_) => {
             let kind = map_trait(param);

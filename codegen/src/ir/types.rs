@@ -172,12 +172,24 @@ impl TileType {
         self.extents.last().copied().unwrap_or(1)
     }
 
-    /// Bytes from one row to the next: the innermost extent × the element's size.
+    /// Bytes of one row: the innermost extent × the element's size.
     pub fn row_bytes(&self) -> u64 {
         u64::from(self.inner_extent()) * u64::from(self.element.bytes())
     }
 
-    /// Bytes of the whole tile, which is what one copy of it adds to a barrier's transaction count.
+    /// Bytes from one row to the next in shared memory: with a swizzle, its whole span, of which a shorter row
+    /// leaves the rest unused. No document says so; it is what an H200 does.
+    pub fn row_pitch(&self) -> u64 {
+        self.swizzle.span().map_or(0, u64::from).max(self.row_bytes())
+    }
+
+    /// Bytes that the tile takes in shared memory.
+    pub fn shared_bytes(&self) -> u64 {
+        let outer = self.extents.split_last().map_or(&[][..], |(_, outer)| outer);
+        outer.iter().fold(self.row_pitch(), |bytes, &extent| bytes.saturating_mul(u64::from(extent)))
+    }
+
+    /// Bytes of the tile's elements, which is what one copy of it adds to a barrier's transaction count.
     pub fn bytes(&self) -> u64 {
         self.extents
             .iter()

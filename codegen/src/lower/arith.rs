@@ -6,7 +6,7 @@ use inkwell::{FloatPredicate, IntPredicate};
 
 use super::types::{Class, class, float, int, scalar_of};
 use super::{Cx, Lower, cast, expr, nvvm};
-use crate::emit::BackendError;
+use crate::backend::BackendError;
 use crate::ir::{BinaryOp, Expr, MathOp, Scalar, UnaryOp};
 
 pub(super) fn unary<'c>(cx: &mut Cx<'c, '_>, op: UnaryOp, a: &Expr) -> Lower<BasicValueEnum<'c>> {

@@ -27,7 +27,10 @@ pub(super) fn cast<'c>(
             cast(cx, wide, Scalar::F16, to)
         }
         (_, Class::Float8) => {
-            let wide = cast(cx, value, from, Scalar::F32)?;
+            let wide = match from {
+                Scalar::F64 => rounded_to_odd(cx, float(value)?)?.into(),
+                _ => cast(cx, value, from, Scalar::F32)?,
+            };
             to_float8(cx, wide, to)
         }
         (Class::Bool | Class::Int { .. }, Class::Bool) => {
@@ -123,6 +126,20 @@ fn between_floats<'c>(
         value
     };
     Ok(cx.builder.build_float_trunc(value, ty, "")?)
+}
+
+/// An f64 as an f32 that says whether bits were lost: cut off, and then its last bit set if it is inexact. Rounding
+/// that once more to at most 22 bits gives what rounding the f64 at once would have given. Source: S. Boldo and
+/// G. Melquiond, "When double rounding is odd", 2005.
+fn rounded_to_odd<'c>(cx: &mut Cx<'c, '_>, value: FloatValue<'c>) -> Lower<FloatValue<'c>> {
+    let (i32_type, f32_type) = (cx.context.i32_type(), cx.context.f32_type());
+    let cut = float(cx.intrinsic_value("llvm.nvvm.d2f.rz", &[], &[value.into()])?)?;
+    let back = cx.builder.build_float_ext(cut, cx.context.f64_type(), "")?;
+    let inexact = cx.builder.build_float_compare(FloatPredicate::ONE, back, value, "")?;
+    let sticky = cx.builder.build_int_z_extend(inexact, i32_type, "")?;
+    let bits = int(cx.builder.build_bit_cast(cut, i32_type, "")?)?;
+    let odd = cx.builder.build_or(bits, sticky, "")?;
+    float(cx.builder.build_bit_cast(odd, f32_type, "")?)
 }
 
 /// The f16 of an 8-bit float.

@@ -4,8 +4,8 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValue, IntValue, PointerValue};
 
 use super::types::{int, int_const, scalar_of};
-use super::{Cx, Exits, Lower, expr, place, stmt};
-use crate::emit::BackendError;
+use super::{Cx, Exits, Lower, debug, expr, place, print, stmt};
+use crate::backend::BackendError;
 use crate::ir::{Arm, Block, Expr, For, Label, Scalar};
 
 pub(super) fn if_(cx: &mut Cx<'_, '_>, condition: &Expr, then: &Block, otherwise: &Block) -> Lower<()> {
@@ -169,6 +169,12 @@ fn unrolled(cx: &mut Cx<'_, '_>, inner: &For, start: i128, end: i128, step: i128
 /// end, which unlike the next value cannot overflow.
 fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
     let range = range(cx, inner)?;
+    if !range.step.is_const() {
+        // As `step_by` does on the host. `check` has refused a step that is known to be 0.
+        let zero = range.step.get_type().const_zero();
+        let some = cx.builder.build_int_compare(IntPredicate::NE, range.step, zero, "")?;
+        print::assert(cx, some, "step_by(0) never ends", debug::line_of(inner.step.span))?;
+    }
     let (top, next, end_loop) = (cx.new_block("for"), cx.new_block("next_turn"), cx.new_block("end_for"));
     let counter = cx.allocas.build_alloca(range.start.get_type(), "counter")?;
     cx.builder.build_store(counter, range.start)?;

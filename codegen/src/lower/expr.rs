@@ -5,7 +5,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use super::kernel::Param;
 use super::types::{int, int_const, pointer, scalar_of};
 use super::{Cx, Lower, arith, cast, debug, place, tile};
-use crate::emit::BackendError;
+use crate::backend::BackendError;
 use crate::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special, Type};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 

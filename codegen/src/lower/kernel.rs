@@ -10,19 +10,16 @@ use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
 use super::{Cx, Lower, debug, memory};
-use crate::abi::{self, AbiParam};
+use crate::abi::{self, AbiParam, SHARED_MEMORY};
+use crate::backend::{BackendError, Source};
 use crate::check::CheckedKernel;
 use crate::check::layout;
-use crate::emit::{BackendError, Source};
 use crate::ir::{self, Kernel, Scalar, Type};
 use crate::limits::ARRAY_ALIGNMENT;
 use crate::target::Target;
 
 /// LLVM's number of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
 const PTX_KERNEL: u32 = 71;
-
-/// The name of the block's shared memory in PTX.
-const SHARED_MEMORY: &str = "tma_shared";
 
 /// The alignment of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorMap`.
 const TENSOR_MAP_ALIGNMENT: u32 = 64;

@@ -6,7 +6,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use super::kernel::Param;
 use super::types::{int, pointer};
 use super::{Cx, Lower, expr, nvvm, place, print};
-use crate::emit::BackendError;
+use crate::backend::BackendError;
 use crate::ir::{AtomicOp, Expr, LocalId, ParamId, Scalar, Type};
 
 /// A scalar as a register has it, of what memory or a parameter holds.

@@ -45,8 +45,8 @@ use inkwell::module::Module;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, PointerValue};
 
+use crate::backend::{BackendError, Source};
 use crate::check::CheckedKernel;
-use crate::emit::{BackendError, Source};
 use crate::ir::Label;
 use crate::target::Target;
 

@@ -11,7 +11,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum};
 
 use super::types::{GENERIC, GLOBAL, SHARED};
 use super::{Cx, Lower};
-use crate::emit::BackendError;
+use crate::backend::BackendError;
 use crate::ir::{AtomicOp, Scalar};
 
 /// What an operand is.

@@ -5,7 +5,7 @@ use inkwell::values::{AggregateValueEnum, BasicValueEnum, IntValue, PointerValue
 
 use super::types::int;
 use super::{Cx, Lower, expr};
-use crate::emit::BackendError;
+use crate::backend::BackendError;
 use crate::ir::{Expr, ExprKind, LocalId, Type};
 
 /// Where `local` lives.

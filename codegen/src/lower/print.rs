@@ -13,7 +13,7 @@ use inkwell::values::{BasicValue, BasicValueEnum, FunctionValue, IntValue, Point
 use super::types::{Class, GENERIC, class, int, scalar_of};
 use super::{Cx, Lower, cast, debug, expr};
 use crate::abi;
-use crate::emit::BackendError;
+use crate::backend::BackendError;
 use crate::ir::{Expr, PrintfPiece, Scalar, Span};
 
 /// Stops the grid.

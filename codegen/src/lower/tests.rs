@@ -183,7 +183,7 @@ fn elements_are_where_the_copy_engine_puts_them() {
                         row_bytes / 2
                     ),
                 );
-                let place = swizzled(span, row * row_bytes + column * 2);
+                let place = swizzled(span, row * row_bytes.max(span) + column * 2);
                 has(&text, &[&format!("[tma_shared+{place}], ")]);
             }
         }
@@ -386,6 +386,45 @@ fn printing_passes_what_c_expects() {
 
 #[test]
 fn errors_carry_their_code() {
-    let error = crate::emit::BackendError::Unchecked("nothing".to_owned());
+    let error = crate::backend::BackendError::Unchecked("nothing".to_owned());
     assert!(error.to_string().starts_with("TMA0902: "), "{error}");
+}
+
+#[test]
+fn names_that_ptx_cannot_have_are_spelt_otherwise() {
+    for (name, symbol) in [
+        ("r#type", "type"),
+        ("größe", "gr_uf6__udf_e"),
+        ("tma_shared", "tma_shared_"),
+        ("vprintf", "vprintf_"),
+        ("__assertfail", "__assertfail_"),
+        ("WARP_SZ", "WARP_SZ_"),
+    ] {
+        let text = ptx(&format!(
+            "#[tma_kernel(threads = 32)]\nfn {name}(out: Global<u32>) {{\nlet all: SharedArray<u32, 4> = shared();\n\
+             all.set(0, out.get(0));\nprintf!(\"{{}}\", all.get(1));\n}}"
+        ));
+        has(
+            &text,
+            &[
+                &format!(".entry {symbol}("),
+                ".extern .shared .align 16 .b8 tma_shared[]",
+                "call.uni __assertfail",
+                "vprintf, ",
+            ],
+        );
+        assert!(text.is_ascii(), "ptxas takes nothing else: {text}");
+    }
+}
+
+#[test]
+fn a_step_of_zero_stops_the_grid() {
+    let steps = |step: &str| {
+        let statement = format!("for i in (0..9u32).step_by({step}) {{ all.set(i, 1); }}");
+        body("n: u32", &format!("let all: SharedArray<u32, 9> = shared();\n{statement}"))
+    };
+    has(&steps("n as usize"), &["__assertfail"]);
+    for never_zero in ["2", "grid_dim().x as usize", "(n as usize + 1)"] {
+        has_not(&steps(never_zero), &["__assertfail"]);
+    }
 }

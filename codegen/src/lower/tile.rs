@@ -4,8 +4,8 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::types::{int, pointer};
 use super::{Cx, Lower, expr, memory, place};
+use crate::backend::BackendError;
 use crate::check::layout;
-use crate::emit::BackendError;
 use crate::ir::{Expr, LocalId, Swizzle, TileType, Type};
 
 /// `dest = tile[at]`.
@@ -42,10 +42,10 @@ fn element_address<'c>(
     let at = expr::values(cx, at)?;
     let (row, column) = row_and_column(cx, ty, &at)?;
     let element_bytes = cx.u32_const(ty.element.bytes());
-    let row_bytes = cx.u32_const(u32::try_from(ty.row_bytes()).unwrap_or(u32::MAX));
-    let row = cx.builder.build_int_mul(row, row_bytes, "row")?;
+    let row_pitch = cx.u32_const(u32::try_from(ty.row_pitch()).unwrap_or(u32::MAX));
+    let row = cx.builder.build_int_mul(row, row_pitch, "row")?;
     let column = cx.builder.build_int_mul(column, element_bytes, "column")?;
-    let offset = swizzled(cx, ty, row, column)?;
+    let offset = swizzled(cx, ty.swizzle, row, column)?;
     byte_offset(cx, base, offset)
 }
 
@@ -66,34 +66,28 @@ fn row_and_column<'c>(
     Ok((row, int(column)?))
 }
 
-/// The offset of the byte at `row + column` in a tile.
+/// The offset of byte `column` of the row that begins at offset `row`.
 ///
 /// The hardware exchanges 16-byte chunks by address: bits 4 to 6 ^= bits 7 to 9 with a 128-byte span, bits 4
 /// and 5 ^= bits 7 and 8 with a 64-byte one, bit 4 ^= bit 7 with a 32-byte one. A tile is aligned to the bytes
-/// after which the pattern repeats, so offsets do for addresses. Source: PTX ISA, "Tensor swizzling modes".
+/// after which the pattern repeats, so offsets do for addresses; and its rows are as long as the span, so that the
+/// row alone decides, and the exchange stays within it. Source: PTX ISA, "Tensor swizzling modes".
 fn swizzled<'c>(
     cx: &Cx<'c, '_>,
-    ty: &TileType,
+    swizzle: Swizzle,
     row: IntValue<'c>,
     column: IntValue<'c>,
 ) -> Lower<IntValue<'c>> {
-    let chunk_bits = match ty.swizzle {
+    let chunk_bits = match swizzle {
         Swizzle::None => return Ok(cx.builder.build_int_add(row, column, "")?),
         Swizzle::B32 => 0x10,
         Swizzle::B64 => 0x30,
         Swizzle::B128 => 0x70,
     };
-    let pattern = |offset| -> Lower<IntValue<'c>> {
-        let shifted = cx.builder.build_right_shift(offset, cx.u32_const(3), false, "")?;
-        Ok(cx.builder.build_and(shifted, cx.u32_const(chunk_bits), "")?)
-    };
-    if ty.swizzle.span().map(u64::from) == Some(ty.row_bytes()) {
-        // The row alone decides, and the exchange stays within it: most of this leaves a loop over columns.
-        let column = cx.builder.build_xor(column, pattern(row)?, "")?;
-        return Ok(cx.builder.build_int_add(row, column, "")?);
-    }
-    let offset = cx.builder.build_int_add(row, column, "")?;
-    Ok(cx.builder.build_xor(offset, pattern(offset)?, "")?)
+    let shifted = cx.builder.build_right_shift(row, cx.u32_const(3), false, "")?;
+    let pattern = cx.builder.build_and(shifted, cx.u32_const(chunk_bits), "")?;
+    let column = cx.builder.build_xor(column, pattern, "")?;
+    Ok(cx.builder.build_int_add(row, column, "")?)
 }
 
 /// The address of one of `Stages`.

@@ -6,7 +6,7 @@ use super::kernel::Param;
 use super::nvvm::{self, Instruction};
 use super::types::pointer;
 use super::{Cx, Lower, expr};
-use crate::emit::BackendError;
+use crate::backend::BackendError;
 use crate::ir::{Expr, ParamId, TmaOp};
 
 /// Lowers an operation that is given the tensor map `map`.

@@ -5,7 +5,7 @@ use inkwell::types::{BasicType, BasicTypeEnum, FloatType, IntType, PointerType};
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue, PointerValue};
 
 use super::{Cx, Lower};
-use crate::emit::BackendError;
+use crate::backend::BackendError;
 use crate::ir::{Scalar, Type};
 
 /// Address spaces. Source: LLVM, "User Guide for NVPTX Back-end", "Address Spaces".

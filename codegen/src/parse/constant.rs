@@ -1,7 +1,7 @@
 //! Constants: those of the module, and constant expressions in types, attributes and generics.
 
 use super::cx::{Cx, Frame};
-use super::{fold, settle};
+use super::{condition, fold, settle};
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
@@ -60,6 +60,7 @@ impl Cx<'_> {
         }
         self.constants.insert(index, None);
         let item = &shared.constants[index];
+        condition::refuse_on_constant(item, self.sink);
         let value = self.at_module_level(name, |cx| {
             let ty = cx.ty(&item.ty);
             cx.constant(&item.expr, &ty)

@@ -3,6 +3,7 @@
 use syn::Expr as Syntax;
 
 use super::call::arguments;
+use super::condition;
 use super::cx::{Binding, Cx, Exit, Frame};
 use super::stmt::unit;
 use super::types::{generic_arguments, name_expr};
@@ -27,6 +28,7 @@ impl Cx<'_> {
         if !self.may_enter(span) {
             return Expr::error(span);
         }
+        condition::refuse_on_function(item, self.sink);
         if item.sig.inputs.len() != args.len() {
             let want = arguments(item.sig.inputs.len());
             self.error(

@@ -217,8 +217,8 @@ impl Cx<'_> {
         if matches!(value.kind, ExprKind::Error) || ty == Type::Error {
             return Expr::error(span);
         }
-        // As in rustc, a literal takes the type it is cast to, if it can.
-        if matches!(self.infer.kind(&value.ty), Some(Kind::Integer | Kind::Float)) {
+        // As in rustc, a literal takes the type it is cast to, if it can; what is computed from literals does not.
+        if is_literal(&cast.expr) && matches!(self.infer.kind(&value.ty), Some(Kind::Integer | Kind::Float)) {
             self.infer.unify(&value.ty, &ty);
         }
         let from = self.infer.settle(&value.ty).and_then(|ty| ty.as_scalar());
@@ -280,6 +280,17 @@ impl Cx<'_> {
                 Expr::error(span)
             }
         }
+    }
+}
+
+/// Whether `expr` is a number as it is written, with its signs.
+fn is_literal(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Lit(_) => true,
+        syn::Expr::Paren(paren) => is_literal(&paren.expr),
+        syn::Expr::Group(group) => is_literal(&group.expr),
+        syn::Expr::Unary(unary) => !matches!(unary.op, UnOp::Deref(_)) && is_literal(&unary.expr),
+        _ => false,
     }
 }
 

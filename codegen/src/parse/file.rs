@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use syn::visit::{self, Visit};
-use syn::{File, ItemFn, ItemMod};
+use syn::{File, Item, ItemFn, ItemMod};
 
 use super::item::{self, KernelItem, Shared};
 use crate::diag::Sink;
@@ -37,5 +37,11 @@ impl<'ast> Visit<'ast> for Finder {
         let item::Module { kernels, shared } = item::module(module, &mut unread);
         let shared = Rc::new(shared);
         self.found.extend(kernels.into_iter().map(|kernel| (kernel, Rc::clone(&shared))));
+        // What stands deeper, in modules and functions inside, shares nothing with these.
+        for item in module.content.iter().flat_map(|(_, items)| items) {
+            if !matches!(item, Item::Fn(function) if item::kernel(function).is_some()) {
+                self.visit_item(item);
+            }
+        }
     }
 }

@@ -15,7 +15,11 @@ pub(super) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
             (Some(a), Some(b)) => binary(*op, a, b, &expr_scalar(expr)).map(|value| wrap(value, scalar)),
             _ => None,
         },
-        ExprKind::Cast(a) => constant(a).and_then(|value| cast(value, scalar)),
+        ExprKind::Cast(a) => {
+            // A literal has the digits of an f64 until something is computed from it.
+            let from = a.ty.as_scalar().unwrap_or(scalar);
+            constant(a).and_then(|value| cast(wrap(value, from), scalar))
+        }
         ExprKind::Math(op, all) => {
             let known: Option<Vec<_>> = all.iter().map(constant).collect();
             known.and_then(|known| math(*op, &known))

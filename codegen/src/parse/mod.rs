@@ -7,6 +7,7 @@
 mod array;
 pub(crate) mod attr;
 mod call;
+mod condition;
 mod constant;
 mod control;
 mod cx;
@@ -35,7 +36,7 @@ use item::{KernelItem, Shared};
 use crate::diag::{Code, Sink};
 use crate::ir::{Kernel, Span};
 
-/// Every instance of a kernel.
+/// Every instance of a kernel; of one with errors at least the signature is right, which its launcher is made of.
 pub(crate) fn parse(item: &KernelItem, shared: &Shared, sink: &mut Sink) -> Vec<Kernel> {
     let attr = attr::parse(item.attr.clone(), sink);
     signature::judge(&item.function, &attr.instances, sink);
@@ -54,7 +55,6 @@ fn parse_instance(
     sink: &mut Sink,
 ) -> Option<Kernel> {
     let function = &item.function;
-    let before = sink.len();
     let mut cx = Cx::new(shared, sink, &function.sig.ident.to_string());
     if !cx.bind_const_generics(function, instance) {
         return None;
@@ -69,7 +69,7 @@ fn parse_instance(
     }
     let (mut parts, sink) = cx.finish();
     settle::settle(&mut parts, &mut body, sink);
-    (sink.len() == before).then(|| Kernel {
+    Some(Kernel {
         name: function.sig.ident.to_string(),
         instance: instance.map(|instance| instance.name.to_string()),
         launch,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use syn::{GenericParam, ItemFn, ReturnType};
 
 use super::attr::{InstanceAttr, KernelAttr};
+use super::condition;
 use super::cx::{Binding, Cx};
 use super::stmt::unit;
 use crate::diag::{Code, Sink};
@@ -39,28 +40,8 @@ pub(super) fn judge(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Si
     if let Some(clause) = &sig.generics.where_clause {
         sink.error(Code::Signature, Span::of(clause), "a kernel has no `where` clause").help("remove it");
     }
-    for attr in conditions(function) {
-        sink.error(Code::Attribute, Span::of(attr), "a kernel is not compiled in part").help(
-            "choose with a const generic or a constant and `if`, or put the condition on the whole item",
-        );
-    }
+    condition::refuse_in_kernel(function, sink);
     judge_instances(function, instances, sink);
-}
-
-/// Every `#[cfg(..)]` inside. Whether it holds cannot be asked here: what it stands on would be compiled anyway.
-fn conditions(function: &ItemFn) -> Vec<&syn::Attribute> {
-    struct Found<'a>(Vec<&'a syn::Attribute>);
-    impl<'a> syn::visit::Visit<'a> for Found<'a> {
-        fn visit_attribute(&mut self, attr: &'a syn::Attribute) {
-            if attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr") {
-                self.0.push(attr);
-            }
-        }
-    }
-    let mut found = Found(vec![]);
-    syn::visit::visit_signature(&mut found, &function.sig);
-    syn::visit::visit_block(&mut found, &function.block);
-    found.0
 }
 
 fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {

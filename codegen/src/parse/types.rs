@@ -2,6 +2,7 @@
 
 use syn::{GenericArgument, PathArguments};
 
+use super::condition;
 use super::cx::Cx;
 use super::suggest::did_you_mean;
 use crate::diag::Code;
@@ -158,6 +159,7 @@ impl Cx<'_> {
     }
 
     fn aliased(&mut self, alias: &syn::ItemType, span: Span) -> Type {
+        condition::refuse_on_alias(alias, self.sink);
         // An alias of itself is rustc's error; here it must only not recurse for ever.
         if !self.may_enter(span) {
             return Type::Error;

@@ -19,6 +19,15 @@ fn literals_take_their_type_from_their_use() {
 }
 
 #[test]
+fn a_literal_takes_the_type_it_is_cast_to_and_what_is_computed_from_it_does_not() {
+    means("let mut a = (-(5)) as i64; let mut b = !0 as u64;", "v0 = -5i64\nv1 = 18446744073709551615u64");
+    means("let mut a = (1 << n) as u64;", "v0 = ((1i32 << p0) as u64)");
+    means("let mut a = 1; a *= 3; let b = a as u64;", "v0 = 1i32\nv0 = (v0 * 3i32)\nv1 = (v0 as u64)");
+    means("let mut a = 1.5; let b = a as f32; a = 2.5;", "v0 = 1.5f64\nv1 = (v0 as f32)\nv0 = 2.5f64");
+    means("let mut a = 1; let b = a as u64; a += n;", "v0 = 1u32\nv1 = (v0 as u64)\nv0 = (v0 + p0)");
+}
+
+#[test]
 fn the_ends_of_the_integers_are_values() {
     means(
         "let mut a = -2147483648; let mut b = i64::MIN; let mut c = u64::MAX; let mut d = -128i8; let mut e = -9223372036854775808i64;",
@@ -41,6 +50,10 @@ fn known_arithmetic_wraps_and_rounds_as_it_does_at_run_time() {
     means(
         "let mut a = -1.5f32 as u32; let mut b = 3e9f32 as i32; let mut c = f32::NAN as u8;",
         "v0 = 0u32\nv1 = 2147483647i32\nv2 = 0u8",
+    );
+    means(
+        "let a = 0.1f32; let mut b = a as f64; let mut c = 16777217.0f32 as i32;",
+        "v0 = 0.10000000149011612f64\nv1 = 16777216i32",
     );
 }
 

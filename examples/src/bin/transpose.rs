@@ -37,7 +37,7 @@ pub fn transpose(
     let right = warp_idx() / 2;
     let input = inputs[right];
     let output = outputs[down];
-    for chunk in unroll(0..8) {
+    for chunk in 0..8 {
         for j in unroll(0..4) {
             let column = chunk * 4 + ((lane / 8) ^ j);
             output.set([right * 32 + column, lane], input.get([down * 32 + lane, column]));

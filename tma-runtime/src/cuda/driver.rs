@@ -8,6 +8,7 @@ use crate::map::TiledMap;
 use crate::spec::{Element, Swizzle};
 use libloading::Library;
 use once_cell::sync::OnceCell;
+use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
@@ -137,8 +138,10 @@ static DRIVER: OnceCell<Driver> = OnceCell::new();
 pub(super) fn driver() -> Result<&'static Driver, Error> {
     DRIVER.get_or_try_init(|| {
         // SAFETY: the driver may be loaded at any time, from any thread.
-        let library = unsafe { Library::new(LIBRARY) }.map_err(|error| Error::NoDriver {
-            status: DriverStatus { description: error.to_string(), ..unnamed(SHARED_OBJECT_INIT_FAILED) },
+        let library = unsafe { Library::new(LIBRARY) }.map_err(|error| {
+            // The loader's own words, which name the library.
+            let description = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            Error::NoDriver { status: DriverStatus { description, ..unnamed(SHARED_OBJECT_INIT_FAILED) } }
         })?;
         // SAFETY: `cuInit` takes flags, which must be 0, and may be called again.
         let code = unsafe {

@@ -12,6 +12,7 @@ struct Case<const N: usize> {
     tile: &'static [u32],
     tile_element: Element,
     swizzle: Swizzle,
+    written: bool,
 }
 
 impl<const N: usize> Case<N> {
@@ -24,6 +25,7 @@ impl<const N: usize> Case<N> {
             tile,
             tile_element: Element::F16,
             swizzle: Swizzle::None,
+            written: false,
         }
     }
 
@@ -33,7 +35,7 @@ impl<const N: usize> Case<N> {
             element: self.tile_element,
             box_extents: self.tile,
             swizzle: self.swizzle,
-            written: false,
+            written: self.written,
         };
         tiled_map("src", &layout, &spec)
     }
@@ -164,6 +166,17 @@ fn tma0510_elements_are_those_of_the_kernel() {
     case.accepted();
     case.element = Element::Bf16;
     case.refused("TMA0510", &["`f16`", "`bf16`"]);
+}
+
+#[test]
+fn tma0518_rows_stored_to_are_whole_units() {
+    let mut case = Case::new([128, 64], &[128, 64]);
+    case.shape = [128, 60];
+    case.accepted();
+    case.written = true;
+    case.refused("TMA0518", &["120 bytes", "16 bytes"]);
+    case.shape = [128, 56];
+    case.accepted();
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! What the attributes become.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use tma_codegen::expand;
+
+/// The items that a kernel becomes, apart from the errors: that there is no PTX is one here.
+fn items(attr: TokenStream, item: TokenStream) -> Vec<syn::Item> {
+    let file: syn::File = syn::parse2(expand::kernel(attr, item)).unwrap();
+    file.items.into_iter().filter(|item| !matches!(item, syn::Item::Macro(_))).collect()
+}
+
+fn text(item: &impl quote::ToTokens) -> String {
+    quote!(#item).to_string()
+}
+
+#[test]
+fn a_condition_on_a_kernel_is_one_on_all_that_it_becomes() {
+    let tokens = expand::kernel(
+        quote!(threads = 32),
+        quote!(
+            #[cfg(test)]
+            pub fn k() {}
+        ),
+    );
+    let file: syn::File = syn::parse2(tokens).unwrap();
+    assert_eq!(file.items.len(), 3, "the error that there is no PTX, the launcher, the body");
+    for item in &file.items {
+        let text = text(item);
+        assert!(text.starts_with("# [cfg (test)]"), "{text}");
+    }
+}
+
+#[test]
+fn parameters_may_have_any_name() {
+    let all = items(
+        quote!(threads = 32),
+        quote!(
+            pub fn k(r#type: u32, on: u32, grid: Global<f32>, mut n: u32) {}
+        ),
+    );
+    let text = text(&all[0]);
+    for wanted in ["r#type : :: core :: primitive :: u32", "scalar (r#type)", "scalar (on)", "slice (& grid)"]
+    {
+        assert!(text.contains(wanted), "no `{wanted}` in {text}");
+    }
+}
+
+#[test]
+fn instances_may_have_any_name() {
+    let all = items(
+        quote!(threads = 32, instances(r#loop = <1>, größer = <2>)),
+        quote!(
+            pub fn r#fn<const N: u32>() {
+                let n = N;
+            }
+        ),
+    );
+    let text = text(&all[0]);
+    for wanted in
+        ["pub mod r#fn", "pub mod r#loop", "pub mod größer", "\"fn__loop\"", "\"fn__gr_uf6__udf_er\""]
+    {
+        assert!(text.contains(wanted), "no `{wanted}` in {text}");
+    }
+}

@@ -1,0 +1,151 @@
+//! The examples over many shapes, each run again and again into poisoned memory and compared bit for bit.
+
+use tma_runtime::prelude::*;
+
+use super::runner::Test;
+use crate::case::Options;
+use crate::compare::same_bits;
+use crate::examples::{tma_copy, tma_copy_pipelined, tma_scale, transpose};
+use crate::random::{Sample, hash, noise, noise_of};
+
+/// Shapes of matrices whose rows are multiples of 16 bytes for elements of two bytes and of four: less than a tile,
+/// exactly one, one row or chunk more, ragged in either direction, and large.
+const SHAPES: [[usize; 2]; 24] = [
+    [1, 8],
+    [1, 64],
+    [2, 8],
+    [3, 16],
+    [64, 8],
+    [33, 40],
+    [127, 72],
+    [128, 64],
+    [129, 64],
+    [128, 72],
+    [100, 56],
+    [255, 128],
+    [256, 256],
+    [257, 264],
+    [500, 1000],
+    [1000, 520],
+    [1023, 2056],
+    [77, 4104],
+    [4099, 64],
+    [65, 16384],
+    [70_001, 8],
+    [4096, 4096],
+    [8191, 1032],
+    [16384, 32768],
+];
+
+/// Shapes for the transposition, of which the columns too must be multiples of 16 bytes.
+const TRANSPOSED_SHAPES: [[usize; 2]; 22] = [
+    [4, 8],
+    [4, 64],
+    [8, 4],
+    [64, 8],
+    [36, 40],
+    [32, 32],
+    [124, 72],
+    [128, 64],
+    [132, 64],
+    [128, 72],
+    [100, 56],
+    [256, 128],
+    [260, 264],
+    [500, 1000],
+    [1000, 520],
+    [1020, 2056],
+    [76, 4104],
+    [4100, 64],
+    [64, 16384],
+    [4096, 4096],
+    [8188, 1032],
+    [16384, 32768],
+];
+
+/// Runs of each example on each shape.
+const RUNS: usize = 20;
+
+/// With [`Options::quick`]: runs, and elements of the largest shape.
+const QUICK_RUNS: usize = 2;
+const QUICK_ELEMENTS: usize = 1 << 15;
+
+/// What `tma_scale` multiplies by: with few enough bits to overflow and underflow now and then, and to round often.
+const FACTOR: f32 = 1.7e3;
+
+type Run = fn(&Device, [usize; 2], usize) -> anyhow::Result<()>;
+
+/// A test for each example and shape.
+pub fn tests(options: &Options) -> Vec<Test> {
+    let examples: [(&str, Run, &[[usize; 2]]); 4] = [
+        ("tma_copy", copy, &SHAPES),
+        ("tma_copy_pipelined", copy_pipelined, &SHAPES),
+        ("tma_scale", scale, &SHAPES),
+        ("transpose", transposed, &TRANSPOSED_SHAPES),
+    ];
+    let (runs, largest) = if options.quick { (QUICK_RUNS, QUICK_ELEMENTS) } else { (RUNS, usize::MAX) };
+    let mut tests = vec![];
+    for (example, run, shapes) in examples {
+        for &[rows, cols] in shapes.iter().filter(|[rows, cols]| rows * cols <= largest) {
+            tests.push(Test {
+                name: format!("examples::{example}::{rows}x{cols}"),
+                run: Box::new(move |device| run(device, [rows, cols], runs)),
+            });
+        }
+    }
+    tests
+}
+
+fn copy(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
+    let source = noise::<f16>(71, shape[0] * shape[1]);
+    repeatedly(device, &source, shape, &source, shape, runs, |src, dst| tma_copy::launch(device, src, dst))
+}
+
+fn copy_pipelined(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
+    let source = noise::<f16>(72, shape[0] * shape[1]);
+    let mut work = device.zeros([2])?;
+    let launch = |src: &_, dst: &mut _| tma_copy_pipelined::launch(device, src, dst, &mut work);
+    repeatedly(device, &source, shape, &source, shape, runs, launch)
+}
+
+fn scale(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
+    // Any number; a NaN's bits are the machine's own choice.
+    let number = |i| Some(f32::random(hash(73, i))).filter(|x| !x.is_nan()).unwrap_or(0.5);
+    let source = noise_of(shape[0] * shape[1], number);
+    let wanted = noise_of(source.len(), |i| number(i) * FACTOR);
+    let launch = |src: &_, dst: &mut _| tma_scale::launch(device, src, dst, FACTOR);
+    repeatedly(device, &source, shape, &wanted, shape, runs, launch)
+}
+
+fn transposed(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
+    let [rows, cols] = shape;
+    let bits = |i| f32::random(hash(74, i) | 1);
+    let source = noise_of(rows * cols, bits);
+    // Made from the places themselves: reading `source` by columns would take longer than everything else.
+    let (tall, wide) = (rows as u64, cols as u64);
+    let wanted = noise_of(source.len(), |i| bits(i % tall * wide + i / tall));
+    let launch = |src: &_, dst: &mut _| transpose::launch(device, src, dst);
+    repeatedly(device, &source, shape, &wanted, [cols, rows], runs, launch)
+}
+
+/// Launches `runs` times, each time into memory of other content, and compares all of it each time.
+fn repeatedly<T: Sample>(
+    device: &Device,
+    source: &[T],
+    from: [usize; 2],
+    wanted: &[T],
+    to: [usize; 2],
+    runs: usize,
+    mut launch: impl FnMut(&DeviceTensor<T, 2>, &mut DeviceTensor<T, 2>) -> Result<(), Error>,
+) -> anyhow::Result<()> {
+    let src = device.tensor(source, from)?;
+    let mut dst = device.filled_bytes(to, 0)?;
+    let mut found = vec![T::default(); wanted.len()];
+    for run in 0..runs {
+        dst.fill_bytes(0xab_u8.wrapping_add(run as u8))?;
+        launch(&src, &mut dst)?;
+        dst.copy_to(&mut found)?;
+        same_bits(&found, wanted).map_err(|error| error.context(format!("run {run}")))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Runs tests one after the other, and goes on in a new process when one has cost this one its device.
+
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::Context;
+use tma_runtime::prelude::*;
+
+use super::{errors, example_runs};
+use crate::case::Options;
+use crate::kernels::{self, faults};
+
+/// A test with its name.
+pub struct Test {
+    /// Its name, unique among all.
+    pub name: String,
+    /// Runs it; the error says what was wrong.
+    pub run: Box<Run>,
+}
+
+/// What a test does.
+pub type Run = dyn Fn(&Device) -> anyhow::Result<()>;
+
+/// The tests to run.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// How thoroughly.
+    pub options: Options,
+    /// Only those whose name contains this.
+    pub filter: String,
+    /// Passes over as many of these.
+    pub skip: usize,
+}
+
+/// How many tests went which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Passed.
+    pub passed: usize,
+    /// Failed.
+    pub failed: usize,
+}
+
+impl Tally {
+    /// The line that ends a run.
+    pub fn line(self) -> String {
+        format!("{} passed, {} failed", self.passed, self.failed)
+    }
+
+    /// The tally of such a line.
+    pub fn parse(line: &str) -> Option<Self> {
+        let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
+        Some(Self { passed: passed.parse().ok()?, failed: failed.parse().ok()? })
+    }
+}
+
+/// Every test. Faults are left out of quick runs: the tools that those are for take them for mistakes.
+fn all(options: Options) -> Vec<Test> {
+    let cases = kernels::cases().map(|case| Test {
+        name: case.name.to_owned(),
+        run: Box::new(move |device| (case.run)(device, &options)),
+    });
+    let mut tests: Vec<_> = cases.collect();
+    tests.extend(example_runs::tests(&options));
+    if !options.quick {
+        tests.extend(errors::tests());
+        tests.extend(
+            faults::FAULTS
+                .iter()
+                .map(|fault| Test { name: fault.name.to_owned(), run: Box::new(|_| in_own_process(fault)) }),
+        );
+    }
+    tests
+}
+
+/// Runs the selected tests, a line each.
+///
+/// # Errors
+///
+/// Without a device, and when a process cannot be started.
+pub fn run(selection: &Selection) -> anyhow::Result<Tally> {
+    let device = Device::open()?;
+    let tests = all(selection.options).into_iter().filter(|test| test.name.contains(&selection.filter));
+    let mut tally = Tally::default();
+    for (index, test) in tests.enumerate().skip(selection.skip) {
+        let start = Instant::now();
+        let result = (test.run)(&device);
+        let milliseconds = start.elapsed().as_millis();
+        match result {
+            Ok(()) => {
+                tally.passed += 1;
+                println!("ok      {} ({milliseconds} ms)", test.name);
+            }
+            Err(error) => {
+                tally.failed += 1;
+                println!("FAILED  {} ({milliseconds} ms): {error:#}", test.name);
+            }
+        }
+        if device.synchronize().is_err() {
+            println!("        the device is lost: a new process goes on");
+            let rest = go_on(selection, index + 1)?;
+            return Ok(Tally { passed: tally.passed + rest.passed, failed: tally.failed + rest.failed });
+        }
+    }
+    Ok(tally)
+}
+
+/// Runs the selected tests but the first `skip` in a new process, and shows what it prints.
+fn go_on(selection: &Selection, skip: usize) -> anyhow::Result<Tally> {
+    let mut command = Command::new(env::current_exe()?);
+    command.args(["--filter", &selection.filter, "--skip", &skip.to_string()]);
+    if selection.options.quick {
+        command.arg("--quick");
+    }
+    let mut process = command.stdout(Stdio::piped()).spawn()?;
+    let output = process.stdout.take().context("the new process has no output")?;
+    let mut tally = None;
+    for line in BufReader::new(output).lines() {
+        let line = line?;
+        tally = Tally::parse(&line);
+        if tally.is_none() {
+            println!("{line}");
+        }
+    }
+    process.wait()?;
+    tally.context("the new process ended without its tally")
+}
+
+/// Runs a fault in a process of its own and judges what it wrote.
+fn in_own_process(fault: &faults::Fault) -> anyhow::Result<()> {
+    let output = Command::new(env::current_exe()?).args(["--fault", fault.name]).output()?;
+    let written = [output.stdout, output.stderr].concat();
+    faults::judge(fault, &String::from_utf8_lossy(&written))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique() {
+        let options = Options::default();
+        let tests = all(options);
+        let names: HashSet<_> = tests.iter().map(|test| &test.name).collect();
+        assert_eq!(names.len(), tests.len());
+    }
+
+    #[test]
+    fn every_example_runs_on_at_least_20_shapes() {
+        let tests = all(Options::default());
+        for example in ["tma_copy", "tma_copy_pipelined", "tma_scale", "transpose"] {
+            let prefix = format!("examples::{example}::");
+            assert!(tests.iter().filter(|test| test.name.starts_with(&prefix)).count() >= 20, "{example}");
+        }
+    }
+
+    #[test]
+    fn a_tally_is_read_as_it_is_written() {
+        let tally = Tally { passed: 12, failed: 3 };
+        assert_eq!(Tally::parse(&tally.line()), Some(tally));
+        assert_eq!(Tally::parse("ok      integers::i8 (3 ms)"), None);
+    }
+}

@@ -1,0 +1,158 @@
+//! Casts: every scalar to every other.
+
+mod floats;
+mod signed;
+mod unsigned;
+
+use tma_runtime::prelude::*;
+use tma_runtime::spec::Element;
+
+use floats::{casts_bf16, casts_e4m3, casts_e5m2, casts_f16, casts_f32, casts_f64};
+use signed::{casts_i8, casts_i16, casts_i32, casts_i64};
+use unsigned::{casts_bool, casts_u8, casts_u16, casts_u32, casts_u64, casts_usize};
+
+use crate::case::{Case, Options, blocks};
+use crate::random::{Sample, samples};
+use crate::rounding::{Format, integer_to_odd};
+
+/// A case that runs a kernel.
+macro_rules! case {
+    ($name:literal, $kernel:ident) => {
+        Case {
+            name: $name,
+            run: |device, options| {
+                check(device, options, |on, grid, from, to| $kernel::launch(on, grid, from, to))
+            },
+        }
+    };
+}
+
+/// What is checked here.
+pub const CASES: &[Case] = &[
+    case!("casts::bool", casts_bool),
+    case!("casts::i8", casts_i8),
+    case!("casts::u8", casts_u8),
+    case!("casts::i16", casts_i16),
+    case!("casts::u16", casts_u16),
+    case!("casts::i32", casts_i32),
+    case!("casts::u32", casts_u32),
+    case!("casts::i64", casts_i64),
+    case!("casts::u64", casts_u64),
+    case!("casts::usize", casts_usize),
+    case!("casts::f16", casts_f16),
+    case!("casts::bf16", casts_bf16),
+    case!("casts::f32", casts_f32),
+    case!("casts::f64", casts_f64),
+    case!("casts::e4m3", casts_e4m3),
+    case!("casts::e5m2", casts_e5m2),
+];
+
+/// The types cast to, in the order of the kernels' results.
+const TO: [&str; 15] = [
+    "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "usize", "f32", "f64", "f16", "bf16", "e4m3",
+    "e5m2",
+];
+
+/// Launches a kernel of this file on inputs, and the bits of each of them in every type.
+type Launch<T> = fn(&Device, Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<u64, 1>) -> Result<(), Error>;
+
+fn check<T: Sample + Exact>(device: &Device, options: &Options, launch: Launch<T>) -> anyhow::Result<()> {
+    let n = options.elements(1 << 14);
+    let from = samples::<T>(3, n);
+    let wanted: Vec<_> = from.iter().map(|&from| wanted(from)).collect();
+    let width = wanted[0].len();
+
+    let mut to = device.filled_bytes([n * width], 0xab)?;
+    launch(device, blocks(n), &device.tensor(&from, [n])?, &mut to)?;
+    for (i, found) in to.to_vec()?.chunks(width).enumerate() {
+        for (k, (&found, &wanted)) in found.iter().zip(&wanted[i]).enumerate() {
+            let (found, wanted) = (canonical(k, found), canonical(k, wanted));
+            let (from, to) = (from[i], TO[k]);
+            anyhow::ensure!(found == wanted, "{from:?} to {to} gives {found:#x}, wanted {wanted:#x}");
+        }
+    }
+    Ok(())
+}
+
+/// The bits of a scalar in every type. Infinities become the greatest number of an 8-bit float, but for those that
+/// are one already: a cast to the own type changes nothing.
+fn wanted<T: Sample + Exact>(from: T) -> Vec<u64> {
+    let mut to = casts(from.exact());
+    if let (Element::E5m2, Number::Float(x), Some(own)) = (T::ELEMENT, from.exact(), to.last_mut())
+        && x.is_infinite()
+    {
+        *own = if x > 0.0 { 0x7c } else { 0xfc };
+    }
+    to
+}
+
+/// The bits of a result in type `TO[to]`, with one name for all NaNs.
+fn canonical(to: usize, bits: u64) -> u64 {
+    match TO[to] {
+        "f32" if f32::from_bits(bits as u32).is_nan() => u64::from(f32::NAN.to_bits()),
+        "f64" if f64::from_bits(bits).is_nan() => f64::NAN.to_bits(),
+        "f16" => Format::F16.canonical(bits),
+        "bf16" => Format::BF16.canonical(bits),
+        "e4m3" => Format::E4M3.canonical(bits),
+        "e5m2" => Format::E5M2.canonical(bits),
+        _ => bits,
+    }
+}
+
+/// A number of any type.
+enum Number {
+    Bool(bool),
+    Integer(i128),
+    Float(f64),
+}
+
+/// What a scalar is exactly.
+trait Exact: Copy {
+    fn exact(self) -> Number;
+}
+
+macro_rules! exact {
+    ($($($ty:ty)+ => |$x:ident| $number:expr;)+) => { $($(
+        impl Exact for $ty {
+            fn exact(self) -> Number {
+                let $x = self;
+                $number
+            }
+        }
+    )+)+ };
+}
+
+exact! {
+    bool => |x| Number::Bool(x);
+    i8 u8 i16 u16 i32 u32 i64 u64 usize => |x| Number::Integer(x as i128);
+    f16 bf16 e4m3 e5m2 => |x| Number::Float(x.to_f64());
+    f32 => |x| Number::Float(f64::from(x));
+    f64 => |x| Number::Float(x);
+}
+
+/// The bits of a number in every type.
+fn casts(number: Number) -> Vec<u64> {
+    macro_rules! integers {
+        ($x:expr) => {
+            [
+                $x as i8 as u64,
+                $x as u8 as u64,
+                $x as i16 as u64,
+                $x as u16 as u64,
+                $x as i32 as u64,
+                $x as u32 as u64,
+                $x as i64 as u64,
+                $x as u64,
+                $x as usize as u64,
+            ]
+        };
+    }
+    let narrow = |x| [Format::F16, Format::BF16, Format::E4M3, Format::E5M2].map(|format| format.round(x));
+    let (integers, wide, narrow) = match number {
+        Number::Bool(x) => return integers!(x).into(),
+        Number::Integer(x) => (integers!(x), (x as f32, x as f64), narrow(integer_to_odd(x))),
+        Number::Float(x) => (integers!(x), (x as f32, x), narrow(x)),
+    };
+    let wide = [u64::from(wide.0.to_bits()), wide.1.to_bits()];
+    integers.into_iter().chain(wide).chain(narrow).collect()
+}

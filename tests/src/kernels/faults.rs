@@ -1,0 +1,181 @@
+//! Kernels that print and kernels that stop with an error.
+//!
+//! A fault ends the process's use of its device, and what a kernel prints goes to the process's standard output: each
+//! of these runs in a process of its own, started and judged by the parent.
+
+use anyhow::ensure;
+use tma_runtime::prelude::*;
+
+/// A kernel to run in a process of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// Its name, unique among all.
+    pub name: &'static str,
+    /// Launches it and waits. What it returns is what a program would see.
+    pub run: fn(&Device) -> Result<(), Error>,
+    /// The code of the error that it must end with.
+    pub code: Option<&'static str>,
+    /// What it must print, on either stream.
+    pub printed: &'static [&'static str],
+}
+
+/// Every one.
+pub const FAULTS: &[Fault] = &[
+    Fault {
+        name: "faults::printf",
+        run: |device| {
+            fault_printf::launch(device, 1, -7, 0xbeef, 1.5)?;
+            device.synchronize()
+        },
+        code: None,
+        printed: &[
+            "thread 3: -7 beef 1.5 |       3| 1.500 100% {} true\n",
+            "wide -7 18446744073709551609 fffffffffffffff9 f9\n",
+            "halves -2.5 0.75 65535\n",
+        ],
+    },
+    Fault {
+        name: "faults::assert",
+        run: |device| {
+            fault_assert::launch(device, 1, 7)?;
+            device.synchronize()
+        },
+        code: Some("TMA0608"),
+        printed: &["the number is even", "faults.rs"],
+    },
+    Fault {
+        name: "faults::assert_that_holds",
+        run: |device| {
+            fault_assert::launch(device, 1, 8)?;
+            device.synchronize()
+        },
+        code: None,
+        printed: &[],
+    },
+    Fault {
+        name: "faults::trap",
+        run: |device| {
+            fault_trap::launch(device, 1, 3)?;
+            device.synchronize()
+        },
+        code: Some("TMA0608"),
+        printed: &[],
+    },
+    Fault {
+        name: "faults::read_past_the_end",
+        run: |device| read(device, 100),
+        code: Some("TMA0608"),
+        printed: &["index out of bounds of `from`"],
+    },
+    Fault {
+        name: "faults::read_before_the_start",
+        run: |device| read(device, -1),
+        code: Some("TMA0608"),
+        printed: &["index out of bounds of `from`"],
+    },
+    Fault { name: "faults::read_of_the_last", run: |device| read(device, 99), code: None, printed: &[] },
+    Fault {
+        name: "faults::write_past_the_end",
+        run: |device| {
+            let mut to = device.zeros([100])?;
+            fault_write::launch(device, 1, &mut to, 1 << 40)?;
+            device.synchronize()
+        },
+        code: Some("TMA0608"),
+        printed: &["index out of bounds of `to`"],
+    },
+    Fault {
+        name: "faults::launch_after_a_fault",
+        run: |device| {
+            fault_trap::launch(device, 1, 3)?;
+            // The first to meet the fault reports it; so does whoever comes after.
+            match device.synchronize() {
+                Err(Error::KernelFault { .. }) => {
+                    fault_trap::launch(device, 1, 0).and_then(|()| device.synchronize())
+                }
+                other => other,
+            }
+        },
+        code: Some("TMA0608"),
+        printed: &[],
+    },
+];
+
+fn read(device: &Device, index: i64) -> Result<(), Error> {
+    let from = device.zeros([100])?;
+    let mut to = device.zeros([1])?;
+    fault_read::launch(device, 1, &from, &mut to, index)?;
+    device.synchronize()
+}
+
+/// Every conversion and every kind of scalar.
+#[tma_kernel(threads = 32)]
+pub fn fault_printf(n: i32, bits: u32, x: f32) {
+    let lane = lane_idx();
+    if lane == 3 {
+        printf!("thread {}: {n} {:x} {2} |{0:8}| {2:.3} 100% {{}} {3}\n", lane, bits, x, n < 0);
+    }
+    if lane == 4 {
+        printf!("wide {} {} {:x} {:x}\n", n as i64, n as u64, n as i64, n as i8);
+        printf!("halves {} {} {}\n", f16::from_f32(-2.5), e4m3::from_f32(0.75), u16::MAX);
+    }
+}
+
+/// Asserts that `n` is even.
+#[tma_kernel(threads = 32)]
+pub fn fault_assert(n: u32) {
+    assert!(n % 2 == 0, "the number is even");
+}
+
+/// Traps for any number but 0 to 2.
+#[tma_kernel(threads = 32)]
+pub fn fault_trap(n: u32) {
+    match n {
+        0..=2 => {}
+        _ => trap(),
+    }
+}
+
+/// Reads one element.
+#[tma_kernel(threads = 32)]
+pub fn fault_read(from: Global<f32>, to: Global<f32>, index: i64) {
+    if thread_idx().x == 0 {
+        to.set(0, from.get(index));
+    }
+}
+
+/// Writes one element.
+#[tma_kernel(threads = 32)]
+pub fn fault_write(to: Global<f32>, index: u64) {
+    if thread_idx().x == 0 {
+        to.set(index, 1.0);
+    }
+}
+
+/// Runs the fault called `name` in this process, and says on standard error what it ended with.
+///
+/// # Errors
+///
+/// If there is none of that name, and without a device.
+pub fn run_here(name: &str) -> anyhow::Result<()> {
+    let fault = FAULTS.iter().find(|fault| fault.name == name);
+    let fault = fault.ok_or_else(|| anyhow::anyhow!("no fault is called `{name}`"))?;
+    match (fault.run)(&Device::open()?) {
+        Ok(()) => eprintln!("ended well"),
+        Err(error) => eprintln!("ended with {error}"),
+    }
+    Ok(())
+}
+
+/// Judges what a process that ran `fault` wrote to its two streams.
+///
+/// # Errors
+///
+/// What is missing.
+pub fn judge(fault: &Fault, written: &str) -> anyhow::Result<()> {
+    let ending = fault.code.map_or("ended well".to_owned(), |code| format!("ended with {code}: "));
+    for wanted in fault.printed.iter().copied().chain([ending.as_str()]) {
+        ensure!(written.contains(wanted), "{wanted:?} was not written, but:\n{written}");
+    }
+    Ok(())
+}

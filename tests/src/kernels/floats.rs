@@ -1,0 +1,297 @@
+//! Floats: every operator of every type that computes, and the hardware's fast functions.
+
+use tma_runtime::prelude::*;
+
+use super::integers::order;
+use crate::case::{Case, Options, blocks};
+use crate::compare::{judged, same};
+use crate::random::{Sample, hash, sample_pairs, samples};
+use crate::rounding::{Format, sum_to_odd};
+
+/// A case that runs a kernel of this file.
+macro_rules! case {
+    ($name:literal, $kernel:ident) => {
+        Case {
+            name: $name,
+            run: |device, options| {
+                check(device, options, |on, grid, a, b, c, out, order| {
+                    $kernel::launch(on, grid, a, b, c, out, order)
+                })
+            },
+        }
+    };
+}
+
+/// What is checked here.
+pub const CASES: &[Case] = &[
+    case!("floats::f16", floats_f16),
+    case!("floats::bf16", floats_bf16),
+    case!("floats::f32", floats_f32),
+    case!("floats::f64", floats_f64),
+    Case { name: "floats::methods", run: methods },
+    Case { name: "floats::fast_functions", run: fast_functions },
+];
+
+/// Launches a kernel of this file on three inputs, results and the bits of six comparisons.
+type Launch<T> = fn(
+    &Device,
+    Grid,
+    &DeviceTensor<T, 1>,
+    &DeviceTensor<T, 1>,
+    &DeviceTensor<T, 1>,
+    &mut DeviceTensor<T, 1>,
+    &mut DeviceTensor<u8, 1>,
+) -> Result<(), Error>;
+
+/// Runs a kernel on edge values and random ones, and compares with [`Float::results`].
+fn check<T: Float>(device: &Device, options: &Options, launch: Launch<T>) -> anyhow::Result<()> {
+    let n = options.elements(1 << 14);
+    let (a, b) = sample_pairs::<T>(4, n);
+    let c: Vec<T> = (0..n as u64).map(|i| T::random(hash(5, i))).collect();
+    let wanted: Vec<T> = (0..n).flat_map(|i| T::results(a[i], b[i], c[i])).collect();
+    let wanted_order: Vec<u8> = (0..n).map(|i| order(&a[i], &b[i])).collect();
+
+    let mut out = device.filled_bytes([wanted.len()], 0xab)?;
+    let mut order = device.filled_bytes([n], 0xab)?;
+    let (a, b, c) = (device.tensor(&a, [n])?, device.tensor(&b, [n])?, device.tensor(&c, [n])?);
+    launch(device, blocks(n), &a, &b, &c, &mut out, &mut order)?;
+    same("results", &out.to_vec()?, &wanted)?;
+    same("comparisons", &order.to_vec()?, &wanted_order)
+}
+
+/// Floats in plain Rust.
+trait Float: Sample + PartialOrd {
+    /// What the kernel of this type computes, in its order.
+    fn results(x: Self, y: Self, z: Self) -> Vec<Self>;
+}
+
+/// The lesser by the order -0 < +0, and of a NaN and a number the number (IEEE 754-2019, "minimumNumber").
+fn lesser(x: f64, y: f64) -> f64 {
+    if x.is_nan() || (!y.is_nan() && y.total_cmp(&x).is_lt()) { y } else { x }
+}
+
+/// The narrow floats compute in `f64` and round once.
+macro_rules! narrow {
+    ($($ty:ty: $format:expr;)+) => { $(
+        impl Float for $ty {
+            fn results(x: Self, y: Self, z: Self) -> Vec<Self> {
+                let (x, y, z) = (x.to_f64(), y.to_f64(), z.to_f64());
+                let exact = [
+                    sum_to_odd(x, y),
+                    sum_to_odd(x, -y),
+                    x * y,
+                    x / y,
+                    -x,
+                    sum_to_odd(x * y, z),
+                    lesser(x, y),
+                    -lesser(-x, -y),
+                    x.abs(),
+                ];
+                exact.into_iter().map(|x| <$ty>::from_bits($format.round(x) as u16)).collect()
+            }
+        }
+    )+ };
+}
+
+narrow! {
+    f16: Format::F16;
+    bf16: Format::BF16;
+}
+
+macro_rules! wide {
+    ($($ty:ty)+) => { $(
+        impl Float for $ty {
+            fn results(x: Self, y: Self, z: Self) -> Vec<Self> {
+                let (wide_x, wide_y) = (f64::from(x), f64::from(y));
+                vec![
+                    x + y,
+                    x - y,
+                    x * y,
+                    x / y,
+                    -x,
+                    x.mul_add(y, z),
+                    lesser(wide_x, wide_y) as $ty,
+                    -lesser(-wide_x, -wide_y) as $ty,
+                    x.abs(),
+                    x.sqrt(),
+                    1.0 / x,
+                ]
+            }
+        }
+    )+ };
+}
+
+wide!(f32 f64);
+
+/// Every operator of `f16`.
+#[tma_kernel(threads = 128)]
+pub fn floats_f16(a: Global<f16>, b: Global<f16>, c: Global<f16>, out: Global<f16>, order: Global<u8>) {
+    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
+    if i < a.len() {
+        let x = a.get(i);
+        let y = b.get(i);
+        let z = c.get(i);
+        let results = [x + y, x - y, x * y, x / y, -x, fma(x, y, z), min(x, y), max(x, y), abs(x)];
+        for k in unroll(0..9) {
+            out.set(i * 9 + k, results[k as usize]);
+        }
+        let mut held = 0;
+        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
+        for k in unroll(0..6usize) {
+            held |= (compared[k] as u8) << k;
+        }
+        order.set(i, held);
+    }
+}
+
+/// Every operator of `bf16`.
+#[tma_kernel(threads = 128)]
+pub fn floats_bf16(a: Global<bf16>, b: Global<bf16>, c: Global<bf16>, out: Global<bf16>, order: Global<u8>) {
+    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
+    if i < a.len() {
+        let x = a.get(i);
+        let y = b.get(i);
+        let z = c.get(i);
+        let results = [x + y, x - y, x * y, x / y, -x, fma(x, y, z), min(x, y), max(x, y), abs(x)];
+        for k in unroll(0..9) {
+            out.set(i * 9 + k, results[k as usize]);
+        }
+        let mut held = 0;
+        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
+        for k in unroll(0..6usize) {
+            held |= (compared[k] as u8) << k;
+        }
+        order.set(i, held);
+    }
+}
+
+/// Every operator of `f32`.
+#[tma_kernel(threads = 128)]
+pub fn floats_f32(a: Global<f32>, b: Global<f32>, c: Global<f32>, out: Global<f32>, order: Global<u8>) {
+    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
+    if i < a.len() {
+        let x = a.get(i);
+        let y = b.get(i);
+        let z = c.get(i);
+        let results =
+            [x + y, x - y, x * y, x / y, -x, fma(x, y, z), min(x, y), max(x, y), abs(x), sqrt(x), recip(x)];
+        for k in unroll(0..11) {
+            out.set(i * 11 + k, results[k as usize]);
+        }
+        let mut held = 0;
+        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
+        for k in unroll(0..6usize) {
+            held |= (compared[k] as u8) << k;
+        }
+        order.set(i, held);
+    }
+}
+
+/// Every operator of `f64`.
+#[tma_kernel(threads = 128)]
+pub fn floats_f64(a: Global<f64>, b: Global<f64>, c: Global<f64>, out: Global<f64>, order: Global<u8>) {
+    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
+    if i < a.len() {
+        let x = a.get(i);
+        let y = b.get(i);
+        let z = c.get(i);
+        let results =
+            [x + y, x - y, x * y, x / y, -x, fma(x, y, z), min(x, y), max(x, y), abs(x), sqrt(x), recip(x)];
+        for k in unroll(0..11) {
+            out.set(i * 11 + k, results[k as usize]);
+        }
+        let mut held = 0;
+        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
+        for k in unroll(0..6usize) {
+            held |= (compared[k] as u8) << k;
+        }
+        order.set(i, held);
+    }
+}
+
+/// The functions of floats as methods.
+#[tma_kernel(threads = 128)]
+pub fn float_methods(a: Global<f32>, b: Global<f32>, out: Global<f32>) {
+    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
+    if i < a.len() {
+        let x = a.get(i);
+        let y = b.get(i);
+        let half = f16::from_f32(x);
+        let results = [
+            x.mul_add(y, x),
+            x.abs().sqrt(),
+            y.recip(),
+            x.min(y).max(-1.0),
+            half.to_f32(),
+            f16::from_bits(half.to_bits() ^ 0x8000).to_f32(),
+            bf16::from_f64(y as f64).to_f64() as f32,
+            f32::from_bits(x.to_bits() & 0x7fff_ffff),
+        ];
+        for k in unroll(0..8) {
+            out.set(i * 8 + k, results[k as usize]);
+        }
+    }
+}
+
+fn methods(device: &Device, options: &Options) -> anyhow::Result<()> {
+    let n = options.elements(1 << 14);
+    let (a, b) = sample_pairs::<f32>(6, n);
+    let results = |x: f32, y: f32| {
+        let half = f16::from_bits(Format::F16.round(f64::from(x)) as u16).to_f32();
+        let lesser = lesser(f64::from(x), f64::from(y));
+        [
+            x.mul_add(y, x),
+            x.abs().sqrt(),
+            1.0 / y,
+            if lesser.is_nan() { -1.0 } else { lesser.max(-1.0) as f32 },
+            half,
+            -half,
+            bf16::from_bits(Format::BF16.round(f64::from(y)) as u16).to_f32(),
+            x.abs(),
+        ]
+    };
+    let wanted: Vec<f32> = (0..n).flat_map(|i| results(a[i], b[i])).collect();
+    let mut out = device.filled_bytes([wanted.len()], 0xab)?;
+    float_methods::launch(device, blocks(n), &device.tensor(&a, [n])?, &device.tensor(&b, [n])?, &mut out)?;
+    same("results", &out.to_vec()?, &wanted)
+}
+
+/// The functions that the hardware approximates.
+#[tma_kernel(threads = 128)]
+pub fn fast_float_functions(a: Global<f32>, out: Global<f32>) {
+    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
+    if i < a.len() {
+        let x = a.get(i);
+        out.set(i * 3, exp2(x));
+        out.set(i * 3 + 1, log2(x));
+        out.set(i * 3 + 2, rsqrt(x));
+    }
+}
+
+fn fast_functions(device: &Device, options: &Options) -> anyhow::Result<()> {
+    let n = options.elements(1 << 16);
+    let inputs = samples::<f32>(7, n);
+    let mut out = device.filled_bytes([3 * n], 0xab)?;
+    fast_float_functions::launch(device, blocks(n), &device.tensor(&inputs, [n])?, &mut out)?;
+
+    let exact = |x: f64| [x.exp2(), x.log2(), 1.0 / x.sqrt()];
+    let wanted: Vec<f32> = inputs.iter().flat_map(|&x| exact(f64::from(x)).map(|y| y as f32)).collect();
+    judged("results", &out.to_vec()?, &wanted, |i, found, wanted| {
+        let x = f64::from(inputs[i / 3]);
+        let error = (f64::from(found) - exact(x)[i % 3]).abs();
+        found.is_same(wanted) || (wanted.is_finite() && error <= tolerance(i % 3, x, f64::from(wanted)))
+    })
+}
+
+/// How far `exp2`, `log2` and `rsqrt` of `x` may be from `exact`: PTX ISA, "Floating Point Instructions", ex2, lg2
+/// and rsqrt.
+fn tolerance(function: usize, x: f64, exact: f64) -> f64 {
+    let relative = |bits: f64| exact.abs() * (-bits).exp2();
+    match function {
+        // Two units in the last place; those of subnormal numbers are 2^-149.
+        0 => relative(22.0).max((-148f64).exp2()),
+        1 if x > 0.5 && x < 2.0 => (-22f64).exp2(),
+        1 => relative(22.0),
+        _ => relative(22.9),
+    }
+}

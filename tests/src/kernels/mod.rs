@@ -1,0 +1,31 @@
+//! Small kernels by theme, each with what it must compute.
+
+pub mod atomics;
+pub mod barriers;
+pub mod casts;
+pub mod control;
+pub mod faults;
+pub mod floats;
+pub mod integers;
+pub mod places;
+pub mod swizzled;
+pub mod tensors;
+pub mod values;
+
+use crate::case::Case;
+
+/// Every case but the [`faults`], after which a process cannot use its device any more.
+pub fn cases() -> impl Iterator<Item = &'static Case> {
+    let themes = [
+        integers::CASES,
+        floats::CASES,
+        casts::CASES,
+        control::CASES,
+        values::CASES,
+        places::CASES,
+        atomics::CASES,
+        barriers::CASES,
+        tensors::CASES,
+    ];
+    themes.into_iter().chain(swizzled::CASES).flatten()
+}

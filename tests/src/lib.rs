@@ -1,0 +1,12 @@
+//! Kernels that exercise the whole language, each with what it must compute, and the examples.
+//!
+//! [`kernels::cases`] lists what is checked of the kernels as data, so that every backend can run the same list.
+
+pub mod case;
+pub mod compare;
+pub mod examples;
+pub mod gpu;
+pub mod kernels;
+pub mod random;
+pub mod rounding;
+pub mod sources;

@@ -1,0 +1,118 @@
+//! The text of the kernels, for what compiles or mutates them.
+
+/// A file with kernels.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// Its name, without folder and extension.
+    pub name: &'static str,
+    /// Its path in the workspace.
+    pub path: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! sources {
+    ($($name:literal: $path:literal,)+) => {
+        &[$(Source { name: $name, path: $path, text: include_str!(concat!("../../", $path)) },)+]
+    };
+}
+
+/// The examples, which hold a kernel each.
+pub fn examples() -> &'static [Source] {
+    sources! {
+        "tma_copy": "examples/src/bin/tma_copy.rs",
+        "tma_copy_pipelined": "examples/src/bin/tma_copy_pipelined.rs",
+        "tma_scale": "examples/src/bin/tma_scale.rs",
+        "transpose": "examples/src/bin/transpose.rs",
+    }
+}
+
+/// The kernels of this package.
+pub fn corpus() -> &'static [Source] {
+    sources! {
+        "atomics": "tests/src/kernels/atomics.rs",
+        "barriers": "tests/src/kernels/barriers.rs",
+        "casts_floats": "tests/src/kernels/casts/floats.rs",
+        "casts_signed": "tests/src/kernels/casts/signed.rs",
+        "casts_unsigned": "tests/src/kernels/casts/unsigned.rs",
+        "control": "tests/src/kernels/control.rs",
+        "faults": "tests/src/kernels/faults.rs",
+        "floats": "tests/src/kernels/floats.rs",
+        "integers": "tests/src/kernels/integers.rs",
+        "places": "tests/src/kernels/places.rs",
+        "swizzled_short_spans": "tests/src/kernels/swizzled/short_spans.rs",
+        "swizzled_long_spans": "tests/src/kernels/swizzled/long_spans.rs",
+        "swizzled_narrow": "tests/src/kernels/swizzled/narrow.rs",
+        "tensors": "tests/src/kernels/tensors.rs",
+        "values": "tests/src/kernels/values.rs",
+    }
+}
+
+/// A block of code of a page of the book.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeBlock {
+    /// What stands after the opening fence, such as `rust,kernel`.
+    pub info: String,
+    /// The line that the code begins in, from 1.
+    pub line: usize,
+    /// The code.
+    pub code: String,
+}
+
+/// The blocks of code of a page in Markdown.
+pub fn code_blocks(page: &str) -> Vec<CodeBlock> {
+    let mut blocks = vec![];
+    let mut lines = page.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        if let Some(info) = line.trim_start().strip_prefix("```") {
+            let inside = lines.by_ref().map(|(_, line)| line);
+            let code: Vec<_> = inside.take_while(|line| !line.trim_start().starts_with("```")).collect();
+            blocks.push(CodeBlock { info: info.to_owned(), line: number + 2, code: code.join("\n") });
+        }
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    /// Every file below `folder` in the workspace that has a kernel, by its path.
+    fn with_kernels(folder: &str) -> Vec<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut found = vec![];
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() {
+                found.extend(with_kernels(&path));
+            } else if fs::read_to_string(entry.path()).unwrap().contains("#[tma_kernel") {
+                found.push(path);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn no_file_with_kernels_is_left_out() {
+        for (sources, folder) in [(examples(), "examples/src/bin"), (corpus(), "tests/src/kernels")] {
+            let mut listed: Vec<_> = sources.iter().map(|source| source.path.to_owned()).collect();
+            let mut found = with_kernels(folder);
+            listed.sort();
+            found.sort();
+            assert_eq!(listed, found);
+        }
+    }
+
+    #[test]
+    fn blocks_of_code_are_found_with_their_lines() {
+        let page = "text\n```rust,kernel\nfn f() {}\n\nfn g() {}\n```\nmore\n```\nplain\n```\n";
+        let block = |info: &str, line, code: &str| CodeBlock { info: info.into(), line, code: code.into() };
+        assert_eq!(
+            code_blocks(page),
+            [block("rust,kernel", 3, "fn f() {}\n\nfn g() {}"), block("", 9, "plain")]
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! The PTX of kernels: as it was, the same each time, and for every target.
+#![cfg(feature = "llvm")]
+
+use std::collections::HashSet;
+use std::thread;
+
+use tma_codegen::{Ptx, Target, compile};
+use tma_tests::sources::{Source, corpus, examples};
+
+/// Kernels of the corpus whose PTX is kept: together they have every instruction of the language.
+const KEPT: [&str; 19] = [
+    "atomics_u32",
+    "barrier_expect_apart",
+    "barrier_lives",
+    "barrier_pipeline::two",
+    "barrier_try_wait",
+    "casts_e4m3",
+    "control_matches",
+    "fast_float_functions",
+    "fault_assert",
+    "fault_printf",
+    "fault_trap",
+    "full_128_bf16",
+    "place_named_barriers",
+    "place_warps",
+    "tensor_around",
+    "tensor_copy_1",
+    "tensor_copy_3",
+    "tensor_copy_5",
+    "tensor_stores",
+];
+
+/// What the kept kernels must have between them: instructions, and calls of what the driver provides.
+const INSTRUCTIONS: [&str; 33] = [
+    "atom.relaxed.gpu.global.add.u32",
+    "bar.warp.sync",
+    "barrier.sync %r",
+    "barrier.sync.aligned 0",
+    "call.uni",
+    "cp.async.bulk.commit_group",
+    "cp.async.bulk.tensor.1d.global.shared::cta",
+    "cp.async.bulk.tensor.1d.shared::cluster.global",
+    "cp.async.bulk.tensor.2d.global.shared::cta",
+    "cp.async.bulk.tensor.2d.shared::cluster.global",
+    "cp.async.bulk.tensor.3d.global.shared::cta",
+    "cp.async.bulk.tensor.3d.shared::cluster.global",
+    "cp.async.bulk.tensor.5d.global.shared::cta",
+    "cp.async.bulk.tensor.5d.shared::cluster.global",
+    "cp.async.bulk.wait_group ",
+    "cp.async.bulk.wait_group.read",
+    "cvt.rn.f16x2.e4m3x2",
+    "cvt.rn.satfinite.e5m2x2.f32",
+    "elect.sync",
+    "ex2.approx.f32",
+    "fence.mbarrier_init.release.cluster",
+    "fence.proxy.async.shared::cta",
+    "lg2.approx.f32",
+    "mbarrier.arrive.expect_tx.shared::cta.b64",
+    "mbarrier.arrive.shared::cta.b64",
+    "mbarrier.expect_tx.relaxed.cta.shared::cta.b64",
+    "mbarrier.init.shared::cta.b64",
+    "mbarrier.inval.shared::cta.b64",
+    "mbarrier.try_wait.parity.shared::cta.b64",
+    "prefetch.tensormap",
+    "rsqrt.approx.f32",
+    "trap;",
+    "vprintf",
+];
+
+/// Every kernel of the sources.
+fn compiled(sources: &[Source], target: Target) -> Vec<Ptx> {
+    let of_source = |source: &Source| match compile(source.path, source.text, target) {
+        Ok(kernels) => kernels,
+        Err(failure) => panic!("{}, for {target}:\n{failure}", source.path),
+    };
+    sources.iter().flat_map(of_source).collect()
+}
+
+fn kept() -> Vec<Ptx> {
+    let corpus = compiled(corpus(), Target::default());
+    let kept: Vec<_> = corpus.into_iter().filter(|ptx| KEPT.contains(&ptx.name.as_str())).collect();
+    assert_eq!(kept.len(), KEPT.len(), "a kernel that is kept is not there");
+    kept
+}
+
+/// Compares with what is kept in `snapshots`. To accept a change: `cargo insta review`.
+#[test]
+fn ptx_is_as_it_was() {
+    let generator = format!("// generator: tma-codegen {}", env!("CARGO_PKG_VERSION"));
+    for ptx in compiled(examples(), Target::default()).into_iter().chain(kept()) {
+        assert!(ptx.text.contains(&generator), "the header of {}", ptx.name);
+        let text = ptx.text.replace(&generator, "// generator: tma-codegen");
+        insta::assert_snapshot!(ptx.name.replace("::", "__"), text);
+    }
+}
+
+#[test]
+fn the_kept_kernels_have_every_instruction() {
+    let kept = kept();
+    let missing: Vec<_> =
+        INSTRUCTIONS.iter().filter(|text| !kept.iter().any(|ptx| ptx.text.contains(**text))).collect();
+    assert!(missing.is_empty(), "no kept kernel has {missing:?}");
+}
+
+#[test]
+fn the_same_source_gives_the_same_ptx() {
+    let text = |kernels: Vec<Ptx>| kernels.into_iter().map(|ptx| ptx.text).collect::<Vec<_>>();
+    let first = text(compiled(examples(), Target::default()));
+    // On another thread, after other work: nothing of the process may show.
+    let second = thread::spawn(move || {
+        compiled(&corpus()[..1], Target::Sm90);
+        text(compiled(examples(), Target::default()))
+    });
+    assert_eq!(first, second.join().unwrap());
+}
+
+#[test]
+fn every_kernel_compiles_for_every_target() {
+    thread::scope(|scope| {
+        for target in Target::ALL {
+            scope.spawn(move || {
+                let kernels: Vec<_> =
+                    compiled(examples(), target).into_iter().chain(compiled(corpus(), target)).collect();
+                for ptx in &kernels {
+                    assert!(ptx.text.contains(&format!(".target {target}\n")), "{} for {target}", ptx.name);
+                    assert!(
+                        ptx.text.contains(&format!(".entry {}(", ptx.entry)),
+                        "{} for {target}",
+                        ptx.name
+                    );
+                }
+                let names: HashSet<_> = kernels.iter().map(|ptx| &ptx.name).collect();
+                assert_eq!(names.len(), kernels.len(), "kernels of the corpus have names of their own");
+            });
+        }
+    });
+}

@@ -1,0 +1,118 @@
+//! NVIDIA's own assembler on all PTX: accepted without a warning, without spills, without local memory.
+#![cfg(feature = "llvm")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use tma_codegen::{Ptx, Target, compile};
+use tma_tests::sources::{code_blocks, corpus, examples};
+
+/// The kernels that have local memory, but for those that print and hand over there what they print: a register array
+/// has to lie in memory if its index is not known.
+const LOCAL_MEMORY: [&str; 1] = ["value_arrays"];
+
+/// The page of the book whose kernels are compiled.
+const LANGUAGE: &str = "docs/language.md";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
+fn ptxas() -> PathBuf {
+    let path = env::var_os("TMA_PTXAS").map_or_else(|| root().join("target/tools/ptxas"), PathBuf::from);
+    assert!(path.is_file(), "there is no ptxas at {}: run `cargo xtask setup`", path.display());
+    path
+}
+
+fn compiled(path: &str, text: &str, target: Target) -> Vec<Ptx> {
+    compile(path, text, target).unwrap_or_else(|failure| panic!("{path}, for {target}:\n{failure}"))
+}
+
+/// Every kernel of the examples, the corpus and the book.
+fn kernels(target: Target) -> Vec<Ptx> {
+    let sources = examples().iter().chain(corpus());
+    let mut kernels: Vec<_> = sources.flat_map(|source| compiled(source.path, source.text, target)).collect();
+    let page = fs::read_to_string(root().join(LANGUAGE)).expect("the language reference is there");
+    let blocks = code_blocks(&page).into_iter().filter(|block| block.info == "rust,kernel");
+    let of_book: Vec<_> = blocks
+        .flat_map(|block| compiled(&format!("{LANGUAGE}, line {}", block.line), &block.code, target))
+        .collect();
+    assert!(!of_book.is_empty(), "{LANGUAGE} has no kernel");
+    kernels.extend(of_book);
+    kernels
+}
+
+/// What the assembler has against a kernel.
+fn judge(ptxas: &Path, file: &Path, ptx: &Ptx, target: Target) -> Option<String> {
+    fs::write(file, &ptx.text).expect("the folder for temporary files can be written to");
+    let mut command = Command::new(ptxas);
+    command.args(["-arch", target.name(), "-v", "-o", "/dev/null"]).arg(file);
+    let output = command.output().expect("ptxas can be started");
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+
+    let may_use_local_memory = LOCAL_MEMORY.contains(&ptx.name.as_str()) || ptx.text.contains("vprintf");
+    let bad_line = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        let spills =
+            line.contains("bytes spill") && !line.contains("0 bytes spill stores, 0 bytes spill loads");
+        let local =
+            line.contains("bytes stack frame") && !line.trim_start().starts_with("0 bytes stack frame");
+        line.contains("warning") || line.contains("error") || spills || (local && !may_use_local_memory)
+    };
+    let bad: Vec<_> = said.lines().filter(bad_line).collect();
+    let reported = said.contains("bytes stack frame");
+    if output.status.success() && bad.is_empty() && reported {
+        return None;
+    }
+    Some(format!(
+        "{} for {target}: {}\n{}",
+        ptx.name,
+        output.status,
+        if bad.is_empty() { said } else { bad.join("\n") }
+    ))
+}
+
+fn accepts(target: Target) {
+    let ptxas = ptxas();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{target}.ptx"));
+    let problems: Vec<_> =
+        kernels(target).iter().filter_map(|ptx| judge(&ptxas, &file, ptx, target)).collect();
+    assert!(problems.is_empty(), "{} kernels:\n{}", problems.len(), problems.join("\n"));
+}
+
+#[test]
+fn accepts_all_for_sm_90() {
+    accepts(Target::Sm90);
+}
+
+#[test]
+fn accepts_all_for_sm_90a() {
+    accepts(Target::Sm90a);
+}
+
+#[test]
+fn accepts_all_for_sm_100a() {
+    accepts(Target::Sm100a);
+}
+
+#[test]
+fn accepts_all_for_sm_120a() {
+    accepts(Target::Sm120a);
+}
+
+/// That the judgement can fail: a spill, a stack frame and a warning are each seen.
+#[test]
+fn sees_what_is_wrong() {
+    let header = ".version 8.0\n.target sm_90a\n.address_size 64\n";
+    let local = ".visible .entry k(.param .u64 p) {\n.local .b32 a[64];\n.reg .b32 %r<3>;\n.reg .b64 %d<3>;\n\
+                 ld.param.u64 %d1, [p];\ncvt.u32.u64 %r1, %d1;\nmov.u32 %r2, a;\nadd.u32 %r2, %r2, %r1;\n\
+                 st.local.u32 [%r2], %r1;\nld.local.u32 %r1, [%r2+4];\nst.global.u32 [%d1], %r1;\nret;\n}\n";
+    let ptx = |text: &str| Ptx { name: "k".into(), entry: "k".into(), text: format!("{header}{text}") };
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong.ptx");
+    let judged = |text: &str| judge(&ptxas(), &file, &ptx(text), Target::Sm90a);
+    assert_eq!(judged(".visible .entry k() {\nret;\n}\n"), None);
+    assert!(judged(local).is_some_and(|problem| problem.contains("stack frame")));
+    assert!(judged(".visible .entry k() {\nrte;\n}\n").is_some());
+}
