@@ -56,9 +56,9 @@ pub const BARRIER_BYTES_EXPECTED: i128 = (1 << 20) - 1;
 /// Named barriers of a block; `sync_threads` is number 0. Source: PTX ISA, "barrier".
 pub const NAMED_BARRIERS: i128 = 16;
 
-/// The largest array of a thread's own, in bytes. A thread's registers hold 1020; what is larger lies in local
-/// memory, and far more than this takes the compiler for ever.
-pub const REGISTER_ARRAY_BYTES: u64 = 16 * 1024;
+/// The most elements of an array of a thread's own. Four times as many as a thread has registers: what is larger
+/// lies in local memory in any case, and takes the compiler long.
+pub const REGISTER_ARRAY_ELEMENTS: u64 = 1024;
 
 /// The most turns of a loop that `unroll` writes out. No instruction cache holds what is longer.
 pub const UNROLLED_TURNS: i128 = 1024;

@@ -251,11 +251,11 @@ fn index(expr: &Expr, sink: &mut Sink) {
             }
         }
         ExprKind::Array(_) | ExprKind::Repeat(_) => {
-            let bytes = array_bytes(&expr.ty);
-            if bytes > limits::REGISTER_ARRAY_BYTES {
+            let elements = elements(&expr.ty);
+            if elements > limits::REGISTER_ARRAY_ELEMENTS {
                 let message = format!(
-                    "a thread's own array has at most {} bytes, not {bytes}",
-                    limits::REGISTER_ARRAY_BYTES
+                    "a thread's own array has at most {} elements, not {elements}",
+                    limits::REGISTER_ARRAY_ELEMENTS
                 );
                 sink.error(Code::UnsupportedType, expr.span, message)
                     .help("put it into shared memory, `SharedArray<T, N>`, or into a `Global<T>`");
@@ -265,11 +265,11 @@ fn index(expr: &Expr, sink: &mut Sink) {
     }
 }
 
-fn array_bytes(ty: &Type) -> u64 {
+/// The scalars that a register array holds.
+fn elements(ty: &Type) -> u64 {
     match ty {
-        Type::Array(element, len) => array_bytes(element).saturating_mul(u64::from(*len)),
-        Type::Scalar(scalar) => u64::from(scalar.bytes()),
-        _ => 0,
+        Type::Array(element, len) => elements(element).saturating_mul(u64::from(*len)),
+        _ => 1,
     }
 }
 

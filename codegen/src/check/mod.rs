@@ -2,9 +2,9 @@
 //!
 //! The rules, one file each, with their codes in [`Code`](crate::diag::Code):
 //!
-//! * [`settled`]: every type is known and every literal fits its type.
-//! * [`limits`]: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant indices.
-//! * [`layout`]: everything `shared()` has a place, aligned as the hardware asks, within the budget.
+//! * `settled`: every type is known and every literal fits its type.
+//! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant indices.
+//! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
 //! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor), and the
 //! order of barrier operations among threads.
