@@ -37,7 +37,9 @@ fn main() -> ExitCode {
 
 fn write_kernels(file: &Path, options: &Options) -> Result<(), Box<dyn Error>> {
     let source = fs::read_to_string(file)?;
-    for ptx in tma_codegen::compile(&file.to_string_lossy(), &source, options.target)? {
+    let here = std::env::current_dir()?;
+    let shown = file.strip_prefix(here).unwrap_or(file).to_string_lossy();
+    for ptx in tma_codegen::compile(&shown, &source, options.target)? {
         match &options.out {
             None => println!("{}", ptx.text),
             Some(folder) => {
