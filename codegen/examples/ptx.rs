@@ -2,6 +2,7 @@
 //!
 //! `cargo run -p tma-codegen --example ptx -- --out DIR --target sm_90a FILE.rs ..`
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,8 +26,9 @@ struct Options {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    let mut written = HashSet::new();
     let failed = options.files.iter().filter(|file| {
-        let result = write_kernels(file, &options);
+        let result = write_kernels(file, &options, &mut written);
         if let Err(error) = &result {
             eprintln!("{}:\n{error}", file.display());
         }
@@ -35,7 +37,11 @@ fn main() -> ExitCode {
     if failed.count() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn write_kernels(file: &Path, options: &Options) -> Result<(), Box<dyn Error>> {
+fn write_kernels(
+    file: &Path,
+    options: &Options,
+    written: &mut HashSet<PathBuf>,
+) -> Result<(), Box<dyn Error>> {
     let source = fs::read_to_string(file)?;
     let here = std::env::current_dir()?;
     let shown = file.strip_prefix(here).unwrap_or(file).to_string_lossy();
@@ -45,6 +51,9 @@ fn write_kernels(file: &Path, options: &Options) -> Result<(), Box<dyn Error>> {
             Some(folder) => {
                 fs::create_dir_all(folder)?;
                 let path = folder.join(format!("{}.ptx", ptx.entry));
+                if !written.insert(path.clone()) {
+                    return Err(format!("two kernels are called `{}`: rename one", ptx.name).into());
+                }
                 fs::write(&path, ptx.text)?;
                 println!("{}", path.display());
             }
