@@ -1,0 +1,242 @@
+//! Loads, stores and atomic operations.
+
+use super::operands::Decoder;
+use crate::code::types::Type;
+use crate::code::{Access, AtomicOp, Memory, Op, Row};
+use crate::exec::float::convert::Integer;
+use crate::exec::float::{FloatType, Mode};
+use crate::machine::{Order, Space};
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let opcode = d.instruction.opcode;
+    match opcode {
+        "ld" | "ldu" => load(d),
+        "st" => store(d),
+        "atom" => atomic(d, true),
+        "red" if d.take("async") => Err(d.unsupported()),
+        "red" => atomic(d, false),
+        // What only moves data between caches is not seen by anybody.
+        "prefetch" | "prefetchu" | "discard" | "applypriority" => {
+            while d.take_first().is_some() {}
+            Ok(Op::Nothing)
+        }
+        _ => policy(d),
+    }
+}
+
+/// `createpolicy` gives a value that nothing here looks at.
+fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    while d.take_first().is_some() {}
+    let zero = d.builder.bits(0);
+    Ok(Op::One(crate::exec::alu::bits::COPY, d.dest(0, Type::Bits(64))?, zero))
+}
+
+/// The space of a load or store; generic if none is named.
+pub(super) fn take_space(d: &mut Decoder<'_, '_, '_>) -> Memory {
+    d.take_of(&[
+        ("global", Memory::Machine(Space::Global)),
+        // Constants lie in global memory, at addresses of their own.
+        ("const", Memory::Machine(Space::Global)),
+        ("shared", Memory::Machine(Space::Shared)),
+        ("shared::cta", Memory::Machine(Space::Shared)),
+        ("shared::cluster", Memory::Machine(Space::SharedCluster)),
+        ("local", Memory::Local),
+        ("param", Memory::Param),
+        ("param::entry", Memory::Param),
+        ("param::func", Memory::Local),
+    ])
+    .unwrap_or(Memory::Machine(Space::Generic))
+}
+
+/// The ordering and its scope, which is that of the cluster or wider in effect.
+pub(super) fn take_order(d: &mut Decoder<'_, '_, '_>, default: Order) -> Order {
+    let order = d.take_of(&[
+        ("weak", Order::Weak),
+        ("relaxed", Order::Relaxed),
+        ("volatile", Order::Relaxed),
+        ("acquire", Order::Acquire),
+        ("release", Order::Release),
+        ("acq_rel", Order::AcqRel),
+        ("sc", Order::AcqRel),
+    ]);
+    d.take("mmio");
+    d.take_of(&[("cta", ()), ("cluster", ()), ("gpu", ()), ("sys", ())]);
+    order.unwrap_or(default)
+}
+
+/// Hints to the caches; whether one of them has an operand.
+pub(super) fn take_cache_hints(d: &mut Decoder<'_, '_, '_>) -> bool {
+    const HINTS: [&str; 20] = [
+        "ca",
+        "cg",
+        "cs",
+        "lu",
+        "cv",
+        "wb",
+        "wt",
+        "nc",
+        "unified",
+        "evict_last",
+        "evict_first",
+        "L1::evict_normal",
+        "L1::evict_unchanged",
+        "L1::evict_first",
+        "L1::evict_last",
+        "L1::no_allocate",
+        "L2::64B",
+        "L2::128B",
+        "L2::256B",
+        "L2::evict_first",
+    ];
+    for hint in HINTS {
+        d.take(hint);
+    }
+    for hint in ["L2::evict_last", "L2::evict_normal"] {
+        d.take(hint);
+    }
+    d.take("L2::cache_hint")
+}
+
+fn take_count(d: &mut Decoder<'_, '_, '_>) -> u32 {
+    d.take_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1)
+}
+
+/// The element's type: any that fits a register.
+fn element(d: &mut Decoder<'_, '_, '_>) -> Result<Type, LoadError> {
+    let ty = d.take_type()?;
+    if matches!(ty, Type::Pred | Type::B128) { Err(d.unsupported()) } else { Ok(ty) }
+}
+
+fn elements<'a, 's>(
+    d: &Decoder<'_, '_, 's>,
+    operand: &'a Operand<'s>,
+    count: u32,
+) -> Result<&'a [Operand<'s>], LoadError> {
+    let parts = match operand {
+        Operand::Vector(parts) => parts.as_slice(),
+        single => std::slice::from_ref(single),
+    };
+    if parts.len() == count as usize {
+        Ok(parts)
+    } else {
+        Err(d.error(format!("{} registers for {count} elements", parts.len())))
+    }
+}
+
+fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let order = take_order(d, Order::Weak);
+    let mut memory = take_space(d);
+    let hint = take_cache_hints(d);
+    let count = take_count(d);
+    let ty = element(d)?;
+    d.expect_count(2, 2 + usize::from(hint))?;
+    let address = d.address(1)?;
+    let source = d.operand(1)?;
+    if memory == Memory::Param && d.is_local(source)? {
+        memory = Memory::Local;
+    }
+    let mut rows = [Row::SINK; 8];
+    let mut extend = None;
+    let operand = d.operand(0)?;
+    let parts = elements(d, operand, count)?;
+    for (row, part) in rows.iter_mut().zip(parts) {
+        let (to, width) = d.wide_dest(part, ty.bits())?;
+        *row = to;
+        if ty.is_signed() && width > ty.bits() {
+            extend = Some((ty.bits(), width));
+        }
+    }
+    Ok(Op::Load(Access { memory, order, bytes: ty.bits() / 8, count, address, rows, extend }))
+}
+
+fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    if d.take("async") || d.take("bulk") {
+        return Err(d.unsupported());
+    }
+    let order = take_order(d, Order::Weak);
+    let mut memory = take_space(d);
+    let hint = take_cache_hints(d);
+    let count = take_count(d);
+    let ty = element(d)?;
+    d.expect_count(2, 2 + usize::from(hint))?;
+    let address = d.address(0)?;
+    let target = d.operand(0)?;
+    if memory == Memory::Param {
+        if !d.is_local(target)? {
+            return Err(d.error("a kernel's parameters cannot be written"));
+        }
+        memory = Memory::Local;
+    }
+    let mut rows = [Row::SINK; 8];
+    let operand = d.operand(1)?;
+    let parts = elements(d, operand, count)?;
+    for (row, part) in rows.iter_mut().zip(parts) {
+        *row = d.wide_source(part, ty)?;
+    }
+    Ok(Op::Store(Access { memory, order, bytes: ty.bits() / 8, count, address, rows, extend: None }))
+}
+
+fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
+    let order = take_order(d, Order::Relaxed);
+    let memory = take_space(d);
+    let hint = take_cache_hints(d);
+    d.take("noftz");
+    let name = d.take_of(&[
+        ("add", "add"),
+        ("min", "min"),
+        ("max", "max"),
+        ("and", "and"),
+        ("or", "or"),
+        ("xor", "xor"),
+        ("exch", "exch"),
+        ("cas", "cas"),
+        ("inc", "inc"),
+        ("dec", "dec"),
+    ]);
+    let name = name.ok_or_else(|| d.unsupported())?;
+    let ty = d.take_type()?;
+    let op = atomic_op(d, name, ty, memory)?;
+    let first = usize::from(gives);
+    let values = if op == AtomicOp::CompareAndSwap { 2 } else { 1 };
+    d.expect_count(first + 1 + values, first + 1 + values + usize::from(hint))?;
+    let row = if gives { d.dest(0, ty)? } else { Row::SINK };
+    let address = d.address(first)?;
+    let mut of = [Row::SINK; 2];
+    for (index, row) in of.iter_mut().enumerate().take(values) {
+        *row = d.source(first + 1 + index, ty)?;
+    }
+    Ok(Op::Atomic { op, memory, order, bytes: ty.bits() / 8, d: row, address, of })
+}
+
+fn atomic_op(d: &Decoder<'_, '_, '_>, name: &str, ty: Type, memory: Memory) -> Result<AtomicOp, LoadError> {
+    let wide = ty.bits() >= 32;
+    let op = match (name, ty) {
+        ("add", Type::Integer(integer)) if wide => AtomicOp::Add(integer),
+        ("min", Type::Integer(integer)) if wide => AtomicOp::Min(integer),
+        ("max", Type::Integer(integer)) if wide => AtomicOp::Max(integer),
+        ("add", Type::Float(float)) => {
+            // "atom.add.f32 on global memory flushes subnormal inputs and results": PTX ISA, "atom".
+            let flush = float == FloatType::F32 && memory == Memory::Machine(Space::Global);
+            AtomicOp::AddFloat(float, Mode { flush, ..Mode::default() }, false)
+        }
+        ("add", Type::FloatPair(float)) => AtomicOp::AddFloat(float, Mode::default(), true),
+        ("min", Type::Float(float @ (FloatType::F16 | FloatType::Bf16))) => AtomicOp::MinFloat(float, false),
+        ("max", Type::Float(float @ (FloatType::F16 | FloatType::Bf16))) => AtomicOp::MaxFloat(float, false),
+        ("min", Type::FloatPair(float)) => AtomicOp::MinFloat(float, true),
+        ("max", Type::FloatPair(float)) => AtomicOp::MaxFloat(float, true),
+        ("and", Type::Bits(32 | 64)) => AtomicOp::And,
+        ("or", Type::Bits(32 | 64)) => AtomicOp::Or,
+        ("xor", Type::Bits(32 | 64)) => AtomicOp::Xor,
+        ("exch", Type::Bits(32 | 64)) => AtomicOp::Exchange,
+        ("cas", Type::Bits(16 | 32 | 64)) => AtomicOp::CompareAndSwap,
+        ("inc", Type::Integer(Integer { bits: 32, signed: false })) => AtomicOp::Inc,
+        ("dec", Type::Integer(Integer { bits: 32, signed: false })) => AtomicOp::Dec,
+        // Older compilers name the type of the plain ones.
+        ("exch", Type::Integer(_) | Type::Float(_)) if wide => AtomicOp::Exchange,
+        ("cas", Type::Integer(_)) if wide => AtomicOp::CompareAndSwap,
+        _ => return Err(d.unsupported()),
+    };
+    Ok(op)
+}

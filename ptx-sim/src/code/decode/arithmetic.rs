@@ -1,0 +1,264 @@
+//! Integer and floating-point arithmetic.
+
+use super::operands::Decoder;
+use crate::code::types::Type;
+use crate::code::{Carry, CarryOp, Op, Row};
+use crate::exec::alu::bits::dot_4;
+use crate::exec::alu::integer::{self, BinaryOp, TernaryOp, UnaryOp};
+use crate::exec::float::convert::Integer;
+use crate::exec::float::format::Round;
+use crate::exec::float::{FloatOp, FloatType, Mode, Test};
+use crate::parse::LoadError;
+
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let opcode = d.instruction.opcode;
+    if matches!(opcode, "addc" | "subc" | "madc") || d.take("cc") {
+        return carry(d);
+    }
+    if opcode == "testp" {
+        return test(d);
+    }
+    if opcode == "dp4a" {
+        return dot(d);
+    }
+    let parts = MulPart::take(d);
+    let ty = d.take_type()?;
+    match ty {
+        Type::Integer(_) | Type::Bits(_) => integral(d, ty, parts),
+        Type::IntegerPair(signed) => integer_pair(d, ty, signed),
+        Type::Float(float) => floating(d, ty, float, false),
+        Type::FloatPair(float) => floating(d, ty, float, true),
+        Type::Pred | Type::Tf32 | Type::Float8Pair(_) | Type::B128 => Err(d.unsupported()),
+    }
+}
+
+/// `.lo`, `.hi`, `.wide`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MulPart {
+    Low,
+    High,
+    Wide,
+}
+
+impl MulPart {
+    fn take(d: &mut Decoder<'_, '_, '_>) -> Option<MulPart> {
+        d.take_of(&[("lo", MulPart::Low), ("hi", MulPart::High), ("wide", MulPart::Wide)])
+    }
+}
+
+fn integral(d: &mut Decoder<'_, '_, '_>, ty: Type, part: Option<MulPart>) -> Result<Op, LoadError> {
+    let integer = ty.as_integer().ok_or_else(|| d.unsupported())?;
+    let saturate = matches!(d.instruction.opcode, "add" | "sub" | "mad") && d.take("sat");
+    let binary = |op| integer::binary(op, integer);
+    let two = match (d.instruction.opcode, part) {
+        ("add", None) if saturate => binary(BinaryOp::AddSaturated),
+        ("add", None) => binary(BinaryOp::Add),
+        ("sub", None) if saturate => binary(BinaryOp::SubSaturated),
+        ("sub", None) => binary(BinaryOp::Sub),
+        ("mul", Some(MulPart::Low)) => binary(BinaryOp::MulLow),
+        ("mul", Some(MulPart::High)) => binary(BinaryOp::MulHigh),
+        ("mul", Some(MulPart::Wide)) => binary(BinaryOp::MulWide),
+        ("mul24", Some(MulPart::Low)) => binary(BinaryOp::Mul24Low),
+        ("mul24", Some(MulPart::High)) => binary(BinaryOp::Mul24High),
+        ("div", None) => binary(BinaryOp::Div),
+        ("rem", None) => binary(BinaryOp::Rem),
+        ("min", None) => binary(BinaryOp::Min),
+        ("max", None) => binary(BinaryOp::Max),
+        ("abs", None) => return unary(d, UnaryOp::Abs, ty),
+        ("neg", None) => return unary(d, UnaryOp::Neg, ty),
+        ("mad" | "mad24" | "sad", _) => return ternary(d, ty, integer, part, saturate),
+        _ => return Err(d.unsupported()),
+    };
+    d.expect_count(3, 3)?;
+    let result = if part == Some(MulPart::Wide) { wide(d, integer)? } else { ty };
+    Ok(Op::Two(two, d.dest(0, result)?, [d.source(1, ty)?, d.source(2, ty)?]))
+}
+
+/// The type of twice the width.
+fn wide(d: &Decoder<'_, '_, '_>, ty: Integer) -> Result<Type, LoadError> {
+    if ty.bits > 32 {
+        return Err(d.unsupported());
+    }
+    Ok(Type::Integer(Integer { bits: ty.bits * 2, signed: ty.signed }))
+}
+
+fn unary(d: &mut Decoder<'_, '_, '_>, op: UnaryOp, ty: Type) -> Result<Op, LoadError> {
+    d.expect_count(2, 2)?;
+    let integer = ty.as_integer().ok_or_else(|| d.unsupported())?;
+    Ok(Op::One(integer::unary(op, integer), d.dest(0, ty)?, d.source(1, ty)?))
+}
+
+fn ternary(
+    d: &mut Decoder<'_, '_, '_>,
+    ty: Type,
+    integer: Integer,
+    part: Option<MulPart>,
+    saturate: bool,
+) -> Result<Op, LoadError> {
+    let op = match (d.instruction.opcode, part, saturate) {
+        ("mad", Some(MulPart::Low), false) => TernaryOp::MadLow,
+        ("mad", Some(MulPart::High), false) => TernaryOp::MadHigh,
+        ("mad", Some(MulPart::High), true) => TernaryOp::MadHighSaturated,
+        ("mad", Some(MulPart::Wide), false) => TernaryOp::MadWide,
+        ("mad24", Some(MulPart::Low), false) => TernaryOp::Mad24Low,
+        ("mad24", Some(MulPart::High), false) => TernaryOp::Mad24High,
+        ("sad", None, false) => TernaryOp::Sad,
+        _ => return Err(d.unsupported()),
+    };
+    d.expect_count(4, 4)?;
+    let result = if op == TernaryOp::MadWide { wide(d, integer)? } else { ty };
+    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, result)?];
+    Ok(Op::Three(integer::ternary(op, integer), d.dest(0, result)?, of))
+}
+
+fn integer_pair(d: &mut Decoder<'_, '_, '_>, ty: Type, signed: bool) -> Result<Op, LoadError> {
+    let op = match d.instruction.opcode {
+        "add" => BinaryOp::Add,
+        "sub" => BinaryOp::Sub,
+        "min" => BinaryOp::Min,
+        "max" => BinaryOp::Max,
+        _ => return Err(d.unsupported()),
+    };
+    d.expect_count(3, 3)?;
+    let two = integer::packed(op, signed).ok_or_else(|| d.unsupported())?;
+    Ok(Op::Two(two, d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]))
+}
+
+/// `add.cc`, `addc`, and their like: arithmetic with the carry flag.
+fn carry(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let opcode = d.instruction.opcode;
+    let part = MulPart::take(d);
+    let op = match (opcode, part) {
+        ("add" | "addc", None) => CarryOp::Add,
+        ("sub" | "subc", None) => CarryOp::Sub,
+        ("mad" | "madc", Some(MulPart::Low)) => CarryOp::MadLow,
+        ("mad" | "madc", Some(MulPart::High)) => CarryOp::MadHigh,
+        _ => return Err(d.unsupported()),
+    };
+    let reads = opcode.ends_with('c');
+    // `.cc` of the plain forms was taken already; of the others it is optional.
+    let writes = !reads || d.take("cc");
+    let ty = d.take_type()?;
+    let integer = ty.as_integer().filter(|ty| ty.bits >= 32).ok_or_else(|| d.unsupported())?;
+    let of = match op {
+        CarryOp::Add | CarryOp::Sub => {
+            d.expect_count(3, 3)?;
+            [d.source(1, ty)?, d.source(2, ty)?, Row::SINK]
+        }
+        CarryOp::MadLow | CarryOp::MadHigh => {
+            d.expect_count(4, 4)?;
+            [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?]
+        }
+    };
+    let carry = Carry { op, bits: integer.bits, signed: integer.signed, reads, writes };
+    Ok(Op::Carry(carry, d.dest(0, ty)?, of))
+}
+
+fn dot(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    d.expect_count(4, 4)?;
+    let (a, b) = (d.take_type()?, d.take_type()?);
+    if a.bits() != 32 || b.bits() != 32 {
+        return Err(d.unsupported());
+    }
+    let of = [d.source(1, a)?, d.source(2, b)?, d.source(3, a)?];
+    Ok(Op::Three(dot_4(a.is_signed(), b.is_signed()), d.dest(0, a)?, of))
+}
+
+fn test(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let test = d.take_of(&[
+        ("finite", Test::Finite),
+        ("infinite", Test::Infinite),
+        ("number", Test::Number),
+        ("notanumber", Test::NotANumber),
+        ("normal", Test::Normal),
+        ("subnormal", Test::Subnormal),
+    ]);
+    let (Some(test), Type::Float(ty)) = (test, d.take_type()?) else { return Err(d.unsupported()) };
+    d.expect_count(2, 2)?;
+    let of = [d.source(1, Type::Float(ty))?, Row::SINK, Row::SINK];
+    let d = d.dest(0, Type::Pred)?;
+    Ok(Op::Float { op: FloatOp::Test(test), ty, mode: Mode::default(), pair: false, d, of })
+}
+
+/// `.rn`, `.rz`, `.rm`, `.rp`.
+pub(super) fn take_round(d: &mut Decoder<'_, '_, '_>) -> Option<Round> {
+    d.take_of(&[("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up)])
+}
+
+fn floating(d: &mut Decoder<'_, '_, '_>, ty: Type, float: FloatType, pair: bool) -> Result<Op, LoadError> {
+    let half = matches!(float, FloatType::F16 | FloatType::Bf16);
+    let opcode = d.instruction.opcode;
+    let approximate = d.take("approx");
+    let full = d.take("full");
+    let round = take_round(d);
+    let mut mode = Mode { round: round.unwrap_or_default(), flush: d.take("ftz"), ..Mode::default() };
+    let (op, count) = match opcode {
+        "add" => (FloatOp::Add, 2),
+        "sub" => (FloatOp::Sub, 2),
+        "mul" => (FloatOp::Mul, 2),
+        "fma" | "mad" => (FloatOp::Fma, 3),
+        "div" if approximate => (FloatOp::DivApprox, 2),
+        "div" => (FloatOp::Div, 2),
+        "min" => (FloatOp::Min, 2),
+        "max" => (FloatOp::Max, 2),
+        "abs" => (FloatOp::Abs, 1),
+        "neg" => (FloatOp::Neg, 1),
+        "sqrt" => (FloatOp::Sqrt, 1),
+        "rcp" if approximate && float == FloatType::F64 => (FloatOp::RcpHigh, 1),
+        "rcp" => (FloatOp::Rcp, 1),
+        "rsqrt" if float == FloatType::F64 => (FloatOp::RsqrtHigh, 1),
+        "rsqrt" => (FloatOp::Rsqrt, 1),
+        "ex2" => (FloatOp::Ex2, 1),
+        "lg2" => (FloatOp::Lg2, 1),
+        "sin" => (FloatOp::Sin, 1),
+        "cos" => (FloatOp::Cos, 1),
+        "tanh" => (FloatOp::Tanh, 1),
+        "copysign" => (FloatOp::CopySign, 2),
+        _ => return Err(d.unsupported()),
+    };
+    check_forms(d, op, float, approximate || full, round.is_some())?;
+    if matches!(op, FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Fma) {
+        mode.saturate = d.take("sat");
+        mode.relu = op == FloatOp::Fma && half && d.take("relu");
+    }
+    if matches!(op, FloatOp::Min | FloatOp::Max) {
+        mode.nan = d.take("NaN");
+        mode.xor_sign = d.take("xorsign");
+        if mode.xor_sign && !d.take("abs") {
+            return Err(d.error("`.xorsign` goes with `.abs`"));
+        }
+    }
+    if op == FloatOp::RcpHigh || op == FloatOp::RsqrtHigh {
+        mode.flush = false;
+    }
+    d.expect_count(count + 1, count + 1)?;
+    let mut of = [Row::SINK; 3];
+    for (index, row) in of.iter_mut().enumerate().take(count) {
+        *row = d.source(index + 1, ty)?;
+    }
+    Ok(Op::Float { op, ty: float, mode, pair, d: d.dest(0, ty)?, of })
+}
+
+/// Which functions are approximate only, and which must say how they round.
+fn check_forms(
+    d: &Decoder<'_, '_, '_>,
+    op: FloatOp,
+    float: FloatType,
+    approximate: bool,
+    rounded: bool,
+) -> Result<(), LoadError> {
+    let half = matches!(float, FloatType::F16 | FloatType::Bf16);
+    let good = match op {
+        FloatOp::Ex2 | FloatOp::Tanh => approximate && float != FloatType::F64,
+        FloatOp::Rsqrt | FloatOp::Lg2 | FloatOp::Sin | FloatOp::Cos => approximate && float == FloatType::F32,
+        FloatOp::DivApprox => float == FloatType::F32,
+        FloatOp::RcpHigh | FloatOp::RsqrtHigh => approximate,
+        FloatOp::Div | FloatOp::Sqrt | FloatOp::Rcp => {
+            !half && (rounded || approximate && float == FloatType::F32)
+        }
+        FloatOp::CopySign => !half && !approximate && !rounded,
+        FloatOp::Fma => rounded && !approximate,
+        _ => !approximate,
+    };
+    if good { Ok(()) } else { Err(d.unsupported()) }
+}

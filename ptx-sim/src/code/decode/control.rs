@@ -1,0 +1,169 @@
+//! Branches, calls, and what ends a thread.
+
+use super::operands::Decoder;
+use crate::code::link::{Body, Formal};
+use crate::code::names::Named;
+use crate::code::types::Type;
+use crate::code::{Access, Address, Memory, Op, Row};
+use crate::exec::alu::bits;
+use crate::machine::Order;
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op, LoadError> {
+    match d.instruction.opcode {
+        "bra" => {
+            d.take("uni");
+            d.expect_count(1, 1)?;
+            d.label(0).map(Op::Branch)
+        }
+        "brx" => branch_indexed(d),
+        "ret" => {
+            d.take("uni");
+            Ok(body.link.map_or(Op::Exit, Op::Return))
+        }
+        "exit" => Ok(Op::Exit),
+        "trap" => Ok(Op::Trap),
+        "nanosleep" => {
+            d.take("u32");
+            Ok(Op::Yield)
+        }
+        // A debugger's stop, a counter, a hint on registers, an order between grids: none of them changes a result.
+        "brkpt" | "pmevent" | "setmaxnreg" | "griddepcontrol" => {
+            while d.take_first().is_some() {}
+            Ok(Op::Nothing)
+        }
+        _ => Err(d.unsupported()),
+    }
+}
+
+fn branch_indexed(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    d.take("idx");
+    d.take("uni");
+    d.expect_count(2, 2)?;
+    let index = d.source(0, Type::Bits(32))?;
+    let Operand::Name(name) = d.operand(1)? else { return Err(d.error("a list of targets is wanted")) };
+    match d.builder.find(name, d.instruction.line)? {
+        Some(Named::Targets(targets)) => Ok(Op::BranchIndexed(index, targets)),
+        _ => Err(d.error(format!("`{name}` is no list of targets"))),
+    }
+}
+
+/// The parts of a call: results, name, arguments.
+type Call<'a, 's> = (&'a [Operand<'s>], &'s str, &'a [Operand<'s>]);
+
+fn parts<'a, 's>(d: &Decoder<'a, '_, 's>) -> Result<Call<'a, 's>, LoadError> {
+    match d.instruction.operands.as_slice() {
+        [Operand::List(results), Operand::Name(name), Operand::List(args)] => Ok((results, name, args)),
+        [Operand::List(results), Operand::Name(name)] => Ok((results, name, &[])),
+        [Operand::Name(name), Operand::List(args)] => Ok((&[], name, args)),
+        [Operand::Name(name)] => Ok((&[], name, &[])),
+        _ => Err(d.error("calls through a register are not supported")),
+    }
+}
+
+/// A call: the arguments are copied to where the function has its parameters, the results back.
+pub(super) fn call(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<Op>, LoadError> {
+    d.take("uni");
+    let (results, name, args) = parts(d)?;
+    if let Some(op) = provided(d, results, name, args)? {
+        return Ok(vec![op]);
+    }
+    let Some(callee) = body.linked.get(name) else {
+        return Err(d.error(format!("`{name}` is called but not defined")));
+    };
+    if callee.params.len() != args.len() || callee.returns.len() < results.len() {
+        return Err(d.error(format!("`{name}` has other parameters")));
+    }
+    let mut ops = Vec::new();
+    for (formal, actual) in callee.params.iter().zip(args) {
+        ops.push(pass(d, *formal, actual)?);
+    }
+    ops.push(Op::Call(callee.start, callee.link));
+    for (formal, actual) in callee.returns.iter().zip(results) {
+        ops.push(take_back(d, *formal, actual)?);
+    }
+    Ok(ops)
+}
+
+fn local(
+    d: &mut Decoder<'_, '_, '_>,
+    operand: &Operand<'_>,
+) -> Result<Option<crate::code::Place>, LoadError> {
+    let Operand::Name(name) = operand else { return Ok(None) };
+    match d.builder.find(name, d.instruction.line)? {
+        Some(Named::Local(place)) => Ok(Some(place)),
+        _ => Ok(None),
+    }
+}
+
+fn pass<'s>(d: &mut Decoder<'_, '_, 's>, formal: Formal, actual: &Operand<'s>) -> Result<Op, LoadError> {
+    match (formal, local(d, actual)?) {
+        (Formal::Local(to), Some(from)) => {
+            Ok(Op::CopyLocal { from: from.offset, to: to.offset, bytes: to.bytes.min(from.bytes) })
+        }
+        (Formal::Local(to), None) if matches!(to.bytes, 1 | 2 | 4 | 8) => {
+            let value = d.wide_source(actual, Type::Bits(to.bytes * 8))?;
+            Ok(Op::Store(in_local(d, to.offset, to.bytes, value)))
+        }
+        (Formal::Register(to, bits), None) => {
+            let ty = if bits == 1 { Type::Pred } else { Type::Bits(bits) };
+            Ok(Op::One(bits::COPY, to, d.inner(actual, ty)?))
+        }
+        _ => Err(d.error("an argument of another kind than the parameter")),
+    }
+}
+
+fn take_back<'s>(d: &mut Decoder<'_, '_, 's>, formal: Formal, actual: &Operand<'s>) -> Result<Op, LoadError> {
+    match (formal, local(d, actual)?) {
+        (Formal::Local(from), Some(to)) => {
+            Ok(Op::CopyLocal { from: from.offset, to: to.offset, bytes: to.bytes.min(from.bytes) })
+        }
+        (Formal::Local(from), None) if matches!(from.bytes, 1 | 2 | 4 | 8) => {
+            let (row, _) = d.wide_dest(actual, from.bytes * 8)?;
+            Ok(Op::Load(in_local(d, from.offset, from.bytes, row)))
+        }
+        (Formal::Register(from, bits), None) => {
+            let (row, _) = d.wide_dest(actual, bits)?;
+            Ok(Op::One(bits::COPY, row, from))
+        }
+        _ => Err(d.error("a result of another kind than the function's")),
+    }
+}
+
+fn in_local(d: &mut Decoder<'_, '_, '_>, offset: u32, bytes: u32, row: Row) -> Access {
+    let mut rows = [Row::SINK; 8];
+    rows[0] = row;
+    let address = Address { base: d.builder.bits(u64::from(offset)), offset: 0 };
+    Access { memory: Memory::Local, order: Order::Weak, bytes, count: 1, address, rows, extend: None }
+}
+
+/// The functions that CUDA's device runtime provides.
+fn provided(
+    d: &mut Decoder<'_, '_, '_>,
+    results: &[Operand<'_>],
+    name: &str,
+    args: &[Operand<'_>],
+) -> Result<Option<Op>, LoadError> {
+    let defined = d.builder.source.functions.iter().any(|f| f.name == name && f.body.is_some());
+    if defined || !matches!(name, "vprintf" | "__assertfail") {
+        return Ok(None);
+    }
+    let mut places = Vec::new();
+    for arg in args {
+        places.push(
+            local(d, arg)?.ok_or_else(|| d.error("its arguments have to be `.param` variables"))?.offset,
+        );
+    }
+    let result = match results.first() {
+        Some(operand) => local(d, operand)?.map(|place| place.offset),
+        None => None,
+    };
+    match (name, places.as_slice()) {
+        ("vprintf", &[format, args]) => Ok(Some(Op::Printf { format, args, result })),
+        ("__assertfail", &[message, file, line, function, _]) => {
+            Ok(Some(Op::AssertFail { message, file, line, function }))
+        }
+        _ => Err(d.error(format!("`{name}` has other parameters"))),
+    }
+}

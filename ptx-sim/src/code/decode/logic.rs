@@ -1,0 +1,250 @@
+//! Bits, comparisons and selections.
+
+use super::operands::Decoder;
+use crate::code::types::Type;
+use crate::code::{Combine, Compared, Op, Row, Truth};
+use crate::exec::alu::bits::{self, Permutation};
+use crate::exec::alu::integer::{self, UnaryOp};
+use crate::exec::float::FloatType;
+use crate::exec::float::compare::Comparison;
+use crate::exec::float::convert::Integer;
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+
+const WORD: Type = Type::Bits(32);
+
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    match d.instruction.opcode {
+        "and" => bitwise(d, bits::AND),
+        "or" => bitwise(d, bits::OR),
+        "xor" => bitwise(d, bits::XOR),
+        "not" => unary(d, UnaryOp::Not),
+        "cnot" => unary(d, UnaryOp::LogicalNot),
+        "brev" => unary(d, UnaryOp::ReverseBits),
+        "popc" => counted(d, UnaryOp::CountOnes),
+        "clz" => counted(d, UnaryOp::LeadingZeros),
+        "bfind" => {
+            let op = if d.take("shiftamt") { UnaryOp::HighestBitShift } else { UnaryOp::HighestBit };
+            counted(d, op)
+        }
+        "shl" => shift(d, true),
+        "shr" => shift(d, false),
+        "bfe" => field(d),
+        "bfi" => insert(d),
+        "prmt" => permute(d),
+        "shf" => funnel(d),
+        "lop3" => lop3(d),
+        "fns" => {
+            d.take("b32");
+            three(d, bits::FIND_NTH, WORD)
+        }
+        "bmsk" => {
+            let wrap = d.take("wrap");
+            if !wrap && !d.take("clamp") {
+                return Err(d.unsupported());
+            }
+            let ty = d.take_type()?;
+            d.expect_count(3, 3)?;
+            Ok(Op::Two(bits::mask(wrap), d.dest(0, ty)?, [d.source(1, WORD)?, d.source(2, WORD)?]))
+        }
+        "selp" => {
+            let ty = plain_type(d)?;
+            d.expect_count(4, 4)?;
+            let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, Type::Pred)?];
+            Ok(Op::Three(bits::SELECT, d.dest(0, ty)?, of))
+        }
+        "slct" => select_by_sign(d),
+        "setp" => compare(d, true),
+        "set" => compare(d, false),
+        _ => Err(d.unsupported()),
+    }
+}
+
+/// A type that is looked at as bits only.
+fn plain_type(d: &mut Decoder<'_, '_, '_>) -> Result<Type, LoadError> {
+    let ty = d.take_type()?;
+    if ty == Type::B128 { Err(d.unsupported()) } else { Ok(ty) }
+}
+
+fn bitwise(d: &mut Decoder<'_, '_, '_>, two: crate::exec::alu::Two) -> Result<Op, LoadError> {
+    let ty = plain_type(d)?;
+    d.expect_count(3, 3)?;
+    Ok(Op::Two(two, d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]))
+}
+
+fn integer_of(d: &Decoder<'_, '_, '_>, ty: Type) -> Result<Integer, LoadError> {
+    ty.as_integer().ok_or_else(|| d.unsupported())
+}
+
+fn unary(d: &mut Decoder<'_, '_, '_>, op: UnaryOp) -> Result<Op, LoadError> {
+    let ty = d.take_type()?;
+    d.expect_count(2, 2)?;
+    if ty == Type::Pred && op == UnaryOp::Not {
+        let one = integer::unary(UnaryOp::LogicalNot, Integer { bits: 8, signed: false });
+        return Ok(Op::One(one, d.dest(0, ty)?, d.source(1, ty)?));
+    }
+    let one = integer::unary(op, integer_of(d, ty)?);
+    Ok(Op::One(one, d.dest(0, ty)?, d.source(1, ty)?))
+}
+
+/// The result is of 32 bits, whatever the operand is.
+fn counted(d: &mut Decoder<'_, '_, '_>, op: UnaryOp) -> Result<Op, LoadError> {
+    let ty = d.take_type()?;
+    d.expect_count(2, 2)?;
+    let one = integer::unary(op, integer_of(d, ty)?);
+    Ok(Op::One(one, d.dest(0, WORD)?, d.source(1, ty)?))
+}
+
+fn shift(d: &mut Decoder<'_, '_, '_>, left: bool) -> Result<Op, LoadError> {
+    let ty = d.take_type()?;
+    d.expect_count(3, 3)?;
+    let two = integer::shift(left, integer_of(d, ty)?);
+    Ok(Op::Two(two, d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, WORD)?]))
+}
+
+fn three(d: &mut Decoder<'_, '_, '_>, three: crate::exec::alu::Three, ty: Type) -> Result<Op, LoadError> {
+    d.expect_count(4, 4)?;
+    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?];
+    Ok(Op::Three(three, d.dest(0, ty)?, of))
+}
+
+fn field(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let ty = d.take_type()?;
+    let integer = integer_of(d, ty)?;
+    if integer.bits < 32 {
+        return Err(d.unsupported());
+    }
+    d.expect_count(4, 4)?;
+    let of = [d.source(1, ty)?, d.source(2, WORD)?, d.source(3, WORD)?];
+    Ok(Op::Three(bits::extract(integer.bits, integer.signed), d.dest(0, ty)?, of))
+}
+
+fn insert(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let ty = d.take_type()?;
+    d.expect_count(5, 5)?;
+    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, WORD)?, d.source(4, WORD)?];
+    match ty {
+        Type::Bits(bits @ (32 | 64)) => Ok(Op::Insert(bits, d.dest(0, ty)?, of)),
+        _ => Err(d.unsupported()),
+    }
+}
+
+fn permute(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    d.take("b32");
+    let mode = d.take_of(&[
+        ("f4e", Permutation::Forward4),
+        ("b4e", Permutation::Backward4),
+        ("rc8", Permutation::Replicate8),
+        ("ecl", Permutation::EdgeLeft),
+        ("ecr", Permutation::EdgeRight),
+        ("rc16", Permutation::Replicate16),
+    ]);
+    three(d, bits::permute(mode.unwrap_or(Permutation::Generic)), WORD)
+}
+
+fn funnel(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let left = d.take_of(&[("l", true), ("r", false)]);
+    let wrap = d.take_of(&[("wrap", true), ("clamp", false)]);
+    let (Some(left), Some(wrap), true) = (left, wrap, d.take("b32")) else { return Err(d.unsupported()) };
+    three(d, bits::funnel(left, wrap), WORD)
+}
+
+fn lop3(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    if !d.take("b32") {
+        return Err(d.unsupported());
+    }
+    d.expect_count(5, 5)?;
+    let table = d.immediate(4)? as u8;
+    let of = [d.source(1, WORD)?, d.source(2, WORD)?, d.source(3, WORD)?];
+    Ok(Op::Lop3(table, d.dest(0, WORD)?, of))
+}
+
+fn select_by_sign(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    d.take("ftz");
+    let ty = plain_type(d)?;
+    let by = d.take_type()?;
+    d.expect_count(4, 4)?;
+    let three = match by {
+        Type::Float(FloatType::F32) => bits::SELECT_BY_SINGLE,
+        Type::Integer(Integer { bits: 32, signed: true }) => bits::SELECT_BY_SIGN,
+        _ => return Err(d.unsupported()),
+    };
+    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, by)?];
+    Ok(Op::Three(three, d.dest(0, ty)?, of))
+}
+
+const COMPARISONS: [(&str, Comparison); 18] = [
+    ("eq", Comparison::Eq),
+    ("ne", Comparison::Ne),
+    ("lt", Comparison::Lt),
+    ("le", Comparison::Le),
+    ("gt", Comparison::Gt),
+    ("ge", Comparison::Ge),
+    ("lo", Comparison::Lt),
+    ("ls", Comparison::Le),
+    ("hi", Comparison::Gt),
+    ("hs", Comparison::Ge),
+    ("equ", Comparison::Equ),
+    ("neu", Comparison::Neu),
+    ("ltu", Comparison::Ltu),
+    ("leu", Comparison::Leu),
+    ("gtu", Comparison::Gtu),
+    ("geu", Comparison::Geu),
+    ("num", Comparison::Num),
+    ("nan", Comparison::Nan),
+];
+
+/// `setp` and `set`.
+fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError> {
+    let comparison = d.take_of(&COMPARISONS).ok_or_else(|| d.unsupported())?;
+    let combine = d.take_of(&[("and", Combine::And), ("or", Combine::Or), ("xor", Combine::Xor)]);
+    let flush = d.take("ftz");
+    let result = if predicate { Type::Pred } else { d.take_type()? };
+    let ty = d.take_type()?;
+    d.expect_count(3, 4)?;
+    if combine.is_some() != (d.count() == 4) {
+        return Err(d.error("`.and`, `.or` and `.xor` go with a fourth operand"));
+    }
+    let combine = match combine {
+        Some(combine) => Some((combine, d.guard(3)?)),
+        None => None,
+    };
+    let of = [d.source(1, ty)?, d.source(2, ty)?];
+    let truth = truth(d, result)?;
+    if let Type::FloatPair(float) = ty {
+        let rows = match d.operand(0)? {
+            Operand::Pair(p, q) if predicate => [d.predicate(p)?, d.predicate(q)?],
+            _ if predicate => return Err(d.unsupported()),
+            _ => [d.dest(0, result)?, Row::SINK],
+        };
+        return Ok(Op::ComparePair { ty: float, flush, comparison, of, combine, truth, d: rows });
+    }
+    let compared = match ty {
+        Type::Float(float) => Compared::Float(float, flush),
+        _ => Compared::Integer(integer_of(d, ty)?),
+    };
+    let (row, opposite) = match d.operand(0)? {
+        Operand::Pair(p, q) if predicate => (optional(d, p)?, optional(d, q)?),
+        _ => (d.dest(0, result)?, Row::SINK),
+    };
+    Ok(Op::Compare { compared, comparison, of, combine, truth, d: row, opposite })
+}
+
+fn optional(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Row, LoadError> {
+    if name == "_" { Ok(Row::SINK) } else { d.predicate(name) }
+}
+
+/// What `set` gives for true: 1.0, or all ones.
+fn truth(d: &Decoder<'_, '_, '_>, result: Type) -> Result<Truth, LoadError> {
+    Ok(match result {
+        Type::Pred => Truth::Predicate,
+        Type::Float(FloatType::F32) => Truth::Bits(u64::from(1_f32.to_bits())),
+        Type::Float(FloatType::F16) => Truth::Bits(0x3c00),
+        Type::Float(FloatType::Bf16) => Truth::Bits(0x3f80),
+        Type::FloatPair(FloatType::F16) => Truth::Bits(0x3c00),
+        Type::FloatPair(FloatType::Bf16) => Truth::Bits(0x3f80),
+        Type::Integer(Integer { bits: 16, .. }) => Truth::Bits(0xffff),
+        Type::Integer(Integer { bits: 32, .. }) => Truth::Bits(0xffff_ffff),
+        _ => return Err(d.unsupported()),
+    })
+}

@@ -1,0 +1,61 @@
+//! Instructions: from an opcode with its modifiers and operands to what it does.
+//!
+//! Every modifier has to be taken by the decoder of its opcode: what is left over is an error, so that nothing that is
+//! not simulated can be skipped.
+
+mod access;
+mod arithmetic;
+mod asynchronous;
+mod control;
+mod convert;
+mod logic;
+mod operands;
+mod warp;
+
+use super::link::Body;
+use super::names::Builder;
+use super::{Guard, Inst, Op};
+use crate::machine::Site;
+use crate::parse::LoadError;
+use crate::parse::syntax::Instruction;
+use operands::Decoder;
+
+/// Decodes one instruction onto the end of the program.
+pub(crate) fn instruction<'s>(
+    builder: &mut Builder<'_, 's>,
+    instruction: &Instruction<'s>,
+    body: &Body<'_>,
+) -> Result<(), LoadError> {
+    let mut decoder = Decoder::new(builder, instruction);
+    let guard = match instruction.guard {
+        Some(guard) => Some(Guard { row: decoder.predicate(guard.name)?, negated: guard.negated }),
+        None => None,
+    };
+    let ops = decode(&mut decoder, body)?;
+    decoder.finish()?;
+    let site = Site { ptx_line: instruction.line, source: builder.place };
+    builder.code.extend(ops.into_iter().map(|op| Inst { op, guard, site }));
+    Ok(())
+}
+
+fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<Op>, LoadError> {
+    let op = match d.instruction.opcode {
+        "add" | "sub" | "mul" | "div" | "rem" | "min" | "max" | "mad" | "fma" | "mul24" | "mad24" | "sad"
+        | "abs" | "neg" | "sqrt" | "rcp" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" | "addc"
+        | "subc" | "madc" | "copysign" | "testp" | "dp4a" => arithmetic::decode(d)?,
+        "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "popc" | "clz" | "bfind" | "brev" | "bfe"
+        | "bfi" | "prmt" | "shf" | "lop3" | "fns" | "bmsk" | "selp" | "slct" | "setp" | "set" => {
+            logic::decode(d)?
+        }
+        "cvt" | "mov" | "cvta" | "isspacep" | "mapa" | "getctarank" => convert::decode(d)?,
+        "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard" | "applypriority"
+        | "createpolicy" => access::decode(d)?,
+        "cp" | "mbarrier" | "fence" | "membar" => asynchronous::decode(d)?,
+        "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "bar" | "barrier" => warp::decode(d)?,
+        "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" | "setmaxnreg"
+        | "griddepcontrol" => control::decode(d, body)?,
+        "call" => return control::call(d, body),
+        _ => return Err(d.unsupported()),
+    };
+    Ok(vec![op])
+}

@@ -1,0 +1,263 @@
+//! What every decoder needs of an instruction: its modifiers one by one, its operands by type.
+
+use crate::code::names::{Builder, Named, float_bits};
+use crate::code::types::Type;
+use crate::code::{Address, Constant, Guard, Row};
+use crate::exec::float::FloatType;
+use crate::parse::LoadError;
+use crate::parse::syntax::{Instruction, Operand};
+
+/// An instruction that is being decoded.
+pub(crate) struct Decoder<'b, 'm, 's> {
+    pub(crate) builder: &'b mut Builder<'m, 's>,
+    pub(crate) instruction: &'b Instruction<'s>,
+    modifiers: Vec<&'s str>,
+}
+
+/// How a register may differ from the type of its use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Width {
+    Exact,
+    /// `ld`, `st`, `cvt`: the register may be wider.
+    Wider,
+}
+
+impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
+    pub(crate) fn new(builder: &'b mut Builder<'m, 's>, instruction: &'b Instruction<'s>) -> Self {
+        Decoder { builder, instruction, modifiers: instruction.modifiers.clone() }
+    }
+
+    pub(crate) fn error(&self, message: impl std::fmt::Display) -> LoadError {
+        LoadError::new(self.instruction.line, format!("`{}`: {message}", self.instruction.full_name()))
+    }
+
+    pub(crate) fn unsupported(&self) -> LoadError {
+        self.error("this instruction is not supported")
+    }
+
+    /// Takes a modifier if it is there.
+    pub(crate) fn take(&mut self, modifier: &str) -> bool {
+        match self.modifiers.iter().position(|have| *have == modifier) {
+            Some(index) => {
+                self.modifiers.remove(index);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes the first of these that is there.
+    pub(crate) fn take_of<T: Copy>(&mut self, choices: &[(&str, T)]) -> Option<T> {
+        choices.iter().find(|(name, _)| self.take(name)).map(|(_, value)| *value)
+    }
+
+    /// Takes the next type among the modifiers.
+    pub(crate) fn take_type(&mut self) -> Result<Type, LoadError> {
+        self.try_type().ok_or_else(|| self.error("its type is not supported"))
+    }
+
+    pub(crate) fn try_type(&mut self) -> Option<Type> {
+        let index = self.modifiers.iter().position(|name| Type::named(name).is_some())?;
+        Type::named(self.modifiers.remove(index))
+    }
+
+    /// Takes the next modifier, whatever it is.
+    pub(crate) fn take_first(&mut self) -> Option<&'s str> {
+        if self.modifiers.is_empty() { None } else { Some(self.modifiers.remove(0)) }
+    }
+
+    /// All modifiers have to be gone.
+    pub(crate) fn finish(&self) -> Result<(), LoadError> {
+        match self.modifiers.first() {
+            Some(rest) => Err(self.error(format!("`.{rest}` is not supported here"))),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.instruction.operands.len()
+    }
+
+    /// The number of operands has to be one of these.
+    pub(crate) fn expect_count(&self, least: usize, most: usize) -> Result<(), LoadError> {
+        if (least..=most).contains(&self.count()) {
+            return Ok(());
+        }
+        Err(self.error(format!("{} operands, where {least} to {most} are wanted", self.count())))
+    }
+
+    pub(crate) fn operand(&self, index: usize) -> Result<&'b Operand<'s>, LoadError> {
+        self.instruction.operands.get(index).ok_or_else(|| self.error("an operand is missing"))
+    }
+
+    /// A register to write.
+    pub(crate) fn dest(&mut self, index: usize, ty: Type) -> Result<Row, LoadError> {
+        let operand = self.operand(index)?;
+        self.written(operand, ty.bits(), Width::Exact).map(|(row, _)| row)
+    }
+
+    /// A register to write that may be wider than the type, and its bits.
+    pub(crate) fn wide_dest(&mut self, operand: &Operand<'s>, bits: u32) -> Result<(Row, u32), LoadError> {
+        self.written(operand, bits, Width::Wider)
+    }
+
+    fn written(&mut self, operand: &Operand<'s>, bits: u32, width: Width) -> Result<(Row, u32), LoadError> {
+        match operand {
+            Operand::Nothing => Ok((Row::SINK, bits)),
+            Operand::Name(name) => {
+                let (row, have) = self.register(name)?;
+                if self.builder.specials.iter().any(|(special, _)| *special == row) {
+                    return Err(self.error(format!("`{name}` cannot be written")));
+                }
+                self.check_width(name, have, bits, width)?;
+                Ok((row, have))
+            }
+            _ => Err(self.error("a register is wanted as destination")),
+        }
+    }
+
+    fn check_width(&self, name: &str, have: u32, want: u32, width: Width) -> Result<(), LoadError> {
+        let fits = match width {
+            Width::Exact => have == want || want == 8 && have <= 64 && have > 1,
+            Width::Wider => have >= want && (have == 1) == (want == 1),
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(self.error(format!("`{name}` has {have} bits, where {want} are wanted")))
+    }
+
+    pub(crate) fn register(&mut self, name: &str) -> Result<(Row, u32), LoadError> {
+        match self.builder.find(name, self.instruction.line)? {
+            Some(Named::Register { row, bits }) => Ok((row, bits)),
+            Some(_) => Err(self.error(format!("`{name}` is no register"))),
+            None => Err(self.error(format!("`{name}` is not declared"))),
+        }
+    }
+
+    pub(crate) fn predicate(&mut self, name: &str) -> Result<Row, LoadError> {
+        let (row, bits) = self.register(name)?;
+        if bits == 1 { Ok(row) } else { Err(self.error(format!("`{name}` is no predicate"))) }
+    }
+
+    /// A predicate to read, which may be negated.
+    pub(crate) fn guard(&mut self, index: usize) -> Result<Guard, LoadError> {
+        match self.operand(index)? {
+            Operand::Name(name) => Ok(Guard { row: self.predicate(name)?, negated: false }),
+            Operand::Not(name) => Ok(Guard { row: self.predicate(name)?, negated: true }),
+            Operand::Integer(value) => {
+                Ok(Guard { row: self.builder.bits(u64::from(*value != 0)), negated: false })
+            }
+            _ => Err(self.error("a predicate is wanted")),
+        }
+    }
+
+    /// A value to read.
+    pub(crate) fn source(&mut self, index: usize, ty: Type) -> Result<Row, LoadError> {
+        let operand = self.operand(index)?;
+        self.value(operand, ty, Width::Exact)
+    }
+
+    /// A value whose register may be wider than the type.
+    pub(crate) fn wide_source(&mut self, operand: &Operand<'s>, ty: Type) -> Result<Row, LoadError> {
+        self.value(operand, ty, Width::Wider)
+    }
+
+    /// As [`source`](Self::source), for operands that are no direct ones.
+    pub(crate) fn inner(&mut self, operand: &Operand<'s>, ty: Type) -> Result<Row, LoadError> {
+        self.value(operand, ty, Width::Exact)
+    }
+
+    fn value(&mut self, operand: &Operand<'s>, ty: Type, width: Width) -> Result<Row, LoadError> {
+        let bits = ty.bits();
+        let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        let bfloat = matches!(ty, Type::Float(FloatType::Bf16) | Type::FloatPair(FloatType::Bf16));
+        match operand {
+            Operand::Name(name) => self.named(name, 0, bits, width),
+            Operand::Offset(name, offset) => self.named(name, *offset, bits, width),
+            Operand::Integer(value) if bits == 1 => Ok(self.builder.bits(u64::from(*value != 0))),
+            Operand::Integer(value) => Ok(self.builder.bits(value & all)),
+            Operand::Single(value) if bits == 32 => Ok(self.builder.bits(u64::from(*value))),
+            Operand::Single(value) => {
+                let double = f64::from(f32::from_bits(*value)).to_bits();
+                Ok(self.builder.bits(float_bits(double, bits, bfloat)))
+            }
+            Operand::Double(value) => Ok(self.builder.bits(float_bits(*value, bits, bfloat))),
+            _ => Err(self.error("an operand of this kind is not supported here")),
+        }
+    }
+
+    fn named(&mut self, name: &str, offset: i64, bits: u32, width: Width) -> Result<Row, LoadError> {
+        let constant = match self.builder.find(name, self.instruction.line)? {
+            Some(Named::Register { row, bits: have }) if offset == 0 => {
+                self.check_width(name, have, bits, width)?;
+                return Ok(row);
+            }
+            Some(Named::Register { .. }) => {
+                return Err(self.error("a register plus a number is an address only"));
+            }
+            Some(Named::Local(place) | Named::Param(place)) => {
+                Constant::Bits((i64::from(place.offset) + offset) as u64)
+            }
+            Some(Named::Shared(start)) => Constant::Bits((i64::from(start) + offset) as u64),
+            Some(Named::DynamicShared) => Constant::DynamicShared(offset),
+            Some(Named::Variable(index)) => Constant::Variable(index, offset),
+            Some(Named::Label(_) | Named::Targets(_)) => {
+                return Err(self.error(format!("`{name}` is a label, not a value")));
+            }
+            None => return Err(self.error(format!("`{name}` is not declared"))),
+        };
+        if bits < 32 {
+            return Err(self.error(format!("the address of `{name}` does not fit {bits} bits")));
+        }
+        Ok(self.builder.constant(constant))
+    }
+
+    /// `[base + offset]`, with what stands after a comma.
+    pub(crate) fn address(&mut self, index: usize) -> Result<Address, LoadError> {
+        let operand = self.operand(index)?;
+        self.address_of(operand)
+    }
+
+    pub(crate) fn address_of(&mut self, operand: &Operand<'s>) -> Result<Address, LoadError> {
+        let Operand::Address { base, offset, .. } = operand else {
+            return Err(self.error("an address in brackets is wanted"));
+        };
+        let base = match base.as_ref() {
+            Operand::Name(name) => match self.builder.find(name, self.instruction.line)? {
+                Some(Named::Register { row, bits: 32 | 64 }) => row,
+                Some(Named::Register { .. }) => {
+                    return Err(self.error(format!("`{name}` is too narrow an address")));
+                }
+                _ => self.named(name, 0, 64, Width::Exact)?,
+            },
+            Operand::Integer(value) => self.builder.bits(*value),
+            _ => return Err(self.error("an address of this kind is not supported")),
+        };
+        Ok(Address { base, offset: *offset })
+    }
+
+    /// The label that an operand names.
+    pub(crate) fn label(&mut self, index: usize) -> Result<u32, LoadError> {
+        let Operand::Name(name) = self.operand(index)? else { return Err(self.error("a label is wanted")) };
+        match self.builder.find(name, self.instruction.line)? {
+            Some(Named::Label(label)) => Ok(label),
+            _ => Err(self.error(format!("`{name}` is no label"))),
+        }
+    }
+
+    /// An integer that has to be written as such.
+    pub(crate) fn immediate(&self, index: usize) -> Result<u64, LoadError> {
+        match self.operand(index)? {
+            Operand::Integer(value) => Ok(*value),
+            _ => Err(self.error("a number is wanted here")),
+        }
+    }
+
+    /// How a name reads as the base of an address in `.param`: in local memory, for parameters of functions.
+    pub(crate) fn is_local(&mut self, operand: &Operand<'s>) -> Result<bool, LoadError> {
+        let Operand::Address { base, .. } = operand else { return Ok(false) };
+        let Operand::Name(name) = base.as_ref() else { return Ok(false) };
+        Ok(matches!(self.builder.find(name, self.instruction.line)?, Some(Named::Local(_))))
+    }
+}

@@ -1,0 +1,167 @@
+//! What the lanes of a warp and the threads of a block do together.
+
+use super::access::take_order;
+use super::operands::Decoder;
+use crate::code::types::Type;
+use crate::code::{BlockBarrier, BlockVote, Guard, Op, Redux, Row, Shuffle, Vote};
+use crate::exec::float::convert::Integer;
+use crate::machine::Order;
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+
+const WORD: Type = Type::Bits(32);
+
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let opcode = d.instruction.opcode;
+    match opcode {
+        "shfl" => shuffle(d),
+        "vote" => vote(d),
+        "match" => matching(d),
+        "redux" => redux(d),
+        "activemask" => {
+            d.take("b32");
+            Ok(Op::ActiveMask(d.dest(0, WORD)?))
+        }
+        "elect" => elect(d),
+        "bar" if d.take("warp") => warp_barrier(d),
+        "barrier" if d.take("cluster") => cluster_barrier(d),
+        "bar" => block_barrier(d, true),
+        "barrier" => block_barrier(d, false),
+        _ => Err(d.unsupported()),
+    }
+}
+
+/// A register, and a predicate that may stand after a bar.
+fn with_predicate(d: &mut Decoder<'_, '_, '_>, ty: Type) -> Result<(Row, Row), LoadError> {
+    match d.operand(0)? {
+        Operand::Pair(value, valid) => {
+            let row = if *value == "_" { Row::SINK } else { d.register(value)?.0 };
+            Ok((row, d.predicate(valid)?))
+        }
+        _ => Ok((d.dest(0, ty)?, Row::SINK)),
+    }
+}
+
+fn shuffle(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let sync = d.take("sync");
+    let how = d.take_of(&[
+        ("up", Shuffle::Up),
+        ("down", Shuffle::Down),
+        ("bfly", Shuffle::Butterfly),
+        ("idx", Shuffle::Index),
+    ]);
+    let (Some(how), true, true) = (how, sync, d.take("b32")) else { return Err(d.unsupported()) };
+    d.expect_count(5, 5)?;
+    let (row, valid) = with_predicate(d, WORD)?;
+    let (a, b, clamp, mask) =
+        (d.source(1, WORD)?, d.source(2, WORD)?, d.source(3, WORD)?, d.source(4, WORD)?);
+    Ok(Op::Shuffle { how, d: row, valid, a, b, clamp, mask })
+}
+
+fn vote(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let sync = d.take("sync");
+    let how = d.take_of(&[
+        ("all", Vote::All),
+        ("any", Vote::Any),
+        ("uni", Vote::Uniform),
+        ("ballot", Vote::Ballot),
+    ]);
+    let (Some(how), true) = (how, sync) else { return Err(d.unsupported()) };
+    let ty = d.take_type()?;
+    d.expect_count(3, 3)?;
+    let a = d.guard(1)?;
+    Ok(Op::Vote { how, d: d.dest(0, ty)?, a, mask: d.source(2, WORD)? })
+}
+
+fn matching(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let all = d.take_of(&[("all", true), ("any", false)]);
+    let (Some(all), true) = (all, d.take("sync")) else { return Err(d.unsupported()) };
+    let ty = d.take_type()?;
+    d.expect_count(3, 3)?;
+    let (row, valid) = with_predicate(d, WORD)?;
+    let (a, mask) = (d.source(1, ty)?, d.source(2, WORD)?);
+    Ok(Op::Match { all, d: row, valid, a, mask })
+}
+
+fn redux(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    if !d.take("sync") {
+        return Err(d.unsupported());
+    }
+    let name = d.take_of(&[("add", 0), ("min", 1), ("max", 2), ("and", 3), ("or", 4), ("xor", 5)]);
+    let ty = d.take_type()?;
+    if ty.bits() != 32 || ty.as_integer().is_none() {
+        return Err(d.unsupported());
+    }
+    let signed = matches!(ty, Type::Integer(Integer { signed: true, .. }));
+    let how = match name {
+        Some(0) => Redux::Add,
+        Some(1) => Redux::Min(signed),
+        Some(2) => Redux::Max(signed),
+        Some(3) => Redux::And,
+        Some(4) => Redux::Or,
+        Some(_) => Redux::Xor,
+        None => return Err(d.unsupported()),
+    };
+    d.expect_count(3, 3)?;
+    Ok(Op::Redux { how, d: d.dest(0, ty)?, a: d.source(1, ty)?, mask: d.source(2, WORD)? })
+}
+
+fn elect(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    if !d.take("sync") {
+        return Err(d.unsupported());
+    }
+    d.expect_count(2, 2)?;
+    let Operand::Pair(leader, chosen) = d.operand(0)? else {
+        return Err(d.error("a register and a predicate are wanted"));
+    };
+    let leader = if *leader == "_" { Row::SINK } else { d.register(leader)?.0 };
+    Ok(Op::Elect { leader, d: d.predicate(chosen)?, mask: d.source(1, WORD)? })
+}
+
+fn warp_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    if !d.take("sync") {
+        return Err(d.unsupported());
+    }
+    d.expect_count(1, 1)?;
+    Ok(Op::WarpBarrier(d.source(0, WORD)?))
+}
+
+fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let arrive = d.take_of(&[("arrive", true), ("wait", false)]).ok_or_else(|| d.unsupported())?;
+    d.take("aligned");
+    Ok(if arrive {
+        Op::ClusterArrive(take_order(d, Order::Release))
+    } else {
+        Op::ClusterWait(take_order(d, Order::Acquire))
+    })
+}
+
+/// `bar{.cta}` and `barrier{.cta}`.
+fn block_barrier(d: &mut Decoder<'_, '_, '_>, bar: bool) -> Result<Op, LoadError> {
+    d.take("cta");
+    let aligned = d.take("aligned") || bar;
+    let arrive_only = d.take("arrive");
+    let reduces = d.take("red");
+    if !arrive_only && !reduces && !d.take("sync") {
+        return Err(d.unsupported());
+    }
+    if reduces {
+        return reduction(d, aligned);
+    }
+    d.expect_count(1, 2)?;
+    let threads = if d.count() == 2 { Some(d.source(1, WORD)?) } else { None };
+    let id = d.source(0, WORD)?;
+    Ok(Op::BlockBarrier(BlockBarrier { id, threads, arrive_only, aligned, vote: None }))
+}
+
+fn reduction(d: &mut Decoder<'_, '_, '_>, aligned: bool) -> Result<Op, LoadError> {
+    let what = d.take_of(&[("popc", BlockVote::Count), ("and", BlockVote::All), ("or", BlockVote::Any)]);
+    let what = what.ok_or_else(|| d.unsupported())?;
+    let ty = d.take_type()?;
+    d.expect_count(3, 4)?;
+    let threads = if d.count() == 4 { Some(d.source(2, WORD)?) } else { None };
+    let Guard { row, negated } = d.guard(d.count() - 1)?;
+    let id = d.source(1, WORD)?;
+    let vote = Some((row, negated, what, d.dest(0, ty)?));
+    Ok(Op::BlockBarrier(BlockBarrier { id, threads, arrive_only: false, aligned, vote }))
+}

@@ -1,0 +1,278 @@
+//! A module's kernels, each with the functions that it calls.
+
+use std::collections::HashMap;
+
+use super::decode;
+use super::names::{Builder, Named};
+use super::{Constant, Inst, Op, Place, Program, Row};
+use crate::machine::Site;
+use crate::parse::LoadError;
+use crate::parse::syntax::{Function, Operand, Source, Statement, VariableSpace};
+
+/// A function that is already in the program.
+#[derive(Clone, Debug)]
+pub(crate) struct Linked {
+    pub(crate) start: u32,
+    pub(crate) link: Row,
+    pub(crate) params: Vec<Formal>,
+    pub(crate) returns: Vec<Formal>,
+}
+
+/// Where a function's parameter lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Formal {
+    Local(Place),
+    Register(Row, u32),
+}
+
+/// How a body ends, and what it may call.
+pub(crate) struct Body<'l> {
+    /// The register of the return address; none for a kernel.
+    pub(crate) link: Option<Row>,
+    pub(crate) linked: &'l HashMap<String, Linked>,
+}
+
+/// All kernels of a module.
+pub(crate) fn link(source: &Source<'_>) -> Result<Vec<Program>, LoadError> {
+    source
+        .functions
+        .iter()
+        .filter(|f| f.entry && f.body.is_some())
+        .map(|entry| kernel(source, entry))
+        .collect()
+}
+
+fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadError> {
+    let mut builder = Builder::new(source);
+    let mut linked = HashMap::new();
+    let mut order = Vec::new();
+    callees_first(source, entry, &mut Vec::new(), &mut order)?;
+    for function in order {
+        let done = device_function(&mut builder, function, &linked)?;
+        linked.insert(function.name.to_owned(), done);
+    }
+    let start = builder.code.len() as u32;
+    let params = kernel_params(entry)?;
+    let statements = entry.body.as_deref().unwrap_or_default();
+    builder.open(&[])?;
+    for (variable, place) in entry.params.iter().zip(&params) {
+        builder.name(variable.name, Named::Param(*place));
+    }
+    block(&mut builder, statements, &Body { link: None, linked: &linked })?;
+    builder.close();
+    push_end(&mut builder, Op::Exit, entry.line);
+    patch(&mut builder, entry.line)?;
+    drop_unread(&mut builder);
+    let dynamic = builder.shared_bytes.next_multiple_of(builder.dynamic_align.max(1));
+    for constant in &mut builder.constants {
+        if let Constant::DynamicShared(offset) = *constant {
+            *constant = Constant::Bits((i64::from(dynamic) + offset) as u64 & 0xffff_ffff);
+        }
+    }
+    Ok(Program {
+        name: entry.name.to_owned(),
+        code: builder.code,
+        entry: start,
+        rows: builder.rows,
+        constants: builder.constants,
+        specials: builder.specials,
+        param_bytes: params.last().map_or(0, |last| last.offset + last.bytes),
+        params,
+        local_bytes: builder.local_bytes,
+        shared_bytes: dynamic,
+        required_threads: entry.required_threads,
+        most_threads: entry.most_threads,
+        required_cluster: entry.required_cluster,
+    })
+}
+
+/// The functions that `function` reaches, in an order in which a callee is before its callers.
+fn callees_first<'a, 's>(
+    source: &'a Source<'s>,
+    function: &'a Function<'s>,
+    path: &mut Vec<&'a str>,
+    order: &mut Vec<&'a Function<'s>>,
+) -> Result<(), LoadError> {
+    let mut calls = Vec::new();
+    collect_calls(function.body.as_deref().unwrap_or_default(), &mut calls);
+    path.push(function.name);
+    for (name, line) in calls {
+        let defined = source.functions.iter().find(|other| other.name == name && other.body.is_some());
+        let Some(callee) = defined.filter(|callee| !callee.entry) else { continue };
+        if path.contains(&name) {
+            return Err(LoadError::new(line, format!("`{name}` calls itself: recursion is not supported")));
+        }
+        if path.len() > 200 {
+            return Err(LoadError::new(line, "calls nest too deeply"));
+        }
+        if !order.iter().any(|known| known.name == name) {
+            callees_first(source, callee, path, order)?;
+        }
+    }
+    path.pop();
+    if !function.entry {
+        order.push(function);
+    }
+    Ok(())
+}
+
+fn collect_calls<'s>(statements: &[Statement<'s>], out: &mut Vec<(&'s str, u32)>) {
+    for statement in statements {
+        match statement {
+            Statement::Block(inner) => collect_calls(inner, out),
+            Statement::Instruction(instruction) if instruction.opcode == "call" => {
+                for operand in &instruction.operands {
+                    if let Operand::Name(name) = operand {
+                        out.push((name, instruction.line));
+                        break;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn device_function<'s>(
+    builder: &mut Builder<'_, 's>,
+    function: &Function<'s>,
+    linked: &HashMap<String, Linked>,
+) -> Result<Linked, LoadError> {
+    let start = builder.code.len() as u32;
+    builder.open(&[])?;
+    let link = builder.fresh_row();
+    let mut formals = |variables: &[crate::parse::syntax::Variable<'s>]| -> Result<Vec<Formal>, LoadError> {
+        let mut places = Vec::new();
+        for variable in variables {
+            let (formal, named) = if variable.space == VariableSpace::Reg {
+                let (row, bits) = (builder.fresh_row(), variable.scalar_bytes * 8);
+                (Formal::Register(row, bits), Named::Register { row, bits })
+            } else {
+                let place = builder.local(variable)?;
+                (Formal::Local(place), Named::Local(place))
+            };
+            builder.name(variable.name, named);
+            places.push(formal);
+        }
+        Ok(places)
+    };
+    let returns = formals(&function.returns)?;
+    let params = formals(&function.params)?;
+    let statements = function.body.as_deref().unwrap_or_default();
+    block(builder, statements, &Body { link: Some(link), linked })?;
+    builder.close();
+    push_end(builder, Op::Return(link), function.line);
+    Ok(Linked { start, link, params, returns })
+}
+
+fn kernel_params(entry: &Function<'_>) -> Result<Vec<Place>, LoadError> {
+    let mut end = 0;
+    let mut places = Vec::new();
+    for variable in &entry.params {
+        let bytes = variable.bytes.filter(|&bytes| bytes <= 32764);
+        let bytes = bytes.ok_or_else(|| {
+            LoadError::new(variable.line, format!("`{}` is no kernel parameter", variable.name))
+        })?;
+        let offset = u64::from(end).next_multiple_of(u64::from(variable.align.max(1)));
+        if offset + bytes > 1 << 20 {
+            return Err(LoadError::new(variable.line, "more parameters than a kernel may have"));
+        }
+        places.push(Place { offset: offset as u32, bytes: bytes as u32 });
+        end = (offset + bytes) as u32;
+    }
+    Ok(places)
+}
+
+fn block<'s>(
+    builder: &mut Builder<'_, 's>,
+    statements: &[Statement<'s>],
+    body: &Body<'_>,
+) -> Result<(), LoadError> {
+    builder.open(statements)?;
+    let mut labelled = None;
+    for statement in statements {
+        match statement {
+            Statement::Label(name, line) => {
+                if let Some(Named::Label(label)) = builder.find(name, *line)? {
+                    let here = builder.code.len() as u32;
+                    builder.labels[label as usize] = Some(here);
+                }
+                labelled = Some(*name);
+                continue;
+            }
+            Statement::Registers { name, count, bits, line } => {
+                builder.registers(name, *count, *bits, *line)?;
+            }
+            Statement::Variable(variable) => builder.variable(variable)?,
+            Statement::Block(inner) => block(builder, inner, body)?,
+            Statement::Place { file, line } => {
+                builder.place = Some((*file, *line)).filter(|place| place.1 != 0);
+            }
+            Statement::Targets(names) => {
+                let mut targets = Vec::new();
+                for name in names {
+                    match builder.find(name, 0)? {
+                        Some(Named::Label(label)) => targets.push(label),
+                        _ => {
+                            return Err(LoadError::new(
+                                0,
+                                format!("`{name}` of `.branchtargets` is no label"),
+                            ));
+                        }
+                    }
+                }
+                if let Some(name) = labelled {
+                    builder.name(name, Named::Targets(targets));
+                }
+            }
+            Statement::Instruction(instruction) => decode::instruction(builder, instruction, body)?,
+        }
+        labelled = None;
+    }
+    builder.close();
+    Ok(())
+}
+
+fn push_end(builder: &mut Builder<'_, '_>, op: Op, line: u32) {
+    let site = builder.code.last().map_or(Site { ptx_line: line, source: None }, |last| last.site);
+    builder.code.push(Inst { op, guard: None, site });
+}
+
+/// Lets vector loads read only what is used. Compilers widen a load to a power of two and leave the rest alone, which
+/// may never have been written.
+fn drop_unread(builder: &mut Builder<'_, '_>) {
+    let mut code = std::mem::take(&mut builder.code);
+    for inst in &mut code {
+        if let Op::Load(access) = &mut inst.op
+            && access.count > 1
+        {
+            for row in &mut access.rows[..access.count as usize] {
+                if builder.is_unread(*row) {
+                    *row = Row::SINK;
+                }
+            }
+        }
+    }
+    builder.code = code;
+}
+
+/// Labels to places in the code.
+fn patch(builder: &mut Builder<'_, '_>, line: u32) -> Result<(), LoadError> {
+    let labels = &builder.labels;
+    let place = |label: u32| {
+        let place = labels.get(label as usize).copied().flatten();
+        place.ok_or_else(|| LoadError::new(line, "a label that is in no place"))
+    };
+    for inst in &mut builder.code {
+        match &mut inst.op {
+            Op::Branch(target) => *target = place(*target)?,
+            Op::BranchIndexed(_, targets) => {
+                for target in targets {
+                    *target = place(*target)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

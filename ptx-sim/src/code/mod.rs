@@ -1,0 +1,136 @@
+//! Decoded programs: every kernel with the functions that it calls, registers and labels as numbers.
+//!
+//! Functions lie before those that call them, so that lanes inside a call have the lower pc and reconverge before the
+//! caller goes on. Nothing recursive is supported, so that registers, parameters, local variables and the return
+//! address of each function have fixed places.
+
+mod decode;
+mod link;
+mod names;
+mod op;
+pub(crate) mod types;
+
+use crate::machine::{Site, Space};
+
+pub(crate) use link::link;
+pub(crate) use names::float_bits;
+pub(crate) use op::{
+    Access, AtomicOp, BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Combine, Compared, Conversion,
+    Mbarrier, Numeric, Op, PairConversion, Redux, Shuffle, TensorCode, TensorCodeAction, Truth, Vote,
+};
+
+/// Where an operand's lanes are: a register of the warp, or (with the top bit) a constant of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Row(pub(crate) u32);
+
+impl Row {
+    /// The bit that says constant.
+    pub(crate) const CONSTANT: u32 = 1 << 31;
+    /// The register that takes what nobody reads (`_`).
+    pub(crate) const SINK: Row = Row(0);
+    /// The carry flag (`.cc`).
+    pub(crate) const CARRY: Row = Row(1);
+    /// Registers that every program has.
+    pub(crate) const FIRST_FREE: u32 = 2;
+}
+
+/// A kernel, ready to run.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: String,
+    pub(crate) code: Vec<Inst>,
+    /// Where it starts.
+    pub(crate) entry: u32,
+    /// Registers of a thread.
+    pub(crate) rows: u32,
+    pub(crate) constants: Vec<Constant>,
+    /// The special registers that are read, and the register that holds each.
+    pub(crate) specials: Vec<(Row, Special)>,
+    /// Offset and size of each parameter.
+    pub(crate) params: Vec<Place>,
+    pub(crate) param_bytes: u32,
+    /// Local memory of a thread.
+    pub(crate) local_bytes: u32,
+    /// Shared memory of a block, without the dynamic part, which starts here.
+    pub(crate) shared_bytes: u32,
+    pub(crate) required_threads: Option<[u32; 3]>,
+    pub(crate) most_threads: Option<[u32; 3]>,
+    pub(crate) required_cluster: Option<[u32; 3]>,
+}
+
+/// Bytes of local or parameter memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+}
+
+/// The value of a constant operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Constant {
+    Bits(u64),
+    /// The address of a variable in global memory, known at the launch, plus an offset.
+    Variable(u32, i64),
+    /// The address of dynamic shared memory, known when the static part is, plus an offset.
+    DynamicShared(i64),
+}
+
+/// A special register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    Tid(usize),
+    Ntid(usize),
+    Ctaid(usize),
+    Nctaid(usize),
+    ClusterId(usize),
+    NclusterId(usize),
+    ClusterCtaid(usize),
+    ClusterNctaid(usize),
+    ClusterCtarank,
+    ClusterNctarank,
+    IsExplicitCluster,
+    Laneid,
+    Warpid,
+    Nwarpid,
+    LanemaskEq,
+    LanemaskLe,
+    LanemaskLt,
+    LanemaskGe,
+    LanemaskGt,
+    Smid,
+    Nsmid,
+    Gridid,
+    DynamicSharedBytes,
+    TotalSharedBytes,
+    Zero,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Inst {
+    pub(crate) op: Op,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) site: Site,
+}
+
+/// The predicate that decides which lanes take part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Guard {
+    pub(crate) row: Row,
+    pub(crate) negated: bool,
+}
+
+/// `[base + offset]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) base: Row,
+    pub(crate) offset: i64,
+}
+
+/// Which memory an access goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    Machine(Space),
+    Local,
+    Param,
+}

@@ -1,0 +1,318 @@
+//! What names mean while a kernel is put together, and where its registers and variables lie.
+
+use std::collections::HashMap;
+
+use super::{Constant, Inst, Place, Row, Special};
+use crate::exec::float::convert;
+use crate::exec::float::format::{BF16, F16, F32, F64, Round};
+use crate::parse::LoadError;
+use crate::parse::syntax::{Source, Statement, Variable, VariableSpace};
+
+/// The most bytes of local memory that a thread may have, and of static shared memory that a block may.
+const MOST_BYTES: u64 = 512 << 10;
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    Register {
+        row: Row,
+        bits: u32,
+    },
+    /// In a thread's local memory: local variables, and parameters of calls.
+    Local(Place),
+    /// A parameter of the kernel.
+    Param(Place),
+    Shared(u32),
+    DynamicShared,
+    /// Global or constant: its place in the module.
+    Variable(u32),
+    Label(u32),
+    Targets(Vec<u32>),
+}
+
+/// `%r<100>`.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    first: u32,
+    count: u32,
+    bits: u32,
+}
+
+#[derive(Debug, Default)]
+struct Scope<'s> {
+    names: HashMap<&'s str, Named>,
+    ranges: HashMap<&'s str, Range>,
+}
+
+/// A kernel as far as it is put together.
+#[derive(Debug)]
+pub(crate) struct Builder<'m, 's> {
+    pub(crate) source: &'m Source<'s>,
+    pub(crate) code: Vec<Inst>,
+    pub(crate) rows: u32,
+    pub(crate) constants: Vec<Constant>,
+    constant_rows: HashMap<Constant, Row>,
+    pub(crate) specials: Vec<(Row, Special)>,
+    pub(crate) local_bytes: u32,
+    pub(crate) shared_bytes: u32,
+    pub(crate) dynamic_align: u32,
+    module_shared: HashMap<&'s str, u32>,
+    scopes: Vec<Scope<'s>>,
+    /// How often each register was named, by row.
+    mentions: HashMap<Row, u32>,
+    /// The pc of each label, once it was passed.
+    pub(crate) labels: Vec<Option<u32>>,
+    /// `.loc` as it stands.
+    pub(crate) place: Option<(u32, u32)>,
+}
+
+impl<'m, 's> Builder<'m, 's> {
+    pub(crate) fn new(source: &'m Source<'s>) -> Self {
+        Builder {
+            source,
+            code: Vec::new(),
+            rows: Row::FIRST_FREE,
+            constants: Vec::new(),
+            constant_rows: HashMap::new(),
+            mentions: HashMap::new(),
+            specials: Vec::new(),
+            local_bytes: 0,
+            shared_bytes: 0,
+            dynamic_align: 1,
+            module_shared: HashMap::new(),
+            scopes: Vec::new(),
+            labels: Vec::new(),
+            place: None,
+        }
+    }
+
+    /// Opens a scope: a body or a block in one. Its labels can be named before they are passed.
+    pub(crate) fn open(&mut self, statements: &[Statement<'s>]) -> Result<(), LoadError> {
+        let mut scope = Scope::default();
+        for statement in statements {
+            let Statement::Label(name, line) = statement else { continue };
+            let label = self.labels.len() as u32;
+            self.labels.push(None);
+            if scope.names.insert(*name, Named::Label(label)).is_some() {
+                return Err(LoadError::new(*line, format!("the label `{name}` is there twice")));
+            }
+        }
+        self.scopes.push(scope);
+        Ok(())
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.scopes.pop();
+    }
+
+    pub(crate) fn name(&mut self, name: &'s str, named: Named) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.insert(name, named);
+        }
+    }
+
+    pub(crate) fn registers(
+        &mut self,
+        name: &'s str,
+        count: Option<u32>,
+        bits: u32,
+        line: u32,
+    ) -> Result<(), LoadError> {
+        let first = self.rows;
+        let rows = u64::from(self.rows) + u64::from(count.unwrap_or(1));
+        if rows > 1 << 20 {
+            return Err(LoadError::new(line, "more registers than a kernel may have"));
+        }
+        self.rows = rows as u32;
+        let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
+        match count {
+            Some(count) => {
+                scope.ranges.insert(name, Range { first, count, bits });
+            }
+            None => {
+                scope.names.insert(name, Named::Register { row: Row(first), bits });
+            }
+        }
+        Ok(())
+    }
+
+    /// A register that has no name.
+    pub(crate) fn fresh_row(&mut self) -> Row {
+        self.rows += 1;
+        Row(self.rows - 1)
+    }
+
+    /// A variable of a body.
+    pub(crate) fn variable(&mut self, variable: &Variable<'s>) -> Result<(), LoadError> {
+        let named = match variable.space {
+            VariableSpace::Local | VariableSpace::Param => Named::Local(self.local(variable)?),
+            VariableSpace::Shared if variable.external || variable.bytes.is_none() => self.dynamic(variable),
+            VariableSpace::Shared => Named::Shared(self.shared(variable)?),
+            VariableSpace::Global | VariableSpace::Const | VariableSpace::Reg => {
+                return Err(LoadError::new(
+                    variable.line,
+                    format!("`{}`: variables of this space inside a body are not supported", variable.name),
+                ));
+            }
+        };
+        self.name(variable.name, named);
+        Ok(())
+    }
+
+    pub(crate) fn local(&mut self, variable: &Variable<'s>) -> Result<Place, LoadError> {
+        let place = reserve(self.local_bytes, variable)?;
+        self.local_bytes = place.offset + place.bytes;
+        Ok(place)
+    }
+
+    fn shared(&mut self, variable: &Variable<'s>) -> Result<u32, LoadError> {
+        let place = reserve(self.shared_bytes, variable)?;
+        self.shared_bytes = place.offset + place.bytes;
+        Ok(place.offset)
+    }
+
+    fn dynamic(&mut self, variable: &Variable<'s>) -> Named {
+        self.dynamic_align = self.dynamic_align.max(variable.align);
+        Named::DynamicShared
+    }
+
+    /// Whether a register is written by one instruction and read by none.
+    pub(crate) fn is_unread(&self, row: Row) -> bool {
+        self.mentions.get(&row) == Some(&1)
+    }
+
+    /// Looks a name up, from the innermost scope outwards.
+    pub(crate) fn find(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
+        let found = self.look_up(name, line)?;
+        if let Some(Named::Register { row, .. }) = found {
+            *self.mentions.entry(row).or_default() += 1;
+        }
+        Ok(found)
+    }
+
+    fn look_up(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
+        for scope in self.scopes.iter().rev() {
+            if let Some(named) = scope.names.get(name) {
+                return Ok(Some(named.clone()));
+            }
+            let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            // A prefix may itself end in digits: `%rd1<5>` has `%rd12`.
+            let mut end = prefix.len();
+            while end < name.len() {
+                let range = scope.ranges.get(&name[..end]).zip(name[end..].parse::<u32>().ok());
+                if let Some((range, index)) = range.filter(|(range, index)| *index < range.count) {
+                    return Ok(Some(Named::Register { row: Row(range.first + index), bits: range.bits }));
+                }
+                end += 1;
+            }
+        }
+        if let Some((special, bits)) = special(name) {
+            return Ok(Some(Named::Register { row: self.special(special), bits }));
+        }
+        self.of_module(name, line)
+    }
+
+    fn of_module(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
+        let source = self.source;
+        let found = source.variables.iter().enumerate().find(|(_, variable)| variable.name == name);
+        let Some((index, variable)) = found else { return Ok(None) };
+        Ok(Some(match variable.space {
+            VariableSpace::Shared if variable.bytes.is_none() => self.dynamic(variable),
+            VariableSpace::Shared => match self.module_shared.get(name) {
+                Some(&offset) => Named::Shared(offset),
+                None => {
+                    let offset = self.shared(variable)?;
+                    self.module_shared.insert(variable.name, offset);
+                    Named::Shared(offset)
+                }
+            },
+            _ if variable.external && variable.bytes.is_none() => {
+                return Err(LoadError::new(line, format!("`{name}` is declared but not defined")));
+            }
+            _ => Named::Variable(index as u32),
+        }))
+    }
+
+    pub(crate) fn special(&mut self, special: Special) -> Row {
+        if let Some(&(row, _)) = self.specials.iter().find(|(_, known)| *known == special) {
+            return row;
+        }
+        let row = self.fresh_row();
+        self.specials.push((row, special));
+        row
+    }
+
+    pub(crate) fn constant(&mut self, constant: Constant) -> Row {
+        if let Some(&row) = self.constant_rows.get(&constant) {
+            return row;
+        }
+        let row = Row(self.constants.len() as u32 | Row::CONSTANT);
+        self.constants.push(constant);
+        self.constant_rows.insert(constant, row);
+        row
+    }
+
+    pub(crate) fn bits(&mut self, bits: u64) -> Row {
+        self.constant(Constant::Bits(bits))
+    }
+}
+
+fn reserve(used: u32, variable: &Variable<'_>) -> Result<Place, LoadError> {
+    let bytes = variable.bytes.unwrap_or(0);
+    let offset = u64::from(used).next_multiple_of(u64::from(variable.align.max(1)));
+    if offset + bytes > MOST_BYTES {
+        return Err(LoadError::new(variable.line, format!("`{}` does not fit its memory", variable.name)));
+    }
+    Ok(Place { offset: offset as u32, bytes: bytes as u32 })
+}
+
+/// A special register and its bits.
+fn special(name: &str) -> Option<(Special, u32)> {
+    let axis = |letter: &str| ["x", "y", "z"].iter().position(|axis| *axis == letter);
+    if let Some((base, letter)) = name.split_once('.') {
+        let axis = axis(letter)?;
+        let special = match base {
+            "%tid" => Special::Tid(axis),
+            "%ntid" => Special::Ntid(axis),
+            "%ctaid" => Special::Ctaid(axis),
+            "%nctaid" => Special::Nctaid(axis),
+            "%clusterid" => Special::ClusterId(axis),
+            "%nclusterid" => Special::NclusterId(axis),
+            "%cluster_ctaid" => Special::ClusterCtaid(axis),
+            "%cluster_nctaid" => Special::ClusterNctaid(axis),
+            _ => return None,
+        };
+        return Some((special, 32));
+    }
+    Some(match name {
+        "%cluster_ctarank" => (Special::ClusterCtarank, 32),
+        "%cluster_nctarank" => (Special::ClusterNctarank, 32),
+        "%is_explicit_cluster" => (Special::IsExplicitCluster, 1),
+        "%laneid" => (Special::Laneid, 32),
+        "%warpid" => (Special::Warpid, 32),
+        "%nwarpid" => (Special::Nwarpid, 32),
+        "%lanemask_eq" => (Special::LanemaskEq, 32),
+        "%lanemask_le" => (Special::LanemaskLe, 32),
+        "%lanemask_lt" => (Special::LanemaskLt, 32),
+        "%lanemask_ge" => (Special::LanemaskGe, 32),
+        "%lanemask_gt" => (Special::LanemaskGt, 32),
+        "%smid" => (Special::Smid, 32),
+        "%nsmid" => (Special::Nsmid, 32),
+        "%gridid" => (Special::Gridid, 64),
+        "%dynamic_smem_size" => (Special::DynamicSharedBytes, 32),
+        "%total_smem_size" => (Special::TotalSharedBytes, 32),
+        "%aggr_smem_size" | "%envreg0" => (Special::Zero, 32),
+        _ => return None,
+    })
+}
+
+/// The bits of a floating-point immediate in an instruction's type.
+pub(crate) fn float_bits(double: u64, bits: u32, bfloat: bool) -> u64 {
+    let format = match (bits, bfloat) {
+        (16, true) => BF16,
+        (16, false) => F16,
+        (32, _) => F32,
+        _ => return double,
+    };
+    convert::between(double, F64, format, Round::Nearest, false)
+}

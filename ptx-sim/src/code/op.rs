@@ -1,0 +1,377 @@
+//! What instructions do: the operations of decoded code.
+
+use super::{Address, Guard, Memory, Row};
+use crate::exec::alu::{One, Three, Two};
+use crate::exec::float::compare::Comparison;
+use crate::exec::float::convert::Integer;
+use crate::exec::float::format::Round;
+use crate::exec::float::{FloatOp, FloatType, Mode};
+use crate::machine::{FenceKind, Order, Reduction, Space};
+
+/// How the operands of a comparison are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    Integer(Integer),
+    Float(FloatType, bool),
+}
+
+/// What a comparison's result is combined with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combine {
+    And,
+    Or,
+    Xor,
+}
+
+/// What `set` gives for true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Truth {
+    /// `setp`: a predicate.
+    Predicate,
+    /// These bits.
+    Bits(u64),
+}
+
+/// An operand's type for `cvt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numeric {
+    Integer(Integer),
+    Float(FloatType),
+    Tf32,
+}
+
+/// `cvt` of one number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conversion {
+    pub(crate) from: Numeric,
+    pub(crate) to: Numeric,
+    pub(crate) round: Round,
+    /// `.rni` and its like: to an integral value.
+    pub(crate) integral: bool,
+    pub(crate) mode: Mode,
+    pub(crate) finite: bool,
+    /// Bits of the destination register, which may be wider than the type.
+    pub(crate) width: u32,
+}
+
+/// `cvt` of two numbers that share a register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PairConversion {
+    /// Two singles to two halves.
+    ToHalves { to: FloatType, round: Round, relu: bool, finite: bool },
+    /// Two singles to two numbers of 8 bits.
+    ToEights { e4m3: bool, relu: bool },
+    /// Two halves in a register to two of 8 bits.
+    HalvesToEights { e4m3: bool, relu: bool },
+    /// Two of 8 bits to two halves.
+    EightsToHalves { e4m3: bool, relu: bool },
+}
+
+/// Additions and multiplications that read or write the carry flag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Carry {
+    pub(crate) op: CarryOp,
+    pub(crate) bits: u32,
+    pub(crate) signed: bool,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+}
+
+/// What is added, with a carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CarryOp {
+    Add,
+    Sub,
+    MadLow,
+    MadHigh,
+}
+
+/// `shfl`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+/// `vote`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    All,
+    Any,
+    Uniform,
+    Ballot,
+}
+
+/// `redux`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redux {
+    Add,
+    Min(bool),
+    Max(bool),
+    And,
+    Or,
+    Xor,
+}
+
+/// What an atomic operation puts in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomicOp {
+    Add(Integer),
+    Min(Integer),
+    Max(Integer),
+    AddFloat(FloatType, Mode, bool),
+    MinFloat(FloatType, bool),
+    MaxFloat(FloatType, bool),
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareAndSwap,
+    Inc,
+    Dec,
+}
+
+/// An operation on an mbarrier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mbarrier {
+    Init { count: Row },
+    Invalidate,
+    Arrive { count: Row, expect_tx: Option<Row>, drop: bool, no_complete: bool, order: Order, state: Row },
+    ExpectTx { bytes: Row },
+    CompleteTx { bytes: Row },
+    TestWait { phase: Row, parity: bool, order: Order, done: Row, may_block: bool },
+}
+
+/// How a `barrier` instruction takes part, and what it gives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockBarrier {
+    pub(crate) id: Row,
+    pub(crate) threads: Option<Row>,
+    pub(crate) arrive_only: bool,
+    pub(crate) aligned: bool,
+    /// `.red`: the predicate, whether negated, what is asked and where the answer goes.
+    pub(crate) vote: Option<(Row, bool, BlockVote, Row)>,
+}
+
+/// What `barrier.red` asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockVote {
+    Count,
+    All,
+    Any,
+}
+
+/// A tensor copy, before its operands are read.
+#[derive(Clone, Debug)]
+pub(crate) struct TensorCode {
+    pub(crate) map: Address,
+    pub(crate) at: Vec<Row>,
+    pub(crate) action: TensorCodeAction,
+}
+
+/// What a tensor copy does, before its operands are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TensorCodeAction {
+    Load { space: Space, tile: Address, barrier: Address, multicast: Option<Row> },
+    Store { tile: Address },
+    Reduce { tile: Address, with: Reduction },
+    Prefetch,
+}
+
+/// A bulk copy, before its operands are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BulkCode {
+    Load { space: Space, to: Address, from: Address, bytes: Row, barrier: Address, multicast: Option<Row> },
+    Store { to: Address, from: Address, bytes: Row },
+    ToCluster { to: Address, from: Address, bytes: Row, barrier: Address },
+    Prefetch { from: Address, bytes: Row },
+}
+
+/// A load or store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) memory: Memory,
+    pub(crate) order: Order,
+    /// Bytes of one element.
+    pub(crate) bytes: u32,
+    /// Elements: 1, 2, 4 or 8.
+    pub(crate) count: u32,
+    pub(crate) address: Address,
+    pub(crate) rows: [Row; 8],
+    /// A load's sign extension: bits of the type and of the register.
+    pub(crate) extend: Option<(u32, u32)>,
+}
+
+/// What an instruction does.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    One(One, Row, Row),
+    Two(Two, Row, [Row; 2]),
+    Three(Three, Row, [Row; 3]),
+    Lop3(u8, Row, [Row; 3]),
+    /// `bfi`: the width, and four operands.
+    Insert(u32, Row, [Row; 4]),
+    Float {
+        op: FloatOp,
+        ty: FloatType,
+        mode: Mode,
+        pair: bool,
+        d: Row,
+        of: [Row; 3],
+    },
+    /// Arithmetic with the carry flag.
+    Carry(Carry, Row, [Row; 3]),
+    Compare {
+        compared: Compared,
+        comparison: Comparison,
+        of: [Row; 2],
+        combine: Option<(Combine, Guard)>,
+        truth: Truth,
+        d: Row,
+        /// The predicate that gets the opposite.
+        opposite: Row,
+    },
+    ComparePair {
+        ty: FloatType,
+        flush: bool,
+        comparison: Comparison,
+        of: [Row; 2],
+        combine: Option<(Combine, Guard)>,
+        truth: Truth,
+        d: [Row; 2],
+    },
+    Convert(Conversion, Row, Row),
+    ConvertPair(PairConversion, Row, [Row; 2]),
+    /// `mov` of a vector into a register: parts of so many bits, the first lowest.
+    Pack(u32, Row, Vec<Row>),
+    Unpack(u32, Vec<Row>, Row),
+    /// Adds to an address that is not null.
+    Window {
+        d: Row,
+        a: Row,
+        window: u64,
+        to_generic: bool,
+    },
+    IsSpace {
+        d: Row,
+        a: Row,
+        space: Memory,
+        constant: bool,
+    },
+    MapToRank {
+        d: Row,
+        address: Row,
+        rank: Row,
+        generic: bool,
+    },
+    RankOf {
+        d: Row,
+        address: Row,
+        generic: bool,
+    },
+    Clock {
+        d: Row,
+        wide: bool,
+    },
+    Load(Access),
+    Store(Access),
+    Atomic {
+        op: AtomicOp,
+        memory: Memory,
+        order: Order,
+        bytes: u32,
+        d: Row,
+        address: Address,
+        of: [Row; 2],
+    },
+    /// `cp.async`: bytes that are copied, and those that are read.
+    CopyAsync {
+        to: Address,
+        from: Address,
+        bytes: u32,
+        read: Option<Row>,
+    },
+    Branch(u32),
+    BranchIndexed(Row, Vec<u32>),
+    /// The function's start, and the register of its return address.
+    Call(u32, Row),
+    Return(Row),
+    Exit,
+    Trap,
+    Nothing,
+    CopyLocal {
+        from: u32,
+        to: u32,
+        bytes: u32,
+    },
+    Printf {
+        format: u32,
+        args: u32,
+        result: Option<u32>,
+    },
+    AssertFail {
+        message: u32,
+        file: u32,
+        line: u32,
+        function: u32,
+    },
+    BlockBarrier(BlockBarrier),
+    WarpBarrier(Row),
+    ClusterArrive(Order),
+    ClusterWait(Order),
+    Shuffle {
+        how: Shuffle,
+        d: Row,
+        valid: Row,
+        a: Row,
+        b: Row,
+        clamp: Row,
+        mask: Row,
+    },
+    Vote {
+        how: Vote,
+        d: Row,
+        a: Guard,
+        mask: Row,
+    },
+    Match {
+        all: bool,
+        d: Row,
+        valid: Row,
+        a: Row,
+        mask: Row,
+    },
+    Redux {
+        how: Redux,
+        d: Row,
+        a: Row,
+        mask: Row,
+    },
+    ActiveMask(Row),
+    Elect {
+        leader: Row,
+        d: Row,
+        mask: Row,
+    },
+    Mbarrier {
+        space: Space,
+        address: Address,
+        op: Mbarrier,
+    },
+    PendingCount {
+        d: Row,
+        state: Row,
+    },
+    Fence(FenceKind),
+    Tensor(Box<TensorCode>),
+    Bulk(Box<BulkCode>),
+    BulkCommit,
+    BulkWait {
+        pending: u32,
+        read: bool,
+    },
+    /// What only asks for something soon: the turn ends.
+    Yield,
+}

@@ -1,0 +1,167 @@
+//! Bits moved about: fields, bytes, funnels, tables.
+
+use super::{Lanes, One, Three, Two, one, three, two};
+
+/// `and`, `or`, `xor`: of any width.
+pub(crate) const AND: Two = two!(a, b => a & b);
+pub(crate) const OR: Two = two!(a, b => a | b);
+pub(crate) const XOR: Two = two!(a, b => a ^ b);
+/// `mov`.
+pub(crate) const COPY: One = one!(a => a);
+/// `selp`.
+pub(crate) const SELECT: Three = three!(a, b, c => if c & 1 != 0 { a } else { b });
+/// `slct` by a signed integer.
+pub(crate) const SELECT_BY_SIGN: Three = three!(a, b, c => if (c as i32) < 0 { b } else { a });
+/// `slct` by a single: `-0` counts as not negative, a NaN as negative.
+pub(crate) const SELECT_BY_SINGLE: Three = three!(a, b, c => {
+    if f32::from_bits(c as u32) >= 0.0 { a } else { b }
+});
+
+/// `bfe`: a field of `c` bits from bit `b` on. Beyond the top it is filled with the sign, or with zeros.
+pub(crate) fn extract(bits: u32, signed: bool) -> Three {
+    match (bits, signed) {
+        (32, false) => three!(a, b, c => field(a, b, c, 32, false)),
+        (32, true) => three!(a, b, c => field(a, b, c, 32, true)),
+        (_, false) => three!(a, b, c => field(a, b, c, 64, false)),
+        (_, true) => three!(a, b, c => field(a, b, c, 64, true)),
+    }
+}
+
+fn field(value: u64, from: u64, count: u64, bits: u32, signed: bool) -> u64 {
+    let (from, count) = (from as u32 & 0xff, count as u32 & 0xff);
+    let all = u64::MAX >> (64 - bits);
+    let wide = if signed { ((value << (64 - bits)) as i64 >> (64 - bits)) as u64 } else { value };
+    let shifted =
+        if signed { ((wide as i64) >> from.min(63)) as u64 } else { wide.checked_shr(from).unwrap_or(0) };
+    if count == 0 {
+        return 0;
+    }
+    let unused = 64 - count.min(64);
+    let cut = if signed {
+        // The sign is the field's own last bit, or the value's where the field goes beyond it.
+        ((shifted << unused) as i64 >> unused) as u64
+    } else {
+        shifted << unused >> unused
+    };
+    cut & all
+}
+
+/// `bfi`: the low `count` bits of `a` put into `b` from bit `from` on.
+pub(crate) fn insert(a: u64, b: u64, from: u64, count: u64, bits: u32) -> u64 {
+    let (from, count) = (from as u32 & 0xff, count as u32 & 0xff);
+    let all = u64::MAX >> (64 - bits);
+    let ones = 1_u64.checked_shl(count).map_or(u64::MAX, |bit| bit - 1);
+    let mask = ones.checked_shl(from).unwrap_or(0) & all;
+    b & !mask | a.checked_shl(from).unwrap_or(0) & mask
+}
+
+/// `shf`: 32 bits out of the 64 of `b:a`.
+pub(crate) fn funnel(left: bool, wrap: bool) -> Three {
+    match (left, wrap) {
+        (true, true) => three!(a, b, c => ((b << 32 | a) << (c & 31)) >> 32),
+        (true, false) => three!(a, b, c => {
+            let amount = (c & 0xffff_ffff).min(32);
+            (((u128::from(b << 32 | a)) << amount) >> 32) as u64 & 0xffff_ffff
+        }),
+        (false, true) => three!(a, b, c => (b << 32 | a) >> (c & 31) & 0xffff_ffff),
+        (false, false) => three!(a, b, c => (b << 32 | a) >> (c & 0xffff_ffff).min(32) & 0xffff_ffff),
+    }
+}
+
+/// `lop3`: any function of three bits, by its table.
+#[inline]
+pub(crate) fn table(a: u64, b: u64, c: u64, table: u8) -> u64 {
+    let mut result = 0;
+    for index in 0..8 {
+        if table >> index & 1 == 1 {
+            let pick = |value: u64, bit: u32| if index >> bit & 1 == 1 { value } else { !value };
+            result |= pick(a, 2) & pick(b, 1) & pick(c, 0);
+        }
+    }
+    result & 0xffff_ffff
+}
+
+/// How `prmt` picks bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permutation {
+    /// A nibble of the selector a byte; its top bit spreads the byte's sign.
+    Generic,
+    Forward4,
+    Backward4,
+    Replicate8,
+    EdgeLeft,
+    EdgeRight,
+    Replicate16,
+}
+
+/// The lane function of `prmt`.
+pub(crate) fn permute(mode: Permutation) -> Three {
+    match mode {
+        Permutation::Generic => three!(a, b, c => {
+            let bytes = b << 32 | a;
+            let mut result = 0;
+            for index in 0..4 {
+                let nibble = c >> (4 * index) & 15;
+                let byte = bytes >> (8 * (nibble & 7)) & 0xff;
+                let byte = if nibble & 8 == 0 { byte } else { (byte >> 7) * 0xff };
+                result |= byte << (8 * index);
+            }
+            result
+        }),
+        Permutation::Forward4 => three!(a, b, c => (b << 32 | a) >> (8 * (c & 3)) & 0xffff_ffff),
+        Permutation::Backward4 => three!(a, b, c => {
+            gather(b << 32 | a, |index| (c & 3).wrapping_sub(index) & 7)
+        }),
+        Permutation::Replicate8 => three!(a, b, c => gather(b << 32 | a, |_| c & 3)),
+        Permutation::EdgeLeft => three!(a, b, c => gather(b << 32 | a, |index| index.max(c & 3))),
+        Permutation::EdgeRight => three!(a, b, c => gather(b << 32 | a, |index| index.min(c & 3))),
+        Permutation::Replicate16 => three!(a, b, c => {
+            gather(b << 32 | a, |index| 2 * (c & 1) + (index & 1))
+        }),
+    }
+}
+
+fn gather(bytes: u64, pick: impl Fn(u64) -> u64) -> u64 {
+    (0..4).map(|index| (bytes >> (8 * pick(index)) & 0xff) << (8 * index)).sum()
+}
+
+/// `fns`: the place of the `offset`-th set bit, counted from bit `base` on: upwards if positive, downwards if negative.
+pub(crate) const FIND_NTH: Three = three!(a, b, c => find_nth(a as u32, b as u32, c as i32));
+
+fn find_nth(mask: u32, base: u32, offset: i32) -> u64 {
+    let set = |place: &u32| mask >> place & 1 == 1;
+    let found = match offset {
+        0 => Some(base).filter(|place| *place < 32 && set(place)),
+        1.. => (base..32).filter(set).nth(offset as usize - 1),
+        _ => (0..=base.min(31)).rev().filter(set).nth(offset.unsigned_abs() as usize - 1),
+    };
+    u64::from(found.unwrap_or(u32::MAX))
+}
+
+/// `bmsk`: `b` ones from bit `a` on.
+pub(crate) fn mask(wrap: bool) -> Two {
+    if wrap {
+        two!(a, b => insert(u64::MAX, 0, a & 31, b & 31, 32))
+    } else {
+        two!(a, b => insert(u64::MAX, 0, (a & 0xffff_ffff).min(32), (b & 0xffff_ffff).min(32), 32))
+    }
+}
+
+/// `dp4a`: the products of four bytes, added to `c`.
+pub(crate) fn dot_4(signed_a: bool, signed_b: bool) -> Three {
+    match (signed_a, signed_b) {
+        (false, false) => three!(a, b, c => dot(a, b, c, false, false)),
+        (false, true) => three!(a, b, c => dot(a, b, c, false, true)),
+        (true, false) => three!(a, b, c => dot(a, b, c, true, false)),
+        (true, true) => three!(a, b, c => dot(a, b, c, true, true)),
+    }
+}
+
+fn dot(a: u64, b: u64, c: u64, signed_a: bool, signed_b: bool) -> u64 {
+    let byte = |value: u64, index: u32, signed: bool| {
+        let byte = (value >> (8 * index)) as u8;
+        if signed { i64::from(byte as i8) } else { i64::from(byte) }
+    };
+    let sum: i64 = (0..4).map(|index| byte(a, index, signed_a) * byte(b, index, signed_b)).sum();
+    u64::from((c as u32).wrapping_add(sum as u32))
+}

@@ -1,0 +1,269 @@
+//! Integer arithmetic.
+
+use super::{Lanes, One, Three, Two, one, three, two};
+use crate::exec::float::convert::Integer;
+
+/// A Rust integer as a register's bits.
+trait Word: Copy {
+    fn of(bits: u64) -> Self;
+    fn bits(self) -> u64;
+}
+
+macro_rules! words {
+    ($($signed:ident $unsigned:ident),*) => { $(
+        impl Word for $signed {
+            #[inline(always)]
+            fn of(bits: u64) -> Self { bits as $signed }
+            #[inline(always)]
+            fn bits(self) -> u64 { u64::from(self as $unsigned) }
+        }
+        impl Word for $unsigned {
+            #[inline(always)]
+            fn of(bits: u64) -> Self { bits as $unsigned }
+            #[inline(always)]
+            fn bits(self) -> u64 { u64::from(self) }
+        }
+    )* };
+}
+words!(i8 u8, i16 u16, i32 u32, i64 u64);
+
+/// No register is as wide: only the low half counts.
+impl Word for u128 {
+    fn of(bits: u64) -> Self {
+        u128::from(bits)
+    }
+    fn bits(self) -> u64 {
+        self as u64
+    }
+}
+
+impl Word for i128 {
+    fn of(bits: u64) -> Self {
+        i128::from(bits)
+    }
+    fn bits(self) -> u64 {
+        self as u64
+    }
+}
+
+/// Evaluates `$body` with `$word` as the Rust type of an integer type.
+macro_rules! typed {
+    ($ty:expr, $word:ident, $wide:ident => $body:expr) => {
+        match ($ty.bits, $ty.signed) {
+            (8, false) => {
+                type $word = u8;
+                type $wide = u16;
+                $body
+            }
+            (8, true) => {
+                type $word = i8;
+                type $wide = i16;
+                $body
+            }
+            (16, false) => {
+                type $word = u16;
+                type $wide = u32;
+                $body
+            }
+            (16, true) => {
+                type $word = i16;
+                type $wide = i32;
+                $body
+            }
+            (32, false) => {
+                type $word = u32;
+                type $wide = u64;
+                $body
+            }
+            (32, true) => {
+                type $word = i32;
+                type $wide = i64;
+                $body
+            }
+            (_, false) => {
+                type $word = u64;
+                type $wide = u128;
+                $body
+            }
+            (_, true) => {
+                type $word = i64;
+                type $wide = i128;
+                $body
+            }
+        }
+    };
+}
+
+/// Operations of two integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BinaryOp {
+    Add,
+    AddSaturated,
+    Sub,
+    SubSaturated,
+    MulLow,
+    MulHigh,
+    /// The product in twice the width, at most 64 bits.
+    MulWide,
+    /// The low 32 of the 48 bits that two 24-bit numbers give.
+    Mul24Low,
+    /// The high 32 of them.
+    Mul24High,
+    Div,
+    Rem,
+    Min,
+    Max,
+}
+
+/// The lane function of `op`.
+pub(crate) fn binary(op: BinaryOp, ty: Integer) -> Two {
+    typed!(ty, T, W => match op {
+        BinaryOp::Add => two!(a, b => T::of(a).wrapping_add(T::of(b)).bits()),
+        BinaryOp::AddSaturated => two!(a, b => T::of(a).saturating_add(T::of(b)).bits()),
+        BinaryOp::Sub => two!(a, b => T::of(a).wrapping_sub(T::of(b)).bits()),
+        BinaryOp::SubSaturated => two!(a, b => T::of(a).saturating_sub(T::of(b)).bits()),
+        BinaryOp::MulLow => two!(a, b => T::of(a).wrapping_mul(T::of(b)).bits()),
+        BinaryOp::MulHigh => two!(a, b => {
+            (((W::from(T::of(a)) * W::from(T::of(b))) >> T::BITS) as T).bits()
+        }),
+        BinaryOp::MulWide => two!(a, b => (W::from(T::of(a)) * W::from(T::of(b))).bits()),
+        BinaryOp::Mul24Low => two!(a, b => {
+            (product_24(a, b, T::MIN != 0) as T).bits()
+        }),
+        BinaryOp::Mul24High => two!(a, b => {
+            ((product_24(a, b, T::MIN != 0) >> 16) as T).bits()
+        }),
+        // What a division by zero gives is not specified; the hardware gives all ones.
+        BinaryOp::Div => two!(a, b => {
+            if T::of(b) == 0 { (0 as T).wrapping_sub(1).bits() } else { T::of(a).wrapping_div(T::of(b)).bits() }
+        }),
+        BinaryOp::Rem => two!(a, b => {
+            if T::of(b) == 0 { T::of(a).bits() } else { T::of(a).wrapping_rem(T::of(b)).bits() }
+        }),
+        BinaryOp::Min => two!(a, b => T::of(a).min(T::of(b)).bits()),
+        BinaryOp::Max => two!(a, b => T::of(a).max(T::of(b)).bits()),
+    })
+}
+
+fn product_24(a: u64, b: u64, signed: bool) -> i64 {
+    let number = Integer { bits: 24, signed };
+    (number.read(a) * number.read(b)) as i64
+}
+
+/// `a · b + c`, and the sum of absolute differences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TernaryOp {
+    MadLow,
+    MadHigh,
+    MadHighSaturated,
+    MadWide,
+    Mad24Low,
+    Mad24High,
+    Sad,
+}
+
+/// The lane function of `op`.
+pub(crate) fn ternary(op: TernaryOp, ty: Integer) -> Three {
+    typed!(ty, T, W => match op {
+        TernaryOp::MadLow => three!(a, b, c => T::of(a).wrapping_mul(T::of(b)).wrapping_add(T::of(c)).bits()),
+        TernaryOp::MadHigh => three!(a, b, c => {
+            (((W::from(T::of(a)) * W::from(T::of(b))) >> T::BITS) as T).wrapping_add(T::of(c)).bits()
+        }),
+        TernaryOp::MadHighSaturated => three!(a, b, c => {
+            (((W::from(T::of(a)) * W::from(T::of(b))) >> T::BITS) as T).saturating_add(T::of(c)).bits()
+        }),
+        TernaryOp::MadWide => three!(a, b, c => {
+            (W::from(T::of(a)) * W::from(T::of(b))).wrapping_add(W::of(c)).bits()
+        }),
+        TernaryOp::Mad24Low => three!(a, b, c => {
+            (product_24(a, b, T::MIN != 0) as T).wrapping_add(T::of(c)).bits()
+        }),
+        TernaryOp::Mad24High => three!(a, b, c => {
+            ((product_24(a, b, T::MIN != 0) >> 16) as T).wrapping_add(T::of(c)).bits()
+        }),
+        TernaryOp::Sad => three!(a, b, c => {
+            let (a, b) = (T::of(a), T::of(b));
+            T::of(c).wrapping_add(if a < b { b.wrapping_sub(a) } else { a.wrapping_sub(b) }).bits()
+        }),
+    })
+}
+
+/// Operations of one integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnaryOp {
+    Abs,
+    Neg,
+    Not,
+    /// 1 for zero, 0 for all else.
+    LogicalNot,
+    CountOnes,
+    LeadingZeros,
+    ReverseBits,
+    /// The place of the highest bit that differs from the sign; all ones if there is none.
+    HighestBit,
+    /// As far as it has to be shifted left to stand at the top.
+    HighestBitShift,
+}
+
+/// The lane function of `op`.
+pub(crate) fn unary(op: UnaryOp, ty: Integer) -> One {
+    typed!(ty, T, _W => match op {
+        UnaryOp::Abs => one!(a => {
+            let value = T::of(a);
+            if value < 1 { (0 as T).wrapping_sub(value).bits() } else { value.bits() }
+        }),
+        UnaryOp::Neg => one!(a => (0 as T).wrapping_sub(T::of(a)).bits()),
+        UnaryOp::Not => one!(a => (!T::of(a)).bits()),
+        UnaryOp::LogicalNot => one!(a => u64::from(T::of(a) == 0)),
+        UnaryOp::CountOnes => one!(a => u64::from(T::of(a).count_ones())),
+        UnaryOp::LeadingZeros => one!(a => u64::from(T::of(a).leading_zeros())),
+        UnaryOp::ReverseBits => one!(a => T::of(a).reverse_bits().bits()),
+        UnaryOp::HighestBit => one!(a => match highest_bit(T::of(a).bits(), T::BITS, T::MIN != 0) {
+            Some(place) => u64::from(place),
+            None => u64::from(u32::MAX),
+        }),
+        UnaryOp::HighestBitShift => one!(a => match highest_bit(T::of(a).bits(), T::BITS, T::MIN != 0) {
+            Some(place) => u64::from(T::BITS - 1 - place),
+            None => u64::from(u32::MAX),
+        }),
+    })
+}
+
+fn highest_bit(bits: u64, width: u32, signed: bool) -> Option<u32> {
+    let negative = signed && bits >> (width - 1) & 1 == 1;
+    let searched = if negative { !bits & (u64::MAX >> (64 - width)) } else { bits };
+    searched.checked_ilog2()
+}
+
+/// `shl` and `shr`: an amount beyond the width shifts everything out.
+pub(crate) fn shift(left: bool, ty: Integer) -> Two {
+    typed!(ty, T, _W => if left {
+        two!(a, b => T::of(a).checked_shl(b as u32).unwrap_or(0).bits())
+    } else {
+        two!(a, b => (T::of(a) >> (b as u32).min(T::BITS - 1) >> u32::from(T::MIN == 0 && b as u32 >= T::BITS)).bits())
+    })
+}
+
+/// Two 16-bit integers in one register.
+pub(crate) fn packed(op: BinaryOp, signed: bool) -> Option<Two> {
+    macro_rules! halves {
+        ($word:ident, $a:ident, $b:ident => $result:expr) => {
+            two!(a, b => {
+                let half = |shift: u32| {
+                    let ($a, $b) = ($word::of(a >> shift), $word::of(b >> shift));
+                    ($result as $word).bits() << shift
+                };
+                half(0) | half(16)
+            })
+        };
+    }
+    Some(match (op, signed) {
+        (BinaryOp::Add, _) => halves!(u16, a, b => a.wrapping_add(b)),
+        (BinaryOp::Sub, _) => halves!(u16, a, b => a.wrapping_sub(b)),
+        (BinaryOp::Min, false) => halves!(u16, a, b => a.min(b)),
+        (BinaryOp::Min, true) => halves!(i16, a, b => a.min(b)),
+        (BinaryOp::Max, false) => halves!(u16, a, b => a.max(b)),
+        (BinaryOp::Max, true) => halves!(i16, a, b => a.max(b)),
+        _ => return None,
+    })
+}

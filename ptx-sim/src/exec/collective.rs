@@ -1,0 +1,165 @@
+//! What the lanes of a warp do together: an instruction waits until all lanes of its mask that have not exited are there.
+
+use super::lanes_of;
+use super::step::{Flow, Turn};
+use super::warp::Warp;
+use crate::code::{Inst, Op, Redux, Row, Shuffle, Vote};
+use crate::machine::{Stop, WaitingFor};
+use crate::report::FindingKind;
+
+impl Turn<'_, '_> {
+    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`, in groups of lanes that name the same mask.
+    pub(super) fn collective(&mut self, warp: &mut Warp, inst: &Inst, active: u32) -> Result<Flow, Stop> {
+        let (Op::WarpBarrier(row)
+        | Op::Shuffle { mask: row, .. }
+        | Op::Vote { mask: row, .. }
+        | Op::Match { mask: row, .. }
+        | Op::Redux { mask: row, .. }
+        | Op::Elect { mask: row, .. }) = inst.op
+        else {
+            return Ok(Flow::Next);
+        };
+        let masks = *self.context.lanes(&warp.registers, row);
+        let (mut rest, mut stay, mut waits_for) = (active, 0, 0);
+        while rest != 0 {
+            let first = rest.trailing_zeros();
+            let mask = masks[first as usize] as u32;
+            if mask >> first & 1 == 0 {
+                let message = format!("lane {first} is not in the mask {mask:#010x} that it names");
+                return self.fail(warp, first, inst.site, message, FindingKind::Execution);
+            }
+            let here = lanes_of(rest)
+                .filter(|lane| masks[*lane as usize] as u32 == mask)
+                .fold(0, |m, lane| m | 1 << lane);
+            rest &= !here;
+            let wanted = mask & warp.live;
+            let there = match inst.op {
+                // These may come together from different places in the code.
+                Op::WarpBarrier(_) => here | self.at_warp_barriers(warp, mask),
+                _ => here,
+            };
+            if there & wanted == wanted {
+                self.together(warp, &inst.op, here);
+                if let Op::WarpBarrier(_) = inst.op {
+                    self.machine.warp_sync(warp.block, warp.index, wanted);
+                    self.release(warp, wanted & !here);
+                }
+            } else {
+                stay |= here;
+                waits_for = mask;
+            }
+        }
+        Ok(if stay == 0 { Flow::Next } else { Flow::Wait { stay, what: WaitingFor::Warp(waits_for) } })
+    }
+
+    /// The lanes that wait at another `bar.warp.sync` with the same mask.
+    fn at_warp_barriers(&self, warp: &Warp, mask: u32) -> u32 {
+        let mut there = 0;
+        for group in warp.groups.iter() {
+            let Some(inst) = self.context.program.code.get(group.pc as usize) else { continue };
+            if let (Op::WarpBarrier(row), Some((WaitingFor::Warp(_), _))) = (&inst.op, group.waits) {
+                let masks = self.context.lanes(&warp.registers, *row);
+                let same = lanes_of(group.mask).filter(|lane| masks[*lane as usize] as u32 == mask);
+                there |= same.fold(0, |m, lane| m | 1 << lane);
+            }
+        }
+        there
+    }
+
+    /// Lets lanes that wait at other `bar.warp.sync` go on.
+    fn release(&self, warp: &mut Warp, lanes: u32) {
+        if lanes == 0 {
+            return;
+        }
+        let places: Vec<_> = warp.groups.iter().map(|group| (group.pc, group.mask & lanes)).collect();
+        for (pc, released) in places {
+            if released != 0 {
+                let mask = warp.groups.join(pc);
+                warp.groups.add(pc, mask & !released, None);
+                warp.groups.add(pc + 1, released, None);
+            }
+        }
+    }
+
+    /// All lanes of `here` are at the instruction.
+    fn together(&self, warp: &mut Warp, op: &Op, here: u32) {
+        match *op {
+            Op::Shuffle { how, d, valid, a, b, clamp, .. } => {
+                self.shuffle(warp, here, how, [d, valid], [a, b, clamp]);
+            }
+            Op::Vote { how, d, a, .. } => {
+                let yes = self.holds(warp, a) & here;
+                let answer = match how {
+                    Vote::All => u64::from(yes == here),
+                    Vote::Any => u64::from(yes != 0),
+                    Vote::Uniform => u64::from(yes == here || yes == 0),
+                    Vote::Ballot => u64::from(yes),
+                };
+                lanes_of(here).for_each(|lane| warp.set(d, lane, answer));
+            }
+            Op::Match { all, d, valid, a, .. } => self.matching(warp, here, all, [d, valid], a),
+            Op::Redux { how, d, a, .. } => {
+                let lanes = *self.context.lanes(&warp.registers, a);
+                let values = lanes_of(here).map(|lane| lanes[lane as usize] as u32);
+                let answer = values.reduce(|a, b| reduced(how, a, b)).unwrap_or(0);
+                lanes_of(here).for_each(|lane| warp.set(d, lane, u64::from(answer)));
+            }
+            Op::Elect { leader, d, .. } => {
+                let first = here.trailing_zeros();
+                for lane in lanes_of(here) {
+                    warp.set(leader, lane, u64::from(first));
+                    warp.set(d, lane, u64::from(lane == first));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Source: PTX ISA, "shfl.sync", the pseudocode of its semantics.
+    fn shuffle(&self, warp: &mut Warp, here: u32, how: Shuffle, [d, valid]: [Row; 2], [a, b, c]: [Row; 3]) {
+        let [a, b, c] = [a, b, c].map(|row| *self.context.lanes(&warp.registers, row));
+        for lane in lanes_of(here) {
+            let at = lane as usize;
+            let (amount, clamp, segment) = (b[at] as i32 & 31, c[at] as i32 & 31, (c[at] >> 8) as i32 & 31);
+            let own = lane as i32;
+            let last = own & segment | clamp & !segment;
+            let (from, inside) = match how {
+                Shuffle::Up => (own - amount, own - amount >= last),
+                Shuffle::Down => (own + amount, own + amount <= last),
+                Shuffle::Butterfly => (own ^ amount, (own ^ amount) <= last),
+                Shuffle::Index => {
+                    let from = own & segment | amount & !segment;
+                    (from, from <= last)
+                }
+            };
+            let from = if inside { from } else { own };
+            warp.set(d, lane, a[(from & 31) as usize]);
+            warp.set(valid, lane, u64::from(inside));
+        }
+    }
+
+    fn matching(&self, warp: &mut Warp, here: u32, all: bool, [d, valid]: [Row; 2], a: Row) {
+        let values = *self.context.lanes(&warp.registers, a);
+        for lane in lanes_of(here) {
+            let same = lanes_of(here)
+                .filter(|other| values[*other as usize] == values[lane as usize])
+                .fold(0_u32, |mask, other| mask | 1 << other);
+            let answer = if !all || same == here { same } else { 0 };
+            warp.set(d, lane, u64::from(answer));
+            warp.set(valid, lane, u64::from(same == here));
+        }
+    }
+}
+
+fn reduced(how: Redux, a: u32, b: u32) -> u32 {
+    match how {
+        Redux::Add => a.wrapping_add(b),
+        Redux::Min(false) => a.min(b),
+        Redux::Min(true) => (a as i32).min(b as i32) as u32,
+        Redux::Max(false) => a.max(b),
+        Redux::Max(true) => (a as i32).max(b as i32) as u32,
+        Redux::And => a & b,
+        Redux::Or => a | b,
+        Redux::Xor => a ^ b,
+    }
+}

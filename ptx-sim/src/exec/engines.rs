@@ -1,0 +1,254 @@
+//! Barriers and asynchronous copies: operands are read here, the machine does the rest.
+
+use super::lanes_of;
+use super::step::{Flow, Turn};
+use super::warp::Warp;
+use crate::code::{
+    Address, BlockBarrier, BlockVote, BulkCode, Guard, Mbarrier, Memory, Row, TensorCode, TensorCodeAction,
+};
+use crate::machine::{
+    Arrive, BarrierUse, BulkAction, BulkCopy, Order, Phase, Poll, Site, Space, Stop, TensorAction,
+    TensorCopy, TryWait, WaitingFor,
+};
+use crate::report::FindingKind;
+use crate::tensor_map::{DESCRIPTOR_BYTES, TensorMap};
+
+impl Turn<'_, '_> {
+    fn lane(&self, warp: &Warp, row: Row, lane: u32) -> u64 {
+        warp.get(self.context, row, lane)
+    }
+
+    fn address(&self, warp: &Warp, address: Address, lane: u32) -> u64 {
+        super::memory::effective(self.lane(warp, address.base, lane), address.offset)
+    }
+
+    /// Asks for each lane, and once more for those that had to wait: the last to come may have freed them.
+    fn poll(
+        &mut self,
+        active: u32,
+        mut ask: impl FnMut(&mut Self, u32) -> Result<Poll, Stop>,
+    ) -> Result<u32, Stop> {
+        let mut stay = 0;
+        for lane in lanes_of(active) {
+            if ask(self, lane)? == Poll::Blocked {
+                stay |= 1 << lane;
+            }
+        }
+        if stay != active {
+            for lane in lanes_of(stay) {
+                if ask(self, lane)? == Poll::Ready {
+                    stay &= !(1 << lane);
+                }
+            }
+        }
+        Ok(stay)
+    }
+
+    pub(super) fn block_barrier(
+        &mut self,
+        warp: &mut Warp,
+        active: u32,
+        barrier: &BlockBarrier,
+        site: Site,
+    ) -> Result<Flow, Stop> {
+        let mut ids = 0;
+        let stay = self.poll(active, |turn, lane| {
+            let id = turn.lane(warp, barrier.id, lane) as u32;
+            ids = id;
+            let vote = barrier
+                .vote
+                .is_some_and(|(row, negated, ..)| turn.holds(warp, Guard { row, negated }) >> lane & 1 != 0);
+            let with = BarrierUse {
+                id,
+                threads: barrier.threads.map(|row| turn.lane(warp, row, lane) as u32),
+                arrive_only: barrier.arrive_only,
+                aligned: barrier.aligned,
+                vote,
+            };
+            turn.machine.barrier(warp.thread(lane), with, site)
+        })?;
+        if let Some((_, _, what, d)) = barrier.vote {
+            for lane in lanes_of(active & !stay) {
+                let votes = self.machine.barrier_votes(warp.thread(lane));
+                let answer = match what {
+                    BlockVote::Count => votes.yes,
+                    BlockVote::All => u32::from(votes.yes == votes.all),
+                    BlockVote::Any => u32::from(votes.yes > 0),
+                };
+                warp.set(d, lane, u64::from(answer));
+            }
+        }
+        Ok(waiting(stay, WaitingFor::Barrier(ids)))
+    }
+
+    pub(super) fn cluster_wait(
+        &mut self,
+        warp: &Warp,
+        active: u32,
+        order: Order,
+        site: Site,
+    ) -> Result<Flow, Stop> {
+        let stay =
+            self.poll(active, |turn, lane| turn.machine.cluster_wait(warp.thread(lane), order, site))?;
+        Ok(waiting(stay, WaitingFor::Cluster))
+    }
+
+    pub(super) fn bulk_wait(
+        &mut self,
+        warp: &Warp,
+        active: u32,
+        pending: u32,
+        read: bool,
+        site: Site,
+    ) -> Result<Flow, Stop> {
+        let stay =
+            self.poll(active, |turn, lane| turn.machine.bulk_wait(warp.thread(lane), pending, read, site))?;
+        Ok(waiting(stay, WaitingFor::BulkGroups { pending, read }))
+    }
+
+    pub(super) fn mbarrier(
+        &mut self,
+        warp: &mut Warp,
+        active: u32,
+        space: Space,
+        address: Address,
+        op: &Mbarrier,
+        site: Site,
+    ) -> Result<Flow, Stop> {
+        let mut stay = 0;
+        let mut what = WaitingFor::Cluster;
+        for lane in lanes_of(active) {
+            let (who, at) = (warp.thread(lane), self.address(warp, address, lane));
+            match *op {
+                Mbarrier::Init { count } => {
+                    let count = self.lane(warp, count, lane) as u32;
+                    self.machine.mbarrier_init(who, space, at, count, site)?;
+                }
+                Mbarrier::Invalidate => self.machine.mbarrier_inval(who, space, at, site)?,
+                Mbarrier::Arrive { count, expect_tx, drop, no_complete, order, state } => {
+                    let count = self.lane(warp, count, lane) as u32;
+                    let expect_tx = expect_tx.map(|row| self.lane(warp, row, lane) as u32);
+                    let arrive = Arrive { count, expect_tx, drop, no_complete, order };
+                    let before = self.machine.mbarrier_arrive(who, space, at, arrive, site)?;
+                    warp.set(state, lane, before);
+                }
+                Mbarrier::ExpectTx { bytes } => {
+                    let bytes = self.lane(warp, bytes, lane) as u32;
+                    self.machine.mbarrier_expect_tx(who, space, at, bytes, site)?;
+                }
+                Mbarrier::CompleteTx { bytes } => {
+                    let bytes = self.lane(warp, bytes, lane) as u32;
+                    self.machine.mbarrier_complete_tx(who, space, at, bytes, site)?;
+                }
+                Mbarrier::TestWait { phase, parity, order, done, may_block } => {
+                    let value = self.lane(warp, phase, lane);
+                    let phase = if parity { Phase::Parity(value & 1 != 0) } else { Phase::State(value) };
+                    let answer = if may_block {
+                        self.machine.mbarrier_try_wait(who, space, at, phase, order, site)?
+                    } else if self.machine.mbarrier_test_wait(who, space, at, phase, order, site)? {
+                        TryWait::Complete
+                    } else {
+                        TryWait::TimedOut
+                    };
+                    match answer {
+                        TryWait::Complete => warp.set(done, lane, 1),
+                        TryWait::TimedOut => warp.set(done, lane, 0),
+                        TryWait::Blocked => {
+                            stay |= 1 << lane;
+                            what = WaitingFor::Mbarrier { space, address: at, phase };
+                        }
+                    }
+                }
+            }
+        }
+        Ok(waiting(stay, what))
+    }
+
+    pub(super) fn tensor(
+        &mut self,
+        warp: &Warp,
+        active: u32,
+        code: &TensorCode,
+        site: Site,
+    ) -> Result<(), Stop> {
+        for lane in lanes_of(active) {
+            let map = self.map_id(warp, lane, code.map, site)?;
+            let mut at = [0; 5];
+            for (place, row) in at.iter_mut().zip(&code.at) {
+                *place = self.lane(warp, *row, lane) as i32;
+            }
+            let action = match code.action {
+                TensorCodeAction::Load { space, tile, barrier, multicast } => TensorAction::Load {
+                    space,
+                    tile: self.address(warp, tile, lane),
+                    barrier: self.address(warp, barrier, lane),
+                    multicast: multicast.map(|row| self.lane(warp, row, lane) as u16),
+                },
+                TensorCodeAction::Store { tile } => {
+                    TensorAction::Store { tile: self.address(warp, tile, lane) }
+                }
+                TensorCodeAction::Reduce { tile, with } => {
+                    TensorAction::Reduce { tile: self.address(warp, tile, lane), with }
+                }
+                TensorCodeAction::Prefetch => TensorAction::Prefetch,
+            };
+            let copy = TensorCopy { map, at, rank: code.at.len() as u32, action };
+            self.machine.tensor_copy(warp.thread(lane), &copy, site)?;
+        }
+        Ok(())
+    }
+
+    /// The tensor map that lies at an address: in the parameters, or wherever the kernel has copied it.
+    fn map_id(&mut self, warp: &Warp, lane: u32, address: Address, site: Site) -> Result<u32, Stop> {
+        let address = self.address(warp, address, lane);
+        let mut bytes = [0; DESCRIPTOR_BYTES];
+        // A descriptor is aligned to 64 bytes, and read in pieces of 16, as far as alignment is concerned.
+        for (index, piece) in bytes.chunks_exact_mut(16).enumerate() {
+            let at = address.wrapping_add(16 * index as u64);
+            self.read(warp, lane, Memory::Machine(Space::Generic), at, piece, Order::Relaxed, site)?;
+        }
+        match TensorMap::id_of(&bytes) {
+            Some(id) => Ok(id),
+            None => {
+                let message = format!("there is no tensor map at {address:#x}");
+                self.fail(warp, lane, site, message, FindingKind::IllegalCopy)
+            }
+        }
+    }
+
+    pub(super) fn bulk(&mut self, warp: &Warp, active: u32, code: &BulkCode, site: Site) -> Result<(), Stop> {
+        for lane in lanes_of(active) {
+            let at = |address| self.address(warp, address, lane);
+            let size = |row| self.lane(warp, row, lane) as u32;
+            let copy = match *code {
+                BulkCode::Load { space, to, from, bytes, barrier, multicast } => BulkCopy {
+                    bytes: size(bytes),
+                    action: BulkAction::Load {
+                        global: at(from),
+                        space,
+                        to: at(to),
+                        barrier: at(barrier),
+                        multicast: multicast.map(|row| size(row) as u16),
+                    },
+                },
+                BulkCode::Store { to, from, bytes } => BulkCopy {
+                    bytes: size(bytes),
+                    action: BulkAction::Store { from: at(from), global: at(to) },
+                },
+                BulkCode::ToCluster { to, from, bytes, barrier } => BulkCopy {
+                    bytes: size(bytes),
+                    action: BulkAction::ToCluster { from: at(from), to: at(to), barrier: at(barrier) },
+                },
+                BulkCode::Prefetch { from, bytes } => {
+                    BulkCopy { bytes: size(bytes), action: BulkAction::Prefetch { global: at(from) } }
+                }
+            };
+            self.machine.bulk_copy(warp.thread(lane), &copy, site)?;
+        }
+        Ok(())
+    }
+}
+
+fn waiting(stay: u32, what: WaitingFor) -> Flow {
+    if stay == 0 { Flow::Next } else { Flow::Wait { stay, what } }
+}

@@ -1,0 +1,262 @@
+//! Floating-point arithmetic on register bits.
+//!
+//! Singles and doubles rounded to nearest are the host's own; every other format and rounding mode is computed
+//! exactly and rounded once. An operation that gives a NaN gives the one of [`Format::nan`], as the hardware does for
+//! halves and singles.
+
+pub(crate) mod compare;
+pub(crate) mod convert;
+pub(crate) mod format;
+mod soft;
+mod special;
+#[cfg(test)]
+mod tests;
+
+use format::{BF16, F16, F32, F64, Format, Round, Value};
+
+/// The type of a floating-point instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatType {
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+impl FloatType {
+    pub(crate) fn format(self) -> Format {
+        match self {
+            FloatType::F16 => F16,
+            FloatType::Bf16 => BF16,
+            FloatType::F32 => F32,
+            FloatType::F64 => F64,
+        }
+    }
+}
+
+/// The modifiers of an arithmetic instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mode {
+    pub(crate) round: Round,
+    /// `.ftz`: subnormal operands and results are zero.
+    pub(crate) flush: bool,
+    /// `.sat`: the result is clamped to 0..1, a NaN becomes 0.
+    pub(crate) saturate: bool,
+    /// `.relu`: a negative result becomes 0.
+    pub(crate) relu: bool,
+    /// `.NaN` of `min` and `max`: a NaN operand gives a NaN.
+    pub(crate) nan: bool,
+    /// `.xorsign.abs` of `min` and `max`.
+    pub(crate) xor_sign: bool,
+}
+
+/// What an arithmetic instruction computes from up to three operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatOp {
+    Add,
+    Sub,
+    Mul,
+    Fma,
+    Div,
+    /// `div.approx`: zero where the divisor is above 2^126.
+    DivApprox,
+    Min,
+    Max,
+    Abs,
+    Neg,
+    Sqrt,
+    Rcp,
+    /// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the high half of the result.
+    RcpHigh,
+    RsqrtHigh,
+    Rsqrt,
+    Ex2,
+    Lg2,
+    Sin,
+    Cos,
+    Tanh,
+    CopySign,
+    /// `testp`: 1 or 0.
+    Test(Test),
+}
+
+/// The property that `testp` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    Finite,
+    Infinite,
+    Number,
+    NotANumber,
+    Normal,
+    Subnormal,
+}
+
+/// Applies `op`; the operands hold the format's bits and nothing above them.
+#[inline]
+pub(crate) fn apply(op: FloatOp, ty: FloatType, mode: Mode, [a, b, c]: [u64; 3]) -> u64 {
+    if mode == Mode::default() {
+        match ty {
+            FloatType::F32 => {
+                if let Some(result) = single(op, a, b, c) {
+                    return result;
+                }
+            }
+            FloatType::F64 => {
+                if let Some(result) = double(op, a, b, c) {
+                    return result;
+                }
+            }
+            FloatType::F16 | FloatType::Bf16 => {}
+        }
+    }
+    general(op, ty, mode, [a, b, c])
+}
+
+/// Two halves in one register.
+pub(crate) fn apply_packed(op: FloatOp, ty: FloatType, mode: Mode, operands: [u64; 3]) -> u64 {
+    let low = apply(op, ty, mode, operands.map(|operand| operand & 0xffff));
+    let high = apply(op, ty, mode, operands.map(|operand| operand >> 16 & 0xffff));
+    high << 16 | low
+}
+
+fn single(op: FloatOp, a: u64, b: u64, c: u64) -> Option<u64> {
+    let [a, b, c] = [a, b, c].map(|bits| f32::from_bits(bits as u32));
+    let result = match op {
+        FloatOp::Add => a + b,
+        FloatOp::Sub => a - b,
+        FloatOp::Mul => a * b,
+        // The product of two singles is exact as a double, but the sum is rounded twice; so not through doubles.
+        FloatOp::Fma => a.mul_add(b, c),
+        FloatOp::Div => a / b,
+        FloatOp::Sqrt => a.sqrt(),
+        FloatOp::Rcp => 1.0 / a,
+        _ => return None,
+    };
+    Some(if result.is_nan() { F32.nan } else { u64::from(result.to_bits()) })
+}
+
+fn double(op: FloatOp, a: u64, b: u64, c: u64) -> Option<u64> {
+    let [a, b, c] = [a, b, c].map(f64::from_bits);
+    let result = match op {
+        FloatOp::Add => a + b,
+        FloatOp::Sub => a - b,
+        FloatOp::Mul => a * b,
+        FloatOp::Fma => a.mul_add(b, c),
+        FloatOp::Div => a / b,
+        FloatOp::Sqrt => a.sqrt(),
+        FloatOp::Rcp => 1.0 / a,
+        _ => return None,
+    };
+    Some(result.to_bits())
+}
+
+fn general(op: FloatOp, ty: FloatType, mode: Mode, operands: [u64; 3]) -> u64 {
+    let format = ty.format();
+    let bits = match op {
+        FloatOp::Add
+        | FloatOp::Sub
+        | FloatOp::Mul
+        | FloatOp::Fma
+        | FloatOp::Div
+        | FloatOp::Sqrt
+        | FloatOp::Rcp => {
+            let value = exact(op, format, mode, operands);
+            return finish(format, mode, format.pack(value, mode.round, mode.flush));
+        }
+        FloatOp::Abs => flushed(format, mode, operands[0]) & !format.sign_bit(),
+        FloatOp::Neg => flushed(format, mode, operands[0]) ^ format.sign_bit(),
+        // "copysign.f32 d, a, b": the sign of a, the magnitude of b.
+        FloatOp::CopySign => operands[1] & !format.sign_bit() | operands[0] & format.sign_bit(),
+        FloatOp::Min | FloatOp::Max => least_or_greatest(op == FloatOp::Max, format, mode, operands),
+        FloatOp::Test(test) => u64::from(has_property(test, format, operands[0])),
+        FloatOp::RcpHigh | FloatOp::RsqrtHigh => special::high_half(op, operands[0]),
+        FloatOp::DivApprox
+        | FloatOp::Rsqrt
+        | FloatOp::Ex2
+        | FloatOp::Lg2
+        | FloatOp::Sin
+        | FloatOp::Cos
+        | FloatOp::Tanh => special::approximate(op, format, mode, operands[0], operands[1]),
+    };
+    finish(format, mode, bits)
+}
+
+fn exact(op: FloatOp, format: Format, mode: Mode, operands: [u64; 3]) -> Value {
+    let [a, b, c] = operands.map(|bits| format.unpack(bits, mode.flush));
+    let down = mode.round == Round::Down;
+    match op {
+        FloatOp::Add => soft::add(a, b, down),
+        FloatOp::Sub => soft::add(a, soft::negate(b), down),
+        FloatOp::Mul => soft::multiply(a, b),
+        FloatOp::Fma => soft::add(soft::multiply(a, b), c, down),
+        FloatOp::Div => soft::divide(a, b),
+        FloatOp::Rcp => soft::divide(format.unpack(one(format), false), a),
+        _ => soft::square_root(a),
+    }
+}
+
+/// The bits of 1.
+fn one(format: Format) -> u64 {
+    let bias = (1_u64 << (format.exponent - 1)) - 1;
+    bias << format.fraction << format.below
+}
+
+/// `.sat` and `.relu`.
+pub(crate) fn finish(format: Format, mode: Mode, bits: u64) -> u64 {
+    if !mode.saturate && !mode.relu {
+        return bits;
+    }
+    let value = format.unpack(bits, false);
+    let negative = bits & format.sign_bit() != 0;
+    match value {
+        Value::Nan if mode.saturate => 0,
+        Value::Nan => format.nan,
+        _ if negative => 0,
+        _ if mode.saturate => bits.min(one(format)),
+        _ => bits,
+    }
+}
+
+fn flushed(format: Format, mode: Mode, bits: u64) -> u64 {
+    let subnormal = bits & !format.sign_bit() < 1 << format.fraction;
+    if mode.flush && subnormal { bits & format.sign_bit() } else { bits }
+}
+
+fn least_or_greatest(greatest: bool, format: Format, mode: Mode, operands: [u64; 3]) -> u64 {
+    let [a, b, _] = operands.map(|bits| flushed(format, mode, bits));
+    let is_nan = |bits| format.unpack(bits, false) == Value::Nan;
+    let sign = (a ^ b) & format.sign_bit();
+    let (a, b) = if mode.xor_sign { (a & !format.sign_bit(), b & !format.sign_bit()) } else { (a, b) };
+    let chosen = match (is_nan(a), is_nan(b)) {
+        (true, true) => return format.nan,
+        (true, false) | (false, true) if mode.nan => return format.nan,
+        (true, false) => b,
+        (false, true) => a,
+        // In two's complement order, in which -0 is below +0.
+        (false, false) => {
+            let a_first = rank(format, a) < rank(format, b);
+            if a_first != greatest { a } else { b }
+        }
+    };
+    if mode.xor_sign { chosen | sign } else { chosen }
+}
+
+/// An integer that orders the numbers of a format.
+fn rank(format: Format, bits: u64) -> i64 {
+    let magnitude = (bits & !format.sign_bit()) as i64;
+    if bits & format.sign_bit() == 0 { magnitude } else { -magnitude - 1 }
+}
+
+fn has_property(test: Test, format: Format, bits: u64) -> bool {
+    let subnormal = bits & !format.sign_bit() < 1 << format.fraction;
+    match format.unpack(bits, false) {
+        Value::Nan => test == Test::NotANumber,
+        Value::Infinite { .. } => matches!(test, Test::Infinite | Test::Number),
+        Value::Finite(finite) => match test {
+            Test::Finite | Test::Number => true,
+            Test::Infinite | Test::NotANumber => false,
+            Test::Normal => !subnormal,
+            Test::Subnormal => subnormal && finite.mantissa != 0,
+        },
+    }
+}

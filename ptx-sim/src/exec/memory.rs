@@ -1,0 +1,310 @@
+//! Loads and stores, and what addresses mean. Global and shared memory are the machine's; local memory and parameters
+//! are kept here.
+
+use super::alu::Lanes;
+use super::lanes_of;
+use super::step::{Flow, Turn};
+use super::warp::Warp;
+use crate::code::{Access, Address, Memory, Op, Row};
+use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, in_window, map_to_rank, rank_of};
+use crate::machine::{Order, Site, Space, Stop};
+use crate::report::FindingKind;
+
+/// The most bytes that one access moves: eight 32-bit or four 64-bit elements.
+const WIDEST: usize = 64;
+
+/// What an address refers to, once its window is known.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    Machine(Space, u64),
+    Local(u64),
+    Param(u64),
+}
+
+#[inline]
+fn resolve(memory: Memory, address: u64) -> Target {
+    match memory {
+        Memory::Machine(Space::Generic) if in_window(LOCAL_WINDOW, address) => {
+            Target::Local(address - LOCAL_WINDOW)
+        }
+        Memory::Machine(Space::Generic) if in_window(PARAM_WINDOW, address) => {
+            Target::Param(address - PARAM_WINDOW)
+        }
+        Memory::Machine(space) => Target::Machine(space, address),
+        Memory::Local => Target::Local(address),
+        Memory::Param => Target::Param(address),
+    }
+}
+
+/// `base + offset`; 32-bit addresses wrap within 32 bits.
+#[inline]
+pub(super) fn effective(base: u64, offset: i64) -> u64 {
+    let address = base.wrapping_add_signed(offset);
+    if base <= u64::from(u32::MAX) && offset < 0 { address & u64::from(u32::MAX) } else { address }
+}
+
+impl Turn<'_, '_> {
+    pub(super) fn addresses(&self, warp: &Warp, address: Address) -> Lanes {
+        let mut lanes = *self.context.lanes(&warp.registers, address.base);
+        if address.offset != 0 {
+            for lane in &mut lanes {
+                *lane = effective(*lane, address.offset);
+            }
+        }
+        lanes
+    }
+
+    pub(super) fn load(
+        &mut self,
+        warp: &mut Warp,
+        access: &Access,
+        active: u32,
+        site: Site,
+    ) -> Result<Flow, Stop> {
+        let addresses = self.addresses(warp, access.address);
+        let size = access.bytes as usize;
+        let total = (size * access.count as usize).min(WIDEST);
+        let mut buffer = [0; WIDEST];
+        for lane in lanes_of(active) {
+            let bytes = &mut buffer[..total];
+            let address = addresses[lane as usize];
+            if access.count == 1 || !access.rows[..access.count as usize].contains(&Row::SINK) {
+                self.read(warp, lane, access.memory, address, bytes, access.order, site)?;
+            } else {
+                // What nobody uses is not read.
+                for (i, row) in access.rows.iter().enumerate().take(access.count as usize) {
+                    let at = i * size;
+                    if *row != Row::SINK {
+                        let part = &mut bytes[at..at + size];
+                        self.read(warp, lane, access.memory, address + at as u64, part, access.order, site)?;
+                    }
+                }
+            }
+            for (element, row) in bytes.chunks_exact(size).zip(access.rows) {
+                let mut wide = [0; 8];
+                wide[..size].copy_from_slice(element);
+                let value = u64::from_le_bytes(wide);
+                let value = match access.extend {
+                    Some((from, to)) => sign_extended(value, from, to),
+                    None => value,
+                };
+                warp.set(row, lane, value);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn store(
+        &mut self,
+        warp: &mut Warp,
+        access: &Access,
+        active: u32,
+        site: Site,
+    ) -> Result<Flow, Stop> {
+        let addresses = self.addresses(warp, access.address);
+        let size = access.bytes as usize;
+        let total = (size * access.count as usize).min(WIDEST);
+        let mut buffer = [0; WIDEST];
+        for lane in lanes_of(active) {
+            for (element, row) in buffer[..total].chunks_exact_mut(size).zip(access.rows) {
+                element.copy_from_slice(&warp.get(self.context, row, lane).to_le_bytes()[..size]);
+            }
+            self.write(
+                warp,
+                lane,
+                access.memory,
+                addresses[lane as usize],
+                &buffer[..total],
+                access.order,
+                site,
+            )?;
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Reads bytes as a lane does.
+    #[expect(clippy::too_many_arguments, reason = "an access's properties")]
+    #[inline]
+    pub(super) fn read(
+        &mut self,
+        warp: &Warp,
+        lane: u32,
+        memory: Memory,
+        address: u64,
+        out: &mut [u8],
+        order: Order,
+        site: Site,
+    ) -> Result<(), Stop> {
+        match resolve(memory, address) {
+            Target::Machine(space, address) => {
+                self.machine.load(warp.thread(lane), space, address, out, order, site)
+            }
+            Target::Local(at) => {
+                let found = self.local_range(warp, lane, at, out.len(), site)?;
+                out.copy_from_slice(&warp.local[found]);
+                Ok(())
+            }
+            Target::Param(at) => {
+                let start = usize::try_from(at).unwrap_or(usize::MAX);
+                match self.context.params.get(start..start.saturating_add(out.len())) {
+                    Some(bytes) => {
+                        out.copy_from_slice(bytes);
+                        Ok(())
+                    }
+                    None => self.outside(warp, lane, "parameters", at, self.context.params.len(), site),
+                }
+            }
+        }
+    }
+
+    /// Writes bytes as a lane does.
+    #[expect(clippy::too_many_arguments, reason = "an access's properties")]
+    #[inline]
+    fn write(
+        &mut self,
+        warp: &mut Warp,
+        lane: u32,
+        memory: Memory,
+        address: u64,
+        bytes: &[u8],
+        order: Order,
+        site: Site,
+    ) -> Result<(), Stop> {
+        match resolve(memory, address) {
+            Target::Machine(space, address) => {
+                self.machine.store(warp.thread(lane), space, address, bytes, order, site)
+            }
+            Target::Local(at) => {
+                let found = self.local_range(warp, lane, at, bytes.len(), site)?;
+                warp.local[found].copy_from_slice(bytes);
+                Ok(())
+            }
+            Target::Param(at) => {
+                let message = format!("a write to the kernel's parameters at {at:#x}");
+                self.fail(warp, lane, site, message, FindingKind::OutOfBounds)
+            }
+        }
+    }
+
+    /// Where a lane's local bytes are in the warp's.
+    fn local_range(
+        &mut self,
+        warp: &Warp,
+        lane: u32,
+        at: u64,
+        bytes: usize,
+        site: Site,
+    ) -> Result<std::ops::Range<usize>, Stop> {
+        let size = self.context.program.local_bytes as usize;
+        if !at.is_multiple_of(bytes as u64) {
+            let message =
+                format!("{bytes} bytes of local memory at {at:#x}, which is no multiple of {bytes}");
+            return self.fail(warp, lane, site, message, FindingKind::Misaligned);
+        }
+        match usize::try_from(at).ok().filter(|at| at.saturating_add(bytes) <= size) {
+            Some(at) => {
+                let start = lane as usize * size + at;
+                Ok(start..start + bytes)
+            }
+            None => self.outside(warp, lane, "local memory", at, size, site),
+        }
+    }
+
+    fn outside<T>(
+        &mut self,
+        warp: &Warp,
+        lane: u32,
+        what: &str,
+        at: u64,
+        size: usize,
+        site: Site,
+    ) -> Result<T, Stop> {
+        let message = format!("an access to {what} at {at:#x}, where there are {size} bytes");
+        self.fail(warp, lane, site, message, FindingKind::OutOfBounds)
+    }
+
+    pub(super) fn copy_local(&mut self, warp: &mut Warp, active: u32, from: u32, to: u32, bytes: u32) {
+        let size = self.context.program.local_bytes as usize;
+        for lane in lanes_of(active) {
+            let base = lane as usize * size;
+            let from = base + from as usize;
+            warp.local.copy_within(from..from + bytes as usize, base + to as usize);
+        }
+    }
+
+    /// `cp.async`: at once.
+    pub(super) fn copy_async(
+        &mut self,
+        warp: &mut Warp,
+        active: u32,
+        [to, from]: [Address; 2],
+        bytes: u32,
+        read: Option<Row>,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let (to, from) = (self.addresses(warp, to), self.addresses(warp, from));
+        for lane in lanes_of(active) {
+            let at = lane as usize;
+            let wanted = read.map_or(u64::from(bytes), |row| warp.get(self.context, row, lane) & 0xffff_ffff);
+            let mut buffer = [0; 16];
+            let read = wanted.min(u64::from(bytes)) as usize;
+            let (global, shared) = (Memory::Machine(Space::Global), Memory::Machine(Space::Shared));
+            if read == bytes as usize {
+                self.read(warp, lane, global, from[at], &mut buffer[..read], Order::Weak, site)?;
+            } else {
+                for (index, byte) in buffer[..read].iter_mut().enumerate() {
+                    let address = from[at].wrapping_add(index as u64);
+                    self.read(warp, lane, global, address, std::slice::from_mut(byte), Order::Weak, site)?;
+                }
+            }
+            self.write(warp, lane, shared, to[at], &buffer[..bytes as usize], Order::Weak, site)?;
+        }
+        Ok(())
+    }
+
+    /// `cvta`, `isspacep`, `mapa`, `getctarank`.
+    pub(super) fn address_op(&self, warp: &mut Warp, op: &Op, active: u32) {
+        for lane in lanes_of(active) {
+            let get = |row| warp.get(self.context, row, lane);
+            let (d, value) = match *op {
+                Op::Window { d, a, window, to_generic: true } => (d, get(a).wrapping_add(window)),
+                Op::Window { d, a, window, to_generic: false } => (d, get(a).wrapping_sub(window)),
+                Op::IsSpace { d, a, space, constant } => {
+                    (d, u64::from(!constant && self.is_in(warp, space, get(a))))
+                }
+                Op::MapToRank { d, address, rank, generic } => {
+                    let window = if generic { SHARED_WINDOW } else { 0 };
+                    let local = get(address).wrapping_sub(window) as u32;
+                    (d, window + u64::from(map_to_rank(local, get(rank) as u32)))
+                }
+                Op::RankOf { d, address, generic } => {
+                    let window = if generic { SHARED_WINDOW } else { 0 };
+                    (d, u64::from(rank_of(get(address).wrapping_sub(window) as u32, warp.block)))
+                }
+                _ => return,
+            };
+            warp.set(d, lane, value);
+        }
+    }
+
+    fn is_in(&self, warp: &Warp, space: Memory, address: u64) -> bool {
+        match space {
+            Memory::Local => in_window(LOCAL_WINDOW, address),
+            Memory::Param => in_window(PARAM_WINDOW, address),
+            Memory::Machine(Space::SharedCluster) => in_window(SHARED_WINDOW, address),
+            Memory::Machine(Space::Shared) => {
+                in_window(SHARED_WINDOW, address)
+                    && rank_of((address - SHARED_WINDOW) as u32, warp.block) == warp.block
+            }
+            Memory::Machine(Space::Global | Space::Generic) => {
+                ![LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW].iter().any(|window| in_window(*window, address))
+            }
+        }
+    }
+}
+
+/// The low `from` bits of `value` as a signed number of `to` bits.
+pub(super) fn sign_extended(value: u64, from: u32, to: u32) -> u64 {
+    let wide = ((value << (64 - from)) as i64 >> (64 - from)) as u64;
+    wide << (64 - to) >> (64 - to)
+}

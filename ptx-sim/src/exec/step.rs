@@ -1,0 +1,306 @@
+//! One warp's turn: instructions of a group of lanes, one after the other.
+
+use super::alu::bits;
+use super::groups::Group;
+use super::warp::Warp;
+use super::{Context, lanes_of, numbers};
+use crate::code::{Guard, Inst, Op, Row};
+use crate::machine::{Machine, Site, Stop, WaitingFor};
+use crate::report::{Finding, FindingKind};
+
+/// What a warp has at hand in its turn.
+pub(crate) struct Turn<'t, 'p> {
+    pub(crate) context: &'t Context<'p>,
+    pub(crate) machine: &'t mut Machine,
+    pub(crate) printed: &'t mut String,
+}
+
+/// Where the lanes of a group are after an instruction.
+pub(crate) enum Flow {
+    /// All at the next one.
+    Next,
+    /// Those that took part at `target`, the others at the next one.
+    Jump(u32),
+    /// Those that took part at places of their own, the others at the next one.
+    Scatter(Vec<(u32, u32)>),
+    /// Those that took part have ended.
+    Exit,
+    /// These lanes stay, the others go on.
+    Wait { stay: u32, what: WaitingFor },
+    /// At the next one, and the turn is over.
+    Yield,
+}
+
+impl Turn<'_, '_> {
+    /// Runs up to `budget` instructions. The answer is whether anything went on.
+    pub(crate) fn run(&mut self, warp: &mut Warp, budget: u32) -> Result<bool, Stop> {
+        warp.groups.age();
+        let Some((mut group, mut alone)) = warp.groups.next() else { return Ok(false) };
+        let mut limit = warp.groups.lowest_running();
+        let mut divided = !warp.groups.is_empty();
+        let mut moved = false;
+        for _ in 0..budget {
+            if divided {
+                group.mask |= if warp.groups.any_at(group.pc) { warp.groups.join(group.pc) } else { 0 };
+                if group.pc > limit && !alone {
+                    warp.groups.add(group.pc, group.mask, None);
+                    let Some(next) = warp.groups.next() else { return Ok(moved) };
+                    (group, alone) = next;
+                    limit = warp.groups.lowest_running();
+                    continue;
+                }
+            }
+            let Some(inst) = self.context.program.code.get(group.pc as usize) else { return Err(Stop) };
+            let active = match inst.guard {
+                None => group.mask,
+                Some(guard) => group.mask & self.holds(warp, guard),
+            };
+            warp.warp_instructions += 1;
+            warp.thread_instructions += u64::from(active.count_ones());
+            let flow = if active == 0 { Flow::Next } else { self.execute(warp, inst, group.pc, active)? };
+            match flow {
+                Flow::Next => {
+                    group.pc += 1;
+                    moved = true;
+                    // The lanes that wait are joined wherever they are met; the limit changes only where groups do.
+                    if divided {
+                        limit = warp.groups.lowest_running();
+                        divided = !warp.groups.is_empty();
+                    }
+                    continue;
+                }
+                Flow::Jump(target) if active == group.mask => {
+                    group.pc = target;
+                    moved = true;
+                    continue;
+                }
+                Flow::Yield => {
+                    warp.groups.add(group.pc + 1, group.mask, None);
+                    return Ok(true);
+                }
+                Flow::Wait { stay, .. } if stay == group.mask => {}
+                _ => moved = true,
+            }
+            self.part(warp, group, active, flow, inst.site);
+            let Some(next) = warp.groups.next() else { return Ok(moved) };
+            (group, alone) = next;
+            limit = warp.groups.lowest_running();
+            divided = !warp.groups.is_empty();
+        }
+        warp.groups.add(group.pc, group.mask, None);
+        Ok(moved)
+    }
+
+    /// Puts the lanes of a group where an instruction has sent them.
+    fn part(&mut self, warp: &mut Warp, group: Group, active: u32, flow: Flow, site: Site) {
+        let next = group.pc + 1;
+        match flow {
+            Flow::Next | Flow::Yield => warp.groups.add(next, group.mask, None),
+            Flow::Jump(target) => {
+                warp.groups.add(target, active, None);
+                warp.groups.add(next, group.mask & !active, None);
+            }
+            Flow::Scatter(places) => {
+                for (pc, lanes) in places {
+                    warp.groups.add(pc, lanes, None);
+                }
+                warp.groups.add(next, group.mask & !active, None);
+            }
+            Flow::Exit => {
+                warp.live &= !active;
+                for lane in lanes_of(active) {
+                    self.machine.exit(warp.thread(lane), site);
+                }
+                warp.groups.add(next, group.mask & !active, None);
+                // Whoever waits for lanes of this warp may now have all that there are.
+                warp.groups.wake();
+            }
+            Flow::Wait { stay, what } => {
+                warp.groups.add(group.pc, stay, Some((what, site)));
+                warp.groups.add(next, group.mask & !stay, None);
+            }
+        }
+    }
+
+    /// The lanes in which a predicate holds.
+    #[inline]
+    pub(crate) fn holds(&self, warp: &Warp, guard: Guard) -> u32 {
+        let lanes = self.context.lanes(&warp.registers, guard.row);
+        let mut mask = 0;
+        for (lane, value) in lanes.iter().enumerate() {
+            mask |= ((value & 1) as u32) << lane;
+        }
+        if guard.negated { !mask } else { mask }
+    }
+
+    #[inline]
+    fn lanes(&self, warp: &Warp, row: Row) -> super::alu::Lanes {
+        *self.context.lanes(&warp.registers, row)
+    }
+
+    fn execute(&mut self, warp: &mut Warp, inst: &Inst, pc: u32, active: u32) -> Result<Flow, Stop> {
+        let site = inst.site;
+        match &inst.op {
+            Op::One(f, d, a) => {
+                let a = self.lanes(warp, *a);
+                f(&mut warp.registers[d.0 as usize], &a, active);
+            }
+            Op::Two(f, d, [a, b]) => {
+                let (a, b) = (self.lanes(warp, *a), self.lanes(warp, *b));
+                f(&mut warp.registers[d.0 as usize], &a, &b, active);
+            }
+            Op::Three(f, d, [a, b, c]) => {
+                let (a, b, c) = (self.lanes(warp, *a), self.lanes(warp, *b), self.lanes(warp, *c));
+                f(&mut warp.registers[d.0 as usize], &a, &b, &c, active);
+            }
+            Op::Load(access) => return self.load(warp, access, active, site),
+            Op::Store(access) => return self.store(warp, access, active, site),
+            Op::Branch(target) => return Ok(Flow::Jump(*target)),
+            Op::Compare { compared, comparison, of, combine, truth, d, opposite } => {
+                numbers::compare(
+                    self,
+                    warp,
+                    active,
+                    (*compared, *comparison, *of),
+                    *combine,
+                    *truth,
+                    [*d, *opposite],
+                );
+            }
+            Op::ComparePair { ty, flush, comparison, of, combine, truth, d } => {
+                numbers::compare_pair(
+                    self,
+                    warp,
+                    active,
+                    (*ty, *flush, *comparison, *of),
+                    *combine,
+                    *truth,
+                    *d,
+                );
+            }
+            Op::Lop3(table, d, of) => {
+                let [a, b, c] = of.map(|row| self.lanes(warp, row));
+                for lane in lanes_of(active) {
+                    let at = lane as usize;
+                    warp.set(*d, lane, bits::table(a[at], b[at], c[at], *table));
+                }
+            }
+            Op::Insert(width, d, of) => {
+                let [a, b, c, e] = of.map(|row| self.lanes(warp, row));
+                for lane in lanes_of(active) {
+                    let at = lane as usize;
+                    warp.set(*d, lane, bits::insert(a[at], b[at], c[at], e[at], *width));
+                }
+            }
+            Op::Float { .. }
+            | Op::Carry(..)
+            | Op::Convert(..)
+            | Op::ConvertPair(..)
+            | Op::Pack(..)
+            | Op::Unpack(..) => numbers::apply(self.context, warp, &inst.op, active),
+            Op::Window { .. } | Op::IsSpace { .. } | Op::MapToRank { .. } | Op::RankOf { .. } => {
+                self.address_op(warp, &inst.op, active);
+            }
+            Op::Clock { d, wide } => {
+                let now = warp.warp_instructions;
+                let now = if *wide { now } else { now & 0xffff_ffff };
+                lanes_of(active).for_each(|lane| warp.set(*d, lane, now));
+            }
+            Op::Atomic { op, memory, order, bytes, d, address, of } => {
+                self.atomic(warp, active, (*op, *memory, *order, *bytes), *d, *address, *of, site)?;
+            }
+            Op::CopyAsync { to, from, bytes, read } => {
+                self.copy_async(warp, active, [*to, *from], *bytes, *read, site)?;
+            }
+            Op::BranchIndexed(index, targets) => {
+                let index = self.lanes(warp, *index);
+                let mut places = Vec::new();
+                for lane in lanes_of(active) {
+                    let Some(target) = targets.get(index[lane as usize] as usize) else {
+                        return self.fail(
+                            warp,
+                            lane,
+                            site,
+                            "an index beyond the list of targets",
+                            FindingKind::Execution,
+                        );
+                    };
+                    places.push((*target, 1 << lane));
+                }
+                return Ok(Flow::Scatter(places));
+            }
+            Op::Call(start, link) => {
+                let back = u64::from(pc + 1);
+                lanes_of(active).for_each(|lane| warp.set(*link, lane, back));
+                return Ok(Flow::Jump(*start));
+            }
+            Op::Return(link) => {
+                let link = self.lanes(warp, *link);
+                let places = lanes_of(active).map(|lane| (link[lane as usize] as u32, 1 << lane)).collect();
+                return Ok(Flow::Scatter(places));
+            }
+            Op::Exit => return Ok(Flow::Exit),
+            Op::Trap => {
+                let lane = active.trailing_zeros();
+                return self.fail(warp, lane, site, "the kernel has run into a `trap`", FindingKind::Trap);
+            }
+            Op::Nothing => {}
+            Op::Yield => return Ok(Flow::Yield),
+            Op::CopyLocal { from, to, bytes } => self.copy_local(warp, active, *from, *to, *bytes),
+            Op::Printf { format, args, result } => {
+                self.printf(warp, active, *format, *args, *result, site)?;
+            }
+            Op::AssertFail { message, file, line, function } => {
+                return self.assert_fail(warp, active, [*message, *file, *line, *function], site);
+            }
+            Op::BlockBarrier(barrier) => return self.block_barrier(warp, active, barrier, site),
+            Op::ClusterArrive(order) => {
+                for lane in lanes_of(active) {
+                    self.machine.cluster_arrive(warp.thread(lane), *order, site)?;
+                }
+            }
+            Op::ClusterWait(order) => return self.cluster_wait(warp, active, *order, site),
+            Op::WarpBarrier(_)
+            | Op::Shuffle { .. }
+            | Op::Vote { .. }
+            | Op::Match { .. }
+            | Op::Redux { .. }
+            | Op::Elect { .. } => return self.collective(warp, inst, active),
+            Op::ActiveMask(d) => lanes_of(active).for_each(|lane| warp.set(*d, lane, u64::from(active))),
+            Op::Mbarrier { space, address, op } => {
+                return self.mbarrier(warp, active, *space, *address, op, site);
+            }
+            Op::PendingCount { d, state } => {
+                let state = self.lanes(warp, *state);
+                for lane in lanes_of(active) {
+                    let count = Machine::mbarrier_pending_count(state[lane as usize]);
+                    warp.set(*d, lane, u64::from(count));
+                }
+            }
+            Op::Fence(kind) => {
+                lanes_of(active).for_each(|lane| self.machine.fence(warp.thread(lane), *kind));
+            }
+            Op::Tensor(code) => self.tensor(warp, active, code, site)?,
+            Op::Bulk(code) => self.bulk(warp, active, code, site)?,
+            Op::BulkCommit => {
+                lanes_of(active).for_each(|lane| self.machine.bulk_commit(warp.thread(lane)));
+            }
+            Op::BulkWait { pending, read } => return self.bulk_wait(warp, active, *pending, *read, site),
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Records that a lane cannot go on.
+    pub(crate) fn fail<T>(
+        &mut self,
+        warp: &Warp,
+        lane: u32,
+        site: Site,
+        message: impl Into<String>,
+        kind: FindingKind,
+    ) -> Result<T, Stop> {
+        let party = self.machine.party(warp.thread(lane), site, "was here");
+        self.machine.report(Finding::new(kind, message).with(party));
+        Err(Stop)
+    }
+}

@@ -1,0 +1,104 @@
+//! A warp: registers, local memory and the lanes' places in the code.
+
+use super::alu::Lanes;
+use super::groups::Groups;
+use super::{Context, lanes_of};
+use crate::code::{Row, Special};
+use crate::machine::ThreadId;
+
+/// 32 threads of a block.
+#[derive(Debug)]
+pub(crate) struct Warp {
+    /// The block's rank in the cluster.
+    pub(crate) block: u32,
+    /// The warp's number in its block.
+    pub(crate) index: u32,
+    pub(crate) registers: Vec<Lanes>,
+    /// Local memory, one lane's after the other's.
+    pub(crate) local: Vec<u8>,
+    pub(crate) groups: Groups,
+    /// The lanes that have not exited.
+    pub(crate) live: u32,
+    /// Instructions that were run, of the warp.
+    pub(crate) warp_instructions: u64,
+    /// Instructions that were run, of each thread.
+    pub(crate) thread_instructions: u64,
+}
+
+impl Warp {
+    pub(crate) fn new(context: &Context<'_>, rank: u32, block: [u32; 3], index: u32) -> Warp {
+        let program = context.program;
+        let threads = context.threads().saturating_sub(index * 32).min(32);
+        let live = if threads == 32 { u32::MAX } else { (1 << threads) - 1 };
+        let mut registers = vec![[0; 32]; program.rows as usize];
+        for &(row, special) in &program.specials {
+            let lanes = &mut registers[row.0 as usize];
+            for lane in lanes_of(live) {
+                lanes[lane as usize] = u64::from(value(context, rank, block, index, lane, special));
+            }
+        }
+        Warp {
+            block: rank,
+            index,
+            registers,
+            local: vec![0; program.local_bytes as usize * 32],
+            groups: Groups::new(program.entry, live),
+            live,
+            warp_instructions: 0,
+            thread_instructions: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn thread(&self, lane: u32) -> ThreadId {
+        ThreadId { block: self.block, thread: self.index * 32 + lane }
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, row: Row, lane: u32, value: u64) {
+        self.registers[row.0 as usize][lane as usize] = value;
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, context: &Context<'_>, row: Row, lane: u32) -> u64 {
+        context.lanes(&self.registers, row)[lane as usize]
+    }
+}
+
+/// The value of a special register.
+fn value(context: &Context<'_>, rank: u32, block: [u32; 3], warp: u32, lane: u32, special: Special) -> u32 {
+    let thread = warp * 32 + lane;
+    let [x, y, _] = context.block;
+    let (grid, cluster) = (context.grid, context.cluster);
+    let bit = 1_u32 << lane;
+    let per_cluster: u32 = cluster.iter().product();
+    match special {
+        Special::Tid(0) => thread % x,
+        Special::Tid(1) => thread / x % y,
+        Special::Tid(_) => thread / (x * y),
+        Special::Ntid(axis) => context.block[axis],
+        Special::Ctaid(axis) => block[axis],
+        Special::Nctaid(axis) => grid[axis],
+        Special::ClusterId(axis) => block[axis] / cluster[axis],
+        Special::NclusterId(axis) => grid[axis] / cluster[axis],
+        Special::ClusterCtaid(axis) => block[axis] % cluster[axis],
+        Special::ClusterNctaid(axis) => cluster[axis],
+        Special::ClusterCtarank => rank,
+        Special::ClusterNctarank => per_cluster,
+        Special::IsExplicitCluster => u32::from(per_cluster > 1),
+        Special::Laneid => lane,
+        Special::Warpid => warp,
+        Special::Nwarpid => context.threads().div_ceil(32),
+        Special::LanemaskEq => bit,
+        Special::LanemaskLt => bit - 1,
+        Special::LanemaskLe => (bit - 1) | bit,
+        Special::LanemaskGt => !((bit - 1) | bit),
+        Special::LanemaskGe => !(bit - 1),
+        // As if each block had a multiprocessor of its own, of the 132 of an H200.
+        Special::Smid => (block[0] + grid[0].wrapping_mul(block[1] + grid[1].wrapping_mul(block[2]))) % 132,
+        Special::Nsmid => 132,
+        Special::DynamicSharedBytes => context.dynamic_shared_bytes,
+        Special::TotalSharedBytes => context.dynamic_shared_bytes + context.program.shared_bytes,
+        Special::Gridid | Special::Zero => 0,
+    }
+}

@@ -1,0 +1,301 @@
+//! Launching a kernel: arguments, grid, clusters on the host's threads.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::code::{Constant, Program};
+use crate::exec::Context;
+use crate::exec::cluster::{self, Outcome};
+use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
+use crate::module::Module;
+use crate::report::Findings;
+use crate::tensor_map::TensorMap;
+
+/// The most shared memory that a block of a Hopper GPU can have, in bytes. Source: CUDA Programming Guide, "Compute
+/// Capabilities", maximum amount of shared memory per thread block, 9.0.
+pub const MOST_SHARED_BYTES: u32 = 227 * 1024;
+
+/// The shape of a launch, and how it is simulated.
+#[derive(Clone, Debug)]
+pub struct LaunchConfig {
+    /// Blocks along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y and z; 1024 at most.
+    pub block: [u32; 3],
+    /// Blocks of a cluster along x, y and z; the grid's extents are multiples of them.
+    pub cluster: [u32; 3],
+    /// Dynamic shared memory of a block in bytes.
+    pub dynamic_shared_bytes: u32,
+    /// Decides the order of warps, when copies land, and all else that hardware is free to choose.
+    pub seed: u64,
+    /// What is checked beyond bounds and alignment.
+    pub checks: Checks,
+    /// How many clusters run at a time. More than one makes the order of what different clusters do in global memory a
+    /// matter of chance; everything within a cluster stays as the seed has it.
+    pub host_threads: usize,
+    /// The most thread-instructions that one cluster may run before it counts as not ending.
+    pub instruction_limit: u64,
+}
+
+impl Default for LaunchConfig {
+    /// One thread in one block, with all checks, on one thread of the host.
+    fn default() -> Self {
+        LaunchConfig {
+            grid: [1; 3],
+            block: [1; 3],
+            cluster: [1; 3],
+            dynamic_shared_bytes: 0,
+            seed: 0,
+            checks: Checks { order: true, global_initialised: false },
+            host_threads: 1,
+            instruction_limit: 1 << 36,
+        }
+    }
+}
+
+/// A kernel's argument.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// A parameter's bytes, little-endian.
+    Bytes(Vec<u8>),
+    /// An address in [`GlobalMemory`].
+    Address(u64),
+    /// A tensor map: a parameter of 128 bytes.
+    Map(TensorMap),
+}
+
+/// What a launch gives.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What is wrong with the kernel; a cluster with a fatal finding was not run to its end.
+    pub findings: Findings,
+    /// What `printf` has printed, cluster by cluster.
+    pub printed: String,
+    /// Instructions, counted for each thread that took part.
+    pub thread_instructions: u64,
+    /// Instructions, counted once a warp.
+    pub warp_instructions: u64,
+    /// What the asynchronous engines have moved.
+    pub counters: Counters,
+}
+
+/// Why a launch did not start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The module has no kernel of this name.
+    NoKernel(String),
+    /// The arguments are not what the kernel takes; says how.
+    Arguments(String),
+    /// Grid, block, cluster or shared memory are not possible; says why.
+    Shape(String),
+    /// Global memory has no room for the module's variables.
+    Memory,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NoKernel(name) => write!(f, "the module has no kernel `{name}`"),
+            Error::Arguments(why) | Error::Shape(why) => f.write_str(why),
+            Error::Memory => f.write_str("global memory has no room for the module's variables"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs a kernel on all blocks of a grid, and gives what was found.
+///
+/// The module's `.global` and `.const` variables lie in the memory of its first launch, and keep their values from
+/// launch to launch.
+///
+/// # Errors
+///
+/// Where the launch is not possible; what goes wrong in the kernel is in the report.
+pub fn launch(
+    module: &Module,
+    memory: &mut GlobalMemory,
+    name: &str,
+    config: &LaunchConfig,
+    args: &[Arg],
+) -> Result<Report, Error> {
+    let program = module.kernel(name).ok_or_else(|| Error::NoKernel(name.to_owned()))?;
+    let program = program.program;
+    check_shape(program, config)?;
+    let (params, maps) = parameters(program, args)?;
+    let variables = module.variables(memory)?;
+    let constants = program.constants.iter().map(|constant| {
+        let value = match *constant {
+            Constant::Bits(bits) => bits,
+            Constant::Variable(index, offset) => {
+                variables.get(index as usize).copied().unwrap_or(0).wrapping_add_signed(offset)
+            }
+            Constant::DynamicShared(offset) => offset as u64,
+        };
+        [value; 32]
+    });
+    let context = Context {
+        program,
+        constants: constants.collect(),
+        params,
+        grid: config.grid,
+        block: config.block,
+        cluster: config.cluster,
+        dynamic_shared_bytes: config.dynamic_shared_bytes,
+    };
+    let machine = MachineConfig {
+        blocks: Vec::new(),
+        threads: context.threads(),
+        shared_bytes: program.shared_bytes + config.dynamic_shared_bytes,
+        seed: config.seed,
+        checks: config.checks,
+        global: Arc::new(memory.clone()),
+        maps: maps.into(),
+        lines: module.lines(),
+    };
+    Ok(run_grid(&context, &machine, config))
+}
+
+fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
+    let shape = |why: String| Err(Error::Shape(why));
+    let volume = |extents: [u32; 3]| extents.iter().map(|&extent| u64::from(extent)).product::<u64>();
+    let LaunchConfig { grid, block, cluster, .. } = *config;
+    if grid.contains(&0) || block.contains(&0) || cluster.contains(&0) {
+        return shape(format!("grid {grid:?}, block {block:?} and cluster {cluster:?} must not have a 0"));
+    }
+    let limits = [
+        (grid[0], i32::MAX as u32),
+        (grid[1], 65535),
+        (grid[2], 65535),
+        (block[0], 1024),
+        (block[1], 1024),
+        (block[2], 64),
+    ];
+    if limits.iter().any(|(extent, most)| extent > most) || volume(block) > 1024 {
+        return shape(format!("a grid of {grid:?} blocks of {block:?} threads is more than a GPU takes"));
+    }
+    if volume(cluster) > 16 {
+        return shape(format!("a cluster of {} blocks; 16 is the most", volume(cluster)));
+    }
+    if (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis])) {
+        return shape(format!("the grid {grid:?} is not a multiple of the cluster {cluster:?}"));
+    }
+    if let Some(wanted) = program.required_threads.filter(|wanted| *wanted != block) {
+        return shape(format!("`{}` wants blocks of {wanted:?} threads, not {block:?}", program.name));
+    }
+    if let Some(most) = program.most_threads.filter(|most| volume(*most) < volume(block)) {
+        return shape(format!("`{}` takes blocks of {most:?} threads at most, not {block:?}", program.name));
+    }
+    if let Some(wanted) = program.required_cluster.filter(|wanted| *wanted != cluster) {
+        return shape(format!("`{}` wants clusters of {wanted:?} blocks, not {cluster:?}", program.name));
+    }
+    let shared = u64::from(program.shared_bytes) + u64::from(config.dynamic_shared_bytes);
+    if shared > u64::from(MOST_SHARED_BYTES) {
+        return shape(format!("{shared} bytes of shared memory; {MOST_SHARED_BYTES} is the most"));
+    }
+    Ok(())
+}
+
+/// The bytes of all parameters, and the tensor maps among them.
+fn parameters(program: &Program, args: &[Arg]) -> Result<(Vec<u8>, Vec<TensorMap>), Error> {
+    if args.len() != program.params.len() {
+        let (wanted, given) = (program.params.len(), args.len());
+        return Err(Error::Arguments(format!("`{}` takes {wanted} arguments, not {given}", program.name)));
+    }
+    let mut bytes = vec![0; program.param_bytes as usize];
+    let mut maps = Vec::new();
+    for (index, (arg, place)) in args.iter().zip(&program.params).enumerate() {
+        let value = match arg {
+            Arg::Bytes(value) => value.clone(),
+            Arg::Address(address) => address.to_le_bytes().to_vec(),
+            Arg::Map(map) => {
+                map.check().map_err(|why| Error::Arguments(format!("argument {index}: {why}")))?;
+                maps.push(map.clone());
+                TensorMap::descriptor(maps.len() as u32 - 1).to_vec()
+            }
+        };
+        let target = bytes.get_mut(place.offset as usize..(place.offset + place.bytes) as usize);
+        match target.filter(|target| target.len() == value.len()) {
+            Some(target) => target.copy_from_slice(&value),
+            None => {
+                let (wanted, given) = (place.bytes, value.len());
+                return Err(Error::Arguments(format!("argument {index} has {wanted} bytes, not {given}")));
+            }
+        }
+    }
+    Ok((bytes, maps))
+}
+
+/// All clusters, the first ones first. When one cannot go on, those after it are not reported, so that the report is
+/// the same however many threads the host has.
+fn run_grid(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
+    let per_axis: [u64; 3] = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
+    let clusters: u64 = per_axis.iter().product();
+    let next = AtomicU64::new(0);
+    let stopped_at = AtomicU64::new(u64::MAX);
+    let outcomes = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= clusters || index > stopped_at.load(Ordering::Acquire) {
+                return;
+            }
+            let place =
+                [index % per_axis[0], index / per_axis[0] % per_axis[1], index / per_axis[0] / per_axis[1]];
+            let blocks = blocks_of(place, config.cluster);
+            // Each cluster has its own sequence of choices.
+            let seed = config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
+            let outcome = cluster::run(
+                context,
+                MachineConfig { blocks, seed, ..machine.clone() },
+                config.instruction_limit,
+            );
+            if outcome.stopped {
+                stopped_at.fetch_min(index, Ordering::AcqRel);
+            }
+            outcomes.lock().unwrap_or_else(PoisonError::into_inner).push((index, outcome));
+        }
+    };
+    let threads = config.host_threads.clamp(1, 256).min(usize::try_from(clusters).unwrap_or(usize::MAX));
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    collect(outcomes, stopped_at.into_inner())
+}
+
+/// The blocks of the cluster at `place`, by rank.
+fn blocks_of(place: [u64; 3], cluster: [u32; 3]) -> Vec<[u32; 3]> {
+    let count: u32 = cluster.iter().product();
+    let within =
+        |rank: u32| [rank % cluster[0], rank / cluster[0] % cluster[1], rank / cluster[0] / cluster[1]];
+    let block = |rank| {
+        let within = within(rank);
+        std::array::from_fn(|axis| place[axis] as u32 * cluster[axis] + within[axis])
+    };
+    (0..count).map(block).collect()
+}
+
+fn collect(mut outcomes: Vec<(u64, Outcome)>, stopped_at: u64) -> Report {
+    outcomes.sort_by_key(|(index, _)| *index);
+    let mut report = Report::default();
+    for (index, outcome) in outcomes {
+        if index > stopped_at {
+            break;
+        }
+        report.findings.extend(outcome.findings);
+        report.printed.push_str(&outcome.printed);
+        report.thread_instructions += outcome.thread_instructions;
+        report.warp_instructions += outcome.warp_instructions;
+        let (all, one) = (&mut report.counters, outcome.counters);
+        all.loads += one.loads;
+        all.load_bytes += one.load_bytes;
+        all.stores += one.stores;
+        all.store_bytes += one.store_bytes;
+    }
+    report
+}

@@ -1,0 +1,60 @@
+//! Runs PTX on the CPU with the semantics of TMA, mbarriers, bulk groups, fences and clusters, and finds what a GPU shows
+//! only as garbage or a hang.
+//!
+//! ```
+//! use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
+//!
+//! let module = Module::load(
+//!     ".version 8.0\n.target sm_90a\n.address_size 64\n
+//!      .visible .entry double(.param .u64 data) {
+//!          .reg .b32 %r<4>; .reg .b64 %rd<4>;
+//!          ld.param.u64 %rd1, [data];
+//!          mov.u32 %r1, %tid.x;
+//!          mul.wide.u32 %rd2, %r1, 4;
+//!          add.s64 %rd3, %rd1, %rd2;
+//!          ld.global.u32 %r2, [%rd3];
+//!          shl.b32 %r3, %r2, 1;
+//!          st.global.u32 [%rd3], %r3;
+//!          ret;
+//!      }",
+//! )?;
+//! let mut memory = GlobalMemory::default();
+//! let data = memory.allocate(8, true).ok_or("no room")?;
+//! memory.write(data, &[1, 0, 0, 0, 2, 0, 0, 0]).map_err(|_| "out of bounds")?;
+//! let config = LaunchConfig { block: [2, 1, 1], ..LaunchConfig::default() };
+//! let report = launch(&module, &mut memory, "double", &config, &[Arg::Address(data)])?;
+//! assert!(report.findings.is_empty());
+//! let mut out = [0; 8];
+//! memory.read(data, &mut out).map_err(|_| "out of bounds")?;
+//! assert_eq!(out, [2, 0, 0, 0, 4, 0, 0, 0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The data's way
+//!
+//! `parse` (PTX text to syntax), `code` (each kernel with the functions it calls, decoded: registers, labels and
+//! constants as numbers), `exec` (warps that run it), [`machine`] (memory, barriers, asynchronous engines, and what comes
+//! before what).
+//!
+//! # What is not simulated
+//!
+//! An instruction or modifier that is not supported is a [`LoadError`] with its line, never skipped. Not supported are
+//! `mma`, `wgmma`, `ldmatrix` and `stmatrix`, textures and surfaces, the video instructions, recursion, calls through a
+//! register, `.b128`, vector atomics, and im2col copies. `cp.async` without `.bulk` copies at once, so that a missing
+//! wait for it is not found.
+
+mod code;
+mod exec;
+mod launch;
+pub mod machine;
+mod module;
+mod parse;
+pub mod report;
+pub mod tensor_map;
+
+pub use launch::{Arg, Error, LaunchConfig, MOST_SHARED_BYTES, Report, launch};
+pub use machine::{Checks, Counters, GlobalFault, GlobalMemory};
+pub use module::{Kernel, Module};
+pub use parse::LoadError;
+pub use report::{Finding, FindingKind, Findings};
+pub use tensor_map::TensorMap;

@@ -1,0 +1,309 @@
+//! Loads, stores and atomic operations of threads.
+
+use super::Machine;
+use super::address::{Target, resolve};
+use super::clock::View;
+use super::conflict::Act;
+use super::global::GlobalFault;
+use super::types::{Order, Site, Space, Stop, ThreadId};
+use crate::report::{Finding, FindingKind};
+
+/// An access that was found to be in bounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Global(u64),
+    Shared(usize, u32),
+}
+
+/// An access, for findings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) who: ThreadId,
+    pub(super) site: Site,
+    pub(super) does: &'static str,
+}
+
+impl Machine {
+    /// Reads `out.len()` bytes. Vectors are read at once: their address is a multiple of all their bytes.
+    ///
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned.
+    #[inline]
+    pub fn load(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        out: &mut [u8],
+        order: Order,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let access = Access { who, site, does: "reads" };
+        let len = out.len() as u32;
+        match self.place(access, space, address, len, len)? {
+            Place::Global(address) => self.load_global(access, address, out)?,
+            Place::Shared(rank, at) => {
+                if self.config.checks.order {
+                    let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
+                    let shadow = &mut self.blocks[rank].shadow;
+                    if let Some(conflict) = shadow.read(at, len, view, site.ptx_line, order.strong()) {
+                        self.conflict(access, Act::Read, rank, conflict);
+                    }
+                }
+                copy(out, &self.blocks[rank].data[at as usize..]);
+            }
+        }
+        if order != Order::Weak && self.config.checks.order {
+            self.flag_read(who, space, address, order);
+        }
+        Ok(())
+    }
+
+    /// Writes `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned.
+    #[inline]
+    pub fn store(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        bytes: &[u8],
+        order: Order,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let access = Access { who, site, does: "writes" };
+        let len = bytes.len() as u32;
+        let place = self.place(access, space, address, len, len)?;
+        if order != Order::Weak && self.config.checks.order {
+            self.flag_write(who, space, address, order, false);
+        }
+        match place {
+            Place::Global(address) => self
+                .config
+                .global
+                .write(address, bytes)
+                .or_else(|fault| self.global_fault(access, address, len, fault)),
+            Place::Shared(rank, at) => {
+                if self.config.checks.order {
+                    let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
+                    let shadow = &mut self.blocks[rank].shadow;
+                    if let Some(conflict) = shadow.write(at, len, view, site.ptx_line, order.strong()) {
+                        self.conflict(access, Act::Write, rank, conflict);
+                    }
+                }
+                copy(&mut self.blocks[rank].data[at as usize..][..bytes.len()], bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Changes `width` bytes (2, 4 or 8) at once: `change` gets what they were, which is also the answer, and gives what
+    /// they are to be.
+    ///
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned.
+    #[expect(clippy::too_many_arguments, reason = "an instruction's operands")]
+    pub fn atomic(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        width: usize,
+        order: Order,
+        change: &mut dyn FnMut(u64) -> u64,
+        site: Site,
+    ) -> Result<u64, Stop> {
+        let access = Access { who, site, does: "changes" };
+        let len = width as u32;
+        let place = self.place(access, space, address, len, len)?;
+        let order = if order == Order::Weak { Order::Relaxed } else { order };
+        if self.config.checks.order {
+            self.flag_read(who, space, address, order);
+            self.flag_write(who, space, address, order, true);
+        }
+        match place {
+            Place::Global(address) => {
+                let global = std::sync::Arc::clone(&self.config.global);
+                global
+                    .update(address, width, change)
+                    .or_else(|fault| self.global_fault(access, address, len, fault).map(|()| 0))
+            }
+            Place::Shared(rank, at) => {
+                if self.config.checks.order {
+                    let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
+                    let line = site.ptx_line;
+                    let shadow = &mut self.blocks[rank].shadow;
+                    if let Some(conflict) = shadow.change(at, len, view, line) {
+                        self.conflict(access, Act::Write, rank, conflict);
+                    }
+                }
+                let (at, width) = (at as usize, width.min(8));
+                let place = &mut self.blocks[rank].data[at..at + width];
+                let mut wide = [0; 8];
+                wide[..width].copy_from_slice(place);
+                let old = u64::from_le_bytes(wide);
+                place.copy_from_slice(&change(old).to_le_bytes()[..width]);
+                Ok(old)
+            }
+        }
+    }
+
+    fn load_global(&mut self, access: Access, address: u64, out: &mut [u8]) -> Result<(), Stop> {
+        let len = out.len() as u64;
+        if let Err(fault) = self.config.global.read(address, out) {
+            return self.global_fault(access, address, len as u32, fault);
+        }
+        self.check_written(access, address, len);
+        Ok(())
+    }
+
+    /// Checks that somebody wrote what is read.
+    #[inline]
+    pub(super) fn check_written(&mut self, access: Access, address: u64, len: u64) {
+        if self.config.checks.global_initialised && !self.config.global.is_written(address, len) {
+            let message =
+                format!("{len} bytes of global memory at {address:#x} are read, but nobody has written them");
+            let finding = Finding::new(FindingKind::Uninitialised, message);
+            self.report(finding.with(self.party(access.who, access.site, access.does)));
+        }
+    }
+
+    /// Finds `len` bytes of which the address has to be a multiple of `align`, a power of two.
+    #[inline]
+    pub(super) fn place(
+        &mut self,
+        access: Access,
+        space: Space,
+        address: u64,
+        len: u32,
+        align: u32,
+    ) -> Result<Place, Stop> {
+        if address & u64::from(align.saturating_sub(1)) != 0 {
+            return self.misaligned(access, space, address, align);
+        }
+        match resolve(space, address, access.who.block) {
+            Target::Global(address) => Ok(Place::Global(address)),
+            Target::Shared(rank, at) => {
+                let inside = at.saturating_add(len.into()) <= u64::from(self.config.shared_bytes);
+                if !inside || rank as usize >= self.blocks.len() {
+                    return self.outside_of_shared(access, rank, at, len);
+                }
+                if rank != access.who.block && self.blocks[rank as usize].live == 0 {
+                    self.block_gone(access, rank);
+                }
+                Ok(Place::Shared(rank as usize, at as u32))
+            }
+        }
+    }
+
+    /// As [`place`](Self::place), for what has to be shared memory.
+    pub(super) fn shared_place(
+        &mut self,
+        access: Access,
+        space: Space,
+        address: u64,
+        len: u32,
+        align: u32,
+    ) -> Result<(usize, u32), Stop> {
+        match self.place(access, space, address, len, align)? {
+            Place::Shared(rank, at) => Ok((rank, at)),
+            Place::Global(address) => {
+                let message = format!("{address:#x} is not in shared memory");
+                let finding = Finding::new(FindingKind::OutOfBounds, message);
+                let party = self.party(access.who, access.site, access.does);
+                self.stop(finding.with(party))
+            }
+        }
+    }
+
+    #[cold]
+    fn misaligned<T>(&mut self, access: Access, space: Space, address: u64, align: u32) -> Result<T, Stop> {
+        let message = format!("address {address:#x} of {} is not a multiple of {align}", name_of(space));
+        let party = self.party(access.who, access.site, access.does);
+        self.stop(Finding::new(FindingKind::Misaligned, message).with(party))
+    }
+
+    #[cold]
+    fn outside_of_shared<T>(&mut self, access: Access, rank: u32, at: u64, len: u32) -> Result<T, Stop> {
+        let message = if rank as usize >= self.blocks.len() {
+            format!("block {rank} of a cluster that has {}", self.blocks.len())
+        } else {
+            let bytes = self.config.shared_bytes;
+            format!("{len} bytes at {at:#x} of shared memory, which has {bytes:#x} bytes a block")
+        };
+        let party = self.party(access.who, access.site, access.does);
+        self.stop(Finding::new(FindingKind::OutOfBounds, message).with(party))
+    }
+
+    #[cold]
+    pub(super) fn global_fault(
+        &mut self,
+        access: Access,
+        address: u64,
+        len: u32,
+        fault: GlobalFault,
+    ) -> Result<(), Stop> {
+        let (kind, message) = match fault {
+            GlobalFault::Misaligned => {
+                (FindingKind::Misaligned, format!("global address {address:#x} is not a multiple of {len}"))
+            }
+            GlobalFault::OutOfBounds { near: Some((base, bytes)) } => (
+                FindingKind::OutOfBounds,
+                format!(
+                    "{len} bytes at byte {} of an allocation of {bytes} bytes ({address:#x})",
+                    address - base
+                ),
+            ),
+            GlobalFault::OutOfBounds { near: None } => {
+                (FindingKind::OutOfBounds, format!("global address {address:#x} is in no allocation"))
+            }
+        };
+        let party = self.party(access.who, access.site, access.does);
+        self.stop(Finding::new(kind, message).with(party))
+    }
+
+    #[cold]
+    fn block_gone(&mut self, access: Access, rank: u32) {
+        let message =
+            format!("shared memory of block {rank} of the cluster is used after all its threads have ended");
+        let finding = Finding::new(FindingKind::BlockGone, message)
+            .with(self.party(access.who, access.site, access.does))
+            .help("let no block end before the others are done with it: `barrier.cluster.arrive` and `.wait` at the end");
+        self.report(finding);
+    }
+
+    /// The view of a thread.
+    pub(super) fn view(&mut self, who: ThreadId) -> &mut View {
+        let index = self.index(who);
+        &mut self.threads[index].view
+    }
+}
+
+/// Fills `out` from the start of `from`, which is long enough. The sizes of most accesses are worth a case of their own.
+#[inline]
+fn copy(out: &mut [u8], from: &[u8]) {
+    if let (Some(out), Some(from)) = (as_array::<4>(out), from.first_chunk()) {
+        *out = *from;
+    } else {
+        let from = &from[..out.len()];
+        out.copy_from_slice(from);
+    }
+}
+
+fn as_array<const N: usize>(bytes: &mut [u8]) -> Option<&mut [u8; N]> {
+    bytes.try_into().ok()
+}
+
+fn name_of(space: Space) -> &'static str {
+    match space {
+        Space::Global => "global memory",
+        Space::Shared => "shared memory",
+        Space::SharedCluster => "the cluster's shared memory",
+        Space::Generic => "generic memory",
+    }
+}

@@ -1,0 +1,67 @@
+//! Where the state spaces lie.
+//!
+//! A `.shared::cta` address is an offset in the memory of the thread's own block. Those of `.shared::cluster` hold the
+//! rank above the offset; as the PTX ISA wants it, an address of the first kind is also one of the second ("State
+//! Spaces", "Shared State Space"). Generic addresses are a window for each space; what is in no window is global.
+
+use super::types::Space;
+
+/// Bits of a shared address that are the offset: 16 MiB, more than any block has.
+const OFFSET_BITS: u32 = 24;
+
+/// Generic addresses of shared memory: this, plus a `.shared` address of either kind.
+pub const SHARED_WINDOW: u64 = 0x7f00_0000_0000;
+/// Generic addresses of local memory, for the executing side: this, plus an offset.
+pub const LOCAL_WINDOW: u64 = 0x7e00_0000_0000;
+/// Generic addresses of parameters, for the executing side: this, plus an offset.
+pub const PARAM_WINDOW: u64 = 0x7d00_0000_0000;
+/// Generic addresses of constants, for the executing side: this, plus an offset.
+pub const CONST_WINDOW: u64 = 0x7c00_0000_0000;
+/// The size of each window.
+pub const WINDOW_BYTES: u64 = 1 << 32;
+
+/// Whether a generic address lies in `window`.
+pub const fn in_window(window: u64, address: u64) -> bool {
+    address >= window && address - window < WINDOW_BYTES
+}
+
+/// `mapa`: the `.shared::cluster` address of what is at `address` (of either kind) in block `rank`.
+pub const fn map_to_rank(address: u32, rank: u32) -> u32 {
+    rank.wrapping_add(1) << OFFSET_BITS | (address & ((1 << OFFSET_BITS) - 1))
+}
+
+/// `getctarank`: the block that `address` is of, for a thread of block `own`.
+pub const fn rank_of(address: u32, own: u32) -> u32 {
+    match address >> OFFSET_BITS {
+        0 => own,
+        above => above - 1,
+    }
+}
+
+/// Where an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Global memory.
+    Global(u64),
+    /// Shared memory: rank and offset, either of which may be out of range.
+    Shared(u32, u64),
+}
+
+/// Finds what `address` of `space` means to a thread of block `own`.
+#[inline]
+pub(super) fn resolve(space: Space, address: u64, own: u32) -> Target {
+    match space {
+        Space::Shared => Target::Shared(own, address),
+        Space::Global => Target::Global(address),
+        Space::SharedCluster => in_cluster(address, own),
+        Space::Generic if in_window(SHARED_WINDOW, address) => in_cluster(address - SHARED_WINDOW, own),
+        Space::Generic => Target::Global(address),
+    }
+}
+
+fn in_cluster(address: u64, own: u32) -> Target {
+    match u32::try_from(address) {
+        Ok(short) => Target::Shared(rank_of(short, own), u64::from(short & ((1 << OFFSET_BITS) - 1))),
+        Err(_) => Target::Shared(own, address),
+    }
+}

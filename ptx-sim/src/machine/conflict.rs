@@ -1,0 +1,122 @@
+//! From two accesses that do not go together to a finding that says why.
+
+use super::Machine;
+use super::access::Access;
+use super::shadow::{Conflict, IN_FLIGHT, OPAQUE, Problem};
+use crate::report::{Finding, FindingKind};
+
+/// What the later access is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// A thread reads.
+    Read,
+    /// A thread writes.
+    Write,
+    /// A copy that starts will read.
+    CopyOut,
+    /// A copy that starts will write.
+    CopyIn,
+}
+
+/// What the earlier access is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Other {
+    /// A thread's.
+    Thread,
+    /// Of an asynchronous copy.
+    Copy,
+    /// None: there is an mbarrier.
+    Mbarrier,
+}
+
+const WAIT: &str = "wait for the mbarrier's phase that the load's bytes count for, before this";
+const RELEASE: &str = "let the threads that read arrive on an mbarrier (or `bar.sync`), and wait for it before the load is issued";
+const FENCE: &str = "`fence.proxy.async` between the write and the copy: after the writes, before the barrier that orders them";
+const WAIT_READ: &str = "`cp.async.bulk.commit_group` and `cp.async.bulk.wait_group.read` before this, by the thread that \
+                         issued the store, and a barrier if another thread goes on";
+const ORDER: &str = "a barrier that both threads take part in, between the two";
+
+impl Machine {
+    /// Records `conflict`, which `access` met in the shared memory of block `rank`.
+    #[cold]
+    pub(super) fn conflict(&mut self, access: Access, act: Act, rank: usize, conflict: Conflict) {
+        let at = conflict.at;
+        let place = format!("shared memory at {at:#x} of block {rank} of the cluster");
+        if conflict.problem == Problem::Unwritten {
+            let finding = Finding::new(
+                FindingKind::Uninitialised,
+                format!("{place} is read, but nobody has written it"),
+            );
+            return self.report(finding.with(self.party(access.who, access.site, access.does)));
+        }
+        let other = match conflict.other.component() {
+            OPAQUE => Other::Mbarrier,
+            component if (component as usize) < self.threads.len() => Other::Thread,
+            _ => Other::Copy,
+        };
+        let (kind, what, help) = explain(act, other, &conflict);
+        let mut finding = Finding::new(kind, format!("{place} {what}"));
+        if !help.is_empty() {
+            finding = finding.help(help);
+        }
+        finding = finding.with(self.party(access.who, access.site, access.does));
+        let (line, does) =
+            (self.site_of(conflict.line), if conflict.other_writes { "wrote" } else { "read" });
+        if let Some(who) = self.thread_of(conflict.other) {
+            finding = finding.with(self.party(who, line, does));
+        } else if other == Other::Copy {
+            let who = self.issuer(conflict.other).unwrap_or(access.who);
+            finding = finding.with(self.party(who, line, "issued the copy"));
+        } else {
+            finding = finding.with(self.party(access.who, line, "has the mbarrier from"));
+        }
+        self.report(finding);
+    }
+
+    /// The thread that issued the copy of an asynchronous step.
+    fn issuer(&self, epoch: super::clock::Epoch) -> Option<super::ThreadId> {
+        if epoch.component() == IN_FLIGHT {
+            return self.engine.issuer(epoch.count());
+        }
+        self.engine.agent(epoch.component())
+    }
+}
+
+fn explain(act: Act, other: Other, conflict: &Conflict) -> (FindingKind, &'static str, &'static str) {
+    use FindingKind::{InFlight, MissingProxyFence, OpaqueAccess, Race, ReadBeforeWait, RefillBeforeRelease};
+    let wrote = conflict.other_writes;
+    match (act, other) {
+        (_, Other::Mbarrier) => (
+            OpaqueAccess,
+            "is part of an mbarrier, whose bits are opaque",
+            "`mbarrier.inval` before its memory is used for anything else",
+        ),
+        (Act::Read, Other::Copy) => {
+            (ReadBeforeWait, "is read, but the load that brings it is not known to be complete", WAIT)
+        }
+        (Act::CopyOut, Other::Copy) => {
+            (ReadBeforeWait, "is stored from, but the load that brings it is not known to be complete", WAIT)
+        }
+        (Act::Write, Other::Copy) if wrote => {
+            (InFlight, "is written while a load into it is not known to be complete", WAIT)
+        }
+        (Act::CopyIn, Other::Copy) if wrote => {
+            (InFlight, "is loaded into while another load into it is not known to be complete", WAIT)
+        }
+        (Act::Write, Other::Copy) => (InFlight, "is written while a store may still read it", WAIT_READ),
+        (Act::CopyIn, Other::Copy) => (InFlight, "is loaded into while a store may still read it", WAIT_READ),
+        (Act::CopyOut | Act::CopyIn, Other::Thread) if conflict.problem == Problem::NoProxyFence => (
+            MissingProxyFence,
+            "was written by a thread, and the asynchronous proxy need not see that: no proxy fence lies between",
+            FENCE,
+        ),
+        (Act::CopyIn, Other::Thread) if !wrote => {
+            (RefillBeforeRelease, "is loaded into while a thread may still read it", RELEASE)
+        }
+        (Act::CopyIn, Other::Thread) => (Race, "is loaded into while a thread may still write it", ORDER),
+        (Act::CopyOut, Other::Thread) => (Race, "is stored from while a thread may still write it", ORDER),
+        (Act::Read, Other::Thread) => (Race, "is read while another thread may still write it", ORDER),
+        (Act::Write, Other::Thread) if wrote => (Race, "is written by two threads in no order", ORDER),
+        (Act::Write, Other::Thread) => (Race, "is written while another thread may still read it", ORDER),
+    }
+}

@@ -1,0 +1,286 @@
+//! Starting copies: what the copy engine refuses, what has to be ordered before, and who is told at the end.
+
+use super::Machine;
+use super::access::Access;
+use super::clock::Epoch;
+use super::conflict::Act;
+use super::engine::{Flight, Shape, Way};
+use super::state::POISON;
+use super::types::{BulkAction, BulkCopy, Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId};
+use crate::report::{Finding, FindingKind};
+use crate::tensor_map::{Element, TensorMap, UNIT, Walk};
+
+/// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor", which asks for 128 bytes.
+const TILE_ALIGNMENT: u32 = 128;
+/// Size and alignment of the mbarrier of a load.
+const BARRIER: u32 = super::mbarrier::BYTES;
+
+/// A load into one or several blocks.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    space: Space,
+    to: u64,
+    barrier: u64,
+    multicast: Option<u16>,
+    /// Bytes from the first to the last of the destination, and what it has to be aligned to.
+    bytes: u32,
+    align: u32,
+}
+
+impl Machine {
+    /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`, in tile mode.
+    ///
+    /// # Errors
+    ///
+    /// What the copy engine refuses, and tiles or mbarriers that are misaligned or not there.
+    pub fn tensor_copy(&mut self, who: ThreadId, copy: &TensorCopy, site: Site) -> Result<(), Stop> {
+        let access = Access { who, site, does: "issues the copy" };
+        let maps = std::sync::Arc::clone(&self.config.maps);
+        let Some(map) = maps.get(copy.map as usize) else {
+            return self.illegal(
+                access,
+                format!("tensor map {} is none that was passed to the kernel", copy.map),
+                "",
+            );
+        };
+        if let Err(error) = map.check() {
+            return self.illegal(access, format!("tensor map {}: {error}", copy.map), "");
+        }
+        self.check_coordinates(access, copy, map)?;
+        let shape = |tile| Shape::Box { map: copy.map, at: copy.at, tile };
+        let units = Walk::new(map, copy.at).units();
+        match copy.action {
+            TensorAction::Prefetch => Ok(()),
+            TensorAction::Load { space, tile, barrier, multicast } => {
+                let bytes = map.tile_bytes();
+                let load = Load { space, to: tile, barrier, multicast, bytes, align: TILE_ALIGNMENT };
+                self.load_async(access, load, units, &shape)
+            }
+            TensorAction::Store { tile } => {
+                let (_, at) =
+                    self.shared_place(access, Space::Shared, tile, map.tile_bytes(), TILE_ALIGNMENT)?;
+                self.store_async(access, shape(at), units, None);
+                Ok(())
+            }
+            TensorAction::Reduce { tile, with } => {
+                let (_, at) =
+                    self.shared_place(access, Space::Shared, tile, map.tile_bytes(), TILE_ALIGNMENT)?;
+                self.store_async(access, shape(at), units, Some((with, map.element)));
+                Ok(())
+            }
+        }
+    }
+
+    /// `cp.async.bulk` and `cp.async.bulk.prefetch`.
+    ///
+    /// # Errors
+    ///
+    /// What the copy engine refuses, and memory that is misaligned or not there.
+    pub fn bulk_copy(&mut self, who: ThreadId, copy: &BulkCopy, site: Site) -> Result<(), Stop> {
+        let access = Access { who, site, does: "issues the copy" };
+        if !copy.bytes.is_multiple_of(UNIT) {
+            let message = format!("a bulk copy of {} bytes, which is not a multiple of 16", copy.bytes);
+            return self.illegal(access, message, "");
+        }
+        let (units, bytes) = (copy.bytes / UNIT, copy.bytes);
+        match copy.action {
+            BulkAction::Prefetch { global } => self.aligned_global(access, global),
+            BulkAction::Load { global, space, to, barrier, multicast } => {
+                self.aligned_global(access, global)?;
+                let load = Load { space, to, barrier, multicast, bytes, align: UNIT };
+                self.load_async(access, load, units, &|shared| Shape::Line { global, shared })
+            }
+            BulkAction::Store { from, global } => {
+                self.aligned_global(access, global)?;
+                let (_, shared) = self.shared_place(access, Space::Shared, from, bytes, UNIT)?;
+                self.store_async(access, Shape::Line { global, shared }, units, None);
+                Ok(())
+            }
+            BulkAction::ToCluster { from, to, barrier } => self.copy_across(access, from, to, barrier, bytes),
+        }
+    }
+
+    /// Source of the refusals: seen on an H200 with driver 580, as an illegal instruction. No document has them.
+    fn check_coordinates(&mut self, access: Access, copy: &TensorCopy, map: &TensorMap) -> Result<(), Stop> {
+        if copy.rank as usize != map.rank() {
+            let message = format!("{} coordinates for a tensor map of rank {}", copy.rank, map.rank());
+            return self.illegal(access, message, "");
+        }
+        let inner = i64::from(copy.at[0]) * i64::from(map.element.bytes());
+        if inner % i64::from(UNIT) != 0 {
+            let message = format!(
+                "the innermost coordinate {} is {inner} bytes into the row; the copy engine wants a multiple of 16",
+                copy.at[0]
+            );
+            return self.illegal(
+                access,
+                message,
+                "start the box at a multiple of 16 bytes along the innermost dimension",
+            );
+        }
+        let stores = matches!(copy.action, TensorAction::Store { .. } | TensorAction::Reduce { .. });
+        match copy.at[..map.rank()].iter().position(|&at| at < 0).filter(|_| stores) {
+            Some(dimension) => {
+                let at = copy.at[dimension];
+                let message =
+                    format!("a store at coordinate {at} of dimension {dimension} (0 is the innermost)");
+                self.illegal(access, message, "stores may end after the tensor, but not start before it")
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn aligned_global(&mut self, access: Access, global: u64) -> Result<(), Stop> {
+        if global.is_multiple_of(UNIT.into()) {
+            return Ok(());
+        }
+        let party = self.party(access.who, access.site, access.does);
+        let message = format!("the global address {global:#x} of a bulk copy is not a multiple of 16");
+        self.stop(Finding::new(FindingKind::Misaligned, message).with(party))
+    }
+
+    fn illegal<T>(&mut self, access: Access, message: String, help: &str) -> Result<T, Stop> {
+        let mut finding = Finding::new(FindingKind::IllegalCopy, message);
+        if !help.is_empty() {
+            finding = finding.help(help);
+        }
+        let party = self.party(access.who, access.site, access.does);
+        self.stop(finding.with(party))
+    }
+
+    fn load_async(
+        &mut self,
+        access: Access,
+        load: Load,
+        units: u32,
+        shape: &dyn Fn(u32) -> Shape,
+    ) -> Result<(), Stop> {
+        let (to, at) = self.shared_place(access, load.space, load.to, load.bytes, load.align)?;
+        let (with, barrier) = self.shared_place(access, load.space, load.barrier, BARRIER, BARRIER)?;
+        if to != with {
+            let message = format!("a load into block {to} of the cluster with an mbarrier of block {with}");
+            return self.illegal(access, message, "the mbarrier has to be in the block that gets the bytes");
+        }
+        let targets = match load.multicast {
+            None => vec![to],
+            Some(mask) => (0..16).filter(|rank| mask >> rank & 1 == 1).collect(),
+        };
+        for block in targets {
+            if block >= self.blocks.len() {
+                let message =
+                    format!("a multicast to block {block} of a cluster that has {}", self.blocks.len());
+                return self.illegal(access, message, "");
+            }
+            self.mbarrier_for_copy(access, block, barrier)?;
+            let shape = shape(at);
+            self.claim(access, block, &shape, units, 0);
+            let Access { who, site, .. } = access;
+            let flight = Flight { who, site, shape, way: Way::In { block, barrier }, left: 0 };
+            let pieces = self.engine.start(flight, units, &mut self.random);
+            self.expect_pieces(access, block, barrier, pieces);
+            self.counters.load_bytes += u64::from(units * UNIT);
+        }
+        self.counters.loads += 1;
+        Ok(())
+    }
+
+    fn store_async(
+        &mut self,
+        access: Access,
+        shape: Shape,
+        units: u32,
+        reduce: Option<(Reduction, Element)>,
+    ) {
+        let Access { who, site, .. } = access;
+        let (component, group) = self.open_group(who, site);
+        let block = who.block as usize;
+        self.lend(access, block, &shape, units, Epoch::new(component, group));
+        let flight = Flight { who, site, shape, way: Way::Out { block, group, reduce }, left: 0 };
+        let pieces = self.engine.start(flight, units, &mut self.random);
+        let index = self.index(who);
+        let group = self.threads[index].bulk.group(group);
+        group.to_read += pieces;
+        group.to_write += pieces;
+        self.counters.stores += 1;
+        self.counters.store_bytes += u64::from(units * UNIT);
+    }
+
+    fn copy_across(
+        &mut self,
+        access: Access,
+        from: u64,
+        to: u64,
+        barrier: u64,
+        bytes: u32,
+    ) -> Result<(), Stop> {
+        let (source, shared) = self.shared_place(access, Space::Shared, from, bytes, UNIT)?;
+        let (block, to) = self.shared_place(access, Space::SharedCluster, to, bytes, UNIT)?;
+        let (with, barrier) = self.shared_place(access, Space::SharedCluster, barrier, BARRIER, BARRIER)?;
+        if block != with {
+            let message = format!("a copy to block {block} of the cluster with an mbarrier of block {with}");
+            return self.illegal(access, message, "the mbarrier has to be in the block that gets the bytes");
+        }
+        self.mbarrier_for_copy(access, block, barrier)?;
+        let Some(mbarrier) = self.blocks[block].mbarriers.look(barrier) else { return Err(Stop) };
+        // The mbarrier that gets the bytes also tells that the source is free.
+        let reader = Epoch::new(mbarrier.component, mbarrier.phase.saturating_add(1));
+        let (shape, units) = (Shape::Line { global: 0, shared }, bytes / UNIT);
+        self.lend(access, source, &shape, units, reader);
+        self.claim(access, block, &shape, units, to.wrapping_sub(shared));
+        let Access { who, site, .. } = access;
+        let flight =
+            Flight { who, site, shape, way: Way::Across { from: source, block, to, barrier }, left: 0 };
+        let pieces = self.engine.start(flight, units, &mut self.random);
+        self.expect_pieces(access, block, barrier, pieces);
+        Ok(())
+    }
+
+    fn expect_pieces(&mut self, access: Access, block: usize, barrier: u32, pieces: u32) {
+        if let Some(mbarrier) = self.blocks[block].mbarriers.at(barrier) {
+            mbarrier.under_way += pieces;
+            mbarrier.last_load = Some((mbarrier.phase.saturating_add(1), access.who, access.site));
+        }
+    }
+
+    /// The units of `shape`, `moved` bytes after their place in it, are the next copy's from now on: poison until they land.
+    fn claim(&mut self, access: Access, block: usize, shape: &Shape, units: u32, moved: u32) {
+        let maps = std::sync::Arc::clone(&self.config.maps);
+        let (number, threads) = (self.engine.next_number(), self.threads.len() as u32);
+        let index = self.index(access.who);
+        let (line, order) = (access.site.ptx_line, self.config.checks.order);
+        let mut first = None;
+        let target = &mut self.blocks[block];
+        for unit in (0..units).filter_map(|unit| shape.unit(&maps, unit)) {
+            let at = unit.shared.wrapping_add(moved);
+            if order {
+                let view = &self.threads[index].view;
+                let found = target.shadow.write_async(at, UNIT, view, number, line, threads);
+                first = first.or(found);
+            }
+            target.data[at as usize..(at + UNIT) as usize].fill(POISON);
+        }
+        if let Some(conflict) = first {
+            self.conflict(access, Act::CopyIn, block, conflict);
+        }
+    }
+
+    /// The units of `shape` are read by a copy from now on, until its step `reader` is known.
+    fn lend(&mut self, access: Access, block: usize, shape: &Shape, units: u32, reader: Epoch) {
+        if !self.config.checks.order {
+            return;
+        }
+        let maps = std::sync::Arc::clone(&self.config.maps);
+        let threads = self.threads.len() as u32;
+        let index = self.index(access.who);
+        let view = &self.threads[index].view;
+        let shadow = &mut self.blocks[block].shadow;
+        let mut first = None;
+        for unit in (0..units).filter_map(|unit| shape.unit(&maps, unit)) {
+            let found = shadow.read_async(unit.shared, UNIT, view, reader, access.site.ptx_line, threads);
+            first = first.or(found);
+        }
+        if let Some(conflict) = first {
+            self.conflict(access, Act::CopyOut, block, conflict);
+        }
+    }
+}

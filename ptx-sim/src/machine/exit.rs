@@ -1,0 +1,99 @@
+//! Threads, blocks and the cluster at their end.
+
+use super::Machine;
+use super::mbarrier::Mbarrier;
+use super::types::{Site, ThreadId};
+use crate::report::{Finding, FindingKind, Findings};
+
+impl Machine {
+    /// The thread ends.
+    pub fn exit(&mut self, who: ThreadId, site: Site) {
+        let index = self.index(who);
+        if self.threads[index].exited {
+            return;
+        }
+        self.threads[index].exited = true;
+        self.check_groups(who, site);
+        let block = who.block as usize;
+        self.blocks[block].live = self.blocks[block].live.saturating_sub(1);
+        if self.blocks[block].live == 0 {
+            self.check_mbarriers(block);
+        } else {
+            for id in 0..super::sync::NAMED_BARRIERS {
+                self.end_barrier_if_due(who.block, id);
+            }
+        }
+        // A thread may arrive at the cluster's barrier and end: it is not waited for then.
+        if self.threads[index].at_cluster == Some(self.cluster.round) {
+            self.cluster.arrived = self.cluster.arrived.saturating_sub(1);
+        }
+        self.end_cluster_if_due();
+    }
+
+    /// The cluster ends: what is still under way takes effect. The answer is all that was found.
+    pub fn finish(mut self) -> Findings {
+        while self.engine.skip() {
+            self.run_due();
+        }
+        self.findings
+    }
+
+    /// Whoever issues stores has to wait until their tiles are read: shared memory ends with the block.
+    fn check_groups(&mut self, who: ThreadId, site: Site) {
+        let index = self.index(who);
+        let Some(&(number, issued)) = self.threads[index].bulk.sites.first() else { return };
+        let committed = number <= self.threads[index].bulk.committed;
+        let help = if committed {
+            "`cp.async.bulk.wait_group.read 0` before the thread ends"
+        } else {
+            "`cp.async.bulk.commit_group` and `cp.async.bulk.wait_group.read 0` before the thread ends"
+        };
+        let finding = Finding::new(
+            FindingKind::Leak,
+            "a store may still read shared memory when the thread that issued it ends",
+        )
+        .with(self.party(who, issued, "issued the copy"))
+        .with(self.party(who, site, "ends"))
+        .help(help);
+        self.report(finding);
+    }
+
+    /// What the mbarriers of a block still count when it ends.
+    fn check_mbarriers(&mut self, block: usize) {
+        let places: Vec<u32> = self.blocks[block].mbarriers.iter().map(|(at, _)| at).collect();
+        for at in places {
+            if let Some(mbarrier) = self.blocks[block].mbarriers.take(at) {
+                self.settle(block, at, &mbarrier);
+                self.blocks[block].mbarriers.put(at, mbarrier);
+            }
+        }
+    }
+
+    /// Checks an mbarrier that nobody will use any more.
+    pub(super) fn settle(&mut self, block: usize, at: u32, mbarrier: &Mbarrier) {
+        let (phase, party) = match mbarrier.last_load {
+            Some((phase, who, site)) => (phase, self.party(who, site, "issued the copy")),
+            None => (0, self.party(mbarrier.init_by, mbarrier.init_site, "initialised it")),
+        };
+        let place = format!("the mbarrier at {at:#x} of block {block}");
+        let wait = "wait for the phase before the block ends";
+        let finding = if mbarrier.under_way > 0 {
+            Finding::new(
+                FindingKind::Leak,
+                format!("{place} ends while loads that count there are under way"),
+            )
+            .help(wait)
+        } else if mbarrier.tx != 0 {
+            let state = super::deadlock::describe(mbarrier);
+            let message = format!("{place} ends with bytes that do not balance ({state})");
+            let help = "let `expect_tx` and the copies of each phase agree";
+            Finding::new(FindingKind::TransactionBytes, message).help(help)
+        } else if phase > mbarrier.observed {
+            let message = format!("{place} ends, and nobody has waited for a load that counts there");
+            Finding::new(FindingKind::Leak, message).help(wait)
+        } else {
+            return;
+        };
+        self.report(finding.with(party));
+    }
+}

@@ -1,0 +1,213 @@
+//! The mbarrier object, as the PTX ISA defines it ("mbarrier", "Phase of the mbarrier object", "Tracking asynchronous
+//! operations by the mbarrier object").
+
+use super::clock::{Clock, Epoch, Gathered, Knowledge};
+use super::types::{Arrive, Phase, Site, ThreadId};
+
+/// The greatest arrival count. Source: "mbarrier", "Count ranges".
+pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
+/// The greatest transaction count, and the least with the sign changed. Source: the same.
+pub(super) const MAX_TX: i64 = (1 << 20) - 1;
+/// Size and alignment of the object in bytes.
+pub(super) const BYTES: u32 = 8;
+
+/// An mbarrier.
+#[derive(Debug)]
+pub(super) struct Mbarrier {
+    /// Its clock component: counts complete phases.
+    pub(super) component: u32,
+    /// Arrivals that a phase expects.
+    pub(super) expected: u32,
+    /// Arrivals that the current phase still expects.
+    pub(super) pending: u32,
+    /// Bytes that the current phase still expects; below zero if they came before they were expected.
+    pub(super) tx: i64,
+    /// Complete phases.
+    pub(super) phase: u32,
+    /// The initialisation, and where it is.
+    pub(super) init: Epoch,
+    pub(super) init_site: Site,
+    pub(super) init_by: ThreadId,
+    /// The step of `fence.mbarrier_init` after the initialisation.
+    pub(super) fenced: Option<Epoch>,
+    /// What arrivals have told, of all phases.
+    arrived: Gathered,
+    /// What the last complete phase tells.
+    completed: Knowledge,
+    /// Bytes expected by and arrived in the current phase.
+    pub(super) expected_bytes: u64,
+    pub(super) received_bytes: u64,
+    /// The last phase, counted from 1, that a wait has seen complete.
+    pub(super) observed: u32,
+    /// The last load that counted here: its phase, from 1, and who issued it where.
+    pub(super) last_load: Option<(u32, ThreadId, Site)>,
+    /// Pieces of loads that are still to count here.
+    pub(super) under_way: u32,
+}
+
+/// Why an operation on an mbarrier is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// More arrivals than the phase has left.
+    TooManyArrivals,
+    /// The transaction count leaves its range.
+    TransactionRange,
+    /// `.noComplete`, but the phase is complete.
+    Completes,
+}
+
+impl Mbarrier {
+    pub(super) fn new(component: u32, count: u32, init: Epoch, init_by: ThreadId, init_site: Site) -> Self {
+        Self {
+            component,
+            expected: count,
+            pending: count,
+            tx: 0,
+            phase: 0,
+            init,
+            init_site,
+            init_by,
+            fenced: None,
+            arrived: Gathered::default(),
+            completed: Knowledge::default(),
+            expected_bytes: 0,
+            received_bytes: 0,
+            observed: 0,
+            last_load: None,
+            under_way: 0,
+        }
+    }
+
+    /// The opaque state: the current phase and its pending count.
+    pub(super) fn state(&self) -> u64 {
+        u64::from(self.phase) << 32 | u64::from(self.pending)
+    }
+
+    /// What arrivals are gathered in.
+    pub(super) fn arrivals(&mut self) -> &mut Gathered {
+        &mut self.arrived
+    }
+
+    /// What the last complete phase tells.
+    pub(super) fn tells(&self) -> &Knowledge {
+        &self.completed
+    }
+
+    /// The expect-tx operation.
+    pub(super) fn expect_tx(&mut self, bytes: u32) -> Result<(), Refusal> {
+        self.tx_before_arrival(bytes)?;
+        self.complete_if_due();
+        Ok(())
+    }
+
+    /// The expect-tx operation as a part of an arrival, which comes right after it.
+    pub(super) fn tx_before_arrival(&mut self, bytes: u32) -> Result<(), Refusal> {
+        self.tx += i64::from(bytes);
+        self.expected_bytes += u64::from(bytes);
+        if self.tx > MAX_TX { Err(Refusal::TransactionRange) } else { Ok(()) }
+    }
+
+    /// The complete-tx operation.
+    pub(super) fn complete_tx(&mut self, bytes: u32) -> Result<(), Refusal> {
+        self.tx -= i64::from(bytes);
+        self.received_bytes += u64::from(bytes);
+        if self.tx < -MAX_TX {
+            return Err(Refusal::TransactionRange);
+        }
+        self.complete_if_due();
+        Ok(())
+    }
+
+    /// The arrive-on operation, after its expect-tx.
+    pub(super) fn arrive(&mut self, arrive: &Arrive) -> Result<(), Refusal> {
+        let Some(pending) = self.pending.checked_sub(arrive.count) else {
+            return Err(Refusal::TooManyArrivals);
+        };
+        self.pending = pending;
+        if arrive.drop {
+            self.expected = self.expected.saturating_sub(arrive.count);
+        }
+        let phase = self.phase;
+        self.complete_if_due();
+        if arrive.no_complete && self.phase != phase { Err(Refusal::Completes) } else { Ok(()) }
+    }
+
+    /// A phase is complete when no arrival is pending and no byte: the next one starts with all arrivals pending.
+    fn complete_if_due(&mut self) {
+        if self.pending > 0 || self.tx != 0 {
+            return;
+        }
+        self.phase = self.phase.wrapping_add(1);
+        self.pending = self.expected;
+        (self.expected_bytes, self.received_bytes) = (0, 0);
+        self.completed = self.arrived.join();
+        let seen: &mut Clock = &mut self.completed.seen;
+        seen.learn(self.component, self.phase);
+    }
+
+    /// Whether the phase that is waited for is complete.
+    pub(super) fn is_complete(&self, phase: Phase) -> bool {
+        match phase {
+            Phase::Parity(parity) => (self.phase & 1 == 1) != parity,
+            Phase::State(state) => (state >> 32) as u32 != self.phase,
+        }
+    }
+}
+
+/// The mbarriers of a block, by where they lie.
+#[derive(Debug)]
+pub(super) struct Mbarriers {
+    /// Of each 8 bytes: the index of the mbarrier, plus one.
+    index: Vec<u32>,
+    all: Vec<Option<Mbarrier>>,
+}
+
+impl Mbarriers {
+    pub(super) fn new(shared_bytes: u32) -> Self {
+        Self { index: vec![0; shared_bytes.div_ceil(BYTES) as usize], all: Vec::new() }
+    }
+
+    fn number(&self, at: u32) -> Option<usize> {
+        self.index.get((at / BYTES) as usize)?.checked_sub(1).map(|number| number as usize)
+    }
+
+    /// The mbarrier at `at`.
+    pub(super) fn at(&mut self, at: u32) -> Option<&mut Mbarrier> {
+        let number = self.number(at)?;
+        self.all.get_mut(number)?.as_mut()
+    }
+
+    /// The same, to look at.
+    pub(super) fn look(&self, at: u32) -> Option<&Mbarrier> {
+        self.all.get(self.number(at)?)?.as_ref()
+    }
+
+    /// Puts an mbarrier at `at`, and gives the one that was there.
+    pub(super) fn put(&mut self, at: u32, mbarrier: Mbarrier) -> Option<Mbarrier> {
+        if let Some(number) = self.number(at) {
+            return self.all.get_mut(number)?.replace(mbarrier);
+        }
+        self.all.push(Some(mbarrier));
+        if let Some(index) = self.index.get_mut((at / BYTES) as usize) {
+            *index = self.all.len() as u32;
+        }
+        None
+    }
+
+    /// Takes the mbarrier at `at` away.
+    pub(super) fn take(&mut self, at: u32) -> Option<Mbarrier> {
+        let number = self.number(at)?;
+        self.all.get_mut(number)?.take()
+    }
+
+    /// All of them, with where they lie.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Mbarrier)> {
+        let places = (0..).step_by(BYTES as usize).zip(&self.index);
+        places.filter_map(|(at, _)| self.look(at).map(|mbarrier| (at, mbarrier)))
+    }
+
+    /// All of them, to change.
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Mbarrier> {
+        self.all.iter_mut().flatten()
+    }
+}

@@ -1,0 +1,307 @@
+//! The instructions on mbarriers: who may use which, what they order, and what is refused.
+
+use super::Machine;
+use super::access::Access;
+use super::clock::{Epoch, View};
+use super::conflict::Act;
+use super::mbarrier::{BYTES, MAX_COUNT, Mbarrier, Refusal};
+use super::types::{Arrive, Order, Phase, Site, Space, Stop, ThreadId, TryWait};
+use crate::report::{Finding, FindingKind};
+
+/// How often a try_wait may time out before the phase completes: enough to show a kernel that takes false for true.
+const TIMEOUTS: u32 = 2;
+
+impl Machine {
+    /// `mbarrier.init`.
+    ///
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned, or a count that is not 1 to 2^20 - 1.
+    pub fn mbarrier_init(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        count: u32,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let access = Access { who, site, does: "initialises" };
+        let (rank, at) = self.shared_place(access, space, address, BYTES, BYTES)?;
+        if !(1..=MAX_COUNT).contains(&count) {
+            let message =
+                format!("an mbarrier is initialised with a count of {count}; it is 1 to {MAX_COUNT}");
+            return self.misuse(access, message);
+        }
+        let component = self.new_component();
+        let index = self.index(who);
+        let init = self.threads[index].view.epoch();
+        let old = self.blocks[rank].mbarriers.put(at, Mbarrier::new(component, count, init, who, site));
+        if self.config.checks.order {
+            let view = &self.threads[index].view;
+            match old {
+                Some(old) => {
+                    let message =
+                        format!("the mbarrier at {at:#x} is initialised again without `mbarrier.inval`");
+                    let finding = Finding::new(FindingKind::BarrierMisuse, message)
+                        .with(self.party(who, site, access.does))
+                        .with(self.party(old.init_by, old.init_site, "initialised it"));
+                    self.report(finding);
+                }
+                None => {
+                    if let Some(conflict) =
+                        self.blocks[rank].shadow.write(at, BYTES, view, site.ptx_line, false)
+                    {
+                        self.conflict(access, Act::Write, rank, conflict);
+                    }
+                }
+            }
+            self.blocks[rank].shadow.set_opaque(at, BYTES, site.ptx_line);
+        }
+        Ok(())
+    }
+
+    /// `mbarrier.inval`.
+    ///
+    /// # Errors
+    ///
+    /// No mbarrier there.
+    pub fn mbarrier_inval(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let access = Access { who, site, does: "invalidates" };
+        let (rank, at) = self.mbarrier_place(access, space, address)?;
+        if let Some(mbarrier) = self.blocks[rank].mbarriers.take(at) {
+            self.settle(rank, at, &mbarrier);
+        }
+        self.blocks[rank].shadow.clear(at, BYTES);
+        Ok(())
+    }
+
+    /// `mbarrier.arrive` and `mbarrier.arrive_drop`, with or without `.expect_tx`. The answer is the state before it.
+    ///
+    /// # Errors
+    ///
+    /// No mbarrier there, or more arrivals or bytes than it can count.
+    pub fn mbarrier_arrive(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        arrive: Arrive,
+        site: Site,
+    ) -> Result<u64, Stop> {
+        let access = Access { who, site, does: "arrives" };
+        let (rank, at) = self.mbarrier_place(access, space, address)?;
+        let index = self.index(who);
+        let view = &mut self.threads[index].view;
+        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        let state = mbarrier.state();
+        if arrive.order.releases() {
+            mbarrier.arrivals().release(view);
+        }
+        let expected = arrive.expect_tx.map_or(Ok(()), |bytes| mbarrier.tx_before_arrival(bytes));
+        match expected.and_then(|()| mbarrier.arrive(&arrive)) {
+            Ok(()) => Ok(state),
+            Err(refusal) => self.refused(access, rank, at, refusal),
+        }
+    }
+
+    /// `mbarrier.expect_tx`.
+    ///
+    /// # Errors
+    ///
+    /// No mbarrier there, or more bytes than it can count.
+    pub fn mbarrier_expect_tx(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let access = Access { who, site, does: "expects bytes" };
+        let (rank, at) = self.mbarrier_place(access, space, address)?;
+        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        mbarrier.expect_tx(bytes).or_else(|refusal| self.refused(access, rank, at, refusal))
+    }
+
+    /// `mbarrier.complete_tx`.
+    ///
+    /// # Errors
+    ///
+    /// No mbarrier there, or more bytes than it can count.
+    pub fn mbarrier_complete_tx(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let access = Access { who, site, does: "completes bytes" };
+        let (rank, at) = self.mbarrier_place(access, space, address)?;
+        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        mbarrier.complete_tx(bytes).or_else(|refusal| self.refused(access, rank, at, refusal))
+    }
+
+    /// `mbarrier.test_wait`.
+    ///
+    /// # Errors
+    ///
+    /// No mbarrier there.
+    pub fn mbarrier_test_wait(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        phase: Phase,
+        order: Order,
+        site: Site,
+    ) -> Result<bool, Stop> {
+        let access = Access { who, site, does: "waits" };
+        let (rank, at) = self.mbarrier_place(access, space, address)?;
+        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        if !mbarrier.is_complete(phase) {
+            return Ok(false);
+        }
+        mbarrier.observed = mbarrier.phase;
+        if order.acquires() {
+            let index = (who.block * self.config.threads + who.thread) as usize;
+            self.acquirer.acquire(&mut self.threads[index].view, mbarrier.tells());
+        }
+        Ok(true)
+    }
+
+    /// `mbarrier.try_wait`.
+    ///
+    /// # Errors
+    ///
+    /// No mbarrier there.
+    pub fn mbarrier_try_wait(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        phase: Phase,
+        order: Order,
+        site: Site,
+    ) -> Result<TryWait, Stop> {
+        let complete = self.mbarrier_test_wait(who, space, address, phase, order, site)?;
+        let index = self.index(who);
+        let thread = &mut self.threads[index];
+        if complete {
+            thread.timeouts = 0;
+            return Ok(TryWait::Complete);
+        }
+        // A wait that never ends has to be seen as such, so time-outs do not go on for ever.
+        if thread.timeouts < TIMEOUTS && self.random.below(8) == 0 {
+            thread.timeouts += 1;
+            return Ok(TryWait::TimedOut);
+        }
+        Ok(TryWait::Blocked)
+    }
+
+    /// `mbarrier.pending_count` of a state.
+    pub fn mbarrier_pending_count(state: u64) -> u32 {
+        state as u32
+    }
+
+    /// Finds the mbarrier at an address, and checks that its initialisation is visible to the thread.
+    fn mbarrier_place(&mut self, access: Access, space: Space, address: u64) -> Result<(usize, u32), Stop> {
+        let (rank, at) = self.shared_place(access, space, address, BYTES, BYTES)?;
+        let index = self.index(access.who);
+        let view = &self.threads[index].view;
+        let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else {
+            return self.no_mbarrier(access, at);
+        };
+        if self.config.checks.order && !view.follows(mbarrier.init) {
+            let help = "a barrier between the initialisation and the use: `bar.sync`, or `barrier.cluster.arrive` and \
+                        `.wait` for another block's";
+            self.not_visible(access, rank, at, help);
+        }
+        Ok((rank, at))
+    }
+
+    /// Checks that copies that `access` starts may complete on the mbarrier at `at` of block `rank`.
+    pub(super) fn mbarrier_for_copy(&mut self, access: Access, rank: usize, at: u32) -> Result<(), Stop> {
+        let index = self.index(access.who);
+        let view = &self.threads[index].view;
+        let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else {
+            return self.no_mbarrier(access, at);
+        };
+        if self.config.checks.order && !is_ready(mbarrier, view) {
+            let help = if view.follows(mbarrier.init) {
+                "`fence.mbarrier_init.release.cluster` (or `fence.proxy.async`) after the initialisation"
+            } else {
+                "`fence.mbarrier_init.release.cluster` after the initialisation, and a barrier between that and the copy"
+            };
+            self.not_visible(access, rank, at, help);
+        }
+        Ok(())
+    }
+
+    fn not_visible(&mut self, access: Access, rank: usize, at: u32, help: &str) {
+        let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else { return };
+        let message =
+            format!("the initialisation of the mbarrier at {at:#x} need not be visible where it is used");
+        let finding = Finding::new(FindingKind::BarrierNotVisible, message)
+            .with(self.party(access.who, access.site, access.does))
+            .with(self.party(mbarrier.init_by, mbarrier.init_site, "initialised it"))
+            .help(help);
+        self.report(finding);
+    }
+
+    fn no_mbarrier<T>(&mut self, access: Access, at: u32) -> Result<T, Stop> {
+        self.misuse(
+            access,
+            format!("there is no mbarrier at {at:#x}: it is not initialised, or not any more"),
+        )
+    }
+
+    fn misuse<T>(&mut self, access: Access, message: String) -> Result<T, Stop> {
+        let party = self.party(access.who, access.site, access.does);
+        self.stop(Finding::new(FindingKind::BarrierMisuse, message).with(party))
+    }
+
+    /// Records why an mbarrier does not take an operation.
+    pub(super) fn refused<T>(
+        &mut self,
+        access: Access,
+        rank: usize,
+        at: u32,
+        refusal: Refusal,
+    ) -> Result<T, Stop> {
+        let state = self.blocks[rank].mbarriers.look(at).map(super::deadlock::describe).unwrap_or_default();
+        let (kind, what) = match refusal {
+            Refusal::TooManyArrivals => (FindingKind::BarrierMisuse, "more arrivals than its phase expects"),
+            Refusal::TransactionRange => (
+                FindingKind::TransactionBytes,
+                "a transaction count out of its range of -(2^20 - 1) to 2^20 - 1",
+            ),
+            Refusal::Completes => {
+                (FindingKind::BarrierMisuse, "a `.noComplete` arrival that completes its phase")
+            }
+        };
+        let party = self.party(access.who, access.site, access.does);
+        self.stop(Finding::new(kind, format!("the mbarrier at {at:#x} gets {what} ({state})")).with(party))
+    }
+
+    /// Marks the initialisations of `who` as made visible by `fence.mbarrier_init` at step `fence`.
+    pub(super) fn fence_mbarriers(&mut self, who: ThreadId, fence: Epoch) {
+        for mbarrier in self.blocks.iter_mut().flat_map(|block| block.mbarriers.all()) {
+            if mbarrier.init_by == who && mbarrier.fenced.is_none() {
+                mbarrier.fenced = Some(fence);
+            }
+        }
+    }
+}
+
+/// Whether the asynchronous proxy sees the initialisation in what `view` starts.
+fn is_ready(mbarrier: &Mbarrier, view: &View) -> bool {
+    view.follows(mbarrier.init)
+        && (view.sees_async(mbarrier.init) || mbarrier.fenced.is_some_and(|fence| view.follows(fence)))
+}

@@ -1,0 +1,165 @@
+//! Memory, barriers and asynchronous engines of one cluster of blocks, and the checks on how they are used.
+//!
+//! A [`Machine`] is what the threads of a cluster act on: the executing side decides which thread does what next, and calls
+//! one method for each effect. For a seed and an order of calls it does the same each time.
+//!
+//! # The engines
+//!
+//! A copy is cut into pieces, and the seed draws when each takes effect: soon, much later, or when nothing else can go on.
+//! Until a load lands, its tile holds poison; its mbarrier gets the bytes piece by piece. A store or reduction reads its tile
+//! late and piece by piece, and writes later still. Nothing depends on luck, though: a read before the wait is found wherever
+//! the copy happens to be.
+//!
+//! # What comes before what
+//!
+//! Each thread, each mbarrier and each thread's bulk groups count steps, and vector clocks say which steps of others an agent
+//! has come to know of (module `clock`). An access to shared memory has to follow the accesses before it that it conflicts
+//! with (module `shadow`). The edges:
+//!
+//! | instruction | who learns | of what |
+//! | --- | --- | --- |
+//! | `bar`, `barrier` with wait | those that wait | all before it of all that arrive |
+//! | `bar.warp.sync` | each lane | all before it of the other lanes |
+//! | `barrier.cluster.arrive`, `.wait` | those that wait (unless `.relaxed`) | all before the arrivals |
+//! | `mbarrier.arrive`, `test_wait`, `try_wait` | who sees the phase complete | all before the arrivals of it and of earlier phases |
+//! | complete_tx of a load | the same | the pieces whose bytes counted for that phase or an earlier one |
+//! | `cp.async.bulk.wait_group[.read]` | the thread | that the tiles of the groups are read |
+//! | release, acquire; fence around relaxed | who reads | all before the release |
+//! | `fence.proxy.async` | asynchronous operations started later by whoever learns of the fence | all that the thread knew at the fence |
+//! | `fence.mbarrier_init` | the same | the initialisations that the thread made |
+//!
+//! # Generic and asynchronous proxy
+//!
+//! Knowledge has two halves: what was *seen*, and what of it is *ready* for the asynchronous proxy, because a proxy
+//! fence lies on the way (PTX ISA, "Proxies" and "Causality order": the fence may be anywhere on it, at the writer or at who
+//! starts the copy). Both travel along every edge. A copy needs generic **writes** before it to be ready, and all
+//! else (generic reads, other copies) to be seen: what an asynchronous operation has done is visible to whoever learns of its
+//! completion, with no fence (PTX ISA, "Async proxy").
+//!
+//! # Not checked
+//!
+//! Order of accesses to global memory; `wait_group` where `wait_group.read` would do or the reverse, if only global memory is
+//! concerned. What other clusters release through global memory: it is not ordered with anything here. Strong reads are not remembered, so that a weak write that follows one unordered is not found.
+
+mod access;
+pub mod address;
+mod bulk;
+mod clock;
+mod conflict;
+mod copy;
+mod deadlock;
+mod engine;
+mod exit;
+mod flags;
+mod global;
+mod mbarrier;
+mod mbarrier_ops;
+mod reduce;
+mod shadow;
+mod state;
+mod sync;
+mod types;
+
+#[cfg(test)]
+mod tests;
+
+pub use global::{GlobalFault, GlobalMemory};
+pub use types::{
+    Arrive, BarrierUse, BulkAction, BulkCopy, Checks, Counters, FenceKind, MachineConfig, Order, Phase, Poll,
+    Progress, Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId, TryWait, Votes, Waiting,
+    WaitingFor,
+};
+
+use crate::report::{Finding, Findings, Party};
+use clock::{Acquirer, Epoch};
+use engine::Engine;
+use flags::Flags;
+use state::{Block, Random, Thread};
+use sync::ClusterBarrier;
+
+/// One cluster of blocks.
+#[derive(Debug)]
+pub struct Machine {
+    config: MachineConfig,
+    threads: Vec<Thread>,
+    blocks: Vec<Block>,
+    cluster: ClusterBarrier,
+    flags: Flags,
+    acquirer: Acquirer,
+    engine: Engine,
+    random: Random,
+    /// The next clock component; those below the number of threads are theirs.
+    next_component: u32,
+    findings: Findings,
+    counters: Counters,
+}
+
+impl Machine {
+    /// A cluster at its start: shared memory is not initialised.
+    pub fn new(config: MachineConfig) -> Self {
+        let blocks = config.blocks.len() as u32;
+        let threads = blocks * config.threads;
+        Self {
+            threads: (0..threads).map(|component| Thread::new(component, config.checks.order)).collect(),
+            blocks: (0..blocks).map(|_| Block::new(config.threads, config.shared_bytes)).collect(),
+            cluster: ClusterBarrier::default(),
+            flags: Flags::default(),
+            acquirer: Acquirer::default(),
+            engine: Engine::default(),
+            random: Random::new(config.seed),
+            next_component: threads,
+            findings: Findings::default(),
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// Records a finding of the executing side.
+    pub fn report(&mut self, finding: Finding) {
+        self.findings.add(finding);
+    }
+
+    /// How many findings there are, like ones counted once.
+    pub fn findings_so_far(&self) -> usize {
+        self.findings.len()
+    }
+
+    /// What was done, in numbers.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// A thread as a finding names it.
+    pub fn party(&self, who: ThreadId, site: Site, does: &'static str) -> Party {
+        let block = self.config.blocks.get(who.block as usize).copied().unwrap_or_default();
+        Party { block, who, site, does }
+    }
+
+    /// Records `finding` and stops.
+    fn stop<T>(&mut self, finding: Finding) -> Result<T, Stop> {
+        self.findings.add(finding);
+        Err(Stop)
+    }
+
+    fn index(&self, who: ThreadId) -> usize {
+        (who.block * self.config.threads + who.thread) as usize
+    }
+
+    /// The thread of a clock component, if it is one's.
+    fn thread_of(&self, epoch: Epoch) -> Option<ThreadId> {
+        let component = epoch.component();
+        let per_block = self.config.threads.max(1);
+        (component < self.threads.len() as u32)
+            .then_some(ThreadId { block: component / per_block, thread: component % per_block })
+    }
+
+    /// A PTX line with what `.loc` says of it.
+    fn site_of(&self, ptx_line: u32) -> Site {
+        Site { ptx_line, source: self.config.lines.get(ptx_line as usize).copied().flatten() }
+    }
+
+    fn new_component(&mut self) -> u32 {
+        self.next_component += 1;
+        self.next_component - 1
+    }
+}

@@ -1,0 +1,137 @@
+//! `cp.reduce.async.bulk.tensor`: combines a tile with what is in global memory, element by element.
+
+use super::global::{GlobalFault, GlobalMemory};
+use super::types::Reduction;
+use crate::tensor_map::Element;
+
+/// Combines `bytes` into global memory at `address`.
+pub(super) fn reduce(
+    global: &GlobalMemory,
+    address: u64,
+    bytes: &[u8],
+    with: Reduction,
+    element: Element,
+) -> Result<(), GlobalFault> {
+    let width = element.bytes() as usize;
+    for (address, bytes) in (address..).step_by(width).zip(bytes.chunks_exact(width)) {
+        let mut wide = [0; 8];
+        wide[..width].copy_from_slice(bytes);
+        let operand = u64::from_le_bytes(wide);
+        global.update(address, width, &mut |old| combine(with, element, old, operand))?;
+    }
+    Ok(())
+}
+
+/// The bits of `old` combined with those of `operand`.
+fn combine(with: Reduction, element: Element, old: u64, operand: u64) -> u64 {
+    match with {
+        Reduction::And => old & operand,
+        Reduction::Or => old | operand,
+        Reduction::Xor => old ^ operand,
+        Reduction::Inc => {
+            if old >= operand {
+                0
+            } else {
+                old + 1
+            }
+        }
+        Reduction::Dec => {
+            if old == 0 || old > operand {
+                operand
+            } else {
+                old - 1
+            }
+        }
+        Reduction::Add | Reduction::Min | Reduction::Max => arithmetic(with, element, old, operand),
+    }
+}
+
+fn arithmetic(with: Reduction, element: Element, old: u64, operand: u64) -> u64 {
+    match element {
+        Element::U8 | Element::U16 | Element::U32 | Element::U64 => match with {
+            Reduction::Min => old.min(operand),
+            Reduction::Max => old.max(operand),
+            _ => old.wrapping_add(operand),
+        },
+        Element::I32 | Element::I64 => {
+            let signed =
+                |bits: u64| if element == Element::I32 { i64::from(bits as i32) } else { bits as i64 };
+            let (old, operand) = (signed(old), signed(operand));
+            let result = match with {
+                Reduction::Min => old.min(operand),
+                Reduction::Max => old.max(operand),
+                _ => old.wrapping_add(operand),
+            };
+            result as u64
+        }
+        Element::F64 => {
+            let result = float(with, f64::from_bits(old), f64::from_bits(operand));
+            result.to_bits()
+        }
+        Element::F32 | Element::F32Ftz | Element::Tf32 | Element::Tf32Ftz => {
+            let (old, operand) = (f32::from_bits(old as u32), f32::from_bits(operand as u32));
+            // An f64 holds the sum of two f32 exactly enough that rounding it again gives the rounded sum.
+            u64::from((float(with, old.into(), operand.into()) as f32).to_bits())
+        }
+        Element::F16 | Element::Bf16 => {
+            let bits = if element == Element::F16 { HALF } else { BFLOAT };
+            bits.round(float(with, bits.to_f64(old as u16), bits.to_f64(operand as u16))).into()
+        }
+    }
+}
+
+fn float(with: Reduction, old: f64, operand: f64) -> f64 {
+    match with {
+        Reduction::Min => old.min(operand),
+        Reduction::Max => old.max(operand),
+        _ => old + operand,
+    }
+}
+
+/// A 16-bit floating-point format.
+#[derive(Clone, Copy, Debug)]
+struct Format {
+    /// Bits of the mantissa that are stored.
+    mantissa: u32,
+    /// What the exponent of 1 is stored as.
+    bias: i32,
+}
+
+const HALF: Format = Format { mantissa: 10, bias: 15 };
+const BFLOAT: Format = Format { mantissa: 7, bias: 127 };
+
+impl Format {
+    fn to_f64(self, bits: u16) -> f64 {
+        let bits = i32::from(bits);
+        let exponent = bits >> self.mantissa & (0x7fff >> self.mantissa);
+        let fraction = f64::from(bits & ((1 << self.mantissa) - 1));
+        let scale = |power: i32| 2f64.powi(power);
+        let size = if exponent == 0x7fff >> self.mantissa {
+            if fraction == 0.0 { f64::INFINITY } else { f64::NAN }
+        } else if exponent == 0 {
+            fraction * scale(1 - self.bias - self.mantissa as i32)
+        } else {
+            (fraction + scale(self.mantissa as i32)) * scale(exponent - self.bias - self.mantissa as i32)
+        };
+        if bits & 0x8000 != 0 { -size } else { size }
+    }
+
+    /// Rounds to the nearest, to even where two are near.
+    fn round(self, value: f64) -> u16 {
+        let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+        let size = value.abs();
+        let top = 0x7fff >> self.mantissa << self.mantissa;
+        if size.is_nan() {
+            return 0x7fff;
+        }
+        if size == 0.0 || size.is_infinite() {
+            return sign | if size == 0.0 { 0 } else { top };
+        }
+        // The exponent of the last bit that is kept.
+        let power = ((size.to_bits() >> 52) as i32 - 1023).max(1 - self.bias) - self.mantissa as i32;
+        let whole = (size * 2f64.powi(-power)).round_ties_even() as i64;
+        // A carry out of the mantissa goes up into the exponent, as it has to.
+        let bits = i64::from(power + self.mantissa as i32 + self.bias - 1) * (1 << self.mantissa) + whole;
+        sign | bits.min(i64::from(top)) as u16
+    }
+}

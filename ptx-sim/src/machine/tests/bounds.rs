@@ -1,0 +1,102 @@
+//! Bounds and alignment in every space, and what global memory keeps.
+
+use super::*;
+
+fn access(lab: &mut Lab, space: Space, address: u64, store: bool) {
+    let site = lab.site();
+    let _ = lab.machine.store(thread(0), space, address, &[0; 4], Order::Weak, site);
+    if !store {
+        let _ = lab.machine.load(thread(0), space, address, &mut [0; 4], Order::Weak, site);
+    }
+}
+
+#[test]
+fn accesses_are_inside() {
+    for store in [false, true] {
+        flipped(FindingKind::OutOfBounds, |lab, inside| {
+            access(lab, Space::Shared, if inside { 16380 } else { 16384 }, store);
+        });
+        flipped(FindingKind::OutOfBounds, |lab, inside| {
+            let last = lab.tensor + 64 * 64 * 4 - 4;
+            access(lab, Space::Global, if inside { last } else { last + 4 }, store);
+        });
+        flipped(FindingKind::OutOfBounds, |lab, inside| {
+            access(lab, Space::Global, if inside { lab.tensor } else { lab.tensor - 4 }, store);
+        });
+        flipped(FindingKind::OutOfBounds, |lab, inside| {
+            let at = address::map_to_rank(16, u32::from(!inside));
+            access(lab, Space::SharedCluster, at.into(), store);
+        });
+        flipped(FindingKind::OutOfBounds, |lab, inside| {
+            access(lab, Space::Generic, if inside { address::SHARED_WINDOW + 16 } else { 16 }, store);
+        });
+    }
+}
+
+#[test]
+fn accesses_are_aligned() {
+    flipped(FindingKind::Misaligned, |lab, aligned| {
+        access(lab, Space::Shared, 8 + u64::from(!aligned), false);
+    });
+    flipped(FindingKind::Misaligned, |lab, aligned| {
+        access(lab, Space::Global, lab.tensor + if aligned { 4 } else { 2 }, false);
+    });
+    flipped(FindingKind::Misaligned, |lab, aligned| {
+        let site = lab.site();
+        let at = lab.tensor + if aligned { 16 } else { 8 };
+        let _ = lab.machine.store(thread(0), Space::Global, at, &[0; 16], Order::Weak, site);
+    });
+}
+
+#[test]
+fn spaces_are_views_of_the_same_bytes() {
+    let mut lab = Lab::new(0, 1);
+    lab.write(thread(0), 16, 5.0);
+    let (mut bytes, site) = ([0; 4], lab.site());
+    let generic = address::SHARED_WINDOW + u64::from(address::map_to_rank(16, 0));
+    lab.machine.load(thread(0), Space::Generic, generic, &mut bytes, Order::Weak, site).unwrap();
+    assert_eq!(f32::from_le_bytes(bytes), 5.0);
+    assert_eq!(address::rank_of(address::map_to_rank(16, 3), 0), 3);
+    assert_eq!(address::rank_of(16, 2), 2);
+}
+
+#[test]
+fn global_memory_knows_what_was_written() {
+    let mut global = GlobalMemory::default();
+    let tracked = global.allocate(100, true).unwrap();
+    global.write(tracked + 3, &[7; 70]).unwrap();
+    assert!(global.is_written(tracked + 3, 70));
+    assert!(!global.is_written(tracked + 2, 2) && !global.is_written(tracked + 72, 2));
+    let mut bytes = [0; 100];
+    global.read(tracked, &mut bytes).unwrap();
+    assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == if (3..73).contains(&at) { 7 } else { 0 }));
+    assert_eq!(global.update(tracked + 6, 2, &mut |old| old + 1), Ok(0x0707));
+    global.read(tracked, &mut bytes).unwrap();
+    assert_eq!(bytes[5..9], [7, 8, 7, 7]);
+    assert!(global.read(tracked + 99, &mut [0; 2]).is_err());
+    assert!(global.free(tracked) && !global.free(tracked));
+    assert_eq!(global.read(tracked, &mut [0]), Err(GlobalFault::OutOfBounds { near: None }));
+}
+
+#[test]
+fn global_memory_is_written_before_it_is_read() {
+    for with_copy in [false, true] {
+        flipped(FindingKind::Uninitialised, |lab, written| {
+            let mut global = GlobalMemory::default();
+            let tensor = global.allocate(64 * 64 * 4, true).unwrap();
+            if written {
+                global.write(tensor, &[0; 64 * 64 * 4]).unwrap();
+            }
+            lab.machine.config.global = Arc::new(global);
+            let site = lab.site();
+            if with_copy {
+                lab.barrier();
+                lab.arrive(thread(0), FULL, Some(TILE));
+                lab.load(thread(0), 0);
+                lab.wait(thread(0), FULL, false);
+            } else {
+                lab.machine.load(thread(0), Space::Global, tensor, &mut [0; 4], Order::Weak, site).unwrap();
+            }
+        });
+    }
+}

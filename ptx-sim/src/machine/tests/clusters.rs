@@ -1,0 +1,108 @@
+//! Clusters: their barrier, shared memory of other blocks, multicast.
+
+use super::*;
+
+const OTHER: ThreadId = ThreadId { block: 1, thread: 0 };
+
+fn cluster_sync(lab: &mut Lab) {
+    let site = lab.site();
+    let everybody = || (0..2).flat_map(|block| (0..THREADS).map(move |thread| ThreadId { block, thread }));
+    everybody().for_each(|who| lab.machine.cluster_arrive(who, Order::Release, site).unwrap());
+    for who in everybody() {
+        assert_eq!(lab.machine.cluster_wait(who, Order::Acquire, site), Ok(Poll::Ready));
+    }
+}
+
+#[test]
+fn the_cluster_barrier_orders_blocks() {
+    flipped_in(2, FindingKind::Race, |lab, sync| {
+        lab.write(thread(0), 0, 3.0);
+        if sync {
+            cluster_sync(lab);
+        }
+        let (mut bytes, site) = ([0; 4], lab.site());
+        let at = address::map_to_rank(0, 0).into();
+        lab.machine.load(OTHER, Space::SharedCluster, at, &mut bytes, Order::Weak, site).unwrap();
+        assert_eq!(f32::from_le_bytes(bytes), 3.0);
+    });
+}
+
+#[test]
+fn a_block_stays_while_others_use_it() {
+    flipped_in(2, FindingKind::BlockGone, |lab, stays| {
+        lab.write(thread(0), 0, 3.0);
+        cluster_sync(lab);
+        let site = lab.site();
+        if !stays {
+            all().for_each(|who| lab.machine.exit(who, site));
+        }
+        let at = address::map_to_rank(0, 0).into();
+        lab.machine.load(OTHER, Space::SharedCluster, at, &mut [0; 4], Order::Weak, site).unwrap();
+    });
+}
+
+#[test]
+fn a_multicast_arrives_in_each_block() {
+    flipped_in(2, FindingKind::ReadBeforeWait, |lab, wait| {
+        for who in [thread(0), OTHER] {
+            lab.init(who, FULL, 1);
+            lab.fence(who, FenceKind::MbarrierInit);
+        }
+        cluster_sync(lab);
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.arrive(OTHER, FULL, Some(TILE));
+        let action =
+            TensorAction::Load { space: Space::SharedCluster, tile: 0, barrier: FULL, multicast: Some(3) };
+        lab.copy(thread(0), [0; 5], action).unwrap();
+        lab.wait(thread(0), FULL, false);
+        assert_eq!(lab.read(thread(0), 68), 65.0);
+        if wait {
+            lab.wait(OTHER, FULL, false);
+            assert_eq!(lab.read(OTHER, 68), 65.0);
+        }
+        lab.read(OTHER, 68);
+        lab.wait(OTHER, FULL, false);
+    });
+}
+
+#[test]
+fn bytes_go_from_block_to_block() {
+    flipped_in(2, FindingKind::MissingProxyFence, |lab, fence| {
+        lab.init(OTHER, FULL, 1);
+        lab.fence(OTHER, FenceKind::MbarrierInit);
+        lab.write(thread(0), 64, 9.0);
+        lab.write(thread(0), 68, 9.0);
+        lab.write(thread(0), 72, 9.0);
+        lab.write(thread(0), 76, 9.0);
+        if fence {
+            lab.fence(thread(0), FenceKind::ProxyAsync);
+        }
+        cluster_sync(lab);
+        lab.arrive(OTHER, FULL, Some(16));
+        let there = |at: u32| u64::from(address::map_to_rank(at, 1));
+        let action = BulkAction::ToCluster { from: 64, to: there(128), barrier: there(FULL as u32) };
+        let site = lab.site();
+        lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 16, action }, site).unwrap();
+        assert!(lab.wait(OTHER, FULL, false));
+        assert_eq!(lab.read(OTHER, 132), 9.0);
+    });
+}
+
+#[test]
+fn a_thread_may_arrive_and_end() {
+    let mut lab = Lab::new(0, 2);
+    let site = lab.site();
+    for who in all() {
+        lab.machine.cluster_arrive(who, Order::Release, site).unwrap();
+        lab.machine.exit(who, site);
+    }
+    let others = || all().map(|who| ThreadId { block: 1, ..who });
+    for who in others() {
+        assert_eq!(lab.machine.cluster.round, 0);
+        lab.machine.cluster_arrive(who, Order::Release, site).unwrap();
+    }
+    for who in others() {
+        assert_eq!(lab.machine.cluster_wait(who, Order::Acquire, site), Ok(Poll::Ready));
+    }
+    assert!(lab.end().is_empty());
+}

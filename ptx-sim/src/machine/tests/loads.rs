@@ -1,0 +1,158 @@
+//! Loads: waits, refills, fences.
+
+use super::*;
+
+#[test]
+fn a_wait_comes_before_the_read() {
+    flipped(FindingKind::ReadBeforeWait, |lab, wait| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        if wait {
+            assert!(lab.wait(thread(5), FULL, false));
+        }
+        let value = lab.read(thread(5), 4);
+        assert!(!wait || value == 16.0 * 64.0 + 17.0);
+        lab.wait(thread(0), FULL, false);
+    });
+}
+
+#[test]
+fn a_wait_is_for_the_right_phase() {
+    flipped(FindingKind::ReadBeforeWait, |lab, right| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        lab.wait(thread(5), FULL, !right);
+        lab.read(thread(5), 0);
+        lab.wait(thread(0), FULL, false);
+    });
+}
+
+#[test]
+fn the_thread_that_waits_is_the_one_that_reads() {
+    flipped(FindingKind::ReadBeforeWait, |lab, sync| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        lab.wait(thread(0), FULL, false);
+        if sync {
+            lab.sync();
+        }
+        lab.read(thread(9), 0);
+    });
+}
+
+#[test]
+fn readers_release_before_a_refill() {
+    flipped(FindingKind::RefillBeforeRelease, |lab, release| {
+        lab.init(thread(0), EMPTY, if release { THREADS } else { THREADS - 1 });
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        for who in all() {
+            lab.wait(who, FULL, false);
+            lab.read(who, u64::from(who.thread) * 4);
+            if release || who.thread != 3 {
+                lab.arrive(who, EMPTY, None);
+            }
+        }
+        lab.wait(thread(0), EMPTY, false);
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        lab.wait(thread(0), FULL, true);
+    });
+}
+
+#[test]
+fn a_load_is_complete_before_the_next_into_its_tile() {
+    flipped(FindingKind::InFlight, |lab, wait| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        if wait {
+            lab.wait(thread(0), FULL, false);
+        }
+        lab.load(thread(0), 0);
+        if wait {
+            lab.arrive(thread(0), FULL, Some(TILE));
+        }
+        lab.wait(thread(0), FULL, wait);
+    });
+}
+
+#[test]
+fn nobody_writes_where_a_load_lands() {
+    flipped(FindingKind::InFlight, |lab, wait| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        if wait {
+            lab.wait(thread(7), FULL, false);
+        }
+        lab.write(thread(7), 12, 1.0);
+        lab.wait(thread(0), FULL, false);
+    });
+}
+
+#[test]
+fn a_fence_comes_between_writes_and_a_load_over_them() {
+    flipped(FindingKind::MissingProxyFence, |lab, fence| {
+        lab.fill(0);
+        if fence {
+            all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+        }
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        lab.wait(thread(0), FULL, false);
+    });
+}
+
+#[test]
+fn the_target_is_poison_until_the_load_lands() {
+    for seed in 0..32 {
+        let mut lab = Lab::with(seed, 1, Checks::NONE, matrix);
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        assert!(lab.read(thread(0), 0).is_nan());
+        assert!(lab.wait(thread(0), FULL, false));
+        for word in 0..TILE / 4 {
+            let (row, column) = (word / 16, word % 16);
+            let wanted = ((16 + row) * 64 + 16 + column) as f32;
+            assert_eq!(lab.read(thread(0), u64::from(word) * 4), wanted);
+        }
+    }
+}
+
+#[test]
+fn pieces_land_apart() {
+    let seen = (0..64).any(|seed| {
+        let mut lab = Lab::with(seed, 1, Checks::NONE, matrix);
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        while lab.machine.engine.skip() {
+            lab.machine.run_due();
+            let landed = (0..64).filter(|unit| !lab.read(thread(0), unit * 16).is_nan()).count();
+            if (1..64).contains(&landed) {
+                return true;
+            }
+        }
+        false
+    });
+    assert!(seen);
+}
+
+#[test]
+fn a_load_is_waited_for_before_the_end() {
+    flipped(FindingKind::Leak, |lab, wait| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        if wait {
+            lab.wait(thread(0), FULL, false);
+        }
+    });
+}

@@ -1,0 +1,250 @@
+//! mbarriers: visibility, counts, phases, bytes.
+
+use super::*;
+
+fn expected_and_loaded(lab: &mut Lab, bytes: u32) {
+    lab.barrier();
+    lab.arrive(thread(0), FULL, Some(bytes));
+    lab.load(thread(0), 0);
+    lab.wait(thread(0), FULL, false);
+}
+
+#[test]
+fn fewer_bytes_than_expected_never_complete() {
+    flipped(FindingKind::TransactionBytes, |lab, right| {
+        expected_and_loaded(lab, if right { TILE } else { TILE + 16 });
+    });
+}
+
+#[test]
+fn more_bytes_than_expected_are_found_at_the_latest_in_the_end() {
+    flipped(FindingKind::TransactionBytes, |lab, right| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(if right { TILE } else { TILE - 16 }));
+        lab.load(thread(0), 0);
+        lab.wait(thread(0), FULL, false);
+        while lab.machine.engine.skip() {
+            lab.machine.run_due();
+        }
+    });
+}
+
+#[test]
+fn an_initialisation_is_fenced_before_a_copy_uses_it() {
+    flipped(FindingKind::BarrierNotVisible, |lab, fence| {
+        lab.init(thread(0), FULL, 1);
+        if fence {
+            lab.fence(thread(0), FenceKind::MbarrierInit);
+        }
+        lab.sync();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        lab.wait(thread(0), FULL, false);
+    });
+}
+
+#[test]
+fn a_proxy_fence_will_do_for_an_initialisation() {
+    flipped(FindingKind::BarrierNotVisible, |lab, fence| {
+        lab.init(thread(0), FULL, 1);
+        if fence {
+            lab.fence(thread(0), FenceKind::ProxyAsync);
+        }
+        lab.sync();
+        lab.arrive(thread(1), FULL, Some(TILE));
+        lab.load(thread(1), 0);
+        lab.wait(thread(1), FULL, false);
+    });
+}
+
+#[test]
+fn an_initialisation_is_ordered_before_other_threads_use_it() {
+    flipped(FindingKind::BarrierNotVisible, |lab, sync| {
+        lab.init(thread(0), FULL, 1);
+        lab.fence(thread(0), FenceKind::MbarrierInit);
+        if sync {
+            lab.sync();
+        }
+        lab.arrive(thread(0), FULL, None);
+        lab.wait(thread(3), FULL, false);
+    });
+}
+
+#[test]
+fn an_mbarrier_is_initialised() {
+    flipped(FindingKind::BarrierMisuse, |lab, init| {
+        if init {
+            lab.init(thread(0), FULL, 1);
+        }
+        lab.arrive(thread(0), FULL, None);
+    });
+}
+
+#[test]
+fn a_count_is_in_its_range() {
+    flipped(FindingKind::BarrierMisuse, |lab, right| lab.init(thread(0), FULL, u32::from(right)));
+    flipped(FindingKind::BarrierMisuse, |lab, right| {
+        lab.init(thread(0), FULL, if right { (1 << 20) - 1 } else { 1 << 20 });
+    });
+}
+
+#[test]
+fn an_arrival_fits_in_the_phase() {
+    flipped(FindingKind::BarrierMisuse, |lab, right| {
+        lab.init(thread(0), FULL, 2);
+        let (site, count) = (lab.site(), if right { 2 } else { 3 });
+        let _ = lab.machine.mbarrier_arrive(
+            thread(0),
+            Space::Shared,
+            FULL,
+            Arrive { count, ..Arrive::ONE },
+            site,
+        );
+    });
+}
+
+#[test]
+fn memory_of_an_mbarrier_is_not_data() {
+    flipped(FindingKind::OpaqueAccess, |lab, inval| {
+        lab.init(thread(0), FULL, 1);
+        if inval {
+            let site = lab.site();
+            lab.machine.mbarrier_inval(thread(0), Space::Shared, FULL, site).unwrap();
+        }
+        lab.write(thread(0), FULL, 1.0);
+    });
+}
+
+#[test]
+fn all_arrivals_of_a_phase_are_needed() {
+    flipped(FindingKind::Deadlock, |lab, right| {
+        lab.init(thread(0), FULL, if right { THREADS } else { THREADS + 1 });
+        lab.sync();
+        all().for_each(|who| lab.arrive(who, FULL, None));
+        lab.wait(thread(1), FULL, false);
+    });
+}
+
+#[test]
+fn a_deadlock_says_who_waits_where_for_what() {
+    let mut lab = Lab::new(1, 1);
+    lab.init(thread(0), FULL, 2);
+    lab.sync();
+    lab.arrive(thread(0), FULL, Some(64));
+    assert!(!lab.wait(thread(1), FULL, false));
+    let text = lab.end().render(&Default::default());
+    assert!(
+        text.contains("thread 1 of block 0 waits for the phase of parity 0 of the mbarrier at 0x2000"),
+        "{text}"
+    );
+    assert!(text.contains("phase 0 (parity 0), 1 of 2 arrivals pending, 64 bytes pending"), "{text}");
+}
+
+#[test]
+fn arrivals_order_what_comes_before_them() {
+    flipped(FindingKind::Race, |lab, release| {
+        lab.init(thread(0), FULL, 1);
+        lab.sync();
+        lab.write(thread(0), 0, 1.0);
+        let site = lab.site();
+        let order = if release { Order::Release } else { Order::Relaxed };
+        let arrive = Arrive { order, ..Arrive::ONE };
+        lab.machine.mbarrier_arrive(thread(0), Space::Shared, FULL, arrive, site).unwrap();
+        lab.wait(thread(1), FULL, false);
+        lab.read(thread(1), 0);
+    });
+}
+
+#[test]
+fn phases_follow_each_other() {
+    let mut lab = Lab::new(0, 1);
+    lab.init(thread(0), FULL, 2);
+    let site = lab.site();
+    let arrive = |lab: &mut Lab, with: Arrive| {
+        lab.machine.mbarrier_arrive(thread(0), Space::Shared, FULL, with, site).unwrap()
+    };
+    let test = |lab: &mut Lab, phase| {
+        lab.machine.mbarrier_test_wait(thread(0), Space::Shared, FULL, phase, Order::Acquire, site).unwrap()
+    };
+    assert!(test(&mut lab, Phase::Parity(true)), "the phase before the first counts as complete");
+    let first = arrive(&mut lab, Arrive::ONE);
+    assert_eq!(Machine::mbarrier_pending_count(first), 2);
+    let second = arrive(&mut lab, Arrive { expect_tx: Some(32), ..Arrive::ONE });
+    assert_eq!(Machine::mbarrier_pending_count(second), 1);
+    assert!(!test(&mut lab, Phase::State(first)));
+    lab.machine.mbarrier_complete_tx(thread(0), Space::Shared, FULL, 32, site).unwrap();
+    assert!(test(&mut lab, Phase::State(first)) && test(&mut lab, Phase::Parity(false)));
+    assert!(!test(&mut lab, Phase::Parity(true)));
+
+    // Bytes before they are expected, which a phase waits out.
+    arrive(&mut lab, Arrive::ONE);
+    lab.machine.mbarrier_complete_tx(thread(0), Space::Shared, FULL, 48, site).unwrap();
+    arrive(&mut lab, Arrive::ONE);
+    assert!(!test(&mut lab, Phase::Parity(true)));
+    lab.machine.mbarrier_expect_tx(thread(0), Space::Shared, FULL, 48, site).unwrap();
+    assert!(test(&mut lab, Phase::Parity(true)));
+
+    // A drop counts for this phase and lowers the next.
+    arrive(&mut lab, Arrive { drop: true, ..Arrive::ONE });
+    arrive(&mut lab, Arrive::ONE);
+    assert!(test(&mut lab, Phase::Parity(false)));
+    arrive(&mut lab, Arrive::ONE);
+    assert!(test(&mut lab, Phase::Parity(true)));
+    assert!(lab.end().is_empty());
+}
+
+#[test]
+fn the_transaction_count_has_a_range() {
+    flipped(FindingKind::TransactionBytes, |lab, right| {
+        lab.init(thread(0), FULL, 1);
+        let (site, bytes) = (lab.site(), if right { (1 << 20) - 1 } else { 1 << 20 });
+        if lab.machine.mbarrier_expect_tx(thread(0), Space::Shared, FULL, bytes, site).is_ok() {
+            lab.machine.mbarrier_complete_tx(thread(0), Space::Shared, FULL, bytes, site).unwrap();
+        }
+    });
+}
+
+#[test]
+fn bytes_that_are_expected_are_copied() {
+    flipped(FindingKind::TransactionBytes, |lab, copied| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        if copied {
+            lab.load(thread(0), 0);
+            lab.wait(thread(0), FULL, false);
+        }
+    });
+}
+
+#[test]
+fn an_mbarrier_stays_while_loads_count_there() {
+    flipped(FindingKind::Leak, |lab, wait| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        if wait {
+            lab.wait(thread(0), FULL, false);
+        }
+        let site = lab.site();
+        lab.machine.mbarrier_inval(thread(0), Space::Shared, FULL, site).unwrap();
+    });
+}
+
+#[test]
+fn try_wait_may_time_out_but_not_for_ever() {
+    let timeouts = |seed| {
+        let mut lab = Lab::new(seed, 1);
+        lab.init(thread(0), FULL, 1);
+        let site = lab.site();
+        let mut wait = || {
+            let phase = Phase::Parity(false);
+            lab.machine
+                .mbarrier_try_wait(thread(0), Space::Shared, FULL, phase, Order::Acquire, site)
+                .unwrap()
+        };
+        let answers: Vec<_> = (0..1000).map(|_| wait()).collect();
+        assert!(!answers.contains(&TryWait::Complete));
+        answers.iter().filter(|&&answer| answer == TryWait::TimedOut).count()
+    };
+    assert!((0..32).all(|seed| timeouts(seed) == 2));
+}

@@ -1,0 +1,220 @@
+//! Each finding in a flipped pair: a correct sequence of calls, in which nothing is found under 64 seeds, and the same with one
+//! step left out, in which the finding is made under each of 32.
+
+mod barriers;
+mod bounds;
+mod clusters;
+mod copies;
+mod loads;
+mod mbarriers;
+mod pipeline;
+mod speed;
+mod stores;
+mod threads;
+
+use std::sync::Arc;
+
+use super::*;
+use crate::report::{FindingKind, Findings};
+use crate::tensor_map::{Element, Fill, Swizzle, TensorMap};
+
+/// Threads of a block.
+const THREADS: u32 = 64;
+/// Where the tests have their mbarriers.
+const FULL: u64 = 8192;
+const EMPTY: u64 = 8200;
+/// Bytes of the tile of [`Lab::map`]: 16 rows of 16 `f32`.
+const TILE: u32 = 1024;
+
+/// A machine, and global memory with a 64×64 tensor of `f32` numbered from 0.
+struct Lab {
+    machine: Machine,
+    global: Arc<GlobalMemory>,
+    tensor: u64,
+    line: u32,
+}
+
+/// A thread of block 0.
+const fn thread(thread: u32) -> ThreadId {
+    ThreadId { block: 0, thread }
+}
+
+fn all() -> impl Iterator<Item = ThreadId> {
+    (0..THREADS).map(thread)
+}
+
+fn matrix(address: u64) -> TensorMap {
+    TensorMap {
+        element: Element::F32,
+        address,
+        extents: vec![64, 64],
+        byte_strides: vec![256],
+        box_extents: vec![16, 16],
+        element_strides: vec![1, 1],
+        swizzle: Swizzle::None,
+        fill: Fill::Zeros,
+    }
+}
+
+impl Lab {
+    fn new(seed: u64, blocks: u32) -> Self {
+        Self::with(seed, blocks, Checks::ALL, matrix)
+    }
+
+    fn with(seed: u64, blocks: u32, checks: Checks, map: fn(u64) -> TensorMap) -> Self {
+        let mut global = GlobalMemory::default();
+        let tensor = global.allocate(64 * 64 * 4, false).unwrap();
+        let values: Vec<u8> = (0..64 * 64).flat_map(|value| (value as f32).to_le_bytes()).collect();
+        global.write(tensor, &values).unwrap();
+        let global = Arc::new(global);
+        let machine = Machine::new(MachineConfig {
+            blocks: (0..blocks).map(|x| [x, 0, 0]).collect(),
+            threads: THREADS,
+            shared_bytes: 16384,
+            seed,
+            checks,
+            global: Arc::clone(&global),
+            maps: Arc::new([map(tensor)]),
+            lines: Arc::new([]),
+        });
+        Self { machine, global, tensor, line: 0 }
+    }
+
+    fn site(&mut self) -> Site {
+        self.line += 1;
+        Site { ptx_line: self.line, source: None }
+    }
+
+    fn read(&mut self, who: ThreadId, at: u64) -> f32 {
+        let (mut bytes, site) = ([0; 4], self.site());
+        let _ = self.machine.load(who, Space::Shared, at, &mut bytes, Order::Weak, site);
+        f32::from_le_bytes(bytes)
+    }
+
+    fn write(&mut self, who: ThreadId, at: u64, value: f32) {
+        let site = self.site();
+        let _ = self.machine.store(who, Space::Shared, at, &value.to_le_bytes(), Order::Weak, site);
+    }
+
+    /// All threads write the tile at `at`.
+    fn fill(&mut self, at: u64) {
+        for word in 0..u64::from(TILE) / 4 {
+            self.write(thread((word % u64::from(THREADS)) as u32), at + word * 4, word as f32);
+        }
+    }
+
+    /// `bar.sync 0` of block 0.
+    fn sync(&mut self) {
+        let site = self.site();
+        let with = BarrierUse { id: 0, threads: None, arrive_only: false, aligned: true, vote: false };
+        for who in all() {
+            let _ = self.machine.barrier(who, with, site);
+        }
+        for who in all().take(THREADS as usize - 1) {
+            assert_eq!(self.machine.barrier(who, with, site), Ok(Poll::Ready));
+        }
+    }
+
+    fn fence(&mut self, who: ThreadId, kind: FenceKind) {
+        self.machine.fence(who, kind);
+    }
+
+    fn init(&mut self, who: ThreadId, at: u64, count: u32) {
+        let site = self.site();
+        let _ = self.machine.mbarrier_init(who, Space::Shared, at, count, site);
+    }
+
+    /// An mbarrier of count 1, made by thread 0 and visible to all.
+    fn barrier(&mut self) {
+        self.init(thread(0), FULL, 1);
+        self.fence(thread(0), FenceKind::MbarrierInit);
+        self.sync();
+    }
+
+    fn arrive(&mut self, who: ThreadId, at: u64, expect_tx: Option<u32>) {
+        let site = self.site();
+        let _ =
+            self.machine.mbarrier_arrive(who, Space::Shared, at, Arrive { expect_tx, ..Arrive::ONE }, site);
+    }
+
+    /// Waits as a loop around `try_wait` does; false in a deadlock, which is recorded.
+    fn wait(&mut self, who: ThreadId, at: u64, parity: bool) -> bool {
+        let (site, phase) = (self.site(), Phase::Parity(parity));
+        loop {
+            self.machine.advance();
+            match self.machine.mbarrier_try_wait(who, Space::Shared, at, phase, Order::Acquire, site) {
+                Ok(TryWait::Complete) => return true,
+                Ok(TryWait::TimedOut) => {}
+                Ok(TryWait::Blocked) => {
+                    let what = WaitingFor::Mbarrier { space: Space::Shared, address: at, phase };
+                    if self.machine.all_blocked(&[Waiting { who, what, site }]) == Progress::Deadlock {
+                        return false;
+                    }
+                }
+                Err(Stop) => return false,
+            }
+        }
+    }
+
+    fn copy(&mut self, who: ThreadId, at: [i32; 5], action: TensorAction) -> Result<(), Stop> {
+        let site = self.site();
+        self.machine.tensor_copy(who, &TensorCopy { map: 0, at, rank: 2, action }, site)
+    }
+
+    fn load(&mut self, who: ThreadId, tile: u64) {
+        let action = TensorAction::Load { space: Space::Shared, tile, barrier: FULL, multicast: None };
+        let _ = self.copy(who, [16, 16, 0, 0, 0], action);
+    }
+
+    fn store(&mut self, who: ThreadId, tile: u64) {
+        let _ = self.copy(who, [0; 5], TensorAction::Store { tile });
+    }
+
+    fn commit(&mut self, who: ThreadId) {
+        self.machine.bulk_commit(who);
+    }
+
+    fn wait_groups(&mut self, who: ThreadId, pending: u32, read: bool) {
+        let site = self.site();
+        while self.machine.bulk_wait(who, pending, read, site) == Ok(Poll::Blocked) {
+            let what = WaitingFor::BulkGroups { pending, read };
+            assert_eq!(self.machine.all_blocked(&[Waiting { who, what, site }]), Progress::Advanced);
+        }
+    }
+
+    fn end(mut self) -> Findings {
+        let site = self.site();
+        for block in 0..self.machine.config.blocks.len() as u32 {
+            for thread in 0..THREADS {
+                self.machine.exit(ThreadId { block, thread }, site);
+            }
+        }
+        self.machine.finish()
+    }
+}
+
+/// Runs `steps` as it should be and with what is `false` left out.
+fn flipped_in(blocks: u32, kind: FindingKind, steps: impl Fn(&mut Lab, bool)) {
+    let run = |seed, correct| {
+        let mut lab = Lab::new(seed, blocks);
+        steps(&mut lab, correct);
+        lab.end()
+    };
+    for seed in 0..64 {
+        let findings = run(seed, true);
+        assert!(
+            findings.is_empty(),
+            "seed {seed} of the correct one:\n{}",
+            findings.render(&Default::default())
+        );
+    }
+    for seed in 0..32 {
+        let findings = run(seed, false);
+        let found = findings.iter().any(|finding| finding.kind == kind);
+        assert!(found, "seed {seed}: no {kind:?} but\n{}", findings.render(&Default::default()));
+    }
+}
+
+fn flipped(kind: FindingKind, steps: impl Fn(&mut Lab, bool)) {
+    flipped_in(1, kind, steps);
+}

@@ -1,0 +1,368 @@
+//! The small types that the executing side and the machine share.
+
+use std::sync::Arc;
+
+use super::GlobalMemory;
+use crate::tensor_map::TensorMap;
+
+/// A thread of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadId {
+    /// The block's rank in the cluster.
+    pub block: u32,
+    /// The thread's number in its block, with x running fastest.
+    pub thread: u32,
+}
+
+/// Where in the program an effect comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Site {
+    /// The line of the PTX text, from 1.
+    pub ptx_line: u32,
+    /// File and line of `.loc`, where the PTX has one.
+    pub source: Option<(u32, u32)>,
+}
+
+/// A state space that the machine keeps. Local, parameter and constant memory are the executing side's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// `.global`.
+    Global,
+    /// `.shared::cta`: offsets in the memory of the thread's own block.
+    Shared,
+    /// `.shared::cluster`: see [`address`](super::address).
+    SharedCluster,
+    /// A generic address, of global or shared memory.
+    Generic,
+}
+
+/// How an access or a synchronisation orders others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Plain: `ld`, `st`. Two of them that are not ordered otherwise race.
+    Weak,
+    /// `.relaxed`, `.volatile`, `atom` without more: does not race with its like, and orders nothing.
+    Relaxed,
+    /// `.acquire`.
+    Acquire,
+    /// `.release`.
+    Release,
+    /// `.acq_rel`.
+    AcqRel,
+}
+
+impl Order {
+    pub(super) fn acquires(self) -> bool {
+        matches!(self, Self::Acquire | Self::AcqRel)
+    }
+
+    pub(super) fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::AcqRel)
+    }
+
+    pub(super) fn strong(self) -> bool {
+        self != Self::Weak
+    }
+}
+
+/// The answer of an instruction that a thread may have to wait in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// Done: the thread goes on.
+    Ready,
+    /// The thread stays at this instruction, which is tried again later.
+    Blocked,
+}
+
+/// The answer of `mbarrier.try_wait`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryWait {
+    /// The phase is complete: the predicate is true.
+    Complete,
+    /// The time is over: the predicate is false.
+    TimedOut,
+    /// The thread stays at this instruction, which is tried again later.
+    Blocked,
+}
+
+/// The kernel cannot go on. The machine has recorded why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop;
+
+/// What is checked beyond bounds and alignment, which always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// Order between accesses to shared memory, and reads of what nobody wrote.
+    pub order: bool,
+    /// Reads of global memory that nobody wrote.
+    pub global_initialised: bool,
+}
+
+impl Checks {
+    /// All of them.
+    pub const ALL: Self = Self { order: true, global_initialised: true };
+    /// None of them.
+    pub const NONE: Self = Self { order: false, global_initialised: false };
+}
+
+/// A cluster of blocks, to be run.
+#[derive(Clone, Debug)]
+pub struct MachineConfig {
+    /// Index in the grid of each block, by rank in the cluster.
+    pub blocks: Vec<[u32; 3]>,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Shared memory of a block in bytes, static and dynamic.
+    pub shared_bytes: u32,
+    /// Decides every choice that the hardware is free to make.
+    pub seed: u64,
+    /// What is checked.
+    pub checks: Checks,
+    /// Global memory, shared with the other clusters.
+    pub global: Arc<GlobalMemory>,
+    /// The tensor maps of the launch, by their id.
+    pub maps: Arc<[TensorMap]>,
+    /// `.loc` of each PTX line; index 0 is line 0, which is none.
+    pub lines: Arc<[Option<(u32, u32)>]>,
+}
+
+/// What a fence orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FenceKind {
+    /// `fence.proxy.async`, of all spaces or of shared memory: later asynchronous operations see earlier writes.
+    ProxyAsync,
+    /// `fence.proxy.async.global`, which does nothing for shared memory.
+    ProxyAsyncGlobal,
+    /// `fence.mbarrier_init.release.cluster`.
+    MbarrierInit,
+    /// `fence.acq_rel`, `fence.sc`, `membar`, of any scope.
+    Memory,
+    /// `fence.proxy.tensormap`, `fence.proxy.alias`: nothing that the machine keeps apart.
+    OtherProxy,
+}
+
+/// How a thread comes to `bar` or `barrier`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarrierUse {
+    /// The barrier, 0 to 15.
+    pub id: u32,
+    /// The number of threads that take part; all of the block if none.
+    pub threads: Option<u32>,
+    /// `.arrive`: the thread does not wait.
+    pub arrive_only: bool,
+    /// `.aligned`, which `bar` is: all threads of a warp come together, at one instruction.
+    pub aligned: bool,
+    /// The predicate of `.red`; false otherwise.
+    pub vote: bool,
+}
+
+/// What `barrier.red` counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Votes {
+    /// Threads whose predicate was true.
+    pub yes: u32,
+    /// All threads.
+    pub all: u32,
+}
+
+/// An arrive-on operation on an mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrive {
+    /// By how much the pending count falls.
+    pub count: u32,
+    /// `.expect_tx`: bytes that the phase expects in addition, from before the arrival.
+    pub expect_tx: Option<u32>,
+    /// `arrive_drop`: later phases expect `count` fewer.
+    pub drop: bool,
+    /// `.noComplete`: must not be the last of the phase.
+    pub no_complete: bool,
+    /// `.release`, which is the default, or `.relaxed`.
+    pub order: Order,
+}
+
+impl Arrive {
+    /// `mbarrier.arrive`.
+    pub const ONE: Self =
+        Self { count: 1, expect_tx: None, drop: false, no_complete: false, order: Order::Release };
+}
+
+/// The phase that a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The one with this parity: of the current and the preceding one.
+    Parity(bool),
+    /// The one of a state that an arrive gave.
+    State(u64),
+}
+
+/// What a thread that cannot go on is at. The executing side says so to [`Machine::all_blocked`](super::Machine::all_blocked).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitingFor {
+    /// `bar` or `barrier`, by id.
+    Barrier(u32),
+    /// `barrier.cluster.wait`.
+    Cluster,
+    /// A wait on an mbarrier.
+    Mbarrier {
+        /// Space of the address.
+        space: Space,
+        /// The mbarrier.
+        address: u64,
+        /// The phase it waits for.
+        phase: Phase,
+    },
+    /// `cp.async.bulk.wait_group`.
+    BulkGroups {
+        /// How many may be left.
+        pending: u32,
+        /// `.read`.
+        read: bool,
+    },
+    /// Other lanes of its warp, by mask.
+    Warp(u32),
+}
+
+/// A thread that cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The thread.
+    pub who: ThreadId,
+    /// What for.
+    pub what: WaitingFor,
+    /// Where.
+    pub site: Site,
+}
+
+/// Whether a machine whose threads all wait can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Something landed: try the threads again.
+    Advanced,
+    /// Nothing can ever land. The deadlock is recorded.
+    Deadlock,
+}
+
+/// How a reduction combines memory with the tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// Sum.
+    Add,
+    /// Least.
+    Min,
+    /// Greatest.
+    Max,
+    /// Counts up, from the operand back to 0.
+    Inc,
+    /// Counts down, from 0 to the operand.
+    Dec,
+    /// Bits in both.
+    And,
+    /// Bits in either.
+    Or,
+    /// Bits in one.
+    Xor,
+}
+
+/// What a tensor copy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorAction {
+    /// Global to shared memory; completes on an mbarrier.
+    Load {
+        /// Space of `tile` and of `barrier`.
+        space: Space,
+        /// The tile.
+        tile: u64,
+        /// The mbarrier that gets the bytes.
+        barrier: u64,
+        /// `.multicast::cluster`: the blocks that get the tile and the bytes, at the same offsets.
+        multicast: Option<u16>,
+    },
+    /// Shared to global memory; completes with a bulk group.
+    Store {
+        /// The tile, in the thread's own block.
+        tile: u64,
+    },
+    /// As `Store`, combining with what is there.
+    Reduce {
+        /// The tile, in the thread's own block.
+        tile: u64,
+        /// How.
+        with: Reduction,
+    },
+    /// To the L2 cache only.
+    Prefetch,
+}
+
+/// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`, in tile mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorCopy {
+    /// The id of the map: see [`TensorMap::id_of`].
+    pub map: u32,
+    /// Innermost first; those beyond the rank are ignored.
+    pub at: [i32; 5],
+    /// The number of coordinates.
+    pub rank: u32,
+    /// What to do.
+    pub action: TensorAction,
+}
+
+/// `cp.async.bulk`, `cp.reduce.async.bulk`: bytes that lie together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BulkCopy {
+    /// How many, a multiple of 16.
+    pub bytes: u32,
+    /// From where to where.
+    pub action: BulkAction,
+}
+
+/// From where to where a [`BulkCopy`] goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BulkAction {
+    /// Global to shared memory; completes on an mbarrier.
+    Load {
+        /// The source.
+        global: u64,
+        /// Space of `to` and of `barrier`.
+        space: Space,
+        /// The destination.
+        to: u64,
+        /// The mbarrier that gets the bytes.
+        barrier: u64,
+        /// `.multicast::cluster`.
+        multicast: Option<u16>,
+    },
+    /// Shared to global memory; completes with a bulk group.
+    Store {
+        /// The source, in the thread's own block.
+        from: u64,
+        /// The destination.
+        global: u64,
+    },
+    /// The thread's own block's shared memory to that of another; completes on an mbarrier there.
+    ToCluster {
+        /// The source, in the thread's own block.
+        from: u64,
+        /// The destination, of space `shared::cluster`.
+        to: u64,
+        /// The mbarrier that gets the bytes, of space `shared::cluster`.
+        barrier: u64,
+    },
+    /// To the L2 cache only.
+    Prefetch {
+        /// The source.
+        global: u64,
+    },
+}
+
+/// What the machine did, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Tiles and bulk copies from global memory.
+    pub loads: u64,
+    /// Their bytes.
+    pub load_bytes: u64,
+    /// Tiles and bulk copies to global memory, reductions included.
+    pub stores: u64,
+    /// Their bytes.
+    pub store_bytes: u64,
+}

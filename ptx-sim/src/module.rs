@@ -1,0 +1,189 @@
+//! A loaded PTX module.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::code::{self, Program};
+use crate::launch::Error;
+use crate::machine::GlobalMemory;
+use crate::parse::syntax::{Initial, Source, Variable, VariableSpace};
+use crate::parse::{self, LoadError};
+use crate::report::Sources;
+
+/// Of each PTX line, the file and line of `.loc`.
+type Lines = Arc<[Option<(u32, u32)>]>;
+
+/// A PTX module, parsed and decoded: it can be launched any number of times.
+#[derive(Debug)]
+pub struct Module {
+    text: String,
+    files: Vec<(u32, String)>,
+    programs: Vec<Program>,
+    globals: Vec<Global>,
+    lines: Lines,
+    /// The variables' addresses, once there is a memory for them.
+    placed: Mutex<Option<Arc<[u64]>>>,
+}
+
+/// A variable's bytes, and the addresses among them.
+#[derive(Debug)]
+struct Global {
+    bytes: Vec<u8>,
+    addresses: Vec<AddressAt>,
+    allocated: bool,
+}
+
+/// At `offset`, the address of variable `variable` plus `plus`.
+#[derive(Debug)]
+struct AddressAt {
+    offset: usize,
+    variable: usize,
+    plus: i64,
+    bytes: usize,
+}
+
+/// A kernel of a module.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<'m> {
+    pub(crate) program: &'m Program,
+}
+
+impl Kernel<'_> {
+    /// The symbol.
+    pub fn name(&self) -> &str {
+        &self.program.name
+    }
+
+    /// Bytes of each parameter.
+    pub fn param_bytes(&self) -> Vec<u32> {
+        self.program.params.iter().map(|place| place.bytes).collect()
+    }
+
+    /// Static shared memory of a block in bytes.
+    pub fn static_shared_bytes(&self) -> u32 {
+        self.program.shared_bytes
+    }
+
+    /// `.reqntid`: the only block that it can be launched with.
+    pub fn required_threads(&self) -> Option<[u32; 3]> {
+        self.program.required_threads
+    }
+
+    /// `.reqnctapercluster`: the only cluster that it can be launched with.
+    pub fn required_cluster(&self) -> Option<[u32; 3]> {
+        self.program.required_cluster
+    }
+}
+
+impl Module {
+    /// Parses and decodes PTX.
+    ///
+    /// # Errors
+    ///
+    /// What is not PTX, or not supported, with its line.
+    pub fn load(ptx: &str) -> Result<Module, LoadError> {
+        let source = parse::parse(ptx)?;
+        let programs = code::link(&source)?;
+        let globals =
+            source.variables.iter().map(|variable| global(&source, variable)).collect::<Result<_, _>>()?;
+        let mut lines = vec![None; ptx.lines().count() + 1];
+        for inst in programs.iter().flat_map(|program| &program.code) {
+            if let Some(line) = lines.get_mut(inst.site.ptx_line as usize) {
+                *line = inst.site.source;
+            }
+        }
+        Ok(Module {
+            text: ptx.to_owned(),
+            files: source.files.iter().map(|(number, name)| (*number, (*name).to_owned())).collect(),
+            programs,
+            globals,
+            lines: lines.into(),
+            placed: Mutex::new(None),
+        })
+    }
+
+    /// The kernel with this symbol.
+    pub fn kernel(&self, name: &str) -> Option<Kernel<'_>> {
+        self.kernels().find(|kernel| kernel.name() == name)
+    }
+
+    /// All kernels, in the order of the text.
+    pub fn kernels(&self) -> impl Iterator<Item = Kernel<'_>> {
+        self.programs.iter().map(|program| Kernel { program })
+    }
+
+    /// What findings are rendered with. `read` gives the text of a source file by its name in the PTX, if it is known.
+    pub fn sources(&self, read: impl Fn(&str) -> Option<String>) -> Sources<'_> {
+        let files = self.files.iter().map(|(number, name)| (*number, name.clone(), read(name))).collect();
+        Sources { ptx: &self.text, files }
+    }
+
+    pub(crate) fn lines(&self) -> Lines {
+        Arc::clone(&self.lines)
+    }
+
+    /// The addresses of all variables; the first call puts them into `memory`.
+    pub(crate) fn variables(&self, memory: &mut GlobalMemory) -> Result<Arc<[u64]>, Error> {
+        let mut placed = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(addresses) = placed.as_ref() {
+            return Ok(Arc::clone(addresses));
+        }
+        let mut addresses = Vec::new();
+        for global in &self.globals {
+            let address = if global.allocated {
+                memory.allocate(global.bytes.len() as u64, false).ok_or(Error::Memory)?
+            } else {
+                0
+            };
+            addresses.push(address);
+        }
+        for (global, address) in self.globals.iter().zip(&addresses).filter(|(global, _)| global.allocated) {
+            let mut bytes = global.bytes.clone();
+            for at in &global.addresses {
+                let value = addresses.get(at.variable).copied().unwrap_or(0).wrapping_add_signed(at.plus);
+                if let Some(place) = bytes.get_mut(at.offset..at.offset + at.bytes) {
+                    place.copy_from_slice(&value.to_le_bytes()[..at.bytes]);
+                }
+            }
+            memory.write(*address, &bytes).map_err(|_| Error::Memory)?;
+        }
+        let addresses: Arc<[u64]> = addresses.into();
+        *placed = Some(Arc::clone(&addresses));
+        Ok(addresses)
+    }
+}
+
+/// The most bytes of a variable that a module may ask for.
+const MOST_BYTES: u64 = 1 << 32;
+
+fn global(source: &Source<'_>, variable: &Variable<'_>) -> Result<Global, LoadError> {
+    let allocated = matches!(variable.space, VariableSpace::Global | VariableSpace::Const);
+    let size = variable.bytes.filter(|_| allocated).unwrap_or(0);
+    if size > MOST_BYTES {
+        return Err(LoadError::new(variable.line, format!("`{}` is too large", variable.name)));
+    }
+    let mut bytes = vec![0; size as usize];
+    let scalar = variable.scalar_bytes as usize;
+    let mut addresses = Vec::new();
+    for (index, initial) in variable.initial.iter().enumerate() {
+        let offset = index * scalar;
+        let value = match *initial {
+            Initial::Bits(bits) => bits,
+            Initial::Number(number) => code::float_bits(number.to_bits(), scalar as u32 * 8, false),
+            Initial::Address { symbol, offset: plus } => {
+                let found = source.variables.iter().position(|other| other.name == symbol);
+                let found = found.filter(|_| matches!(scalar, 4 | 8));
+                let Some(target) = found else {
+                    let message = format!("the address of `{symbol}` as an initial value is not supported");
+                    return Err(LoadError::new(variable.line, message));
+                };
+                addresses.push(AddressAt { offset, variable: target, plus, bytes: scalar });
+                continue;
+            }
+        };
+        let wide = u128::from(value).to_le_bytes();
+        if let (Some(place), Some(from)) = (bytes.get_mut(offset..offset + scalar), wide.get(..scalar)) {
+            place.copy_from_slice(from);
+        }
+    }
+    Ok(Global { bytes, addresses, allocated })
+}

@@ -1,0 +1,114 @@
+//! A place among the tokens of a module, and the steps that all of the grammar takes.
+
+use super::LoadError;
+use super::lex::{Kind, Token};
+
+/// Blocks and vectors nest; a text with more levels than this is an error, not a deep recursion.
+const DEEPEST: u32 = 64;
+
+pub(crate) struct Cursor<'t, 's> {
+    tokens: &'t [Token<'s>],
+    at: usize,
+    depth: u32,
+}
+
+impl<'t, 's> Cursor<'t, 's> {
+    pub(crate) fn new(tokens: &'t [Token<'s>]) -> Self {
+        Cursor { tokens, at: 0, depth: 0 }
+    }
+
+    pub(crate) fn peek(&self) -> Token<'s> {
+        self.peek_at(0)
+    }
+
+    /// The token `ahead` places further on; the end once past it.
+    pub(crate) fn peek_at(&self, ahead: usize) -> Token<'s> {
+        const END: Token<'_> = Token { kind: Kind::End, text: "the end of the text", line: 0, joined: false };
+        self.tokens.get(self.at + ahead).or(self.tokens.last()).copied().unwrap_or(END)
+    }
+
+    pub(crate) fn next(&mut self) -> Token<'s> {
+        let token = self.peek();
+        self.at += 1;
+        token
+    }
+
+    pub(crate) fn line(&self) -> u32 {
+        self.peek().line
+    }
+
+    pub(crate) fn is_mark(&self, mark: u8) -> bool {
+        self.peek().kind == Kind::Mark(mark)
+    }
+
+    /// Takes `mark` if it is next.
+    pub(crate) fn take(&mut self, mark: u8) -> bool {
+        let found = self.is_mark(mark);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(crate) fn expect(&mut self, mark: u8) -> Result<(), LoadError> {
+        if self.take(mark) { Ok(()) } else { Err(self.wanted(&format!("`{}`", mark as char))) }
+    }
+
+    /// Takes the directive or modifier `.word` if it is next.
+    pub(crate) fn take_dotted(&mut self, word: &str) -> bool {
+        let token = self.peek();
+        let found = token.kind == Kind::Dotted && token.text == word;
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(crate) fn dotted(&mut self) -> Result<&'s str, LoadError> {
+        if self.peek().kind == Kind::Dotted {
+            Ok(self.next().text)
+        } else {
+            Err(self.wanted("a word with a dot"))
+        }
+    }
+
+    pub(crate) fn name(&mut self) -> Result<&'s str, LoadError> {
+        if self.peek().kind == Kind::Name { Ok(self.next().text) } else { Err(self.wanted("a name")) }
+    }
+
+    /// What is an error here: `what` is wanted, something else was found.
+    pub(crate) fn wanted(&self, what: &str) -> LoadError {
+        let found = self.peek();
+        let dot = if found.kind == Kind::Dotted { "." } else { "" };
+        LoadError::new(found.line, format!("{what} is wanted here, but `{dot}{}` was found", found.text))
+    }
+
+    /// Parses one level deeper, or says that it is too deep.
+    pub(crate) fn nested<R>(
+        &mut self,
+        parse: impl FnOnce(&mut Self) -> Result<R, LoadError>,
+    ) -> Result<R, LoadError> {
+        if self.depth == DEEPEST {
+            return Err(LoadError::new(self.line(), format!("more than {DEEPEST} levels of nesting")));
+        }
+        self.depth += 1;
+        let result = parse(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// `item, item, …` up to and with `close`.
+    pub(crate) fn list<R>(
+        &mut self,
+        close: u8,
+        mut item: impl FnMut(&mut Self) -> Result<R, LoadError>,
+    ) -> Result<Vec<R>, LoadError> {
+        let mut items = Vec::new();
+        if self.take(close) {
+            return Ok(items);
+        }
+        loop {
+            items.push(item(self)?);
+            if self.take(close) {
+                return Ok(items);
+            }
+            self.expect(b',')?;
+        }
+    }
+}

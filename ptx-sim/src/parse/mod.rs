@@ -1,0 +1,48 @@
+//! PTX text to syntax.
+//!
+//! Why not a parser from the registry: `ptx-syntax` (the successor of `ptx-90-parser`) has one type for each form of
+//! each instruction, 126 000 lines that a decoder would have to unfold again, and brings `clap`, `serde` and
+//! `stacker` into every build; `ptx-parser` knows a fraction of the ISA. PTX's grammar itself is small: an instruction
+//! is an opcode, modifiers and operands, whatever the opcode means. What the modifiers mean has to be judged once,
+//! where an instruction gets its semantics (`code/`), and an unknown one must be an error with its line there.
+
+mod cursor;
+mod directive;
+mod lex;
+mod number;
+mod statement;
+pub(crate) mod syntax;
+
+use std::fmt;
+
+use cursor::Cursor;
+use syntax::Source;
+
+/// Why a PTX text cannot be run: the line and what is wrong there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    /// The line of the PTX text, counted from 1.
+    pub line: u32,
+    /// What is wrong, in words.
+    pub message: String,
+}
+
+impl LoadError {
+    pub(crate) fn new(line: u32, message: impl Into<String>) -> LoadError {
+        LoadError { line, message: message.into() }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PTX line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Parses a whole module.
+pub(crate) fn parse(text: &str) -> Result<Source<'_>, LoadError> {
+    let tokens = lex::tokens(text)?;
+    directive::module(&mut Cursor::new(&tokens))
+}

@@ -1,0 +1,141 @@
+//! The syntax of a PTX module, as written: names are not resolved, modifiers not judged.
+
+/// A module.
+#[derive(Debug, Default)]
+pub(crate) struct Source<'s> {
+    pub(crate) functions: Vec<Function<'s>>,
+    pub(crate) variables: Vec<Variable<'s>>,
+    /// The numbers and names of `.file`.
+    pub(crate) files: Vec<(u32, &'s str)>,
+}
+
+/// A kernel (`.entry`) or a device function (`.func`).
+#[derive(Debug)]
+pub(crate) struct Function<'s> {
+    pub(crate) name: &'s str,
+    pub(crate) line: u32,
+    pub(crate) entry: bool,
+    pub(crate) returns: Vec<Variable<'s>>,
+    pub(crate) params: Vec<Variable<'s>>,
+    /// Nothing for a declaration.
+    pub(crate) body: Option<Vec<Statement<'s>>>,
+    /// `.reqntid`: the block that every launch must have.
+    pub(crate) required_threads: Option<[u32; 3]>,
+    /// `.maxntid`: the largest block.
+    pub(crate) most_threads: Option<[u32; 3]>,
+    /// `.reqnctapercluster`.
+    pub(crate) required_cluster: Option<[u32; 3]>,
+}
+
+/// Where a variable lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VariableSpace {
+    Global,
+    Const,
+    Shared,
+    Local,
+    Param,
+    /// A `.reg` parameter of a device function, in the older calling style.
+    Reg,
+}
+
+/// A variable or parameter in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable<'s> {
+    pub(crate) name: &'s str,
+    pub(crate) line: u32,
+    pub(crate) space: VariableSpace,
+    /// Bytes of one scalar.
+    pub(crate) scalar_bytes: u32,
+    pub(crate) align: u32,
+    /// Bytes of all of it; nothing for an array without an extent.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) external: bool,
+    /// One value a scalar from the start on; what is not given is zero.
+    pub(crate) initial: Vec<Initial<'s>>,
+}
+
+/// One scalar of an initialiser.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Initial<'s> {
+    /// Bits, to be cut to the scalar's size.
+    Bits(u64),
+    /// A floating-point number that is stored in the scalar's format.
+    Number(f64),
+    /// An address of another variable (or a function), generic or of its space.
+    Address { symbol: &'s str, offset: i64 },
+}
+
+/// One statement of a body.
+#[derive(Debug)]
+pub(crate) enum Statement<'s> {
+    Label(&'s str, u32),
+    /// Registers: the name or the prefix of `%r<100>`, how many of the latter, and their bits.
+    Registers {
+        name: &'s str,
+        count: Option<u32>,
+        bits: u32,
+        line: u32,
+    },
+    Variable(Variable<'s>),
+    Block(Vec<Statement<'s>>),
+    /// `.loc`: the numbers of file and line.
+    Place {
+        file: u32,
+        line: u32,
+    },
+    /// `.branchtargets`, named by the label before it.
+    Targets(Vec<&'s str>),
+    Instruction(Instruction<'s>),
+}
+
+/// An instruction, with its modifiers in the order they are written.
+#[derive(Clone, Debug)]
+pub(crate) struct Instruction<'s> {
+    pub(crate) line: u32,
+    pub(crate) guard: Option<Guard<'s>>,
+    pub(crate) opcode: &'s str,
+    pub(crate) modifiers: Vec<&'s str>,
+    pub(crate) operands: Vec<Operand<'s>>,
+}
+
+/// `@%p` or `@!%p`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guard<'s> {
+    pub(crate) name: &'s str,
+    pub(crate) negated: bool,
+}
+
+/// An operand, as written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Operand<'s> {
+    /// A register, special register, label, function or variable.
+    Name(&'s str),
+    /// `symbol+8` or `%r1+8` outside brackets.
+    Offset(&'s str, i64),
+    /// `!%p`.
+    Not(&'s str),
+    /// An integer, as 64 bits of two's complement.
+    Integer(u64),
+    /// `0f…`: the bits of a single.
+    Single(u32),
+    /// `0d…` or a decimal fraction: the bits of a double.
+    Double(u64),
+    /// `_`.
+    Nothing,
+    /// `{a, b}`.
+    Vector(Vec<Operand<'s>>),
+    /// `(a, b)` of a call.
+    List(Vec<Operand<'s>>),
+    /// `p|q`.
+    Pair(&'s str, &'s str),
+    /// `[base+offset]`, or `[base, {coordinates}, more…]` of a tensor.
+    Address { base: Box<Operand<'s>>, offset: i64, more: Vec<Operand<'s>> },
+}
+
+impl Instruction<'_> {
+    /// The opcode with its modifiers, as in the text.
+    pub(crate) fn full_name(&self) -> String {
+        std::iter::once(self.opcode).chain(self.modifiers.iter().copied()).collect::<Vec<_>>().join(".")
+    }
+}

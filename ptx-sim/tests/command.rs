@@ -1,0 +1,172 @@
+//! The command: its results, what it says, its exit codes.
+#![cfg(feature = "cli")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Doubles each number of `data`, of which there are `count`.
+const DOUBLE: &str = "\
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry double(.param .u64 data, .param .u64 count) {
+    .reg .pred %p; .reg .b32 %r<3>; .reg .b64 %d<5>;
+    ld.param.u64 %d1, [data];
+    ld.param.u64 %d2, [count];
+    mov.u32 %r1, %tid.x;
+    cvt.u64.u32 %d3, %r1;
+    setp.ge.u64 %p, %d3, %d2;
+    @%p ret;
+    mul.wide.u32 %d4, %r1, 4;
+    add.s64 %d4, %d1, %d4;
+    ld.global.u32 %r2, [%d4];
+    shl.b32 %r2, %r2, 1;
+    st.global.u32 [%d4], %r2;
+    ret;
+}
+";
+
+/// A file of this test's own.
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn file(name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = place(name);
+    fs::write(&path, content).expect("the folder can be written");
+    path.to_string_lossy().into_owned()
+}
+
+/// Runs the command with words between spaces, after those that hold paths.
+fn run(paths: &[&str], words: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ptx-sim"));
+    // Source files in findings are named from the repository's root.
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    command.arg("run").args(paths).args(words.split_whitespace()).output().expect("it starts")
+}
+
+/// What was printed, where the exit code is as it should be.
+fn printed(output: &Output, code: i32) -> String {
+    let [out, error] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    assert_eq!(output.status.code(), Some(code), "{out}\n{error}");
+    assert!(!error.contains("panicked"), "{error}");
+    out + &error
+}
+
+/// An .npy file of 32-bit numbers, as NumPy writes it.
+fn npy(numbers: &[i32]) -> Vec<u8> {
+    let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({},), }}", numbers.len());
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(format!("{header:<117}\n").bytes());
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn an_array_goes_in_and_comes_out() {
+    let ptx = file("double.ptx", DOUBLE);
+    let input = format!("npy:{}", file("in.npy", npy(&[1, -2, 3])));
+    let target = place("out.npy");
+    let out = format!("0={}", target.display());
+    let paths = [&ptx, "--arg", &input, "--out", &out];
+    let output = run(&paths, "--entry double --grid 1 --block 32 --arg len:0 --show 0 --show 0:1");
+    let text = printed(&output, 0);
+    for wanted in ["no findings\n", "buffer 0: 3 of i32\n       0: 2 -4 6\n", "       0: 2\n"] {
+        assert!(text.contains(wanted), "{text}");
+    }
+    assert_eq!(fs::read(target).expect("it is written"), npy(&[2, -4, 6]));
+}
+
+#[test]
+fn a_number_too_many_is_found() {
+    let ptx = file("bounds.ptx", DOUBLE);
+    let options = "--entry double --grid 1,1,1 --block 32 --no-checks --arg zeros:u32:3 --arg u64:4";
+    let text = printed(&run(&[&ptx], options), 1);
+    assert!(text.contains("out of bounds: "), "{text}");
+    assert!(text.contains("ld.global.u32 %r2, [%d4];"), "{text}");
+}
+
+/// Shape and arguments of `tma_copy` on a matrix of 300×136.
+const COPY: &str = "--grid 3,3 --block 128 --shared 16392 --buffer random:f16:300x136:5 --buffer zeros:f16:300x136 \
+                    --arg map:0:f16:extents=300x136:box=128x64 --arg map:1:f16:extents=300x136:box=128x64";
+
+fn tma_copy() -> (String, String) {
+    common::compile("examples/src/bin/tma_copy.rs").pop().expect("it has a kernel")
+}
+
+#[test]
+fn tma_copy_copies() {
+    let (entry, text) = tma_copy();
+    let ptx = file("tma_copy.ptx", text);
+    let targets = [place("src.npy"), place("dst.npy")];
+    let [src, dst] = [0, 1].map(|index| format!("{index}={}", targets[index].display()));
+    let paths = [&ptx, "--entry", &entry, "--out", &src, "--out", &dst];
+    for seed in 0..4 {
+        let text = printed(&run(&paths, &format!("{COPY} --seed {seed}")), 0);
+        // Nine whole tiles, with what is outside of the matrix.
+        assert!(text.contains("asynchronous loads       9 of 147456 bytes"), "{text}");
+        let [src, dst] = targets.each_ref().map(|target| fs::read(target).expect("it is written"));
+        assert!(src == dst, "seed {seed}: the copy differs");
+        assert!(src[128..].iter().any(|byte| *byte != 0), "the source is zeros");
+    }
+}
+
+#[test]
+fn a_wrong_byte_count_is_found_and_shown_with_its_lines() {
+    let (entry, text) = tma_copy();
+    // The number is an address too; only as a count of bytes is it moved to a register.
+    let wrong: Vec<_> = text
+        .lines()
+        .map(|line| if line.contains("mov.b32") { line.replace("16384", "16368") } else { line.to_owned() })
+        .collect();
+    let wrong = wrong.join("\n");
+    assert_ne!(text.trim_end(), wrong);
+    let ptx = file("wrong.ptx", wrong);
+    let text = printed(&run(&[&ptx, "--entry", &entry], COPY), 1);
+    for wanted in ["wrong transaction bytes: ", "at PTX line ", "tma_copy.rs:", "full", "findings: "] {
+        assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
+    }
+}
+
+#[test]
+fn bad_arguments_are_named() {
+    let ptx = file("bad.ptx", DOUBLE);
+    let broken = file("broken.ptx", ".version 8.0\n.target sm_90a\n.visible .entry k() { frob.u32; }\n");
+    let kernel = "--entry double --grid 1 --block 32";
+    let whole = format!("{kernel} --arg zeros:u32:3 --arg len:0");
+    for (ptx, words, wanted) in [
+        (ptx.as_str(), "--entry double --grid 1", "--block"),
+        (&ptx, "--entry triple --grid 1 --block 1", "no kernel `triple`; it has: double"),
+        (&ptx, "--entry double --grid 1,1,1,1 --block 1", "X,Y,Z"),
+        (&ptx, &format!("{whole} --grid 0"), "cannot be used multiple times"),
+        (&ptx, &format!("{whole} --show 1"), "no buffer 1"),
+        (&ptx, &format!("{whole} --out 0"), "INDEX=FILE.npy"),
+        (&ptx, &format!("{whole} --shared 300000"), "232448 is the most"),
+        (&ptx, &format!("{kernel} --arg zeros:u32:3"), "takes 2 arguments, not 1"),
+        (&ptx, &format!("{kernel} --arg zeros:u32:3 --arg u32:3"), "argument 1 has 8 bytes, not 4"),
+        (&ptx, &format!("{kernel} --arg zeros:u32:3 --arg len:1"), "no buffer 1: there are 1"),
+        (&ptx, &format!("{kernel} --arg zeros:f64:4294967296 --arg len:0"), "more than 4294967296 bytes"),
+        (&ptx, &format!("{kernel} --arg npy:nowhere.npy --arg len:0"), "nowhere.npy"),
+        (&ptx, &format!("{kernel} --arg npy:README.md --arg len:0"), "README.md: this is no .npy file"),
+        (&ptx, &format!("{kernel} --arg u31:3"), "`u31` is no type"),
+        (
+            &ptx,
+            &format!("{kernel} --arg zeros:f16:64 --arg map:0:f16:extents=64x8:box=8x8"),
+            "needs 1024 bytes, but buffer 0 has 128",
+        ),
+        (
+            &ptx,
+            &format!("{kernel} --arg zeros:f16:64 --arg map:0:f16:extents=8x8:box=512x8"),
+            "box extent 512",
+        ),
+        (&broken, "--entry k --grid 1 --block 1", "frob"),
+        ("nowhere.ptx", kernel, "nowhere.ptx"),
+    ] {
+        let text = printed(&run(&[ptx], words), 2);
+        assert!(text.contains(wanted), "{words}: no `{wanted}` in:\n{text}");
+    }
+}

@@ -1,0 +1,109 @@
+//! The project's kernels as PTX, and tensors in simulated memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ptx_sim::tensor_map::{Element, Fill, Swizzle, TensorMap};
+use ptx_sim::{GlobalMemory, LaunchConfig, Module};
+
+/// The kernels of a source file, given from the repository's root: entry and PTX.
+pub(crate) fn compile(path: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let source = fs::read_to_string(root.join(path)).expect("the source is there");
+    let kernels = tma_codegen::compile(path, &source, tma_codegen::Target::default()).expect("it compiles");
+    kernels.into_iter().map(|ptx| (ptx.entry, ptx.text)).collect()
+}
+
+/// The one kernel of an example, loaded.
+#[allow(dead_code, reason = "not every test runs one")]
+pub(crate) fn example(name: &str) -> (String, Module) {
+    let (entry, text) = compile(&format!("examples/src/bin/{name}.rs")).pop().expect("it has a kernel");
+    (entry, Module::load(&text).expect("it loads"))
+}
+
+/// All Rust files under a folder of the repository.
+#[allow(dead_code, reason = "not every test lists files")]
+pub(crate) fn sources(folder: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::from(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder)).expect("the folder is there") {
+            let entry = entry.expect("the folder can be read");
+            let path = folder.join(entry.file_name());
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path.to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A matrix in simulated memory.
+#[allow(dead_code, reason = "not every test has tensors")]
+pub(crate) struct Matrix {
+    pub(crate) address: u64,
+    pub(crate) rows: u64,
+    pub(crate) cols: u64,
+    pub(crate) element: Element,
+}
+
+#[allow(dead_code, reason = "not every test has tensors")]
+impl Matrix {
+    /// A matrix with these bytes, or not initialised.
+    pub(crate) fn new(
+        memory: &mut GlobalMemory,
+        element: Element,
+        [rows, cols]: [u64; 2],
+        bytes: Option<&[u8]>,
+    ) -> Matrix {
+        let size = rows * cols * u64::from(element.bytes());
+        let address = memory.allocate(size, true).expect("there is room");
+        if let Some(bytes) = bytes {
+            memory.write(address, bytes).expect("it fits");
+        }
+        Matrix { address, rows, cols, element }
+    }
+
+    /// Its map, with a box of rows and columns.
+    pub(crate) fn map(&self, [rows, cols]: [u32; 2], swizzle: Swizzle) -> TensorMap {
+        TensorMap {
+            element: self.element,
+            address: self.address,
+            extents: vec![self.cols, self.rows],
+            byte_strides: vec![self.cols * u64::from(self.element.bytes())],
+            box_extents: vec![cols, rows],
+            element_strides: vec![1, 1],
+            swizzle,
+            fill: Fill::Zeros,
+        }
+    }
+
+    pub(crate) fn bytes(&self, memory: &GlobalMemory) -> Vec<u8> {
+        let mut bytes = vec![0; (self.rows * self.cols * u64::from(self.element.bytes())) as usize];
+        memory.read(self.address, &mut bytes).expect("it is there");
+        bytes
+    }
+}
+
+/// One block a tile, with all checks.
+#[allow(dead_code, reason = "not every test launches")]
+pub(crate) fn tiles(
+    matrix: &Matrix,
+    [rows, cols]: [u64; 2],
+    threads: u32,
+    shared: u32,
+    seed: u64,
+) -> LaunchConfig {
+    LaunchConfig {
+        grid: [matrix.cols.div_ceil(cols) as u32, matrix.rows.div_ceil(rows) as u32, 1],
+        block: [threads, 1, 1],
+        dynamic_shared_bytes: shared,
+        seed,
+        checks: ptx_sim::Checks::ALL,
+        ..LaunchConfig::default()
+    }
+}

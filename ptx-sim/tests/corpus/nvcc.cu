@@ -1,0 +1,14 @@
+#include <cstdint>
+#include <cuda_fp16.h>
+extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = a * x[i] + y[i]; }
+extern "C" __global__ void block_sum(const float* x, float* out, int n) { __shared__ float s[256]; int t = threadIdx.x; float v = 0; for (int i = blockIdx.x * 256 + t; i < n; i += gridDim.x * 256) v += x[i]; s[t] = v; __syncthreads(); for (int w = 128; w > 0; w >>= 1) { if (t < w) s[t] += s[t + w]; __syncthreads(); } if (t == 0) out[blockIdx.x] = s[0]; }
+extern "C" __global__ void warp_sum(const int* x, int* out) { int v = x[blockIdx.x * blockDim.x + threadIdx.x]; for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o); if ((threadIdx.x & 31) == 0) atomicAdd(out, v); }
+extern "C" __global__ void histogram(const uint8_t* x, unsigned* bins, int n) { __shared__ unsigned b[256]; for (int i = threadIdx.x; i < 256; i += blockDim.x) b[i] = 0; __syncthreads(); for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&b[x[i]], 1u); __syncthreads(); for (int i = threadIdx.x; i < 256; i += blockDim.x) atomicAdd(&bins[i], b[i]); }
+extern "C" __global__ void transpose32(const float* x, float* y, int n) { __shared__ float s[32][33]; int bx = blockIdx.x * 32, by = blockIdx.y * 32; for (int j = threadIdx.y; j < 32; j += 8) s[j][threadIdx.x] = x[(by + j) * n + bx + threadIdx.x]; __syncthreads(); for (int j = threadIdx.y; j < 32; j += 8) y[(bx + j) * n + by + threadIdx.x] = s[threadIdx.x][j]; }
+extern "C" __global__ void scan(const int* x, int* y) { __shared__ int s[2][256]; int t = threadIdx.x; int p = 0; s[0][t] = x[t]; __syncthreads(); for (int o = 1; o < 256; o <<= 1) { s[1 - p][t] = t >= o ? s[p][t] + s[p][t - o] : s[p][t]; p = 1 - p; __syncthreads(); } y[t] = s[p][t]; }
+extern "C" __global__ void halves(const __half2* x, __half2* y) { int i = blockIdx.x * blockDim.x + threadIdx.x; y[i] = __hfma2(x[i], x[i], __float2half2_rn(1.5f)); }
+extern "C" __global__ void doubles(const double* x, double* y) { int i = threadIdx.x; y[i] = sqrt(x[i]) / (x[i] + 3.0); }
+__device__ int collatz(unsigned n) { int k = 0; while (n != 1) { n = n & 1 ? 3 * n + 1 : n / 2; ++k; } return k; }
+extern "C" __global__ void divergent(int* y) { int i = blockIdx.x * blockDim.x + threadIdx.x; y[i] = collatz(i + 1); }
+extern "C" __global__ void votes(const int* x, unsigned* y) { int v = x[threadIdx.x]; unsigned b = __ballot_sync(0xffffffff, v & 1); y[threadIdx.x] = __popc(b & ((1u << (threadIdx.x & 31)) - 1)) + (__any_sync(0xffffffff, v > 90) ? 1000 : 0) + __reduce_add_sync(0xffffffff, (unsigned)v); }
+extern "C" __global__ void longs(const long long* x, long long* y, int n) { int i = threadIdx.x; long long v = x[i]; for (int k = 0; k < n; ++k) v = v * 6364136223846793005LL + (v >> 7) % 1000003LL; y[i] = v; }
