@@ -1,8 +1,13 @@
 //! The device that kernels run on, whichever backend stands behind it.
 
+use std::sync::Arc;
+
 use crate::cuda;
 use crate::error::Error;
 use crate::layout::DeviceId;
+use crate::ptx::{self, Target};
+use crate::sim;
+use crate::spec::KernelSpec;
 use crate::stream::{Event, Stream};
 use crate::tensor::DeviceTensor;
 
@@ -21,6 +26,8 @@ pub struct Device {
 pub(crate) enum Backend {
     /// A GPU, through the NVIDIA driver.
     Cuda(&'static cuda::Context),
+    /// The CPU, through `ptx-sim`.
+    Sim(Arc<sim::Context>),
 }
 
 /// What a device can do.
@@ -34,6 +41,27 @@ pub(crate) struct Properties {
     pub(crate) shared_bytes: u32,
 }
 
+impl Properties {
+    /// Whether a device with these can run a kernel.
+    pub(crate) fn accept(&self, spec: &KernelSpec) -> Result<(), Error> {
+        let kernel = spec.name;
+        if !ptx::is_compiled(spec.ptx) {
+            return Err(Error::NoPtx { kernel });
+        }
+        // A target that cannot be read is left to the backend.
+        if let Some(target) = Target::of(spec.ptx).filter(|target| !target.runs_on(self.capability)) {
+            return Err(Error::Architecture {
+                kernel,
+                target: target.to_string(),
+                device: self.name.clone(),
+                capability: self.capability,
+            });
+        }
+        let (bytes, limit) = (spec.shared_bytes, self.shared_bytes);
+        if bytes > limit { Err(Error::SharedMemory { kernel, bytes, limit }) } else { Ok(()) }
+    }
+}
+
 /// Devices, tensors, streams and events may be used from any thread.
 const _: () = {
     const fn any_thread<T: Send + Sync>() {}
@@ -45,13 +73,46 @@ const _: () = {
 };
 
 impl Device {
-    /// Opens the first GPU.
+    /// Opens the first GPU, if the program was built with the feature `cuda` and there is one, else the simulator.
+    /// [`name`](Self::name) says which.
+    ///
+    /// The environment variable `TMA_DEVICE` decides otherwise: `sim`, `cuda`, or `cuda:1` for the second GPU.
     ///
     /// # Errors
     ///
-    /// [`Error::NoBackend`] without the feature `cuda`, and as [`Device::cuda`].
+    /// [`Error::UnknownDevice`] for another value of the variable, and as [`Device::cuda`].
     pub fn open() -> Result<Self, Error> {
-        Self::cuda(0)
+        match std::env::var("TMA_DEVICE").as_deref().map(str::trim) {
+            Err(_) | Ok("") => match Self::cuda(0) {
+                Err(Error::NoBackend | Error::NoDriver { .. } | Error::NoDevice { .. }) => {
+                    Ok(Self::simulator())
+                }
+                gpu => gpu,
+            },
+            Ok("sim") => Ok(Self::simulator()),
+            Ok("cuda") => Self::cuda(0),
+            Ok(name) => match name.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()) {
+                Some(ordinal) => Self::cuda(ordinal),
+                None => Err(Error::UnknownDevice { name: name.to_owned() }),
+            },
+        }
+    }
+
+    /// A simulated device, with memory of its own. It runs the same PTX on the CPU, lets copies land when it hurts
+    /// most, and answers a launch with an error of all that is wrong with the kernel.
+    ///
+    /// Launches run to their end at once. A pointer from elsewhere is no address of it.
+    pub fn simulator() -> Self {
+        Self { backend: Backend::Sim(Arc::new(sim::Context::new())) }
+    }
+
+    /// Lets a simulated device choose otherwise from now on, wherever hardware is free to: the order of warps, and
+    /// when copies land. A GPU chooses for itself.
+    pub fn seed(self, seed: u64) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_seed(seed);
+        }
+        self
     }
 
     /// Opens the GPU with this ordinal, counted as the driver does, which heeds `CUDA_VISIBLE_DEVICES`.
@@ -65,8 +126,9 @@ impl Device {
 
     /// The memory that the device's addresses belong to.
     pub fn id(&self) -> DeviceId {
-        match self.backend {
+        match &self.backend {
             Backend::Cuda(context) => context.id(),
+            Backend::Sim(context) => context.id(),
         }
     }
 
@@ -96,8 +158,9 @@ impl Device {
     ///
     /// [`Error::Driver`].
     pub fn stream(&self) -> Result<Stream, Error> {
-        match self.backend {
+        match &self.backend {
             Backend::Cuda(context) => Ok(Stream::cuda(self.clone(), context.stream()?)),
+            Backend::Sim(_) => Ok(Stream::simulated(self.clone())),
         }
     }
 
@@ -107,8 +170,9 @@ impl Device {
     ///
     /// [`Error::KernelFault`] if a kernel stopped with a trap or a fault, and [`Error::Driver`].
     pub fn synchronize(&self) -> Result<(), Error> {
-        match self.backend {
+        match &self.backend {
             Backend::Cuda(context) => context.synchronize(),
+            Backend::Sim(_) => Ok(()),
         }
     }
 
@@ -117,20 +181,30 @@ impl Device {
     }
 
     fn properties(&self) -> &Properties {
-        match self.backend {
+        match &self.backend {
             Backend::Cuda(context) => context.properties(),
+            Backend::Sim(context) => context.properties(),
         }
     }
 }
 
-#[cfg(all(test, not(feature = "cuda")))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(not(feature = "cuda"))]
     #[test]
-    fn tma0603_without_a_backend_opening_says_what_to_enable() {
-        let error = Device::open().expect_err("there is no backend");
+    fn tma0603_without_the_feature_a_gpu_is_refused_and_says_what_to_enable() {
+        let error = Device::cuda(0).expect_err("there is no backend");
         assert_eq!(error.code(), "TMA0603");
         assert!(error.to_string().contains("--features cuda"), "{error}");
+    }
+
+    #[test]
+    fn simulators_have_memory_of_their_own() {
+        let (first, second) = (Device::simulator(), Device::simulator().seed(7));
+        assert_ne!(first.id(), second.id());
+        let tensor = first.tensor(&[1u32, 2, 3], [3]);
+        assert_eq!(tensor.and_then(|tensor| tensor.to_vec()).ok(), Some(vec![1, 2, 3]));
     }
 }

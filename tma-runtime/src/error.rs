@@ -335,6 +335,45 @@ pub enum Error {
         status: DriverStatus,
     },
 
+    /// The simulator found something wrong with a kernel.
+    #[error("{}: the simulator found {count} mistakes in `{kernel}`, with seed {seed}:\n\n{text}", self.code())]
+    Findings {
+        /// The kernel.
+        kernel: &'static str,
+        /// The seed that shows them: [`Device::seed`](crate::Device::seed).
+        seed: u64,
+        /// How many there are that differ.
+        count: usize,
+        /// All of them, with the lines of PTX and Rust.
+        text: String,
+    },
+
+    /// The simulator cannot run a kernel.
+    #[error("{}: the simulator cannot run `{kernel}`: {why}", self.code())]
+    SimulatedLaunch {
+        /// The kernel.
+        kernel: &'static str,
+        /// Why.
+        why: String,
+    },
+
+    /// An address that is no memory of the simulated device.
+    #[error(
+        "{}: {address:#x} is no memory of this simulator: views of pointers from elsewhere work on GPUs only",
+        self.code()
+    )]
+    SimulatedMemory {
+        /// The address.
+        address: u64,
+    },
+
+    /// `TMA_DEVICE` names no device.
+    #[error("{}: `TMA_DEVICE` is `{name}`, but devices are `sim`, `cuda` and `cuda:N`", self.code())]
+    UnknownDevice {
+        /// The variable's value.
+        name: String,
+    },
+
     /// The device has too little memory left.
     #[error("{}: {device} has no {bytes} bytes of memory left in one piece", self.code())]
     OutOfMemory {

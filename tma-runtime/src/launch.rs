@@ -11,6 +11,7 @@ pub use crate::spec::{KernelSpec, ParamKind, ParamSpec};
 use crate::cuda;
 use crate::device::{Backend, Device};
 use crate::error::Error;
+use crate::sim;
 use crate::stream::{self, Stream};
 
 /// Where to launch: `&Device`, on its default stream, or `&Stream`.
@@ -75,7 +76,8 @@ pub fn launch(
 ) -> Result<(), Error> {
     let grid = grid.checked(spec.name)?;
     match on.device().backend() {
-        Backend::Cuda(context) => context.launch(on.stream().map(cuda_stream), spec, grid, args),
+        Backend::Cuda(context) => context.launch(on.stream().and_then(cuda_stream), spec, grid, args),
+        Backend::Sim(context) => context.launch(spec, grid, args),
     }
 }
 
@@ -90,7 +92,8 @@ pub struct Prepared<'a> {
 
 #[derive(Debug)]
 enum PreparedBackend<'a> {
-    Cuda(cuda::Prepared<'a>),
+    Cuda(Box<cuda::Prepared<'a>>),
+    Sim { context: &'a sim::Context, spec: &'static KernelSpec, grid: [u32; 3], args: Vec<Arg<'a>> },
 }
 
 /// Does all of [`launch`] but the launch.
@@ -106,9 +109,13 @@ pub fn prepare<'a>(
 ) -> Result<Prepared<'a>, Error> {
     let grid = grid.checked(spec.name)?;
     let backend = match on.device().backend() {
-        Backend::Cuda(context) => {
-            PreparedBackend::Cuda(context.prepare(on.stream().map(cuda_stream), spec, grid, args)?)
-        }
+        Backend::Cuda(context) => PreparedBackend::Cuda(Box::new(context.prepare(
+            on.stream().and_then(cuda_stream),
+            spec,
+            grid,
+            args,
+        )?)),
+        Backend::Sim(context) => PreparedBackend::Sim { context, spec, grid, args: args.to_vec() },
     };
     Ok(Prepared { backend })
 }
@@ -122,12 +129,14 @@ impl Prepared<'_> {
     pub fn run(&self) -> Result<(), Error> {
         match &self.backend {
             PreparedBackend::Cuda(prepared) => prepared.run(),
+            PreparedBackend::Sim { context, spec, grid, args } => context.launch(spec, *grid, args),
         }
     }
 }
 
-fn cuda_stream(stream: &Stream) -> &cuda::Stream {
+fn cuda_stream(stream: &Stream) -> Option<&cuda::Stream> {
     match stream.backend() {
-        stream::Backend::Cuda(stream) => stream,
+        stream::Backend::Cuda(stream) => Some(stream),
+        stream::Backend::Sim => None,
     }
 }

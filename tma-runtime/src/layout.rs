@@ -11,12 +11,15 @@ pub const MAX_RANK: usize = 5;
 pub enum DeviceId {
     /// The GPU with this ordinal, as the driver counts them.
     Cuda(u32),
+    /// That of a simulated device; each has its own.
+    Simulator(u32),
 }
 
 impl fmt::Display for DeviceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cuda(ordinal) => write!(f, "GPU {ordinal}"),
+            Self::Simulator(number) => write!(f, "simulator {number}"),
         }
     }
 }

@@ -17,9 +17,9 @@ pub mod lang;
 pub mod launch;
 pub mod layout;
 pub mod map;
-#[cfg(any(feature = "cuda", test))]
 mod ptx;
 mod scalar;
+mod sim;
 pub mod spec;
 mod status;
 mod stream;

@@ -5,6 +5,8 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::layout::DeviceId;
 use std::ffi::c_void;
+use std::ptr;
+use std::time::Instant;
 
 /// A queue of work on a device. What is queued on one stream runs in order.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub struct Stream {
 #[derive(Debug)]
 pub(crate) enum Backend {
     Cuda(cuda::Stream),
+    /// Nothing is ever queued: launches run at once.
+    Sim,
 }
 
 /// A point in a stream, which is reached when all that was queued before it has run.
@@ -29,6 +33,7 @@ pub struct Event {
 #[derive(Debug)]
 enum EventBackend {
     Cuda(cuda::Event),
+    Sim(Instant),
 }
 
 impl Stream {
@@ -36,15 +41,20 @@ impl Stream {
         Self { backend: Backend::Cuda(stream), device }
     }
 
+    pub(crate) fn simulated(device: Device) -> Self {
+        Self { backend: Backend::Sim, device }
+    }
+
     /// The device it belongs to.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The backend's handle, to pass to other crates: a `CUstream`.
+    /// The backend's handle, to pass to other crates: a `CUstream`; null on the simulator.
     pub fn raw(&self) -> *mut c_void {
         match &self.backend {
             Backend::Cuda(stream) => stream.raw(),
+            Backend::Sim => ptr::null_mut(),
         }
     }
 
@@ -56,6 +66,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<(), Error> {
         match &self.backend {
             Backend::Cuda(stream) => stream.synchronize(),
+            Backend::Sim => Ok(()),
         }
     }
 
@@ -67,6 +78,7 @@ impl Stream {
     pub fn record(&self) -> Result<Event, Error> {
         let backend = match &self.backend {
             Backend::Cuda(stream) => EventBackend::Cuda(stream.record()?),
+            Backend::Sim => EventBackend::Sim(Instant::now()),
         };
         Ok(Event { backend, device: self.device.id() })
     }
@@ -80,6 +92,7 @@ impl Stream {
         same_device("the stream waited for", other.device.id(), self.device.id())?;
         match (&self.backend, &other.backend) {
             (Backend::Cuda(stream), Backend::Cuda(other)) => stream.wait_for(other),
+            (Backend::Sim, _) | (_, Backend::Sim) => Ok(()),
         }
     }
 
@@ -97,10 +110,11 @@ impl Event {
     pub fn synchronize(&self) -> Result<(), Error> {
         match &self.backend {
             EventBackend::Cuda(event) => event.synchronize(),
+            EventBackend::Sim(_) => Ok(()),
         }
     }
 
-    /// Milliseconds of the device's clock from this event to `later`, both of which are waited for.
+    /// Milliseconds of the device's clock (on the simulator, of the host's) from this event to `later`, both of which are waited for.
     ///
     /// # Errors
     ///
@@ -109,6 +123,13 @@ impl Event {
         same_device("the later event", later.device, self.device)?;
         match (&self.backend, &later.backend) {
             (EventBackend::Cuda(event), EventBackend::Cuda(later)) => event.elapsed_ms(later),
+            (EventBackend::Sim(event), EventBackend::Sim(later)) => {
+                Ok(later.saturating_duration_since(*event).as_secs_f32() * 1e3)
+            }
+            // Events of two backends belong to two devices, which was refused above.
+            (EventBackend::Cuda(_), EventBackend::Sim(_)) | (EventBackend::Sim(_), EventBackend::Cuda(_)) => {
+                Ok(0.0)
+            }
         }
     }
 }

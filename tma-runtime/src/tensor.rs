@@ -166,6 +166,10 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             Backend::Cuda(context) => unsafe {
                 context.copy_to_device(*address, host.as_ptr().cast(), *bytes)
             },
+            // SAFETY: scalars have no padding, so all bytes of a slice of them are initialised.
+            Backend::Sim(context) => context.write(*address, unsafe {
+                std::slice::from_raw_parts(host.as_ptr().cast(), size_of_val(host))
+            }),
         }
     }
 
@@ -187,6 +191,11 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             stream::Backend::Cuda(stream) => unsafe {
                 stream.copy_on_device(self.as_ptr(), from.as_ptr(), self.bytes())
             },
+            stream::Backend::Sim => match self.device().backend() {
+                Backend::Sim(context) => context.copy(self.as_ptr(), from.as_ptr(), self.bytes()),
+                // All three are of one device, as was just checked.
+                Backend::Cuda(_) => Ok(()),
+            },
         }
     }
 
@@ -203,6 +212,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         match device.backend() {
             // SAFETY: the allocation has `bytes` bytes.
             Backend::Cuda(context) => unsafe { context.fill(*address, byte, *bytes) },
+            Backend::Sim(context) => context.write(*address, &vec![byte; *bytes as usize]),
         }
     }
 
@@ -217,6 +227,14 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             Backend::Cuda(context) => unsafe {
                 context.copy_to_host(host.as_mut_ptr().cast(), *address, *bytes)
             },
+            Backend::Sim(context) => {
+                host.fill(MaybeUninit::zeroed());
+                // SAFETY: all bytes were just initialised, and any bytes may be written to them until they are made
+                // valid below.
+                context.read(*address, unsafe {
+                    std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), *bytes as usize)
+                })
+            }
         };
         T::make_valid(host);
         copied
@@ -228,6 +246,7 @@ impl Memory {
         let address = match device.backend() {
             _ if bytes == 0 => 0,
             Backend::Cuda(context) => context.allocate(bytes)?,
+            Backend::Sim(context) => context.allocate(bytes)?,
         };
         Ok(Self { device: device.clone(), address, bytes })
     }
@@ -238,6 +257,7 @@ impl Drop for Memory {
         match self.device.backend() {
             _ if self.bytes == 0 => {}
             Backend::Cuda(context) => context.free(self.address),
+            Backend::Sim(context) => context.free(self.address),
         }
     }
 }

@@ -16,6 +16,9 @@ use crate::{
 /// The packages that have the feature `cuda`.
 const CUDA_PACKAGES: [&str; 6] = ["-p", "tma-runtime", "-p", "tma-examples", "-p", "tma-tests"];
 
+/// The feature with the command `ptx-sim`, which is off by default; it changes nothing in the library.
+const SIMULATOR_COMMAND: [&str; 2] = ["--features", "ptx-sim/cli"];
+
 /// Runs the steps in order and prints how long each took.
 pub(crate) fn run() -> Result<()> {
     let start = Instant::now();
@@ -74,7 +77,7 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let format = cargo(&["fmt", "--all", "--check"]);
 
     let mut lints = cargo(&["clippy", "--workspace", "--all-targets"]);
-    lints.args(deny_warnings);
+    lints.args(SIMULATOR_COMMAND).args(deny_warnings);
 
     let mut lints_with_cuda = cargo(&["clippy", "--all-targets", "--features", "cuda"]);
     lints_with_cuda.args(CUDA_PACKAGES).args(deny_warnings);
@@ -86,7 +89,8 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let nowhere = workspace::target().join("nowhere");
     bare.env("LLVM_SYS_221_PREFIX", &nowhere).env("CUDA_LIBRARY_PATH", &nowhere);
 
-    let tests = cargo(&["test", "--workspace"]);
+    let mut tests = cargo(&["test", "--workspace"]);
+    tests.args(SIMULATOR_COMMAND);
 
     let mut documentation = cargo(&["doc", "--workspace", "--no-deps"]);
     documentation.env("RUSTDOCFLAGS", "-D warnings");

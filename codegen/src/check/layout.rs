@@ -64,6 +64,8 @@ pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
         end = offset.saturating_add(size(ty)).min(u64::from(u32::MAX));
         offsets[i] = u32::try_from(offset).unwrap_or(u32::MAX);
     }
+    // LLVM reads up to 16 aligned bytes at once where fewer are asked for: these must be there.
+    end = end.next_multiple_of(limits::ARRAY_ALIGNMENT);
     if end > limits::SHARED_BYTES {
         report_over_budget(kernel, end, sink);
     }

@@ -21,7 +21,7 @@ pub struct Test {
 }
 
 /// What a test does.
-pub type Run = dyn Fn(&Device) -> anyhow::Result<()>;
+pub type Run = dyn Fn(&Device) -> anyhow::Result<()> + Send + Sync;
 
 /// The tests to run.
 #[derive(Clone, Debug)]

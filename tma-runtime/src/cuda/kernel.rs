@@ -5,7 +5,6 @@ use super::descriptor::DescriptorCache;
 use super::driver::{self, Descriptor, Driver, Function};
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::ptx::{self, Target};
 use crate::spec::{KernelSpec, MapSpec};
 use cust::error::CudaError;
 use cust::module::{Module, ModuleJitOption};
@@ -98,24 +97,8 @@ impl Kernels {
 
 impl Kernel {
     fn load(context: &Context, spec: &'static KernelSpec) -> Result<Self, Error> {
-        let kernel = spec.name;
-        let properties = context.properties();
-        if !ptx::is_compiled(spec.ptx) {
-            return Err(Error::NoPtx { kernel });
-        }
-        // A target that cannot be read is left to the driver.
-        if let Some(target) = Target::of(spec.ptx).filter(|target| !target.runs_on(properties.capability)) {
-            return Err(Error::Architecture {
-                kernel,
-                target: target.to_string(),
-                device: properties.name.clone(),
-                capability: properties.capability,
-            });
-        }
-        let (bytes, limit) = (spec.shared_bytes, properties.shared_bytes);
-        if bytes > limit {
-            return Err(Error::SharedMemory { kernel, bytes, limit });
-        }
+        context.properties().accept(spec)?;
+        let (kernel, bytes) = (spec.name, spec.shared_bytes);
         let (module, function) = compile(context.driver, spec)?;
         if bytes > DEFAULT_SHARED_BYTES {
             context

@@ -39,6 +39,10 @@ impl Error {
             Self::MissingEntryPoint { .. } => "TMA0613",
             Self::NoEntry { .. } => "TMA0614",
             Self::Driver { .. } => "TMA0615",
+            Self::Findings { .. } => "TMA0616",
+            Self::SimulatedLaunch { .. } => "TMA0617",
+            Self::SimulatedMemory { .. } => "TMA0618",
+            Self::UnknownDevice { .. } => "TMA0619",
         }
     }
 }

@@ -58,6 +58,10 @@ fn every_error() -> Vec<Error> {
         Error::MissingEntryPoint { name: "cuTensorMapEncodeTiled" },
         Error::NoEntry { kernel, entry: "copy" },
         Error::Driver { operation: "make a stream", status: status(999, "") },
+        Error::Findings { kernel, seed: 3, count: 1, text: "a read before the wait".to_owned() },
+        Error::SimulatedLaunch { kernel, why: "line 7: `wgmma` is not supported".to_owned() },
+        Error::SimulatedMemory { address: 0x1000 },
+        Error::UnknownDevice { name: "gpu".to_owned() },
     ]
 }
 
@@ -75,7 +79,7 @@ fn messages_begin_with_their_code() {
         "TMA0513", "TMA0514", "TMA0515", "TMA0516", "TMA0517", "TMA0518",
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
-        "TMA0613", "TMA0614", "TMA0615",
+        "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619",
     ];
     assert_eq!(codes, wanted);
 }

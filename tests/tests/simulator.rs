@@ -1,0 +1,57 @@
+//! Every kernel of the corpus and every example on the simulator, under several seeds, against plain Rust.
+#![cfg(feature = "llvm")]
+
+use std::sync::Mutex;
+use std::thread;
+
+use tma_runtime::prelude::*;
+use tma_tests::case::Options;
+use tma_tests::gpu::example_runs;
+use tma_tests::kernels;
+
+/// What the seed decides, hardware may do: each must give the same.
+const SEEDS: u64 = 8;
+
+/// A check by name.
+type Check<'a> = (String, Box<dyn Fn(&Device) -> anyhow::Result<()> + Send + Sync + 'a>);
+
+/// Runs each check under each seed, on a simulator of its own; fails with all that went wrong.
+fn run_all(checks: Vec<Check<'_>>) {
+    assert!(!checks.is_empty());
+    let queue = Mutex::new(checks.iter());
+    let failures = Mutex::new(vec![]);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().ok().and_then(|mut queue| queue.next());
+                    let Some((name, check)) = next else { break };
+                    for seed in 0..SEEDS {
+                        if let Err(error) = check(&Device::simulator().seed(seed)) {
+                            let failure = format!("{name}, seed {seed}: {error:#}");
+                            failures.lock().expect("no check panics").push(failure);
+                            break;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("no check panics");
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n\n"));
+}
+
+#[test]
+fn the_corpus_computes_what_plain_rust_does() {
+    let options = Options { quick: true };
+    let checks = kernels::cases().map(|case| -> Check<'_> {
+        (case.name.to_owned(), Box::new(move |device| (case.run)(device, &options)))
+    });
+    run_all(checks.collect());
+}
+
+#[test]
+fn the_examples_compute_what_plain_rust_does() {
+    let tests = example_runs::tests(&Options { quick: true });
+    run_all(tests.into_iter().map(|test| -> Check<'_> { (test.name, test.run) }).collect());
+}

@@ -1,0 +1,208 @@
+//! The simulator backend: kernels' PTX on the CPU, through `ptx-sim`.
+//!
+//! A launch runs to its end before it returns, so that streams and events have nothing left to order. What the simulator
+//! finds wrong with a kernel is the launch's error.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ptx_sim::{GlobalMemory, LaunchConfig, Module, TensorMap};
+
+use crate::bind::{Arg, Bound, bind};
+use crate::device::Properties;
+use crate::error::Error;
+use crate::layout::DeviceId;
+use crate::map::{TiledMap, tiled_map};
+use crate::spec::{Element, KernelSpec, ParamKind, Swizzle};
+
+/// Dynamic shared memory of a simulated block: what Hopper has. Source: CUDA C++ Programming Guide, "Compute
+/// Capabilities", technical specifications, 9.0.
+const SHARED_BYTES: u32 = 227 * 1024;
+
+/// Multiprocessors that a simulated device says it has: enough for persistent blocks to share work, few enough for a CPU.
+const MULTIPROCESSORS: u32 = 4;
+
+/// A simulated device.
+#[derive(Debug)]
+pub(crate) struct Context {
+    id: u32,
+    properties: Properties,
+    memory: Mutex<GlobalMemory>,
+    /// By the address of the PTX text, which is a part of the program.
+    modules: Mutex<HashMap<usize, Arc<Module>>>,
+    seed: AtomicU64,
+}
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Context {
+    pub(crate) fn new() -> Self {
+        Self {
+            id: COUNT.fetch_add(1, Ordering::Relaxed),
+            properties: Properties {
+                name: "ptx-sim".to_owned(),
+                capability: (9, 0),
+                multiprocessors: MULTIPROCESSORS,
+                shared_bytes: SHARED_BYTES,
+            },
+            memory: Mutex::default(),
+            modules: Mutex::default(),
+            seed: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn id(&self) -> DeviceId {
+        DeviceId::Simulator(self.id)
+    }
+
+    pub(crate) fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    pub(crate) fn set_seed(&self, seed: u64) {
+        self.seed.store(seed, Ordering::Relaxed);
+    }
+
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<u64, Error> {
+        locked(&self.memory).allocate(bytes, false).ok_or(Error::OutOfMemory { bytes, device: self.id() })
+    }
+
+    pub(crate) fn free(&self, address: u64) {
+        locked(&self.memory).free(address);
+    }
+
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.memory().write(address, bytes).map_err(|_| Error::SimulatedMemory { address })
+    }
+
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.memory().read(address, bytes).map_err(|_| Error::SimulatedMemory { address })
+    }
+
+    pub(crate) fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Error> {
+        let mut host = vec![0; bytes as usize];
+        self.read(from, &mut host)?;
+        self.write(to, &host)
+    }
+
+    /// The memory as it is now; clones share their bytes.
+    fn memory(&self) -> GlobalMemory {
+        locked(&self.memory).clone()
+    }
+}
+
+impl Context {
+    /// Runs a kernel to its end.
+    pub(crate) fn launch(
+        &self,
+        spec: &'static KernelSpec,
+        grid: [u32; 3],
+        args: &[Arg<'_>],
+    ) -> Result<(), Error> {
+        let module = self.module(spec)?;
+        let args = self.arguments(spec, args)?;
+        let config = LaunchConfig {
+            grid,
+            block: spec.threads,
+            dynamic_shared_bytes: spec.shared_bytes,
+            seed: self.seed.load(Ordering::Relaxed),
+            ..LaunchConfig::default()
+        };
+        let refused =
+            |error: ptx_sim::Error| Error::SimulatedLaunch { kernel: spec.name, why: error.to_string() };
+        let mut memory = self.memory();
+        let report = ptx_sim::launch(&module, &mut memory, spec.entry, &config, &args).map_err(refused)?;
+        print!("{}", report.printed);
+        if report.findings.is_empty() {
+            return Ok(());
+        }
+        let sources = module.sources(|path| std::fs::read_to_string(path).ok());
+        Err(Error::Findings {
+            kernel: spec.name,
+            seed: config.seed,
+            count: report.findings.len(),
+            text: report.findings.render(&sources),
+        })
+    }
+
+    /// The module of a kernel, loaded at its first launch.
+    fn module(&self, spec: &'static KernelSpec) -> Result<Arc<Module>, Error> {
+        let mut modules = locked(&self.modules);
+        let key = spec.ptx.as_ptr() as usize;
+        if let Some(module) = modules.get(&key) {
+            return Ok(Arc::clone(module));
+        }
+        self.properties.accept(spec)?;
+        let module = Module::load(spec.ptx)
+            .map_err(|error| Error::SimulatedLaunch { kernel: spec.name, why: error.to_string() })?;
+        let module = Arc::new(module);
+        modules.insert(key, Arc::clone(&module));
+        Ok(module)
+    }
+
+    fn arguments(&self, spec: &'static KernelSpec, args: &[Arg<'_>]) -> Result<Vec<ptx_sim::Arg>, Error> {
+        let mut sizes = spec.params.iter().map(|param| match param.kind {
+            ParamKind::Scalar { bytes } => bytes as usize,
+            ParamKind::Map(_) | ParamKind::Global { .. } => 8,
+        });
+        let mut all = Vec::with_capacity(args.len());
+        bind(self.id(), spec, args, |bound| {
+            let size = sizes.next().unwrap_or(8);
+            match bound {
+                Bound::Map { tensor, spec, layout, .. } => {
+                    all.push(ptx_sim::Arg::Map(tensor_map(&tiled_map(tensor, layout, spec)?)));
+                }
+                Bound::Global { address, len } => {
+                    all.push(ptx_sim::Arg::Address(*address));
+                    all.push(ptx_sim::Arg::Bytes(len.to_le_bytes().into()));
+                }
+                Bound::Scalar { bits } => {
+                    all.push(ptx_sim::Arg::Bytes(bits.to_le_bytes()[..size].into()));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+/// The parameters that a GPU's descriptor is made of.
+fn tensor_map(map: &TiledMap) -> TensorMap {
+    TensorMap {
+        element: element(map.element()),
+        address: map.address(),
+        extents: map.extents().into(),
+        byte_strides: map.byte_strides().into(),
+        box_extents: map.box_extents().into(),
+        element_strides: vec![1; map.extents().len()],
+        swizzle: match map.swizzle() {
+            Swizzle::None => ptx_sim::tensor_map::Swizzle::None,
+            Swizzle::B32 => ptx_sim::tensor_map::Swizzle::B32,
+            Swizzle::B64 => ptx_sim::tensor_map::Swizzle::B64,
+            Swizzle::B128 => ptx_sim::tensor_map::Swizzle::B128,
+        },
+        fill: ptx_sim::tensor_map::Fill::Zeros,
+    }
+}
+
+/// The descriptor's element type: it has but unsigned bytes and halves, which copies do not mind.
+fn element(element: Element) -> ptx_sim::tensor_map::Element {
+    use ptx_sim::tensor_map::Element as Map;
+    match element {
+        Element::Bool | Element::U8 | Element::I8 | Element::E4m3 | Element::E5m2 => Map::U8,
+        Element::U16 | Element::I16 => Map::U16,
+        Element::U32 => Map::U32,
+        Element::I32 => Map::I32,
+        Element::U64 => Map::U64,
+        Element::I64 => Map::I64,
+        Element::F16 => Map::F16,
+        Element::Bf16 => Map::Bf16,
+        Element::F32 => Map::F32,
+        Element::F64 => Map::F64,
+    }
+}
