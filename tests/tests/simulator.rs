@@ -55,3 +55,18 @@ fn the_examples_compute_what_plain_rust_does() {
     let tests = example_runs::tests(&Options { quick: true });
     run_all(tests.into_iter().map(|test| -> Check<'_> { (test.name, test.run) }).collect());
 }
+
+#[test]
+fn a_kernel_with_texts_is_launched_again() -> anyhow::Result<()> {
+    let device = Device::simulator();
+    // The texts are variables of the module: they must outlive the launch, and no tensor may take their place.
+    let mut kept = vec![];
+    for _ in 0..3 {
+        kernels::faults::fault_printf::launch(&device, 1, -7, 0xbeef, 1.5)?;
+        kept.push(device.filled_bytes::<u8, 1>([4096], 0xab)?);
+    }
+    for tensor in kept {
+        assert_eq!(tensor.to_vec()?, [0xab; 4096]);
+    }
+    Ok(())
+}

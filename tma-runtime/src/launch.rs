@@ -67,7 +67,7 @@ impl<L: LaunchOn> LaunchOn for &L {
 ///
 /// `TMA05xx` for arguments that break a rule, [`Error::GridZero`], [`Error::GridTooLarge`], [`Error::Launch`]; at a
 /// first launch [`Error::NoPtx`], [`Error::Architecture`], [`Error::Jit`], [`Error::NoEntry`] and
-/// [`Error::SharedMemory`]; and [`Error::KernelFault`] if an earlier kernel stopped with a trap or a fault.
+/// [`Error::SharedMemory`]; on the simulator [`Error::Findings`] and [`Error::SimulatedLaunch`]; and [`Error::KernelFault`] if an earlier kernel stopped with a trap or a fault.
 pub fn launch(
     on: &impl LaunchOn,
     spec: &'static KernelSpec,

@@ -6,7 +6,8 @@
 //! * [`spec`] is what the attribute tells the host of a kernel, and [`map`] how a tensor and a kernel's tile become a
 //!   tensor map, with every rule of the hardware checked.
 //!
-//! [`prelude`] brings both sides. Without the feature `cuda` everything builds, and [`Device::open`] says what to do.
+//! [`prelude`] brings both sides. Without the feature `cuda`, or without a GPU, [`Device::open`] gives the
+//! simulator, which runs the same PTX on the CPU.
 
 mod args;
 mod bind;

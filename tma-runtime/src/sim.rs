@@ -16,10 +16,6 @@ use crate::layout::DeviceId;
 use crate::map::{TiledMap, tiled_map};
 use crate::spec::{Element, KernelSpec, ParamKind, Swizzle};
 
-/// Dynamic shared memory of a simulated block: what Hopper has. Source: CUDA C++ Programming Guide, "Compute
-/// Capabilities", technical specifications, 9.0.
-const SHARED_BYTES: u32 = 227 * 1024;
-
 /// Multiprocessors that a simulated device says it has: enough for persistent blocks to share work, few enough for a CPU.
 const MULTIPROCESSORS: u32 = 4;
 
@@ -48,7 +44,7 @@ impl Context {
                 name: "ptx-sim".to_owned(),
                 capability: (9, 0),
                 multiprocessors: MULTIPROCESSORS,
-                shared_bytes: SHARED_BYTES,
+                shared_bytes: ptx_sim::MOST_SHARED_BYTES,
             },
             memory: Mutex::default(),
             modules: Mutex::default(),
@@ -115,8 +111,10 @@ impl Context {
         };
         let refused =
             |error: ptx_sim::Error| Error::SimulatedLaunch { kernel: spec.name, why: error.to_string() };
-        let mut memory = self.memory();
+        // The device's own memory, not a clone: a module's variables are allocated at its first launch, and stay.
+        let mut memory = locked(&self.memory);
         let report = ptx_sim::launch(&module, &mut memory, spec.entry, &config, &args).map_err(refused)?;
+        drop(memory);
         print!("{}", report.printed);
         if report.findings.is_empty() {
             return Ok(());

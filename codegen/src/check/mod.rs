@@ -1,4 +1,4 @@
-//! Judges a kernel: what it gives is a [`CheckedKernel`], the only thing that `lower` and `host` accept.
+//! Judges a kernel: what it gives is a [`CheckedKernel`], the only thing that `lower` accepts.
 //!
 //! The rules, one file each, with their codes in [`Code`](crate::diag::Code):
 //!

@@ -65,10 +65,12 @@ impl Turn<'_, '_> {
         let size = access.bytes as usize;
         let total = (size * access.count as usize).min(WIDEST);
         let mut buffer = [0; WIDEST];
+        let used_whole = !access.rows.iter().take(access.count as usize).any(|row| *row == Row::SINK);
         for lane in lanes_of(active) {
             let bytes = &mut buffer[..total];
             let address = addresses[lane as usize];
-            if access.count == 1 || !access.rows[..access.count as usize].contains(&Row::SINK) {
+            // A vector is aligned as a whole, whatever of it is used.
+            if used_whole || !address.is_multiple_of(total as u64) {
                 self.read(warp, lane, access.memory, address, bytes, access.order, site)?;
             } else {
                 // What nobody uses is not read.
@@ -76,7 +78,8 @@ impl Turn<'_, '_> {
                     let at = i * size;
                     if *row != Row::SINK {
                         let part = &mut bytes[at..at + size];
-                        self.read(warp, lane, access.memory, address + at as u64, part, access.order, site)?;
+                        let address = address.wrapping_add(at as u64);
+                        self.read(warp, lane, access.memory, address, part, access.order, site)?;
                     }
                 }
             }
