@@ -3,7 +3,7 @@
 use inkwell::values::BasicValueEnum;
 
 use super::kernel::Param;
-use super::nvvm::{self, Instruction};
+use super::nvvm;
 use super::types::pointer;
 use super::{Cx, Lower, expr};
 use crate::backend::BackendError;
@@ -21,24 +21,24 @@ pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp) -> Lower<
             let coordinates = hardware_coordinates(cx, at)?;
             let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
             let args: Vec<_> = [tile, map].into_iter().chain(coordinates).chain([barrier]).collect();
-            (by_rank(tile_loads(cx), at.len())?, args)
+            (nvvm::tile_load(at.len(), names_own_memory(cx)), args)
         }
         TmaOp::Store { at, tile } => {
             let coordinates = hardware_coordinates(cx, at)?;
             let tile = expr::value(cx, tile).and_then(pointer)?.into();
             let args: Vec<_> = [map].into_iter().chain(coordinates).chain([tile]).collect();
-            (by_rank(&nvvm::TILE_STORE, at.len())?, args)
+            (nvvm::tile_store(at.len()), args)
         }
-        TmaOp::PrefetchDescriptor => (&nvvm::PREFETCH_TENSOR_MAP, vec![map]),
+        TmaOp::PrefetchDescriptor => (nvvm::PREFETCH_TENSOR_MAP, vec![map]),
     };
-    nvvm::emit(cx, instruction, &args)?;
+    nvvm::emit(cx, &instruction, &args)?;
     Ok(())
 }
 
-/// The loads that the target knows without a later PTX version than its own. Where it has the choice it takes
-/// the block's own memory: for sm_120a ptxas makes a call with a stack frame of a load into the cluster's.
-fn tile_loads(cx: &Cx<'_, '_>) -> &'static [Instruction] {
-    if cx.target.ptx_version() >= 86 { &nvvm::TILE_LOAD } else { &nvvm::TILE_LOAD_BEFORE_86 }
+/// Whether the target's PTX has a load into the block's own memory. Where there is the choice, it is taken: for sm_120a
+/// ptxas makes a call with a stack frame of a load into the cluster's.
+fn names_own_memory(cx: &Cx<'_, '_>) -> bool {
+    cx.target.ptx_version() >= 86
 }
 
 /// Closes this thread's bulk group.
@@ -60,10 +60,4 @@ fn hardware_coordinates<'c>(cx: &mut Cx<'c, '_>, at: &[Expr]) -> Lower<Vec<Basic
     let mut coordinates = expr::values(cx, at)?;
     coordinates.reverse();
     Ok(coordinates)
-}
-
-fn by_rank(instructions: &'static [Instruction], rank: usize) -> Lower<&'static Instruction> {
-    rank.checked_sub(1)
-        .and_then(|index| instructions.get(index))
-        .ok_or_else(|| BackendError::Unchecked(format!("a copy with {rank} coordinates")))
 }

@@ -1,0 +1,20 @@
+//! Floating-point instructions and conversions.
+
+use super::Operand::{B16, B32, F32};
+use super::{Instruction, pure};
+
+// "Floating Point Instructions", without `.ftz`: subnormal numbers are kept.
+
+pub(in crate::lower) const RSQRT: Instruction = pure("rsqrt.approx.f32 $0, $1;", F32, &[F32], 14);
+pub(in crate::lower) const EX2: Instruction = pure("ex2.approx.f32 $0, $1;", F32, &[F32], 14);
+pub(in crate::lower) const LG2: Instruction = pure("lg2.approx.f32 $0, $1;", F32, &[F32], 14);
+
+// "cvt": two 8-bit floats at a time, the first operand in the upper half. Only the lower one is used; the upper
+// one is a zero, which needs no register.
+
+pub(in crate::lower) const F32_TO_E4M3: Instruction =
+    pure("cvt.rn.satfinite.e4m3x2.f32 $0, 0f00000000, $1;", B16, &[F32], 78);
+pub(in crate::lower) const F32_TO_E5M2: Instruction =
+    pure("cvt.rn.satfinite.e5m2x2.f32 $0, 0f00000000, $1;", B16, &[F32], 78);
+pub(in crate::lower) const E4M3_TO_F16X2: Instruction = pure("cvt.rn.f16x2.e4m3x2 $0, $1;", B32, &[B16], 78);
+pub(in crate::lower) const E5M2_TO_F16X2: Instruction = pure("cvt.rn.f16x2.e5m2x2 $0, $1;", B32, &[B16], 78);

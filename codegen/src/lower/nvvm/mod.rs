@@ -1,0 +1,199 @@
+//! Every PTX instruction that LLVM IR has no operation for: the one place with assembly strings. Here is how they are
+//! emitted; each file below has those of one kind.
+//!
+//! An entry says what its operands are, what it means to the optimiser and which PTX version knows it; a kernel's
+//! PTX version is the greatest of those it uses. All sources are chapters of the PTX ISA; "PTX" is the version in
+//! the chapter's notes, as major × 10 + minor.
+
+use std::borrow::Cow;
+
+use inkwell::AddressSpace;
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
+use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum};
+
+use super::types::{GENERIC, GLOBAL, SHARED};
+use super::{Cx, Lower};
+use crate::backend::BackendError;
+
+mod arithmetic;
+mod atomics;
+mod mbarrier;
+mod sync;
+mod text;
+mod tma;
+
+pub(in crate::lower) use arithmetic::*;
+pub(in crate::lower) use atomics::*;
+pub(in crate::lower) use mbarrier::*;
+pub(in crate::lower) use sync::*;
+pub(in crate::lower) use tma::*;
+
+/// What an operand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lower) enum Operand {
+    /// A predicate.
+    Pred,
+    /// 16 bits.
+    B16,
+    /// 32 bits.
+    B32,
+    /// 64 bits.
+    B64,
+    /// An f32.
+    F32,
+    /// An f64.
+    F64,
+    /// A 32-bit number in the instruction itself.
+    Immediate,
+    /// An address in shared memory, in 32 bits.
+    Shared,
+    /// An address in global memory.
+    Global,
+    /// A generic address.
+    Generic,
+}
+
+use Operand::{B16, B32, B64, F32, F64, Generic, Global, Immediate, Pred, Shared};
+
+/// What the optimiser has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lower) enum Effect {
+    /// Only the result: may be moved, merged and dropped.
+    Pure,
+    /// Reads or writes memory: stays where it is among other accesses.
+    Memory,
+    /// Memory, and threads meet: must not be made to depend on more or fewer conditions than it does, nor be
+    /// duplicated.
+    Convergent,
+}
+
+/// An instruction. `$n` in its text counts the result, if there is one, and then the operands.
+#[derive(Debug)]
+pub(in crate::lower) struct Instruction {
+    text: Cow<'static, str>,
+    result: Option<Operand>,
+    operands: Cow<'static, [Operand]>,
+    effect: Effect,
+    ptx: u32,
+}
+
+const fn pure(text: &'static str, result: Operand, operands: &'static [Operand], ptx: u32) -> Instruction {
+    Instruction {
+        text: Cow::Borrowed(text),
+        result: Some(result),
+        operands: Cow::Borrowed(operands),
+        effect: Effect::Pure,
+        ptx,
+    }
+}
+
+const fn memory(text: &'static str, operands: &'static [Operand], ptx: u32) -> Instruction {
+    Instruction {
+        text: Cow::Borrowed(text),
+        result: None,
+        operands: Cow::Borrowed(operands),
+        effect: Effect::Memory,
+        ptx,
+    }
+}
+
+const fn convergent(text: &'static str, operands: &'static [Operand], ptx: u32) -> Instruction {
+    Instruction {
+        text: Cow::Borrowed(text),
+        result: None,
+        operands: Cow::Borrowed(operands),
+        effect: Effect::Convergent,
+        ptx,
+    }
+}
+
+impl Operand {
+    /// LLVM's letter for it. Source: LLVM, "LLVM Language Reference Manual", "Inline Assembler Expressions",
+    /// "Supported Constraint Code List", NVPTX; `b` is in `NVPTXISelLowering.cpp`.
+    const fn constraint(self) -> &'static str {
+        match self {
+            Pred => "b",
+            B16 => "h",
+            B32 | Shared => "r",
+            F32 => "f",
+            F64 => "d",
+            Immediate => "n",
+            B64 | Global | Generic => "l",
+        }
+    }
+
+    fn ty<'c>(self, cx: &Cx<'c, '_>) -> BasicTypeEnum<'c> {
+        let pointer = |space| cx.context.ptr_type(AddressSpace::from(space)).into();
+        match self {
+            Pred => cx.context.bool_type().into(),
+            B16 => cx.context.i16_type().into(),
+            B32 | Immediate => cx.context.i32_type().into(),
+            B64 => cx.context.i64_type().into(),
+            F32 => cx.context.f32_type().into(),
+            F64 => cx.context.f64_type().into(),
+            Global => pointer(GLOBAL),
+            Shared => pointer(SHARED),
+            Generic => pointer(GENERIC),
+        }
+    }
+}
+
+/// The constraints of `instruction`, as LLVM wants them.
+fn constraints(instruction: &Instruction) -> String {
+    let result = instruction.result.map(|operand| format!("={}", operand.constraint()));
+    let operands = instruction.operands.iter().map(|operand| operand.constraint().to_owned());
+    let clobber = (instruction.effect != Effect::Pure).then(|| "~{memory}".to_owned());
+    result.into_iter().chain(operands).chain(clobber).collect::<Vec<_>>().join(",")
+}
+
+/// Emits `instruction`.
+pub(in crate::lower) fn emit<'c>(
+    cx: &mut Cx<'c, '_>,
+    instruction: &Instruction,
+    args: &[BasicValueEnum<'c>],
+) -> Lower<Option<BasicValueEnum<'c>>> {
+    let types: Vec<_> = instruction.operands.iter().map(|operand| operand.ty(cx)).collect();
+    if !types.iter().copied().eq(args.iter().map(BasicValueEnum::get_type)) {
+        return Err(BackendError::Unchecked(format!("operands that `{}` does not take", instruction.text)));
+    }
+    cx.ptx_version = cx.ptx_version.max(instruction.ptx);
+
+    let types: Vec<BasicMetadataTypeEnum<'c>> = types.into_iter().map(Into::into).collect();
+    let ty = match instruction.result {
+        Some(result) => result.ty(cx).fn_type(&types, false),
+        None => cx.context.void_type().fn_type(&types, false),
+    };
+    let assembly = cx.context.create_inline_asm(
+        ty,
+        instruction.text.clone().into_owned(),
+        constraints(instruction),
+        instruction.effect != Effect::Pure,
+        false,
+        None,
+        false,
+    );
+    let args: Vec<BasicMetadataValueEnum<'c>> = args.iter().map(|&arg| arg.into()).collect();
+    let call = cx.builder.build_indirect_call(ty, assembly, &args, "")?;
+    // The value of `memory` is a set of accesses, of which 0 is none.
+    let attributes: &[&str] = match instruction.effect {
+        Effect::Pure => &["nounwind", "willreturn", "memory"],
+        Effect::Memory => &["nounwind"],
+        Effect::Convergent => &["nounwind", "convergent"],
+    };
+    for name in attributes {
+        let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
+        call.add_attribute(AttributeLoc::Function, attribute);
+    }
+    Ok(call.try_as_basic_value().basic())
+}
+
+/// Emits an `instruction` that has a result.
+pub(in crate::lower) fn emit_value<'c>(
+    cx: &mut Cx<'c, '_>,
+    instruction: &Instruction,
+    args: &[BasicValueEnum<'c>],
+) -> Lower<BasicValueEnum<'c>> {
+    emit(cx, instruction, args)?
+        .ok_or_else(|| BackendError::Unchecked(format!("a result of `{}`, which has none", instruction.text)))
+}

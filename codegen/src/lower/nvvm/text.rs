@@ -1,0 +1,52 @@
+//! Instructions whose text depends on a rank or on qualifiers, written piece by piece.
+
+use std::borrow::Cow;
+
+use super::Operand::{self, B32};
+use super::{Effect, Instruction};
+
+/// An instruction being written: its operands are numbered in the order in which they come.
+pub(super) struct Text {
+    text: String,
+    operands: Vec<Operand>,
+}
+
+impl Text {
+    /// Begins with the opcode and its qualifiers.
+    pub(super) fn new(opcode: impl Into<String>) -> Self {
+        Self { text: opcode.into(), operands: vec![] }
+    }
+
+    /// Goes on with `text` as it is.
+    pub(super) fn text(mut self, text: &str) -> Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Goes on with an operand.
+    pub(super) fn operand(mut self, operand: Operand) -> Self {
+        self.text.push_str(&format!("${}", self.operands.len()));
+        self.operands.push(operand);
+        self
+    }
+
+    /// Goes on with `count` operands of 32 bits in braces: coordinates.
+    pub(super) fn vector(mut self, count: usize) -> Self {
+        self = self.text("{");
+        for i in 0..count {
+            self = self.text(if i == 0 { "" } else { ", " }).operand(B32);
+        }
+        self.text("}")
+    }
+
+    /// Ends an instruction without a result that touches memory, of PTX version `ptx`.
+    pub(super) fn memory(self, ptx: u32) -> Instruction {
+        Instruction {
+            text: Cow::Owned(self.text + ";"),
+            result: None,
+            operands: Cow::Owned(self.operands),
+            effect: Effect::Memory,
+            ptx,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Methods of slices of global memory.
+
+use super::Args;
+use crate::diag::Code;
+use crate::ir::{AtomicOp, Expr, ExprKind, ParamId, Scalar, Span, StmtKind, Type};
+use crate::parse::cx::Cx;
+use crate::parse::stmt::unit;
+
+impl Cx<'_> {
+    pub(super) fn global_method(
+        &mut self,
+        global: ParamId,
+        element: Scalar,
+        name: &str,
+        args: &Args,
+        span: Span,
+    ) -> Option<Expr> {
+        match name {
+            "len" => {
+                let given = self.exactly::<0>(name, args, span);
+                let len = Expr { kind: ExprKind::GlobalLen(global), ty: Scalar::U64.into(), span };
+                Some(if given.is_some() { len } else { Expr::error(span) })
+            }
+            "get" => {
+                let Some([index]) = self.exactly(name, args, span) else { return Some(Expr::error(span)) };
+                if !self.expect_global_index(&index) {
+                    return Some(Expr::error(span));
+                }
+                let (dest, value) = self.temporary("element", element, span);
+                self.emit(StmtKind::GlobalGet { dest, global, index }, span);
+                Some(value)
+            }
+            "set" => {
+                let Some([index, value]) = self.exactly(name, args, span) else {
+                    return Some(Expr::error(span));
+                };
+                if self.expect_global_index(&index) & self.expect(&value, &element.into()) {
+                    self.params[global.0 as usize].written = true;
+                    self.emit(StmtKind::GlobalSet { global, index, value }, span);
+                }
+                Some(unit(span))
+            }
+            _ => {
+                let op = AtomicOp::ALL.into_iter().find(|op| op.name() == name)?;
+                Some(self.global_atomic(global, element, op, args, span))
+            }
+        }
+    }
+
+    fn global_atomic(
+        &mut self,
+        global: ParamId,
+        element: Scalar,
+        op: AtomicOp,
+        args: &Args,
+        span: Span,
+    ) -> Expr {
+        let Some([index, value]) = self.exactly(op.name(), args, span) else { return Expr::error(span) };
+        if !op.fits(element) {
+            self.error(Code::ElementType, span, format!("there is no `{}` on `{element}`", op.name()))
+                .help("atomics are on i32, u32, i64 and u64; `atomic_add` also on f32 and f64");
+            return Expr::error(span);
+        }
+        if !(self.expect_global_index(&index) & self.expect(&value, &element.into())) {
+            return Expr::error(span);
+        }
+        self.params[global.0 as usize].written = true;
+        let (dest, old) = self.temporary("old", element, span);
+        self.emit(StmtKind::GlobalAtomic { dest, op, global, index, value }, span);
+        old
+    }
+
+    fn expect_global_index(&mut self, index: &Expr) -> bool {
+        match self.resolve(&index.ty) {
+            Type::Scalar(Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::I64 | Scalar::Usize)
+            | Type::Error => true,
+            // A literal: rustc falls back to `i32`.
+            unknown @ Type::Infer(_) => self.infer.unify(&unknown, &Scalar::I32.into()),
+            other => {
+                let message =
+                    format!("an index is an integer of 32 or 64 bits, not {}", self.infer.name(&other));
+                self.error(Code::TypeMismatch, index.span, message).help("cast it: `i as u64`");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Methods: which function a call goes to, by the type that it is called on.
+
+mod array;
+mod barrier;
+mod global;
+mod map;
+mod tile;
+
+use super::cx::Cx;
+use super::suggest::did_you_mean;
+use crate::diag::Code;
+use crate::ir::{Const, Expr, ExprKind, Scalar, Span, Type};
+
+/// The arguments of a call.
+pub(in crate::parse) type Args = [Expr];
+
+impl Cx<'_> {
+    pub(in crate::parse) fn method_call(&mut self, call: &syn::ExprMethodCall, span: Span) -> Expr {
+        let mut receiver = self.expr(&call.receiver);
+        let (effects, args) = self.block(|cx| cx.in_order(&call.args));
+        self.hold(std::slice::from_mut(&mut receiver), &effects);
+        self.append(effects);
+        let name = call.method.to_string();
+        let at = Span::of(&call.method);
+        let ty = self.resolve(&receiver.ty);
+        let value = match &ty {
+            Type::Tile(tile) => self.tile_method(receiver, tile, &name, &args, span),
+            Type::Barrier => self.barrier_method(receiver, &name, &args, span),
+            Type::SharedArray(element, len) => {
+                self.array_method(receiver, *element, *len, &name, &args, span)
+            }
+            Type::Stages(_, len) => match name.as_str() {
+                "len" => self.known_u32(&name, u64::from(*len), &args, span),
+                _ => None,
+            },
+            Type::TensorMap(tile) => match receiver.kind {
+                ExprKind::Param(map) => self.map_method(map, tile, &name, &args, span),
+                _ => Some(Expr::error(span)),
+            },
+            Type::Global(element) => match receiver.kind {
+                ExprKind::Param(global) => self.global_method(global, *element, &name, &args, span),
+                _ => Some(Expr::error(span)),
+            },
+            Type::Scalar(_) | Type::Infer(_) => self.scalar_method(receiver, &name, &args, span),
+            Type::Error => Some(Expr::error(span)),
+            Type::Unit | Type::Never | Type::Dim3 | Type::Array(..) => None,
+        };
+        value.unwrap_or_else(|| self.unknown_method(&ty, &name, at, span))
+    }
+
+    fn unknown_method(&mut self, ty: &Type, name: &str, at: Span, span: Span) -> Expr {
+        let known = methods(ty);
+        let message = format!("{} has no method `{name}`", self.infer.name(ty));
+        let error = self.error(Code::UnknownMethod, at, message);
+        match did_you_mean(name, known) {
+            Some(help) => error.help(help),
+            None if known.is_empty() => {}
+            None => error.help(format!("its methods are {}", known.join(", "))),
+        }
+        Expr::error(span)
+    }
+
+    fn known_u32(&mut self, name: &str, value: u64, args: &Args, span: Span) -> Option<Expr> {
+        Some(match self.exactly::<0>(name, args, span) {
+            Some([]) => self.written(Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span)),
+            None => Expr::error(span),
+        })
+    }
+
+    /// Coordinates: an array of `rank` `u32` or `i32`, outermost first.
+    fn coordinates(&mut self, at: Expr, rank: usize) -> Option<Vec<Expr>> {
+        let Type::Array(element, len) = self.resolve(&at.ty) else {
+            if at.ty != Type::Error {
+                let message = format!("coordinates are an array, not {}", self.infer.name(&at.ty));
+                self.error(Code::TypeMismatch, at.span, message).help("write `[row, column]`");
+            }
+            return None;
+        };
+        if len as usize != rank {
+            let message = format!("{len} coordinates are given, but the tile has {rank} dimensions");
+            self.error(Code::CoordinateCount, at.span, message)
+                .help("give one for each dimension, outermost first");
+            return None;
+        }
+        let integer = match self.resolve(&element) {
+            Type::Scalar(scalar) => matches!(scalar, Scalar::U32 | Scalar::I32),
+            // A literal: rustc falls back to `i32`.
+            unknown => self.infer.unify(&unknown, &Scalar::I32.into()),
+        };
+        if !integer {
+            let message = format!("coordinates are `u32` or `i32`, not {}", self.infer.name(&element));
+            self.error(Code::TypeMismatch, at.span, message).help("cast them: `x as u32`");
+            return None;
+        }
+        Some(match at.kind {
+            ExprKind::Array(elements) => elements,
+            _ => (0..len)
+                .map(|i| {
+                    let index = Expr::constant(Const::Int(i128::from(i)), Scalar::Usize, at.span);
+                    let kind = ExprKind::Index(Box::new(at.clone()), Box::new(index));
+                    Expr { kind, ty: (*element).clone(), span: at.span }
+                })
+                .collect(),
+        })
+    }
+}
+
+/// The methods of a type, for suggestions.
+fn methods(ty: &Type) -> &'static [&'static str] {
+    match ty {
+        Type::Tile(_) => &["get", "set", "bytes", "rows", "cols"],
+        Type::Barrier => {
+            &["init", "arrive", "arrive_expect_tx", "expect_tx", "wait", "try_wait", "invalidate"]
+        }
+        Type::SharedArray(..) => &["get", "set", "len"],
+        Type::Stages(..) => &["len"],
+        Type::TensorMap(_) => &["load", "store", "prefetch_descriptor"],
+        Type::Global(_) => &[
+            "get",
+            "set",
+            "len",
+            "atomic_add",
+            "atomic_min",
+            "atomic_max",
+            "atomic_and",
+            "atomic_or",
+            "atomic_xor",
+            "atomic_exchange",
+        ],
+        Type::Scalar(_) | Type::Infer(_) => {
+            &["min", "max", "abs", "mul_add", "sqrt", "recip", "div_ceil", "to_f32", "to_f64", "to_bits"]
+        }
+        Type::Unit | Type::Never | Type::Dim3 | Type::Array(..) | Type::Error => &[],
+    }
+}
