@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Expr, Ident, Token};
+use syn::{Expr, GenericArgument, Ident, Token};
 
 use crate::diag::{Code, Sink};
 use crate::ir::Span;
@@ -23,11 +23,11 @@ pub(crate) struct KernelAttr {
     pub(crate) instances: Vec<InstanceAttr>,
 }
 
-/// `name = <64, 128>`.
+/// `name = <f16, 64, 128>`.
 #[derive(Clone, Debug)]
 pub(crate) struct InstanceAttr {
     pub(crate) name: Ident,
-    pub(crate) arguments: Vec<Expr>,
+    pub(crate) arguments: Vec<GenericArgument>,
 }
 
 /// Reads the attribute's arguments; what is wrong with them goes to the sink.
@@ -91,15 +91,7 @@ fn instance(input: ParseStream<'_>) -> syn::Result<InstanceAttr> {
     let name = input.parse()?;
     input.parse::<Token![=]>()?;
     let list: syn::AngleBracketedGenericArguments = input.parse()?;
-    let argument = |argument: &syn::GenericArgument| match argument {
-        syn::GenericArgument::Const(expr) => Ok(expr.clone()),
-        syn::GenericArgument::Type(syn::Type::Path(ty)) if ty.qself.is_none() => {
-            Ok(super::types::name_expr(ty.path.clone()))
-        }
-        other => Err(syn::Error::new_spanned(other, "an instance's arguments are constants")),
-    };
-    let arguments = list.args.iter().map(argument).collect::<syn::Result<_>>()?;
-    Ok(InstanceAttr { name, arguments })
+    Ok(InstanceAttr { name, arguments: list.args.into_iter().collect() })
 }
 
 /// Passes over the value of an unknown option, so that those after it are still read.

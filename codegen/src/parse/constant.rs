@@ -1,5 +1,7 @@
 //! Constants: those of the module, and constant expressions in types, attributes and generics.
 
+use std::collections::HashMap;
+
 use super::cx::{Cx, Frame};
 use super::{condition, fold, settle};
 use crate::diag::Code;
@@ -71,8 +73,8 @@ impl Cx<'_> {
     }
 
     /// Runs `f` where no name of the function is known.
-    fn at_module_level<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> T) -> T {
-        let frame = Frame { name: name.to_owned(), scopes: vec![], loops: vec![], exit: None };
+    pub(super) fn at_module_level<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> T) -> T {
+        let frame = Frame { name: name.to_owned(), scopes: vec![HashMap::new()], loops: vec![], exit: None };
         self.frames.push(frame);
         let value = f(self);
         self.frames.pop();

@@ -56,6 +56,8 @@ pub(super) struct Cx<'a> {
     pub(super) infer: Infer,
     /// Threads a block.
     pub(super) threads: [u32; 3],
+    /// What the kernel's type generics stand for in this instance.
+    pub(super) type_arguments: HashMap<String, syn::Type>,
     pub(super) params: Vec<Param>,
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
@@ -81,6 +83,7 @@ impl<'a> Cx<'a> {
             sink,
             infer: Infer::default(),
             threads: [1; 3],
+            type_arguments: HashMap::new(),
             params: vec![],
             locals: vec![],
             shared: vec![],

@@ -56,7 +56,7 @@ fn parse_instance(
 ) -> Option<Kernel> {
     let function = &item.function;
     let mut cx = Cx::new(shared, sink, &function.sig.ident.to_string());
-    if !cx.bind_const_generics(function, instance) {
+    if !cx.bind_instance(function, instance) {
         return None;
     }
     let launch = cx.launch_bounds(function, attr);

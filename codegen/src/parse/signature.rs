@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use syn::{GenericParam, ItemFn, ReturnType};
+use syn::{GenericArgument, GenericParam, ItemFn, ReturnType};
 
 use super::attr::{InstanceAttr, KernelAttr};
 use super::condition;
@@ -32,21 +32,22 @@ pub(super) fn judge(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Si
             .help("write results to global memory, or store a tile");
     }
     for param in &sig.generics.params {
-        if !matches!(param, GenericParam::Const(_)) {
-            sink.error(Code::Signature, Span::of(param), "a kernel is generic over constants only")
-                .help("for several element types, put a `type` alias into a `#[tma_module]`");
+        if let GenericParam::Lifetime(_) = param {
+            sink.error(Code::Signature, Span::of(param), "a kernel is generic over types and constants only")
+                .help("remove it: what a kernel takes borrows nothing");
         }
     }
     if let Some(clause) = &sig.generics.where_clause {
-        sink.error(Code::Signature, Span::of(clause), "a kernel has no `where` clause").help("remove it");
+        sink.error(Code::Signature, Span::of(clause), "a kernel has no `where` clause")
+            .help("write bounds where the type is named: `<T: TileElement>`");
     }
     condition::refuse_in_kernel(function, sink);
     judge_instances(function, instances, sink);
 }
 
 fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {
-    let is_const = |param: &&GenericParam| matches!(param, GenericParam::Const(_));
-    let wanted = function.sig.generics.params.iter().filter(is_const).count();
+    let is_compiled = |param: &&GenericParam| !matches!(param, GenericParam::Lifetime(_));
+    let wanted = function.sig.generics.params.iter().filter(is_compiled).count();
     if wanted > 0 && instances.is_empty() {
         let name = &function.sig.ident;
         sink.error(Code::Instances, Span::of(name), format!("`{name}` is generic, but no instance is named"))
@@ -60,16 +61,16 @@ fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sin
         }
         let given = instance.arguments.len();
         if given != wanted {
-            let message = format!("`{}` gives {given} constants, but the kernel has {wanted}", instance.name);
+            let message = format!("`{}` gives {given} arguments, but the kernel has {wanted}", instance.name);
             sink.error(Code::Instances, Span::of(&instance.name), message)
-                .help("give one for each const generic, in order");
+                .help("give one for each generic, in order");
         }
     }
 }
 
 impl Cx<'_> {
-    /// Binds const generics to the instance's constants; false if these do not fit.
-    pub(super) fn bind_const_generics(&mut self, function: &ItemFn, instance: Option<&InstanceAttr>) -> bool {
+    /// Binds generics to the instance's constants and types; false if these do not fit.
+    pub(super) fn bind_instance(&mut self, function: &ItemFn, instance: Option<&InstanceAttr>) -> bool {
         let generics = &function.sig.generics.params;
         let arguments = instance.map(|instance| &instance.arguments[..]).unwrap_or_default();
         if generics.len() != arguments.len() {
@@ -77,11 +78,26 @@ impl Cx<'_> {
         }
         let mut fits = true;
         for (param, argument) in generics.iter().zip(arguments) {
-            let GenericParam::Const(param) = param else { return false };
-            let ty = self.ty(&param.ty);
-            match self.constant(argument, &ty) {
-                Some(value) => self.bind(&param.ident, Binding::Value(value)),
-                None => fits = false,
+            match param {
+                GenericParam::Const(param) => {
+                    let ty = self.ty(&param.ty);
+                    match self.constant_argument(argument, &ty) {
+                        Some(value) => self.bind(&param.ident, Binding::Value(value)),
+                        None => fits = false,
+                    }
+                }
+                GenericParam::Type(param) => match argument {
+                    GenericArgument::Type(ty) => {
+                        self.type_arguments.insert(param.ident.to_string(), ty.clone());
+                    }
+                    other => {
+                        let message = format!("`{}` is a type, but this is not", param.ident);
+                        self.error(Code::Instances, Span::of(other), message)
+                            .help("give types and constants in the order of the generics");
+                        fits = false;
+                    }
+                },
+                GenericParam::Lifetime(_) => return false,
             }
         }
         fits

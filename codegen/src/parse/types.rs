@@ -6,7 +6,7 @@ use super::condition;
 use super::cx::Cx;
 use super::suggest::did_you_mean;
 use crate::diag::Code;
-use crate::ir::{Scalar, Span, Swizzle, TileType, Type};
+use crate::ir::{Expr, Scalar, Span, Swizzle, TileType, Type};
 
 const NAMES: [&str; 13] = [
     "Tile",
@@ -93,6 +93,9 @@ impl Cx<'_> {
             self.arguments::<0>(segment, &name);
             return scalar.into();
         }
+        if let Some(ty) = self.generic_type(&name) {
+            return self.at_module_level(&name, |cx| cx.ty(&ty));
+        }
         match name.as_str() {
             "Barrier" => {
                 self.arguments::<0>(segment, &name);
@@ -126,6 +129,21 @@ impl Cx<'_> {
             }
             "Stages" => self.stages_type(segment),
             _ => self.alias_type(&name, span),
+        }
+    }
+
+    /// What the type generic `name` stands for. Only the kernel itself has generics, not what it calls.
+    fn generic_type(&self, name: &str) -> Option<syn::Type> {
+        let in_kernel = self.frames.len() == 1;
+        in_kernel.then(|| self.type_arguments.get(name).cloned()).flatten()
+    }
+
+    /// The last segment of a type's name, which a type generic may stand for.
+    fn named_segment(&self, argument: &GenericArgument) -> Option<syn::PathSegment> {
+        let segment = last_segment(argument)?;
+        match self.generic_type(&segment.ident.to_string()) {
+            Some(ty) => last_segment(&GenericArgument::Type(ty)).cloned(),
+            None => Some(segment.clone()),
         }
     }
 
@@ -164,16 +182,7 @@ impl Cx<'_> {
         if !self.may_enter(span) {
             return Type::Error;
         }
-        let frame = super::cx::Frame {
-            name: alias.ident.to_string(),
-            scopes: vec![std::collections::HashMap::new()],
-            loops: vec![],
-            exit: None,
-        };
-        self.frames.push(frame);
-        let ty = self.ty(&alias.ty);
-        self.frames.pop();
-        ty
+        self.at_module_level(&alias.ident.to_string(), |cx| cx.ty(&alias.ty))
     }
 
     fn tile_type(&mut self, segment: &syn::PathSegment) -> Option<TileType> {
@@ -197,7 +206,7 @@ impl Cx<'_> {
     }
 
     fn shape(&mut self, argument: &GenericArgument) -> Option<Vec<u32>> {
-        let segment = last_segment(argument).cloned();
+        let segment = self.named_segment(argument);
         let rank = segment.as_ref().and_then(|segment| {
             let name = segment.ident.to_string();
             name.strip_prefix("Shape")?.parse::<usize>().ok().filter(|rank| (1..=5).contains(rank))
@@ -224,7 +233,7 @@ impl Cx<'_> {
     }
 
     fn swizzle(&mut self, argument: &GenericArgument) -> Option<Swizzle> {
-        let name = last_segment(argument).map(|segment| segment.ident.to_string()).unwrap_or_default();
+        let name = self.named_segment(argument).map(|segment| segment.ident.to_string()).unwrap_or_default();
         let all = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
         let found = all.into_iter().find(|swizzle| swizzle.name() == name);
         if found.is_none() {
@@ -256,20 +265,24 @@ impl Cx<'_> {
         }
     }
 
-    /// A constant `u32` among generic arguments; a lone name is a type to syn.
+    /// A constant `u32` among generic arguments.
     pub(super) fn u32_argument(&mut self, argument: &GenericArgument) -> Option<u32> {
-        let value = match argument {
-            GenericArgument::Const(expr) => self.constant(expr, &Scalar::U32.into()),
+        u32::try_from(self.constant_argument(argument, &Scalar::U32.into())?.as_int()?).ok()
+    }
+
+    /// A constant among generic arguments; a lone name is a type to syn.
+    pub(super) fn constant_argument(&mut self, argument: &GenericArgument, want: &Type) -> Option<Expr> {
+        match argument {
+            GenericArgument::Const(expr) => self.constant(expr, want),
             GenericArgument::Type(syn::Type::Path(path)) if path.qself.is_none() => {
-                self.constant(&name_expr(path.path.clone()), &Scalar::U32.into())
+                self.constant(&name_expr(path.path.clone()), want)
             }
             other => {
                 self.error(Code::NotConstant, Span::of(other), "a constant is wanted here")
                     .help("a literal, a `const`, or an expression of these in braces");
                 None
             }
-        };
-        u32::try_from(value?.as_int()?).ok()
+        }
     }
 
     fn arguments<'s, const N: usize>(

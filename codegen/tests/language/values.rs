@@ -194,3 +194,26 @@ fn what_rustc_settles_otherwise_is_refused() {
         assert!(found.contains(message), "{body}\n{found}");
     }
 }
+
+#[test]
+fn a_type_generic_stands_for_what_the_instance_names() {
+    let text = ir("#[tma_kernel(threads = 32, instances(halves = <f16, Swizzle128, 8>, words = <u32, NoSwizzle, 4>))]
+         fn k<T: TileElement, W: Swizzle, const ROWS: u32>(src: TensorMap<Tile<T, Shape2<ROWS, 32>, W>>, out: Global<T>) {
+             let tile: Tile<T, Shape2<ROWS, 32>, W> = shared();
+             out.set(0, tile.get([ROWS - 1, 0]));
+         }");
+    assert!(text.contains("Tile<f16, Shape2<8, 32>, Swizzle128>"), "{text}");
+    assert!(text.contains("Tile<u32, Shape2<4, 32>>"), "{text}");
+    assert!(text.contains("Global<f16>") && text.contains("Global<u32>"), "{text}");
+}
+
+#[test]
+fn a_type_generic_is_no_name_in_what_the_kernel_uses() {
+    let errors = refused(
+        "#[tma_module] mod m {
+         type Row = Tile<T, Shape1<32>>;
+         #[tma_kernel(threads = 32, instances(halves = <f16>))]
+         fn k<T: TileElement>(src: TensorMap<Row>) { src.prefetch_descriptor(); } }",
+    );
+    assert!(errors.contains("`T` is not a kernel's type"), "{errors}");
+}
