@@ -3,6 +3,7 @@
 //! A parameter that the kernel writes through asks for the `Mut` form, which only `&mut` tensors have.
 
 use crate::layout::Layout;
+use crate::options::MapOptions;
 use crate::scalar::Scalar;
 use crate::tensor::DeviceTensor;
 use crate::view::{TensorView, TensorViewMut};
@@ -16,6 +17,11 @@ use std::marker::PhantomData;
 pub trait MapArg<T: Scalar, const N: usize> {
     /// The tensor's address, shape and strides.
     fn view(&self) -> TensorView<'_, T, N>;
+
+    /// What the launch decides of its map.
+    fn options(&self) -> MapOptions {
+        MapOptions::default()
+    }
 }
 
 /// A tensor of `N` dimensions and elements of `T` that a kernel writes through a tensor map: `TMA0301` otherwise.
@@ -42,6 +48,11 @@ pub trait MapArg<T: Scalar, const N: usize> {
 pub trait MapArgMut<T: Scalar, const N: usize> {
     /// The tensor's address, shape and strides.
     fn view(&self) -> TensorView<'_, T, N>;
+
+    /// What the launch decides of its map.
+    fn options(&self) -> MapOptions {
+        MapOptions::default()
+    }
 }
 
 /// A tensor of elements of `T`, of any shape, that a kernel reads as `Global<T>`.

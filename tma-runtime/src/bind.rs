@@ -3,6 +3,7 @@
 use crate::args::GlobalSlice;
 use crate::error::Error;
 use crate::layout::{DeviceId, Layout};
+use crate::options::{MapOptions, MapSource};
 use crate::scalar::Scalar;
 use crate::spec::{KernelSpec, MapSpec, ParamKind, ParamSpec};
 use crate::stream::same_device;
@@ -18,7 +19,7 @@ pub struct Arg<'a> {
 
 #[derive(Clone, Copy, Debug)]
 enum Value {
-    Map(Layout),
+    Map(MapSource),
     /// `len` means nothing where the elements do not lie one after the other.
     Global {
         layout: Layout,
@@ -35,7 +36,16 @@ enum Value {
 impl<'a> Arg<'a> {
     /// A tensor for a `TensorMap` parameter.
     pub fn map<T: Scalar, const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
-        Self { value: Value::Map(tensor.layout()), tensor: PhantomData }
+        Self { value: Value::Map(tensor.layout().into()), tensor: PhantomData }
+    }
+
+    /// The same tensor, with `options` for its map. Other arguments have none.
+    #[must_use]
+    pub fn with(mut self, options: MapOptions) -> Self {
+        if let Value::Map(source) = &mut self.value {
+            source.options = options;
+        }
+        self
     }
 
     /// The elements of a tensor for a `Global` parameter.
@@ -62,7 +72,7 @@ impl<'a> Arg<'a> {
     /// What it is, for errors.
     fn describe(&self) -> String {
         match &self.value {
-            Value::Map(layout) => format!("a tensor of `{}` for a tensor map", layout.element()),
+            Value::Map(source) => format!("a tensor of `{}` for a tensor map", source.layout.element()),
             Value::Global { layout, .. } => format!("a tensor of `{}` for `Global`", layout.element()),
             Value::Scalar { bytes, .. } => format!("a scalar of {bytes} bytes"),
         }
@@ -80,8 +90,8 @@ pub enum Bound<'a> {
         tensor: &'static str,
         /// The box.
         spec: &'static MapSpec,
-        /// The tensor.
-        layout: &'a Layout,
+        /// The tensor, and the options of its map.
+        source: &'a MapSource,
     },
     /// Two PTX parameters.
     Global {
@@ -115,9 +125,9 @@ pub fn bind<'a>(
     for (index, (param, arg)) in spec.params.iter().zip(args).enumerate() {
         let tensor = param.name;
         let bound = match (&param.kind, &arg.value) {
-            (ParamKind::Map(spec), Value::Map(layout)) => {
-                same_device(tensor, layout.device(), device)?;
-                Bound::Map { index, tensor, spec, layout }
+            (ParamKind::Map(spec), Value::Map(source)) => {
+                same_device(tensor, source.layout.device(), device)?;
+                Bound::Map { index, tensor, spec, source }
             }
             (
                 &ParamKind::Global { element: wanted, .. },

@@ -4,100 +4,21 @@
 //! device and the driver. `docs/errors` has a page for each code.
 
 mod code;
+mod map;
 
 use crate::layout::DeviceId;
 use crate::spec::Element;
 pub use crate::status::DriverStatus;
 use crate::status::KernelNames;
+pub use map::MapError;
 
 /// An error of the host: what was wrong, what is wanted and, where it can be said, what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A tensor map's tensor does not start at a multiple of 16 bytes.
-    #[error(
-        "{}: a tensor map's address must be a multiple of 16 bytes, but `{tensor}` is at {address:#x} ({} bytes past \
-         one): start the view at an element whose address is a multiple of 16",
-        self.code(), .address % 16
-    )]
-    MisalignedAddress {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// The address of the tensor's first element.
-        address: u64,
-    },
-
-    /// A tensor map's tensor has an extent of zero or more than 2^32.
-    #[error(
-        "{}: each extent of a tensor map must be between 1 and 2^32, but dimension {dimension} of `{tensor}` has \
-         {extent} elements: {}",
-        self.code(),
-        if *.extent == 0 { "do not launch on a tensor without elements" } else { "split the tensor into views" }
-    )]
-    ExtentOutOfRange {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// The dimension, counted from the outermost.
-        dimension: usize,
-        /// Its extent in elements.
-        extent: u64,
-    },
-
-    /// A tensor map's stride is not a multiple of 16 bytes.
-    #[error(
-        "{}: each stride of a tensor map but the innermost must be a multiple of 16 bytes, but stepping along dimension \
-         {dimension} of `{tensor}` takes {bytes} bytes: pad the inner extent, so that the step takes {} bytes",
-        self.code(), .bytes.next_multiple_of(16)
-    )]
-    MisalignedStride {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// The dimension, counted from the outermost.
-        dimension: usize,
-        /// Its stride in bytes.
-        bytes: u64,
-    },
-
-    /// A tensor map's stride is 2^40 bytes or more.
-    #[error(
-        "{}: each stride of a tensor map must be less than 2^40 bytes, but stepping along dimension {dimension} of \
-         `{tensor}` takes {bytes} bytes: split the tensor into views",
-        self.code()
-    )]
-    StrideTooLarge {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// The dimension, counted from the outermost.
-        dimension: usize,
-        /// Its stride in bytes; `u128`, for a raw view may have any.
-        bytes: u128,
-    },
-
-    /// A tensor map's innermost dimension is not contiguous.
-    #[error(
-        "{}: the innermost dimension of a tensor map must have stride 1, but that of `{tensor}` has stride {stride}: \
-         put the contiguous dimension last in the view's shape and strides, or copy the tensor",
-        self.code()
-    )]
-    InnerStride {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// The innermost stride in elements.
-        stride: u64,
-    },
-
-    /// A tensor that a kernel stores to ends inside one of the units that the copy engine writes.
-    #[error(
-        "{}: the copy engine stores whole units of 16 bytes, but the rows of `{tensor}` have {bytes} bytes: what \
-         follows each row would be overwritten. Make rows a multiple of 16 bytes long",
-        self.code()
-    )]
-    StoreRowBytes {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// Bytes of the tensor's innermost dimension.
-        bytes: u64,
-    },
+    /// A tensor and a kernel's tile make no tensor map.
+    #[error(transparent)]
+    Map(#[from] MapError),
 
     /// A tensor has another number of dimensions than the kernel's box.
     #[error(
@@ -112,49 +33,6 @@ pub enum Error {
         found: usize,
         /// Dimensions of the box.
         wanted: usize,
-    },
-
-    /// A box has an extent of zero or more than 256.
-    #[error(
-        "{}: each extent of a box must be between 1 and 256, but dimension {dimension} of the box of `{tensor}` has \
-         {extent} elements: change the tile in the kernel",
-        self.code()
-    )]
-    BoxExtent {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// The dimension, counted from the outermost.
-        dimension: usize,
-        /// Its extent in elements.
-        extent: u32,
-    },
-
-    /// A box's innermost dimension is not a multiple of 16 bytes.
-    #[error(
-        "{}: the innermost dimension of a box must be a multiple of 16 bytes, but that of `{tensor}` has {bytes}: make \
-         the tile's rows {} bytes long",
-        self.code(), .bytes.next_multiple_of(16)
-    )]
-    BoxRowBytes {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// Bytes of the innermost dimension.
-        bytes: u64,
-    },
-
-    /// A box's innermost dimension is longer than the swizzle's span.
-    #[error(
-        "{}: the innermost dimension of a box must not be longer than the swizzle's span of {span} bytes, but that of \
-         `{tensor}` has {bytes}: use a wider swizzle, none, or a narrower tile",
-        self.code()
-    )]
-    BoxRowExceedsSwizzle {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// Bytes of the innermost dimension.
-        bytes: u64,
-        /// The swizzle's span in bytes.
-        span: u32,
     },
 
     /// A tensor has other elements than the kernel's parameter.

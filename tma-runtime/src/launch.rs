@@ -6,6 +6,7 @@
 pub use crate::args::{GlobalArg, GlobalArgMut, GlobalSlice, MapArg, MapArgMut};
 pub use crate::bind::{Arg, Bound, bind};
 pub use crate::grid::{Grid, MAX_GRID};
+pub use crate::options::{Fill, L2Promotion, MapArgExt, MapOptions, MapSource, WithOptions};
 pub use crate::spec::{KernelSpec, ParamKind, ParamSpec};
 
 use crate::cuda;

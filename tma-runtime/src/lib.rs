@@ -18,6 +18,7 @@ pub mod lang;
 pub mod launch;
 pub mod layout;
 pub mod map;
+mod options;
 mod ptx;
 mod scalar;
 mod sim;
@@ -34,7 +35,7 @@ mod cuda;
 mod cuda;
 
 pub use device::Device;
-pub use error::{DriverStatus, Error};
+pub use error::{DriverStatus, Error, MapError};
 pub use scalar::Scalar;
 pub use stream::{Event, Stream};
 pub use tensor::DeviceTensor;
@@ -44,7 +45,7 @@ pub use view::{TensorView, TensorViewMut};
 /// All that a file with kernels and their launches needs.
 pub mod prelude {
     pub use crate::lang::*;
-    pub use crate::launch::Grid;
+    pub use crate::launch::{Grid, L2Promotion, MapArgExt};
     pub use crate::{Device, DeviceTensor, Error, Event, Stream, TensorView, TensorViewMut};
     pub use tma_macros::{tma_device, tma_kernel, tma_module};
 }

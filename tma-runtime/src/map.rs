@@ -4,11 +4,12 @@
 //! Management"), for maps without interleaving. The functions here are pure: whatever encodes the map, a driver or a
 //! simulator, gets the same parameters.
 //!
-//! Not checked, because it cannot be wrong here: the rank (1 to 5, the type of tensors), the element strides (always
-//! 1), the alignment of the descriptor (its type), and interleaving and fill (always none, and zeros).
+//! Not checked, because it cannot be wrong here: the rank (1 to 5, the type of tensors), the alignment of the
+//! descriptor (its type), and interleaving (always none).
 
-use crate::error::Error;
+use crate::error::{Error, MapError};
 use crate::layout::{Layout, MAX_RANK};
+use crate::options::{Fill, L2Promotion, MapOptions, MapSource};
 use crate::spec::{Element, MapSpec, Swizzle};
 use std::fmt;
 
@@ -20,6 +21,8 @@ pub const MAX_EXTENT: u64 = 1 << 32;
 pub const STRIDE_LIMIT: u64 = 1 << 40;
 /// The greatest extent of a box, in elements.
 pub const MAX_BOX_EXTENT: u32 = 256;
+/// The farthest that two elements of a box can be apart, in elements of the tensor.
+pub const MAX_ELEMENT_STRIDE: u32 = 8;
 
 /// The parameters of a tensor map, in the hardware's order: innermost dimension first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,9 @@ pub struct TiledMap {
     /// Of dimension 1 and up; dimension 0 is contiguous.
     byte_strides: [u64; MAX_RANK - 1],
     box_extents: [u32; MAX_RANK],
+    element_strides: [u32; MAX_RANK],
+    fill: Fill,
+    l2_promotion: L2Promotion,
 }
 
 impl TiledMap {
@@ -64,30 +70,49 @@ impl TiledMap {
     pub fn box_extents(&self) -> &[u32] {
         &self.box_extents[..self.rank]
     }
+
+    /// How far apart the elements of a box are along each dimension, innermost first.
+    pub fn element_strides(&self) -> &[u32] {
+        &self.element_strides[..self.rank]
+    }
+
+    /// What a load brings for elements outside of the tensor.
+    pub const fn fill(&self) -> Fill {
+        self.fill
+    }
+
+    /// How much is brought into L2 at a time.
+    pub const fn l2_promotion(&self) -> L2Promotion {
+        self.l2_promotion
+    }
 }
 
 impl fmt::Display for TiledMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "of `{}` at {:#x}, and, innermost first, extents {:?}, strides {:?} bytes, box {:?}, swizzle {:?}",
+            "of `{}` at {:#x}, and, innermost first, extents {:?}, strides {:?} bytes, box {:?}, element strides {:?}, \
+             swizzle {:?}, fill {:?}",
             self.element,
             self.address,
             self.extents(),
             self.byte_strides(),
             self.box_extents(),
-            self.swizzle
+            self.element_strides(),
+            self.swizzle,
+            self.fill
         )
     }
 }
 
-/// The tensor map that moves the box of `spec` over the tensor at `layout`; `tensor` names it in errors.
+/// The tensor map that moves the box of `spec` over the tensor of `source`; `tensor` names it in errors.
 ///
 /// # Errors
 ///
-/// One error a rule, from [`Error::MisalignedAddress`] to [`Error::ElementMismatch`]. The box is checked first, then
-/// the tensor from its address outwards.
-pub fn tiled_map(tensor: &'static str, layout: &Layout, spec: &MapSpec) -> Result<TiledMap, Error> {
+/// One error a rule, from [`MapError::MisalignedAddress`] to [`Error::ElementMismatch`]. The box is checked first, then
+/// the options, then the tensor from its address outwards.
+pub fn tiled_map(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> Result<TiledMap, Error> {
+    let MapSource { layout, options } = source;
     let (found, wanted) = (layout.shape().len(), spec.box_extents.len());
     if layout.element() != spec.element {
         return Err(Error::ElementMismatch { tensor, found: layout.element(), wanted: spec.element });
@@ -96,9 +121,11 @@ pub fn tiled_map(tensor: &'static str, layout: &Layout, spec: &MapSpec) -> Resul
         return Err(Error::RankMismatch { tensor, found, wanted });
     }
     let address = layout.address();
-    let box_extents = box_extents(tensor, spec)?;
+    let tile = tile_extents(tensor, spec)?;
+    let (box_extents, element_strides) = strided_box(tensor, tile, found, options)?;
+    fill(tensor, spec.element, options.fill)?;
     if !address.is_multiple_of(ALIGNMENT) {
-        return Err(Error::MisalignedAddress { tensor, address });
+        return Err(MapError::MisalignedAddress { tensor, address }.into());
     }
     let extents = extents(tensor, layout.shape())?;
     whole_units(tensor, extents[0], spec)?;
@@ -111,34 +138,71 @@ pub fn tiled_map(tensor: &'static str, layout: &Layout, spec: &MapSpec) -> Resul
         extents,
         byte_strides,
         box_extents,
+        element_strides,
+        fill: options.fill,
+        l2_promotion: options.l2_promotion,
     })
 }
 
-/// The box, innermost first. Source: `boxDim` and `swizzle` of `cuTensorMapEncodeTiled`.
-fn box_extents(tensor: &'static str, spec: &MapSpec) -> Result<[u32; MAX_RANK], Error> {
+/// What a box brings to shared memory, innermost first. Source: `boxDim` and `swizzle` of `cuTensorMapEncodeTiled`.
+fn tile_extents(tensor: &'static str, spec: &MapSpec) -> Result<[u32; MAX_RANK], MapError> {
     let mut reversed = [0; MAX_RANK];
     for (dimension, &extent) in spec.box_extents.iter().enumerate() {
         if extent == 0 || extent > MAX_BOX_EXTENT {
-            return Err(Error::BoxExtent { tensor, dimension, extent });
+            return Err(MapError::BoxExtent { tensor, dimension, extent });
         }
         reversed[spec.box_extents.len() - 1 - dimension] = extent;
     }
     let bytes = u64::from(reversed[0]) * u64::from(spec.element.bytes());
     if !bytes.is_multiple_of(ALIGNMENT) {
-        return Err(Error::BoxRowBytes { tensor, bytes });
+        return Err(MapError::BoxRowBytes { tensor, bytes });
     }
     match spec.swizzle.span() {
-        Some(span) if bytes > u64::from(span) => Err(Error::BoxRowExceedsSwizzle { tensor, bytes, span }),
+        Some(span) if bytes > u64::from(span) => Err(MapError::BoxRowExceedsSwizzle { tensor, bytes, span }),
         Some(_) | None => Ok(reversed),
     }
 }
 
+/// The box, and how far apart its elements are, innermost first: from the first to the last of `tile` elements that are
+/// `stride` apart. Source: `elementStrides` of `cuTensorMapEncodeTiled`, which without interleaving steps along all
+/// dimensions but the innermost.
+fn strided_box(
+    tensor: &'static str,
+    tile: [u32; MAX_RANK],
+    rank: usize,
+    options: &MapOptions,
+) -> Result<([u32; MAX_RANK], [u32; MAX_RANK]), MapError> {
+    let (mut extents, mut strides) = (tile, [1; MAX_RANK]);
+    for (dimension, &stride) in options.element_strides[..rank].iter().enumerate() {
+        let inner = dimension == rank - 1;
+        if stride == 0 || stride > MAX_ELEMENT_STRIDE || (inner && stride != 1) {
+            return Err(MapError::ElementStride { tensor, dimension, stride, inner });
+        }
+        let at = rank - 1 - dimension;
+        let extent = (tile[at] - 1) * stride + 1;
+        if extent > MAX_BOX_EXTENT {
+            return Err(MapError::StridedBox { tensor, dimension, tile: tile[at], stride, extent });
+        }
+        (extents[at], strides[at]) = (extent, stride);
+    }
+    Ok((extents, strides))
+}
+
+/// Source: `oobFill` of `cuTensorMapEncodeTiled`.
+fn fill(tensor: &'static str, element: Element, fill: Fill) -> Result<(), MapError> {
+    let has_nan = matches!(element, Element::F16 | Element::Bf16 | Element::F32 | Element::F64);
+    match fill {
+        Fill::Nan if !has_nan => Err(MapError::NanFill { tensor, element }),
+        Fill::Nan | Fill::Zeros => Ok(()),
+    }
+}
+
 /// The tensor's extents, innermost first. Source: `globalDim` of `cuTensorMapEncodeTiled`.
-fn extents(tensor: &'static str, shape: &[u64]) -> Result<[u64; MAX_RANK], Error> {
+fn extents(tensor: &'static str, shape: &[u64]) -> Result<[u64; MAX_RANK], MapError> {
     let mut reversed = [0; MAX_RANK];
     for (dimension, &extent) in shape.iter().enumerate() {
         if extent == 0 || extent > MAX_EXTENT {
-            return Err(Error::ExtentOutOfRange { tensor, dimension, extent });
+            return Err(MapError::ExtentOutOfRange { tensor, dimension, extent });
         }
         reversed[shape.len() - 1 - dimension] = extent;
     }
@@ -149,10 +213,10 @@ fn extents(tensor: &'static str, shape: &[u64]) -> Result<[u64; MAX_RANK], Error
 ///
 /// Loads see a tensor's end to the element; stores do not. No document says so: seen on an H200 with driver 580, where a
 /// row of 5 bytes is stored as 16, and one of 37 as 48.
-fn whole_units(tensor: &'static str, inner_extent: u64, spec: &MapSpec) -> Result<(), Error> {
+fn whole_units(tensor: &'static str, inner_extent: u64, spec: &MapSpec) -> Result<(), MapError> {
     let bytes = inner_extent * u64::from(spec.element.bytes());
     if spec.written && !bytes.is_multiple_of(ALIGNMENT) {
-        return Err(Error::StoreRowBytes { tensor, bytes });
+        return Err(MapError::StoreRowBytes { tensor, bytes });
     }
     Ok(())
 }
@@ -162,12 +226,12 @@ fn whole_units(tensor: &'static str, inner_extent: u64, spec: &MapSpec) -> Resul
 ///
 /// A dimension of extent 1 is never stepped along, so its stride does not matter to the copy; but the driver checks it
 /// like any other. It is given one that passes: the longest step or row inside it, in whole multiples of 16 bytes.
-fn byte_strides(tensor: &'static str, layout: &Layout) -> Result<[u64; MAX_RANK - 1], Error> {
+fn byte_strides(tensor: &'static str, layout: &Layout) -> Result<[u64; MAX_RANK - 1], MapError> {
     let element = u64::from(layout.element().bytes());
     let (shape, strides) = (layout.shape(), layout.strides());
     let inner = shape.len() - 1;
     if shape[inner] > 1 && strides[inner] != 1 {
-        return Err(Error::InnerStride { tensor, stride: strides[inner] });
+        return Err(MapError::InnerStride { tensor, stride: strides[inner] });
     }
     let mut reversed = [0; MAX_RANK - 1];
     let mut placeholder = (shape[inner] * element).next_multiple_of(ALIGNMENT);
@@ -176,10 +240,10 @@ fn byte_strides(tensor: &'static str, layout: &Layout) -> Result<[u64; MAX_RANK 
         let stride = match u64::try_from(bytes) {
             _ if shape[dimension] == 1 => placeholder,
             Ok(bytes) if bytes < STRIDE_LIMIT => bytes,
-            _ => return Err(Error::StrideTooLarge { tensor, dimension, bytes }),
+            _ => return Err(MapError::StrideTooLarge { tensor, dimension, bytes }),
         };
         if !stride.is_multiple_of(ALIGNMENT) {
-            return Err(Error::MisalignedStride { tensor, dimension, bytes: stride });
+            return Err(MapError::MisalignedStride { tensor, dimension, bytes: stride });
         }
         reversed[inner - 1 - dimension] = stride;
         placeholder = placeholder.max(stride);

@@ -14,6 +14,7 @@ use crate::device::Properties;
 use crate::error::Error;
 use crate::layout::DeviceId;
 use crate::map::{TiledMap, tiled_map};
+use crate::options::Fill;
 use crate::spec::{Element, KernelSpec, ParamKind, Swizzle};
 
 /// Multiprocessors that a simulated device says it has: enough for persistent blocks to share work, few enough for a CPU.
@@ -152,8 +153,8 @@ impl Context {
         bind(self.id(), spec, args, |bound| {
             let size = sizes.next().unwrap_or(8);
             match bound {
-                Bound::Map { tensor, spec, layout, .. } => {
-                    all.push(ptx_sim::Arg::Map(tensor_map(&tiled_map(tensor, layout, spec)?)));
+                Bound::Map { tensor, spec, source, .. } => {
+                    all.push(ptx_sim::Arg::Map(tensor_map(&tiled_map(tensor, source, spec)?)));
                 }
                 Bound::Global { address, len } => {
                     all.push(ptx_sim::Arg::Address(*address));
@@ -177,14 +178,17 @@ fn tensor_map(map: &TiledMap) -> TensorMap {
         extents: map.extents().into(),
         byte_strides: map.byte_strides().into(),
         box_extents: map.box_extents().into(),
-        element_strides: vec![1; map.extents().len()],
+        element_strides: map.element_strides().into(),
         swizzle: match map.swizzle() {
             Swizzle::None => ptx_sim::tensor_map::Swizzle::None,
             Swizzle::B32 => ptx_sim::tensor_map::Swizzle::B32,
             Swizzle::B64 => ptx_sim::tensor_map::Swizzle::B64,
             Swizzle::B128 => ptx_sim::tensor_map::Swizzle::B128,
         },
-        fill: ptx_sim::tensor_map::Fill::Zeros,
+        fill: match map.fill() {
+            Fill::Zeros => ptx_sim::tensor_map::Fill::Zeros,
+            Fill::Nan => ptx_sim::tensor_map::Fill::Nan,
+        },
     }
 }
 

@@ -61,7 +61,10 @@ fn host_arg(param: &Param) -> TokenStream {
     match &param.ty {
         Type::TensorMap(_) => {
             let kind = map_trait(param);
-            quote!(::tma_runtime::launch::Arg::map(::tma_runtime::launch::#kind::view(&#name)))
+            quote! {
+                ::tma_runtime::launch::Arg::map(::tma_runtime::launch::#kind::view(&#name))
+                    .with(::tma_runtime::launch::#kind::options(&#name))
+            }
         }
         Type::Global(_) => {
             let kind = global_trait(param);

@@ -7,6 +7,7 @@ pub mod control;
 pub mod faults;
 pub mod floats;
 pub mod integers;
+pub mod map_options;
 pub mod places;
 pub mod swizzled;
 pub mod tensors;
@@ -26,6 +27,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         atomics::CASES,
         barriers::CASES,
         tensors::CASES,
+        map_options::CASES,
     ];
     themes.into_iter().chain(swizzled::CASES).flatten()
 }

@@ -44,9 +44,9 @@ fn bound(args: &[Arg<'_>]) -> Result<Vec<u64>, Error> {
     let mut params = Vec::new();
     bind(HERE, &SPEC, args, |bound| {
         match bound {
-            Bound::Map { index, tensor, layout, .. } => {
+            Bound::Map { index, tensor, source, .. } => {
                 assert_eq!((index, tensor), (0, "src"));
-                params.push(layout.address());
+                params.push(source.layout.address());
             }
             Bound::Global { address, len } => params.extend([*address, *len]),
             Bound::Scalar { bits } => params.push(*bits),

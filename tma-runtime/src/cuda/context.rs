@@ -56,7 +56,7 @@ impl Context {
         let device = cust::device::Device::get_device(ordinal).map_err(asked("find the device"))?;
         let attribute = |attribute| {
             let value = device.get_attribute(attribute).map_err(asked("ask for the device's properties"))?;
-            Ok(u32::try_from(value).unwrap_or_default())
+            Ok::<_, Error>(u32::try_from(value).unwrap_or_default())
         };
         let properties = Properties {
             name: device.name().map_err(asked("ask for the device's name"))?,

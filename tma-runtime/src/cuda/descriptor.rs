@@ -2,8 +2,8 @@
 
 use super::driver::{Descriptor, Driver};
 use crate::error::Error;
-use crate::layout::Layout;
 use crate::map::tiled_map;
+use crate::options::MapSource;
 use crate::spec::MapSpec;
 
 /// Slots of a cache, as a power of two.
@@ -12,7 +12,7 @@ const SLOT_BITS: u32 = 5;
 /// The descriptors that launches encoded for one parameter of one kernel.
 ///
 /// Direct-mapped: the tensor's address decides the slot, and another tensor in it is replaced. So it is bounded and
-/// looked up in a few nanoseconds. What a slot holds depends on nothing but the layout it was made of, for box, element
+/// looked up in a few nanoseconds. What a slot holds depends on nothing but the tensor and the options it was made of, for box, element
 /// type and swizzle are the parameter's own; so memory that was freed and allocated anew is no danger.
 #[derive(Debug, Default)]
 pub(super) struct DescriptorCache {
@@ -23,7 +23,7 @@ pub(super) struct DescriptorCache {
 /// A descriptor and the tensor that it is of; none yet in a new slot.
 #[derive(Clone, Debug, Default)]
 struct Slot {
-    layout: Option<Layout>,
+    source: Option<MapSource>,
     descriptor: Descriptor,
 }
 
@@ -34,15 +34,15 @@ impl DescriptorCache {
         driver: &Driver,
         tensor: &'static str,
         spec: &MapSpec,
-        layout: &Layout,
+        source: &MapSource,
     ) -> Result<&Descriptor, Error> {
         if self.slots.is_empty() {
             self.slots.resize(1 << SLOT_BITS, Slot::default());
         }
-        let slot = &mut self.slots[slot(layout.address())];
-        if slot.layout.as_ref() != Some(layout) {
-            slot.descriptor = encode(driver, tensor, spec, layout)?;
-            slot.layout = Some(*layout);
+        let slot = &mut self.slots[slot(source.layout.address())];
+        if slot.source.as_ref() != Some(source) {
+            slot.descriptor = encode(driver, tensor, spec, source)?;
+            slot.source = Some(*source);
         }
         Ok(&slot.descriptor)
     }
@@ -53,9 +53,9 @@ pub(super) fn encode(
     driver: &Driver,
     tensor: &'static str,
     spec: &MapSpec,
-    layout: &Layout,
+    source: &MapSource,
 ) -> Result<Descriptor, Error> {
-    let map = tiled_map(tensor, layout, spec)?;
+    let map = tiled_map(tensor, source, spec)?;
     driver.encode(&map).map_err(|code| Error::MapRefused {
         tensor,
         status: driver.status(code),

@@ -5,6 +5,7 @@
 
 use crate::error::{DriverStatus, Error};
 use crate::map::TiledMap;
+use crate::options::{Fill, L2Promotion};
 use crate::spec::{Element, Swizzle};
 use libloading::Library;
 use once_cell::sync::OnceCell;
@@ -37,10 +38,6 @@ const JIT_LOG_BYTES: usize = 16 * 1024;
 
 /// `CU_TENSOR_MAP_INTERLEAVE_NONE`.
 const INTERLEAVE_NONE: c_uint = 0;
-/// `CU_TENSOR_MAP_L2_PROMOTION_L2_128B`: what misses in L2 is fetched 128 bytes at a time.
-const L2_PROMOTION_128B: c_uint = 2;
-/// `CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE`: what lies outside the tensor reads as zero.
-const OOB_FILL_ZERO: c_uint = 0;
 
 /// `CUtensorMap`: 128 opaque bytes. The driver wants them aligned to 64 bytes, its header since CUDA 13 to 128.
 #[derive(Clone, Copy, Debug, Default)]
@@ -206,7 +203,6 @@ impl Driver {
     /// Encodes a tensor map.
     pub(super) fn encode(&self, map: &TiledMap) -> Result<Descriptor, Status> {
         let mut descriptor = MaybeUninit::<Descriptor>::uninit();
-        let element_strides = [1u32; crate::layout::MAX_RANK];
         // SAFETY: the arrays have as many elements as the rank says (strides one fewer), and the descriptor is aligned.
         checked(unsafe {
             (self.tensor_map_encode_tiled)(
@@ -217,11 +213,11 @@ impl Driver {
                 map.extents().as_ptr(),
                 map.byte_strides().as_ptr(),
                 map.box_extents().as_ptr(),
-                element_strides.as_ptr(),
+                map.element_strides().as_ptr(),
                 INTERLEAVE_NONE,
                 swizzle(map.swizzle()),
-                L2_PROMOTION_128B,
-                OOB_FILL_ZERO,
+                l2_promotion(map.l2_promotion()),
+                oob_fill(map.fill()),
             )
         })?;
         // SAFETY: on success the driver has written all of it.
@@ -358,5 +354,23 @@ fn swizzle(swizzle: Swizzle) -> c_uint {
         Swizzle::B32 => 1,
         Swizzle::B64 => 2,
         Swizzle::B128 => 3,
+    }
+}
+
+/// `CUtensorMapL2promotion`.
+fn l2_promotion(promotion: L2Promotion) -> c_uint {
+    match promotion {
+        L2Promotion::None => 0,
+        L2Promotion::B64 => 1,
+        L2Promotion::B128 => 2,
+        L2Promotion::B256 => 3,
+    }
+}
+
+/// `CUtensorMapFloatOOBfill`.
+fn oob_fill(fill: Fill) -> c_uint {
+    match fill {
+        Fill::Zeros => 0,
+        Fill::Nan => 1,
     }
 }

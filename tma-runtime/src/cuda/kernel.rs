@@ -4,7 +4,7 @@ use super::context::{Context, code};
 use super::descriptor::DescriptorCache;
 use super::driver::{self, Descriptor, Driver, Function};
 use crate::error::Error;
-use crate::layout::Layout;
+use crate::options::MapSource;
 use crate::spec::{KernelSpec, MapSpec};
 use cust::error::CudaError;
 use cust::module::{Module, ModuleJitOption};
@@ -117,9 +117,9 @@ impl Kernel {
         index: usize,
         tensor: &'static str,
         spec: &MapSpec,
-        layout: &Layout,
+        source: &MapSource,
     ) -> Result<&Descriptor, Error> {
-        self.descriptors[index].get(driver, tensor, spec, layout)
+        self.descriptors[index].get(driver, tensor, spec, source)
     }
 }
 

@@ -62,8 +62,8 @@ impl Context {
         let mut pointers = Pointers::new();
         bind(self.id(), spec, args, |bound| {
             match bound {
-                Bound::Map { index, tensor, spec, layout } => {
-                    pointers.push(kernel.descriptor(self.driver, index, tensor, spec, layout)?);
+                Bound::Map { index, tensor, spec, source } => {
+                    pointers.push(kernel.descriptor(self.driver, index, tensor, spec, source)?);
                 }
                 Bound::Global { address, len } => {
                     pointers.push(address);
@@ -101,8 +101,8 @@ impl Context {
         let mut pointers = Pointers::new();
         bind(self.id(), spec, &args, |bound| {
             match bound {
-                Bound::Map { tensor, spec, layout, .. } => {
-                    descriptors.push(descriptor::encode(self.driver, tensor, spec, layout)?);
+                Bound::Map { tensor, spec, source, .. } => {
+                    descriptors.push(descriptor::encode(self.driver, tensor, spec, source)?);
                     descriptors.last().into_iter().for_each(|descriptor| pointers.push(descriptor));
                 }
                 Bound::Global { address, len } => {

@@ -1,20 +1,13 @@
 //! The codes of the host's errors: their one home.
 
-use super::Error;
+use super::{Error, MapError};
 
 impl Error {
     /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::MisalignedAddress { .. } => "TMA0501",
-            Self::ExtentOutOfRange { .. } => "TMA0502",
-            Self::MisalignedStride { .. } => "TMA0503",
-            Self::StrideTooLarge { .. } => "TMA0504",
-            Self::InnerStride { .. } => "TMA0505",
+            Self::Map(error) => error.code(),
             Self::RankMismatch { .. } => "TMA0506",
-            Self::BoxExtent { .. } => "TMA0507",
-            Self::BoxRowBytes { .. } => "TMA0508",
-            Self::BoxRowExceedsSwizzle { .. } => "TMA0509",
             Self::ElementMismatch { .. } => "TMA0510",
             Self::NotContiguous { .. } => "TMA0511",
             Self::HostLength { .. } => "TMA0512",
@@ -23,7 +16,6 @@ impl Error {
             Self::TensorTooLarge { .. } => "TMA0515",
             Self::ArgumentMismatch { .. } => "TMA0516",
             Self::MapRefused { .. } => "TMA0517",
-            Self::StoreRowBytes { .. } => "TMA0518",
             Self::NoDriver { .. } => "TMA0601",
             Self::NoDevice { .. } => "TMA0602",
             Self::NoBackend => "TMA0603",
@@ -43,6 +35,26 @@ impl Error {
             Self::SimulatedLaunch { .. } => "TMA0617",
             Self::SimulatedMemory { .. } => "TMA0618",
             Self::UnknownDevice { .. } => "TMA0619",
+        }
+    }
+}
+
+impl MapError {
+    /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::MisalignedAddress { .. } => "TMA0501",
+            Self::ExtentOutOfRange { .. } => "TMA0502",
+            Self::MisalignedStride { .. } => "TMA0503",
+            Self::StrideTooLarge { .. } => "TMA0504",
+            Self::InnerStride { .. } => "TMA0505",
+            Self::BoxExtent { .. } => "TMA0507",
+            Self::BoxRowBytes { .. } => "TMA0508",
+            Self::BoxRowExceedsSwizzle { .. } => "TMA0509",
+            Self::StoreRowBytes { .. } => "TMA0518",
+            Self::ElementStride { .. } => "TMA0519",
+            Self::StridedBox { .. } => "TMA0520",
+            Self::NanFill { .. } => "TMA0521",
         }
     }
 }

@@ -13,6 +13,7 @@ struct Case<const N: usize> {
     tile_element: Element,
     swizzle: Swizzle,
     written: bool,
+    options: MapOptions,
 }
 
 impl<const N: usize> Case<N> {
@@ -26,6 +27,7 @@ impl<const N: usize> Case<N> {
             tile_element: Element::F16,
             swizzle: Swizzle::None,
             written: false,
+            options: MapOptions::default(),
         }
     }
 
@@ -37,7 +39,7 @@ impl<const N: usize> Case<N> {
             swizzle: self.swizzle,
             written: self.written,
         };
-        tiled_map("src", &layout, &spec)
+        tiled_map("src", &MapSource { layout, options: self.options }, &spec)
     }
 
     /// The code of the error, and that its message names the code, the tensor and `words`.
@@ -197,4 +199,51 @@ fn the_stride_of_a_single_row_does_not_matter() {
     assert_eq!(column.accepted().extents(), [1, 128]);
     column.shape = [128, 2];
     column.refused("TMA0505", &["stride 99"]);
+}
+
+#[test]
+fn options_reach_the_map_innermost_first() {
+    let mut case = Case::new([64, 64, 64], &[4, 8, 16]);
+    case.options =
+        MapOptions { fill: Fill::Nan, l2_promotion: L2Promotion::B256, element_strides: [3, 2, 1, 1, 1] };
+    let map = case.map().expect("every rule holds");
+    assert_eq!(map.element_strides(), [1, 2, 3]);
+    assert_eq!(map.box_extents(), [16, 15, 10]);
+    assert_eq!((map.fill(), map.l2_promotion()), (Fill::Nan, L2Promotion::B256));
+}
+
+#[test]
+fn tma0519_elements_are_1_to_8_apart_and_rows_contiguous() {
+    let with = |strides: [u32; MAX_RANK]| {
+        let mut case = Case::new([64, 64], &[8, 8]);
+        case.options.element_strides = strides;
+        case.map().map(|_| ()).map_err(|error| error.code())
+    };
+    assert_eq!(with([8, 1, 1, 1, 1]), Ok(()));
+    assert_eq!(with([9, 1, 1, 1, 1]), Err("TMA0519"));
+    assert_eq!(with([0, 1, 1, 1, 1]), Err("TMA0519"));
+    assert_eq!(with([1, 2, 1, 1, 1]), Err("TMA0519"));
+}
+
+#[test]
+fn tma0520_a_box_with_steps_spans_at_most_256() {
+    let with = |stride| {
+        let mut case = Case::new([1024, 64], &[64, 8]);
+        case.options.element_strides[0] = stride;
+        case.map().map(|_| ()).map_err(|error| error.code())
+    };
+    assert_eq!(with(4), Ok(()));
+    assert_eq!(with(5), Err("TMA0520"));
+}
+
+#[test]
+fn tma0521_only_floats_are_filled_with_nan() {
+    let with = |element| {
+        let mut case = Case::new([64, 64], &[8, 16]);
+        (case.element, case.tile_element, case.options.fill) = (element, element, Fill::Nan);
+        case.map().map(|_| ()).map_err(|error| error.code())
+    };
+    assert_eq!(with(Element::F32), Ok(()));
+    assert_eq!(with(Element::U32), Err("TMA0521"));
+    assert_eq!(with(Element::E4m3), Err("TMA0521"));
 }

@@ -1,0 +1,186 @@
+//! What is wrong with a tensor, a tile or the options of a map: the rules of tensor maps.
+
+use crate::spec::Element;
+
+/// Why a tensor and a kernel's tile make no tensor map.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MapError {
+    /// A tensor map's tensor does not start at a multiple of 16 bytes.
+    #[error(
+        "{}: a tensor map's address must be a multiple of 16 bytes, but `{tensor}` is at {address:#x} ({} bytes past \
+         one): start the view at an element whose address is a multiple of 16",
+        self.code(), .address % 16
+    )]
+    MisalignedAddress {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The address of the tensor's first element.
+        address: u64,
+    },
+
+    /// A tensor map's tensor has an extent of zero or more than 2^32.
+    #[error(
+        "{}: each extent of a tensor map must be between 1 and 2^32, but dimension {dimension} of `{tensor}` has \
+         {extent} elements: {}",
+        self.code(),
+        if *.extent == 0 { "do not launch on a tensor without elements" } else { "split the tensor into views" }
+    )]
+    ExtentOutOfRange {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// Its extent in elements.
+        extent: u64,
+    },
+
+    /// A tensor map's stride is not a multiple of 16 bytes.
+    #[error(
+        "{}: each stride of a tensor map but the innermost must be a multiple of 16 bytes, but stepping along dimension \
+         {dimension} of `{tensor}` takes {bytes} bytes: pad the inner extent, so that the step takes {} bytes",
+        self.code(), .bytes.next_multiple_of(16)
+    )]
+    MisalignedStride {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// Its stride in bytes.
+        bytes: u64,
+    },
+
+    /// A tensor map's stride is 2^40 bytes or more.
+    #[error(
+        "{}: each stride of a tensor map must be less than 2^40 bytes, but stepping along dimension {dimension} of \
+         `{tensor}` takes {bytes} bytes: split the tensor into views",
+        self.code()
+    )]
+    StrideTooLarge {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// Its stride in bytes; `u128`, for a raw view may have any.
+        bytes: u128,
+    },
+
+    /// A tensor map's innermost dimension is not contiguous.
+    #[error(
+        "{}: the innermost dimension of a tensor map must have stride 1, but that of `{tensor}` has stride {stride}: \
+         put the contiguous dimension last in the view's shape and strides, or copy the tensor",
+        self.code()
+    )]
+    InnerStride {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The innermost stride in elements.
+        stride: u64,
+    },
+
+    /// A tensor that a kernel stores to ends inside one of the units that the copy engine writes.
+    #[error(
+        "{}: the copy engine stores whole units of 16 bytes, but the rows of `{tensor}` have {bytes} bytes: what \
+         follows each row would be overwritten. Make rows a multiple of 16 bytes long",
+        self.code()
+    )]
+    StoreRowBytes {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// Bytes of the tensor's innermost dimension.
+        bytes: u64,
+    },
+
+    /// A box's elements are too far apart, or those of its rows are not neighbours.
+    #[error(
+        "{}: the elements of a box are 1 to 8 apart along each dimension, and neighbours along the innermost, but those of \
+         `{tensor}` are {stride} apart along dimension {dimension}: {}",
+        self.code(),
+        if *.inner { "pass a stride of 1 for the innermost dimension" } else { "pass a stride of 1 to 8" }
+    )]
+    ElementStride {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// The element stride.
+        stride: u32,
+        /// Whether it is the innermost dimension.
+        inner: bool,
+    },
+
+    /// A box with steps between its elements spans more than 256 of the tensor's.
+    #[error(
+        "{}: a box spans at most 256 elements of the tensor along each dimension, but {tile} elements of `{tensor}`, \
+         {stride} apart along dimension {dimension}, span {extent}: make the tile {} or the stride less",
+        self.code(), 255 / .stride + 1
+    )]
+    StridedBox {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// The tile's extent in elements.
+        tile: u32,
+        /// The element stride.
+        stride: u32,
+        /// What the box would span, in elements of the tensor.
+        extent: u32,
+    },
+
+    /// NaN is asked for where elements have none.
+    #[error(
+        "{}: maps of f16, bf16, f32 and f64 can fill what is outside with NaN, but the elements of `{tensor}` are \
+         `{element}`: leave `nan_fill` out, which fills with zeros",
+        self.code()
+    )]
+    NanFill {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The elements of its map.
+        element: Element,
+    },
+
+    /// A box has an extent of zero or more than 256.
+    #[error(
+        "{}: each extent of a box must be between 1 and 256, but dimension {dimension} of the box of `{tensor}` has \
+         {extent} elements: change the tile in the kernel",
+        self.code()
+    )]
+    BoxExtent {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// Its extent in elements.
+        extent: u32,
+    },
+
+    /// A box's innermost dimension is not a multiple of 16 bytes.
+    #[error(
+        "{}: the innermost dimension of a box must be a multiple of 16 bytes, but that of `{tensor}` has {bytes}: make \
+         the tile's rows {} bytes long",
+        self.code(), .bytes.next_multiple_of(16)
+    )]
+    BoxRowBytes {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// Bytes of the innermost dimension.
+        bytes: u64,
+    },
+
+    /// A box's innermost dimension is longer than the swizzle's span.
+    #[error(
+        "{}: the innermost dimension of a box must not be longer than the swizzle's span of {span} bytes, but that of \
+         `{tensor}` has {bytes}: use a wider swizzle, none, or a narrower tile",
+        self.code()
+    )]
+    BoxRowExceedsSwizzle {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// Bytes of the innermost dimension.
+        bytes: u64,
+        /// The swizzle's span in bytes.
+        span: u32,
+    },
+}
