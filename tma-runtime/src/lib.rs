@@ -26,6 +26,7 @@ pub mod spec;
 mod status;
 mod stream;
 mod tensor;
+mod tf32;
 mod view;
 
 #[cfg(feature = "cuda")]

@@ -190,7 +190,8 @@ fn strided_box(
 
 /// Source: `oobFill` of `cuTensorMapEncodeTiled`.
 fn fill(tensor: &'static str, element: Element, fill: Fill) -> Result<(), MapError> {
-    let has_nan = matches!(element, Element::F16 | Element::Bf16 | Element::F32 | Element::F64);
+    let has_nan =
+        matches!(element, Element::F16 | Element::Bf16 | Element::F32 | Element::F64 | Element::Tf32);
     match fill {
         Fill::Nan if !has_nan => Err(MapError::NanFill { tensor, element }),
         Fill::Nan | Fill::Zeros => Ok(()),

@@ -1,6 +1,7 @@
 //! The types that tensors are made of and kernels take by value.
 
 use crate::spec::Element;
+use crate::tf32::tf32;
 use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use std::mem::MaybeUninit;
@@ -35,7 +36,7 @@ macro_rules! scalars {
         $(
             impl sealed::Sealed for $ty {}
 
-            // SAFETY: primitive numbers, and the transparent wrappers of `half` and `float8` around them: no padding,
+            // SAFETY: primitive numbers, and the transparent wrappers around them, of `half`, `float8` and this crate: no padding,
             // every bit pattern valid. The size is checked by the assertion below.
             unsafe impl Scalar for $ty {
                 const ELEMENT: Element = Element::$element;
@@ -65,6 +66,7 @@ scalars! {
     f64 => F64, |v| v.to_bits();
     f16 => F16, |v| u64::from(v.to_bits());
     bf16 => Bf16, |v| u64::from(v.to_bits());
+    tf32 => Tf32, |v| u64::from(v.to_bits());
     F8E4M3 => E4m3, |v| u64::from(v.to_bits());
     F8E5M2 => E5m2, |v| u64::from(v.to_bits());
 }

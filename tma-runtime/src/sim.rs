@@ -206,5 +206,6 @@ fn element(element: Element) -> ptx_sim::tensor_map::Element {
         Element::Bf16 => Map::Bf16,
         Element::F32 => Map::F32,
         Element::F64 => Map::F64,
+        Element::Tf32 => Map::Tf32,
     }
 }

@@ -92,6 +92,8 @@ pub enum Element {
     F32,
     /// `f64`.
     F64,
+    /// `tf32`, f32 with 10 bits of mantissa.
+    Tf32,
     /// `e4m3`, 8-bit float with 4 bits of exponent.
     E4m3,
     /// `e5m2`, 8-bit float with 5 bits of exponent.
@@ -104,7 +106,7 @@ impl Element {
         match self {
             Self::Bool | Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 => 1,
             Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I32 | Self::U32 | Self::F32 | Self::Tf32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
         }
     }
@@ -126,6 +128,7 @@ impl fmt::Display for Element {
             Self::Bf16 => "bf16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::Tf32 => "tf32",
             Self::E4m3 => "e4m3",
             Self::E5m2 => "e5m2",
         })

@@ -81,7 +81,7 @@ fn map_box(tile: &TileType, name: &str, span: Span, sink: &mut Sink) {
     if matches!(tile.element, Scalar::Bool | Scalar::I8 | Scalar::I16 | Scalar::Usize) {
         let message = format!("a tensor map has no elements of type `{}`", tile.element);
         sink.error(Code::ElementType, span, message).help(
-            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, e4m3 and e5m2; use the unsigned \
+            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the unsigned \
              type of the same size",
         );
     }

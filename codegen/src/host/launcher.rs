@@ -86,7 +86,9 @@ fn global_trait(param: &Param) -> Ident {
 fn host_type(scalar: Scalar) -> TokenStream {
     let name = format_ident!("{}", scalar.name());
     match scalar {
-        Scalar::F16 | Scalar::Bf16 | Scalar::E4m3 | Scalar::E5m2 => quote!(::tma_runtime::lang::#name),
+        Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2 => {
+            quote!(::tma_runtime::lang::#name)
+        }
         _ => quote!(::core::primitive::#name),
     }
 }

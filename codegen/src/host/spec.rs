@@ -77,6 +77,7 @@ fn element(scalar: Scalar) -> TokenStream {
         Scalar::Bf16 => "Bf16",
         Scalar::F32 => "F32",
         Scalar::F64 => "F64",
+        Scalar::Tf32 => "Tf32",
         Scalar::E4m3 => "E4m3",
         Scalar::E5m2 => "E5m2",
     };

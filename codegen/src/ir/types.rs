@@ -21,6 +21,8 @@ pub enum Scalar {
     Bf16,
     F32,
     F64,
+    /// f32 with 10 bits of mantissa, in 32 bits. Stored and converted, never computed with.
+    Tf32,
     /// 8-bit float: 4 exponent and 3 mantissa bits. Stored and converted, never computed with.
     E4m3,
     /// 8-bit float: 5 exponent and 2 mantissa bits. Stored and converted, never computed with.
@@ -29,7 +31,7 @@ pub enum Scalar {
 
 impl Scalar {
     /// Every scalar, in the order of declaration.
-    pub const ALL: [Scalar; 16] = [
+    pub const ALL: [Scalar; 17] = [
         Self::Bool,
         Self::I8,
         Self::U8,
@@ -44,6 +46,7 @@ impl Scalar {
         Self::Bf16,
         Self::F32,
         Self::F64,
+        Self::Tf32,
         Self::E4m3,
         Self::E5m2,
     ];
@@ -65,6 +68,7 @@ impl Scalar {
             Self::Bf16 => "bf16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::Tf32 => "tf32",
             Self::E4m3 => "e4m3",
             Self::E5m2 => "e5m2",
         }
@@ -75,7 +79,7 @@ impl Scalar {
         match self {
             Self::Bool | Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 => 1,
             Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I32 | Self::U32 | Self::F32 | Self::Tf32 => 4,
             Self::I64 | Self::U64 | Self::Usize | Self::F64 => 8,
         }
     }
@@ -92,12 +96,12 @@ impl Scalar {
 
     /// Whether it is a floating-point number of any width.
     pub const fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::E4m3 | Self::E5m2)
+        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::Tf32 | Self::E4m3 | Self::E5m2)
     }
 
-    /// Whether arithmetic is defined on it: all numbers but the 8-bit floats.
+    /// Whether arithmetic is defined on it: all numbers but `tf32` and the 8-bit floats.
     pub const fn is_arithmetic(self) -> bool {
-        !matches!(self, Self::Bool | Self::E4m3 | Self::E5m2)
+        !matches!(self, Self::Bool | Self::Tf32 | Self::E4m3 | Self::E5m2)
     }
 
     /// The least and greatest value of an integer.
@@ -111,7 +115,14 @@ impl Scalar {
             Self::U32 => Some((0, u32::MAX as i128)),
             Self::I64 => Some((i64::MIN as i128, i64::MAX as i128)),
             Self::U64 | Self::Usize => Some((0, u64::MAX as i128)),
-            Self::Bool | Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::E4m3 | Self::E5m2 => None,
+            Self::Bool
+            | Self::F16
+            | Self::Bf16
+            | Self::F32
+            | Self::F64
+            | Self::Tf32
+            | Self::E4m3
+            | Self::E5m2 => None,
         }
     }
 }

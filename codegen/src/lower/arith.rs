@@ -16,7 +16,8 @@ pub(super) fn unary<'c>(cx: &mut Cx<'c, '_>, op: UnaryOp, a: &Expr) -> Lower<Bas
         (UnaryOp::Neg, Class::Int { .. }) => Ok(cx.builder.build_int_neg(int(a)?, "")?.into()),
         (UnaryOp::Neg, Class::Float) => Ok(cx.builder.build_float_neg(float(a)?, "")?.into()),
         (UnaryOp::Not, Class::Bool | Class::Int { .. }) => Ok(cx.builder.build_not(int(a)?, "")?.into()),
-        (UnaryOp::Neg, Class::Bool | Class::Float8) | (UnaryOp::Not, Class::Float | Class::Float8) => {
+        (UnaryOp::Neg, Class::Bool | Class::Tf32 | Class::Float8)
+        | (UnaryOp::Not, Class::Float | Class::Tf32 | Class::Float8) => {
             Err(BackendError::Unchecked(format!("{op:?} of `{scalar}`")))
         }
     }
@@ -32,10 +33,10 @@ pub(super) fn binary<'c>(cx: &mut Cx<'c, '_>, op: BinaryOp, a: &Expr, b: &Expr) 
         (_, Class::Bool) => integer(cx, op, false, int(a)?, int(b)?).map(Into::into),
         (_, Class::Int { signed }) => integer(cx, op, signed, int(a)?, int(b)?).map(Into::into),
         (_, Class::Float) => floating(cx, op, float(a)?, float(b)?),
-        (_, Class::Float8) => {
-            // Only compared, which is exact in f16.
-            let a = cast::cast(cx, a, scalar, Scalar::F16).and_then(float)?;
-            let b = cast::cast(cx, b, scalar, Scalar::F16).and_then(float)?;
+        (_, Class::Float8 | Class::Tf32) => {
+            // Only compared, which is exact in f32.
+            let a = cast::cast(cx, a, scalar, Scalar::F32).and_then(float)?;
+            let b = cast::cast(cx, b, scalar, Scalar::F32).and_then(float)?;
             floating(cx, op, a, b)
         }
     }

@@ -21,16 +21,25 @@ pub(super) fn cast<'c>(
     }
     let ty = cx.scalar_type(to);
     match (class(from), class(to)) {
+        // The f32 that it is, and the f32 rounded.
+        (Class::Tf32, _) => {
+            let wide = cx.builder.build_bit_cast(value, cx.context.f32_type(), "")?;
+            cast(cx, wide, Scalar::F32, to)
+        }
+        (_, Class::Tf32) => {
+            let wide = to_single(cx, value, from)?;
+            let rounded = int(nvvm::emit_value(cx, &nvvm::F32_TO_TF32, &[wide])?)?;
+            // No document says what the unused bits are.
+            let kept = cx.u32_const(!0x1fff);
+            Ok(cx.builder.build_and(rounded, kept, "")?.into())
+        }
         // 8-bit floats convert from f32 and to f16, which holds them exactly.
         (Class::Float8, _) => {
             let wide = from_float8(cx, value, from)?;
             cast(cx, wide, Scalar::F16, to)
         }
         (_, Class::Float8) => {
-            let wide = match from {
-                Scalar::F64 => rounded_to_odd(cx, float(value)?)?.into(),
-                _ => cast(cx, value, from, Scalar::F32)?,
-            };
+            let wide = to_single(cx, value, from)?;
             to_float8(cx, wide, to)
         }
         (Class::Bool | Class::Int { .. }, Class::Bool) => {
@@ -140,6 +149,14 @@ fn rounded_to_odd<'c>(cx: &mut Cx<'c, '_>, value: FloatValue<'c>) -> Lower<Float
     let bits = int(cx.builder.build_bit_cast(cut, i32_type, "")?)?;
     let odd = cx.builder.build_or(bits, sticky, "")?;
     float(cx.builder.build_bit_cast(odd, f32_type, "")?)
+}
+
+/// An f32 that rounds to a narrower float as `value` would.
+fn to_single<'c>(cx: &mut Cx<'c, '_>, value: BasicValueEnum<'c>, from: Scalar) -> Lower<BasicValueEnum<'c>> {
+    match from {
+        Scalar::F64 => Ok(rounded_to_odd(cx, float(value)?)?.into()),
+        _ => cast(cx, value, from, Scalar::F32),
+    }
 }
 
 /// The f16 of an 8-bit float.

@@ -96,7 +96,7 @@ fn constant<'c>(cx: &mut Cx<'c, '_>, known: Const, scalar: Scalar) -> Lower<Basi
     match (known, scalar) {
         (Const::Bool(known), _) => Ok(cx.context.bool_type().const_int(u64::from(known), false).into()),
         (Const::Int(known), _) if scalar.is_integer() => Ok(int_const(cx.bits_type(scalar), known).into()),
-        (Const::Float(known), Scalar::E4m3 | Scalar::E5m2) => {
+        (Const::Float(known), Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2) => {
             let wide = cx.context.f32_type().const_float(known);
             cast::cast(cx, wide.into(), Scalar::F32, scalar)
         }

@@ -121,7 +121,7 @@ fn argument<'c>(cx: &mut Cx<'c, '_>, arg: &Expr, hex: bool) -> Lower<(BasicValue
             };
             Ok((value.into(), conversion))
         }
-        Class::Float | Class::Float8 => Ok((cast::cast(cx, value, scalar, Scalar::F64)?, "g")),
+        Class::Float | Class::Tf32 | Class::Float8 => Ok((cast::cast(cx, value, scalar, Scalar::F64)?, "g")),
     }
 }
 

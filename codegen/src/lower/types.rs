@@ -22,6 +22,8 @@ pub(super) enum Class {
     Int { signed: bool },
     /// A float that LLVM computes with.
     Float,
+    /// A `tf32`: the `i32` of an f32 whose last 13 bits are zero. Only conversions look into it.
+    Tf32,
     /// An 8-bit float: an `i8` that only conversions look into.
     Float8,
 }
@@ -32,6 +34,7 @@ pub(super) const fn class(scalar: Scalar) -> Class {
         Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => Class::Int { signed: true },
         Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 | Scalar::Usize => Class::Int { signed: false },
         Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64 => Class::Float,
+        Scalar::Tf32 => Class::Tf32,
         Scalar::E4m3 | Scalar::E5m2 => Class::Float8,
     }
 }

@@ -247,11 +247,15 @@ impl Cx<'_> {
     /// `f16::from_f32(x)` and the like.
     fn conversion(&mut self, to: Scalar, name: &str, args: &[&Syntax], span: Span) -> Expr {
         let from = match (name, to) {
-            ("from_f32", Scalar::F16 | Scalar::Bf16 | Scalar::E4m3 | Scalar::E5m2) => Scalar::F32,
-            ("from_f64", Scalar::F16 | Scalar::Bf16 | Scalar::E4m3 | Scalar::E5m2) => Scalar::F64,
+            ("from_f32", Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2) => {
+                Scalar::F32
+            }
+            ("from_f64", Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2) => {
+                Scalar::F64
+            }
             ("from_bits", Scalar::F16 | Scalar::Bf16) => Scalar::U16,
             ("from_bits", Scalar::E4m3 | Scalar::E5m2) => Scalar::U8,
-            ("from_bits", Scalar::F32) => Scalar::U32,
+            ("from_bits", Scalar::F32 | Scalar::Tf32) => Scalar::U32,
             ("from_bits", Scalar::F64) => Scalar::U64,
             _ => {
                 self.error(Code::UnknownName, span, format!("`{to}` has no function `{name}` in kernels"))

@@ -296,8 +296,9 @@ fn is_literal(expr: &syn::Expr) -> bool {
 
 /// What rustc's `as` does between kernel scalars.
 fn is_primitive_cast(from: Scalar, to: Scalar) -> bool {
-    let primitive =
-        |scalar: Scalar| !matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::E4m3 | Scalar::E5m2);
+    let primitive = |scalar: Scalar| {
+        !matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)
+    };
     match (from, to) {
         (Scalar::Bool, to) => to == Scalar::Bool || to.is_integer(),
         (_, Scalar::Bool) => false,

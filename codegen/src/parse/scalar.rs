@@ -83,13 +83,13 @@ impl Cx<'_> {
     /// `to_f32`, `to_f64`, `to_bits`.
     fn scalar_conversion(&mut self, value: Expr, name: &str, args: &Args, span: Span) -> Option<Expr> {
         let from = self.resolve(&value.ty).as_scalar()?;
-        let small = matches!(from, Scalar::F16 | Scalar::Bf16 | Scalar::E4m3 | Scalar::E5m2);
+        let small = matches!(from, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2);
         let to = match (name, from) {
             ("to_f32", _) if small => Scalar::F32,
             ("to_f64", _) if small => Scalar::F64,
             ("to_bits", Scalar::E4m3 | Scalar::E5m2) => Scalar::U8,
             ("to_bits", Scalar::F16 | Scalar::Bf16) => Scalar::U16,
-            ("to_bits", Scalar::F32) => Scalar::U32,
+            ("to_bits", Scalar::F32 | Scalar::Tf32) => Scalar::U32,
             ("to_bits", Scalar::F64) => Scalar::U64,
             _ => return None,
         };

@@ -97,8 +97,8 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
     if !fits {
         let message = format!("`{}` has no operator `{sign}`", operand.ty);
         let error = sink.error(Code::InvalidOperator, expr.span, message);
-        if matches!(operand.ty.as_scalar(), Some(Scalar::E4m3 | Scalar::E5m2)) {
-            error.help("8-bit floats are for storage: compute with `.to_f32()`");
+        if matches!(operand.ty.as_scalar(), Some(Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)) {
+            error.help(format!("`{}` is for storage: compute with `.to_f32()`", operand.ty));
         }
     }
 }
@@ -110,7 +110,7 @@ fn has_operator(scalar: Scalar, op: BinaryOp) -> bool {
         BinaryOp::Rem => scalar.is_integer(),
         BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => scalar.is_integer() || scalar == Scalar::Bool,
         BinaryOp::Shl | BinaryOp::Shr => scalar.is_integer(),
-        BinaryOp::Eq | BinaryOp::Ne => !matches!(scalar, Scalar::E4m3 | Scalar::E5m2),
+        BinaryOp::Eq | BinaryOp::Ne => !matches!(scalar, Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2),
         BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
             scalar.is_arithmetic() || scalar == Scalar::Bool
         }

@@ -344,6 +344,8 @@ fn data_type(element: Element) -> c_uint {
         Element::F32 => 7,
         Element::F64 => 8,
         Element::Bf16 => 9,
+        // 10 is f32 with subnormal numbers as zero.
+        Element::Tf32 => 11,
     }
 }
 

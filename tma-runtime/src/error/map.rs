@@ -130,7 +130,7 @@ pub enum MapError {
 
     /// NaN is asked for where elements have none.
     #[error(
-        "{}: maps of f16, bf16, f32 and f64 can fill what is outside with NaN, but the elements of `{tensor}` are \
+        "{}: maps of f16, bf16, f32, f64 and tf32 can fill what is outside with NaN, but the elements of `{tensor}` are \
          `{element}`: leave `nan_fill` out, which fills with zeros",
         self.code()
     )]

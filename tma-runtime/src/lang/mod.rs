@@ -10,7 +10,7 @@
 //!
 //! | group | words |
 //! | --- | --- |
-//! | values | `bool i8 u8 i16 u16 i32 u32 i64 u64 usize f32 f64`, [`f16`](struct@f16), [`bf16`], [`e4m3`], [`e5m2`]; [`cast`] |
+//! | values | `bool i8 u8 i16 u16 i32 u32 i64 u64 usize f32 f64`, [`f16`](struct@f16), [`bf16`], [`tf32`], [`e4m3`], [`e5m2`]; [`cast`] |
 //! | shared memory | [`shared`], [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] |
 //! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`] |
 //! | parameters | [`TensorMap`], [`Global`], scalars |
@@ -85,7 +85,7 @@ pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, r
 pub use place::{
     Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
 };
-pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16};
+pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
 pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
 pub use shared::{Shared, SharedArray, Stages, shared};
 pub use sync::{fence_barrier_init, fence_proxy_async, named_barrier_sync, sync_threads, sync_warp};

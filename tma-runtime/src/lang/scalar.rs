@@ -6,6 +6,8 @@ pub use crate::Scalar;
 pub use float8::{F8E4M3 as e4m3, F8E5M2 as e5m2};
 pub use half::{bf16, f16};
 
+pub use crate::tf32::tf32;
+
 /// A [`Scalar`] that a tensor map, and so a [`Tile`](super::Tile), may hold.
 ///
 /// The element types of `CUtensorMapDataType` (CUDA driver API, "Tensor Map Object Management"). The 8-bit
@@ -13,7 +15,7 @@ pub use half::{bf16, f16};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the element of a tile",
     label = "the copy engine has no such element type",
-    note = "tiles hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, e4m3 or e5m2"
+    note = "tiles hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 or e5m2"
 )]
 pub trait TileElement: Scalar {}
 
@@ -29,15 +31,15 @@ macro_rules! mark {
     ($marker:ident: $($scalar:ty),* $(,)?) => { $(impl $marker for $scalar {})* };
 }
 
-mark!(Sealed: bool, u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, e4m3, e5m2);
-mark!(TileElement: u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, e4m3, e5m2);
-mark!(Number: u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, e4m3, e5m2);
+mark!(Sealed: bool, u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, tf32, e4m3, e5m2);
+mark!(TileElement: u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3, e5m2);
+mark!(Number: u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, tf32, e4m3, e5m2);
 
 /// Converts a number to the type `To`, by value.
 ///
 /// Between primitives it is what `as` is: integers are truncated or extended, a float becomes the nearest
 /// integer towards zero, saturated, with NaN as 0. Conversions to a float round to nearest, ties to even. It
-/// also takes and gives [`f16`](struct@f16), [`bf16`], [`e4m3`] and [`e5m2`], which `as` does not know; a
+/// also takes and gives [`f16`](struct@f16), [`bf16`], [`tf32`], [`e4m3`] and [`e5m2`], which `as` does not know; a
 /// number that an 8-bit float cannot hold becomes its greatest.
 ///
 /// PTX: `cvt`. (PTX ISA, "Data Movement and Conversion Instructions: cvt".)

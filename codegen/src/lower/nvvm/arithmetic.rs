@@ -12,6 +12,8 @@ pub(in crate::lower) const LG2: Instruction = pure("lg2.approx.f32 $0, $1;", F32
 // "cvt": two 8-bit floats at a time, the first operand in the upper half. Only the lower one is used; the upper
 // one is a zero, which needs no register.
 
+/// To the nearest, halves away from zero: the only rounding before PTX 8.6.
+pub(in crate::lower) const F32_TO_TF32: Instruction = pure("cvt.rna.tf32.f32 $0, $1;", B32, &[F32], 70);
 pub(in crate::lower) const F32_TO_E4M3: Instruction =
     pure("cvt.rn.satfinite.e4m3x2.f32 $0, 0f00000000, $1;", B16, &[F32], 78);
 pub(in crate::lower) const F32_TO_E5M2: Instruction =

@@ -175,3 +175,15 @@ pub fn casts_e5m2(from: Global<e5m2>, to: Global<u64>) {
         }
     }
 }
+
+/// `f32` and `f64` as `tf32`, and that as `f64`.
+#[tma_kernel(threads = 128)]
+pub fn casts_tf32(single: Global<f32>, double: Global<f64>, bits: Global<u32>, back: Global<f64>) {
+    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
+    if i < single.len() {
+        let x = tf32::from_f32(single.get(i));
+        bits.set(2 * i, x.to_bits());
+        bits.set(2 * i + 1, cast::<tf32>(double.get(i)).to_bits());
+        back.set(i, x.to_f64());
+    }
+}

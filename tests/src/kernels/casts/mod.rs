@@ -7,7 +7,7 @@ mod unsigned;
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Element;
 
-use floats::{casts_bf16, casts_e4m3, casts_e5m2, casts_f16, casts_f32, casts_f64};
+use floats::{casts_bf16, casts_e4m3, casts_e5m2, casts_f16, casts_f32, casts_f64, casts_tf32};
 use signed::{casts_i8, casts_i16, casts_i32, casts_i64};
 use unsigned::{casts_bool, casts_u8, casts_u16, casts_u32, casts_u64, casts_usize};
 
@@ -45,6 +45,7 @@ pub const CASES: &[Case] = &[
     case!("casts::f64", casts_f64),
     case!("casts::e4m3", casts_e4m3),
     case!("casts::e5m2", casts_e5m2),
+    Case { name: "casts::tf32", run: tf32s },
 ];
 
 /// The types cast to, in the order of the kernels' results.
@@ -70,6 +71,32 @@ fn check<T: Sample + Exact>(device: &Device, options: &Options, launch: Launch<T
             let (from, to) = (from[i], TO[k]);
             anyhow::ensure!(found == wanted, "{from:?} to {to} gives {found:#x}, wanted {wanted:#x}");
         }
+    }
+    Ok(())
+}
+
+/// `tf32` has a rounding of its own, and no arithmetic.
+fn tf32s(device: &Device, options: &Options) -> anyhow::Result<()> {
+    let n = options.elements(1 << 14);
+    let (single, double) = (samples::<f32>(4, n), samples::<f64>(5, n));
+    let (mut bits, mut back) = (device.filled_bytes([2 * n], 0xab)?, device.filled_bytes([n], 0xab)?);
+    let (on_single, on_double) = (device.tensor(&single, [n])?, device.tensor(&double, [n])?);
+    casts_tf32::launch(device, blocks(n), &on_single, &on_double, &mut bits, &mut back)?;
+
+    let (bits, back) = (bits.to_vec()?, back.to_vec()?);
+    for i in 0..n {
+        let wanted = [tf32::from_f32(single[i]), tf32::from_f64(double[i])];
+        let found = [bits[2 * i], bits[2 * i + 1]].map(tf32::from_bits);
+        let same =
+            |a: tf32, b: tf32| a.to_bits() == b.to_bits() || (a.to_f32().is_nan() && b.to_f32().is_nan());
+        anyhow::ensure!(
+            same(found[0], wanted[0]) && same(found[1], wanted[1]),
+            "{} and {} give {found:?}, wanted {wanted:?}",
+            single[i],
+            double[i]
+        );
+        let exact = found[0].to_f64();
+        anyhow::ensure!(back[i] == exact || (back[i].is_nan() && exact.is_nan()), "{} from {exact}", back[i]);
     }
     Ok(())
 }
