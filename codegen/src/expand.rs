@@ -99,6 +99,7 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
         })
         .collect();
     let errors = errors.iter().chain(&missing).map(compile_error);
+    let all = all_instances(&instances);
     let function = &item.function;
     let (name, vis) = (&function.sig.ident, &function.vis);
     let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
@@ -116,9 +117,24 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
         #(#docs)*
         #vis mod #name {
             #(#launchers)*
+            #all
         }
         #conditions
         #checked_by_rustc
+    }
+}
+
+/// What all named instances are, for programs that choose among them at run time.
+fn all_instances(instances: &[Instance]) -> TokenStream {
+    let names = instances.iter().filter_map(|instance| instance.kernel().instance.as_ref());
+    let specs: Vec<_> = names.map(|name| format_ident!("{name}")).map(|name| quote!(#name::SPEC)).collect();
+    if specs.is_empty() {
+        return TokenStream::new();
+    }
+    let count = specs.len();
+    quote! {
+        /// Every instance, in the order of the attribute.
+        pub static INSTANCES: [::tma_runtime::launch::KernelSpec; #count] = [#(#specs),*];
     }
 }
 

@@ -26,6 +26,16 @@ pub(crate) enum Instance {
     Refused(Box<Kernel>),
 }
 
+impl Instance {
+    /// The kernel, whatever was found of it.
+    pub(crate) fn kernel(&self) -> &Kernel {
+        match self {
+            Self::Checked(checked) => checked.kernel(),
+            Self::Refused(kernel) => kernel,
+        }
+    }
+}
+
 /// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the next.
 pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
     let mut sink = Sink::default();

@@ -4,9 +4,11 @@
 
 pub mod case;
 pub mod compare;
+pub mod conformance;
 pub mod examples;
 pub mod gpu;
 pub mod kernels;
+pub mod page;
 pub mod random;
 pub mod rounding;
 pub mod sources;

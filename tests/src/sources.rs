@@ -49,6 +49,13 @@ pub fn corpus() -> &'static [Source] {
     }
 }
 
+/// The kernels of the conformance table: hundreds of instances of a few.
+pub fn conformance() -> &'static [Source] {
+    sources! {
+        "tiles": "tests/src/conformance/tiles.rs",
+    }
+}
+
 /// A block of code of a page of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeBlock {
@@ -98,7 +105,11 @@ mod tests {
 
     #[test]
     fn no_file_with_kernels_is_left_out() {
-        for (sources, folder) in [(examples(), "examples/src/bin"), (corpus(), "tests/src/kernels")] {
+        for (sources, folder) in [
+            (examples(), "examples/src/bin"),
+            (corpus(), "tests/src/kernels"),
+            (conformance(), "tests/src/conformance"),
+        ] {
             let mut listed: Vec<_> = sources.iter().map(|source| source.path.to_owned()).collect();
             let mut found = with_kernels(folder);
             listed.sort();

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use tma_codegen::{Ptx, Target, compile};
-use tma_tests::sources::{code_blocks, corpus, examples};
+use tma_tests::sources::{code_blocks, conformance, corpus, examples};
 
 /// The kernels that have local memory, but for those that print and hand over there what they print: a register array
 /// has to lie in memory if its index is not known.
@@ -30,7 +30,7 @@ fn compiled(path: &str, text: &str, target: Target) -> Vec<Ptx> {
     compile(path, text, target).unwrap_or_else(|failure| panic!("{path}, for {target}:\n{failure}"))
 }
 
-/// Every kernel of the examples, the corpus and the book.
+/// Every kernel of the examples, the corpus, the book and the conformance table.
 fn kernels(target: Target) -> Vec<Ptx> {
     let sources = examples().iter().chain(corpus());
     let mut kernels: Vec<_> = sources.flat_map(|source| compiled(source.path, source.text, target)).collect();
@@ -41,6 +41,10 @@ fn kernels(target: Target) -> Vec<Ptx> {
         .collect();
     assert!(!of_book.is_empty(), "{LANGUAGE} has no kernel");
     kernels.extend(of_book);
+    // Of the many instances that differ but in types, those of one target are enough.
+    if target == Target::default() {
+        kernels.extend(conformance().iter().flat_map(|source| compiled(source.path, source.text, target)));
+    }
     kernels
 }
 

@@ -1,5 +1,6 @@
 //! Runs tests one after the other, and goes on in a new process when one has cost this one its device.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -10,6 +11,7 @@ use tma_runtime::prelude::*;
 
 use super::{errors, example_runs};
 use crate::case::Options;
+use crate::conformance;
 use crate::kernels::{self, faults};
 
 /// A test with its name.
@@ -63,6 +65,7 @@ fn all(options: Options) -> Vec<Test> {
         run: Box::new(move |device| (case.run)(device, &options)),
     });
     let mut tests: Vec<_> = cases.collect();
+    tests.extend(conformance_tests());
     tests.extend(example_runs::tests(&options));
     if !options.quick {
         tests.extend(errors::tests());
@@ -73,6 +76,22 @@ fn all(options: Options) -> Vec<Test> {
         );
     }
     tests
+}
+
+/// The conformance cases, those of a kernel as one test.
+fn conformance_tests() -> Vec<Test> {
+    let cases = conformance::cases();
+    let mut by_kernel: BTreeMap<&str, Vec<conformance::Case>> = BTreeMap::new();
+    for case in cases {
+        by_kernel.entry(case.kernel()).or_default().push(case);
+    }
+    let test = |(kernel, cases): (&str, Vec<conformance::Case>)| Test {
+        name: format!("conformance::{kernel}"),
+        run: Box::new(move |device| {
+            cases.iter().try_for_each(|case| case.run(device).with_context(|| case.to_string()))
+        }),
+    };
+    by_kernel.into_iter().map(test).collect()
 }
 
 /// Runs the selected tests, a line each.

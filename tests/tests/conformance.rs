@@ -1,0 +1,41 @@
+//! The conformance table on the simulator, and the page of the book that shows it.
+#![cfg(feature = "llvm")]
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use tma_runtime::prelude::*;
+use tma_tests::conformance::{cases, table};
+use tma_tests::page;
+
+/// Seeds that each case runs under.
+const SEEDS: u64 = 3;
+
+#[test]
+fn every_case_gives_what_plain_rust_gives() {
+    let cases = cases();
+    assert!(cases.len() >= 600, "{} cases", cases.len());
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(vec![]));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                let devices: Vec<_> = (0..SEEDS).map(|seed| Device::simulator().seed(seed)).collect();
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let failed = devices.iter().find_map(|device| case.run(device).err());
+                    if let Some(error) = failed {
+                        failures.lock().expect("no case panics").push(format!("{case}: {error:#}"));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("no case panics");
+    let first: Vec<_> = failures.iter().take(5).map(String::as_str).collect();
+    assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), cases.len(), first.join("\n"));
+}
+
+#[test]
+fn the_page_has_every_case() -> anyhow::Result<()> {
+    page::ends_with("conformance.md", &table(&cases()))
+}
