@@ -1,14 +1,14 @@
-//! Launching a kernel: arguments, grid, clusters on the host's threads.
+//! Launching a kernel: its arguments, the shape of the grid, what comes of it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::code::{Constant, Program};
 use crate::exec::Context;
-use crate::exec::cluster::{self, Outcome};
+use crate::grid;
 use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
 use crate::module::Module;
+use crate::profile::Profile;
 use crate::report::Findings;
 use crate::tensor_map::TensorMap;
 
@@ -36,6 +36,8 @@ pub struct LaunchConfig {
     pub host_threads: usize,
     /// The most thread-instructions that one cluster may run before it counts as not ending.
     pub instruction_limit: u64,
+    /// Whether instructions and bank conflicts are counted: [`Report::profile`]. A run takes longer for it.
+    pub profile: bool,
 }
 
 impl Default for LaunchConfig {
@@ -50,6 +52,7 @@ impl Default for LaunchConfig {
             checks: Checks { order: true, global_initialised: false },
             host_threads: 1,
             instruction_limit: 1 << 36,
+            profile: false,
         }
     }
 }
@@ -78,6 +81,8 @@ pub struct Report {
     pub warp_instructions: u64,
     /// What the asynchronous engines have moved.
     pub counters: Counters,
+    /// Instructions by line and class, and accesses to shared memory; empty unless [`LaunchConfig::profile`] is set.
+    pub profile: Profile,
 }
 
 /// Why a launch did not start.
@@ -143,6 +148,7 @@ pub fn launch(
         block: config.block,
         cluster: config.cluster,
         dynamic_shared_bytes: config.dynamic_shared_bytes,
+        profile: config.profile,
     };
     let machine = MachineConfig {
         blocks: Vec::new(),
@@ -154,7 +160,7 @@ pub fn launch(
         maps: maps.into(),
         lines: module.lines(),
     };
-    Ok(run_grid(&context, &machine, config))
+    Ok(grid::run(&context, &machine, config))
 }
 
 fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
@@ -225,77 +231,4 @@ fn parameters(program: &Program, args: &[Arg]) -> Result<(Vec<u8>, Vec<TensorMap
         }
     }
     Ok((bytes, maps))
-}
-
-/// All clusters, the first ones first. When one cannot go on, those after it are not reported, so that the report is
-/// the same however many threads the host has.
-fn run_grid(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
-    let per_axis: [u64; 3] = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
-    let clusters: u64 = per_axis.iter().product();
-    let next = AtomicU64::new(0);
-    let stopped_at = AtomicU64::new(u64::MAX);
-    let outcomes = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= clusters || index > stopped_at.load(Ordering::Acquire) {
-                return;
-            }
-            let place =
-                [index % per_axis[0], index / per_axis[0] % per_axis[1], index / per_axis[0] / per_axis[1]];
-            let blocks = blocks_of(place, config.cluster);
-            // Each cluster has its own sequence of choices.
-            let seed = config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
-            let outcome = cluster::run(
-                context,
-                MachineConfig { blocks, seed, ..machine.clone() },
-                config.instruction_limit,
-            );
-            if outcome.stopped {
-                stopped_at.fetch_min(index, Ordering::AcqRel);
-            }
-            outcomes.lock().unwrap_or_else(PoisonError::into_inner).push((index, outcome));
-        }
-    };
-    let threads = config.host_threads.clamp(1, 256).min(usize::try_from(clusters).unwrap_or(usize::MAX));
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    collect(outcomes, stopped_at.into_inner())
-}
-
-/// The blocks of the cluster at `place`, by rank.
-fn blocks_of(place: [u64; 3], cluster: [u32; 3]) -> Vec<[u32; 3]> {
-    let count: u32 = cluster.iter().product();
-    let within =
-        |rank: u32| [rank % cluster[0], rank / cluster[0] % cluster[1], rank / cluster[0] / cluster[1]];
-    let block = |rank| {
-        let within = within(rank);
-        std::array::from_fn(|axis| place[axis] as u32 * cluster[axis] + within[axis])
-    };
-    (0..count).map(block).collect()
-}
-
-fn collect(mut outcomes: Vec<(u64, Outcome)>, stopped_at: u64) -> Report {
-    outcomes.sort_by_key(|(index, _)| *index);
-    let mut report = Report::default();
-    for (index, outcome) in outcomes {
-        if index > stopped_at {
-            break;
-        }
-        report.findings.extend(outcome.findings);
-        report.printed.push_str(&outcome.printed);
-        report.thread_instructions += outcome.thread_instructions;
-        report.warp_instructions += outcome.warp_instructions;
-        let (all, one) = (&mut report.counters, outcome.counters);
-        all.loads += one.loads;
-        all.load_bytes += one.load_bytes;
-        all.stores += one.stores;
-        all.store_bytes += one.store_bytes;
-    }
-    report
 }

@@ -34,7 +34,7 @@
 //!
 //! `parse` (PTX text to syntax), `code` (each kernel with the functions it calls, decoded: registers, labels and
 //! constants as numbers), `exec` (warps that run it), [`machine`] (memory, barriers, asynchronous engines, and what comes
-//! before what).
+//! before what). A launch can also count ([`profile`]).
 //!
 //! # What is not simulated
 //!
@@ -45,16 +45,19 @@
 
 mod code;
 mod exec;
+mod grid;
 mod launch;
 pub mod machine;
 mod module;
 mod parse;
+pub mod profile;
 pub mod report;
 pub mod tensor_map;
 
 pub use launch::{Arg, Error, LaunchConfig, MOST_SHARED_BYTES, Report, launch};
-pub use machine::{Checks, Counters, GlobalFault, GlobalMemory};
+pub use machine::{Checks, CopyKind, Counters, GlobalFault, GlobalMemory, Moved};
 pub use module::{Kernel, Module};
 pub use parse::LoadError;
+pub use profile::Profile;
 pub use report::{Finding, FindingKind, Findings};
 pub use tensor_map::TensorMap;

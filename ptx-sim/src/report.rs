@@ -198,7 +198,8 @@ fn line_of(text: &str, line: u32) -> Option<&str> {
 }
 
 impl Sources<'_> {
-    fn ptx_line(&self, line: u32) -> Option<&str> {
+    /// A line of the PTX, from 1.
+    pub fn ptx_line(&self, line: u32) -> Option<&str> {
         line_of(self.ptx, line)
     }
 
@@ -206,11 +207,13 @@ impl Sources<'_> {
         self.files.iter().find(|file| file.0 == number)
     }
 
-    fn file_name(&self, number: u32) -> String {
+    /// The name that the PTX has for a source file, or its number.
+    pub fn file_name(&self, number: u32) -> String {
         self.file(number).map_or_else(|| format!("file {number}"), |file| file.1.clone())
     }
 
-    fn file_line(&self, number: u32, line: u32) -> Option<&str> {
+    /// A line of a source file, from 1, where its text is known.
+    pub fn file_line(&self, number: u32, line: u32) -> Option<&str> {
         line_of(self.file(number)?.2.as_deref()?, line)
     }
 }

@@ -1,5 +1,6 @@
 //! The run of one cluster: which warp goes next, until all have ended or none can go on.
 
+use super::observe::Count;
 use super::step::Turn;
 use super::warp::Warp;
 use super::{Context, lanes_of};
@@ -14,6 +15,8 @@ pub(crate) struct Outcome {
     pub(crate) thread_instructions: u64,
     pub(crate) warp_instructions: u64,
     pub(crate) counters: Counters,
+    /// Of each instruction of the program, if the launch counts.
+    pub(crate) counts: Vec<Count>,
     /// Whether the cluster could not go on to its end.
     pub(crate) stopped: bool,
 }
@@ -47,10 +50,14 @@ pub(crate) fn run(context: &Context<'_>, config: MachineConfig, limit: u64) -> O
     }
     let mut random = Random(config.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut machine = Machine::new(config);
-    let mut printed = String::new();
-    let stopped = schedule(context, &mut machine, &mut warps, &mut printed, &mut random, limit).is_err();
+    let mut made = Made {
+        printed: String::new(),
+        counts: if context.profile { vec![Count::default(); context.program.code.len()] } else { Vec::new() },
+    };
+    let stopped = schedule(context, &mut machine, &mut warps, &mut made, &mut random, limit).is_err();
     Outcome {
-        printed,
+        printed: made.printed,
+        counts: made.counts,
         thread_instructions: warps.iter().map(|warp| warp.thread_instructions).sum(),
         warp_instructions: warps.iter().map(|warp| warp.warp_instructions).sum(),
         counters: machine.counters(),
@@ -59,11 +66,17 @@ pub(crate) fn run(context: &Context<'_>, config: MachineConfig, limit: u64) -> O
     }
 }
 
+/// What a cluster's threads make beside their effects on the machine.
+struct Made {
+    printed: String,
+    counts: Vec<Count>,
+}
+
 fn schedule(
     context: &Context<'_>,
     machine: &mut Machine,
     warps: &mut [Warp],
-    printed: &mut String,
+    made: &mut Made,
     random: &mut Random,
     limit: u64,
 ) -> Result<(), Stop> {
@@ -92,7 +105,9 @@ fn schedule(
         let place = random.below(ready.len());
         let warp = &mut warps[ready[place]];
         let before = warp.thread_instructions;
-        let turn = Turn { context, machine, printed }.run(warp, 1 + random.below(LONGEST_TURN) as u32)?;
+        let (printed, counts) = (&mut made.printed, made.counts.as_mut_slice());
+        let mut turn = Turn { context, machine, printed, counts };
+        let turn = turn.run(warp, 1 + random.below(LONGEST_TURN) as u32)?;
         moved |= turn;
         left = left.saturating_sub(warp.thread_instructions - before);
         if left == 0 {

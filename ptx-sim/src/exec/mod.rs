@@ -6,6 +6,7 @@
 
 pub(crate) mod alu;
 mod atomic;
+mod banks;
 mod calls;
 pub(crate) mod cluster;
 mod collective;
@@ -15,6 +16,7 @@ mod format;
 mod groups;
 mod memory;
 mod numbers;
+pub(crate) mod observe;
 mod step;
 mod warp;
 
@@ -34,6 +36,8 @@ pub(crate) struct Context<'p> {
     pub(crate) block: [u32; 3],
     pub(crate) cluster: [u32; 3],
     pub(crate) dynamic_shared_bytes: u32,
+    /// Whether instructions are counted.
+    pub(crate) profile: bool,
 }
 
 impl Context<'_> {

@@ -2,6 +2,7 @@
 
 use super::alu::bits;
 use super::groups::Group;
+use super::observe::Count;
 use super::warp::Warp;
 use super::{Context, lanes_of, numbers};
 use crate::code::{Guard, Inst, Op, Row};
@@ -13,6 +14,8 @@ pub(crate) struct Turn<'t, 'p> {
     pub(crate) context: &'t Context<'p>,
     pub(crate) machine: &'t mut Machine,
     pub(crate) printed: &'t mut String,
+    /// One of each instruction, or none if nothing is counted.
+    pub(crate) counts: &'t mut [Count],
 }
 
 /// Where the lanes of a group are after an instruction.
@@ -57,6 +60,7 @@ impl Turn<'_, '_> {
             };
             warp.warp_instructions += 1;
             warp.thread_instructions += u64::from(active.count_ones());
+            self.count(warp, inst, group.pc, active);
             let flow = if active == 0 { Flow::Next } else { self.execute(warp, inst, group.pc, active)? };
             match flow {
                 Flow::Next => {

@@ -40,7 +40,7 @@ pub const fn rank_of(address: u32, own: u32) -> u32 {
 
 /// Where an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// Global memory.
     Global(u64),
     /// Shared memory: rank and offset, either of which may be out of range.
@@ -49,7 +49,7 @@ pub(super) enum Target {
 
 /// Finds what `address` of `space` means to a thread of block `own`.
 #[inline]
-pub(super) fn resolve(space: Space, address: u64, own: u32) -> Target {
+pub(crate) fn resolve(space: Space, address: u64, own: u32) -> Target {
     match space {
         Space::Shared => Target::Shared(own, address),
         Space::Global => Target::Global(address),

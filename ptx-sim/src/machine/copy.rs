@@ -4,6 +4,7 @@ use super::Machine;
 use super::access::Access;
 use super::clock::Epoch;
 use super::conflict::Act;
+use super::counters::CopyKind;
 use super::engine::{Flight, Shape, Way};
 use super::state::POISON;
 use super::types::{BulkAction, BulkCopy, Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId};
@@ -50,7 +51,10 @@ impl Machine {
         let shape = |tile| Shape::Box { map: copy.map, at: copy.at, tile };
         let units = Walk::new(map, copy.at).units();
         match copy.action {
-            TensorAction::Prefetch => Ok(()),
+            TensorAction::Prefetch => {
+                self.counters.count(CopyKind::TensorPrefetch, map.tile_bytes().into());
+                Ok(())
+            }
             TensorAction::Load { space, tile, barrier, multicast } => {
                 let bytes = map.tile_bytes();
                 let load = Load { space, to: tile, barrier, multicast, bytes, align: TILE_ALIGNMENT };
@@ -84,7 +88,11 @@ impl Machine {
         }
         let (units, bytes) = (copy.bytes / UNIT, copy.bytes);
         match copy.action {
-            BulkAction::Prefetch { global } => self.aligned_global(access, global),
+            BulkAction::Prefetch { global } => {
+                self.aligned_global(access, global)?;
+                self.counters.count(CopyKind::BulkPrefetch, bytes.into());
+                Ok(())
+            }
             BulkAction::Load { global, space, to, barrier, multicast } => {
                 self.aligned_global(access, global)?;
                 let load = Load { space, to, barrier, multicast, bytes, align: UNIT };
@@ -165,6 +173,8 @@ impl Machine {
             None => vec![to],
             Some(mask) => (0..16).filter(|rank| mask >> rank & 1 == 1).collect(),
         };
+        let (kind, bytes) = (load_kind(&shape(at), load.multicast), u64::from(units * UNIT));
+        self.counters.count(kind, bytes * targets.len() as u64);
         for block in targets {
             if block >= self.blocks.len() {
                 let message =
@@ -178,9 +188,7 @@ impl Machine {
             let flight = Flight { who, site, shape, way: Way::In { block, barrier }, left: 0 };
             let pieces = self.engine.start(flight, units, &mut self.random);
             self.expect_pieces(access, block, barrier, pieces);
-            self.counters.load_bytes += u64::from(units * UNIT);
         }
-        self.counters.loads += 1;
         Ok(())
     }
 
@@ -195,14 +203,14 @@ impl Machine {
         let (component, group) = self.open_group(who, site);
         let block = who.block as usize;
         self.lend(access, block, &shape, units, Epoch::new(component, group));
+        let kind = store_kind(&shape, reduce.is_some());
         let flight = Flight { who, site, shape, way: Way::Out { block, group, reduce }, left: 0 };
         let pieces = self.engine.start(flight, units, &mut self.random);
         let index = self.index(who);
         let group = self.threads[index].bulk.group(group);
         group.to_read += pieces;
         group.to_write += pieces;
-        self.counters.stores += 1;
-        self.counters.store_bytes += u64::from(units * UNIT);
+        self.counters.count(kind, u64::from(units * UNIT));
     }
 
     fn copy_across(
@@ -228,8 +236,9 @@ impl Machine {
         self.lend(access, source, &shape, units, reader);
         self.claim(access, block, &shape, units, to.wrapping_sub(shared));
         let Access { who, site, .. } = access;
-        let flight =
-            Flight { who, site, shape, way: Way::Across { from: source, block, to, barrier }, left: 0 };
+        let way = Way::Across { from: source, block, to, barrier };
+        let flight = Flight { who, site, shape, way, left: 0 };
+        self.counters.count(CopyKind::BulkAcross, bytes.into());
         let pieces = self.engine.start(flight, units, &mut self.random);
         self.expect_pieces(access, block, barrier, pieces);
         Ok(())
@@ -282,5 +291,22 @@ impl Machine {
         if let Some(conflict) = first {
             self.conflict(access, Act::CopyOut, block, conflict);
         }
+    }
+}
+
+fn load_kind(shape: &Shape, multicast: Option<u16>) -> CopyKind {
+    match (shape, multicast) {
+        (Shape::Box { .. }, None) => CopyKind::TensorLoad,
+        (Shape::Box { .. }, Some(_)) => CopyKind::TensorMulticast,
+        (Shape::Line { .. }, None) => CopyKind::BulkLoad,
+        (Shape::Line { .. }, Some(_)) => CopyKind::BulkMulticast,
+    }
+}
+
+fn store_kind(shape: &Shape, reduces: bool) -> CopyKind {
+    match (shape, reduces) {
+        (Shape::Box { .. }, false) => CopyKind::TensorStore,
+        (Shape::Box { .. }, true) => CopyKind::TensorReduce,
+        (Shape::Line { .. }, _) => CopyKind::BulkStore,
     }
 }

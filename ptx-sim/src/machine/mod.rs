@@ -47,6 +47,7 @@ mod bulk;
 mod clock;
 mod conflict;
 mod copy;
+mod counters;
 mod deadlock;
 mod engine;
 mod exit;
@@ -63,11 +64,11 @@ mod types;
 #[cfg(test)]
 mod tests;
 
+pub use counters::{CopyKind, Counters, Moved};
 pub use global::{GlobalFault, GlobalMemory};
 pub use types::{
-    Arrive, BarrierUse, BulkAction, BulkCopy, Checks, Counters, FenceKind, MachineConfig, Order, Phase, Poll,
-    Progress, Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId, TryWait, Votes, Waiting,
-    WaitingFor,
+    Arrive, BarrierUse, BulkAction, BulkCopy, Checks, FenceKind, MachineConfig, Order, Phase, Poll, Progress,
+    Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId, TryWait, Votes, Waiting, WaitingFor,
 };
 
 use crate::report::{Finding, Findings, Party};

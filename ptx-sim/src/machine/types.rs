@@ -353,16 +353,3 @@ pub enum BulkAction {
         global: u64,
     },
 }
-
-/// What the machine did, in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Tiles and bulk copies from global memory.
-    pub loads: u64,
-    /// Their bytes.
-    pub load_bytes: u64,
-    /// Tiles and bulk copies to global memory, reductions included.
-    pub stores: u64,
-    /// Their bytes.
-    pub store_bytes: u64,
-}

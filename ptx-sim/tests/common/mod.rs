@@ -10,7 +10,12 @@ use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 pub(crate) fn compile(path: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let source = fs::read_to_string(root.join(path)).expect("the source is there");
-    let kernels = tma_codegen::compile(path, &source, tma_codegen::Target::default()).expect("it compiles");
+    compile_text(path, &source)
+}
+
+/// The kernels of a text, which is said to lie at `path`.
+pub(crate) fn compile_text(path: &str, source: &str) -> Vec<(String, String)> {
+    let kernels = tma_codegen::compile(path, source, tma_codegen::Target::default()).expect("it compiles");
     kernels.into_iter().map(|ptx| (ptx.entry, ptx.text)).collect()
 }
 

@@ -110,6 +110,7 @@ fn run(options: &Run) -> Result<bool, String> {
         dynamic_shared_bytes: options.shared,
         seed: options.seed,
         checks: if options.no_checks { Checks::NONE } else { Checks::ALL },
+        profile: true,
         ..LaunchConfig::default()
     };
     let mut memory = GlobalMemory::default();
@@ -121,7 +122,9 @@ fn run(options: &Run) -> Result<bool, String> {
     let report =
         launch(&module, &mut memory, &options.entry, &config, &args).map_err(|why| why.to_string())?;
 
-    let mut text = show::report(&module, &report);
+    // A source file that is not here is left out: its lines still have their numbers.
+    let sources = module.sources(|file| fs::read_to_string(file).ok());
+    let mut text = show::report(&sources, &report);
     for (index, count) in &options.show {
         let array = place::find(&buffers, *index)?.read(&memory)?;
         text.push_str(&show::buffer(*index, &array, *count));

@@ -1,9 +1,11 @@
 //! What a run prints.
 
 use std::fmt::{self, Write as _};
-use std::fs;
 
-use ptx_sim::{Module, Report};
+use ptx_sim::machine::Site;
+use ptx_sim::profile::{Profile, SharedAccesses};
+use ptx_sim::report::Sources;
+use ptx_sim::{Counters, Report};
 
 use crate::npy::Array;
 
@@ -13,29 +15,72 @@ const SHOWN: usize = 16;
 const PER_LINE: usize = 8;
 
 /// Printed text, findings and counts of a launch.
-pub(crate) fn report(module: &Module, report: &Report) -> String {
+pub(crate) fn report(sources: &Sources<'_>, report: &Report) -> String {
     let mut text = report.printed.clone();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    // A source file that is not here is left out: the finding still names its line.
-    let sources = module.sources(|file| fs::read_to_string(file).ok());
     if report.findings.is_empty() {
         text.push_str("no findings\n");
     } else {
-        append(&mut text, format_args!("{}\n", report.findings.render(&sources)));
+        append(&mut text, format_args!("{}\n", report.findings.render(sources)));
         append(&mut text, format_args!("findings: {}\n", report.findings.len()));
     }
-    append(&mut text, format_args!("instructions of threads  {}\n", report.thread_instructions));
-    append(&mut text, format_args!("instructions of warps    {}\n", report.warp_instructions));
-    let counters = report.counters;
-    for (engine, copies, bytes) in [
-        ("asynchronous loads", counters.loads, counters.load_bytes),
-        ("asynchronous stores", counters.stores, counters.store_bytes),
-    ] {
-        append(&mut text, format_args!("{engine:<25}{copies} of {bytes} bytes in all\n"));
-    }
+    instructions(&mut text, report);
+    engines(&mut text, &report.counters);
+    bank_conflicts(&mut text, &report.profile, sources);
     text
+}
+
+fn instructions(text: &mut String, report: &Report) {
+    append(text, format_args!("instructions{:>26}{:>14}\n", "of warps", "of threads"));
+    for (class, executed) in report.profile.by_class() {
+        row(text, &class.to_string(), [executed.warps, executed.threads]);
+    }
+    row(text, "all", [report.warp_instructions, report.thread_instructions]);
+}
+
+fn engines(text: &mut String, counters: &Counters) {
+    let busy: Vec<_> = counters.iter().filter(|(_, moved)| moved.copies > 0).collect();
+    if busy.is_empty() {
+        text.push_str("asynchronous engines: no copies\n");
+        return;
+    }
+    append(text, format_args!("asynchronous engines{:>18}{:>14}\n", "copies", "bytes"));
+    for (kind, moved) in busy {
+        row(text, &kind.to_string(), [moved.copies, moved.bytes]);
+    }
+}
+
+fn row(text: &mut String, name: &str, [first, second]: [u64; 2]) {
+    append(text, format_args!("  {name:<26}{first:>10}{second:>14}\n"));
+}
+
+fn bank_conflicts(text: &mut String, profile: &Profile, sources: &Sources<'_>) {
+    let lines = profile.shared_by_source();
+    if lines.is_empty() {
+        text.push_str("shared-memory bank conflicts: no accesses\n");
+        return;
+    }
+    text.push_str("shared-memory bank conflicts\n");
+    append(text, format_args!("{:>12}{:>12}{:>12}\n", "accesses", "wavefronts", "conflicts"));
+    let mut row = |shared: SharedAccesses, place: &str| {
+        let (SharedAccesses { accesses, wavefronts, .. }, conflicts) = (shared, shared.conflicts());
+        append(text, format_args!("{accesses:>12}{wavefronts:>12}{conflicts:>12}  {place}\n"));
+    };
+    for (site, shared) in &lines {
+        row(*shared, &place(sources, *site));
+    }
+    row(profile.shared(), "all");
+}
+
+/// The source line with its text, or that of the PTX where it has no source.
+fn place(sources: &Sources<'_>, site: Site) -> String {
+    let (name, line) = match site.source {
+        Some((file, line)) => (format!("{}:{line}", sources.file_name(file)), sources.file_line(file, line)),
+        None => (format!("PTX line {}", site.ptx_line), sources.ptx_line(site.ptx_line)),
+    };
+    line.map_or_else(|| name.clone(), |line| format!("{name}: {}", line.trim()))
 }
 
 /// The first elements of a buffer, each line with the index of its first.

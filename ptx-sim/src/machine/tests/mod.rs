@@ -8,6 +8,7 @@ mod copies;
 mod loads;
 mod mbarriers;
 mod pipeline;
+mod recorded;
 mod speed;
 mod stores;
 mod threads;

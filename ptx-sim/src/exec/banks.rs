@@ -1,0 +1,134 @@
+//! How many wavefronts an access of a warp to shared memory needs.
+//!
+//! The model and its sources stand at [`SharedAccesses`].
+
+use super::alu::Lanes;
+use super::lanes_of;
+use crate::profile::SharedAccesses;
+
+const BANKS: u32 = 32;
+/// Bytes that a bank gives or takes in a wavefront.
+const WORD: u32 = 4;
+/// Bytes that all banks move in a wavefront.
+const WAVEFRONT: u32 = BANKS * WORD;
+
+/// Counts one access of `bytes` bytes, at the offset in shared memory that each of the lanes has. `serial`: lanes that want
+/// the same word do not share it.
+pub(super) fn count(offsets: &Lanes, lanes: u32, bytes: u32, serial: bool) -> SharedAccesses {
+    let mut sum = SharedAccesses { accesses: u64::from(lanes != 0), ..SharedAccesses::default() };
+    // Lanes that are served together, so that they want as many words as there are banks at most.
+    let together = (WAVEFRONT / bytes.max(1)).clamp(1, 32);
+    for first in (0..32).step_by(together as usize) {
+        let phase = lanes & (u32::MAX >> (32 - together)) << first;
+        if phase != 0 {
+            sum.ideal += 1;
+            sum.wavefronts += u64::from(wavefronts(offsets, phase, bytes.div_ceil(WORD), serial));
+        }
+    }
+    sum
+}
+
+/// The most words that one bank has to serve.
+fn wavefronts(offsets: &Lanes, phase: u32, words: u32, serial: bool) -> u32 {
+    let mut wanted = [0_u32; BANKS as usize];
+    // The first word of each bank: mostly the only one. All the others lie in `more`.
+    let mut first = [0_u32; BANKS as usize];
+    let mut more = Vec::new();
+    let mut most = 1;
+    for lane in lanes_of(phase) {
+        let start = offsets[lane as usize] as u32 / WORD;
+        for word in start..start.saturating_add(words) {
+            let bank = (word % BANKS) as usize;
+            if wanted[bank] == 0 {
+                (wanted[bank], first[bank]) = (1, word);
+            } else if serial || first[bank] != word && !more.contains(&word) {
+                more.push(word);
+                wanted[bank] += 1;
+                most = most.max(wanted[bank]);
+            }
+        }
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wavefronts and ideal of all lanes, with `offset` bytes of lane i.
+    fn of(bytes: u32, offset: impl Fn(u64) -> u64) -> (u64, u64) {
+        some(u32::MAX, bytes, offset)
+    }
+
+    fn some(lanes: u32, bytes: u32, offset: impl Fn(u64) -> u64) -> (u64, u64) {
+        let offsets = std::array::from_fn(|lane| offset(lane as u64));
+        let sum = count(&offsets, lanes, bytes, false);
+        assert_eq!(sum.accesses, u64::from(lanes != 0));
+        (sum.wavefronts, sum.ideal)
+    }
+
+    #[test]
+    fn words() {
+        assert_eq!(of(4, |i| i * 4), (1, 1), "stride 1");
+        assert_eq!(of(4, |i| 4096 + (31 - i) * 4), (1, 1), "backwards, elsewhere");
+        assert_eq!(of(4, |i| i * 8), (2, 1), "stride 2: lanes i and i + 16");
+        assert_eq!(of(4, |i| i * 12), (1, 1), "stride 3 is odd");
+        assert_eq!(of(4, |i| i * 128), (32, 1), "stride 32: one bank");
+        assert_eq!(of(4, |i| i * 132), (1, 1), "stride 33: a padded column");
+        assert_eq!(of(4, |_| 64), (1, 1), "broadcast");
+        assert_eq!(of(4, |i| i % 2 * 128), (2, 1), "two words of one bank, each for 16 lanes");
+        assert_eq!(of(4, |i| i / 4 * 4 + i % 4 * 128), (4, 1), "8 banks, four words each");
+    }
+
+    #[test]
+    fn parts_of_words() {
+        assert_eq!(of(1, |i| i), (1, 1), "32 bytes are 8 words");
+        assert_eq!(of(2, |i| i * 2), (1, 1));
+        assert_eq!(of(2, |i| i * 4 + 2), (1, 1));
+        // A column of a matrix of 64 halves a row.
+        assert_eq!(of(2, |i| i * 128), (32, 1));
+        // Columns of 32 halves a row: words 16 apart, so that each bank of two has 16.
+        assert_eq!(of(2, |i| i * 64), (16, 1));
+    }
+
+    #[test]
+    fn pairs_go_by_half_warps() {
+        assert_eq!(of(8, |i| i * 8), (2, 2), "stride 1");
+        assert_eq!(of(8, |i| i * 16), (4, 2), "stride 2: lanes i and i + 8 of each half");
+        assert_eq!(of(8, |i| i * 128), (32, 2), "stride 16: 16 of each half in one bank");
+        assert_eq!(of(8, |_| 8), (2, 2), "broadcast");
+        // The halves do not meet.
+        assert_eq!(of(8, |i| i % 16 * 8 + i / 16 * 128), (2, 2));
+    }
+
+    #[test]
+    fn fours_go_by_quarter_warps() {
+        assert_eq!(of(16, |i| i * 16), (4, 4), "stride 1");
+        assert_eq!(of(16, |i| i * 32), (8, 4), "stride 2: lanes i and i + 4 of each quarter");
+        assert_eq!(of(16, |i| i * 128), (32, 4), "a column of 128-byte rows: 8 of each quarter in 4 banks");
+        // The same column with chunks exchanged as the 128-byte swizzle does.
+        assert_eq!(of(16, |i| i * 128 + i % 8 * 16), (4, 4));
+    }
+
+    #[test]
+    fn lanes_that_do_not_take_part() {
+        assert_eq!(some(0, 4, |i| i * 4), (0, 0));
+        assert_eq!(some(1 << 9, 4, |i| i * 128), (1, 1));
+        assert_eq!(some(0xffff, 4, |i| i * 128), (16, 1));
+        assert_eq!(some(0x0001_0001, 4, |i| i * 8), (2, 1), "lanes 0 and 16 of stride 2");
+        assert_eq!(some(0xffff, 8, |i| i * 8), (1, 1), "the other half has no phase");
+        assert_eq!(some(0x8000_0001, 8, |i| i * 128), (2, 2));
+        assert_eq!(some(0xff00, 16, |i| i * 128), (8, 1));
+    }
+
+    #[test]
+    fn atomics_on_one_word_are_serial() {
+        let same = count(&[64; 32], u32::MAX, 4, true);
+        assert_eq!((same.wavefronts, same.ideal), (32, 1));
+        let apart = count(&std::array::from_fn(|lane| lane as u64 * 4), u32::MAX, 4, true);
+        assert_eq!((apart.wavefronts, apart.ideal), (1, 1));
+        // Four bins of eight lanes.
+        let bins = count(&std::array::from_fn(|lane| lane as u64 % 4 * 4), u32::MAX, 4, true);
+        assert_eq!((bins.wavefronts, bins.ideal), (8, 1));
+    }
+}

@@ -1,0 +1,139 @@
+//! Counts of what warps run, where a launch asks for them.
+
+use super::alu::Lanes;
+use super::step::Turn;
+use super::warp::Warp;
+use super::{banks, lanes_of};
+use crate::code::{Access, Address, Compared, Inst, Memory, Op};
+use crate::machine::Space;
+use crate::machine::address::{Target, resolve};
+use crate::profile::{Class, Executed, LineCounts, Named, SharedAccesses};
+
+/// What was counted of one instruction of the program.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count {
+    executed: Executed,
+    shared: SharedAccesses,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.executed += other.executed;
+        self.shared += other.shared;
+    }
+
+    pub(crate) fn of_line(self, inst: &Inst) -> LineCounts {
+        let Self { executed, shared } = self;
+        LineCounts { site: inst.site, class: class(&inst.op), executed, shared }
+    }
+}
+
+impl Turn<'_, '_> {
+    /// Counts the instruction at `pc`, which `active` lanes are about to run.
+    pub(super) fn count(&mut self, warp: &Warp, inst: &Inst, pc: u32, active: u32) {
+        if self.counts.is_empty() {
+            return;
+        }
+        let shared = match &inst.op {
+            Op::Load(access) | Op::Store(access) => {
+                let Access { memory, address, bytes, count, .. } = *access;
+                self.shared_access(warp, active, memory, address, bytes * count, false)
+            }
+            Op::Atomic { memory, address, bytes, .. } => {
+                self.shared_access(warp, active, *memory, *address, *bytes, true)
+            }
+            _ => SharedAccesses::default(),
+        };
+        let executed = Executed { warps: 1, threads: active.count_ones().into() };
+        if let Some(count) = self.counts.get_mut(pc as usize) {
+            count.add(Count { executed, shared });
+        }
+    }
+
+    /// The part of an access that goes to the shared memory of the warp's own block.
+    fn shared_access(
+        &self,
+        warp: &Warp,
+        active: u32,
+        memory: Memory,
+        address: Address,
+        bytes: u32,
+        serial: bool,
+    ) -> SharedAccesses {
+        let Memory::Machine(space) = memory else { return SharedAccesses::default() };
+        if space == Space::Global {
+            return SharedAccesses::default();
+        }
+        let mut offsets: Lanes = self.addresses(warp, address);
+        let mut lanes = active;
+        if space != Space::Shared {
+            for lane in lanes_of(active) {
+                match resolve(space, offsets[lane as usize], warp.block) {
+                    Target::Shared(rank, at) if rank == warp.block => offsets[lane as usize] = at,
+                    Target::Shared(..) | Target::Global(_) => lanes &= !(1 << lane),
+                }
+            }
+        }
+        banks::count(&offsets, lanes, bytes, serial)
+    }
+}
+
+fn class(op: &Op) -> Class {
+    match op {
+        Op::One(..)
+        | Op::Two(..)
+        | Op::Three(..)
+        | Op::Lop3(..)
+        | Op::Insert(..)
+        | Op::Carry(..)
+        | Op::Compare { compared: Compared::Integer(_), .. }
+        | Op::Pack(..)
+        | Op::Unpack(..)
+        | Op::Window { .. }
+        | Op::IsSpace { .. }
+        | Op::MapToRank { .. }
+        | Op::RankOf { .. }
+        | Op::Clock { .. }
+        | Op::ActiveMask(_) => Class::Integer,
+        Op::Float { .. } | Op::Compare { compared: Compared::Float(..), .. } | Op::ComparePair { .. } => {
+            Class::Float
+        }
+        Op::Convert(..) | Op::ConvertPair(..) => Class::Convert,
+        Op::Load(access) => Class::Load(named(access.memory)),
+        Op::Store(access) => Class::Store(named(access.memory)),
+        Op::Atomic { memory, .. } => Class::Atomic(named(*memory)),
+        Op::CopyAsync { .. } | Op::Tensor(_) | Op::Bulk(_) => Class::Copy,
+        Op::BulkCommit | Op::BulkWait { .. } => Class::BulkGroup,
+        Op::Mbarrier { .. } | Op::PendingCount { .. } => Class::Mbarrier,
+        Op::BlockBarrier(_) | Op::ClusterArrive(_) | Op::ClusterWait(_) => Class::Barrier,
+        Op::Fence(_) => Class::Fence,
+        Op::WarpBarrier(_)
+        | Op::Shuffle { .. }
+        | Op::Vote { .. }
+        | Op::Match { .. }
+        | Op::Redux { .. }
+        | Op::Elect { .. } => Class::Warp,
+        Op::Branch(_)
+        | Op::BranchIndexed(..)
+        | Op::Call(..)
+        | Op::Return(_)
+        | Op::Exit
+        | Op::Trap
+        | Op::Nothing
+        | Op::CopyLocal { .. }
+        | Op::Printf { .. }
+        | Op::AssertFail { .. }
+        | Op::Yield => Class::Control,
+    }
+}
+
+fn named(memory: Memory) -> Named {
+    match memory {
+        Memory::Machine(Space::Global) => Named::Global,
+        Memory::Machine(Space::Shared) => Named::Shared,
+        Memory::Machine(Space::SharedCluster) => Named::Cluster,
+        Memory::Machine(Space::Generic) => Named::Generic,
+        Memory::Local => Named::Local,
+        Memory::Param => Named::Param,
+    }
+}

@@ -1,0 +1,109 @@
+//! All clusters of a launch on the host's threads, and their outcomes as one report.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::exec::Context;
+use crate::exec::cluster::{self, Outcome};
+use crate::exec::observe::Count;
+use crate::launch::{LaunchConfig, Report};
+use crate::machine::MachineConfig;
+use crate::profile::Profile;
+
+/// All clusters, the first ones first. When one cannot go on, those after it are not reported, so that the report is
+/// the same however many threads the host has.
+pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
+    let per_axis: [u64; 3] = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
+    let clusters: u64 = per_axis.iter().product();
+    let next = AtomicU64::new(0);
+    let sum = Mutex::new(Sum::default());
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= clusters || locked(&sum).is_over(index) {
+                return;
+            }
+            let place =
+                [index % per_axis[0], index / per_axis[0] % per_axis[1], index / per_axis[0] / per_axis[1]];
+            let blocks = blocks_of(place, config.cluster);
+            // Each cluster has its own sequence of choices.
+            let seed = config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
+            let machine = MachineConfig { blocks, seed, ..machine.clone() };
+            let outcome = cluster::run(context, machine, config.instruction_limit);
+            locked(&sum).take(index, outcome);
+        }
+    };
+    let threads = config.host_threads.clamp(1, 256).min(usize::try_from(clusters).unwrap_or(usize::MAX));
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    sum.into_inner().unwrap_or_else(PoisonError::into_inner).report(context)
+}
+
+fn locked<'s>(sum: &'s Mutex<Sum>) -> MutexGuard<'s, Sum> {
+    sum.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The blocks of the cluster at `place`, by rank.
+fn blocks_of(place: [u64; 3], cluster: [u32; 3]) -> Vec<[u32; 3]> {
+    let count: u32 = cluster.iter().product();
+    let within =
+        |rank: u32| [rank % cluster[0], rank / cluster[0] % cluster[1], rank / cluster[0] / cluster[1]];
+    let block = |rank| {
+        let within = within(rank);
+        std::array::from_fn(|axis| place[axis] as u32 * cluster[axis] + within[axis])
+    };
+    (0..count).map(block).collect()
+}
+
+/// The report as far as all clusters before `next` have ended. Outcomes are taken in their order, whichever ends first, and
+/// as soon as may be: a grid has more clusters than there is room for outcomes.
+#[derive(Default)]
+struct Sum {
+    next: u64,
+    early: BTreeMap<u64, Outcome>,
+    stopped: bool,
+    report: Report,
+    counts: Vec<Count>,
+}
+
+impl Sum {
+    /// Whether one before cluster `index` could not go on, so that it is not to run.
+    fn is_over(&self, index: u64) -> bool {
+        self.stopped || self.early.range(..index).any(|(_, outcome)| outcome.stopped)
+    }
+
+    fn take(&mut self, index: u64, outcome: Outcome) {
+        self.early.insert(index, outcome);
+        while let Some(outcome) = self.early.remove(&self.next) {
+            self.next += 1;
+            if !self.stopped {
+                self.stopped = outcome.stopped;
+                self.add(outcome);
+            }
+        }
+    }
+
+    fn add(&mut self, outcome: Outcome) {
+        let report = &mut self.report;
+        report.findings.extend(outcome.findings);
+        report.printed.push_str(&outcome.printed);
+        report.thread_instructions += outcome.thread_instructions;
+        report.warp_instructions += outcome.warp_instructions;
+        report.counters.add(&outcome.counters);
+        self.counts.resize(outcome.counts.len(), Count::default());
+        for (sum, count) in self.counts.iter_mut().zip(outcome.counts) {
+            sum.add(count);
+        }
+    }
+
+    fn report(self, context: &Context<'_>) -> Report {
+        let lines =
+            self.counts.into_iter().zip(&context.program.code).map(|(count, inst)| count.of_line(inst));
+        Report { profile: Profile::new(lines), ..self.report }
+    }
+}

@@ -1,0 +1,208 @@
+//! Counts of what a launch's warps ran: instructions by class, and accesses to shared memory with their bank conflicts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::AddAssign;
+
+use crate::machine::Site;
+
+/// What kind of instruction. Every instruction is of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Integer arithmetic, logic, moves, addresses and special registers.
+    Integer,
+    /// Floating-point arithmetic and comparisons.
+    Float,
+    /// `cvt`.
+    Convert,
+    /// `ld`, and the address space that the instruction names.
+    Load(Named),
+    /// `st`.
+    Store(Named),
+    /// `atom` and `red`.
+    Atomic(Named),
+    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`.
+    Copy,
+    /// `cp.async.bulk.commit_group` and `.wait_group`.
+    BulkGroup,
+    /// `mbarrier`. A wait counts each time that it is tried.
+    Mbarrier,
+    /// `bar`, `barrier`, `barrier.cluster`. A wait counts each time that it is tried.
+    Barrier,
+    /// `fence` and `membar`.
+    Fence,
+    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`.
+    Warp,
+    /// Branches, calls, returns, and what has no effect on the thread.
+    Control,
+}
+
+/// The state space that an instruction names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Named {
+    /// `.global`.
+    Global,
+    /// `.shared::cta`, or `.shared` alone.
+    Shared,
+    /// `.shared::cluster`.
+    Cluster,
+    /// None: the address says.
+    Generic,
+    /// `.local`.
+    Local,
+    /// `.param`.
+    Param,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer => f.write_str("integer, logic, moves"),
+            Self::Float => f.write_str("floating point"),
+            Self::Convert => f.write_str("conversions"),
+            Self::Load(named) => write!(f, "loads, {named}"),
+            Self::Store(named) => write!(f, "stores, {named}"),
+            Self::Atomic(named) => write!(f, "atomics, {named}"),
+            Self::Copy => f.write_str("asynchronous copies"),
+            Self::BulkGroup => f.write_str("bulk groups"),
+            Self::Mbarrier => f.write_str("mbarriers"),
+            Self::Barrier => f.write_str("barriers"),
+            Self::Fence => f.write_str("fences"),
+            Self::Warp => f.write_str("lanes together"),
+            Self::Control => f.write_str("control flow"),
+        }
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Global => "global",
+            Self::Shared => "shared",
+            Self::Cluster => "shared of the cluster",
+            Self::Generic => "generic",
+            Self::Local => "local",
+            Self::Param => "parameters",
+        })
+    }
+}
+
+/// How often instructions were run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Counted once a warp, also where a predicate left no lane.
+    pub warps: u64,
+    /// Counted for each thread that took part.
+    pub threads: u64,
+}
+
+impl AddAssign for Executed {
+    fn add_assign(&mut self, other: Self) {
+        self.warps += other.warps;
+        self.threads += other.threads;
+    }
+}
+
+/// Accesses of warps to the shared memory of their own block.
+///
+/// Shared memory has 32 banks of 4 bytes, and serves an access of a warp in *wavefronts*: in each, every bank gives or takes
+/// one word, to or from all lanes that want that word. An access of 8 bytes a lane is served by half-warps, one of 16 bytes by
+/// quarter-warps, so that without a conflict each wavefront moves 128 bytes. Lanes of an atomic operation that share a word
+/// come one after the other. Sources: CUDA C++ Programming Guide, "Compute Capability 5.x", "Shared Memory", which later
+/// architectures keep (banks, and words that lanes share), and "SIMT Architecture" (atomics on one place are serialised);
+/// Nsight Compute, "Kernel Profiling Guide", "Shared Memory" and "wavefront". That 8 bytes a lane go by half-warps stands in the
+/// guide's chapter on compute capability 2.x; of 16 bytes no document says more than that 128 bytes are the most of a
+/// wavefront. A GPU may join two such phases where their lanes want the same words.
+///
+/// `ld`, `st`, `atom` and `red` count, with the bytes that PTX names, which ptxas may join or split. Not counted: `cp.async`,
+/// mbarriers, the asynchronous engines, and shared memory of other blocks, which comes over another network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedAccesses {
+    /// Instructions of a warp with at least one lane.
+    pub accesses: u64,
+    /// Wavefronts that they need.
+    pub wavefronts: u64,
+    /// Wavefronts that they would need if no two words lay in one bank.
+    pub ideal: u64,
+}
+
+impl SharedAccesses {
+    /// Wavefronts beyond the ideal.
+    pub fn conflicts(&self) -> u64 {
+        self.wavefronts.saturating_sub(self.ideal)
+    }
+}
+
+impl AddAssign for SharedAccesses {
+    fn add_assign(&mut self, other: Self) {
+        self.accesses += other.accesses;
+        self.wavefronts += other.wavefronts;
+        self.ideal += other.ideal;
+    }
+}
+
+/// What was counted of the instructions of one PTX line that are of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineCounts {
+    /// The line, and the source line that it comes from.
+    pub site: Site,
+    /// The class.
+    pub class: Class,
+    /// How often they were run.
+    pub executed: Executed,
+    /// Their accesses to shared memory.
+    pub shared: SharedAccesses,
+}
+
+/// What a launch counted, if [`LaunchConfig::profile`](crate::LaunchConfig::profile) let it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    lines: Vec<LineCounts>,
+}
+
+impl Profile {
+    /// Instructions that lie on one line of PTX and are of one class are one.
+    pub(crate) fn new(counts: impl Iterator<Item = LineCounts>) -> Self {
+        let mut lines = BTreeMap::new();
+        for count in counts {
+            let sum: &mut (Executed, SharedAccesses) = lines.entry((count.site, count.class)).or_default();
+            sum.0 += count.executed;
+            sum.1 += count.shared;
+        }
+        let line = |((site, class), (executed, shared))| LineCounts { site, class, executed, shared };
+        Self { lines: lines.into_iter().map(line).collect() }
+    }
+
+    /// By PTX line, those that were never run too.
+    pub fn lines(&self) -> &[LineCounts] {
+        &self.lines
+    }
+
+    /// By class; classes that were not run are left out.
+    pub fn by_class(&self) -> BTreeMap<Class, Executed> {
+        let mut classes = BTreeMap::new();
+        for line in self.lines.iter().filter(|line| line.executed.warps > 0) {
+            *classes.entry(line.class).or_insert_with(Executed::default) += line.executed;
+        }
+        classes
+    }
+
+    /// Accesses to shared memory by source line, or by PTX line where the PTX does not say. Of a source line, `ptx_line` is
+    /// the first. In the order of the sources; lines without an access are left out.
+    pub fn shared_by_source(&self) -> Vec<(Site, SharedAccesses)> {
+        let mut sums: BTreeMap<_, (Site, SharedAccesses)> = BTreeMap::new();
+        for line in self.lines.iter().filter(|line| line.shared.accesses > 0) {
+            let alone = line.site.source.is_none().then_some(line.site.ptx_line);
+            let sum = sums.entry((line.site.source, alone)).or_insert((line.site, SharedAccesses::default()));
+            sum.1 += line.shared;
+        }
+        sums.into_values().collect()
+    }
+
+    /// All accesses to shared memory.
+    pub fn shared(&self) -> SharedAccesses {
+        let mut sum = SharedAccesses::default();
+        self.lines.iter().for_each(|line| sum += line.shared);
+        sum
+    }
+}

@@ -1,0 +1,163 @@
+//! Counts of instructions, bytes and bank conflicts, as a launch gives them.
+
+mod common;
+
+use ptx_sim::profile::{Class, Executed, Named, SharedAccesses};
+use ptx_sim::tensor_map::{Element, Swizzle};
+use ptx_sim::{Arg, CopyKind, GlobalMemory, LaunchConfig, Module, Moved, Report, launch};
+
+/// One warp transposes a tile of 32 × 32 floats, of which the columns lie in one bank each. The first row is not known to the
+/// compiler, which would otherwise write four columns at a time.
+const NAIVE: &str = "\
+use tma_runtime::prelude::*;
+
+#[tma_kernel(threads = 32)]
+pub fn naive(src: TensorMap<Tile<f32, Shape2<32, 32>>>, dst: TensorMap<Tile<f32, Shape2<32, 32>>>) {
+    let input: Tile<f32, Shape2<32, 32>> = shared();
+    let output: Tile<f32, Shape2<32, 32>> = shared();
+    let full: Barrier = shared();
+    let leader = thread_idx().x == 0;
+    if leader {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(input.bytes());
+        src.load(input, [0, 0], full);
+    }
+    sync_threads();
+    full.wait(0);
+    let lane = lane_idx();
+    for step in 0..32 {
+        let row = (step + block_idx().x) % 32;
+        let value = input.get([row, lane]);
+        output.set([lane, row], value);
+    }
+    fence_proxy_async();
+    sync_threads();
+    if leader {
+        dst.store([0, 0], output);
+        bulk_commit_group();
+        bulk_wait_group_read::<0>();
+    }
+}
+";
+
+fn observed(config: LaunchConfig) -> LaunchConfig {
+    LaunchConfig { profile: true, ..config }
+}
+
+/// Runs a kernel from one matrix of floats to another, which both have boxes of the tile's rows and 32 columns.
+fn transpose(module: &Module, entry: &str, rows: u32, swizzle: Swizzle, config: &LaunchConfig) -> Report {
+    let mut memory = GlobalMemory::default();
+    let extent = u64::from(rows);
+    let bytes = vec![0; (extent * extent * 4) as usize];
+    let [src, dst] =
+        [Some(&*bytes), None].map(|bytes| common::Matrix::new(&mut memory, Element::F32, [extent; 2], bytes));
+    let args = [&src, &dst].map(|matrix| Arg::Map(matrix.map([rows, 32], swizzle)));
+    let report = launch(module, &mut memory, entry, config, &args).expect("it starts");
+    assert!(report.findings.is_empty(), "{}", report.findings.render(&module.sources(|_| None)));
+    report
+}
+
+fn naive(config: &LaunchConfig) -> Report {
+    let (entry, text) = common::compile_text("naive.rs", NAIVE).pop().expect("it has a kernel");
+    transpose(&Module::load(&text).expect("it loads"), &entry, 32, Swizzle::None, config)
+}
+
+fn one_warp() -> LaunchConfig {
+    observed(LaunchConfig { block: [32, 1, 1], dynamic_shared_bytes: 8200, ..LaunchConfig::default() })
+}
+
+#[test]
+fn the_example_has_no_bank_conflict() {
+    let (entry, module) = common::example("transpose");
+    let config = LaunchConfig { block: [128, 1, 1], dynamic_shared_bytes: 32776, ..LaunchConfig::default() };
+    let report = transpose(&module, &entry, 64, Swizzle::B128, &observed(config));
+    let shared = report.profile.shared();
+    // Each of four warps reads and writes 32 × 32 floats.
+    assert_eq!(shared, SharedAccesses { accesses: 256, wavefronts: 256, ideal: 256 });
+    let lines = report.profile.shared_by_source();
+    assert!(lines.iter().all(|(_, shared)| shared.conflicts() == 0), "{lines:?}");
+}
+
+#[test]
+fn a_column_of_a_tile_that_is_not_swizzled_has_31_an_access() {
+    let report = naive(&one_warp());
+    let lines = report.profile.shared_by_source();
+    let by_line: Vec<_> = lines.iter().map(|(site, shared)| (site.source.map(|s| s.1), *shared)).collect();
+    let get = SharedAccesses { accesses: 32, wavefronts: 32, ideal: 32 };
+    let set = SharedAccesses { wavefronts: 32 * 32, ..get };
+    assert_eq!(by_line, [(Some(20), get), (Some(21), set)]);
+    assert_eq!(report.profile.shared().conflicts(), 31 * 32);
+}
+
+#[test]
+fn instructions_and_bytes_are_counted_by_kind() {
+    let report = naive(&one_warp());
+    let classes = report.profile.by_class();
+    let all = classes.values().fold(Executed::default(), |mut sum, executed| {
+        sum += *executed;
+        sum
+    });
+    assert_eq!((all.warps, all.threads), (report.warp_instructions, report.thread_instructions));
+    let accesses = Executed { warps: 32, threads: 1024 };
+    assert_eq!(classes[&Class::Load(Named::Shared)], accesses);
+    assert_eq!(classes[&Class::Store(Named::Shared)], accesses);
+    assert_eq!(classes[&Class::Copy], Executed { warps: 2, threads: 2 });
+    assert_eq!(classes.get(&Class::Float), None);
+    for (kind, moved) in report.counters.iter() {
+        let tile = matches!(kind, CopyKind::TensorLoad | CopyKind::TensorStore);
+        let wanted = if tile { Moved { copies: 1, bytes: 4096 } } else { Moved::default() };
+        assert_eq!(moved, wanted, "{kind}");
+    }
+}
+
+#[test]
+fn nothing_is_counted_that_was_not_asked_for() {
+    let report = naive(&LaunchConfig { profile: false, ..one_warp() });
+    assert!(report.profile.lines().is_empty());
+    // The checks, the order and the landings are the same.
+    let observed = naive(&one_warp());
+    assert_eq!(observed.thread_instructions, report.thread_instructions);
+}
+
+/// An `atom` on one word by all lanes, a generic load of the block's own memory, and a load from global memory.
+const SPACES: &str = "\
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry spaces(.param .u64 data) {
+    .reg .b32 %r<5>; .reg .b64 %d<4>; .reg .pred %p;
+    .shared .align 16 .b8 tile[4096];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, tile;
+    st.shared.u32 [%r2], 0;
+    atom.shared.add.u32 %r3, [%r2], 1;
+    cvt.u64.u32 %d1, %r2;
+    cvta.shared.u64 %d1, %d1;
+    ld.u32 %r3, [%d1];
+    ld.param.u64 %d2, [data];
+    ld.global.u32 %r3, [%d2];
+    setp.lt.u32 %p, %r1, 5;
+    @%p ld.shared.u32 %r3, [%r2];
+    ret;
+}
+";
+
+#[test]
+fn every_space_that_leads_to_shared_memory_counts() {
+    let module = Module::load(SPACES).expect("it loads");
+    let mut memory = GlobalMemory::default();
+    let data = memory.allocate(4, true).expect("there is room");
+    // All lanes write the same word, which the checks would find.
+    let checks = ptx_sim::Checks::NONE;
+    let config = observed(LaunchConfig { block: [32, 1, 1], checks, ..LaunchConfig::default() });
+    let report = launch(&module, &mut memory, "spaces", &config, &[Arg::Address(data)]).expect("it starts");
+    assert!(report.findings.is_empty(), "{}", report.findings.render(&module.sources(|_| None)));
+    let lines = report.profile.shared_by_source();
+    let by_line: Vec<_> =
+        lines.iter().map(|(site, s)| (site.ptx_line, s.accesses, s.wavefronts, s.ideal)).collect();
+    assert_eq!(by_line, [(9, 1, 1, 1), (10, 1, 32, 1), (13, 1, 1, 1), (17, 1, 1, 1)]);
+    let classes = report.profile.by_class();
+    assert_eq!(classes[&Class::Load(Named::Shared)], Executed { warps: 1, threads: 5 });
+    assert_eq!(classes[&Class::Load(Named::Global)], Executed { warps: 1, threads: 32 });
+}
