@@ -44,6 +44,7 @@ enum Observed {
     Nothing,
     Checks,
     Counts,
+    Timeline,
 }
 
 impl Observed {
@@ -52,6 +53,7 @@ impl Observed {
             Self::Nothing => "no checks",
             Self::Checks => "all checks",
             Self::Counts => "all checks, counted",
+            Self::Timeline => "all checks, counted, with a timeline",
         }
     }
 }
@@ -68,10 +70,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         let plain = time(Observed::Nothing)?;
         let checked = time(Observed::Checks)?;
         let counted = time(Observed::Counts)?;
+        let traced = time(Observed::Timeline)?;
         println!(
-            "  cost of the checks: {:.2} times, of counts in addition {:.2}",
+            "  cost of the checks: {:.2} times, of counts in addition {:.2}, of a timeline in addition {:.2}",
             checked / plain,
-            counted / checked
+            counted / checked,
+            traced / counted
         );
     }
     Ok(())
@@ -107,6 +111,7 @@ fn run(
         dynamic_shared_bytes: case.shared_bytes,
         checks: if observed >= Observed::Checks { Checks::ALL } else { Checks::NONE },
         profile: observed >= Observed::Counts,
+        trace_events: if observed >= Observed::Timeline { usize::MAX } else { 0 },
         ..LaunchConfig::default()
     };
     let start = Instant::now();

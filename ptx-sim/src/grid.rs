@@ -17,20 +17,19 @@ pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &Launc
     let per_axis: [u64; 3] = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
     let clusters: u64 = per_axis.iter().product();
     let next = AtomicU64::new(0);
-    let sum = Mutex::new(Sum::default());
+    let sum = Mutex::new(Sum::new(config.trace_events));
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= clusters || locked(&sum).is_over(index) {
-                return;
-            }
+            let Some(events) = locked(&sum).room(index).filter(|_| index < clusters) else { return };
             let place =
                 [index % per_axis[0], index / per_axis[0] % per_axis[1], index / per_axis[0] / per_axis[1]];
             let blocks = blocks_of(place, config.cluster);
             // Each cluster has its own sequence of choices.
             let seed = config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
             let machine = MachineConfig { blocks, seed, ..machine.clone() };
-            let outcome = cluster::run(context, machine, config.instruction_limit);
+            let events = (config.trace_events > 0).then_some(events);
+            let outcome = cluster::run(context, machine, config.instruction_limit, events);
             locked(&sum).take(index, outcome);
         }
     };
@@ -62,19 +61,25 @@ fn blocks_of(place: [u64; 3], cluster: [u32; 3]) -> Vec<[u32; 3]> {
 
 /// The report as far as all clusters before `next` have ended. Outcomes are taken in their order, whichever ends first, and
 /// as soon as may be: a grid has more clusters than there is room for outcomes.
-#[derive(Default)]
 struct Sum {
     next: u64,
     early: BTreeMap<u64, Outcome>,
     stopped: bool,
+    trace_events: usize,
     report: Report,
     counts: Vec<Count>,
 }
 
 impl Sum {
-    /// Whether one before cluster `index` could not go on, so that it is not to run.
-    fn is_over(&self, index: u64) -> bool {
-        self.stopped || self.early.range(..index).any(|(_, outcome)| outcome.stopped)
+    fn new(trace_events: usize) -> Self {
+        let (report, counts) = (Report::default(), Vec::new());
+        Self { next: 0, early: BTreeMap::new(), stopped: false, trace_events, report, counts }
+    }
+
+    /// How many events of cluster `index` may be kept; none if one before it could not go on, so that it is not to run.
+    fn room(&self, index: u64) -> Option<usize> {
+        let stopped = self.stopped || self.early.range(..index).any(|(_, outcome)| outcome.stopped);
+        (!stopped).then(|| self.trace_events - self.report.trace.events.len())
     }
 
     fn take(&mut self, index: u64, outcome: Outcome) {
@@ -95,6 +100,11 @@ impl Sum {
         report.thread_instructions += outcome.thread_instructions;
         report.warp_instructions += outcome.warp_instructions;
         report.counters.add(&outcome.counters);
+        let mut trace = outcome.trace;
+        let room = self.trace_events - report.trace.events.len();
+        let kept = trace.events.len().min(room);
+        report.trace.left_out += trace.left_out + (trace.events.len() - kept) as u64;
+        report.trace.events.extend(trace.events.drain(..kept));
         self.counts.resize(outcome.counts.len(), Count::default());
         for (sum, count) in self.counts.iter_mut().zip(outcome.counts) {
             sum.add(count);

@@ -11,6 +11,7 @@ use crate::module::Module;
 use crate::profile::Profile;
 use crate::report::Findings;
 use crate::tensor_map::TensorMap;
+use crate::trace::Trace;
 
 /// The most shared memory that a block of a Hopper GPU can have, in bytes. Source: CUDA Programming Guide, "Compute
 /// Capabilities", maximum amount of shared memory per thread block, 9.0.
@@ -38,6 +39,9 @@ pub struct LaunchConfig {
     pub instruction_limit: u64,
     /// Whether instructions and bank conflicts are counted: [`Report::profile`]. A run takes longer for it.
     pub profile: bool,
+    /// The most events of the timeline that are kept: [`Report::trace`]. None are recorded at 0, the default. An event takes
+    /// about 120 bytes, that of a copy twice as much; what does not fit is counted in [`Trace::left_out`].
+    pub trace_events: usize,
 }
 
 impl Default for LaunchConfig {
@@ -53,6 +57,7 @@ impl Default for LaunchConfig {
             host_threads: 1,
             instruction_limit: 1 << 36,
             profile: false,
+            trace_events: 0,
         }
     }
 }
@@ -83,6 +88,8 @@ pub struct Report {
     pub counters: Counters,
     /// Instructions by line and class, and accesses to shared memory; empty unless [`LaunchConfig::profile`] is set.
     pub profile: Profile,
+    /// The timeline; empty unless [`LaunchConfig::trace_events`] is set.
+    pub trace: Trace,
 }
 
 /// Why a launch did not start.

@@ -34,7 +34,7 @@
 //!
 //! `parse` (PTX text to syntax), `code` (each kernel with the functions it calls, decoded: registers, labels and
 //! constants as numbers), `exec` (warps that run it), [`machine`] (memory, barriers, asynchronous engines, and what comes
-//! before what). A launch can also count ([`profile`]).
+//! before what). A launch can also count ([`profile`]) and keep a timeline ([`trace`]).
 //!
 //! # What is not simulated
 //!
@@ -53,6 +53,7 @@ mod parse;
 pub mod profile;
 pub mod report;
 pub mod tensor_map;
+pub mod trace;
 
 pub use launch::{Arg, Error, LaunchConfig, MOST_SHARED_BYTES, Report, launch};
 pub use machine::{Checks, CopyKind, Counters, GlobalFault, GlobalMemory, Moved};
@@ -61,3 +62,4 @@ pub use parse::LoadError;
 pub use profile::Profile;
 pub use report::{Finding, FindingKind, Findings};
 pub use tensor_map::TensorMap;
+pub use trace::Trace;

@@ -4,8 +4,8 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+
+use common::command::{COPY, file, place, printed, run, wrong_bytes};
 
 /// Doubles each number of `data`, of which there are `count`.
 const DOUBLE: &str = "\
@@ -28,34 +28,6 @@ const DOUBLE: &str = "\
     ret;
 }
 ";
-
-/// A file of this test's own.
-fn place(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-fn file(name: &str, content: impl AsRef<[u8]>) -> String {
-    let path = place(name);
-    fs::write(&path, content).expect("the folder can be written");
-    path.to_string_lossy().into_owned()
-}
-
-/// Runs the command with words between spaces, after those that hold paths.
-fn run(paths: &[&str], words: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ptx-sim"));
-    // Source files in findings are named from the repository's root.
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-    command.arg("run").args(paths).args(words.split_whitespace()).output().expect("it starts")
-}
-
-/// What was printed, where the exit code is as it should be.
-fn printed(output: &Output, code: i32) -> String {
-    let [out, error] =
-        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
-    assert_eq!(output.status.code(), Some(code), "{out}\n{error}");
-    assert!(!error.contains("panicked"), "{error}");
-    out + &error
-}
 
 /// An .npy file of 32-bit numbers, as NumPy writes it.
 fn npy(numbers: &[i32]) -> Vec<u8> {
@@ -89,10 +61,6 @@ fn a_number_too_many_is_found() {
     assert!(text.contains("out of bounds: "), "{text}");
     assert!(text.contains("ld.global.u32 %r2, [%d4];"), "{text}");
 }
-
-/// Shape and arguments of `tma_copy` on a matrix of 300×136.
-const COPY: &str = "--grid 3,3 --block 128 --shared 16392 --buffer random:f16:300x136:5 --buffer zeros:f16:300x136 \
-                    --arg map:0:f16:extents=300x136:box=128x64 --arg map:1:f16:extents=300x136:box=128x64";
 
 fn tma_copy() -> (String, String) {
     common::compile("examples/src/bin/tma_copy.rs").pop().expect("it has a kernel")
@@ -128,14 +96,7 @@ fn tma_copy_copies() {
 #[test]
 fn a_wrong_byte_count_is_found_and_shown_with_its_lines() {
     let (entry, text) = tma_copy();
-    // The number is an address too; only as a count of bytes is it moved to a register.
-    let wrong: Vec<_> = text
-        .lines()
-        .map(|line| if line.contains("mov.b32") { line.replace("16384", "16368") } else { line.to_owned() })
-        .collect();
-    let wrong = wrong.join("\n");
-    assert_ne!(text.trim_end(), wrong);
-    let ptx = file("wrong.ptx", wrong);
+    let ptx = file("wrong.ptx", wrong_bytes(&text));
     let text = printed(&run(&[&ptx, "--entry", &entry], COPY), 1);
     for wanted in ["wrong transaction bytes: ", "at PTX line ", "tma_copy.rs:", "full", "findings: "] {
         assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");

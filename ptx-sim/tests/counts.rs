@@ -1,9 +1,10 @@
-//! Counts of instructions, bytes and bank conflicts, as a launch gives them.
+//! Counts of instructions, bytes and bank conflicts, and the timeline, as a launch gives them.
 
 mod common;
 
 use ptx_sim::profile::{Class, Executed, Named, SharedAccesses};
 use ptx_sim::tensor_map::{Element, Swizzle};
+use ptx_sim::trace::{Awaited, Event, Row, What};
 use ptx_sim::{Arg, CopyKind, GlobalMemory, LaunchConfig, Module, Moved, Report, launch};
 
 /// One warp transposes a tile of 32 × 32 floats, of which the columns lie in one bank each. The first row is not known to the
@@ -42,7 +43,7 @@ pub fn naive(src: TensorMap<Tile<f32, Shape2<32, 32>>>, dst: TensorMap<Tile<f32,
 ";
 
 fn observed(config: LaunchConfig) -> LaunchConfig {
-    LaunchConfig { profile: true, ..config }
+    LaunchConfig { profile: true, trace_events: 1 << 20, ..config }
 }
 
 /// Runs a kernel from one matrix of floats to another, which both have boxes of the tile's rows and 32 columns.
@@ -113,8 +114,9 @@ fn instructions_and_bytes_are_counted_by_kind() {
 
 #[test]
 fn nothing_is_counted_that_was_not_asked_for() {
-    let report = naive(&LaunchConfig { profile: false, ..one_warp() });
+    let report = naive(&LaunchConfig { profile: false, trace_events: 0, ..one_warp() });
     assert!(report.profile.lines().is_empty());
+    assert_eq!((report.trace.events.len(), report.trace.left_out), (0, 0));
     // The checks, the order and the landings are the same.
     let observed = naive(&one_warp());
     assert_eq!(observed.thread_instructions, report.thread_instructions);
@@ -160,4 +162,105 @@ fn every_space_that_leads_to_shared_memory_counts() {
     let classes = report.profile.by_class();
     assert_eq!(classes[&Class::Load(Named::Shared)], Executed { warps: 1, threads: 5 });
     assert_eq!(classes[&Class::Load(Named::Global)], Executed { warps: 1, threads: 32 });
+}
+
+fn copies(events: &[Event], row: Row) -> Vec<&Event> {
+    events.iter().filter(|event| event.row == row).collect()
+}
+
+#[test]
+fn the_timeline_has_copies_waits_and_phases_in_order() {
+    for seed in 0..8 {
+        let report = naive(&LaunchConfig { seed, ..one_warp() });
+        let events = &report.trace.events;
+        let [load] = copies(events, Row::Loads)[..] else { panic!("seed {seed}: {events:?}") };
+        let [store] = copies(events, Row::Stores)[..] else { panic!("seed {seed}: {events:?}") };
+        let What::Copies(loaded) = &load.what else { panic!("{load:?}") };
+        let What::Copies(stored) = &store.what else { panic!("{store:?}") };
+        assert_eq!((loaded.kind, loaded.bytes), (CopyKind::TensorLoad, 4096));
+        assert_eq!((&loaded.coordinates, loaded.issuing_thread), (&vec![0, 0], 0));
+        assert_eq!((stored.kind, stored.group), (CopyKind::TensorStore, Some(1)));
+        let [phase] = copies(events, Row::Mbarrier(loaded.mbarrier.expect("it has one")))[..] else {
+            panic!("seed {seed}: {events:?}")
+        };
+        assert_eq!((&phase.what, phase.end, phase.unfinished), (&What::Phase(0), load.end, false));
+        let waits = |which: fn(&Awaited) -> bool| {
+            let waits = events.iter().filter(
+                move |event| matches!(&event.what, What::Waits { what, timed_out: false, .. } if which(what)),
+            );
+            waits.max_by_key(|wait| wait.end).expect("there is one")
+        };
+        let full = waits(|what| matches!(what, Awaited::Mbarrier { .. }));
+        assert!(load.begin < full.begin && load.end < full.end, "seed {seed}: {load:?} {full:?}");
+        let group = waits(|what| matches!(what, Awaited::BulkGroups { read: true, .. }));
+        let read = stored.read.expect("it was read");
+        assert!(
+            store.begin < read && read < group.end && read <= store.end,
+            "seed {seed}: {store:?} {group:?}"
+        );
+        assert!(full.end <= store.begin, "seed {seed}");
+        assert!(events.iter().all(|event| event.begin <= event.end && !event.unfinished), "seed {seed}");
+    }
+}
+
+#[test]
+fn no_more_events_are_kept_than_asked_for() {
+    let (entry, module) = common::example("transpose");
+    let run = |trace_events, host_threads| {
+        let mut memory = GlobalMemory::default();
+        let matrix = common::Matrix::new(&mut memory, Element::F32, [192; 2], Some(&[0; 192 * 192 * 4]));
+        let args = [0, 1].map(|_| Arg::Map(matrix.map([64, 32], Swizzle::B128)));
+        let tiles = common::tiles(&matrix, [64, 64], 128, 32776, 3);
+        let config = LaunchConfig { trace_events, host_threads, profile: true, ..tiles };
+        launch(&module, &mut memory, &entry, &config, &args).expect("it starts")
+    };
+    let whole = run(usize::MAX, 1);
+    let all = whole.trace.events.len();
+    assert_eq!(whole.trace.left_out, 0);
+    for limit in [1, 100, all - 1, all] {
+        let part = run(limit, 1);
+        assert_eq!(part.trace.events, whole.trace.events[..limit], "limit {limit}");
+        assert_eq!(part.trace.left_out, (all - limit) as u64, "limit {limit}");
+    }
+    // The same with several clusters at a time, whichever ends first.
+    let together = run(usize::MAX, 4);
+    assert!(together.trace == whole.trace);
+    assert_eq!(together.profile, whole.profile);
+}
+
+/// The halves of a warp meet at two instructions.
+const APART: &str = "\
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry apart() {
+    .reg .b32 %r<2>; .reg .pred %p;
+    mov.u32 %r1, %tid.x;
+    setp.lt.u32 %p, %r1, 16;
+    @%p bra low;
+    bar.warp.sync 0xffffffff;
+    bra end;
+low:
+    bar.warp.sync 0xffffffff;
+end:
+    ret;
+}
+";
+
+#[test]
+fn lanes_that_others_let_go_have_waited_until_then() {
+    let module = Module::load(APART).expect("it loads");
+    let config = observed(LaunchConfig { block: [32, 1, 1], ..LaunchConfig::default() });
+    for seed in 0..8 {
+        let config = LaunchConfig { seed, ..config.clone() };
+        let report = launch(&module, &mut GlobalMemory::default(), "apart", &config, &[]).expect("it starts");
+        let waits = report.trace.events.iter().filter_map(|event| match event.what {
+            What::Waits { lanes, .. } => Some((event.end, lanes, event.unfinished)),
+            _ => None,
+        });
+        let mut waits: Vec<_> = waits.collect();
+        waits.sort_unstable();
+        let [(first, some, false), (second, others, false)] = waits[..] else { panic!("{waits:?}") };
+        assert_eq!((first, some ^ others), (second, u32::MAX), "seed {seed}");
+    }
 }

@@ -6,6 +6,7 @@ use super::warp::Warp;
 use super::{Context, lanes_of};
 use crate::machine::{Counters, Machine, MachineConfig, Progress, Stop, ThreadId, Waiting};
 use crate::report::{Finding, FindingKind, Findings};
+use crate::trace::Trace;
 
 /// What a cluster's run gives.
 #[derive(Debug, Default)]
@@ -17,6 +18,7 @@ pub(crate) struct Outcome {
     pub(crate) counters: Counters,
     /// Of each instruction of the program, if the launch counts.
     pub(crate) counts: Vec<Count>,
+    pub(crate) trace: Trace,
     /// Whether the cluster could not go on to its end.
     pub(crate) stopped: bool,
 }
@@ -40,8 +42,14 @@ const LONGEST_TURN: usize = 256;
 /// Turns after which those that wait try again, though others can go on.
 const TURNS_TO_WAKE: u32 = 16;
 
-/// Runs the blocks of a cluster to their end. `limit` is the most thread-instructions.
-pub(crate) fn run(context: &Context<'_>, config: MachineConfig, limit: u64) -> Outcome {
+/// Runs the blocks of a cluster to their end. `limit` is the most thread-instructions, `events` the most events of a timeline,
+/// if one is wanted.
+pub(crate) fn run(
+    context: &Context<'_>,
+    config: MachineConfig,
+    limit: u64,
+    events: Option<usize>,
+) -> Outcome {
     let mut warps = Vec::new();
     for (rank, block) in config.blocks.iter().enumerate() {
         for index in 0..context.threads().div_ceil(32) {
@@ -50,14 +58,19 @@ pub(crate) fn run(context: &Context<'_>, config: MachineConfig, limit: u64) -> O
     }
     let mut random = Random(config.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut machine = Machine::new(config);
+    if let Some(events) = events {
+        machine.record(events);
+    }
     let mut made = Made {
         printed: String::new(),
         counts: if context.profile { vec![Count::default(); context.program.code.len()] } else { Vec::new() },
     };
     let stopped = schedule(context, &mut machine, &mut warps, &mut made, &mut random, limit).is_err();
+    machine.drain();
     Outcome {
         printed: made.printed,
         counts: made.counts,
+        trace: machine.take_trace(),
         thread_instructions: warps.iter().map(|warp| warp.thread_instructions).sum(),
         warp_instructions: warps.iter().map(|warp| warp.warp_instructions).sum(),
         counters: machine.counters(),
@@ -85,6 +98,7 @@ fn schedule(
     let mut waiting: Vec<usize> = Vec::new();
     let mut since_wake = 0;
     let mut left = limit;
+    let observed = context.profile || machine.recorder().is_some();
     // Whether anything went on since all that wait were last woken.
     let mut moved = true;
     while !ready.is_empty() || !waiting.is_empty() {
@@ -106,7 +120,7 @@ fn schedule(
         let warp = &mut warps[ready[place]];
         let before = warp.thread_instructions;
         let (printed, counts) = (&mut made.printed, made.counts.as_mut_slice());
-        let mut turn = Turn { context, machine, printed, counts };
+        let mut turn = Turn { context, machine, printed, counts, observed };
         let turn = turn.run(warp, 1 + random.below(LONGEST_TURN) as u32)?;
         moved |= turn;
         left = left.saturating_sub(warp.thread_instructions - before);

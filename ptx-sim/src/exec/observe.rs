@@ -1,13 +1,14 @@
-//! Counts of what warps run, where a launch asks for them.
+//! Counts and the timeline of what warps run, where a launch asks for them.
 
 use super::alu::Lanes;
-use super::step::Turn;
+use super::step::{Flow, Turn};
 use super::warp::Warp;
 use super::{banks, lanes_of};
-use crate::code::{Access, Address, Compared, Inst, Memory, Op};
-use crate::machine::Space;
+use crate::code::{Access, Address, Compared, Inst, Mbarrier, Memory, Op};
 use crate::machine::address::{Target, resolve};
+use crate::machine::{Phase, Place, Space, WaitingFor};
 use crate::profile::{Class, Executed, LineCounts, Named, SharedAccesses};
+use crate::trace::Awaited;
 
 /// What was counted of one instruction of the program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +76,84 @@ impl Turn<'_, '_> {
             }
         }
         banks::count(&offsets, lanes, bytes, serial)
+    }
+
+    /// Puts the instruction at `pc`, which `active` lanes have run, on the timeline.
+    pub(super) fn record(&mut self, warp: &Warp, inst: &Inst, pc: u32, active: u32, flow: &Flow) {
+        if self.machine.recorder().is_none() {
+            return;
+        }
+        let place = Place { block: warp.block, warp: warp.index, pc, site: inst.site };
+        let part = self.part_in_synchronisation(warp, &inst.op, active);
+        let Some(recorder) = self.machine.recorder() else { return };
+        match (flow, part) {
+            (Flow::Wait { stay, what }, _) => recorder.waits(place, *stay, awaited(what, warp.block)),
+            (_, Part::Waits { what, gave_up }) => recorder.waited(place, active, what, gave_up),
+            (_, Part::Signals) => recorder.signalled(place, active),
+            (_, Part::None) => recorder.ran(place, matches!(inst.op, Op::Branch(_))),
+        }
+        if let Op::WarpBarrier(_) = inst.op {
+            // Lanes that stay here are not among the warp's groups yet.
+            let stays = matches!(flow, Flow::Wait { .. });
+            recorder.released(warp.block, warp.index, |at| stays && at == pc || warp.groups.any_at(at));
+        }
+    }
+
+    fn part_in_synchronisation(&self, warp: &Warp, op: &Op, active: u32) -> Part {
+        let Some(lane) = lanes_of(active).next() else { return Part::None };
+        let get = |row| warp.get(self.context, row, lane);
+        let what = match op {
+            Op::BlockBarrier(barrier) if !barrier.arrive_only => WaitingFor::Barrier(get(barrier.id) as u32),
+            Op::ClusterWait(_) => WaitingFor::Cluster,
+            Op::BulkWait { pending, read } => WaitingFor::BulkGroups { pending: *pending, read: *read },
+            Op::WarpBarrier(row) => WaitingFor::Warp(get(*row) as u32),
+            Op::Mbarrier {
+                space,
+                address,
+                op: Mbarrier::TestWait { phase, parity, done, may_block, .. },
+            } => {
+                let complete = lanes_of(active).all(|lane| warp.get(self.context, *done, lane) != 0);
+                if !complete && !may_block {
+                    return Part::None;
+                }
+                let value = get(*phase);
+                let phase = if *parity { Phase::Parity(value & 1 != 0) } else { Phase::State(value) };
+                let address = super::memory::effective(get(address.base), address.offset);
+                let what = WaitingFor::Mbarrier { space: *space, address, phase };
+                return Part::Waits { what: awaited(&what, warp.block), gave_up: !complete };
+            }
+            Op::BlockBarrier(_)
+            | Op::ClusterArrive(_)
+            | Op::Mbarrier { .. }
+            | Op::Fence(_)
+            | Op::Tensor(_)
+            | Op::Bulk(_)
+            | Op::BulkCommit => return Part::Signals,
+            _ => return Part::None,
+        };
+        Part::Waits { what: awaited(&what, warp.block), gave_up: false }
+    }
+}
+
+/// What an instruction that was run has to do with others.
+enum Part {
+    None,
+    Signals,
+    Waits { what: Awaited, gave_up: bool },
+}
+
+/// What lanes of block `own` wait for, with the mbarrier's address as a place.
+fn awaited(what: &WaitingFor, own: u32) -> Awaited {
+    match *what {
+        WaitingFor::Barrier(id) => Awaited::Barrier(id),
+        WaitingFor::Cluster => Awaited::Cluster,
+        WaitingFor::Mbarrier { space, address, phase } => match resolve(space, address, own) {
+            Target::Shared(rank, at) => Awaited::Mbarrier { rank, at: at as u32, phase },
+            // The machine has refused it.
+            Target::Global(_) => Awaited::Mbarrier { rank: own, at: u32::MAX, phase },
+        },
+        WaitingFor::BulkGroups { pending, read } => Awaited::BulkGroups { pending, read },
+        WaitingFor::Warp(lanes) => Awaited::Lanes(lanes),
     }
 }
 

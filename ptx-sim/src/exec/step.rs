@@ -16,6 +16,8 @@ pub(crate) struct Turn<'t, 'p> {
     pub(crate) printed: &'t mut String,
     /// One of each instruction, or none if nothing is counted.
     pub(crate) counts: &'t mut [Count],
+    /// Whether anything is counted or put on a timeline.
+    pub(crate) observed: bool,
 }
 
 /// Where the lanes of a group are after an instruction.
@@ -60,8 +62,13 @@ impl Turn<'_, '_> {
             };
             warp.warp_instructions += 1;
             warp.thread_instructions += u64::from(active.count_ones());
-            self.count(warp, inst, group.pc, active);
+            if self.observed {
+                self.count(warp, inst, group.pc, active);
+            }
             let flow = if active == 0 { Flow::Next } else { self.execute(warp, inst, group.pc, active)? };
+            if self.observed {
+                self.record(warp, inst, group.pc, active, &flow);
+            }
             match flow {
                 Flow::Next => {
                     group.pc += 1;

@@ -52,7 +52,7 @@ impl Machine {
         let units = Walk::new(map, copy.at).units();
         match copy.action {
             TensorAction::Prefetch => {
-                self.counters.count(CopyKind::TensorPrefetch, map.tile_bytes().into());
+                self.prefetched(access, CopyKind::TensorPrefetch, &shape(0), map.tile_bytes());
                 Ok(())
             }
             TensorAction::Load { space, tile, barrier, multicast } => {
@@ -90,7 +90,7 @@ impl Machine {
         match copy.action {
             BulkAction::Prefetch { global } => {
                 self.aligned_global(access, global)?;
-                self.counters.count(CopyKind::BulkPrefetch, bytes.into());
+                self.prefetched(access, CopyKind::BulkPrefetch, &Shape::Line { global, shared: 0 }, bytes);
                 Ok(())
             }
             BulkAction::Load { global, space, to, barrier, multicast } => {
@@ -185,7 +185,8 @@ impl Machine {
             let shape = shape(at);
             self.claim(access, block, &shape, units, 0);
             let Access { who, site, .. } = access;
-            let flight = Flight { who, site, shape, way: Way::In { block, barrier }, left: 0 };
+            let flight = Flight { who, site, shape, way: Way::In { block, barrier }, kind, left: 0 };
+            self.record_issue(&flight, units);
             let pieces = self.engine.start(flight, units, &mut self.random);
             self.expect_pieces(access, block, barrier, pieces);
         }
@@ -204,7 +205,8 @@ impl Machine {
         let block = who.block as usize;
         self.lend(access, block, &shape, units, Epoch::new(component, group));
         let kind = store_kind(&shape, reduce.is_some());
-        let flight = Flight { who, site, shape, way: Way::Out { block, group, reduce }, left: 0 };
+        let flight = Flight { who, site, shape, way: Way::Out { block, group, reduce }, kind, left: 0 };
+        self.record_issue(&flight, units);
         let pieces = self.engine.start(flight, units, &mut self.random);
         let index = self.index(who);
         let group = self.threads[index].bulk.group(group);
@@ -236,9 +238,10 @@ impl Machine {
         self.lend(access, source, &shape, units, reader);
         self.claim(access, block, &shape, units, to.wrapping_sub(shared));
         let Access { who, site, .. } = access;
-        let way = Way::Across { from: source, block, to, barrier };
-        let flight = Flight { who, site, shape, way, left: 0 };
-        self.counters.count(CopyKind::BulkAcross, bytes.into());
+        let (way, kind) = (Way::Across { from: source, block, to, barrier }, CopyKind::BulkAcross);
+        let flight = Flight { who, site, shape, way, kind, left: 0 };
+        self.counters.count(kind, bytes.into());
+        self.record_issue(&flight, units);
         let pieces = self.engine.start(flight, units, &mut self.random);
         self.expect_pieces(access, block, barrier, pieces);
         Ok(())

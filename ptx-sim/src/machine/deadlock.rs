@@ -20,6 +20,7 @@ impl Machine {
     /// the deadlock.
     pub fn all_blocked(&mut self, waiting: &[Waiting]) -> Progress {
         if self.engine.skip() {
+            self.record_skip();
             self.run_due();
             return Progress::Advanced;
         }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use super::Machine;
 use super::access::Access;
 use super::clock::Epoch;
+use super::counters::CopyKind;
 use super::state::Random;
 use super::types::{Reduction, Site, ThreadId};
 use crate::tensor_map::{Element, TensorMap, UNIT, Unit, Walk};
@@ -17,6 +18,7 @@ pub(super) struct Flight {
     pub(super) site: Site,
     pub(super) shape: Shape,
     pub(super) way: Way,
+    pub(super) kind: CopyKind,
     /// Pieces that are still to take effect.
     pub(super) left: u32,
 }
@@ -207,6 +209,7 @@ impl Machine {
             flight.left = flight.left.saturating_sub(1);
             if flight.left == 0 {
                 self.engine.flights.remove(&number);
+                self.record_landing(number);
             }
         }
     }
@@ -265,6 +268,7 @@ impl Machine {
                 self.blocks[block].shadow.landed(at, UNIT, event.flight, done);
             }
         }
+        self.record_phase(block, barrier);
         if let Err(refusal) = counted {
             let _: Result<(), _> = self.refused(access, block, barrier, refusal);
         }
@@ -283,6 +287,7 @@ impl Machine {
             let group = self.threads[index].bulk.group(group);
             group.to_read = group.to_read.saturating_sub(1);
         }
+        self.record_read(event.flight);
         let slowness = self.random.below(3);
         let due = self.engine.now + delay(slowness, &mut self.random);
         self.engine.events.push(Reverse(Event { due, data: Some(data), ..event }));

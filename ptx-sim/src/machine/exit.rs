@@ -30,11 +30,17 @@ impl Machine {
         self.end_cluster_if_due();
     }
 
-    /// The cluster ends: what is still under way takes effect. The answer is all that was found.
-    pub fn finish(mut self) -> Findings {
+    /// The cluster ends: what is still under way takes effect.
+    pub fn drain(&mut self) {
         while self.engine.skip() {
+            self.record_skip();
             self.run_due();
         }
+    }
+
+    /// As [`drain`](Self::drain). The answer is all that was found.
+    pub fn finish(mut self) -> Findings {
+        self.drain();
         self.findings
     }
 

@@ -57,6 +57,7 @@ impl Machine {
             }
             self.blocks[rank].shadow.set_opaque(at, BYTES, site.ptx_line);
         }
+        self.record_phase(rank, at);
         Ok(())
     }
 
@@ -77,6 +78,7 @@ impl Machine {
         if let Some(mbarrier) = self.blocks[rank].mbarriers.take(at) {
             self.settle(rank, at, &mbarrier);
         }
+        self.record_phase(rank, at);
         self.blocks[rank].shadow.clear(at, BYTES);
         Ok(())
     }
@@ -104,7 +106,9 @@ impl Machine {
             mbarrier.arrivals().release(view);
         }
         let expected = arrive.expect_tx.map_or(Ok(()), |bytes| mbarrier.tx_before_arrival(bytes));
-        match expected.and_then(|()| mbarrier.arrive(&arrive)) {
+        let arrived = expected.and_then(|()| mbarrier.arrive(&arrive));
+        self.record_phase(rank, at);
+        match arrived {
             Ok(()) => Ok(state),
             Err(refusal) => self.refused(access, rank, at, refusal),
         }
@@ -126,7 +130,9 @@ impl Machine {
         let access = Access { who, site, does: "expects bytes" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
-        mbarrier.expect_tx(bytes).or_else(|refusal| self.refused(access, rank, at, refusal))
+        let counted = mbarrier.expect_tx(bytes);
+        self.record_phase(rank, at);
+        counted.or_else(|refusal| self.refused(access, rank, at, refusal))
     }
 
     /// `mbarrier.complete_tx`.
@@ -145,7 +151,9 @@ impl Machine {
         let access = Access { who, site, does: "completes bytes" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
-        mbarrier.complete_tx(bytes).or_else(|refusal| self.refused(access, rank, at, refusal))
+        let counted = mbarrier.complete_tx(bytes);
+        self.record_phase(rank, at);
+        counted.or_else(|refusal| self.refused(access, rank, at, refusal))
     }
 
     /// `mbarrier.test_wait`.

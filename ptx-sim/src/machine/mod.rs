@@ -55,6 +55,8 @@ mod flags;
 mod global;
 mod mbarrier;
 mod mbarrier_ops;
+mod record;
+mod recorder;
 mod reduce;
 mod shadow;
 mod state;
@@ -75,6 +77,7 @@ use crate::report::{Finding, Findings, Party};
 use clock::{Acquirer, Epoch};
 use engine::Engine;
 use flags::Flags;
+pub(crate) use recorder::{Place, Recorder};
 use state::{Block, Random, Thread};
 use sync::ClusterBarrier;
 
@@ -93,6 +96,8 @@ pub struct Machine {
     next_component: u32,
     findings: Findings,
     counters: Counters,
+    /// Keeps the timeline, where one is wanted.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Machine {
@@ -111,6 +116,7 @@ impl Machine {
             next_component: threads,
             findings: Findings::default(),
             counters: Counters::default(),
+            recorder: None,
             config,
         }
     }

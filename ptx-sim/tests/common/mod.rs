@@ -1,5 +1,9 @@
 //! The project's kernels as PTX, and tensors in simulated memory.
 
+#[cfg(feature = "cli")]
+#[allow(dead_code, reason = "not every test runs the command")]
+pub(crate) mod command;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -7,6 +7,7 @@ mod npy;
 mod numbers;
 mod place;
 mod show;
+mod timeline;
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -73,6 +74,13 @@ struct Run {
     /// Writes a buffer to a file
     #[arg(long, value_name = "INDEX=FILE.npy", value_parser = arguments::out)]
     out: Vec<(usize, PathBuf)>,
+    /// Writes what warps, engines and mbarriers did and when, in the Chrome trace event format; ui.perfetto.dev shows it.
+    /// Time is steps of the simulator, not a GPU's
+    #[arg(long, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
+    /// The most events that the trace keeps
+    #[arg(long, value_name = "N", default_value_t = 500_000, requires = "trace")]
+    trace_events: usize,
 }
 
 /// The exit code where something was found.
@@ -111,6 +119,7 @@ fn run(options: &Run) -> Result<bool, String> {
         seed: options.seed,
         checks: if options.no_checks { Checks::NONE } else { Checks::ALL },
         profile: true,
+        trace_events: if options.trace.is_some() { options.trace_events } else { 0 },
         ..LaunchConfig::default()
     };
     let mut memory = GlobalMemory::default();
@@ -125,6 +134,9 @@ fn run(options: &Run) -> Result<bool, String> {
     // A source file that is not here is left out: its lines still have their numbers.
     let sources = module.sources(|file| fs::read_to_string(file).ok());
     let mut text = show::report(&sources, &report);
+    if let Some(path) = &options.trace {
+        text.push_str(&timeline::write(path, &options.entry, &report.trace, &sources)?);
+    }
     for (index, count) in &options.show {
         let array = place::find(&buffers, *index)?.read(&memory)?;
         text.push_str(&show::buffer(*index, &array, *count));

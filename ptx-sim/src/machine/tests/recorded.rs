@@ -1,13 +1,17 @@
-//! Each kind of copy once: how it is counted.
+//! Each kind of copy once: how it is counted, and where on the timeline it is.
+
+use std::collections::BTreeMap;
 
 use super::*;
+use crate::trace::{Row, What};
 
 /// A thread of the second block.
 const OTHER: ThreadId = ThreadId { block: 1, thread: 0 };
 
-/// One copy of each kind by thread 0 of the first of two blocks.
+/// One copy of each kind by thread 0 of the first of two blocks, with a timeline.
 fn one_of_each(seed: u64) -> Lab {
     let mut lab = Lab::with(seed, 2, Checks::NONE, matrix);
+    lab.machine.record(64);
     lab.init(thread(0), FULL, 1);
     lab.init(OTHER, FULL, 1);
     let there = |at: u64| u64::from(address::map_to_rank(at as u32, 1));
@@ -31,6 +35,7 @@ fn one_of_each(seed: u64) -> Lab {
         let site = lab.site();
         lab.machine.bulk_copy(thread(0), &BulkCopy { bytes, action }, site).unwrap();
     }
+    lab.machine.drain();
     lab
 }
 
@@ -45,4 +50,47 @@ fn each_kind_of_copy_is_counted_by_itself() {
     let counters = lab.machine.counters();
     assert_eq!(counters.loads(), Moved { copies: 4, bytes: 3 * tile + 16 + 2 * 32 });
     assert_eq!(counters.stores(), Moved { copies: 3, bytes: 2 * tile + 48 });
+}
+
+#[test]
+fn each_engine_has_its_row_in_the_block_whose_memory_it_uses() {
+    for seed in 0..8 {
+        let trace = one_of_each(seed).machine.take_trace();
+        let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for event in &trace.events {
+            let What::Copies(copy) = &event.what else { continue };
+            assert_eq!((copy.issuing_block, copy.issuing_thread), ([0; 3], 0));
+            assert!(!event.unfinished && event.begin <= event.end, "seed {seed}: {event:?}");
+            let is_tensor = !copy.coordinates.is_empty();
+            assert_eq!(copy.coordinates, if is_tensor { vec![16, 32] } else { vec![] });
+            rows.entry((event.block[0], event.row)).or_default().push((copy.kind, copy.bytes));
+        }
+        rows.values_mut().for_each(|copies| copies.sort());
+        let tile = u64::from(TILE);
+        let multicast = [(CopyKind::TensorMulticast, tile), (CopyKind::BulkMulticast, 32)];
+        let [tensor, bulk] = multicast;
+        let wanted = [
+            ((0, Row::Loads), vec![(CopyKind::TensorLoad, tile), tensor, (CopyKind::BulkLoad, 16), bulk]),
+            ((0, Row::Stores), vec![(CopyKind::TensorStore, tile), (CopyKind::BulkStore, 48)]),
+            ((0, Row::Reductions), vec![(CopyKind::TensorReduce, tile)]),
+            ((0, Row::Prefetches), vec![(CopyKind::TensorPrefetch, tile), (CopyKind::BulkPrefetch, 80)]),
+            ((1, Row::Loads), multicast.to_vec()),
+            ((1, Row::Across), vec![(CopyKind::BulkAcross, 64)]),
+        ];
+        assert_eq!(rows, BTreeMap::from(wanted), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_phase_ends_when_it_is_complete() {
+    let mut lab = Lab::new(0, 1);
+    lab.machine.record(64);
+    lab.barrier();
+    lab.arrive(thread(0), FULL, None);
+    lab.arrive(thread(0), FULL, Some(TILE));
+    let phases: Vec<_> = lab.machine.take_trace().events.into_iter().collect();
+    let [first, second] = &phases[..] else { panic!("{phases:?}") };
+    assert_eq!((&first.what, first.unfinished), (&What::Phase(0), false));
+    assert_eq!((&second.what, second.unfinished), (&What::Phase(1), true), "its bytes never come");
+    assert_eq!([first.row, second.row], [Row::Mbarrier(FULL as u32); 2]);
 }

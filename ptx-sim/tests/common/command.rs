@@ -1,0 +1,49 @@
+//! The command `ptx-sim`, run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A file of this test's own.
+pub(crate) fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+pub(crate) fn file(name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = place(name);
+    fs::write(&path, content).expect("the folder can be written");
+    path.to_string_lossy().into_owned()
+}
+
+/// Runs the command with words between spaces, after those that hold paths.
+pub(crate) fn run(paths: &[&str], words: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ptx-sim"));
+    // Source files in findings are named from the repository's root.
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    command.arg("run").args(paths).args(words.split_whitespace()).output().expect("it starts")
+}
+
+/// What was printed, where the exit code is as it should be.
+pub(crate) fn printed(output: &Output, code: i32) -> String {
+    let [out, error] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    assert_eq!(output.status.code(), Some(code), "{out}\n{error}");
+    assert!(!error.contains("panicked"), "{error}");
+    out + &error
+}
+
+/// Shape and arguments of `tma_copy` on a matrix of 300×136.
+pub(crate) const COPY: &str = "--grid 3,3 --block 128 --shared 16392 --buffer random:f16:300x136:5 --buffer zeros:f16:300x136 \
+                    --arg map:0:f16:extents=300x136:box=128x64 --arg map:1:f16:extents=300x136:box=128x64";
+
+/// The PTX of `tma_copy`, with fewer bytes expected than are copied.
+pub(crate) fn wrong_bytes(text: &str) -> String {
+    // The number is an address too; only as a count of bytes is it moved to a register.
+    let wrong: Vec<_> = text
+        .lines()
+        .map(|line| if line.contains("mov.b32") { line.replace("16384", "16368") } else { line.to_owned() })
+        .collect();
+    let wrong = wrong.join("\n");
+    assert_ne!(text.trim_end(), wrong);
+    wrong
+}
