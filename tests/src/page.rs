@@ -1,6 +1,6 @@
 //! Pages of the book whose tables tests write: what stands there is what was seen.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::Context;
@@ -15,17 +15,42 @@ const ACCEPT: (&str, &str) = ("TMA_PAGES", "accept");
 ///
 /// # Errors
 ///
-/// What is there instead, with how to accept what was seen; a page that cannot be read, or has no line for it.
+/// What was seen instead, with how to accept it; a page that cannot be read, or has no line for it.
 pub fn ends_with(name: &str, written: &str) -> anyhow::Result<()> {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).join(name);
+    let path = path(name);
     let page = fs::read_to_string(&path).with_context(|| format!("docs/{name}"))?;
     let (head, found) =
         page.split_once(MARK).with_context(|| format!("docs/{name} lacks the line `{MARK}`"))?;
     if found == written {
         return Ok(());
     }
-    if env::var(ACCEPT.0).is_ok_and(|value| value == ACCEPT.1) {
-        return fs::write(&path, format!("{head}{MARK}{written}")).with_context(|| format!("docs/{name}"));
+    let text = format!("{head}{MARK}{written}");
+    accept(&path, &text).with_context(|| format!("docs/{name} is not what was seen:\n{written}"))
+}
+
+/// That `docs/NAME` is `written`; where the environment accepts it, makes it so.
+///
+/// # Errors
+///
+/// As [`ends_with`].
+pub fn is(name: &str, written: &str) -> anyhow::Result<()> {
+    let path = path(name);
+    if fs::read_to_string(&path).is_ok_and(|found| found == written) {
+        return Ok(());
     }
-    anyhow::bail!("docs/{name} is not what was seen; {}={} accepts it:\n{written}", ACCEPT.0, ACCEPT.1)
+    accept(&path, written).with_context(|| format!("docs/{name} is not what was made"))
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)
+}
+
+/// Writes the page if the environment says so.
+fn accept(path: &Path, text: &str) -> anyhow::Result<()> {
+    let (variable, value) = ACCEPT;
+    anyhow::ensure!(
+        env::var(variable).is_ok_and(|found| found == value),
+        "{variable}={value} accepts what is new"
+    );
+    Ok(fs::write(path, text)?)
 }

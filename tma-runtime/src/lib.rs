@@ -19,6 +19,7 @@ pub mod launch;
 pub mod layout;
 pub mod map;
 mod options;
+pub mod picture;
 mod ptx;
 mod scalar;
 mod sim;
