@@ -85,7 +85,7 @@ impl TileLayout {
     /// Its own inverse. Source: PTX ISA, "Swizzling Modes".
     fn permuted(&self, offset: u64) -> u64 {
         let chunks = u64::from(self.swizzle.span().unwrap_or(CHUNK as u32)) / CHUNK;
-        offset ^ ((offset / LINE & (chunks - 1)) * CHUNK)
+        offset ^ (((offset / LINE) & (chunks - 1)) * CHUNK)
     }
 
     /// What lies in the 16 bytes at `offset`, or nothing.
