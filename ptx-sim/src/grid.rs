@@ -5,35 +5,56 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::exec::Context;
-use crate::exec::cluster::{self, Outcome};
+use crate::exec::cluster::{self, Cluster, Outcome, Random, Turned};
 use crate::exec::observe::Count;
 use crate::launch::{LaunchConfig, Report};
-use crate::machine::MachineConfig;
+use crate::machine::{MachineConfig, Stop};
 use crate::profile::Profile;
+
+/// Runs all clusters: each to its end, or, of a cooperative launch, all at once.
+pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
+    let per_axis = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
+    let clusters = Clusters { machine, config, per_axis };
+    if config.cooperative { together(context, &clusters) } else { one_by_one(context, &clusters) }
+}
+
+/// The clusters of a launch.
+struct Clusters<'l> {
+    machine: &'l MachineConfig,
+    config: &'l LaunchConfig,
+    per_axis: [u64; 3],
+}
+
+impl Clusters<'_> {
+    fn count(&self) -> u64 {
+        self.per_axis.iter().product()
+    }
+
+    /// The machine of cluster `index`, which has a sequence of choices of its own.
+    fn machine(&self, index: u64) -> MachineConfig {
+        let [x, y, _] = self.per_axis;
+        let blocks = blocks_of([index % x, index / x % y, index / x / y], self.config.cluster);
+        let seed = self.config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
+        MachineConfig { blocks, seed, ..self.machine.clone() }
+    }
+}
 
 /// All clusters, the first ones first. When one cannot go on, those after it are not reported, so that the report is
 /// the same however many threads the host has.
-pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
-    let per_axis: [u64; 3] = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
-    let clusters: u64 = per_axis.iter().product();
+fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
+    let (config, count) = (clusters.config, clusters.count());
     let next = AtomicU64::new(0);
     let sum = Mutex::new(Sum::new(config.trace_events));
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(events) = locked(&sum).room(index).filter(|_| index < clusters) else { return };
-            let place =
-                [index % per_axis[0], index / per_axis[0] % per_axis[1], index / per_axis[0] / per_axis[1]];
-            let blocks = blocks_of(place, config.cluster);
-            // Each cluster has its own sequence of choices.
-            let seed = config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
-            let machine = MachineConfig { blocks, seed, ..machine.clone() };
+            let Some(events) = locked(&sum).room(index).filter(|_| index < count) else { return };
             let events = (config.trace_events > 0).then_some(events);
-            let outcome = cluster::run(context, machine, config.instruction_limit, events);
+            let outcome = cluster::run(context, clusters.machine(index), config.instruction_limit, events);
             locked(&sum).take(index, outcome);
         }
     };
-    let threads = config.host_threads.clamp(1, 256).min(usize::try_from(clusters).unwrap_or(usize::MAX));
+    let threads = config.host_threads.clamp(1, 256).min(usize::try_from(count).unwrap_or(usize::MAX));
     std::thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(work);
@@ -41,6 +62,37 @@ pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &Launc
         work();
     });
     sum.into_inner().unwrap_or_else(PoisonError::into_inner).report(context)
+}
+
+/// All clusters in turns, which the seed picks, so that they can wait for each other. When one cannot go on, the others
+/// are stopped where they are.
+fn together(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
+    let config = clusters.config;
+    let mut sum = Sum::new(config.trace_events);
+    let events = (config.trace_events > 0).then(|| config.trace_events / clusters.count().max(1) as usize);
+    let mut running: Vec<(u64, Cluster<'_>)> = (0..clusters.count())
+        .map(|index| {
+            (index, Cluster::new(context, clusters.machine(index), config.instruction_limit, events))
+        })
+        .collect();
+    let mut random = Random::new(config.seed);
+    while !running.is_empty() {
+        let place = random.below(running.len());
+        match running[place].1.turn() {
+            Ok(Turned::More) => {}
+            Ok(Turned::Ended) => {
+                let (index, cluster) = running.swap_remove(place);
+                sum.take(index, cluster.outcome(false));
+            }
+            Err(Stop) => {
+                let (stopped, cluster) = running.swap_remove(place);
+                // The findings of those that were stopped with it would only say so.
+                sum.take_last(stopped, cluster.outcome(true));
+                break;
+            }
+        }
+    }
+    sum.report(context)
 }
 
 fn locked<'s>(sum: &'s Mutex<Sum>) -> MutexGuard<'s, Sum> {
@@ -91,6 +143,16 @@ impl Sum {
                 self.add(outcome);
             }
         }
+    }
+
+    /// The outcome after which there is none, with those that ended before.
+    fn take_last(&mut self, index: u64, outcome: Outcome) {
+        let ended = std::mem::take(&mut self.early);
+        for outcome in ended.into_values() {
+            self.add(outcome);
+        }
+        self.next = index + 1;
+        self.add(outcome);
     }
 
     fn add(&mut self, outcome: Outcome) {

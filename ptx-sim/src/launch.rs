@@ -26,6 +26,9 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Blocks of a cluster along x, y and z; the grid's extents are multiples of them.
     pub cluster: [u32; 3],
+    /// Whether all blocks run at once, so that they can wait for each other (CUDA driver API, `cuLaunchCooperativeKernel`).
+    /// Otherwise a cluster may end before the next begins.
+    pub cooperative: bool,
     /// Dynamic shared memory of a block in bytes.
     pub dynamic_shared_bytes: u32,
     /// Decides the order of warps, when copies land, and all else that hardware is free to choose.
@@ -51,6 +54,7 @@ impl Default for LaunchConfig {
             grid: [1; 3],
             block: [1; 3],
             cluster: [1; 3],
+            cooperative: false,
             dynamic_shared_bytes: 0,
             seed: 0,
             checks: Checks { order: true, global_initialised: false },

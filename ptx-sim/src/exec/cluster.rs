@@ -25,10 +25,14 @@ pub(crate) struct Outcome {
 
 /// A small generator of numbers (xorshift64*), for the order of warps.
 #[derive(Debug)]
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -50,92 +54,143 @@ pub(crate) fn run(
     limit: u64,
     events: Option<usize>,
 ) -> Outcome {
-    let mut warps = Vec::new();
-    for (rank, block) in config.blocks.iter().enumerate() {
-        for index in 0..context.threads().div_ceil(32) {
-            warps.push(Warp::new(context, rank as u32, *block, index));
+    let mut cluster = Cluster::new(context, config, limit, events);
+    loop {
+        match cluster.turn() {
+            Ok(Turned::More) => {}
+            Ok(Turned::Ended) => return cluster.outcome(false),
+            Err(Stop) => return cluster.outcome(true),
         }
-    }
-    let mut random = Random(config.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let mut machine = Machine::new(config);
-    if let Some(events) = events {
-        machine.record(events);
-    }
-    let mut made = Made {
-        printed: String::new(),
-        counts: if context.profile { vec![Count::default(); context.program.code.len()] } else { Vec::new() },
-    };
-    let stopped = schedule(context, &mut machine, &mut warps, &mut made, &mut random, limit).is_err();
-    machine.drain();
-    Outcome {
-        printed: made.printed,
-        counts: made.counts,
-        trace: machine.take_trace(),
-        thread_instructions: warps.iter().map(|warp| warp.thread_instructions).sum(),
-        warp_instructions: warps.iter().map(|warp| warp.warp_instructions).sum(),
-        counters: machine.counters(),
-        findings: machine.finish(),
-        stopped,
     }
 }
 
-/// What a cluster's threads make beside their effects on the machine.
-struct Made {
+/// Whether a cluster has more to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turned {
+    More,
+    Ended,
+}
+
+/// A cluster on its way.
+pub(crate) struct Cluster<'c> {
+    context: &'c Context<'c>,
+    machine: Machine,
+    warps: Vec<Warp>,
+    /// Warps that can go on.
+    ready: Vec<usize>,
+    /// Warps in which all lanes wait.
+    waiting: Vec<usize>,
+    /// Turns since all that wait were last woken.
+    since_wake: u32,
+    /// Whether anything went on since then.
+    moved: bool,
+    /// Thread-instructions that are left of the limit.
+    left: u64,
+    limit: u64,
+    random: Random,
     printed: String,
+    /// Of each instruction of the program, if the launch counts.
     counts: Vec<Count>,
 }
 
-fn schedule(
-    context: &Context<'_>,
-    machine: &mut Machine,
-    warps: &mut [Warp],
-    made: &mut Made,
-    random: &mut Random,
-    limit: u64,
-) -> Result<(), Stop> {
-    // Warps that can go on, and warps in which all lanes wait.
-    let mut ready: Vec<usize> = (0..warps.len()).collect();
-    let mut waiting: Vec<usize> = Vec::new();
-    let mut since_wake = 0;
-    let mut left = limit;
-    let observed = context.profile || machine.recorder().is_some();
-    // Whether anything went on since all that wait were last woken.
-    let mut moved = true;
-    while !ready.is_empty() || !waiting.is_empty() {
-        since_wake += 1;
-        if ready.is_empty() || since_wake > TURNS_TO_WAKE && !waiting.is_empty() {
-            let stuck = ready.is_empty() && !moved;
-            if stuck && machine.all_blocked(&all_waiting(warps)) == Progress::Deadlock {
-                return Err(Stop);
+impl<'c> Cluster<'c> {
+    pub(crate) fn new(
+        context: &'c Context<'c>,
+        config: MachineConfig,
+        limit: u64,
+        events: Option<usize>,
+    ) -> Self {
+        let mut warps = Vec::new();
+        for (rank, block) in config.blocks.iter().enumerate() {
+            for index in 0..context.threads().div_ceil(32) {
+                warps.push(Warp::new(context, rank as u32, *block, index));
             }
-            for &index in &waiting {
-                warps[index].groups.wake();
-            }
-            (moved, since_wake) = (!ready.is_empty(), 0);
-            ready.append(&mut waiting);
+        }
+        let random = Random::new(config.seed);
+        let mut machine = Machine::new(config);
+        if let Some(events) = events {
+            machine.record(events);
+        }
+        Self {
+            ready: (0..warps.len()).collect(),
+            waiting: Vec::new(),
+            since_wake: 0,
+            moved: true,
+            left: limit,
+            limit,
+            random,
+            printed: String::new(),
+            counts: if context.profile {
+                vec![Count::default(); context.program.code.len()]
+            } else {
+                Vec::new()
+            },
+            context,
+            machine,
+            warps,
+        }
+    }
+
+    /// Lets one warp go on a little, which the seed picks.
+    pub(crate) fn turn(&mut self) -> Result<Turned, Stop> {
+        if self.ready.is_empty() && self.waiting.is_empty() {
+            return Ok(Turned::Ended);
+        }
+        self.since_wake += 1;
+        if self.ready.is_empty() || self.since_wake > TURNS_TO_WAKE && !self.waiting.is_empty() {
+            self.wake()?;
         }
         // What lands after a warp has tried may be what it waits for.
-        moved |= machine.advance();
-        let place = random.below(ready.len());
-        let warp = &mut warps[ready[place]];
+        self.moved |= self.machine.advance();
+        let place = self.random.below(self.ready.len());
+        let warp = &mut self.warps[self.ready[place]];
         let before = warp.thread_instructions;
-        let (printed, counts) = (&mut made.printed, made.counts.as_mut_slice());
-        let mut turn = Turn { context, machine, printed, counts, observed };
-        let turn = turn.run(warp, 1 + random.below(LONGEST_TURN) as u32)?;
-        moved |= turn;
-        left = left.saturating_sub(warp.thread_instructions - before);
-        if left == 0 {
-            machine.report(too_long(limit));
+        let observed = self.context.profile || self.machine.recorder().is_some();
+        let (printed, counts) = (&mut self.printed, self.counts.as_mut_slice());
+        let mut turn = Turn { context: self.context, machine: &mut self.machine, printed, counts, observed };
+        self.moved |= turn.run(warp, 1 + self.random.below(LONGEST_TURN) as u32)?;
+        self.left = self.left.saturating_sub(warp.thread_instructions - before);
+        if self.left == 0 {
+            self.machine.report(too_long(self.limit));
             return Err(Stop);
         }
         if warp.groups.is_empty() {
-            ready.swap_remove(place);
-            moved = true;
+            self.ready.swap_remove(place);
+            self.moved = true;
         } else if warp.groups.iter().all(|group| group.waits.is_some()) {
-            waiting.push(ready.swap_remove(place));
+            self.waiting.push(self.ready.swap_remove(place));
+        }
+        Ok(Turned::More)
+    }
+
+    /// Lets those that wait try again. When none has got anywhere since they last did, they wait for ever.
+    fn wake(&mut self) -> Result<(), Stop> {
+        let stuck = self.ready.is_empty() && !self.moved;
+        if stuck && self.machine.all_blocked(&all_waiting(&self.warps)) == Progress::Deadlock {
+            return Err(Stop);
+        }
+        for &index in &self.waiting {
+            self.warps[index].groups.wake();
+        }
+        (self.moved, self.since_wake) = (!self.ready.is_empty(), 0);
+        self.ready.append(&mut self.waiting);
+        Ok(())
+    }
+
+    /// What it has given, whether it ended or was stopped.
+    pub(crate) fn outcome(mut self, stopped: bool) -> Outcome {
+        self.machine.drain();
+        Outcome {
+            printed: self.printed,
+            counts: self.counts,
+            trace: self.machine.take_trace(),
+            thread_instructions: self.warps.iter().map(|warp| warp.thread_instructions).sum(),
+            warp_instructions: self.warps.iter().map(|warp| warp.warp_instructions).sum(),
+            counters: self.machine.counters(),
+            findings: self.machine.finish(),
+            stopped,
         }
     }
-    Ok(())
 }
 
 fn too_long(limit: u64) -> Finding {

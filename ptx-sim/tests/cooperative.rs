@@ -1,0 +1,60 @@
+//! Blocks that wait for each other: only a cooperative launch has them all at once.
+
+use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, Report, launch};
+
+/// Each block adds one to a counter, waits until all have, and writes the counter as it then sees it.
+const MEET: &str = "
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry meet(.param .u64 counter, .param .u64 out) {
+    .reg .pred %p<3>; .reg .b32 %r<6>; .reg .b64 %d<6>;
+    ld.param.u64 %d1, [counter];
+    ld.param.u64 %d2, [out];
+    mov.u32 %r1, %nctaid.x;
+    mov.u32 %r2, %ctaid.x;
+    atom.add.release.gpu.global.u32 %r3, [%d1], 1;
+wait:
+    ld.acquire.gpu.global.u32 %r3, [%d1];
+    setp.lt.u32 %p1, %r3, %r1;
+    @%p1 bra wait;
+    mul.wide.u32 %d3, %r2, 4;
+    add.u64 %d4, %d2, %d3;
+    st.global.u32 [%d4], %r3;
+    ret;
+}
+";
+
+fn meet(blocks: u32, cooperative: bool, seed: u64) -> (Report, Vec<u8>) {
+    let module = Module::load(MEET).expect("it loads");
+    let mut memory = GlobalMemory::default();
+    let counter = memory.allocate(4, false).expect("there is room");
+    let out = memory.allocate(u64::from(blocks) * 4, false).expect("there is room");
+    let config = LaunchConfig {
+        grid: [blocks, 1, 1],
+        cooperative,
+        seed,
+        instruction_limit: 1_000_000,
+        ..LaunchConfig::default()
+    };
+    let args = [Arg::Address(counter), Arg::Address(out)];
+    let report = launch(&module, &mut memory, "meet", &config, &args).expect("it starts");
+    let mut bytes = vec![0; blocks as usize * 4];
+    memory.read(out, &mut bytes).expect("it is there");
+    (report, bytes)
+}
+
+#[test]
+fn blocks_of_a_cooperative_launch_meet() {
+    for seed in 0..8 {
+        let (report, bytes) = meet(7, true, seed);
+        assert!(report.findings.is_empty(), "seed {seed}: {:?}", report.findings);
+        assert_eq!(bytes, 7u32.to_le_bytes().repeat(7), "seed {seed}");
+    }
+}
+
+#[test]
+fn blocks_of_another_launch_may_not() {
+    let (report, _) = meet(7, false, 0);
+    assert!(report.findings.iter().any(|finding| finding.message.contains("another cluster")), "{report:?}");
+}
