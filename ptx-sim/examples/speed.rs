@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use ptx_sim::tensor_map::{Element, Fill, Swizzle};
+use ptx_sim::tensor_map::{Element, Fill, Interleave, Mode, Swizzle};
 use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, TensorMap, launch};
 
 /// A kernel of the examples that takes two maps of a matrix, and its tile.
@@ -99,8 +99,9 @@ fn run(
             address,
             extents: vec![extent, extent],
             byte_strides: vec![extent * u64::from(case.element.bytes())],
-            box_extents: vec![case.boxed[1], case.boxed[0]],
+            mode: Mode::Tiled { box_extents: vec![case.boxed[1], case.boxed[0]] },
             element_strides: vec![1, 1],
+            interleave: Interleave::None,
             swizzle: case.swizzle,
             fill: Fill::Zeros,
         })

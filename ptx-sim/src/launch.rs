@@ -139,7 +139,7 @@ pub fn launch(
     let program = module.kernel(name).ok_or_else(|| Error::NoKernel(name.to_owned()))?;
     let program = program.program;
     check_shape(program, config)?;
-    let (params, maps) = parameters(program, args)?;
+    let params = parameters(program, args)?;
     let variables = module.variables(memory)?;
     let constants = program.constants.iter().map(|constant| {
         let value = match *constant {
@@ -168,7 +168,6 @@ pub fn launch(
         seed: config.seed,
         checks: config.checks,
         global: Arc::new(memory.clone()),
-        maps: maps.into(),
         lines: module.lines(),
     };
     Ok(grid::run(&context, &machine, config))
@@ -214,22 +213,20 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bytes of all parameters, and the tensor maps among them.
-fn parameters(program: &Program, args: &[Arg]) -> Result<(Vec<u8>, Vec<TensorMap>), Error> {
+/// The bytes of all parameters.
+fn parameters(program: &Program, args: &[Arg]) -> Result<Vec<u8>, Error> {
     if args.len() != program.params.len() {
         let (wanted, given) = (program.params.len(), args.len());
         return Err(Error::Arguments(format!("`{}` takes {wanted} arguments, not {given}", program.name)));
     }
     let mut bytes = vec![0; program.param_bytes as usize];
-    let mut maps = Vec::new();
     for (index, (arg, place)) in args.iter().zip(&program.params).enumerate() {
         let value = match arg {
             Arg::Bytes(value) => value.clone(),
             Arg::Address(address) => address.to_le_bytes().to_vec(),
             Arg::Map(map) => {
                 map.check().map_err(|why| Error::Arguments(format!("argument {index}: {why}")))?;
-                maps.push(map.clone());
-                TensorMap::descriptor(maps.len() as u32 - 1).to_vec()
+                map.descriptor().to_vec()
             }
         };
         let target = bytes.get_mut(place.offset as usize..(place.offset + place.bytes) as usize);
@@ -241,5 +238,5 @@ fn parameters(program: &Program, args: &[Arg]) -> Result<(Vec<u8>, Vec<TensorMap
             }
         }
     }
-    Ok((bytes, maps))
+    Ok(bytes)
 }

@@ -40,7 +40,7 @@
 //!
 //! An instruction or modifier that is not supported is a [`LoadError`] with its line, never skipped. Not supported are
 //! `mma`, `wgmma`, `ldmatrix` and `stmatrix`, textures and surfaces, the video instructions, recursion, calls through a
-//! register, `.b128`, vector atomics, and im2col copies. `cp.async` without `.bulk` copies at once, so that a missing
+//! register, `.b128`, and vector atomics. `cp.async` without `.bulk` copies at once, so that a missing
 //! wait for it is not found.
 
 mod code;

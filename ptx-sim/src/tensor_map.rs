@@ -1,14 +1,18 @@
 //! Tensor maps: what a descriptor says, and which bytes of the tensor go where in a tile.
 //!
-//! The parameters are those of `cuTensorMapEncodeTiled` (CUDA Driver API, "Tensor Map Object Management"), innermost
-//! dimension first. A kernel's 128-byte parameter holds an id instead of the descriptor's bits, which no document
-//! describes; the launch keeps the maps by it.
+//! The parameters are those of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` (CUDA Driver API, "Tensor Map Object
+//! Management"), innermost dimension first. No document describes a descriptor's bits: `descriptor` has bits of our own,
+//! which hold all parameters, so that a kernel can copy them, change them and use them where they are.
 
 mod check;
+mod columns;
+mod descriptor;
 mod element;
+mod layout;
 mod walk;
 
 pub use check::MapError;
+pub(crate) use descriptor::{Descriptor, Field, replace};
 pub use element::Element;
 pub(crate) use walk::{Unit, Walk};
 
@@ -62,6 +66,29 @@ impl Swizzle {
     }
 }
 
+/// How the tensor's innermost elements lie in global memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Interleave {
+    /// One after the other.
+    #[default]
+    None,
+    /// In slices of 16 bytes, as NC/8HWC8 has 8 channels of 2 bytes.
+    B16,
+    /// In slices of 32 bytes, as NC/16HWC16 has 16 channels of 2 bytes.
+    B32,
+}
+
+impl Interleave {
+    /// Bytes of a slice, if there are slices.
+    pub const fn slice(self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::B16 => Some(16),
+            Self::B32 => Some(32),
+        }
+    }
+}
+
 /// What a load brings for elements outside of the tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fill {
@@ -72,34 +99,49 @@ pub enum Fill {
     Nan,
 }
 
-/// A tensor and the box that one copy moves. Dimension 0 is the innermost.
+/// Which elements one copy moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A box with an extent in each dimension, in elements of the tensor.
+    Tiled {
+        /// The box's extents.
+        box_extents: Vec<u32>,
+    },
+    /// Pixels of a bounding box in the dimensions between the first, the channels, and the last, the images.
+    Im2col {
+        /// The bounding box's first pixel, counted from the tensor's first.
+        lower: Vec<i32>,
+        /// The bounding box's last pixel, counted from the tensor's last.
+        upper: Vec<i32>,
+        /// Elements of each pixel.
+        channels: u32,
+        /// Pixels in all; those after the end of a row of the bounding box come from its next one.
+        pixels: u32,
+    },
+}
+
+/// A tensor and the elements of it that one copy moves. Dimension 0 is the innermost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
     /// The elements' type.
     pub element: Element,
     /// The tensor's global address.
     pub address: u64,
-    /// The tensor's extents in elements; as many as its rank.
+    /// The tensor's extents in elements; as many as its rank. With an interleaved layout the first counts pixels of a
+    /// slice each, the last but one slices.
     pub extents: Vec<u64>,
     /// Bytes from one index to the next, of dimension 1 and up.
     pub byte_strides: Vec<u64>,
-    /// The box's extents in elements of the tensor.
-    pub box_extents: Vec<u32>,
+    /// Which elements a copy moves.
+    pub mode: Mode,
     /// Of each dimension, which elements are taken: each, each second, and so on.
     pub element_strides: Vec<u32>,
+    /// How the innermost elements lie in global memory.
+    pub interleave: Interleave,
     /// How the tile is permuted.
     pub swizzle: Swizzle,
     /// What is brought from outside.
     pub fill: Fill,
-}
-
-/// What a descriptor that holds an id starts with; no descriptor of a GPU looks like it.
-const MAGIC: [u8; 12] = *b"ptx-sim map\0";
-
-/// `pattern`, over and over.
-fn repeated(pattern: &[u8]) -> [u8; 16] {
-    let mut bytes = pattern.iter().copied().cycle();
-    std::array::from_fn(|_| bytes.next().unwrap_or(0))
 }
 
 impl TensorMap {
@@ -108,70 +150,11 @@ impl TensorMap {
         self.extents.len()
     }
 
-    /// The bytes to pass as a kernel's parameter for the map that is `id` in the launch's list.
-    pub fn descriptor(id: u32) -> [u8; DESCRIPTOR_BYTES] {
-        let mut bytes = [0; DESCRIPTOR_BYTES];
-        bytes[..12].copy_from_slice(&MAGIC);
-        bytes[12..16].copy_from_slice(&id.to_le_bytes());
-        bytes
-    }
-
-    /// The id in a descriptor; none if the bytes are not one.
-    pub fn id_of(descriptor: &[u8]) -> Option<u32> {
-        let rest = descriptor.strip_prefix(&MAGIC)?;
-        Some(u32::from_le_bytes(*rest.first_chunk()?))
-    }
-
-    /// 16 bytes of what a load brings from outside of the tensor. No document gives the bits of the NaN; those that
-    /// arithmetic makes are assumed.
+    /// 16 bytes of what a load brings from outside of the tensor.
     pub(crate) fn fill_unit(&self) -> [u8; 16] {
-        match (self.fill, self.element) {
-            (Fill::Zeros, _) => [0; 16],
-            (Fill::Nan, Element::F16 | Element::Bf16) => repeated(&[0xff, 0x7f]),
-            (Fill::Nan, Element::F64) => repeated(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]),
-            (Fill::Nan, _) => repeated(&[0xff, 0xff, 0xff, 0x7f]),
+        match self.fill {
+            Fill::Zeros => [0; 16],
+            Fill::Nan => self.element.nan_unit(),
         }
-    }
-
-    /// How many elements a copy moves along `dimension`.
-    pub(crate) fn taken(&self, dimension: usize) -> u32 {
-        let extent = self.box_extents.get(dimension).copied().unwrap_or(1);
-        // Source: `elementStrides` of `cuTensorMapEncodeTiled`, which says that dimension 0 is always dense.
-        extent.div_ceil(self.step(dimension))
-    }
-
-    /// The element stride of `dimension`.
-    pub(crate) fn step(&self, dimension: usize) -> u32 {
-        match dimension {
-            0 => 1,
-            _ => self.element_strides.get(dimension).copied().unwrap_or(1).max(1),
-        }
-    }
-
-    /// Bytes of a row of the box.
-    pub(crate) fn row_bytes(&self) -> u32 {
-        self.taken(0) * self.element.bytes()
-    }
-
-    /// Bytes from one row to the next in shared memory.
-    ///
-    /// With a swizzle, shorter rows are padded to the span. No document says so: seen on an H200 with driver 580.
-    pub(crate) fn row_pitch(&self) -> u32 {
-        self.swizzle.span().unwrap_or(0).max(self.row_bytes())
-    }
-
-    /// Rows of the box.
-    pub(crate) fn rows(&self) -> u32 {
-        (1..self.rank()).fold(1, |rows: u32, dimension| rows.saturating_mul(self.taken(dimension)))
-    }
-
-    /// Bytes that a copy moves, and that a load's mbarrier gets: without the padding, with what is outside of the tensor.
-    pub fn box_bytes(&self) -> u32 {
-        self.rows().saturating_mul(self.row_bytes())
-    }
-
-    /// Bytes from the tile's first to its last, with the padding.
-    pub fn tile_bytes(&self) -> u32 {
-        self.rows().saturating_mul(self.row_pitch())
     }
 }

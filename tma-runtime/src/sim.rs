@@ -177,8 +177,9 @@ fn tensor_map(map: &TiledMap) -> TensorMap {
         address: map.address(),
         extents: map.extents().into(),
         byte_strides: map.byte_strides().into(),
-        box_extents: map.box_extents().into(),
+        mode: ptx_sim::tensor_map::Mode::Tiled { box_extents: map.box_extents().into() },
         element_strides: map.element_strides().into(),
+        interleave: ptx_sim::tensor_map::Interleave::None,
         swizzle: match map.swizzle() {
             Swizzle::None => ptx_sim::tensor_map::Swizzle::None,
             Swizzle::B32 => ptx_sim::tensor_map::Swizzle::B32,

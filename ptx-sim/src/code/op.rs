@@ -7,6 +7,7 @@ use crate::exec::float::convert::Integer;
 use crate::exec::float::format::Round;
 use crate::exec::float::{FloatOp, FloatType, Mode};
 use crate::machine::{FenceKind, Order, Reduction, Space};
+use crate::tensor_map::Field;
 
 /// How the operands of a comparison are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +169,8 @@ pub(crate) enum BlockVote {
 pub(crate) struct TensorCode {
     pub(crate) map: Address,
     pub(crate) at: Vec<Row>,
+    pub(crate) im2col: bool,
+    pub(crate) offsets: Vec<Row>,
     pub(crate) action: TensorCodeAction,
 }
 
@@ -178,6 +181,17 @@ pub(crate) enum TensorCodeAction {
     Store { tile: Address },
     Reduce { tile: Address, with: Reduction },
     Prefetch,
+}
+
+/// What is done with a tensor map itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MapCode {
+    /// `tensormap.replace`.
+    Replace { space: Space, address: Address, field: Field, value: Row },
+    /// `tensormap.cp_fenceproxy`: from shared to global memory.
+    Copy { to: Address, from: Address },
+    /// `fence.proxy.tensormap::generic.acquire`.
+    Acquire { address: Address },
 }
 
 /// A bulk copy, before its operands are read.
@@ -366,6 +380,7 @@ pub(crate) enum Op {
     },
     Fence(FenceKind),
     Tensor(Box<TensorCode>),
+    Map(Box<MapCode>),
     Bulk(Box<BulkCode>),
     BulkCommit,
     BulkWait {

@@ -4,21 +4,19 @@ use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use crate::code::{
-    Address, BlockBarrier, BlockVote, BulkCode, Guard, Mbarrier, Memory, Row, TensorCode, TensorCodeAction,
+    Address, BlockBarrier, BlockVote, BulkCode, Guard, Mbarrier, Row, TensorCode, TensorCodeAction,
 };
 use crate::machine::{
     Arrive, BarrierUse, BulkAction, BulkCopy, Order, Phase, Poll, Site, Space, Stop, TensorAction,
     TensorCopy, TryWait, WaitingFor,
 };
-use crate::report::FindingKind;
-use crate::tensor_map::{DESCRIPTOR_BYTES, TensorMap};
 
 impl Turn<'_, '_> {
-    fn lane(&self, warp: &Warp, row: Row, lane: u32) -> u64 {
+    pub(super) fn lane(&self, warp: &Warp, row: Row, lane: u32) -> u64 {
         warp.get(self.context, row, lane)
     }
 
-    fn address(&self, warp: &Warp, address: Address, lane: u32) -> u64 {
+    pub(super) fn address(&self, warp: &Warp, address: Address, lane: u32) -> u64 {
         super::memory::effective(self.lane(warp, address.base, lane), address.offset)
     }
 
@@ -172,7 +170,7 @@ impl Turn<'_, '_> {
         site: Site,
     ) -> Result<(), Stop> {
         for lane in lanes_of(active) {
-            let map = self.map_id(warp, lane, code.map, site)?;
+            let map = self.map_number(warp, lane, code.map, site)?;
             let mut at = [0; 5];
             for (place, row) in at.iter_mut().zip(&code.at) {
                 *place = self.lane(warp, *row, lane) as i32;
@@ -192,28 +190,15 @@ impl Turn<'_, '_> {
                 }
                 TensorCodeAction::Prefetch => TensorAction::Prefetch,
             };
-            let copy = TensorCopy { map, at, rank: code.at.len() as u32, action };
+            let mut offsets = [0; 3];
+            for (place, row) in offsets.iter_mut().zip(&code.offsets) {
+                *place = self.lane(warp, *row, lane) as u16;
+            }
+            let (rank, im2col) = (code.at.len() as u32, code.im2col);
+            let copy = TensorCopy { map, at, rank, im2col, offsets, action };
             self.machine.tensor_copy(warp.thread(lane), &copy, site)?;
         }
         Ok(())
-    }
-
-    /// The tensor map that lies at an address: in the parameters, or wherever the kernel has copied it.
-    fn map_id(&mut self, warp: &Warp, lane: u32, address: Address, site: Site) -> Result<u32, Stop> {
-        let address = self.address(warp, address, lane);
-        let mut bytes = [0; DESCRIPTOR_BYTES];
-        // A descriptor is aligned to 64 bytes, and read in pieces of 16, as far as alignment is concerned.
-        for (index, piece) in bytes.chunks_exact_mut(16).enumerate() {
-            let at = address.wrapping_add(16 * index as u64);
-            self.read(warp, lane, Memory::Machine(Space::Generic), at, piece, Order::Relaxed, site)?;
-        }
-        match TensorMap::id_of(&bytes) {
-            Some(id) => Ok(id),
-            None => {
-                let message = format!("there is no tensor map at {address:#x}");
-                self.fail(warp, lane, site, message, FindingKind::IllegalCopy)
-            }
-        }
     }
 
     pub(super) fn bulk(&mut self, warp: &Warp, active: u32, code: &BulkCode, site: Site) -> Result<(), Stop> {

@@ -15,14 +15,14 @@ const WIDEST: usize = 64;
 
 /// What an address refers to, once its window is known.
 #[derive(Clone, Copy, Debug)]
-enum Target {
+pub(super) enum Target {
     Machine(Space, u64),
     Local(u64),
     Param(u64),
 }
 
 #[inline]
-fn resolve(memory: Memory, address: u64) -> Target {
+pub(super) fn resolve(memory: Memory, address: u64) -> Target {
     match memory {
         Memory::Machine(Space::Generic) if in_window(LOCAL_WINDOW, address) => {
             Target::Local(address - LOCAL_WINDOW)

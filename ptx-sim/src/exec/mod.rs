@@ -18,6 +18,7 @@ mod memory;
 mod numbers;
 pub(crate) mod observe;
 mod step;
+mod tensor_maps;
 mod warp;
 
 use alu::Lanes;

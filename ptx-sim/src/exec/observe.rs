@@ -4,7 +4,7 @@ use super::alu::Lanes;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use super::{banks, lanes_of};
-use crate::code::{Access, Address, Compared, Inst, Mbarrier, Memory, Op};
+use crate::code::{Access, Address, Compared, Inst, MapCode, Mbarrier, Memory, Op};
 use crate::machine::address::{Target, resolve};
 use crate::machine::{Phase, Place, Space, WaitingFor};
 use crate::profile::{Class, Executed, LineCounts, Named, SharedAccesses};
@@ -107,6 +107,11 @@ impl Turn<'_, '_> {
             Op::ClusterWait(_) => WaitingFor::Cluster,
             Op::BulkWait { pending, read } => WaitingFor::BulkGroups { pending: *pending, read: *read },
             Op::WarpBarrier(row) => WaitingFor::Warp(get(*row) as u32),
+            Op::Map(code) => match **code {
+                MapCode::Copy { .. } => WaitingFor::Warp(warp.live),
+                MapCode::Acquire { .. } => return Part::Signals,
+                MapCode::Replace { .. } => return Part::None,
+            },
             Op::Mbarrier {
                 space,
                 address,
@@ -182,6 +187,11 @@ fn class(op: &Op) -> Class {
         Op::Store(access) => Class::Store(named(access.memory)),
         Op::Atomic { memory, .. } => Class::Atomic(named(*memory)),
         Op::CopyAsync { .. } | Op::Tensor(_) | Op::Bulk(_) => Class::Copy,
+        Op::Map(code) => match **code {
+            MapCode::Replace { space, .. } => Class::Store(named(Memory::Machine(space))),
+            MapCode::Copy { .. } => Class::Copy,
+            MapCode::Acquire { .. } => Class::Fence,
+        },
         Op::BulkCommit | Op::BulkWait { .. } => Class::BulkGroup,
         Op::Mbarrier { .. } | Op::PendingCount { .. } => Class::Mbarrier,
         Op::BlockBarrier(_) | Op::ClusterArrive(_) | Op::ClusterWait(_) => Class::Barrier,

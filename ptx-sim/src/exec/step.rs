@@ -292,6 +292,7 @@ impl Turn<'_, '_> {
                 lanes_of(active).for_each(|lane| self.machine.fence(warp.thread(lane), *kind));
             }
             Op::Tensor(code) => self.tensor(warp, active, code, site)?,
+            Op::Map(code) => return self.map(warp, active, code, site),
             Op::Bulk(code) => self.bulk(warp, active, code, site)?,
             Op::BulkCommit => {
                 lanes_of(active).for_each(|lane| self.machine.bulk_commit(warp.thread(lane)));

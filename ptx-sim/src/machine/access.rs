@@ -82,11 +82,15 @@ impl Machine {
             self.flag_write(who, space, address, order, false);
         }
         match place {
-            Place::Global(address) => self
-                .config
-                .global
-                .write(address, bytes)
-                .or_else(|fault| self.global_fault(access, address, len, fault)),
+            Place::Global(address) => {
+                let writer =
+                    self.threads[(who.block * self.config.threads + who.thread) as usize].view.epoch();
+                self.maps.wrote(address, len, writer, site.ptx_line);
+                self.config
+                    .global
+                    .write(address, bytes)
+                    .or_else(|fault| self.global_fault(access, address, len, fault))
+            }
             Place::Shared(rank, at) => {
                 if self.config.checks.order {
                     let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;

@@ -6,10 +6,11 @@ use super::clock::Epoch;
 use super::conflict::Act;
 use super::counters::CopyKind;
 use super::engine::{Flight, Shape, Way};
+use super::refusal;
 use super::state::POISON;
 use super::types::{BulkAction, BulkCopy, Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId};
 use crate::report::{Finding, FindingKind};
-use crate::tensor_map::{Element, TensorMap, UNIT, Walk};
+use crate::tensor_map::{Element, UNIT, Walk};
 
 /// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor", which asks for 128 bytes.
 const TILE_ALIGNMENT: u32 = 128;
@@ -29,27 +30,22 @@ struct Load {
 }
 
 impl Machine {
-    /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`, in tile mode.
+    /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`.
     ///
     /// # Errors
     ///
     /// What the copy engine refuses, and tiles or mbarriers that are misaligned or not there.
     pub fn tensor_copy(&mut self, who: ThreadId, copy: &TensorCopy, site: Site) -> Result<(), Stop> {
         let access = Access { who, site, does: "issues the copy" };
-        let maps = std::sync::Arc::clone(&self.config.maps);
+        let maps = self.maps.all();
         let Some(map) = maps.get(copy.map as usize) else {
-            return self.illegal(
-                access,
-                format!("tensor map {} is none that was passed to the kernel", copy.map),
-                "",
-            );
+            return self.illegal(access, format!("tensor map {} is not known", copy.map), "");
         };
-        if let Err(error) = map.check() {
-            return self.illegal(access, format!("tensor map {}: {error}", copy.map), "");
+        if let Err(refusal) = refusal::check(copy, map) {
+            return self.illegal(access, refusal.message, refusal.help);
         }
-        self.check_coordinates(access, copy, map)?;
-        let shape = |tile| Shape::Box { map: copy.map, at: copy.at, tile };
-        let units = Walk::new(map, copy.at).units();
+        let shape = |tile| Shape::Box { map: copy.map, at: copy.at, offsets: copy.offsets, tile };
+        let units = Walk::new(map, copy.at, copy.offsets).units();
         match copy.action {
             TensorAction::Prefetch => {
                 self.prefetched(access, CopyKind::TensorPrefetch, &shape(0), map.tile_bytes());
@@ -108,36 +104,6 @@ impl Machine {
         }
     }
 
-    /// Source of the refusals: seen on an H200 with driver 580, as an illegal instruction. No document has them.
-    fn check_coordinates(&mut self, access: Access, copy: &TensorCopy, map: &TensorMap) -> Result<(), Stop> {
-        if copy.rank as usize != map.rank() {
-            let message = format!("{} coordinates for a tensor map of rank {}", copy.rank, map.rank());
-            return self.illegal(access, message, "");
-        }
-        let inner = i64::from(copy.at[0]) * i64::from(map.element.bytes());
-        if inner % i64::from(UNIT) != 0 {
-            let message = format!(
-                "the innermost coordinate {} is {inner} bytes into the row; the copy engine wants a multiple of 16",
-                copy.at[0]
-            );
-            return self.illegal(
-                access,
-                message,
-                "start the box at a multiple of 16 bytes along the innermost dimension",
-            );
-        }
-        let stores = matches!(copy.action, TensorAction::Store { .. } | TensorAction::Reduce { .. });
-        match copy.at[..map.rank()].iter().position(|&at| at < 0).filter(|_| stores) {
-            Some(dimension) => {
-                let at = copy.at[dimension];
-                let message =
-                    format!("a store at coordinate {at} of dimension {dimension} (0 is the innermost)");
-                self.illegal(access, message, "stores may end after the tensor, but not start before it")
-            }
-            None => Ok(()),
-        }
-    }
-
     fn aligned_global(&mut self, access: Access, global: u64) -> Result<(), Stop> {
         if global.is_multiple_of(UNIT.into()) {
             return Ok(());
@@ -147,7 +113,7 @@ impl Machine {
         self.stop(Finding::new(FindingKind::Misaligned, message).with(party))
     }
 
-    fn illegal<T>(&mut self, access: Access, message: String, help: &str) -> Result<T, Stop> {
+    pub(super) fn illegal<T>(&mut self, access: Access, message: String, help: &str) -> Result<T, Stop> {
         let mut finding = Finding::new(FindingKind::IllegalCopy, message);
         if !help.is_empty() {
             finding = finding.help(help);
@@ -256,7 +222,7 @@ impl Machine {
 
     /// The units of `shape`, `moved` bytes after their place in it, are the next copy's from now on: poison until they land.
     fn claim(&mut self, access: Access, block: usize, shape: &Shape, units: u32, moved: u32) {
-        let maps = std::sync::Arc::clone(&self.config.maps);
+        let maps = self.maps.all();
         let (number, threads) = (self.engine.next_number(), self.threads.len() as u32);
         let index = self.index(access.who);
         let (line, order) = (access.site.ptx_line, self.config.checks.order);
@@ -281,7 +247,7 @@ impl Machine {
         if !self.config.checks.order {
             return;
         }
-        let maps = std::sync::Arc::clone(&self.config.maps);
+        let maps = self.maps.all();
         let threads = self.threads.len() as u32;
         let index = self.index(access.who);
         let view = &self.threads[index].view;

@@ -27,7 +27,7 @@ pub(super) struct Flight {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     /// A box of a tensor map, whose tile is at a shared offset.
-    Box { map: u32, at: [i32; 5], tile: u32 },
+    Box { map: u32, at: [i32; 5], offsets: [u16; 3], tile: u32 },
     /// Bytes that lie together, in units of 16: global address and shared offset.
     Line { global: u64, shared: u32 },
 }
@@ -147,7 +147,9 @@ impl Shape {
     /// The unit `number`.
     pub(super) fn unit(&self, maps: &[TensorMap], number: u32) -> Option<Unit> {
         match *self {
-            Self::Box { map, at, tile } => Some(Walk::new(maps.get(map as usize)?, at).unit(number, tile)),
+            Self::Box { map, at, offsets, tile } => {
+                Some(Walk::new(maps.get(map as usize)?, at, offsets).unit(number, tile))
+            }
             Self::Line { global, shared } => Some(Unit {
                 shared: shared + number * UNIT,
                 global: Some(global.wrapping_add(u64::from(number * UNIT))),
@@ -216,11 +218,12 @@ impl Machine {
 
     /// Units of a load arrive.
     fn bring(&mut self, access: Access, shape: &Shape, block: usize, event: &Event) {
-        let maps = std::sync::Arc::clone(&self.config.maps);
-        let fill = match *shape {
-            Shape::Box { map, .. } => maps.get(map as usize).map(TensorMap::fill_unit),
+        let maps = self.maps.all();
+        let map = match *shape {
+            Shape::Box { map, .. } => maps.get(map as usize),
             Shape::Line { .. } => None,
         };
+        let (fill, element) = (map.map(TensorMap::fill_unit), map.map(|map| map.element));
         for unit in (event.from..event.to).filter_map(|number| shape.unit(&maps, number)) {
             let mut bytes = fill.unwrap_or_default();
             if let Some(global) = unit.global {
@@ -233,10 +236,8 @@ impl Machine {
                     self.check_written(access, start, (unit.to - unit.from).into());
                 }
             }
-            if let Shape::Box { map, .. } = *shape
-                && let Some(map) = maps.get(map as usize)
-            {
-                map.element.convert(&mut bytes);
+            if let Some(element) = element {
+                element.convert(&mut bytes[unit.from as usize..unit.to as usize]);
             }
             let at = unit.shared as usize;
             self.blocks[block].data[at..at + UNIT as usize].copy_from_slice(&bytes);
@@ -254,7 +255,7 @@ impl Machine {
         shape: &Shape,
         moved: u32,
     ) {
-        let maps = std::sync::Arc::clone(&self.config.maps);
+        let maps = self.maps.all();
         let Some(mbarrier) = self.blocks[block].mbarriers.at(barrier) else { return };
         let phase = mbarrier.phase.saturating_add(1);
         mbarrier.under_way = mbarrier.under_way.saturating_sub(1);
@@ -276,7 +277,7 @@ impl Machine {
 
     /// Units of a store are read, and will be written later.
     fn pick_up(&mut self, block: usize, flight: &Flight, event: Event) {
-        let maps = std::sync::Arc::clone(&self.config.maps);
+        let maps = self.maps.all();
         let mut data = Vec::with_capacity(((event.to - event.from) * UNIT) as usize);
         for unit in (event.from..event.to).filter_map(|number| flight.shape.unit(&maps, number)) {
             let at = unit.shared as usize;
@@ -303,7 +304,7 @@ impl Machine {
         event: &Event,
         data: &[u8],
     ) {
-        let maps = std::sync::Arc::clone(&self.config.maps);
+        let maps = self.maps.all();
         let units = (event.from..event.to).filter_map(|number| shape.unit(&maps, number));
         for (unit, bytes) in units.zip(data.chunks(UNIT as usize)) {
             let Some(global) = unit.global else { continue };

@@ -27,6 +27,7 @@
 //! | release, acquire; fence around relaxed | who reads | all before the release |
 //! | `fence.proxy.async` | asynchronous operations started later by whoever learns of the fence | all that the thread knew at the fence |
 //! | `fence.mbarrier_init` | the same | the initialisations that the thread made |
+//! | `fence.proxy.tensormap::generic` | copies with that map | the changes to a tensor map in global memory (module `tensor_maps`) |
 //!
 //! # Generic and asynchronous proxy
 //!
@@ -58,9 +59,11 @@ mod mbarrier_ops;
 mod record;
 mod recorder;
 mod reduce;
+mod refusal;
 mod shadow;
 mod state;
 mod sync;
+mod tensor_maps;
 mod types;
 
 #[cfg(test)]
@@ -80,6 +83,7 @@ use flags::Flags;
 pub(crate) use recorder::{Place, Recorder};
 use state::{Block, Random, Thread};
 use sync::ClusterBarrier;
+use tensor_maps::Maps;
 
 /// One cluster of blocks.
 #[derive(Debug)]
@@ -91,6 +95,7 @@ pub struct Machine {
     flags: Flags,
     acquirer: Acquirer,
     engine: Engine,
+    maps: Maps,
     random: Random,
     /// The next clock component; those below the number of threads are theirs.
     next_component: u32,
@@ -112,6 +117,7 @@ impl Machine {
             flags: Flags::default(),
             acquirer: Acquirer::default(),
             engine: Engine::default(),
+            maps: Maps::default(),
             random: Random::new(config.seed),
             next_component: threads,
             findings: Findings::default(),

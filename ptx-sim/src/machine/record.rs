@@ -74,8 +74,8 @@ impl Machine {
 
     fn copy_of(&self, who: ThreadId, kind: CopyKind, shape: &Shape, bytes: u64) -> Copy {
         let (coordinates, shared) = match *shape {
-            Shape::Box { map, at, tile } => {
-                let rank = self.config.maps.get(map as usize).map_or(0, TensorMap::rank);
+            Shape::Box { map, at, tile, .. } => {
+                let rank = self.maps.all().get(map as usize).map_or(0, TensorMap::rank);
                 (at[..rank].to_vec(), tile)
             }
             Shape::Line { shared, .. } => (Vec::new(), shared),

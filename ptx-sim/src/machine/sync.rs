@@ -256,6 +256,7 @@ impl Machine {
                 self.fence_mbarriers(who, fence);
             }
             FenceKind::Memory => self.fence_memory(who),
+            FenceKind::TensorMapRelease => self.release_maps(who),
             FenceKind::ProxyAsyncGlobal | FenceKind::OtherProxy => {}
         }
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::GlobalMemory;
-use crate::tensor_map::TensorMap;
 
 /// A thread of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,8 +119,6 @@ pub struct MachineConfig {
     pub checks: Checks,
     /// Global memory, shared with the other clusters.
     pub global: Arc<GlobalMemory>,
-    /// The tensor maps of the launch, by their id.
-    pub maps: Arc<[TensorMap]>,
     /// `.loc` of each PTX line; index 0 is line 0, which is none.
     pub lines: Arc<[Option<(u32, u32)>]>,
 }
@@ -137,7 +134,9 @@ pub enum FenceKind {
     MbarrierInit,
     /// `fence.acq_rel`, `fence.sc`, `membar`, of any scope.
     Memory,
-    /// `fence.proxy.tensormap`, `fence.proxy.alias`: nothing that the machine keeps apart.
+    /// `fence.proxy.tensormap::generic.release`: what the thread knows of changes to tensor maps is to be seen by copies.
+    TensorMapRelease,
+    /// `fence.proxy.alias`: nothing that the machine keeps apart.
     OtherProxy,
 }
 
@@ -293,15 +292,19 @@ pub enum TensorAction {
     Prefetch,
 }
 
-/// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`, in tile mode.
+/// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorCopy {
-    /// The id of the map: see [`TensorMap::id_of`].
+    /// The number of the map: see [`Machine::know_map`](super::Machine::know_map).
     pub map: u32,
     /// Innermost first; those beyond the rank are ignored.
     pub at: [i32; 5],
     /// The number of coordinates.
     pub rank: u32,
+    /// `.im2col` or `.im2col_no_offs`, not `.tile`.
+    pub im2col: bool,
+    /// The offsets of `.im2col`, innermost first; zeros without.
+    pub offsets: [u16; 3],
     /// What to do.
     pub action: TensorAction,
 }

@@ -17,8 +17,9 @@ fn map(extents: &[u64], box_extents: &[u32], element: Element, swizzle: Swizzle)
         address: 0x1000,
         extents: extents.to_vec(),
         byte_strides,
-        box_extents: box_extents.to_vec(),
+        mode: Mode::Tiled { box_extents: box_extents.to_vec() },
         element_strides: vec![1; extents.len()],
+        interleave: Interleave::None,
         swizzle,
         fill: Fill::Zeros,
     }
@@ -26,6 +27,7 @@ fn map(extents: &[u64], box_extents: &[u32], element: Element, swizzle: Swizzle)
 
 /// Shared offset and global address of each element of a box, in the tensor or not: counted up in the plainest way.
 fn elements(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
+    let Mode::Tiled { box_extents } = &map.mode else { return Vec::new() };
     let rank = map.rank();
     let mut index = vec![0u32; rank];
     let mut found = Vec::new();
@@ -43,7 +45,7 @@ fn elements(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
             address = address.filter(|_| inside).map(|address| address + place as u64 * stride);
             if dimension > 0 {
                 offset += index[dimension] * scale;
-                scale *= map.box_extents[dimension].div_ceil(map.element_strides[dimension]);
+                scale *= box_extents[dimension].div_ceil(map.element_strides[dimension]);
             }
         }
         let plain = offset * map.row_pitch() + index[0] * map.element.bytes();
@@ -55,7 +57,7 @@ fn elements(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
                 return found;
             }
             index[dimension] += 1;
-            if index[dimension] < map.box_extents[dimension].div_ceil(map.element_strides[dimension]) {
+            if index[dimension] < box_extents[dimension].div_ceil(map.element_strides[dimension]) {
                 break;
             }
             index[dimension] = 0;
@@ -66,7 +68,7 @@ fn elements(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
 
 /// The same from the units of a walk.
 fn walked(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
-    let walk = Walk::new(map, at);
+    let walk = Walk::new(map, at, [0; 3]);
     let bytes = map.element.bytes();
     let units = (0..walk.units()).map(|number| walk.unit(number, 0));
     units
@@ -164,9 +166,15 @@ fn each_rule_refuses_what_breaks_it() {
     refused(&|map| map.extents[0] = (1 << 32) + 1, "dimension 0");
     refused(&|map| map.byte_strides[0] = 136, "stride 136");
     refused(&|map| map.byte_strides[0] = 1 << 40, "stride");
-    refused(&|map| map.box_extents[1] = 257, "box extent 257");
-    refused(&|map| map.box_extents[0] = 4, "rows of 8 bytes");
-    refused(&|map| map.box_extents[0] = 64, "exceed the swizzle's span of 64");
+    let boxed = |first, second| Mode::Tiled { box_extents: vec![first, second] };
+    refused(&|map| map.mode = boxed(32, 257), "box extent 257");
+    refused(&|map| map.mode = boxed(4, 8), "rows of 8 bytes");
+    refused(&|map| map.mode = boxed(64, 8), "exceed the swizzle's span of 64");
+    refused(&|map| map.mode = Mode::Tiled { box_extents: vec![32] }, "1 box extents");
+    refused(
+        &|map| (map.mode, map.element, map.swizzle) = (boxed(256, 256), Element::U32, Swizzle::None),
+        "a box of 262144 bytes",
+    );
     refused(&|map| map.element_strides[1] = 9, "element stride 9");
     refused(&|map| map.element_strides.truncate(1), "1 element strides");
     refused(&|map| map.extents.clear(), "a rank of 0");
@@ -174,39 +182,177 @@ fn each_rule_refuses_what_breaks_it() {
 }
 
 #[test]
-fn descriptors_hold_ids() {
-    assert_eq!(TensorMap::id_of(&TensorMap::descriptor(7)), Some(7));
-    assert_eq!(TensorMap::id_of(&[0; DESCRIPTOR_BYTES]), None);
-    assert_eq!(TensorMap::id_of(&TensorMap::descriptor(7)[..14]), None);
-}
-
-#[test]
 fn fills_are_numbers_or_not() {
     let mut map = map(&[64], &[16], Element::F32, Swizzle::None);
     assert_eq!(map.fill_unit(), [0; 16]);
     map.fill = Fill::Nan;
-    let first = map.fill_unit().first_chunk().copied().map(f32::from_le_bytes);
-    assert!(first.is_some_and(f32::is_nan));
+    let unit = map.fill_unit();
+    assert_eq!(unit[..4], [0xf7, 0x7f, 0xf7, 0x7f]);
+    assert!(unit.first_chunk().copied().map(f32::from_le_bytes).is_some_and(f32::is_nan));
+    assert!(unit.first_chunk().copied().map(f64::from_le_bytes).is_some_and(f64::is_nan));
 }
 
 #[test]
-fn loads_round_and_flush_as_the_type_says() {
-    let mut unit = [0; 16];
-    let values = [1.0f32 + 1.0 / 2048.0, 1.0 + 3.0 / 2048.0, f32::from_bits(1), -2.5];
-    let fill = |unit: &mut [u8; 16]| {
-        for (word, value) in unit.chunks_exact_mut(4).zip(values) {
-            word.copy_from_slice(&value.to_le_bytes());
+fn loads_round_as_the_type_says() {
+    let converted = |element: Element, bits: u32| {
+        let mut bytes = bits.to_le_bytes();
+        element.convert(&mut bytes);
+        u32::from_le_bytes(bytes)
+    };
+    for (bits, rounded) in [
+        (0x3f80_0000, 0x3f80_0000),
+        (0x3f80_1000, 0x3f80_0000),
+        (0x3f80_1001, 0x3f80_2000),
+        (0x3f80_3000, 0x3f80_4000),
+        (0xff7f_ffff, 0xff80_0000),
+        (0xff80_0000, 0xff80_0000),
+        (0xff80_0001, 0x7fff_e000),
+        (0x0000_1001, 0x0000_2000),
+    ] {
+        for element in [Element::Tf32, Element::Tf32Ftz] {
+            assert_eq!(converted(element, bits), rounded, "{bits:#x}");
         }
+        for element in [Element::F32, Element::F32Ftz, Element::U32] {
+            assert_eq!(converted(element, bits), bits);
+        }
+    }
+}
+
+/// A tensor of 2 images of 3×4 pixels with 8 channels of 2 bytes, in columns of 10 pixels.
+fn columns(lower: [i32; 2], upper: [i32; 2]) -> TensorMap {
+    TensorMap {
+        mode: Mode::Im2col { lower: lower.into(), upper: upper.into(), channels: 8, pixels: 10 },
+        ..map(&[8, 4, 3, 2], &[8, 1, 1, 1], Element::U16, Swizzle::None)
+    }
+}
+
+/// Image, row and column of the pixels that a copy takes; none of those outside of the tensor.
+fn pixels(map: &TensorMap, at: [i32; 5], offsets: [u16; 3]) -> Vec<Option<[u64; 3]>> {
+    assert_eq!(map.check(), Ok(()));
+    let walk = Walk::new(map, at, offsets);
+    let place = |address: u64| (address - map.address) / 16;
+    (0..walk.units())
+        .map(|number| walk.unit(number, 0).global.map(place))
+        .map(|pixel| pixel.map(|pixel| [pixel / 12, pixel / 4 % 3, pixel % 4]))
+        .collect()
+}
+
+#[test]
+fn columns_go_from_row_to_row_and_image_to_image() {
+    let whole = pixels(&columns([0, 0], [0, 0]), [0, 2, 1, 0, 0], [0; 3]);
+    let wanted = [
+        [0, 1, 2],
+        [0, 1, 3],
+        [0, 2, 0],
+        [0, 2, 1],
+        [0, 2, 2],
+        [0, 2, 3],
+        [1, 0, 0],
+        [1, 0, 1],
+        [1, 0, 2],
+        [1, 0, 3],
+    ];
+    assert_eq!(whole, wanted.map(Some));
+}
+
+#[test]
+fn a_filter_of_3_by_3_reads_what_a_convolution_does() {
+    // Padding 1, stride 1: the output has the tensor's extents, and output (h, w) of tap (r, s) reads (h + r - 1, w + s - 1).
+    let map = columns([-1, -1], [-1, -1]);
+    for (r, s) in [(0, 0), (0, 2), (1, 1), (2, 0), (2, 2)] {
+        let wanted: Vec<_> = (0..10_i64)
+            .map(|output| {
+                let (row, column) = (output / 4 + r - 1, output % 4 + s - 1);
+                let inside = (0..3).contains(&row) && (0..4).contains(&column);
+                inside.then_some([0, row as u64, column as u64])
+            })
+            .collect();
+        assert_eq!(pixels(&map, [0, -1, -1, 0, 0], [s as u16, r as u16, 0]), wanted, "tap {r}, {s}");
+    }
+}
+
+#[test]
+fn a_convolution_with_stride_2_skips() {
+    let mut map = columns([-1, -1], [0, 0]);
+    map.element_strides = vec![1, 2, 2, 1];
+    let wanted = [None, None, None, None, Some([0, 1, 1]), Some([0, 1, 3]), None, None, None, None];
+    assert_eq!(pixels(&map, [0, -1, -1, 0, 0], [0; 3]), wanted);
+}
+
+#[test]
+fn each_rule_of_columns_refuses_what_breaks_it() {
+    let refused = |change: &dyn Fn(&mut TensorMap), what: &str| {
+        let mut bad = columns([-1, -1], [-1, -1]);
+        assert_eq!(bad.check(), Ok(()));
+        change(&mut bad);
+        let message = bad.check().unwrap_err().to_string();
+        assert!(message.contains(what), "{message}");
     };
-    let read = |unit: &[u8; 16]| -> Vec<f32> {
-        unit.chunks_exact(4).map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    let with = |lower: &[i32], upper: &[i32], channels, pixels| Mode::Im2col {
+        lower: lower.into(),
+        upper: upper.into(),
+        channels,
+        pixels,
     };
-    fill(&mut unit);
-    Element::F32.convert(&mut unit);
-    assert_eq!(read(&unit), values);
-    Element::F32Ftz.convert(&mut unit);
-    assert_eq!(read(&unit), [values[0], values[1], 0.0, -2.5]);
-    fill(&mut unit);
-    Element::Tf32.convert(&mut unit);
-    assert_eq!(read(&unit)[..2], [1.0, 1.0 + 4.0 / 2048.0]);
+    refused(
+        &|map| map.mode = with(&[-129, 0], &[0, 0], 8, 1),
+        "a corner at -129; with rank 4 it is -128 to 127",
+    );
+    refused(&|map| map.mode = with(&[0, 0], &[0, 128], 8, 1), "a corner at 128");
+    refused(&|map| map.mode = with(&[0], &[0, 0], 8, 1), "1 lower and 2 upper corners");
+    refused(&|map| map.mode = with(&[0, 2], &[0, -2], 8, 1), "from 2 to 0 in dimension 2");
+    refused(&|map| map.mode = with(&[0, 0], &[0, 0], 0, 1), "0 channels");
+    refused(&|map| map.mode = with(&[0, 0], &[0, 0], 4, 1), "rows of 8 bytes");
+    refused(&|map| map.mode = with(&[0, 0], &[0, 0], 8, 1025), "1025 pixels");
+    refused(&|map| map.extents[1] = 1 << 32, "ends below 2^31");
+    let flat = |map: &mut TensorMap| {
+        (map.extents, map.byte_strides, map.element_strides) = (vec![8, 4], vec![16], vec![1, 1]);
+    };
+    refused(&flat, "a rank of 2; it is 3 to 5 in im2col mode");
+}
+
+/// 2 images of 3 slices of 4×5 pixels, with 32 bytes of channels a slice: NC/16HWC16.
+fn sliced() -> TensorMap {
+    TensorMap {
+        interleave: Interleave::B32,
+        swizzle: Swizzle::B32,
+        byte_strides: vec![160, 640, 1920],
+        ..map(&[5, 4, 3, 2], &[8, 2, 9, 2], Element::U16, Swizzle::None)
+    }
+}
+
+#[test]
+fn a_copy_of_an_interleaved_layout_takes_one_slice() {
+    let mut map = sliced();
+    map.element_strides = vec![3, 1, 1, 1];
+    assert_eq!([map.rows(), map.row_bytes(), map.box_bytes()], [4, 96, 384]);
+    let walk = Walk::new(&map, [-1, 1, 2, 0, 0], [0; 3]);
+    // Columns -1, 2 and 5 of rows 1 and 2, of both images, each with two units.
+    let wanted = (0..24).map(|unit| {
+        let (pixel, half) = (unit / 2, unit % 2);
+        let (column, row, image) = (pixel % 3, pixel / 3 % 2, pixel / 6);
+        let address = 0x1000 + image * 1920 + 2 * 640 + (1 + row) * 160 + 2 * 32 + half * 16;
+        (Swizzle::B32.permute(unit as u32 * 16), (column == 1).then_some(address))
+    });
+    let found = (0..walk.units()).map(|number| walk.unit(number, 0)).map(|unit| (unit.shared, unit.global));
+    assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+}
+
+#[test]
+fn each_rule_of_interleaved_layouts_refuses_what_breaks_it() {
+    let refused = |change: &dyn Fn(&mut TensorMap), what: &str| {
+        let mut bad = sliced();
+        assert_eq!(bad.check(), Ok(()));
+        change(&mut bad);
+        let message = bad.check().unwrap_err().to_string();
+        assert!(message.contains(what), "{message}");
+    };
+    refused(&|map| map.address += 16, "not a multiple of 32");
+    refused(&|map| map.byte_strides[1] += 16, "stride 656 of dimension 2; it is a multiple of 32");
+    refused(&|map| map.swizzle = Swizzle::B64, "without a swizzle of 32");
+    refused(&|map| map.element_strides[0] = 9, "element stride 9 of dimension 0");
+    let flat = |map: &mut TensorMap| {
+        (map.extents, map.byte_strides, map.element_strides) = (vec![5, 4], vec![160], vec![1, 1]);
+    };
+    refused(&flat, "a rank of 2; it is 3 to 5 with an interleaved layout");
 }

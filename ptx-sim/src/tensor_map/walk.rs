@@ -1,15 +1,17 @@
-//! The 16-byte units of a box, each with its place in the tile and in the tensor.
+//! The 16-byte units of a tile, each with its place in shared memory and in the tensor.
 
-use super::{MAX_RANK, TensorMap, UNIT};
+use super::columns::pixel;
+use super::{MAX_RANK, Mode, TensorMap, UNIT};
 
-/// A box of a map at coordinates.
+/// The elements that one copy moves: a map at coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'m> {
     map: &'m TensorMap,
     at: [i32; MAX_RANK],
+    offsets: [u16; 3],
 }
 
-/// Up to 16 bytes of a row of the box.
+/// Up to 16 bytes of a row of the tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
     /// Where it is in shared memory.
@@ -23,51 +25,61 @@ pub(crate) struct Unit {
 }
 
 impl<'m> Walk<'m> {
-    /// The box of `map` whose first element is `at`.
-    pub(crate) fn new(map: &'m TensorMap, at: [i32; MAX_RANK]) -> Self {
-        Self { map, at }
+    /// The elements of `map` from coordinates `at`; in im2col mode, seen through the filter's tap at `offsets`.
+    pub(crate) fn new(map: &'m TensorMap, at: [i32; MAX_RANK], offsets: [u16; 3]) -> Self {
+        Self { map, at, offsets }
     }
 
-    /// Units of a row.
-    fn in_row(&self) -> u32 {
-        self.map.row_bytes().div_ceil(UNIT).max(1)
-    }
-
-    /// Units of the box.
+    /// Units of the tile.
     pub(crate) fn units(&self) -> u32 {
-        self.map.rows().saturating_mul(self.in_row())
+        self.map.rows().saturating_mul(self.map.units_in_row())
     }
 
     /// Unit `number`, of a tile whose first byte is at shared offset `tile`.
     pub(crate) fn unit(&self, number: u32, tile: u32) -> Unit {
-        let (mut row, column) = (number / self.in_row(), number % self.in_row());
+        let in_row = self.map.units_in_row();
+        let (row, column) = (number / in_row, number % in_row);
         let shared = self.map.swizzle.permute(tile + row * self.map.row_pitch() + column * UNIT);
-
-        let mut global = self.map.address;
-        let mut inside = true;
-        for dimension in 1..self.map.rank() {
-            let taken = self.map.taken(dimension);
-            let index = i64::from(self.at[dimension]) + i64::from(row % taken * self.map.step(dimension));
-            row /= taken;
-            match u64::try_from(index) {
-                Ok(index) if index < self.map.extents[dimension] => {
-                    global = global.wrapping_add(index.wrapping_mul(self.map.byte_strides[dimension - 1]));
-                }
-                Ok(_) | Err(_) => inside = false,
-            }
+        let indices = match &self.map.mode {
+            Mode::Tiled { .. } => self.row(row),
+            Mode::Im2col { lower, upper, .. } => pixel(self.map, lower, upper, self.at, self.offsets, row),
+        };
+        let (from, to, start) = self.columns(column, indices[0]);
+        match self.address(&indices).filter(|_| from < to) {
+            Some(address) => Unit { shared, global: Some(address.wrapping_add_signed(start)), from, to },
+            None => Unit { shared, global: None, from: 0, to: 0 },
         }
-        let (from, to, start) = self.columns(column);
-        if !inside || from >= to {
-            return Unit { shared, global: None, from: 0, to: 0 };
-        }
-        Unit { shared, global: Some(global.wrapping_add_signed(start)), from, to }
     }
 
-    /// Of the unit `column` of a row: the bytes that are in the tensor, and the offset of its first byte in the tensor's row.
-    fn columns(&self, column: u32) -> (u32, u32, i64) {
-        let element = i64::from(self.map.element.bytes());
-        let start = i64::from(self.at[0]) * element + i64::from(column * UNIT);
-        let end = i64::try_from(self.map.extents[0]).unwrap_or(i64::MAX).saturating_mul(element);
+    /// The indices of the first element of row `row` of the box.
+    fn row(&self, mut row: u32) -> [i64; MAX_RANK] {
+        let mut indices = self.at.map(i64::from);
+        for (dimension, index) in indices.iter_mut().enumerate().take(self.map.rank()).skip(1) {
+            let taken = self.map.taken(dimension);
+            *index += i64::from(row % taken * self.map.step(dimension));
+            row /= taken;
+        }
+        indices
+    }
+
+    /// The address of the row of these indices; none if it is outside of the tensor.
+    fn address(&self, indices: &[i64; MAX_RANK]) -> Option<u64> {
+        let dimensions = indices.iter().zip(&self.map.extents).skip(1).zip(&self.map.byte_strides);
+        dimensions.into_iter().try_fold(self.map.address, |address, ((&index, &extent), &stride)| {
+            let index = u64::try_from(index).ok().filter(|&index| index < extent)?;
+            Some(address.wrapping_add(index.wrapping_mul(stride)))
+        })
+    }
+
+    /// Of the unit `column` of a row that starts at index `first` of dimension 0: the bytes that are in the tensor, and the
+    /// offset of its first byte in the tensor's row.
+    fn columns(&self, column: u32, first: i64) -> (u32, u32, i64) {
+        let inner = i64::from(self.map.inner_bytes());
+        let end = i64::try_from(self.map.extents[0]).unwrap_or(i64::MAX).saturating_mul(inner);
+        let within = i64::from(column * UNIT);
+        // Only slices have steps between them, and they are whole units.
+        let skipped = within / inner * (i64::from(self.map.step(0)) - 1) * inner;
+        let start = first * inner + within + skipped;
         let clip = |byte: i64| (byte - start).clamp(0, i64::from(UNIT)) as u32;
         (clip(0), clip(end), start)
     }

@@ -7,7 +7,7 @@ pub(crate) mod command;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ptx_sim::tensor_map::{Element, Fill, Swizzle, TensorMap};
+use ptx_sim::tensor_map::{Element, Fill, Interleave, Mode, Swizzle, TensorMap};
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
 /// The kernels of a source file, given from the repository's root: entry and PTX.
@@ -84,8 +84,9 @@ impl Matrix {
             address: self.address,
             extents: vec![self.cols, self.rows],
             byte_strides: vec![self.cols * u64::from(self.element.bytes())],
-            box_extents: vec![cols, rows],
+            mode: Mode::Tiled { box_extents: vec![cols, rows] },
             element_strides: vec![1, 1],
+            interleave: Interleave::None,
             swizzle,
             fill: Fill::Zeros,
         }

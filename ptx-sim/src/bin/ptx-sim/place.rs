@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ptx_sim::tensor_map::TensorMap;
+use ptx_sim::tensor_map::{Interleave, Mode, TensorMap};
 use ptx_sim::{Arg, GlobalMemory};
 
 use crate::arguments::{Argument, Buffer, Map};
@@ -136,8 +136,9 @@ fn tensor_map(buffer: &Placed, map: &Map) -> Result<TensorMap, String> {
         address: buffer.address,
         extents,
         byte_strides,
-        box_extents: reversed(&map.box_extents),
+        mode: Mode::Tiled { box_extents: reversed(&map.box_extents) },
         element_strides: map.steps.as_deref().map_or_else(|| vec![1; rank], reversed),
+        interleave: Interleave::None,
         swizzle: map.swizzle,
         fill: map.fill,
     })

@@ -47,12 +47,11 @@ fn proxy_fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             if d.take("global") && !shared { FenceKind::ProxyAsyncGlobal } else { FenceKind::ProxyAsync };
         return Ok(Op::Fence(kind));
     }
-    if d.take("alias") || d.take("tensormap") {
+    if d.take("alias") {
         return Ok(Op::Fence(FenceKind::OtherProxy));
     }
     if d.take("tensormap::generic") {
-        take_order(d, Order::AcqRel);
-        return Ok(Op::Fence(FenceKind::OtherProxy));
+        return super::tensor_map::fence(d);
     }
     Err(d.unsupported())
 }
@@ -209,13 +208,13 @@ fn tensor_copy(d: &mut Decoder<'_, '_, '_>, prefetch: bool, reduces: bool) -> Re
     if !d.take("global") {
         return Err(d.unsupported());
     }
-    d.take("tile");
+    let mode = take_mode(d, rank, to_global)?;
     let with = take_reduction(d);
     d.take("L2");
     let hint = usize::from(take_cache_hints(d));
     if prefetch {
-        d.expect_count(1, 1 + hint)?;
-        return tensor(d, 0, rank, TensorCodeAction::Prefetch);
+        d.expect_count(1 + mode.operands(), 1 + mode.operands() + hint)?;
+        return tensor(d, 0, 1, mode, TensorCodeAction::Prefetch);
     }
     if to_global {
         if !d.take("bulk_group") || reduces != with.is_some() {
@@ -227,24 +226,69 @@ fn tensor_copy(d: &mut Decoder<'_, '_, '_>, prefetch: bool, reduces: bool) -> Re
             Some(with) => TensorCodeAction::Reduce { tile, with },
             None => TensorCodeAction::Store { tile },
         };
-        return tensor(d, 0, rank, action);
+        return tensor(d, 0, 2, mode, action);
     }
     if !d.take("mbarrier::complete_tx::bytes") || reduces {
         return Err(d.unsupported());
     }
     let multicast = d.take("multicast::cluster");
-    d.expect_count(3, 3 + usize::from(multicast) + hint)?;
-    let multicast = if multicast { Some(d.source(3, Type::Bits(16))?) } else { None };
+    let operands = 3 + mode.operands();
+    d.expect_count(operands, operands + usize::from(multicast) + hint)?;
+    let multicast = if multicast { Some(d.source(operands, Type::Bits(16))?) } else { None };
     let action = TensorCodeAction::Load { space, tile: d.address(0)?, barrier: d.address(2)?, multicast };
-    tensor(d, 1, rank, action)
+    tensor(d, 1, 3, mode, action)
+}
+
+/// Rank and mode of a tensor copy.
+#[derive(Clone, Copy)]
+struct CopyMode {
+    rank: usize,
+    im2col: bool,
+    /// Whether there is an operand with the offsets.
+    offsets: bool,
+}
+
+impl CopyMode {
+    /// Operands that the mode adds.
+    fn operands(self) -> usize {
+        usize::from(self.offsets)
+    }
+}
+
+/// `.tile`, which may be left out, `.im2col` where the tile is loaded, `.im2col_no_offs` where it is stored.
+fn take_mode(d: &mut Decoder<'_, '_, '_>, rank: usize, stores: bool) -> Result<CopyMode, LoadError> {
+    let im2col = d.take(if stores { "im2col_no_offs" } else { "im2col" });
+    if im2col && rank < 3 {
+        return Err(d.error("im2col mode is for ranks 3 to 5"));
+    }
+    if !im2col {
+        d.take("tile");
+    }
+    Ok(CopyMode { rank, im2col, offsets: im2col && !stores })
+}
+
+/// The offsets of im2col mode, which follow the other operands.
+fn take_offsets(d: &mut Decoder<'_, '_, '_>, index: usize, mode: CopyMode) -> Result<Vec<Row>, LoadError> {
+    if !mode.offsets {
+        return Ok(Vec::new());
+    }
+    match d.operand(index)? {
+        Operand::Vector(offsets) if offsets.len() == mode.rank - 2 => {
+            offsets.iter().map(|offset| d.inner(offset, Type::Bits(16))).collect()
+        }
+        _ => Err(d.error(format!("{} offsets in braces are wanted", mode.rank - 2))),
+    }
 }
 
 fn tensor(
     d: &mut Decoder<'_, '_, '_>,
     index: usize,
-    rank: usize,
+    offsets: usize,
+    mode: CopyMode,
     action: TensorCodeAction,
 ) -> Result<Op, LoadError> {
+    let CopyMode { rank, im2col, .. } = mode;
+    let offsets = take_offsets(d, offsets, mode)?;
     let operand = d.operand(index)?;
     let map = d.address_of(operand)?;
     let Operand::Address { more, .. } = operand else { return Err(d.unsupported()) };
@@ -256,7 +300,7 @@ fn tensor(
     for coordinate in coordinates {
         at.push(d.inner(coordinate, WORD)?);
     }
-    Ok(Op::Tensor(Box::new(TensorCode { map, at, action })))
+    Ok(Op::Tensor(Box::new(TensorCode { map, at, im2col, offsets, action })))
 }
 
 fn bulk_copy(d: &mut Decoder<'_, '_, '_>, prefetch: bool, reduces: bool) -> Result<Op, LoadError> {

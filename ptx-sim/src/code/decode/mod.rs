@@ -10,6 +10,7 @@ mod control;
 mod convert;
 mod logic;
 mod operands;
+mod tensor_map;
 mod warp;
 
 use super::link::Body;
@@ -51,6 +52,7 @@ fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<Op>, LoadE
         "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard" | "applypriority"
         | "createpolicy" => access::decode(d)?,
         "cp" | "mbarrier" | "fence" | "membar" => asynchronous::decode(d)?,
+        "tensormap" => tensor_map::decode(d)?,
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "bar" | "barrier" => warp::decode(d)?,
         "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" | "setmaxnreg"
         | "griddepcontrol" => control::decode(d, body)?,

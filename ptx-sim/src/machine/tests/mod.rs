@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::report::{FindingKind, Findings};
-use crate::tensor_map::{Element, Fill, Swizzle, TensorMap};
+use crate::tensor_map::{Element, Fill, Interleave, Mode, Swizzle, TensorMap};
 
 /// Threads of a block.
 const THREADS: u32 = 64;
@@ -50,8 +50,9 @@ fn matrix(address: u64) -> TensorMap {
         address,
         extents: vec![64, 64],
         byte_strides: vec![256],
-        box_extents: vec![16, 16],
+        mode: Mode::Tiled { box_extents: vec![16, 16] },
         element_strides: vec![1, 1],
+        interleave: Interleave::None,
         swizzle: Swizzle::None,
         fill: Fill::Zeros,
     }
@@ -68,16 +69,16 @@ impl Lab {
         let values: Vec<u8> = (0..64 * 64).flat_map(|value| (value as f32).to_le_bytes()).collect();
         global.write(tensor, &values).unwrap();
         let global = Arc::new(global);
-        let machine = Machine::new(MachineConfig {
+        let mut machine = Machine::new(MachineConfig {
             blocks: (0..blocks).map(|x| [x, 0, 0]).collect(),
             threads: THREADS,
             shared_bytes: 16384,
             seed,
             checks,
             global: Arc::clone(&global),
-            maps: Arc::new([map(tensor)]),
             lines: Arc::new([]),
         });
+        machine.know_map(&map(tensor).descriptor());
         Self { machine, global, tensor, line: 0 }
     }
 
@@ -159,7 +160,11 @@ impl Lab {
 
     fn copy(&mut self, who: ThreadId, at: [i32; 5], action: TensorAction) -> Result<(), Stop> {
         let site = self.site();
-        self.machine.tensor_copy(who, &TensorCopy { map: 0, at, rank: 2, action }, site)
+        self.machine.tensor_copy(
+            who,
+            &TensorCopy { map: 0, at, rank: 2, im2col: false, offsets: [0; 3], action },
+            site,
+        )
     }
 
     fn load(&mut self, who: ThreadId, tile: u64) {
