@@ -1,6 +1,6 @@
 //! Every number that the hardware fixes, with the document that says so.
 
-use crate::ir::Swizzle;
+use crate::ir::{ReduceOp, Scalar, Swizzle};
 
 /// Dynamic shared memory of one block, in bytes: 227 KiB.
 /// Source: CUDA C++ Programming Guide, "Compute Capabilities", technical specifications, 9.0.
@@ -43,6 +43,29 @@ pub const BOX_EXTENT: u32 = 256;
 /// What the bytes of a box's innermost dimension must be a multiple of.
 /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
 pub const BOX_INNER_BYTES: u64 = 16;
+
+/// What the bytes before a box along the innermost dimension must be a multiple of, in loads, stores, reductions
+/// and prefetches. No document says so; an H200 stops with an illegal instruction.
+pub const BOX_START_BYTES: u32 = 16;
+
+/// Whether the copy engine reduces elements of this type so. Source: PTX ISA, "cp.reduce.async.bulk.tensor", the
+/// table of operations and element types. Bits (`.b32`, `.b64`) are those of integers here.
+pub const fn reduces(op: ReduceOp, element: Scalar) -> bool {
+    match op {
+        ReduceOp::Add => matches!(
+            element,
+            Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::F16 | Scalar::Bf16 | Scalar::F32
+        ),
+        ReduceOp::Min | ReduceOp::Max => matches!(
+            element,
+            Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::I64 | Scalar::F16 | Scalar::Bf16
+        ),
+        ReduceOp::Inc | ReduceOp::Dec => matches!(element, Scalar::U32),
+        ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => {
+            matches!(element, Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::I64)
+        }
+    }
+}
 
 /// Bytes, and alignment, of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object".
 pub const BARRIER_BYTES: u64 = 8;

@@ -3,8 +3,8 @@
 use crate::abi::{AbiParam, abi_params};
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    BarrierOp, Expr, ExprKind, For, Kernel, Scalar, SharedVar, Span, Stmt, StmtKind, Swizzle, TileType, Type,
-    visit,
+    BarrierOp, Const, Expr, ExprKind, For, Kernel, Scalar, SharedVar, Span, Stmt, StmtKind, Swizzle,
+    TileType, Type, visit,
 };
 use crate::limits;
 
@@ -250,6 +250,7 @@ fn index(expr: &Expr, sink: &mut Sink) {
                 within(index, len, "the number of stages", sink);
             }
         }
+        ExprKind::CachePolicy(_, fraction) => cache_fraction(fraction, sink),
         ExprKind::Array(_) | ExprKind::Repeat(_) => {
             let elements = elements(&expr.ty);
             if elements > limits::REGISTER_ARRAY_ELEMENTS {
@@ -262,6 +263,18 @@ fn index(expr: &Expr, sink: &mut Sink) {
             }
         }
         _ => {}
+    }
+}
+
+/// Source: PTX ISA, "createpolicy", `fraction`.
+fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
+    if let ExprKind::Const(Const::Float(value)) = fraction.kind
+        && !(value > 0.0 && value <= 1.0)
+    {
+        let message =
+            format!("a policy is for more than none and at most all of the accesses, not for {value}");
+        sink.error(Code::CacheFraction, fraction.span, message)
+            .help("give a fraction above 0.0 and up to 1.0");
     }
 }
 

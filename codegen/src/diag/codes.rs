@@ -103,6 +103,15 @@ codes! {
     /// A parity that is neither 0 nor 1.
     Parity = "TMA0214",
 
+    /// An innermost coordinate of a copy that is not a multiple of 16 bytes.
+    InnerCoordinate = "TMA0221",
+    /// A store that begins before the tensor.
+    StoreCoordinate = "TMA0222",
+    /// A reduction that the copy engine does not have for the element type.
+    ReduceElement = "TMA0223",
+    /// A fraction of a cache policy that is not above 0 and at most 1.
+    CacheFraction = "TMA0224",
+
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.

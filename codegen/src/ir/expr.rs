@@ -47,6 +47,10 @@ pub enum ExprKind {
     Index(Box<Expr>, Box<Expr>),
     /// One of `Stages`, by a `u32`.
     Stage(Box<Expr>, Box<Expr>),
+    /// A cache policy that gives a fraction (f32) of the accesses this priority.
+    CachePolicy(EvictionPriority, Box<Expr>),
+    /// A map whose copies carry a cache policy. Only `parse` sees it: operations hold the two apart.
+    Hinted(Box<Expr>, Box<Expr>),
     /// Nothing: what a block without a last expression gives. No operand of a checked kernel is one.
     Unit,
     /// What was already reported. Nothing in a checked kernel is one.
@@ -144,6 +148,31 @@ impl BinaryOp {
             Self::Le => "<=",
             Self::Gt => ">",
             Self::Ge => ">=",
+        }
+    }
+}
+
+/// Which lines of the L2 cache have to go first. Source: PTX ISA, "Cache Eviction Priority Hints".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EvictionPriority {
+    /// Before all others.
+    First,
+    /// After all others.
+    Last,
+    /// As without a hint.
+    Normal,
+    /// What they are stays as it is.
+    Unchanged,
+}
+
+impl EvictionPriority {
+    /// Its name in PTX; a kernel's function is `l2_` and this.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::First => "evict_first",
+            Self::Last => "evict_last",
+            Self::Normal => "evict_normal",
+            Self::Unchanged => "evict_unchanged",
         }
     }
 }

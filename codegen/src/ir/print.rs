@@ -14,6 +14,9 @@ impl Display for Kernel {
         if let Some(registers) = self.launch.max_registers {
             write!(f, " max_registers {registers}")?;
         }
+        if self.checked {
+            f.write_str(" checked")?;
+        }
         f.write_char('\n')?;
         for (i, param) in self.params.iter().enumerate() {
             let written = if param.written { " written" } else { "" };
@@ -94,11 +97,7 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             writeln!(f, "{dest} = global.{} {global} {index} {value}", op.name())
         }
         StmtKind::Barrier { barrier, op } => barrier_op(f, barrier, op),
-        StmtKind::Tma { map, op } => match op {
-            TmaOp::Load { tile, at, barrier } => writeln!(f, "tma.load {map} {} {tile} {barrier}", List(at)),
-            TmaOp::Store { at, tile } => writeln!(f, "tma.store {map} {} {tile}", List(at)),
-            TmaOp::PrefetchDescriptor => writeln!(f, "tma.prefetch_descriptor {map}"),
-        },
+        StmtKind::Tma { map, op } => tma_op(f, *map, op),
         StmtKind::BulkCommitGroup => writeln!(f, "bulk.commit_group"),
         StmtKind::BulkWaitGroup { pending, read_only } => {
             writeln!(f, "bulk.wait_group{} {pending}", if *read_only { ".read" } else { "" })
@@ -112,6 +111,35 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::Trap => writeln!(f, "trap"),
         StmtKind::Assert { condition, message } => writeln!(f, "assert {condition} {message:?}"),
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
+    }
+}
+
+fn tma_op(f: &mut Formatter<'_>, map: ParamId, op: &TmaOp) -> fmt::Result {
+    let hint = match op {
+        TmaOp::Load { tile, at, barrier, hint } => {
+            write!(f, "tma.load {map} {} {tile} {barrier}", List(at))?;
+            hint
+        }
+        TmaOp::Store { at, tile, hint } => {
+            write!(f, "tma.store {map} {} {tile}", List(at))?;
+            hint
+        }
+        TmaOp::Reduce { op, at, tile, hint } => {
+            write!(f, "tma.reduce_{} {map} {} {tile}", op.name(), List(at))?;
+            hint
+        }
+        TmaOp::Prefetch { at, hint } => {
+            write!(f, "tma.prefetch {map} {}", List(at))?;
+            hint
+        }
+        TmaOp::PrefetchDescriptor => {
+            write!(f, "tma.prefetch_descriptor {map}")?;
+            &None
+        }
+    };
+    match hint {
+        Some(hint) => writeln!(f, " hint {hint}"),
+        None => writeln!(f),
     }
 }
 
@@ -147,6 +175,8 @@ impl Display for Expr {
             ExprKind::Array(all) => write!(f, "{}", List(all)),
             ExprKind::Repeat(a) => write!(f, "repeat({a}, {})", self.ty),
             ExprKind::Index(a, i) | ExprKind::Stage(a, i) => write!(f, "{a}[{i}]"),
+            ExprKind::CachePolicy(priority, fraction) => write!(f, "l2_{}({fraction})", priority.name()),
+            ExprKind::Hinted(map, policy) => write!(f, "{map}.hint({policy})"),
             ExprKind::Unit => f.write_str("()"),
             ExprKind::Error => f.write_str("<error>"),
         }

@@ -184,16 +184,84 @@ pub enum BarrierOp {
     TryWait { dest: LocalId, parity: Expr },
 }
 
-/// What the copy engine is asked for. Source: PTX ISA, "cp.async.bulk.tensor".
+/// What the copy engine is asked for; `hint` is a [`Type::CachePolicy`](super::Type::CachePolicy).
+/// Source: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch.tensor".
 #[allow(missing_docs)] // each variant's own line names its fields
 #[derive(Clone, Debug)]
 pub enum TmaOp {
     /// Global to shared; completes on `barrier` with the bytes of the tile.
-    Load { tile: Expr, at: Vec<Expr>, barrier: Expr },
+    Load { tile: Expr, at: Vec<Expr>, barrier: Expr, hint: Option<Expr> },
     /// Shared to global; part of the next bulk group of this thread.
-    Store { at: Vec<Expr>, tile: Expr },
+    Store { at: Vec<Expr>, tile: Expr, hint: Option<Expr> },
+    /// Shared into global, element by element; part of the next bulk group of this thread.
+    Reduce { op: ReduceOp, at: Vec<Expr>, tile: Expr, hint: Option<Expr> },
+    /// Global to the L2 cache.
+    Prefetch { at: Vec<Expr>, hint: Option<Expr> },
     /// Brings the descriptor itself into its cache.
     PrefetchDescriptor,
+}
+
+impl TmaOp {
+    /// The coordinates of the box, outermost first; none where the operation has no box.
+    pub fn coordinates(&self) -> &[Expr] {
+        match self {
+            Self::Load { at, .. }
+            | Self::Store { at, .. }
+            | Self::Reduce { at, .. }
+            | Self::Prefetch { at, .. } => at,
+            Self::PrefetchDescriptor => &[],
+        }
+    }
+
+    /// Whether it changes the tensor.
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Store { .. } | Self::Reduce { .. } => true,
+            Self::Load { .. } | Self::Prefetch { .. } | Self::PrefetchDescriptor => false,
+        }
+    }
+}
+
+/// What a reduction puts in the place of each element of the tensor; which elements each is for is in
+/// [`limits::reduces`](crate::limits::reduces). Source: PTX ISA, "cp.reduce.async.bulk.tensor".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReduceOp {
+    /// The sum; integers wrap.
+    Add,
+    /// The lesser.
+    Min,
+    /// The greater.
+    Max,
+    /// One more, or 0 where it was the tile's element or above.
+    Inc,
+    /// One less, or the tile's element where it was 0 or above the tile's element.
+    Dec,
+    /// The bits that both have.
+    And,
+    /// The bits that either has.
+    Or,
+    /// The bits that one of them has.
+    Xor,
+}
+
+impl ReduceOp {
+    /// Every operation, in the order of declaration.
+    pub const ALL: [ReduceOp; 8] =
+        [Self::Add, Self::Min, Self::Max, Self::Inc, Self::Dec, Self::And, Self::Or, Self::Xor];
+
+    /// Its name in PTX; a kernel's method is `reduce_` and this.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Inc => "inc",
+            Self::Dec => "dec",
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Xor => "xor",
+        }
+    }
 }
 
 /// A fence.

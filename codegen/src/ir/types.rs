@@ -223,6 +223,8 @@ pub enum Type {
     Scalar(Scalar),
     /// Three `u32`: the answer of the place queries. Never stored in a local.
     Dim3,
+    /// 64 bits that tell the L2 cache what to keep.
+    CachePolicy,
     /// A fixed array in registers.
     Array(Box<Type>, u32),
     /// A tile in shared memory.
@@ -249,6 +251,16 @@ impl Type {
         match self {
             Self::Scalar(scalar) => Some(*scalar),
             _ => None,
+        }
+    }
+
+    /// Whether a local can hold it, as far as is known.
+    pub fn is_storable(&self) -> bool {
+        match self {
+            Self::Scalar(_) | Self::Array(..) | Self::CachePolicy | Self::Infer(_) => true,
+            Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..) => true,
+            Self::Unit | Self::Never | Self::Dim3 => false,
+            Self::TensorMap(_) | Self::Global(_) | Self::Error => false,
         }
     }
 
@@ -288,6 +300,7 @@ impl fmt::Display for Type {
             Self::Never => f.write_str("!"),
             Self::Scalar(scalar) => scalar.fmt(f),
             Self::Dim3 => f.write_str("Dim3"),
+            Self::CachePolicy => f.write_str("CachePolicy"),
             Self::Array(element, len) => write!(f, "[{element}; {len}]"),
             Self::Tile(tile) => tile.fmt(f),
             Self::Barrier => f.write_str("Barrier"),

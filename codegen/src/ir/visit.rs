@@ -50,12 +50,15 @@ macro_rules! expr_operands {
             | ExprKind::Special(_)
             | ExprKind::Unit
             | ExprKind::Error => vec![],
-            ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Bits(a) | ExprKind::Repeat(a) => {
-                vec![a.$as_ref()]
-            }
-            ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) | ExprKind::Stage(a, b) => {
-                vec![a.$as_ref(), b.$as_ref()]
-            }
+            ExprKind::Unary(_, a)
+            | ExprKind::Cast(a)
+            | ExprKind::Bits(a)
+            | ExprKind::Repeat(a)
+            | ExprKind::CachePolicy(_, a) => vec![a.$as_ref()],
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Index(a, b)
+            | ExprKind::Stage(a, b)
+            | ExprKind::Hinted(a, b) => vec![a.$as_ref(), b.$as_ref()],
             ExprKind::Math(_, all) | ExprKind::Array(all) => all.into_iter().collect(),
         }
     };
@@ -99,10 +102,14 @@ macro_rules! operands {
                 | BarrierOp::Wait { parity: operand }
                 | BarrierOp::TryWait { parity: operand, .. } => vec![barrier, operand],
             },
-            StmtKind::Tma { op: TmaOp::Load { tile, at, barrier }, .. } => {
-                [tile].into_iter().chain(at).chain([barrier]).collect()
+            StmtKind::Tma { op: TmaOp::Load { tile, at, barrier, hint }, .. } => {
+                [tile].into_iter().chain(at).chain([barrier]).chain(hint).collect()
             }
-            StmtKind::Tma { op: TmaOp::Store { at, tile }, .. } => at.into_iter().chain([tile]).collect(),
+            StmtKind::Tma {
+                op: TmaOp::Store { at, tile, hint } | TmaOp::Reduce { at, tile, hint, .. },
+                ..
+            } => at.into_iter().chain([tile]).chain(hint).collect(),
+            StmtKind::Tma { op: TmaOp::Prefetch { at, hint }, .. } => at.into_iter().chain(hint).collect(),
             StmtKind::NamedBarrierSync { id, threads } => vec![id, threads],
             StmtKind::Printf { args, .. } => args.into_iter().collect(),
         }

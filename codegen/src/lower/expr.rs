@@ -4,7 +4,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::kernel::Param;
 use super::types::{int, int_const, pointer, scalar_of};
-use super::{Cx, Lower, arith, cast, debug, place, tile};
+use super::{Cx, Lower, arith, cast, debug, nvvm, place, tile};
 use crate::backend::BackendError;
 use crate::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special, Type};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
@@ -78,7 +78,11 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
             let index = int_value(cx, index)?;
             Ok(tile::stage(cx, base, &stages.ty, index)?.into())
         }
-        ExprKind::Unit | ExprKind::Error => {
+        ExprKind::CachePolicy(priority, fraction) => {
+            let fraction = value(cx, fraction)?;
+            nvvm::emit_value(cx, &nvvm::cache_policy(*priority), &[fraction])
+        }
+        ExprKind::Hinted(..) | ExprKind::Unit | ExprKind::Error => {
             Err(BackendError::Unchecked("an expression without value".to_owned()))
         }
     }

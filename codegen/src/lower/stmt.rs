@@ -35,7 +35,7 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         }
 
         StmtKind::Barrier { barrier, op } => barrier::operation(cx, barrier, op),
-        StmtKind::Tma { map, op } => tma::operation(cx, *map, op),
+        StmtKind::Tma { map, op } => tma::operation(cx, *map, op, stmt.span),
         StmtKind::BulkCommitGroup => tma::commit_group(cx),
         StmtKind::BulkWaitGroup { pending, read_only } => tma::wait_group(cx, *pending, *read_only),
         StmtKind::Fence(fence) => sync::fence(cx, *fence),

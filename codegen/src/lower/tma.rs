@@ -1,37 +1,91 @@
-//! The copy engine: tile copies, descriptor prefetch, bulk groups.
+//! The copy engine: tile copies, reductions, prefetches, bulk groups.
 
-use inkwell::values::BasicValueEnum;
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::kernel::Param;
-use super::nvvm;
-use super::types::pointer;
-use super::{Cx, Lower, expr};
+use super::types::{int, pointer};
+use super::{Cx, Lower, debug, expr, nvvm, print};
 use crate::backend::BackendError;
-use crate::ir::{Expr, ParamId, TmaOp};
+use crate::ir::{Expr, ParamId, Span, TmaOp, Type};
+use crate::limits::BOX_START_BYTES;
 
 /// Lowers an operation that is given the tensor map `map`.
-pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp) -> Lower<()> {
-    let Param::TensorMap(map) = expr::param(cx, map)? else {
+pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp, span: Span) -> Lower<()> {
+    let Param::TensorMap(address) = expr::param(cx, map)? else {
         return Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned()));
     };
-    let map = map.into();
-    let (instruction, args) = match op {
-        TmaOp::Load { tile, at, barrier } => {
+    let rank = op.coordinates().len();
+    let coordinates = hardware_coordinates(cx, op.coordinates())?;
+    if cx.kernel.kernel().checked {
+        check_coordinates(cx, map, op, &coordinates, span)?;
+    }
+    let map_and_place = [address.into()].into_iter().chain(coordinates);
+    let (instruction, mut args, hint): (_, Vec<BasicValueEnum<'_>>, _) = match op {
+        TmaOp::Load { tile, barrier, hint, .. } => {
             let tile = expr::value(cx, tile).and_then(pointer)?.into();
-            let coordinates = hardware_coordinates(cx, at)?;
             let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
-            let args: Vec<_> = [tile, map].into_iter().chain(coordinates).chain([barrier]).collect();
-            (nvvm::tile_load(at.len(), names_own_memory(cx)), args)
+            let args = [tile].into_iter().chain(map_and_place).chain([barrier]).collect();
+            (nvvm::tile_load(rank, names_own_memory(cx), hint.is_some()), args, hint.as_ref())
         }
-        TmaOp::Store { at, tile } => {
-            let coordinates = hardware_coordinates(cx, at)?;
+        TmaOp::Store { tile, hint, .. } => {
             let tile = expr::value(cx, tile).and_then(pointer)?.into();
-            let args: Vec<_> = [map].into_iter().chain(coordinates).chain([tile]).collect();
-            (nvvm::tile_store(at.len()), args)
+            (nvvm::tile_store(rank, hint.is_some()), map_and_place.chain([tile]).collect(), hint.as_ref())
         }
-        TmaOp::PrefetchDescriptor => (nvvm::PREFETCH_TENSOR_MAP, vec![map]),
+        TmaOp::Reduce { op, tile, hint, .. } => {
+            let tile = expr::value(cx, tile).and_then(pointer)?.into();
+            let instruction = nvvm::tile_reduce(*op, rank, hint.is_some());
+            (instruction, map_and_place.chain([tile]).collect(), hint.as_ref())
+        }
+        TmaOp::Prefetch { hint, .. } => {
+            (nvvm::tile_prefetch(rank, hint.is_some()), map_and_place.collect(), hint.as_ref())
+        }
+        TmaOp::PrefetchDescriptor => (nvvm::PREFETCH_TENSOR_MAP, map_and_place.collect(), None),
     };
+    if let Some(hint) = hint {
+        args.push(expr::value(cx, hint)?);
+    }
     nvvm::emit(cx, &instruction, &args)?;
+    Ok(())
+}
+
+/// Stops the grid with a message where the copy engine would stop it with an illegal instruction.
+fn check_coordinates<'c>(
+    cx: &mut Cx<'c, '_>,
+    map: ParamId,
+    op: &TmaOp,
+    coordinates: &[BasicValueEnum<'c>],
+    span: Span,
+) -> Lower<()> {
+    let coordinates = coordinates.iter().map(|&at| int(at)).collect::<Lower<Vec<IntValue<'c>>>>()?;
+    let [inner, outer @ ..] = &*coordinates else { return Ok(()) };
+    let param = cx.kernel.kernel().param(map);
+    let Type::TensorMap(tile) = &param.ty else {
+        return Err(BackendError::Unchecked(format!("a tensor map of type `{}`", param.ty)));
+    };
+    let line = debug::line_of(span);
+
+    let unit = BOX_START_BYTES / tile.element.bytes();
+    let rest = cx.builder.build_and(*inner, cx.u32_const(unit - 1), "")?;
+    let aligned = cx.builder.build_int_compare(IntPredicate::EQ, rest, cx.u32_const(0), "")?;
+    let message =
+        format!("the innermost coordinate by `{}` is not a multiple of {unit}, 16 bytes", param.name);
+    print::assert(cx, aligned, &message, line)?;
+
+    if op.writes() {
+        // The sign of all together is negative where one is.
+        let mut signs = *inner;
+        for at in outer {
+            signs = cx.builder.build_or(signs, *at, "")?;
+        }
+        let inside = cx.builder.build_int_compare(IntPredicate::SGE, signs, cx.u32_const(0), "")?;
+        print::assert(
+            cx,
+            inside,
+            &format!("a box of `{}` to write starts before the tensor", param.name),
+            line,
+        )?;
+    }
     Ok(())
 }
 

@@ -75,6 +75,7 @@ impl<'c> Cx<'c, '_> {
         match ty {
             Type::Scalar(scalar) => Ok(self.scalar_type(*scalar)),
             Type::Array(element, len) => Ok(self.value_type(element)?.array_type(*len).into()),
+            Type::CachePolicy => Ok(self.context.i64_type().into()),
             Type::Tile(_) | Type::Barrier | Type::SharedArray(..) | Type::Stages(..) => {
                 Ok(self.pointer_type(SHARED).into())
             }

@@ -1,4 +1,4 @@
-//! `#[tma_kernel(threads = 128, min_blocks = 2, max_registers = 168, instances(small = <64, 64>, ..))]`.
+//! `#[tma_kernel(threads = 128, min_blocks = 2, max_registers = 168, checked, instances(small = <64, 64>, ..))]`.
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
@@ -17,6 +17,8 @@ pub(crate) struct KernelAttr {
     pub(crate) min_blocks: Option<Expr>,
     /// `max_registers = n`.
     pub(crate) max_registers: Option<Expr>,
+    /// `checked`.
+    pub(crate) checked: bool,
     /// Whether the rest could not be read.
     pub(crate) is_malformed: bool,
     /// `instances(name = <..>, ..)`.
@@ -58,6 +60,12 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
         "threads" => &mut attr.threads,
         "min_blocks" => &mut attr.min_blocks,
         "max_registers" => &mut attr.max_registers,
+        "checked" => {
+            if std::mem::replace(&mut attr.checked, true) {
+                report_twice(&name, sink);
+            }
+            return Ok(());
+        }
         "instances" => {
             let content;
             syn::parenthesized!(content in input);
@@ -70,7 +78,9 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
         }
         other => {
             sink.error(Code::Attribute, Span::of(&name), format!("`tma_kernel` has no option `{other}`"))
-                .help("the options are `threads`, `min_blocks`, `max_registers` and `instances(..)`");
+                .help(
+                    "the options are `threads`, `min_blocks`, `max_registers`, `checked` and `instances(..)`",
+                );
             skip_value(input);
             return Ok(());
         }

@@ -7,7 +7,9 @@ use super::infer::Kind;
 use super::stmt::unit;
 use super::types::{generic_arguments, scalar_named};
 use crate::diag::Code;
-use crate::ir::{Axis, Expr, ExprKind, Fence, MathOp, Scalar, Span, Special, StmtKind, Sync, Type};
+use crate::ir::{
+    Axis, EvictionPriority, Expr, ExprKind, Fence, MathOp, Scalar, Span, Special, StmtKind, Sync, Type,
+};
 
 /// A function of the vocabulary.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +25,7 @@ enum Function {
     SyncWarp,
     NamedBarrierSync,
     Fence(Fence),
+    CachePolicy(EvictionPriority),
     BulkCommitGroup,
     BulkWaitGroup { read_only: bool },
     Trap,
@@ -55,6 +58,10 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("named_barrier_sync", Function::NamedBarrierSync),
     ("fence_proxy_async", Function::Fence(Fence::ProxyAsync)),
     ("fence_barrier_init", Function::Fence(Fence::BarrierInit)),
+    ("l2_evict_first", Function::CachePolicy(EvictionPriority::First)),
+    ("l2_evict_last", Function::CachePolicy(EvictionPriority::Last)),
+    ("l2_evict_normal", Function::CachePolicy(EvictionPriority::Normal)),
+    ("l2_evict_unchanged", Function::CachePolicy(EvictionPriority::Unchanged)),
     ("bulk_commit_group", Function::BulkCommitGroup),
     ("bulk_wait_group", Function::BulkWaitGroup { read_only: false }),
     ("bulk_wait_group_read", Function::BulkWaitGroup { read_only: true }),
@@ -117,6 +124,14 @@ impl Cx<'_> {
                 }
                 return unit(span);
             }
+            Function::CachePolicy(priority) => {
+                let Some([fraction]) = self.values(&name, args, span) else { return Expr::error(span) };
+                if !self.expect(&fraction, &Scalar::F32.into()) {
+                    return Expr::error(span);
+                }
+                let kind = ExprKind::CachePolicy(priority, Box::new(fraction));
+                return Expr { kind, ty: Type::CachePolicy, span };
+            }
             Function::Cast => return self.cast_call(path, args, span),
             _ => {}
         }
@@ -161,7 +176,9 @@ impl Cx<'_> {
                     .help("write `for i in unroll(0..4)`");
                 Expr::error(span)
             }
-            Function::Math(_) | Function::NamedBarrierSync | Function::Cast => Expr::error(span),
+            Function::Math(_) | Function::NamedBarrierSync | Function::CachePolicy(_) | Function::Cast => {
+                Expr::error(span)
+            }
         }
     }
 

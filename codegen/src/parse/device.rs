@@ -53,11 +53,11 @@ impl Cx<'_> {
         for (input, argument) in item.sig.inputs.iter().zip(bindings) {
             self.bind_argument(input, argument);
         }
-        let returnable = matches!(ty, Type::Scalar(_) | Type::Array(..)) || ty.is_shared_handle();
+        let returnable = ty.is_storable() && !matches!(ty, Type::Infer(_));
         if !returnable && !matches!(ty, Type::Unit | Type::Never | Type::Error) {
             let message = format!("a device function cannot return {}", self.infer.name(&ty));
             self.error(Code::Signature, Span::of(&item.sig.output), message)
-                .help("it returns scalars, register arrays, tiles and barriers");
+                .help("it returns scalars, register arrays, cache policies, tiles and barriers");
             self.frames.pop();
             return Expr::error(span);
         }

@@ -73,6 +73,7 @@ fn parse_instance(
         name: function.sig.ident.to_string(),
         instance: instance.map(|instance| instance.name.to_string()),
         launch,
+        checked: attr.checked,
         params: parts.params,
         locals: parts.locals,
         shared: parts.shared,

@@ -102,8 +102,6 @@ impl Cx<'_> {
     /// keeps the type that was asked for, so that its uses are not reported again.
     pub(super) fn bind_value(&mut self, name: &syn::Ident, mutable: bool, value: Expr, known: Option<Type>) {
         let ty = self.resolve(&value.ty);
-        let storable =
-            matches!(ty, Type::Scalar(_) | Type::Array(..) | Type::Infer(_)) || ty.is_shared_handle();
         let aliasable = match value.kind {
             ExprKind::Const(_) | ExprKind::Shared(_) | ExprKind::Param(_) => !mutable,
             _ => false,
@@ -112,7 +110,7 @@ impl Cx<'_> {
             let value = Expr { ty: known.unwrap_or(Type::Error), ..Expr::error(value.span) };
             return self.bind(name, Binding::Value(value));
         }
-        if aliasable || !storable {
+        if aliasable || !ty.is_storable() {
             if mutable {
                 let message = format!("{} cannot be changed", self.infer.name(&ty));
                 self.error(Code::NotAssignable, Span::of(name), message).help("remove `mut`");

@@ -8,13 +8,14 @@ use super::suggest::did_you_mean;
 use crate::diag::Code;
 use crate::ir::{Expr, Scalar, Span, Swizzle, TileType, Type};
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "Tile",
     "Barrier",
     "SharedArray",
     "Stages",
     "TensorMap",
     "Global",
+    "CachePolicy",
     "Dim3",
     "Shape1",
     "Shape2",
@@ -100,6 +101,10 @@ impl Cx<'_> {
             "Barrier" => {
                 self.arguments::<0>(segment, &name);
                 Type::Barrier
+            }
+            "CachePolicy" => {
+                self.arguments::<0>(segment, &name);
+                Type::CachePolicy
             }
             "Dim3" => Type::Dim3,
             "Tile" => self.tile_type(segment).map_or(Type::Error, Type::Tile),

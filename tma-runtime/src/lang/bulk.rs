@@ -1,6 +1,6 @@
-//! Bulk groups: how a thread learns that its stores are done.
+//! Bulk groups: how a thread learns that its stores and reductions are done.
 //!
-//! Loads report to a barrier. Stores report to the thread that issued them, in groups, and groups finish in
+//! Loads report to a barrier. Stores and reductions report to the thread that issued them, in groups, and groups finish in
 //! order.
 
 use super::device_only;

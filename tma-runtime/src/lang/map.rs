@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::{Barrier, Coordinate, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
+use super::{
+    Barrier, CachePolicy, Coordinate, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed,
+};
 
 /// What types a [`TensorMap`]: the [`Tile`] that it moves.
 #[diagnostic::on_unimplemented(
@@ -31,7 +33,8 @@ impl<T: TileElement, S: Shape, W: Swizzle> TileType for Tile<T, S, W> {}
 /// zeros for what is outside, stores leave it out. Loads may also start before the tensor, with negative
 /// `i32` coordinates. The copy engine refuses, with an illegal-instruction error, a store with a negative
 /// coordinate, and a load or store whose innermost coordinate is not a multiple of 16 bytes (found on an
-/// H200).
+/// H200). Where constants show it, this is a compile error; a kernel with the option `checked` tests it before
+/// each copy and stops with a message; the simulator always finds it.
 pub struct TensorMap<X: TileType>(PhantomData<X>);
 
 impl<X: TileType> Clone for TensorMap<X> {
@@ -57,6 +60,23 @@ impl<X: TileType> TensorMap<X> {
     /// # }
     /// ```
     pub fn prefetch_descriptor(self) {
+        device_only()
+    }
+
+    /// The same map, whose copies ask the L2 cache for `policy`: loads, stores, reductions and prefetches. A hint,
+    /// which changes no result.
+    ///
+    /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(src: TensorMap<Tile<f16, Shape2<128, 64>>>, tile: Tile<f16, Shape2<128, 64>>, full: Barrier) {
+    /// src.hint(l2_evict_first(1.0)).load(tile, [block_idx().x * 128, 0], full);
+    /// # }
+    /// ```
+    #[doc(alias = "cache_hint")]
+    #[must_use]
+    pub fn hint(self, policy: CachePolicy) -> Self {
         device_only()
     }
 }
@@ -98,6 +118,24 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
     /// ```
     #[doc(alias = "cp.async.bulk.tensor")]
     pub fn load<I: Coordinate>(self, tile: Tile<T, S, W>, at: S::At<I>, barrier: Barrier) {
+        device_only()
+    }
+
+    /// Starts bringing the tensor's box at `at` into the L2 cache, for a load that comes later, of any block. A
+    /// hint: nothing waits for it, and no result depends on it. By one thread.
+    ///
+    /// PTX: `cp.async.bulk.prefetch.tensor.{1..5}d.L2.global.tile` (PTX ISA, "cp.async.bulk.prefetch.tensor").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(src: TensorMap<Tile<f16, Shape2<128, 64>>>, k: u32) {
+    /// if thread_idx().x == 0 {
+    ///     src.prefetch([block_idx().y * 128, (k + 1) * 64]);
+    /// }
+    /// # }
+    /// ```
+    #[doc(alias = "cp.async.bulk.prefetch.tensor")]
+    pub fn prefetch<I: Coordinate>(self, at: S::At<I>) {
         device_only()
     }
 

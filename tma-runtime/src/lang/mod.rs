@@ -17,6 +17,7 @@
 //! | places | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence_proxy_async`], [`fence_barrier_init`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
+//! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
 //! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`] |
 //! | control and help | [`unroll`], [`trap`], [`printf!`], `assert!` |
 //!
@@ -61,11 +62,13 @@
 
 mod barrier;
 mod bulk;
+mod cache;
 mod control;
 mod global;
 mod map;
 mod math;
 mod place;
+mod reduce;
 mod scalar;
 mod shape;
 mod shared;
@@ -76,6 +79,7 @@ mod tile;
 
 pub use barrier::Barrier;
 pub use bulk::{bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
+pub use cache::{CachePolicy, l2_evict_first, l2_evict_last, l2_evict_normal, l2_evict_unchanged};
 #[doc(hidden)]
 pub use control::device_printf;
 pub use control::{CountedRange, trap, unroll};
@@ -85,6 +89,7 @@ pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, r
 pub use place::{
     Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
 };
+pub use reduce::{ReduceAdd, ReduceBits, ReduceCount, ReduceOrder};
 pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
 pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
 pub use shared::{Shared, SharedArray, Stages, shared};

@@ -101,6 +101,24 @@ fn coordinates(map: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<u8>, wide:
     out.set(last, 7);
 }
 
+/// Reductions, prefetches and policies.
+#[expect(dead_code, reason = "type-checked only")]
+fn reductions(sums: TensorMap<Tile<f32, Shape2<32, 32>>>, counts: TensorMap<Tile<u32, Shape1<64>>>) {
+    let tile: Tile<f32, Shape2<32, 32>> = shared();
+    let count: Tile<u32, Shape1<64>> = shared();
+    let policy: CachePolicy = l2_evict_last(0.5);
+    let sums = sums.hint(policy);
+    sums.prefetch([0, 32]);
+    sums.reduce_add([block_idx().y * 32, 0], tile);
+    counts.hint(l2_evict_first(1.0)).reduce_inc([0], count);
+    counts.hint(l2_evict_normal(1.0)).reduce_dec([0], count);
+    counts.hint(l2_evict_unchanged(1.0)).reduce_min([64], count);
+    counts.reduce_max([64], count);
+    counts.reduce_and([-0], count);
+    counts.reduce_or([0], count);
+    counts.reduce_xor([0], count);
+}
+
 /// The words that the other kernels do not use.
 #[expect(dead_code, reason = "type-checked only")]
 fn remaining_words(n: u32, x: f32) -> f32 {

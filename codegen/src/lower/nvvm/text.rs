@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Operand::{self, B32};
+use super::Operand::{self, B32, B64};
 use super::{Effect, Instruction};
 
 /// An instruction being written: its operands are numbered in the order in which they come.
@@ -37,6 +37,11 @@ impl Text {
             self = self.text(if i == 0 { "" } else { ", " }).operand(B32);
         }
         self.text("}")
+    }
+
+    /// Goes on with a cache policy as the last operand, which the qualifier `.L2::cache_hint` announces.
+    pub(super) fn policy(self, hinted: bool) -> Self {
+        if hinted { self.text(", ").operand(B64) } else { self }
     }
 
     /// Ends an instruction without a result that touches memory, of PTX version `ptx`.

@@ -1,18 +1,23 @@
-//! The copy engine. Sources: "cp.async.bulk.tensor", "prefetch", "cp.async.bulk.commit_group",
-//! "cp.async.bulk.wait_group". Coordinates are innermost first.
+//! The copy engine. Sources: "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch.tensor",
+//! "createpolicy", "prefetch", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group". Coordinates are innermost first;
+//! a cache policy is the last operand of what is `hinted`.
 
-use super::Operand::{Generic, Immediate, Shared};
+use std::borrow::Cow;
+
+use super::Operand::{B64, F32, Generic, Immediate, Shared};
 use super::text::Text;
-use super::{Instruction, memory};
+use super::{Effect, Instruction, memory};
+use crate::ir::{EvictionPriority, ReduceOp};
 
 /// The tile load of `rank` dimensions. Operands: the tile, the map, the coordinates, the barrier.
 ///
 /// `own` names the block's own shared memory, which PTX can since 8.6; before, the same address was one of the
 /// cluster's memory.
-pub(in crate::lower) fn tile_load(rank: usize, own: bool) -> Instruction {
+pub(in crate::lower) fn tile_load(rank: usize, own: bool, hinted: bool) -> Instruction {
     let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
+    let hint = hint(hinted);
     Text::new(format!(
-        "cp.async.bulk.tensor.{rank}d.shared::{space}.global.tile.mbarrier::complete_tx::bytes ["
+        "cp.async.bulk.tensor.{rank}d.shared::{space}.global.tile.mbarrier::complete_tx::bytes{hint} ["
     ))
     .operand(Shared)
     .text("], [")
@@ -22,19 +27,66 @@ pub(in crate::lower) fn tile_load(rank: usize, own: bool) -> Instruction {
     .text("], [")
     .operand(Shared)
     .text("]")
+    .policy(hinted)
     .memory(ptx)
 }
 
 /// The tile store of `rank` dimensions. Operands: the map, the coordinates, the tile.
-pub(in crate::lower) fn tile_store(rank: usize) -> Instruction {
-    Text::new(format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group ["))
+pub(in crate::lower) fn tile_store(rank: usize, hinted: bool) -> Instruction {
+    let hint = hint(hinted);
+    out(
+        Text::new(format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group{hint} [")),
+        rank,
+        hinted,
+    )
+}
+
+/// The tile reduction of `rank` dimensions. Operands: as of a store.
+pub(in crate::lower) fn tile_reduce(op: ReduceOp, rank: usize, hinted: bool) -> Instruction {
+    let (op, hint) = (op.name(), hint(hinted));
+    let opcode =
+        format!("cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.tile.bulk_group{hint} [");
+    out(Text::new(opcode), rank, hinted)
+}
+
+/// What follows the opcode of a store or reduction.
+fn out(opcode: Text, rank: usize, hinted: bool) -> Instruction {
+    opcode
         .operand(Generic)
         .text(", ")
         .vector(rank)
         .text("], [")
         .operand(Shared)
         .text("]")
+        .policy(hinted)
         .memory(80)
+}
+
+/// The tile prefetch of `rank` dimensions. Operands: the map, the coordinates.
+pub(in crate::lower) fn tile_prefetch(rank: usize, hinted: bool) -> Instruction {
+    let hint = hint(hinted);
+    Text::new(format!("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile{hint} ["))
+        .operand(Generic)
+        .text(", ")
+        .vector(rank)
+        .text("]")
+        .policy(hinted)
+        .memory(80)
+}
+
+const fn hint(hinted: bool) -> &'static str {
+    if hinted { ".L2::cache_hint" } else { "" }
+}
+
+/// Operand: the fraction of the accesses that get the priority; the others leave what is there unchanged.
+pub(in crate::lower) fn cache_policy(priority: EvictionPriority) -> Instruction {
+    Instruction {
+        text: Cow::Owned(format!("createpolicy.fractional.L2::{}.b64 $0, $1;", priority.name())),
+        result: Some(B64),
+        operands: Cow::Borrowed(&[F32]),
+        effect: Effect::Pure,
+        ptx: 74,
+    }
 }
 
 pub(in crate::lower) const PREFETCH_TENSOR_MAP: Instruction =

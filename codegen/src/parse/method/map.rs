@@ -2,48 +2,124 @@
 
 use super::Args;
 use crate::diag::Code;
-use crate::ir::{Expr, ParamId, Span, StmtKind, TileType, TmaOp, Type};
+use crate::ir::{Expr, ExprKind, ParamId, ReduceOp, Scalar, Span, StmtKind, TileType, TmaOp, Type};
+use crate::limits;
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 
 impl Cx<'_> {
     pub(super) fn map_method(
         &mut self,
-        map: ParamId,
+        receiver: Expr,
         tile_ty: &TileType,
         name: &str,
         args: &Args,
         span: Span,
     ) -> Option<Expr> {
-        match name {
-            "load" => {
-                let Some([tile, at, barrier]) = self.exactly(name, args, span) else {
-                    return Some(Expr::error(span));
-                };
-                let at = self.coordinates(at, tile_ty.rank());
-                let fits = self.expect_tile(&tile, tile_ty, map) & self.expect(&barrier, &Type::Barrier);
-                if let (Some(at), true) = (at, fits) {
-                    self.emit(StmtKind::Tma { map, op: TmaOp::Load { tile, at, barrier } }, span);
-                }
-                Some(unit(span))
+        let Some((map, hint)) = map_and_hint(&receiver) else { return Some(Expr::error(span)) };
+        let op = match name {
+            "hint" => return Some(self.hinted(receiver, hint.is_some(), args, span)),
+            "load" => self.load(map, hint, tile_ty, args, span),
+            "store" => self
+                .exactly(name, args, span)
+                .and_then(|[at, tile]| self.place_and_tile(map, tile_ty, at, tile))
+                .map(|(at, tile)| TmaOp::Store { at, tile, hint }),
+            "prefetch" => self
+                .exactly(name, args, span)
+                .and_then(|[at]| self.coordinates(at, tile_ty.rank()))
+                .map(|at| TmaOp::Prefetch { at, hint }),
+            "prefetch_descriptor" => self.prefetch_descriptor(hint.is_some(), args, span),
+            _ => {
+                let with = name.strip_prefix("reduce_")?;
+                let op = ReduceOp::ALL.into_iter().find(|op| op.name() == with)?;
+                self.reduce(map, hint, op, tile_ty, args, span)
             }
-            "store" => {
-                let Some([at, tile]) = self.exactly(name, args, span) else { return Some(Expr::error(span)) };
-                let at = self.coordinates(at, tile_ty.rank());
-                if let (Some(at), true) = (at, self.expect_tile(&tile, tile_ty, map)) {
-                    self.params[map.0 as usize].written = true;
-                    self.emit(StmtKind::Tma { map, op: TmaOp::Store { at, tile } }, span);
-                }
-                Some(unit(span))
-            }
-            "prefetch_descriptor" => {
-                if self.exactly::<0>(name, args, span).is_some() {
-                    self.emit(StmtKind::Tma { map, op: TmaOp::PrefetchDescriptor }, span);
-                }
-                Some(unit(span))
-            }
-            _ => None,
+        };
+        if let Some(op) = op {
+            self.params[map.0 as usize].written |= op.writes();
+            self.emit(StmtKind::Tma { map, op }, span);
         }
+        Some(unit(span))
+    }
+
+    fn load(
+        &mut self,
+        map: ParamId,
+        hint: Option<Expr>,
+        tile_ty: &TileType,
+        args: &Args,
+        span: Span,
+    ) -> Option<TmaOp> {
+        let [tile, at, barrier] = self.exactly("load", args, span)?;
+        let place = self.place_and_tile(map, tile_ty, at, tile);
+        let completes = self.expect(&barrier, &Type::Barrier);
+        let (at, tile) = place.filter(|_| completes)?;
+        Some(TmaOp::Load { tile, at, barrier, hint })
+    }
+
+    fn reduce(
+        &mut self,
+        map: ParamId,
+        hint: Option<Expr>,
+        op: ReduceOp,
+        tile_ty: &TileType,
+        args: &Args,
+        span: Span,
+    ) -> Option<TmaOp> {
+        let name = format!("reduce_{}", op.name());
+        let [at, tile] = self.exactly(&name, args, span)?;
+        if !limits::reduces(op, tile_ty.element) {
+            let message =
+                format!("the copy engine has no `{name}` of elements of type `{}`", tile_ty.element);
+            let fitting: Vec<_> =
+                Scalar::ALL.into_iter().filter(|&element| limits::reduces(op, element)).collect();
+            let fitting: Vec<_> = fitting.into_iter().map(Scalar::name).collect();
+            self.error(Code::ReduceElement, span, message).help(format!("it is for {}", fitting.join(", ")));
+            return None;
+        }
+        let (at, tile) = self.place_and_tile(map, tile_ty, at, tile)?;
+        Some(TmaOp::Reduce { op, at, tile, hint })
+    }
+
+    fn prefetch_descriptor(&mut self, is_hinted: bool, args: &Args, span: Span) -> Option<TmaOp> {
+        let [] = self.exactly("prefetch_descriptor", args, span)?;
+        if is_hinted {
+            self.error(Code::UnsupportedExpression, span, "the prefetch of a descriptor takes no hint")
+                .help("call it on the map itself");
+            return None;
+        }
+        Some(TmaOp::PrefetchDescriptor)
+    }
+
+    /// `map.hint(policy)`: the map, with the policy that its copies are to carry. The policy is read here, whatever
+    /// becomes of its variable until a copy is asked for.
+    fn hinted(&mut self, map: Expr, is_hinted: bool, args: &Args, span: Span) -> Expr {
+        let Some([policy]) = self.exactly("hint", args, span) else { return Expr::error(span) };
+        if !self.expect(&policy, &Type::CachePolicy) {
+            return Expr::error(span);
+        }
+        if is_hinted {
+            self.error(Code::UnsupportedExpression, span, "this map has a hint already")
+                .help("give each copy one policy");
+            return Expr::error(span);
+        }
+        let ty = map.ty.clone();
+        let (held, policy_now) = self.temporary("hint", Type::CachePolicy, span);
+        self.assign(held, policy);
+        Expr { kind: ExprKind::Hinted(Box::new(map), Box::new(policy_now)), ty, span }
+    }
+
+    /// Coordinates and a tile, if both suit the map.
+    fn place_and_tile(
+        &mut self,
+        map: ParamId,
+        tile_ty: &TileType,
+        at: Expr,
+        tile: Expr,
+    ) -> Option<(Vec<Expr>, Expr)> {
+        let at = self.coordinates(at, tile_ty.rank());
+        let fits = self.expect_tile(&tile, tile_ty, map);
+        Some((at.filter(|_| fits)?, tile))
     }
 
     /// A tile of exactly the map's type: box, element and swizzle are one and the same.
@@ -61,5 +137,17 @@ impl Cx<'_> {
             }
             _ => self.expect(tile, &Type::Tile(want.clone())),
         }
+    }
+}
+
+/// The parameter that a map is, and the policy that its copies carry.
+fn map_and_hint(map: &Expr) -> Option<(ParamId, Option<Expr>)> {
+    match &map.kind {
+        ExprKind::Param(id) => Some((*id, None)),
+        ExprKind::Hinted(map, policy) => {
+            let (id, _) = map_and_hint(map)?;
+            Some((id, Some((**policy).clone())))
+        }
+        _ => None,
     }
 }

@@ -33,17 +33,14 @@ impl Cx<'_> {
                 "len" => self.known_u32(&name, u64::from(*len), &args, span),
                 _ => None,
             },
-            Type::TensorMap(tile) => match receiver.kind {
-                ExprKind::Param(map) => self.map_method(map, tile, &name, &args, span),
-                _ => Some(Expr::error(span)),
-            },
+            Type::TensorMap(tile) => self.map_method(receiver, tile, &name, &args, span),
             Type::Global(element) => match receiver.kind {
                 ExprKind::Param(global) => self.global_method(global, *element, &name, &args, span),
                 _ => Some(Expr::error(span)),
             },
             Type::Scalar(_) | Type::Infer(_) => self.scalar_method(receiver, &name, &args, span),
             Type::Error => Some(Expr::error(span)),
-            Type::Unit | Type::Never | Type::Dim3 | Type::Array(..) => None,
+            Type::Unit | Type::Never | Type::Dim3 | Type::CachePolicy | Type::Array(..) => None,
         };
         value.unwrap_or_else(|| self.unknown_method(&ty, &name, at, span))
     }
@@ -114,7 +111,21 @@ fn methods(ty: &Type) -> &'static [&'static str] {
         }
         Type::SharedArray(..) => &["get", "set", "len"],
         Type::Stages(..) => &["len"],
-        Type::TensorMap(_) => &["load", "store", "prefetch_descriptor"],
+        Type::TensorMap(_) => &[
+            "load",
+            "store",
+            "reduce_add",
+            "reduce_min",
+            "reduce_max",
+            "reduce_inc",
+            "reduce_dec",
+            "reduce_and",
+            "reduce_or",
+            "reduce_xor",
+            "prefetch",
+            "prefetch_descriptor",
+            "hint",
+        ],
         Type::Global(_) => &[
             "get",
             "set",
@@ -130,6 +141,6 @@ fn methods(ty: &Type) -> &'static [&'static str] {
         Type::Scalar(_) | Type::Infer(_) => {
             &["min", "max", "abs", "mul_add", "sqrt", "recip", "div_ceil", "to_f32", "to_f64", "to_bits"]
         }
-        Type::Unit | Type::Never | Type::Dim3 | Type::Array(..) | Type::Error => &[],
+        Type::Unit | Type::Never | Type::Dim3 | Type::CachePolicy | Type::Array(..) | Type::Error => &[],
     }
 }

@@ -1,0 +1,70 @@
+//! Boxes that the copy engine refuses with an illegal instruction, where it is certain that it will.
+
+use super::low_bits::{LowBits, Variables};
+use crate::diag::{Code, Sink};
+use crate::ir::{Expr, Kernel, Scalar, StmtKind, TmaOp, Type, visit};
+use crate::limits::BOX_START_BYTES;
+
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    let mut variables = Variables::new(&kernel.body);
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        variables.pass(stmt);
+        if let StmtKind::Tma { map, op } = &stmt.kind
+            && let Type::TensorMap(tile) = &kernel.param(*map).ty
+        {
+            copy(op, tile.element, &variables, sink);
+        }
+    });
+}
+
+fn copy(op: &TmaOp, element: Scalar, variables: &Variables, sink: &mut Sink) {
+    let coordinates = op.coordinates();
+    if let Some(inner) = coordinates.last() {
+        innermost(inner, element, variables.of(inner), sink);
+    }
+    if op.writes() {
+        for (dimension, at) in coordinates.iter().enumerate() {
+            not_before(at, dimension, variables.of(at), sink);
+        }
+    }
+}
+
+/// Source: found on an H200; [`BOX_START_BYTES`].
+fn innermost(at: &Expr, element: Scalar, low: LowBits, sink: &mut Sink) {
+    let unit = BOX_START_BYTES / element.bytes();
+    let beside = low.bits % u64::from(unit);
+    if beside == 0 {
+        return;
+    }
+    let message = match constant(low) {
+        Some(value) => {
+            let bytes = i64::from(value) * i64::from(element.bytes());
+            format!(
+                "the innermost coordinate {value} is {bytes} bytes into a row; copies start at multiples of 16"
+            )
+        }
+        None => {
+            let multiple = unit.min(1 << low.known.min(u32::BITS - 1));
+            format!(
+                "the innermost coordinate is always {beside} more than a multiple of {multiple}, but copies start at \
+                 multiples of 16 bytes"
+            )
+        }
+    };
+    sink.error(Code::InnerCoordinate, at.span, message)
+        .help(format!("make it a multiple of {unit}: {unit} elements of `{element}` are 16 bytes"));
+}
+
+/// Source: PTX ISA, "Restriction on Tensor Copy instructions".
+fn not_before(at: &Expr, dimension: usize, low: LowBits, sink: &mut Sink) {
+    if let Some(value) = constant(low).filter(|value| *value < 0) {
+        let message = format!("a box to write starts at {value} in dimension {dimension}, before the tensor");
+        sink.error(Code::StoreCoordinate, at.span, message)
+            .help("only loads may start before the tensor; write a smaller tile from coordinate 0 on");
+    }
+}
+
+/// The coordinate as the hardware takes it, if all of it is known.
+fn constant(low: LowBits) -> Option<i32> {
+    (low.known >= u32::BITS).then_some(low.bits as u32 as i32)
+}

@@ -1,0 +1,141 @@
+//! What is known of an integer's lowest bits, whatever its inputs are: `8 * n + 1` ends in `001`.
+//!
+//! Integers wrap at a power of two, so that sums, differences, products and shifts of low bits give low bits, and nothing
+//! has to be known of the bits above. Variables are seen through if they are assigned once.
+
+use std::collections::HashMap;
+
+use crate::ir::{BinaryOp, Block, Expr, ExprKind, LocalId, Stmt, StmtKind, Type, UnaryOp, visit};
+
+/// The lowest `known` bits are those of `bits`, whose others are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LowBits {
+    pub(super) known: u32,
+    pub(super) bits: u64,
+}
+
+const UNKNOWN: LowBits = LowBits { known: 0, bits: 0 };
+
+impl LowBits {
+    fn new(known: u32, bits: u64) -> Self {
+        let known = known.min(u64::BITS);
+        Self { known, bits: bits & ones(known) }
+    }
+
+    /// Trailing zeros, as many as are certain; of a 0 that is known all through, more than there are bits.
+    fn trailing_zeros(self) -> u32 {
+        self.bits.trailing_zeros()
+    }
+}
+
+const fn ones(count: u32) -> u64 {
+    if count >= u64::BITS { u64::MAX } else { (1 << count) - 1 }
+}
+
+/// What the variables hold, by element for arrays.
+pub(super) struct Variables {
+    /// How many assignments each has.
+    assignments: HashMap<LocalId, u32>,
+    known: HashMap<LocalId, Vec<LowBits>>,
+}
+
+impl Variables {
+    /// Those of a kernel with this body.
+    pub(super) fn new(body: &Block) -> Self {
+        let mut assignments = HashMap::new();
+        visit::for_each_stmt(body, &mut |stmt| {
+            if let StmtKind::Assign { local, .. } = stmt.kind {
+                *assignments.entry(local).or_default() += 1;
+            }
+        });
+        Self { assignments, known: HashMap::new() }
+    }
+
+    /// Goes past a statement; to be called for all, in order. A variable is assigned before it is read.
+    pub(super) fn pass(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Assign { local, index, value } if index.is_empty() => {
+                if self.assignments.get(local) == Some(&1) {
+                    let bits = self.elements(value);
+                    self.known.insert(*local, bits);
+                }
+            }
+            StmtKind::For(inner) if !self.assignments.contains_key(&inner.variable) => {
+                let (start, step) = (self.of(&inner.start), self.of(&inner.step));
+                let bits = LowBits::new(start.known.min(step.trailing_zeros().min(step.known)), start.bits);
+                self.known.insert(inner.variable, vec![bits]);
+            }
+            _ => {}
+        }
+    }
+
+    fn elements(&self, value: &Expr) -> Vec<LowBits> {
+        match (&value.kind, &value.ty) {
+            (ExprKind::Array(elements), _) => elements.iter().map(|element| self.of(element)).collect(),
+            (ExprKind::Repeat(element), Type::Array(_, len)) => vec![self.of(element); *len as usize],
+            (ExprKind::Local(local), _) => self.known.get(local).cloned().unwrap_or_default(),
+            _ => vec![self.of(value)],
+        }
+    }
+
+    /// The low bits of a value.
+    pub(super) fn of(&self, expr: &Expr) -> LowBits {
+        let Some(scalar) = expr.ty.as_scalar().filter(|scalar| scalar.is_integer()) else { return UNKNOWN };
+        let width = scalar.bytes() * 8;
+        let found = match &expr.kind {
+            ExprKind::Const(_) => match expr.as_int() {
+                Some(value) => LowBits::new(width, value as u64),
+                None => UNKNOWN,
+            },
+            ExprKind::Local(local) => self.element(*local, 0),
+            ExprKind::Index(array, index) => match (&array.kind, index.as_int().map(usize::try_from)) {
+                (ExprKind::Local(local), Some(Ok(index))) => self.element(*local, index),
+                _ => UNKNOWN,
+            },
+            ExprKind::Cast(a) => self.of(a),
+            ExprKind::Unary(op, a) => {
+                let a = self.of(a);
+                match op {
+                    UnaryOp::Neg => LowBits::new(a.known, a.bits.wrapping_neg()),
+                    UnaryOp::Not => LowBits::new(a.known, !a.bits),
+                }
+            }
+            ExprKind::Binary(op, a, b) => binary(*op, self.of(a), self.of(b), width),
+            _ => UNKNOWN,
+        };
+        LowBits::new(found.known.min(width), found.bits)
+    }
+
+    fn element(&self, local: LocalId, index: usize) -> LowBits {
+        self.known.get(&local).and_then(|elements| elements.get(index)).copied().unwrap_or(UNKNOWN)
+    }
+}
+
+fn binary(op: BinaryOp, a: LowBits, b: LowBits, width: u32) -> LowBits {
+    let both = a.known.min(b.known);
+    match op {
+        BinaryOp::Add => LowBits::new(both, a.bits.wrapping_add(b.bits)),
+        BinaryOp::Sub => LowBits::new(both, a.bits.wrapping_sub(b.bits)),
+        BinaryOp::Or => LowBits::new(both, a.bits | b.bits),
+        BinaryOp::Xor => LowBits::new(both, a.bits ^ b.bits),
+        BinaryOp::And => {
+            let zeros = ones(a.known) & !a.bits | ones(b.known) & !b.bits;
+            LowBits::new((ones(both) | zeros).trailing_ones(), a.bits & b.bits)
+        }
+        // (A·2ᵐ + a) (B·2ⁿ + b) = AB·2ᵐ⁺ⁿ + Ab·2ᵐ + Ba·2ⁿ + ab
+        BinaryOp::Mul => {
+            let cross = (a.known + b.trailing_zeros()).min(b.known + a.trailing_zeros());
+            LowBits::new(cross.min(a.known + b.known), a.bits.wrapping_mul(b.bits))
+        }
+        // An amount that is known is less than the width: shifts take it modulo the width.
+        BinaryOp::Shl if b.known >= 6 => {
+            let amount = b.bits as u32 % width;
+            LowBits::new(a.known + amount, a.bits << amount)
+        }
+        BinaryOp::Shr if b.known >= 6 => {
+            let amount = b.bits as u32 % width;
+            LowBits::new(a.known.saturating_sub(amount), a.bits >> amount)
+        }
+        _ => UNKNOWN,
+    }
+}

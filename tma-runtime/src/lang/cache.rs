@@ -1,0 +1,55 @@
+//! Cache policies: what the L2 cache is asked to keep.
+//!
+//! A policy is a hint. It changes no result, and the hardware may pass over it.
+
+use std::marker::PhantomData;
+
+use super::device_only;
+
+/// A policy for the L2 cache, 64 bits in a register. Copies carry it by
+/// [`TensorMap::hint`](super::TensorMap::hint).
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(
+/// #     weights: TensorMap<Tile<bf16, Shape2<64, 64>>>,
+/// #     stream: TensorMap<Tile<bf16, Shape2<64, 64>>>,
+/// #     x: Tile<bf16, Shape2<64, 64>>,
+/// #     y: Tile<bf16, Shape2<64, 64>>,
+/// #     full: Barrier,
+/// # ) {
+/// let keep = l2_evict_last(1.0); // every block reads the weights
+/// let pass = l2_evict_first(1.0); // nobody reads these again
+/// weights.hint(keep).load(x, [0, 0], full);
+/// stream.hint(pass).load(y, [block_idx().x * 64, 0], full);
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct CachePolicy(PhantomData<u64>);
+
+macro_rules! policies {
+    ($($(#[$doc:meta])* $policy:ident: $ptx:literal;)+) => { $(
+        $(#[$doc])*
+        ///
+        /// `fraction` of the accesses, above 0 and up to 1, get this priority; the others leave that of their
+        /// lines unchanged. A constant is checked at compile time.
+        ///
+        #[doc = concat!("PTX: `createpolicy.fractional.L2::", $ptx, ".b64` (PTX ISA, \"createpolicy\").")]
+        #[doc(alias = "createpolicy")]
+        #[must_use]
+        pub fn $policy(fraction: f32) -> CachePolicy {
+            device_only()
+        }
+    )+ };
+}
+
+policies! {
+    /// Lines that go before all others: for what is read or written once.
+    l2_evict_first: "evict_first";
+    /// Lines that go after all others: for what many blocks read, or what is read again soon.
+    l2_evict_last: "evict_last";
+    /// Lines as without a hint.
+    l2_evict_normal: "evict_normal";
+    /// Lines that keep the priority that they have.
+    l2_evict_unchanged: "evict_unchanged";
+}
