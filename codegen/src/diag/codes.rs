@@ -105,7 +105,7 @@ codes! {
 
     /// An innermost coordinate of a copy that is not a multiple of 16 bytes.
     InnerCoordinate = "TMA0221",
-    /// A store that begins before the tensor.
+    /// A store or reduction that starts before the tensor.
     StoreCoordinate = "TMA0222",
     /// A reduction that the copy engine does not have for the element type.
     ReduceElement = "TMA0223",

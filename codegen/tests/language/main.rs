@@ -47,6 +47,7 @@ fn refused(source: &str) -> String {
     }
 }
 
+mod copies;
 mod order;
 mod values;
 mod vocabulary;

@@ -36,6 +36,30 @@ fn copies() {
 }
 
 #[test]
+fn reductions() {
+    means(
+        "let t: Tile<f32, Shape2<8, 8>> = shared(); map.reduce_add([n, 8], t); map.prefetch([8, n * 4]);",
+        "tma.reduce_add p2 [p0, 8u32] s0\ntma.prefetch p2 [8u32, (p0 * 4u32)]",
+    );
+}
+
+#[test]
+fn cache_policies() {
+    means(
+        "let t: Tile<f32, Shape2<8, 8>> = shared(); let b: Barrier = shared(); let keep = l2_evict_last(x); \
+         let kept = map.hint(keep); kept.load(t, [n, 0], b); kept.store([0, 0], t); kept.reduce_add([0, 0], t); \
+         map.hint(l2_evict_first(0.25)).prefetch([n, 0]); map.store([0, 0], t);",
+        "v0 = l2_evict_last(p3)\nv1 = v0\ntma.load p2 [p0, 0u32] s0 s1 hint v1\ntma.store p2 [0i32, 0i32] s0 hint v1\n\
+         tma.reduce_add p2 [0i32, 0i32] s0 hint v1\nv2 = l2_evict_first(0.25f32)\n\
+         tma.prefetch p2 [p0, 0u32] hint v2\ntma.store p2 [0i32, 0i32] s0",
+    );
+    means(
+        "let mut p = l2_evict_normal(1.0); let m = map.hint(p); p = l2_evict_unchanged(1.0); m.prefetch([0, 0]);",
+        "v0 = l2_evict_normal(1.0f32)\nv1 = v0\nv0 = l2_evict_unchanged(1.0f32)\ntma.prefetch p2 [0i32, 0i32] hint v1",
+    );
+}
+
+#[test]
 fn shared_memory() {
     means(
         "let t: Tile<f32, Shape2<8, 16>> = shared(); t.set([n, 3], t.get([1, n])); out.set(t.bytes(), t.rows() + t.cols());",
