@@ -85,6 +85,24 @@ pub const FAULTS: &[Fault] = &[
         printed: &["index out of bounds of `to`"],
     },
     Fault {
+        name: "faults::load_between_units",
+        run: |device| copy(device, [0, 4], [0, 0]),
+        code: Some("TMA0608"),
+        printed: &["the innermost coordinate by `src` is not a multiple of 8, 16 bytes", "faults.rs"],
+    },
+    Fault {
+        name: "faults::store_between_units",
+        run: |device| copy(device, [0, 8], [0, 1]),
+        code: Some("TMA0608"),
+        printed: &["the innermost coordinate by `dst` is not a multiple of 8, 16 bytes", "faults.rs"],
+    },
+    Fault {
+        name: "faults::store_before_the_tensor",
+        run: |device| copy(device, [-8, -8], [-1, 0]),
+        code: Some("TMA0608"),
+        printed: &["a box of `dst` to write starts before the tensor", "faults.rs"],
+    },
+    Fault {
         name: "faults::launch_after_a_fault",
         run: |device| {
             fault_trap::launch(device, 1, 3)?;
@@ -100,6 +118,13 @@ pub const FAULTS: &[Fault] = &[
         printed: &[],
     },
 ];
+
+fn copy(device: &Device, from: [i32; 2], to: [i32; 2]) -> Result<(), Error> {
+    let src = device.zeros([16, 64])?;
+    let mut dst = device.zeros([16, 64])?;
+    fault_copy::launch(device, 1, &src, &mut dst, from[0], from[1], to[0], to[1])?;
+    device.synchronize()
+}
 
 fn read(device: &Device, index: i64) -> Result<(), Error> {
     let from = device.zeros([100])?;
@@ -149,6 +174,30 @@ pub fn fault_read(from: Global<f32>, to: Global<f32>, index: i64) {
 pub fn fault_write(to: Global<f32>, index: u64) {
     if thread_idx().x == 0 {
         to.set(index, 1.0);
+    }
+}
+
+/// Copies one tile, from and to any place.
+#[tma_kernel(threads = 32, checked)]
+pub fn fault_copy(
+    src: TensorMap<Tile<f16, Shape2<8, 32>>>,
+    dst: TensorMap<Tile<f16, Shape2<8, 32>>>,
+    from_row: i32,
+    from_col: i32,
+    to_row: i32,
+    to_col: i32,
+) {
+    let tile: Tile<f16, Shape2<8, 32>> = shared();
+    let full: Barrier = shared();
+    if thread_idx().x == 0 {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(tile.bytes());
+        src.load(tile, [from_row, from_col], full);
+        full.wait(0);
+        dst.store([to_row, to_col], tile);
+        bulk_commit_group();
+        bulk_wait_group_read::<0>();
     }
 }
 

@@ -4,11 +4,13 @@ pub mod atomics;
 pub mod barriers;
 pub mod casts;
 pub mod control;
+pub mod copies;
 pub mod faults;
 pub mod floats;
 pub mod integers;
 pub mod map_options;
 pub mod places;
+pub mod reductions;
 pub mod swizzled;
 pub mod tensors;
 pub mod values;
@@ -27,7 +29,8 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         atomics::CASES,
         barriers::CASES,
         tensors::CASES,
+        copies::CASES,
         map_options::CASES,
     ];
-    themes.into_iter().chain(swizzled::CASES).flatten()
+    themes.into_iter().chain(swizzled::CASES).chain(reductions::CASES).flatten()
 }
