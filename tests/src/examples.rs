@@ -3,10 +3,20 @@
 #![allow(dead_code, reason = "a program's `main` is not used here")]
 #![allow(clippy::module_inception, reason = "an example has the name of its kernel")]
 
+#[path = "../../examples/src/bin/tma_coordinates.rs"]
+pub mod tma_coordinates;
 #[path = "../../examples/src/bin/tma_copy.rs"]
 pub mod tma_copy;
 #[path = "../../examples/src/bin/tma_copy_pipelined.rs"]
 pub mod tma_copy_pipelined;
+#[path = "../../examples/src/bin/tma_fp8.rs"]
+pub mod tma_fp8;
+#[path = "../../examples/src/bin/tma_prefetch.rs"]
+pub mod tma_prefetch;
+#[path = "../../examples/src/bin/tma_reduce.rs"]
+pub mod tma_reduce;
+#[path = "../../examples/src/bin/tma_row_fill.rs"]
+pub mod tma_row_fill;
 #[path = "../../examples/src/bin/tma_scale.rs"]
 pub mod tma_scale;
 #[path = "../../examples/src/bin/transpose.rs"]

@@ -20,8 +20,13 @@ macro_rules! sources {
 /// The examples, which hold a kernel each.
 pub fn examples() -> &'static [Source] {
     sources! {
+        "tma_coordinates": "examples/src/bin/tma_coordinates.rs",
         "tma_copy": "examples/src/bin/tma_copy.rs",
         "tma_copy_pipelined": "examples/src/bin/tma_copy_pipelined.rs",
+        "tma_fp8": "examples/src/bin/tma_fp8.rs",
+        "tma_prefetch": "examples/src/bin/tma_prefetch.rs",
+        "tma_reduce": "examples/src/bin/tma_reduce.rs",
+        "tma_row_fill": "examples/src/bin/tma_row_fill.rs",
         "tma_scale": "examples/src/bin/tma_scale.rs",
         "transpose": "examples/src/bin/transpose.rs",
     }

@@ -70,3 +70,29 @@ fn a_kernel_with_texts_is_launched_again() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// A copy that the engine refuses, in a kernel that tests its coordinates: what is wrong, and where.
+#[test]
+fn checked_kernels_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
+    let line_of = |code: &str| {
+        let line = include_str!("../src/kernels/faults.rs").lines().position(|line| line.trim() == code);
+        line.expect("the kernel has such a line") + 1
+    };
+    let load = line_of("src.load(tile, [from_row, from_col], full);");
+    let store = line_of("dst.store([to_row, to_col], tile);");
+    for (from, to, line, message) in [
+        ([0, 4], [0, 0], load, "the innermost coordinate by `src` is not a multiple of 8, 16 bytes"),
+        ([0, 8], [0, 1], store, "the innermost coordinate by `dst` is not a multiple of 8, 16 bytes"),
+        ([-8, -8], [-1, 0], store, "a box of `dst` to write starts before the tensor"),
+    ] {
+        let device = Device::simulator();
+        let src = device.zeros([16, 64])?;
+        let mut dst = device.zeros([16, 64])?;
+        let done =
+            kernels::faults::fault_copy::launch(&device, 1, &src, &mut dst, from[0], from[1], to[0], to[1])
+                .and_then(|()| device.synchronize());
+        let error = done.expect_err("the coordinates are wrong").to_string();
+        assert!(error.contains(message) && error.contains(&format!("faults.rs:{line}")), "{error}");
+    }
+    Ok(())
+}

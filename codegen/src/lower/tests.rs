@@ -428,3 +428,16 @@ fn a_step_of_zero_stops_the_grid() {
         has_not(&steps(never_zero), &["__assertfail"]);
     }
 }
+
+#[test]
+fn checked_kernels_test_what_is_not_known() {
+    let kernel = |option: &str, at: &str| {
+        ptx(&format!(
+            "#[tma_kernel(threads = 32{option})]\npub fn k(dst: TensorMap<Tile<f32, Shape2<8, 32>>>, n: i32) {{\n\
+             let tile: Tile<f32, Shape2<8, 32>> = shared();\ndst.reduce_add({at}, tile);\n}}"
+        ))
+    };
+    has(&kernel(", checked", "[n, n]"), &["__assertfail", "the innermost coordinate by `dst`"]);
+    has_not(&kernel(", checked", "[8, 32]"), &["__assertfail"]);
+    has_not(&kernel("", "[n, n]"), &["__assertfail"]);
+}

@@ -1,11 +1,15 @@
-//! The examples over many shapes, each run again and again into poisoned memory and compared bit for bit.
+//! The examples that move whole matrices, over many shapes, each run again and again into poisoned memory and compared
+//! bit for bit; the others as they are, since they check themselves.
 
 use tma_runtime::prelude::*;
 
 use super::runner::Test;
 use crate::case::Options;
 use crate::compare::same_bits;
-use crate::examples::{tma_copy, tma_copy_pipelined, tma_scale, transpose};
+use crate::examples::{
+    tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8, tma_prefetch, tma_reduce, tma_row_fill,
+    tma_scale, transpose,
+};
 use crate::random::{Sample, hash, noise, noise_of};
 
 /// Shapes of matrices whose rows are multiples of 16 bytes for elements of two bytes and of four: less than a tile,
@@ -73,6 +77,15 @@ const QUICK_ELEMENTS: usize = 1 << 15;
 /// What `tma_scale` multiplies by: with few enough bits to overflow and underflow now and then, and to round often.
 const FACTOR: f32 = 1.7e3;
 
+/// Examples with data of their own, which they check.
+const PROGRAMS: [(&str, fn(&Device) -> anyhow::Result<()>); 5] = [
+    ("tma_coordinates", tma_coordinates::run),
+    ("tma_fp8", tma_fp8::run),
+    ("tma_prefetch", tma_prefetch::run),
+    ("tma_reduce", tma_reduce::run),
+    ("tma_row_fill", tma_row_fill::run),
+];
+
 type Run = fn(&Device, [usize; 2], usize) -> anyhow::Result<()>;
 
 /// A test for each example and shape.
@@ -84,7 +97,8 @@ pub fn tests(options: &Options) -> Vec<Test> {
         ("transpose", transposed, &TRANSPOSED_SHAPES),
     ];
     let (runs, largest) = if options.quick { (QUICK_RUNS, QUICK_ELEMENTS) } else { (RUNS, usize::MAX) };
-    let mut tests = vec![];
+    let program = |(name, run)| Test { name: format!("examples::{name}"), run: Box::new(run) };
+    let mut tests: Vec<_> = PROGRAMS.into_iter().map(program).collect();
     for (example, run, shapes) in examples {
         for &[rows, cols] in shapes.iter().filter(|[rows, cols]| rows * cols <= largest) {
             tests.push(Test {

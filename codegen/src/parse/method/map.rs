@@ -71,9 +71,8 @@ impl Cx<'_> {
         if !limits::reduces(op, tile_ty.element) {
             let message =
                 format!("the copy engine has no `{name}` of elements of type `{}`", tile_ty.element);
-            let fitting: Vec<_> =
-                Scalar::ALL.into_iter().filter(|&element| limits::reduces(op, element)).collect();
-            let fitting: Vec<_> = fitting.into_iter().map(Scalar::name).collect();
+            let fitting = Scalar::ALL.into_iter().filter(|&element| limits::reduces(op, element));
+            let fitting: Vec<_> = fitting.map(Scalar::name).collect();
             self.error(Code::ReduceElement, span, message).help(format!("it is for {}", fitting.join(", ")));
             return None;
         }

@@ -1,0 +1,47 @@
+//! Loads a matrix of 8-bit floats, 256 × 256, by tiles of 64 × 128, and widens it.
+//!
+//! To the copy engine 8-bit floats are bytes. `get` gives an `e4m3` (4 bits of exponent, 3 of mantissa), which is for
+//! storage: threads compute with what `to_f32` makes of it.
+
+use tma_runtime::prelude::*;
+
+/// `dst = src` in f32. Thread `i` has column `i` of its block's tile.
+#[tma_kernel(threads = 128)]
+pub fn tma_fp8(src: TensorMap<Tile<e4m3, Shape2<64, 128>, Swizzle128>>, dst: Global<f32>) {
+    let tile: Tile<e4m3, Shape2<64, 128>, Swizzle128> = shared();
+    let full: Barrier = shared();
+    let at = [block_idx().y * 64, block_idx().x * 128];
+
+    if thread_idx().x == 0 {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(tile.bytes());
+        src.load(tile, at, full);
+    }
+    sync_threads();
+    full.wait(0);
+    let column = thread_idx().x;
+    for row in 0..tile.rows() {
+        dst.set((at[0] + row) * 256 + at[1] + column, tile.get([row, column]).to_f32());
+    }
+}
+
+/// Widens a matrix that has every number of the type, and checks it.
+pub fn run(device: &Device) -> anyhow::Result<()> {
+    let shape = [256, 256];
+    let numbers = (0..=255).map(e4m3::from_bits).filter(|x| !x.is_nan());
+    let host: Vec<e4m3> = numbers.cycle().take(shape[0] * shape[1]).collect();
+
+    let src = device.tensor(&host, shape)?;
+    let mut dst = device.zeros([host.len()])?;
+    tma_fp8::launch(device, Grid::tiles(shape, [64, 128]), &src, &mut dst)?;
+
+    let wanted: Vec<f32> = host.iter().map(|x| x.to_f32()).collect();
+    anyhow::ensure!(dst.to_vec()? == wanted, "a number was not widened as on the host");
+    println!("{}: widened {} × {} 8-bit floats, equal to plain Rust", device.name(), shape[0], shape[1]);
+    Ok(())
+}
+
+fn main() -> anyhow::Result<()> {
+    run(&Device::open()?)
+}
