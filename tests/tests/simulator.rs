@@ -81,9 +81,9 @@ fn checked_kernels_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     let load = line_of("src.load(tile, [from_row, from_col], full);");
     let store = line_of("dst.store([to_row, to_col], tile);");
     for (from, to, line, message) in [
-        ([0, 4], [0, 0], load, "the innermost coordinate by `src` is not a multiple of 8, 16 bytes"),
-        ([0, 8], [0, 1], store, "the innermost coordinate by `dst` is not a multiple of 8, 16 bytes"),
-        ([-8, -8], [-1, 0], store, "a box of `dst` to write starts before the tensor"),
+        ([0, 4], [0, 0], load, "the innermost coordinate of a copy by `src` is no multiple of 8 (16 bytes)"),
+        ([0, 8], [0, 1], store, "the innermost coordinate of a copy by `dst` is no multiple of 8 (16 bytes)"),
+        ([-8, -8], [-1, 0], store, "a copy into `dst` starts before the tensor"),
     ] {
         let device = Device::simulator();
         let src = device.zeros([16, 64])?;

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use crate::ir::{BinaryOp, Block, Expr, ExprKind, LocalId, Stmt, StmtKind, Type, UnaryOp, visit};
+use crate::limits::MAX_RANK;
 
 /// The lowest `known` bits are those of `bits`, whose others are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,10 @@ impl Variables {
     fn elements(&self, value: &Expr) -> Vec<LowBits> {
         match (&value.kind, &value.ty) {
             (ExprKind::Array(elements), _) => elements.iter().map(|element| self.of(element)).collect(),
-            (ExprKind::Repeat(element), Type::Array(_, len)) => vec![self.of(element); *len as usize],
+            // No more than there are coordinates: the array may be of any length, too great ones included.
+            (ExprKind::Repeat(element), Type::Array(_, len)) => {
+                vec![self.of(element); MAX_RANK.min(*len as usize)]
+            }
             (ExprKind::Local(local), _) => self.known.get(local).cloned().unwrap_or_default(),
             _ => vec![self.of(value)],
         }

@@ -437,7 +437,7 @@ fn checked_kernels_test_what_is_not_known() {
              let tile: Tile<f32, Shape2<8, 32>> = shared();\ndst.reduce_add({at}, tile);\n}}"
         ))
     };
-    has(&kernel(", checked", "[n, n]"), &["__assertfail", "the innermost coordinate by `dst`"]);
+    has(&kernel(", checked", "[n, n]"), &["__assertfail", "cp.reduce.async"]);
     has_not(&kernel(", checked", "[8, 32]"), &["__assertfail"]);
     has_not(&kernel("", "[n, n]"), &["__assertfail"]);
 }

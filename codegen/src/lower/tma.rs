@@ -69,7 +69,7 @@ fn check_coordinates<'c>(
     let rest = cx.builder.build_and(*inner, cx.u32_const(unit - 1), "")?;
     let aligned = cx.builder.build_int_compare(IntPredicate::EQ, rest, cx.u32_const(0), "")?;
     let message =
-        format!("the innermost coordinate by `{}` is not a multiple of {unit}, 16 bytes", param.name);
+        format!("the innermost coordinate of a copy by `{}` is no multiple of {unit} (16 bytes)", param.name);
     print::assert(cx, aligned, &message, line)?;
 
     if op.writes() {
@@ -79,12 +79,7 @@ fn check_coordinates<'c>(
             signs = cx.builder.build_or(signs, *at, "")?;
         }
         let inside = cx.builder.build_int_compare(IntPredicate::SGE, signs, cx.u32_const(0), "")?;
-        print::assert(
-            cx,
-            inside,
-            &format!("a box of `{}` to write starts before the tensor", param.name),
-            line,
-        )?;
+        print::assert(cx, inside, &format!("a copy into `{}` starts before the tensor", param.name), line)?;
     }
     Ok(())
 }

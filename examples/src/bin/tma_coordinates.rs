@@ -33,7 +33,7 @@ pub fn tma_coordinates(src: TensorMap<Tile<u32, Shape2<32, 16>>>, corners: Globa
 
 /// Launches it over a matrix whose elements tell their places, and checks the corners of the tiles.
 pub fn run(device: &Device) -> anyhow::Result<()> {
-    let shape = [80, 40];
+    let shape = [80_usize, 40];
     let element = |row, col| if row < shape[0] && col < shape[1] { (row * 1000 + col) as u32 } else { 0 };
     let host: Vec<u32> = (0..shape[0] * shape[1]).map(|i| element(i / shape[1], i % shape[1])).collect();
     let [down, across] = [shape[0].div_ceil(32), shape[1].div_ceil(16)];

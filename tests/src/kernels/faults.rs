@@ -88,19 +88,19 @@ pub const FAULTS: &[Fault] = &[
         name: "faults::load_between_units",
         run: |device| copy(device, [0, 4], [0, 0]),
         code: Some("TMA0608"),
-        printed: &["the innermost coordinate by `src` is not a multiple of 8, 16 bytes", "faults.rs"],
+        printed: &["the innermost coordinate of a copy by `src` is no multiple of 8 (16 bytes)", "faults.rs"],
     },
     Fault {
         name: "faults::store_between_units",
         run: |device| copy(device, [0, 8], [0, 1]),
         code: Some("TMA0608"),
-        printed: &["the innermost coordinate by `dst` is not a multiple of 8, 16 bytes", "faults.rs"],
+        printed: &["the innermost coordinate of a copy by `dst` is no multiple of 8 (16 bytes)", "faults.rs"],
     },
     Fault {
         name: "faults::store_before_the_tensor",
         run: |device| copy(device, [-8, -8], [-1, 0]),
         code: Some("TMA0608"),
-        printed: &["a box of `dst` to write starts before the tensor", "faults.rs"],
+        printed: &["a copy into `dst` starts before the tensor", "faults.rs"],
     },
     Fault {
         name: "faults::launch_after_a_fault",
