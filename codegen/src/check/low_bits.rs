@@ -55,11 +55,11 @@ impl Variables {
     /// Goes past a statement; to be called for all, in order. A variable is assigned before it is read.
     pub(super) fn pass(&mut self, stmt: &Stmt) {
         match &stmt.kind {
-            StmtKind::Assign { local, index, value } if index.is_empty() => {
-                if self.assignments.get(local) == Some(&1) {
-                    let bits = self.elements(value);
-                    self.known.insert(*local, bits);
-                }
+            StmtKind::Assign { local, index, value }
+                if index.is_empty() && self.assignments.get(local) == Some(&1) =>
+            {
+                let bits = self.elements(value);
+                self.known.insert(*local, bits);
             }
             StmtKind::For(inner) if !self.assignments.contains_key(&inner.variable) => {
                 let (start, step) = (self.of(&inner.start), self.of(&inner.step));

@@ -36,7 +36,7 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
     let mut dst = device.zeros([host.len()])?;
     tma_fp8::launch(device, Grid::tiles(shape, [64, 128]), &src, &mut dst)?;
 
-    let wanted: Vec<f32> = host.iter().map(|x| x.to_f32()).collect();
+    let wanted: Vec<f32> = host.iter().map(e4m3::to_f32).collect();
     anyhow::ensure!(dst.to_vec()? == wanted, "a number was not widened as on the host");
     println!("{}: widened {} × {} 8-bit floats, equal to plain Rust", device.name(), shape[0], shape[1]);
     Ok(())

@@ -78,13 +78,15 @@ const QUICK_ELEMENTS: usize = 1 << 15;
 const FACTOR: f32 = 1.7e3;
 
 /// Examples with data of their own, which they check.
-const PROGRAMS: [(&str, fn(&Device) -> anyhow::Result<()>); 5] = [
+const PROGRAMS: [(&str, Program); 5] = [
     ("tma_coordinates", tma_coordinates::run),
     ("tma_fp8", tma_fp8::run),
     ("tma_prefetch", tma_prefetch::run),
     ("tma_reduce", tma_reduce::run),
     ("tma_row_fill", tma_row_fill::run),
 ];
+
+type Program = fn(&Device) -> anyhow::Result<()>;
 
 type Run = fn(&Device, [usize; 2], usize) -> anyhow::Result<()>;
 
