@@ -49,7 +49,8 @@ pub const BOX_INNER_BYTES: u64 = 16;
 pub const BOX_START_BYTES: u32 = 16;
 
 /// Whether the copy engine reduces elements of this type so. Source: PTX ISA, "cp.reduce.async.bulk.tensor", the
-/// table of operations and element types. Bits (`.b32`, `.b64`) are those of integers here.
+/// table of operations and element types. Of the bits that it allows (`.b32`, `.b64`) those of integers are meant here;
+/// not those of i64, at which an H200 stops with an illegal instruction.
 pub const fn reduces(op: ReduceOp, element: Scalar) -> bool {
     match op {
         ReduceOp::Add => matches!(
@@ -62,7 +63,7 @@ pub const fn reduces(op: ReduceOp, element: Scalar) -> bool {
         ),
         ReduceOp::Inc | ReduceOp::Dec => matches!(element, Scalar::U32),
         ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => {
-            matches!(element, Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::I64)
+            matches!(element, Scalar::U32 | Scalar::I32 | Scalar::U64)
         }
     }
 }

@@ -8,7 +8,8 @@ macro_rules! elements {
     ($($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
         $(#[$doc])*
         ///
-        /// Source: PTX ISA, "cp.reduce.async.bulk.tensor", the table of operations and element types.
+        /// Source: PTX ISA, "cp.reduce.async.bulk.tensor", the table of operations and element types, without what an
+        /// H200 refuses all the same.
         #[diagnostic::on_unimplemented(
             message = $message,
             label = "not an element type of this reduction",
@@ -31,7 +32,7 @@ elements! {
         "it counts in u32", [u32];
     /// Elements of [`TensorMap::reduce_and`], [`TensorMap::reduce_or`] and [`TensorMap::reduce_xor`].
     ReduceBits: "the copy engine does not combine the bits of elements of type `{Self}`",
-        "it combines those of u32, i32, u64 and i64", [u32, i32, u64, i64];
+        "it combines those of u32, i32 and u64", [u32, i32, u64];
 }
 
 macro_rules! reductions {
@@ -75,7 +76,7 @@ macro_rules! reductions {
 impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
     reductions! {
         /// Starts adding `tile` to the tensor's box at `at`. Integers wrap; floats round to nearest, ties to even,
-        /// at each addition. Of f32, subnormal numbers may be taken as zeros.
+        /// at each addition. Subnormal numbers of f32 are taken as zeros.
         reduce_add("add"): ReduceAdd;
         /// Starts putting the lesser of the tensor's and the tile's element into the box at `at`.
         reduce_min("min"): ReduceOrder;
