@@ -21,9 +21,9 @@ pub enum Class {
     Store(Named),
     /// `atom` and `red`.
     Atomic(Named),
-    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`.
+    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`, `red.async`.
     Copy,
-    /// `cp.async.bulk.commit_group` and `.wait_group`.
+    /// `cp.async.bulk.commit_group` and `.wait_group`, and those of `cp.async`.
     BulkGroup,
     /// `mbarrier`. A wait counts each time that it is tried.
     Mbarrier,
@@ -31,7 +31,7 @@ pub enum Class {
     Barrier,
     /// `fence` and `membar`.
     Fence,
-    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`.
+    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`, `ldmatrix`, `stmatrix`, `movmatrix`.
     Warp,
     /// Branches, calls, returns, and what has no effect on the thread.
     Control,

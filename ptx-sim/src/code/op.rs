@@ -203,6 +203,19 @@ pub(crate) enum BulkCode {
     Prefetch { from: Address, bytes: Row },
 }
 
+/// `cp.async`, before its operands are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopyCode {
+    pub(crate) to: Address,
+    pub(crate) from: Address,
+    /// Bytes that are written: 4, 8 or 16.
+    pub(crate) bytes: u32,
+    /// How many of them are read; all if it is not said.
+    pub(crate) read: Option<Row>,
+    /// `ignore-src`: none is read where this holds.
+    pub(crate) ignore: Option<Guard>,
+}
+
 /// A load or store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
@@ -300,12 +313,16 @@ pub(crate) enum Op {
         address: Address,
         of: [Row; 2],
     },
-    /// `cp.async`: bytes that are copied, and those that are read.
-    CopyAsync {
-        to: Address,
-        from: Address,
-        bytes: u32,
-        read: Option<Row>,
+    /// `cp.async`.
+    CopyAsync(CopyCode),
+    CopyAsyncCommit,
+    /// `cp.async.wait_group`, and without a number `wait_all`.
+    CopyAsyncWait(Option<u32>),
+    /// `cp.async.mbarrier.arrive`.
+    CopyAsyncArrive {
+        space: Space,
+        address: Address,
+        no_increment: bool,
     },
     Branch(u32),
     BranchIndexed(Row, Vec<u32>),

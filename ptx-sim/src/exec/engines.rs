@@ -4,10 +4,10 @@ use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use crate::code::{
-    Address, BlockBarrier, BlockVote, BulkCode, Guard, Mbarrier, Row, TensorCode, TensorCodeAction,
+    Address, BlockBarrier, BlockVote, BulkCode, CopyCode, Guard, Mbarrier, Row, TensorCode, TensorCodeAction,
 };
 use crate::machine::{
-    Arrive, BarrierUse, BulkAction, BulkCopy, Order, Phase, Poll, Site, Space, Stop, TensorAction,
+    Arrive, BarrierUse, BulkAction, BulkCopy, CopyAsync, Order, Phase, Poll, Site, Space, Stop, TensorAction,
     TensorCopy, TryWait, WaitingFor,
 };
 
@@ -102,6 +102,56 @@ impl Turn<'_, '_> {
         let stay =
             self.poll(active, |turn, lane| turn.machine.bulk_wait(warp.thread(lane), pending, read, site))?;
         Ok(waiting(stay, WaitingFor::BulkGroups { pending, read }))
+    }
+
+    pub(super) fn copy_async(
+        &mut self,
+        warp: &Warp,
+        active: u32,
+        code: &CopyCode,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let ignored = code.ignore.map_or(0, |guard| self.holds(warp, guard));
+        let copies: Vec<CopyAsync> = lanes_of(active)
+            .map(|lane| CopyAsync {
+                who: warp.thread(lane),
+                to: self.address(warp, code.to, lane),
+                from: self.address(warp, code.from, lane),
+                bytes: code.bytes,
+                read: match code.read {
+                    _ if ignored >> lane & 1 == 1 => 0,
+                    Some(row) => self.lane(warp, row, lane) as u32,
+                    None => code.bytes,
+                },
+            })
+            .collect();
+        self.machine.copy_async(&copies, site)
+    }
+
+    pub(super) fn copy_async_wait(
+        &mut self,
+        warp: &Warp,
+        active: u32,
+        pending: Option<u32>,
+    ) -> Result<Flow, Stop> {
+        let stay =
+            self.poll(active, |turn, lane| Ok(turn.machine.copy_async_wait(warp.thread(lane), pending)))?;
+        Ok(waiting(stay, WaitingFor::AsyncGroups(pending)))
+    }
+
+    pub(super) fn copy_async_arrive(
+        &mut self,
+        warp: &Warp,
+        active: u32,
+        (space, address): (Space, Address),
+        no_increment: bool,
+        site: Site,
+    ) -> Result<(), Stop> {
+        for lane in lanes_of(active) {
+            let at = self.address(warp, address, lane);
+            self.machine.copy_async_arrive(warp.thread(lane), space, at, no_increment, site)?;
+        }
+        Ok(())
     }
 
     pub(super) fn mbarrier(

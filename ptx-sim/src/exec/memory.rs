@@ -235,36 +235,6 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// `cp.async`: at once.
-    pub(super) fn copy_async(
-        &mut self,
-        warp: &mut Warp,
-        active: u32,
-        [to, from]: [Address; 2],
-        bytes: u32,
-        read: Option<Row>,
-        site: Site,
-    ) -> Result<(), Stop> {
-        let (to, from) = (self.addresses(warp, to), self.addresses(warp, from));
-        for lane in lanes_of(active) {
-            let at = lane as usize;
-            let wanted = read.map_or(u64::from(bytes), |row| warp.get(self.context, row, lane) & 0xffff_ffff);
-            let mut buffer = [0; 16];
-            let read = wanted.min(u64::from(bytes)) as usize;
-            let (global, shared) = (Memory::Machine(Space::Global), Memory::Machine(Space::Shared));
-            if read == bytes as usize {
-                self.read(warp, lane, global, from[at], &mut buffer[..read], Order::Weak, site)?;
-            } else {
-                for (index, byte) in buffer[..read].iter_mut().enumerate() {
-                    let address = from[at].wrapping_add(index as u64);
-                    self.read(warp, lane, global, address, std::slice::from_mut(byte), Order::Weak, site)?;
-                }
-            }
-            self.write(warp, lane, shared, to[at], &buffer[..bytes as usize], Order::Weak, site)?;
-        }
-        Ok(())
-    }
-
     /// `cvta`, `isspacep`, `mapa`, `getctarank`.
     pub(super) fn address_op(&self, warp: &mut Warp, op: &Op, active: u32) {
         for lane in lanes_of(active) {

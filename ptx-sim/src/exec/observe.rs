@@ -106,6 +106,7 @@ impl Turn<'_, '_> {
             Op::BlockBarrier(barrier) if !barrier.arrive_only => WaitingFor::Barrier(get(barrier.id) as u32),
             Op::ClusterWait(_) => WaitingFor::Cluster,
             Op::BulkWait { pending, read } => WaitingFor::BulkGroups { pending: *pending, read: *read },
+            Op::CopyAsyncWait(pending) => WaitingFor::AsyncGroups(*pending),
             Op::WarpBarrier(row) => WaitingFor::Warp(get(*row) as u32),
             Op::Map(code) => match **code {
                 MapCode::Copy { .. } => WaitingFor::Warp(warp.live),
@@ -133,6 +134,9 @@ impl Turn<'_, '_> {
             | Op::Fence(_)
             | Op::Tensor(_)
             | Op::Bulk(_)
+            | Op::CopyAsync(_)
+            | Op::CopyAsyncCommit
+            | Op::CopyAsyncArrive { .. }
             | Op::BulkCommit => return Part::Signals,
             _ => return Part::None,
         };
@@ -158,6 +162,7 @@ fn awaited(what: &WaitingFor, own: u32) -> Awaited {
             Target::Global(_) => Awaited::Mbarrier { rank: own, at: u32::MAX, phase },
         },
         WaitingFor::BulkGroups { pending, read } => Awaited::BulkGroups { pending, read },
+        WaitingFor::AsyncGroups(pending) => Awaited::AsyncGroups(pending),
         WaitingFor::Warp(lanes) => Awaited::Lanes(lanes),
     }
 }
@@ -186,14 +191,14 @@ fn class(op: &Op) -> Class {
         Op::Load(access) => Class::Load(named(access.memory)),
         Op::Store(access) => Class::Store(named(access.memory)),
         Op::Atomic { memory, .. } => Class::Atomic(named(*memory)),
-        Op::CopyAsync { .. } | Op::Tensor(_) | Op::Bulk(_) => Class::Copy,
+        Op::CopyAsync(_) | Op::Tensor(_) | Op::Bulk(_) => Class::Copy,
+        Op::BulkCommit | Op::BulkWait { .. } | Op::CopyAsyncCommit | Op::CopyAsyncWait(_) => Class::BulkGroup,
+        Op::Mbarrier { .. } | Op::PendingCount { .. } | Op::CopyAsyncArrive { .. } => Class::Mbarrier,
         Op::Map(code) => match **code {
             MapCode::Replace { space, .. } => Class::Store(named(Memory::Machine(space))),
             MapCode::Copy { .. } => Class::Copy,
             MapCode::Acquire { .. } => Class::Fence,
         },
-        Op::BulkCommit | Op::BulkWait { .. } => Class::BulkGroup,
-        Op::Mbarrier { .. } | Op::PendingCount { .. } => Class::Mbarrier,
         Op::BlockBarrier(_) | Op::ClusterArrive(_) | Op::ClusterWait(_) => Class::Barrier,
         Op::Fence(_) => Class::Fence,
         Op::WarpBarrier(_)

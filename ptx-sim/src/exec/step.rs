@@ -220,8 +220,13 @@ impl Turn<'_, '_> {
             Op::Atomic { op, memory, order, bytes, d, address, of } => {
                 self.atomic(warp, active, (*op, *memory, *order, *bytes), *d, *address, *of, site)?;
             }
-            Op::CopyAsync { to, from, bytes, read } => {
-                self.copy_async(warp, active, [*to, *from], *bytes, *read, site)?;
+            Op::CopyAsync(code) => self.copy_async(warp, active, code, site)?,
+            Op::CopyAsyncCommit => {
+                lanes_of(active).for_each(|lane| self.machine.copy_async_commit(warp.thread(lane)));
+            }
+            Op::CopyAsyncWait(pending) => return self.copy_async_wait(warp, active, *pending),
+            Op::CopyAsyncArrive { space, address, no_increment } => {
+                self.copy_async_arrive(warp, active, (*space, *address), *no_increment, site)?;
             }
             Op::BranchIndexed(index, targets) => {
                 let index = self.lanes(warp, *index);

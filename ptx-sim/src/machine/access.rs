@@ -157,7 +157,7 @@ impl Machine {
         }
     }
 
-    fn load_global(&mut self, access: Access, address: u64, out: &mut [u8]) -> Result<(), Stop> {
+    pub(super) fn load_global(&mut self, access: Access, address: u64, out: &mut [u8]) -> Result<(), Stop> {
         let len = out.len() as u64;
         if let Err(fault) = self.config.global.read(address, out) {
             return self.global_fault(access, address, len as u32, fault);

@@ -34,6 +34,8 @@ const RELEASE: &str = "let the threads that read arrive on an mbarrier (or `bar.
 const FENCE: &str = "`fence.proxy.async` between the write and the copy: after the writes, before the barrier that orders them";
 const WAIT_READ: &str = "`cp.async.bulk.commit_group` and `cp.async.bulk.wait_group.read` before this, by the thread that \
                          issued the store, and a barrier if another thread goes on";
+const WAIT_COPY: &str = "`cp.async.commit_group` and `cp.async.wait_group` (or `cp.async.wait_all`) before this, by the thread \
+                         that issued the copy, and a barrier if another thread goes on";
 const ORDER: &str = "a barrier that both threads take part in, between the two";
 
 impl Machine {
@@ -55,6 +57,7 @@ impl Machine {
             _ => Other::Copy,
         };
         let (kind, what, help) = explain(act, other, &conflict);
+        let help = if help == WAIT && conflict.copied { WAIT_COPY } else { help };
         let mut finding = Finding::new(kind, format!("{place} {what}"));
         if !help.is_empty() {
             finding = finding.help(help);
@@ -91,6 +94,11 @@ fn explain(act: Act, other: Other, conflict: &Conflict) -> (FindingKind, &'stati
             "is part of an mbarrier, whose bits are opaque",
             "`mbarrier.inval` before its memory is used for anything else",
         ),
+        (Act::CopyOut | Act::CopyIn, _) if conflict.problem == Problem::NoProxyFence => (
+            MissingProxyFence,
+            "was written by a thread, and the asynchronous proxy need not see that: no proxy fence lies between",
+            FENCE,
+        ),
         (Act::Read, Other::Copy) => {
             (ReadBeforeWait, "is read, but the load that brings it is not known to be complete", WAIT)
         }
@@ -105,11 +113,6 @@ fn explain(act: Act, other: Other, conflict: &Conflict) -> (FindingKind, &'stati
         }
         (Act::Write, Other::Copy) => (InFlight, "is written while a store may still read it", WAIT_READ),
         (Act::CopyIn, Other::Copy) => (InFlight, "is loaded into while a store may still read it", WAIT_READ),
-        (Act::CopyOut | Act::CopyIn, Other::Thread) if conflict.problem == Problem::NoProxyFence => (
-            MissingProxyFence,
-            "was written by a thread, and the asynchronous proxy need not see that: no proxy fence lies between",
-            FENCE,
-        ),
         (Act::CopyIn, Other::Thread) if !wrote => {
             (RefillBeforeRelease, "is loaded into while a thread may still read it", RELEASE)
         }

@@ -94,6 +94,8 @@ impl Machine {
                 let read = if read { " to be read" } else { "" };
                 format!("for all but {pending} bulk groups{read}")
             }
+            WaitingFor::AsyncGroups(None) => "for all its `cp.async`".to_owned(),
+            WaitingFor::AsyncGroups(Some(pending)) => format!("for all but {pending} groups of `cp.async`"),
             WaitingFor::Warp(lanes) => format!("for lanes {lanes:#010x} of the warp"),
         };
         format!("{threads} of block {block} {waits} {what}")

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use super::Machine;
 use super::access::Access;
 use super::clock::Epoch;
+use super::copy_async::Landings;
 use super::counters::CopyKind;
 use super::state::Random;
 use super::types::{Reduction, Site, ThreadId};
@@ -59,8 +60,10 @@ struct Event {
 /// The copies under way.
 #[derive(Debug, Default)]
 pub(super) struct Engine {
-    now: u64,
+    pub(super) now: u64,
     events: BinaryHeap<Reverse<Event>>,
+    /// `cp.async`, which is not in the asynchronous proxy.
+    pub(super) landings: Landings,
     /// By number, from 1.
     flights: BTreeMap<u32, Flight>,
     started: u32,
@@ -89,7 +92,7 @@ impl Engine {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.events.is_empty()
+        self.events.is_empty() && self.landings.is_empty()
     }
 
     /// Starts a copy of `units` units, cut into pieces; gives the number of pieces.
@@ -131,14 +134,15 @@ impl Engine {
 
     /// Lets time go on to the next event; false if there is none.
     pub(super) fn skip(&mut self) -> bool {
-        let Some(next) = self.events.peek() else { return false };
-        self.now = self.now.max(next.0.due);
-        true
+        let next =
+            self.events.peek().map(|event| event.0.due).into_iter().chain(self.landings.next_due()).min();
+        self.now = self.now.max(next.unwrap_or(0));
+        next.is_some()
     }
 }
 
 /// How many steps something takes: a few, or very many.
-fn delay(slowness: u64, random: &mut Random) -> u64 {
+pub(super) fn delay(slowness: u64, random: &mut Random) -> u64 {
     const LIMITS: [u64; 4] = [2, 64, 2048, 1 << 20];
     1 + random.below(LIMITS[(slowness % 4) as usize])
 }
@@ -203,7 +207,7 @@ impl Machine {
             }
             self.piece_done(event.flight);
         }
-        any
+        self.land_copies() || any
     }
 
     fn piece_done(&mut self, number: u32) {

@@ -14,6 +14,7 @@ impl Machine {
         }
         self.threads[index].exited = true;
         self.check_groups(who, site);
+        self.check_copies(who, site);
         let block = who.block as usize;
         self.blocks[block].live = self.blocks[block].live.saturating_sub(1);
         if self.blocks[block].live == 0 {

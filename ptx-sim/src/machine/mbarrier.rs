@@ -52,6 +52,8 @@ pub(super) enum Refusal {
     TooManyArrivals,
     /// The transaction count leaves its range.
     TransactionRange,
+    /// The pending count goes above its range.
+    PendingRange,
     /// `.noComplete`, but the phase is complete.
     Completes,
 }

@@ -219,7 +219,12 @@ impl Machine {
     }
 
     /// Finds the mbarrier at an address, and checks that its initialisation is visible to the thread.
-    fn mbarrier_place(&mut self, access: Access, space: Space, address: u64) -> Result<(usize, u32), Stop> {
+    pub(super) fn mbarrier_place(
+        &mut self,
+        access: Access,
+        space: Space,
+        address: u64,
+    ) -> Result<(usize, u32), Stop> {
         let (rank, at) = self.shared_place(access, space, address, BYTES, BYTES)?;
         let index = self.index(access.who);
         let view = &self.threads[index].view;
@@ -290,6 +295,7 @@ impl Machine {
                 FindingKind::TransactionBytes,
                 "a transaction count out of its range of -(2^20 - 1) to 2^20 - 1",
             ),
+            Refusal::PendingRange => (FindingKind::BarrierMisuse, "a pending count above 2^20 - 1"),
             Refusal::Completes => {
                 (FindingKind::BarrierMisuse, "a `.noComplete` arrival that completes its phase")
             }

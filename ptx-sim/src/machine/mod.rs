@@ -24,12 +24,16 @@
 //! | `mbarrier.arrive`, `test_wait`, `try_wait` | who sees the phase complete | all before the arrivals of it and of earlier phases |
 //! | complete_tx of a load | the same | the pieces whose bytes counted for that phase or an earlier one |
 //! | `cp.async.bulk.wait_group[.read]` | the thread | that the tiles of the groups are read |
+//! | `cp.async.wait_group`, `.wait_all` | the thread | what its copies of those groups wrote |
+//! | `cp.async.mbarrier.arrive` | who sees the phase complete | what the thread's copies before it wrote, and no more |
 //! | release, acquire; fence around relaxed | who reads | all before the release |
 //! | `fence.proxy.async` | asynchronous operations started later by whoever learns of the fence | all that the thread knew at the fence |
 //! | `fence.mbarrier_init` | the same | the initialisations that the thread made |
 //! | `fence.proxy.tensormap::generic` | copies with that map | the changes to a tensor map in global memory (module `tensor_maps`) |
 //!
 //! # Generic and asynchronous proxy
+//!
+//! `cp.async` without `.bulk` is in the generic proxy, though it is as late as the others.
 //!
 //! Knowledge has two halves: what was *seen*, and what of it is *ready* for the asynchronous proxy, because a proxy
 //! fence lies on the way (PTX ISA, "Proxies" and "Causality order": the fence may be anywhere on it, at the writer or at who
@@ -48,6 +52,7 @@ mod bulk;
 mod clock;
 mod conflict;
 mod copy;
+mod copy_async;
 mod counters;
 mod deadlock;
 mod engine;
@@ -69,6 +74,7 @@ mod types;
 #[cfg(test)]
 mod tests;
 
+pub use copy_async::CopyAsync;
 pub use counters::{CopyKind, Counters, Moved};
 pub use global::{GlobalFault, GlobalMemory};
 pub use types::{

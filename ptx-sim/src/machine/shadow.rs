@@ -15,6 +15,8 @@ const SEVERAL: Component = u32::MAX - 2;
 
 /// In the line of a write: it was strong.
 const STRONG: u32 = 1 << 31;
+/// In the line of a write: it is one of `cp.async`, in the generic proxy whatever its component.
+const COPIED: u32 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
@@ -48,6 +50,8 @@ pub(super) struct Conflict {
     pub(super) other: Epoch,
     pub(super) line: u32,
     pub(super) other_writes: bool,
+    /// It is one of `cp.async`.
+    pub(super) copied: bool,
 }
 
 /// What is remembered of a block's shared memory.
@@ -62,8 +66,8 @@ pub(super) struct Shadow {
 
 impl Cell {
     fn writer(&self, problem: Problem) -> Conflict {
-        let line = self.write_line & !STRONG;
-        Conflict { problem, at: 0, other: self.write, line, other_writes: true }
+        let (line, copied) = (self.write_line & !(STRONG | COPIED), self.write_line & COPIED != 0);
+        Conflict { problem, at: 0, other: self.write, line, other_writes: true, copied }
     }
 
     /// Whether a generic access of `view` may follow the last write.
@@ -81,7 +85,8 @@ impl Cell {
             return Some(self.writer(Problem::Unordered));
         }
         // What the asynchronous proxy itself wrote needs no fence: learning of its completion is one.
-        let generic = !self.write.is_none() && self.write.component() < threads;
+        let by_threads = self.write.component() < threads || self.write_line & COPIED != 0;
+        let generic = !self.write.is_none() && by_threads;
         (generic && !view.sees_async(self.write)).then(|| self.writer(Problem::NoProxyFence))
     }
 }
@@ -181,6 +186,27 @@ impl Shadow {
         self.write(at, len, view, line, true).or(conflict)
     }
 
+    /// `view` starts a `cp.async`, which writes here; `done` is the step with which it has done so.
+    pub(super) fn write_copy(
+        &mut self,
+        at: u32,
+        len: u32,
+        view: &View,
+        done: Epoch,
+        line: u32,
+    ) -> Option<Conflict> {
+        let mut conflict = None;
+        for index in self.range(at, len) {
+            let cell = self.cells[index];
+            let found = cell.after_write(view, false).or_else(|| self.after_reads(&cell, view));
+            conflict = conflict.or(found.map(|found| self.placed(found, index)));
+            self.forget_readers(index);
+            let cell = &mut self.cells[index];
+            (cell.write, cell.write_line) = (done, line | COPIED);
+        }
+        conflict
+    }
+
     /// `view` starts copy number `copy`, which writes here.
     pub(super) fn write_async(
         &mut self,
@@ -265,6 +291,7 @@ impl Shadow {
             other,
             line,
             other_writes: false,
+            copied: false,
         };
         if cell.read.component() == SEVERAL {
             let set = self.sets.get(cell.read.count() as usize)?;

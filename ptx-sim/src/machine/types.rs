@@ -217,6 +217,8 @@ pub enum WaitingFor {
         /// `.read`.
         read: bool,
     },
+    /// `cp.async.wait_group`, with how many groups may be left; none is `cp.async.wait_all`.
+    AsyncGroups(Option<u32>),
     /// Other lanes of its warp, by mask.
     Warp(u32),
 }

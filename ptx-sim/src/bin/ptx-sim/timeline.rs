@@ -227,6 +227,8 @@ fn awaited(what: &Awaited) -> String {
         Awaited::BulkGroups { pending, read } => {
             format!("all but {pending} bulk groups{}", if read { " to be read" } else { "" })
         }
+        Awaited::AsyncGroups(None) => "all its `cp.async`".to_owned(),
+        Awaited::AsyncGroups(Some(pending)) => format!("all but {pending} groups of `cp.async`"),
         Awaited::Lanes(lanes) => format!("lanes {lanes:#010x} of the warp"),
     }
 }

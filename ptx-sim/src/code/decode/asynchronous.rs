@@ -1,6 +1,7 @@
 //! Mbarriers, fences, and copies that run on their own.
 
 use super::access::{take_cache_hints, take_order};
+use super::copy_async;
 use super::operands::Decoder;
 use crate::code::types::Type;
 use crate::code::{BulkCode, Mbarrier, Op, Row, TensorCode, TensorCodeAction};
@@ -56,7 +57,7 @@ fn proxy_fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Err(d.unsupported())
 }
 
-fn take_shared(d: &mut Decoder<'_, '_, '_>) -> Space {
+pub(super) fn take_shared(d: &mut Decoder<'_, '_, '_>) -> Space {
     d.take_of(&[
         ("shared", Space::Shared),
         ("shared::cta", Space::Shared),
@@ -129,7 +130,7 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.unsupported());
     }
     if !d.take("bulk") {
-        return small_copy(d);
+        return copy_async::decode(d);
     }
     if d.take("commit_group") {
         return Ok(Op::BulkCommit);
@@ -141,49 +142,6 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     let prefetch = d.take("prefetch");
     if d.take("tensor") { tensor_copy(d, prefetch, reduces) } else { bulk_copy(d, prefetch, reduces) }
-}
-
-/// `cp.async` without `.bulk`: it is done at once, as it may be; what a missing wait for it would show is not.
-fn small_copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
-    if d.take("commit_group") || d.take("wait_all") || d.take("wait_group") {
-        return Ok(Op::Nothing);
-    }
-    if d.take("mbarrier") {
-        let arrives = d.take("arrive");
-        let no_increment = d.take("noinc");
-        let space = take_shared(d);
-        if !arrives || !d.take("b64") {
-            return Err(d.unsupported());
-        }
-        // Without `.noinc` the pending count rises by the one that the arrival takes.
-        if !no_increment {
-            return Ok(Op::Nothing);
-        }
-        let count = d.builder.bits(1);
-        let order = Order::Release;
-        let op = Mbarrier::Arrive {
-            count,
-            expect_tx: None,
-            drop: false,
-            no_complete: false,
-            order,
-            state: Row::SINK,
-        };
-        return Ok(Op::Mbarrier { space, address: d.address(0)?, op });
-    }
-    let shared = d.take("shared") || d.take("shared::cta");
-    let global = d.take("global");
-    let hint = take_cache_hints(d);
-    if !shared || !global {
-        return Err(d.unsupported());
-    }
-    d.expect_count(3, 4 + usize::from(hint))?;
-    let bytes = d.immediate(2)?;
-    if !matches!(bytes, 4 | 8 | 16) {
-        return Err(d.error("4, 8 or 16 bytes are wanted"));
-    }
-    let read = if d.count() > 3 + usize::from(hint) { Some(d.source(3, WORD)?) } else { None };
-    Ok(Op::CopyAsync { to: d.address(0)?, from: d.address(1)?, bytes: bytes as u32, read })
 }
 
 fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<Reduction> {

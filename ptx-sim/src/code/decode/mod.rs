@@ -8,6 +8,7 @@ mod arithmetic;
 mod asynchronous;
 mod control;
 mod convert;
+mod copy_async;
 mod logic;
 mod operands;
 mod tensor_map;

@@ -1,0 +1,78 @@
+//! `cp.async` without `.bulk`, and how its completion is waited for.
+
+use super::access::take_cache_hints;
+use super::asynchronous::take_shared;
+use super::operands::Decoder;
+use crate::code::names::Named;
+use crate::code::types::Type;
+use crate::code::{CopyCode, Op};
+use crate::machine::Space;
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    if d.take("commit_group") {
+        d.expect_count(0, 0)?;
+        return Ok(Op::CopyAsyncCommit);
+    }
+    if d.take("wait_all") {
+        d.expect_count(0, 0)?;
+        return Ok(Op::CopyAsyncWait(None));
+    }
+    if d.take("wait_group") {
+        d.expect_count(1, 1)?;
+        let pending = d.immediate(0)?.min(u64::from(u32::MAX)) as u32;
+        return Ok(Op::CopyAsyncWait(Some(pending)));
+    }
+    if d.take("mbarrier") { arrive(d) } else { copy(d) }
+}
+
+fn arrive(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let (arrives, no_increment) = (d.take("arrive"), d.take("noinc"));
+    let space = take_shared(d);
+    if !arrives || space == Space::SharedCluster || !d.take("b64") {
+        return Err(d.unsupported());
+    }
+    d.expect_count(1, 1)?;
+    Ok(Op::CopyAsyncArrive { space, address: d.address(0)?, no_increment })
+}
+
+fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let all_levels = d.take_of(&[("ca", true), ("cg", false)]);
+    let shared = d.take("shared") || d.take("shared::cta");
+    let (Some(all_levels), true, true) = (all_levels, shared, d.take("global")) else {
+        return Err(d.unsupported());
+    };
+    let hint = usize::from(take_cache_hints(d));
+    d.expect_count(3 + hint, 4 + hint)?;
+    let bytes = match (d.immediate(2)?, all_levels) {
+        (bytes @ (4 | 8), true) => bytes as u32,
+        (16, _) => 16,
+        (_, true) => return Err(d.error("4, 8 or 16 bytes are wanted")),
+        (_, false) => return Err(d.error("16 bytes are wanted; only `.ca` takes 4 or 8")),
+    };
+    let (mut read, mut ignore) = (None, None);
+    if d.count() > 3 + hint {
+        if is_predicate(d)? {
+            ignore = Some(d.guard(3)?);
+        } else {
+            read = Some(d.source(3, Type::Bits(32))?);
+        }
+    }
+    if hint == 1 {
+        d.source(d.count() - 1, Type::Bits(64))?;
+    }
+    Ok(Op::CopyAsync(CopyCode { to: d.address(0)?, from: d.address(1)?, bytes, read, ignore }))
+}
+
+/// Whether the operand after the size is `ignore-src`, which is a predicate, and not `src-size`.
+fn is_predicate(d: &mut Decoder<'_, '_, '_>) -> Result<bool, LoadError> {
+    match d.operand(3)? {
+        Operand::Not(_) => Ok(true),
+        Operand::Name(name) => {
+            let found = d.builder.find(name, d.instruction.line)?;
+            Ok(matches!(found, Some(Named::Register { bits: 1, .. })))
+        }
+        _ => Ok(false),
+    }
+}
