@@ -16,8 +16,8 @@ pub(crate) use link::link;
 pub(crate) use names::float_bits;
 pub(crate) use op::{
     Access, AtomicOp, BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Combine, Compared, Conversion,
-    CopyCode, MapCode, Mbarrier, Numeric, Op, PairConversion, Redux, Shuffle, TensorCode, TensorCodeAction,
-    Truth, Vote,
+    CopyCode, MapCode, Mbarrier, Numeric, Op, PairConversion, Redux, RemoteCode, Shuffle, TensorCode,
+    TensorCodeAction, Truth, Vote,
 };
 
 /// Where an operand's lanes are: a register of the warp, or (with the top bit) a constant of the program.

@@ -7,7 +7,7 @@ use crate::exec::float::convert::Integer;
 use crate::exec::float::format::Round;
 use crate::exec::float::{FloatOp, FloatType, Mode};
 use crate::machine::{FenceKind, Order, Reduction, Space};
-use crate::tensor_map::Field;
+use crate::tensor_map::{Element, Field};
 
 /// How the operands of a comparison are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,10 +197,43 @@ pub(crate) enum MapCode {
 /// A bulk copy, before its operands are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BulkCode {
-    Load { space: Space, to: Address, from: Address, bytes: Row, barrier: Address, multicast: Option<Row> },
-    Store { to: Address, from: Address, bytes: Row },
-    ToCluster { to: Address, from: Address, bytes: Row, barrier: Address },
-    Prefetch { from: Address, bytes: Row },
+    Load {
+        space: Space,
+        to: Address,
+        from: Address,
+        bytes: Row,
+        barrier: Address,
+        multicast: Option<Row>,
+    },
+    Store {
+        to: Address,
+        from: Address,
+        bytes: Row,
+        reduce: Option<(Reduction, Element)>,
+    },
+    ToCluster {
+        to: Address,
+        from: Address,
+        bytes: Row,
+        barrier: Address,
+        reduce: Option<(Reduction, Element)>,
+    },
+    Prefetch {
+        from: Address,
+        bytes: Row,
+    },
+}
+
+/// `st.async` and `red.async`, before their operands are read.
+#[derive(Clone, Debug)]
+pub(crate) struct RemoteCode {
+    pub(crate) space: Space,
+    pub(crate) to: Address,
+    /// Values of `bytes` each: 1, 2 or 4.
+    pub(crate) values: Vec<Row>,
+    pub(crate) bytes: u32,
+    pub(crate) barrier: Address,
+    pub(crate) reduce: Option<(Reduction, Element)>,
 }
 
 /// `cp.async`, before its operands are read.
@@ -302,6 +335,11 @@ pub(crate) enum Op {
         d: Row,
         wide: bool,
     },
+    /// `applypriority` or `discard` of 128 bytes.
+    CacheLine {
+        address: Address,
+        discards: bool,
+    },
     Load(Access),
     Store(Access),
     Atomic {
@@ -399,6 +437,7 @@ pub(crate) enum Op {
     Tensor(Box<TensorCode>),
     Map(Box<MapCode>),
     Bulk(Box<BulkCode>),
+    Remote(Box<RemoteCode>),
     BulkCommit,
     BulkWait {
         pending: u32,

@@ -4,11 +4,12 @@ use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use crate::code::{
-    Address, BlockBarrier, BlockVote, BulkCode, CopyCode, Guard, Mbarrier, Row, TensorCode, TensorCodeAction,
+    Address, BlockBarrier, BlockVote, BulkCode, CopyCode, Guard, Mbarrier, RemoteCode, Row, TensorCode,
+    TensorCodeAction,
 };
 use crate::machine::{
-    Arrive, BarrierUse, BulkAction, BulkCopy, CopyAsync, Order, Phase, Poll, Site, Space, Stop, TensorAction,
-    TensorCopy, TryWait, WaitingFor,
+    Arrive, BarrierUse, BulkAction, BulkCopy, CopyAsync, Order, Phase, Poll, RemoteStore, Site, Space, Stop,
+    TensorAction, TensorCopy, TryWait, WaitingFor,
 };
 
 impl Turn<'_, '_> {
@@ -266,19 +267,53 @@ impl Turn<'_, '_> {
                         multicast: multicast.map(|row| size(row) as u16),
                     },
                 },
-                BulkCode::Store { to, from, bytes } => BulkCopy {
+                BulkCode::Store { to, from, bytes, reduce } => BulkCopy {
                     bytes: size(bytes),
-                    action: BulkAction::Store { from: at(from), global: at(to) },
+                    action: BulkAction::Store { from: at(from), global: at(to), reduce },
                 },
-                BulkCode::ToCluster { to, from, bytes, barrier } => BulkCopy {
+                BulkCode::ToCluster { to, from, bytes, barrier, reduce } => BulkCopy {
                     bytes: size(bytes),
-                    action: BulkAction::ToCluster { from: at(from), to: at(to), barrier: at(barrier) },
+                    action: BulkAction::ToCluster {
+                        from: at(from),
+                        to: at(to),
+                        barrier: at(barrier),
+                        reduce,
+                    },
                 },
                 BulkCode::Prefetch { from, bytes } => {
                     BulkCopy { bytes: size(bytes), action: BulkAction::Prefetch { global: at(from) } }
                 }
             };
             self.machine.bulk_copy(warp.thread(lane), &copy, site)?;
+        }
+        Ok(())
+    }
+}
+
+impl Turn<'_, '_> {
+    /// `st.async` and `red.async`.
+    pub(super) fn remote(
+        &mut self,
+        warp: &Warp,
+        active: u32,
+        code: &RemoteCode,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let size = code.bytes as usize;
+        for lane in lanes_of(active) {
+            let mut bytes = [0; 16];
+            for (place, row) in bytes.chunks_exact_mut(size).zip(&code.values) {
+                place.copy_from_slice(&self.lane(warp, *row, lane).to_le_bytes()[..size]);
+            }
+            let store = RemoteStore {
+                who: warp.thread(lane),
+                space: code.space,
+                to: self.address(warp, code.to, lane),
+                value: (bytes, (size * code.values.len()) as u32),
+                barrier: self.address(warp, code.barrier, lane),
+                reduce: code.reduce,
+            };
+            self.machine.remote_store(store, site)?;
         }
         Ok(())
     }

@@ -235,6 +235,31 @@ impl Turn<'_, '_> {
         }
     }
 
+    /// `discard`, after which the bytes are anything, and `applypriority`, which changes none.
+    pub(super) fn cache_line(
+        &mut self,
+        warp: &mut Warp,
+        active: u32,
+        address: Address,
+        discards: bool,
+        site: Site,
+    ) -> Result<(), Stop> {
+        const LINE: u64 = 128;
+        let addresses = self.addresses(warp, address);
+        for lane in lanes_of(active) {
+            let start = addresses[lane as usize];
+            if !start.is_multiple_of(LINE) {
+                let message = format!("a cache line at {start:#x}, which is no multiple of {LINE}");
+                return self.fail(warp, lane, site, message, FindingKind::Misaligned);
+            }
+            let (global, piece) = (Memory::Machine(Space::Global), [0xff; 16]);
+            for offset in (0..LINE).step_by(piece.len()).filter(|_| discards) {
+                self.write(warp, lane, global, start + offset, &piece, Order::Weak, site)?;
+            }
+        }
+        Ok(())
+    }
+
     /// `cvta`, `isspacep`, `mapa`, `getctarank`.
     pub(super) fn address_op(&self, warp: &mut Warp, op: &Op, active: u32) {
         for lane in lanes_of(active) {

@@ -134,6 +134,7 @@ impl Turn<'_, '_> {
             | Op::Fence(_)
             | Op::Tensor(_)
             | Op::Bulk(_)
+            | Op::Remote(_)
             | Op::CopyAsync(_)
             | Op::CopyAsyncCommit
             | Op::CopyAsyncArrive { .. }
@@ -191,7 +192,7 @@ fn class(op: &Op) -> Class {
         Op::Load(access) => Class::Load(named(access.memory)),
         Op::Store(access) => Class::Store(named(access.memory)),
         Op::Atomic { memory, .. } => Class::Atomic(named(*memory)),
-        Op::CopyAsync(_) | Op::Tensor(_) | Op::Bulk(_) => Class::Copy,
+        Op::CopyAsync(_) | Op::Tensor(_) | Op::Bulk(_) | Op::Remote(_) => Class::Copy,
         Op::BulkCommit | Op::BulkWait { .. } | Op::CopyAsyncCommit | Op::CopyAsyncWait(_) => Class::BulkGroup,
         Op::Mbarrier { .. } | Op::PendingCount { .. } | Op::CopyAsyncArrive { .. } => Class::Mbarrier,
         Op::Map(code) => match **code {
@@ -214,6 +215,7 @@ fn class(op: &Op) -> Class {
         | Op::Exit
         | Op::Trap
         | Op::Nothing
+        | Op::CacheLine { .. }
         | Op::CopyLocal { .. }
         | Op::Printf { .. }
         | Op::AssertFail { .. }

@@ -220,6 +220,9 @@ impl Turn<'_, '_> {
             Op::Atomic { op, memory, order, bytes, d, address, of } => {
                 self.atomic(warp, active, (*op, *memory, *order, *bytes), *d, *address, *of, site)?;
             }
+            Op::CacheLine { address, discards } => {
+                self.cache_line(warp, active, *address, *discards, site)?
+            }
             Op::CopyAsync(code) => self.copy_async(warp, active, code, site)?,
             Op::CopyAsyncCommit => {
                 lanes_of(active).for_each(|lane| self.machine.copy_async_commit(warp.thread(lane)));
@@ -299,6 +302,7 @@ impl Turn<'_, '_> {
             Op::Tensor(code) => self.tensor(warp, active, code, site)?,
             Op::Map(code) => return self.map(warp, active, code, site),
             Op::Bulk(code) => self.bulk(warp, active, code, site)?,
+            Op::Remote(code) => self.remote(warp, active, code, site)?,
             Op::BulkCommit => {
                 lanes_of(active).for_each(|lane| self.machine.bulk_commit(warp.thread(lane)));
             }

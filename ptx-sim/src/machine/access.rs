@@ -8,6 +8,10 @@ use super::global::GlobalFault;
 use super::types::{Order, Site, Space, Stop, ThreadId};
 use crate::report::{Finding, FindingKind};
 
+/// What keeps a block's shared memory for the others.
+pub(super) const STAY: &str =
+    "let no block end before the others are done with it: `barrier.cluster.arrive` and `.wait` at the end";
+
 /// An access that was found to be in bounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
@@ -44,6 +48,7 @@ impl Machine {
         match self.place(access, space, address, len, len)? {
             Place::Global(address) => self.load_global(access, address, out)?,
             Place::Shared(rank, at) => {
+                self.visit(access, rank);
                 if self.config.checks.order {
                     let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
                     let shadow = &mut self.blocks[rank].shadow;
@@ -92,6 +97,7 @@ impl Machine {
                     .or_else(|fault| self.global_fault(access, address, len, fault))
             }
             Place::Shared(rank, at) => {
+                self.visit(access, rank);
                 if self.config.checks.order {
                     let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
                     let shadow = &mut self.blocks[rank].shadow;
@@ -138,6 +144,7 @@ impl Machine {
                     .or_else(|fault| self.global_fault(access, address, len, fault).map(|()| 0))
             }
             Place::Shared(rank, at) => {
+                self.visit(access, rank);
                 if self.config.checks.order {
                     let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
                     let line = site.ptx_line;
@@ -271,13 +278,24 @@ impl Machine {
         self.stop(Finding::new(kind, message).with(party))
     }
 
+    /// A thread itself uses shared memory, which has to be there until it has. (Of copies, mbarriers tell.)
+    #[inline]
+    pub(super) fn visit(&mut self, access: Access, rank: usize) {
+        if rank != access.who.block as usize && self.config.checks.order {
+            let (index, threads) = (self.index(access.who), self.threads.len());
+            let visits = &mut self.blocks[rank].visits;
+            visits.resize(threads, (0, 0));
+            visits[index] = (self.threads[index].view.own, access.site.ptx_line);
+        }
+    }
+
     #[cold]
     fn block_gone(&mut self, access: Access, rank: u32) {
         let message =
             format!("shared memory of block {rank} of the cluster is used after all its threads have ended");
         let finding = Finding::new(FindingKind::BlockGone, message)
             .with(self.party(access.who, access.site, access.does))
-            .help("let no block end before the others are done with it: `barrier.cluster.arrive` and `.wait` at the end");
+            .help(STAY);
         self.report(finding);
     }
 

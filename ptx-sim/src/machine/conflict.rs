@@ -34,8 +34,9 @@ const RELEASE: &str = "let the threads that read arrive on an mbarrier (or `bar.
 const FENCE: &str = "`fence.proxy.async` between the write and the copy: after the writes, before the barrier that orders them";
 const WAIT_READ: &str = "`cp.async.bulk.commit_group` and `cp.async.bulk.wait_group.read` before this, by the thread that \
                          issued the store, and a barrier if another thread goes on";
-const WAIT_COPY: &str = "`cp.async.commit_group` and `cp.async.wait_group` (or `cp.async.wait_all`) before this, by the thread \
-                         that issued the copy, and a barrier if another thread goes on";
+const WAIT_COPY: &str = "wait for the mbarrier that the copy counts at, before this; of a `cp.async` with groups: `cp.async.commit_group` \
+                         and `cp.async.wait_group` (or `cp.async.wait_all`) by the thread that issued it, and a barrier if another \
+                         thread goes on";
 const ORDER: &str = "a barrier that both threads take part in, between the two";
 
 impl Machine {

@@ -7,6 +7,7 @@ use super::conflict::Act;
 use super::counters::CopyKind;
 use super::engine::{Flight, Shape, Way};
 use super::refusal;
+use super::shadow::Manner;
 use super::state::POISON;
 use super::types::{BulkAction, BulkCopy, Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId};
 use crate::report::{Finding, FindingKind};
@@ -71,7 +72,7 @@ impl Machine {
         }
     }
 
-    /// `cp.async.bulk` and `cp.async.bulk.prefetch`.
+    /// `cp.async.bulk`, `cp.reduce.async.bulk` and `cp.async.bulk.prefetch`.
     ///
     /// # Errors
     ///
@@ -94,13 +95,15 @@ impl Machine {
                 let load = Load { space, to, barrier, multicast, bytes, align: UNIT };
                 self.load_async(access, load, units, &|shared| Shape::Line { global, shared })
             }
-            BulkAction::Store { from, global } => {
+            BulkAction::Store { from, global, reduce } => {
                 self.aligned_global(access, global)?;
                 let (_, shared) = self.shared_place(access, Space::Shared, from, bytes, UNIT)?;
-                self.store_async(access, Shape::Line { global, shared }, units, None);
+                self.store_async(access, Shape::Line { global, shared }, units, reduce);
                 Ok(())
             }
-            BulkAction::ToCluster { from, to, barrier } => self.copy_across(access, from, to, barrier, bytes),
+            BulkAction::ToCluster { from, to, barrier, reduce } => {
+                self.copy_across(access, (from, to, barrier), bytes, reduce)
+            }
         }
     }
 
@@ -149,7 +152,7 @@ impl Machine {
             }
             self.mbarrier_for_copy(access, block, barrier)?;
             let shape = shape(at);
-            self.claim(access, block, &shape, units, 0);
+            self.claim(access, block, &shape, units, (0, false));
             let Access { who, site, .. } = access;
             let flight = Flight { who, site, shape, way: Way::In { block, barrier }, kind, left: 0 };
             self.record_issue(&flight, units);
@@ -184,10 +187,9 @@ impl Machine {
     fn copy_across(
         &mut self,
         access: Access,
-        from: u64,
-        to: u64,
-        barrier: u64,
+        (from, to, barrier): (u64, u64, u64),
         bytes: u32,
+        reduce: Option<(Reduction, Element)>,
     ) -> Result<(), Stop> {
         let (source, shared) = self.shared_place(access, Space::Shared, from, bytes, UNIT)?;
         let (block, to) = self.shared_place(access, Space::SharedCluster, to, bytes, UNIT)?;
@@ -202,9 +204,9 @@ impl Machine {
         let reader = Epoch::new(mbarrier.component, mbarrier.phase.saturating_add(1));
         let (shape, units) = (Shape::Line { global: 0, shared }, bytes / UNIT);
         self.lend(access, source, &shape, units, reader);
-        self.claim(access, block, &shape, units, to.wrapping_sub(shared));
+        self.claim(access, block, &shape, units, (to.wrapping_sub(shared), reduce.is_some()));
         let Access { who, site, .. } = access;
-        let (way, kind) = (Way::Across { from: source, block, to, barrier }, CopyKind::BulkAcross);
+        let (way, kind) = (Way::Across { from: source, block, to, barrier, reduce }, CopyKind::BulkAcross);
         let flight = Flight { who, site, shape, way, kind, left: 0 };
         self.counters.count(kind, bytes.into());
         self.record_issue(&flight, units);
@@ -213,15 +215,23 @@ impl Machine {
         Ok(())
     }
 
-    fn expect_pieces(&mut self, access: Access, block: usize, barrier: u32, pieces: u32) {
+    pub(super) fn expect_pieces(&mut self, access: Access, block: usize, barrier: u32, pieces: u32) {
         if let Some(mbarrier) = self.blocks[block].mbarriers.at(barrier) {
             mbarrier.under_way += pieces;
             mbarrier.last_load = Some((mbarrier.phase.saturating_add(1), access.who, access.site));
         }
     }
 
-    /// The units of `shape`, `moved` bytes after their place in it, are the next copy's from now on: poison until they land.
-    fn claim(&mut self, access: Access, block: usize, shape: &Shape, units: u32, moved: u32) {
+    /// The units of `shape`, `moved` bytes after their place in it, are the next copy's from now on: poison until they land,
+    /// unless it `reduces`.
+    fn claim(
+        &mut self,
+        access: Access,
+        block: usize,
+        shape: &Shape,
+        units: u32,
+        (moved, reduces): (u32, bool),
+    ) {
         let maps = self.maps.all();
         let (number, threads) = (self.engine.next_number(), self.threads.len() as u32);
         let index = self.index(access.who);
@@ -232,10 +242,13 @@ impl Machine {
             let at = unit.shared.wrapping_add(moved);
             if order {
                 let view = &self.threads[index].view;
-                let found = target.shadow.write_async(at, UNIT, view, number, line, threads);
+                let manner = Manner { generic: false, reduces };
+                let found = target.shadow.write_async(at, UNIT, view, (number, line), manner, threads);
                 first = first.or(found);
             }
-            target.data[at as usize..(at + UNIT) as usize].fill(POISON);
+            if !reduces {
+                target.data[at as usize..(at + UNIT) as usize].fill(POISON);
+            }
         }
         if let Some(conflict) = first {
             self.conflict(access, Act::CopyIn, block, conflict);

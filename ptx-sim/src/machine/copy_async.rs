@@ -12,6 +12,7 @@ use super::clock::{Epoch, Knowledge};
 use super::conflict::Act;
 use super::engine::delay;
 use super::mbarrier::Refusal;
+use super::remote::Remote;
 use super::state::POISON;
 use super::types::{Arrive, Poll, Site, Space, Stop, ThreadId};
 use crate::report::{Finding, FindingKind};
@@ -68,7 +69,7 @@ impl Copies {
 
 /// A copy that is under way.
 #[derive(Debug)]
-struct Small {
+pub(super) struct Small {
     copy: CopyAsync,
     site: Site,
     rank: usize,
@@ -80,7 +81,7 @@ struct Small {
 
 /// `cp.async.mbarrier.arrive`, which waits for the copies before it.
 #[derive(Clone, Copy, Debug)]
-struct Arrival {
+pub(super) struct Arrival {
     who: ThreadId,
     site: Site,
     rank: usize,
@@ -89,12 +90,13 @@ struct Arrival {
 }
 
 #[derive(Debug)]
-enum Event {
+pub(super) enum Event {
     Land(Vec<Small>),
     Arrive(Arrival),
+    Remote(Remote),
 }
 
-/// Copies and arrivals that are to take effect: by time, then by a draw, then as they were issued.
+/// Copies, arrivals and remote stores that are to take effect: by time, then by a draw, then as they were issued.
 #[derive(Debug, Default)]
 pub(super) struct Landings {
     events: BTreeMap<(u64, u64, u32), Event>,
@@ -144,7 +146,8 @@ impl Machine {
         Ok(())
     }
 
-    fn later(&mut self, slowness: u64, event: Event) {
+    /// Lets `event` happen at a time that is drawn.
+    pub(super) fn later(&mut self, slowness: u64, event: Event) {
         let due = self.engine.now + delay(slowness, &mut self.random);
         let tie = self.random.next();
         self.engine.landings.push(due, tie, event);
@@ -283,6 +286,7 @@ impl Machine {
             any = true;
             match event {
                 Event::Land(copies) => copies.iter().for_each(|small| self.land(small)),
+                Event::Remote(remote) => self.land_remote(&remote),
                 Event::Arrive(arrival) => self.arrive_late(arrival),
             }
         }

@@ -41,7 +41,7 @@ pub(super) enum Way {
     /// Out of the shared memory of `block`, as a part of bulk group `group`.
     Out { block: usize, group: u32, reduce: Option<(Reduction, Element)> },
     /// From block to block: `to` is where the first byte goes.
-    Across { from: usize, block: usize, to: u32, barrier: u32 },
+    Across { from: usize, block: usize, to: u32, barrier: u32, reduce: Option<(Reduction, Element)> },
 }
 
 /// Something that takes effect at its time: units `from..to` of a flight.
@@ -67,6 +67,8 @@ pub(super) struct Engine {
     /// By number, from 1.
     flights: BTreeMap<u32, Flight>,
     started: u32,
+    /// Who issued the `st.async` and `red.async` under way, by number.
+    remote: BTreeMap<u32, ThreadId>,
     /// Who the asynchronous clock components are of.
     agents: BTreeMap<u32, ThreadId>,
 }
@@ -74,7 +76,7 @@ pub(super) struct Engine {
 impl Engine {
     /// The thread that issued copy `number`, while it is under way.
     pub(super) fn issuer(&self, number: u32) -> Option<ThreadId> {
-        self.flights.get(&number).map(|flight| flight.who)
+        self.flights.get(&number).map(|flight| flight.who).or_else(|| self.remote.get(&number).copied())
     }
 
     /// The thread that a clock component stands for: of a bulk group, or the last to load to an mbarrier.
@@ -89,6 +91,18 @@ impl Engine {
     /// The number of the next copy.
     pub(super) fn next_number(&self) -> u32 {
         self.started + 1
+    }
+
+    /// A number for what is no copy of this engine's, but is in flight like one.
+    pub(super) fn number_of(&mut self, who: ThreadId) -> u32 {
+        self.started += 1;
+        self.remote.insert(self.started, who);
+        self.started
+    }
+
+    /// What [`number_of`](Self::number_of) gave is not in flight any more.
+    pub(super) fn forget(&mut self, number: u32) {
+        self.remote.remove(&number);
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -198,9 +212,13 @@ impl Machine {
                     let group = self.threads[index].bulk.group(group);
                     group.to_write = group.to_write.saturating_sub(1);
                 }
-                (Way::Across { block, to, barrier, .. }, Some(data)) => {
-                    let at = to + event.from * UNIT;
-                    self.blocks[block].data[at as usize..at as usize + data.len()].copy_from_slice(data);
+                (Way::Across { block, to, barrier, reduce, .. }, Some(data)) => {
+                    let at = (to + event.from * UNIT) as usize;
+                    let target = &mut self.blocks[block].data[at..at + data.len()];
+                    match reduce {
+                        None => target.copy_from_slice(data),
+                        Some((with, element)) => super::reduce::reduce_bytes(target, data, with, element),
+                    }
                     let Shape::Line { shared, .. } = flight.shape else { continue };
                     self.count_piece(access, block, barrier, &event, &flight.shape, to.wrapping_sub(shared));
                 }

@@ -1,6 +1,8 @@
 //! Threads, blocks and the cluster at their end.
 
 use super::Machine;
+use super::access::STAY;
+use super::clock::Epoch;
 use super::mbarrier::Mbarrier;
 use super::types::{Site, ThreadId};
 use crate::report::{Finding, FindingKind, Findings};
@@ -16,6 +18,7 @@ impl Machine {
         self.check_groups(who, site);
         self.check_copies(who, site);
         let block = who.block as usize;
+        self.check_visits(who, site);
         self.blocks[block].live = self.blocks[block].live.saturating_sub(1);
         if self.blocks[block].live == 0 {
             self.check_mbarriers(block);
@@ -62,6 +65,29 @@ impl Machine {
         .with(self.party(who, issued, "issued the copy"))
         .with(self.party(who, site, "ends"))
         .help(help);
+        self.report(finding);
+    }
+
+    /// A block's shared memory is there until its last thread ends: each use of it by another block has to come before the end
+    /// of some thread of its own.
+    fn check_visits(&mut self, who: ThreadId, site: Site) {
+        let (index, rank) = (self.index(who), who.block as usize);
+        let (view, block) = (&self.threads[index].view, &mut self.blocks[rank]);
+        for (thread, visit) in block.visits.iter_mut().enumerate() {
+            if view.follows(Epoch::new(thread as u32, visit.0)) {
+                visit.0 = 0;
+            }
+        }
+        let left = block.visits.iter().position(|visit| visit.0 > 0).filter(|_| block.live == 1);
+        let Some((thread, line)) = left.map(|thread| (thread, block.visits[thread].1)) else { return };
+        let line = self.site_of(line);
+        let Some(visitor) = self.thread_of(Epoch::new(thread as u32, 1)) else { return };
+        let message =
+            format!("block {rank} of the cluster may end while another block uses its shared memory");
+        let finding = Finding::new(FindingKind::BlockGone, message)
+            .with(self.party(visitor, line, "used it"))
+            .with(self.party(who, site, "ends"))
+            .help(STAY);
         self.report(finding);
     }
 

@@ -50,6 +50,10 @@ pub(super) struct Mbarrier {
 pub(super) enum Refusal {
     /// More arrivals than the phase has left.
     TooManyArrivals,
+    /// An arrival that counts for none.
+    NoArrival,
+    /// A wait for a phase that is neither the current nor the preceding one.
+    OtherPhase,
     /// The transaction count leaves its range.
     TransactionRange,
     /// The pending count goes above its range.
@@ -122,6 +126,9 @@ impl Mbarrier {
 
     /// The arrive-on operation, after its expect-tx.
     pub(super) fn arrive(&mut self, arrive: &Arrive) -> Result<(), Refusal> {
+        if arrive.count == 0 {
+            return Err(Refusal::NoArrival);
+        }
         let Some(pending) = self.pending.checked_sub(arrive.count) else {
             return Err(Refusal::TooManyArrivals);
         };
@@ -147,11 +154,15 @@ impl Mbarrier {
         seen.learn(self.component, self.phase);
     }
 
-    /// Whether the phase that is waited for is complete.
-    pub(super) fn is_complete(&self, phase: Phase) -> bool {
+    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a state is of the current
+    /// phase or of the one right before it.
+    pub(super) fn is_complete(&self, phase: Phase) -> Result<bool, Refusal> {
         match phase {
-            Phase::Parity(parity) => (self.phase & 1 == 1) != parity,
-            Phase::State(state) => (state >> 32) as u32 != self.phase,
+            Phase::Parity(parity) => Ok((self.phase & 1 == 1) != parity),
+            Phase::State(state) => match self.phase.wrapping_sub((state >> 32) as u32) {
+                behind @ (0 | 1) => Ok(behind == 1),
+                _ => Err(Refusal::OtherPhase),
+            },
         }
     }
 }

@@ -98,6 +98,7 @@ impl Machine {
     ) -> Result<u64, Stop> {
         let access = Access { who, site, does: "arrives" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
+        self.visit(access, rank);
         let index = self.index(who);
         let view = &mut self.threads[index].view;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
@@ -129,6 +130,7 @@ impl Machine {
     ) -> Result<(), Stop> {
         let access = Access { who, site, does: "expects bytes" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
+        self.visit(access, rank);
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
         let counted = mbarrier.expect_tx(bytes);
         self.record_phase(rank, at);
@@ -150,6 +152,7 @@ impl Machine {
     ) -> Result<(), Stop> {
         let access = Access { who, site, does: "completes bytes" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
+        self.visit(access, rank);
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
         let counted = mbarrier.complete_tx(bytes);
         self.record_phase(rank, at);
@@ -173,8 +176,10 @@ impl Machine {
         let access = Access { who, site, does: "waits" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
-        if !mbarrier.is_complete(phase) {
-            return Ok(false);
+        match mbarrier.is_complete(phase) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(refusal) => return self.refused(access, rank, at, refusal),
         }
         mbarrier.observed = mbarrier.phase;
         if order.acquires() {
@@ -291,6 +296,13 @@ impl Machine {
         let state = self.blocks[rank].mbarriers.look(at).map(super::deadlock::describe).unwrap_or_default();
         let (kind, what) = match refusal {
             Refusal::TooManyArrivals => (FindingKind::BarrierMisuse, "more arrivals than its phase expects"),
+            Refusal::NoArrival => {
+                (FindingKind::BarrierMisuse, "an arrival with a count of 0; it is 1 to 2^20 - 1")
+            }
+            Refusal::OtherPhase => (
+                FindingKind::BarrierMisuse,
+                "a wait with the state of a phase that is neither its current one nor the one before",
+            ),
             Refusal::TransactionRange => (
                 FindingKind::TransactionBytes,
                 "a transaction count out of its range of -(2^20 - 1) to 2^20 - 1",

@@ -26,10 +26,14 @@
 //! | `cp.async.bulk.wait_group[.read]` | the thread | that the tiles of the groups are read |
 //! | `cp.async.wait_group`, `.wait_all` | the thread | what its copies of those groups wrote |
 //! | `cp.async.mbarrier.arrive` | who sees the phase complete | what the thread's copies before it wrote, and no more |
+//! | complete_tx of `st.async`, `red.async` | who sees the phase complete | what they wrote, in the generic proxy |
 //! | release, acquire; fence around relaxed | who reads | all before the release |
 //! | `fence.proxy.async` | asynchronous operations started later by whoever learns of the fence | all that the thread knew at the fence |
 //! | `fence.mbarrier_init` | the same | the initialisations that the thread made |
 //! | `fence.proxy.tensormap::generic` | copies with that map | the changes to a tensor map in global memory (module `tensor_maps`) |
+//!
+//! A block's shared memory is there until its last thread ends: what other blocks do with it has to come before the end of one
+//! of its threads.
 //!
 //! # Generic and asynchronous proxy
 //!
@@ -43,6 +47,7 @@
 //!
 //! # Not checked
 //!
+//! Of several asynchronous reductions of the same bytes of shared memory, only the last one that was issued has to be waited for.
 //! Order of accesses to global memory; `wait_group` where `wait_group.read` would do or the reverse, if only global memory is
 //! concerned. What other clusters release through global memory: it is not ordered with anything here. Strong reads are not remembered, so that a weak write that follows one unordered is not found.
 
@@ -65,6 +70,7 @@ mod record;
 mod recorder;
 mod reduce;
 mod refusal;
+mod remote;
 mod shadow;
 mod state;
 mod sync;
@@ -77,6 +83,7 @@ mod tests;
 pub use copy_async::CopyAsync;
 pub use counters::{CopyKind, Counters, Moved};
 pub use global::{GlobalFault, GlobalMemory};
+pub use remote::RemoteStore;
 pub use types::{
     Arrive, BarrierUse, BulkAction, BulkCopy, Checks, FenceKind, MachineConfig, Order, Phase, Poll, Progress,
     Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId, TryWait, Votes, Waiting, WaitingFor,

@@ -1,4 +1,4 @@
-//! `cp.reduce.async.bulk.tensor`: combines a tile with what is in global memory, element by element.
+//! `cp.reduce.async.bulk`, with a tensor map and without: combines bytes with what is in memory, element by element.
 
 use super::global::{GlobalFault, GlobalMemory};
 use super::types::Reduction;
@@ -20,6 +20,20 @@ pub(super) fn reduce(
         global.update(address, width, &mut |old| combine(with, element, old, operand))?;
     }
     Ok(())
+}
+
+/// Combines `bytes` into as many of `target`.
+pub(super) fn reduce_bytes(target: &mut [u8], bytes: &[u8], with: Reduction, element: Element) {
+    let width = element.bytes() as usize;
+    let wide = |bytes: &[u8]| {
+        let mut wide = [0; 8];
+        wide[..width].copy_from_slice(bytes);
+        u64::from_le_bytes(wide)
+    };
+    for (target, bytes) in target.chunks_exact_mut(width).zip(bytes.chunks_exact(width)) {
+        let new = combine(with, element, wide(target), wide(bytes));
+        target.copy_from_slice(&new.to_le_bytes()[..width]);
+    }
 }
 
 /// The bits of `old` combined with those of `operand`.

@@ -15,8 +15,19 @@ const SEVERAL: Component = u32::MAX - 2;
 
 /// In the line of a write: it was strong.
 const STRONG: u32 = 1 << 31;
-/// In the line of a write: it is one of `cp.async`, in the generic proxy whatever its component.
+/// In the line of a write: it is one of `cp.async` or `st.async`, in the generic proxy whatever its component.
 const COPIED: u32 = 1 << 30;
+/// In the line of a write: it is an asynchronous reduction.
+const REDUCED: u32 = 1 << 29;
+
+/// How an asynchronous operation writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Manner {
+    /// In the generic proxy.
+    pub(super) generic: bool,
+    /// It combines with what is there, in any order with its like.
+    pub(super) reduces: bool,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
@@ -66,7 +77,7 @@ pub(super) struct Shadow {
 
 impl Cell {
     fn writer(&self, problem: Problem) -> Conflict {
-        let (line, copied) = (self.write_line & !(STRONG | COPIED), self.write_line & COPIED != 0);
+        let (line, copied) = (self.write_line & !(STRONG | COPIED | REDUCED), self.write_line & COPIED != 0);
         Conflict { problem, at: 0, other: self.write, line, other_writes: true, copied }
     }
 
@@ -207,24 +218,32 @@ impl Shadow {
         conflict
     }
 
-    /// `view` starts copy number `copy`, which writes here.
+    /// `view` starts an operation, of a number and a line, which writes here.
     pub(super) fn write_async(
         &mut self,
         at: u32,
         len: u32,
         view: &View,
-        copy: u32,
-        line: u32,
+        (copy, line): (u32, u32),
+        manner: Manner,
         threads: Component,
     ) -> Option<Conflict> {
         let mut conflict = None;
+        let flags = if manner.generic { COPIED } else { 0 } | if manner.reduces { REDUCED } else { 0 };
         for index in self.range(at, len) {
             let cell = self.cells[index];
-            let found = cell.after_write_async(view, threads).or_else(|| self.after_reads(&cell, view));
+            let among = manner.reduces && cell.write_line & REDUCED != 0;
+            let after = match manner {
+                Manner { reduces: true, .. } if cell.write.is_none() => Some(cell.writer(Problem::Unwritten)),
+                _ if among => None,
+                Manner { generic: true, .. } => cell.after_write(view, false),
+                Manner { generic: false, .. } => cell.after_write_async(view, threads),
+            };
+            let found = after.or_else(|| self.after_reads(&cell, view));
             conflict = conflict.or(found.map(|found| self.placed(found, index)));
             self.forget_readers(index);
             let cell = &mut self.cells[index];
-            (cell.write, cell.write_line) = (Epoch::new(IN_FLIGHT, copy), line);
+            (cell.write, cell.write_line) = (Epoch::new(IN_FLIGHT, copy), line | flags);
         }
         conflict
     }

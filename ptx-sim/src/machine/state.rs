@@ -106,6 +106,8 @@ pub(super) struct Block {
     pub(super) named: [NamedBarrier; NAMED_BARRIERS],
     /// Threads that have not exited.
     pub(super) live: u32,
+    /// The last step in which each thread of another block was here, by number, and its PTX line; none before the first.
+    pub(super) visits: Vec<(u32, u32)>,
 }
 
 impl Block {
@@ -117,6 +119,7 @@ impl Block {
             mbarriers: Mbarriers::new(bytes),
             named: std::array::from_fn(|_| NamedBarrier::default()),
             live: threads,
+            visits: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::GlobalMemory;
+use crate::tensor_map::Element;
 
 /// A thread of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -342,6 +343,8 @@ pub enum BulkAction {
         from: u64,
         /// The destination.
         global: u64,
+        /// How the bytes are combined with what is there; none of a plain copy.
+        reduce: Option<(Reduction, Element)>,
     },
     /// The thread's own block's shared memory to that of another; completes on an mbarrier there.
     ToCluster {
@@ -351,6 +354,8 @@ pub enum BulkAction {
         to: u64,
         /// The mbarrier that gets the bytes, of space `shared::cluster`.
         barrier: u64,
+        /// How the bytes are combined with what is there; none of a plain copy.
+        reduce: Option<(Reduction, Element)>,
     },
     /// To the L2 cache only.
     Prefetch {

@@ -47,7 +47,7 @@ impl Kernel<'_> {
         format!(
             ".version 8.6\n.target sm_90a\n.address_size 64\n.extern .shared .align 128 .b8 dyn[];\n\
              .visible .entry k(.param .u64 out, .param .u64 in)\n{{\n\
-             .reg .pred %p<10>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %d<20>; .reg .f32 %f<20>;\n\
+             .reg .pred %p<10>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %d<20>; .reg .f32 %f<20>; .reg .f64 %g<9>;\n\
              ld.param.u64 %d1, [out]; ld.param.u64 %d2, [in];\n\
              mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %ntid.x;\n\
              mad.lo.u32 %r4, %r2, %r3, %r1; mul.wide.u32 %d3, %r4, 4; add.u64 %d1, %d1, %d3; mov.u32 %r9, 0;\n\
@@ -100,12 +100,17 @@ impl Kernel<'_> {
 
     /// The wrong one has a finding of `kind` under each of 16 seeds; gives the last report as text.
     pub(crate) fn lacks(&self, kind: FindingKind) -> String {
+        self.lacks_one_of(&[kind])
+    }
+
+    /// The same, where chance decides which of several it is.
+    pub(crate) fn lacks_one_of(&self, kinds: &[FindingKind]) -> String {
         let mut text = String::new();
         for seed in 0..16 {
             let (report, module, _) = self.run(false, seed);
             text = report.findings.render(&module.sources(|_| None));
-            let found = report.findings.iter().any(|finding| finding.kind == kind);
-            assert!(found, "seed {seed}: no {kind:?} but\n{text}");
+            let found = report.findings.iter().any(|finding| kinds.contains(&finding.kind));
+            assert!(found, "seed {seed}: none of {kinds:?} but\n{text}");
         }
         text
     }
@@ -122,7 +127,20 @@ pub(crate) fn cluster(blocks: u32, threads: u32, body: &str) -> Kernel<'_> {
     Kernel { body, threads, blocks }
 }
 
-/// Each body is refused, with its line and with words that say why.
+/// What ptxas says of the body, where `TMA_PTXAS` names one.
+fn judged(body: &str) -> Option<bool> {
+    let ptxas = std::env::var_os("TMA_PTXAS")?;
+    static CASES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let case = CASES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let file = std::env::temp_dir().join(format!("pair-{}-{case}.ptx", std::process::id()));
+    std::fs::write(&file, block(1, body).text(true)).expect("the folder for temporary files can be written");
+    let command =
+        std::process::Command::new(ptxas).args(["-arch=sm_90a", "-o", "/dev/null"]).arg(&file).output();
+    std::fs::remove_file(&file).expect("it was just written");
+    Some(command.expect("TMA_PTXAS can be run").status.success())
+}
+
+/// Each body is refused, with its line and with words that say why, and by ptxas too.
 #[allow(dead_code, reason = "not every test refuses something")]
 pub(crate) fn refused(cases: &[(&str, &str)]) {
     for (body, wanted) in cases {
@@ -130,14 +148,16 @@ pub(crate) fn refused(cases: &[(&str, &str)]) {
         let error = Module::load(&text).expect_err(body);
         assert_eq!(error.line, 11, "{body}: {error}");
         assert!(error.message.contains(wanted), "{body}: {error}");
+        assert_ne!(judged(body), Some(true), "ptxas takes {body}");
     }
 }
 
-/// Each body loads.
+/// Each body loads, and ptxas takes it.
 #[allow(dead_code, reason = "not every test has forms that only load")]
 pub(crate) fn accepted(bodies: &[&str]) {
     for body in bodies {
         let loaded = Module::load(&block(1, body).text(true));
         assert!(loaded.is_ok(), "{body}: {}", loaded.expect_err("it was refused"));
+        assert_ne!(judged(body), Some(false), "ptxas refuses {body}");
     }
 }

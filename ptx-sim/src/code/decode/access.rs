@@ -1,6 +1,7 @@
 //! Loads, stores and atomic operations.
 
 use super::operands::Decoder;
+use super::{cache, remote};
 use crate::code::types::Type;
 use crate::code::{Access, AtomicOp, Memory, Op, Row};
 use crate::exec::float::convert::Integer;
@@ -13,24 +14,13 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let opcode = d.instruction.opcode;
     match opcode {
         "ld" | "ldu" => load(d),
+        "st" if d.take("async") => remote::store(d),
         "st" => store(d),
         "atom" => atomic(d, true),
-        "red" if d.take("async") => Err(d.unsupported()),
+        "red" if d.take("async") => remote::reduce(d),
         "red" => atomic(d, false),
-        // What only moves data between caches is not seen by anybody.
-        "prefetch" | "prefetchu" | "discard" | "applypriority" => {
-            while d.take_first().is_some() {}
-            Ok(Op::Nothing)
-        }
-        _ => policy(d),
+        _ => cache::decode(d),
     }
-}
-
-/// `createpolicy` gives a value that nothing here looks at.
-fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
-    while d.take_first().is_some() {}
-    let zero = d.builder.bits(0);
-    Ok(Op::One(crate::exec::alu::bits::COPY, d.dest(0, Type::Bits(64))?, zero))
 }
 
 /// The space of a load or store; generic if none is named.
@@ -99,6 +89,22 @@ pub(super) fn take_cache_hints(d: &mut Decoder<'_, '_, '_>) -> bool {
     d.take("L2::cache_hint")
 }
 
+/// As [`check_policy`], of a load, a store or an atomic operation.
+fn check_hinted(d: &mut Decoder<'_, '_, '_>, hint: bool, memory: Memory) -> Result<(), LoadError> {
+    if hint && !matches!(memory, Memory::Machine(Space::Global | Space::Generic)) {
+        return Err(d.error("`.L2::cache_hint` is for global memory"));
+    }
+    check_policy(d, hint)
+}
+
+/// The policy, which is the last operand where one of the hints has it.
+pub(super) fn check_policy(d: &mut Decoder<'_, '_, '_>, hint: bool) -> Result<(), LoadError> {
+    if hint {
+        d.source(d.count().saturating_sub(1), Type::Bits(64))?;
+    }
+    Ok(())
+}
+
 fn take_count(d: &mut Decoder<'_, '_, '_>) -> u32 {
     d.take_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1)
 }
@@ -131,7 +137,8 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let hint = take_cache_hints(d);
     let count = take_count(d);
     let ty = element(d)?;
-    d.expect_count(2, 2 + usize::from(hint))?;
+    d.expect_count(2 + usize::from(hint), 2 + usize::from(hint))?;
+    check_hinted(d, hint, memory)?;
     let address = d.address(1)?;
     let source = d.operand(1)?;
     if memory == Memory::Param && d.is_local(source)? {
@@ -152,15 +159,13 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 }
 
 fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
-    if d.take("async") || d.take("bulk") {
-        return Err(d.unsupported());
-    }
     let order = take_order(d, Order::Weak);
     let mut memory = take_space(d);
     let hint = take_cache_hints(d);
     let count = take_count(d);
     let ty = element(d)?;
-    d.expect_count(2, 2 + usize::from(hint))?;
+    d.expect_count(2 + usize::from(hint), 2 + usize::from(hint))?;
+    check_hinted(d, hint, memory)?;
     let address = d.address(0)?;
     let target = d.operand(0)?;
     if memory == Memory::Param {
@@ -200,7 +205,9 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
     let op = atomic_op(d, name, ty, memory)?;
     let first = usize::from(gives);
     let values = if op == AtomicOp::CompareAndSwap { 2 } else { 1 };
-    d.expect_count(first + 1 + values, first + 1 + values + usize::from(hint))?;
+    let count = first + 1 + values + usize::from(hint);
+    d.expect_count(count, count)?;
+    check_hinted(d, hint, memory)?;
     let row = if gives { d.dest(0, ty)? } else { Row::SINK };
     let address = d.address(first)?;
     let mut of = [Row::SINK; 2];

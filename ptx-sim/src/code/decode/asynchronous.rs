@@ -1,20 +1,20 @@
 //! Mbarriers, fences, and copies that run on their own.
 
-use super::access::{take_cache_hints, take_order};
-use super::copy_async;
+use super::access::{check_policy, take_cache_hints, take_order};
 use super::operands::Decoder;
+use super::remote::take_reduction;
+use super::{bulk, copy_async, mbarrier};
 use crate::code::types::Type;
-use crate::code::{BulkCode, Mbarrier, Op, Row, TensorCode, TensorCodeAction};
-use crate::machine::{FenceKind, Order, Reduction, Space};
+use crate::code::{Op, Row, TensorCode, TensorCodeAction};
+use crate::machine::{FenceKind, Order, Space};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
 const WORD: Type = Type::Bits(32);
-const LONG: Type = Type::Bits(64);
 
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     match d.instruction.opcode {
-        "mbarrier" => mbarrier(d),
+        "mbarrier" => mbarrier::decode(d),
         "cp" => copy(d),
         "membar" => {
             if d.take("proxy") {
@@ -66,64 +66,6 @@ pub(super) fn take_shared(d: &mut Decoder<'_, '_, '_>) -> Space {
     .unwrap_or(Space::Generic)
 }
 
-fn mbarrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
-    let what = d.take_first().ok_or_else(|| d.unsupported())?;
-    let expects = d.take("expect_tx");
-    let no_complete = d.take("noComplete");
-    let parity = d.take("parity");
-    let default = if matches!(what, "test_wait" | "try_wait") { Order::Acquire } else { Order::Release };
-    let order = take_order(d, default);
-    let space = take_shared(d);
-    if !d.take("b64") {
-        return Err(d.unsupported());
-    }
-    let one = d.builder.bits(1);
-    let (place, op) = match what {
-        "init" => {
-            d.expect_count(2, 2)?;
-            (0, Mbarrier::Init { count: d.source(1, WORD)? })
-        }
-        "inval" => {
-            d.expect_count(1, 1)?;
-            (0, Mbarrier::Invalidate)
-        }
-        "expect_tx" | "complete_tx" => {
-            d.expect_count(2, 2)?;
-            let bytes = d.source(1, WORD)?;
-            (
-                0,
-                if what == "expect_tx" {
-                    Mbarrier::ExpectTx { bytes }
-                } else {
-                    Mbarrier::CompleteTx { bytes }
-                },
-            )
-        }
-        "arrive" | "arrive_drop" => {
-            // The state may be left out where the mbarrier is another block's.
-            let first = usize::from(!matches!(d.operand(0)?, Operand::Address { .. }));
-            d.expect_count(first + 1, first + 2)?;
-            let state = if first == 1 { d.dest(0, LONG)? } else { Row::SINK };
-            let last = if d.count() == first + 2 { Some(d.source(first + 1, WORD)?) } else { None };
-            let drop = what == "arrive_drop";
-            let (count, expect_tx) = if expects { (one, last) } else { (last.unwrap_or(one), None) };
-            (first, Mbarrier::Arrive { count, expect_tx, drop, no_complete, order, state })
-        }
-        "test_wait" | "try_wait" => {
-            d.expect_count(3, 4)?;
-            let phase = d.source(2, if parity { WORD } else { LONG })?;
-            let (done, may_block) = (d.dest(0, Type::Pred)?, what == "try_wait");
-            (1, Mbarrier::TestWait { phase, parity, order, done, may_block })
-        }
-        "pending_count" => {
-            d.expect_count(2, 2)?;
-            return Ok(Op::PendingCount { d: d.dest(0, WORD)?, state: d.source(1, LONG)? });
-        }
-        _ => return Err(d.unsupported()),
-    };
-    Ok(Op::Mbarrier { space, address: d.address(place)?, op })
-}
-
 fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let reduces = d.take("reduce");
     if !d.take("async") {
@@ -141,20 +83,11 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Ok(Op::BulkWait { pending, read: d.take("read") });
     }
     let prefetch = d.take("prefetch");
-    if d.take("tensor") { tensor_copy(d, prefetch, reduces) } else { bulk_copy(d, prefetch, reduces) }
-}
-
-fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<Reduction> {
-    d.take_of(&[
-        ("add", Reduction::Add),
-        ("min", Reduction::Min),
-        ("max", Reduction::Max),
-        ("inc", Reduction::Inc),
-        ("dec", Reduction::Dec),
-        ("and", Reduction::And),
-        ("or", Reduction::Or),
-        ("xor", Reduction::Xor),
-    ])
+    match (d.take("tensor"), prefetch) {
+        (true, _) => tensor_copy(d, prefetch, reduces),
+        (false, true) => bulk::prefetch(d),
+        (false, false) => bulk::copy(d, reduces),
+    }
 }
 
 fn tensor_copy(d: &mut Decoder<'_, '_, '_>, prefetch: bool, reduces: bool) -> Result<Op, LoadError> {
@@ -171,14 +104,17 @@ fn tensor_copy(d: &mut Decoder<'_, '_, '_>, prefetch: bool, reduces: bool) -> Re
     d.take("L2");
     let hint = usize::from(take_cache_hints(d));
     if prefetch {
-        d.expect_count(1 + mode.operands(), 1 + mode.operands() + hint)?;
+        let operands = 1 + mode.operands() + hint;
+        d.expect_count(operands, operands)?;
+        check_policy(d, hint == 1)?;
         return tensor(d, 0, 1, mode, TensorCodeAction::Prefetch);
     }
     if to_global {
         if !d.take("bulk_group") || reduces != with.is_some() {
             return Err(d.unsupported());
         }
-        d.expect_count(2, 2 + hint)?;
+        d.expect_count(2 + hint, 2 + hint)?;
+        check_policy(d, hint == 1)?;
         let tile = d.address(1)?;
         let action = match with {
             Some(with) => TensorCodeAction::Reduce { tile, with },
@@ -191,7 +127,9 @@ fn tensor_copy(d: &mut Decoder<'_, '_, '_>, prefetch: bool, reduces: bool) -> Re
     }
     let multicast = d.take("multicast::cluster");
     let operands = 3 + mode.operands();
-    d.expect_count(operands, operands + usize::from(multicast) + hint)?;
+    let count = operands + usize::from(multicast) + hint;
+    d.expect_count(count, count)?;
+    check_policy(d, hint == 1)?;
     let multicast = if multicast { Some(d.source(operands, Type::Bits(16))?) } else { None };
     let action = TensorCodeAction::Load { space, tile: d.address(0)?, barrier: d.address(2)?, multicast };
     tensor(d, 1, 3, mode, action)
@@ -259,50 +197,4 @@ fn tensor(
         at.push(d.inner(coordinate, WORD)?);
     }
     Ok(Op::Tensor(Box::new(TensorCode { map, at, im2col, offsets, action })))
-}
-
-fn bulk_copy(d: &mut Decoder<'_, '_, '_>, prefetch: bool, reduces: bool) -> Result<Op, LoadError> {
-    if reduces {
-        return Err(d.unsupported());
-    }
-    d.take("L2");
-    let hint = usize::from(take_cache_hints(d));
-    if prefetch {
-        if !d.take("global") {
-            return Err(d.unsupported());
-        }
-        d.expect_count(2, 2 + hint)?;
-        let code = BulkCode::Prefetch { from: d.address(0)?, bytes: d.source(1, WORD)? };
-        return Ok(Op::Bulk(Box::new(code)));
-    }
-    let to_cluster = d.take("shared::cluster");
-    let in_block = d.take("shared::cta") || d.take("shared");
-    let global = d.take("global");
-    let global_first =
-        d.instruction.modifiers.iter().find(|name| **name == "global" || name.starts_with("shared"))
-            == Some(&"global");
-    if global_first {
-        if !in_block || !d.take("bulk_group") {
-            return Err(d.unsupported());
-        }
-        d.expect_count(3, 3 + hint)?;
-        let code = BulkCode::Store { to: d.address(0)?, from: d.address(1)?, bytes: d.source(2, WORD)? };
-        return Ok(Op::Bulk(Box::new(code)));
-    }
-    if !d.take("mbarrier::complete_tx::bytes") {
-        return Err(d.unsupported());
-    }
-    let multicast = d.take("multicast::cluster");
-    d.expect_count(4, 4 + usize::from(multicast) + hint)?;
-    let (to, from, bytes, barrier) = (d.address(0)?, d.address(1)?, d.source(2, WORD)?, d.address(3)?);
-    let code = match (global, to_cluster, in_block) {
-        (false, true, true) if !multicast => BulkCode::ToCluster { to, from, bytes, barrier },
-        (true, _, _) => {
-            let space = if to_cluster { Space::SharedCluster } else { Space::Shared };
-            let multicast = if multicast { Some(d.source(4, Type::Bits(16))?) } else { None };
-            BulkCode::Load { space, to, from, bytes, barrier, multicast }
-        }
-        _ => return Err(d.unsupported()),
-    };
-    Ok(Op::Bulk(Box::new(code)))
 }

@@ -1,6 +1,6 @@
 //! `cp.async` without `.bulk`, and how its completion is waited for.
 
-use super::access::take_cache_hints;
+use super::access::{check_policy, take_cache_hints};
 use super::asynchronous::take_shared;
 use super::operands::Decoder;
 use crate::code::names::Named;
@@ -59,9 +59,7 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             read = Some(d.source(3, Type::Bits(32))?);
         }
     }
-    if hint == 1 {
-        d.source(d.count() - 1, Type::Bits(64))?;
-    }
+    check_policy(d, hint == 1)?;
     Ok(Op::CopyAsync(CopyCode { to: d.address(0)?, from: d.address(1)?, bytes, read, ignore }))
 }
 

@@ -6,11 +6,15 @@
 mod access;
 mod arithmetic;
 mod asynchronous;
+mod bulk;
+mod cache;
 mod control;
 mod convert;
 mod copy_async;
 mod logic;
+mod mbarrier;
 mod operands;
+mod remote;
 mod tensor_map;
 mod warp;
 

@@ -24,6 +24,7 @@ fn the_cluster_barrier_orders_blocks() {
         let at = address::map_to_rank(0, 0).into();
         lab.machine.load(OTHER, Space::SharedCluster, at, &mut bytes, Order::Weak, site).unwrap();
         assert_eq!(f32::from_le_bytes(bytes), 3.0);
+        cluster_sync(lab);
     });
 }
 
@@ -38,6 +39,9 @@ fn a_block_stays_while_others_use_it() {
         }
         let at = address::map_to_rank(0, 0).into();
         lab.machine.load(OTHER, Space::SharedCluster, at, &mut [0; 4], Order::Weak, site).unwrap();
+        if stays {
+            cluster_sync(lab);
+        }
     });
 }
 
@@ -80,7 +84,8 @@ fn bytes_go_from_block_to_block() {
         cluster_sync(lab);
         lab.arrive(OTHER, FULL, Some(16));
         let there = |at: u32| u64::from(address::map_to_rank(at, 1));
-        let action = BulkAction::ToCluster { from: 64, to: there(128), barrier: there(FULL as u32) };
+        let action =
+            BulkAction::ToCluster { from: 64, to: there(128), barrier: there(FULL as u32), reduce: None };
         let site = lab.site();
         lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 16, action }, site).unwrap();
         assert!(lab.wait(OTHER, FULL, false));

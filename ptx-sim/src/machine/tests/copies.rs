@@ -116,7 +116,7 @@ fn bytes_in_a_line_are_brought_and_stored() {
     lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 64, action }, site).unwrap();
     assert!(lab.wait(thread(0), FULL, false));
     assert_eq!(lab.read(thread(0), 256 + 60), 23.0);
-    let action = BulkAction::Store { from: 256, global: lab.tensor };
+    let action = BulkAction::Store { from: 256, global: lab.tensor, reduce: None };
     lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 64, action }, site).unwrap();
     lab.commit(thread(0));
     lab.wait_groups(thread(0), 0, false);

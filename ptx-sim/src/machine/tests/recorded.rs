@@ -28,8 +28,8 @@ fn one_of_each(seed: u64) -> Lab {
     for (bytes, action) in [
         (16, BulkAction::Load { global, space, to: 4096, barrier, multicast: None }),
         (32, BulkAction::Load { global, space, to: 4128, barrier, multicast: Some(3) }),
-        (48, BulkAction::Store { from: 4224, global }),
-        (64, BulkAction::ToCluster { from: 4288, to: there(4352), barrier: there(FULL) }),
+        (48, BulkAction::Store { from: 4224, global, reduce: None }),
+        (64, BulkAction::ToCluster { from: 4288, to: there(4352), barrier: there(FULL), reduce: None }),
         (80, BulkAction::Prefetch { global }),
     ] {
         let site = lab.site();

@@ -1,0 +1,115 @@
+//! `cp.async.bulk` and `cp.reduce.async.bulk` without a tensor map.
+
+use super::access::{check_policy, take_cache_hints};
+use super::operands::Decoder;
+use super::remote::{in_cluster, take_reduction};
+use crate::code::types::Type;
+use crate::code::{BulkCode, Op};
+use crate::exec::float::FloatType;
+use crate::exec::float::convert::Integer;
+use crate::machine::{Reduction, Space};
+use crate::parse::LoadError;
+use crate::tensor_map::Element;
+
+const WORD: Type = Type::Bits(32);
+
+pub(super) fn prefetch(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    if !d.take("L2") || !d.take("global") {
+        return Err(d.unsupported());
+    }
+    let hint = d.take("L2::cache_hint");
+    d.expect_count(2 + usize::from(hint), 2 + usize::from(hint))?;
+    check_policy(d, hint)?;
+    let code = BulkCode::Prefetch { from: d.address(0)?, bytes: d.source(1, WORD)? };
+    Ok(Op::Bulk(Box::new(code)))
+}
+
+/// Where from and where to, as the instruction says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    ToBlock,
+    ToCluster,
+    ToGlobal,
+    Across,
+}
+
+/// The destination comes first among the modifiers, then the source.
+fn take_way(d: &mut Decoder<'_, '_, '_>) -> Option<Way> {
+    let spaces: Vec<&str> = d.instruction.modifiers.iter().copied().filter(|name| is_space(name)).collect();
+    for space in &spaces {
+        d.take(space);
+    }
+    match spaces.as_slice() {
+        ["shared::cta", "global"] => Some(Way::ToBlock),
+        ["shared::cluster", "global"] => Some(Way::ToCluster),
+        ["global", "shared::cta"] => Some(Way::ToGlobal),
+        ["shared::cluster", "shared::cta"] => Some(Way::Across),
+        _ => None,
+    }
+}
+
+fn is_space(name: &str) -> bool {
+    matches!(name, "global" | "shared::cta" | "shared::cluster")
+}
+
+pub(super) fn copy(d: &mut Decoder<'_, '_, '_>, reduces: bool) -> Result<Op, LoadError> {
+    let Some(way) = take_way(d) else { return Err(d.unsupported()) };
+    let completes = if way == Way::ToGlobal { "bulk_group" } else { "mbarrier::complete_tx::bytes" };
+    if !d.take(completes) {
+        return Err(d.error(format!("`.{completes}` is wanted")));
+    }
+    let hint = way != Way::Across && take_cache_hints(d);
+    let multicast = way == Way::ToCluster && d.take("multicast::cluster");
+    let reduce = if reduces { Some(reduction(d, way)?) } else { None };
+    let barriers = usize::from(way != Way::ToGlobal);
+    let count = 3 + barriers + usize::from(multicast) + usize::from(hint);
+    d.expect_count(count, count)?;
+    check_policy(d, hint)?;
+    let (to, from, bytes) = (d.address(0)?, d.address(1)?, d.source(2, WORD)?);
+    let code = match way {
+        Way::ToGlobal => BulkCode::Store { to, from, bytes, reduce },
+        Way::Across => BulkCode::ToCluster { to, from, bytes, barrier: d.address(3)?, reduce },
+        Way::ToBlock | Way::ToCluster => {
+            let space = if way == Way::ToCluster { Space::SharedCluster } else { Space::Shared };
+            let multicast = if multicast { Some(d.source(4, Type::Bits(16))?) } else { None };
+            BulkCode::Load { space, to, from, bytes, barrier: d.address(3)?, multicast }
+        }
+    };
+    Ok(Op::Bulk(Box::new(code)))
+}
+
+/// The operation and its type.
+fn reduction(d: &mut Decoder<'_, '_, '_>, way: Way) -> Result<(Reduction, Element), LoadError> {
+    let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
+    let no_flush = d.take("noftz");
+    let ty = d.take_type()?;
+    let half = matches!(ty, Type::Float(FloatType::F16 | FloatType::Bf16));
+    if no_flush != (half && with == Reduction::Add) {
+        return Err(d.error("`.noftz` is wanted in sums of `.f16` and `.bf16`, and only there"));
+    }
+    let element = match way {
+        Way::Across => in_cluster(with, ty),
+        Way::ToGlobal => in_global(with, ty),
+        Way::ToBlock | Way::ToCluster => None,
+    };
+    let element = element.ok_or_else(|| d.error("its operation has no such type"))?;
+    Ok((with, element))
+}
+
+/// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations, and there:
+/// a sum of `.f32` takes subnormal numbers as zeros.
+fn in_global(with: Reduction, ty: Type) -> Option<Element> {
+    match (with, ty) {
+        (Reduction::And | Reduction::Or | Reduction::Xor, Type::Bits(64)) => Some(Element::U64),
+        (Reduction::Add, Type::Float(FloatType::F32)) => Some(Element::F32Ftz),
+        (Reduction::Add, Type::Float(FloatType::F64)) => Some(Element::F64),
+        (Reduction::Add | Reduction::Min | Reduction::Max, Type::Float(FloatType::F16)) => Some(Element::F16),
+        (Reduction::Add | Reduction::Min | Reduction::Max, Type::Float(FloatType::Bf16)) => {
+            Some(Element::Bf16)
+        }
+        (Reduction::Min | Reduction::Max, Type::Integer(Integer { bits: 64, signed })) => {
+            Some(if signed { Element::I64 } else { Element::U64 })
+        }
+        _ => in_cluster(with, ty),
+    }
+}

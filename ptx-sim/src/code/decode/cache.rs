@@ -1,0 +1,118 @@
+//! What is about caches: prefetches, policies, priorities, `discard`.
+
+use super::operands::Decoder;
+use crate::code::types::Type;
+use crate::code::{Op, Row};
+use crate::exec::alu::bits::COPY;
+use crate::parse::LoadError;
+
+/// The one size that `discard` and `applypriority` have. Source: PTX ISA, both.
+const LINE: u64 = 128;
+
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    match d.instruction.opcode {
+        "prefetch" => prefetch(d),
+        "prefetchu" => {
+            let level = d.take("L1");
+            d.expect_count(1, 1)?;
+            d.address(0)?;
+            if level { Ok(Op::Nothing) } else { Err(d.unsupported()) }
+        }
+        "discard" => {
+            d.take("global");
+            if !d.take("L2") {
+                return Err(d.unsupported());
+            }
+            line(d, true)
+        }
+        "applypriority" => {
+            d.take("global");
+            if !d.take("L2::evict_normal") {
+                return Err(d.unsupported());
+            }
+            line(d, false)
+        }
+        _ => policy(d),
+    }
+}
+
+/// Nobody sees what only moves data between caches.
+fn prefetch(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let space = d.take_of(&[
+        ("global", "data"),
+        ("local", "data"),
+        ("const", "map"),
+        ("param", "map"),
+        ("param::entry", "map"),
+    ]);
+    let what = d.take_of(&[
+        ("L1", "data"),
+        ("L2", "data"),
+        ("L2::evict_last", "data"),
+        ("L2::evict_normal", "data"),
+        ("tensormap", "map"),
+    ]);
+    d.expect_count(1, 1)?;
+    d.address(0)?;
+    if what.is_none() || space.is_some_and(|space| Some(space) != what) {
+        return Err(d.unsupported());
+    }
+    Ok(Op::Nothing)
+}
+
+fn line(d: &mut Decoder<'_, '_, '_>, discards: bool) -> Result<Op, LoadError> {
+    d.expect_count(2, 2)?;
+    if d.immediate(1)? != LINE {
+        return Err(d.error("128 bytes are wanted"));
+    }
+    Ok(Op::CacheLine { address: d.address(0)?, discards })
+}
+
+/// `createpolicy` gives a value that nothing here looks at.
+fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let fraction = d.take_of(&[("fractional", true), ("range", false)]);
+    let ty = Type::Bits(64);
+    match fraction {
+        None => {
+            if !d.take("cvt") || !d.take("L2") {
+                return Err(d.unsupported());
+            }
+            d.expect_count(2, 2)?;
+            d.source(1, ty)?;
+        }
+        Some(fractional) => {
+            take_priorities(d)?;
+            if fractional {
+                d.expect_count(1, 2)?;
+                if d.count() == 2 {
+                    d.source(1, Type::Float(crate::exec::float::FloatType::F32))?;
+                }
+            } else {
+                d.take("global");
+                d.expect_count(4, 4)?;
+                d.address(1)?;
+                d.source(2, Type::Bits(32))?;
+                d.source(3, Type::Bits(32))?;
+            }
+        }
+    }
+    if !d.take("b64") {
+        return Err(d.unsupported());
+    }
+    let zero: Row = d.builder.bits(0);
+    Ok(Op::One(COPY, d.dest(0, ty)?, zero))
+}
+
+/// The primary priority, and the secondary one, which is one of two.
+fn take_priorities(d: &mut Decoder<'_, '_, '_>) -> Result<(), LoadError> {
+    const ALL: [&str; 4] = ["L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"];
+    let named: Vec<&str> =
+        d.instruction.modifiers.iter().copied().filter(|name| ALL.contains(name)).collect();
+    for name in &named {
+        d.take(name);
+    }
+    match named.as_slice() {
+        [_] | [_, "L2::evict_first" | "L2::evict_unchanged"] => Ok(()),
+        _ => Err(d.error("a primary priority is wanted, and a secondary one that is first or unchanged")),
+    }
+}

@@ -1,0 +1,122 @@
+//! Instructions on mbarriers.
+
+use super::access::take_order;
+use super::asynchronous::take_shared;
+use super::operands::Decoder;
+use crate::code::types::Type;
+use crate::code::{Mbarrier, Op, Row};
+use crate::machine::{Order, Space};
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+
+const WORD: Type = Type::Bits(32);
+const LONG: Type = Type::Bits(64);
+
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let what = d.take_first().ok_or_else(|| d.unsupported())?;
+    if what == "pending_count" {
+        if !d.take("b64") {
+            return Err(d.unsupported());
+        }
+        d.expect_count(2, 2)?;
+        return Ok(Op::PendingCount { d: d.dest(0, WORD)?, state: d.source(1, LONG)? });
+    }
+    let (place, space, op) = match what {
+        "init" | "inval" => place(d, what)?,
+        "expect_tx" | "complete_tx" => bytes(d, what)?,
+        "arrive" | "arrive_drop" => arrive(d, what)?,
+        "test_wait" | "try_wait" => wait(d, what)?,
+        _ => return Err(d.unsupported()),
+    };
+    if !d.take("b64") {
+        return Err(d.unsupported());
+    }
+    Ok(Op::Mbarrier { space, address: d.address(place)?, op })
+}
+
+/// Which operand is the address, its space, and what is done.
+type Parts = (usize, Space, Mbarrier);
+
+/// The space of what only the own block's threads may do.
+fn take_own(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
+    match take_shared(d) {
+        Space::SharedCluster => Err(d.error("it is for mbarriers of the own block: `.shared::cta`")),
+        space => Ok(space),
+    }
+}
+
+/// `.sem` and `.scope`: both or none, and `.sem` one of two.
+fn take_semantics(d: &mut Decoder<'_, '_, '_>, default: Order) -> Result<Order, LoadError> {
+    let named = |d: &Decoder<'_, '_, '_>, names: &[&str]| {
+        d.instruction.modifiers.iter().any(|modifier| names.contains(modifier))
+    };
+    let (sem, scope) = (named(d, &["relaxed", "acquire", "release"]), named(d, &["cta", "cluster"]));
+    let order = take_order(d, default);
+    if sem != scope {
+        return Err(d.error("`.sem` and `.scope` stand together, the scope being `.cta` or `.cluster`"));
+    }
+    if order != default && order != Order::Relaxed {
+        return Err(d.error("an arrival is `.release` or `.relaxed`, a wait `.acquire` or `.relaxed`"));
+    }
+    Ok(order)
+}
+
+fn place(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
+    let space = take_own(d)?;
+    if what == "inval" {
+        d.expect_count(1, 1)?;
+        return Ok((0, space, Mbarrier::Invalidate));
+    }
+    d.expect_count(2, 2)?;
+    Ok((0, space, Mbarrier::Init { count: d.source(1, WORD)? }))
+}
+
+fn bytes(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
+    if take_semantics(d, Order::Relaxed)? != Order::Relaxed {
+        return Err(d.unsupported());
+    }
+    let space = take_shared(d);
+    d.expect_count(2, 2)?;
+    let bytes = d.source(1, WORD)?;
+    let op = if what == "expect_tx" { Mbarrier::ExpectTx { bytes } } else { Mbarrier::CompleteTx { bytes } };
+    Ok((0, space, op))
+}
+
+fn arrive(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
+    let (expects, no_complete) = (d.take("expect_tx"), d.take("noComplete"));
+    let order = take_semantics(d, Order::Release)?;
+    let space = take_shared(d);
+    let last = match (expects, no_complete) {
+        (true, true) => return Err(d.error("`.expect_tx` and `.noComplete` exclude each other")),
+        (false, false) => {
+            d.expect_count(2, 3)?;
+            if d.count() == 3 { Some(d.source(2, WORD)?) } else { None }
+        }
+        _ => {
+            d.expect_count(3, 3)?;
+            Some(d.source(2, WORD)?)
+        }
+    };
+    let sink = matches!(d.operand(0)?, Operand::Nothing);
+    if space == Space::SharedCluster && (!sink || no_complete) {
+        return Err(d.error("there is no state of another block's mbarrier: the sink `_` is wanted"));
+    }
+    let state = if sink { Row::SINK } else { d.dest(0, LONG)? };
+    let one = d.builder.bits(1);
+    let (count, expect_tx) = if expects { (one, last) } else { (last.unwrap_or(one), None) };
+    let drop = what == "arrive_drop";
+    Ok((1, space, Mbarrier::Arrive { count, expect_tx, drop, no_complete, order, state }))
+}
+
+fn wait(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
+    let (parity, may_block) = (d.take("parity"), what == "try_wait");
+    let order = take_semantics(d, Order::Acquire)?;
+    let space = take_own(d)?;
+    // How long it may wait is the hardware's: here, until nothing else can go on.
+    d.expect_count(3, 3 + usize::from(may_block))?;
+    if d.count() == 4 {
+        d.source(3, WORD)?;
+    }
+    let phase = d.source(2, if parity { WORD } else { LONG })?;
+    Ok((1, space, Mbarrier::TestWait { phase, parity, order, done: d.dest(0, Type::Pred)?, may_block }))
+}

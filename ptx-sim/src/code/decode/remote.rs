@@ -1,0 +1,91 @@
+//! `st.async` and `red.async`.
+
+use super::operands::Decoder;
+use crate::code::types::Type;
+use crate::code::{Op, RemoteCode};
+use crate::exec::float::convert::Integer;
+use crate::machine::{Reduction, Space};
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+use crate::tensor_map::Element;
+
+/// Where both go, and how they complete.
+fn take_target(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
+    let space = if d.take("shared::cluster") { Space::SharedCluster } else { Space::Generic };
+    if d.take("mbarrier::complete_tx::bytes") {
+        Ok(space)
+    } else {
+        Err(d.error("it is supported with `.mbarrier::complete_tx::bytes` only, as on sm_90"))
+    }
+}
+
+/// `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.v2,.v4}.type [a], b, [mbar]`.
+pub(super) fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    d.take("weak");
+    let space = take_target(d)?;
+    let count = d.take_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
+    let ty = d.take_type()?;
+    let bits = ty.bits();
+    let plain = matches!(ty, Type::Bits(_) | Type::Integer(_) | Type::Float(_));
+    if !plain || !matches!(bits, 32 | 64) || bits * count > 128 {
+        return Err(d.error("32 or 64 bits, and vectors of up to 16 bytes, are wanted"));
+    }
+    d.expect_count(3, 3)?;
+    let mut values = Vec::new();
+    match d.operand(1)? {
+        Operand::Vector(parts) if parts.len() == count as usize && count > 1 => {
+            for part in parts {
+                values.push(d.inner(part, ty)?);
+            }
+        }
+        _ if count == 1 => values.push(d.source(1, ty)?),
+        _ => return Err(d.error(format!("{count} registers in braces are wanted"))),
+    }
+    let (to, barrier) = (d.address(0)?, d.address(2)?);
+    Ok(Op::Remote(Box::new(RemoteCode { space, to, values, bytes: bits / 8, barrier, reduce: None })))
+}
+
+/// `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]`.
+pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    if !d.take("relaxed") || !d.take("cluster") {
+        return Err(d.error("`.relaxed.cluster` is wanted"));
+    }
+    let space = take_target(d)?;
+    let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
+    let ty = d.take_type()?;
+    // As ptxas has it, a signed sum of 64 bits is taken here, unlike in `cp.reduce.async.bulk`.
+    let signed_64 = ty == Type::Integer(Integer { bits: 64, signed: true }) && with == Reduction::Add;
+    let element = if signed_64 { Some(Element::I64) } else { in_cluster(with, ty) };
+    let Some(element) = element else { return Err(d.error("its operation has no such type")) };
+    d.expect_count(3, 3)?;
+    let (to, values, barrier) = (d.address(0)?, vec![d.source(1, ty)?], d.address(2)?);
+    let (bytes, reduce) = (ty.bits() / 8, Some((with, element)));
+    Ok(Op::Remote(Box::new(RemoteCode { space, to, values, bytes, barrier, reduce })))
+}
+
+pub(super) fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<Reduction> {
+    d.take_of(&[
+        ("add", Reduction::Add),
+        ("min", Reduction::Min),
+        ("max", Reduction::Max),
+        ("inc", Reduction::Inc),
+        ("dec", Reduction::Dec),
+        ("and", Reduction::And),
+        ("or", Reduction::Or),
+        ("xor", Reduction::Xor),
+    ])
+}
+
+/// The type of a reduction in `.shared::cluster`. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations.
+pub(super) fn in_cluster(with: Reduction, ty: Type) -> Option<Element> {
+    let integer = |bits, signed| ty == Type::Integer(Integer { bits, signed });
+    match with {
+        Reduction::And | Reduction::Or | Reduction::Xor => (ty == Type::Bits(32)).then_some(Element::U32),
+        Reduction::Inc | Reduction::Dec => integer(32, false).then_some(Element::U32),
+        Reduction::Add if integer(64, false) => Some(Element::U64),
+        Reduction::Add | Reduction::Min | Reduction::Max => {
+            let signed = integer(32, true).then_some(Element::I32);
+            signed.or(integer(32, false).then_some(Element::U32))
+        }
+    }
+}
