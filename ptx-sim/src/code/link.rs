@@ -146,6 +146,10 @@ fn device_function<'s>(
         for variable in variables {
             let (formal, named) = if variable.space == VariableSpace::Reg {
                 let (row, bits) = (builder.fresh_row(), variable.scalar_bytes * 8);
+                if bits > 64 {
+                    let message = "parameters in registers of 128 bits are not supported";
+                    return Err(LoadError::new(variable.line, message));
+                }
                 (Formal::Register(row, bits), Named::Register { row, bits })
             } else {
                 let place = builder.local(variable)?;

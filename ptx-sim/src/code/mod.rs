@@ -15,9 +15,9 @@ use crate::machine::{Site, Space};
 pub(crate) use link::link;
 pub(crate) use names::float_bits;
 pub(crate) use op::{
-    Access, AtomicOp, BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Combine, Compared, Conversion,
-    CopyCode, MapCode, Mbarrier, Numeric, Op, PairConversion, Redux, RemoteCode, Shuffle, TensorCode,
-    TensorCodeAction, Truth, Vote,
+    Access, AtomicOp, AtomicVector, BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Combine, Compared,
+    Conversion, CopyCode, MapCode, MatrixCode, Mbarrier, Numeric, Op, PairConversion, Redux, RemoteCode,
+    Shuffle, TensorCode, TensorCodeAction, Truth, Vote, WideAtomic,
 };
 
 /// Where an operand's lanes are: a register of the warp, or (with the top bit) a constant of the program.
@@ -33,6 +33,11 @@ impl Row {
     pub(crate) const CARRY: Row = Row(1);
     /// Registers that every program has.
     pub(crate) const FIRST_FREE: u32 = 2;
+
+    /// The row of the upper half of a register of 128 bits.
+    pub(crate) fn upper(self) -> Row {
+        if self == Row::SINK { self } else { Row(self.0 + 1) }
+    }
 }
 
 /// A kernel, ready to run.

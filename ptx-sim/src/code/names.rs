@@ -119,7 +119,7 @@ impl<'m, 's> Builder<'m, 's> {
         line: u32,
     ) -> Result<(), LoadError> {
         let first = self.rows;
-        let rows = u64::from(self.rows) + u64::from(count.unwrap_or(1));
+        let rows = u64::from(self.rows) + u64::from(count.unwrap_or(1)) * u64::from(rows_of(bits));
         if rows > 1 << 20 {
             return Err(LoadError::new(line, "more registers than a kernel may have"));
         }
@@ -201,7 +201,8 @@ impl<'m, 's> Builder<'m, 's> {
             while end < name.len() {
                 let range = scope.ranges.get(&name[..end]).zip(name[end..].parse::<u32>().ok());
                 if let Some((range, index)) = range.filter(|(range, index)| *index < range.count) {
-                    return Ok(Some(Named::Register { row: Row(range.first + index), bits: range.bits }));
+                    let row = Row(range.first + index * rows_of(range.bits));
+                    return Ok(Some(Named::Register { row, bits: range.bits }));
                 }
                 end += 1;
             }
@@ -255,6 +256,11 @@ impl<'m, 's> Builder<'m, 's> {
     pub(crate) fn bits(&mut self, bits: u64) -> Row {
         self.constant(Constant::Bits(bits))
     }
+}
+
+/// The rows that a register takes: each holds up to 64 bits.
+fn rows_of(bits: u32) -> u32 {
+    bits.div_ceil(64)
 }
 
 fn reserve(used: u32, variable: &Variable<'_>) -> Result<Place, LoadError> {

@@ -224,6 +224,41 @@ pub(crate) enum BulkCode {
     },
 }
 
+/// Matrices of 8 by 8 numbers of 16 bits that a warp moves.
+#[derive(Clone, Debug)]
+pub(crate) enum MatrixCode {
+    /// `ldmatrix`, of as many matrices as there are registers.
+    Load { space: Space, address: Address, rows: Vec<Row>, transpose: bool },
+    /// `stmatrix`.
+    Store { space: Space, address: Address, rows: Vec<Row>, transpose: bool },
+    /// `movmatrix`, which transposes.
+    Move { d: Row, a: Row },
+}
+
+/// `atom` or `red` of a vector: each element is changed at once, the vector is not.
+#[derive(Clone, Debug)]
+pub(crate) struct AtomicVector {
+    pub(crate) op: AtomicOp,
+    pub(crate) space: Space,
+    pub(crate) order: Order,
+    /// Bytes of one element.
+    pub(crate) bytes: u32,
+    pub(crate) address: Address,
+    pub(crate) d: Vec<Row>,
+    pub(crate) of: Vec<Row>,
+}
+
+/// `atom.exch` or, with something to compare, `atom.cas` of 128 bits, in registers of two rows.
+#[derive(Clone, Debug)]
+pub(crate) struct WideAtomic {
+    pub(crate) space: Space,
+    pub(crate) order: Order,
+    pub(crate) address: Address,
+    pub(crate) d: Row,
+    pub(crate) compare: Option<Row>,
+    pub(crate) new: Row,
+}
+
 /// `st.async` and `red.async`, before their operands are read.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteCode {
@@ -351,6 +386,8 @@ pub(crate) enum Op {
         address: Address,
         of: [Row; 2],
     },
+    AtomicVector(Box<AtomicVector>),
+    WideAtomic(Box<WideAtomic>),
     /// `cp.async`.
     CopyAsync(CopyCode),
     CopyAsyncCommit,
@@ -423,6 +460,11 @@ pub(crate) enum Op {
         leader: Row,
         d: Row,
         mask: Row,
+    },
+    /// `mask` names all lanes.
+    Matrix {
+        mask: Row,
+        code: Box<MatrixCode>,
     },
     Mbarrier {
         space: Space,

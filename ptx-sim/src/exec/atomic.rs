@@ -4,7 +4,7 @@ use super::float::{FloatOp, Mode, apply, apply_packed};
 use super::lanes_of;
 use super::step::Turn;
 use super::warp::Warp;
-use crate::code::{Address, AtomicOp, Memory, Row};
+use crate::code::{Address, AtomicOp, AtomicVector, Memory, Row, WideAtomic};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, in_window};
 use crate::machine::{Order, Site, Space, Stop};
 use crate::report::FindingKind;
@@ -43,6 +43,62 @@ impl Turn<'_, '_> {
             let old =
                 self.machine.atomic(warp.thread(lane), space, address, width, order, &mut change, site)?;
             warp.set(d, lane, old);
+        }
+        Ok(())
+    }
+}
+
+impl Turn<'_, '_> {
+    /// Element by element, each of them at once.
+    pub(super) fn atomic_vector(
+        &mut self,
+        warp: &mut Warp,
+        active: u32,
+        vector: &AtomicVector,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let AtomicVector { op, space, order, bytes, address, ref d, ref of } = *vector;
+        let addresses = self.addresses(warp, address);
+        let whole = u64::from(bytes) * of.len() as u64;
+        for lane in lanes_of(active) {
+            let start = addresses[lane as usize];
+            if !start.is_multiple_of(whole) {
+                let message = format!("a vector at {start:#x}, which is not a multiple of its {whole} bytes");
+                return self.fail(warp, lane, site, message, FindingKind::Misaligned);
+            }
+            let values: Vec<u64> = of.iter().map(|row| warp.get(self.context, *row, lane)).collect();
+            for (index, b) in values.into_iter().enumerate() {
+                let at = start + u64::from(bytes) * index as u64;
+                let (who, width) = (warp.thread(lane), bytes as usize);
+                let mut change = |old| changed(op, old, b, 0);
+                let old = self.machine.atomic(who, space, at, width, order, &mut change, site)?;
+                if let Some(row) = d.get(index) {
+                    warp.set(*row, lane, old);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn wide_atomic(
+        &mut self,
+        warp: &mut Warp,
+        active: u32,
+        wide: &WideAtomic,
+        site: Site,
+    ) -> Result<(), Stop> {
+        let addresses = self.addresses(warp, wide.address);
+        for lane in lanes_of(active) {
+            let get = |row: Row| {
+                let half = |row| u128::from(warp.get(self.context, row, lane));
+                half(row) | half(row.upper()) << 64
+            };
+            let (compare, new) = (wide.compare.map(get), get(wide.new));
+            let mut change = |old| if compare.is_none_or(|compare| compare == old) { new } else { old };
+            let (who, at) = (warp.thread(lane), addresses[lane as usize]);
+            let old = self.machine.wide_atomic(who, (wide.space, at), wide.order, &mut change, site)?;
+            warp.set(wide.d, lane, old as u64);
+            warp.set(wide.d.upper(), lane, (old >> 64) as u64);
         }
         Ok(())
     }

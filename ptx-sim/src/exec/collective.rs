@@ -8,14 +8,15 @@ use crate::machine::{Stop, WaitingFor};
 use crate::report::FindingKind;
 
 impl Turn<'_, '_> {
-    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`, in groups of lanes that name the same mask.
+    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and what moves matrices, in groups of lanes that name the same mask.
     pub(super) fn collective(&mut self, warp: &mut Warp, inst: &Inst, active: u32) -> Result<Flow, Stop> {
         let (Op::WarpBarrier(row)
         | Op::Shuffle { mask: row, .. }
         | Op::Vote { mask: row, .. }
         | Op::Match { mask: row, .. }
         | Op::Redux { mask: row, .. }
-        | Op::Elect { mask: row, .. }) = inst.op
+        | Op::Elect { mask: row, .. }
+        | Op::Matrix { mask: row, .. }) = inst.op
         else {
             return Ok(Flow::Next);
         };
@@ -39,7 +40,16 @@ impl Turn<'_, '_> {
                 _ => here,
             };
             if there & wanted == wanted {
-                self.together(warp, &inst.op, here);
+                match &inst.op {
+                    Op::Matrix { .. } if here != u32::MAX => {
+                        let message = format!(
+                            "a matrix is moved by lanes {here:#010x}; all of a warp have to take part"
+                        );
+                        return self.fail(warp, first, inst.site, message, FindingKind::Execution);
+                    }
+                    Op::Matrix { code, .. } => self.matrix(warp, code, inst.site)?,
+                    op => self.together(warp, op, here),
+                }
                 if let Op::WarpBarrier(_) = inst.op {
                     self.machine.warp_sync(warp.block, warp.index, wanted);
                     self.release(warp, wanted & !here);

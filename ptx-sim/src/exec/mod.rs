@@ -14,6 +14,7 @@ mod engines;
 pub(crate) mod float;
 mod format;
 mod groups;
+mod matrix;
 mod memory;
 mod numbers;
 pub(crate) mod observe;

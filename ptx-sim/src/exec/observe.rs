@@ -192,6 +192,8 @@ fn class(op: &Op) -> Class {
         Op::Load(access) => Class::Load(named(access.memory)),
         Op::Store(access) => Class::Store(named(access.memory)),
         Op::Atomic { memory, .. } => Class::Atomic(named(*memory)),
+        Op::AtomicVector(vector) => Class::Atomic(named(Memory::Machine(vector.space))),
+        Op::WideAtomic(wide) => Class::Atomic(named(Memory::Machine(wide.space))),
         Op::CopyAsync(_) | Op::Tensor(_) | Op::Bulk(_) | Op::Remote(_) => Class::Copy,
         Op::BulkCommit | Op::BulkWait { .. } | Op::CopyAsyncCommit | Op::CopyAsyncWait(_) => Class::BulkGroup,
         Op::Mbarrier { .. } | Op::PendingCount { .. } | Op::CopyAsyncArrive { .. } => Class::Mbarrier,
@@ -207,7 +209,8 @@ fn class(op: &Op) -> Class {
         | Op::Vote { .. }
         | Op::Match { .. }
         | Op::Redux { .. }
-        | Op::Elect { .. } => Class::Warp,
+        | Op::Elect { .. }
+        | Op::Matrix { .. } => Class::Warp,
         Op::Branch(_)
         | Op::BranchIndexed(..)
         | Op::Call(..)

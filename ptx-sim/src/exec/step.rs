@@ -220,6 +220,8 @@ impl Turn<'_, '_> {
             Op::Atomic { op, memory, order, bytes, d, address, of } => {
                 self.atomic(warp, active, (*op, *memory, *order, *bytes), *d, *address, *of, site)?;
             }
+            Op::AtomicVector(vector) => self.atomic_vector(warp, active, vector, site)?,
+            Op::WideAtomic(wide) => self.wide_atomic(warp, active, wide, site)?,
             Op::CacheLine { address, discards } => {
                 self.cache_line(warp, active, *address, *discards, site)?
             }
@@ -284,7 +286,8 @@ impl Turn<'_, '_> {
             | Op::Vote { .. }
             | Op::Match { .. }
             | Op::Redux { .. }
-            | Op::Elect { .. } => return self.collective(warp, inst, active),
+            | Op::Elect { .. }
+            | Op::Matrix { .. } => return self.collective(warp, inst, active),
             Op::ActiveMask(d) => lanes_of(active).for_each(|lane| warp.set(*d, lane, u64::from(active))),
             Op::Mbarrier { space, address, op } => {
                 return self.mbarrier(warp, active, *space, *address, op, site);

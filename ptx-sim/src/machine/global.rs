@@ -1,7 +1,7 @@
 //! Global memory: allocations far apart, so that whatever leaves one is in none.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bits of an address within a slot. An allocation starts at a slot and is followed by at least one byte of none.
 const SLOT_BITS: u32 = 32;
@@ -137,6 +137,30 @@ impl GlobalMemory {
         }
         let (allocation, offset) = self.find(address, width as u64)?;
         Ok(allocation.update(offset, width, change))
+    }
+}
+
+impl GlobalMemory {
+    /// Changes 16 bytes, at once as far as other such changes are concerned, and gives what they were.
+    ///
+    /// # Errors
+    ///
+    /// Where they are not all in one allocation.
+    pub fn update_wide(
+        &self,
+        address: u64,
+        change: &mut dyn FnMut(u128) -> u128,
+    ) -> Result<u128, GlobalFault> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = [0; 16];
+        self.read(address, &mut bytes)?;
+        let old = u128::from_le_bytes(bytes);
+        let new = change(old);
+        if new != old {
+            self.write(address, &new.to_le_bytes())?;
+        }
+        Ok(old)
     }
 }
 

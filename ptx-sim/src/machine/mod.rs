@@ -76,6 +76,7 @@ mod state;
 mod sync;
 mod tensor_maps;
 mod types;
+mod wide;
 
 #[cfg(test)]
 mod tests;

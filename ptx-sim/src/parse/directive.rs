@@ -163,7 +163,7 @@ pub(crate) fn variables<'s>(
 pub(crate) fn register_bits(ty: &str) -> Option<u32> {
     match ty {
         "pred" => Some(1),
-        _ => scalar(ty).map(|bytes| bytes * 8).filter(|&bits| bits <= 64),
+        _ => scalar(ty).map(|bytes| bytes * 8).filter(|&bits| bits <= 128),
     }
 }
 

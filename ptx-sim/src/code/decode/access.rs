@@ -1,9 +1,9 @@
 //! Loads, stores and atomic operations.
 
 use super::operands::Decoder;
-use super::{cache, remote};
+use super::{cache, remote, wide};
 use crate::code::types::Type;
-use crate::code::{Access, AtomicOp, Memory, Op, Row};
+use crate::code::{Access, AtomicOp, AtomicVector, Memory, Op, Row};
 use crate::exec::float::convert::Integer;
 use crate::exec::float::{FloatType, Mode};
 use crate::machine::{Order, Space};
@@ -112,7 +112,7 @@ fn take_count(d: &mut Decoder<'_, '_, '_>) -> u32 {
 /// The element's type: any that fits a register.
 fn element(d: &mut Decoder<'_, '_, '_>) -> Result<Type, LoadError> {
     let ty = d.take_type()?;
-    if matches!(ty, Type::Pred | Type::B128) { Err(d.unsupported()) } else { Ok(ty) }
+    if ty == Type::Pred { Err(d.unsupported()) } else { Ok(ty) }
 }
 
 fn elements<'a, 's>(
@@ -144,6 +144,10 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if memory == Memory::Param && d.is_local(source)? {
         memory = Memory::Local;
     }
+    if ty == Type::B128 {
+        let row = if count == 1 { d.dest(0, ty)? } else { return Err(d.unsupported()) };
+        return Ok(Op::Load(wide::access(memory, order, address, row)));
+    }
     let mut rows = [Row::SINK; 8];
     let mut extend = None;
     let operand = d.operand(0)?;
@@ -174,6 +178,10 @@ fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         }
         memory = Memory::Local;
     }
+    if ty == Type::B128 {
+        let row = if count == 1 { wide::source(d, 1)? } else { return Err(d.unsupported()) };
+        return Ok(Op::Store(wide::access(memory, order, address, row)));
+    }
     let mut rows = [Row::SINK; 8];
     let operand = d.operand(1)?;
     let parts = elements(d, operand, count)?;
@@ -187,7 +195,8 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
     let order = take_order(d, Order::Relaxed);
     let memory = take_space(d);
     let hint = take_cache_hints(d);
-    d.take("noftz");
+    let no_flush = d.take("noftz");
+    let count = take_count(d);
     let name = d.take_of(&[
         ("add", "add"),
         ("min", "min"),
@@ -202,7 +211,13 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
     ]);
     let name = name.ok_or_else(|| d.unsupported())?;
     let ty = d.take_type()?;
+    if ty == Type::B128 && gives {
+        return wide::atomic(d, name, order, memory, hint);
+    }
     let op = atomic_op(d, name, ty, memory)?;
+    if count > 1 {
+        return atomic_vector(d, (op, ty, count, no_flush), (memory, order, hint), usize::from(gives));
+    }
     let first = usize::from(gives);
     let values = if op == AtomicOp::CompareAndSwap { 2 } else { 1 };
     let count = first + 1 + values + usize::from(hint);
@@ -215,6 +230,45 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
         *row = d.source(first + 1 + index, ty)?;
     }
     Ok(Op::Atomic { op, memory, order, bytes: ty.bits() / 8, d: row, address, of })
+}
+
+/// Source: PTX ISA, "atom" and "red", the vector forms.
+fn atomic_vector(
+    d: &mut Decoder<'_, '_, '_>,
+    (op, ty, count, no_flush): (AtomicOp, Type, u32, bool),
+    (memory, order, hint): (Memory, Order, bool),
+    given: usize,
+) -> Result<Op, LoadError> {
+    let Memory::Machine(space @ (Space::Global | Space::Generic)) = memory else {
+        return Err(d.error("vectors are for global memory"));
+    };
+    let (half, most) = match (op, ty) {
+        (AtomicOp::AddFloat(..), Type::Float(FloatType::F32)) => (false, 4),
+        (_, Type::FloatPair(_)) => (true, 4),
+        (_, Type::Float(FloatType::F16 | FloatType::Bf16)) => (true, 8),
+        _ => return Err(d.error("vectors of this operation and type are not there")),
+    };
+    if count > most || half != no_flush {
+        return Err(
+            d.error(format!("at most {most} elements, and `.noftz` for those of 16 bits, are wanted"))
+        );
+    }
+    let operands = given + 2 + usize::from(hint);
+    d.expect_count(operands, operands)?;
+    check_hinted(d, hint, memory)?;
+    let (mut rows, mut of) = (Vec::new(), Vec::new());
+    if given == 1 {
+        let operand = d.operand(0)?;
+        for part in elements(d, operand, count)? {
+            rows.push(d.wide_dest(part, ty.bits())?.0);
+        }
+    }
+    let operand = d.operand(given + 1)?;
+    for part in elements(d, operand, count)? {
+        of.push(d.inner(part, ty)?);
+    }
+    let (address, bytes) = (d.address(given)?, ty.bits() / 8);
+    Ok(Op::AtomicVector(Box::new(AtomicVector { op, space, order, bytes, address, d: rows, of })))
 }
 
 fn atomic_op(d: &Decoder<'_, '_, '_>, name: &str, ty: Type, memory: Memory) -> Result<AtomicOp, LoadError> {

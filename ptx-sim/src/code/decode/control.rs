@@ -25,12 +25,34 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
         "exit" => Ok(Op::Exit),
         "trap" => Ok(Op::Trap),
         "nanosleep" => {
-            d.take("u32");
-            Ok(Op::Yield)
+            d.expect_count(1, 1)?;
+            d.source(0, Type::Bits(32))?;
+            if d.take("u32") { Ok(Op::Yield) } else { Err(d.unsupported()) }
         }
-        // A debugger's stop, a counter, a hint on registers, an order between grids: none of them changes a result.
-        "brkpt" | "pmevent" | "setmaxnreg" | "griddepcontrol" => {
-            while d.take_first().is_some() {}
+        "setmaxnreg" => {
+            let way = d.take_of(&[("inc", ()), ("dec", ())]);
+            if way.is_none() || !d.take("sync") || !d.take("aligned") || !d.take("u32") {
+                return Err(d.unsupported());
+            }
+            d.expect_count(1, 1)?;
+            let count = d.immediate(0)?;
+            // A hint: registers here are as many as the program has.
+            match (24..=256).contains(&count) && count.is_multiple_of(8) {
+                true => Ok(Op::Nothing),
+                false => Err(d.error(format!("{count} registers; a multiple of 8 from 24 to 256 is wanted"))),
+            }
+        }
+        "griddepcontrol" => {
+            d.expect_count(0, 0)?;
+            // A grid starts here when those before it have ended, so that there is nothing to wait for or to let start.
+            match d.take_of(&[("wait", ()), ("launch_dependents", ())]) {
+                Some(()) => Ok(Op::Nothing),
+                None => Err(d.unsupported()),
+            }
+        }
+        // A debugger's stop, a counter: neither changes a result.
+        "brkpt" | "pmevent" => {
+            d.take("mask");
             Ok(Op::Nothing)
         }
         _ => Err(d.unsupported()),

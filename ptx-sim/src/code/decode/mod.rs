@@ -12,11 +12,13 @@ mod control;
 mod convert;
 mod copy_async;
 mod logic;
+mod matrix;
 mod mbarrier;
 mod operands;
 mod remote;
 mod tensor_map;
 mod warp;
+mod wide;
 
 use super::link::Body;
 use super::names::Builder;
@@ -53,9 +55,11 @@ fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<Op>, LoadE
         | "bfi" | "prmt" | "shf" | "lop3" | "fns" | "bmsk" | "selp" | "slct" | "setp" | "set" => {
             logic::decode(d)?
         }
+        "mov" if d.instruction.modifiers.as_slice() == ["b128"] => return wide::moved(d),
         "cvt" | "mov" | "cvta" | "isspacep" | "mapa" | "getctarank" => convert::decode(d)?,
         "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard" | "applypriority"
         | "createpolicy" => access::decode(d)?,
+        "ldmatrix" | "stmatrix" | "movmatrix" => matrix::decode(d)?,
         "cp" | "mbarrier" | "fence" | "membar" => asynchronous::decode(d)?,
         "tensormap" => tensor_map::decode(d)?,
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "bar" | "barrier" => warp::decode(d)?,

@@ -119,7 +119,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     fn check_width(&self, name: &str, have: u32, want: u32, width: Width) -> Result<(), LoadError> {
         let fits = match width {
             Width::Exact => have == want || want == 8 && have <= 64 && have > 1,
-            Width::Wider => have >= want && (have == 1) == (want == 1),
+            Width::Wider => have >= want && [1, 128].iter().all(|bits| (have == *bits) == (want == *bits)),
         };
         if fits {
             return Ok(());

@@ -2,11 +2,11 @@
 //! precision and rounded once, which is within the error bounds that the PTX ISA gives for it.
 
 use super::format::{F64, Format, Round};
-use super::{FloatOp, Mode, convert};
+use super::{FloatOp, Mode};
 
 /// `op` of `a` (and, for a quotient, `b`) in `format`.
 pub(super) fn approximate(op: FloatOp, format: Format, mode: Mode, a: u64, b: u64) -> u64 {
-    let wide = |bits| f64::from_bits(convert::between(bits, format, F64, Round::Nearest, mode.flush));
+    let wide = |bits| f64::from_bits(F64.pack(format.unpack(bits, mode.flush), Round::Nearest, false));
     let (x, y) = (wide(a), wide(b));
     let result = match op {
         FloatOp::Rsqrt => 1.0 / x.sqrt(),
@@ -19,7 +19,7 @@ pub(super) fn approximate(op: FloatOp, format: Format, mode: Mode, a: u64, b: u6
         _ if y.abs() > 2_f64.powi(126) && y.is_finite() => x * 0.0 * y.signum(),
         _ => x / y,
     };
-    convert::between(result.to_bits(), F64, format, Round::Nearest, mode.flush)
+    format.pack(F64.unpack(result.to_bits(), false), Round::Nearest, mode.flush)
 }
 
 /// The double forms of `rcp.approx` and `rsqrt.approx`: the low half of the operand is not looked at, that of the result

@@ -1,0 +1,55 @@
+//! `ldmatrix`, `stmatrix`, `movmatrix`.
+
+use super::operands::Decoder;
+use crate::code::types::Type;
+use crate::code::{MatrixCode, Op};
+use crate::machine::Space;
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+
+const WORD: Type = Type::Bits(32);
+
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let together = d.take("sync") && d.take("aligned");
+    if !together || !d.take("m8n8") {
+        return Err(d.error("`.sync.aligned.m8n8` is wanted, as sm_90 has it"));
+    }
+    let code = match d.instruction.opcode {
+        "ldmatrix" => moved(d, true)?,
+        "stmatrix" => moved(d, false)?,
+        _ => {
+            if !d.take("trans") {
+                return Err(d.error("`.trans` is wanted"));
+            }
+            d.expect_count(2, 2)?;
+            MatrixCode::Move { d: d.dest(0, WORD)?, a: d.source(1, WORD)? }
+        }
+    };
+    if !d.take("b16") {
+        return Err(d.error("`.b16` is wanted"));
+    }
+    let mask = d.builder.bits(u32::MAX.into());
+    Ok(Op::Matrix { mask, code: Box::new(code) })
+}
+
+fn moved(d: &mut Decoder<'_, '_, '_>, loads: bool) -> Result<MatrixCode, LoadError> {
+    let count = d.take_of(&[("x1", 1), ("x2", 2), ("x4", 4)]).ok_or_else(|| d.unsupported())?;
+    let transpose = d.take("trans");
+    let shared = d.take("shared") || d.take("shared::cta");
+    let space = if shared { Space::Shared } else { Space::Generic };
+    d.expect_count(2, 2)?;
+    let address = d.address(usize::from(loads))?;
+    let parts = match d.operand(usize::from(!loads))? {
+        Operand::Vector(parts) if parts.len() == count => parts,
+        _ => return Err(d.error(format!("{count} registers in braces are wanted"))),
+    };
+    let mut rows = Vec::new();
+    for part in parts {
+        rows.push(if loads { d.wide_dest(part, 32)?.0 } else { d.inner(part, WORD)? });
+    }
+    Ok(if loads {
+        MatrixCode::Load { space, address, rows, transpose }
+    } else {
+        MatrixCode::Store { space, address, rows, transpose }
+    })
+}

@@ -1,0 +1,105 @@
+//! Registers of 128 bits, which take two rows: the lower half first.
+
+use super::operands::Decoder;
+use crate::code::types::Type;
+use crate::code::{Access, Address, Memory, Op, Row, WideAtomic};
+use crate::exec::alu::bits::COPY;
+use crate::machine::Order;
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+
+/// `mov.b128`: from register to register, or to and from two or four parts.
+pub(super) fn moved(d: &mut Decoder<'_, '_, '_>) -> Result<Vec<Op>, LoadError> {
+    d.take("b128");
+    d.expect_count(2, 2)?;
+    let (to, from) = (d.operand(0)?, d.operand(1)?);
+    let ty = Type::B128;
+    match (to, from) {
+        (Operand::Vector(parts), _) => {
+            let rows = parts_of(d, parts, true)?;
+            let from = source(d, 1)?;
+            Ok(halves(&rows, from)
+                .map(|(parts, half)| match parts[..] {
+                    [part] => Op::One(COPY, part, half),
+                    _ => Op::Unpack(32, parts, half),
+                })
+                .into())
+        }
+        (_, Operand::Vector(parts)) => {
+            let rows = parts_of(d, parts, false)?;
+            let to = d.dest(0, ty)?;
+            Ok(halves(&rows, to)
+                .map(|(parts, half)| match parts[..] {
+                    [part] => Op::One(COPY, half, part),
+                    _ => Op::Pack(32, half, parts),
+                })
+                .into())
+        }
+        (_, Operand::Integer(value)) => {
+            let to = d.dest(0, ty)?;
+            let (lower, upper) = (d.builder.bits(*value), d.builder.bits(0));
+            Ok(vec![Op::One(COPY, to, lower), Op::One(COPY, to.upper(), upper)])
+        }
+        _ => {
+            let (to, from) = (d.dest(0, ty)?, source(d, 1)?);
+            Ok(vec![Op::One(COPY, to, from), Op::One(COPY, to.upper(), from.upper())])
+        }
+    }
+}
+
+/// A register of 128 bits to read; there are no constants of as many.
+pub(super) fn source(d: &mut Decoder<'_, '_, '_>, index: usize) -> Result<Row, LoadError> {
+    let row = d.source(index, Type::B128)?;
+    if row.0 & Row::CONSTANT == 0 { Ok(row) } else { Err(d.error("a register of 128 bits is wanted")) }
+}
+
+/// Two registers of 64 bits or four of 32.
+fn parts_of<'s>(
+    d: &mut Decoder<'_, '_, 's>,
+    parts: &[Operand<'s>],
+    written: bool,
+) -> Result<Vec<Row>, LoadError> {
+    if !matches!(parts.len(), 2 | 4) {
+        return Err(d.error("two parts of 64 bits or four of 32 are wanted"));
+    }
+    let bits = 128 / parts.len() as u32;
+    let part = |operand| {
+        if written { Ok(d.wide_dest(operand, bits)?.0) } else { d.inner(operand, Type::Bits(bits)) }
+    };
+    parts.iter().map(part).collect()
+}
+
+/// The parts of each half of a register, with its row.
+fn halves(rows: &[Row], register: Row) -> [(Vec<Row>, Row); 2] {
+    let (lower, upper) = rows.split_at(rows.len() / 2);
+    [(lower.to_vec(), register), (upper.to_vec(), register.upper())]
+}
+
+/// A load or store, as of two elements of 64 bits.
+pub(super) fn access(memory: Memory, order: Order, address: Address, row: Row) -> Access {
+    let mut rows = [Row::SINK; 8];
+    (rows[0], rows[1]) = (row, row.upper());
+    Access { memory, order, bytes: 8, count: 2, address, rows, extend: None }
+}
+
+/// `atom.exch.b128` and `atom.cas.b128`.
+pub(super) fn atomic(
+    d: &mut Decoder<'_, '_, '_>,
+    name: &str,
+    order: Order,
+    memory: Memory,
+    hint: bool,
+) -> Result<Op, LoadError> {
+    let (ty, compares) = (Type::B128, name == "cas");
+    let Memory::Machine(space) = memory else { return Err(d.unsupported()) };
+    if !compares && name != "exch" {
+        return Err(d.error("128 bits are for `exch` and `cas`"));
+    }
+    let count = 3 + usize::from(compares) + usize::from(hint);
+    d.expect_count(count, count)?;
+    super::access::check_policy(d, hint)?;
+    let (row, address) = (d.dest(0, ty)?, d.address(1)?);
+    let compare = if compares { Some(source(d, 2)?) } else { None };
+    let new = source(d, 2 + usize::from(compares))?;
+    Ok(Op::WideAtomic(Box::new(WideAtomic { space, order, address, d: row, compare, new })))
+}

@@ -1,0 +1,121 @@
+//! `ldmatrix`, `stmatrix` and `movmatrix`: matrices of 8 by 8 numbers of 16 bits, spread over the lanes of a warp.
+//!
+//! Source: PTX ISA, "ldmatrix": lane `4 * row + column / 2` holds the numbers of `row` at `column` and after it.
+
+use super::step::Turn;
+use super::warp::Warp;
+use crate::code::{Address, MatrixCode, Row};
+use crate::machine::address::{SHARED_WINDOW, in_window};
+use crate::machine::{Order, Site, Space, Stop};
+use crate::report::FindingKind;
+
+/// By row, then by column.
+type Matrix = [[u16; 8]; 8];
+
+/// The two numbers that a lane holds of a matrix: row, and first column.
+const fn held(lane: u32) -> (usize, usize) {
+    (lane as usize / 4, lane as usize % 4 * 2)
+}
+
+fn transposed(matrix: &Matrix) -> Matrix {
+    std::array::from_fn(|row| std::array::from_fn(|column| matrix[column][row]))
+}
+
+impl Turn<'_, '_> {
+    /// All lanes are at the instruction.
+    pub(super) fn matrix(&mut self, warp: &mut Warp, code: &MatrixCode, site: Site) -> Result<(), Stop> {
+        match code {
+            MatrixCode::Move { d, a } => {
+                let matrix = transposed(&self.gather(warp, *a));
+                spread(warp, *d, &matrix);
+            }
+            MatrixCode::Load { space, address, rows, transpose } => {
+                for (number, row) in (0..).zip(rows) {
+                    let matrix = self.load_matrix(warp, (*space, *address), number, site)?;
+                    spread(warp, *row, &if *transpose { transposed(&matrix) } else { matrix });
+                }
+            }
+            MatrixCode::Store { space, address, rows, transpose } => {
+                for (number, row) in (0..).zip(rows) {
+                    let matrix = self.gather(warp, *row);
+                    let matrix = if *transpose { transposed(&matrix) } else { matrix };
+                    self.store_matrix(warp, (*space, *address), number, &matrix, site)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn gather(&self, warp: &Warp, row: Row) -> Matrix {
+        let mut matrix = [[0; 8]; 8];
+        for lane in 0..32 {
+            let (value, (row, column)) = (warp.get(self.context, row, lane), held(lane));
+            matrix[row][column] = value as u16;
+            matrix[row][column + 1] = (value >> 16) as u16;
+        }
+        matrix
+    }
+
+    /// Lane `8 * number + row` has the address of a row of matrix `number`, and reads it for all.
+    fn load_matrix(
+        &mut self,
+        warp: &Warp,
+        (space, address): (Space, Address),
+        number: u32,
+        site: Site,
+    ) -> Result<Matrix, Stop> {
+        let mut matrix = [[0; 8]; 8];
+        for (row, lane) in matrix.iter_mut().zip(8 * number..) {
+            let at = self.row_at(warp, (space, address), lane, site)?;
+            let mut bytes = [0; 16];
+            self.machine.load(warp.thread(lane), space, at, &mut bytes, Order::Weak, site)?;
+            for (number, bytes) in row.iter_mut().zip(bytes.chunks_exact(2)) {
+                *number = u16::from_le_bytes([bytes[0], bytes[1]]);
+            }
+        }
+        Ok(matrix)
+    }
+
+    fn store_matrix(
+        &mut self,
+        warp: &Warp,
+        (space, address): (Space, Address),
+        number: u32,
+        matrix: &Matrix,
+        site: Site,
+    ) -> Result<(), Stop> {
+        for (row, lane) in matrix.iter().zip(8 * number..) {
+            let at = self.row_at(warp, (space, address), lane, site)?;
+            let mut bytes = [0; 16];
+            for (bytes, number) in bytes.chunks_exact_mut(2).zip(row) {
+                bytes.copy_from_slice(&number.to_le_bytes());
+            }
+            self.machine.store(warp.thread(lane), space, at, &bytes, Order::Weak, site)?;
+        }
+        Ok(())
+    }
+
+    fn row_at(
+        &mut self,
+        warp: &Warp,
+        (space, address): (Space, Address),
+        lane: u32,
+        site: Site,
+    ) -> Result<u64, Stop> {
+        let base = warp.get(self.context, address.base, lane);
+        let at = super::memory::effective(base, address.offset);
+        if space == Space::Generic && !in_window(SHARED_WINDOW, at) {
+            let message = format!("a row of a matrix at {at:#x}, which is not in shared memory");
+            return self.fail(warp, lane, site, message, FindingKind::OutOfBounds);
+        }
+        Ok(at)
+    }
+}
+
+fn spread(warp: &mut Warp, register: Row, matrix: &Matrix) {
+    for lane in 0..32 {
+        let (row, column) = held(lane);
+        let pair = u64::from(matrix[row][column]) | u64::from(matrix[row][column + 1]) << 16;
+        warp.set(register, lane, pair);
+    }
+}
