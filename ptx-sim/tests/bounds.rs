@@ -199,8 +199,8 @@ fn of_halves(name: &str, ty: &str, read: fn(u16) -> f64, exact: fn(f64) -> f64, 
 #[test]
 fn halves() {
     let (f16_least, bf16_least) = (2_f64.powi(-14), 2_f64.powi(-126));
-    let (half, brain): (fn(u16) -> f64, fn(u16) -> f64) =
-        (|bits| f16::from_bits(bits).to_f64(), |bits| bf16::from_bits(bits).to_f64());
+    let half: fn(u16) -> f64 = |bits| f16::from_bits(bits).to_f64();
+    let brain: fn(u16) -> f64 = |bits| bf16::from_bits(bits).to_f64();
     of_halves("ex2.approx", "f16", half, f64::exp2, Bound::Relative(2_f64.powf(-9.9)), f16_least);
     of_halves("ex2.approx.ftz", "bf16", brain, f64::exp2, Bound::Relative(2_f64.powi(-7)), bf16_least);
     of_halves("tanh.approx", "f16", half, f64::tanh, Bound::Absolute(2_f64.powf(-10.987)), f16_least);

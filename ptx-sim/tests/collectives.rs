@@ -44,7 +44,7 @@ fn matrices_are_loaded() {
     );
     let kernel = block(64, &body);
     kernel.gives(|_, thread| {
-        let (first, lane) = ((thread / 32 ^ 1) * 32, thread % 32);
+        let (first, lane) = (((thread / 32) ^ 1) * 32, thread % 32);
         let held = |row| pair(number(row, lane % 4 * 2), number(row, lane % 4 * 2 + 1));
         held(first + lane / 4) ^ held(first + 24 + lane / 4)
     });

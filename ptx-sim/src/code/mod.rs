@@ -4,6 +4,7 @@
 //! caller goes on. Nothing recursive is supported, so that registers, parameters, local variables and the return
 //! address of each function have fixed places.
 
+mod asynchronous;
 mod decode;
 mod link;
 mod names;
@@ -12,12 +13,14 @@ pub(crate) mod types;
 
 use crate::machine::{Site, Space};
 
+pub(crate) use asynchronous::{
+    BulkCode, CopyCode, MapCode, Mbarrier, RemoteCode, TensorCode, TensorCodeAction,
+};
 pub(crate) use link::link;
 pub(crate) use names::float_bits;
 pub(crate) use op::{
-    Access, AtomicOp, AtomicVector, BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Combine, Compared,
-    Conversion, CopyCode, MapCode, MatrixCode, Mbarrier, Numeric, Op, PairConversion, Redux, RemoteCode,
-    Shuffle, TensorCode, TensorCodeAction, Truth, Vote, WideAtomic,
+    Access, AtomicOp, AtomicVector, BlockBarrier, BlockVote, Carry, CarryOp, Combine, Compared, Conversion,
+    MatrixCode, Numeric, Op, PairConversion, Redux, Shuffle, Truth, Vote, WideAtomic,
 };
 
 /// Where an operand's lanes are: a register of the warp, or (with the top bit) a constant of the program.

@@ -223,7 +223,7 @@ impl Turn<'_, '_> {
             Op::AtomicVector(vector) => self.atomic_vector(warp, active, vector, site)?,
             Op::WideAtomic(wide) => self.wide_atomic(warp, active, wide, site)?,
             Op::CacheLine { address, discards } => {
-                self.cache_line(warp, active, *address, *discards, site)?
+                self.cache_line(warp, active, *address, *discards, site)?;
             }
             Op::CopyAsync(code) => self.copy_async(warp, active, code, site)?,
             Op::CopyAsyncCommit => {

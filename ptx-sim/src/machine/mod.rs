@@ -47,9 +47,12 @@
 //!
 //! # Not checked
 //!
-//! Of several asynchronous reductions of the same bytes of shared memory, only the last one that was issued has to be waited for.
-//! Order of accesses to global memory; `wait_group` where `wait_group.read` would do or the reverse, if only global memory is
-//! concerned. What other clusters release through global memory: it is not ordered with anything here. Strong reads are not remembered, so that a weak write that follows one unordered is not found.
+//! * Order of accesses to global memory; `wait_group` where `wait_group.read` would do or the reverse, if only global memory is
+//!   concerned. What other clusters release through global memory: it is not ordered with anything here.
+//! * Scopes: a release or acquire is taken to reach as far as it is used.
+//! * Strong reads are not remembered, so that a weak write that follows one unordered is not found.
+//! * Of several asynchronous reductions of the same bytes of shared memory, only the last one issued has to be waited for.
+//! * Uses of an mbarrier that nothing orders before its `mbarrier.inval`, unless they come after it in time.
 
 mod access;
 pub mod address;
