@@ -48,8 +48,8 @@ impl Machine {
         match self.place(access, space, address, len, len)? {
             Place::Global(address) => self.load_global(access, address, out)?,
             Place::Shared(rank, at) => {
-                self.visit(access, rank);
                 if self.config.checks.order {
+                    self.visit(access, rank);
                     let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
                     let shadow = &mut self.blocks[rank].shadow;
                     if let Some(conflict) = shadow.read(at, len, view, site.ptx_line, order.strong()) {
@@ -97,8 +97,8 @@ impl Machine {
                     .or_else(|fault| self.global_fault(access, address, len, fault))
             }
             Place::Shared(rank, at) => {
-                self.visit(access, rank);
                 if self.config.checks.order {
+                    self.visit(access, rank);
                     let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
                     let shadow = &mut self.blocks[rank].shadow;
                     if let Some(conflict) = shadow.write(at, len, view, site.ptx_line, order.strong()) {
@@ -144,8 +144,8 @@ impl Machine {
                     .or_else(|fault| self.global_fault(access, address, len, fault).map(|()| 0))
             }
             Place::Shared(rank, at) => {
-                self.visit(access, rank);
                 if self.config.checks.order {
+                    self.visit(access, rank);
                     let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
                     let line = site.ptx_line;
                     let shadow = &mut self.blocks[rank].shadow;
@@ -281,7 +281,14 @@ impl Machine {
     /// A thread itself uses shared memory, which has to be there until it has. (Of copies, mbarriers tell.)
     #[inline]
     pub(super) fn visit(&mut self, access: Access, rank: usize) {
-        if rank != access.who.block as usize && self.config.checks.order {
+        if rank != access.who.block as usize {
+            self.visit_other(access, rank);
+        }
+    }
+
+    #[cold]
+    fn visit_other(&mut self, access: Access, rank: usize) {
+        if self.config.checks.order {
             let (index, threads) = (self.index(access.who), self.threads.len());
             let visits = &mut self.blocks[rank].visits;
             visits.resize(threads, (0, 0));

@@ -146,6 +146,15 @@ impl Machine {
         Ok(())
     }
 
+    /// What a thread has issued. Apart from the threads, of which most issue nothing.
+    fn copies_of(&mut self, who: ThreadId) -> &mut Copies {
+        let index = self.index(who);
+        if self.copies.len() <= index {
+            self.copies.resize_with(self.threads.len(), Copies::default);
+        }
+        &mut self.copies[index]
+    }
+
     /// Lets `event` happen at a time that is drawn.
     pub(super) fn later(&mut self, slowness: u64, event: Event) {
         let due = self.engine.now + delay(slowness, &mut self.random);
@@ -168,29 +177,29 @@ impl Machine {
             self.place(access, Space::Global, from, bytes, bytes)?;
             self.load_global(access, from, &mut before[..read as usize])?;
         }
-        let component = match self.threads[self.index(who)].copies.component {
+        let component = match self.copies_of(who).component {
             Some(component) => component,
             None => {
-                let (component, index) = (self.new_component(), self.index(who));
+                let component = self.new_component();
                 self.engine.name_agent(component, who);
-                self.threads[index].copies.component = Some(component);
+                self.copies_of(who).component = Some(component);
                 component
             }
         };
-        let index = self.index(who);
-        let thread = &mut self.threads[index];
-        let batch = thread.copies.batch();
-        match thread.copies.open.iter_mut().find(|open| open.0 == batch) {
+        let copies = self.copies_of(who);
+        let batch = copies.batch();
+        match copies.open.iter_mut().find(|open| open.0 == batch) {
             Some(open) => open.1 += 1,
-            None => thread.copies.open.push((batch, 1)),
+            None => copies.open.push((batch, 1)),
         }
-        if thread.copies.forgotten.last() != Some(&(batch, site)) {
-            thread.copies.forgotten.push((batch, site));
+        if copies.forgotten.last() != Some(&(batch, site)) {
+            copies.forgotten.push((batch, site));
         }
         if self.config.checks.order {
             let done = Epoch::new(component, batch);
-            let shadow = &mut self.blocks[rank].shadow;
-            if let Some(conflict) = shadow.write_copy(at, bytes, &thread.view, done, site.ptx_line) {
+            let index = self.index(who);
+            let (view, shadow) = (&self.threads[index].view, &mut self.blocks[rank].shadow);
+            if let Some(conflict) = shadow.write_copy(at, bytes, view, done, site.ptx_line) {
                 self.conflict(access, Act::CopyIn, rank, conflict);
             }
         }
@@ -201,8 +210,7 @@ impl Machine {
 
     /// `cp.async.commit_group`: the copies since the last one become a group.
     pub fn copy_async_commit(&mut self, who: ThreadId) {
-        let index = self.index(who);
-        let copies = &mut self.threads[index].copies;
+        let copies = self.copies_of(who);
         let batch = copies.end_batch();
         copies.groups.push(batch);
     }
@@ -210,9 +218,7 @@ impl Machine {
     /// `cp.async.wait_group`: waits until at most `pending` groups are left. None is `cp.async.wait_all`: for all copies,
     /// committed or not.
     pub fn copy_async_wait(&mut self, who: ThreadId, pending: Option<u32>) -> Poll {
-        let index = self.index(who);
-        let thread = &mut self.threads[index];
-        let copies = &mut thread.copies;
+        let copies = self.copies_of(who);
         let batch = match pending {
             None => Some(copies.batch()),
             Some(pending) => {
@@ -228,7 +234,7 @@ impl Machine {
         copies.groups.retain(|&group| group > batch);
         copies.forgotten.retain(|&(issued, _)| issued > batch);
         if let Some(component) = copies.component {
-            thread.view.knows.seen.learn(component, batch);
+            self.view(who).knows.seen.learn(component, batch);
         }
         Poll::Ready
     }
@@ -256,8 +262,7 @@ impl Machine {
         if let Err(refusal) = counted {
             return self.refused(access, rank, at, refusal);
         }
-        let index = self.index(who);
-        let copies = &mut self.threads[index].copies;
+        let copies = self.copies_of(who);
         let batch = copies.end_batch();
         copies.forgotten.clear();
         copies.arrivals.push(Arrival { who, site, rank, at, batch });
@@ -267,8 +272,7 @@ impl Machine {
 
     /// Lets the arrivals come, at some later time, whose copies have landed.
     fn arrive_if_landed(&mut self, who: ThreadId) {
-        let index = self.index(who);
-        let copies = &mut self.threads[index].copies;
+        let copies = self.copies_of(who);
         let arrivals = std::mem::take(&mut copies.arrivals);
         let (due, rest): (Vec<_>, Vec<_>) =
             arrivals.into_iter().partition(|arrival| copies.has_landed(arrival.batch));
@@ -312,13 +316,12 @@ impl Machine {
         }
         let target = &mut self.blocks[small.rank].data[small.at..small.at + bytes as usize];
         target.copy_from_slice(&now[..bytes as usize]);
-        let index = self.index(who);
-        let open = &mut self.threads[index].copies.open;
-        if let Some(batch) = open.iter_mut().find(|batch| batch.0 == small.batch) {
+        let copies = self.copies_of(who);
+        if let Some(batch) = copies.open.iter_mut().find(|batch| batch.0 == small.batch) {
             batch.1 -= 1;
         }
-        open.retain(|batch| batch.1 > 0);
-        if !self.threads[index].copies.arrivals.is_empty() {
+        copies.open.retain(|batch| batch.1 > 0);
+        if !copies.arrivals.is_empty() {
             self.arrive_if_landed(who);
         }
     }
@@ -326,8 +329,7 @@ impl Machine {
     /// The arrival tells of the copies, and of nothing else that the thread has done.
     fn arrive_late(&mut self, arrival: Arrival) {
         let Arrival { who, site, rank, at, batch } = arrival;
-        let index = self.index(who);
-        let component = self.threads[index].copies.component;
+        let component = self.copies_of(who).component;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return };
         mbarrier.under_way = mbarrier.under_way.saturating_sub(1);
         mbarrier.last_load = Some((mbarrier.phase.saturating_add(1), who, site));
@@ -344,8 +346,8 @@ impl Machine {
 
     /// A thread that ends has to have waited for its copies, or left that to an mbarrier.
     pub(super) fn check_copies(&mut self, who: ThreadId, site: Site) {
-        let index = self.index(who);
-        let Some(&(_, issued)) = self.threads[index].copies.forgotten.first() else { return };
+        let Some(copies) = self.copies.get(self.index(who)) else { return };
+        let Some(&(_, issued)) = copies.forgotten.first() else { return };
         let message = "the thread that issued a `cp.async` ends, and nobody has waited for the copy";
         let finding = Finding::new(FindingKind::Leak, message)
             .with(self.party(who, issued, "issued the copy"))

@@ -95,6 +95,7 @@ pub use types::{
 
 use crate::report::{Finding, Findings, Party};
 use clock::{Acquirer, Epoch};
+use copy_async::Copies;
 use engine::Engine;
 use flags::Flags;
 pub(crate) use recorder::{Place, Recorder};
@@ -113,6 +114,8 @@ pub struct Machine {
     acquirer: Acquirer,
     engine: Engine,
     maps: Maps,
+    /// What threads have issued of `cp.async`, by number; empty before the first.
+    copies: Vec<Copies>,
     random: Random,
     /// The next clock component; those below the number of threads are theirs.
     next_component: u32,
@@ -135,6 +138,7 @@ impl Machine {
             acquirer: Acquirer::default(),
             engine: Engine::default(),
             maps: Maps::default(),
+            copies: Vec::new(),
             random: Random::new(config.seed),
             next_component: threads,
             findings: Findings::default(),

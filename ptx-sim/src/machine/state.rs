@@ -1,7 +1,6 @@
 //! What the machine keeps of each thread and block.
 
 use super::clock::{Gathered, View};
-use super::copy_async::Copies;
 use super::mbarrier::Mbarriers;
 use super::shadow::Shadow;
 use super::sync::{NAMED_BARRIERS, NamedBarrier};
@@ -23,7 +22,6 @@ pub(super) struct Thread {
     /// How often a try_wait timed out in a row.
     pub(super) timeouts: u32,
     pub(super) bulk: Bulk,
-    pub(super) copies: Copies,
     /// What its last fence tells with later relaxed writes.
     pub(super) published: Option<Gathered>,
     /// What relaxed reads have seen, to be known after the next fence.
@@ -40,7 +38,6 @@ impl Thread {
             votes: Votes::default(),
             timeouts: 0,
             bulk: Bulk::default(),
-            copies: Copies::default(),
             published: None,
             heard: None,
         }
