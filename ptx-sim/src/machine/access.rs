@@ -5,6 +5,7 @@ use super::address::{Target, resolve};
 use super::clock::View;
 use super::conflict::Act;
 use super::global::GlobalFault;
+use super::shadow::Conflict;
 use super::types::{Order, Site, Space, Stop, ThreadId};
 use crate::report::{Finding, FindingKind};
 
@@ -101,7 +102,9 @@ impl Machine {
                     self.visit(access, rank);
                     let view = &self.threads[(who.block * self.config.threads + who.thread) as usize].view;
                     let shadow = &mut self.blocks[rank].shadow;
-                    if let Some(conflict) = shadow.write(at, len, view, site.ptx_line, order.strong()) {
+                    if let Some(conflict) = shadow.write(at, len, view, site.ptx_line, order.strong())
+                        && !self.is_repeated(rank, at, bytes, conflict)
+                    {
                         self.conflict(access, Act::Write, rank, conflict);
                     }
                 }
@@ -162,6 +165,15 @@ impl Machine {
                 Ok(old)
             }
         }
+    }
+
+    /// Whether a thread writes what another thread has just written, in no order with it. Whichever comes last, the bytes
+    /// are the same: compilers let all threads that hold a copy of a value write it, as Triton does.
+    #[cold]
+    fn is_repeated(&self, rank: usize, at: u32, bytes: &[u8], conflict: Conflict) -> bool {
+        conflict.other_writes
+            && self.thread_of(conflict.other).is_some()
+            && self.blocks[rank].data.get(at as usize..).is_some_and(|data| data.starts_with(bytes))
     }
 
     pub(super) fn load_global(&mut self, access: Access, address: u64, out: &mut [u8]) -> Result<(), Stop> {

@@ -44,8 +44,19 @@ fn neighbours_in_a_word_do_not_race() {
     flipped(FindingKind::Race, |lab, apart| {
         for who in all() {
             let (site, at) = (lab.site(), if apart { who.thread } else { who.thread / 2 });
-            lab.machine.store(who, Space::Shared, at.into(), &[1], Order::Weak, site).unwrap();
+            let byte = who.thread as u8;
+            lab.machine.store(who, Space::Shared, at.into(), &[byte], Order::Weak, site).unwrap();
         }
+    });
+}
+
+#[test]
+fn two_threads_may_write_the_same() {
+    flipped(FindingKind::Race, |lab, same| {
+        lab.write(thread(0), 0, 1.0);
+        lab.write(thread(33), 0, if same { 1.0 } else { 2.0 });
+        lab.sync();
+        lab.read(thread(40), 0);
     });
 }
 
