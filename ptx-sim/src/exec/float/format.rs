@@ -27,7 +27,7 @@ pub(crate) const F64: Format =
     Format { fraction: 52, exponent: 11, infinities: true, below: 0, nan: 0xfff8_0000_0000_0000 };
 /// TF32, in the bits of a single.
 pub(crate) const TF32: Format =
-    Format { fraction: 10, exponent: 8, infinities: true, below: 13, nan: 0x7fff_ffff };
+    Format { fraction: 10, exponent: 8, infinities: true, below: 13, nan: 0x7fff_e000 };
 /// 8 bits, 4 of exponent.
 pub(crate) const E4M3: Format = Format { fraction: 3, exponent: 4, infinities: false, below: 0, nan: 0x7f };
 /// 8 bits, 5 of exponent.

@@ -1,8 +1,8 @@
 //! Floating-point arithmetic on register bits.
 //!
 //! Singles and doubles rounded to nearest are the host's own; every other format and rounding mode is computed
-//! exactly and rounded once. An operation that gives a NaN gives the one of [`Format::nan`], as the hardware does for
-//! halves and singles.
+//! exactly and rounded once. An operation that gives a NaN gives the one of [`Format::nan`]; only doubles keep those of
+//! their operands.
 
 pub(crate) mod compare;
 pub(crate) mod convert;
@@ -136,7 +136,8 @@ fn single(op: FloatOp, a: u64, b: u64, c: u64) -> Option<u64> {
 }
 
 fn double(op: FloatOp, a: u64, b: u64, c: u64) -> Option<u64> {
-    let [a, b, c] = [a, b, c].map(f64::from_bits);
+    let operands = [a, b, c];
+    let [a, b, c] = operands.map(f64::from_bits);
     let result = match op {
         FloatOp::Add => a + b,
         FloatOp::Sub => a - b,
@@ -147,7 +148,8 @@ fn double(op: FloatOp, a: u64, b: u64, c: u64) -> Option<u64> {
         FloatOp::Rcp => 1.0 / a,
         _ => return None,
     };
-    Some(result.to_bits())
+    // Hosts do not agree on which NaN comes out.
+    Some(if result.is_nan() { nan_of(op, F64, operands) } else { result.to_bits() })
 }
 
 fn general(op: FloatOp, ty: FloatType, mode: Mode, operands: [u64; 3]) -> u64 {
@@ -160,9 +162,14 @@ fn general(op: FloatOp, ty: FloatType, mode: Mode, operands: [u64; 3]) -> u64 {
         | FloatOp::Div
         | FloatOp::Sqrt
         | FloatOp::Rcp => {
-            let value = exact(op, format, mode, operands);
-            return finish(format, mode, format.pack(value, mode.round, mode.flush));
+            let bits = match exact(op, format, mode, operands) {
+                Value::Nan => nan_of(op, format, operands),
+                value => format.pack(value, mode.round, mode.flush),
+            };
+            return finish(format, mode, bits);
         }
+        // "NaN inputs yield an unspecified NaN": PTX ISA, "abs" and "neg".
+        FloatOp::Abs | FloatOp::Neg if is_nan(format, operands[0]) => nan_of(op, format, operands),
         FloatOp::Abs => flushed(format, mode, operands[0]) & !format.sign_bit(),
         FloatOp::Neg => flushed(format, mode, operands[0]) ^ format.sign_bit(),
         // "copysign.f32 d, a, b": the sign of a, the magnitude of b.
@@ -217,6 +224,23 @@ pub(crate) fn finish(format: Format, mode: Mode, bits: u64) -> u64 {
     }
 }
 
+fn is_nan(format: Format, bits: u64) -> bool {
+    format.unpack(bits, false) == Value::Nan
+}
+
+/// The NaN that `op` gives. No document says which of several NaNs doubles keep: seen on an H200 with driver 580, where
+/// they lose nothing but that they signal.
+fn nan_of(op: FloatOp, format: Format, [a, b, c]: [u64; 3]) -> u64 {
+    let first = match op {
+        FloatOp::Fma => [b, c, a],
+        FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Min | FloatOp::Max => [b, a, a],
+        FloatOp::Div => [a, b, b],
+        _ => [a; 3],
+    };
+    let kept = first.into_iter().find(|bits| format == F64 && is_nan(format, *bits));
+    kept.map_or(format.nan, |bits| bits | 1 << (F64.fraction - 1))
+}
+
 fn flushed(format: Format, mode: Mode, bits: u64) -> u64 {
     let subnormal = bits & !format.sign_bit() < 1 << format.fraction;
     if mode.flush && subnormal { bits & format.sign_bit() } else { bits }
@@ -224,11 +248,10 @@ fn flushed(format: Format, mode: Mode, bits: u64) -> u64 {
 
 fn least_or_greatest(greatest: bool, format: Format, mode: Mode, operands: [u64; 3]) -> u64 {
     let [a, b, _] = operands.map(|bits| flushed(format, mode, bits));
-    let is_nan = |bits| format.unpack(bits, false) == Value::Nan;
     let sign = (a ^ b) & format.sign_bit();
     let (a, b) = if mode.xor_sign { (a & !format.sign_bit(), b & !format.sign_bit()) } else { (a, b) };
-    let chosen = match (is_nan(a), is_nan(b)) {
-        (true, true) => return format.nan,
+    let chosen = match (is_nan(format, a), is_nan(format, b)) {
+        (true, true) => return nan_of(FloatOp::Min, format, operands),
         (true, false) | (false, true) if mode.nan => return format.nan,
         (true, false) => b,
         (false, true) => a,
@@ -255,7 +278,8 @@ fn has_property(test: Test, format: Format, bits: u64) -> bool {
         Value::Finite(finite) => match test {
             Test::Finite | Test::Number => true,
             Test::Infinite | Test::NotANumber => false,
-            Test::Normal => !subnormal,
+            // "As a special case, positive and negative zero are considered normal numbers."
+            Test::Normal => !subnormal || finite.mantissa == 0,
             Test::Subnormal => subnormal && finite.mantissa != 0,
         },
     }
