@@ -154,6 +154,7 @@ pub fn launch(
     let context = Context {
         program,
         constants: constants.collect(),
+        const_ranges: module.const_ranges(&variables),
         params,
         grid: config.grid,
         block: config.block,

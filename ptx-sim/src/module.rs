@@ -1,5 +1,6 @@
 //! A loaded PTX module.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::code::{self, Program};
@@ -30,6 +31,7 @@ struct Global {
     bytes: Vec<u8>,
     addresses: Vec<AddressAt>,
     allocated: bool,
+    constant: bool,
 }
 
 /// At `offset`, the address of variable `variable` plus `plus`.
@@ -152,6 +154,14 @@ impl Module {
     }
 }
 
+impl Module {
+    /// Where the `.const` variables are, of the addresses that [`variables`](Self::variables) gives.
+    pub(crate) fn const_ranges(&self, addresses: &[u64]) -> Vec<Range<u64>> {
+        let constants = self.globals.iter().zip(addresses).filter(|(global, _)| global.constant);
+        constants.map(|(global, &address)| address..address + global.bytes.len() as u64).collect()
+    }
+}
+
 /// The most bytes of a variable that a module may ask for.
 const MOST_BYTES: u64 = 1 << 32;
 
@@ -185,5 +195,6 @@ fn global(source: &Source<'_>, variable: &Variable<'_>) -> Result<Global, LoadEr
             place.copy_from_slice(from);
         }
     }
-    Ok(Global { bytes, addresses, allocated })
+    let constant = variable.space == VariableSpace::Const;
+    Ok(Global { bytes, addresses, allocated, constant })
 }

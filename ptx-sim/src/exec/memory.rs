@@ -268,7 +268,15 @@ impl Turn<'_, '_> {
                 Op::Window { d, a, window, to_generic: true } => (d, get(a).wrapping_add(window)),
                 Op::Window { d, a, window, to_generic: false } => (d, get(a).wrapping_sub(window)),
                 Op::IsSpace { d, a, space, constant } => {
-                    (d, u64::from(!constant && self.is_in(warp, space, get(a))))
+                    let in_const = self.context.const_ranges.iter().any(|range| range.contains(&get(a)));
+                    (
+                        d,
+                        u64::from(if constant {
+                            in_const
+                        } else {
+                            !in_const && self.is_in(warp, space, get(a))
+                        }),
+                    )
                 }
                 Op::MapToRank { d, address, rank, generic } => {
                     let window = if generic { SHARED_WINDOW } else { 0 };

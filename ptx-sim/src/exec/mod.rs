@@ -22,6 +22,8 @@ mod step;
 mod tensor_maps;
 mod warp;
 
+use std::ops::Range;
+
 use alu::Lanes;
 
 use crate::code::{Program, Row};
@@ -32,6 +34,8 @@ pub(crate) struct Context<'p> {
     pub(crate) program: &'p Program,
     /// The program's constants, in every lane.
     pub(crate) constants: Vec<Lanes>,
+    /// Where in global memory the module's `.const` variables are.
+    pub(crate) const_ranges: Vec<Range<u64>>,
     /// The parameters' bytes.
     pub(crate) params: Vec<u8>,
     pub(crate) grid: [u32; 3],
