@@ -3,7 +3,7 @@
 use super::operands::Decoder;
 use crate::code::types::Type;
 use crate::code::{Carry, CarryOp, Op, Row};
-use crate::exec::alu::bits::dot_4;
+use crate::exec::alu::bits::{differences_4, dot_2, dot_4};
 use crate::exec::alu::integer::{self, BinaryOp, TernaryOp, UnaryOp};
 use crate::exec::float::convert::Integer;
 use crate::exec::float::format::Round;
@@ -18,8 +18,11 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if opcode == "testp" {
         return test(d);
     }
-    if opcode == "dp4a" {
+    if matches!(opcode, "dp2a" | "dp4a") {
         return dot(d);
+    }
+    if opcode == "vabsdiff4" {
+        return differences(d);
     }
     let parts = MulPart::take(d);
     let ty = d.take_type()?;
@@ -62,6 +65,8 @@ fn integral(d: &mut Decoder<'_, '_, '_>, ty: Type, part: Option<MulPart>) -> Res
         ("mul24", Some(MulPart::High)) => binary(BinaryOp::Mul24High),
         ("div", None) => binary(BinaryOp::Div),
         ("rem", None) => binary(BinaryOp::Rem),
+        ("min", None) if take_relu(d, ty) => binary(BinaryOp::MinRelu),
+        ("max", None) if take_relu(d, ty) => binary(BinaryOp::MaxRelu),
         ("min", None) => binary(BinaryOp::Min),
         ("max", None) => binary(BinaryOp::Max),
         ("abs", None) => return unary(d, UnaryOp::Abs, ty),
@@ -72,6 +77,12 @@ fn integral(d: &mut Decoder<'_, '_, '_>, ty: Type, part: Option<MulPart>) -> Res
     d.expect_count(3, 3)?;
     let result = if part == Some(MulPart::Wide) { wide(d, integer)? } else { ty };
     Ok(Op::Two(two, d.dest(0, result)?, [d.source(1, ty)?, d.source(2, ty)?]))
+}
+
+/// `.relu` of `min` and `max`, which signed integers of 32 bits and pairs of signed ones have.
+fn take_relu(d: &mut Decoder<'_, '_, '_>, ty: Type) -> bool {
+    let has = matches!(ty, Type::Integer(Integer { bits: 32, signed: true }) | Type::IntegerPair(true));
+    has && d.take("relu")
 }
 
 /// The type of twice the width.
@@ -112,9 +123,12 @@ fn ternary(
 }
 
 fn integer_pair(d: &mut Decoder<'_, '_, '_>, ty: Type, signed: bool) -> Result<Op, LoadError> {
-    let op = match d.instruction.opcode {
+    let opcode = d.instruction.opcode;
+    let op = match opcode {
         "add" => BinaryOp::Add,
         "sub" => BinaryOp::Sub,
+        "min" if take_relu(d, ty) => BinaryOp::MinRelu,
+        "max" if take_relu(d, ty) => BinaryOp::MaxRelu,
         "min" => BinaryOp::Min,
         "max" => BinaryOp::Max,
         _ => return Err(d.unsupported()),
@@ -154,14 +168,33 @@ fn carry(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Carry(carry, d.dest(0, ty)?, of))
 }
 
+/// `dp2a` and `dp4a`.
 fn dot(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(4, 4)?;
+    let part = d.take_of(&[("lo", false), ("hi", true)]);
     let (a, b) = (d.take_type()?, d.take_type()?);
     if a.bits() != 32 || b.bits() != 32 {
         return Err(d.unsupported());
     }
+    let three = match (d.instruction.opcode, part) {
+        ("dp2a", Some(high)) => dot_2(high, a.is_signed(), b.is_signed()),
+        ("dp4a", None) => dot_4(a.is_signed(), b.is_signed()),
+        _ => return Err(d.unsupported()),
+    };
     let of = [d.source(1, a)?, d.source(2, b)?, d.source(3, a)?];
-    Ok(Op::Three(dot_4(a.is_signed(), b.is_signed()), d.dest(0, a)?, of))
+    Ok(Op::Three(three, d.dest(0, a)?, of))
+}
+
+/// `vabsdiff4`: the one video instruction that nvcc still makes of its intrinsics; all bytes in their places.
+fn differences(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let ty = d.take_type()?;
+    if (d.take_type()?, d.take_type()?) != (ty, ty) || ty.bits() != 32 {
+        return Err(d.unsupported());
+    }
+    let summed = d.take("add");
+    d.expect_count(4, 4)?;
+    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?];
+    Ok(Op::Three(differences_4(ty.is_signed(), summed), d.dest(0, ty)?, of))
 }
 
 fn test(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {

@@ -50,7 +50,7 @@ fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<Op>, LoadE
     let op = match d.instruction.opcode {
         "add" | "sub" | "mul" | "div" | "rem" | "min" | "max" | "mad" | "fma" | "mul24" | "mad24" | "sad"
         | "abs" | "neg" | "sqrt" | "rcp" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" | "addc"
-        | "subc" | "madc" | "copysign" | "testp" | "dp4a" => arithmetic::decode(d)?,
+        | "subc" | "madc" | "copysign" | "testp" | "dp2a" | "dp4a" | "vabsdiff4" => arithmetic::decode(d)?,
         "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "popc" | "clz" | "bfind" | "brev" | "bfe"
         | "bfi" | "prmt" | "shf" | "lop3" | "fns" | "bmsk" | "selp" | "slct" | "setp" | "set" => {
             logic::decode(d)?

@@ -173,6 +173,8 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
         let bfloat = matches!(ty, Type::Float(FloatType::Bf16) | Type::FloatPair(FloatType::Bf16));
         match operand {
+            // A constant of the language. Source: PTX ISA, "Predefined Constants".
+            Operand::Name("WARP_SZ") => Ok(self.builder.bits(32)),
             Operand::Name(name) => self.named(name, 0, bits, width),
             Operand::Offset(name, offset) => self.named(name, *offset, bits, width),
             Operand::Integer(value) if bits == 1 => Ok(self.builder.bits(u64::from(*value != 0))),

@@ -147,6 +147,55 @@ pub(crate) fn mask(wrap: bool) -> Two {
     }
 }
 
+/// `dp2a`: the products of two halves of `a` and the low or high two bytes of `b`, added to `c`.
+pub(crate) fn dot_2(high: bool, signed_a: bool, signed_b: bool) -> Three {
+    match (high, signed_a, signed_b) {
+        (false, false, false) => three!(a, b, c => halves_dot(a, b, c, false, false)),
+        (false, false, true) => three!(a, b, c => halves_dot(a, b, c, false, true)),
+        (false, true, false) => three!(a, b, c => halves_dot(a, b, c, true, false)),
+        (false, true, true) => three!(a, b, c => halves_dot(a, b, c, true, true)),
+        (true, false, false) => three!(a, b, c => halves_dot(a, b >> 16, c, false, false)),
+        (true, false, true) => three!(a, b, c => halves_dot(a, b >> 16, c, false, true)),
+        (true, true, false) => three!(a, b, c => halves_dot(a, b >> 16, c, true, false)),
+        (true, true, true) => three!(a, b, c => halves_dot(a, b >> 16, c, true, true)),
+    }
+}
+
+fn halves_dot(a: u64, b: u64, c: u64, signed_a: bool, signed_b: bool) -> u64 {
+    let product = |index: u32| {
+        let half = (a >> (16 * index)) as u16;
+        let half = if signed_a { i64::from(half as i16) } else { i64::from(half) };
+        half * byte(b, index, signed_b)
+    };
+    u64::from((c as u32).wrapping_add((product(0) + product(1)) as u32))
+}
+
+/// The byte of a register that is the `index`th from below.
+fn byte(value: u64, index: u32, signed: bool) -> i64 {
+    let byte = (value >> (8 * index)) as u8;
+    if signed { i64::from(byte as i8) } else { i64::from(byte) }
+}
+
+/// `vabsdiff4`: the differences of four bytes; with `.add`, their sum and `c`.
+pub(crate) fn differences_4(signed: bool, summed: bool) -> Three {
+    match (signed, summed) {
+        (false, false) => three!(a, b, _c => in_places(differences(a, b, false))),
+        (true, false) => three!(a, b, _c => in_places(differences(a, b, true))),
+        (false, true) => three!(a, b, c => (c + differences(a, b, false).sum::<u64>()) & 0xffff_ffff),
+        (true, true) => three!(a, b, c => (c + differences(a, b, true).sum::<u64>()) & 0xffff_ffff),
+    }
+}
+
+/// Bytes from the lowest on.
+fn in_places(bytes: impl Iterator<Item = u64>) -> u64 {
+    bytes.zip(0..).map(|(byte, index): (u64, u32)| (byte & 0xff) << (8 * index)).sum()
+}
+
+/// How far the bytes of two registers are apart.
+fn differences(a: u64, b: u64, signed: bool) -> impl Iterator<Item = u64> {
+    (0..4).map(move |index| byte(a, index, signed).abs_diff(byte(b, index, signed)))
+}
+
 /// `dp4a`: the products of four bytes, added to `c`.
 pub(crate) fn dot_4(signed_a: bool, signed_b: bool) -> Three {
     match (signed_a, signed_b) {
@@ -158,10 +207,6 @@ pub(crate) fn dot_4(signed_a: bool, signed_b: bool) -> Three {
 }
 
 fn dot(a: u64, b: u64, c: u64, signed_a: bool, signed_b: bool) -> u64 {
-    let byte = |value: u64, index: u32, signed: bool| {
-        let byte = (value >> (8 * index)) as u8;
-        if signed { i64::from(byte as i8) } else { i64::from(byte) }
-    };
     let sum: i64 = (0..4).map(|index| byte(a, index, signed_a) * byte(b, index, signed_b)).sum();
     u64::from((c as u32).wrapping_add(sum as u32))
 }

@@ -113,6 +113,9 @@ pub(crate) enum BinaryOp {
     Rem,
     Min,
     Max,
+    /// A negative result becomes 0.
+    MinRelu,
+    MaxRelu,
 }
 
 /// The lane function of `op`.
@@ -142,7 +145,13 @@ pub(crate) fn binary(op: BinaryOp, ty: Integer) -> Two {
         }),
         BinaryOp::Min => two!(a, b => T::of(a).min(T::of(b)).bits()),
         BinaryOp::Max => two!(a, b => T::of(a).max(T::of(b)).bits()),
+        BinaryOp::MinRelu => two!(a, b => positive_part(T::of(a).min(T::of(b))).bits()),
+        BinaryOp::MaxRelu => two!(a, b => positive_part(T::of(a).max(T::of(b))).bits()),
     })
+}
+
+fn positive_part<T: Word + Default + Ord>(value: T) -> T {
+    value.max(T::default())
 }
 
 fn product_24(a: u64, b: u64, signed: bool) -> i64 {
@@ -264,6 +273,8 @@ pub(crate) fn packed(op: BinaryOp, signed: bool) -> Option<Two> {
         (BinaryOp::Min, true) => halves!(i16, a, b => a.min(b)),
         (BinaryOp::Max, false) => halves!(u16, a, b => a.max(b)),
         (BinaryOp::Max, true) => halves!(i16, a, b => a.max(b)),
+        (BinaryOp::MinRelu, true) => halves!(i16, a, b => a.min(b).max(0)),
+        (BinaryOp::MaxRelu, true) => halves!(i16, a, b => a.max(b).max(0)),
         _ => return None,
     })
 }
