@@ -141,6 +141,12 @@ fn quotients_and_extremes() {
     });
     check(16, "min.s16 D, A, B;", |a, b, _| u64::from((a as i16).min(b as i16) as u16));
     check(64, "max.u64 D, A, B;", |a, b, _| a.max(b));
+    check(32, "min.relu.s32 D, A, B;", |a, b, _| u((a as i32).min(b as i32).max(0)));
+    check(32, "max.s16x2.relu D, A, B;", |a, b, _| {
+        let half =
+            |shift: u32| u64::from(((a >> shift) as i16).max((b >> shift) as i16).max(0) as u16) << shift;
+        half(16) | half(0)
+    });
     check(32, "abs.s32 D, A;", |a, _, _| u((a as i32).wrapping_abs()));
     check(64, "neg.s64 D, A;", |a, _, _| a.wrapping_neg());
 }
@@ -159,12 +165,46 @@ fn carries() {
                subc.u32 %l5, %l1, %l3; mov.b64 D, {%l4,%l5}; }",
         |a, b, _| a.wrapping_sub(b),
     );
+    // After a subtraction, additions see the absence of a borrow.
+    check(32, "sub.cc.u32 D, A, B; addc.u32 D, 0, 0;", |a, b, _| u64::from(a >= b));
+    check(
+        32,
+        "add.cc.u32 D, A, B; subc.u32 D, 0, 0;",
+        |a, b, _| if a + b > 0xffff_ffff { 0 } else { 0xffff_ffff },
+    );
     check(
         64,
         "{ .reg .b32 %l<9>; cvt.u32.u64 %l0, A; cvt.u32.u64 %l1, B; mov.b64 {%l2,%l3}, C;\n\
                mad.lo.cc.u32 %l4, %l0, %l1, %l2; madc.hi.u32 %l5, %l0, %l1, %l3; mov.b64 D, {%l4,%l5}; }",
         |a, b, c| ((a & 0xffff_ffff) * (b & 0xffff_ffff)).wrapping_add(c),
     );
+}
+
+#[test]
+fn packed_sums() {
+    let part = |value: u64, bits: u32, index: u32, signed: bool| {
+        let part = i64::from((value >> (bits * index)) as u32) & ((1 << bits) - 1);
+        if signed && part >> (bits - 1) == 1 { part - (1 << bits) } else { part }
+    };
+    for (ty, signed) in [("u32", false), ("s32", true)] {
+        for (name, first) in [("lo", 0), ("hi", 2)] {
+            check(32, &format!("dp2a.{name}.{ty}.{ty} D, A, B, C;"), |a, b, c| {
+                let product = |i| part(a, 16, i, signed) * part(b, 8, first + i, signed);
+                (c as i64 + product(0) + product(1)) as u64 & 0xffff_ffff
+            });
+        }
+        check(32, &format!("dp4a.{ty}.{ty} D, A, B, C;"), |a, b, c| {
+            let product = |i| part(a, 8, i, signed) * part(b, 8, i, signed);
+            (c as i64 + (0..4).map(product).sum::<i64>()) as u64 & 0xffff_ffff
+        });
+        let apart = move |a, b, i| part(a, 8, i, signed).abs_diff(part(b, 8, i, signed));
+        check(32, &format!("vabsdiff4.{ty}.{ty}.{ty} D, A, B, C;"), |a, b, _| {
+            (0..4).map(|i| (apart(a, b, i) & 0xff) << (8 * i)).sum()
+        });
+        check(32, &format!("vabsdiff4.{ty}.{ty}.{ty}.add D, A, B, C;"), |a, b, c| {
+            (c + (0..4).map(|i| apart(a, b, i)).sum::<u64>()) & 0xffff_ffff
+        });
+    }
 }
 
 #[test]

@@ -142,6 +142,22 @@ fn variables_have_their_initial_values() {
 }
 
 #[test]
+fn constant_memory_is_known_by_its_addresses() {
+    let outside = ".const .align 4 .b8 c[8]; .global .align 4 .b8 g[8];";
+    let asked = |variable: &str, space: &str| {
+        format!(
+            "mov.u64 %d2, {variable}; cvta.{0}.u64 %d2, %d2; isspacep.{space} %p1, %d2; selp.u32 %r9, 1, 0, %p1;",
+            if variable == "c" { "const" } else { "global" }
+        )
+    };
+    check(outside, 1, &asked("c", "const"), |_| 1);
+    check(outside, 1, &asked("c", "global"), |_| 0);
+    check(outside, 1, &asked("g", "const"), |_| 0);
+    check(outside, 1, &asked("g", "global"), |_| 1);
+    check(outside, 1, "add.u32 %r9, WARP_SZ, 1;", |_| 33);
+}
+
+#[test]
 fn what_is_printed() {
     let text = |text: &str| text.bytes().map(|byte| byte.to_string()).collect::<Vec<_>>().join(", ");
     let outside = format!(

@@ -2,7 +2,7 @@
 
 use super::convert::{self, Integer};
 use super::format::{BF16, E4M3, E5M2, F16, F32, F64, Format, Round, TF32, Value};
-use super::{FloatOp, FloatType, Mode, apply, general};
+use super::{FloatOp, FloatType, Mode, Test, apply, general};
 
 /// A generator of numbers (splitmix64).
 struct Numbers(u64);
@@ -207,4 +207,36 @@ fn least_greatest_and_saturation() {
     assert_eq!(op(FloatOp::Add, flushed, f32::from_bits(1), 0.0), 0);
     assert_eq!(op(FloatOp::Mul, flushed, f32::MIN_POSITIVE, 0.5), 0);
     assert_eq!(op(FloatOp::Mul, flushed, -f32::MIN_POSITIVE, 0.5), single(-0.0));
+}
+
+#[test]
+fn which_nan_comes_out() {
+    let [quiet, signals, one] = [0xfff8_0000_0000_0123, 0x7ff0_0000_0000_0456, 0x3ff0_0000_0000_0000];
+    let quieted = 0x7ff8_0000_0000_0456;
+    for mode in [Mode::default(), Mode { round: Round::Up, ..Mode::default() }] {
+        let double = |op, operands| apply(op, FloatType::F64, mode, operands);
+        assert_eq!(double(FloatOp::Add, [quiet, signals, 0]), quieted);
+        assert_eq!(double(FloatOp::Mul, [signals, quiet, 0]), quiet);
+        assert_eq!(double(FloatOp::Sub, [signals, one, 0]), quieted);
+        assert_eq!(double(FloatOp::Div, [quiet, signals, 0]), quiet);
+        assert_eq!(double(FloatOp::Fma, [quiet, one, signals]), quieted);
+        assert_eq!(double(FloatOp::Fma, [signals, quiet, signals]), quiet);
+        assert_eq!(double(FloatOp::Min, [quiet, signals, 0]), quieted);
+        assert_eq!(double(FloatOp::Abs, [quiet, 0, 0]), quiet);
+        let infinity = f64::INFINITY.to_bits();
+        assert_eq!(double(FloatOp::Sub, [infinity, infinity, 0]), F64.nan);
+    }
+    let single = |op| apply(op, FloatType::F32, Mode::default(), [0xff80_0123, 0, 0]);
+    assert_eq!([single(FloatOp::Add), single(FloatOp::Neg), single(FloatOp::Abs)], [F32.nan; 3]);
+    let to = |to, round| convert::between(quiet, F64, to, round, false);
+    assert_eq!([to(F32, Round::Nearest), to(F16, Round::Nearest)], [0xffc0_0000, F16.nan]);
+    let tf32 = |round| convert::between(0xff81_2345, F32, TF32, round, false);
+    assert_eq!([tf32(Round::NearestAway), tf32(Round::Nearest)], [0xff81_2000, 0x7fff_e000]);
+}
+
+#[test]
+fn zeros_are_normal() {
+    let is = |test, bits| apply(FloatOp::Test(test), FloatType::F32, Mode::default(), [bits, 0, 0]) == 1;
+    assert!(is(Test::Normal, 0) && is(Test::Normal, 1 << 31) && !is(Test::Subnormal, 0));
+    assert!(is(Test::Subnormal, 1) && !is(Test::Normal, 1));
 }
