@@ -39,9 +39,8 @@
 //! # What is not simulated
 //!
 //! An instruction or modifier that is not supported is a [`LoadError`] with its line, never skipped. Not supported are
-//! `mma`, `wgmma`, `ldmatrix` and `stmatrix`, textures and surfaces, the video instructions, recursion, calls through a
-//! register, `.b128`, and vector atomics. `cp.async` without `.bulk` copies at once, so that a missing
-//! wait for it is not found.
+//! `mma`, `wgmma`, `multimem`, textures and surfaces, the video instructions but `vabsdiff4`, recursion, and calls through a
+//! register.
 
 mod code;
 mod exec;

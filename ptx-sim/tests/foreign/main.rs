@@ -81,8 +81,7 @@ fn run(case: &Case, ptx: &str, seed: u64) -> Result<Outcome, String> {
         dynamic_shared_bytes: case.shared,
         seed,
         checks: Checks::ALL,
-        // Blocks that wait for each other have to run at the same time.
-        host_threads: case.grid.iter().product::<u32>() as usize,
+        cooperative: case.cooperative,
         ..LaunchConfig::default()
     };
     let report =

@@ -15,6 +15,9 @@ pub(crate) struct Case {
     pub(crate) block: Vec<u32>,
     #[serde(default)]
     pub(crate) cluster: Vec<u32>,
+    /// Blocks wait for each other.
+    #[serde(default)]
+    pub(crate) cooperative: bool,
     #[serde(default)]
     pub(crate) shared: u32,
     #[serde(default)]
