@@ -24,6 +24,13 @@ pub const MULTIPROCESSOR_BLOCKS: u32 = 32;
 /// Threads resident on a multiprocessor at once. Source: as above.
 pub const MULTIPROCESSOR_THREADS: u64 = 2048;
 
+/// Blocks of one cluster: as many as every device with clusters takes, or as a device may take on request.
+/// Source: CUDA C++ Programming Guide, "Thread Block Clusters" (8); CUDA driver API,
+/// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`, and Hopper Tuning Guide, "Thread Block Clusters" (16).
+pub const fn cluster_blocks(nonportable: bool) -> u32 {
+    if nonportable { 16 } else { 8 }
+}
+
 /// Threads of a warp.
 pub const WARP_THREADS: u32 = 32;
 

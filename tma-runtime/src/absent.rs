@@ -6,6 +6,7 @@ use crate::bind::Arg;
 use crate::device::Properties;
 use crate::error::Error;
 use crate::layout::DeviceId;
+use crate::shape::Shape;
 use crate::spec::KernelSpec;
 use std::convert::Infallible;
 use std::ffi::c_void;
@@ -71,7 +72,7 @@ impl Context {
         &self,
         _stream: Option<&Stream>,
         _spec: &'static KernelSpec,
-        _grid: [u32; 3],
+        _shape: Shape,
         _args: &[Arg<'_>],
     ) -> Result<(), Error> {
         match *self {}
@@ -81,7 +82,7 @@ impl Context {
         &'static self,
         _stream: Option<&'a Stream>,
         _spec: &'static KernelSpec,
-        _grid: [u32; 3],
+        _shape: Shape,
         _args: &[Arg<'a>],
     ) -> Result<Prepared<'a>, Error> {
         match *self {}

@@ -3,6 +3,7 @@
 //! `TMA05xx` are rules for tensors and arguments, checked before the driver is asked; `TMA06xx` concern the launch, the
 //! device and the driver. `docs/errors` has a page for each code.
 
+mod cluster;
 mod code;
 mod map;
 
@@ -10,6 +11,7 @@ use crate::layout::DeviceId;
 use crate::spec::Element;
 pub use crate::status::DriverStatus;
 use crate::status::KernelNames;
+pub use cluster::ClusterError;
 pub use map::MapError;
 
 /// An error of the host: what was wrong, what is wanted and, where it can be said, what to do.
@@ -285,6 +287,15 @@ pub enum Error {
         found: u64,
         /// The most that there can be.
         limit: u64,
+    },
+
+    /// Clusters that a kernel cannot be launched in.
+    #[error("{}: kernel `{kernel}` cannot be launched so: {why}", self.code())]
+    Cluster {
+        /// The kernel.
+        kernel: &'static str,
+        /// The rule.
+        why: ClusterError,
     },
 
     /// A kernel needs more shared memory than the device gives a block.

@@ -8,26 +8,34 @@ pub use crate::bind::{Arg, Bound, bind};
 pub use crate::grid::{Grid, MAX_GRID};
 pub use crate::options::{Fill, L2Promotion, MapArgExt, MapOptions, MapSource, WithOptions};
 pub use crate::spec::{KernelSpec, ParamKind, ParamSpec};
+pub use crate::with::{LaunchOptions, With};
 
 use crate::cuda;
 use crate::device::{Backend, Device};
 use crate::error::Error;
+use crate::shape::{Shape, shape};
 use crate::sim;
 use crate::stream::{self, Stream};
 
-/// Where to launch: `&Device`, on its default stream, or `&Stream`.
+/// Where to launch: `&Device`, on its default stream, or `&Stream`; either [`With`] options.
 pub trait LaunchOn: sealed::Sealed {
     /// The device that runs the kernel.
     fn device(&self) -> &Device;
 
     /// The stream that the kernel is queued on; `None` is the device's default stream.
     fn stream(&self) -> Option<&Stream>;
+
+    /// What the launch asks for beyond grid and arguments.
+    fn options(&self) -> LaunchOptions {
+        LaunchOptions::default()
+    }
 }
 
 mod sealed {
     pub trait Sealed {}
     impl Sealed for crate::Device {}
     impl Sealed for crate::Stream {}
+    impl Sealed for super::With<'_> {}
     impl<L: Sealed> Sealed for &L {}
 }
 
@@ -59,6 +67,10 @@ impl<L: LaunchOn> LaunchOn for &L {
     fn stream(&self) -> Option<&Stream> {
         (**self).stream()
     }
+
+    fn options(&self) -> LaunchOptions {
+        (**self).options()
+    }
 }
 
 /// Queues a kernel: checks the arguments against `spec`, loads the kernel if this is its first launch on the device,
@@ -66,7 +78,7 @@ impl<L: LaunchOn> LaunchOn for &L {
 ///
 /// # Errors
 ///
-/// `TMA05xx` for arguments that break a rule, [`Error::GridZero`], [`Error::GridTooLarge`], [`Error::Launch`]; at a
+/// `TMA05xx` for arguments that break a rule, [`Error::GridZero`], [`Error::GridTooLarge`], [`Error::Cluster`], [`Error::Launch`]; at a
 /// first launch [`Error::NoPtx`], [`Error::Architecture`], [`Error::Jit`], [`Error::NoEntry`] and
 /// [`Error::SharedMemory`]; on the simulator [`Error::Findings`] and [`Error::SimulatedLaunch`]; and [`Error::KernelFault`] if an earlier kernel stopped with a trap or a fault.
 pub fn launch(
@@ -75,10 +87,10 @@ pub fn launch(
     grid: Grid,
     args: &[Arg<'_>],
 ) -> Result<(), Error> {
-    let grid = grid.checked(spec.name)?;
+    let shape = shape(spec, grid, on.options())?;
     match on.device().backend() {
-        Backend::Cuda(context) => context.launch(on.stream().and_then(cuda_stream), spec, grid, args),
-        Backend::Sim(context) => context.launch(spec, grid, args),
+        Backend::Cuda(context) => context.launch(on.stream().and_then(cuda_stream), spec, shape, args),
+        Backend::Sim(context) => context.launch(spec, shape, args),
     }
 }
 
@@ -94,7 +106,7 @@ pub struct Prepared<'a> {
 #[derive(Debug)]
 enum PreparedBackend<'a> {
     Cuda(Box<cuda::Prepared<'a>>),
-    Sim { context: &'a sim::Context, spec: &'static KernelSpec, grid: [u32; 3], args: Vec<Arg<'a>> },
+    Sim { context: &'a sim::Context, spec: &'static KernelSpec, shape: Shape, args: Vec<Arg<'a>> },
 }
 
 /// Does all of [`launch`] but the launch.
@@ -108,15 +120,15 @@ pub fn prepare<'a>(
     grid: Grid,
     args: &[Arg<'a>],
 ) -> Result<Prepared<'a>, Error> {
-    let grid = grid.checked(spec.name)?;
+    let shape = shape(spec, grid, on.options())?;
     let backend = match on.device().backend() {
         Backend::Cuda(context) => PreparedBackend::Cuda(Box::new(context.prepare(
             on.stream().and_then(cuda_stream),
             spec,
-            grid,
+            shape,
             args,
         )?)),
-        Backend::Sim(context) => PreparedBackend::Sim { context, spec, grid, args: args.to_vec() },
+        Backend::Sim(context) => PreparedBackend::Sim { context, spec, shape, args: args.to_vec() },
     };
     Ok(Prepared { backend })
 }
@@ -130,7 +142,7 @@ impl Prepared<'_> {
     pub fn run(&self) -> Result<(), Error> {
         match &self.backend {
             PreparedBackend::Cuda(prepared) => prepared.run(),
-            PreparedBackend::Sim { context, spec, grid, args } => context.launch(spec, *grid, args),
+            PreparedBackend::Sim { context, spec, shape, args } => context.launch(spec, *shape, args),
         }
     }
 }

@@ -22,6 +22,7 @@ mod options;
 pub mod picture;
 mod ptx;
 mod scalar;
+mod shape;
 mod sim;
 pub mod spec;
 mod status;
@@ -29,6 +30,7 @@ mod stream;
 mod tensor;
 mod tf32;
 mod view;
+mod with;
 
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -37,7 +39,7 @@ mod cuda;
 mod cuda;
 
 pub use device::Device;
-pub use error::{DriverStatus, Error, MapError};
+pub use error::{ClusterError, DriverStatus, Error, MapError};
 pub use scalar::Scalar;
 pub use stream::{Event, Stream};
 pub use tensor::DeviceTensor;

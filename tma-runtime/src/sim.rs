@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::layout::DeviceId;
 use crate::map::{TiledMap, tiled_map};
 use crate::options::Fill;
+use crate::shape::Shape;
 use crate::spec::{Element, KernelSpec, ParamKind, Swizzle};
 
 /// Multiprocessors that a simulated device says it has: enough for persistent blocks to share work, few enough for a CPU.
@@ -98,14 +99,15 @@ impl Context {
     pub(crate) fn launch(
         &self,
         spec: &'static KernelSpec,
-        grid: [u32; 3],
+        shape: Shape,
         args: &[Arg<'_>],
     ) -> Result<(), Error> {
         let module = self.module(spec)?;
         let args = self.arguments(spec, args)?;
         let config = LaunchConfig {
-            grid,
+            grid: shape.grid,
             block: spec.threads,
+            cluster: shape.cluster,
             dynamic_shared_bytes: spec.shared_bytes,
             seed: self.seed.load(Ordering::Relaxed),
             ..LaunchConfig::default()

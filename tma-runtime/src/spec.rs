@@ -16,10 +16,37 @@ pub struct KernelSpec {
     pub ptx: &'static str,
     /// Threads of a block along x, y and z.
     pub threads: [u32; 3],
+    /// The clusters that its blocks come in.
+    pub cluster: Cluster,
     /// Shared memory of a block, in bytes. All of it is dynamic.
     pub shared_bytes: u32,
     /// The kernel's parameters, in the order of its signature.
     pub params: &'static [ParamSpec],
+}
+
+/// The clusters that a kernel's blocks come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cluster {
+    /// None.
+    None,
+    /// Blocks of a cluster along x, y and z.
+    Fixed([u32; 3]),
+    /// As many as the launch says.
+    AtLaunch {
+        /// The most blocks that it may say.
+        most: u32,
+    },
+}
+
+impl Cluster {
+    /// The most blocks that a cluster may have.
+    pub const fn most_blocks(self) -> u32 {
+        match self {
+            Self::None => 1,
+            Self::Fixed([x, y, z]) => x.saturating_mul(y).saturating_mul(z),
+            Self::AtLaunch { most } => most,
+        }
+    }
 }
 
 /// A parameter of a kernel.

@@ -144,15 +144,15 @@ fn empty(len: u32, name: &str, span: Span, sink: &mut Sink) {
 fn statement(stmt: &Stmt, sink: &mut Sink) {
     match &stmt.kind {
         StmtKind::TileGet { tile, at, .. } | StmtKind::TileSet { tile, at, .. } => {
-            if let Type::Tile(tile) = &tile.ty {
+            if let Type::Tile(tile) = tile.ty.local() {
                 for (coordinate, &extent) in at.iter().zip(&tile.extents) {
                     within(coordinate, extent, "the tile's extent here", sink);
                 }
             }
         }
         StmtKind::SharedGet { array, index, .. } | StmtKind::SharedSet { array, index, .. } => {
-            if let Type::SharedArray(_, len) = array.ty {
-                within(index, len, "the array's length", sink);
+            if let Type::SharedArray(_, len) = array.ty.local() {
+                within(index, *len, "the array's length", sink);
             }
         }
         StmtKind::Barrier { op, .. } => barrier(op, sink),
@@ -246,8 +246,8 @@ fn index(expr: &Expr, sink: &mut Sink) {
             }
         }
         ExprKind::Stage(stages, index) => {
-            if let Type::Stages(_, len) = stages.ty {
-                within(index, len, "the number of stages", sink);
+            if let Type::Stages(_, len) = stages.ty.local() {
+                within(index, *len, "the number of stages", sink);
             }
         }
         ExprKind::CachePolicy(_, fraction) => cache_fraction(fraction, sink),

@@ -112,6 +112,15 @@ codes! {
     /// A fraction of a cache policy that is not above 0 and at most 1.
     CacheFraction = "TMA0224",
 
+    /// A cluster with no blocks or with too many.
+    ClusterSize = "TMA0231",
+    /// A word about clusters in a kernel that has none.
+    NoCluster = "TMA0232",
+    /// A block that the cluster does not have, or a mask of none.
+    ClusterBlock = "TMA0233",
+    /// A sliced load whose slices are not the tile, or do not begin where they may.
+    SlicedLoad = "TMA0234",
+
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.

@@ -4,13 +4,15 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use crate::abi;
-use crate::ir::{Kernel, Param, Scalar, Swizzle, TileType, Type};
+use crate::ir::{Cluster, Kernel, LaunchBounds, Param, Scalar, Swizzle, TileType, Type};
+use crate::limits;
 
 /// The tokens of a `KernelSpec`. `ptx` is an expression of type `&'static str`.
 pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
     let name = kernel.path();
     let entry = abi::entry(kernel);
     let [x, y, z] = kernel.launch.threads;
+    let cluster = cluster_spec(&kernel.launch);
     let params = kernel.params.iter().map(param_spec);
     quote! {
         ::tma_runtime::launch::KernelSpec {
@@ -18,10 +20,23 @@ pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream)
             entry: #entry,
             ptx: #ptx,
             threads: [#x, #y, #z],
+            cluster: #cluster,
             shared_bytes: #shared_bytes,
             params: &[#(#params),*],
         }
     }
+}
+
+fn cluster_spec(launch: &LaunchBounds) -> TokenStream {
+    let cluster = match launch.cluster {
+        Cluster::None => quote!(None),
+        Cluster::Fixed([x, y, z]) => quote!(Fixed([#x, #y, #z])),
+        Cluster::AtLaunch => {
+            let most = limits::cluster_blocks(launch.nonportable_cluster);
+            quote!(AtLaunch { most: #most })
+        }
+    };
+    quote!(::tma_runtime::spec::Cluster::#cluster)
 }
 
 fn param_spec(param: &Param) -> TokenStream {

@@ -51,6 +51,10 @@ pub enum ExprKind {
     CachePolicy(EvictionPriority, Box<Expr>),
     /// A map whose copies carry a cache policy. Only `parse` sees it: operations hold the two apart.
     Hinted(Box<Expr>, Box<Expr>),
+    /// A shared thing as the block of this rank (a `u32`) in the cluster has it (`mapa`).
+    Remote(Box<Expr>, Box<Expr>),
+    /// The blocks that a sliced load is shared among.
+    ClusterAxis(ClusterAxis),
     /// Nothing: what a block without a last expression gives. No operand of a checked kernel is one.
     Unit,
     /// What was already reported. Nothing in a checked kernel is one.
@@ -75,6 +79,14 @@ pub enum Special {
     BlockIdx(Axis),
     /// `%nctaid`.
     GridDim(Axis),
+    /// `%clusterid`: the cluster's place in the grid of clusters.
+    ClusterIdx(Axis),
+    /// `%cluster_ctaid`: the block's place in its cluster.
+    BlockInCluster(Axis),
+    /// `%cluster_nctaid`: blocks of a cluster.
+    ClusterDim(Axis),
+    /// `%cluster_ctarank`: the block's number in its cluster.
+    ClusterRank,
     /// The thread's number in its warp.
     LaneIdx,
     /// The warp's number in its block: the linear thread index / 32.
@@ -90,6 +102,37 @@ pub enum Axis {
     X,
     Y,
     Z,
+}
+
+/// The blocks of a cluster that a sliced load is shared among.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClusterAxis {
+    /// Those that differ along one axis only.
+    Along(Axis),
+    /// All of the cluster, by rank.
+    All,
+}
+
+impl ClusterAxis {
+    /// How many they are in a cluster of these extents.
+    pub fn blocks(self, [x, y, z]: [u32; 3]) -> u32 {
+        match self {
+            Self::Along(Axis::X) => x,
+            Self::Along(Axis::Y) => y,
+            Self::Along(Axis::Z) => z,
+            Self::All => x.saturating_mul(y).saturating_mul(z),
+        }
+    }
+
+    /// Its name in a kernel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Along(Axis::X) => "X",
+            Self::Along(Axis::Y) => "Y",
+            Self::Along(Axis::Z) => "Z",
+            Self::All => "All",
+        }
+    }
 }
 
 /// An operator with one operand.

@@ -34,8 +34,25 @@ pub struct LaunchBounds {
     pub min_blocks: Option<u32>,
     /// Registers a thread may use (PTX `.maxnreg`).
     pub max_registers: Option<u32>,
+    /// The clusters that its blocks come in.
+    pub cluster: Cluster,
+    /// Whether clusters may have more blocks than every device takes.
+    pub nonportable_cluster: bool,
     /// Where the attribute says so.
     pub spans: LaunchSpans,
+}
+
+/// The clusters that a kernel's blocks come in: those of one run at the same time, and reach each other's shared
+/// memory. Source: PTX ISA, "Cluster of Cooperative Thread Arrays".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cluster {
+    /// None: each block is on its own.
+    #[default]
+    None,
+    /// Blocks of a cluster along x, y, z (PTX `.reqnctapercluster`).
+    Fixed([u32; 3]),
+    /// As many as each launch says.
+    AtLaunch,
 }
 
 /// The places of [`LaunchBounds`] in the source; equal to any other.
@@ -47,6 +64,8 @@ pub struct LaunchSpans {
     pub min_blocks: Span,
     /// Of `max_registers = ..`.
     pub max_registers: Span,
+    /// Of `cluster = ..`.
+    pub cluster: Span,
 }
 
 impl PartialEq for LaunchSpans {

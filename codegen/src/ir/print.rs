@@ -14,6 +14,14 @@ impl Display for Kernel {
         if let Some(registers) = self.launch.max_registers {
             write!(f, " max_registers {registers}")?;
         }
+        match self.launch.cluster {
+            Cluster::None => {}
+            Cluster::Fixed([x, y, z]) => write!(f, " cluster [{x}, {y}, {z}]")?,
+            Cluster::AtLaunch => f.write_str(" cluster launch")?,
+        }
+        if self.launch.nonportable_cluster {
+            f.write_str(" nonportable_cluster")?;
+        }
         if self.checked {
             f.write_str(" checked")?;
         }
@@ -106,6 +114,9 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::Fence(Fence::BarrierInit) => writeln!(f, "fence.barrier_init"),
         StmtKind::Sync(Sync::Threads) => writeln!(f, "sync.threads"),
         StmtKind::Sync(Sync::Warp) => writeln!(f, "sync.warp"),
+        StmtKind::Sync(Sync::Cluster) => writeln!(f, "sync.cluster"),
+        StmtKind::Sync(Sync::ClusterArrive) => writeln!(f, "sync.cluster_arrive"),
+        StmtKind::Sync(Sync::ClusterWait) => writeln!(f, "sync.cluster_wait"),
         StmtKind::NamedBarrierSync { id, threads } => writeln!(f, "sync.named {id} {threads}"),
         StmtKind::ElectOne { dest } => writeln!(f, "{dest} = elect_one"),
         StmtKind::Trap => writeln!(f, "trap"),
@@ -118,6 +129,14 @@ fn tma_op(f: &mut Formatter<'_>, map: ParamId, op: &TmaOp) -> fmt::Result {
     let hint = match op {
         TmaOp::Load { tile, at, barrier, hint } => {
             write!(f, "tma.load {map} {} {tile} {barrier}", List(at))?;
+            hint
+        }
+        TmaOp::LoadMulticast { tile, at, barrier, mask, hint } => {
+            write!(f, "tma.load_multicast {map} {} {tile} {barrier} {mask}", List(at))?;
+            hint
+        }
+        TmaOp::LoadSliced { tile, at, barrier, axis, hint } => {
+            write!(f, "tma.load_sliced {map} {} {tile} {barrier} {}", List(at), axis.name())?;
             hint
         }
         TmaOp::Store { at, tile, hint } => {
@@ -177,6 +196,8 @@ impl Display for Expr {
             ExprKind::Index(a, i) | ExprKind::Stage(a, i) => write!(f, "{a}[{i}]"),
             ExprKind::CachePolicy(priority, fraction) => write!(f, "l2_{}({fraction})", priority.name()),
             ExprKind::Hinted(map, policy) => write!(f, "{map}.hint({policy})"),
+            ExprKind::Remote(a, rank) => write!(f, "remote({a}, {rank})"),
+            ExprKind::ClusterAxis(axis) => f.write_str(axis.name()),
             ExprKind::Unit => f.write_str("()"),
             ExprKind::Error => f.write_str("<error>"),
         }
@@ -189,6 +210,10 @@ impl Display for Special {
             Self::ThreadIdx(axis) => write!(f, "thread_idx.{axis}"),
             Self::BlockIdx(axis) => write!(f, "block_idx.{axis}"),
             Self::GridDim(axis) => write!(f, "grid_dim.{axis}"),
+            Self::ClusterIdx(axis) => write!(f, "cluster_idx.{axis}"),
+            Self::BlockInCluster(axis) => write!(f, "block_in_cluster.{axis}"),
+            Self::ClusterDim(axis) => write!(f, "cluster_dim.{axis}"),
+            Self::ClusterRank => f.write_str("cluster_rank"),
             Self::LaneIdx => f.write_str("lane_idx"),
             Self::WarpIdx => f.write_str("warp_idx"),
             Self::WarpgroupIdx => f.write_str("warpgroup_idx"),

@@ -1,6 +1,6 @@
 //! Statements: effects and control flow.
 
-use super::{Expr, LocalId, ParamId, Scalar, Span};
+use super::{ClusterAxis, Expr, LocalId, ParamId, Scalar, Span};
 
 /// Statements in order.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +49,7 @@ pub enum StmtKind {
     /// Ends the thread.
     Return,
 
+    // Tiles, arrays and barriers may be `Remote`; of barriers those only that are arrived at.
     /// `dest = tile[at]`, with the swizzle applied.
     TileGet { dest: LocalId, tile: Expr, at: Vec<Expr> },
     /// `tile[at] = value`, with the swizzle applied.
@@ -191,6 +192,12 @@ pub enum BarrierOp {
 pub enum TmaOp {
     /// Global to shared; completes on `barrier` with the bytes of the tile.
     Load { tile: Expr, at: Vec<Expr>, barrier: Expr, hint: Option<Expr> },
+    /// Global to the same place in the blocks of the cluster whose bit in `mask` (a `u16`) is set; completes on the
+    /// `barrier` of each with the bytes of the tile.
+    LoadMulticast { tile: Expr, at: Vec<Expr>, barrier: Expr, mask: Expr, hint: Option<Expr> },
+    /// This block's slice of `tile`, multicast to all blocks along `axis`, which do the same with theirs: the `barrier`
+    /// of each gets the bytes of the whole tile. `at` is where the tile begins, the map's box is the slice.
+    LoadSliced { tile: Expr, at: Vec<Expr>, barrier: Expr, axis: ClusterAxis, hint: Option<Expr> },
     /// Shared to global; part of the next bulk group of this thread.
     Store { at: Vec<Expr>, tile: Expr, hint: Option<Expr> },
     /// Shared into global, element by element; part of the next bulk group of this thread.
@@ -206,6 +213,8 @@ impl TmaOp {
     pub fn coordinates(&self) -> &[Expr] {
         match self {
             Self::Load { at, .. }
+            | Self::LoadMulticast { at, .. }
+            | Self::LoadSliced { at, .. }
             | Self::Store { at, .. }
             | Self::Reduce { at, .. }
             | Self::Prefetch { at, .. } => at,
@@ -217,7 +226,11 @@ impl TmaOp {
     pub fn writes(&self) -> bool {
         match self {
             Self::Store { .. } | Self::Reduce { .. } => true,
-            Self::Load { .. } | Self::Prefetch { .. } | Self::PrefetchDescriptor => false,
+            Self::Load { .. }
+            | Self::LoadMulticast { .. }
+            | Self::LoadSliced { .. }
+            | Self::Prefetch { .. }
+            | Self::PrefetchDescriptor => false,
         }
     }
 }
@@ -281,6 +294,12 @@ pub enum Sync {
     Threads,
     /// All threads of the warp (`bar.warp.sync`).
     Warp,
+    /// All threads of the cluster (`barrier.cluster.arrive`, `.wait`).
+    Cluster,
+    /// The first half of [`Sync::Cluster`]: this thread is there.
+    ClusterArrive,
+    /// The second half: waits for all others.
+    ClusterWait,
 }
 
 /// A piece of a format string.

@@ -235,6 +235,10 @@ pub enum Type {
     SharedArray(Scalar, u32),
     /// As many of one thing in shared memory, picked by index.
     Stages(Box<Type>, u32),
+    /// The same thing in the shared memory of a block of the cluster: a tile, barrier, array, or stages of these.
+    Remote(Box<Type>),
+    /// The blocks that a sliced load is shared among. Never stored in a local.
+    ClusterAxis,
     /// A parameter: the descriptor of a tensor in global memory that is moved tile by tile.
     TensorMap(TileType),
     /// A parameter: a slice of global memory.
@@ -258,15 +262,25 @@ impl Type {
     pub fn is_storable(&self) -> bool {
         match self {
             Self::Scalar(_) | Self::Array(..) | Self::CachePolicy | Self::Infer(_) => true,
-            Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..) => true,
-            Self::Unit | Self::Never | Self::Dim3 => false,
+            Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..) | Self::Remote(_) => {
+                true
+            }
+            Self::Unit | Self::Never | Self::Dim3 | Self::ClusterAxis => false,
             Self::TensorMap(_) | Self::Global(_) | Self::Error => false,
         }
     }
 
-    /// Whether a value of it is an address in shared memory.
+    /// Whether a value of it is an address in the block's shared memory.
     pub fn is_shared_handle(&self) -> bool {
         matches!(self, Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..))
+    }
+
+    /// The thing itself, where it may be another block's.
+    pub fn local(&self) -> &Type {
+        match self {
+            Self::Remote(thing) => thing,
+            ty => ty,
+        }
     }
 }
 
@@ -306,6 +320,8 @@ impl fmt::Display for Type {
             Self::Barrier => f.write_str("Barrier"),
             Self::SharedArray(scalar, len) => write!(f, "SharedArray<{scalar}, {len}>"),
             Self::Stages(thing, len) => write!(f, "Stages<{thing}, {len}>"),
+            Self::Remote(thing) => write!(f, "Remote<{thing}>"),
+            Self::ClusterAxis => f.write_str("ClusterAxis"),
             Self::TensorMap(tile) => write!(f, "TensorMap<{tile}>"),
             Self::Global(scalar) => write!(f, "Global<{scalar}>"),
             Self::Infer(_) | Self::Error => f.write_str("_"),

@@ -48,6 +48,7 @@ macro_rules! expr_operands {
             | ExprKind::Param(_)
             | ExprKind::GlobalLen(_)
             | ExprKind::Special(_)
+            | ExprKind::ClusterAxis(_)
             | ExprKind::Unit
             | ExprKind::Error => vec![],
             ExprKind::Unary(_, a)
@@ -58,6 +59,7 @@ macro_rules! expr_operands {
             ExprKind::Binary(_, a, b)
             | ExprKind::Index(a, b)
             | ExprKind::Stage(a, b)
+            | ExprKind::Remote(a, b)
             | ExprKind::Hinted(a, b) => vec![a.$as_ref(), b.$as_ref()],
             ExprKind::Math(_, all) | ExprKind::Array(all) => all.into_iter().collect(),
         }
@@ -102,8 +104,12 @@ macro_rules! operands {
                 | BarrierOp::Wait { parity: operand }
                 | BarrierOp::TryWait { parity: operand, .. } => vec![barrier, operand],
             },
-            StmtKind::Tma { op: TmaOp::Load { tile, at, barrier, hint }, .. } => {
-                [tile].into_iter().chain(at).chain([barrier]).chain(hint).collect()
+            StmtKind::Tma {
+                op: TmaOp::Load { tile, at, barrier, hint } | TmaOp::LoadSliced { tile, at, barrier, hint, .. },
+                ..
+            } => [tile].into_iter().chain(at).chain([barrier]).chain(hint).collect(),
+            StmtKind::Tma { op: TmaOp::LoadMulticast { tile, at, barrier, mask, hint }, .. } => {
+                [tile].into_iter().chain(at).chain([barrier, mask]).chain(hint).collect()
             }
             StmtKind::Tma {
                 op: TmaOp::Store { at, tile, hint } | TmaOp::Reduce { at, tile, hint, .. },

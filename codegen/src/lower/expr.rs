@@ -4,7 +4,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::kernel::Param;
 use super::types::{int, int_const, pointer, scalar_of};
-use super::{Cx, Lower, arith, cast, debug, nvvm, place, tile};
+use super::{Cx, Lower, arith, cast, cluster, debug, nvvm, place, tile};
 use crate::backend::BackendError;
 use crate::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special, Type};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
@@ -76,13 +76,14 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         ExprKind::Stage(stages, index) => {
             let base = value(cx, stages).and_then(pointer)?;
             let index = int_value(cx, index)?;
-            Ok(tile::stage(cx, base, &stages.ty, index)?.into())
+            Ok(tile::stage(cx, base, stages.ty.local(), index)?.into())
         }
         ExprKind::CachePolicy(priority, fraction) => {
             let fraction = value(cx, fraction)?;
             nvvm::emit_value(cx, &nvvm::cache_policy(*priority), &[fraction])
         }
-        ExprKind::Hinted(..) | ExprKind::Unit | ExprKind::Error => {
+        ExprKind::Remote(thing, rank) => cluster::remote(cx, thing, rank),
+        ExprKind::ClusterAxis(_) | ExprKind::Hinted(..) | ExprKind::Unit | ExprKind::Error => {
             Err(BackendError::Unchecked("an expression without value".to_owned()))
         }
     }
@@ -117,13 +118,18 @@ fn special_value<'c>(cx: &Cx<'c, '_>, special: Special) -> Lower<IntValue<'c>> {
         Special::ThreadIdx(axis) => register(cx, "tid", axis),
         Special::BlockIdx(axis) => register(cx, "ctaid", axis),
         Special::GridDim(axis) => register(cx, "nctaid", axis),
+        Special::ClusterIdx(axis) => register(cx, "clusterid", axis),
+        Special::BlockInCluster(axis) => register(cx, "cluster.ctaid", axis),
+        Special::ClusterDim(axis) => register(cx, "cluster.nctaid", axis),
+        Special::ClusterRank => cluster::rank(cx),
         Special::LaneIdx => cx.intrinsic_value("llvm.nvvm.read.ptx.sreg.laneid", &[], &[]).and_then(int),
         Special::WarpIdx => linear_thread_over(cx, WARP_THREADS),
         Special::WarpgroupIdx => linear_thread_over(cx, WARPGROUP_THREADS),
     }
 }
 
-fn register<'c>(cx: &Cx<'c, '_>, name: &str, axis: Axis) -> Lower<IntValue<'c>> {
+/// A special register of three dimensions.
+pub(super) fn register<'c>(cx: &Cx<'c, '_>, name: &str, axis: Axis) -> Lower<IntValue<'c>> {
     let axis = match axis {
         Axis::X => "x",
         Axis::Y => "y",

@@ -14,8 +14,8 @@ use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
 use crate::check::CheckedKernel;
 use crate::check::layout;
-use crate::ir::{self, Kernel, Scalar, Type};
-use crate::limits::ARRAY_ALIGNMENT;
+use crate::ir::{self, Cluster, Kernel, Scalar, Type};
+use crate::limits::{ARRAY_ALIGNMENT, cluster_blocks};
 use crate::target::Target;
 
 /// LLVM's number of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
@@ -162,6 +162,16 @@ fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel
     let mut bounds = vec![("nvvm.reqntid", format!("{x},{y},{z}"))];
     bounds.extend(launch.min_blocks.map(|blocks| ("nvvm.minctasm", blocks.to_string())));
     bounds.extend(launch.max_registers.map(|registers| ("nvvm.maxnreg", registers.to_string())));
+    match launch.cluster {
+        Cluster::None => {}
+        Cluster::Fixed([x, y, z]) => bounds.push(("nvvm.cluster_dim", format!("{x},{y},{z}"))),
+        // `.explicitcluster` would say more, but LLVM 22 writes it for `cluster_dim = 0,0,0` only, which it then takes as
+        // proof that a cluster has one block.
+        Cluster::AtLaunch => {
+            let most = cluster_blocks(launch.nonportable_cluster);
+            bounds.push(("nvvm.maxclusterrank", most.to_string()));
+        }
+    }
     for (key, value) in bounds {
         function.add_attribute(AttributeLoc::Function, context.create_string_attribute(key, &value));
     }

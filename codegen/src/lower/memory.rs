@@ -66,7 +66,7 @@ pub(super) fn shared_set(cx: &mut Cx<'_, '_>, array: &Expr, index: &Expr, value:
 }
 
 fn shared_element(ty: &Type) -> Lower<Scalar> {
-    match ty {
+    match ty.local() {
         Type::SharedArray(scalar, _) => Ok(*scalar),
         ty => Err(BackendError::Unchecked(format!("a shared array of type `{ty}`"))),
     }

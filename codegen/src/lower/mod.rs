@@ -4,12 +4,13 @@
 //! * [`stmt`] and [`control`]: statements, the straight ones and those that branch.
 //! * [`expr`], [`arith`] and [`cast`]: values.
 //! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory.
+//! * [`cluster`]: other blocks of the cluster, and slices of a load.
 //! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in [`nvvm`], the
 //!   one table of what LLVM IR has no operation for.
 //! * [`print`]: `printf!`, `assert!` and `trap`. [`debug`]: lines of the source.
 //!
 //! A local is an `alloca`, a read of it a `load`; LLVM's O3 makes registers of them. A handle (tile, barrier,
-//! array, stages) is a `ptr addrspace(3)`. A `bool` is `i1` in registers and `i8` in memory and parameters, an
+//! array, stages) is a `ptr addrspace(3)`, that of another block a `ptr addrspace(7)`. A `bool` is `i1` in registers and `i8` in memory and parameters, an
 //! 8-bit float is `i8`. Integer operations wrap and have no `nsw` or `nuw`; float operations have no fast-math
 //! flags, so that nothing is contracted or reassociated.
 //!
@@ -19,6 +20,7 @@
 mod arith;
 mod barrier;
 mod cast;
+mod cluster;
 mod control;
 mod debug;
 mod expr;
@@ -47,7 +49,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, Poi
 
 use crate::backend::{BackendError, Source};
 use crate::check::CheckedKernel;
-use crate::ir::Label;
+use crate::ir::{Cluster, Label};
 use crate::target::Target;
 
 /// What lowering answers.
@@ -117,6 +119,11 @@ struct Exits<'c> {
 }
 
 impl<'c> Cx<'c, '_> {
+    /// Whether blocks come in clusters, and so may share what they have.
+    fn has_clusters(&self) -> bool {
+        self.kernel.kernel().launch.cluster != Cluster::None
+    }
+
     /// A new block at the end of the function.
     fn new_block(&self, name: &str) -> BasicBlock<'c> {
         self.context.append_basic_block(self.function, name)

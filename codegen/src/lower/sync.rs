@@ -8,6 +8,9 @@ pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync) -> Lower<()> {
     let instruction = match sync {
         Sync::Threads => &nvvm::SYNC_THREADS,
         Sync::Warp => &nvvm::SYNC_WARP,
+        Sync::Cluster => &nvvm::SYNC_CLUSTER,
+        Sync::ClusterArrive => &nvvm::CLUSTER_ARRIVE,
+        Sync::ClusterWait => &nvvm::CLUSTER_WAIT,
     };
     nvvm::emit(cx, instruction, &[])?;
     Ok(())
@@ -23,6 +26,7 @@ pub(super) fn meet_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<(
 /// Lowers a fence.
 pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
     let instruction = match fence {
+        Fence::ProxyAsync if cx.has_clusters() => &nvvm::FENCE_PROXY_ASYNC_CLUSTER,
         Fence::ProxyAsync => &nvvm::FENCE_PROXY_ASYNC,
         Fence::BarrierInit => &nvvm::FENCE_MBARRIER_INIT,
     };

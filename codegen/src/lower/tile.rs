@@ -25,7 +25,7 @@ pub(super) fn set(cx: &mut Cx<'_, '_>, tile: &Expr, at: &[Expr], value: &Expr) -
 }
 
 fn tile_type(ty: &Type) -> Lower<&TileType> {
-    match ty {
+    match ty.local() {
         Type::Tile(tile) => Ok(tile),
         ty => Err(BackendError::Unchecked(format!("a tile of type `{ty}`"))),
     }

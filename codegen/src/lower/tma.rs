@@ -5,20 +5,22 @@ use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::{Cx, Lower, debug, expr, nvvm, print};
+use super::{Cx, Lower, cluster, debug, expr, nvvm, print, tile};
 use crate::backend::BackendError;
-use crate::ir::{Expr, ParamId, Span, TmaOp, Type};
+use crate::ir::{Expr, ParamId, Scalar, Span, TmaOp, Type};
 use crate::limits::BOX_START_BYTES;
 
 /// Lowers an operation that is given the tensor map `map`.
 pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp, span: Span) -> Lower<()> {
-    let Param::TensorMap(address) = expr::param(cx, map)? else {
+    let (Param::TensorMap(address), Type::TensorMap(moved)) =
+        (expr::param(cx, map)?, &cx.kernel.kernel().param(map).ty)
+    else {
         return Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned()));
     };
     let rank = op.coordinates().len();
     let coordinates = hardware_coordinates(cx, op.coordinates())?;
     if cx.kernel.kernel().checked {
-        check_coordinates(cx, map, op, &coordinates, span)?;
+        check_coordinates(cx, map, moved.element, op, &coordinates, span)?;
     }
     let map_and_place = [address.into()].into_iter().chain(coordinates);
     let (instruction, mut args, hint): (_, Vec<BasicValueEnum<'_>>, _) = match op {
@@ -27,6 +29,25 @@ pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp, span: Spa
             let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
             let args = [tile].into_iter().chain(map_and_place).chain([barrier]).collect();
             (nvvm::tile_load(rank, names_own_memory(cx), hint.is_some()), args, hint.as_ref())
+        }
+        TmaOp::LoadMulticast { tile, barrier, mask, hint, .. } => {
+            let tile = expr::value(cx, tile).and_then(pointer)?.into();
+            let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
+            let mask = expr::value(cx, mask)?;
+            let args = [tile].into_iter().chain(map_and_place).chain([barrier, mask]).collect();
+            (nvvm::tile_load_multicast(rank, hint.is_some()), args, hint.as_ref())
+        }
+        TmaOp::LoadSliced { tile, barrier, axis, hint, .. } => {
+            let slice = cluster::slice(cx, moved, *axis)?;
+            let tile = expr::value(cx, tile).and_then(pointer)?;
+            let tile = tile::byte_offset(cx, tile, slice.bytes)?.into();
+            let mut map_and_place: Vec<_> = map_and_place.collect();
+            if let Some(outermost) = map_and_place.last_mut() {
+                *outermost = cx.builder.build_int_add(int(*outermost)?, slice.rows, "")?.into();
+            }
+            let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
+            let args = [tile].into_iter().chain(map_and_place).chain([barrier, slice.mask.into()]);
+            (nvvm::tile_load_multicast(rank, hint.is_some()), args.collect(), hint.as_ref())
         }
         TmaOp::Store { tile, hint, .. } => {
             let tile = expr::value(cx, tile).and_then(pointer)?.into();
@@ -53,6 +74,7 @@ pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp, span: Spa
 fn check_coordinates<'c>(
     cx: &mut Cx<'c, '_>,
     map: ParamId,
+    element: Scalar,
     op: &TmaOp,
     coordinates: &[BasicValueEnum<'c>],
     span: Span,
@@ -60,12 +82,9 @@ fn check_coordinates<'c>(
     let coordinates = coordinates.iter().map(|&at| int(at)).collect::<Lower<Vec<IntValue<'c>>>>()?;
     let [inner, outer @ ..] = &*coordinates else { return Ok(()) };
     let param = cx.kernel.kernel().param(map);
-    let Type::TensorMap(tile) = &param.ty else {
-        return Err(BackendError::Unchecked(format!("a tensor map of type `{}`", param.ty)));
-    };
     let line = debug::line_of(span);
 
-    let unit = BOX_START_BYTES / tile.element.bytes();
+    let unit = BOX_START_BYTES / element.bytes();
     let rest = cx.builder.build_and(*inner, cx.u32_const(unit - 1), "")?;
     let aligned = cx.builder.build_int_compare(IntPredicate::EQ, rest, cx.u32_const(0), "")?;
     let message =

@@ -12,6 +12,7 @@ use crate::ir::{Scalar, Type};
 pub(super) const GENERIC: u16 = 0;
 pub(super) const GLOBAL: u16 = 1;
 pub(super) const SHARED: u16 = 3;
+pub(super) const SHARED_CLUSTER: u16 = 7;
 
 /// How LLVM holds a scalar in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +80,11 @@ impl<'c> Cx<'c, '_> {
             Type::Tile(_) | Type::Barrier | Type::SharedArray(..) | Type::Stages(..) => {
                 Ok(self.pointer_type(SHARED).into())
             }
+            Type::Remote(_) => Ok(self.pointer_type(SHARED_CLUSTER).into()),
             Type::Unit
             | Type::Never
             | Type::Dim3
+            | Type::ClusterAxis
             | Type::TensorMap(_)
             | Type::Global(_)
             | Type::Infer(_)

@@ -30,6 +30,14 @@ impl Cx<'_> {
                 }
                 Expr { kind: ExprKind::Stage(Box::new(base), Box::new(position)), ty: *thing, span }
             }
+            Type::Remote(stages) if matches!(*stages, Type::Stages(..)) => {
+                let Type::Stages(thing, _) = *stages else { return Expr::error(span) };
+                if !self.expect(&position, &Scalar::U32.into()) {
+                    return Expr::error(span);
+                }
+                let kind = ExprKind::Stage(Box::new(base), Box::new(position));
+                Expr { kind, ty: Type::Remote(thing), span }
+            }
             Type::Error => Expr::error(span),
             other => {
                 let message = format!("{} cannot be indexed", self.infer.name(&other));

@@ -1,4 +1,4 @@
-//! `#[tma_kernel(threads = 128, min_blocks = 2, max_registers = 168, checked, instances(small = <64, 64>, ..))]`.
+//! `#[tma_kernel(threads = 128, min_blocks = 2, max_registers = 168, cluster = 2, checked, instances(small = <64>, ..))]`.
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
@@ -19,6 +19,10 @@ pub(crate) struct KernelAttr {
     pub(crate) max_registers: Option<Expr>,
     /// `checked`.
     pub(crate) checked: bool,
+    /// `cluster = n`, `cluster = [x, y, z]` or `cluster = launch`.
+    pub(crate) cluster: Option<Expr>,
+    /// `nonportable_cluster`.
+    pub(crate) nonportable_cluster: Option<Ident>,
     /// Whether the rest could not be read.
     pub(crate) is_malformed: bool,
     /// `instances(name = <..>, ..)`.
@@ -66,6 +70,14 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
             }
             return Ok(());
         }
+        "cluster" => &mut attr.cluster,
+        "nonportable_cluster" => {
+            if attr.nonportable_cluster.is_some() {
+                report_twice(&name, sink);
+            }
+            attr.nonportable_cluster = Some(name);
+            return Ok(());
+        }
         "instances" => {
             let content;
             syn::parenthesized!(content in input);
@@ -77,10 +89,10 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
             return Ok(());
         }
         other => {
-            sink.error(Code::Attribute, Span::of(&name), format!("`tma_kernel` has no option `{other}`"))
-                .help(
-                    "the options are `threads`, `min_blocks`, `max_registers`, `checked` and `instances(..)`",
-                );
+            sink.error(Code::Attribute, Span::of(&name), format!("`tma_kernel` has no option `{other}`")).help(
+                "the options are `threads`, `min_blocks`, `max_registers`, `cluster`, `nonportable_cluster`, `checked` \
+                 and `instances(..)`",
+            );
             skip_value(input);
             return Ok(());
         }

@@ -21,8 +21,9 @@ enum Function {
     Math(MathOp),
     Cast,
     Shared,
-    SyncThreads,
-    SyncWarp,
+    ClusterDim,
+    Remote,
+    Sync(Sync),
     NamedBarrierSync,
     Fence(Fence),
     CachePolicy(EvictionPriority),
@@ -38,6 +39,10 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("block_idx", Function::Place(Special::BlockIdx(Axis::X))),
     ("grid_dim", Function::Place(Special::GridDim(Axis::X))),
     ("block_dim", Function::BlockDim),
+    ("cluster_idx", Function::Place(Special::ClusterIdx(Axis::X))),
+    ("block_in_cluster", Function::Place(Special::BlockInCluster(Axis::X))),
+    ("cluster_dim", Function::ClusterDim),
+    ("cluster_rank", Function::Index(Special::ClusterRank)),
     ("lane_idx", Function::Index(Special::LaneIdx)),
     ("warp_idx", Function::Index(Special::WarpIdx)),
     ("warpgroup_idx", Function::Index(Special::WarpgroupIdx)),
@@ -53,8 +58,12 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("recip", Function::Math(MathOp::Recip)),
     ("cast", Function::Cast),
     ("shared", Function::Shared),
-    ("sync_threads", Function::SyncThreads),
-    ("sync_warp", Function::SyncWarp),
+    ("remote", Function::Remote),
+    ("sync_threads", Function::Sync(Sync::Threads)),
+    ("sync_warp", Function::Sync(Sync::Warp)),
+    ("sync_cluster", Function::Sync(Sync::Cluster)),
+    ("cluster_arrive", Function::Sync(Sync::ClusterArrive)),
+    ("cluster_wait", Function::Sync(Sync::ClusterWait)),
     ("named_barrier_sync", Function::NamedBarrierSync),
     ("fence_proxy_async", Function::Fence(Fence::ProxyAsync)),
     ("fence_barrier_init", Function::Fence(Fence::BarrierInit)),
@@ -133,6 +142,7 @@ impl Cx<'_> {
                 return Expr { kind, ty: Type::CachePolicy, span };
             }
             Function::Cast => return self.cast_call(path, args, span),
+            Function::Remote => return self.remote(args, span),
             _ => {}
         }
         if self.values::<0>(&name, args, span).is_none() {
@@ -142,14 +152,14 @@ impl Cx<'_> {
             Function::Place(place) => Expr { kind: ExprKind::Special(place), ty: Type::Dim3, span },
             Function::Index(place) => Expr { kind: ExprKind::Special(place), ty: u32_ty, span },
             Function::BlockDim => self.block_dim(span),
+            Function::ClusterDim => self.cluster_dim(span),
             Function::ElectOne => {
                 let (dest, value) = self.temporary("elected", Scalar::Bool, span);
                 self.emit(StmtKind::ElectOne { dest }, span);
                 value
             }
             Function::Shared => self.shared_by_turbofish(path, span),
-            Function::SyncThreads => self.effect(StmtKind::Sync(Sync::Threads), span),
-            Function::SyncWarp => self.effect(StmtKind::Sync(Sync::Warp), span),
+            Function::Sync(sync) => self.effect(StmtKind::Sync(sync), span),
             Function::Fence(fence) => self.effect(StmtKind::Fence(fence), span),
             Function::BulkCommitGroup => self.effect(StmtKind::BulkCommitGroup, span),
             Function::BulkWaitGroup { read_only } => match generic_arguments(path)[..] {
@@ -176,9 +186,11 @@ impl Cx<'_> {
                     .help("write `for i in unroll(0..4)`");
                 Expr::error(span)
             }
-            Function::Math(_) | Function::NamedBarrierSync | Function::CachePolicy(_) | Function::Cast => {
-                Expr::error(span)
-            }
+            Function::Math(_)
+            | Function::NamedBarrierSync
+            | Function::CachePolicy(_)
+            | Function::Cast
+            | Function::Remote => Expr::error(span),
         }
     }
 

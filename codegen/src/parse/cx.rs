@@ -8,8 +8,8 @@ use super::infer::Infer;
 use super::item::Shared;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
-    Block, Expr, ExprKind, Label, Local, LocalId, Param, ParamId, SharedId, SharedVar, Span, Stmt, StmtKind,
-    Type,
+    Block, Cluster, Expr, ExprKind, Label, Local, LocalId, Param, ParamId, SharedId, SharedVar, Span, Stmt,
+    StmtKind, Type,
 };
 
 /// What a name stands for.
@@ -58,6 +58,8 @@ pub(super) struct Cx<'a> {
     pub(super) threads: [u32; 3],
     /// What the kernel's type generics stand for in this instance.
     pub(super) type_arguments: HashMap<String, syn::Type>,
+    /// Blocks a cluster.
+    pub(super) cluster: Cluster,
     pub(super) params: Vec<Param>,
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
@@ -84,6 +86,7 @@ impl<'a> Cx<'a> {
             infer: Infer::default(),
             threads: [1; 3],
             type_arguments: HashMap::new(),
+            cluster: Cluster::None,
             params: vec![],
             locals: vec![],
             shared: vec![],

@@ -82,6 +82,11 @@ impl Cx<'_> {
         {
             return self.scalar_constant(scalar, &name.ident.to_string(), span);
         }
+        if let [owner, name] = path.path.segments.iter().collect::<Vec<_>>()[..]
+            && owner.ident == "ClusterAxis"
+        {
+            return self.cluster_axis(&name.ident.to_string(), span);
+        }
         let Some(name) = path.path.get_ident().map(ToString::to_string) else {
             self.error(Code::UnknownName, span, "kernels do not know names by path")
                 .help("a constant must stand in the same `#[tma_module]`, or be passed as an argument");
@@ -263,7 +268,13 @@ impl Cx<'_> {
                     Special::ThreadIdx(_) => Special::ThreadIdx(axis),
                     Special::BlockIdx(_) => Special::BlockIdx(axis),
                     Special::GridDim(_) => Special::GridDim(axis),
-                    other @ (Special::LaneIdx | Special::WarpIdx | Special::WarpgroupIdx) => other,
+                    Special::ClusterIdx(_) => Special::ClusterIdx(axis),
+                    Special::BlockInCluster(_) => Special::BlockInCluster(axis),
+                    Special::ClusterDim(_) => Special::ClusterDim(axis),
+                    other @ (Special::ClusterRank
+                    | Special::LaneIdx
+                    | Special::WarpIdx
+                    | Special::WarpgroupIdx) => other,
                 };
                 Expr { kind: ExprKind::Special(place), ty: Scalar::U32.into(), span }
             }

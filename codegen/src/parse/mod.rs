@@ -7,6 +7,7 @@
 mod array;
 pub(crate) mod attr;
 mod call;
+mod cluster;
 mod condition;
 mod constant;
 mod control;
@@ -60,7 +61,7 @@ fn parse_instance(
         return None;
     }
     let launch = cx.launch_bounds(function, attr);
-    cx.threads = launch.threads;
+    (cx.threads, cx.cluster) = (launch.threads, launch.cluster);
     cx.bind_params(function);
     let (mut body, value) = cx.block(|cx| cx.block_value(&function.block));
     if !cx.infer.unify(&value.ty, &crate::ir::Type::Unit) {

@@ -9,7 +9,7 @@ use super::condition;
 use super::cx::{Binding, Cx};
 use super::stmt::unit;
 use crate::diag::{Code, Sink};
-use crate::ir::{Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type};
+use crate::ir::{Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type};
 
 /// Judges what does not depend on the instance.
 pub(super) fn judge(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {
@@ -111,9 +111,10 @@ impl Cx<'_> {
             threads: place(&attr.threads),
             min_blocks: place(&attr.min_blocks),
             max_registers: place(&attr.max_registers),
+            cluster: place(&attr.cluster),
         };
         let threads = match &attr.threads {
-            Some(syn::Expr::Array(array)) => self.thread_extents(array),
+            Some(syn::Expr::Array(array)) => self.extents("threads", array),
             Some(threads) => self.bound(threads).map_or([1; 3], |threads| [threads, 1, 1]),
             None if attr.is_malformed => [1; 3],
             None => {
@@ -126,21 +127,40 @@ impl Cx<'_> {
             threads,
             min_blocks: attr.min_blocks.as_ref().and_then(|value| self.bound(value)),
             max_registers: attr.max_registers.as_ref().and_then(|value| self.bound(value)),
+            cluster: self.cluster(attr),
+            nonportable_cluster: attr.nonportable_cluster.is_some(),
             spans,
         }
     }
 
-    fn thread_extents(&mut self, array: &syn::ExprArray) -> [u32; 3] {
-        if array.elems.is_empty() || array.elems.len() > 3 {
-            let message = format!("a block has 1 to 3 dimensions, but {} are given", array.elems.len());
-            self.error(Code::Attribute, Span::of(array), message).help("write `threads = [x, y, z]`");
-            return [1; 3];
+    fn cluster(&mut self, attr: &KernelAttr) -> Cluster {
+        match (&attr.cluster, &attr.nonportable_cluster) {
+            (None, None) => Cluster::None,
+            (None, Some(option)) => {
+                let message = "`nonportable_cluster` is about clusters, and the kernel has none";
+                self.error(Code::Attribute, Span::of(option), message)
+                    .help("write `cluster = 16` or `cluster = launch` beside it, or remove it");
+                Cluster::None
+            }
+            (Some(syn::Expr::Path(path)), _) if path.path.is_ident("launch") => Cluster::AtLaunch,
+            (Some(syn::Expr::Array(array)), _) => Cluster::Fixed(self.extents("cluster", array)),
+            (Some(blocks), _) => self.bound(blocks).map_or(Cluster::None, |x| Cluster::Fixed([x, 1, 1])),
         }
-        let mut threads = [1; 3];
-        for (extent, value) in threads.iter_mut().zip(&array.elems) {
+    }
+
+    /// `option = [x, y, z]`, of which the last may be left out.
+    fn extents(&mut self, option: &str, array: &syn::ExprArray) -> [u32; 3] {
+        let mut extents = [1; 3];
+        if array.elems.is_empty() || array.elems.len() > 3 {
+            let message = format!("`{option}` has 1 to 3 dimensions, but {} are given", array.elems.len());
+            self.error(Code::Attribute, Span::of(array), message)
+                .help(format!("write `{option} = [x, y, z]`"));
+            return extents;
+        }
+        for (extent, value) in extents.iter_mut().zip(&array.elems) {
             *extent = self.bound(value).unwrap_or(1);
         }
-        threads
+        extents
     }
 
     fn bound(&mut self, value: &syn::Expr) -> Option<u32> {
@@ -176,7 +196,12 @@ impl Cx<'_> {
 
     /// Threads a block as the answer of `block_dim()`.
     pub(super) fn block_dim(&self, span: Span) -> Expr {
-        let extent = |n| Expr::constant(Const::Int(i128::from(n)), Scalar::U32, span);
-        Expr { kind: ExprKind::Array(self.threads.map(extent).into()), ty: Type::Dim3, ..unit(span) }
+        known_dim3(self.threads, span)
     }
+}
+
+/// A constant `Dim3`.
+pub(super) fn known_dim3(extents: [u32; 3], span: Span) -> Expr {
+    let extent = |n| Expr::constant(Const::Int(i128::from(n)), Scalar::U32, span);
+    Expr { kind: ExprKind::Array(extents.map(extent).into()), ty: Type::Dim3, ..unit(span) }
 }

@@ -8,7 +8,7 @@ use super::suggest::did_you_mean;
 use crate::diag::Code;
 use crate::ir::{Expr, Scalar, Span, Swizzle, TileType, Type};
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "Tile",
     "Barrier",
     "SharedArray",
@@ -17,6 +17,8 @@ const NAMES: [&str; 14] = [
     "Global",
     "CachePolicy",
     "Dim3",
+    "Remote",
+    "ClusterAxis",
     "Shape1",
     "Shape2",
     "Shape3",
@@ -107,6 +109,8 @@ impl Cx<'_> {
                 Type::CachePolicy
             }
             "Dim3" => Type::Dim3,
+            "ClusterAxis" => Type::ClusterAxis,
+            "Remote" => self.remote_type(segment),
             "Tile" => self.tile_type(segment).map_or(Type::Error, Type::Tile),
             "TensorMap" => {
                 match self.arguments::<1>(segment, &name).and_then(|[tile]| self.type_argument(tile)) {
@@ -161,6 +165,22 @@ impl Cx<'_> {
                 let message = format!("`Stages` hold what is shared, not {}", self.infer.name(&other));
                 self.error(Code::UnsupportedType, Span::of(segment), message)
                     .help("`Stages<Tile<..>, N>`, `Stages<Barrier, N>` or `Stages<SharedArray<..>, N>`");
+                Type::Error
+            }
+        }
+    }
+
+    fn remote_type(&mut self, segment: &syn::PathSegment) -> Type {
+        let thing = self.arguments::<1>(segment, "Remote").and_then(|[thing]| self.type_argument(thing));
+        match thing {
+            Some(thing) if thing.is_shared_handle() => Type::Remote(Box::new(thing)),
+            Some(Type::Error) | None => Type::Error,
+            Some(other) => {
+                let message =
+                    format!("`Remote` is what another block shares, not {}", self.infer.name(&other));
+                self.error(Code::UnsupportedType, Span::of(segment), message).help(
+                    "`Remote<Tile<..>>`, `Remote<Barrier>`, `Remote<SharedArray<..>>`, and of `Stages` of these",
+                );
                 Type::Error
             }
         }

@@ -10,6 +10,7 @@ static SPEC: KernelSpec = KernelSpec {
     name: "scale",
     entry: "scale",
     ptx: "",
+    cluster: crate::spec::Cluster::None,
     threads: [128, 1, 1],
     shared_bytes: 0,
     params: &[

@@ -11,6 +11,7 @@ use libloading::Library;
 use once_cell::sync::OnceCell;
 use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 
@@ -28,6 +29,10 @@ const LIBRARY: &str = "libcuda.so.1";
 
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
+/// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
+const NON_PORTABLE_CLUSTER_SIZE_ALLOWED: c_int = 14;
+/// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
+const CLUSTER_DIMENSION: c_uint = 4;
 /// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
 const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
 /// `CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES`, `CU_JIT_ERROR_LOG_BUFFER`,
@@ -51,32 +56,60 @@ pub(super) struct Function(pub(super) *mut c_void);
 // SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for Function {}
 
-/// `CUlaunchConfig`.
+/// `CUlaunchAttribute`: which, and a union of 64 bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub(super) struct LaunchAttribute {
+    id: c_uint,
+    padding: u32,
+    value: [u32; 16],
+}
+
+impl LaunchAttribute {
+    /// The blocks of a cluster.
+    pub(super) fn cluster(extents: [u32; 3]) -> Self {
+        let mut value = [0; 16];
+        value[..3].copy_from_slice(&extents);
+        Self { id: CLUSTER_DIMENSION, padding: 0, value }
+    }
+}
+
+/// `CUlaunchConfig`, which points to its attributes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct LaunchConfig {
+pub(super) struct LaunchConfig<'a> {
     pub(super) grid: [c_uint; 3],
     pub(super) block: [c_uint; 3],
     pub(super) shared_bytes: c_uint,
     pub(super) stream: *mut c_void,
-    attributes: *const c_void,
+    attributes: *const LaunchAttribute,
     attribute_count: c_uint,
+    pointed_to: PhantomData<&'a [LaunchAttribute]>,
 }
 
 const _: () = assert!(
     size_of::<Descriptor>() == 128
-        && size_of::<LaunchConfig>() == 56
-        && offset_of!(LaunchConfig, block) == 12
-        && offset_of!(LaunchConfig, shared_bytes) == 24
-        && offset_of!(LaunchConfig, stream) == 32
-        && offset_of!(LaunchConfig, attributes) == 40
-        && offset_of!(LaunchConfig, attribute_count) == 48
+        && size_of::<LaunchAttribute>() == 72
+        && offset_of!(LaunchAttribute, value) == 8
+        && size_of::<LaunchConfig<'_>>() == 56
+        && offset_of!(LaunchConfig<'_>, block) == 12
+        && offset_of!(LaunchConfig<'_>, shared_bytes) == 24
+        && offset_of!(LaunchConfig<'_>, stream) == 32
+        && offset_of!(LaunchConfig<'_>, attributes) == 40
+        && offset_of!(LaunchConfig<'_>, attribute_count) == 48
 );
 
-impl LaunchConfig {
-    /// A launch without attributes; a null `stream` is the default stream.
-    pub(super) fn new(grid: [u32; 3], block: [u32; 3], shared_bytes: u32, stream: *mut c_void) -> Self {
-        Self { grid, block, shared_bytes, stream, attributes: ptr::null(), attribute_count: 0 }
+impl<'a> LaunchConfig<'a> {
+    /// A null `stream` is the default stream.
+    pub(super) fn new(
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared_bytes: u32,
+        stream: *mut c_void,
+        attributes: &'a [LaunchAttribute],
+    ) -> Self {
+        let (attributes, attribute_count) = (attributes.as_ptr(), attributes.len() as c_uint);
+        Self { grid, block, shared_bytes, stream, attributes, attribute_count, pointed_to: PhantomData }
     }
 }
 
@@ -108,7 +141,7 @@ entry_points! {
         *mut Descriptor, c_uint, u32, *mut c_void, *const u64, *const u64, *const u32, *const u32, c_uint, c_uint,
         c_uint, c_uint
     );
-    launch_kernel_ex = c"cuLaunchKernelEx" (*const LaunchConfig, *mut c_void, *mut *mut c_void, *mut *mut c_void);
+    launch_kernel_ex = c"cuLaunchKernelEx" (*const LaunchConfig<'_>, *mut c_void, *mut *mut c_void, *mut *mut c_void);
     func_set_attribute = c"cuFuncSetAttribute" (*mut c_void, c_int, c_int);
     module_load_data_ex = c"cuModuleLoadDataEx" (
         *mut *mut c_void, *const c_void, c_uint, *mut c_int, *mut *mut c_void
@@ -231,6 +264,12 @@ impl Driver {
         checked(unsafe { (self.func_set_attribute)(function.0, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes) })
     }
 
+    /// Lets a function be launched in clusters that not every device takes.
+    pub(super) fn allow_nonportable_clusters(&self, function: Function) -> Result<(), Status> {
+        // SAFETY: the function's module is loaded.
+        checked(unsafe { (self.func_set_attribute)(function.0, NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) })
+    }
+
     /// Compiles PTX once more for what the compiler says of it: its status and its logs.
     pub(super) fn jit_log(&self, ptx: &CStr) -> (Status, String) {
         let mut info = vec![0u8; JIT_LOG_BYTES];
@@ -276,7 +315,7 @@ impl Driver {
     /// valid for the call; the stream of `config` is alive.
     pub(super) unsafe fn launch(
         &self,
-        config: &LaunchConfig,
+        config: &LaunchConfig<'_>,
         function: Function,
         params: *mut *mut c_void,
     ) -> Result<(), Status> {

@@ -18,6 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Source: CUDA C++ Programming Guide, "Compute Capability 9.0", shared memory.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
 
+/// Blocks of a cluster that every function may be launched with. Source: CUDA C++ Programming Guide, "Thread Block
+/// Clusters".
+const PORTABLE_CLUSTER_BLOCKS: u32 = 8;
+
 /// The kernels of a context.
 #[derive(Debug, Default)]
 pub(super) struct Kernels {
@@ -104,6 +108,12 @@ impl Kernel {
             context
                 .driver
                 .allow_shared_bytes(function, bytes)
+                .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
+        }
+        if spec.cluster.most_blocks() > PORTABLE_CLUSTER_BLOCKS {
+            context
+                .driver
+                .allow_nonportable_clusters(function)
                 .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
         }
         let descriptors = spec.params.iter().map(|_| DescriptorCache::default()).collect();

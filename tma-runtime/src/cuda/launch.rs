@@ -2,12 +2,13 @@
 
 use super::context::Context;
 use super::descriptor;
-use super::driver::{Descriptor, Driver, Function, LaunchConfig, Status};
+use super::driver::{Descriptor, Driver, Function, LaunchAttribute, LaunchConfig, Status};
 use super::kernel::Launches;
 use super::stream::Stream;
 use crate::bind::{Arg, Bound, bind};
 use crate::error::Error;
-use crate::spec::KernelSpec;
+use crate::shape::Shape;
+use crate::spec::{Cluster, KernelSpec};
 use std::ffi::c_void;
 use std::ptr;
 
@@ -52,7 +53,7 @@ impl Context {
         &self,
         stream: Option<&Stream>,
         spec: &'static KernelSpec,
-        grid: [u32; 3],
+        shape: Shape,
         args: &[Arg<'_>],
     ) -> Result<(), Error> {
         self.make_current()?;
@@ -74,7 +75,7 @@ impl Context {
             Ok(())
         })?;
         // SAFETY: `bind` gave a pointer for each parameter, into `args` and the locked cache; `stream` is borrowed.
-        let launched = unsafe { call(self.driver, &config(stream, spec, grid), kernel.function, &pointers) };
+        let launched = unsafe { call(self.driver, spec, shape, raw(stream), kernel.function, &pointers) };
         if launched.is_ok() {
             kernel.launches.note();
         }
@@ -86,7 +87,7 @@ impl Context {
         &'static self,
         stream: Option<&'a Stream>,
         spec: &'static KernelSpec,
-        grid: [u32; 3],
+        shape: Shape,
         args: &[Arg<'a>],
     ) -> Result<Prepared<'a>, Error> {
         self.make_current()?;
@@ -113,11 +114,11 @@ impl Context {
             }
             Ok(())
         })?;
-        let config = config(stream, spec, grid);
         Ok(Prepared {
             context: self,
             spec,
-            config,
+            shape,
+            stream: raw(stream),
             function,
             launches,
             pointers,
@@ -137,7 +138,8 @@ impl Context {
 pub(crate) struct Prepared<'a> {
     context: &'static Context,
     spec: &'static KernelSpec,
-    config: LaunchConfig,
+    shape: Shape,
+    stream: *mut c_void,
     function: Function,
     launches: Launches,
     pointers: Pointers,
@@ -149,13 +151,16 @@ impl Prepared<'_> {
     pub(crate) fn run(&self) -> Result<(), Error> {
         self.launches.note();
         // SAFETY: a pointer for each parameter, into values that `self` owns; the stream is borrowed for `'a`.
-        let launched = unsafe { call(self.context.driver, &self.config, self.function, &self.pointers) };
+        let launched = unsafe {
+            call(self.context.driver, self.spec, self.shape, self.stream, self.function, &self.pointers)
+        };
         launched.map_err(|code| self.context.refusal(self.spec.name, code))
     }
 }
 
-fn config(stream: Option<&Stream>, spec: &KernelSpec, grid: [u32; 3]) -> LaunchConfig {
-    LaunchConfig::new(grid, spec.threads, spec.shared_bytes, stream.map_or(ptr::null_mut(), Stream::raw))
+/// The driver's handle; null is the default stream.
+fn raw(stream: Option<&Stream>) -> *mut c_void {
+    stream.map_or(ptr::null_mut(), Stream::raw)
 }
 
 /// # Safety
@@ -163,12 +168,20 @@ fn config(stream: Option<&Stream>, spec: &KernelSpec, grid: [u32; 3]) -> LaunchC
 /// As [`Driver::launch`], with one pointer for each parameter.
 unsafe fn call(
     driver: &Driver,
-    config: &LaunchConfig,
+    spec: &KernelSpec,
+    shape: Shape,
+    stream: *mut c_void,
     function: Function,
     pointers: &Pointers,
 ) -> Result<(), Status> {
+    // A size that the kernel fixes is in its code.
+    let cluster = match spec.cluster {
+        Cluster::AtLaunch { .. } => Some(LaunchAttribute::cluster(shape.cluster)),
+        Cluster::None | Cluster::Fixed(_) => None,
+    };
+    let config = LaunchConfig::new(shape.grid, spec.threads, spec.shared_bytes, stream, cluster.as_slice());
     // SAFETY: as the caller promises; the driver does not write to the pointers.
-    unsafe { driver.launch(config, function, pointers.as_ptr().cast_mut()) }
+    unsafe { driver.launch(&config, function, pointers.as_ptr().cast_mut()) }
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ impl Error {
             Self::SimulatedLaunch { .. } => "TMA0617",
             Self::SimulatedMemory { .. } => "TMA0618",
             Self::UnknownDevice { .. } => "TMA0619",
+            Self::Cluster { why, .. } => why.code(),
         }
     }
 }

@@ -65,6 +65,10 @@ fn every_error() -> Vec<Error> {
         Error::SimulatedLaunch { kernel, why: "line 7: `wgmma` is not supported".to_owned() },
         Error::SimulatedMemory { address: 0x1000 },
         Error::UnknownDevice { name: "gpu".to_owned() },
+        Error::Cluster { kernel, why: ClusterError::Grid { axis: 'x', found: 5, cluster: 2 } },
+        Error::Cluster { kernel, why: ClusterError::Size { found: [4, 4, 1], most: 8 } },
+        Error::Cluster { kernel, why: ClusterError::Missing },
+        Error::Cluster { kernel, why: ClusterError::Given { fixed: Some([2, 1, 1]) } },
     ]
 }
 
@@ -83,6 +87,7 @@ fn messages_begin_with_their_code() {
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619",
+        "TMA0621", "TMA0622", "TMA0623", "TMA0624",
     ];
     assert_eq!(codes, wanted);
 }
@@ -122,6 +127,19 @@ fn tma0606_the_log_of_the_compiler_is_in_the_message() {
 fn tma0608_a_fault_names_the_kernels_and_the_usual_cause() {
     let message = message("TMA0608");
     assert!(message.contains("copy, scale") && message.contains("at a negative coordinate"), "{message}");
+}
+
+#[test]
+fn tma0621_to_tma0624_say_what_to_do() {
+    for (code, wanted) in [
+        ("TMA0621", "5 blocks along x are no multiple of the cluster's 2: launch 6"),
+        ("TMA0622", "1 to 8 blocks, not 4 × 4 × 1"),
+        ("TMA0623", "device.with().cluster([2, 1, 1])"),
+        ("TMA0624", "fixes its clusters to 2 × 1 × 1 blocks: launch it without"),
+    ] {
+        let message = message(code);
+        assert!(message.contains("`copy`") && message.contains(wanted), "{message}");
+    }
 }
 
 #[test]

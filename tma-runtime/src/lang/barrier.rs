@@ -86,7 +86,7 @@ impl Barrier {
     /// *other* parity. So a fresh barrier passes `wait(1)`, which is how the producers of a pipeline find
     /// their stages empty at first; and a waiter may fall at most one phase behind.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.parity.shared::cta.b64`.
+    /// PTX: a loop of `mbarrier.try_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with clusters.
     #[doc(alias = "mbarrier.try_wait")]
     pub fn wait(self, parity: u32) {
         device_only()

@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 
 use super::{
-    Barrier, CachePolicy, Coordinate, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed,
+    Barrier, CachePolicy, ClusterAxis, Coordinate, Shape, Swizzle, Tile, TileElement, device_only,
+    sealed::Sealed,
 };
 
 /// What types a [`TensorMap`]: the [`Tile`] that it moves.
@@ -118,6 +119,86 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
     /// ```
     #[doc(alias = "cp.async.bulk.tensor")]
     pub fn load<I: Coordinate>(self, tile: Tile<T, S, W>, at: S::At<I>, barrier: Barrier) {
+        device_only()
+    }
+
+    /// As [`load`](TensorMap::load), once read from global memory, to `tile` in every block of the cluster whose bit in
+    /// `mask` is set: bit i is the block of [rank](super::cluster_rank) i.
+    ///
+    /// In each of them the bytes lower the count of *its* `barrier`: each block announces
+    /// [`tile.bytes()`](Tile::bytes) of its own, and waits for itself. All barriers must have been made before the copy
+    /// starts, and all tiles be free: [`sync_cluster`](super::sync_cluster).
+    ///
+    /// PTX: `cp.async.bulk.tensor.{1..5}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster`
+    /// (PTX ISA, "cp.async.bulk.tensor").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(src: TensorMap<Tile<f16, Shape2<64, 64>>>) {
+    /// let tile: Tile<f16, Shape2<64, 64>> = shared();
+    /// let full: Barrier = shared();
+    /// if thread_idx().x == 0 {
+    ///     full.init(1);
+    ///     fence_barrier_init();
+    ///     full.arrive_expect_tx(tile.bytes());
+    /// }
+    /// sync_cluster(); // every block's barrier is ready
+    /// if cluster_rank() == 0 && thread_idx().x == 0 {
+    ///     src.load_multicast(tile, [0, 0], full, 0b11); // blocks 0 and 1
+    /// }
+    /// full.wait(0);
+    /// # }
+    /// ```
+    #[doc(alias = "multicast::cluster")]
+    pub fn load_multicast<I: Coordinate>(
+        self,
+        tile: Tile<T, S, W>,
+        at: S::At<I>,
+        barrier: Barrier,
+        mask: u16,
+    ) {
+        device_only()
+    }
+
+    /// Loads `tile` into all blocks along `axis`, each of which brings one slice and multicasts it.
+    ///
+    /// The map's type is the slice; `tile` is as many of them as there are blocks along `axis`, one after the other
+    /// along the outermost dimension. `at` is where the whole tile begins, the same in all of these blocks, and all of
+    /// them must call. The tile is thus read from global memory once. Each block's `barrier` gets the bytes of the
+    /// whole tile, from all of them: announce [`tile.bytes()`](Tile::bytes) in each. As with
+    /// [`load_multicast`](TensorMap::load_multicast), all barriers and tiles must be ready.
+    ///
+    /// The cluster's size must be in the attribute. A slice must begin where the swizzle's pattern does. What CuTe calls
+    /// the partition of a multicast TMA load by the block's rank in the cluster.
+    ///
+    /// PTX: as [`load_multicast`](TensorMap::load_multicast).
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// // #[tma_kernel(threads = 128, cluster = 2)]
+    /// # fn kernel(src: TensorMap<Tile<f16, Shape2<32, 64>>>) {
+    /// let tile: Tile<f16, Shape2<64, 64>> = shared(); // two slices of 32 rows
+    /// let full: Barrier = shared();
+    /// if thread_idx().x == 0 {
+    ///     full.init(1);
+    ///     fence_barrier_init();
+    ///     full.arrive_expect_tx(tile.bytes());
+    /// }
+    /// sync_cluster();
+    /// if thread_idx().x == 0 {
+    ///     src.load_sliced(tile, [0, 0], full, ClusterAxis::X);
+    /// }
+    /// full.wait(0);
+    /// # }
+    /// ```
+    #[doc(alias = "multicast::cluster")]
+    pub fn load_sliced<I: Coordinate, P: Shape>(
+        self,
+        tile: Tile<T, P, W>,
+        at: S::At<I>,
+        barrier: Barrier,
+        axis: ClusterAxis,
+    ) {
         device_only()
     }
 

@@ -15,6 +15,7 @@
 //! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`] |
 //! | parameters | [`TensorMap`], [`Global`], scalars |
 //! | places | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
+//! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence_proxy_async`], [`fence_barrier_init`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
@@ -63,6 +64,7 @@
 mod barrier;
 mod bulk;
 mod cache;
+mod cluster;
 mod control;
 mod global;
 mod map;
@@ -80,6 +82,10 @@ mod tile;
 pub use barrier::Barrier;
 pub use bulk::{bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
 pub use cache::{CachePolicy, l2_evict_first, l2_evict_last, l2_evict_normal, l2_evict_unchanged};
+pub use cluster::{
+    ClusterAxis, Remote, block_in_cluster, cluster_arrive, cluster_dim, cluster_idx, cluster_rank,
+    cluster_wait, remote, sync_cluster,
+};
 #[doc(hidden)]
 pub use control::device_printf;
 pub use control::{CountedRange, trap, unroll};

@@ -59,7 +59,9 @@ pub fn named_barrier_sync(id: u32, threads: u32) {
 /// [`store`](super::TensorMap::store) of that tile, in every thread that wrote, *before* they meet. Not
 /// needed after a load: [`Barrier::wait`](super::Barrier::wait) does it.
 ///
-/// PTX: `fence.proxy.async.shared::cta` (PTX ISA, "membar, fence", and "Async proxy").
+/// In kernels with clusters also what was written to [`remote`](super::remote) blocks.
+///
+/// PTX: `fence.proxy.async.shared::cta`, with clusters `shared::cluster` (PTX ISA, "membar, fence", and "Async proxy").
 ///
 /// ```
 /// # use tma_runtime::prelude::*;

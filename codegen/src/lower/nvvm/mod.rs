@@ -12,7 +12,7 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum};
 
-use super::types::{GENERIC, GLOBAL, SHARED};
+use super::types::{GENERIC, GLOBAL, SHARED, SHARED_CLUSTER};
 use super::{Cx, Lower};
 use crate::backend::BackendError;
 
@@ -48,13 +48,15 @@ pub(in crate::lower) enum Operand {
     Immediate,
     /// An address in shared memory, in 32 bits.
     Shared,
+    /// An address in the shared memory of a block of the cluster, in 32 bits.
+    Remote,
     /// An address in global memory.
     Global,
     /// A generic address.
     Generic,
 }
 
-use Operand::{B16, B32, B64, F32, F64, Generic, Global, Immediate, Pred, Shared};
+use Operand::{B16, B32, B64, F32, F64, Generic, Global, Immediate, Pred, Remote, Shared};
 
 /// What the optimiser has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +117,7 @@ impl Operand {
         match self {
             Pred => "b",
             B16 => "h",
-            B32 | Shared => "r",
+            B32 | Shared | Remote => "r",
             F32 => "f",
             F64 => "d",
             Immediate => "n",
@@ -134,6 +136,7 @@ impl Operand {
             F64 => cx.context.f64_type().into(),
             Global => pointer(GLOBAL),
             Shared => pointer(SHARED),
+            Remote => pointer(SHARED_CLUSTER),
             Generic => pointer(GENERIC),
         }
     }

@@ -18,8 +18,23 @@ pub(in crate::lower) const ELECT: Instruction = Instruction {
     ptx: 80,
 };
 
+// "barrier.cluster". The two halves may stand where threads of a warp go different ways.
+
+pub(in crate::lower) const SYNC_CLUSTER: Instruction = convergent(
+    "barrier.cluster.arrive.release.aligned;\n\
+     \tbarrier.cluster.wait.acquire.aligned;",
+    &[],
+    80,
+);
+pub(in crate::lower) const CLUSTER_ARRIVE: Instruction =
+    convergent("barrier.cluster.arrive.release;", &[], 80);
+pub(in crate::lower) const CLUSTER_WAIT: Instruction = convergent("barrier.cluster.wait.acquire;", &[], 80);
+
 // "membar / fence".
 
 pub(in crate::lower) const FENCE_PROXY_ASYNC: Instruction = memory("fence.proxy.async.shared::cta;", &[], 80);
+/// Also for what was written to other blocks of the cluster.
+pub(in crate::lower) const FENCE_PROXY_ASYNC_CLUSTER: Instruction =
+    memory("fence.proxy.async.shared::cluster;", &[], 80);
 pub(in crate::lower) const FENCE_MBARRIER_INIT: Instruction =
     memory("fence.mbarrier_init.release.cluster;", &[], 80);

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::Operand::{B64, F32, Generic, Immediate, Shared};
+use super::Operand::{B16, B64, F32, Generic, Immediate, Shared};
 use super::text::Text;
 use super::{Effect, Instruction, memory};
 use crate::ir::{EvictionPriority, ReduceOp};
@@ -29,6 +29,25 @@ pub(in crate::lower) fn tile_load(rank: usize, own: bool, hinted: bool) -> Instr
     .text("]")
     .policy(hinted)
     .memory(ptx)
+}
+
+/// The tile load of `rank` dimensions to the same place in several blocks of the cluster. Operands: the tile, the map,
+/// the coordinates, the barrier, the mask.
+pub(in crate::lower) fn tile_load_multicast(rank: usize, hinted: bool) -> Instruction {
+    let modifiers = "tile.mbarrier::complete_tx::bytes.multicast::cluster";
+    let hint = hint(hinted);
+    Text::new(format!("cp.async.bulk.tensor.{rank}d.shared::cluster.global.{modifiers}{hint} ["))
+        .operand(Shared)
+        .text("], [")
+        .operand(Generic)
+        .text(", ")
+        .vector(rank)
+        .text("], [")
+        .operand(Shared)
+        .text("], ")
+        .operand(B16)
+        .policy(hinted)
+        .memory(80)
 }
 
 /// The tile store of `rank` dimensions. Operands: the map, the coordinates, the tile.

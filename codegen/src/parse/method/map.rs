@@ -20,6 +20,8 @@ impl Cx<'_> {
         let op = match name {
             "hint" => return Some(self.hinted(receiver, hint.is_some(), args, span)),
             "load" => self.load(map, hint, tile_ty, args, span),
+            "load_multicast" => self.load_multicast(map, hint, tile_ty, args, span),
+            "load_sliced" => self.load_sliced(map, hint, tile_ty, args, span),
             "store" => self
                 .exactly(name, args, span)
                 .and_then(|[at, tile]| self.place_and_tile(map, tile_ty, at, tile))
@@ -55,6 +57,43 @@ impl Cx<'_> {
         let completes = self.expect(&barrier, &Type::Barrier);
         let (at, tile) = place.filter(|_| completes)?;
         Some(TmaOp::Load { tile, at, barrier, hint })
+    }
+
+    fn load_multicast(
+        &mut self,
+        map: ParamId,
+        hint: Option<Expr>,
+        tile_ty: &TileType,
+        args: &Args,
+        span: Span,
+    ) -> Option<TmaOp> {
+        let [tile, at, barrier, mask] = self.exactly("load_multicast", args, span)?;
+        let place = self.place_and_tile(map, tile_ty, at, tile);
+        let fits = self.expect(&barrier, &Type::Barrier) & self.expect(&mask, &Scalar::U16.into());
+        let (at, tile) = place.filter(|_| fits)?;
+        Some(TmaOp::LoadMulticast { tile, at, barrier, mask, hint })
+    }
+
+    fn load_sliced(
+        &mut self,
+        map: ParamId,
+        hint: Option<Expr>,
+        tile_ty: &TileType,
+        args: &Args,
+        span: Span,
+    ) -> Option<TmaOp> {
+        let [tile, at, barrier, axis] = self.exactly("load_sliced", args, span)?;
+        let at = self.coordinates(at, tile_ty.rank());
+        // Which tile it must be depends on the cluster: `check` knows.
+        let is_tile =
+            matches!(self.resolve(&tile.ty), Type::Tile(_)) || self.expect_tile(&tile, tile_ty, map);
+        let fits = is_tile & self.expect(&barrier, &Type::Barrier) & self.expect(&axis, &Type::ClusterAxis);
+        match axis.kind {
+            ExprKind::ClusterAxis(axis) if fits => {
+                Some(TmaOp::LoadSliced { tile, at: at?, barrier, axis, hint })
+            }
+            _ => None,
+        }
     }
 
     fn reduce(
@@ -132,6 +171,15 @@ impl Cx<'_> {
                 self.error(Code::TileMismatch, tile.span, message).help(format!(
                     "make both one type: a `type` alias in a `#[tma_module]` keeps `{name}` and the tile alike"
                 ));
+                false
+            }
+            Type::Remote(_) => {
+                self.error(
+                    Code::TypeMismatch,
+                    tile.span,
+                    "a copy moves the block's own tile, not a remote one",
+                )
+                .help("`load_multicast` brings a tile to other blocks; each block stores its own");
                 false
             }
             _ => self.expect(tile, &Type::Tile(want.clone())),

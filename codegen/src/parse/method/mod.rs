@@ -4,6 +4,7 @@ mod array;
 mod barrier;
 mod global;
 mod map;
+mod remote;
 mod tile;
 
 use super::cx::Cx;
@@ -33,6 +34,7 @@ impl Cx<'_> {
                 "len" => self.known_u32(&name, u64::from(*len), &args, span),
                 _ => None,
             },
+            Type::Remote(thing) => self.remote_method(receiver, thing, &name, &args, span),
             Type::TensorMap(tile) => self.map_method(receiver, tile, &name, &args, span),
             Type::Global(element) => match receiver.kind {
                 ExprKind::Param(global) => self.global_method(global, *element, &name, &args, span),
@@ -40,7 +42,12 @@ impl Cx<'_> {
             },
             Type::Scalar(_) | Type::Infer(_) => self.scalar_method(receiver, &name, &args, span),
             Type::Error => Some(Expr::error(span)),
-            Type::Unit | Type::Never | Type::Dim3 | Type::CachePolicy | Type::Array(..) => None,
+            Type::Unit
+            | Type::Never
+            | Type::Dim3
+            | Type::CachePolicy
+            | Type::ClusterAxis
+            | Type::Array(..) => None,
         };
         value.unwrap_or_else(|| self.unknown_method(&ty, &name, at, span))
     }
@@ -51,6 +58,10 @@ impl Cx<'_> {
         let error = self.error(Code::UnknownMethod, at, message);
         match did_you_mean(name, known) {
             Some(help) => error.help(help),
+            None if *ty == Type::Remote(Box::new(Type::Barrier)) => error.help(
+                "a barrier is made and waited for by its own block; other blocks arrive at it: `arrive`, \
+                 `arrive_expect_tx`",
+            ),
             None if known.is_empty() => {}
             None => error.help(format!("its methods are {}", known.join(", "))),
         }
@@ -111,8 +122,14 @@ fn methods(ty: &Type) -> &'static [&'static str] {
         }
         Type::SharedArray(..) => &["get", "set", "len"],
         Type::Stages(..) => &["len"],
+        Type::Remote(thing) => match &**thing {
+            Type::Barrier => remote::REMOTE_BARRIER,
+            thing => methods(thing),
+        },
         Type::TensorMap(_) => &[
             "load",
+            "load_multicast",
+            "load_sliced",
             "store",
             "reduce_add",
             "reduce_min",
@@ -141,6 +158,12 @@ fn methods(ty: &Type) -> &'static [&'static str] {
         Type::Scalar(_) | Type::Infer(_) => {
             &["min", "max", "abs", "mul_add", "sqrt", "recip", "div_ceil", "to_f32", "to_f64", "to_bits"]
         }
-        Type::Unit | Type::Never | Type::Dim3 | Type::CachePolicy | Type::Array(..) | Type::Error => &[],
+        Type::Unit
+        | Type::Never
+        | Type::Dim3
+        | Type::CachePolicy
+        | Type::ClusterAxis
+        | Type::Array(..)
+        | Type::Error => &[],
     }
 }

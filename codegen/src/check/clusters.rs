@@ -1,0 +1,147 @@
+//! Clusters: their size, what asks for one, the blocks that are named, and sliced loads.
+
+use crate::diag::{Code, Sink};
+use crate::ir::{
+    Cluster, ClusterAxis, Expr, ExprKind, Kernel, Param, Span, Special, Stmt, StmtKind, Sync, TileType,
+    TmaOp, Type, visit,
+};
+use crate::limits;
+
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    let Some(blocks) = size(kernel, sink) else {
+        words(kernel, sink);
+        return;
+    };
+    visit::for_each_expr(&kernel.body, &mut |expr| {
+        if let ExprKind::Remote(_, rank) = &expr.kind {
+            rank_within(rank, blocks, sink);
+        }
+    });
+    visit::for_each_stmt(&kernel.body, &mut |stmt| match &stmt.kind {
+        StmtKind::Tma { op: TmaOp::LoadMulticast { mask, .. }, .. } => mask_within(mask, blocks, sink),
+        StmtKind::Tma { map, op: TmaOp::LoadSliced { tile, axis, .. } } => {
+            sliced(kernel, kernel.param(*map), tile, *axis, stmt.span, sink);
+        }
+        _ => {}
+    });
+}
+
+/// The most blocks that a cluster has; none in a kernel without clusters.
+fn size(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
+    let launch = &kernel.launch;
+    let most = limits::cluster_blocks(launch.nonportable_cluster);
+    match launch.cluster {
+        Cluster::None => None,
+        Cluster::AtLaunch => Some(u64::from(most)),
+        Cluster::Fixed(extents) => {
+            let blocks = extents.iter().fold(1u64, |all, &extent| all.saturating_mul(u64::from(extent)));
+            if blocks == 0 || blocks > u64::from(most) {
+                let [x, y, z] = extents;
+                let message = format!("a cluster of {x} × {y} × {z} blocks; there may be 1 to {most}");
+                let help = if (1..=u64::from(limits::cluster_blocks(true))).contains(&blocks) {
+                    "take fewer, or ask for what not every device has: `nonportable_cluster`"
+                } else {
+                    "take fewer blocks a cluster"
+                };
+                sink.error(Code::ClusterSize, launch.spans.cluster, message).help(help);
+            }
+            Some(blocks)
+        }
+    }
+}
+
+/// What a kernel without clusters must not say.
+fn words(kernel: &Kernel, sink: &mut Sink) {
+    let mut refuse = |what: &str, span: Span| {
+        sink.error(Code::NoCluster, span, format!("`{what}` is about clusters, and this kernel has none"))
+            .help("say how many blocks a cluster has: `#[tma_kernel(threads = .., cluster = 2)]`");
+    };
+    visit::for_each_stmt(&kernel.body, &mut |stmt: &Stmt| {
+        let word = match &stmt.kind {
+            StmtKind::Sync(Sync::Cluster) => "sync_cluster",
+            StmtKind::Sync(Sync::ClusterArrive) => "cluster_arrive",
+            StmtKind::Sync(Sync::ClusterWait) => "cluster_wait",
+            StmtKind::Tma { op: TmaOp::LoadMulticast { .. }, .. } => "load_multicast",
+            StmtKind::Tma { op: TmaOp::LoadSliced { .. }, .. } => "load_sliced",
+            _ => return,
+        };
+        refuse(word, stmt.span);
+    });
+    visit::for_each_expr(&kernel.body, &mut |expr| {
+        let word = match expr.kind {
+            ExprKind::Remote(..) => "remote",
+            ExprKind::Special(Special::ClusterIdx(_)) => "cluster_idx",
+            ExprKind::Special(Special::BlockInCluster(_)) => "block_in_cluster",
+            ExprKind::Special(Special::ClusterDim(_)) => "cluster_dim",
+            ExprKind::Special(Special::ClusterRank) => "cluster_rank",
+            _ => return,
+        };
+        refuse(word, expr.span);
+    });
+}
+
+fn rank_within(rank: &Expr, blocks: u64, sink: &mut Sink) {
+    if let Some(value) = rank.as_int()
+        && !(0..i128::from(blocks)).contains(&value)
+    {
+        let message = format!("a cluster of {blocks} blocks has no block of rank {value}");
+        sink.error(Code::ClusterBlock, rank.span, message)
+            .help(format!("ranks are 0 to {}", blocks.saturating_sub(1)));
+    }
+}
+
+fn mask_within(mask: &Expr, blocks: u64, sink: &mut Sink) {
+    let Some(value) = mask.as_int() else { return };
+    let all = (1i128 << blocks.min(16)) - 1;
+    let message = if value == 0 {
+        "the mask names no block".to_owned()
+    } else if value & !all != 0 {
+        format!("the mask {value:#b} names blocks that a cluster of {blocks} does not have")
+    } else {
+        return;
+    };
+    sink.error(Code::ClusterBlock, mask.span, message)
+        .help(format!("bit i is the block of rank i; all of them are {all:#b}"));
+}
+
+/// The slices of a tile, one a block along the axis, one after the other along the outermost dimension.
+fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Span, sink: &mut Sink) {
+    let (Type::TensorMap(slice), Type::Tile(whole)) = (&map.ty, &tile.ty) else { return };
+    let Cluster::Fixed(extents) = kernel.launch.cluster else {
+        sink.error(Code::SlicedLoad, span, "a load is sliced by a cluster whose size is known")
+            .help("write `cluster = 2` in the attribute, or use `load_multicast` with a mask");
+        return;
+    };
+    let blocks = axis.blocks(extents);
+    let wanted = TileType {
+        extents: slice
+            .extents
+            .iter()
+            .enumerate()
+            .map(|(dimension, &extent)| extent.saturating_mul(if dimension == 0 { blocks } else { 1 }))
+            .collect(),
+        ..slice.clone()
+    };
+    if *whole != wanted {
+        let message =
+            format!("{blocks} slices `{slice}` of `{}` are a `{wanted}`, but this is a `{whole}`", map.name);
+        sink.error(Code::SlicedLoad, tile.span, message).help(format!(
+            "the map's tile is what one block loads: the whole tile's outermost extent divided by the {blocks} blocks \
+             along `ClusterAxis::{}`",
+            axis.name()
+        ));
+    }
+    let (bytes, repeat) = (slice.shared_bytes(), limits::tile_alignment(slice.swizzle));
+    if blocks > 1 && !bytes.is_multiple_of(repeat) {
+        let message = format!(
+            "the slices of `{}` have {bytes} bytes each, but each must begin at a multiple of {repeat}",
+            map.name
+        );
+        let why = match slice.swizzle.span() {
+            Some(_) => "where the pattern of its swizzle begins anew",
+            None => "as the copy engine asks",
+        };
+        sink.error(Code::SlicedLoad, tile.span, message)
+            .help(format!("make the slice's outermost extent larger, so that the next one begins {why}"));
+    }
+}

@@ -1,0 +1,92 @@
+//! Other blocks of the cluster: their shared memory, and which slice of a load is this block's.
+
+use inkwell::values::{BasicValueEnum, IntValue};
+
+use super::types::int;
+use super::{Cx, Lower, expr};
+use crate::backend::BackendError;
+use crate::ir::{Axis, Cluster, ClusterAxis, Expr, TileType};
+
+/// The address of `thing` in the block of this rank.
+pub(super) fn remote<'c>(cx: &mut Cx<'c, '_>, thing: &Expr, rank: &Expr) -> Lower<BasicValueEnum<'c>> {
+    let own = expr::value(cx, thing)?;
+    let rank = expr::value(cx, rank)?;
+    cx.intrinsic_value("llvm.nvvm.mapa.shared.cluster", &[], &[own.into(), rank.into()])
+}
+
+/// This block's number in its cluster.
+pub(super) fn rank<'c>(cx: &Cx<'c, '_>) -> Lower<IntValue<'c>> {
+    cx.intrinsic_value("llvm.nvvm.read.ptx.sreg.cluster.ctarank", &[], &[]).and_then(int)
+}
+
+/// This block's part in a sliced load.
+pub(super) struct Slice<'c> {
+    /// Where it begins in the whole tile, in bytes.
+    pub(super) bytes: IntValue<'c>,
+    /// Where it begins along the outermost dimension, in elements.
+    pub(super) rows: IntValue<'c>,
+    /// The blocks that get it, 16 bits.
+    pub(super) mask: IntValue<'c>,
+}
+
+/// This block's slice, of type `tile`, along `axis`.
+pub(super) fn slice<'c>(cx: &Cx<'c, '_>, tile: &TileType, axis: ClusterAxis) -> Lower<Slice<'c>> {
+    let Cluster::Fixed(extents) = cx.kernel.kernel().launch.cluster else {
+        return Err(BackendError::Unchecked("a sliced load in clusters of unknown size".to_owned()));
+    };
+    let number = match axis {
+        ClusterAxis::Along(axis) => expr::register(cx, "cluster.ctaid", axis)?,
+        ClusterAxis::All => rank(cx)?,
+    };
+    let bytes = cx.u32_const(u32::try_from(tile.shared_bytes()).unwrap_or(u32::MAX));
+    let rows = cx.u32_const(tile.extents.first().copied().unwrap_or(1));
+    let first = first_rank(cx, extents, axis)?;
+    let peers = cx.u32_const(peers(extents, axis));
+    let mask = cx.builder.build_left_shift(peers, first, "")?;
+    Ok(Slice {
+        bytes: cx.builder.build_int_mul(number, bytes, "")?,
+        rows: cx.builder.build_int_mul(number, rows, "")?,
+        mask: cx.builder.build_int_truncate(mask, cx.context.i16_type(), "mask")?,
+    })
+}
+
+/// The mask of the blocks along `axis` of which the first has rank 0. Ranks count along x, then y, then z.
+/// Source: PTX ISA, "Special Registers: %cluster_ctarank".
+fn peers(extents @ [x, y, _]: [u32; 3], axis: ClusterAxis) -> u32 {
+    let apart = match axis {
+        ClusterAxis::Along(Axis::X) | ClusterAxis::All => 1,
+        ClusterAxis::Along(Axis::Y) => x,
+        ClusterAxis::Along(Axis::Z) => x * y,
+    };
+    (0..axis.blocks(extents)).fold(0, |mask, block| mask | 1 << (block * apart))
+}
+
+/// The rank of the first block along `axis` from this one.
+fn first_rank<'c>(cx: &Cx<'c, '_>, [x, y, z]: [u32; 3], axis: ClusterAxis) -> Lower<IntValue<'c>> {
+    let mut first = cx.u32_const(0);
+    let ClusterAxis::Along(along) = axis else { return Ok(first) };
+    for (other, extent, apart) in [(Axis::X, x, 1), (Axis::Y, y, x), (Axis::Z, z, x * y)] {
+        if other != along && extent > 1 {
+            let place = expr::register(cx, "cluster.ctaid", other)?;
+            let step = cx.builder.build_int_mul(place, cx.u32_const(apart), "")?;
+            first = cx.builder.build_int_add(first, step, "")?;
+        }
+    }
+    Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_those_along_the_axis() {
+        let along = ClusterAxis::Along;
+        assert_eq!(peers([2, 2, 1], along(Axis::X)), 0b0011);
+        assert_eq!(peers([2, 2, 1], along(Axis::Y)), 0b0101);
+        assert_eq!(peers([2, 2, 2], along(Axis::Z)), 0b0001_0001);
+        assert_eq!(peers([2, 2, 2], ClusterAxis::All), 0xff);
+        assert_eq!(peers([1, 3, 2], along(Axis::Y)), 0b111);
+        assert_eq!(peers([4, 2, 2], ClusterAxis::All), 0xffff);
+    }
+}

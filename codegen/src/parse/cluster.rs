@@ -1,0 +1,57 @@
+//! Clusters: their extents, what other blocks share, and the blocks of a sliced load.
+
+use super::cx::Cx;
+use super::signature::known_dim3;
+use crate::diag::Code;
+use crate::ir::{Axis, Cluster, ClusterAxis, Expr, ExprKind, Scalar, Span, Special, Type};
+
+impl Cx<'_> {
+    /// Blocks a cluster as the answer of `cluster_dim()`: constants where the attribute says them.
+    pub(super) fn cluster_dim(&self, span: Span) -> Expr {
+        match self.cluster {
+            Cluster::Fixed(extents) => known_dim3(extents, span),
+            Cluster::None | Cluster::AtLaunch => {
+                let kind = ExprKind::Special(Special::ClusterDim(Axis::X));
+                Expr { kind, ty: Type::Dim3, span }
+            }
+        }
+    }
+
+    /// `remote(thing, rank)`.
+    pub(super) fn remote(&mut self, args: &[&syn::Expr], span: Span) -> Expr {
+        let Some([thing, rank]) = self.values("remote", args, span) else { return Expr::error(span) };
+        if !self.expect(&rank, &Scalar::U32.into()) {
+            return Expr::error(span);
+        }
+        match self.resolve(&thing.ty) {
+            ty if ty.is_shared_handle() => {
+                let ty = Type::Remote(Box::new(ty));
+                Expr { kind: ExprKind::Remote(Box::new(thing), Box::new(rank)), ty, span }
+            }
+            Type::Error => Expr::error(span),
+            other => {
+                let message = format!("{} is nothing that another block shares", self.infer.name(&other));
+                let help = match other {
+                    Type::Remote(_) => "give `remote` the block's own tile, array or barrier",
+                    _ => "`remote` takes a tile, a shared array, a barrier, or `Stages` of these",
+                };
+                self.error(Code::TypeMismatch, thing.span, message).help(help);
+                Expr::error(span)
+            }
+        }
+    }
+
+    /// `ClusterAxis::X` and the like.
+    pub(super) fn cluster_axis(&mut self, name: &str, span: Span) -> Expr {
+        let axes = [Axis::X, Axis::Y, Axis::Z].map(ClusterAxis::Along);
+        let known = axes.into_iter().chain([ClusterAxis::All]).find(|axis| axis.name() == name);
+        match known {
+            Some(axis) => Expr { kind: ExprKind::ClusterAxis(axis), ty: Type::ClusterAxis, span },
+            None => {
+                self.error(Code::UnknownName, span, format!("there is no `ClusterAxis::{name}`"))
+                    .help("there are `X`, `Y`, `Z` and `All`");
+                Expr::error(span)
+            }
+        }
+    }
+}

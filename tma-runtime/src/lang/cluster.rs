@@ -1,0 +1,242 @@
+//! Clusters: blocks that run at the same time and reach each other's shared memory.
+
+use std::marker::PhantomData;
+use std::ops::Index;
+
+use super::{
+    Barrier, Coordinate, Dim3, Scalar, Shape, Shared, SharedArray, Stages, Swizzle, Tile, TileElement,
+    device_only,
+};
+
+/// This block's number in its cluster, below `cluster_dim().x * cluster_dim().y * cluster_dim().z`; `x` counts fastest.
+///
+/// What [`remote`] and masks name blocks by. In kernels whose attribute says `cluster = ..`.
+///
+/// PTX: `%cluster_ctarank`.
+#[doc(alias = "cluster_ctarank")]
+#[must_use]
+pub fn cluster_rank() -> u32 {
+    device_only()
+}
+
+/// This block's place in its cluster. PTX: `%cluster_ctaid`.
+#[doc(alias = "cluster_ctaid")]
+#[must_use]
+pub fn block_in_cluster() -> Dim3 {
+    device_only()
+}
+
+/// The place of this block's cluster in the grid, counted in clusters. PTX: `%clusterid`.
+#[doc(alias = "clusterid")]
+#[must_use]
+pub fn cluster_idx() -> Dim3 {
+    device_only()
+}
+
+/// Blocks of a cluster in each dimension: constants where the attribute says them, else PTX `%cluster_nctaid`.
+#[doc(alias = "cluster_nctaid")]
+#[must_use]
+pub fn cluster_dim() -> Dim3 {
+    device_only()
+}
+
+/// All threads of the cluster meet here; what each wrote to shared memory before, of any block, is seen by all after.
+/// Every thread of every block must come: not under a condition that only some fulfil.
+///
+/// Needed before another block's shared memory is first used, since that block must have started and made its
+/// barriers, and before a block ends that others may still be reading or writing.
+///
+/// PTX: `barrier.cluster.arrive.release.aligned`, `barrier.cluster.wait.acquire.aligned` (PTX ISA,
+/// "barrier.cluster").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel() {
+/// let sums: SharedArray<f32, 1> = shared();
+/// if thread_idx().x == 0 {
+///     sums.set(0, block_idx().x as f32);
+/// }
+/// sync_cluster();
+/// let of_the_first = remote(sums, 0).get(0);
+/// sync_cluster(); // no block ends while another reads
+/// # }
+/// ```
+#[doc(alias = "barrier.cluster")]
+pub fn sync_cluster() {
+    device_only()
+}
+
+/// The first half of [`sync_cluster`]: tells that this thread is here, and goes on. What it wrote before is seen by
+/// those that [`cluster_wait`] for it. Every thread arrives once before it waits.
+///
+/// PTX: `barrier.cluster.arrive.release`.
+#[doc(alias = "barrier.cluster.arrive")]
+pub fn cluster_arrive() {
+    device_only()
+}
+
+/// The second half of [`sync_cluster`]: waits until all threads of the cluster have arrived.
+///
+/// PTX: `barrier.cluster.wait.acquire`.
+#[doc(alias = "barrier.cluster.wait")]
+pub fn cluster_wait() {
+    device_only()
+}
+
+/// `thing` as the block of this rank has it: each block of a cluster has the same variables at the same places.
+///
+/// The block must have started, and not have ended: [`sync_cluster`] before the first use and after the last. A rank
+/// that the cluster does not have is an error where it is a constant, and undefined else.
+///
+/// PTX: `mapa.shared::cluster` (PTX ISA, "mapa").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel() {
+/// let mine: SharedArray<u32, 128> = shared();
+/// let t = thread_idx().x;
+/// mine.set(t, t);
+/// sync_cluster();
+/// let next = (cluster_rank() + 1) % cluster_dim().x;
+/// let theirs = remote(mine, next).get(t);
+/// sync_cluster();
+/// # }
+/// ```
+#[doc(alias = "mapa")]
+#[must_use]
+pub fn remote<X: Shared>(thing: X, rank: u32) -> Remote<X> {
+    device_only()
+}
+
+/// What another block of the cluster shares: made by [`remote`].
+///
+/// Tiles and arrays are read and written, barriers are arrived at. The copy engine takes the block's own tiles and
+/// barriers only; [`load_multicast`](super::TensorMap::load_multicast) is how it reaches other blocks.
+pub struct Remote<X: Shared>(PhantomData<X>);
+
+impl<X: Shared> Clone for Remote<X> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<X: Shared> Copy for Remote<X> {}
+
+impl<T: TileElement, S: Shape, W: Swizzle> Remote<Tile<T, S, W>> {
+    /// As [`Tile::bytes`].
+    #[must_use]
+    pub fn bytes(self) -> u32 {
+        device_only()
+    }
+
+    /// As [`Tile::rows`].
+    #[must_use]
+    pub fn rows(self) -> u32 {
+        device_only()
+    }
+
+    /// As [`Tile::cols`].
+    #[must_use]
+    pub fn cols(self) -> u32 {
+        device_only()
+    }
+
+    /// As [`Tile::get`]. PTX: `ld.shared::cluster`.
+    #[must_use]
+    pub fn get<I: Coordinate>(self, at: S::At<I>) -> T {
+        device_only()
+    }
+
+    /// As [`Tile::set`]. PTX: `st.shared::cluster`.
+    pub fn set<I: Coordinate>(self, at: S::At<I>, value: T) {
+        device_only()
+    }
+}
+
+impl<T: Scalar, const N: u32> Remote<SharedArray<T, N>> {
+    /// As [`SharedArray::len`].
+    #[must_use]
+    pub fn len(self) -> u32 {
+        device_only()
+    }
+
+    /// As [`SharedArray::get`]. PTX: `ld.shared::cluster`.
+    #[must_use]
+    pub fn get(self, i: u32) -> T {
+        device_only()
+    }
+
+    /// As [`SharedArray::set`]. PTX: `st.shared::cluster`.
+    pub fn set(self, i: u32, value: T) {
+        device_only()
+    }
+}
+
+impl Remote<Barrier> {
+    /// Arrives at the other block's barrier: what this thread did before is seen by those of that block that wait for
+    /// the phase.
+    ///
+    /// PTX: `mbarrier.arrive.release.cluster.shared::cluster.b64`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel() {
+    /// let value: SharedArray<u32, 1> = shared();
+    /// let full: Barrier = shared();
+    /// if thread_idx().x == 0 {
+    ///     full.init(1);
+    ///     fence_barrier_init();
+    /// }
+    /// sync_cluster();
+    /// if cluster_rank() == 0 && thread_idx().x == 0 {
+    ///     remote(value, 1).set(0, 42);
+    ///     remote(full, 1).arrive();
+    /// }
+    /// if cluster_rank() == 1 {
+    ///     full.wait(0);
+    ///     assert!(value.get(0) == 42);
+    /// }
+    /// # }
+    /// ```
+    #[doc(alias = "mbarrier.arrive")]
+    pub fn arrive(self) {
+        device_only()
+    }
+
+    /// As [`Barrier::arrive_expect_tx`], at the other block's barrier.
+    ///
+    /// PTX: `mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64`.
+    #[doc(alias = "mbarrier.arrive.expect_tx")]
+    pub fn arrive_expect_tx(self, bytes: u32) {
+        device_only()
+    }
+}
+
+impl<X: Shared, const N: u32> Remote<Stages<X, N>> {
+    /// As [`Stages::len`].
+    #[must_use]
+    pub fn len(self) -> u32 {
+        device_only()
+    }
+}
+
+impl<X: Shared, const N: u32> Index<u32> for Remote<Stages<X, N>> {
+    type Output = Remote<X>;
+
+    fn index(&self, stage: u32) -> &Remote<X> {
+        device_only()
+    }
+}
+
+/// The blocks of a cluster that share a [`load_sliced`](super::TensorMap::load_sliced).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterAxis {
+    /// Those that differ in `block_in_cluster().x` only.
+    X,
+    /// Those that differ in `block_in_cluster().y` only.
+    Y,
+    /// Those that differ in `block_in_cluster().z` only.
+    Z,
+    /// All of the cluster, by rank.
+    All,
+}
