@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "a program's `main` is not used here")]
 #![allow(clippy::module_inception, reason = "an example has the name of its kernel")]
 
+#[path = "../../examples/src/bin/cluster_reduce.rs"]
+pub mod cluster_reduce;
 #[path = "../../examples/src/bin/tma_coordinates.rs"]
 pub mod tma_coordinates;
 #[path = "../../examples/src/bin/tma_copy.rs"]
@@ -11,6 +13,8 @@ pub mod tma_copy;
 pub mod tma_copy_pipelined;
 #[path = "../../examples/src/bin/tma_fp8.rs"]
 pub mod tma_fp8;
+#[path = "../../examples/src/bin/tma_multicast.rs"]
+pub mod tma_multicast;
 #[path = "../../examples/src/bin/tma_prefetch.rs"]
 pub mod tma_prefetch;
 #[path = "../../examples/src/bin/tma_reduce.rs"]

@@ -17,13 +17,15 @@ macro_rules! sources {
     };
 }
 
-/// The examples, which hold a kernel each.
+/// The examples.
 pub fn examples() -> &'static [Source] {
     sources! {
+        "cluster_reduce": "examples/src/bin/cluster_reduce.rs",
         "tma_coordinates": "examples/src/bin/tma_coordinates.rs",
         "tma_copy": "examples/src/bin/tma_copy.rs",
         "tma_copy_pipelined": "examples/src/bin/tma_copy_pipelined.rs",
         "tma_fp8": "examples/src/bin/tma_fp8.rs",
+        "tma_multicast": "examples/src/bin/tma_multicast.rs",
         "tma_prefetch": "examples/src/bin/tma_prefetch.rs",
         "tma_reduce": "examples/src/bin/tma_reduce.rs",
         "tma_row_fill": "examples/src/bin/tma_row_fill.rs",
@@ -40,14 +42,18 @@ pub fn corpus() -> &'static [Source] {
         "casts_floats": "tests/src/kernels/casts/floats.rs",
         "casts_signed": "tests/src/kernels/casts/signed.rs",
         "casts_unsigned": "tests/src/kernels/casts/unsigned.rs",
+        "clusters": "tests/src/kernels/clusters.rs",
         "control": "tests/src/kernels/control.rs",
         "copies": "tests/src/kernels/copies.rs",
         "faults": "tests/src/kernels/faults.rs",
         "floats": "tests/src/kernels/floats.rs",
         "integers": "tests/src/kernels/integers.rs",
+        "multicast": "tests/src/kernels/multicast.rs",
+        "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",
         "places": "tests/src/kernels/places.rs",
         "reductions_elements": "tests/src/kernels/reductions/elements.rs",
         "reductions_ranks": "tests/src/kernels/reductions/ranks.rs",
+        "remote_barriers": "tests/src/kernels/remote_barriers.rs",
         "swizzled_short_spans": "tests/src/kernels/swizzled/short_spans.rs",
         "swizzled_long_spans": "tests/src/kernels/swizzled/long_spans.rs",
         "swizzled_narrow": "tests/src/kernels/swizzled/narrow.rs",

@@ -6,6 +6,7 @@ use tma_runtime::prelude::*;
 
 use super::runner::Test;
 use crate::examples::{tma_copy, tma_copy::tma_copy::SPEC};
+use crate::kernels::clusters::cluster_kernels::{cluster_places, cluster_places_at_launch};
 use crate::kernels::values::value_arrays;
 
 /// A use that must be refused.
@@ -119,6 +120,24 @@ const MISUSES: &[Misuse] = &[
         code: "TMA0614",
         run: |device| launch_with(device, |spec| KernelSpec { entry: "nothing", ..spec }),
     },
+    Misuse {
+        name: "part_of_a_cluster",
+        code: "TMA0621",
+        run: |device| launch_cluster(device, 3, Some([2, 1, 1])),
+    },
+    Misuse {
+        name: "large_cluster",
+        code: "TMA0622",
+        run: |device| launch_cluster(device, 16, Some([16, 1, 1])),
+    },
+    Misuse { name: "no_cluster", code: "TMA0623", run: |device| launch_cluster(device, 2, None) },
+    Misuse {
+        name: "cluster_of_another_size",
+        code: "TMA0624",
+        run: |device| {
+            cluster_places::two::launch(device.with().cluster([4, 1, 1]), 4, &mut device.zeros([40])?)
+        },
+    },
 ];
 
 /// Launches a copy from a view of 4 × 64 elements that starts `offset` bytes after an aligned address.
@@ -132,6 +151,14 @@ fn launch_view(device: &Device, offset: u64, shape: [usize; 2], strides: [usize;
 fn launch_grid(device: &Device, grid: Grid) -> Result<(), Error> {
     let (src, mut dst) = (device.zeros::<f16, 2>([1, 64])?, device.zeros([1, 64])?);
     tma_copy::tma_copy::launch(device, grid, &src, &mut dst)
+}
+
+fn launch_cluster(device: &Device, blocks: u32, cluster: Option<[u32; 3]>) -> Result<(), Error> {
+    let mut out = device.zeros([10 * blocks as usize])?;
+    match cluster {
+        Some(extents) => cluster_places_at_launch::launch(device.with().cluster(extents), blocks, &mut out),
+        None => cluster_places_at_launch::launch(device, blocks, &mut out),
+    }
 }
 
 /// Launches the copy with its specification changed.

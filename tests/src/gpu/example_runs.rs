@@ -7,8 +7,8 @@ use super::runner::Test;
 use crate::case::Options;
 use crate::compare::same_bits;
 use crate::examples::{
-    tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8, tma_prefetch, tma_reduce, tma_row_fill,
-    tma_scale, transpose,
+    cluster_reduce, tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8, tma_multicast, tma_prefetch,
+    tma_reduce, tma_row_fill, tma_scale, transpose,
 };
 use crate::random::{Sample, hash, noise, noise_of};
 
@@ -67,6 +67,31 @@ const TRANSPOSED_SHAPES: [[usize; 2]; 22] = [
     [16384, 32768],
 ];
 
+/// Shapes for the reduction, of which a cluster holds a row: fewer elements than blocks or threads, parts that are not
+/// equally long, and the longest row.
+const REDUCED_SHAPES: [[usize; 2]; 20] = [
+    [1, 1],
+    [3, 2],
+    [2, 3],
+    [5, 4],
+    [4, 5],
+    [7, 31],
+    [1, 1000],
+    [16, 1023],
+    [16, 1024],
+    [15, 1025],
+    [8, 4096],
+    [3, 5000],
+    [9, 10_001],
+    [2, 16_384],
+    [100, 8191],
+    [1000, 777],
+    [5, 32_768],
+    [257, 32_767],
+    [4096, 4096],
+    [60_000, 9],
+];
+
 /// Runs of each example on each shape.
 const RUNS: usize = 20;
 
@@ -92,7 +117,8 @@ type Run = fn(&Device, [usize; 2], usize) -> anyhow::Result<()>;
 
 /// A test for each example and shape.
 pub fn tests(options: &Options) -> Vec<Test> {
-    let examples: [(&str, Run, &[[usize; 2]]); 4] = [
+    let examples: [(&str, Run, &[[usize; 2]]); 5] = [
+        ("cluster_reduce", reduce, &REDUCED_SHAPES),
         ("tma_copy", copy, &SHAPES),
         ("tma_copy_pipelined", copy_pipelined, &SHAPES),
         ("tma_scale", scale, &SHAPES),
@@ -109,18 +135,50 @@ pub fn tests(options: &Options) -> Vec<Test> {
             });
         }
     }
+    tests.extend(tma_multicast::PROGRAMS.iter().enumerate().map(|(number, &(_, tiles, launch))| Test {
+        name: format!("examples::tma_multicast::{number}"),
+        run: Box::new(move |device| {
+            (0..runs).try_for_each(|run| multicast(device, tiles, launch, run as u64))
+        }),
+    }));
     tests
+}
+
+/// Subtracts means. Sums of these whole numbers are exact in any order.
+fn reduce(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
+    let source: Vec<_> = (0..shape[0] * shape[1]).map(|i| (hash(75, i as u64) % 101) as f32).collect();
+    let less_mean = |row: &[f32]| {
+        let mean = row.iter().sum::<f32>() / shape[1] as f32;
+        row.iter().map(|x| x - mean).collect::<Vec<_>>()
+    };
+    let wanted: Vec<_> = source.chunks(shape[1]).flat_map(less_mean).collect();
+    repeatedly(device, &source, shape, &wanted, shape, runs, |src, dst| {
+        cluster_reduce::launch(device, src, dst)
+    })
+}
+
+fn multicast(
+    device: &Device,
+    tiles: &[usize],
+    launch: tma_multicast::Launch,
+    seed: u64,
+) -> anyhow::Result<()> {
+    let source = noise::<i32>(seed, 2 * 256);
+    let wanted: Vec<_> = tiles.iter().flat_map(|tile| &source[tile * 256..][..256]).copied().collect();
+    same_bits(&tma_multicast::run(device, launch, &source, tiles.len())?, &wanted)
 }
 
 fn copy(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
     let source = noise::<f16>(71, shape[0] * shape[1]);
-    repeatedly(device, &source, shape, &source, shape, runs, |src, dst| tma_copy::launch(device, src, dst))
+    repeatedly(device, &source, shape, &source, shape, runs, |src, dst| {
+        Ok(tma_copy::launch(device, src, dst)?)
+    })
 }
 
 fn copy_pipelined(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
     let source = noise::<f16>(72, shape[0] * shape[1]);
     let mut work = device.zeros([2])?;
-    let launch = |src: &_, dst: &mut _| tma_copy_pipelined::launch(device, src, dst, &mut work);
+    let launch = |src: &_, dst: &mut _| Ok(tma_copy_pipelined::launch(device, src, dst, &mut work)?);
     repeatedly(device, &source, shape, &source, shape, runs, launch)
 }
 
@@ -129,7 +187,7 @@ fn scale(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> 
     let number = |i| Some(f32::random(hash(73, i))).filter(|x| !x.is_nan()).unwrap_or(0.5);
     let source = noise_of(shape[0] * shape[1], number);
     let wanted = noise_of(source.len(), |i| number(i) * FACTOR);
-    let launch = |src: &_, dst: &mut _| tma_scale::launch(device, src, dst, FACTOR);
+    let launch = |src: &_, dst: &mut _| Ok(tma_scale::launch(device, src, dst, FACTOR)?);
     repeatedly(device, &source, shape, &wanted, shape, runs, launch)
 }
 
@@ -140,7 +198,7 @@ fn transposed(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result
     // Made from the places themselves: reading `source` by columns would take longer than everything else.
     let (tall, wide) = (rows as u64, cols as u64);
     let wanted = noise_of(source.len(), |i| bits(i % tall * wide + i / tall));
-    let launch = |src: &_, dst: &mut _| transpose::launch(device, src, dst);
+    let launch = |src: &_, dst: &mut _| Ok(transpose::launch(device, src, dst)?);
     repeatedly(device, &source, shape, &wanted, [cols, rows], runs, launch)
 }
 
@@ -152,7 +210,7 @@ fn repeatedly<T: Sample>(
     wanted: &[T],
     to: [usize; 2],
     runs: usize,
-    mut launch: impl FnMut(&DeviceTensor<T, 2>, &mut DeviceTensor<T, 2>) -> Result<(), Error>,
+    mut launch: impl FnMut(&DeviceTensor<T, 2>, &mut DeviceTensor<T, 2>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let src = device.tensor(source, from)?;
     let mut dst = device.filled_bytes(to, 0)?;

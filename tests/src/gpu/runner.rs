@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn every_example_runs_on_at_least_20_shapes() {
         let tests = all(Options::default());
-        for example in ["tma_copy", "tma_copy_pipelined", "tma_scale", "transpose"] {
+        for example in ["cluster_reduce", "tma_copy", "tma_copy_pipelined", "tma_scale", "transpose"] {
             let prefix = format!("examples::{example}::");
             assert!(tests.iter().filter(|test| test.name.starts_with(&prefix)).count() >= 20, "{example}");
         }

@@ -3,14 +3,18 @@
 pub mod atomics;
 pub mod barriers;
 pub mod casts;
+pub mod clusters;
 pub mod control;
 pub mod copies;
 pub mod faults;
 pub mod floats;
 pub mod integers;
 pub mod map_options;
+pub mod multicast;
+pub mod multicast_ranks;
 pub mod places;
 pub mod reductions;
+pub mod remote_barriers;
 pub mod swizzled;
 pub mod tensors;
 pub mod values;
@@ -28,6 +32,10 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         places::CASES,
         atomics::CASES,
         barriers::CASES,
+        clusters::CASES,
+        remote_barriers::CASES,
+        multicast::CASES,
+        multicast_ranks::CASES,
         tensors::CASES,
         copies::CASES,
         map_options::CASES,
