@@ -9,6 +9,7 @@ pub mod examples;
 pub mod gpu;
 pub mod kernels;
 pub mod page;
+pub mod parallel;
 pub mod random;
 pub mod rounding;
 pub mod sources;

@@ -1,13 +1,12 @@
 //! Every kernel of the corpus and every example on the simulator, under several seeds, against plain Rust.
 #![cfg(feature = "llvm")]
 
-use std::sync::Mutex;
-use std::thread;
-
 use tma_runtime::prelude::*;
+use tma_runtime::testing::under_seeds;
 use tma_tests::case::Options;
 use tma_tests::gpu::example_runs;
 use tma_tests::kernels;
+use tma_tests::parallel::on_all_cores;
 
 /// What the seed decides, hardware may do: each must give the same.
 const SEEDS: u64 = 8;
@@ -18,26 +17,10 @@ type Check<'a> = (String, Box<dyn Fn(&Device) -> anyhow::Result<()> + Send + Syn
 /// Runs each check under each seed, on a simulator of its own; fails with all that went wrong.
 fn run_all(checks: Vec<Check<'_>>) {
     assert!(!checks.is_empty());
-    let queue = Mutex::new(checks.iter());
-    let failures = Mutex::new(vec![]);
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                loop {
-                    let next = queue.lock().ok().and_then(|mut queue| queue.next());
-                    let Some((name, check)) = next else { break };
-                    for seed in 0..SEEDS {
-                        if let Err(error) = check(&Device::simulator().seed(seed)) {
-                            let failure = format!("{name}, seed {seed}: {error:#}");
-                            failures.lock().expect("no check panics").push(failure);
-                            break;
-                        }
-                    }
-                }
-            });
-        }
+    let results = on_all_cores(checks, |(name, check)| {
+        under_seeds(SEEDS, |device| check(device)).map_err(|failure| format!("{name}: {failure}"))
     });
-    let failures = failures.into_inner().expect("no check panics");
+    let failures: Vec<_> = results.into_iter().filter_map(Result::err).collect();
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n\n"));
 }
 

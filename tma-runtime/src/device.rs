@@ -115,6 +115,28 @@ impl Device {
         self
     }
 
+    /// Lets a simulated device end a launch with a finding when a cluster has run so many instructions, counted for each
+    /// thread: a test of a kernel that may not end then ends. A GPU has no such limit.
+    pub fn instruction_limit(self, instructions: u64) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_instruction_limit(instructions);
+        }
+        self
+    }
+
+    /// Lets a simulated device run other PTX than the kernels' own: `rewrite` is asked at the first launch of each
+    /// kernel, and gives the text to run in its place, or `None`. So code changed by hand is tried, and so this project
+    /// removes a kernel's synchronisation step by step and sees each missing one found. A GPU runs what was compiled.
+    pub fn rewriting(
+        self,
+        rewrite: impl Fn(&'static KernelSpec) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_rewrite(Box::new(rewrite));
+        }
+        self
+    }
+
     /// Opens the GPU with this ordinal, counted as the driver does, which heeds `CUDA_VISIBLE_DEVICES`.
     ///
     /// # Errors

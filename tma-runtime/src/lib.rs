@@ -5,6 +5,7 @@
 //! * [`Device`], [`DeviceTensor`], [`Stream`] and [`launch`] are the host: memory, order and launches.
 //! * [`spec`] is what the attribute tells the host of a kernel, and [`map`] how a tensor and a kernel's tile become a
 //!   tensor map, with every rule of the hardware checked.
+//! * [`testing`] runs a check under many seeds of the simulator.
 //!
 //! [`prelude`] brings both sides. Without the feature `cuda`, or without a GPU, [`Device::open`] gives the
 //! simulator, which runs the same PTX on the CPU.
@@ -28,6 +29,7 @@ pub mod spec;
 mod status;
 mod stream;
 mod tensor;
+pub mod testing;
 mod tf32;
 mod view;
 mod with;

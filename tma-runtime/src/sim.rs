@@ -4,6 +4,7 @@
 //! finds wrong with a kernel is the launch's error.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,8 +22,10 @@ use crate::spec::{Element, KernelSpec, ParamKind, Swizzle};
 /// Multiprocessors that a simulated device says it has: enough for persistent blocks to share work, few enough for a CPU.
 const MULTIPROCESSORS: u32 = 4;
 
+/// Gives the PTX that is run in place of a kernel's own, if any.
+type Rewrite = Box<dyn Fn(&'static KernelSpec) -> Option<String> + Send + Sync>;
+
 /// A simulated device.
-#[derive(Debug)]
 pub(crate) struct Context {
     id: u32,
     properties: Properties,
@@ -30,6 +33,14 @@ pub(crate) struct Context {
     /// By the address of the PTX text, which is a part of the program.
     modules: Mutex<HashMap<usize, Arc<Module>>>,
     seed: AtomicU64,
+    instruction_limit: AtomicU64,
+    rewrite: Mutex<Rewrite>,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("id", &self.id).field("seed", &self.seed).finish_non_exhaustive()
+    }
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -51,6 +62,8 @@ impl Context {
             memory: Mutex::default(),
             modules: Mutex::default(),
             seed: AtomicU64::new(0),
+            instruction_limit: AtomicU64::new(LaunchConfig::default().instruction_limit),
+            rewrite: Mutex::new(Box::new(|_| None)),
         }
     }
 
@@ -64,6 +77,16 @@ impl Context {
 
     pub(crate) fn set_seed(&self, seed: u64) {
         self.seed.store(seed, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_instruction_limit(&self, instructions: u64) {
+        self.instruction_limit.store(instructions, Ordering::Relaxed);
+    }
+
+    /// Kernels that were launched before are asked for anew.
+    pub(crate) fn set_rewrite(&self, rewrite: Rewrite) {
+        *locked(&self.rewrite) = rewrite;
+        locked(&self.modules).clear();
     }
 
     pub(crate) fn allocate(&self, bytes: u64) -> Result<u64, Error> {
@@ -110,6 +133,7 @@ impl Context {
             cluster: shape.cluster,
             dynamic_shared_bytes: spec.shared_bytes,
             seed: self.seed.load(Ordering::Relaxed),
+            instruction_limit: self.instruction_limit.load(Ordering::Relaxed),
             ..LaunchConfig::default()
         };
         let refused =
@@ -139,7 +163,8 @@ impl Context {
             return Ok(Arc::clone(module));
         }
         self.properties.accept(spec)?;
-        let module = Module::load(spec.ptx)
+        let rewritten = locked(&self.rewrite)(spec);
+        let module = Module::load(rewritten.as_deref().unwrap_or(spec.ptx))
             .map_err(|error| Error::SimulatedLaunch { kernel: spec.name, why: error.to_string() })?;
         let module = Arc::new(module);
         modules.insert(key, Arc::clone(&module));

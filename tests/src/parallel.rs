@@ -1,0 +1,40 @@
+//! Many jobs on all cores.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// The answers of `work` to all jobs, in the order of the jobs.
+pub fn on_all_cores<J: Send, T: Send>(jobs: Vec<J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
+    let queue = Mutex::new(jobs.into_iter().enumerate());
+    let done = Mutex::new(vec![]);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some((index, job)) = next else { break };
+                    let answer = work(job);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((index, answer));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, answer)| answer).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_come_in_the_order_of_the_jobs() {
+        let jobs: Vec<u64> = (0..100).collect();
+        let squares = on_all_cores(jobs.clone(), |job| {
+            thread::sleep(std::time::Duration::from_micros(job % 7));
+            job * job
+        });
+        assert!(squares.into_iter().eq(jobs.into_iter().map(|job| job * job)));
+    }
+}
