@@ -210,7 +210,10 @@ impl Machine {
             return self.misaligned(access, space, address, align);
         }
         match resolve(space, address, access.who.block) {
-            Target::Global(address) => Ok(Place::Global(address)),
+            Target::Global(address) => {
+                self.check_stored(access, address, len.into());
+                Ok(Place::Global(address))
+            }
             Target::Shared(rank, at) => {
                 let inside = at.saturating_add(len.into()) <= u64::from(self.config.shared_bytes);
                 if !inside || rank as usize >= self.blocks.len() {

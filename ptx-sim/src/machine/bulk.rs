@@ -30,6 +30,9 @@ impl Machine {
         if !thread.bulk.done(last, read_only) {
             return Ok(Poll::Blocked);
         }
+        if !read_only {
+            self.stored.complete(who, last);
+        }
         if last > thread.bulk.waited {
             thread.bulk.waited = last;
             thread.bulk.sites.retain(|&(number, _)| number > last);

@@ -153,6 +153,7 @@ impl Machine {
             self.mbarrier_for_copy(access, block, barrier)?;
             let shape = shape(at);
             self.claim(access, block, &shape, units, (0, false));
+            self.check_loaded(access, &shape, units);
             let Access { who, site, .. } = access;
             let flight = Flight { who, site, shape, way: Way::In { block, barrier }, kind, left: 0 };
             self.record_issue(&flight, units);
@@ -173,6 +174,7 @@ impl Machine {
         let (component, group) = self.open_group(who, site);
         let block = who.block as usize;
         self.lend(access, block, &shape, units, Epoch::new(component, group));
+        self.stores_to(access, &shape, units, group);
         let kind = store_kind(&shape, reduce.is_some());
         let flight = Flight { who, site, shape, way: Way::Out { block, group, reduce }, kind, left: 0 };
         self.record_issue(&flight, units);

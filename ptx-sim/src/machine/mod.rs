@@ -47,8 +47,9 @@
 //!
 //! # Not checked
 //!
-//! * Order of accesses to global memory; `wait_group` where `wait_group.read` would do or the reverse, if only global memory is
-//!   concerned. What other clusters release through global memory: it is not ordered with anything here.
+//! * Order of accesses to global memory, but that what a bulk store writes is not touched in its cluster before the
+//!   `wait_group` for it (module `stored`). What other clusters release through global memory: it is not ordered with anything
+//!   here.
 //! * Scopes: a release or acquire is taken to reach as far as it is used.
 //! * Strong reads are not remembered, so that a weak write that follows one unordered is not found.
 //! * Of several asynchronous reductions of the same bytes of shared memory, only the last one issued has to be waited for.
@@ -76,6 +77,7 @@ mod refusal;
 mod remote;
 mod shadow;
 mod state;
+mod stored;
 mod sync;
 mod tensor_maps;
 mod types;
@@ -100,8 +102,12 @@ use engine::Engine;
 use flags::Flags;
 pub(crate) use recorder::{Place, Recorder};
 use state::{Block, Random, Thread};
+use stored::Stored;
 use sync::ClusterBarrier;
 use tensor_maps::Maps;
+
+/// Another sequence of the seed's numbers, so that the main one stays as it is.
+const IMPATIENCE: u64 = 0x5851_f42d_4c95_7f2d;
 
 /// One cluster of blocks.
 #[derive(Debug)]
@@ -116,7 +122,10 @@ pub struct Machine {
     maps: Maps,
     /// What threads have issued of `cp.async`, by number; empty before the first.
     copies: Vec<Copies>,
+    stored: Stored,
     random: Random,
+    /// Whether waits time out again and again.
+    impatient: bool,
     /// The next clock component; those below the number of threads are theirs.
     next_component: u32,
     findings: Findings,
@@ -139,7 +148,9 @@ impl Machine {
             engine: Engine::default(),
             maps: Maps::default(),
             copies: Vec::new(),
+            stored: Stored::default(),
             random: Random::new(config.seed),
+            impatient: Random::new(config.seed ^ IMPATIENCE).below(8) == 0,
             next_component: threads,
             findings: Findings::default(),
             counters: Counters::default(),

@@ -246,5 +246,8 @@ fn try_wait_may_time_out_but_not_for_ever() {
         assert!(!answers.contains(&TryWait::Complete));
         answers.iter().filter(|&&answer| answer == TryWait::TimedOut).count()
     };
-    assert!((0..32).all(|seed| timeouts(seed) == 2));
+    // Twice under most seeds, many times under some.
+    let all: Vec<_> = (0..32).map(timeouts).collect();
+    assert!(all.iter().all(|count| [2, 64].contains(count)), "{all:?}");
+    assert!((1..8).contains(&all.iter().filter(|&&count| count == 64).count()), "{all:?}");
 }

@@ -159,3 +159,68 @@ fn a_store_that_is_not_waited_for_stores_what_comes_later() {
     });
     assert!(late);
 }
+
+/// Stores a tile, waits until it is written or only until it is read, and touches what was stored.
+fn stored_and_touched(touch: fn(&mut Lab, u64)) {
+    flipped(FindingKind::InFlight, |lab, correct| {
+        filled_and_stored(lab, "");
+        lab.wait_groups(thread(0), 0, !correct);
+        let tensor = lab.tensor;
+        touch(lab, tensor + 256);
+        lab.wait_groups(thread(0), 0, false);
+    });
+}
+
+#[test]
+fn what_was_stored_is_read_when_it_is_written() {
+    stored_and_touched(|lab, at| {
+        let (mut bytes, site) = ([0; 4], lab.site());
+        let _ = lab.machine.load(thread(9), Space::Global, at, &mut bytes, Order::Weak, site);
+    });
+}
+
+#[test]
+fn what_was_stored_is_overwritten_when_it_is_written() {
+    stored_and_touched(|lab, at| {
+        let site = lab.site();
+        let _ = lab.machine.store(thread(0), Space::Global, at + 60, &[1; 4], Order::Weak, site);
+    });
+}
+
+#[test]
+fn what_was_stored_is_loaded_when_it_is_written() {
+    stored_and_touched(|lab, _| {
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        let action = TensorAction::Load { space: Space::Shared, tile: 2048, barrier: FULL, multicast: None };
+        let _ = lab.copy(thread(0), [12, 12, 0, 0, 0], action);
+        lab.wait(thread(0), FULL, false);
+    });
+}
+
+#[test]
+fn a_wait_for_earlier_groups_says_nothing_of_later_ones() {
+    flipped(FindingKind::InFlight, |lab, correct| {
+        filled_and_stored(lab, "");
+        let (pending, tensor) = (u32::from(!correct), lab.tensor);
+        lab.wait_groups(thread(0), pending, false);
+        let (mut bytes, site) = ([0; 4], lab.site());
+        let _ = lab.machine.load(thread(0), Space::Global, tensor, &mut bytes, Order::Weak, site);
+    });
+}
+
+#[test]
+fn what_lies_beside_the_stored_box_is_free() {
+    for seed in 0..32 {
+        let mut lab = Lab::new(seed, 1);
+        filled_and_stored(&mut lab, "");
+        let (mut bytes, tensor) = ([0; 4], lab.tensor);
+        for beside in [64, 252, 256 + 64, 16 * 256] {
+            let site = lab.site();
+            let _ =
+                lab.machine.load(thread(0), Space::Global, tensor + beside, &mut bytes, Order::Weak, site);
+        }
+        let findings = lab.end();
+        assert!(findings.is_empty(), "{}", findings.render(&Default::default()));
+    }
+}
