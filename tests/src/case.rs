@@ -23,6 +23,11 @@ impl Options {
     pub fn elements(&self, thorough: usize) -> usize {
         if self.quick { (thorough / 16).max(BLOCK as usize) } else { thorough }
     }
+
+    /// How many tiles a case moves one after the other: `thorough`, or a sixty-fourth of it.
+    pub fn tiles(&self, thorough: usize) -> usize {
+        if self.quick { thorough / 64 } else { thorough }
+    }
 }
 
 /// Threads of a block in kernels that compute element by element.

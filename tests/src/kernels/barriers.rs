@@ -42,7 +42,7 @@ pub fn barrier_phases(src: TensorMap<Tile<u32, Shape2<1, 64>>>, out: Global<u32>
 }
 
 fn many_phases(device: &Device, options: &Options) -> anyhow::Result<()> {
-    let tiles = options.elements(4096);
+    let tiles = options.tiles(4096);
     let source = noise::<u32>(41, tiles * 64);
     let column = |t: usize| source.iter().skip(t).step_by(64);
     let sum = |t| column(t).fold(0u32, |sum, &x| sum.wrapping_mul(31).wrapping_add(x));
@@ -105,7 +105,8 @@ pub fn barrier_expect_apart(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Glob
     }
 }
 
-/// Asks again and again instead of waiting; a fresh barrier is past the phase before its first.
+/// Asks again and again instead of waiting; a fresh barrier is past the phase before its first. Only who completes that
+/// first phase may wait for the one before: for others its parity may by then be that of the phase after it.
 #[tma_kernel(threads = 128)]
 pub fn barrier_try_wait(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape2<32, 32>> = shared();
@@ -115,8 +116,8 @@ pub fn barrier_try_wait(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Global<u
         fence_barrier_init();
     }
     sync_threads();
-    full.wait(1);
     if thread_idx().x == 0 {
+        full.wait(1);
         full.arrive_expect_tx(tile.bytes());
         src.load(tile, [0, 0], full);
     }
@@ -245,7 +246,7 @@ pub fn barrier_pipeline<const STAGES: u32>(
 }
 
 fn pipeline(device: &Device, options: &Options) -> anyhow::Result<()> {
-    let tiles = options.elements(2048);
+    let tiles = options.tiles(2048);
     let source = noise::<u32>(43, tiles * 512);
     let column = |t: usize| source.iter().skip(t % 64).step_by(64);
     let sum = |t| column(t).fold(0u32, |sum, &x| sum.wrapping_mul(5).wrapping_add(x));

@@ -34,8 +34,8 @@ pub fn tensor_copy_1(src: TensorMap<Tile<u8, Shape1<256>>>, dst: TensorMap<Tile<
     }
 }
 
-fn one_dimension(device: &Device, _: &Options) -> anyhow::Result<()> {
-    for n in [16, 256, 272, 10_000, 100_016] {
+fn one_dimension(device: &Device, options: &Options) -> anyhow::Result<()> {
+    for n in [16, 256, 272, 10_000, 16 * options.elements(6251)] {
         let source = noise::<u8>(61, n);
         let mut dst = device.filled_bytes([n], 0xab)?;
         tensor_copy_1::launch(device, Grid::tiles([n], [256]), &device.tensor(&source, [n])?, &mut dst)?;
