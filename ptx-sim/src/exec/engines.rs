@@ -194,7 +194,7 @@ impl Turn<'_, '_> {
                     let phase = if parity { Phase::Parity(value & 1 != 0) } else { Phase::State(value) };
                     let answer = if may_block {
                         self.machine.mbarrier_try_wait(who, space, at, phase, order, site)?
-                    } else if self.machine.mbarrier_test_wait(who, space, at, phase, order, site)? {
+                    } else if self.machine.mbarrier_poll(who, space, at, phase, order, site)? {
                         TryWait::Complete
                     } else {
                         TryWait::TimedOut

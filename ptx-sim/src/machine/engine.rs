@@ -146,6 +146,11 @@ impl Engine {
         self.events.pop().map(|event| event.0)
     }
 
+    /// Lets `steps` of time go by; what is then due takes effect with the next step.
+    pub(super) fn pass(&mut self, steps: u64) {
+        self.now += steps;
+    }
+
     /// Lets time go on to the next event; false if there is none.
     pub(super) fn skip(&mut self) -> bool {
         let next =

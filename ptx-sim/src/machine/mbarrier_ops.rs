@@ -8,6 +8,9 @@ use super::mbarrier::{BYTES, MAX_COUNT, Mbarrier, Refusal};
 use super::types::{Arrive, Order, Phase, Site, Space, Stop, ThreadId, TryWait};
 use crate::report::{Finding, FindingKind};
 
+/// Questions in vain after which the time that goes by with each does not grow any more.
+const MOST_IN_VAIN: u32 = 16;
+
 /// How often a try_wait may time out before the phase completes, and of how many it is one that does. Under most seeds,
 /// few: enough to show a kernel that takes false for true. Under some, all of very many: a kernel may be right about its
 /// first tries and wrong about what it does when it gives up.
@@ -220,6 +223,29 @@ impl Machine {
             return Ok(TryWait::TimedOut);
         }
         Ok(TryWait::Blocked)
+    }
+
+    /// `mbarrier.test_wait`, as an instruction of its own. A thread that asks in vain lets time go by for the asynchronous
+    /// engines, twice as much each time: no copy is so late that a loop of questions gets to its end by them alone.
+    ///
+    /// # Errors
+    ///
+    /// No mbarrier there.
+    pub fn mbarrier_poll(
+        &mut self,
+        who: ThreadId,
+        space: Space,
+        address: u64,
+        phase: Phase,
+        order: Order,
+        site: Site,
+    ) -> Result<bool, Stop> {
+        let complete = self.mbarrier_test_wait(who, space, address, phase, order, site)?;
+        let index = self.index(who);
+        let thread = &mut self.threads[index];
+        thread.in_vain = if complete { 0 } else { (thread.in_vain + 1).min(MOST_IN_VAIN) };
+        self.engine.pass((1 << thread.in_vain) - 1);
+        Ok(complete)
     }
 
     /// `mbarrier.pending_count` of a state.

@@ -21,6 +21,8 @@ pub(super) struct Thread {
     pub(super) votes: Votes,
     /// How often a try_wait timed out in a row.
     pub(super) timeouts: u32,
+    /// How often it has asked an mbarrier in vain since the last time that it did not.
+    pub(super) in_vain: u32,
     pub(super) bulk: Bulk,
     /// What its last fence tells with later relaxed writes.
     pub(super) published: Option<Gathered>,
@@ -37,6 +39,7 @@ impl Thread {
             at_cluster: None,
             votes: Votes::default(),
             timeouts: 0,
+            in_vain: 0,
             bulk: Bulk::default(),
             published: None,
             heard: None,

@@ -251,3 +251,25 @@ fn try_wait_may_time_out_but_not_for_ever() {
     assert!(all.iter().all(|count| [2, 64].contains(count)), "{all:?}");
     assert!((1..8).contains(&all.iter().filter(|&&count| count == 64).count()), "{all:?}");
 }
+
+#[test]
+fn questions_in_vain_let_the_latest_copy_land() {
+    for seed in 0..64 {
+        let mut lab = Lab::new(seed, 1);
+        lab.barrier();
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.load(thread(0), 0);
+        let site = lab.site();
+        let mut asked = 0;
+        loop {
+            let phase = Phase::Parity(false);
+            let poll = lab.machine.mbarrier_poll(thread(0), Space::Shared, FULL, phase, Order::Acquire, site);
+            if poll.unwrap() {
+                break;
+            }
+            asked += 1;
+            assert!(asked < 64, "seed {seed}: it does not come");
+            lab.machine.advance();
+        }
+    }
+}
