@@ -84,6 +84,9 @@ pub const BARRIER_ARRIVALS: i128 = (1 << 20) - 1;
 /// The greatest transaction count of an mbarrier, in bytes. Source: as above.
 pub const BARRIER_BYTES_EXPECTED: i128 = (1 << 20) - 1;
 
+/// The most tiles in a stage of a pipeline: as many as tuples of tiles are known to rustc (`tma_runtime::lang::Tiles`).
+pub const PIPELINE_TILES: usize = 6;
+
 /// Named barriers of a block; `sync_threads` is number 0. Source: PTX ISA, "barrier".
 pub const NAMED_BARRIERS: i128 = 16;
 

@@ -15,8 +15,8 @@ const LOCAL_MEMORY: [&str; 1] = ["value_arrays"];
 /// What a load into several blocks of a cluster has.
 const MULTICAST: &str = ".multicast::cluster";
 
-/// The page of the book whose kernels are compiled.
-const LANGUAGE: &str = "docs/language.md";
+/// The pages of the book whose kernels are compiled.
+const PAGES: [&str; 2] = ["docs/language.md", "docs/pipelines.md"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -37,13 +37,15 @@ fn compiled(path: &str, text: &str, target: Target) -> Vec<Ptx> {
 fn kernels(target: Target) -> Vec<Ptx> {
     let sources = examples().iter().chain(corpus());
     let mut kernels: Vec<_> = sources.flat_map(|source| compiled(source.path, source.text, target)).collect();
-    let page = fs::read_to_string(root().join(LANGUAGE)).expect("the language reference is there");
-    let blocks = code_blocks(&page).into_iter().filter(|block| block.info == "rust,kernel");
-    let of_book: Vec<_> = blocks
-        .flat_map(|block| compiled(&format!("{LANGUAGE}, line {}", block.line), &block.code, target))
-        .collect();
-    assert!(!of_book.is_empty(), "{LANGUAGE} has no kernel");
-    kernels.extend(of_book);
+    for name in PAGES {
+        let page = fs::read_to_string(root().join(name)).expect("the page is there");
+        let blocks = code_blocks(&page).into_iter().filter(|block| block.info == "rust,kernel");
+        let of_page: Vec<_> = blocks
+            .flat_map(|block| compiled(&format!("{name}, line {}", block.line), &block.code, target))
+            .collect();
+        assert!(!of_page.is_empty(), "{name} has no kernel");
+        kernels.extend(of_page);
+    }
     // Of the many instances that differ but in types, those of one target are enough.
     if target == Target::default() {
         kernels.extend(conformance().iter().flat_map(|source| compiled(source.path, source.text, target)));

@@ -190,13 +190,16 @@ fn unrolled_turns(inner: &For, sink: &mut Sink) {
 
 fn barrier(op: &BarrierOp, sink: &mut Sink) {
     match op {
-        BarrierOp::Init { count } => {
+        BarrierOp::Init { count } | BarrierOp::ArriveMany { count } => {
             count_within(count, 1, limits::BARRIER_ARRIVALS, "arrival count", sink);
         }
         BarrierOp::ArriveExpectTx { bytes } | BarrierOp::ExpectTx { bytes } => {
             count_within(bytes, 0, limits::BARRIER_BYTES_EXPECTED, "transaction count", sink);
         }
-        BarrierOp::Wait { parity } | BarrierOp::TryWait { parity, .. } => {
+        BarrierOp::Wait { parity }
+        | BarrierOp::TestWait { parity, .. }
+        | BarrierOp::TryWait { parity, .. }
+        | BarrierOp::TryWaitFor { parity, .. } => {
             if let Some(value) = parity.as_int()
                 && !(0..=1).contains(&value)
             {
@@ -208,7 +211,11 @@ fn barrier(op: &BarrierOp, sink: &mut Sink) {
                 .help("a barrier's phases alternate: the n-th one, from 0, has parity `n & 1`");
             }
         }
-        BarrierOp::Invalidate | BarrierOp::Arrive => {}
+        BarrierOp::Invalidate
+        | BarrierOp::Arrive
+        | BarrierOp::ArriveToken { .. }
+        | BarrierOp::ArriveDrop
+        | BarrierOp::WaitToken { .. } => {}
     }
 }
 

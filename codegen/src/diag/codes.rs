@@ -102,6 +102,8 @@ codes! {
     ParameterBytes = "TMA0213",
     /// A parity that is neither 0 nor 1.
     Parity = "TMA0214",
+    /// A pipeline without stages, or whose stages hold something else than tiles.
+    Pipeline = "TMA0230",
 
     /// An innermost coordinate of a copy that is not a multiple of 16 bytes.
     InnerCoordinate = "TMA0221",

@@ -55,6 +55,8 @@ pub enum ExprKind {
     Remote(Box<Expr>, Box<Expr>),
     /// The blocks that a sliced load is shared among.
     ClusterAxis(ClusterAxis),
+    /// The parts of a [`Compound`](super::Compound). No operand of a checked kernel is one.
+    Compound(Vec<Expr>),
     /// Nothing: what a block without a last expression gives. No operand of a checked kernel is one.
     Unit,
     /// What was already reported. Nothing in a checked kernel is one.

@@ -8,9 +8,12 @@
 //!   `#[tma_device]` functions are inlined, a `return` in one being a [`StmtKind::Leave`] of its block.
 //! * **Handles are values too.** A tile or barrier is the address of its place in shared memory, so it may
 //!   be kept in a local or picked from [`Type::Stages`] by a run-time index.
+//! * **A pipeline, its states and slots, and a phase are taken apart** while a kernel is parsed: what is left of
+//!   them are `Stages` of tiles and barriers, and locals for numbers and parities. See [`Compound`].
 //! * **Coordinates are logical**: row-major, outermost first. Only `lower` and the runtime reverse them.
 //! * Spans sit beside the nodes and have no meaning. [`print`](mod@print) shows everything but spans.
 
+mod compound;
 mod expr;
 mod kernel;
 pub mod print;
@@ -19,6 +22,7 @@ mod stmt;
 mod types;
 pub mod visit;
 
+pub use compound::*;
 pub use expr::*;
 pub use kernel::*;
 pub use span::Span;

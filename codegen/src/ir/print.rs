@@ -167,10 +167,18 @@ fn barrier_op(f: &mut Formatter<'_>, barrier: &Expr, op: &BarrierOp) -> fmt::Res
         BarrierOp::Init { count } => writeln!(f, "barrier.init {barrier} {count}"),
         BarrierOp::Invalidate => writeln!(f, "barrier.invalidate {barrier}"),
         BarrierOp::Arrive => writeln!(f, "barrier.arrive {barrier}"),
+        BarrierOp::ArriveMany { count } => writeln!(f, "barrier.arrive {barrier} {count}"),
+        BarrierOp::ArriveToken { dest } => writeln!(f, "{dest} = barrier.arrive {barrier}"),
+        BarrierOp::ArriveDrop => writeln!(f, "barrier.arrive_drop {barrier}"),
         BarrierOp::ArriveExpectTx { bytes } => writeln!(f, "barrier.arrive_expect_tx {barrier} {bytes}"),
         BarrierOp::ExpectTx { bytes } => writeln!(f, "barrier.expect_tx {barrier} {bytes}"),
         BarrierOp::Wait { parity } => writeln!(f, "barrier.wait {barrier} {parity}"),
+        BarrierOp::WaitToken { token } => writeln!(f, "barrier.wait_token {barrier} {token}"),
+        BarrierOp::TestWait { dest, parity } => writeln!(f, "{dest} = barrier.test_wait {barrier} {parity}"),
         BarrierOp::TryWait { dest, parity } => writeln!(f, "{dest} = barrier.try_wait {barrier} {parity}"),
+        BarrierOp::TryWaitFor { dest, parity, nanoseconds } => {
+            writeln!(f, "{dest} = barrier.try_wait {barrier} {parity} for {nanoseconds}")
+        }
     }
 }
 
@@ -192,6 +200,7 @@ impl Display for Expr {
             ExprKind::Bits(a) => write!(f, "bits({a} as {})", self.ty),
             ExprKind::Math(op, all) => write!(f, "{}({})", op.name(), Commas(all)),
             ExprKind::Array(all) => write!(f, "{}", List(all)),
+            ExprKind::Compound(parts) => write!(f, "({})", Commas(parts)),
             ExprKind::Repeat(a) => write!(f, "repeat({a}, {})", self.ty),
             ExprKind::Index(a, i) | ExprKind::Stage(a, i) => write!(f, "{a}[{i}]"),
             ExprKind::CachePolicy(priority, fraction) => write!(f, "l2_{}({fraction})", priority.name()),

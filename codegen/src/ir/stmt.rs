@@ -175,14 +175,26 @@ pub enum BarrierOp {
     Invalidate,
     /// `mbarrier.arrive`.
     Arrive,
+    /// `mbarrier.arrive` with a count: as that many arrivals.
+    ArriveMany { count: Expr },
+    /// `mbarrier.arrive` with its result: `dest` is the state of the phase that was arrived at.
+    ArriveToken { dest: LocalId },
+    /// `mbarrier.arrive_drop`: arrives, and is not counted in the phases after this one.
+    ArriveDrop,
     /// `mbarrier.arrive.expect_tx`: raises the phase's transaction count by `bytes`, then arrives.
     ArriveExpectTx { bytes: Expr },
     /// `mbarrier.expect_tx`.
     ExpectTx { bytes: Expr },
     /// Blocks until the phase of `parity` has completed.
     Wait { parity: Expr },
+    /// Blocks until the phase whose state `token` is has completed.
+    WaitToken { token: Expr },
+    /// `dest` tells whether the phase of `parity` has completed, at once (`mbarrier.test_wait`).
+    TestWait { dest: LocalId, parity: Expr },
     /// `dest` tells whether the phase of `parity` has completed; may wait a little (`mbarrier.try_wait`).
     TryWait { dest: LocalId, parity: Expr },
+    /// As `TryWait`, waiting up to about `nanoseconds`.
+    TryWaitFor { dest: LocalId, parity: Expr, nanoseconds: Expr },
 }
 
 /// What the copy engine is asked for; `hint` is a [`Type::CachePolicy`](super::Type::CachePolicy).

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::Compound;
+
 /// A value that fits a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // each is named as in Rust
@@ -231,6 +233,8 @@ pub enum Type {
     Tile(TileType),
     /// An mbarrier in shared memory.
     Barrier,
+    /// The state of an mbarrier's phase, as an arrival gives it (64 bits).
+    Token,
     /// Scalars in shared memory.
     SharedArray(Scalar, u32),
     /// As many of one thing in shared memory, picked by index.
@@ -243,6 +247,8 @@ pub enum Type {
     TensorMap(TileType),
     /// A parameter: a slice of global memory.
     Global(Scalar),
+    /// Of several parts; gone once `parse` has finished a kernel.
+    Compound(Compound),
     /// Not yet known.
     Infer(InferId),
     /// The type of what was already reported; agrees with every type.
@@ -261,12 +267,12 @@ impl Type {
     /// Whether a local can hold it, as far as is known.
     pub fn is_storable(&self) -> bool {
         match self {
-            Self::Scalar(_) | Self::Array(..) | Self::CachePolicy | Self::Infer(_) => true,
+            Self::Scalar(_) | Self::Array(..) | Self::Token | Self::CachePolicy | Self::Infer(_) => true,
             Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..) | Self::Remote(_) => {
                 true
             }
             Self::Unit | Self::Never | Self::Dim3 | Self::ClusterAxis => false,
-            Self::TensorMap(_) | Self::Global(_) | Self::Error => false,
+            Self::TensorMap(_) | Self::Global(_) | Self::Compound(_) | Self::Error => false,
         }
     }
 
@@ -318,12 +324,14 @@ impl fmt::Display for Type {
             Self::Array(element, len) => write!(f, "[{element}; {len}]"),
             Self::Tile(tile) => tile.fmt(f),
             Self::Barrier => f.write_str("Barrier"),
+            Self::Token => f.write_str("Token"),
             Self::SharedArray(scalar, len) => write!(f, "SharedArray<{scalar}, {len}>"),
             Self::Stages(thing, len) => write!(f, "Stages<{thing}, {len}>"),
             Self::Remote(thing) => write!(f, "Remote<{thing}>"),
             Self::ClusterAxis => f.write_str("ClusterAxis"),
             Self::TensorMap(tile) => write!(f, "TensorMap<{tile}>"),
             Self::Global(scalar) => write!(f, "Global<{scalar}>"),
+            Self::Compound(compound) => compound.fmt(f),
             Self::Infer(_) | Self::Error => f.write_str("_"),
         }
     }

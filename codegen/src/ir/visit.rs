@@ -61,7 +61,9 @@ macro_rules! expr_operands {
             | ExprKind::Stage(a, b)
             | ExprKind::Remote(a, b)
             | ExprKind::Hinted(a, b) => vec![a.$as_ref(), b.$as_ref()],
-            ExprKind::Math(_, all) | ExprKind::Array(all) => all.into_iter().collect(),
+            ExprKind::Math(_, all) | ExprKind::Array(all) | ExprKind::Compound(all) => {
+                all.into_iter().collect()
+            }
         }
     };
 }
@@ -97,12 +99,19 @@ macro_rules! operands {
                 vec![index, value]
             }
             StmtKind::Barrier { barrier, op } => match op {
-                BarrierOp::Invalidate | BarrierOp::Arrive => vec![barrier],
+                BarrierOp::Invalidate
+                | BarrierOp::Arrive
+                | BarrierOp::ArriveToken { .. }
+                | BarrierOp::ArriveDrop => vec![barrier],
                 BarrierOp::Init { count: operand }
+                | BarrierOp::ArriveMany { count: operand }
                 | BarrierOp::ArriveExpectTx { bytes: operand }
                 | BarrierOp::ExpectTx { bytes: operand }
                 | BarrierOp::Wait { parity: operand }
+                | BarrierOp::WaitToken { token: operand }
+                | BarrierOp::TestWait { parity: operand, .. }
                 | BarrierOp::TryWait { parity: operand, .. } => vec![barrier, operand],
+                BarrierOp::TryWaitFor { parity, nanoseconds, .. } => vec![barrier, parity, nanoseconds],
             },
             StmtKind::Tma {
                 op: TmaOp::Load { tile, at, barrier, hint } | TmaOp::LoadSliced { tile, at, barrier, hint, .. },

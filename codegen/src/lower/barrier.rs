@@ -2,35 +2,62 @@
 
 use super::types::pointer;
 use super::{Cx, Lower, expr, nvvm, place};
-use crate::ir::{BarrierOp, Expr, Type};
+use crate::ir::{BarrierOp, Expr, LocalId, Type};
 
 /// Lowers an operation on `barrier`.
 pub(super) fn operation(cx: &mut Cx<'_, '_>, barrier: &Expr, op: &BarrierOp) -> Lower<()> {
     let is_remote = matches!(barrier.ty, Type::Remote(_));
-    let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
     // In a cluster other blocks may have arrived, and what they wrote is to be seen.
     let cluster = cx.has_clusters();
-    let (instruction, operand) = match op {
-        BarrierOp::Arrive if is_remote => (nvvm::REMOTE_MBARRIER_ARRIVE, None),
+    let (instruction, operands): (_, &[&Expr]) = match op {
+        BarrierOp::Arrive if is_remote => (nvvm::REMOTE_MBARRIER_ARRIVE, &[]),
         BarrierOp::ArriveExpectTx { bytes } if is_remote => {
-            (nvvm::REMOTE_MBARRIER_ARRIVE_EXPECT_TX, Some(bytes))
+            (nvvm::REMOTE_MBARRIER_ARRIVE_EXPECT_TX, &[bytes])
         }
-        BarrierOp::Invalidate => (nvvm::MBARRIER_INVAL, None),
-        BarrierOp::Arrive => (nvvm::MBARRIER_ARRIVE, None),
-        BarrierOp::Init { count } => (nvvm::MBARRIER_INIT, Some(count)),
-        BarrierOp::ArriveExpectTx { bytes } => (nvvm::MBARRIER_ARRIVE_EXPECT_TX, Some(bytes)),
-        BarrierOp::ExpectTx { bytes } => (nvvm::MBARRIER_EXPECT_TX, Some(bytes)),
-        BarrierOp::Wait { parity } => (nvvm::mbarrier_wait(cluster), Some(parity)),
-        BarrierOp::TryWait { dest, parity } => {
-            let parity = expr::value(cx, parity)?;
-            let done = nvvm::emit_value(cx, &nvvm::mbarrier_try_wait(cluster), &[barrier, parity])?;
-            return place::store(cx, *dest, done);
+        BarrierOp::Init { count } => (nvvm::MBARRIER_INIT, &[count]),
+        BarrierOp::Invalidate => (nvvm::MBARRIER_INVAL, &[]),
+        BarrierOp::Arrive => (nvvm::MBARRIER_ARRIVE, &[]),
+        BarrierOp::ArriveMany { count } => (nvvm::MBARRIER_ARRIVE_MANY, &[count]),
+        BarrierOp::ArriveToken { .. } => (nvvm::MBARRIER_ARRIVE_TOKEN, &[]),
+        BarrierOp::ArriveDrop => (nvvm::MBARRIER_ARRIVE_DROP, &[]),
+        BarrierOp::ArriveExpectTx { bytes } => (nvvm::MBARRIER_ARRIVE_EXPECT_TX, &[bytes]),
+        BarrierOp::ExpectTx { bytes } => (nvvm::MBARRIER_EXPECT_TX, &[bytes]),
+        BarrierOp::Wait { parity } => (nvvm::mbarrier_wait(cluster), &[parity]),
+        BarrierOp::WaitToken { token } => (nvvm::mbarrier_wait_token(cluster), &[token]),
+        BarrierOp::TestWait { parity, .. } => (nvvm::mbarrier_test_wait(cluster), &[parity]),
+        BarrierOp::TryWait { parity, .. } => (nvvm::mbarrier_try_wait(cluster), &[parity]),
+        BarrierOp::TryWaitFor { parity, nanoseconds, .. } => {
+            (nvvm::mbarrier_try_wait_for(cluster), &[parity, nanoseconds])
         }
     };
-    let mut args = vec![barrier];
-    if let Some(operand) = operand {
+    let mut args = vec![expr::value(cx, barrier).and_then(pointer)?.into()];
+    for operand in operands {
         args.push(expr::value(cx, operand)?);
     }
-    nvvm::emit(cx, &instruction, &args)?;
-    Ok(())
+    match answer(op) {
+        Some(dest) => {
+            let value = nvvm::emit_value(cx, &instruction, &args)?;
+            place::store(cx, dest, value)
+        }
+        None => nvvm::emit(cx, &instruction, &args).map(|_| ()),
+    }
+}
+
+/// The local that `op` writes.
+fn answer(op: &BarrierOp) -> Option<LocalId> {
+    match op {
+        BarrierOp::ArriveToken { dest }
+        | BarrierOp::TestWait { dest, .. }
+        | BarrierOp::TryWait { dest, .. }
+        | BarrierOp::TryWaitFor { dest, .. } => Some(*dest),
+        BarrierOp::Init { .. }
+        | BarrierOp::Invalidate
+        | BarrierOp::Arrive
+        | BarrierOp::ArriveMany { .. }
+        | BarrierOp::ArriveDrop
+        | BarrierOp::ArriveExpectTx { .. }
+        | BarrierOp::ExpectTx { .. }
+        | BarrierOp::Wait { .. }
+        | BarrierOp::WaitToken { .. } => None,
+    }
 }

@@ -83,9 +83,11 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
             nvvm::emit_value(cx, &nvvm::cache_policy(*priority), &[fraction])
         }
         ExprKind::Remote(thing, rank) => cluster::remote(cx, thing, rank),
-        ExprKind::ClusterAxis(_) | ExprKind::Hinted(..) | ExprKind::Unit | ExprKind::Error => {
-            Err(BackendError::Unchecked("an expression without value".to_owned()))
-        }
+        ExprKind::ClusterAxis(_)
+        | ExprKind::Hinted(..)
+        | ExprKind::Compound(_)
+        | ExprKind::Unit
+        | ExprKind::Error => Err(BackendError::Unchecked("an expression without value".to_owned())),
     }
 }
 

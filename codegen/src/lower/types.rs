@@ -76,7 +76,7 @@ impl<'c> Cx<'c, '_> {
         match ty {
             Type::Scalar(scalar) => Ok(self.scalar_type(*scalar)),
             Type::Array(element, len) => Ok(self.value_type(element)?.array_type(*len).into()),
-            Type::CachePolicy => Ok(self.context.i64_type().into()),
+            Type::Token | Type::CachePolicy => Ok(self.context.i64_type().into()),
             Type::Tile(_) | Type::Barrier | Type::SharedArray(..) | Type::Stages(..) => {
                 Ok(self.pointer_type(SHARED).into())
             }
@@ -87,6 +87,7 @@ impl<'c> Cx<'c, '_> {
             | Type::ClusterAxis
             | Type::TensorMap(_)
             | Type::Global(_)
+            | Type::Compound(_)
             | Type::Infer(_)
             | Type::Error => Err(BackendError::Unchecked(format!("a value of type `{ty}`"))),
         }

@@ -101,6 +101,11 @@ impl Cx<'_> {
         if let Some(scalar) = owner {
             return self.conversion(scalar, &name, &args, span);
         }
+        if let Some(owner) = path.path.segments.iter().rev().nth(1)
+            && owner.ident == "Phase"
+        {
+            return self.new_phase(&name, &args, span);
+        }
         if let Some(device) = self.shared_items.functions.iter().find(|item| item.sig.ident == name) {
             return self.device_call(device, last, &args, span);
         }

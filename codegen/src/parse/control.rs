@@ -41,7 +41,7 @@ impl Cx<'_> {
         match self.resolve(&ty) {
             Type::Unit => return unit(span),
             Type::Error => return Expr::error(span),
-            Type::TensorMap(_) | Type::Global(_) | Type::Dim3 | Type::ClusterAxis => {
+            Type::TensorMap(_) | Type::Global(_) | Type::Dim3 | Type::ClusterAxis | Type::Compound(_) => {
                 let message = format!("{} cannot be chosen at run time", self.infer.name(&ty));
                 self.error(Code::UnsupportedExpression, span, message)
                     .help("put the whole operation into both branches");

@@ -21,6 +21,8 @@ pub(super) enum Binding {
     Local { id: LocalId, mutable: bool },
     /// A device function's `&` or `&mut` parameter: the caller's variable.
     Reference { id: LocalId, mutable: bool },
+    /// A variable of several parts, or a device function's `&` or `&mut` parameter of such.
+    Compound { value: Expr, mutable: bool, is_reference: bool },
 }
 
 /// A loop or block that can be left.

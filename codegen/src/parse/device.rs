@@ -148,7 +148,7 @@ impl Cx<'_> {
         all
     }
 
-    fn argument(&mut self, arg: &Syntax) -> Argument {
+    pub(super) fn argument(&mut self, arg: &Syntax) -> Argument {
         let span = Span::of(arg);
         match arg {
             Syntax::Paren(paren) => self.argument(&paren.expr),
@@ -160,6 +160,9 @@ impl Cx<'_> {
             {
                 Some(&Binding::Reference { id, mutable }) => {
                     Argument::Reference { value: self.read(id, span), mutable }
+                }
+                Some(Binding::Compound { value, mutable, is_reference: true }) => {
+                    Argument::Reference { value: value.clone(), mutable: *mutable }
                 }
                 _ => Argument::Value(self.expr(arg)),
             },
@@ -182,6 +185,12 @@ impl Cx<'_> {
                         self.not_assignable(&name.to_string(), span);
                     }
                     return Argument::Reference { value: self.read(id, span), mutable };
+                }
+                Some(Binding::Compound { value, mutable: can, .. }) => {
+                    if mutable && !can {
+                        self.not_assignable(&name.to_string(), span);
+                    }
+                    return Argument::Reference { value: Expr { span, ..value }, mutable };
                 }
                 // A variable whose value is known, and has no storage yet.
                 Some(Binding::Value(value))
@@ -211,8 +220,10 @@ impl Cx<'_> {
                 if mutable && !given {
                     self.error(Code::TypeMismatch, value.span, "this is a `&`, but a `&mut` is wanted");
                 }
+                let fits = self.expect(&value, &want);
                 let binding = match value.kind {
-                    ExprKind::Local(id) if self.expect(&value, &want) => Binding::Reference { id, mutable },
+                    ExprKind::Local(id) if fits => Binding::Reference { id, mutable },
+                    ExprKind::Compound(_) if fits => Binding::Compound { value, mutable, is_reference: true },
                     _ => Binding::Value(Expr::error(value.span)),
                 };
                 self.bind(&name, binding);
@@ -239,8 +250,8 @@ impl Cx<'_> {
     }
 }
 
-/// What is passed to a device function.
-enum Argument {
+/// What is passed to a device function, or to a method that takes a reference.
+pub(super) enum Argument {
     Value(Expr),
     Reference { value: Expr, mutable: bool },
 }

@@ -94,6 +94,7 @@ impl Cx<'_> {
         };
         match self.lookup(&name) {
             Some(Binding::Value(value)) => Expr { span, ..value.clone() },
+            Some(Binding::Compound { value, .. }) => Expr { span, ..value.clone() },
             Some(&Binding::Local { id, .. }) => self.read(id, span),
             Some(&Binding::Reference { id, .. }) => self.read(id, span),
             None => match self.module_constant(&name, span) {
@@ -135,9 +136,14 @@ impl Cx<'_> {
     fn dereference(&mut self, expr: &syn::Expr, span: Span) -> Expr {
         if let syn::Expr::Path(path) = expr
             && let Some(name) = path.path.get_ident()
-            && let Some(&Binding::Reference { id, .. }) = self.lookup(&name.to_string())
         {
-            return self.read(id, span);
+            match self.lookup(&name.to_string()) {
+                Some(&Binding::Reference { id, .. }) => return self.read(id, span),
+                Some(Binding::Compound { value, is_reference: true, .. }) => {
+                    return Expr { span, ..value.clone() };
+                }
+                _ => {}
+            }
         }
         self.error(Code::UnsupportedExpression, span, "only a device function's `&` parameter has a `*`")
             .help("remove the `*`");
@@ -263,6 +269,9 @@ impl Cx<'_> {
             _ => None,
         };
         match (&base.ty, axis, base.kind) {
+            (Type::Compound(compound), _, ExprKind::Compound(parts)) => {
+                self.slot_tile(compound, parts, &name, span)
+            }
             (Type::Dim3, Some((axis, _)), ExprKind::Special(place)) => {
                 let place = match place {
                     Special::ThreadIdx(_) => Special::ThreadIdx(axis),

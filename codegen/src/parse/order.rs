@@ -35,8 +35,15 @@ impl Cx<'_> {
         if effects.stmts.is_empty() {
             return;
         }
-        let written = written(effects);
-        for value in values.iter_mut().filter(|value| reads(value, &written)) {
+        self.hold_written(values, &written(effects));
+    }
+
+    fn hold_written(&mut self, values: &mut [Expr], written: &HashSet<LocalId>) {
+        for value in values.iter_mut().filter(|value| reads(value, written)) {
+            if let ExprKind::Compound(parts) = &mut value.kind {
+                self.hold_written(parts, written);
+                continue;
+            }
             let span = value.span;
             let (id, held) = self.temporary("held", value.ty.clone(), span);
             self.assign(id, std::mem::replace(value, held));

@@ -5,7 +5,7 @@ use syn::{Pat, Stmt};
 use super::cx::{Binding, Cx};
 use super::types::generic_arguments;
 use crate::diag::Code;
-use crate::ir::{BinaryOp, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type};
+use crate::ir::{BinaryOp, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type};
 
 impl Cx<'_> {
     /// Parses a block in a scope of its own; its value is that of its last expression.
@@ -110,6 +110,9 @@ impl Cx<'_> {
             let value = Expr { ty: known.unwrap_or(Type::Error), ..Expr::error(value.span) };
             return self.bind(name, Binding::Value(value));
         }
+        if let ExprKind::Compound(parts) = value.kind {
+            return self.bind_compound(name, mutable, parts, ty);
+        }
         if aliasable || !ty.is_storable() {
             if mutable {
                 let message = format!("{} cannot be changed", self.infer.name(&ty));
@@ -138,11 +141,12 @@ impl Cx<'_> {
         }
         match ty {
             ty if ty.is_shared_handle() => self.shared_var(name.to_owned(), ty, span),
+            Type::Compound(Compound::Pipeline(ring)) => self.shared_pipeline(name, ring, span),
             Type::Error => Expr::error(span),
             other => {
                 let message = format!("{} does not live in shared memory", self.infer.name(&other));
                 self.error(Code::SharedPlace, span, message).help(
-                    "what can: `Tile<..>`, `Barrier`, `SharedArray<T, N>`, and `Stages<_, N>` of these",
+                    "what can: `Tile<..>`, `Barrier`, `SharedArray<T, N>`, `Stages<_, N>` of these, and `Pipeline<(..), N>`",
                 );
                 Expr::error(span)
             }
@@ -155,6 +159,10 @@ impl Cx<'_> {
             return self.discard(&assign.right);
         }
         let mut value = self.expr(&assign.right);
+        if let ExprKind::Compound(parts) = &value.kind {
+            self.assign_compound(&assign.left, parts, &value, span);
+            return unit(span);
+        }
         let (effects, place) = self.block(|cx| cx.place(&assign.left));
         self.hold(std::slice::from_mut(&mut value), &effects);
         self.append(effects);
@@ -219,6 +227,12 @@ impl Cx<'_> {
                     Some(Binding::Value(value)) if matches!(value.kind, ExprKind::Error) => return None,
                     Some(Binding::Value(_)) => {
                         self.not_assignable(&name, span);
+                        return None;
+                    }
+                    Some(Binding::Compound { value, .. }) => {
+                        let message = format!("`{name}` holds {}", self.infer.name(&value.ty));
+                        self.error(Code::TypeMismatch, span, message)
+                            .help("its methods change it; another of its kind may be assigned to it");
                         return None;
                     }
                     None if self.shared_items.constants.iter().any(|item| item.ident == name) => {

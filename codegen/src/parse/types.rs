@@ -6,11 +6,19 @@ use super::condition;
 use super::cx::Cx;
 use super::suggest::did_you_mean;
 use crate::diag::Code;
-use crate::ir::{Expr, Scalar, Span, Swizzle, TileType, Type};
+use crate::ir::{Compound, Expr, Scalar, Span, Swizzle, TileType, Type};
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 24] = [
     "Tile",
     "Barrier",
+    "Token",
+    "Phase",
+    "Pipeline",
+    "Producer",
+    "Consumer",
+    "EmptySlot",
+    "LoadingSlot",
+    "FullSlot",
     "SharedArray",
     "Stages",
     "TensorMap",
@@ -53,7 +61,7 @@ impl Cx<'_> {
             other => {
                 self.error(Code::UnsupportedType, Span::of(other), "kernels have no such type").help(
                     "a kernel's types are scalars, `[T; N]`, `Tile`, `Barrier`, `SharedArray`, `Stages`, \
-                     and as parameters `TensorMap` and `Global`",
+                     `Pipeline`, and as parameters `TensorMap` and `Global`",
                 );
                 Type::Error
             }
@@ -100,6 +108,10 @@ impl Cx<'_> {
             return self.at_module_level(&name, |cx| cx.ty(&ty));
         }
         match name.as_str() {
+            // A name of the module is meant before one of the vocabulary, as in rustc.
+            _ if self.shared_items.aliases.iter().any(|alias| alias.ident == name) => {
+                self.alias_type(&name, span)
+            }
             "Barrier" => {
                 self.arguments::<0>(segment, &name);
                 Type::Barrier
@@ -108,6 +120,20 @@ impl Cx<'_> {
                 self.arguments::<0>(segment, &name);
                 Type::CachePolicy
             }
+            "Token" => {
+                self.arguments::<0>(segment, &name);
+                Type::Token
+            }
+            "Phase" => {
+                self.arguments::<0>(segment, &name);
+                Type::Compound(Compound::Phase)
+            }
+            "Pipeline" => self.ring_type(segment, &name, Compound::Pipeline),
+            "Producer" => self.ring_type(segment, &name, Compound::Producer),
+            "Consumer" => self.ring_type(segment, &name, Compound::Consumer),
+            "EmptySlot" => self.slot_type(segment, &name, Compound::EmptySlot),
+            "LoadingSlot" => self.slot_type(segment, &name, Compound::LoadingSlot),
+            "FullSlot" => self.slot_type(segment, &name, Compound::FullSlot),
             "Dim3" => Type::Dim3,
             "ClusterAxis" => Type::ClusterAxis,
             "Remote" => self.remote_type(segment),
@@ -310,7 +336,7 @@ impl Cx<'_> {
         }
     }
 
-    fn arguments<'s, const N: usize>(
+    pub(super) fn arguments<'s, const N: usize>(
         &mut self,
         segment: &'s syn::PathSegment,
         name: &str,

@@ -50,5 +50,6 @@ fn refused(source: &str) -> String {
 mod clusters;
 mod copies;
 mod order;
+mod pipelines;
 mod values;
 mod vocabulary;

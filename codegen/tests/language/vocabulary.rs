@@ -26,6 +26,16 @@ fn barriers() {
 }
 
 #[test]
+fn arrivals_of_every_kind() {
+    means(
+        "let b: Barrier = shared(); b.arrive_many(n); let token = b.arrive_token(); b.wait_token(token); b.arrive_drop(); \
+         let a = b.test_wait(1) || n == 0 || b.try_wait_for(n & 1, 1000);",
+        "barrier.arrive s0 p0\nv0 = barrier.arrive s0\nv1 = v0\nbarrier.wait_token s0 v1\nbarrier.arrive_drop s0\n\
+         v2 = barrier.test_wait s0 1u32\nv4 = (v2 | (p0 == 0u32))\nif v4\nelse\n  v3 = barrier.try_wait s0 (p0 & 1u32) for 1000u32\n  v4 = v3\nv5 = v4",
+    );
+}
+
+#[test]
 fn copies() {
     means(
         "let t: Tile<f32, Shape2<8, 8>> = shared(); let b: Barrier = shared(); let at = [n, 8]; map.prefetch_descriptor(); \

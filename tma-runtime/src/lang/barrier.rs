@@ -1,6 +1,6 @@
 //! The mbarrier: where threads and the copy engine meet.
 
-use super::device_only;
+use super::{Phase, device_only};
 
 /// An mbarrier in shared memory (8 bytes; PTX ISA, "Parallel Synchronization and Communication Instructions:
 /// mbarrier").
@@ -57,6 +57,49 @@ impl Barrier {
         device_only()
     }
 
+    /// Arrives as `count` threads would: `count` arrivals (1 to 2^20 - 1) fewer are pending in the current phase. For one
+    /// thread that speaks for others, such as the first lane of a warp that has met at
+    /// [`sync_warp`](super::sync_warp).
+    ///
+    /// There may be no more arrivals than the phase has pending: what then becomes of it is undefined.
+    ///
+    /// PTX: `mbarrier.arrive.shared::cta.b64` with a count.
+    #[doc(alias = "mbarrier.arrive")]
+    pub fn arrive_many(self, count: u32) {
+        device_only()
+    }
+
+    /// Arrives, and gives the state of the phase that it arrived at, to wait for this very phase with
+    /// [`wait_token`](Barrier::wait_token). No parity has to be kept.
+    ///
+    /// PTX: `mbarrier.arrive.shared::cta.b64` with its result.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(values: SharedArray<f32, 128>, met: Barrier, out: Global<f32>) {
+    /// values.set(thread_idx().x, 1.0);
+    /// let token = met.arrive_token();
+    /// // What needs no other thread's value goes here.
+    /// met.wait_token(token);
+    /// out.set(thread_idx().x, values.get(127 - thread_idx().x));
+    /// # }
+    /// ```
+    #[doc(alias = "mbarrier.arrive")]
+    #[must_use = "without the token this is `arrive`"]
+    pub fn arrive_token(self) -> Token {
+        device_only()
+    }
+
+    /// Arrives, and leaves: from the next phase on, one arrival fewer completes a phase. For a thread that ends, or has
+    /// nothing more to give, while the others go on. It does not wait for the phase any more: nobody waits for it, so the
+    /// others may be two phases further, where the same parity is under way again.
+    ///
+    /// PTX: `mbarrier.arrive_drop.shared::cta.b64`.
+    #[doc(alias = "mbarrier.arrive_drop")]
+    pub fn arrive_drop(self) {
+        device_only()
+    }
+
     /// Announces `bytes` to the current phase, then arrives: [`expect_tx`](Barrier::expect_tx) and
     /// [`arrive`](Barrier::arrive) in one, so that the phase cannot complete in between.
     ///
@@ -92,6 +135,44 @@ impl Barrier {
         device_only()
     }
 
+    /// Waits for the phase of `phase`, and goes on to the next: [`wait`](Barrier::wait) with the
+    /// [`parity`](Phase::parity), then [`flip`](Phase::flip).
+    ///
+    /// PTX: as [`wait`](Barrier::wait), and one `xor`.
+    pub fn wait_next(self, phase: &mut Phase) {
+        device_only()
+    }
+
+    /// Waits until the phase that `token` is of has completed; the token comes from
+    /// [`arrive_token`](Barrier::arrive_token) of this barrier, in the phase under way or the one just before
+    /// it. What arrived threads and completed copies wrote is visible afterwards.
+    ///
+    /// PTX: a loop of `mbarrier.try_wait.shared::cta.b64`.
+    #[doc(alias = "mbarrier.try_wait")]
+    pub fn wait_token(self, token: Token) {
+        device_only()
+    }
+
+    /// Asks whether the phase of this parity has completed, and answers at once: for a thread that has other work to do
+    /// meanwhile. After `true` what was written before the arrivals is visible, as after [`wait`](Barrier::wait).
+    ///
+    /// PTX: `mbarrier.test_wait.parity.shared::cta.b64`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(full: Barrier, out: Global<u32>) {
+    /// let mut spare = 0u32;
+    /// while !full.test_wait(0) {
+    ///     spare += 1; // something useful
+    /// }
+    /// # }
+    /// ```
+    #[doc(alias = "mbarrier.test_wait")]
+    #[must_use]
+    pub fn test_wait(self, parity: u32) -> bool {
+        device_only()
+    }
+
     /// Asks whether the phase of this parity has completed. May hold the thread a while, up to a limit that
     /// the hardware sets; `false` is not yet a failure.
     ///
@@ -112,6 +193,24 @@ impl Barrier {
         device_only()
     }
 
+    /// As [`try_wait`](Barrier::try_wait), holding the thread up to about `nanoseconds`: a hint that takes the place of the
+    /// hardware's own limit.
+    ///
+    /// PTX: `mbarrier.try_wait.parity.shared::cta.b64` with `suspendTimeHint`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(full: Barrier) {
+    /// let came = full.try_wait_for(0, 20_000);
+    /// assert!(came, "the tile did not come within 20 microseconds");
+    /// # }
+    /// ```
+    #[doc(alias = "mbarrier.try_wait")]
+    #[must_use]
+    pub fn try_wait_for(self, parity: u32, nanoseconds: u32) -> bool {
+        device_only()
+    }
+
     /// Ends the barrier's life, when no thread and no copy uses it any more. It may then be initialised anew.
     ///
     /// PTX: `mbarrier.inval.shared::cta.b64`.
@@ -120,3 +219,8 @@ impl Barrier {
         device_only()
     }
 }
+
+/// The state of a barrier's phase, as [`arrive_token`](Barrier::arrive_token) gives it (64 bits in a register; PTX
+/// ISA, "Phase of the mbarrier object").
+#[derive(Clone, Copy)]
+pub struct Token(());

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | values | `bool i8 u8 i16 u16 i32 u32 i64 u64 usize f32 f64`, [`f16`](struct@f16), [`bf16`], [`tf32`], [`e4m3`], [`e5m2`]; [`cast`] |
 //! | shared memory | [`shared`], [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] |
+//! | barriers and pipelines | [`Token`], [`Phase`], [`Pipeline`], [`Producer`], [`Consumer`], [`EmptySlot`], [`LoadingSlot`], [`FullSlot`] |
 //! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`] |
 //! | parameters | [`TensorMap`], [`Global`], scalars |
 //! | places | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
@@ -69,6 +70,8 @@ mod control;
 mod global;
 mod map;
 mod math;
+mod phase;
+mod pipeline;
 mod place;
 mod reduce;
 mod scalar;
@@ -79,7 +82,7 @@ mod sync;
 mod tests;
 mod tile;
 
-pub use barrier::Barrier;
+pub use barrier::{Barrier, Token};
 pub use bulk::{bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
 pub use cache::{CachePolicy, l2_evict_first, l2_evict_last, l2_evict_normal, l2_evict_unchanged};
 pub use cluster::{
@@ -92,6 +95,8 @@ pub use control::{CountedRange, trap, unroll};
 pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex};
 pub use map::{TensorMap, TileType};
 pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, recip, rsqrt, sqrt};
+pub use phase::Phase;
+pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};
 pub use place::{
     Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
 };

@@ -5,10 +5,11 @@ use std::ops::Index;
 
 use super::{Barrier, Scalar, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
 
-/// What lives in shared memory: [`Tile`], [`Barrier`], [`SharedArray`], and [`Stages`] of these.
+/// What lives in shared memory: [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] of these, and
+/// [`Pipeline`](super::Pipeline).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not live in shared memory",
-    label = "a barrier, tile, SharedArray or Stages lives in shared memory",
+    label = "a barrier, tile, SharedArray, Stages or Pipeline lives in shared memory",
     note = "give the `let` its type, such as `let tile: Tile<f16, Shape2<128, 64>> = shared();`"
 )]
 pub trait Shared: Sealed + Copy {}

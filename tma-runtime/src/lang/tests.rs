@@ -155,6 +155,57 @@ fn remaining_words(n: u32, x: f32) -> f32 {
     }
 }
 
+/// Phases, tokens and pipelines: states by `&mut`, slots that are kept, reassigned and released by one lane.
+#[expect(dead_code, reason = "type-checked only")]
+fn pipelined<const STAGES: u32>(
+    a: TensorMap<Tile<f16, Shape2<64, 64>, Swizzle128>>,
+    b: TensorMap<Tile<f32, Shape1<64>>>,
+    out: Global<f32>,
+    full: Barrier,
+) {
+    type Both = (Tile<f16, Shape2<64, 64>, Swizzle128>, Tile<f32, Shape1<64>>);
+
+    fn fill<const STAGES: u32>(producer: &mut Producer<Both, STAGES>) -> u32 {
+        let empty = producer.wait();
+        let stage = empty.stage();
+        let slot = empty.announce();
+        stage + slot.stage()
+    }
+
+    let ring: Pipeline<Both, STAGES> = shared();
+    ring.init(2);
+    let mut producer = ring.producer();
+    let slot = producer.acquire();
+    a.load(slot.0, [0, 0], slot.barrier());
+    b.load(slot.1, [64], slot.barrier());
+    fill(&mut producer);
+    if producer.ready() {
+        producer.drain();
+    }
+
+    let mut consumer = ring.consumer();
+    let mut old = consumer.wait();
+    while consumer.ready() {
+        let new = consumer.wait();
+        out.set(new.stage(), new.0.get([0, 1]).to_f32() + old.1.get([2]));
+        if lane_idx() == 0 {
+            old.release();
+        }
+        old = new;
+    }
+    ring.invalidate();
+
+    let mut phase = Phase::opposite();
+    full.wait_next(&mut phase);
+    phase = Phase::new();
+    phase.flip();
+    full.arrive_many(ring.len());
+    full.wait_token(full.arrive_token());
+    if full.test_wait(phase.parity()) || full.try_wait_for(0, 1000) {
+        full.arrive_drop();
+    }
+}
+
 /// A handle is copied whatever it is made of, and takes no room.
 #[test]
 fn handles_are_copy_and_have_no_size() {
@@ -165,6 +216,7 @@ fn handles_are_copy_and_have_no_size() {
     assert_eq!(size_of_copy::<Barrier>(), 0);
     assert_eq!(size_of_copy::<SharedArray<f32, 128>>(), 0);
     assert_eq!(size_of_copy::<Stages<Barrier, 4>>(), 0);
+    assert_eq!(size_of_copy::<Pipeline<(Tile<f16, Shape1<64>>, Tile<f32, Shape1<64>>), 4>>(), 0);
     assert_eq!(size_of_copy::<TensorMap<Tile<f16, Shape1<64>>>>(), 0);
     assert_eq!(size_of_copy::<Global<u8>>(), 0);
 }

@@ -2,15 +2,27 @@
 
 use std::borrow::Cow;
 
-use super::Operand::{B32, Pred, Remote, Shared};
+use super::Operand::{self, B32, B64, Pred, Remote, Shared};
 use super::{Effect, Instruction, memory};
 
 pub(in crate::lower) const MBARRIER_INIT: Instruction =
     memory("mbarrier.init.shared::cta.b64 [$0], $1;", &[Shared, B32], 78);
 pub(in crate::lower) const MBARRIER_INVAL: Instruction =
     memory("mbarrier.inval.shared::cta.b64 [$0];", &[Shared], 78);
+
 pub(in crate::lower) const MBARRIER_ARRIVE: Instruction =
     memory("mbarrier.arrive.shared::cta.b64 _, [$0];", &[Shared], 78);
+pub(in crate::lower) const MBARRIER_ARRIVE_MANY: Instruction =
+    memory("mbarrier.arrive.shared::cta.b64 _, [$0], $1;", &[Shared, B32], 78);
+pub(in crate::lower) const MBARRIER_ARRIVE_TOKEN: Instruction = Instruction {
+    text: Cow::Borrowed("mbarrier.arrive.shared::cta.b64 $0, [$1];"),
+    result: Some(B64),
+    operands: Cow::Borrowed(&[Shared]),
+    effect: Effect::Memory,
+    ptx: 78,
+};
+pub(in crate::lower) const MBARRIER_ARRIVE_DROP: Instruction =
+    memory("mbarrier.arrive_drop.shared::cta.b64 _, [$0];", &[Shared], 78);
 pub(in crate::lower) const MBARRIER_ARRIVE_EXPECT_TX: Instruction =
     memory("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", &[Shared, B32], 80);
 pub(in crate::lower) const MBARRIER_EXPECT_TX: Instruction =
@@ -23,30 +35,30 @@ pub(in crate::lower) const REMOTE_MBARRIER_ARRIVE: Instruction =
 pub(in crate::lower) const REMOTE_MBARRIER_ARRIVE_EXPECT_TX: Instruction =
     memory("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [$0], $1;", &[Remote, B32], 80);
 
+// Waits. `cluster` tells whether other blocks may have arrived.
+
 /// The opcode of a wait, and the first PTX version that has it. Without a scope it is that of the block.
-const fn try_wait(cluster: bool) -> (&'static str, u32) {
-    if cluster {
-        ("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64", 80)
-    } else {
-        ("mbarrier.try_wait.parity.shared::cta.b64", 78)
-    }
+fn opcode(wait: &str, cluster: bool) -> (String, u32) {
+    let (scope, ptx) = if cluster { (".acquire.cluster", 80) } else { ("", 78) };
+    (format!("mbarrier.{wait}{scope}.shared::cta.b64"), ptx)
 }
 
-/// Asks once. `cluster` tells whether other blocks may have arrived.
-pub(in crate::lower) fn mbarrier_try_wait(cluster: bool) -> Instruction {
-    let (opcode, ptx) = try_wait(cluster);
+/// Asks once.
+fn question(wait: &str, operands: &'static [Operand], cluster: bool) -> Instruction {
+    let (opcode, ptx) = opcode(wait, cluster);
+    let others: String = (2..=operands.len()).map(|i| format!(", ${i}")).collect();
     Instruction {
-        text: Cow::Owned(format!("{opcode} $0, [$1], $2;")),
+        text: Cow::Owned(format!("{opcode} $0, [$1]{others};")),
         result: Some(Pred),
-        operands: Cow::Borrowed(&[Shared, B32]),
+        operands: Cow::Borrowed(operands),
         effect: Effect::Convergent,
         ptx,
     }
 }
 
 /// Waits without end. The loop is part of the text, so that LLVM neither unrolls nor rotates it.
-pub(in crate::lower) fn mbarrier_wait(cluster: bool) -> Instruction {
-    let (opcode, ptx) = try_wait(cluster);
+fn endless(wait: &str, operands: &'static [Operand], cluster: bool) -> Instruction {
+    let (opcode, ptx) = opcode(wait, cluster);
     Instruction {
         text: Cow::Owned(format!(
             "{{\n\
@@ -57,8 +69,28 @@ pub(in crate::lower) fn mbarrier_wait(cluster: bool) -> Instruction {
              \t}}"
         )),
         result: None,
-        operands: Cow::Borrowed(&[Shared, B32]),
+        operands: Cow::Borrowed(operands),
         effect: Effect::Convergent,
         ptx,
     }
+}
+
+pub(in crate::lower) fn mbarrier_test_wait(cluster: bool) -> Instruction {
+    question("test_wait.parity", &[Shared, B32], cluster)
+}
+
+pub(in crate::lower) fn mbarrier_try_wait(cluster: bool) -> Instruction {
+    question("try_wait.parity", &[Shared, B32], cluster)
+}
+
+pub(in crate::lower) fn mbarrier_try_wait_for(cluster: bool) -> Instruction {
+    question("try_wait.parity", &[Shared, B32, B32], cluster)
+}
+
+pub(in crate::lower) fn mbarrier_wait(cluster: bool) -> Instruction {
+    endless("try_wait.parity", &[Shared, B32], cluster)
+}
+
+pub(in crate::lower) fn mbarrier_wait_token(cluster: bool) -> Instruction {
+    endless("try_wait", &[Shared, B64], cluster)
 }

@@ -1,9 +1,17 @@
 //! Methods of mbarriers.
 
 use super::Args;
-use crate::ir::{BarrierOp, Expr, Scalar, Span, StmtKind};
+use crate::ir::{BarrierOp, Expr, LocalId, Scalar, Span, StmtKind, Type};
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
+
+/// A call of a method of `barrier`.
+struct Call<'a> {
+    barrier: Expr,
+    name: &'a str,
+    args: &'a Args,
+    span: Span,
+}
 
 impl Cx<'_> {
     pub(super) fn barrier_method(
@@ -13,33 +21,81 @@ impl Cx<'_> {
         args: &Args,
         span: Span,
     ) -> Option<Expr> {
-        type Make = fn(Expr) -> BarrierOp;
-        let with_operand: Make = match name {
-            "arrive" | "invalidate" => {
-                if self.exactly::<0>(name, args, span).is_some() {
-                    let op = if name == "arrive" { BarrierOp::Arrive } else { BarrierOp::Invalidate };
-                    self.emit(StmtKind::Barrier { barrier, op }, span);
-                }
-                return Some(unit(span));
+        let call = Call { barrier, name, args, span };
+        let number = || Type::from(Scalar::U32);
+        Some(match name {
+            "init" => self.barrier_effect(call, [number()], |[count]| BarrierOp::Init { count }),
+            "invalidate" => self.barrier_effect(call, [], |[]| BarrierOp::Invalidate),
+            "arrive" => self.barrier_effect(call, [], |[]| BarrierOp::Arrive),
+            "arrive_many" => self.barrier_effect(call, [number()], |[count]| BarrierOp::ArriveMany { count }),
+            "arrive_token" => {
+                self.barrier_answer(call, Type::Token, [], |dest, []| BarrierOp::ArriveToken { dest })
             }
-            "init" => |count| BarrierOp::Init { count },
-            "arrive_expect_tx" => |bytes| BarrierOp::ArriveExpectTx { bytes },
-            "expect_tx" => |bytes| BarrierOp::ExpectTx { bytes },
-            "wait" => |parity| BarrierOp::Wait { parity },
-            "try_wait" => {
-                let Some([parity]) = self.exactly(name, args, span) else { return Some(Expr::error(span)) };
-                self.expect(&parity, &Scalar::U32.into());
-                let (dest, value) = self.temporary("completed", Scalar::Bool, span);
-                self.emit(StmtKind::Barrier { barrier, op: BarrierOp::TryWait { dest, parity } }, span);
-                return Some(value);
+            "arrive_drop" => self.barrier_effect(call, [], |[]| BarrierOp::ArriveDrop),
+            "arrive_expect_tx" => {
+                self.barrier_effect(call, [number()], |[bytes]| BarrierOp::ArriveExpectTx { bytes })
+            }
+            "expect_tx" => self.barrier_effect(call, [number()], |[bytes]| BarrierOp::ExpectTx { bytes }),
+            "wait" => self.barrier_effect(call, [number()], |[parity]| BarrierOp::Wait { parity }),
+            "wait_token" => {
+                self.barrier_effect(call, [Type::Token], |[token]| BarrierOp::WaitToken { token })
+            }
+            "test_wait" => self.barrier_answer(call, Scalar::Bool.into(), [number()], |dest, [parity]| {
+                BarrierOp::TestWait { dest, parity }
+            }),
+            "try_wait" => self.barrier_answer(call, Scalar::Bool.into(), [number()], |dest, [parity]| {
+                BarrierOp::TryWait { dest, parity }
+            }),
+            "try_wait_for" => {
+                let want = [number(), number()];
+                self.barrier_answer(call, Scalar::Bool.into(), want, |dest, [parity, nanoseconds]| {
+                    BarrierOp::TryWaitFor { dest, parity, nanoseconds }
+                })
             }
             _ => return None,
-        };
-        if let Some([operand]) = self.exactly(name, args, span)
-            && self.expect(&operand, &Scalar::U32.into())
-        {
-            self.emit(StmtKind::Barrier { barrier, op: with_operand(operand) }, span);
+        })
+    }
+
+    /// An operation with operands of the types `want` that gives nothing.
+    fn barrier_effect<const N: usize>(
+        &mut self,
+        call: Call<'_>,
+        want: [Type; N],
+        op: impl FnOnce([Expr; N]) -> BarrierOp,
+    ) -> Expr {
+        let Call { barrier, name, args, span } = call;
+        if let Some(operands) = self.operands(name, args, want, span) {
+            self.emit(StmtKind::Barrier { barrier, op: op(operands) }, span);
         }
-        Some(unit(span))
+        unit(span)
+    }
+
+    /// An operation with operands of the types `want` that gives a value of type `ty`.
+    fn barrier_answer<const N: usize>(
+        &mut self,
+        call: Call<'_>,
+        ty: Type,
+        want: [Type; N],
+        op: impl FnOnce(LocalId, [Expr; N]) -> BarrierOp,
+    ) -> Expr {
+        let Call { barrier, name, args, span } = call;
+        let Some(operands) = self.operands(name, args, want, span) else { return Expr::error(span) };
+        let (dest, value) = self.temporary(name, ty, span);
+        self.emit(StmtKind::Barrier { barrier, op: op(dest, operands) }, span);
+        value
+    }
+
+    /// The arguments, if they are as many as `want` has types, and of these.
+    fn operands<const N: usize>(
+        &mut self,
+        name: &str,
+        args: &Args,
+        want: [Type; N],
+        span: Span,
+    ) -> Option<[Expr; N]> {
+        let operands = self.exactly(name, args, span)?;
+        let fits =
+            operands.iter().zip(&want).fold(true, |fits, (operand, ty)| self.expect(operand, ty) & fits);
+        fits.then_some(operands)
     }
 }

@@ -4,6 +4,8 @@ mod array;
 mod barrier;
 mod global;
 mod map;
+mod phase;
+mod pipeline;
 mod remote;
 mod tile;
 
@@ -18,6 +20,9 @@ pub(in crate::parse) type Args = [Expr];
 impl Cx<'_> {
     pub(in crate::parse) fn method_call(&mut self, call: &syn::ExprMethodCall, span: Span) -> Expr {
         let mut receiver = self.expr(&call.receiver);
+        if call.method == "wait_next" && receiver.ty == Type::Barrier {
+            return self.wait_next(receiver, call, span);
+        }
         let (effects, args) = self.block(|cx| cx.in_order(&call.args));
         self.hold(std::slice::from_mut(&mut receiver), &effects);
         self.append(effects);
@@ -41,12 +46,17 @@ impl Cx<'_> {
                 _ => Some(Expr::error(span)),
             },
             Type::Scalar(_) | Type::Infer(_) => self.scalar_method(receiver, &name, &args, span),
+            Type::Compound(compound) => match receiver.kind {
+                ExprKind::Compound(parts) => self.compound_method(compound, parts, &name, &args, span),
+                _ => Some(Expr::error(span)),
+            },
             Type::Error => Some(Expr::error(span)),
             Type::Unit
             | Type::Never
             | Type::Dim3
             | Type::CachePolicy
             | Type::ClusterAxis
+            | Type::Token
             | Type::Array(..) => None,
         };
         value.unwrap_or_else(|| self.unknown_method(&ty, &name, at, span))
@@ -117,9 +127,22 @@ impl Cx<'_> {
 fn methods(ty: &Type) -> &'static [&'static str] {
     match ty {
         Type::Tile(_) => &["get", "set", "bytes", "rows", "cols"],
-        Type::Barrier => {
-            &["init", "arrive", "arrive_expect_tx", "expect_tx", "wait", "try_wait", "invalidate"]
-        }
+        Type::Barrier => &[
+            "init",
+            "arrive",
+            "arrive_many",
+            "arrive_token",
+            "arrive_drop",
+            "arrive_expect_tx",
+            "expect_tx",
+            "wait",
+            "wait_token",
+            "wait_next",
+            "test_wait",
+            "try_wait",
+            "try_wait_for",
+            "invalidate",
+        ],
         Type::SharedArray(..) => &["get", "set", "len"],
         Type::Stages(..) => &["len"],
         Type::Remote(thing) => match &**thing {
@@ -158,11 +181,13 @@ fn methods(ty: &Type) -> &'static [&'static str] {
         Type::Scalar(_) | Type::Infer(_) => {
             &["min", "max", "abs", "mul_add", "sqrt", "recip", "div_ceil", "to_f32", "to_f64", "to_bits"]
         }
+        Type::Compound(compound) => pipeline::methods(compound),
         Type::Unit
         | Type::Never
         | Type::Dim3
         | Type::CachePolicy
         | Type::ClusterAxis
+        | Type::Token
         | Type::Array(..)
         | Type::Error => &[],
     }

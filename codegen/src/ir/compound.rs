@@ -1,0 +1,63 @@
+//! Values of several parts, which `parse` takes apart: nothing of a finished kernel is one.
+
+use std::fmt;
+
+use super::TileType;
+
+/// What a compound value is. Its parts are the operands of an [`ExprKind::Compound`](super::ExprKind::Compound).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Compound {
+    /// A phase of a barrier: its parity.
+    Phase,
+    /// The tiles and barriers of a pipeline: `Stages` of each tile, of the full and of the empty barriers.
+    Pipeline(Ring),
+    /// The next stage to fill: the pipeline's parts, the stage's number, and the parity of its empty barrier.
+    Producer(Ring),
+    /// The next stage to read: the pipeline's parts, the stage's number, and the parity of its full barrier.
+    Consumer(Ring),
+    /// A stage that is empty: the pipeline's parts, and its number.
+    EmptySlot(Vec<TileType>),
+    /// A stage whose bytes are announced: the pipeline's parts, and its number.
+    LoadingSlot(Vec<TileType>),
+    /// A stage that may be read: the pipeline's parts, and its number.
+    FullSlot(Vec<TileType>),
+}
+
+/// The stages of a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ring {
+    /// What each stage holds.
+    pub tiles: Vec<TileType>,
+    /// How many stages there are.
+    pub stages: u32,
+}
+
+impl fmt::Display for Compound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Phase => f.write_str("Phase"),
+            Self::Pipeline(ring) => write!(f, "Pipeline<{ring}>"),
+            Self::Producer(ring) => write!(f, "Producer<{ring}>"),
+            Self::Consumer(ring) => write!(f, "Consumer<{ring}>"),
+            Self::EmptySlot(tiles) => write!(f, "EmptySlot<{}>", Tuple(tiles)),
+            Self::LoadingSlot(tiles) => write!(f, "LoadingSlot<{}>", Tuple(tiles)),
+            Self::FullSlot(tiles) => write!(f, "FullSlot<{}>", Tuple(tiles)),
+        }
+    }
+}
+
+impl fmt::Display for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", Tuple(&self.tiles), self.stages)
+    }
+}
+
+/// Types as a tuple is written, with the comma that makes one of a single type.
+struct Tuple<'a>(&'a [TileType]);
+
+impl fmt::Display for Tuple<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.0.iter().map(TileType::to_string).collect();
+        write!(f, "({}{})", names.join(", "), if names.len() == 1 { "," } else { "" })
+    }
+}

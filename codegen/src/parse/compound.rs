@@ -1,0 +1,102 @@
+//! Variables of several parts: a pipeline, its states and slots, a phase.
+//!
+//! Such a variable is a name for its parts and no local itself. What is shared stays what it is, so that the
+//! IR says which barrier is meant; numbers and parities are locals of their own.
+
+use super::cx::{Binding, Cx};
+use crate::diag::Code;
+use crate::ir::{Compound, Expr, ExprKind, LocalId, Span, Type};
+
+impl Cx<'_> {
+    /// A value of several parts.
+    pub(super) fn compound(&self, compound: Compound, parts: Vec<Expr>, span: Span) -> Expr {
+        Expr { kind: ExprKind::Compound(parts), ty: Type::Compound(compound), span }
+    }
+
+    /// Gives `parts` the name of a variable: those that are not shared get locals.
+    pub(super) fn bind_compound(&mut self, name: &syn::Ident, mutable: bool, parts: Vec<Expr>, ty: Type) {
+        let span = Span::of(name);
+        let is_shared = |part: &Expr| matches!(part.kind, ExprKind::Shared(_));
+        let parts = parts.into_iter().map(|part| {
+            if is_shared(&part) {
+                return part;
+            }
+            let (local, read) = self.temporary(&name.to_string(), part.ty.clone(), span);
+            self.assign(local, part);
+            read
+        });
+        let value = Expr { kind: ExprKind::Compound(parts.collect()), ty, span };
+        self.bind(name, Binding::Compound { value, mutable, is_reference: false });
+    }
+
+    /// `place = value`, where the value has several parts.
+    pub(super) fn assign_compound(&mut self, place: &syn::Expr, parts: &[Expr], value: &Expr, span: Span) {
+        let target = match place {
+            syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => &*unary.expr,
+            other => other,
+        };
+        let name = match target {
+            syn::Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+            _ => None,
+        };
+        let Some(name) = name else {
+            self.error(Code::NotAssignable, Span::of(place), "this cannot be assigned to")
+                .help("assign to a `let mut` variable");
+            return;
+        };
+        let (old, mutable) = match self.lookup(&name) {
+            Some(Binding::Compound { value, mutable, .. }) => (value.clone(), *mutable),
+            Some(Binding::Value(Expr { kind: ExprKind::Error, .. })) => return,
+            Some(_) => {
+                let message = format!("`{name}` cannot hold {}", self.infer.name(&value.ty));
+                self.error(Code::TypeMismatch, value.span, message);
+                return;
+            }
+            None => {
+                self.unknown_name(&name, Span::of(place));
+                return;
+            }
+        };
+        if !mutable {
+            return self.not_assignable(&name, span);
+        }
+        let ExprKind::Compound(old_parts) = &old.kind else { return };
+        if !self.expect(value, &old.ty) {
+            return;
+        }
+        let pairs: Vec<_> = old_parts.iter().zip(parts).collect();
+        if pairs.iter().any(|(old, new)| is_other_shared(old, new)) {
+            let message = format!("`{name}` belongs to another pipeline than this");
+            self.error(Code::TypeMismatch, value.span, message)
+                .help("keep what comes from each pipeline in variables of its own");
+            return;
+        }
+        for (old, new) in pairs {
+            if let ExprKind::Local(local) = old.kind {
+                self.assign(local, new.clone());
+            }
+        }
+    }
+
+    /// The local that `part` is; reports a value that is changed but kept nowhere.
+    pub(super) fn state(&mut self, part: &Expr, span: Span) -> Option<LocalId> {
+        match part.kind {
+            ExprKind::Local(local) => Some(local),
+            ExprKind::Error => None,
+            _ => {
+                self.error(Code::NotAssignable, span, "this changes a value that nothing holds")
+                    .help("keep it in a variable: `let mut producer = ring.producer();`");
+                None
+            }
+        }
+    }
+}
+
+/// Whether parts of the same kind are different things in shared memory.
+fn is_other_shared(old: &Expr, new: &Expr) -> bool {
+    match (&old.kind, &new.kind) {
+        (ExprKind::Shared(old), ExprKind::Shared(new)) => old != new,
+        (ExprKind::Shared(_), _) | (_, ExprKind::Shared(_)) => true,
+        _ => false,
+    }
+}

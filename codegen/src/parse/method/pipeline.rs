@@ -1,0 +1,278 @@
+//! Methods of pipelines, their states and their slots: each becomes what a user could have written with
+//! `Stages`, barriers and variables.
+
+use super::Args;
+use crate::diag::Code;
+use crate::ir::{BarrierOp, Compound, Expr, For, Ring, Scalar, Span, StmtKind, TileType};
+use crate::parse::cx::Cx;
+use crate::parse::pipeline::{Parts, number, of_stage, put_together, take_apart};
+use crate::parse::stmt::unit;
+
+impl Cx<'_> {
+    pub(super) fn compound_method(
+        &mut self,
+        compound: &Compound,
+        parts: Vec<Expr>,
+        name: &str,
+        args: &Args,
+        span: Span,
+    ) -> Option<Expr> {
+        match compound {
+            Compound::Phase => self.phase_method(parts, name, args, span),
+            Compound::Pipeline(ring) => {
+                let parts = take_apart(parts, ring.tiles.len())?;
+                self.pipeline_method(ring, parts, name, args, span)
+            }
+            Compound::Producer(ring) => {
+                let parts = take_apart(parts, ring.tiles.len())?;
+                self.producer_method(ring, parts, name, args, span)
+            }
+            Compound::Consumer(ring) => {
+                let parts = take_apart(parts, ring.tiles.len())?;
+                self.consumer_method(ring, parts, name, args, span)
+            }
+            Compound::EmptySlot(tiles) | Compound::LoadingSlot(tiles) | Compound::FullSlot(tiles) => {
+                let parts = take_apart(parts, tiles.len())?;
+                self.slot_method(compound, tiles, parts, name, args, span)
+            }
+        }
+    }
+
+    fn pipeline_method(
+        &mut self,
+        ring: &Ring,
+        parts: Parts,
+        name: &str,
+        args: &Args,
+        span: Span,
+    ) -> Option<Expr> {
+        // A fresh barrier is past the phase of parity 1: that is how a producer finds every stage empty at first.
+        let state = |parity| [number(0, span), number(parity, span)];
+        match name {
+            "len" => return self.known_u32(name, u64::from(ring.stages), args, span),
+            "init" => {
+                if let Some([consumers]) = self.exactly(name, args, span)
+                    && self.expect(&consumers, &Scalar::U32.into())
+                {
+                    self.for_each_stage(ring, span, |cx, stage| {
+                        let init = |count| BarrierOp::Init { count };
+                        cx.barrier_op(of_stage(&parts.full, &stage, span), init(number(1, span)), span);
+                        cx.barrier_op(of_stage(&parts.empty, &stage, span), init(consumers), span);
+                    });
+                }
+                return Some(unit(span));
+            }
+            "invalidate" | "producer" | "consumer" => {}
+            _ => return None,
+        }
+        if self.exactly::<0>(name, args, span).is_none() {
+            return Some(Expr::error(span));
+        }
+        Some(match name {
+            "producer" => {
+                self.compound(Compound::Producer(ring.clone()), put_together(parts, state(1)), span)
+            }
+            "consumer" => {
+                self.compound(Compound::Consumer(ring.clone()), put_together(parts, state(0)), span)
+            }
+            _ => {
+                self.for_each_stage(ring, span, |cx, stage| {
+                    for barriers in [&parts.full, &parts.empty] {
+                        cx.barrier_op(of_stage(barriers, &stage, span), BarrierOp::Invalidate, span);
+                    }
+                });
+                unit(span)
+            }
+        })
+    }
+
+    fn producer_method(
+        &mut self,
+        ring: &Ring,
+        parts: Parts,
+        name: &str,
+        args: &Args,
+        span: Span,
+    ) -> Option<Expr> {
+        match name {
+            "wait" | "acquire" | "ready" | "drain" => {}
+            _ => return None,
+        }
+        if self.exactly::<0>(name, args, span).is_none() {
+            return Some(Expr::error(span));
+        }
+        Some(match name {
+            "ready" => self.is_ready(&parts.empty, &parts.state, span),
+            "drain" => {
+                self.drain(ring, &parts, span);
+                unit(span)
+            }
+            _ => {
+                let tiles = ring.tiles.clone();
+                match self.take_stage(ring, parts, |parts| &parts.empty, span) {
+                    Some(parts) if name == "acquire" => self.announce(&tiles, parts, span),
+                    Some(parts) => self.compound(Compound::EmptySlot(tiles), parts, span),
+                    None => Expr::error(span),
+                }
+            }
+        })
+    }
+
+    fn consumer_method(
+        &mut self,
+        ring: &Ring,
+        parts: Parts,
+        name: &str,
+        args: &Args,
+        span: Span,
+    ) -> Option<Expr> {
+        match name {
+            "wait" | "ready" => {}
+            _ => return None,
+        }
+        if self.exactly::<0>(name, args, span).is_none() {
+            return Some(Expr::error(span));
+        }
+        if name == "ready" {
+            return Some(self.is_ready(&parts.full, &parts.state, span));
+        }
+        let parts = self.take_stage(ring, parts, |parts| &parts.full, span);
+        Some(match parts {
+            Some(parts) => self.compound(Compound::FullSlot(ring.tiles.clone()), parts, span),
+            None => Expr::error(span),
+        })
+    }
+
+    /// Waits for the state's stage and goes on to the next: the parts of a slot.
+    fn take_stage(
+        &mut self,
+        ring: &Ring,
+        parts: Parts,
+        awaited: impl Fn(&Parts) -> &Expr,
+        span: Span,
+    ) -> Option<Vec<Expr>> {
+        let [stage, parity] = &parts.state[..] else { return None };
+        let (stage, parity) = (self.state(stage, span)?, self.state(parity, span)?);
+        let (taken, slot_stage) = self.temporary("stage", Scalar::U32, span);
+        let now = self.read(stage, span);
+        self.assign(taken, now);
+        let wait = BarrierOp::Wait { parity: self.read(parity, span) };
+        self.barrier_op(of_stage(awaited(&parts), &slot_stage, span), wait, span);
+        self.next_stage(stage, parity, ring.stages, span);
+        Some(put_together(parts, [slot_stage]))
+    }
+
+    /// Announces the bytes of all tiles to the full barrier of a slot with these `parts`, and arrives there.
+    fn announce(&mut self, tiles: &[TileType], parts: Vec<Expr>, span: Span) -> Expr {
+        let bytes = tiles.iter().map(TileType::bytes).fold(0, u64::saturating_add);
+        let bytes = number(u32::try_from(bytes).unwrap_or(u32::MAX), span);
+        if let Some(Parts { full, state, .. }) = take_apart(parts.clone(), tiles.len())
+            && let [stage] = &state[..]
+        {
+            self.barrier_op(of_stage(&full, stage, span), BarrierOp::ArriveExpectTx { bytes }, span);
+        }
+        self.compound(Compound::LoadingSlot(tiles.to_vec()), parts, span)
+    }
+
+    /// Waits until every stage is empty: a walk around the ring that leaves the state where it is.
+    fn drain(&mut self, ring: &Ring, parts: &Parts, span: Span) {
+        let [stage, parity] = &parts.state[..] else { return };
+        let (at_stage, read_stage) = self.temporary("stage", Scalar::U32, span);
+        let (at_parity, read_parity) = self.temporary("parity", Scalar::U32, span);
+        self.assign(at_stage, stage.clone());
+        self.assign(at_parity, parity.clone());
+        self.for_each_stage(ring, span, |cx, _| {
+            let wait = BarrierOp::Wait { parity: read_parity };
+            cx.barrier_op(of_stage(&parts.empty, &read_stage, span), wait, span);
+            cx.next_stage(at_stage, at_parity, ring.stages, span);
+        });
+    }
+
+    /// Whether the wait of a state at `barriers` would return at once.
+    fn is_ready(&mut self, barriers: &Expr, state: &[Expr], span: Span) -> Expr {
+        let [stage, parity] = state else { return Expr::error(span) };
+        let (dest, ready) = self.temporary("ready", Scalar::Bool, span);
+        let op = BarrierOp::TestWait { dest, parity: parity.clone() };
+        self.barrier_op(of_stage(barriers, stage, span), op, span);
+        ready
+    }
+
+    fn slot_method(
+        &mut self,
+        slot: &Compound,
+        tiles: &[TileType],
+        parts: Parts,
+        name: &str,
+        args: &Args,
+        span: Span,
+    ) -> Option<Expr> {
+        if !methods(slot).contains(&name) {
+            return None;
+        }
+        let (Some([]), Some(stage)) = (self.exactly::<0>(name, args, span), parts.state.first().cloned())
+        else {
+            return Some(Expr::error(span));
+        };
+        Some(match name {
+            "stage" => Expr { span, ..stage },
+            "announce" => self.announce(tiles, put_together(parts, [stage]), span),
+            "barrier" => of_stage(&parts.full, &stage, span),
+            _ => {
+                self.barrier_op(of_stage(&parts.empty, &stage, span), BarrierOp::Arrive, span);
+                unit(span)
+            }
+        })
+    }
+
+    /// `slot.0`: a tile of a slot.
+    pub(in crate::parse) fn slot_tile(
+        &mut self,
+        compound: &Compound,
+        parts: Vec<Expr>,
+        field: &str,
+        span: Span,
+    ) -> Expr {
+        let tiles = match compound {
+            Compound::LoadingSlot(tiles) | Compound::FullSlot(tiles) => tiles.len(),
+            _ => 0,
+        };
+        let index = field.parse::<usize>().ok().filter(|&index| index < tiles);
+        if let Some(index) = index
+            && let Some(Parts { tiles, state, .. }) = take_apart(parts, tiles)
+            && let (Some(stages), [stage]) = (tiles.get(index), &state[..])
+        {
+            return of_stage(stages, stage, span);
+        }
+        let error = self.error(Code::UnknownMethod, span, format!("`{compound}` has no field `{field}`"));
+        match tiles {
+            0 => error.help("the tiles are fields of the slots that `acquire`, `announce` and `wait` give"),
+            1 => error.help("its tile is `.0`"),
+            _ => error.help(format!("its tiles are `.0` to `.{}`", tiles - 1)),
+        };
+        Expr::error(span)
+    }
+
+    /// A loop over the numbers of the stages.
+    fn for_each_stage(&mut self, ring: &Ring, span: Span, body: impl FnOnce(&mut Self, Expr)) {
+        let (variable, stage) = self.temporary("stage", Scalar::U32, span);
+        let label = self.label();
+        let (body, ()) = self.branch(|cx| body(cx, stage));
+        let step = Expr { ty: Scalar::Usize.into(), ..number(1, span) };
+        let (start, end) = (number(0, span), number(ring.stages, span));
+        let inner = For { label, variable, start, end, inclusive: false, step, unroll: false, body };
+        self.emit(StmtKind::For(Box::new(inner)), span);
+    }
+}
+
+/// The methods of what has several parts, for suggestions.
+pub(super) fn methods(compound: &Compound) -> &'static [&'static str] {
+    match compound {
+        Compound::Phase => &["parity", "flip"],
+        Compound::Pipeline(_) => &["init", "producer", "consumer", "len", "invalidate"],
+        Compound::Producer(_) => &["acquire", "wait", "ready", "drain"],
+        Compound::Consumer(_) => &["wait", "ready"],
+        Compound::EmptySlot(_) => &["announce", "stage"],
+        Compound::LoadingSlot(_) => &["barrier", "stage"],
+        Compound::FullSlot(_) => &["release", "stage"],
+    }
+}

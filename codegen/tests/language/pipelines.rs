@@ -1,0 +1,164 @@
+//! Phases and pipelines: what they are taken apart into, and what is refused.
+
+use super::{means, module, refused};
+
+/// A pipeline of two stages with two tiles, 64 and 256 bytes.
+const RING: &str = "let ring: Pipeline<(Tile<f32, Shape2<2, 8>>, Tile<f32, Shape2<8, 8>>), 2> = shared();";
+
+#[test]
+fn a_phase_is_a_parity() {
+    means(
+        "let b: Barrier = shared(); let mut phase = Phase::new(); b.wait_next(&mut phase); out.set(0, phase.parity()); phase.flip();",
+        "v0 = 0u32\nbarrier.wait s0 v0\nv0 = (v0 ^ 1u32)\nglobal.set p1 0i32 v0\nv0 = (v0 ^ 1u32)",
+    );
+    means(
+        "let mut a = Phase::opposite(); let b = Phase::new(); out.set(a.parity(), { a = b; 1 });",
+        "v0 = 1u32\nv1 = 0u32\nv2 = v0\nv0 = v1\nglobal.set p1 v2 1u32",
+    );
+}
+
+#[test]
+fn a_pipeline_is_stages_of_tiles_and_barriers() {
+    means(
+        &format!("{RING} ring.init(n); out.set(0, ring.len()); ring.invalidate();"),
+        "l0: for v0 in 0u32..2u32 step 1usize\n  barrier.init s2[v0] 1u32\n  barrier.init s3[v0] p0\n\
+         global.set p1 0i32 2u32\n\
+         l1: for v1 in 0u32..2u32 step 1usize\n  barrier.invalidate s2[v1]\n  barrier.invalidate s3[v1]",
+    );
+}
+
+#[test]
+fn a_producer_waits_announces_and_goes_on() {
+    means(
+        &format!(
+            "{RING} let mut p = ring.producer(); let slot = p.acquire(); map.load(slot.1, [0, 8], slot.barrier());"
+        ),
+        "v0 = 0u32\nv1 = 1u32\nv2 = v0\nbarrier.wait s3[v2] v1\n\
+         v0 = (v0 + 1u32)\nif (v0 == 2u32)\n  v0 = 0u32\n  v1 = (v1 ^ 1u32)\n\
+         barrier.arrive_expect_tx s2[v2] 320u32\nv3 = v2\ntma.load p2 [0i32, 8i32] s1[v3] s2[v3]",
+    );
+    means(
+        &format!(
+            "{RING} let mut p = ring.producer(); let empty = p.wait(); out.set(0, empty.stage()); let slot = empty.announce();"
+        ),
+        "v0 = 0u32\nv1 = 1u32\nv2 = v0\nbarrier.wait s3[v2] v1\n\
+         v0 = (v0 + 1u32)\nif (v0 == 2u32)\n  v0 = 0u32\n  v1 = (v1 ^ 1u32)\n\
+         v3 = v2\nglobal.set p1 0i32 v3\nbarrier.arrive_expect_tx s2[v3] 320u32\nv4 = v3",
+    );
+    means(
+        &format!("{RING} let p = ring.producer(); if p.ready() {{}} p.drain();"),
+        "v0 = 0u32\nv1 = 1u32\nv2 = barrier.test_wait s3[v0] v1\nif v2\nv3 = v0\nv4 = v1\n\
+         l0: for v5 in 0u32..2u32 step 1usize\n  barrier.wait s3[v3] v4\n  v3 = (v3 + 1u32)\n  if (v3 == 2u32)\n    v3 = 0u32\n    v4 = (v4 ^ 1u32)",
+    );
+}
+
+#[test]
+fn a_consumer_waits_and_its_slot_is_released() {
+    means(
+        &format!(
+            "{RING} let mut c = ring.consumer(); let slot = c.wait(); let x = slot.0.get([1, n]); slot.release();"
+        ),
+        "v0 = 0u32\nv1 = 0u32\nv2 = v0\nbarrier.wait s2[v2] v1\n\
+         v0 = (v0 + 1u32)\nif (v0 == 2u32)\n  v0 = 0u32\n  v1 = (v1 ^ 1u32)\n\
+         v3 = v2\nv4 = tile.get s0[v3] [1u32, p0]\nv5 = v4\nbarrier.arrive s3[v3]",
+    );
+}
+
+#[test]
+fn one_stage_has_only_a_parity() {
+    means(
+        "let ring: Pipeline<(Tile<f32, Shape2<8, 8>>,), 1> = shared(); let mut c = ring.consumer(); c.wait().release();",
+        "v0 = 0u32\nv1 = 0u32\nv2 = v0\nbarrier.wait s1[v2] v1\nv1 = (v1 ^ 1u32)\nbarrier.arrive s2[v2]",
+    );
+}
+
+#[test]
+fn a_slot_is_kept_in_a_variable() {
+    means(
+        "let ring: Pipeline<(Tile<f32, Shape2<8, 8>>,), 1> = shared(); let mut c = ring.consumer(); let mut old = c.wait(); \
+         old.release(); old = c.wait(); out.set(0, old.stage());",
+        "v0 = 0u32\nv1 = 0u32\nv2 = v0\nbarrier.wait s1[v2] v1\nv1 = (v1 ^ 1u32)\nv3 = v2\nbarrier.arrive s2[v3]\n\
+         v4 = v0\nbarrier.wait s1[v4] v1\nv1 = (v1 ^ 1u32)\nv3 = v4\nglobal.set p1 0i32 v3",
+    );
+}
+
+#[test]
+fn device_functions_take_states_and_pipelines() {
+    let items = "type A = Tile<f32, Shape2<8, 8>>;\n\
+                 #[tma_device] fn twice(c: &mut Consumer<(A,), 1>) { once(c); once(&mut *c) }\n\
+                 #[tma_device] fn once(c: &mut Consumer<(A,), 1>) { give(c.wait()) }\n\
+                 #[tma_device] fn give(slot: FullSlot<(A,)>) { slot.release() }\n\
+                 #[tma_device] fn flip(phase: &mut Phase) { phase.flip(); *phase = Phase::new(); }\n\
+                 #[tma_device] fn start(ring: Pipeline<(A,), 1>) { ring.init(1) }";
+    let body = "let ring: Pipeline<(A,), 1> = shared(); start(ring); let mut c = ring.consumer(); twice(&mut c); \
+                let mut phase = Phase::new(); flip(&mut phase);";
+    let text = module(items, body);
+    let count = |part: &str| text.matches(part).count();
+    assert_eq!(
+        (count("barrier.init"), count("barrier.wait s1"), count("barrier.arrive s2")),
+        (2, 2, 2),
+        "{text}"
+    );
+    let parity = |line: &&str| line.contains("= (v") && line.contains("^ 1u32)");
+    let flipped: Vec<_> = text.lines().filter(parity).collect();
+    assert_eq!(flipped.len(), 3, "{text}");
+    assert_eq!(flipped[0], flipped[1], "both waits change the caller's state:\n{text}");
+}
+
+#[track_caller]
+fn error(body: &str, want: &str) {
+    let said = refused(&format!(
+        "#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>, map: TensorMap<Tile<f32, Shape2<8, 8>>>) {{\n{RING}\n{body}\n}}"
+    ));
+    assert!(said.contains(want), "{want:?} is not in:\n{said}");
+    assert_eq!(said.matches("TMA0").count(), 1, "one mistake, one error:\n{said}");
+}
+
+#[test]
+fn tiles_of_a_slot_are_typed() {
+    error("let mut p = ring.producer(); let s = p.acquire(); map.load(s.0, [0, 0], s.barrier());", "TMA0205");
+    error(
+        "let mut p = ring.producer(); let s = p.acquire(); map.load(s.2, [0, 0], s.barrier());",
+        "its tiles are `.0` to `.1`",
+    );
+    error(
+        "let mut p = ring.producer(); let s = p.wait(); map.load(s.1, [0, 0], map);",
+        "the tiles are fields of the slots",
+    );
+}
+
+#[test]
+fn states_are_held_by_one_variable() {
+    error("let slot = ring.consumer().wait();", "TMA0108: this changes a value that nothing holds");
+    error("let p = if n > 0 { ring.producer() } else { ring.producer() };", "cannot be chosen at run time");
+    error("let states = [ring.producer(); 2];", "register arrays hold scalars");
+    error("let p = ring.producer(); p = ring.producer();", "TMA0108: `p` cannot be changed");
+    error("let mut p = ring.producer(); p = ring.consumer();", "TMA0102");
+    error("let mut p = ring.producer(); p += 1;", "TMA0102: `p` holds `Producer<");
+    error("let mut n = 0u32; n = ring.producer();", "TMA0102: `n` cannot hold `Producer<");
+    error(
+        "let other: Pipeline<(Tile<f32, Shape2<2, 8>>, Tile<f32, Shape2<8, 8>>), 2> = shared();\n\
+         let mut a = ring.consumer(); let mut b = other.consumer(); let mut slot = a.wait(); slot = b.wait();",
+        "`slot` belongs to another pipeline",
+    );
+}
+
+#[test]
+fn a_phase_is_taken_by_mut() {
+    let barrier = "let b: Barrier = shared(); let mut phase = Phase::new();";
+    error(&format!("{barrier} b.wait_next(phase);"), "write `&mut phase`");
+    error(&format!("{barrier} b.wait_next(&phase);"), "write `&mut phase`");
+    error(&format!("{barrier} b.wait_next(0);"), "TMA0102");
+    error(&format!("{barrier} b.wait_next();"), "TMA0104");
+    error("let phase = Phase::first();", "there are `Phase::new()` and `Phase::opposite()`");
+}
+
+#[test]
+fn methods_of_other_states_are_unknown() {
+    error("let mut c = ring.consumer(); c.release();", "its methods are wait, ready");
+    error("let mut c = ring.consumer(); let s = c.acquire();", "TMA0103");
+    error("let mut p = ring.producer(); let s = p.wait(); s.release();", "TMA0103");
+    error("ring.init();", "TMA0104");
+    error("ring.init(0);", "TMA0209");
+    error("let other: Stages<Pipeline<(Tile<f32, Shape2<8, 8>>,), 2>, 2> = shared();", "TMA0004");
+}

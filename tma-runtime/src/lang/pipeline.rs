@@ -1,0 +1,308 @@
+//! Tiles in flight between a producer and its consumers.
+
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use super::{Barrier, Shape, Shared, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
+
+/// What a stage of a pipeline holds: a tuple of 1 to 6 tiles. Of one it is `(Tile<..>,)`, with the comma.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what a pipeline's stage holds",
+    label = "a tuple of tiles is wanted",
+    note = "write `(Tile<..>, Tile<..>)`, and `(Tile<..>,)` for one, with the comma"
+)]
+pub trait Tiles: Sealed + Copy {}
+
+macro_rules! tiles {
+    ($($T:ident $S:ident $W:ident),+) => {
+        impl<$($T: TileElement, $S: Shape, $W: Swizzle),+> Sealed for ($(Tile<$T, $S, $W>,)+) {}
+        impl<$($T: TileElement, $S: Shape, $W: Swizzle),+> Tiles for ($(Tile<$T, $S, $W>,)+) {}
+    };
+}
+
+tiles!(T0 S0 W0);
+tiles!(T0 S0 W0, T1 S1 W1);
+tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2);
+tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3);
+tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3, T4 S4 W4);
+tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3, T4 S4 W4, T5 S5 W5);
+
+/// A ring of `STAGES` stages in shared memory, each with the tiles `T` and two barriers: one thread fills stages
+/// with loads while others read those filled before.
+///
+/// A stage's *full* barrier completes when its tiles are there, its *empty* barrier when all consumers have released
+/// it. Which stage is next, and the parity of its phase, are kept by a [`Producer`] and [`Consumer`], in two
+/// registers each: no parity is counted by hand, no byte announced by hand, and a slot that was released cannot be read
+/// again, because rustc knows it as moved.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(
+/// #     a: TensorMap<Tile<bf16, Shape2<128, 64>, Swizzle128>>,
+/// #     b: TensorMap<Tile<bf16, Shape2<64, 64>, Swizzle128>>,
+/// #     out: Global<f32>,
+/// #     k_tiles: u32,
+/// # ) {
+/// let ring: Pipeline<(Tile<bf16, Shape2<128, 64>, Swizzle128>, Tile<bf16, Shape2<64, 64>, Swizzle128>), 4> = shared();
+/// if thread_idx().x == 0 {
+///     ring.init(block_dim().x - 32); // every thread of the other warps releases
+///     fence_barrier_init();
+/// }
+/// sync_threads();
+///
+/// if warp_idx() == 0 {
+///     if elect_one() {
+///         let mut producer = ring.producer();
+///         for k in 0..k_tiles {
+///             let slot = producer.acquire();
+///             a.load(slot.0, [block_idx().y * 128, k * 64], slot.barrier());
+///             b.load(slot.1, [block_idx().x * 64, k * 64], slot.barrier());
+///         }
+///     }
+/// } else {
+///     let mut consumer = ring.consumer();
+///     let mut sum = 0.0;
+///     for _ in 0..k_tiles {
+///         let slot = consumer.wait();
+///         sum += slot.0.get([0, lane_idx()]).to_f32() * slot.1.get([0, lane_idx()]).to_f32();
+///         slot.release();
+///     }
+///     out.set(thread_idx().x, sum);
+/// }
+/// # }
+/// ```
+///
+/// What it becomes is what one would write with [`Stages`](super::Stages) of tiles and barriers.
+pub struct Pipeline<T: Tiles, const STAGES: u32>(PhantomData<T>);
+
+impl<T: Tiles, const STAGES: u32> Clone for Pipeline<T, STAGES> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Tiles, const STAGES: u32> Copy for Pipeline<T, STAGES> {}
+impl<T: Tiles, const STAGES: u32> Sealed for Pipeline<T, STAGES> {}
+impl<T: Tiles, const STAGES: u32> Shared for Pipeline<T, STAGES> {}
+
+impl<T: Tiles, const STAGES: u32> Pipeline<T, STAGES> {
+    /// Makes the barriers of all stages, which are empty then. `consumers` is how many
+    /// [`release`](FullSlot::release)s make a stage empty again (1 to 2^20 - 1):
+    ///
+    /// * the number of consuming threads, where each releases;
+    /// * the number of consuming warps, where one lane of each releases: `sync_warp()`, then
+    ///   `if lane_idx() == 0 { slot.release() }`. Fewer arrivals, and so the better choice for several warps;
+    /// * the number of warpgroups, where the threads of each meet first, at a
+    ///   [`named_barrier_sync`](super::named_barrier_sync).
+    ///
+    /// By one thread, once; then [`fence_barrier_init`](super::fence_barrier_init), and
+    /// [`sync_threads`](super::sync_threads), as for a barrier.
+    ///
+    /// PTX: `mbarrier.init.shared::cta.b64`, twice a stage.
+    pub fn init(self, consumers: u32) {
+        device_only()
+    }
+
+    /// The state of the thread that fills stages. One thread has it: the pipeline's first stage is next.
+    #[must_use]
+    pub fn producer(self) -> Producer<T, STAGES> {
+        device_only()
+    }
+
+    /// The state of a thread that reads stages. Each has its own: the pipeline's first stage is next.
+    #[must_use]
+    pub fn consumer(self) -> Consumer<T, STAGES> {
+        device_only()
+    }
+
+    /// The number of stages, `STAGES`. A constant.
+    #[must_use]
+    pub fn len(self) -> u32 {
+        device_only()
+    }
+
+    /// Ends the life of the barriers, when nobody waits or loads any more ([`drain`](Producer::drain)). It may then be
+    /// initialised anew, with new states.
+    ///
+    /// PTX: `mbarrier.inval.shared::cta.b64`, twice a stage.
+    pub fn invalidate(self) {
+        device_only()
+    }
+}
+
+/// Where the producer of a [`Pipeline`] is: the stage to fill next, and the parity of its empty barrier. Both in
+/// registers; a device function takes it by `&mut`.
+pub struct Producer<T: Tiles, const STAGES: u32>(PhantomData<T>);
+
+impl<T: Tiles, const STAGES: u32> Producer<T, STAGES> {
+    /// Waits until the next stage is empty, announces the bytes of all its tiles to its full barrier, and goes on to
+    /// the stage after it. Every tile of the slot must then be loaded once: [`wait`](Producer::wait) and
+    /// [`announce`](EmptySlot::announce) in one.
+    ///
+    /// One thread calls it. Consumers that *wrote* to the tiles say so with
+    /// [`fence_proxy_async`](super::fence_proxy_async) before they release.
+    ///
+    /// PTX: a loop of `mbarrier.try_wait.parity`, `mbarrier.arrive.expect_tx`, and to go on an addition, a comparison,
+    /// two selections and an `xor`.
+    pub fn acquire(&mut self) -> LoadingSlot<T> {
+        device_only()
+    }
+
+    /// Waits until the next stage is empty, and goes on to the stage after it. For a producer that has something to say
+    /// beside the tiles: what it writes before [`announce`](EmptySlot::announce) is seen by the consumers of the
+    /// slot.
+    ///
+    /// PTX: a loop of `mbarrier.try_wait.parity`, and to go on an addition, a comparison, two selections and an `xor`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     src: TensorMap<Tile<f32, Shape2<8, 8>>>,
+    /// #     ring: Pipeline<(Tile<f32, Shape2<8, 8>>,), 4>,
+    /// #     work: Global<u32>,
+    /// # ) {
+    /// let rows: SharedArray<u32, 4> = shared(); // beside each stage, where its tile comes from
+    /// let mut producer = ring.producer();
+    /// let empty = producer.wait();
+    /// let row = work.atomic_add(0, 8);
+    /// rows.set(empty.stage(), row);
+    /// let slot = empty.announce();
+    /// src.load(slot.0, [row, 0], slot.barrier());
+    /// # }
+    /// ```
+    pub fn wait(&mut self) -> EmptySlot<T> {
+        device_only()
+    }
+
+    /// Whether [`acquire`](Producer::acquire) would return at once.
+    ///
+    /// PTX: `mbarrier.test_wait.parity`.
+    #[must_use]
+    pub fn ready(&self) -> bool {
+        device_only()
+    }
+
+    /// Waits until consumers have released every slot: afterwards the tiles may be used for something else. The state
+    /// stays as it is.
+    ///
+    /// PTX: a loop of `mbarrier.try_wait.parity` for each stage.
+    pub fn drain(&self) {
+        device_only()
+    }
+}
+
+/// Where a consumer of a [`Pipeline`] is: the stage to read next, and the parity of its full barrier. Both in
+/// registers; a device function takes it by `&mut`.
+pub struct Consumer<T: Tiles, const STAGES: u32>(PhantomData<T>);
+
+impl<T: Tiles, const STAGES: u32> Consumer<T, STAGES> {
+    /// Waits until the next stage is full, and goes on to the stage after it. Every consuming thread calls it, once a
+    /// stage, so that all states stay alike; who releases is another matter ([`Pipeline::init`]).
+    ///
+    /// A further `wait` before the slot is released is fine, as long as some stage is left to the producer: a slot
+    /// that an asynchronous reader is still at (a store, an mma) is kept in a variable and released later.
+    ///
+    /// PTX: a loop of `mbarrier.try_wait.parity`, and to go on an addition, a comparison, two selections and an `xor`.
+    pub fn wait(&mut self) -> FullSlot<T> {
+        device_only()
+    }
+
+    /// Whether [`wait`](Consumer::wait) would return at once.
+    ///
+    /// PTX: `mbarrier.test_wait.parity`.
+    #[must_use]
+    pub fn ready(&self) -> bool {
+        device_only()
+    }
+}
+
+/// A stage that is empty: [`Producer::wait`] gives it.
+#[must_use = "a slot that is not announced is never full: its consumers wait for ever"]
+pub struct EmptySlot<T: Tiles>(PhantomData<T>);
+
+impl<T: Tiles> EmptySlot<T> {
+    /// Announces the bytes of all its tiles to its full barrier, and arrives there. Every tile must then be loaded once.
+    ///
+    /// PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`.
+    #[doc(alias = "mbarrier.arrive.expect_tx")]
+    pub fn announce(self) -> LoadingSlot<T> {
+        device_only()
+    }
+
+    /// Its number in the ring: for what is kept beside the tiles, in [`Stages`](super::Stages) or a
+    /// [`SharedArray`](super::SharedArray).
+    #[must_use]
+    pub fn stage(&self) -> u32 {
+        device_only()
+    }
+}
+
+/// A stage to load: [`Producer::acquire`] or [`EmptySlot::announce`] gives it. Its tiles are `slot.0`, `slot.1` and so
+/// on.
+#[must_use = "its full barrier waits for the bytes of every tile: load them"]
+pub struct LoadingSlot<T: Tiles>(PhantomData<T>);
+
+impl<T: Tiles> LoadingSlot<T> {
+    /// The barrier that the loads of its tiles complete on.
+    #[must_use]
+    pub fn barrier(&self) -> Barrier {
+        device_only()
+    }
+
+    /// Its number in the ring.
+    #[must_use]
+    pub fn stage(&self) -> u32 {
+        device_only()
+    }
+}
+
+impl<T: Tiles> Deref for LoadingSlot<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        device_only()
+    }
+}
+
+/// A stage to read: [`Consumer::wait`] gives it. Its tiles are `slot.0`, `slot.1` and so on.
+#[must_use = "a stage that is never released is never filled again"]
+pub struct FullSlot<T: Tiles>(PhantomData<T>);
+
+impl<T: Tiles> FullSlot<T> {
+    /// Gives the stage back: arrives at its empty barrier. When as many have done so as [`Pipeline::init`] said, the
+    /// producer may fill it.
+    ///
+    /// A thread that stored from the tiles waits for the store's reading first
+    /// ([`bulk_wait_group_read`](super::bulk_wait_group_read)).
+    ///
+    /// PTX: `mbarrier.arrive.shared::cta.b64`.
+    ///
+    /// ```compile_fail,E0382
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(ring: Pipeline<(Tile<f32, Shape2<8, 8>>,), 4>) {
+    /// let mut consumer = ring.consumer();
+    /// let slot = consumer.wait();
+    /// slot.release();
+    /// let late = slot.0.get([0, 0]); // error: use of moved value
+    /// # }
+    /// ```
+    #[doc(alias = "mbarrier.arrive")]
+    pub fn release(self) {
+        device_only()
+    }
+
+    /// Its number in the ring: for what is kept beside the tiles, in [`Stages`](super::Stages) or a
+    /// [`SharedArray`](super::SharedArray).
+    #[must_use]
+    pub fn stage(&self) -> u32 {
+        device_only()
+    }
+}
+
+impl<T: Tiles> Deref for FullSlot<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        device_only()
+    }
+}
