@@ -1,20 +1,18 @@
-//! Copies a matrix with several tiles in flight: persistent blocks, several stages, phases kept by hand.
+//! Copies a matrix with several tiles in flight: persistent blocks, a pipeline, and one thread on each side of it.
 //!
-//! There is one block a multiprocessor, and its one thread at work keeps several tiles in flight: while one is
-//! being stored, the loads of the next ones are on their way. Two orders make that safe. A tile is stored when
-//! its stage's barrier has completed the phase of its load; the phases of a barrier alternate, so the n-th use of
-//! a stage waits for parity `n & 1`. And a stage is filled again when the store out of it has read it, which is
-//! what the bulk groups tell.
+//! There is one block a multiprocessor. A thread of its first warp loads tiles into the stages of a ring, as far ahead
+//! as there are empty ones; a thread of its second stores them in turn, and gives each stage back when the store has read it.
+//! The ring keeps the phases of its barriers itself.
 //!
 //! Blocks do not share the tiles out beforehand: each takes the next one from a counter. Some multiprocessors
 //! are nearer to memory than others; if they ran ahead, the tiles in flight would lie scattered, which costs
-//! memory bandwidth.
+//! memory bandwidth. So the loading thread tells the storing one, beside each tile, which tile it is.
 
 use tma_runtime::prelude::*;
 
 /// Copies `src` to `dst`, which are `across` tiles wide and hold `tiles` tiles in all. `work` holds the number
 /// of the next tile and that of the blocks that are done, both 0 before the launch and after it.
-#[tma_kernel(threads = 32, instances(deep = <32, 256, 4>))]
+#[tma_kernel(threads = 64, instances(deep = <32, 256, 4>))]
 pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
     src: TensorMap<Tile<f16, Shape2<ROWS, COLS>>>,
     dst: TensorMap<Tile<f16, Shape2<ROWS, COLS>>>,
@@ -22,47 +20,47 @@ pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
     across: u32,
     tiles: u32,
 ) {
-    let stages: Stages<Tile<f16, Shape2<ROWS, COLS>>, STAGES> = shared();
+    let ring: Pipeline<(Tile<f16, Shape2<ROWS, COLS>>,), STAGES> = shared();
     let numbers: SharedArray<u32, STAGES> = shared();
-    let full: Stages<Barrier, STAGES> = shared();
+    if thread_idx().x == 0 {
+        ring.init(1);
+        fence_barrier_init();
+    }
+    sync_threads();
 
     if thread_idx().x == 0 {
-        for stage in 0..STAGES {
-            full[stage].init(1);
-        }
-        fence_barrier_init();
-
-        let mut loaded = 0;
-        let mut stored = 0;
-        let mut next = work.atomic_add(0, 1);
+        let mut producer = ring.producer();
         loop {
-            // A stage is free when the store out of it has read it: when at most one group is unfinished, all
-            // stores but the newest have.
-            while next < tiles && loaded < stored + STAGES - min(stored, 1) {
-                let stage = loaded % STAGES;
-                bulk_wait_group_read::<1>();
-                numbers.set(stage, next);
-                full[stage].arrive_expect_tx(stages[stage].bytes());
-                src.load(stages[stage], [next / across * ROWS, next % across * COLS], full[stage]);
-                loaded += 1;
-                next = work.atomic_add(0, 1);
-            }
-            if stored == loaded {
+            let tile = work.atomic_add(0, 1);
+            let empty = producer.wait();
+            numbers.set(empty.stage(), tile);
+            let slot = empty.announce();
+            // The number after the last tells the other thread to stop; its tile lies outside of the tensor, and
+            // so nothing is read.
+            src.load(slot.0, [tile / across * ROWS, tile % across * COLS], slot.barrier());
+            if tile >= tiles {
                 break;
             }
-            let stage = stored % STAGES;
-            let tile = numbers.get(stage);
-            full[stage].wait((stored / STAGES) & 1);
-            dst.store([tile / across * ROWS, tile % across * COLS], stages[stage]);
-            bulk_commit_group();
-            stored += 1;
         }
-        bulk_wait_group_read::<0>();
 
         // The last block leaves the counters as it found them.
         if work.atomic_add(1, 1) == grid_dim().x - 1 {
             work.set(0, 0);
             work.set(1, 0);
+        }
+    }
+    if thread_idx().x == 32 {
+        let mut consumer = ring.consumer();
+        loop {
+            let slot = consumer.wait();
+            let tile = numbers.get(slot.stage());
+            if tile >= tiles {
+                break;
+            }
+            dst.store([tile / across * ROWS, tile % across * COLS], slot.0);
+            bulk_commit_group();
+            bulk_wait_group_read::<0>();
+            slot.release();
         }
     }
 }
