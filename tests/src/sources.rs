@@ -50,6 +50,8 @@ pub fn corpus() -> &'static [Source] {
         "integers": "tests/src/kernels/integers.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",
+        "phases": "tests/src/kernels/phases.rs",
+        "pipelines": "tests/src/kernels/pipelines.rs",
         "places": "tests/src/kernels/places.rs",
         "reductions_elements": "tests/src/kernels/reductions/elements.rs",
         "reductions_ranks": "tests/src/kernels/reductions/ranks.rs",

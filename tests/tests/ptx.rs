@@ -8,7 +8,7 @@ use tma_codegen::{Ptx, Target, compile};
 use tma_tests::sources::{Source, corpus, examples};
 
 /// Kernels of the corpus whose PTX is kept: together they have every instruction of the language.
-const KEPT: [&str; 37] = [
+const KEPT: [&str; 43] = [
     "atomics_u32",
     "barrier_expect_apart",
     "barrier_lives",
@@ -28,6 +28,12 @@ const KEPT: [&str; 37] = [
     "fault_trap",
     "full_128_bf16",
     "multicast_4",
+    "phase_arrive_many",
+    "phase_leaving",
+    "phase_test_wait",
+    "phase_tokens",
+    "phase_try_wait_for",
+    "pipeline_two_tiles",
     "place_named_barriers",
     "place_warps",
     "prefetch_tiles",
@@ -49,7 +55,7 @@ const KEPT: [&str; 37] = [
 ];
 
 /// What the kept kernels must have between them: instructions, and calls of what the driver provides.
-const INSTRUCTIONS: [&str; 100] = [
+const INSTRUCTIONS: [&str; 104] = [
     "%cluster_ctaid",
     "%cluster_ctarank",
     "%cluster_nctaid",
@@ -140,11 +146,15 @@ const INSTRUCTIONS: [&str; 100] = [
     "mbarrier.arrive.expect_tx.shared::cta.b64",
     "mbarrier.arrive.release.cluster.shared::cluster.b64",
     "mbarrier.arrive.shared::cta.b64",
+    "mbarrier.arrive.shared::cta.b64 %rd",
+    "mbarrier.arrive_drop.shared::cta.b64",
     "mbarrier.expect_tx.relaxed.cta.shared::cta.b64",
     "mbarrier.init.shared::cta.b64",
     "mbarrier.inval.shared::cta.b64",
     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64",
+    "mbarrier.test_wait.parity.shared::cta.b64",
     "mbarrier.try_wait.parity.shared::cta.b64",
+    "mbarrier.try_wait.shared::cta.b64",
     "prefetch.tensormap",
     "rsqrt.approx.f32",
     "st.shared::cluster",

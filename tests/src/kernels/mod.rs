@@ -12,6 +12,8 @@ pub mod integers;
 pub mod map_options;
 pub mod multicast;
 pub mod multicast_ranks;
+pub mod phases;
+pub mod pipelines;
 pub mod places;
 pub mod reductions;
 pub mod remote_barriers;
@@ -36,6 +38,8 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         remote_barriers::CASES,
         multicast::CASES,
         multicast_ranks::CASES,
+        phases::CASES,
+        pipelines::CASES,
         tensors::CASES,
         copies::CASES,
         map_options::CASES,
