@@ -16,7 +16,7 @@ const LOCAL_MEMORY: [&str; 1] = ["value_arrays"];
 const MULTICAST: &str = ".multicast::cluster";
 
 /// The pages of the book whose kernels are compiled.
-const PAGES: [&str; 2] = ["docs/language.md", "docs/pipelines.md"];
+const PAGES: [&str; 3] = ["docs/language.md", "docs/pipelines.md", "docs/tutorial.md"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
