@@ -1,6 +1,7 @@
 //! What host and device must agree on: names of symbols and files, and the order and size of parameters.
 
 use crate::ir::{Kernel, Param, Type};
+use crate::limits::BULK_BYTES;
 
 /// A parameter of the PTX entry, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,15 @@ pub fn abi_params(param: &Param) -> Vec<AbiParam> {
         Type::Global(_) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
         ty => ty.as_scalar().map(|scalar| AbiParam::Scalar(scalar.bytes())).into_iter().collect(),
     }
+}
+
+/// What the address of a slice is a multiple of, in bytes.
+pub fn alignment(param: &Param) -> u32 {
+    let element = match param.ty {
+        Type::Global(element) => element.bytes(),
+        _ => 1,
+    };
+    if param.copied { element.max(BULK_BYTES) } else { element }
 }
 
 /// The symbol of the block's shared memory.

@@ -75,6 +75,21 @@ pub const fn reduces(op: ReduceOp, element: Scalar) -> bool {
     }
 }
 
+/// What the addresses and the size of a bulk copy without a tensor map must be multiples of, in bytes.
+/// Source: PTX ISA, "cp.async.bulk".
+pub const BULK_BYTES: u32 = 16;
+
+/// Whether the copy engine reduces elements of this type so in global memory, without a tensor map. Source: PTX ISA,
+/// "cp.reduce.async.bulk", the table of operations and types. Bits (`.b32`, `.b64`) are those of integers here.
+pub const fn bulk_reduces(op: ReduceOp, element: Scalar) -> bool {
+    match (op, element) {
+        (ReduceOp::Add, Scalar::F64) => true,
+        (ReduceOp::And | ReduceOp::Or | ReduceOp::Xor, Scalar::I64) => true,
+        (_, Scalar::Usize) => reduces(op, Scalar::U64),
+        _ => reduces(op, element),
+    }
+}
+
 /// Bytes, and alignment, of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object".
 pub const BARRIER_BYTES: u64 = 8;
 

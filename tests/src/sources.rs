@@ -39,6 +39,8 @@ pub fn corpus() -> &'static [Source] {
     sources! {
         "atomics": "tests/src/kernels/atomics.rs",
         "barriers": "tests/src/kernels/barriers.rs",
+        "bulk_copies": "tests/src/kernels/bulk/copies.rs",
+        "bulk_reductions": "tests/src/kernels/bulk/reductions.rs",
         "casts_floats": "tests/src/kernels/casts/floats.rs",
         "casts_signed": "tests/src/kernels/casts/signed.rs",
         "casts_unsigned": "tests/src/kernels/casts/unsigned.rs",

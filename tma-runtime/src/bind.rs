@@ -111,8 +111,8 @@ pub enum Bound<'a> {
 ///
 /// # Errors
 ///
-/// [`Error::ArgumentMismatch`], [`Error::OtherDevice`], [`Error::ElementMismatch`], [`Error::NotContiguous`], and
-/// those of `visit`.
+/// [`Error::ArgumentMismatch`], [`Error::OtherDevice`], [`Error::ElementMismatch`], [`Error::NotContiguous`],
+/// [`Error::MisalignedGlobal`], and those of `visit`.
 pub fn bind<'a>(
     device: DeviceId,
     spec: &'static KernelSpec,
@@ -130,13 +130,16 @@ pub fn bind<'a>(
                 Bound::Map { index, tensor, spec, source }
             }
             (
-                &ParamKind::Global { element: wanted, .. },
+                &ParamKind::Global { element: wanted, alignment, .. },
                 Value::Global { layout, contiguous, address, len },
             ) => {
                 same_device(tensor, layout.device(), device)?;
                 match layout.element() {
                     found if found != wanted => return Err(Error::ElementMismatch { tensor, found, wanted }),
                     _ if !contiguous => return Err(Error::NotContiguous { tensor }),
+                    _ if !address.is_multiple_of(u64::from(alignment)) => {
+                        return Err(Error::MisalignedGlobal { tensor, address: *address, alignment });
+                    }
                     _ => Bound::Global { address, len },
                 }
             }

@@ -59,6 +59,21 @@ pub enum Error {
         tensor: &'static str,
     },
 
+    /// A tensor that a kernel copies in bulk does not start where the copy engine can.
+    #[error(
+        "{}: the kernel copies `{tensor}` in bulk, so its address must be a multiple of {alignment} bytes, but it is \
+         {address:#x} ({} bytes past one): start the view at an element whose address is a multiple of {alignment}",
+        self.code(), .address % u64::from(*.alignment)
+    )]
+    MisalignedGlobal {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The address of the tensor's first element.
+        address: u64,
+        /// What it must be a multiple of.
+        alignment: u32,
+    },
+
     /// A host slice has another length than the tensor.
     #[error("{}: the host slice has {found} elements, but the tensor {wanted}: pass as many", self.code())]
     HostLength {

@@ -69,6 +69,8 @@ pub enum ParamKind {
         element: Element,
         /// Whether the kernel writes through it.
         written: bool,
+        /// What the address must be a multiple of, in bytes: the element's size, or what bulk copies take.
+        alignment: u32,
     },
     /// A scalar: one parameter.
     Scalar {

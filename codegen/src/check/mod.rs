@@ -6,11 +6,13 @@
 //! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant indices.
 //! * `coordinates`: boxes that the copy engine refuses, as far as constants show; `low_bits` tells what they do.
 //! * `clusters`: their size, words that need one, ranks and masks, sliced loads.
+//! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes, likewise.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
 //! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor), and the
 //! order of barrier operations among threads.
 
+mod bulk;
 mod clusters;
 mod coordinates;
 pub mod layout;
@@ -48,6 +50,7 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Option<CheckedKernel> {
     limits::check(&kernel, sink);
     coordinates::check(&kernel, sink);
     clusters::check(&kernel, sink);
+    bulk::check(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     (sink.len() == before).then_some(CheckedKernel { kernel, layout })
 }

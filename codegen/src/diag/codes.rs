@@ -123,6 +123,9 @@ codes! {
     /// A sliced load whose slices are not the tile, or do not begin where they may.
     SlicedLoad = "TMA0234",
 
+    /// A bulk copy that does not begin or end at a multiple of 16 bytes.
+    BulkUnit = "TMA0241",
+
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.

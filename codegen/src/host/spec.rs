@@ -47,8 +47,12 @@ fn param_spec(param: &Param) -> TokenStream {
             quote!(::tma_runtime::spec::ParamKind::Map(#map))
         }
         Type::Global(scalar) => {
-            let (element, written) = (element(*scalar), param.written);
-            quote!(::tma_runtime::spec::ParamKind::Global { element: #element, written: #written })
+            let (element, written, alignment) = (element(*scalar), param.written, abi::alignment(param));
+            quote! {
+                ::tma_runtime::spec::ParamKind::Global {
+                    element: #element, written: #written, alignment: #alignment
+                }
+            }
         }
         ty => {
             let bytes = ty.as_scalar().map_or(0, Scalar::bytes);

@@ -49,7 +49,7 @@ pub enum ExprKind {
     Stage(Box<Expr>, Box<Expr>),
     /// A cache policy that gives a fraction (f32) of the accesses this priority.
     CachePolicy(EvictionPriority, Box<Expr>),
-    /// A map whose copies carry a cache policy. Only `parse` sees it: operations hold the two apart.
+    /// A map or a slice whose copies carry a cache policy. Only `parse` sees it: operations hold the two apart.
     Hinted(Box<Expr>, Box<Expr>),
     /// A shared thing as the block of this rank (a `u32`) in the cluster has it (`mapa`).
     Remote(Box<Expr>, Box<Expr>),

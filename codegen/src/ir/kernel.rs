@@ -92,6 +92,8 @@ pub struct Param {
     pub ty: Type,
     /// Whether the kernel stores to it: the launcher then asks for `&mut`.
     pub written: bool,
+    /// Whether it is a slice that bulk copies go from or to: the launcher then asks for an address that they take.
+    pub copied: bool,
     /// Its name in the source.
     pub span: Span,
     /// Its type in the source.

@@ -13,6 +13,7 @@
 //! * **Coordinates are logical**: row-major, outermost first. Only `lower` and the runtime reverse them.
 //! * Spans sit beside the nodes and have no meaning. [`print`](mod@print) shows everything but spans.
 
+mod bulk;
 mod compound;
 mod expr;
 mod kernel;
@@ -22,6 +23,7 @@ mod stmt;
 mod types;
 pub mod visit;
 
+pub use bulk::*;
 pub use compound::*;
 pub use expr::*;
 pub use kernel::*;

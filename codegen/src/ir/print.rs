@@ -104,6 +104,11 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::GlobalAtomic { dest, op, global, index, value } => {
             writeln!(f, "{dest} = global.{} {global} {index} {value}", op.name())
         }
+        StmtKind::Bulk { global, index, count, op, hint } => {
+            bulk_op(f, op)?;
+            write!(f, " {global}[{index}; {count}]")?;
+            end_with_hint(f, hint.as_ref())
+        }
         StmtKind::Barrier { barrier, op } => barrier_op(f, barrier, op),
         StmtKind::Tma { map, op } => tma_op(f, *map, op),
         StmtKind::BulkCommitGroup => writeln!(f, "bulk.commit_group"),
@@ -129,7 +134,7 @@ fn tma_op(f: &mut Formatter<'_>, map: ParamId, op: &TmaOp) -> fmt::Result {
     let hint = match op {
         TmaOp::Load { tile, at, barrier, hint } => {
             write!(f, "tma.load {map} {} {tile} {barrier}", List(at))?;
-            hint
+            hint.as_ref()
         }
         TmaOp::LoadMulticast { tile, at, barrier, mask, hint } => {
             write!(f, "tma.load_multicast {map} {} {tile} {barrier} {mask}", List(at))?;
@@ -141,21 +146,34 @@ fn tma_op(f: &mut Formatter<'_>, map: ParamId, op: &TmaOp) -> fmt::Result {
         }
         TmaOp::Store { at, tile, hint } => {
             write!(f, "tma.store {map} {} {tile}", List(at))?;
-            hint
+            hint.as_ref()
         }
         TmaOp::Reduce { op, at, tile, hint } => {
             write!(f, "tma.reduce_{} {map} {} {tile}", op.name(), List(at))?;
-            hint
+            hint.as_ref()
         }
         TmaOp::Prefetch { at, hint } => {
             write!(f, "tma.prefetch {map} {}", List(at))?;
-            hint
+            hint.as_ref()
         }
         TmaOp::PrefetchDescriptor => {
             write!(f, "tma.prefetch_descriptor {map}")?;
-            &None
+            None
         }
     };
+    end_with_hint(f, hint)
+}
+
+fn bulk_op(f: &mut Formatter<'_>, op: &BulkOp) -> fmt::Result {
+    match op {
+        BulkOp::Load { array, at, barrier } => write!(f, "bulk.load {array}[{at}] {barrier}"),
+        BulkOp::Store { array, at } => write!(f, "bulk.store {array}[{at}]"),
+        BulkOp::Reduce { op, array, at } => write!(f, "bulk.reduce_{} {array}[{at}]", op.name()),
+        BulkOp::Prefetch => f.write_str("bulk.prefetch"),
+    }
+}
+
+fn end_with_hint(f: &mut Formatter<'_>, hint: Option<&Expr>) -> fmt::Result {
     match hint {
         Some(hint) => writeln!(f, " hint {hint}"),
         None => writeln!(f),

@@ -1,6 +1,6 @@
 //! Statements: effects and control flow.
 
-use super::{ClusterAxis, Expr, LocalId, ParamId, Scalar, Span};
+use super::{BulkOp, ClusterAxis, Expr, LocalId, ParamId, Scalar, Span};
 
 /// Statements in order.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +65,8 @@ pub enum StmtKind {
     /// `dest = global[index]` and `global[index] = op(dest, value)`, as one step; traps out of bounds.
     GlobalAtomic { dest: LocalId, op: AtomicOp, global: ParamId, index: Expr, value: Expr },
 
+    /// A copy of `global[index..index + count]`, `count` a `u32`; traps out of bounds on either side.
+    Bulk { global: ParamId, index: Expr, count: Expr, op: BulkOp, hint: Option<Expr> },
     /// An mbarrier operation.
     Barrier { barrier: Expr, op: BarrierOp },
     /// A copy engine operation.

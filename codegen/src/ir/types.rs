@@ -276,6 +276,17 @@ impl Type {
         }
     }
 
+    /// The elements in shared memory that lie one after the other in it: their type and how many there are.
+    pub fn sequence(&self) -> Option<(Scalar, u64)> {
+        match self {
+            Self::SharedArray(element, len) => Some((*element, u64::from(*len))),
+            Self::Tile(tile) if tile.swizzle == Swizzle::None => {
+                Some((tile.element, tile.bytes() / u64::from(tile.element.bytes())))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a value of it is an address in the block's shared memory.
     pub fn is_shared_handle(&self) -> bool {
         matches!(self, Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..))

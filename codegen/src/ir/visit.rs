@@ -1,6 +1,6 @@
 //! Walks over a kernel.
 
-use super::{BarrierOp, Block, Expr, ExprKind, Stmt, StmtKind, TmaOp};
+use super::{BarrierOp, Block, BulkOp, Expr, ExprKind, Stmt, StmtKind, TmaOp};
 
 /// Calls `f` for every statement in `block`, those of inner blocks after the one that holds them.
 pub fn for_each_stmt<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
@@ -125,6 +125,14 @@ macro_rules! operands {
                 ..
             } => at.into_iter().chain([tile]).chain(hint).collect(),
             StmtKind::Tma { op: TmaOp::Prefetch { at, hint }, .. } => at.into_iter().chain(hint).collect(),
+            StmtKind::Bulk { index, count, op, hint, .. } => {
+                let shared = match op {
+                    BulkOp::Load { array, at, barrier } => vec![array, at, barrier],
+                    BulkOp::Store { array, at } | BulkOp::Reduce { array, at, .. } => vec![array, at],
+                    BulkOp::Prefetch => vec![],
+                };
+                [index, count].into_iter().chain(shared).chain(hint).collect()
+            }
             StmtKind::NamedBarrierSync { id, threads } => vec![id, threads],
             StmtKind::Printf { args, .. } => args.into_iter().collect(),
         }

@@ -117,9 +117,7 @@ fn signature<'c>(
                 add(context.create_string_attribute("nvvm.grid_constant", ""));
             }
             AbiParam::GlobalAddress => {
-                if let Type::Global(element) = &param.ty {
-                    add(enum_attribute(context, "align", u64::from(element.bytes())));
-                }
+                add(enum_attribute(context, "align", u64::from(abi::alignment(param))));
             }
             AbiParam::GlobalLen | AbiParam::Scalar(_) => {}
         }

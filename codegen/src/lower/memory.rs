@@ -120,18 +120,26 @@ fn global_address<'c>(
     global: ParamId,
     index: &Expr,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
-    let param = cx.kernel.kernel().param(global);
-    let (Param::Global { address, len }, Type::Global(scalar)) = (expr::param(cx, global)?, &param.ty) else {
-        return Err(BackendError::Unchecked(format!("an element of `{}`, which is no slice", param.name)));
-    };
+    let (address, len, scalar) = slice(cx, global)?;
+    let name = &cx.kernel.kernel().param(global).name;
     let line = super::debug::line_of(index.span);
     let index = expr::widened(cx, index)?;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, len, "")?;
-    print::assert(cx, inside, &format!("index out of bounds of `{}`", param.name), line)?;
-    Ok((element_address(cx, address, *scalar, index)?, *scalar))
+    print::assert(cx, inside, &format!("index out of bounds of `{name}`"), line)?;
+    Ok((element_address(cx, address, scalar, index)?, scalar))
 }
 
-fn element_address<'c>(
+/// A slice of global memory: its address, its number of elements, and their type.
+pub(super) fn slice<'c>(cx: &Cx<'c, '_>, global: ParamId) -> Lower<(PointerValue<'c>, IntValue<'c>, Scalar)> {
+    let param = cx.kernel.kernel().param(global);
+    match (expr::param(cx, global)?, &param.ty) {
+        (Param::Global { address, len }, Type::Global(scalar)) => Ok((address, len, *scalar)),
+        _ => Err(BackendError::Unchecked(format!("an element of `{}`, which is no slice", param.name))),
+    }
+}
+
+/// The address of the element `index` from `base` on.
+pub(super) fn element_address<'c>(
     cx: &Cx<'c, '_>,
     base: PointerValue<'c>,
     scalar: Scalar,

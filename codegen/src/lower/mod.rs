@@ -19,6 +19,7 @@
 
 mod arith;
 mod barrier;
+mod bulk;
 mod cast;
 mod cluster;
 mod control;

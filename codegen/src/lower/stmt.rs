@@ -1,6 +1,6 @@
 //! Statements, in order.
 
-use super::{Cx, Lower, barrier, control, debug, memory, place, print, sync, tile, tma};
+use super::{Cx, Lower, barrier, bulk, control, debug, memory, place, print, sync, tile, tma};
 use crate::ir::{Block, Stmt, StmtKind};
 
 /// Lowers the statements of `block`.
@@ -34,6 +34,9 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
             memory::global_atomic(cx, *dest, *op, *global, index, value)
         }
 
+        StmtKind::Bulk { global, index, count, op, hint } => {
+            bulk::operation(cx, *global, (index, count), op, hint.as_ref(), stmt.span)
+        }
         StmtKind::Barrier { barrier, op } => barrier::operation(cx, barrier, op),
         StmtKind::Tma { map, op } => tma::operation(cx, *map, op, stmt.span),
         StmtKind::BulkCommitGroup => tma::commit_group(cx),

@@ -105,7 +105,7 @@ fn check_coordinates<'c>(
 
 /// Whether the target's PTX has a load into the block's own memory. Where there is the choice, it is taken: for sm_120a
 /// ptxas makes a call with a stack frame of a load into the cluster's.
-fn names_own_memory(cx: &Cx<'_, '_>) -> bool {
+pub(super) fn names_own_memory(cx: &Cx<'_, '_>) -> bool {
     cx.target.ptx_version() >= 86
 }
 

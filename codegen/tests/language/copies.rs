@@ -100,7 +100,7 @@ fn a_hint_is_a_policy_and_one_only() {
              let p = l2_evict_last(1.0);\n{statement}\n}}"
         ))
     };
-    assert!(hinting("m.hint(p).hint(p).prefetch([0]);").contains("TMA0002: this map has a hint already"));
+    assert!(hinting("m.hint(p).hint(p).prefetch([0]);").contains("TMA0002: this has a hint already"));
     assert!(hinting("m.hint(p).prefetch_descriptor();").contains("TMA0002: the prefetch of a descriptor"));
     assert!(hinting("m.hint(0.5f32).prefetch([0]);").contains("this is `f32`, but `CachePolicy` is wanted"));
     assert!(hinting("m.hint(l2_evict_last(2)).prefetch([0]);").contains("`f32` is wanted"));

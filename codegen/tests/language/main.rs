@@ -47,6 +47,7 @@ fn refused(source: &str) -> String {
     }
 }
 
+mod bulk;
 mod clusters;
 mod copies;
 mod order;

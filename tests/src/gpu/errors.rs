@@ -6,6 +6,7 @@ use tma_runtime::prelude::*;
 
 use super::runner::Test;
 use crate::examples::{tma_copy, tma_copy::tma_copy::SPEC};
+use crate::kernels::bulk::bulk_tile;
 use crate::kernels::clusters::cluster_kernels::{cluster_places, cluster_places_at_launch};
 use crate::kernels::values::value_arrays;
 
@@ -62,6 +63,16 @@ const MISUSES: &[Misuse] = &[
             // SAFETY: every second element of `whole`, which outlives the launch.
             let view = unsafe { TensorView::<u32, 1>::from_raw(device, whole.as_ptr(), [64], [2]) };
             value_arrays::launch(device, 1, view, &mut out)
+        },
+    },
+    Misuse {
+        name: "bulk_address",
+        code: "TMA0531",
+        run: |device| {
+            let (whole, mut dst) = (device.zeros::<u32, 1>([256])?, device.zeros([8, 32])?);
+            // SAFETY: a part of `whole`, which outlives the launch.
+            let view = unsafe { TensorView::<u32, 1>::from_raw(device, whole.as_ptr() + 4, [128], [1]) };
+            bulk_tile::launch(device, 1, view, &mut dst)
         },
     },
     Misuse { name: "host_slice", code: "TMA0512", run: |device| device.tensor(&[1u8, 2, 3], [4]).map(drop) },

@@ -2,6 +2,7 @@
 
 pub mod atomics;
 pub mod barriers;
+pub mod bulk;
 pub mod casts;
 pub mod clusters;
 pub mod control;
@@ -44,5 +45,5 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         copies::CASES,
         map_options::CASES,
     ];
-    themes.into_iter().chain(swizzled::CASES).chain(reductions::CASES).flatten()
+    themes.into_iter().chain(swizzled::CASES).chain(reductions::CASES).chain(bulk::CASES).flatten()
 }

@@ -23,7 +23,10 @@ static SPEC: KernelSpec = KernelSpec {
                 written: false,
             }),
         },
-        ParamSpec { name: "out", kind: ParamKind::Global { element: Element::F32, written: true } },
+        ParamSpec {
+            name: "out",
+            kind: ParamKind::Global { element: Element::F32, written: true, alignment: 16 },
+        },
         ParamSpec { name: "n", kind: ParamKind::Scalar { bytes: 4 } },
     ],
 };
@@ -82,6 +85,20 @@ fn tma0511_global_elements_lie_one_after_the_other() {
     let mut args = good();
     args[1] = global::<f32>(HERE, [16, 1]);
     refused(&args, "TMA0511", "`out`");
+}
+
+#[test]
+fn tma0531_what_is_copied_in_bulk_is_aligned() {
+    let at = |address| {
+        let view = TensorView::<f32, 1>::new(HERE, address, [8], [1]);
+        [map(HERE), Arg::global(GlobalSlice::new(view)), Arg::scalar(7u32)]
+    };
+    refused(
+        &at(0x204),
+        "TMA0531",
+        "`out` in bulk, so its address must be a multiple of 16 bytes, but it is 0x204 (4",
+    );
+    assert!(bound(&at(0x210)).is_ok());
 }
 
 #[test]

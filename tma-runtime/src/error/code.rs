@@ -16,6 +16,7 @@ impl Error {
             Self::TensorTooLarge { .. } => "TMA0515",
             Self::ArgumentMismatch { .. } => "TMA0516",
             Self::MapRefused { .. } => "TMA0517",
+            Self::MisalignedGlobal { .. } => "TMA0531",
             Self::NoDriver { .. } => "TMA0601",
             Self::NoDevice { .. } => "TMA0602",
             Self::NoBackend => "TMA0603",

@@ -119,6 +119,27 @@ fn reductions(sums: TensorMap<Tile<f32, Shape2<32, 32>>>, counts: TensorMap<Tile
     counts.reduce_xor([0], count);
 }
 
+/// Copies without a tensor map.
+#[expect(dead_code, reason = "type-checked only")]
+fn bulk_copies(words: Global<u32>, reals: Global<f64>, n: u64) {
+    let array: SharedArray<u32, 64> = shared();
+    let tile: Tile<f64, Shape2<4, 8>> = shared();
+    let full: Barrier = shared();
+    words.bulk_prefetch(0, 64);
+    words.hint(l2_evict_last(1.0)).bulk_load(array, 0, 64, block_idx().x * 64, full);
+    reals.bulk_load(tile, 2, 30, n, full);
+    reals.bulk_reduce_add(n, tile, 0, 32);
+    words.bulk_store(0, array, 4, 8);
+    words.bulk_reduce_add(0, array, 4, 8);
+    words.bulk_reduce_min(0, array, 4, 8);
+    words.bulk_reduce_max(0, array, 4, 8);
+    words.bulk_reduce_inc(0, array, 4, 8);
+    words.bulk_reduce_dec(0, array, 4, 8);
+    words.bulk_reduce_and(0, array, 4, 8);
+    words.bulk_reduce_or(0, array, 4, 8);
+    words.bulk_reduce_xor(0, array, 4, 8);
+}
+
 /// The words that the other kernels do not use.
 #[expect(dead_code, reason = "type-checked only")]
 fn remaining_words(n: u32, x: f32) -> f32 {

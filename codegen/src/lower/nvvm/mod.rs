@@ -18,6 +18,7 @@ use crate::backend::BackendError;
 
 mod arithmetic;
 mod atomics;
+mod bulk;
 mod mbarrier;
 mod sync;
 mod text;
@@ -25,6 +26,7 @@ mod tma;
 
 pub(in crate::lower) use arithmetic::*;
 pub(in crate::lower) use atomics::*;
+pub(in crate::lower) use bulk::*;
 pub(in crate::lower) use mbarrier::*;
 pub(in crate::lower) use sync::*;
 pub(in crate::lower) use tma::*;

@@ -93,7 +93,8 @@ pub(in crate::lower) fn tile_prefetch(rank: usize, hinted: bool) -> Instruction 
         .memory(80)
 }
 
-const fn hint(hinted: bool) -> &'static str {
+/// The qualifier of what is hinted.
+pub(super) const fn hint(hinted: bool) -> &'static str {
     if hinted { ".L2::cache_hint" } else { "" }
 }
 

@@ -1,6 +1,7 @@
 //! Methods of slices of global memory.
 
 use super::Args;
+use super::hint::param_and_hint;
 use crate::diag::Code;
 use crate::ir::{AtomicOp, Expr, ExprKind, ParamId, Scalar, Span, StmtKind, Type};
 use crate::parse::cx::Cx;
@@ -9,12 +10,24 @@ use crate::parse::stmt::unit;
 impl Cx<'_> {
     pub(super) fn global_method(
         &mut self,
-        global: ParamId,
+        receiver: Expr,
         element: Scalar,
         name: &str,
         args: &Args,
         span: Span,
     ) -> Option<Expr> {
+        let Some((global, hint)) = param_and_hint(&receiver) else { return Some(Expr::error(span)) };
+        if name == "hint" {
+            return Some(self.hinted(receiver, hint.is_some(), args, span));
+        }
+        if let Some(method) = name.strip_prefix("bulk_") {
+            return self.bulk_method(global, hint, element, method, args, span);
+        }
+        if hint.is_some() {
+            self.error(Code::UnsupportedExpression, span, format!("`{name}` takes no hint"))
+                .help("hints are for bulk copies; call this on the slice itself");
+            return Some(Expr::error(span));
+        }
         match name {
             "len" => {
                 let given = self.exactly::<0>(name, args, span);
@@ -70,7 +83,7 @@ impl Cx<'_> {
         old
     }
 
-    fn expect_global_index(&mut self, index: &Expr) -> bool {
+    pub(super) fn expect_global_index(&mut self, index: &Expr) -> bool {
         match self.resolve(&index.ty) {
             Type::Scalar(Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::I64 | Scalar::Usize)
             | Type::Error => true,

@@ -1,6 +1,7 @@
 //! Methods of tensor maps.
 
 use super::Args;
+use super::hint::param_and_hint;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, ParamId, ReduceOp, Scalar, Span, StmtKind, TileType, TmaOp, Type};
 use crate::limits;
@@ -16,7 +17,7 @@ impl Cx<'_> {
         args: &Args,
         span: Span,
     ) -> Option<Expr> {
-        let Some((map, hint)) = map_and_hint(&receiver) else { return Some(Expr::error(span)) };
+        let Some((map, hint)) = param_and_hint(&receiver) else { return Some(Expr::error(span)) };
         let op = match name {
             "hint" => return Some(self.hinted(receiver, hint.is_some(), args, span)),
             "load" => self.load(map, hint, tile_ty, args, span),
@@ -129,24 +130,6 @@ impl Cx<'_> {
         Some(TmaOp::PrefetchDescriptor)
     }
 
-    /// `map.hint(policy)`: the map, with the policy that its copies are to carry. The policy is read here, whatever
-    /// becomes of its variable until a copy is asked for.
-    fn hinted(&mut self, map: Expr, is_hinted: bool, args: &Args, span: Span) -> Expr {
-        let Some([policy]) = self.exactly("hint", args, span) else { return Expr::error(span) };
-        if !self.expect(&policy, &Type::CachePolicy) {
-            return Expr::error(span);
-        }
-        if is_hinted {
-            self.error(Code::UnsupportedExpression, span, "this map has a hint already")
-                .help("give each copy one policy");
-            return Expr::error(span);
-        }
-        let ty = map.ty.clone();
-        let (held, policy_now) = self.temporary("hint", Type::CachePolicy, span);
-        self.assign(held, policy);
-        Expr { kind: ExprKind::Hinted(Box::new(map), Box::new(policy_now)), ty, span }
-    }
-
     /// Coordinates and a tile, if both suit the map.
     fn place_and_tile(
         &mut self,
@@ -184,17 +167,5 @@ impl Cx<'_> {
             }
             _ => self.expect(tile, &Type::Tile(want.clone())),
         }
-    }
-}
-
-/// The parameter that a map is, and the policy that its copies carry.
-fn map_and_hint(map: &Expr) -> Option<(ParamId, Option<Expr>)> {
-    match &map.kind {
-        ExprKind::Param(id) => Some((*id, None)),
-        ExprKind::Hinted(map, policy) => {
-            let (id, _) = map_and_hint(map)?;
-            Some((id, Some((**policy).clone())))
-        }
-        _ => None,
     }
 }

@@ -2,7 +2,9 @@
 
 mod array;
 mod barrier;
+mod bulk;
 mod global;
+mod hint;
 mod map;
 mod phase;
 mod pipeline;
@@ -41,10 +43,7 @@ impl Cx<'_> {
             },
             Type::Remote(thing) => self.remote_method(receiver, thing, &name, &args, span),
             Type::TensorMap(tile) => self.map_method(receiver, tile, &name, &args, span),
-            Type::Global(element) => match receiver.kind {
-                ExprKind::Param(global) => self.global_method(global, *element, &name, &args, span),
-                _ => Some(Expr::error(span)),
-            },
+            Type::Global(element) => self.global_method(receiver, *element, &name, &args, span),
             Type::Scalar(_) | Type::Infer(_) => self.scalar_method(receiver, &name, &args, span),
             Type::Compound(compound) => match receiver.kind {
                 ExprKind::Compound(parts) => self.compound_method(compound, parts, &name, &args, span),
@@ -177,6 +176,18 @@ fn methods(ty: &Type) -> &'static [&'static str] {
             "atomic_or",
             "atomic_xor",
             "atomic_exchange",
+            "bulk_load",
+            "bulk_store",
+            "bulk_reduce_add",
+            "bulk_reduce_min",
+            "bulk_reduce_max",
+            "bulk_reduce_inc",
+            "bulk_reduce_dec",
+            "bulk_reduce_and",
+            "bulk_reduce_or",
+            "bulk_reduce_xor",
+            "bulk_prefetch",
+            "hint",
         ],
         Type::Scalar(_) | Type::Infer(_) => {
             &["min", "max", "abs", "mul_add", "sqrt", "recip", "div_ceil", "to_f32", "to_f64", "to_bits"]

@@ -1,0 +1,57 @@
+//! Bulk copies without a tensor map: what starts or ends where the copy engine cannot, as far as constants show.
+
+use super::low_bits::{LowBits, Variables};
+use crate::diag::{Code, Sink};
+use crate::ir::{Expr, Kernel, Scalar, StmtKind, Type, visit};
+use crate::limits::BULK_BYTES;
+
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    let mut variables = Variables::new(&kernel.body);
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        variables.pass(stmt);
+        let StmtKind::Bulk { global, index, count, op, .. } = &stmt.kind else { return };
+        let param = kernel.param(*global);
+        let Type::Global(element) = param.ty else { return };
+        let mut whole = |number: &Expr, what: &str| {
+            whole_units(number, element, variables.of(number), what, sink);
+        };
+        whole(count, "the count");
+        whole(index, &format!("the index into `{}`", param.name));
+        if let Some((array, at)) = op.shared() {
+            whole(at, "the element of shared memory to begin at");
+            inside(array, at, count, sink);
+        }
+    });
+}
+
+/// Source: PTX ISA, "cp.async.bulk": addresses and size are multiples of 16 bytes. What an element is counted from is.
+fn whole_units(number: &Expr, element: Scalar, low: LowBits, what: &str, sink: &mut Sink) {
+    let unit = BULK_BYTES / element.bytes();
+    let beside = low.bits % u64::from(unit);
+    if beside == 0 {
+        return;
+    }
+    let message = match number.as_int() {
+        Some(value) => format!("{what} is {value}, which is not a multiple of {unit}"),
+        None => {
+            let multiple = unit.min(1 << low.known.min(u32::BITS - 1));
+            format!("{what} is always {beside} more than a multiple of {multiple}")
+        }
+    };
+    sink.error(Code::BulkUnit, number.span, message).help(format!(
+        "bulk copies move whole units of {BULK_BYTES} bytes from and to multiples of {BULK_BYTES} bytes: {unit} \
+         elements of `{element}`"
+    ));
+}
+
+fn inside(array: &Expr, at: &Expr, count: &Expr, sink: &mut Sink) {
+    let (Some((_, len)), Some(at), Some(copied)) =
+        (array.ty.sequence(), at.as_int().or(Some(0)), count.as_int())
+    else {
+        return;
+    };
+    if at + copied > i128::from(len) {
+        let message = format!("{copied} elements from element {at} on, but there are {len} in shared memory");
+        sink.error(Code::IndexRange, count.span, message);
+    }
+}

@@ -1,0 +1,150 @@
+//! Bulk copies between global and shared memory, without a tensor map.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+
+use super::types::pointer;
+use super::{Cx, Lower, debug, expr, memory, nvvm, print, tma};
+use crate::backend::BackendError;
+use crate::ir::{BulkOp, Expr, ParamId, Scalar, Span};
+use crate::limits::BULK_BYTES;
+
+/// The most bytes that one prefetch brings. It is a hint: what is too much for its operand is left out.
+const MOST_PREFETCHED: u64 = (u32::MAX - u32::MAX % BULK_BYTES) as u64;
+
+/// What lies where, computed once for all operations.
+struct Range<'c> {
+    /// The element of global memory to begin at, 64 bits.
+    index: IntValue<'c>,
+    /// How many elements, 64 bits.
+    count: IntValue<'c>,
+    element: Scalar,
+    /// For messages of the kernel.
+    line: u32,
+}
+
+/// Lowers `op` of `global[index..index + count]`.
+pub(super) fn operation(
+    cx: &mut Cx<'_, '_>,
+    global: ParamId,
+    (index, count): (&Expr, &Expr),
+    op: &BulkOp,
+    hint: Option<&Expr>,
+    span: Span,
+) -> Lower<()> {
+    let (address, len, element) = memory::slice(cx, global)?;
+    let range = Range {
+        index: expr::widened(cx, index)?,
+        count: expr::widened(cx, count)?,
+        element,
+        line: debug::line_of(span),
+    };
+    within_global(cx, &range, global, len)?;
+    let from_or_to = memory::element_address(cx, address, element, range.index)?;
+    let hinted = hint.is_some();
+    let (instruction, mut args): (_, Vec<BasicValueEnum<'_>>) = match op {
+        BulkOp::Load { array, at, barrier } => {
+            let to = shared_range(cx, array, at, &range)?;
+            let barrier = expr::value(cx, barrier).and_then(pointer)?;
+            let size = size(cx, &range)?;
+            let own = tma::names_own_memory(cx);
+            let args = vec![to.into(), from_or_to.into(), size.into(), barrier.into()];
+            (nvvm::bulk_load(own, hinted), args)
+        }
+        BulkOp::Store { array, at } => {
+            let from = shared_range(cx, array, at, &range)?;
+            (nvvm::bulk_store(hinted), vec![from_or_to.into(), from.into(), size(cx, &range)?.into()])
+        }
+        BulkOp::Reduce { op, array, at } => {
+            let from = shared_range(cx, array, at, &range)?;
+            let instruction = nvvm::bulk_reduce(*op, element, hinted).ok_or_else(|| {
+                BackendError::Unchecked(format!("`bulk_reduce_{}` of `{element}`", op.name()))
+            })?;
+            (instruction, vec![from_or_to.into(), from.into(), size(cx, &range)?.into()])
+        }
+        BulkOp::Prefetch => {
+            let size = prefetch_size(cx, &range)?;
+            (nvvm::bulk_prefetch(hinted), vec![from_or_to.into(), size.into()])
+        }
+    };
+    if let Some(hint) = hint {
+        args.push(expr::value(cx, hint)?);
+    }
+    nvvm::emit(cx, &instruction, &args)?;
+    Ok(())
+}
+
+/// Goes on only if all elements are there, without a sum that might wrap.
+fn within_global<'c>(
+    cx: &mut Cx<'c, '_>,
+    range: &Range<'c>,
+    global: ParamId,
+    len: IntValue<'c>,
+) -> Lower<()> {
+    let name = &cx.kernel.kernel().param(global).name;
+    let few = cx.builder.build_int_compare(IntPredicate::ULE, range.count, len, "")?;
+    let last = cx.builder.build_int_sub(len, range.count, "")?;
+    let early = cx.builder.build_int_compare(IntPredicate::ULE, range.index, last, "")?;
+    let inside = cx.builder.build_and(few, early, "")?;
+    print::assert(cx, inside, &format!("bulk copy out of bounds of `{name}`"), range.line)?;
+    if cx.kernel.kernel().checked {
+        let what = format!("the index of a bulk copy of `{name}`");
+        whole_units(cx, range, range.index, &what)?;
+        whole_units(cx, range, range.count, &format!("the count of a bulk copy of `{name}`"))?;
+    }
+    Ok(())
+}
+
+/// The address of `array[at]`, from which on there are as many elements as `range` has.
+fn shared_range<'c>(
+    cx: &mut Cx<'c, '_>,
+    array: &Expr,
+    at: &Expr,
+    range: &Range<'c>,
+) -> Lower<PointerValue<'c>> {
+    let len = match array.ty.sequence() {
+        Some((element, len)) if element == range.element => len,
+        _ => return Err(BackendError::Unchecked(format!("a bulk copy of `{}`", array.ty))),
+    };
+    let base = expr::value(cx, array).and_then(pointer)?;
+    // Both are of 32 bits: the sum of 64 does not wrap.
+    let at = expr::widened(cx, at)?;
+    let end = cx.builder.build_int_add(at, range.count, "")?;
+    let len = cx.context.i64_type().const_int(len, false);
+    let inside = cx.builder.build_int_compare(IntPredicate::ULE, end, len, "")?;
+    print::assert(cx, inside, "bulk copy out of bounds of shared memory", range.line)?;
+    if cx.kernel.kernel().checked {
+        whole_units(cx, range, at, "the place of a bulk copy in shared memory")?;
+    }
+    let offset = cx.builder.build_int_truncate(at, cx.context.i32_type(), "")?;
+    memory::element_address(cx, base, range.element, offset)
+}
+
+/// Goes on only if so many elements are a multiple of 16 bytes.
+fn whole_units<'c>(cx: &mut Cx<'c, '_>, range: &Range<'c>, number: IntValue<'c>, what: &str) -> Lower<()> {
+    let unit = BULK_BYTES / range.element.bytes();
+    let mask = cx.context.i64_type().const_int(u64::from(unit) - 1, false);
+    let rest = cx.builder.build_and(number, mask, "")?;
+    let whole = cx.builder.build_int_compare(IntPredicate::EQ, rest, mask.get_type().const_zero(), "")?;
+    print::assert(cx, whole, &format!("{what} is not a multiple of {unit}, 16 bytes"), range.line)
+}
+
+/// The bytes of the range, in 32 bits: shared memory has fewer.
+fn size<'c>(cx: &Cx<'c, '_>, range: &Range<'c>) -> Lower<IntValue<'c>> {
+    let bytes = wide_size(cx, range)?;
+    Ok(cx.builder.build_int_truncate(bytes, cx.context.i32_type(), "")?)
+}
+
+/// As many of the range's bytes as one prefetch brings.
+fn prefetch_size<'c>(cx: &Cx<'c, '_>, range: &Range<'c>) -> Lower<IntValue<'c>> {
+    let bytes = wide_size(cx, range)?;
+    let most = bytes.get_type().const_int(MOST_PREFETCHED, false);
+    let fits = cx.builder.build_int_compare(IntPredicate::ULE, bytes, most, "")?;
+    let bytes = cx.builder.build_select(fits, bytes, most, "").map(BasicValueEnum::into_int_value)?;
+    Ok(cx.builder.build_int_truncate(bytes, cx.context.i32_type(), "")?)
+}
+
+fn wide_size<'c>(cx: &Cx<'c, '_>, range: &Range<'c>) -> Lower<IntValue<'c>> {
+    let bytes = cx.context.i64_type().const_int(u64::from(range.element.bytes()), false);
+    Ok(cx.builder.build_int_mul(range.count, bytes, "")?)
+}

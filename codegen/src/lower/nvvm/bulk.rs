@@ -1,0 +1,76 @@
+//! Bulk copies without a tensor map. Sources: "cp.async.bulk", "cp.reduce.async.bulk", "cp.async.bulk.prefetch". Sizes are in
+//! bytes; a cache policy is the last operand of what is `hinted`.
+
+use super::Instruction;
+use super::Operand::{B32, Global, Shared};
+use super::text::Text;
+use super::tma::hint;
+use crate::ir::{ReduceOp, Scalar};
+
+/// Global to shared. Operands: to, from, the size, the barrier. `own` as of [`tile_load`](super::tile_load).
+pub(in crate::lower) fn bulk_load(own: bool, hinted: bool) -> Instruction {
+    let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
+    let hint = hint(hinted);
+    Text::new(format!("cp.async.bulk.shared::{space}.global.mbarrier::complete_tx::bytes{hint} ["))
+        .operand(Shared)
+        .text("], [")
+        .operand(Global)
+        .text("], ")
+        .operand(B32)
+        .text(", [")
+        .operand(Shared)
+        .text("]")
+        .policy(hinted)
+        .memory(ptx)
+}
+
+/// Shared to global. Operands: to, from, the size.
+pub(in crate::lower) fn bulk_store(hinted: bool) -> Instruction {
+    let hint = hint(hinted);
+    out(Text::new(format!("cp.async.bulk.global.shared::cta.bulk_group{hint} [")), hinted)
+}
+
+/// Shared into global. Operands: as of a store. None if there is no such operation on the element.
+pub(in crate::lower) fn bulk_reduce(op: ReduceOp, element: Scalar, hinted: bool) -> Option<Instruction> {
+    let (name, ty, hint) = (op.name(), reduced_type(op, element)?, hint(hinted));
+    let opcode = format!("cp.reduce.async.bulk.global.shared::cta.bulk_group{hint}.{name}.{ty} [");
+    Some(out(Text::new(opcode), hinted))
+}
+
+/// The type of a reduction as PTX writes it.
+fn reduced_type(op: ReduceOp, element: Scalar) -> Option<&'static str> {
+    let bits = matches!(op, ReduceOp::And | ReduceOp::Or | ReduceOp::Xor);
+    Some(match element {
+        Scalar::U32 | Scalar::I32 if bits => "b32",
+        Scalar::U64 | Scalar::I64 | Scalar::Usize if bits => "b64",
+        Scalar::U32 => "u32",
+        Scalar::I32 => "s32",
+        Scalar::U64 | Scalar::Usize => "u64",
+        Scalar::I64 => "s64",
+        // The qualifier is there of sums only, and must be.
+        Scalar::F16 if op == ReduceOp::Add => "noftz.f16",
+        Scalar::Bf16 if op == ReduceOp::Add => "noftz.bf16",
+        Scalar::F16 => "f16",
+        Scalar::Bf16 => "bf16",
+        Scalar::F32 => "f32",
+        Scalar::F64 => "f64",
+        Scalar::Bool | Scalar::I8 | Scalar::U8 | Scalar::I16 | Scalar::U16 => return None,
+        Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2 => return None,
+    })
+}
+
+/// What follows the opcode of a store or reduction.
+fn out(opcode: Text, hinted: bool) -> Instruction {
+    opcode.operand(Global).text("], [").operand(Shared).text("], ").operand(B32).policy(hinted).memory(80)
+}
+
+/// Global to the L2 cache. Operands: from, the size.
+pub(in crate::lower) fn bulk_prefetch(hinted: bool) -> Instruction {
+    let hint = hint(hinted);
+    Text::new(format!("cp.async.bulk.prefetch.L2.global{hint} ["))
+        .operand(Global)
+        .text("], ")
+        .operand(B32)
+        .policy(hinted)
+        .memory(80)
+}

@@ -1,0 +1,113 @@
+//! Bulk copies: methods of slices of global memory that move many elements at once.
+
+use super::Args;
+use crate::diag::Code;
+use crate::ir::{BulkOp, Expr, ParamId, ReduceOp, Scalar, Span, StmtKind, Type};
+use crate::limits;
+use crate::parse::cx::Cx;
+use crate::parse::stmt::unit;
+
+impl Cx<'_> {
+    /// The method `bulk_` and `name`; none if there is no such method.
+    pub(super) fn bulk_method(
+        &mut self,
+        global: ParamId,
+        hint: Option<Expr>,
+        element: Scalar,
+        name: &str,
+        args: &Args,
+        span: Span,
+    ) -> Option<Expr> {
+        let parts = match name {
+            "load" => self.bulk_load(element, args, span),
+            "store" => self
+                .bulk_out("bulk_store", element, args, span)
+                .map(|(index, count, array, at)| (index, count, BulkOp::Store { array, at })),
+            "prefetch" => self
+                .exactly("bulk_prefetch", args, span)
+                .filter(|[index, count]| self.expect_global_index(index) & self.expect_count(count))
+                .map(|[index, count]| (index, count, BulkOp::Prefetch)),
+            _ => {
+                let with = name.strip_prefix("reduce_")?;
+                let op = ReduceOp::ALL.into_iter().find(|op| op.name() == with)?;
+                self.bulk_reduce(op, element, args, span)
+            }
+        };
+        if let Some((index, count, op)) = parts {
+            let param = &mut self.params[global.0 as usize];
+            param.written |= op.writes();
+            // A prefetch is a hint: it rounds the address down by itself.
+            param.copied |= op.shared().is_some();
+            self.emit(StmtKind::Bulk { global, index, count, op, hint }, span);
+        }
+        Some(unit(span))
+    }
+
+    fn bulk_load(&mut self, element: Scalar, args: &Args, span: Span) -> Option<(Expr, Expr, BulkOp)> {
+        let [array, at, count, index, barrier] = self.exactly("bulk_load", args, span)?;
+        let fits = self.expect_sequence(&array, element)
+            & self.expect_count(&at)
+            & self.expect_count(&count)
+            & self.expect_global_index(&index)
+            & self.expect(&barrier, &Type::Barrier);
+        fits.then_some((index, count, BulkOp::Load { array, at, barrier }))
+    }
+
+    fn bulk_reduce(
+        &mut self,
+        op: ReduceOp,
+        element: Scalar,
+        args: &Args,
+        span: Span,
+    ) -> Option<(Expr, Expr, BulkOp)> {
+        let name = format!("bulk_reduce_{}", op.name());
+        let (index, count, array, at) = self.bulk_out(&name, element, args, span)?;
+        if !limits::bulk_reduces(op, element) {
+            let message = format!("the copy engine has no `{name}` of elements of type `{element}`");
+            let fitting = Scalar::ALL.into_iter().filter(|&element| limits::bulk_reduces(op, element));
+            let fitting: Vec<_> = fitting.map(Scalar::name).collect();
+            self.error(Code::ReduceElement, span, message).help(format!("it is for {}", fitting.join(", ")));
+            return None;
+        }
+        Some((index, count, BulkOp::Reduce { op, array, at }))
+    }
+
+    /// The arguments of what goes from shared to global memory: index, count, array, and where in it.
+    fn bulk_out(
+        &mut self,
+        name: &str,
+        element: Scalar,
+        args: &Args,
+        span: Span,
+    ) -> Option<(Expr, Expr, Expr, Expr)> {
+        let [index, array, at, count] = self.exactly(name, args, span)?;
+        let fits = self.expect_global_index(&index)
+            & self.expect_sequence(&array, element)
+            & self.expect_count(&at)
+            & self.expect_count(&count);
+        fits.then_some((index, count, array, at))
+    }
+
+    fn expect_count(&mut self, count: &Expr) -> bool {
+        self.expect(count, &Scalar::U32.into())
+    }
+
+    /// Shared memory whose elements lie one after the other.
+    fn expect_sequence(&mut self, array: &Expr, element: Scalar) -> bool {
+        let ty = self.resolve(&array.ty);
+        if ty == Type::Error || ty.sequence().is_some_and(|(found, _)| found == element) {
+            return true;
+        }
+        let message = format!("a bulk copy does not go from or to {} here", self.infer.name(&ty));
+        let help = match &ty {
+            Type::Tile(tile) if tile.element == element => {
+                "a swizzled tile does not have its elements one after the other: leave the swizzle out, or copy by a \
+                 tensor map"
+                    .to_owned()
+            }
+            _ => format!("the shared memory is a `SharedArray<{element}, N>`, or a `Tile` of `{element}`"),
+        };
+        self.error(Code::TypeMismatch, array.span, message).help(help);
+        false
+    }
+}

@@ -1,0 +1,93 @@
+//! Bulk copies without a tensor map.
+
+use super::{body, ir, refused};
+
+/// A kernel with a slice of f32, shared memory of several kinds, and `statement`.
+fn copying(statement: &str) -> String {
+    format!(
+        "#[tma_kernel(threads = 64)]\nfn k(g: Global<f32>, n: u32, i: i64) {{\n\
+         let a: SharedArray<f32, 64> = shared();\nlet t: Tile<f32, Shape2<8, 16>> = shared();\n\
+         let w: Tile<f32, Shape2<8, 16>, Swizzle64> = shared();\nlet h: SharedArray<f16, 64> = shared();\n\
+         let b: Barrier = shared();\n{statement}\n}}"
+    )
+}
+
+#[track_caller]
+fn wrong(statement: &str, why: &str) {
+    let found = refused(&copying(statement));
+    assert!(found.contains(why), "{why:?} is not in\n{found}");
+}
+
+#[test]
+fn each_word_is_one_statement() {
+    let text = body(
+        "let a: SharedArray<u32, 64> = shared();\nlet b: Barrier = shared();\n\
+         out.bulk_prefetch(0, 1000);\nout.bulk_load(a, 4, n, 8u64, b);\n\
+         out.bulk_store(n, a, 0, 64);\nout.bulk_reduce_xor(n, a, 0, 64);",
+    );
+    let wanted = [
+        "bulk.prefetch p1[0i32; 1000u32]",
+        "bulk.load s0[4u32] s1 p1[8u64; p0]",
+        "bulk.store s0[0u32] p1[p0; 64u32]",
+        "bulk.reduce_xor s0[0u32] p1[p0; 64u32]",
+    ];
+    assert_eq!(text.lines().collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn what_is_stored_to_is_written_and_what_is_only_read_is_not() {
+    assert!(
+        ir(&copying("g.bulk_load(a, 0, 64, n * 64, b); g.bulk_prefetch(0, 4);")).contains("g: Global<f32>\n")
+    );
+    assert!(ir(&copying("g.bulk_store(n * 64, a, 0, 64);")).contains("g: Global<f32> written\n"));
+    assert!(ir(&copying("g.bulk_reduce_add(i, t, 16, 112);")).contains("g: Global<f32> written\n"));
+}
+
+#[test]
+fn numbers_are_multiples_of_16_bytes_as_far_as_is_known() {
+    wrong("g.bulk_load(a, 2, 4, i, b);", "TMA0241: the element of shared memory to begin at is 2");
+    wrong("g.bulk_load(a, 0, n * 2 + 1, i, b);", "TMA0241: the count is always 1 more than a multiple of 2");
+    wrong(
+        "g.bulk_store(i * 4 - 1, a, 0, 4);",
+        "TMA0241: the index into `g` is always 3 more than a multiple of 4",
+    );
+    ir(&copying("g.bulk_load(a, n, n, i, b); g.bulk_store(i * 2, a, n * 6, 4);"));
+}
+
+#[test]
+fn constants_stay_within_shared_memory() {
+    wrong("g.bulk_load(a, 32, 36, 0, b);", "TMA0208: 36 elements from element 32 on, but there are 64");
+    wrong("g.bulk_load(t, n, 132, 0, b);", "TMA0208: 132 elements");
+    ir(&copying("g.bulk_load(a, 32, 32, 0, b); g.bulk_load(t, n, 128, 0, b);"));
+}
+
+#[test]
+fn shared_memory_has_the_elements_one_after_the_other() {
+    wrong("g.bulk_load(w, 0, 4, 0, b);", "leave the swizzle out");
+    wrong(
+        "g.bulk_load(h, 0, 8, 0, b);",
+        "the shared memory is a `SharedArray<f32, N>`, or a `Tile` of `f32`",
+    );
+    wrong("g.bulk_store(0, b, 0, 8);", "TMA0102");
+}
+
+#[test]
+fn reductions_are_of_the_types_that_the_copy_engine_has() {
+    wrong(
+        "g.bulk_reduce_max(0, a, 0, 4);",
+        "TMA0223: the copy engine has no `bulk_reduce_max` of elements of type `f32`",
+    );
+    wrong("g.bulk_reduce_sum(0, a, 0, 4);", "has no method `bulk_reduce_sum`");
+}
+
+#[test]
+fn hints_are_for_bulk_copies() {
+    wrong("g.hint(l2_evict_last(1.0)).set(0, 1.0);", "TMA0002: `set` takes no hint");
+    wrong(
+        "g.hint(l2_evict_last(1.0)).hint(l2_evict_last(1.0)).bulk_prefetch(0, 4);",
+        "TMA0002: this has a hint already",
+    );
+    assert!(
+        ir(&copying("g.hint(l2_evict_last(1.0)).bulk_prefetch(0, 4);")).contains("p0[0i32; 4u32] hint v")
+    );
+}

@@ -1,0 +1,11 @@
+//! Bulk copies without a tensor map: every size of element, parts of arrays and of tiles, and every reduction.
+
+mod copies;
+mod reductions;
+
+pub use copies::bulk_tile;
+
+use crate::case::Case;
+
+/// What is checked here.
+pub const CASES: [&[Case]; 2] = [copies::CASES, reductions::CASES];

@@ -1,0 +1,189 @@
+//! Bulk copies: elements that lie one after the other, moved by the copy engine without a tensor map.
+
+use super::{
+    Barrier, CachePolicy, Global, GlobalIndex, NoSwizzle, Scalar, Shape, SharedArray, Tile, TileElement,
+    bf16, device_only, f16, sealed::Sealed,
+};
+
+/// Shared memory whose elements of type `T` lie one after the other: a [`SharedArray`], or a [`Tile`] without a
+/// swizzle, its elements counted in row-major order.
+#[diagnostic::on_unimplemented(
+    message = "a bulk copy of elements of type `{T}` does not go from or to `{Self}`",
+    label = "not a SharedArray, or a Tile without a swizzle, of such elements",
+    note = "swizzled tiles are moved by tensor maps"
+)]
+pub trait Sequence<T: Scalar>: Sealed + Copy {}
+
+impl<T: Scalar, const N: u32> Sequence<T> for SharedArray<T, N> {}
+impl<T: TileElement, S: Shape> Sequence<T> for Tile<T, S, NoSwizzle> {}
+
+/// # Bulk copies
+///
+/// One thread asks, and the copy engine moves `count` elements, without registers and without a tensor map. Source, destination and size are
+/// multiples of 16 bytes: an index, an offset and a count that certainly are not are a compile error, others stop the
+/// grid with an error of the hardware, and with a message in a kernel with the option `checked`. The launcher refuses tensors that
+/// do not begin at a multiple of 16 bytes. Elements that are not there, on either side, stop the grid as with [`get`](Global::get).
+impl<T: Scalar> Global<T> {
+    /// Starts copying the `count` elements from `i` on to `array`, from its element `at` on, and returns at once.
+    ///
+    /// Every byte that lands lowers the transaction count of `barrier`'s current phase, as with
+    /// [`TensorMap::load`](super::TensorMap::load): announce `count` times the element's size with
+    /// [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the array only after [`wait`](Barrier::wait).
+    /// What is said there about memory that was in use before holds here too.
+    ///
+    /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes` (PTX ISA, "cp.async.bulk").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(src: Global<f32>) {
+    /// let part: SharedArray<f32, 1024> = shared();
+    /// let full: Barrier = shared();
+    /// if thread_idx().x == 0 {
+    ///     full.init(1);
+    ///     fence_barrier_init();
+    ///     full.arrive_expect_tx(1024 * 4);
+    ///     src.bulk_load(part, 0, 1024, block_idx().x * 1024, full);
+    /// }
+    /// sync_threads();
+    /// full.wait(0);
+    /// # }
+    /// ```
+    #[doc(alias = "cp.async.bulk")]
+    pub fn bulk_load<I: GlobalIndex>(
+        self,
+        array: impl Sequence<T>,
+        at: u32,
+        count: u32,
+        i: I,
+        barrier: Barrier,
+    ) {
+        device_only()
+    }
+
+    /// Starts copying `count` elements of `array`, from its element `at` on, to those from `i` on, and returns at once.
+    ///
+    /// The copy joins the thread's next bulk group, and what threads wrote to the array needs
+    /// [`fence_proxy_async`](super::fence_proxy_async) before, as with [`TensorMap::store`](super::TensorMap::store). The
+    /// launcher asks for `&mut` of the tensor.
+    ///
+    /// PTX: `cp.async.bulk.global.shared::cta.bulk_group` (PTX ISA, "cp.async.bulk").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(dst: Global<u8>, bytes: SharedArray<u8, 4096>) {
+    /// fence_proxy_async(); // every thread has written its part
+    /// sync_threads();
+    /// if thread_idx().x == 0 {
+    ///     dst.bulk_store(block_idx().x * 4096, bytes, 0, 4096);
+    ///     bulk_commit_group();
+    ///     bulk_wait_group_read::<0>();
+    /// }
+    /// # }
+    /// ```
+    #[doc(alias = "cp.async.bulk")]
+    pub fn bulk_store<I: GlobalIndex>(self, i: I, array: impl Sequence<T>, at: u32, count: u32) {
+        device_only()
+    }
+
+    /// Starts bringing the `count` elements from `i` on into the L2 cache. A hint: nothing waits for it, and no result
+    /// depends on it.
+    ///
+    /// PTX: `cp.async.bulk.prefetch.L2.global` (PTX ISA, "cp.async.bulk.prefetch").
+    #[doc(alias = "cp.async.bulk.prefetch")]
+    pub fn bulk_prefetch<I: GlobalIndex>(self, i: I, count: u32) {
+        device_only()
+    }
+
+    /// The same slice, whose bulk copies ask the L2 cache for `policy`. A hint, which changes no result. Only methods whose names begin with
+    /// `bulk_` take one.
+    ///
+    /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(src: Global<f32>, part: SharedArray<f32, 1024>, full: Barrier) {
+    /// src.hint(l2_evict_first(1.0)).bulk_load(part, 0, 1024, block_idx().x * 1024, full);
+    /// # }
+    /// ```
+    #[doc(alias = "cache_hint")]
+    #[must_use]
+    pub fn hint(self, policy: CachePolicy) -> Self {
+        device_only()
+    }
+}
+
+macro_rules! elements {
+    ($($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
+        $(#[$doc])*
+        ///
+        /// Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types.
+        #[diagnostic::on_unimplemented(
+            message = $message,
+            label = "not an element type of this reduction",
+            note = $list
+        )]
+        pub trait $name: Scalar + Sealed {}
+        $(impl $name for $element {})+
+    )+ };
+}
+
+elements! {
+    /// Elements of [`Global::bulk_reduce_add`].
+    BulkAdd: "the copy engine does not add elements of type `{Self}`",
+        "it adds u32, i32, u64, f16, bf16, f32 and f64", [u32, i32, u64, usize, f16, bf16, f32, f64];
+    /// Elements of [`Global::bulk_reduce_min`] and [`Global::bulk_reduce_max`].
+    BulkOrder: "the copy engine does not compare elements of type `{Self}`",
+        "it compares u32, i32, u64, i64, f16 and bf16", [u32, i32, u64, usize, i64, f16, bf16];
+    /// Elements of [`Global::bulk_reduce_inc`] and [`Global::bulk_reduce_dec`].
+    BulkCount: "the copy engine does not count in elements of type `{Self}`",
+        "it counts in u32", [u32];
+    /// Elements of [`Global::bulk_reduce_and`], [`Global::bulk_reduce_or`] and [`Global::bulk_reduce_xor`].
+    BulkBits: "the copy engine does not combine the bits of elements of type `{Self}`",
+        "it combines those of u32, i32, u64 and i64", [u32, i32, u64, usize, i64];
+}
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $method:ident($ptx:literal): $bound:ident;)+) => { $(
+        $(#[$doc])*
+        ///
+        #[doc = concat!(
+            "PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.",
+            $ptx,
+            "` (PTX ISA, \"cp.reduce.async.bulk\")."
+        )]
+        #[doc(alias = "cp.reduce.async.bulk")]
+        pub fn $method<I: GlobalIndex>(self, i: I, array: impl Sequence<T>, at: u32, count: u32)
+        where
+            T: $bound,
+        {
+            device_only()
+        }
+    )+ };
+}
+
+/// # Bulk reductions
+///
+/// What [`bulk_store`](Global::bulk_store) does, but each element is combined with the one that is there, as one step that no other
+/// reduction comes between (`.relaxed.gpu`).
+impl<T: Scalar> Global<T> {
+    reductions! {
+        /// Starts adding `count` elements of `array`, from its element `at` on, to those from `i` on. Integers wrap;
+        /// floats round to nearest, ties to even, at each addition. Of f32, subnormal numbers may be taken as zeros.
+        bulk_reduce_add("add"): BulkAdd;
+        /// Starts putting the lesser of both into the `count` elements from `i` on.
+        bulk_reduce_min("min"): BulkOrder;
+        /// Starts putting the greater of both into the `count` elements from `i` on.
+        bulk_reduce_max("max"): BulkOrder;
+        /// Starts counting up in the `count` elements from `i` on: 1 more, or 0 where they are not below the array's.
+        bulk_reduce_inc("inc"): BulkCount;
+        /// Starts counting down in the `count` elements from `i` on: 1 less, or the array's element where they are 0 or
+        /// above it.
+        bulk_reduce_dec("dec"): BulkCount;
+        /// Starts taking away from the `count` elements from `i` on the bits that the array's do not have.
+        bulk_reduce_and("and"): BulkBits;
+        /// Starts adding the array's bits to those of the `count` elements from `i` on.
+        bulk_reduce_or("or"): BulkBits;
+        /// Starts flipping the array's bits in the `count` elements from `i` on.
+        bulk_reduce_xor("xor"): BulkBits;
+    }
+}
