@@ -30,7 +30,7 @@ impl AbiParam {
 /// The PTX parameters that one parameter of the kernel becomes.
 pub fn abi_params(param: &Param) -> Vec<AbiParam> {
     match &param.ty {
-        Type::TensorMap(_) => vec![AbiParam::TensorMap],
+        Type::TensorMap(_) | Type::Im2colMap(..) => vec![AbiParam::TensorMap],
         Type::Global(_) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
         ty => ty.as_scalar().map(|scalar| AbiParam::Scalar(scalar.bytes())).into_iter().collect(),
     }

@@ -47,6 +47,22 @@ pub const MAX_RANK: usize = 5;
 /// The largest extent of a box along each dimension. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
 pub const BOX_EXTENT: u32 = 256;
 
+/// The most pixels of a column in im2col mode. Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `pixelsPerColumn`.
+pub const COLUMN_PIXELS: u32 = 1024;
+
+/// Ranks of tensors in im2col mode. Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `tensorRank`.
+pub const IM2COL_RANKS: std::ops::RangeInclusive<u32> = 3..=5;
+
+/// The greatest im2col offset of a tensor of this rank: they share 16 bits. Source: PTX ISA, "im2col mode", "im2col
+/// offsets".
+pub const fn im2col_offset(rank: usize) -> u16 {
+    match rank {
+        ..=3 => u16::MAX,
+        4 => u8::MAX as u16,
+        _ => 31,
+    }
+}
+
 /// What the bytes of a box's innermost dimension must be a multiple of.
 /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
 pub const BOX_INNER_BYTES: u64 = 16;

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::layout::{DeviceId, Layout};
 use crate::options::{MapOptions, MapSource};
 use crate::scalar::Scalar;
-use crate::spec::{KernelSpec, MapSpec, ParamKind, ParamSpec};
+use crate::spec::{KernelSpec, MapMode, MapSpec, ParamKind, ParamSpec};
 use crate::stream::same_device;
 use crate::view::TensorView;
 use std::marker::PhantomData;
@@ -72,7 +72,10 @@ impl<'a> Arg<'a> {
     /// What it is, for errors.
     fn describe(&self) -> String {
         match &self.value {
-            Value::Map(source) => format!("a tensor of `{}` for a tensor map", source.layout.element()),
+            Value::Map(source) => {
+                let kind = if source.options.corners.is_some() { "an im2col map" } else { "a tensor map" };
+                format!("a tensor of `{}` for {kind}", source.layout.element())
+            }
             Value::Global { layout, .. } => format!("a tensor of `{}` for `Global`", layout.element()),
             Value::Scalar { bytes, .. } => format!("a scalar of {bytes} bytes"),
         }
@@ -82,7 +85,7 @@ impl<'a> Arg<'a> {
 /// An argument that fits its parameter.
 #[derive(Debug)]
 pub enum Bound<'a> {
-    /// One PTX parameter: the descriptor of a tensor, which [`tiled_map`](crate::map::tiled_map) has yet to check.
+    /// One PTX parameter: the descriptor of a tensor, which [`map_params`](crate::map::map_params) has yet to check.
     Map {
         /// Which of the kernel's parameters it is.
         index: usize,
@@ -125,7 +128,9 @@ pub fn bind<'a>(
     for (index, (param, arg)) in spec.params.iter().zip(args).enumerate() {
         let tensor = param.name;
         let bound = match (&param.kind, &arg.value) {
-            (ParamKind::Map(spec), Value::Map(source)) => {
+            (ParamKind::Map(spec), Value::Map(source))
+                if matches!(spec.mode, MapMode::Im2col { .. }) == source.options.corners.is_some() =>
+            {
                 same_device(tensor, source.layout.device(), device)?;
                 Bound::Map { index, tensor, spec, source }
             }
@@ -165,7 +170,10 @@ fn count(arguments: usize) -> String {
 fn describe(param: &ParamSpec, kind: &ParamKind) -> String {
     let name = param.name;
     match kind {
-        ParamKind::Map(map) => format!("a tensor of `{}` for the tensor map `{name}`", map.element),
+        ParamKind::Map(map) => {
+            let kind = if map.mode == MapMode::Tiled { "tensor map" } else { "im2col map" };
+            format!("a tensor of `{}` for the {kind} `{name}`", map.element)
+        }
         ParamKind::Global { element, .. } => format!("a tensor of `{element}` for the `Global` `{name}`"),
         ParamKind::Scalar { bytes } => format!("a scalar of {bytes} bytes for `{name}`"),
     }

@@ -6,7 +6,8 @@
 pub use crate::args::{GlobalArg, GlobalArgMut, GlobalSlice, MapArg, MapArgMut};
 pub use crate::bind::{Arg, Bound, bind};
 pub use crate::grid::{Grid, MAX_GRID};
-pub use crate::options::{Fill, L2Promotion, MapArgExt, MapOptions, MapSource, WithOptions};
+pub use crate::im2col::{Im2col, Im2colArg, Im2colArgMut, Im2colExt, WithColumns};
+pub use crate::options::{Corners, Fill, L2Promotion, MapArgExt, MapOptions, MapSource, WithOptions};
 pub use crate::spec::{KernelSpec, ParamKind, ParamSpec};
 pub use crate::with::{LaunchOptions, With};
 

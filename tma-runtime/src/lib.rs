@@ -15,6 +15,7 @@ mod bind;
 mod device;
 mod error;
 mod grid;
+mod im2col;
 pub mod lang;
 pub mod launch;
 pub mod layout;
@@ -51,7 +52,7 @@ pub use view::{TensorView, TensorViewMut};
 /// All that a file with kernels and their launches needs.
 pub mod prelude {
     pub use crate::lang::*;
-    pub use crate::launch::{Grid, L2Promotion, MapArgExt};
+    pub use crate::launch::{Grid, Im2col, Im2colExt, L2Promotion, MapArgExt};
     pub use crate::{Device, DeviceTensor, Error, Event, Stream, TensorView, TensorViewMut};
     pub use tma_macros::{tma_device, tma_kernel, tma_module};
 }

@@ -1,17 +1,21 @@
 //! From a tensor and a kernel's box to the parameters of a tensor map, every rule checked on the way.
 //!
-//! The rules are those that the CUDA driver API documents for `cuTensorMapEncodeTiled` ("Tensor Map Object
-//! Management"), for maps without interleaving. The functions here are pure: whatever encodes the map, a driver or a
+//! The rules are those that the CUDA driver API documents for `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`
+//! ("Tensor Map Object Management"), for maps without interleaving. The functions here are pure: whatever encodes the map, a driver or a
 //! simulator, gets the same parameters.
 //!
-//! Not checked, because it cannot be wrong here: the rank (1 to 5, the type of tensors), the alignment of the
+//! Not checked, because it cannot be wrong here: the rank (1 to 5, or 3 to 5, the type of tensors), the alignment of the
 //! descriptor (its type), and interleaving (always none).
 
 use crate::error::{Error, MapError};
 use crate::layout::{Layout, MAX_RANK};
 use crate::options::{Fill, L2Promotion, MapOptions, MapSource};
-use crate::spec::{Element, MapSpec, Swizzle};
+use crate::spec::{Element, MapMode, MapSpec, Swizzle};
 use std::fmt;
+
+mod columns;
+
+use columns::{Columns, columns};
 
 /// What the address, each stride and a box's innermost dimension must be a multiple of, in bytes.
 pub const ALIGNMENT: u64 = 16;
@@ -21,12 +25,14 @@ pub const MAX_EXTENT: u64 = 1 << 32;
 pub const STRIDE_LIMIT: u64 = 1 << 40;
 /// The greatest extent of a box, in elements.
 pub const MAX_BOX_EXTENT: u32 = 256;
+/// The most pixels of a column.
+pub const MAX_COLUMN_PIXELS: u32 = 1024;
 /// The farthest that two elements of a box can be apart, in elements of the tensor.
 pub const MAX_ELEMENT_STRIDE: u32 = 8;
 
 /// The parameters of a tensor map, in the hardware's order: innermost dimension first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TiledMap {
+pub struct MapParams {
     element: Element,
     swizzle: Swizzle,
     address: u64,
@@ -34,13 +40,38 @@ pub struct TiledMap {
     extents: [u64; MAX_RANK],
     /// Of dimension 1 and up; dimension 0 is contiguous.
     byte_strides: [u64; MAX_RANK - 1],
-    box_extents: [u32; MAX_RANK],
+    moved: Shape,
     element_strides: [u32; MAX_RANK],
     fill: Fill,
     l2_promotion: L2Promotion,
 }
 
-impl TiledMap {
+/// [`Moved`], with room for any rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Box([u32; MAX_RANK]),
+    Columns(Columns),
+}
+
+/// Which elements one copy moves, innermost dimension first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved<'a> {
+    /// A box of these extents, in elements of the tensor.
+    Box(&'a [u32]),
+    /// Pixels of a bounding box, each with its channels.
+    Columns {
+        /// The first pixel, counted from the tensor's first, for each dimension of pixels.
+        lower: &'a [i32],
+        /// The last pixel, counted from the tensor's last.
+        upper: &'a [i32],
+        /// Elements of a pixel.
+        channels: u32,
+        /// Pixels of a column.
+        pixels: u32,
+    },
+}
+
+impl MapParams {
     /// The element type.
     pub const fn element(&self) -> Element {
         self.element
@@ -66,9 +97,17 @@ impl TiledMap {
         &self.byte_strides[..self.rank - 1]
     }
 
-    /// Extents of the box in elements, innermost first.
-    pub fn box_extents(&self) -> &[u32] {
-        &self.box_extents[..self.rank]
+    /// Which elements one copy moves.
+    pub fn moved(&self) -> Moved<'_> {
+        match &self.moved {
+            Shape::Box(extents) => Moved::Box(&extents[..self.rank]),
+            Shape::Columns(Columns { lower, upper, channels, pixels }) => Moved::Columns {
+                lower: &lower[..self.rank - 2],
+                upper: &upper[..self.rank - 2],
+                channels: *channels,
+                pixels: *pixels,
+            },
+        }
     }
 
     /// How far apart the elements of a box are along each dimension, innermost first.
@@ -87,17 +126,17 @@ impl TiledMap {
     }
 }
 
-impl fmt::Display for TiledMap {
+impl fmt::Display for MapParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "of `{}` at {:#x}, and, innermost first, extents {:?}, strides {:?} bytes, box {:?}, element strides {:?}, \
+            "of `{}` at {:#x}, and, innermost first, extents {:?}, strides {:?} bytes, {:?}, element strides {:?}, \
              swizzle {:?}, fill {:?}",
             self.element,
             self.address,
             self.extents(),
             self.byte_strides(),
-            self.box_extents(),
+            self.moved(),
             self.element_strides(),
             self.swizzle,
             self.fill
@@ -105,15 +144,19 @@ impl fmt::Display for TiledMap {
     }
 }
 
-/// The tensor map that moves the box of `spec` over the tensor of `source`; `tensor` names it in errors.
+/// The tensor map that moves the box or the columns of `spec` over the tensor of `source`; `tensor` names it in errors.
 ///
 /// # Errors
 ///
 /// One error a rule, from [`MapError::MisalignedAddress`] to [`Error::ElementMismatch`]. The box is checked first, then
 /// the options, then the tensor from its address outwards.
-pub fn tiled_map(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> Result<TiledMap, Error> {
+pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> Result<MapParams, Error> {
     let MapSource { layout, options } = source;
-    let (found, wanted) = (layout.shape().len(), spec.box_extents.len());
+    let found = layout.shape().len();
+    let wanted = match spec.mode {
+        MapMode::Tiled => spec.box_extents.len(),
+        MapMode::Im2col { rank } => rank,
+    };
     if layout.element() != spec.element {
         return Err(Error::ElementMismatch { tensor, found: layout.element(), wanted: spec.element });
     }
@@ -122,7 +165,17 @@ pub fn tiled_map(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> Re
     }
     let address = layout.address();
     let tile = tile_extents(tensor, spec)?;
-    let (box_extents, element_strides) = strided_box(tensor, tile, found, options)?;
+    let (moved, element_strides) = match spec.mode {
+        MapMode::Tiled => {
+            let (extents, strides) = strided_box(tensor, tile, found, options)?;
+            (Shape::Box(extents), strides)
+        }
+        MapMode::Im2col { .. } => {
+            let (columns, strides) =
+                columns(tensor, [tile[1], tile[0]], layout.shape(), spec.written, options)?;
+            (Shape::Columns(columns), strides)
+        }
+    };
     fill(tensor, spec.element, options.fill)?;
     if !address.is_multiple_of(ALIGNMENT) {
         return Err(MapError::MisalignedAddress { tensor, address }.into());
@@ -130,26 +183,31 @@ pub fn tiled_map(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> Re
     let extents = extents(tensor, layout.shape())?;
     whole_units(tensor, extents[0], spec)?;
     let byte_strides = byte_strides(tensor, layout)?;
-    Ok(TiledMap {
+    Ok(MapParams {
         element: spec.element,
         swizzle: spec.swizzle,
         address,
         rank: found,
         extents,
         byte_strides,
-        box_extents,
+        moved,
         element_strides,
         fill: options.fill,
         l2_promotion: options.l2_promotion,
     })
 }
 
-/// What a box brings to shared memory, innermost first. Source: `boxDim` and `swizzle` of `cuTensorMapEncodeTiled`.
+/// What a copy brings to shared memory, innermost first. Source: `boxDim` and `swizzle` of `cuTensorMapEncodeTiled`;
+/// `channelsPerPixel` and `pixelsPerColumn` of `cuTensorMapEncodeIm2col`.
 fn tile_extents(tensor: &'static str, spec: &MapSpec) -> Result<[u32; MAX_RANK], MapError> {
     let mut reversed = [0; MAX_RANK];
     for (dimension, &extent) in spec.box_extents.iter().enumerate() {
-        if extent == 0 || extent > MAX_BOX_EXTENT {
-            return Err(MapError::BoxExtent { tensor, dimension, extent });
+        let most = match spec.mode {
+            MapMode::Im2col { .. } if dimension == 0 => MAX_COLUMN_PIXELS,
+            MapMode::Im2col { .. } | MapMode::Tiled => MAX_BOX_EXTENT,
+        };
+        if extent == 0 || extent > most {
+            return Err(MapError::BoxExtent { tensor, dimension, extent, most });
         }
         reversed[spec.box_extents.len() - 1 - dimension] = extent;
     }
@@ -174,10 +232,7 @@ fn strided_box(
 ) -> Result<([u32; MAX_RANK], [u32; MAX_RANK]), MapError> {
     let (mut extents, mut strides) = (tile, [1; MAX_RANK]);
     for (dimension, &stride) in options.element_strides[..rank].iter().enumerate() {
-        let inner = dimension == rank - 1;
-        if stride == 0 || stride > MAX_ELEMENT_STRIDE || (inner && stride != 1) {
-            return Err(MapError::ElementStride { tensor, dimension, stride, inner });
-        }
+        element_stride(tensor, dimension, stride, dimension == rank - 1)?;
         let at = rank - 1 - dimension;
         let extent = (tile[at] - 1) * stride + 1;
         if extent > MAX_BOX_EXTENT {
@@ -186,6 +241,14 @@ fn strided_box(
         (extents[at], strides[at]) = (extent, stride);
     }
     Ok((extents, strides))
+}
+
+/// Source: `elementStrides` of `cuTensorMapEncodeTiled`.
+fn element_stride(tensor: &'static str, dimension: usize, stride: u32, inner: bool) -> Result<(), MapError> {
+    if stride == 0 || stride > MAX_ELEMENT_STRIDE || (inner && stride != 1) {
+        return Err(MapError::ElementStride { tensor, dimension, stride, inner });
+    }
+    Ok(())
 }
 
 /// Source: `oobFill` of `cuTensorMapEncodeTiled`.

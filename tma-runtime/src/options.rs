@@ -42,11 +42,28 @@ pub struct MapOptions {
     /// How far apart the elements of a box are in the tensor, along each dimension, outermost first: 1 to 8. Of
     /// tensors with fewer dimensions the last ones mean nothing, and are 1.
     pub element_strides: [u32; MAX_RANK],
+    /// The bounding box of an im2col map's pixels; only those have one.
+    pub corners: Option<Corners>,
+}
+
+/// The bounding box of the pixels that columns are taken from, outermost dimension first. Of tensors with fewer dimensions
+/// the last ones mean nothing, and are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Corners {
+    /// The first pixel, counted from the tensor's first.
+    pub lower: [i32; MAX_RANK - 2],
+    /// The last pixel, counted from the tensor's last.
+    pub upper: [i32; MAX_RANK - 2],
 }
 
 impl Default for MapOptions {
     fn default() -> Self {
-        Self { fill: Fill::default(), l2_promotion: L2Promotion::default(), element_strides: [1; MAX_RANK] }
+        Self {
+            fill: Fill::default(),
+            l2_promotion: L2Promotion::default(),
+            element_strides: [1; MAX_RANK],
+            corners: None,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::bind::{Arg, Bound, bind};
 use crate::device::Properties;
 use crate::error::Error;
 use crate::layout::DeviceId;
-use crate::map::{TiledMap, tiled_map};
+use crate::map::{MapParams, Moved, map_params};
 use crate::options::Fill;
 use crate::shape::Shape;
 use crate::spec::{Element, KernelSpec, ParamKind, Swizzle};
@@ -181,7 +181,7 @@ impl Context {
             let size = sizes.next().unwrap_or(8);
             match bound {
                 Bound::Map { tensor, spec, source, .. } => {
-                    all.push(ptx_sim::Arg::Map(tensor_map(&tiled_map(tensor, source, spec)?)));
+                    all.push(ptx_sim::Arg::Map(tensor_map(&map_params(tensor, source, spec)?)));
                 }
                 Bound::Global { address, len } => {
                     all.push(ptx_sim::Arg::Address(*address));
@@ -198,13 +198,21 @@ impl Context {
 }
 
 /// The parameters that a GPU's descriptor is made of.
-fn tensor_map(map: &TiledMap) -> TensorMap {
+fn tensor_map(map: &MapParams) -> TensorMap {
     TensorMap {
         element: element(map.element()),
         address: map.address(),
         extents: map.extents().into(),
         byte_strides: map.byte_strides().into(),
-        mode: ptx_sim::tensor_map::Mode::Tiled { box_extents: map.box_extents().into() },
+        mode: match map.moved() {
+            Moved::Box(extents) => ptx_sim::tensor_map::Mode::Tiled { box_extents: extents.into() },
+            Moved::Columns { lower, upper, channels, pixels } => ptx_sim::tensor_map::Mode::Im2col {
+                lower: lower.into(),
+                upper: upper.into(),
+                channels,
+                pixels,
+            },
+        },
         element_strides: map.element_strides().into(),
         interleave: ptx_sim::tensor_map::Interleave::None,
         swizzle: match map.swizzle() {

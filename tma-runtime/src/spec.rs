@@ -61,7 +61,7 @@ pub struct ParamSpec {
 /// What a parameter takes, and so which PTX parameters it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
-    /// `TensorMap<Tile>`: one parameter of 128 bytes.
+    /// `TensorMap<Tile>` or `Im2colMap<Tile, RANK>`: one parameter of 128 bytes.
     Map(MapSpec),
     /// `Global<T>`: two parameters, the address (`u64`) and the number of elements (`u64`).
     Global {
@@ -84,12 +84,26 @@ pub enum ParamKind {
 pub struct MapSpec {
     /// The element's type.
     pub element: Element,
-    /// Extents of the box in elements, outermost first.
+    /// Which elements one copy moves.
+    pub mode: MapMode,
+    /// Extents of the tile in elements, outermost first: those of the box, or pixels and channels of a column.
     pub box_extents: &'static [u32],
     /// How rows of the tile are permuted in shared memory.
     pub swizzle: Swizzle,
     /// Whether the kernel stores or reduces through the map.
     pub written: bool,
+}
+
+/// Which elements one copy by a tensor map moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapMode {
+    /// A box of the tensor, which has as many dimensions.
+    Tiled,
+    /// A column of the pixels of a tensor with so many dimensions: images, 1 to 3 dimensions of pixels, channels.
+    Im2col {
+        /// Dimensions of the tensor.
+        rank: usize,
+    },
 }
 
 /// The type of a tensor's elements.

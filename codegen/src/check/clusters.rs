@@ -2,8 +2,8 @@
 
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    Cluster, ClusterAxis, Expr, ExprKind, Kernel, Param, Span, Special, Stmt, StmtKind, Sync, TileType,
-    TmaOp, Type, visit,
+    BulkOp, Cluster, ClusterAxis, Expr, ExprKind, Kernel, Param, Span, Special, Stmt, StmtKind, Sync,
+    TileType, TmaOp, Type, visit,
 };
 use crate::limits;
 
@@ -18,7 +18,11 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         }
     });
     visit::for_each_stmt(&kernel.body, &mut |stmt| match &stmt.kind {
-        StmtKind::Tma { op: TmaOp::LoadMulticast { mask, .. }, .. } => mask_within(mask, blocks, sink),
+        StmtKind::Tma {
+            op: TmaOp::LoadMulticast { mask, .. } | TmaOp::LoadColumn { mask: Some(mask), .. },
+            ..
+        }
+        | StmtKind::Bulk { op: BulkOp::Load { mask: Some(mask), .. }, .. } => mask_within(mask, blocks, sink),
         StmtKind::Tma { map, op: TmaOp::LoadSliced { tile, axis, .. } } => {
             sliced(kernel, kernel.param(*map), tile, *axis, stmt.span, sink);
         }
@@ -61,7 +65,11 @@ fn words(kernel: &Kernel, sink: &mut Sink) {
             StmtKind::Sync(Sync::Cluster) => "sync_cluster",
             StmtKind::Sync(Sync::ClusterArrive) => "cluster_arrive",
             StmtKind::Sync(Sync::ClusterWait) => "cluster_wait",
-            StmtKind::Tma { op: TmaOp::LoadMulticast { .. }, .. } => "load_multicast",
+            StmtKind::Tma {
+                op: TmaOp::LoadMulticast { .. } | TmaOp::LoadColumn { mask: Some(_), .. },
+                ..
+            } => "load_multicast",
+            StmtKind::Bulk { op: BulkOp::Load { mask: Some(_), .. }, .. } => "bulk_load_multicast",
             StmtKind::Tma { op: TmaOp::LoadSliced { .. }, .. } => "load_sliced",
             _ => return,
         };

@@ -2,15 +2,15 @@
 
 use super::low_bits::{LowBits, Variables};
 use crate::diag::{Code, Sink};
-use crate::ir::{Expr, Kernel, Scalar, StmtKind, TmaOp, Type, visit};
-use crate::limits::BOX_START_BYTES;
+use crate::ir::{Expr, Kernel, Scalar, StmtKind, TmaOp, visit};
+use crate::limits::{BOX_START_BYTES, im2col_offset};
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut variables = Variables::new(&kernel.body);
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         variables.pass(stmt);
         if let StmtKind::Tma { map, op } = &stmt.kind
-            && let Type::TensorMap(tile) = &kernel.param(*map).ty
+            && let Some(tile) = kernel.param(*map).ty.moved()
         {
             copy(op, tile.element, &variables, sink);
         }
@@ -19,6 +19,9 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 
 fn copy(op: &TmaOp, element: Scalar, variables: &Variables, sink: &mut Sink) {
     let coordinates = op.coordinates();
+    for offset in op.offsets() {
+        offset_within(offset, coordinates.len(), sink);
+    }
     if let Some(inner) = coordinates.last() {
         innermost(inner, element, variables.of(inner), sink);
     }
@@ -61,6 +64,16 @@ fn not_before(at: &Expr, dimension: usize, low: LowBits, sink: &mut Sink) {
         let message = format!("a box to write starts at {value} in dimension {dimension}, before the tensor");
         sink.error(Code::StoreCoordinate, at.span, message)
             .help("only loads may start before the tensor; write a smaller tile from coordinate 0 on");
+    }
+}
+
+/// Source: PTX ISA, "im2col mode".
+fn offset_within(offset: &Expr, rank: usize, sink: &mut Sink) {
+    let most = im2col_offset(rank);
+    if let Some(value) = offset.as_int().filter(|value| !(0..=i128::from(most)).contains(value)) {
+        let message = format!("an offset of {value} pixels; with {rank} dimensions it is 0 to {most}");
+        sink.error(Code::Im2colOffset, offset.span, message)
+            .help("move the bounding box by its corners, which the launch gives");
     }
 }
 

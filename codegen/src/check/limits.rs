@@ -12,8 +12,9 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     block(kernel, sink);
     parameters(kernel, sink);
     for param in &kernel.params {
-        if let Type::TensorMap(tile) = &param.ty {
-            map_box(tile, &param.name, param.ty_span, sink);
+        if let Some(tile) = param.ty.moved() {
+            let columns = matches!(param.ty, Type::Im2colMap(..));
+            map_box(tile, columns, &param.name, param.ty_span, sink);
         }
     }
     for var in &kernel.shared {
@@ -76,8 +77,9 @@ fn parameters(kernel: &Kernel, sink: &mut Sink) {
     }
 }
 
-/// The box that the copy engine moves. Source: CUDA driver API, `cuTensorMapEncodeTiled`.
-fn map_box(tile: &TileType, name: &str, span: Span, sink: &mut Sink) {
+/// The box that the copy engine moves, or the pixels of a column and their channels. Source: CUDA driver API,
+/// `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`.
+fn map_box(tile: &TileType, columns: bool, name: &str, span: Span, sink: &mut Sink) {
     if matches!(tile.element, Scalar::Bool | Scalar::I8 | Scalar::I16 | Scalar::Usize) {
         let message = format!("a tensor map has no elements of type `{}`", tile.element);
         sink.error(Code::ElementType, span, message).help(
@@ -86,10 +88,10 @@ fn map_box(tile: &TileType, name: &str, span: Span, sink: &mut Sink) {
         );
     }
     for (dimension, &extent) in tile.extents.iter().enumerate() {
-        if !(1..=limits::BOX_EXTENT).contains(&extent) {
+        let most = if columns && dimension == 0 { limits::COLUMN_PIXELS } else { limits::BOX_EXTENT };
+        if !(1..=most).contains(&extent) {
             let message = format!(
-                "the box of `{name}` has extent {extent} in dimension {dimension}; it must be 1 to {}",
-                limits::BOX_EXTENT
+                "the box of `{name}` has extent {extent} in dimension {dimension}; it must be 1 to {most}"
             );
             sink.error(Code::BoxExtent, span, message)
                 .help("move a larger tile by several copies into parts of it");

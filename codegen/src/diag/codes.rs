@@ -125,6 +125,8 @@ codes! {
 
     /// A bulk copy that does not begin or end at a multiple of 16 bytes.
     BulkUnit = "TMA0241",
+    /// An im2col offset that does not fit its bits.
+    Im2colOffset = "TMA0242",
 
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",

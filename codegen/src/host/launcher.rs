@@ -45,6 +45,10 @@ fn host_param(param: &Param) -> TokenStream {
             let (kind, element, rank) = (map_trait(param), host_type(tile.element), tile.rank());
             quote!(#name: impl ::tma_runtime::launch::#kind<#element, #rank>)
         }
+        Type::Im2colMap(tile, rank) => {
+            let (kind, element, rank) = (map_trait(param), host_type(tile.element), *rank as usize);
+            quote!(#name: impl ::tma_runtime::launch::#kind<#element, #rank>)
+        }
         Type::Global(scalar) => {
             let (kind, element) = (global_trait(param), host_type(*scalar));
             quote!(#name: impl ::tma_runtime::launch::#kind<#element>)
@@ -59,7 +63,7 @@ fn host_param(param: &Param) -> TokenStream {
 fn host_arg(param: &Param) -> TokenStream {
     let name = format_ident!("{}", param.name);
     match &param.ty {
-        Type::TensorMap(_) => {
+        Type::TensorMap(_) | Type::Im2colMap(..) => {
             let kind = map_trait(param);
             quote! {
                 ::tma_runtime::launch::Arg::map(::tma_runtime::launch::#kind::view(&#name))
@@ -76,7 +80,16 @@ fn host_arg(param: &Param) -> TokenStream {
 
 /// `&mut` is asked for exactly what the kernel writes.
 fn map_trait(param: &Param) -> Ident {
-    if param.written { format_ident!("MapArgMut") } else { format_ident!("MapArg") }
+    let columns = matches!(param.ty, Type::Im2colMap(..));
+    format_ident!(
+        "{}",
+        match (columns, param.written) {
+            (false, false) => "MapArg",
+            (false, true) => "MapArgMut",
+            (true, false) => "Im2colArg",
+            (true, true) => "Im2colArgMut",
+        }
+    )
 }
 
 fn global_trait(param: &Param) -> Ident {

@@ -43,7 +43,12 @@ fn param_spec(param: &Param) -> TokenStream {
     let name = &param.name;
     let kind = match &param.ty {
         Type::TensorMap(tile) => {
-            let map = map_spec(tile, param.written);
+            let map = map_spec(tile, &quote!(Tiled), param.written);
+            quote!(::tma_runtime::spec::ParamKind::Map(#map))
+        }
+        Type::Im2colMap(tile, rank) => {
+            let rank = *rank as usize;
+            let map = map_spec(tile, &quote!(Im2col { rank: #rank }), param.written);
             quote!(::tma_runtime::spec::ParamKind::Map(#map))
         }
         Type::Global(scalar) => {
@@ -62,7 +67,7 @@ fn param_spec(param: &Param) -> TokenStream {
     quote!(::tma_runtime::spec::ParamSpec { name: #name, kind: #kind })
 }
 
-fn map_spec(tile: &TileType, written: bool) -> TokenStream {
+fn map_spec(tile: &TileType, mode: &TokenStream, written: bool) -> TokenStream {
     let element = element(tile.element);
     let extents = &tile.extents;
     let swizzle = match tile.swizzle {
@@ -74,6 +79,7 @@ fn map_spec(tile: &TileType, written: bool) -> TokenStream {
     quote! {
         ::tma_runtime::spec::MapSpec {
             element: #element,
+            mode: ::tma_runtime::spec::MapMode::#mode,
             box_extents: &[#(#extents),*],
             swizzle: ::tma_runtime::spec::Swizzle::#swizzle,
             written: #written,

@@ -8,8 +8,9 @@ use super::{Expr, ReduceOp};
 #[allow(missing_docs)] // each variant's own line names its fields
 #[derive(Clone, Debug)]
 pub enum BulkOp {
-    /// Global to shared; completes on `barrier` with the bytes of the elements.
-    Load { array: Expr, at: Expr, barrier: Expr },
+    /// Global to shared; completes on `barrier` with the bytes of the elements. With a `mask` (a `u16`), to the same place in
+    /// the blocks of the cluster whose bit is set, on the barrier of each.
+    Load { array: Expr, at: Expr, barrier: Expr, mask: Option<Expr> },
     /// Shared to global; part of the next bulk group of this thread.
     Store { array: Expr, at: Expr },
     /// Shared into global, element by element; part of the next bulk group of this thread.

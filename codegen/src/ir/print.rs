@@ -138,11 +138,11 @@ fn tma_op(f: &mut Formatter<'_>, map: ParamId, op: &TmaOp) -> fmt::Result {
         }
         TmaOp::LoadMulticast { tile, at, barrier, mask, hint } => {
             write!(f, "tma.load_multicast {map} {} {tile} {barrier} {mask}", List(at))?;
-            hint
+            hint.as_ref()
         }
         TmaOp::LoadSliced { tile, at, barrier, axis, hint } => {
             write!(f, "tma.load_sliced {map} {} {tile} {barrier} {}", List(at), axis.name())?;
-            hint
+            hint.as_ref()
         }
         TmaOp::Store { at, tile, hint } => {
             write!(f, "tma.store {map} {} {tile}", List(at))?;
@@ -156,6 +156,17 @@ fn tma_op(f: &mut Formatter<'_>, map: ParamId, op: &TmaOp) -> fmt::Result {
             write!(f, "tma.prefetch {map} {}", List(at))?;
             hint.as_ref()
         }
+        TmaOp::LoadColumn { tile, at, offsets, barrier, mask, hint } => {
+            write!(f, "tma.load {map} {} offsets {} {tile} {barrier}", List(at), List(offsets))?;
+            if let Some(mask) = mask {
+                write!(f, " multicast {mask}")?;
+            }
+            hint.as_ref()
+        }
+        TmaOp::PrefetchColumn { at, offsets, hint } => {
+            write!(f, "tma.prefetch {map} {} offsets {}", List(at), List(offsets))?;
+            hint.as_ref()
+        }
         TmaOp::PrefetchDescriptor => {
             write!(f, "tma.prefetch_descriptor {map}")?;
             None
@@ -166,7 +177,10 @@ fn tma_op(f: &mut Formatter<'_>, map: ParamId, op: &TmaOp) -> fmt::Result {
 
 fn bulk_op(f: &mut Formatter<'_>, op: &BulkOp) -> fmt::Result {
     match op {
-        BulkOp::Load { array, at, barrier } => write!(f, "bulk.load {array}[{at}] {barrier}"),
+        BulkOp::Load { array, at, barrier, mask: None } => write!(f, "bulk.load {array}[{at}] {barrier}"),
+        BulkOp::Load { array, at, barrier, mask: Some(mask) } => {
+            write!(f, "bulk.load_multicast {array}[{at}] {barrier} {mask}")
+        }
         BulkOp::Store { array, at } => write!(f, "bulk.store {array}[{at}]"),
         BulkOp::Reduce { op, array, at } => write!(f, "bulk.reduce_{} {array}[{at}]", op.name()),
         BulkOp::Prefetch => f.write_str("bulk.prefetch"),

@@ -218,6 +218,18 @@ pub enum TmaOp {
     Reduce { op: ReduceOp, at: Vec<Expr>, tile: Expr, hint: Option<Expr> },
     /// Global to the L2 cache.
     Prefetch { at: Vec<Expr>, hint: Option<Expr> },
+    /// As `Load`, or with a `mask` as `LoadMulticast`, of a column of pixels that is moved by `offsets`, one (a `u16`) for
+    /// each dimension of pixels.
+    LoadColumn {
+        tile: Expr,
+        at: Vec<Expr>,
+        offsets: Vec<Expr>,
+        barrier: Expr,
+        mask: Option<Expr>,
+        hint: Option<Expr>,
+    },
+    /// As `Prefetch`, of a column of pixels.
+    PrefetchColumn { at: Vec<Expr>, offsets: Vec<Expr>, hint: Option<Expr> },
     /// Brings the descriptor itself into its cache.
     PrefetchDescriptor,
 }
@@ -229,10 +241,26 @@ impl TmaOp {
             Self::Load { at, .. }
             | Self::LoadMulticast { at, .. }
             | Self::LoadSliced { at, .. }
+            | Self::LoadColumn { at, .. }
+            | Self::PrefetchColumn { at, .. }
             | Self::Store { at, .. }
             | Self::Reduce { at, .. }
             | Self::Prefetch { at, .. } => at,
             Self::PrefetchDescriptor => &[],
+        }
+    }
+
+    /// How far the pixels of a column are moved, outermost dimension first; none where no column is loaded.
+    pub fn offsets(&self) -> &[Expr] {
+        match self {
+            Self::LoadColumn { offsets, .. } | Self::PrefetchColumn { offsets, .. } => offsets,
+            Self::Load { .. }
+            | Self::Store { .. }
+            | Self::LoadMulticast { .. }
+            | Self::LoadSliced { .. }
+            | Self::Reduce { .. }
+            | Self::Prefetch { .. }
+            | Self::PrefetchDescriptor => &[],
         }
     }
 
@@ -244,6 +272,8 @@ impl TmaOp {
             | Self::LoadMulticast { .. }
             | Self::LoadSliced { .. }
             | Self::Prefetch { .. }
+            | Self::LoadColumn { .. }
+            | Self::PrefetchColumn { .. }
             | Self::PrefetchDescriptor => false,
         }
     }

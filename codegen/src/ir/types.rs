@@ -245,6 +245,9 @@ pub enum Type {
     ClusterAxis,
     /// A parameter: the descriptor of a tensor in global memory that is moved tile by tile.
     TensorMap(TileType),
+    /// A parameter: the descriptor of a tensor with this many dimensions, of which one copy moves a column of pixels. The
+    /// tile has pixels by channels.
+    Im2colMap(TileType, u32),
     /// A parameter: a slice of global memory.
     Global(Scalar),
     /// Of several parts; gone once `parse` has finished a kernel.
@@ -272,7 +275,17 @@ impl Type {
                 true
             }
             Self::Unit | Self::Never | Self::Dim3 | Self::ClusterAxis => false,
-            Self::TensorMap(_) | Self::Global(_) | Self::Compound(_) | Self::Error => false,
+            Self::TensorMap(_) | Self::Im2colMap(..) | Self::Global(_) | Self::Compound(_) | Self::Error => {
+                false
+            }
+        }
+    }
+
+    /// The tile that a map moves.
+    pub fn moved(&self) -> Option<&TileType> {
+        match self {
+            Self::TensorMap(tile) | Self::Im2colMap(tile, _) => Some(tile),
+            _ => None,
         }
     }
 
@@ -341,6 +354,7 @@ impl fmt::Display for Type {
             Self::Remote(thing) => write!(f, "Remote<{thing}>"),
             Self::ClusterAxis => f.write_str("ClusterAxis"),
             Self::TensorMap(tile) => write!(f, "TensorMap<{tile}>"),
+            Self::Im2colMap(tile, rank) => write!(f, "Im2colMap<{tile}, {rank}>"),
             Self::Global(scalar) => write!(f, "Global<{scalar}>"),
             Self::Compound(compound) => compound.fmt(f),
             Self::Infer(_) | Self::Error => f.write_str("_"),

@@ -124,10 +124,18 @@ macro_rules! operands {
                 op: TmaOp::Store { at, tile, hint } | TmaOp::Reduce { at, tile, hint, .. },
                 ..
             } => at.into_iter().chain([tile]).chain(hint).collect(),
+            StmtKind::Tma { op: TmaOp::LoadColumn { tile, at, offsets, barrier, mask, hint }, .. } => {
+                [tile].into_iter().chain(at).chain(offsets).chain([barrier]).chain(mask).chain(hint).collect()
+            }
+            StmtKind::Tma { op: TmaOp::PrefetchColumn { at, offsets, hint }, .. } => {
+                at.into_iter().chain(offsets).chain(hint).collect()
+            }
             StmtKind::Tma { op: TmaOp::Prefetch { at, hint }, .. } => at.into_iter().chain(hint).collect(),
             StmtKind::Bulk { index, count, op, hint, .. } => {
                 let shared = match op {
-                    BulkOp::Load { array, at, barrier } => vec![array, at, barrier],
+                    BulkOp::Load { array, at, barrier, mask } => {
+                        [array, at, barrier].into_iter().chain(mask).collect()
+                    }
                     BulkOp::Store { array, at } | BulkOp::Reduce { array, at, .. } => vec![array, at],
                     BulkOp::Prefetch => vec![],
                 };

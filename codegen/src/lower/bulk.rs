@@ -43,13 +43,18 @@ pub(super) fn operation(
     let from_or_to = memory::element_address(cx, address, element, range.index)?;
     let hinted = hint.is_some();
     let (instruction, mut args): (_, Vec<BasicValueEnum<'_>>) = match op {
-        BulkOp::Load { array, at, barrier } => {
+        BulkOp::Load { array, at, barrier, mask } => {
             let to = shared_range(cx, array, at, &range)?;
             let barrier = expr::value(cx, barrier).and_then(pointer)?;
             let size = size(cx, &range)?;
-            let own = tma::names_own_memory(cx);
-            let args = vec![to.into(), from_or_to.into(), size.into(), barrier.into()];
-            (nvvm::bulk_load(own, hinted), args)
+            let mut args = vec![to.into(), from_or_to.into(), size.into(), barrier.into()];
+            match mask {
+                Some(mask) => {
+                    args.push(expr::value(cx, mask)?);
+                    (nvvm::bulk_load_multicast(hinted), args)
+                }
+                None => (nvvm::bulk_load(tma::names_own_memory(cx), hinted), args),
+            }
         }
         BulkOp::Store { array, at } => {
             let from = shared_range(cx, array, at, &range)?;

@@ -196,7 +196,7 @@ fn params<'c>(cx: &Cx<'c, '_>) -> Lower<Vec<Param<'c>>> {
         .params
         .iter()
         .map(|param| match &param.ty {
-            Type::TensorMap(_) => Ok(Param::TensorMap(pointer(next()?)?)),
+            Type::TensorMap(_) | Type::Im2colMap(..) => Ok(Param::TensorMap(pointer(next()?)?)),
             Type::Global(_) => Ok(Param::Global { address: pointer(next()?)?, len: int(next()?)? }),
             Type::Scalar(scalar) => Ok(Param::Scalar(memory::from_memory(cx, next()?, *scalar)?)),
             ty => Err(BackendError::Unchecked(format!("a parameter of type `{ty}`"))),

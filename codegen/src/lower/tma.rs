@@ -12,9 +12,8 @@ use crate::limits::BOX_START_BYTES;
 
 /// Lowers an operation that is given the tensor map `map`.
 pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp, span: Span) -> Lower<()> {
-    let (Param::TensorMap(address), Type::TensorMap(moved)) =
-        (expr::param(cx, map)?, &cx.kernel.kernel().param(map).ty)
-    else {
+    let ty = &cx.kernel.kernel().param(map).ty;
+    let (Param::TensorMap(address), Some(moved)) = (expr::param(cx, map)?, ty.moved()) else {
         return Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned()));
     };
     let rank = op.coordinates().len();
@@ -22,8 +21,28 @@ pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp, span: Spa
     if cx.kernel.kernel().checked {
         check_coordinates(cx, map, moved.element, op, &coordinates, span)?;
     }
+    let mode = match ty {
+        Type::Im2colMap(..) => nvvm::Mode::Columns,
+        _ => nvvm::Mode::Tile,
+    };
     let map_and_place = [address.into()].into_iter().chain(coordinates);
     let (instruction, mut args, hint): (_, Vec<BasicValueEnum<'_>>, _) = match op {
+        TmaOp::LoadColumn { tile, barrier, mask, hint, .. } => {
+            let tile = expr::value(cx, tile).and_then(pointer)?.into();
+            let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
+            let offsets = hardware_coordinates(cx, op.offsets())?;
+            let args = [tile].into_iter().chain(map_and_place).chain([barrier]).chain(offsets);
+            match mask {
+                Some(mask) => {
+                    let args = args.chain([expr::value(cx, mask)?]).collect();
+                    (nvvm::column_load_multicast(rank, hint.is_some()), args, hint.as_ref())
+                }
+                None => {
+                    let instruction = nvvm::column_load(rank, names_own_memory(cx), hint.is_some());
+                    (instruction, args.collect(), hint.as_ref())
+                }
+            }
+        }
         TmaOp::Load { tile, barrier, hint, .. } => {
             let tile = expr::value(cx, tile).and_then(pointer)?.into();
             let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
@@ -51,15 +70,27 @@ pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp, span: Spa
         }
         TmaOp::Store { tile, hint, .. } => {
             let tile = expr::value(cx, tile).and_then(pointer)?.into();
-            (nvvm::tile_store(rank, hint.is_some()), map_and_place.chain([tile]).collect(), hint.as_ref())
+            (
+                nvvm::tile_store(mode, rank, hint.is_some()),
+                map_and_place.chain([tile]).collect(),
+                hint.as_ref(),
+            )
         }
         TmaOp::Reduce { op, tile, hint, .. } => {
             let tile = expr::value(cx, tile).and_then(pointer)?.into();
-            let instruction = nvvm::tile_reduce(*op, rank, hint.is_some());
+            let instruction = nvvm::tile_reduce(*op, mode, rank, hint.is_some());
             (instruction, map_and_place.chain([tile]).collect(), hint.as_ref())
         }
         TmaOp::Prefetch { hint, .. } => {
             (nvvm::tile_prefetch(rank, hint.is_some()), map_and_place.collect(), hint.as_ref())
+        }
+        TmaOp::PrefetchColumn { hint, .. } => {
+            let offsets = hardware_coordinates(cx, op.offsets())?;
+            (
+                nvvm::column_prefetch(rank, hint.is_some()),
+                map_and_place.chain(offsets).collect(),
+                hint.as_ref(),
+            )
         }
         TmaOp::PrefetchDescriptor => (nvvm::PREFETCH_TENSOR_MAP, map_and_place.collect(), None),
     };

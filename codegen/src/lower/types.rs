@@ -86,6 +86,7 @@ impl<'c> Cx<'c, '_> {
             | Type::Dim3
             | Type::ClusterAxis
             | Type::TensorMap(_)
+            | Type::Im2colMap(..)
             | Type::Global(_)
             | Type::Compound(_)
             | Type::Infer(_)

@@ -174,7 +174,7 @@ impl Cx<'_> {
             let ty = self.ty(ty_syntax);
             let (span, ty_span) = (Span::of(&name), Span::of(ty_syntax));
             match ty {
-                Type::TensorMap(_) | Type::Global(_) | Type::Scalar(_) => {}
+                Type::TensorMap(_) | Type::Im2colMap(..) | Type::Global(_) | Type::Scalar(_) => {}
                 Type::Error => {
                     self.bind(&name, Binding::Value(Expr::error(span)));
                     continue;
@@ -182,7 +182,7 @@ impl Cx<'_> {
                 other => {
                     let message = format!("a kernel's parameter cannot be {}", self.infer.name(&other));
                     self.error(Code::Signature, ty_span, message)
-                        .help("parameters are `TensorMap<Tile<..>>`, `Global<T>` and scalars");
+                        .help("parameters are `TensorMap<Tile<..>>`, `Im2colMap<Tile<..>, RANK>`, `Global<T>` and scalars");
                     self.bind(&name, Binding::Value(Expr::error(span)));
                     continue;
                 }

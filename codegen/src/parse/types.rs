@@ -7,8 +7,9 @@ use super::cx::Cx;
 use super::suggest::did_you_mean;
 use crate::diag::Code;
 use crate::ir::{Compound, Expr, Scalar, Span, Swizzle, TileType, Type};
+use crate::limits::IM2COL_RANKS;
 
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "Tile",
     "Barrier",
     "Token",
@@ -22,6 +23,7 @@ const NAMES: [&str; 24] = [
     "SharedArray",
     "Stages",
     "TensorMap",
+    "Im2colMap",
     "Global",
     "CachePolicy",
     "Dim3",
@@ -151,6 +153,7 @@ impl Cx<'_> {
                     }
                 }
             }
+            "Im2colMap" => self.im2col_type(segment),
             "Global" => match self.arguments::<1>(segment, &name).and_then(|[ty]| self.scalar_argument(ty)) {
                 Some(scalar) => Type::Global(scalar),
                 None => Type::Error,
@@ -179,6 +182,33 @@ impl Cx<'_> {
         match self.generic_type(&segment.ident.to_string()) {
             Some(ty) => last_segment(&GenericArgument::Type(ty)).cloned(),
             None => Some(segment.clone()),
+        }
+    }
+
+    fn im2col_type(&mut self, segment: &syn::PathSegment) -> Type {
+        let Some([tile, rank]) = self.arguments::<2>(segment, "Im2colMap") else { return Type::Error };
+        let (tile, span) = (self.type_argument(tile), Span::of(rank));
+        let rank = self.constant_argument(rank, &Scalar::Usize.into()).and_then(|rank| rank.as_int());
+        match (tile, rank) {
+            (Some(Type::Error) | None, _) | (_, None) => Type::Error,
+            (Some(Type::Tile(tile)), Some(rank)) if tile.rank() == 2 => match u32::try_from(rank) {
+                Ok(rank) if IM2COL_RANKS.contains(&rank) => Type::Im2colMap(tile, rank),
+                _ => {
+                    let message = format!("im2col mode is for tensors of 3 to 5 dimensions, not of {rank}");
+                    self.error(Code::UnsupportedType, span, message)
+                        .help("they are images, one to three dimensions of pixels, and channels");
+                    Type::Error
+                }
+            },
+            (Some(other), Some(_)) => {
+                let message = format!(
+                    "an im2col map moves a tile of pixels by channels, not {}",
+                    self.infer.name(&other)
+                );
+                self.error(Code::UnsupportedType, Span::of(segment), message)
+                    .help("write `Im2colMap<Tile<f16, Shape2<64, 32>>, 4>`");
+                Type::Error
+            }
         }
     }
 

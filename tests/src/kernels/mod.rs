@@ -9,6 +9,7 @@ pub mod control;
 pub mod copies;
 pub mod faults;
 pub mod floats;
+pub mod im2col;
 pub mod integers;
 pub mod map_options;
 pub mod multicast;
@@ -43,6 +44,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         pipelines::CASES,
         tensors::CASES,
         copies::CASES,
+        im2col::CASES,
         map_options::CASES,
     ];
     themes.into_iter().chain(swizzled::CASES).chain(reductions::CASES).chain(bulk::CASES).flatten()

@@ -18,6 +18,7 @@ static SPEC: KernelSpec = KernelSpec {
             name: "src",
             kind: ParamKind::Map(MapSpec {
                 element: Element::F32,
+                mode: MapMode::Tiled,
                 box_extents: &[8, 8],
                 swizzle: Swizzle::None,
                 written: false,

@@ -2,7 +2,7 @@
 
 use super::driver::{Descriptor, Driver};
 use crate::error::Error;
-use crate::map::tiled_map;
+use crate::map::map_params;
 use crate::options::MapSource;
 use crate::spec::MapSpec;
 
@@ -55,7 +55,7 @@ pub(super) fn encode(
     spec: &MapSpec,
     source: &MapSource,
 ) -> Result<Descriptor, Error> {
-    let map = tiled_map(tensor, source, spec)?;
+    let map = map_params(tensor, source, spec)?;
     driver.encode(&map).map_err(|code| Error::MapRefused {
         tensor,
         status: driver.status(code),

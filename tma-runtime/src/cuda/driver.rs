@@ -4,7 +4,7 @@
 //! so. Statuses are taken as numbers, because a newer driver answers with some that `cust`'s enumeration does not have.
 
 use crate::error::{DriverStatus, Error};
-use crate::map::TiledMap;
+use crate::map::{MapParams, Moved};
 use crate::options::{Fill, L2Promotion};
 use crate::spec::{Element, Swizzle};
 use libloading::Library;
@@ -141,6 +141,10 @@ entry_points! {
         *mut Descriptor, c_uint, u32, *mut c_void, *const u64, *const u64, *const u32, *const u32, c_uint, c_uint,
         c_uint, c_uint
     );
+    tensor_map_encode_im2col = c"cuTensorMapEncodeIm2col" (
+        *mut Descriptor, c_uint, u32, *mut c_void, *const u64, *const u64, *const i32, *const i32, u32, u32, *const u32,
+        c_uint, c_uint, c_uint, c_uint
+    );
     launch_kernel_ex = c"cuLaunchKernelEx" (*const LaunchConfig<'_>, *mut c_void, *mut *mut c_void, *mut *mut c_void);
     func_set_attribute = c"cuFuncSetAttribute" (*mut c_void, c_int, c_int);
     module_load_data_ex = c"cuModuleLoadDataEx" (
@@ -234,24 +238,52 @@ impl Driver {
     }
 
     /// Encodes a tensor map.
-    pub(super) fn encode(&self, map: &TiledMap) -> Result<Descriptor, Status> {
+    pub(super) fn encode(&self, map: &MapParams) -> Result<Descriptor, Status> {
         let mut descriptor = MaybeUninit::<Descriptor>::uninit();
-        // SAFETY: the arrays have as many elements as the rank says (strides one fewer), and the descriptor is aligned.
-        checked(unsafe {
-            (self.tensor_map_encode_tiled)(
-                descriptor.as_mut_ptr(),
-                data_type(map.element()),
-                map.extents().len() as u32,
-                map.address() as *mut c_void,
-                map.extents().as_ptr(),
-                map.byte_strides().as_ptr(),
-                map.box_extents().as_ptr(),
-                map.element_strides().as_ptr(),
-                INTERLEAVE_NONE,
-                swizzle(map.swizzle()),
-                l2_promotion(map.l2_promotion()),
-                oob_fill(map.fill()),
-            )
+        let (to, rank) = (descriptor.as_mut_ptr(), map.extents().len() as u32);
+        let (element, address) = (data_type(map.element()), map.address() as *mut c_void);
+        let (extents, byte_strides) = (map.extents().as_ptr(), map.byte_strides().as_ptr());
+        let element_strides = map.element_strides().as_ptr();
+        let (swizzle, promotion) = (swizzle(map.swizzle()), l2_promotion(map.l2_promotion()));
+        let fill = oob_fill(map.fill());
+        checked(match map.moved() {
+            // SAFETY: the arrays have as many elements as the rank says (strides one fewer), and the descriptor is aligned.
+            Moved::Box(moved) => unsafe {
+                (self.tensor_map_encode_tiled)(
+                    to,
+                    element,
+                    rank,
+                    address,
+                    extents,
+                    byte_strides,
+                    moved.as_ptr(),
+                    element_strides,
+                    INTERLEAVE_NONE,
+                    swizzle,
+                    promotion,
+                    fill,
+                )
+            },
+            // SAFETY: as above, and the corners have two elements fewer than the rank says.
+            Moved::Columns { lower, upper, channels, pixels } => unsafe {
+                (self.tensor_map_encode_im2col)(
+                    to,
+                    element,
+                    rank,
+                    address,
+                    extents,
+                    byte_strides,
+                    lower.as_ptr(),
+                    upper.as_ptr(),
+                    channels,
+                    pixels,
+                    element_strides,
+                    INTERLEAVE_NONE,
+                    swizzle,
+                    promotion,
+                    fill,
+                )
+            },
         })?;
         // SAFETY: on success the driver has written all of it.
         Ok(unsafe { descriptor.assume_init() })

@@ -57,6 +57,9 @@ impl MapError {
             Self::ElementStride { .. } => "TMA0519",
             Self::StridedBox { .. } => "TMA0520",
             Self::NanFill { .. } => "TMA0521",
+            Self::Corner { .. } => "TMA0532",
+            Self::BoundingBox { .. } => "TMA0533",
+            Self::StoreCorner { .. } => "TMA0534",
         }
     }
 }

@@ -141,9 +141,9 @@ pub enum MapError {
         element: Element,
     },
 
-    /// A box has an extent of zero or more than 256.
+    /// A box has an extent of zero or more than 256, or a column more than 1024 pixels.
     #[error(
-        "{}: each extent of a box must be between 1 and 256, but dimension {dimension} of the box of `{tensor}` has \
+        "{}: this extent of a box must be between 1 and {most}, but dimension {dimension} of the box of `{tensor}` has \
          {extent} elements: change the tile in the kernel",
         self.code()
     )]
@@ -154,6 +154,8 @@ pub enum MapError {
         dimension: usize,
         /// Its extent in elements.
         extent: u32,
+        /// The greatest there is.
+        most: u32,
     },
 
     /// A box's innermost dimension is not a multiple of 16 bytes.
@@ -182,5 +184,58 @@ pub enum MapError {
         bytes: u64,
         /// The swizzle's span in bytes.
         span: u32,
+    },
+
+    /// A corner of an im2col bounding box is farther away than a map has bits for.
+    #[error(
+        "{}: the corners of `{tensor}` along dimension {dimension} must be from {least} to {most}, but one is {corner}: \
+         start the view elsewhere, or pad less",
+        self.code()
+    )]
+    Corner {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// The corner, counted from the tensor's.
+        corner: i32,
+        /// The least there is for the tensor's rank.
+        least: i32,
+        /// The greatest.
+        most: i32,
+    },
+
+    /// An im2col bounding box holds no pixel, or ends too far out.
+    #[error(
+        "{}: the bounding box of `{tensor}` along dimension {dimension} goes from pixel {first} to pixel {last}, but it must \
+         hold a pixel and end below 2^31: the upper corner is counted from the tensor's last pixel, the lower from its first",
+        self.code()
+    )]
+    BoundingBox {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// The first pixel.
+        first: i64,
+        /// The last pixel.
+        last: i64,
+    },
+
+    /// The bounding box of a tensor that a kernel writes in columns leaves it.
+    #[error(
+        "{}: the kernel writes the columns of `{tensor}`, so its bounding box must lie within the tensor, but along \
+         dimension {dimension} the corners are {lower} and {upper}: make the lower one 0 or more, the upper one 0 or less",
+        self.code()
+    )]
+    StoreCorner {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The dimension, counted from the outermost.
+        dimension: usize,
+        /// The lower corner.
+        lower: i32,
+        /// The upper corner.
+        upper: i32,
     },
 }

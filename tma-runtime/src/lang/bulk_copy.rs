@@ -60,6 +60,24 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
+    /// As [`bulk_load`](Global::bulk_load), to the same place in the blocks of the cluster whose bit is set in `mask`, bit `i` for the block
+    /// of rank `i`. The bytes count on the barrier at the same place in each of them, and each announces them.
+    ///
+    /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster` (PTX ISA,
+    /// "cp.async.bulk").
+    #[doc(alias = "cp.async.bulk")]
+    pub fn bulk_load_multicast<I: GlobalIndex>(
+        self,
+        array: impl Sequence<T>,
+        at: u32,
+        count: u32,
+        i: I,
+        barrier: Barrier,
+        mask: u16,
+    ) {
+        device_only()
+    }
+
     /// Starts copying `count` elements of `array`, from its element `at` on, to those from `i` on, and returns at once.
     ///
     /// The copy joins the thread's next bulk group, and what threads wrote to the array needs

@@ -14,7 +14,7 @@
 //! | shared memory | [`shared`], [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] |
 //! | barriers and pipelines | [`Token`], [`Phase`], [`Pipeline`], [`Producer`], [`Consumer`], [`EmptySlot`], [`LoadingSlot`], [`FullSlot`] |
 //! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`] |
-//! | parameters | [`TensorMap`], [`Global`], scalars |
+//! | parameters | [`TensorMap`], [`Im2colMap`], [`Global`], scalars |
 //! | places | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence_proxy_async`], [`fence_barrier_init`] |
@@ -69,6 +69,7 @@ mod cache;
 mod cluster;
 mod control;
 mod global;
+mod im2col;
 mod map;
 mod math;
 mod phase;
@@ -95,6 +96,7 @@ pub use cluster::{
 pub use control::device_printf;
 pub use control::{CountedRange, trap, unroll};
 pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex};
+pub use im2col::{Im2colMap, Im2colRank, Rank};
 pub use map::{TensorMap, TileType};
 pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, recip, rsqrt, sqrt};
 pub use phase::Phase;

@@ -119,6 +119,27 @@ fn reductions(sums: TensorMap<Tile<f32, Shape2<32, 32>>>, counts: TensorMap<Tile
     counts.reduce_xor([0], count);
 }
 
+/// Columns of pixels, of tensors of every rank.
+#[expect(dead_code, reason = "type-checked only")]
+fn columns(
+    images: Im2colMap<Tile<f16, Shape2<64, 32>, Swizzle64>, 4>,
+    lines: Im2colMap<Tile<u32, Shape2<16, 4>>, 3>,
+    volumes: Im2colMap<Tile<u32, Shape2<16, 4>>, 5>,
+    y: u32,
+) {
+    let tile: Tile<f16, Shape2<64, 32>, Swizzle64> = shared();
+    let small: Tile<u32, Shape2<16, 4>> = shared();
+    let full: Barrier = shared();
+    images.prefetch_descriptor();
+    images.prefetch([0, -1, -1, 0], [1, 2]);
+    images.hint(l2_evict_last(1.0)).load(tile, [block_idx().x, y, 0, 0], [y as u16, 2], full);
+    lines.load(small, [0, -1, 0], [2], full);
+    lines.store([0, 0, 0], small);
+    lines.reduce_add([0, 0, 0], small);
+    volumes.load(small, [0, -1, 0, 0, 0], [2, 0, 1], full);
+    volumes.reduce_xor([0, 1, 0, 0, 0], small);
+}
+
 /// Copies without a tensor map.
 #[expect(dead_code, reason = "type-checked only")]
 fn bulk_copies(words: Global<u32>, reals: Global<f64>, n: u64) {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::layout::{DeviceId, row_major_strides};
+use crate::options::Corners;
 
 /// A tensor and a box that every rule accepts; tests change one property.
 struct Case<const N: usize> {
@@ -11,6 +12,7 @@ struct Case<const N: usize> {
     strides: [usize; N],
     tile: &'static [u32],
     tile_element: Element,
+    mode: MapMode,
     swizzle: Swizzle,
     written: bool,
     options: MapOptions,
@@ -25,21 +27,23 @@ impl<const N: usize> Case<N> {
             strides: row_major_strides(shape),
             tile,
             tile_element: Element::F16,
+            mode: MapMode::Tiled,
             swizzle: Swizzle::None,
             written: false,
             options: MapOptions::default(),
         }
     }
 
-    fn map(&self) -> Result<TiledMap, Error> {
+    fn map(&self) -> Result<MapParams, Error> {
         let layout = Layout::new(DeviceId::Cuda(0), self.element, self.address, self.shape, self.strides);
         let spec = MapSpec {
             element: self.tile_element,
+            mode: self.mode,
             box_extents: self.tile,
             swizzle: self.swizzle,
             written: self.written,
         };
-        tiled_map("src", &MapSource { layout, options: self.options }, &spec)
+        map_params("src", &MapSource { layout, options: self.options }, &spec)
     }
 
     /// The code of the error, and that its message names the code, the tensor and `words`.
@@ -55,7 +59,7 @@ impl<const N: usize> Case<N> {
     }
 
     #[track_caller]
-    fn accepted(&self) -> TiledMap {
+    fn accepted(&self) -> MapParams {
         match self.map() {
             Ok(map) => map,
             Err(error) => panic!("{error}"),
@@ -70,14 +74,17 @@ fn dimensions_are_reversed_and_strides_in_bytes() {
     let map = case.accepted();
     assert_eq!(map.extents(), [64, 7, 5, 3]);
     assert_eq!(map.byte_strides(), [144, 1024, 5120]);
-    assert_eq!(map.box_extents(), [64, 4, 2, 1]);
+    assert_eq!(map.moved(), Moved::Box(&[64, 4, 2, 1]));
     assert_eq!((map.element(), map.swizzle(), map.address()), (Element::F16, Swizzle::None, 0x7000_0000));
 }
 
 #[test]
 fn one_and_five_dimensions() {
     let line = Case::new([1000], &[256]).accepted();
-    assert_eq!((line.extents(), line.byte_strides(), line.box_extents()), (&[1000][..], &[][..], &[256][..]));
+    assert_eq!(
+        (line.extents(), line.byte_strides(), line.moved()),
+        (&[1000][..], &[][..], Moved::Box(&[256]))
+    );
     let five = Case::new([2, 3, 4, 5, 8], &[1, 1, 1, 5, 8]).accepted();
     assert_eq!(five.byte_strides(), [16, 80, 320, 960]);
 }
@@ -204,11 +211,15 @@ fn the_stride_of_a_single_row_does_not_matter() {
 #[test]
 fn options_reach_the_map_innermost_first() {
     let mut case = Case::new([64, 64, 64], &[4, 8, 16]);
-    case.options =
-        MapOptions { fill: Fill::Nan, l2_promotion: L2Promotion::B256, element_strides: [3, 2, 1, 1, 1] };
+    case.options = MapOptions {
+        fill: Fill::Nan,
+        l2_promotion: L2Promotion::B256,
+        element_strides: [3, 2, 1, 1, 1],
+        corners: None,
+    };
     let map = case.map().expect("every rule holds");
     assert_eq!(map.element_strides(), [1, 2, 3]);
-    assert_eq!(map.box_extents(), [16, 15, 10]);
+    assert_eq!(map.moved(), Moved::Box(&[16, 15, 10]));
     assert_eq!((map.fill(), map.l2_promotion()), (Fill::Nan, L2Promotion::B256));
 }
 
@@ -246,4 +257,85 @@ fn tma0521_only_floats_are_filled_with_nan() {
     assert_eq!(with(Element::F32), Ok(()));
     assert_eq!(with(Element::U32), Err("TMA0521"));
     assert_eq!(with(Element::E4m3), Err("TMA0521"));
+}
+
+/// Images of 9 × 11 pixels of 32 channels, by corners of height and width.
+fn columns(lower: [i32; 2], upper: [i32; 2]) -> Case<4> {
+    let mut case = Case::new([3, 9, 11, 32], &[64, 32]);
+    case.mode = MapMode::Im2col { rank: 4 };
+    let corners = Corners { lower: [lower[0], lower[1], 0], upper: [upper[0], upper[1], 0] };
+    case.options =
+        MapOptions { element_strides: [1, 2, 3, 1, 1], corners: Some(corners), ..MapOptions::default() };
+    case
+}
+
+#[test]
+fn columns_are_reversed_and_the_images_have_no_step() {
+    let map = columns([-1, -2], [3, 4]).accepted();
+    let moved = Moved::Columns { lower: &[-2, -1], upper: &[4, 3], channels: 32, pixels: 64 };
+    assert_eq!(
+        (map.extents(), map.element_strides(), map.moved()),
+        (&[32, 11, 9, 3][..], &[1, 3, 2, 1][..], moved)
+    );
+}
+
+#[test]
+fn tma0506_columns_are_of_tensors_of_their_rank() {
+    let mut case = columns([0; 2], [0; 2]);
+    case.mode = MapMode::Im2col { rank: 5 };
+    case.refused("TMA0506", &["5"]);
+}
+
+#[test]
+fn tma0507_columns_have_up_to_1024_pixels_of_256_channels() {
+    let of = |tile| Case { tile, ..columns([0; 2], [0; 2]) };
+    of(&[1024, 256]).accepted();
+    of(&[1025, 32]).refused("TMA0507", &["between 1 and 1024", "dimension 0", "1025"]);
+    of(&[64, 264]).refused("TMA0507", &["between 1 and 256", "dimension 1", "264"]);
+}
+
+#[test]
+fn tma0519_steps_of_pixels_are_1_to_8() {
+    let mut case = columns([0; 2], [0; 2]);
+    case.options.element_strides = [1, 8, 1, 1, 1];
+    case.accepted();
+    case.options.element_strides = [1, 9, 1, 1, 1];
+    case.refused("TMA0519", &["9 apart along dimension 1"]);
+}
+
+#[test]
+fn tma0532_corners_have_as_many_bits_as_the_rank_leaves() {
+    columns([-128, 0], [127, 0]).accepted();
+    columns([-129, 0], [0, 0]).refused("TMA0532", &["dimension 1", "-128 to 127", "-129"]);
+    columns([0, 0], [0, 128]).refused("TMA0532", &["dimension 2", "128"]);
+    let corners = |lower, upper| Some(Corners { lower: [lower, 0, 0], upper: [upper, 0, 0] });
+    let mut line = Case::new([3, 9, 32], &[64, 32]);
+    line.mode = MapMode::Im2col { rank: 3 };
+    line.options.corners = corners(-32768, 32767);
+    line.accepted();
+    line.options.corners = corners(-32769, 0);
+    line.refused("TMA0532", &["-32769"]);
+    let mut volume = Case::new([3, 9, 9, 9, 32], &[64, 32]);
+    volume.mode = MapMode::Im2col { rank: 5 };
+    volume.options.corners = corners(-16, 15);
+    volume.accepted();
+    volume.options.corners = corners(0, 16);
+    volume.refused("TMA0532", &["-16 to 15"]);
+}
+
+#[test]
+fn tma0533_a_bounding_box_holds_a_pixel() {
+    columns([8, 0], [0, 0]).accepted();
+    columns([9, 0], [0, 0]).refused("TMA0533", &["dimension 1", "from pixel 9 to pixel 8"]);
+    columns([0, 5], [0, -5]).accepted();
+    columns([0, 5], [0, -6]).refused("TMA0533", &["dimension 2"]);
+}
+
+#[test]
+fn tma0534_what_is_stored_to_lies_within_the_tensor() {
+    let written = |lower, upper| Case { written: true, ..columns(lower, upper) };
+    written([0, 2], [-1, 0]).accepted();
+    columns([-1, 0], [0, 1]).accepted();
+    written([-1, 0], [0, 0]).refused("TMA0534", &["dimension 1", "-1 and 0"]);
+    written([0, 0], [0, 1]).refused("TMA0534", &["dimension 2", "0 and 1"]);
 }

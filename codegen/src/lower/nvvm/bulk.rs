@@ -2,7 +2,7 @@
 //! bytes; a cache policy is the last operand of what is `hinted`.
 
 use super::Instruction;
-use super::Operand::{B32, Global, Shared};
+use super::Operand::{B16, B32, Global, Shared};
 use super::text::Text;
 use super::tma::hint;
 use crate::ir::{ReduceOp, Scalar};
@@ -22,6 +22,24 @@ pub(in crate::lower) fn bulk_load(own: bool, hinted: bool) -> Instruction {
         .text("]")
         .policy(hinted)
         .memory(ptx)
+}
+
+/// Global to the same place in several blocks of the cluster. Operands: to, from, the size, the barrier, the mask.
+pub(in crate::lower) fn bulk_load_multicast(hinted: bool) -> Instruction {
+    let modifiers = "mbarrier::complete_tx::bytes.multicast::cluster";
+    let hint = hint(hinted);
+    Text::new(format!("cp.async.bulk.shared::cluster.global.{modifiers}{hint} ["))
+        .operand(Shared)
+        .text("], [")
+        .operand(Global)
+        .text("], ")
+        .operand(B32)
+        .text(", [")
+        .operand(Shared)
+        .text("], ")
+        .operand(B16)
+        .policy(hinted)
+        .memory(80)
 }
 
 /// Shared to global. Operands: to, from, the size.

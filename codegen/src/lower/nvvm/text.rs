@@ -31,10 +31,15 @@ impl Text {
     }
 
     /// Goes on with `count` operands of 32 bits in braces: coordinates.
-    pub(super) fn vector(mut self, count: usize) -> Self {
+    pub(super) fn vector(self, count: usize) -> Self {
+        self.vector_of(B32, count)
+    }
+
+    /// Goes on with `count` operands in braces.
+    pub(super) fn vector_of(mut self, operand: Operand, count: usize) -> Self {
         self = self.text("{");
         for i in 0..count {
-            self = self.text(if i == 0 { "" } else { ", " }).operand(B32);
+            self = self.text(if i == 0 { "" } else { ", " }).operand(operand);
         }
         self.text("}")
     }

@@ -50,21 +50,95 @@ pub(in crate::lower) fn tile_load_multicast(rank: usize, hinted: bool) -> Instru
         .memory(80)
 }
 
-/// The tile store of `rank` dimensions. Operands: the map, the coordinates, the tile.
-pub(in crate::lower) fn tile_store(rank: usize, hinted: bool) -> Instruction {
+/// How the elements of a copy are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lower) enum Mode {
+    /// A box of the tensor.
+    Tile,
+    /// A column of pixels.
+    Columns,
+}
+
+impl Mode {
+    /// The qualifier of what is stored: there are no offsets.
+    const fn stored(self) -> &'static str {
+        match self {
+            Self::Tile => "tile",
+            Self::Columns => "im2col_no_offs",
+        }
+    }
+}
+
+/// The load of a column from a tensor of `rank` dimensions. Operands: the tile, the map, the coordinates, the barrier,
+/// the offsets.
+pub(in crate::lower) fn column_load(rank: usize, own: bool, hinted: bool) -> Instruction {
+    let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
     let hint = hint(hinted);
+    Text::new(format!(
+        "cp.async.bulk.tensor.{rank}d.shared::{space}.global.im2col.mbarrier::complete_tx::bytes{hint} ["
+    ))
+    .operand(Shared)
+    .text("], [")
+    .operand(Generic)
+    .text(", ")
+    .vector(rank)
+    .text("], [")
+    .operand(Shared)
+    .text("], ")
+    .vector_of(B16, rank - 2)
+    .policy(hinted)
+    .memory(ptx)
+}
+
+/// The load of a column to the same place in several blocks of the cluster. Operands: the tile, the map, the coordinates,
+/// the barrier, the offsets, the mask.
+pub(in crate::lower) fn column_load_multicast(rank: usize, hinted: bool) -> Instruction {
+    let modifiers = "im2col.mbarrier::complete_tx::bytes.multicast::cluster";
+    let hint = hint(hinted);
+    Text::new(format!("cp.async.bulk.tensor.{rank}d.shared::cluster.global.{modifiers}{hint} ["))
+        .operand(Shared)
+        .text("], [")
+        .operand(Generic)
+        .text(", ")
+        .vector(rank)
+        .text("], [")
+        .operand(Shared)
+        .text("], ")
+        .vector_of(B16, rank - 2)
+        .text(", ")
+        .operand(B16)
+        .policy(hinted)
+        .memory(80)
+}
+
+/// The prefetch of a column from a tensor of `rank` dimensions. Operands: the map, the coordinates, the offsets.
+pub(in crate::lower) fn column_prefetch(rank: usize, hinted: bool) -> Instruction {
+    let hint = hint(hinted);
+    Text::new(format!("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.im2col{hint} ["))
+        .operand(Generic)
+        .text(", ")
+        .vector(rank)
+        .text("], ")
+        .vector_of(B16, rank - 2)
+        .policy(hinted)
+        .memory(80)
+}
+
+/// The tile store of `rank` dimensions. Operands: the map, the coordinates, the tile.
+pub(in crate::lower) fn tile_store(mode: Mode, rank: usize, hinted: bool) -> Instruction {
+    let (mode, hint) = (mode.stored(), hint(hinted));
     out(
-        Text::new(format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group{hint} [")),
+        Text::new(format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.{mode}.bulk_group{hint} [")),
         rank,
         hinted,
     )
 }
 
 /// The tile reduction of `rank` dimensions. Operands: as of a store.
-pub(in crate::lower) fn tile_reduce(op: ReduceOp, rank: usize, hinted: bool) -> Instruction {
-    let (op, hint) = (op.name(), hint(hinted));
+pub(in crate::lower) fn tile_reduce(op: ReduceOp, mode: Mode, rank: usize, hinted: bool) -> Instruction {
+    let (op, mode, hint) = (op.name(), mode.stored(), hint(hinted));
     let opcode =
-        format!("cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.tile.bulk_group{hint} [");
+        format!("cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.{mode}.bulk_group{hint} [");
     out(Text::new(opcode), rank, hinted)
 }
 

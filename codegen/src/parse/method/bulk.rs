@@ -19,7 +19,15 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<Expr> {
         let parts = match name {
-            "load" => self.bulk_load(element, args, span),
+            "load" => self.exactly("bulk_load", args, span).and_then(|[array, at, count, index, barrier]| {
+                self.bulk_load(element, [array, at, count, index, barrier], None)
+            }),
+            "load_multicast" => self
+                .exactly("bulk_load_multicast", args, span)
+                .filter(|[_, _, _, _, _, mask]| self.expect(mask, &Scalar::U16.into()))
+                .and_then(|[array, at, count, index, barrier, mask]| {
+                    self.bulk_load(element, [array, at, count, index, barrier], Some(mask))
+                }),
             "store" => self
                 .bulk_out("bulk_store", element, args, span)
                 .map(|(index, count, array, at)| (index, count, BulkOp::Store { array, at })),
@@ -43,14 +51,18 @@ impl Cx<'_> {
         Some(unit(span))
     }
 
-    fn bulk_load(&mut self, element: Scalar, args: &Args, span: Span) -> Option<(Expr, Expr, BulkOp)> {
-        let [array, at, count, index, barrier] = self.exactly("bulk_load", args, span)?;
+    fn bulk_load(
+        &mut self,
+        element: Scalar,
+        [array, at, count, index, barrier]: [Expr; 5],
+        mask: Option<Expr>,
+    ) -> Option<(Expr, Expr, BulkOp)> {
         let fits = self.expect_sequence(&array, element)
             & self.expect_count(&at)
             & self.expect_count(&count)
             & self.expect_global_index(&index)
             & self.expect(&barrier, &Type::Barrier);
-        fits.then_some((index, count, BulkOp::Load { array, at, barrier }))
+        fits.then_some((index, count, BulkOp::Load { array, at, barrier, mask }))
     }
 
     fn bulk_reduce(

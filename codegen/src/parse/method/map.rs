@@ -8,116 +8,131 @@ use crate::limits;
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 
+/// A map that a method is called on.
+pub(super) struct Map<'t> {
+    param: ParamId,
+    hint: Option<Expr>,
+    pub(super) tile: &'t TileType,
+    /// Dimensions of the tensor: as many coordinates are wanted.
+    pub(super) rank: usize,
+}
+
 impl Cx<'_> {
     pub(super) fn map_method(
         &mut self,
         receiver: Expr,
-        tile_ty: &TileType,
+        (tile, rank): (&TileType, usize),
         name: &str,
         args: &Args,
         span: Span,
     ) -> Option<Expr> {
-        let Some((map, hint)) = param_and_hint(&receiver) else { return Some(Expr::error(span)) };
+        let Some((param, hint)) = param_and_hint(&receiver) else { return Some(Expr::error(span)) };
+        let map = Map { param, hint, tile, rank };
+        let in_columns = matches!(receiver.ty, Type::Im2colMap(..));
         let op = match name {
-            "hint" => return Some(self.hinted(receiver, hint.is_some(), args, span)),
-            "load" => self.load(map, hint, tile_ty, args, span),
-            "load_multicast" => self.load_multicast(map, hint, tile_ty, args, span),
-            "load_sliced" => self.load_sliced(map, hint, tile_ty, args, span),
+            "hint" => return Some(self.hinted(receiver, map.hint.is_some(), args, span)),
+            "load" if in_columns => self.load_column(&map, args, span),
+            "load" => self.load(&map, args, span),
+            "load_multicast" if in_columns => self.load_column_multicast(&map, args, span),
+            "load_multicast" => self.load_multicast(&map, args, span),
+            "load_sliced" if in_columns => return None,
+            "load_sliced" => self.load_sliced(&map, args, span),
             "store" => self
                 .exactly(name, args, span)
-                .and_then(|[at, tile]| self.place_and_tile(map, tile_ty, at, tile))
-                .map(|(at, tile)| TmaOp::Store { at, tile, hint }),
+                .and_then(|[at, tile]| self.place_and_tile(&map, at, tile))
+                .map(|(at, tile)| TmaOp::Store { at, tile, hint: map.hint.clone() }),
+            "prefetch" if in_columns => self.prefetch_column(&map, args, span),
             "prefetch" => self
                 .exactly(name, args, span)
-                .and_then(|[at]| self.coordinates(at, tile_ty.rank()))
-                .map(|at| TmaOp::Prefetch { at, hint }),
-            "prefetch_descriptor" => self.prefetch_descriptor(hint.is_some(), args, span),
+                .and_then(|[at]| self.coordinates(at, map.rank))
+                .map(|at| TmaOp::Prefetch { at, hint: map.hint.clone() }),
+            "prefetch_descriptor" => self.prefetch_descriptor(map.hint.is_some(), args, span),
             _ => {
                 let with = name.strip_prefix("reduce_")?;
                 let op = ReduceOp::ALL.into_iter().find(|op| op.name() == with)?;
-                self.reduce(map, hint, op, tile_ty, args, span)
+                self.reduce(&map, op, args, span)
             }
         };
         if let Some(op) = op {
-            self.params[map.0 as usize].written |= op.writes();
-            self.emit(StmtKind::Tma { map, op }, span);
+            self.params[param.0 as usize].written |= op.writes();
+            self.emit(StmtKind::Tma { map: param, op }, span);
         }
         Some(unit(span))
     }
 
-    fn load(
-        &mut self,
-        map: ParamId,
-        hint: Option<Expr>,
-        tile_ty: &TileType,
-        args: &Args,
-        span: Span,
-    ) -> Option<TmaOp> {
+    fn load(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
         let [tile, at, barrier] = self.exactly("load", args, span)?;
-        let place = self.place_and_tile(map, tile_ty, at, tile);
+        let place = self.place_and_tile(map, at, tile);
         let completes = self.expect(&barrier, &Type::Barrier);
         let (at, tile) = place.filter(|_| completes)?;
-        Some(TmaOp::Load { tile, at, barrier, hint })
+        Some(TmaOp::Load { tile, at, barrier, hint: map.hint.clone() })
     }
 
-    fn load_multicast(
-        &mut self,
-        map: ParamId,
-        hint: Option<Expr>,
-        tile_ty: &TileType,
-        args: &Args,
-        span: Span,
-    ) -> Option<TmaOp> {
+    fn load_multicast(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
         let [tile, at, barrier, mask] = self.exactly("load_multicast", args, span)?;
-        let place = self.place_and_tile(map, tile_ty, at, tile);
+        let place = self.place_and_tile(map, at, tile);
         let fits = self.expect(&barrier, &Type::Barrier) & self.expect(&mask, &Scalar::U16.into());
         let (at, tile) = place.filter(|_| fits)?;
-        Some(TmaOp::LoadMulticast { tile, at, barrier, mask, hint })
+        Some(TmaOp::LoadMulticast { tile, at, barrier, mask, hint: map.hint.clone() })
     }
 
-    fn load_sliced(
-        &mut self,
-        map: ParamId,
-        hint: Option<Expr>,
-        tile_ty: &TileType,
-        args: &Args,
-        span: Span,
-    ) -> Option<TmaOp> {
+    fn load_sliced(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
         let [tile, at, barrier, axis] = self.exactly("load_sliced", args, span)?;
-        let at = self.coordinates(at, tile_ty.rank());
+        let at = self.coordinates(at, map.rank);
         // Which tile it must be depends on the cluster: `check` knows.
         let is_tile =
-            matches!(self.resolve(&tile.ty), Type::Tile(_)) || self.expect_tile(&tile, tile_ty, map);
+            matches!(self.resolve(&tile.ty), Type::Tile(_)) || self.expect_tile(&tile, map.tile, map.param);
         let fits = is_tile & self.expect(&barrier, &Type::Barrier) & self.expect(&axis, &Type::ClusterAxis);
         match axis.kind {
             ExprKind::ClusterAxis(axis) if fits => {
-                Some(TmaOp::LoadSliced { tile, at: at?, barrier, axis, hint })
+                Some(TmaOp::LoadSliced { tile, at: at?, barrier, axis, hint: map.hint.clone() })
             }
             _ => None,
         }
     }
 
-    fn reduce(
-        &mut self,
-        map: ParamId,
-        hint: Option<Expr>,
-        op: ReduceOp,
-        tile_ty: &TileType,
-        args: &Args,
-        span: Span,
-    ) -> Option<TmaOp> {
+    /// `load(tile, at, offsets, barrier)`.
+    fn load_column(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
+        let [tile, at, offsets, barrier] = self.exactly("load", args, span)?;
+        let place = self.place_and_tile(map, at, tile);
+        let offsets = self.offsets(offsets, map.rank);
+        let completes = self.expect(&barrier, &Type::Barrier);
+        let ((at, tile), offsets) = place.zip(offsets).filter(|_| completes)?;
+        Some(TmaOp::LoadColumn { tile, at, offsets, barrier, mask: None, hint: map.hint.clone() })
+    }
+
+    /// `load_multicast(tile, at, offsets, barrier, mask)`.
+    fn load_column_multicast(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
+        let [tile, at, offsets, barrier, mask] = self.exactly("load_multicast", args, span)?;
+        let place = self.place_and_tile(map, at, tile);
+        let offsets = self.offsets(offsets, map.rank);
+        let fits = self.expect(&barrier, &Type::Barrier) & self.expect(&mask, &Scalar::U16.into());
+        let ((at, tile), offsets) = place.zip(offsets).filter(|_| fits)?;
+        let (mask, hint) = (Some(mask), map.hint.clone());
+        Some(TmaOp::LoadColumn { tile, at, offsets, barrier, mask, hint })
+    }
+
+    /// `prefetch(at, offsets)`.
+    fn prefetch_column(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
+        let [at, offsets] = self.exactly("prefetch", args, span)?;
+        let at = self.coordinates(at, map.rank);
+        let (at, offsets) = at.zip(self.offsets(offsets, map.rank))?;
+        Some(TmaOp::PrefetchColumn { at, offsets, hint: map.hint.clone() })
+    }
+
+    fn reduce(&mut self, map: &Map<'_>, op: ReduceOp, args: &Args, span: Span) -> Option<TmaOp> {
         let name = format!("reduce_{}", op.name());
         let [at, tile] = self.exactly(&name, args, span)?;
-        if !limits::reduces(op, tile_ty.element) {
-            let message =
-                format!("the copy engine has no `{name}` of elements of type `{}`", tile_ty.element);
+        let element = map.tile.element;
+        if !limits::reduces(op, element) {
+            let message = format!("the copy engine has no `{name}` of elements of type `{element}`");
             let fitting = Scalar::ALL.into_iter().filter(|&element| limits::reduces(op, element));
             let fitting: Vec<_> = fitting.map(Scalar::name).collect();
             self.error(Code::ReduceElement, span, message).help(format!("it is for {}", fitting.join(", ")));
             return None;
         }
-        let (at, tile) = self.place_and_tile(map, tile_ty, at, tile)?;
-        Some(TmaOp::Reduce { op, at, tile, hint })
+        let (at, tile) = self.place_and_tile(map, at, tile)?;
+        Some(TmaOp::Reduce { op, at, tile, hint: map.hint.clone() })
     }
 
     fn prefetch_descriptor(&mut self, is_hinted: bool, args: &Args, span: Span) -> Option<TmaOp> {
@@ -131,15 +146,9 @@ impl Cx<'_> {
     }
 
     /// Coordinates and a tile, if both suit the map.
-    fn place_and_tile(
-        &mut self,
-        map: ParamId,
-        tile_ty: &TileType,
-        at: Expr,
-        tile: Expr,
-    ) -> Option<(Vec<Expr>, Expr)> {
-        let at = self.coordinates(at, tile_ty.rank());
-        let fits = self.expect_tile(&tile, tile_ty, map);
+    fn place_and_tile(&mut self, map: &Map<'_>, at: Expr, tile: Expr) -> Option<(Vec<Expr>, Expr)> {
+        let at = self.coordinates(at, map.rank);
+        let fits = self.expect_tile(&tile, map.tile, map.param);
         Some((at.filter(|_| fits)?, tile))
     }
 

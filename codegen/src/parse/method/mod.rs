@@ -42,7 +42,10 @@ impl Cx<'_> {
                 _ => None,
             },
             Type::Remote(thing) => self.remote_method(receiver, thing, &name, &args, span),
-            Type::TensorMap(tile) => self.map_method(receiver, tile, &name, &args, span),
+            Type::TensorMap(tile) => self.map_method(receiver, (tile, tile.rank()), &name, &args, span),
+            Type::Im2colMap(tile, rank) => {
+                self.map_method(receiver, (tile, *rank as usize), &name, &args, span)
+            }
             Type::Global(element) => self.global_method(receiver, *element, &name, &args, span),
             Type::Scalar(_) | Type::Infer(_) => self.scalar_method(receiver, &name, &args, span),
             Type::Compound(compound) => match receiver.kind {
@@ -86,19 +89,8 @@ impl Cx<'_> {
 
     /// Coordinates: an array of `rank` `u32` or `i32`, outermost first.
     fn coordinates(&mut self, at: Expr, rank: usize) -> Option<Vec<Expr>> {
-        let Type::Array(element, len) = self.resolve(&at.ty) else {
-            if at.ty != Type::Error {
-                let message = format!("coordinates are an array, not {}", self.infer.name(&at.ty));
-                self.error(Code::TypeMismatch, at.span, message).help("write `[row, column]`");
-            }
-            return None;
-        };
-        if len as usize != rank {
-            let message = format!("{len} coordinates are given, but the tile has {rank} dimensions");
-            self.error(Code::CoordinateCount, at.span, message)
-                .help("give one for each dimension, outermost first");
-            return None;
-        }
+        let help = ("write `[row, column]`", "give one for each dimension, outermost first");
+        let element = self.numbers_of(&at, "coordinates", rank, help)?;
         let integer = match self.resolve(&element) {
             Type::Scalar(scalar) => matches!(scalar, Scalar::U32 | Scalar::I32),
             // A literal: rustc falls back to `i32`.
@@ -109,17 +101,52 @@ impl Cx<'_> {
             self.error(Code::TypeMismatch, at.span, message).help("cast them: `x as u32`");
             return None;
         }
-        Some(match at.kind {
-            ExprKind::Array(elements) => elements,
-            _ => (0..len)
-                .map(|i| {
-                    let index = Expr::constant(Const::Int(i128::from(i)), Scalar::Usize, at.span);
-                    let kind = ExprKind::Index(Box::new(at.clone()), Box::new(index));
-                    Expr { kind, ty: (*element).clone(), span: at.span }
-                })
-                .collect(),
-        })
+        Some(elements_of(at, &element, rank))
     }
+
+    /// Offsets of im2col mode: an array of `u16`, one for each dimension of pixels, outermost first.
+    fn offsets(&mut self, offsets: Expr, rank: usize) -> Option<Vec<Expr>> {
+        let help =
+            ("write `[y, x]`", "give one for each dimension of pixels, which images and channels are not");
+        let element = self.numbers_of(&offsets, "offsets", rank - 2, help)?;
+        if !self.infer.unify(&element, &Scalar::U16.into()) {
+            let message = format!("offsets are `u16`, not {}", self.infer.name(&element));
+            self.error(Code::TypeMismatch, offsets.span, message).help("cast them: `x as u16`");
+            return None;
+        }
+        Some(elements_of(offsets, &element, rank - 2))
+    }
+
+    /// The element type of an array that has as many elements as are wanted. `help` is for what is no array, and for what has
+    /// another length.
+    fn numbers_of(&mut self, array: &Expr, what: &str, wanted: usize, help: (&str, &str)) -> Option<Type> {
+        let Type::Array(element, len) = self.resolve(&array.ty) else {
+            if array.ty != Type::Error {
+                let message = format!("{what} are an array, not {}", self.infer.name(&array.ty));
+                self.error(Code::TypeMismatch, array.span, message).help(help.0);
+            }
+            return None;
+        };
+        if len as usize != wanted {
+            let message = format!("{len} {what} are given, but there are {wanted} dimensions");
+            self.error(Code::CoordinateCount, array.span, message).help(help.1);
+            return None;
+        }
+        Some(*element)
+    }
+}
+
+/// Each element of an array of `count` of them.
+fn elements_of(array: Expr, element: &Type, count: usize) -> Vec<Expr> {
+    if let ExprKind::Array(elements) = array.kind {
+        return elements;
+    }
+    let at = |i: usize| {
+        let index = Expr::constant(Const::Int(i as i128), Scalar::Usize, array.span);
+        let kind = ExprKind::Index(Box::new(array.clone()), Box::new(index));
+        Expr { kind, ty: element.clone(), span: array.span }
+    };
+    (0..count).map(at).collect()
 }
 
 /// The methods of a type, for suggestions.
@@ -148,7 +175,7 @@ fn methods(ty: &Type) -> &'static [&'static str] {
             Type::Barrier => remote::REMOTE_BARRIER,
             thing => methods(thing),
         },
-        Type::TensorMap(_) => &[
+        Type::TensorMap(_) | Type::Im2colMap(..) => &[
             "load",
             "load_multicast",
             "load_sliced",
@@ -177,6 +204,7 @@ fn methods(ty: &Type) -> &'static [&'static str] {
             "atomic_xor",
             "atomic_exchange",
             "bulk_load",
+            "bulk_load_multicast",
             "bulk_store",
             "bulk_reduce_add",
             "bulk_reduce_min",
