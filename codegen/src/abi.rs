@@ -1,7 +1,7 @@
 //! What host and device must agree on: names of symbols and files, and the order and size of parameters.
 
 use crate::ir::{Kernel, Param, Type};
-use crate::limits::BULK_BYTES;
+use crate::limits::{BULK_BYTES, MAP_BYTES};
 
 /// A parameter of the PTX entry, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl AbiParam {
 pub fn abi_params(param: &Param) -> Vec<AbiParam> {
     match &param.ty {
         Type::TensorMap(_) | Type::Im2colMap(..) => vec![AbiParam::TensorMap],
-        Type::Global(_) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
+        Type::Global(_) | Type::Maps(_) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
         ty => ty.as_scalar().map(|scalar| AbiParam::Scalar(scalar.bytes())).into_iter().collect(),
     }
 }
@@ -40,6 +40,7 @@ pub fn abi_params(param: &Param) -> Vec<AbiParam> {
 pub fn alignment(param: &Param) -> u32 {
     let element = match param.ty {
         Type::Global(element) => element.bytes(),
+        Type::Maps(_) => MAP_BYTES,
         _ => 1,
     };
     if param.copied { element.max(BULK_BYTES) } else { element }

@@ -106,6 +106,10 @@ pub const fn bulk_reduces(op: ReduceOp, element: Scalar) -> bool {
     }
 }
 
+/// Bytes, and alignment, of a tensor map in memory. Source: PTX ISA, "tensormap.cp_fenceproxy" (128 bytes, in global memory
+/// at a multiple of 128).
+pub const MAP_BYTES: u32 = 128;
+
 /// Bytes, and alignment, of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object".
 pub const BARRIER_BYTES: u64 = 8;
 

@@ -13,6 +13,8 @@ pub mod tma_copy;
 pub mod tma_copy_pipelined;
 #[path = "../../examples/src/bin/tma_fp8.rs"]
 pub mod tma_fp8;
+#[path = "../../examples/src/bin/tma_grouped_copy.rs"]
+pub mod tma_grouped_copy;
 #[path = "../../examples/src/bin/tma_im2col.rs"]
 pub mod tma_im2col;
 #[path = "../../examples/src/bin/tma_multicast.rs"]

@@ -25,6 +25,7 @@ pub fn examples() -> &'static [Source] {
         "tma_copy": "examples/src/bin/tma_copy.rs",
         "tma_copy_pipelined": "examples/src/bin/tma_copy_pipelined.rs",
         "tma_fp8": "examples/src/bin/tma_fp8.rs",
+        "tma_grouped_copy": "examples/src/bin/tma_grouped_copy.rs",
         "tma_im2col": "examples/src/bin/tma_im2col.rs",
         "tma_multicast": "examples/src/bin/tma_multicast.rs",
         "tma_prefetch": "examples/src/bin/tma_prefetch.rs",

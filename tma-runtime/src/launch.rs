@@ -10,6 +10,7 @@ pub use crate::im2col::{Im2col, Im2colArg, Im2colArgMut, Im2colExt, WithColumns}
 pub use crate::options::{Corners, Fill, L2Promotion, MapArgExt, MapOptions, MapSource, WithOptions};
 pub use crate::spec::{KernelSpec, ParamKind, ParamSpec};
 pub use crate::with::{LaunchOptions, With};
+pub use crate::workspace::MapWorkspace;
 
 use crate::cuda;
 use crate::device::{Backend, Device};

@@ -34,6 +34,7 @@ pub mod testing;
 mod tf32;
 mod view;
 mod with;
+mod workspace;
 
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -52,7 +53,7 @@ pub use view::{TensorView, TensorViewMut};
 /// All that a file with kernels and their launches needs.
 pub mod prelude {
     pub use crate::lang::*;
-    pub use crate::launch::{Grid, Im2col, Im2colExt, L2Promotion, MapArgExt};
+    pub use crate::launch::{Grid, Im2col, Im2colExt, L2Promotion, MapArgExt, MapWorkspace};
     pub use crate::{Device, DeviceTensor, Error, Event, Stream, TensorView, TensorViewMut};
     pub use tma_macros::{tma_device, tma_kernel, tma_module};
 }

@@ -23,7 +23,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
             ..
         }
         | StmtKind::Bulk { op: BulkOp::Load { mask: Some(mask), .. }, .. } => mask_within(mask, blocks, sink),
-        StmtKind::Tma { map, op: TmaOp::LoadSliced { tile, axis, .. } } => {
+        StmtKind::Tma { map, op: TmaOp::LoadSliced { tile, axis, .. }, .. } => {
             sliced(kernel, kernel.param(*map), tile, *axis, stmt.span, sink);
         }
         _ => {}
@@ -114,7 +114,7 @@ fn mask_within(mask: &Expr, blocks: u64, sink: &mut Sink) {
 
 /// The slices of a tile, one a block along the axis, one after the other along the outermost dimension.
 fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Span, sink: &mut Sink) {
-    let (Type::TensorMap(slice), Type::Tile(whole)) = (&map.ty, &tile.ty) else { return };
+    let (Some(slice), Type::Tile(whole)) = (map.ty.moved(), &tile.ty) else { return };
     let Cluster::Fixed(extents) = kernel.launch.cluster else {
         sink.error(Code::SlicedLoad, span, "a load is sliced by a cluster whose size is known")
             .help("write `cluster = 2` in the attribute, or use `load_multicast` with a mask");

@@ -9,7 +9,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut variables = Variables::new(&kernel.body);
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         variables.pass(stmt);
-        if let StmtKind::Tma { map, op } = &stmt.kind
+        if let StmtKind::Tma { map, op, .. } = &stmt.kind
             && let Some(tile) = kernel.param(*map).ty.moved()
         {
             copy(op, tile.element, &variables, sink);

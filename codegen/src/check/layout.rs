@@ -28,6 +28,7 @@ pub fn size(ty: &Type) -> u64 {
     match ty {
         Type::Tile(tile) => tile.shared_bytes(),
         Type::Barrier => limits::BARRIER_BYTES,
+        Type::SharedMap(_) => u64::from(limits::MAP_BYTES),
         Type::SharedArray(scalar, len) => u64::from(scalar.bytes()) * u64::from(*len),
         Type::Stages(thing, len) => stride(thing).saturating_mul(u64::from(*len)),
         _ => 0,
@@ -44,6 +45,7 @@ pub fn alignment(ty: &Type) -> u64 {
     match ty {
         Type::Tile(tile) => limits::tile_alignment(tile.swizzle),
         Type::Barrier => limits::BARRIER_BYTES,
+        Type::SharedMap(_) => u64::from(limits::MAP_BYTES),
         Type::SharedArray(scalar, _) => u64::from(scalar.bytes()).max(limits::ARRAY_ALIGNMENT),
         Type::Stages(thing, _) => alignment(thing),
         _ => 1,

@@ -7,6 +7,7 @@
 //! * `coordinates`: boxes that the copy engine refuses, as far as constants show; `low_bits` tells what they do.
 //! * `clusters`: their size, words that need one, ranks and masks, sliced loads.
 //! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes, likewise.
+//! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
 //! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor), and the
@@ -15,6 +16,7 @@
 mod bulk;
 mod clusters;
 mod coordinates;
+mod descriptors;
 pub mod layout;
 mod limits;
 mod low_bits;
@@ -51,6 +53,7 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Option<CheckedKernel> {
     coordinates::check(&kernel, sink);
     clusters::check(&kernel, sink);
     bulk::check(&kernel, sink);
+    descriptors::check(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     (sink.len() == before).then_some(CheckedKernel { kernel, layout })
 }

@@ -127,6 +127,8 @@ codes! {
     BulkUnit = "TMA0241",
     /// An im2col offset that does not fit its bits.
     Im2colOffset = "TMA0242",
+    /// A field of a tensor map set to what the copy engine does not take.
+    MapField = "TMA0243",
 
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",

@@ -49,6 +49,7 @@ fn host_param(param: &Param) -> TokenStream {
             let (kind, element, rank) = (map_trait(param), host_type(tile.element), *rank as usize);
             quote!(#name: impl ::tma_runtime::launch::#kind<#element, #rank>)
         }
+        Type::Maps(_) => quote!(#name: &mut ::tma_runtime::launch::MapWorkspace),
         Type::Global(scalar) => {
             let (kind, element) = (global_trait(param), host_type(*scalar));
             quote!(#name: impl ::tma_runtime::launch::#kind<#element>)
@@ -70,6 +71,7 @@ fn host_arg(param: &Param) -> TokenStream {
                     .with(::tma_runtime::launch::#kind::options(&#name))
             }
         }
+        Type::Maps(_) => quote!(::tma_runtime::launch::Arg::global(#name.slice())),
         Type::Global(_) => {
             let kind = global_trait(param);
             quote!(::tma_runtime::launch::Arg::global(::tma_runtime::launch::#kind::slice(&#name)))

@@ -51,6 +51,15 @@ fn param_spec(param: &Param) -> TokenStream {
             let map = map_spec(tile, &quote!(Im2col { rank: #rank }), param.written);
             quote!(::tma_runtime::spec::ParamKind::Map(#map))
         }
+        // Its words, of which a map has 16.
+        Type::Maps(_) => {
+            let (element, alignment) = (element(Scalar::U64), abi::alignment(param));
+            quote! {
+                ::tma_runtime::spec::ParamKind::Global {
+                    element: #element, written: true, alignment: #alignment
+                }
+            }
+        }
         Type::Global(scalar) => {
             let (element, written, alignment) = (element(*scalar), param.written, abi::alignment(param));
             quote! {

@@ -57,6 +57,8 @@ pub enum ExprKind {
     ClusterAxis(ClusterAxis),
     /// The parts of a [`Compound`](super::Compound). No operand of a checked kernel is one.
     Compound(Vec<Expr>),
+    /// One of `Maps`, by a `u32`. Only `parse` sees it: operations hold the two apart.
+    MapAt(ParamId, Box<Expr>),
     /// Nothing: what a block without a last expression gives. No operand of a checked kernel is one.
     Unit,
     /// What was already reported. Nothing in a checked kernel is one.

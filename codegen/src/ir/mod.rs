@@ -15,6 +15,7 @@
 
 mod bulk;
 mod compound;
+mod descriptor;
 mod expr;
 mod kernel;
 pub mod print;
@@ -25,6 +26,7 @@ pub mod visit;
 
 pub use bulk::*;
 pub use compound::*;
+pub use descriptor::*;
 pub use expr::*;
 pub use kernel::*;
 pub use span::Span;

@@ -110,7 +110,10 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             end_with_hint(f, hint.as_ref())
         }
         StmtKind::Barrier { barrier, op } => barrier_op(f, barrier, op),
-        StmtKind::Tma { map, op } => tma_op(f, *map, op),
+        StmtKind::Tma { map, index: None, op } => tma_op(f, &map.to_string(), op),
+        StmtKind::Tma { map, index: Some(index), op } => tma_op(f, &format!("{map}[{index}]"), op),
+        StmtKind::EditMap { map, edit } => map_edit(f, map, edit),
+        StmtKind::AcquireMap { maps, index } => writeln!(f, "map.acquire {maps}[{index}]"),
         StmtKind::BulkCommitGroup => writeln!(f, "bulk.commit_group"),
         StmtKind::BulkWaitGroup { pending, read_only } => {
             writeln!(f, "bulk.wait_group{} {pending}", if *read_only { ".read" } else { "" })
@@ -130,7 +133,17 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
     }
 }
 
-fn tma_op(f: &mut Formatter<'_>, map: ParamId, op: &TmaOp) -> fmt::Result {
+fn map_edit(f: &mut Formatter<'_>, map: &Expr, edit: &MapEdit) -> fmt::Result {
+    match edit {
+        MapEdit::CopyFrom { map: from } => writeln!(f, "map.copy_from {map} {from}"),
+        MapEdit::Address { global, index } => writeln!(f, "map.set_address {map} {global}[{index}]"),
+        MapEdit::Extent { dimension, extent } => writeln!(f, "map.set_extent {map} {dimension} {extent}"),
+        MapEdit::Stride { dimension, bytes } => writeln!(f, "map.set_stride {map} {dimension} {bytes}"),
+        MapEdit::Publish { maps, index } => writeln!(f, "map.publish {map} {maps}[{index}]"),
+    }
+}
+
+fn tma_op(f: &mut Formatter<'_>, map: &str, op: &TmaOp) -> fmt::Result {
     let hint = match op {
         TmaOp::Load { tile, at, barrier, hint } => {
             write!(f, "tma.load {map} {} {tile} {barrier}", List(at))?;
@@ -239,6 +252,7 @@ impl Display for Expr {
             ExprKind::Hinted(map, policy) => write!(f, "{map}.hint({policy})"),
             ExprKind::Remote(a, rank) => write!(f, "remote({a}, {rank})"),
             ExprKind::ClusterAxis(axis) => f.write_str(axis.name()),
+            ExprKind::MapAt(maps, index) => write!(f, "{maps}[{index}]"),
             ExprKind::Unit => f.write_str("()"),
             ExprKind::Error => f.write_str("<error>"),
         }

@@ -1,6 +1,6 @@
 //! Statements: effects and control flow.
 
-use super::{BulkOp, ClusterAxis, Expr, LocalId, ParamId, Scalar, Span};
+use super::{BulkOp, ClusterAxis, Expr, LocalId, MapEdit, ParamId, Scalar, Span};
 
 /// Statements in order.
 #[derive(Clone, Debug, Default)]
@@ -69,8 +69,12 @@ pub enum StmtKind {
     Bulk { global: ParamId, index: Expr, count: Expr, op: BulkOp, hint: Option<Expr> },
     /// An mbarrier operation.
     Barrier { barrier: Expr, op: BarrierOp },
-    /// A copy engine operation.
-    Tma { map: ParamId, op: TmaOp },
+    /// A copy engine operation, with the map `map`, or of several with `map[index]`, which traps out of bounds.
+    Tma { map: ParamId, index: Option<Expr>, op: TmaOp },
+    /// Changes a map in shared memory.
+    EditMap { map: Expr, edit: MapEdit },
+    /// Makes what was published as `maps[index]` visible to the copies of this thread; traps out of bounds.
+    AcquireMap { maps: ParamId, index: Expr },
     /// Closes the group of the bulk stores that this thread has issued.
     BulkCommitGroup,
     /// Waits until at most `pending` of this thread's groups are unfinished: reading their source

@@ -248,6 +248,10 @@ pub enum Type {
     /// A parameter: the descriptor of a tensor with this many dimensions, of which one copy moves a column of pixels. The
     /// tile has pixels by channels.
     Im2colMap(TileType, u32),
+    /// A parameter: maps in global memory, which kernels make.
+    Maps(TileType),
+    /// A map in shared memory, to be changed.
+    SharedMap(TileType),
     /// A parameter: a slice of global memory.
     Global(Scalar),
     /// Of several parts; gone once `parse` has finished a kernel.
@@ -275,16 +279,20 @@ impl Type {
                 true
             }
             Self::Unit | Self::Never | Self::Dim3 | Self::ClusterAxis => false,
-            Self::TensorMap(_) | Self::Im2colMap(..) | Self::Global(_) | Self::Compound(_) | Self::Error => {
-                false
-            }
+            Self::SharedMap(_) => true,
+            Self::TensorMap(_)
+            | Self::Im2colMap(..)
+            | Self::Maps(_)
+            | Self::Global(_)
+            | Self::Compound(_)
+            | Self::Error => false,
         }
     }
 
     /// The tile that a map moves.
     pub fn moved(&self) -> Option<&TileType> {
         match self {
-            Self::TensorMap(tile) | Self::Im2colMap(tile, _) => Some(tile),
+            Self::TensorMap(tile) | Self::Im2colMap(tile, _) | Self::Maps(tile) => Some(tile),
             _ => None,
         }
     }
@@ -302,7 +310,10 @@ impl Type {
 
     /// Whether a value of it is an address in the block's shared memory.
     pub fn is_shared_handle(&self) -> bool {
-        matches!(self, Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..))
+        matches!(
+            self,
+            Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::SharedMap(_) | Self::Stages(..)
+        )
     }
 
     /// The thing itself, where it may be another block's.
@@ -355,6 +366,8 @@ impl fmt::Display for Type {
             Self::ClusterAxis => f.write_str("ClusterAxis"),
             Self::TensorMap(tile) => write!(f, "TensorMap<{tile}>"),
             Self::Im2colMap(tile, rank) => write!(f, "Im2colMap<{tile}, {rank}>"),
+            Self::Maps(tile) => write!(f, "Maps<{tile}>"),
+            Self::SharedMap(tile) => write!(f, "SharedMap<{tile}>"),
             Self::Global(scalar) => write!(f, "Global<{scalar}>"),
             Self::Compound(compound) => compound.fmt(f),
             Self::Infer(_) | Self::Error => f.write_str("_"),

@@ -1,6 +1,6 @@
 //! Walks over a kernel.
 
-use super::{BarrierOp, Block, BulkOp, Expr, ExprKind, Stmt, StmtKind, TmaOp};
+use super::{BarrierOp, Block, BulkOp, Expr, ExprKind, MapEdit, Stmt, StmtKind, TmaOp};
 
 /// Calls `f` for every statement in `block`, those of inner blocks after the one that holds them.
 pub fn for_each_stmt<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
@@ -55,7 +55,8 @@ macro_rules! expr_operands {
             | ExprKind::Cast(a)
             | ExprKind::Bits(a)
             | ExprKind::Repeat(a)
-            | ExprKind::CachePolicy(_, a) => vec![a.$as_ref()],
+            | ExprKind::CachePolicy(_, a)
+            | ExprKind::MapAt(_, a) => vec![a.$as_ref()],
             ExprKind::Binary(_, a, b)
             | ExprKind::Index(a, b)
             | ExprKind::Stage(a, b)
@@ -64,6 +65,30 @@ macro_rules! expr_operands {
             ExprKind::Math(_, all) | ExprKind::Array(all) | ExprKind::Compound(all) => {
                 all.into_iter().collect()
             }
+        }
+    };
+}
+
+macro_rules! tma_operands {
+    ($op:expr) => {
+        match $op {
+            TmaOp::Load { tile, at, barrier, hint } | TmaOp::LoadSliced { tile, at, barrier, hint, .. } => {
+                [tile].into_iter().chain(at).chain([barrier]).chain(hint).collect()
+            }
+            TmaOp::LoadMulticast { tile, at, barrier, mask, hint } => {
+                [tile].into_iter().chain(at).chain([barrier, mask]).chain(hint).collect()
+            }
+            TmaOp::LoadColumn { tile, at, offsets, barrier, mask, hint } => {
+                [tile].into_iter().chain(at).chain(offsets).chain([barrier]).chain(mask).chain(hint).collect()
+            }
+            TmaOp::Store { at, tile, hint } | TmaOp::Reduce { at, tile, hint, .. } => {
+                at.into_iter().chain([tile]).chain(hint).collect()
+            }
+            TmaOp::Prefetch { at, hint } => at.into_iter().chain(hint).collect(),
+            TmaOp::PrefetchColumn { at, offsets, hint } => {
+                at.into_iter().chain(offsets).chain(hint).collect()
+            }
+            TmaOp::PrefetchDescriptor => Vec::new(),
         }
     };
 }
@@ -82,8 +107,7 @@ macro_rules! operands {
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)
             | StmtKind::ElectOne { .. }
-            | StmtKind::Trap
-            | StmtKind::Tma { op: TmaOp::PrefetchDescriptor, .. } => vec![],
+            | StmtKind::Trap => vec![],
             StmtKind::Assign { index, value, .. } => index.into_iter().chain([value]).collect(),
             StmtKind::If { condition, .. }
             | StmtKind::While { condition, .. }
@@ -113,24 +137,15 @@ macro_rules! operands {
                 | BarrierOp::TryWait { parity: operand, .. } => vec![barrier, operand],
                 BarrierOp::TryWaitFor { parity, nanoseconds, .. } => vec![barrier, parity, nanoseconds],
             },
-            StmtKind::Tma {
-                op: TmaOp::Load { tile, at, barrier, hint } | TmaOp::LoadSliced { tile, at, barrier, hint, .. },
-                ..
-            } => [tile].into_iter().chain(at).chain([barrier]).chain(hint).collect(),
-            StmtKind::Tma { op: TmaOp::LoadMulticast { tile, at, barrier, mask, hint }, .. } => {
-                [tile].into_iter().chain(at).chain([barrier, mask]).chain(hint).collect()
-            }
-            StmtKind::Tma {
-                op: TmaOp::Store { at, tile, hint } | TmaOp::Reduce { at, tile, hint, .. },
-                ..
-            } => at.into_iter().chain([tile]).chain(hint).collect(),
-            StmtKind::Tma { op: TmaOp::LoadColumn { tile, at, offsets, barrier, mask, hint }, .. } => {
-                [tile].into_iter().chain(at).chain(offsets).chain([barrier]).chain(mask).chain(hint).collect()
-            }
-            StmtKind::Tma { op: TmaOp::PrefetchColumn { at, offsets, hint }, .. } => {
-                at.into_iter().chain(offsets).chain(hint).collect()
-            }
-            StmtKind::Tma { op: TmaOp::Prefetch { at, hint }, .. } => at.into_iter().chain(hint).collect(),
+            StmtKind::Tma { index, op, .. } => index.into_iter().chain(tma_operands!(op)).collect(),
+            StmtKind::EditMap { map, edit } => match edit {
+                MapEdit::CopyFrom { .. } => vec![map],
+                MapEdit::Address { index: operand, .. }
+                | MapEdit::Extent { extent: operand, .. }
+                | MapEdit::Stride { bytes: operand, .. }
+                | MapEdit::Publish { index: operand, .. } => vec![map, operand],
+            },
+            StmtKind::AcquireMap { index, .. } => vec![index],
             StmtKind::Bulk { index, count, op, hint, .. } => {
                 let shared = match op {
                     BulkOp::Load { array, at, barrier, mask } => {

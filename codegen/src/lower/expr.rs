@@ -86,6 +86,7 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         ExprKind::ClusterAxis(_)
         | ExprKind::Hinted(..)
         | ExprKind::Compound(_)
+        | ExprKind::MapAt(..)
         | ExprKind::Unit
         | ExprKind::Error => Err(BackendError::Unchecked("an expression without value".to_owned())),
     }

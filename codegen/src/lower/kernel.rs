@@ -197,7 +197,9 @@ fn params<'c>(cx: &Cx<'c, '_>) -> Lower<Vec<Param<'c>>> {
         .iter()
         .map(|param| match &param.ty {
             Type::TensorMap(_) | Type::Im2colMap(..) => Ok(Param::TensorMap(pointer(next()?)?)),
-            Type::Global(_) => Ok(Param::Global { address: pointer(next()?)?, len: int(next()?)? }),
+            Type::Global(_) | Type::Maps(_) => {
+                Ok(Param::Global { address: pointer(next()?)?, len: int(next()?)? })
+            }
             Type::Scalar(scalar) => Ok(Param::Scalar(memory::from_memory(cx, next()?, *scalar)?)),
             ty => Err(BackendError::Unchecked(format!("a parameter of type `{ty}`"))),
         })

@@ -115,7 +115,7 @@ pub(super) fn global_atomic(
 }
 
 /// The address of `global[index]`; what comes after is only reached if there is such an element.
-fn global_address<'c>(
+pub(super) fn global_address<'c>(
     cx: &mut Cx<'c, '_>,
     global: ParamId,
     index: &Expr,

@@ -24,6 +24,7 @@ mod cast;
 mod cluster;
 mod control;
 mod debug;
+mod descriptor;
 mod expr;
 mod kernel;
 mod memory;

@@ -1,6 +1,6 @@
 //! Statements, in order.
 
-use super::{Cx, Lower, barrier, bulk, control, debug, memory, place, print, sync, tile, tma};
+use super::{Cx, Lower, barrier, bulk, control, debug, descriptor, memory, place, print, sync, tile, tma};
 use crate::ir::{Block, Stmt, StmtKind};
 
 /// Lowers the statements of `block`.
@@ -38,7 +38,9 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
             bulk::operation(cx, *global, (index, count), op, hint.as_ref(), stmt.span)
         }
         StmtKind::Barrier { barrier, op } => barrier::operation(cx, barrier, op),
-        StmtKind::Tma { map, op } => tma::operation(cx, *map, op, stmt.span),
+        StmtKind::Tma { map, index, op } => tma::operation(cx, (*map, index.as_ref()), op, stmt.span),
+        StmtKind::EditMap { map, edit } => descriptor::edit(cx, map, edit),
+        StmtKind::AcquireMap { maps, index } => descriptor::acquire(cx, *maps, index),
         StmtKind::BulkCommitGroup => tma::commit_group(cx),
         StmtKind::BulkWaitGroup { pending, read_only } => tma::wait_group(cx, *pending, *read_only),
         StmtKind::Fence(fence) => sync::fence(cx, *fence),

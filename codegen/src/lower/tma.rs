@@ -5,15 +5,25 @@ use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::{Cx, Lower, cluster, debug, expr, nvvm, print, tile};
+use super::{Cx, Lower, cluster, debug, descriptor, expr, nvvm, print, tile};
 use crate::backend::BackendError;
 use crate::ir::{Expr, ParamId, Scalar, Span, TmaOp, Type};
 use crate::limits::BOX_START_BYTES;
 
-/// Lowers an operation that is given the tensor map `map`.
-pub(super) fn operation(cx: &mut Cx<'_, '_>, map: ParamId, op: &TmaOp, span: Span) -> Lower<()> {
+/// Lowers an operation that is given the tensor map `map`, or one of several.
+pub(super) fn operation(
+    cx: &mut Cx<'_, '_>,
+    (map, index): (ParamId, Option<&Expr>),
+    op: &TmaOp,
+    span: Span,
+) -> Lower<()> {
     let ty = &cx.kernel.kernel().param(map).ty;
-    let (Param::TensorMap(address), Some(moved)) = (expr::param(cx, map)?, ty.moved()) else {
+    let address = match (expr::param(cx, map)?, index) {
+        (Param::TensorMap(address), None) => Some(address),
+        (Param::Global { .. }, Some(index)) => Some(descriptor::generic(cx, map, index)?),
+        _ => None,
+    };
+    let (Some(address), Some(moved)) = (address, ty.moved()) else {
         return Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned()));
     };
     let rank = op.coordinates().len();

@@ -77,7 +77,7 @@ impl<'c> Cx<'c, '_> {
             Type::Scalar(scalar) => Ok(self.scalar_type(*scalar)),
             Type::Array(element, len) => Ok(self.value_type(element)?.array_type(*len).into()),
             Type::Token | Type::CachePolicy => Ok(self.context.i64_type().into()),
-            Type::Tile(_) | Type::Barrier | Type::SharedArray(..) | Type::Stages(..) => {
+            Type::Tile(_) | Type::Barrier | Type::SharedArray(..) | Type::SharedMap(_) | Type::Stages(..) => {
                 Ok(self.pointer_type(SHARED).into())
             }
             Type::Remote(_) => Ok(self.pointer_type(SHARED_CLUSTER).into()),
@@ -87,6 +87,7 @@ impl<'c> Cx<'c, '_> {
             | Type::ClusterAxis
             | Type::TensorMap(_)
             | Type::Im2colMap(..)
+            | Type::Maps(_)
             | Type::Global(_)
             | Type::Compound(_)
             | Type::Infer(_)

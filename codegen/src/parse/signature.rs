@@ -174,7 +174,11 @@ impl Cx<'_> {
             let ty = self.ty(ty_syntax);
             let (span, ty_span) = (Span::of(&name), Span::of(ty_syntax));
             match ty {
-                Type::TensorMap(_) | Type::Im2colMap(..) | Type::Global(_) | Type::Scalar(_) => {}
+                Type::TensorMap(_)
+                | Type::Im2colMap(..)
+                | Type::Maps(_)
+                | Type::Global(_)
+                | Type::Scalar(_) => {}
                 Type::Error => {
                     self.bind(&name, Binding::Value(Expr::error(span)));
                     continue;

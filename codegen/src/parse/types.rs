@@ -9,7 +9,7 @@ use crate::diag::Code;
 use crate::ir::{Compound, Expr, Scalar, Span, Swizzle, TileType, Type};
 use crate::limits::IM2COL_RANKS;
 
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 27] = [
     "Tile",
     "Barrier",
     "Token",
@@ -24,6 +24,8 @@ const NAMES: [&str; 25] = [
     "Stages",
     "TensorMap",
     "Im2colMap",
+    "Maps",
+    "SharedMap",
     "Global",
     "CachePolicy",
     "Dim3",
@@ -140,19 +142,9 @@ impl Cx<'_> {
             "ClusterAxis" => Type::ClusterAxis,
             "Remote" => self.remote_type(segment),
             "Tile" => self.tile_type(segment).map_or(Type::Error, Type::Tile),
-            "TensorMap" => {
-                match self.arguments::<1>(segment, &name).and_then(|[tile]| self.type_argument(tile)) {
-                    Some(Type::Tile(tile)) => Type::TensorMap(tile),
-                    Some(Type::Error) | None => Type::Error,
-                    Some(other) => {
-                        let message =
-                            format!("a tensor map moves a `Tile<..>`, not {}", self.infer.name(&other));
-                        self.error(Code::UnsupportedType, span, message)
-                            .help("write `TensorMap<Tile<f16, Shape2<128, 64>>>`");
-                        Type::Error
-                    }
-                }
-            }
+            "TensorMap" => self.map_type(segment, Type::TensorMap),
+            "Maps" => self.map_type(segment, Type::Maps),
+            "SharedMap" => self.map_type(segment, Type::SharedMap),
             "Im2colMap" => self.im2col_type(segment),
             "Global" => match self.arguments::<1>(segment, &name).and_then(|[ty]| self.scalar_argument(ty)) {
                 Some(scalar) => Type::Global(scalar),
@@ -182,6 +174,21 @@ impl Cx<'_> {
         match self.generic_type(&segment.ident.to_string()) {
             Some(ty) => last_segment(&GenericArgument::Type(ty)).cloned(),
             None => Some(segment.clone()),
+        }
+    }
+
+    /// A type that is made of the tile that a tensor map moves.
+    fn map_type(&mut self, segment: &syn::PathSegment, make: fn(TileType) -> Type) -> Type {
+        let name = segment.ident.to_string();
+        match self.arguments::<1>(segment, &name).and_then(|[tile]| self.type_argument(tile)) {
+            Some(Type::Tile(tile)) => make(tile),
+            Some(Type::Error) | None => Type::Error,
+            Some(other) => {
+                let message = format!("a tensor map moves a `Tile<..>`, not {}", self.infer.name(&other));
+                self.error(Code::UnsupportedType, Span::of(segment), message)
+                    .help(format!("write `{name}<Tile<f16, Shape2<128, 64>>>`"));
+                Type::Error
+            }
         }
     }
 
@@ -393,6 +400,11 @@ impl Cx<'_> {
 /// The scalar of this name.
 pub(super) fn scalar_named(name: &str) -> Option<Scalar> {
     Scalar::ALL.into_iter().find(|scalar| scalar.name() == name)
+}
+
+/// What stands between the angle brackets of a method call.
+pub(super) fn turbofish_arguments(call: &syn::ExprMethodCall) -> Vec<&GenericArgument> {
+    call.turbofish.iter().flat_map(|list| &list.args).collect()
 }
 
 /// What stands between a path segment's angle brackets.

@@ -11,10 +11,10 @@
 //! | group | words |
 //! | --- | --- |
 //! | values | `bool i8 u8 i16 u16 i32 u32 i64 u64 usize f32 f64`, [`f16`](struct@f16), [`bf16`], [`tf32`], [`e4m3`], [`e5m2`]; [`cast`] |
-//! | shared memory | [`shared`], [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] |
+//! | shared memory | [`shared`], [`Tile`], [`Barrier`], [`SharedArray`], [`SharedMap`], [`Stages`] |
 //! | barriers and pipelines | [`Token`], [`Phase`], [`Pipeline`], [`Producer`], [`Consumer`], [`EmptySlot`], [`LoadingSlot`], [`FullSlot`] |
 //! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`] |
-//! | parameters | [`TensorMap`], [`Im2colMap`], [`Global`], scalars |
+//! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], scalars |
 //! | places | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence_proxy_async`], [`fence_barrier_init`] |
@@ -68,6 +68,7 @@ mod bulk_copy;
 mod cache;
 mod cluster;
 mod control;
+mod descriptor;
 mod global;
 mod im2col;
 mod map;
@@ -95,6 +96,7 @@ pub use cluster::{
 #[doc(hidden)]
 pub use control::device_printf;
 pub use control::{CountedRange, trap, unroll};
+pub use descriptor::{Maps, SharedMap};
 pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex};
 pub use im2col::{Im2colMap, Im2colRank, Rank};
 pub use map::{TensorMap, TileType};

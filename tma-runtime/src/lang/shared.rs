@@ -3,7 +3,9 @@
 use std::marker::PhantomData;
 use std::ops::Index;
 
-use super::{Barrier, Scalar, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
+use super::{
+    Barrier, Scalar, Shape, SharedMap, Swizzle, Tile, TileElement, TileType, device_only, sealed::Sealed,
+};
 
 /// What lives in shared memory: [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] of these, and
 /// [`Pipeline`](super::Pipeline).
@@ -20,6 +22,8 @@ impl Sealed for Barrier {}
 impl Shared for Barrier {}
 impl<T: Scalar, const N: u32> Sealed for SharedArray<T, N> {}
 impl<T: Scalar, const N: u32> Shared for SharedArray<T, N> {}
+impl<X: TileType> Sealed for SharedMap<X> {}
+impl<X: TileType> Shared for SharedMap<X> {}
 impl<X: Shared, const N: u32> Sealed for Stages<X, N> {}
 impl<X: Shared, const N: u32> Shared for Stages<X, N> {}
 

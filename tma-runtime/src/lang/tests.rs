@@ -140,6 +140,26 @@ fn columns(
     volumes.reduce_xor([0, 1, 0, 0, 0], small);
 }
 
+/// Maps that a kernel makes.
+#[expect(dead_code, reason = "type-checked only")]
+fn descriptors(
+    template: TensorMap<Tile<f32, Shape2<8, 32>>>,
+    data: Global<f32>,
+    maps: Maps<Tile<f32, Shape2<8, 32>>>,
+) {
+    let map: SharedMap<Tile<f32, Shape2<8, 32>>> = shared();
+    let staged: Stages<SharedMap<Tile<f32, Shape2<8, 32>>>, 2> = shared();
+    let tile: Tile<f32, Shape2<8, 32>> = shared();
+    let full: Barrier = shared();
+    map.copy_from(template);
+    map.set_address(data, 64);
+    map.set_extent::<0>(block_idx().x);
+    map.set_stride::<0>(128);
+    staged[1].publish(maps, 0);
+    maps.acquire(0);
+    maps.at(0).hint(l2_evict_first(1.0)).load(tile, [0, 0], full);
+}
+
 /// Copies without a tensor map.
 #[expect(dead_code, reason = "type-checked only")]
 fn bulk_copies(words: Global<u32>, reals: Global<f64>, n: u64) {

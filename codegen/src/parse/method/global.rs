@@ -1,7 +1,7 @@
 //! Methods of slices of global memory.
 
 use super::Args;
-use super::hint::param_and_hint;
+use super::hint::Target;
 use crate::diag::Code;
 use crate::ir::{AtomicOp, Expr, ExprKind, ParamId, Scalar, Span, StmtKind, Type};
 use crate::parse::cx::Cx;
@@ -16,7 +16,9 @@ impl Cx<'_> {
         args: &Args,
         span: Span,
     ) -> Option<Expr> {
-        let Some((global, hint)) = param_and_hint(&receiver) else { return Some(Expr::error(span)) };
+        let Some(Target { param: global, hint, .. }) = Target::of(&receiver) else {
+            return Some(Expr::error(span));
+        };
         if name == "hint" {
             return Some(self.hinted(receiver, hint.is_some(), args, span));
         }

@@ -24,14 +24,27 @@ impl Cx<'_> {
     }
 }
 
-/// The parameter that a map or a slice is, and the policy that its copies carry.
-pub(super) fn param_and_hint(receiver: &Expr) -> Option<(ParamId, Option<Expr>)> {
-    match &receiver.kind {
-        ExprKind::Param(id) => Some((*id, None)),
-        ExprKind::Hinted(receiver, policy) => {
-            let (id, _) = param_and_hint(receiver)?;
-            Some((id, Some((**policy).clone())))
+/// What a method of a map or a slice is called on.
+pub(super) struct Target {
+    pub(super) param: ParamId,
+    /// Which of several maps it is.
+    pub(super) index: Option<Expr>,
+    /// The policy that its copies carry.
+    pub(super) hint: Option<Expr>,
+}
+
+impl Target {
+    /// What `receiver` is; none if that was reported.
+    pub(super) fn of(receiver: &Expr) -> Option<Self> {
+        match &receiver.kind {
+            ExprKind::Param(param) => Some(Self { param: *param, index: None, hint: None }),
+            ExprKind::MapAt(param, index) => {
+                Some(Self { param: *param, index: Some((**index).clone()), hint: None })
+            }
+            ExprKind::Hinted(receiver, policy) => {
+                Self::of(receiver).map(|target| Self { hint: Some((**policy).clone()), ..target })
+            }
+            _ => None,
         }
-        _ => None,
     }
 }

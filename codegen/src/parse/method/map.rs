@@ -1,7 +1,7 @@
 //! Methods of tensor maps.
 
 use super::Args;
-use super::hint::param_and_hint;
+use super::hint::Target;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, ParamId, ReduceOp, Scalar, Span, StmtKind, TileType, TmaOp, Type};
 use crate::limits;
@@ -26,7 +26,9 @@ impl Cx<'_> {
         args: &Args,
         span: Span,
     ) -> Option<Expr> {
-        let Some((param, hint)) = param_and_hint(&receiver) else { return Some(Expr::error(span)) };
+        let Some(Target { param, index, hint }) = Target::of(&receiver) else {
+            return Some(Expr::error(span));
+        };
         let map = Map { param, hint, tile, rank };
         let in_columns = matches!(receiver.ty, Type::Im2colMap(..));
         let op = match name {
@@ -55,7 +57,7 @@ impl Cx<'_> {
         };
         if let Some(op) = op {
             self.params[param.0 as usize].written |= op.writes();
-            self.emit(StmtKind::Tma { map: param, op }, span);
+            self.emit(StmtKind::Tma { map: param, index, op }, span);
         }
         Some(unit(span))
     }

@@ -3,6 +3,7 @@
 mod array;
 mod barrier;
 mod bulk;
+mod descriptor;
 mod global;
 mod hint;
 mod map;
@@ -46,6 +47,8 @@ impl Cx<'_> {
             Type::Im2colMap(tile, rank) => {
                 self.map_method(receiver, (tile, *rank as usize), &name, &args, span)
             }
+            Type::Maps(tile) => self.maps_method(&receiver, tile, &name, &args, span),
+            Type::SharedMap(tile) => self.edit_method(receiver, tile, call, &args, span),
             Type::Global(element) => self.global_method(receiver, *element, &name, &args, span),
             Type::Scalar(_) | Type::Infer(_) => self.scalar_method(receiver, &name, &args, span),
             Type::Compound(compound) => match receiver.kind {
@@ -170,6 +173,8 @@ fn methods(ty: &Type) -> &'static [&'static str] {
             "invalidate",
         ],
         Type::SharedArray(..) => &["get", "set", "len"],
+        Type::Maps(_) => &["at", "acquire"],
+        Type::SharedMap(_) => &["copy_from", "set_address", "set_extent", "set_stride", "publish"],
         Type::Stages(..) => &["len"],
         Type::Remote(thing) => match &**thing {
             Type::Barrier => remote::REMOTE_BARRIER,
