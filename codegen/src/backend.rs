@@ -25,6 +25,14 @@ pub enum BackendError {
         /// What LLVM says.
         message: String,
     },
+    /// The target does not have an instruction that the kernel needs.
+    #[error("{code}: {target} has no `{instruction}`: compile for {target}a, or without it", code = Code::Backend)]
+    Missing {
+        /// What was asked for.
+        target: Target,
+        /// The instruction.
+        instruction: &'static str,
+    },
     /// An instruction could not be built.
     #[error("{code}: LLVM's builder refused an instruction: {0}", code = Code::Backend)]
     Build(#[from] BuilderError),

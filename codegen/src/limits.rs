@@ -106,6 +106,20 @@ pub const fn bulk_reduces(op: ReduceOp, element: Scalar) -> bool {
     }
 }
 
+/// Whether the copy engine reduces elements of this type so in another block's shared memory. Source: PTX ISA,
+/// "cp.reduce.async.bulk", the table of operations and types.
+pub const fn remote_reduces(op: ReduceOp, element: Scalar) -> bool {
+    match op {
+        ReduceOp::Add => {
+            matches!(element, Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::Usize)
+        }
+        ReduceOp::Inc | ReduceOp::Dec => matches!(element, Scalar::U32),
+        ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => {
+            matches!(element, Scalar::U32 | Scalar::I32)
+        }
+    }
+}
+
 /// Bytes, and alignment, of a tensor map in memory. Source: PTX ISA, "tensormap.cp_fenceproxy" (128 bytes, in global memory
 /// at a multiple of 128).
 pub const MAP_BYTES: u32 = 128;

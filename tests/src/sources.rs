@@ -41,6 +41,7 @@ pub fn corpus() -> &'static [Source] {
     sources! {
         "atomics": "tests/src/kernels/atomics.rs",
         "barriers": "tests/src/kernels/barriers.rs",
+        "bulk_clusters": "tests/src/kernels/bulk/clusters.rs",
         "bulk_copies": "tests/src/kernels/bulk/copies.rs",
         "bulk_reductions": "tests/src/kernels/bulk/reductions.rs",
         "casts_floats": "tests/src/kernels/casts/floats.rs",
@@ -49,6 +50,7 @@ pub fn corpus() -> &'static [Source] {
         "clusters": "tests/src/kernels/clusters.rs",
         "control": "tests/src/kernels/control.rs",
         "copies": "tests/src/kernels/copies.rs",
+        "descriptors": "tests/src/kernels/descriptors.rs",
         "faults": "tests/src/kernels/faults.rs",
         "floats": "tests/src/kernels/floats.rs",
         "im2col": "tests/src/kernels/im2col.rs",

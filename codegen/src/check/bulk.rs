@@ -9,6 +9,15 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut variables = Variables::new(&kernel.body);
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         variables.pass(stmt);
+        if let StmtKind::BulkRemote { from, at, count, to, .. } = &stmt.kind
+            && let Some((element, _)) = from.ty.sequence()
+        {
+            whole_units(count, element, variables.of(count), "the count", sink);
+            whole_units(at, element, variables.of(at), "the element of shared memory to begin at", sink);
+            for array in [from, to] {
+                inside(array, at, count, sink);
+            }
+        }
         let StmtKind::Bulk { global, index, count, op, .. } = &stmt.kind else { return };
         let param = kernel.param(*global);
         let Type::Global(element) = param.ty else { return };
@@ -46,7 +55,7 @@ fn whole_units(number: &Expr, element: Scalar, low: LowBits, what: &str, sink: &
 
 fn inside(array: &Expr, at: &Expr, count: &Expr, sink: &mut Sink) {
     let (Some((_, len)), Some(at), Some(copied)) =
-        (array.ty.sequence(), at.as_int().or(Some(0)), count.as_int())
+        (array.ty.local().sequence(), at.as_int().or(Some(0)), count.as_int())
     else {
         return;
     };

@@ -109,6 +109,12 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             write!(f, " {global}[{index}; {count}]")?;
             end_with_hint(f, hint.as_ref())
         }
+        StmtKind::BulkRemote { op: None, from, at, count, to, barrier } => {
+            writeln!(f, "bulk.copy_to {from}[{at}; {count}] {to} {barrier}")
+        }
+        StmtKind::BulkRemote { op: Some(op), from, at, count, to, barrier } => {
+            writeln!(f, "bulk.reduce_{}_to {from}[{at}; {count}] {to} {barrier}", op.name())
+        }
         StmtKind::Barrier { barrier, op } => barrier_op(f, barrier, op),
         StmtKind::Tma { map, index: None, op } => tma_op(f, &map.to_string(), op),
         StmtKind::Tma { map, index: Some(index), op } => tma_op(f, &format!("{map}[{index}]"), op),

@@ -67,6 +67,9 @@ pub enum StmtKind {
 
     /// A copy of `global[index..index + count]`, `count` a `u32`; traps out of bounds on either side.
     Bulk { global: ParamId, index: Expr, count: Expr, op: BulkOp, hint: Option<Expr> },
+    /// A copy of `from[at..at + count]` to the same elements of `to`, another block's, which completes on that block's
+    /// `barrier` with the bytes; or a reduction into them. Traps out of bounds on either side.
+    BulkRemote { op: Option<ReduceOp>, from: Expr, at: Expr, count: Expr, to: Expr, barrier: Expr },
     /// An mbarrier operation.
     Barrier { barrier: Expr, op: BarrierOp },
     /// A copy engine operation, with the map `map`, or of several with `map[index]`, which traps out of bounds.

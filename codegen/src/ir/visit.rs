@@ -156,6 +156,7 @@ macro_rules! operands {
                 };
                 [index, count].into_iter().chain(shared).chain(hint).collect()
             }
+            StmtKind::BulkRemote { from, at, count, to, barrier, .. } => vec![from, at, count, to, barrier],
             StmtKind::NamedBarrierSync { id, threads } => vec![id, threads],
             StmtKind::Printf { args, .. } => args.into_iter().collect(),
         }

@@ -6,7 +6,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use super::types::pointer;
 use super::{Cx, Lower, debug, expr, memory, nvvm, print, tma};
 use crate::backend::BackendError;
-use crate::ir::{BulkOp, Expr, ParamId, Scalar, Span};
+use crate::ir::{BulkOp, Expr, ParamId, ReduceOp, Scalar, Span};
 use crate::limits::BULK_BYTES;
 
 /// The most bytes that one prefetch brings. It is a hint: what is too much for its operand is left out.
@@ -79,6 +79,40 @@ pub(super) fn operation(
     Ok(())
 }
 
+/// Lowers a copy, or a reduction, of `from[at..at + count]` into another block's memory.
+pub(super) fn remote(
+    cx: &mut Cx<'_, '_>,
+    op: Option<ReduceOp>,
+    (from, at, count): (&Expr, &Expr, &Expr),
+    (to, barrier): (&Expr, &Expr),
+    span: Span,
+) -> Lower<()> {
+    let Some((element, _)) = from.ty.sequence() else {
+        return Err(BackendError::Unchecked(format!("a bulk copy of `{}`", from.ty)));
+    };
+    let range = Range {
+        index: expr::widened(cx, at)?,
+        count: expr::widened(cx, count)?,
+        element,
+        line: debug::line_of(span),
+    };
+    if cx.kernel.kernel().checked {
+        whole_units(cx, &range, range.count, "the count of a bulk copy")?;
+    }
+    let from = shared_range(cx, from, at, &range)?;
+    let to = shared_range(cx, to, at, &range)?;
+    let barrier = expr::value(cx, barrier).and_then(pointer)?;
+    let instruction = match op {
+        None => nvvm::BULK_COPY_REMOTE,
+        Some(op) => nvvm::bulk_reduce_remote(op, element).ok_or_else(|| {
+            BackendError::Unchecked(format!("`bulk_reduce_{}_to` of `{element}`", op.name()))
+        })?,
+    };
+    let size = size(cx, &range)?;
+    nvvm::emit(cx, &instruction, &[to.into(), from.into(), size.into(), barrier.into()])?;
+    Ok(())
+}
+
 /// Goes on only if all elements are there, without a sum that might wrap.
 fn within_global<'c>(
     cx: &mut Cx<'c, '_>,
@@ -107,7 +141,7 @@ fn shared_range<'c>(
     at: &Expr,
     range: &Range<'c>,
 ) -> Lower<PointerValue<'c>> {
-    let len = match array.ty.sequence() {
+    let len = match array.ty.local().sequence() {
         Some((element, len)) if element == range.element => len,
         _ => return Err(BackendError::Unchecked(format!("a bulk copy of `{}`", array.ty))),
     };

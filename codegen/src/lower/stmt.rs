@@ -37,6 +37,9 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::Bulk { global, index, count, op, hint } => {
             bulk::operation(cx, *global, (index, count), op, hint.as_ref(), stmt.span)
         }
+        StmtKind::BulkRemote { op, from, at, count, to, barrier } => {
+            bulk::remote(cx, *op, (from, at, count), (to, barrier), stmt.span)
+        }
         StmtKind::Barrier { barrier, op } => barrier::operation(cx, barrier, op),
         StmtKind::Tma { map, index, op } => tma::operation(cx, (*map, index.as_ref()), op, stmt.span),
         StmtKind::EditMap { map, edit } => descriptor::edit(cx, map, edit),

@@ -7,6 +7,7 @@ pub mod casts;
 pub mod clusters;
 pub mod control;
 pub mod copies;
+pub mod descriptors;
 pub mod faults;
 pub mod floats;
 pub mod im2col;
@@ -45,6 +46,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         tensors::CASES,
         copies::CASES,
         im2col::CASES,
+        descriptors::CASES,
         map_options::CASES,
     ];
     themes.into_iter().chain(swizzled::CASES).chain(reductions::CASES).chain(bulk::CASES).flatten()

@@ -1,8 +1,8 @@
 //! Bulk copies: elements that lie one after the other, moved by the copy engine without a tensor map.
 
 use super::{
-    Barrier, CachePolicy, Global, GlobalIndex, NoSwizzle, Scalar, Shape, SharedArray, Tile, TileElement,
-    bf16, device_only, f16, sealed::Sealed,
+    Barrier, CachePolicy, Global, GlobalIndex, NoSwizzle, Remote, Scalar, Shape, Shared, SharedArray, Tile,
+    TileElement, bf16, device_only, f16, sealed::Sealed,
 };
 
 /// Shared memory whose elements of type `T` lie one after the other: a [`SharedArray`], or a [`Tile`] without a
@@ -204,4 +204,91 @@ impl<T: Scalar> Global<T> {
         /// Starts flipping the array's bits in the `count` elements from `i` on.
         bulk_reduce_xor("xor"): BulkBits;
     }
+}
+
+/// Another block's shared memory whose elements of type `T` lie one after the other: a [`Remote`] array or tile.
+#[diagnostic::on_unimplemented(
+    message = "a bulk copy of elements of type `{T}` does not go to `{Self}`",
+    label = "not another block's SharedArray, or Tile without a swizzle, of such elements",
+    note = "write `remote(array, rank)`"
+)]
+pub trait RemoteSequence<T: Scalar>: Copy {}
+
+impl<T: Scalar, X: Sequence<T> + Shared> RemoteSequence<T> for Remote<X> {}
+
+macro_rules! remote_reductions {
+    ($($(#[$doc:meta])* $method:ident($ptx:literal): $bound:ident;)+) => { $(
+        $(#[$doc])*
+        ///
+        #[doc = concat!(
+            "PTX: `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.",
+            $ptx,
+            "` (PTX ISA, \"cp.reduce.async.bulk\")."
+        )]
+        #[doc(alias = "cp.reduce.async.bulk")]
+        pub fn $method(self, to: impl RemoteSequence<T>, at: u32, count: u32, barrier: Remote<Barrier>)
+        where
+            T: $bound,
+        {
+            device_only()
+        }
+    )+ };
+}
+
+macro_rules! remote_copies {
+    ($([$($generic:tt)*] $ty:ty;)+) => { $(
+        /// # Copies to other blocks
+        ///
+        /// `count` elements, from element `at` on, to the same elements in another block of the cluster. Their bytes count on
+        /// `barrier`, which is that block's: it announces them, and reads after its wait. What threads wrote to
+        /// the array needs [`fence_proxy_async`](super::fence_proxy_async) before. The numbers keep the rules of [bulk copies](Global#bulk-copies).
+        impl<$($generic)*> $ty {
+            /// Starts copying.
+            ///
+            /// PTX: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes` (PTX ISA, "cp.async.bulk").
+            #[doc(alias = "cp.async.bulk")]
+            pub fn bulk_copy_to(
+                self,
+                to: impl RemoteSequence<T>,
+                at: u32,
+                count: u32,
+                barrier: Remote<Barrier>,
+            ) {
+                device_only()
+            }
+
+            remote_reductions! {
+                /// Starts adding; integers wrap.
+                bulk_reduce_add_to("add"): RemoteAdd;
+                /// Starts putting the lesser of both there.
+                bulk_reduce_min_to("min"): RemoteInteger;
+                /// Starts putting the greater of both there.
+                bulk_reduce_max_to("max"): RemoteInteger;
+                /// Starts counting up: 1 more, or 0 where what is there is not below this block's element.
+                bulk_reduce_inc_to("inc"): BulkCount;
+                /// Starts counting down: 1 less, or this block's element where what is there is 0 or above it.
+                bulk_reduce_dec_to("dec"): BulkCount;
+                /// Starts taking away the bits that this block's elements do not have.
+                bulk_reduce_and_to("and"): RemoteInteger;
+                /// Starts adding this block's bits.
+                bulk_reduce_or_to("or"): RemoteInteger;
+                /// Starts flipping this block's bits.
+                bulk_reduce_xor_to("xor"): RemoteInteger;
+            }
+        }
+    )+ };
+}
+
+elements! {
+    /// Elements of `bulk_reduce_add_to`.
+    RemoteAdd: "the copy engine does not add elements of type `{Self}` in another block",
+        "it adds u32, i32 and u64 there", [u32, i32, u64, usize];
+    /// Elements of the other reductions into another block but counting.
+    RemoteInteger: "the copy engine does not reduce elements of type `{Self}` so in another block",
+        "it is for u32 and i32 there", [u32, i32];
+}
+
+remote_copies! {
+    [T: Scalar, const N: u32] SharedArray<T, N>;
+    [T: TileElement, S: Shape] Tile<T, S, NoSwizzle>;
 }

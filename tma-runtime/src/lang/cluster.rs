@@ -110,8 +110,9 @@ pub fn remote<X: Shared>(thing: X, rank: u32) -> Remote<X> {
 
 /// What another block of the cluster shares: made by [`remote`].
 ///
-/// Tiles and arrays are read and written, barriers are arrived at. The copy engine takes the block's own tiles and
-/// barriers only; [`load_multicast`](super::TensorMap::load_multicast) is how it reaches other blocks.
+/// Tiles and arrays are read and written, barriers are arrived at. Of the copy engine's work,
+/// [`bulk_copy_to`](SharedArray::bulk_copy_to) and its reductions take them;
+/// [`load_multicast`](super::TensorMap::load_multicast) is how loads reach other blocks.
 pub struct Remote<X: Shared>(PhantomData<X>);
 
 impl<X: Shared> Clone for Remote<X> {

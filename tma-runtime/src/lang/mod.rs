@@ -87,7 +87,9 @@ mod tile;
 
 pub use barrier::{Barrier, Token};
 pub use bulk::{bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
-pub use bulk_copy::{BulkAdd, BulkBits, BulkCount, BulkOrder, Sequence};
+pub use bulk_copy::{
+    BulkAdd, BulkBits, BulkCount, BulkOrder, RemoteAdd, RemoteInteger, RemoteSequence, Sequence,
+};
 pub use cache::{CachePolicy, l2_evict_first, l2_evict_last, l2_evict_normal, l2_evict_unchanged};
 pub use cluster::{
     ClusterAxis, Remote, block_in_cluster, cluster_arrive, cluster_dim, cluster_idx, cluster_rank,

@@ -1,10 +1,10 @@
 //! Bulk copies without a tensor map. Sources: "cp.async.bulk", "cp.reduce.async.bulk", "cp.async.bulk.prefetch". Sizes are in
 //! bytes; a cache policy is the last operand of what is `hinted`.
 
-use super::Instruction;
-use super::Operand::{B16, B32, Global, Shared};
+use super::Operand::{B16, B32, Global, Remote, Shared};
 use super::text::Text;
 use super::tma::hint;
+use super::{Instruction, memory};
 use crate::ir::{ReduceOp, Scalar};
 
 /// Global to shared. Operands: to, from, the size, the barrier. `own` as of [`tile_load`](super::tile_load).
@@ -91,4 +91,30 @@ pub(in crate::lower) fn bulk_prefetch(hinted: bool) -> Instruction {
         .operand(B32)
         .policy(hinted)
         .memory(80)
+}
+
+/// Shared to another block's shared. Operands: to, from, the size, the barrier, which is of the block that `to` is of.
+pub(in crate::lower) const BULK_COPY_REMOTE: Instruction = memory(
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3];",
+    &[Remote, Shared, B32, Remote],
+    80,
+);
+
+/// Shared into another block's shared. Operands: as of a copy. None if there is no such operation on the element.
+pub(in crate::lower) fn bulk_reduce_remote(op: ReduceOp, element: Scalar) -> Option<Instruction> {
+    let (name, ty) = (op.name(), reduced_type(op, element)?);
+    let opcode = format!(
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{name}.{ty} ["
+    );
+    let instruction = Text::new(opcode)
+        .operand(Remote)
+        .text("], [")
+        .operand(Shared)
+        .text("], ")
+        .operand(B32)
+        .text(", [")
+        .operand(Remote)
+        .text("]")
+        .memory(80);
+    Some(instruction)
 }

@@ -65,6 +65,68 @@ impl Cx<'_> {
         fits.then_some((index, count, BulkOp::Load { array, at, barrier, mask }))
     }
 
+    /// Copies of shared memory to another block's: `bulk_copy_to` and `bulk_reduce_.._to`. None if there is no such method.
+    pub(super) fn bulk_remote(&mut self, from: Expr, name: &str, args: &Args, span: Span) -> Option<Expr> {
+        let op = match name.strip_prefix("bulk_reduce_").and_then(|name| name.strip_suffix("_to")) {
+            Some(with) => Some(ReduceOp::ALL.into_iter().find(|op| op.name() == with)?),
+            None if name == "bulk_copy_to" => None,
+            None => return None,
+        };
+        let Some([to, at, count, barrier]) = self.exactly(name, args, span) else {
+            return Some(Expr::error(span));
+        };
+        let element = match &from.ty {
+            Type::Tile(tile) => tile.element,
+            Type::SharedArray(element, _) => *element,
+            _ => return None,
+        };
+        let fits = self.expect_sequence(&from, element)
+            & self.expect_remote_sequence(&to, element)
+            & self.expect_count(&at)
+            & self.expect_count(&count)
+            & self.expect(&barrier, &Type::Remote(Box::new(Type::Barrier)));
+        if fits && op.is_none_or(|op| self.expect_reduction(op, name, element, limits::remote_reduces, span))
+        {
+            self.emit(StmtKind::BulkRemote { op, from, at, count, to, barrier }, span);
+        }
+        Some(unit(span))
+    }
+
+    /// Another block's shared memory whose elements lie one after the other.
+    fn expect_remote_sequence(&mut self, to: &Expr, element: Scalar) -> bool {
+        match self.resolve(&to.ty) {
+            Type::Remote(thing) => {
+                let thing = Expr { ty: *thing, ..to.clone() };
+                self.expect_sequence(&thing, element)
+            }
+            Type::Error => true,
+            other => {
+                let message =
+                    format!("this is {}, but another block's memory is wanted", self.infer.name(&other));
+                self.error(Code::TypeMismatch, to.span, message).help("write `remote(array, rank)`");
+                false
+            }
+        }
+    }
+
+    fn expect_reduction(
+        &mut self,
+        op: ReduceOp,
+        name: &str,
+        element: Scalar,
+        reduces: fn(ReduceOp, Scalar) -> bool,
+        span: Span,
+    ) -> bool {
+        if reduces(op, element) {
+            return true;
+        }
+        let message = format!("the copy engine has no `{name}` of elements of type `{element}`");
+        let fitting = Scalar::ALL.into_iter().filter(|&element| reduces(op, element));
+        let fitting: Vec<_> = fitting.map(Scalar::name).collect();
+        self.error(Code::ReduceElement, span, message).help(format!("it is for {}", fitting.join(", ")));
+        false
+    }
+
     fn bulk_reduce(
         &mut self,
         op: ReduceOp,
@@ -74,11 +136,7 @@ impl Cx<'_> {
     ) -> Option<(Expr, Expr, BulkOp)> {
         let name = format!("bulk_reduce_{}", op.name());
         let (index, count, array, at) = self.bulk_out(&name, element, args, span)?;
-        if !limits::bulk_reduces(op, element) {
-            let message = format!("the copy engine has no `{name}` of elements of type `{element}`");
-            let fitting = Scalar::ALL.into_iter().filter(|&element| limits::bulk_reduces(op, element));
-            let fitting: Vec<_> = fitting.map(Scalar::name).collect();
-            self.error(Code::ReduceElement, span, message).help(format!("it is for {}", fitting.join(", ")));
+        if !self.expect_reduction(op, &name, element, limits::bulk_reduces, span) {
             return None;
         }
         Some((index, count, BulkOp::Reduce { op, array, at }))

@@ -33,6 +33,9 @@ impl Cx<'_> {
         let at = Span::of(&call.method);
         let ty = self.resolve(&receiver.ty);
         let value = match &ty {
+            Type::Tile(_) | Type::SharedArray(..) if name.starts_with("bulk_") => {
+                self.bulk_remote(receiver, &name, &args, span)
+            }
             Type::Tile(tile) => self.tile_method(receiver, tile, &name, &args, span),
             Type::Barrier => self.barrier_method(receiver, &name, &args, span),
             Type::SharedArray(element, len) => {

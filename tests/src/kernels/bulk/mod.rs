@@ -1,5 +1,6 @@
 //! Bulk copies without a tensor map: every size of element, parts of arrays and of tiles, and every reduction.
 
+mod clusters;
 mod copies;
 mod reductions;
 
@@ -8,4 +9,4 @@ pub use copies::bulk_tile;
 use crate::case::Case;
 
 /// What is checked here.
-pub const CASES: [&[Case]; 2] = [copies::CASES, reductions::CASES];
+pub const CASES: [&[Case]; 3] = [copies::CASES, reductions::CASES, clusters::CASES];
