@@ -11,6 +11,18 @@ pub struct Source {
     pub text: &'static str,
 }
 
+impl Source {
+    /// Whether the target has all instructions of its kernels: `sm_90` cannot change tensor maps.
+    pub fn is_for(&self, target: &str) -> bool {
+        target != "sm_90" || !changes_maps(self.text)
+    }
+}
+
+/// Whether kernels in this text change tensor maps.
+pub fn changes_maps(text: &str) -> bool {
+    text.contains("SharedMap<")
+}
+
 macro_rules! sources {
     ($($name:literal: $path:literal,)+) => {
         &[$(Source { name: $name, path: $path, text: include_str!(concat!("../../", $path)) },)+]

@@ -168,7 +168,7 @@ fn compiled(sources: &[Source], target: Target) -> Vec<Ptx> {
         Ok(kernels) => kernels,
         Err(failure) => panic!("{}, for {target}:\n{failure}", source.path),
     };
-    sources.iter().flat_map(of_source).collect()
+    sources.iter().filter(|source| source.is_for(target.name())).flat_map(of_source).collect()
 }
 
 fn kept() -> Vec<Ptx> {
@@ -195,6 +195,22 @@ fn the_kept_kernels_have_every_instruction() {
     let missing: Vec<_> =
         INSTRUCTIONS.iter().filter(|text| !kept.iter().any(|ptx| ptx.text.contains(**text))).collect();
     assert!(missing.is_empty(), "no kept kernel has {missing:?}");
+}
+
+#[test]
+fn what_a_target_does_not_have_is_an_error() {
+    let all = examples().iter().chain(corpus());
+    let changing: Vec<_> = all.filter(|source| !source.is_for("sm_90")).collect();
+    assert!(!changing.is_empty(), "no kernel changes a tensor map");
+    for source in changing {
+        match compile(source.path, source.text, Target::Sm90) {
+            Ok(_) => panic!("{} compiles for sm_90", source.path),
+            Err(failure) => {
+                let message = failure.to_string();
+                assert!(message.contains("TMA0902: sm_90 has no `tensormap.replace`"), "{message}");
+            }
+        }
+    }
 }
 
 #[test]

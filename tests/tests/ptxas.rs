@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use tma_codegen::{Ptx, Target, compile};
-use tma_tests::sources::{code_blocks, conformance, corpus, examples};
+use tma_tests::sources::{changes_maps, code_blocks, conformance, corpus, examples};
 
 /// The kernels that have local memory, but for those that print and hand over there what they print: a register array
 /// has to lie in memory if its index is not known.
@@ -35,11 +35,12 @@ fn compiled(path: &str, text: &str, target: Target) -> Vec<Ptx> {
 
 /// Every kernel of the examples, the corpus, the book and the conformance table.
 fn kernels(target: Target) -> Vec<Ptx> {
-    let sources = examples().iter().chain(corpus());
+    let sources = examples().iter().chain(corpus()).filter(|source| source.is_for(target.name()));
     let mut kernels: Vec<_> = sources.flat_map(|source| compiled(source.path, source.text, target)).collect();
     for name in PAGES {
         let page = fs::read_to_string(root().join(name)).expect("the page is there");
         let blocks = code_blocks(&page).into_iter().filter(|block| block.info == "rust,kernel");
+        let blocks = blocks.filter(|block| target != Target::Sm90 || !changes_maps(&block.code));
         let of_page: Vec<_> = blocks
             .flat_map(|block| compiled(&format!("{name}, line {}", block.line), &block.code, target))
             .collect();
