@@ -21,8 +21,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         StmtKind::Tma {
             op: TmaOp::LoadMulticast { mask, .. } | TmaOp::LoadColumn { mask: Some(mask), .. },
             ..
-        }
-        | StmtKind::Bulk { op: BulkOp::Load { mask: Some(mask), .. }, .. } => mask_within(mask, blocks, sink),
+        } => mask_within(mask, blocks, sink),
+        StmtKind::Bulk { op: BulkOp::Load { mask: Some(mask), .. }, .. } => mask_within(mask, blocks, sink),
         StmtKind::Tma { map, op: TmaOp::LoadSliced { tile, axis, .. }, .. } => {
             sliced(kernel, kernel.param(*map), tile, *axis, stmt.span, sink);
         }

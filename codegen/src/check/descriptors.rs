@@ -17,7 +17,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         match edit {
             MapEdit::Address { index, .. } => {
                 let unit = u64::from(BULK_BYTES / tile.element.bytes());
-                if variables.of(index).bits % unit != 0 {
+                if !variables.of(index).bits.is_multiple_of(unit) {
                     sink.error(
                         Code::MapField,
                         index.span,
@@ -38,8 +38,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
                 .help("do not copy by a map of a tensor without elements");
             }
             MapEdit::Stride { bytes, .. } => {
-                let wrong = variables.of(bytes).bits % u64::from(BULK_BYTES) != 0;
-                if wrong || bytes.as_int().is_some_and(|bytes| bytes >= STRIDE_LIMIT) {
+                let whole = variables.of(bytes).bits.is_multiple_of(u64::from(BULK_BYTES));
+                if !whole || bytes.as_int().is_some_and(|bytes| bytes >= STRIDE_LIMIT) {
                     sink.error(Code::MapField, bytes.span, "a stride is a multiple of 16 bytes, below 2^40")
                         .help("a stride is in bytes: elements times the element's size");
                 }

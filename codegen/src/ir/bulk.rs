@@ -10,7 +10,7 @@ use super::{Expr, ReduceOp};
 pub enum BulkOp {
     /// Global to shared; completes on `barrier` with the bytes of the elements. With a `mask` (a `u16`), to the same place in
     /// the blocks of the cluster whose bit is set, on the barrier of each.
-    Load { array: Expr, at: Expr, barrier: Expr, mask: Option<Expr> },
+    Load { array: Expr, at: Expr, barrier: Expr, mask: Option<Box<Expr>> },
     /// Shared to global; part of the next bulk group of this thread.
     Store { array: Expr, at: Expr },
     /// Shared into global, element by element; part of the next bulk group of this thread.

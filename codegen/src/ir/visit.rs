@@ -149,7 +149,7 @@ macro_rules! operands {
             StmtKind::Bulk { index, count, op, hint, .. } => {
                 let shared = match op {
                     BulkOp::Load { array, at, barrier, mask } => {
-                        [array, at, barrier].into_iter().chain(mask).collect()
+                        [array, at, barrier].into_iter().chain(boxed!(mask)).collect()
                     }
                     BulkOp::Store { array, at } | BulkOp::Reduce { array, at, .. } => vec![array, at],
                     BulkOp::Prefetch => vec![],
@@ -185,6 +185,11 @@ pub fn operands(kind: &StmtKind) -> Vec<&Expr> {
             vec![&$inner.start, &$inner.end, &$inner.step]
         };
     }
+    macro_rules! boxed {
+        ($operand:ident) => {
+            $operand.as_deref()
+        };
+    }
     operands!(kind)
 }
 
@@ -195,6 +200,11 @@ pub fn operands_mut(kind: &mut StmtKind) -> Vec<&mut Expr> {
             let inner = &mut **$inner;
             vec![&mut inner.start, &mut inner.end, &mut inner.step]
         }};
+    }
+    macro_rules! boxed {
+        ($operand:ident) => {
+            $operand.as_deref_mut()
+        };
     }
     operands!(kind)
 }

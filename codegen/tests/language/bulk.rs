@@ -91,3 +91,51 @@ fn hints_are_for_bulk_copies() {
         ir(&copying("g.hint(l2_evict_last(1.0)).bulk_prefetch(0, 4);")).contains("p0[0i32; 4u32] hint v")
     );
 }
+
+/// A kernel in clusters with shared memory of several kinds, and `statement`.
+fn across(statement: &str) -> String {
+    format!(
+        "#[tma_kernel(threads = 64, cluster = 2)]\nfn k(g: Global<u32>, n: u32) {{\n\
+         let a: SharedArray<u32, 64> = shared();\nlet s: SharedArray<u32, 32> = shared();\n\
+         let h: SharedArray<f16, 64> = shared();\nlet b: Barrier = shared();\n{statement}\n}}"
+    )
+}
+
+#[test]
+fn copies_go_to_other_blocks() {
+    let text = ir(&across(
+        "a.bulk_copy_to(remote(s, 1), n, 16, remote(b, 1));\na.bulk_reduce_min_to(remote(a, n), 0, 64, remote(b, n));\n\
+         g.bulk_load_multicast(a, 0, 64, 0, b, 0b11);",
+    ));
+    for wanted in [
+        "bulk.copy_to s0[p1; 16u32] remote(s1, 1u32) remote(s3, 1u32)\n",
+        "bulk.reduce_min_to s0[0u32; 64u32] remote(s0, p1) remote(s3, p1)\n",
+        "bulk.load_multicast s0[0u32] s3 3u16 p0[0i32; 64u32]\n",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn copies_to_other_blocks_keep_the_rules() {
+    let wrong = |statement: &str, why: &str| {
+        let found = refused(&across(statement));
+        assert!(found.contains(why), "{why:?} is not in\n{found}");
+    };
+    wrong(
+        "a.bulk_copy_to(remote(s, 1), 0, 64, remote(b, 1));",
+        "TMA0208: 64 elements from element 0 on, but there are 32",
+    );
+    wrong("a.bulk_copy_to(remote(s, 1), 0, 6, remote(b, 1));", "TMA0241");
+    wrong("a.bulk_copy_to(remote(h, 1), 0, 8, remote(b, 1));", "TMA0102");
+    wrong(
+        "a.bulk_copy_to(s, 0, 8, remote(b, 1));",
+        "TMA0102: this is `SharedArray<u32, 32>`, but another block's",
+    );
+    wrong("a.bulk_copy_to(remote(s, 1), 0, 8, b);", "TMA0102");
+    wrong("a.bulk_copy_to(remote(s, 2), 0, 8, remote(b, 1));", "TMA0233");
+    wrong("h.bulk_reduce_add_to(remote(h, 1), 0, 8, remote(b, 1));", "TMA0223");
+    wrong("g.bulk_load_multicast(a, 0, 64, 0, b, 0b100);", "TMA0233");
+    let alone = across("g.bulk_load_multicast(a, 0, 64, 0, b, 1);").replace(", cluster = 2", "");
+    assert!(refused(&alone).contains("TMA0232: `bulk_load_multicast` is about clusters"));
+}

@@ -50,6 +50,7 @@ fn refused(source: &str) -> String {
 mod bulk;
 mod clusters;
 mod copies;
+mod descriptors;
 mod im2col;
 mod order;
 mod pipelines;

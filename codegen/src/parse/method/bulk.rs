@@ -57,6 +57,7 @@ impl Cx<'_> {
         [array, at, count, index, barrier]: [Expr; 5],
         mask: Option<Expr>,
     ) -> Option<(Expr, Expr, BulkOp)> {
+        let mask = mask.map(Box::new);
         let fits = self.expect_sequence(&array, element)
             & self.expect_count(&at)
             & self.expect_count(&count)
