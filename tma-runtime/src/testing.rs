@@ -65,8 +65,9 @@ impl Drop for Repeat {
 /// #                 ld.param.b64 %d1, [data]; mov.u32 %r1, %tid.x; mad.wide.u32 %d1, %r1, 4, %d1;
 /// #                 ld.global.b32 %r2, [%d1]; add.u32 %r2, %r2, %r2; st.global.b32 [%d1], %r2; ret; }",
 /// #         threads: [64, 1, 1],
+/// #         cluster: tma_runtime::spec::Cluster::None,
 /// #         shared_bytes: 0,
-/// #         params: &[ParamSpec { name: "data", kind: ParamKind::Global { element: Element::U32, written: true } }],
+/// #         params: &[ParamSpec { name: "data", kind: ParamKind::Global { element: Element::U32, written: true, alignment: 4 } }],
 /// #     };
 /// #     pub fn launch(on: &tma_runtime::Device, blocks: u32, mut data: impl GlobalArgMut<u32>)
 /// #     -> Result<(), tma_runtime::Error> {
