@@ -174,7 +174,7 @@ impl Machine {
         let (component, group) = self.open_group(who, site);
         let block = who.block as usize;
         self.lend(access, block, &shape, units, Epoch::new(component, group));
-        self.stores_to(access, &shape, units, group);
+        self.stores_to(access, &shape, units, group, reduce.map(|(with, _)| with));
         let kind = store_kind(&shape, reduce.is_some());
         let flight = Flight { who, site, shape, way: Way::Out { block, group, reduce }, kind, left: 0 };
         self.record_issue(&flight, units);

@@ -2,14 +2,16 @@
 //!
 //! `cp.async.bulk.wait_group.read` tells only that the tile has been read; what was stored is there to be read after a
 //! `cp.async.bulk.wait_group` (PTX ISA, "cp.async.bulk.wait_group"). Who else in the cluster learns of that wait is not
-//! followed: once the issuing thread has made it, the memory counts as written for all.
+//! followed: once the issuing thread has made it, the memory counts as written for all. Until then another store or
+//! reduction to the same place has no order with it, not even in the same group, and only reductions by one operation may
+//! come in any.
 
 use std::collections::BTreeMap;
 
 use super::Machine;
 use super::access::Access;
 use super::engine::Shape;
-use super::types::{Site, ThreadId};
+use super::types::{Reduction, Site, ThreadId};
 use crate::report::{Finding, FindingKind};
 
 /// A stretch of global memory that a store is writing.
@@ -20,6 +22,8 @@ struct Stretch {
     /// The bulk group that the store is of.
     group: u32,
     site: Site,
+    /// What is done with what is there; a plain store, if nothing.
+    reduction: Option<Reduction>,
 }
 
 /// All of them, by where they begin. A later store to the same place takes the place of the earlier one.
@@ -44,8 +48,15 @@ impl Stored {
 }
 
 impl Machine {
-    /// Remembers where a store of bulk group `group` writes.
-    pub(super) fn stores_to(&mut self, access: Access, shape: &Shape, units: u32, group: u32) {
+    /// Remembers where a store or reduction of bulk group `group` writes, and checks that no other one is on its way there.
+    pub(super) fn stores_to(
+        &mut self,
+        access: Access,
+        shape: &Shape,
+        units: u32,
+        group: u32,
+        reduction: Option<Reduction>,
+    ) {
         if !self.config.checks.order {
             return;
         }
@@ -53,8 +64,14 @@ impl Machine {
         let maps = self.maps.all();
         // Units that lie together are one stretch.
         let mut open: Option<(u64, u64)> = None;
-        let stored = &mut self.stored.0;
-        let mut close = |(start, end)| stored.insert(start, Stretch { end, who, group, site });
+        let mut unordered = None;
+        let stored = &mut self.stored;
+        let mut close = |(start, end)| {
+            let other = stored.at(start, end - start);
+            let other = other.filter(|other| reduction.is_none() || other.reduction != reduction);
+            unordered = unordered.or(other.map(|other| (start, other)));
+            stored.0.insert(start, Stretch { end, who, group, site, reduction });
+        };
         for unit in (0..units).filter_map(|number| shape.unit(&maps, number)) {
             let Some(global) = unit.global else { continue };
             let (start, end) = (global.wrapping_add(unit.from.into()), global.wrapping_add(unit.to.into()));
@@ -67,7 +84,10 @@ impl Machine {
                 None => Some((start, end)),
             };
         }
-        open.map(close);
+        open.map(&mut close);
+        if let Some((address, other)) = unordered {
+            self.not_stored(access, address, other);
+        }
     }
 
     /// Checks that no store to the `len` bytes at `address` of global memory is still to be waited for.

@@ -224,3 +224,38 @@ fn what_lies_beside_the_stored_box_is_free() {
         assert!(findings.is_empty(), "{}", findings.render(&Default::default()));
     }
 }
+
+/// Copies a tile out twice to the same place; between them the first is `written`, or only read.
+fn copied_out_twice(lab: &mut Lab, first: TensorAction, second: TensorAction, written: bool) {
+    lab.fill(0);
+    all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+    lab.sync();
+    for (action, read) in [(first, !written), (second, false)] {
+        let _ = lab.copy(thread(0), [0; 5], action);
+        lab.commit(thread(0));
+        lab.wait_groups(thread(0), 0, read);
+    }
+}
+
+const fn reduce(with: Reduction) -> TensorAction {
+    TensorAction::Reduce { tile: 0, with }
+}
+
+#[test]
+fn a_store_to_the_same_place_comes_when_the_first_is_written() {
+    let store = TensorAction::Store { tile: 0 };
+    for (first, second) in [(store, store), (store, reduce(Reduction::Add)), (reduce(Reduction::Add), store)]
+    {
+        flipped(FindingKind::InFlight, |lab, written| copied_out_twice(lab, first, second, written));
+    }
+}
+
+#[test]
+fn reductions_by_one_operation_come_in_any_order() {
+    for seed in 0..32 {
+        let mut lab = Lab::new(seed, 1);
+        copied_out_twice(&mut lab, reduce(Reduction::Add), reduce(Reduction::Add), false);
+        let findings = lab.end();
+        assert!(findings.is_empty(), "{}", findings.render(&Default::default()));
+    }
+}
