@@ -85,8 +85,9 @@ impl Module {
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
         let source = parse::parse(ptx)?;
         let programs = code::link(&source)?;
-        let globals =
-            source.variables.iter().map(|variable| global(&source, variable)).collect::<Result<_, _>>()?;
+        let mut left = MOST_BYTES;
+        let globals = source.variables.iter().map(|variable| global(&source, variable, &mut left));
+        let globals = globals.collect::<Result<_, _>>()?;
         let mut lines = vec![None; ptx.lines().count() + 1];
         for inst in programs.iter().flat_map(|program| &program.code) {
             if let Some(line) = lines.get_mut(inst.site.ptx_line as usize) {
@@ -162,15 +163,19 @@ impl Module {
     }
 }
 
-/// The most bytes of a variable that a module may ask for.
-const MOST_BYTES: u64 = 1 << 32;
+/// The most bytes that a module's variables may have together: the host keeps them twice.
+const MOST_BYTES: u64 = 1 << 30;
 
-fn global(source: &Source<'_>, variable: &Variable<'_>) -> Result<Global, LoadError> {
+/// A variable; `left` are the bytes that it and those after it may have.
+fn global(source: &Source<'_>, variable: &Variable<'_>, left: &mut u64) -> Result<Global, LoadError> {
     let allocated = matches!(variable.space, VariableSpace::Global | VariableSpace::Const);
     let size = variable.bytes.filter(|_| allocated).unwrap_or(0);
-    if size > MOST_BYTES {
-        return Err(LoadError::new(variable.line, format!("`{}` is too large", variable.name)));
-    }
+    let Some(rest) = left.checked_sub(size) else {
+        let message =
+            format!("`{}`: the variables have more than {MOST_BYTES} bytes together", variable.name);
+        return Err(LoadError::new(variable.line, message));
+    };
+    *left = rest;
     let mut bytes = vec![0; size as usize];
     let scalar = variable.scalar_bytes as usize;
     let mut addresses = Vec::new();

@@ -52,6 +52,23 @@ fn what_is_not_supported_is_an_error_with_its_line() {
 }
 
 #[test]
+fn variables_that_no_memory_holds_are_refused() {
+    for variable in [
+        ".global .b8 x[18446744073709551615];",
+        ".global .b8 x[1073741824]; .global .b8 y[1];",
+        ".const .u64 x[4611686018427387904];",
+        ".shared .b32 x; .shared .b8 y[18446744073709551615];",
+        ".global .v4 .u64 x[18446744073709551615][18446744073709551615];",
+    ] {
+        let text = kernel("mov.b64 %d1, x;").replace(".visible", &format!("{variable}\n.visible"));
+        assert!(Module::load(&text).is_err(), "{variable}");
+    }
+    let text = kernel(".local .b32 x; .local .b8 y[4294967295]; mov.b64 %d1, y;");
+    let error = Module::load(&text).expect_err("it is too large");
+    assert!(error.message.contains("does not fit its memory"), "{error}");
+}
+
+#[test]
 fn recursion_is_refused() {
     let text = ".version 8.0\n.target sm_90a\n.address_size 64\n.func f { call g; ret; }\n.func g { call f; ret; }\n\
                 .visible .entry k() { call f; ret; }\n";

@@ -1,5 +1,6 @@
 //! Global memory: allocations far apart, so that whatever leaves one is in none.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,12 +10,16 @@ const SLOT_BITS: u32 = 32;
 const FIRST_SLOT: u64 = 16;
 /// The last slot is below the windows of the other state spaces.
 const SLOTS: u64 = 0x7c00;
+/// The most bytes that can be allocated at a time: all of them are kept in the host's memory.
+const MOST_BYTES: u64 = 1 << 33;
 
 /// All global memory of a device. Clones share their bytes, and are cheap: a launch takes one.
 #[derive(Clone, Debug, Default)]
 pub struct GlobalMemory {
     /// By slot, from [`FIRST_SLOT`].
     slots: Vec<Option<Arc<Allocation>>>,
+    /// Bytes of all allocations.
+    held: u64,
 }
 
 /// Why an access to global memory is refused.
@@ -51,27 +56,38 @@ impl GlobalMemory {
     /// Allocates zeroed bytes and gives their address, a multiple of 2^32.
     ///
     /// With `track`, they count as not initialised until they are written, also by [`write`](Self::write).
-    /// None if the address space is full.
+    /// None if the address space is full, or more than 8 GiB would be allocated at a time.
     pub fn allocate(&mut self, bytes: u64, track: bool) -> Option<u64> {
-        let slots = (bytes >> SLOT_BITS) + 1;
-        let first = FIRST_SLOT + self.slots.len() as u64;
-        if slots >= SLOTS || first + slots > SLOTS {
-            return None;
-        }
-        let base = first << SLOT_BITS;
+        let held = self.held.checked_add(bytes).filter(|&held| held <= MOST_BYTES)?;
+        let first = self.room((bytes >> SLOT_BITS) as usize + 1)?;
+        let base = (FIRST_SLOT + first.start as u64) << SLOT_BITS;
         let words = zeros(bytes.div_ceil(8));
         let written = track.then(|| zeros(bytes.div_ceil(64)));
         let allocation = Arc::new(Allocation { base, bytes, words, written });
-        self.slots.extend((0..slots).map(|_| Some(Arc::clone(&allocation))));
+        self.held = held;
+        self.slots.get_mut(first)?.fill(Some(allocation));
         Some(base)
+    }
+
+    /// So many slots that hold nothing: new ones as long as there are any, so that what was freed is not soon taken for
+    /// what came after it.
+    fn room(&mut self, count: usize) -> Option<Range<usize>> {
+        let first = self.slots.len();
+        if (first + count) as u64 <= SLOTS - FIRST_SLOT {
+            self.slots.resize(first + count, None);
+            return Some(first..first + count);
+        }
+        let freed = self.slots.windows(count).position(|slots| slots.iter().all(Option::is_none))?;
+        Some(freed..freed + count)
     }
 
     /// Frees the allocation that starts at `address`: later accesses are out of bounds. False if there is none.
     pub fn free(&mut self, address: u64) -> bool {
         let mut freed = false;
         for slot in &mut self.slots {
-            if slot.as_ref().is_some_and(|allocation| allocation.base == address) {
-                *slot = None;
+            if let Some(allocation) = slot.take_if(|allocation| allocation.base == address) {
+                // Once, however many slots it has.
+                self.held -= if freed { 0 } else { allocation.bytes };
                 freed = true;
             }
         }

@@ -356,3 +356,11 @@ fn each_rule_of_interleaved_layouts_refuses_what_breaks_it() {
     };
     refused(&flat, "a rank of 2; it is 3 to 5 with an interleaved layout");
 }
+
+#[test]
+fn sizes_that_no_number_holds_are_no_panic() {
+    let mut wild = map(&[64, 64], &[32, 8], Element::F64, Swizzle::None);
+    wild.mode = Mode::Tiled { box_extents: vec![u32::MAX; 2] };
+    assert_eq!((wild.box_bytes(), wild.tile_bytes()), (u32::MAX, u32::MAX));
+    assert!(wild.check().is_err());
+}

@@ -100,3 +100,30 @@ fn global_memory_is_written_before_it_is_read() {
         });
     }
 }
+
+#[test]
+fn what_the_host_cannot_hold_is_not_allocated() {
+    let mut global = GlobalMemory::default();
+    let kept = global.allocate(1 << 20, false).unwrap();
+    for bytes in [1 << 33, 1 << 40, 1 << 60, u64::MAX] {
+        assert_eq!(global.allocate(bytes, true), None, "{bytes}");
+    }
+    assert!(global.free(kept) && !global.free(kept));
+}
+
+#[test]
+fn freed_addresses_are_used_again_when_there_are_no_others() {
+    let mut global = GlobalMemory::default();
+    let kept = global.allocate(16, false).unwrap();
+    let first = global.allocate(16, false).unwrap();
+    assert!(global.free(first));
+    let next = global.allocate(16, false).unwrap();
+    assert_ne!(next, first);
+    for _ in 0..40_000 {
+        let address = global.allocate(16, false).unwrap();
+        assert!(address != kept && address != next && global.free(address));
+    }
+    // All in use: then there is none.
+    let all = (0..).map_while(|_| global.allocate(0, false)).count();
+    assert!(all > 30_000 && global.allocate(0, false).is_none());
+}
