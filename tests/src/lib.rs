@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod examples;
 pub mod gpu;
 pub mod kernels;
+pub mod mutation;
 pub mod page;
 pub mod parallel;
 pub mod random;

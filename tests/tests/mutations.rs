@@ -1,173 +1,63 @@
-//! Every synchronisation step of the examples' PTX, removed or weakened: the simulator must find each within 32 seeds, and
-//! nothing in the kernels as they are within 256.
+//! Every synchronisation step of every kernel, removed or weakened: the simulator must find each within 32 seeds, and
+//! nothing in the kernels as they are within 256: of these, the first 16 unless `TMA_SEEDS` says how many. The results are
+//! kept in `docs/mutations.md`.
 #![cfg(feature = "llvm")]
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
+use std::env;
 
-use tma_runtime::launch::{Arg, Grid, KernelSpec, launch};
-use tma_runtime::prelude::{Device, DeviceTensor, Error};
-use tma_tests::examples::{tma_copy, tma_copy_pipelined, tma_scale, transpose};
+use tma_codegen::{Target, compile};
+use tma_runtime::testing::under_seeds;
+use tma_tests::mutation::steps::mutants;
+use tma_tests::mutation::subjects::subjects;
+use tma_tests::mutation::table::{surprises, tables};
+use tma_tests::mutation::trial::trials;
+use tma_tests::page;
+use tma_tests::parallel::on_all_cores;
+use tma_tests::sources;
 
-/// Seeds within which a mutant must be found.
-const SEEDS: u64 = 32;
-/// Seeds under which nothing may be found in a kernel as it is.
-const QUIET_SEEDS: u64 = 256;
+/// Seeds under which nothing may be found in a kernel as it is, and the variable that asks for more.
+const QUIET_SEEDS: u64 = 16;
+const SEEDS: &str = "TMA_SEEDS";
 
-/// A kernel, and how it is launched on a small problem with ragged edges.
-struct Subject {
-    spec: KernelSpec,
-    run: fn(&Device, &'static KernelSpec) -> Result<(), Error>,
-}
+#[test]
+fn every_missing_step_is_found() -> anyhow::Result<()> {
+    let trials = trials(&subjects()?)?;
+    let surprises = surprises(&trials);
+    assert!(surprises.is_empty(), "{} surprises:\n{}", surprises.len(), surprises.join("\n"));
 
-fn subjects() -> [Subject; 4] {
-    [
-        Subject {
-            spec: tma_copy::tma_copy::SPEC,
-            run: |device, spec| {
-                let (src, dst) = (halves(device, [150, 72])?, halves(device, [150, 72])?);
-                let grid = Grid::tiles(src.shape(), [128, 64]);
-                launch(&device, spec, grid, &[Arg::map(src.view()), Arg::map(dst.view())])
-            },
-        },
-        Subject {
-            spec: tma_copy_pipelined::tma_copy_pipelined::deep::SPEC,
-            run: |device, spec| {
-                let (src, dst) = (halves(device, [400, 264])?, halves(device, [400, 264])?);
-                let work: DeviceTensor<u32, 1> = device.zeros([2])?;
-                let args = [
-                    Arg::map(src.view()),
-                    Arg::map(dst.view()),
-                    Arg::global(work.slice()),
-                    Arg::scalar(2u32),
-                    Arg::scalar(26u32),
-                ];
-                launch(&device, spec, Grid::x(2), &args)
-            },
-        },
-        Subject {
-            spec: tma_scale::tma_scale::SPEC,
-            run: |device, spec| {
-                let (src, dst) = (floats(device, [70, 36])?, floats(device, [70, 36])?);
-                let grid = Grid::tiles(src.shape(), [64, 32]);
-                let maps = [Arg::map(src.view()), Arg::map(dst.view()), Arg::scalar(2.0f32)];
-                launch(&device, spec, grid, &maps)
-            },
-        },
-        Subject {
-            spec: transpose::transpose::SPEC,
-            run: |device, spec| {
-                let (src, dst) = (floats(device, [68, 72])?, floats(device, [72, 68])?);
-                let grid = Grid::tiles(src.shape(), [64, 64]);
-                launch(&device, spec, grid, &[Arg::map(src.view()), Arg::map(dst.view())])
-            },
-        },
-    ]
-}
-
-fn halves(device: &Device, shape: [usize; 2]) -> Result<DeviceTensor<tma_runtime::lang::f16, 2>, Error> {
-    device.filled_bytes(shape, 0x3c)
-}
-
-fn floats(device: &Device, shape: [usize; 2]) -> Result<DeviceTensor<f32, 2>, Error> {
-    device.filled_bytes(shape, 0x3c)
-}
-
-/// A change to one instruction.
-struct Mutant {
-    line: usize,
-    what: &'static str,
-    ptx: String,
-}
-
-/// Instructions that may be left out, by how they begin.
-const REMOVED: [&str; 8] = [
-    "barrier.sync",
-    "bar.warp.sync",
-    "fence.mbarrier_init",
-    "fence.proxy.async",
-    "mbarrier.init",
-    "mbarrier.arrive.expect_tx",
-    "cp.async.bulk.commit_group",
-    "cp.async.bulk.wait_group",
-];
-
-fn mutants(ptx: &str) -> Vec<Mutant> {
-    let lines: Vec<&str> = ptx.lines().collect();
-    let mut all = vec![];
-    let mut change = |line: usize, what, text: String| {
-        let mut changed: Vec<&str> = lines.clone();
-        changed[line] = &text;
-        all.push(Mutant { line: line + 1, what, ptx: changed.join("\n") + "\n" });
-    };
-    for (i, line) in lines.iter().enumerate() {
-        let text = line.trim();
-        if REMOVED.iter().any(|start| text.starts_with(start)) {
-            change(i, "removed", String::new());
-        }
-        // The last operand, as a number in its place.
-        let with_last = |value: &str| {
-            line.rsplit_once(", ").map(|(rest, _)| format!("{rest}, {value};")).unwrap_or_default()
-        };
-        if text.starts_with("mbarrier.arrive.expect_tx") {
-            change(i, "16 bytes expected", with_last("16"));
-            change(i, "1 MiB less 16 expected", with_last("1048560"));
-        }
-        if text.starts_with("mbarrier.init") {
-            change(i, "one arrival more", with_last("2"));
-        }
-        if text.starts_with("mbarrier.try_wait.parity") {
-            let parity = text.trim_end_matches(';').rsplit(", ").next().unwrap_or_default();
-            change(i, "the other phase", format!("\txor.b32 {parity}, {parity}, 1;\n{line}"));
-        }
-        if text.starts_with("@!%done bra wait_") {
-            change(i, "tried once, not waited", String::new());
-        }
-    }
-    all
-}
-
-/// A specification with other code. Kernels are kept by the address of their code, so it must live for ever.
-fn with_ptx(spec: &KernelSpec, ptx: String) -> &'static KernelSpec {
-    Box::leak(Box::new(KernelSpec { ptx: Box::leak(ptx.into_boxed_str()), ..*spec }))
-}
-
-/// Whether the simulator found a mistake; that it could not run the mutant at all would be this test's mistake.
-#[track_caller]
-fn is_found(result: &Result<(), Error>) -> bool {
-    match result {
-        Ok(()) => false,
-        Err(Error::Findings { .. }) => true,
-        Err(error) => panic!("{error}"),
-    }
+    let results = tables(&trials);
+    println!("{results}");
+    page::ends_with("mutations.md", &results)
 }
 
 #[test]
-fn every_missing_step_is_found() {
-    let (mut table, mut missed, mut count) = (String::new(), 0, 0);
-    for subject in subjects() {
-        for mutant in mutants(subject.spec.ptx) {
-            count += 1;
-            let spec = with_ptx(&subject.spec, mutant.ptx.clone());
-            let found =
-                (0..SEEDS).find(|&seed| is_found(&(subject.run)(&Device::simulator().seed(seed), spec)));
-            let verdict = found.map_or_else(|| "MISSED".to_owned(), |seed| format!("found by seed {seed}"));
-            missed += usize::from(found.is_none());
-            let text = subject.spec.ptx.lines().nth(mutant.line - 1).unwrap_or_default().trim();
-            let _ = writeln!(table, "{} | {text} | {} | {verdict}", subject.spec.name, mutant.what);
-        }
-    }
-    println!("{table}{count} mutants, {missed} missed");
-    assert!(count > 40, "too few mutants: {count}");
-    assert_eq!(missed, 0, "missed:\n{table}");
+fn nothing_is_found_in_the_kernels_as_they_are() -> anyhow::Result<()> {
+    let seeds = env::var(SEEDS).map_or(Ok(QUIET_SEEDS), |seeds| seeds.parse())?;
+    let mut tests = subjects()?;
+    // A check that launches several kernels comes with each of them.
+    tests.dedup_by_key(|subject| subject.test.name.clone());
+    let quiet = on_all_cores(tests, |subject| {
+        under_seeds(seeds, |device| (subject.test.run)(device))
+            .map_err(|failure| format!("{}: {failure}", subject.test.name))
+    });
+    let loud: Vec<_> = quiet.into_iter().filter_map(Result::err).collect();
+    assert!(loud.is_empty(), "{}", loud.join("\n\n"));
+    Ok(())
 }
 
 #[test]
-fn nothing_is_found_in_the_kernels_as_they_are() {
-    for subject in subjects() {
-        let spec = with_ptx(&subject.spec, subject.spec.ptx.to_owned());
-        for seed in 0..QUIET_SEEDS {
-            let result = (subject.run)(&Device::simulator().seed(seed), spec);
-            assert!(result.is_ok(), "{}, seed {seed}: {result:?}", spec.name);
-        }
+fn no_kernel_that_synchronises_is_left_out() -> anyhow::Result<()> {
+    let launched: BTreeSet<_> = subjects()?.iter().map(|subject| subject.kernel.name.to_owned()).collect();
+    let files = sources::examples().iter().chain(sources::corpus()).filter(|source| source.name != "faults");
+    let compiled = on_all_cores(files.collect(), |source| {
+        compile(source.path, source.text, Target::default()).map_err(|failure| anyhow::anyhow!("{failure}"))
+    });
+    let mut synchronising = BTreeSet::new();
+    for kernels in compiled {
+        let named = kernels?.into_iter().filter(|kernel| !mutants(&kernel.text).is_empty());
+        synchronising.extend(named.map(|kernel| kernel.name));
     }
+    assert_eq!(launched, synchronising);
+    Ok(())
 }

@@ -57,7 +57,7 @@ pub fn tma_reduce(
 
 /// Combines a stack of matrices, and checks the three results.
 pub fn run(device: &Device) -> anyhow::Result<()> {
-    let [layers, rows, cols] = [64, 50, 100];
+    let [layers, rows, cols] = [16, 50, 100];
     let matrix = rows * cols;
     let host: Vec<i32> = (0..layers * matrix).map(|i| (i * 7919 % 20_011) as i32 - 10_000).collect();
 

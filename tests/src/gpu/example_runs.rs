@@ -117,32 +117,59 @@ type Program = fn(&Device) -> anyhow::Result<()>;
 
 type Run = fn(&Device, [usize; 2], usize) -> anyhow::Result<()>;
 
-/// A test for each example and shape.
-pub fn tests(options: &Options) -> Vec<Test> {
-    let examples: [(&str, Run, &[[usize; 2]]); 5] = [
-        ("cluster_reduce", reduce, &REDUCED_SHAPES),
-        ("tma_copy", copy, &SHAPES),
-        ("tma_copy_pipelined", copy_pipelined, &SHAPES),
-        ("tma_scale", scale, &SHAPES),
-        ("transpose", transposed, &TRANSPOSED_SHAPES),
-    ];
-    let (runs, largest) = if options.quick { (QUICK_RUNS, QUICK_ELEMENTS) } else { (RUNS, usize::MAX) };
-    let program = |(name, run)| Test { name: format!("examples::{name}"), run: Box::new(run) };
-    let mut tests: Vec<_> = PROGRAMS.into_iter().map(program).collect();
-    for (example, run, shapes) in examples {
-        for &[rows, cols] in shapes.iter().filter(|[rows, cols]| rows * cols <= largest) {
-            tests.push(Test {
-                name: format!("examples::{example}::{rows}x{cols}"),
-                run: Box::new(move |device| run(device, [rows, cols], runs)),
-            });
-        }
-    }
-    tests.extend(tma_multicast::PROGRAMS.iter().enumerate().map(|(number, &(_, tiles, launch))| Test {
+/// An example, and the shapes that it runs on.
+struct Example {
+    name: &'static str,
+    run: Run,
+    shapes: &'static [[usize; 2]],
+    /// Of a few ragged tiles.
+    small: [usize; 2],
+}
+
+const EXAMPLES: [Example; 5] = [
+    Example { name: "cluster_reduce", run: reduce, shapes: &REDUCED_SHAPES, small: [2, 1030] },
+    Example { name: "tma_copy", run: copy, shapes: &SHAPES, small: [150, 72] },
+    Example { name: "tma_copy_pipelined", run: copy_pipelined, shapes: &SHAPES, small: [400, 264] },
+    Example { name: "tma_scale", run: scale, shapes: &SHAPES, small: [70, 36] },
+    Example { name: "transpose", run: transposed, shapes: &TRANSPOSED_SHAPES, small: [68, 72] },
+];
+
+fn programs() -> impl Iterator<Item = Test> {
+    let test = |(name, run)| Test { name: format!("examples::{name}"), run: Box::new(run) };
+    PROGRAMS.into_iter().map(test)
+}
+
+fn multicasts(runs: usize) -> impl Iterator<Item = Test> {
+    tma_multicast::PROGRAMS.iter().enumerate().map(move |(number, &(_, tiles, launch))| Test {
         name: format!("examples::tma_multicast::{number}"),
         run: Box::new(move |device| {
             (0..runs).try_for_each(|run| multicast(device, tiles, launch, run as u64))
         }),
-    }));
+    })
+}
+
+/// A test for each example, of one run on a small shape where it takes shapes.
+pub fn small_tests() -> Vec<Test> {
+    let test = |Example { name, run, small, .. }| Test {
+        name: format!("examples::{name}"),
+        run: Box::new(move |device| run(device, small, 1)),
+    };
+    EXAMPLES.into_iter().map(test).chain(programs()).chain(multicasts(1)).collect()
+}
+
+/// A test for each example and shape.
+pub fn tests(options: &Options) -> Vec<Test> {
+    let (runs, largest) = if options.quick { (QUICK_RUNS, QUICK_ELEMENTS) } else { (RUNS, usize::MAX) };
+    let mut tests: Vec<_> = programs().collect();
+    for Example { name, run, shapes, .. } in EXAMPLES {
+        for &[rows, cols] in shapes.iter().filter(|[rows, cols]| rows * cols <= largest) {
+            tests.push(Test {
+                name: format!("examples::{name}::{rows}x{cols}"),
+                run: Box::new(move |device| run(device, [rows, cols], runs)),
+            });
+        }
+    }
+    tests.extend(multicasts(runs));
     tests
 }
 

@@ -333,7 +333,7 @@ pub fn cluster_apart(out: Global<u32>, rounds: u32) {
 }
 
 fn apart(device: &Device, _: &Options) -> anyhow::Result<()> {
-    let rounds = 9;
+    let rounds = 10;
     let mut values: Vec<u32> = (0..256).collect();
     for round in 0..rounds {
         let shown = |i: usize| values[i].wrapping_add((i % 2) as u32);

@@ -109,7 +109,7 @@ pub fn remote_meeting(out: Global<u32>, rounds: u32) {
 }
 
 fn all_at_all(device: &Device, _: &Options) -> anyhow::Result<()> {
-    let rounds = 20;
+    let rounds = 21;
     let mut values: Vec<u32> = (0..256).collect();
     for round in 0..rounds {
         let next = |i: usize| {

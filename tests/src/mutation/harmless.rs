@@ -1,0 +1,233 @@
+//! The mutants that need not be found, each with the reason.
+
+use std::fmt;
+
+use super::line::Instruction;
+use super::steps::Change;
+use super::steps::Change::{
+    ClusterArriveRelaxed, ClusterWaitRemoved, CountLowered, GroupWaitRemoved, InitFenceRemoved, InvalRemoved,
+    OnlyRead, PendingRaised, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
+};
+use super::trial::Trial;
+
+/// Mutants of an instruction, or of several alike, that the simulator does not report, and is right not to: the step is one that the kernel
+/// could do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Harmless {
+    /// The kernel's name; with a `*` at its end, all that begin so.
+    pub kernel: &'static str,
+    /// The instructions: their opcode or the first parts of it, and of each how many with the same opcode stand before it.
+    pub instruction: (&'static str, &'static [usize]),
+    /// What was done to it.
+    pub changes: &'static [Change],
+    /// Why that does no harm.
+    pub reason: &'static str,
+}
+
+/// The last wait of a kernel that need wait for nothing but the reads.
+const fn last_wait(kernel: &'static str, before: &'static [usize]) -> Harmless {
+    Harmless {
+        kernel,
+        instruction: ("cp.async.bulk.wait_group", before),
+        changes: &[OnlyRead],
+        reason: "The kernel's last step: what is stored is written for all when the kernel has ended.",
+    }
+}
+
+/// The last meeting of a cluster in which no block uses another one's memory after that one has seen it used.
+const fn last_meeting(kernel: &'static str, before: &'static [usize], reason: &'static str) -> Harmless {
+    Harmless {
+        kernel,
+        instruction: ("barrier.cluster", before),
+        changes: &[ClusterArriveRelaxed, ClusterWaitRemoved],
+        reason,
+    }
+}
+
+const WAITED_FOR: &str = "Each block has waited for all that comes into its memory, and may end.";
+
+/// An init fence of mbarriers that no copy completes on.
+const fn no_copies(kernel: &'static str) -> Harmless {
+    Harmless {
+        kernel,
+        instruction: ("fence.mbarrier_init", &[0]),
+        changes: &[InitFenceRemoved],
+        reason: "Only threads use the mbarriers, and `barrier.cluster` shows them the initialisation.",
+    }
+}
+
+/// Every one of them.
+pub const HARMLESS: &[Harmless] = &[
+    last_meeting("cluster_ring::one", &[1], "The cluster is one block."),
+    last_meeting("remote_announced", &[2], WAITED_FOR),
+    last_meeting("multicast_*", &[1], WAITED_FOR),
+    last_meeting("sliced_x::*", &[1], WAITED_FOR),
+    last_meeting("sliced_y::*", &[1], WAITED_FOR),
+    last_meeting("sliced_z", &[1], WAITED_FOR),
+    last_meeting("sliced_all::*", &[1], WAITED_FOR),
+    last_meeting("sliced_row", &[1], WAITED_FOR),
+    last_meeting("sliced_5", &[1], WAITED_FOR),
+    Harmless {
+        kernel: "cluster_shared_tile",
+        instruction: ("barrier.cluster.arrive", &[0]),
+        changes: &[ClusterArriveRelaxed],
+        reason: "The blocks meet to know that all have started: there is nothing yet to release.",
+    },
+    Harmless {
+        kernel: "remote_announced",
+        instruction: ("barrier.cluster.arrive", &[1]),
+        changes: &[ClusterArriveRelaxed],
+        reason: "An mbarrier counts arrivals and bytes in any order, and no phase ends without the arrival.",
+    },
+    Harmless {
+        kernel: "phase_another_barrier",
+        instruction: ("mbarrier.try_wait.parity", &[1, 2, 3]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: "All threads meet after the wait: by then the phase is complete.",
+    },
+    Harmless {
+        kernel: "phase_another_barrier",
+        instruction: ("bar.warp", &[0, 1, 2]),
+        changes: &[WarpSyncRemoved],
+        reason: "All threads meet before anything of another one is read.",
+    },
+    Harmless {
+        kernel: "phase_another_barrier",
+        instruction: ("barrier.sync", &[5, 6, 7]),
+        changes: &[SyncRemoved],
+        reason: "The wait before it has told of all threads' writes already.",
+    },
+    Harmless {
+        kernel: "pipeline_both_sides",
+        instruction: ("mbarrier.try_wait.parity", &[0]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: "One thread is producer and consumer: it has released the stage itself.",
+    },
+    Harmless {
+        kernel: "pipeline_lives",
+        instruction: ("mbarrier.test_wait.parity", &[0, 2, 3, 5]),
+        changes: &[WaitRemoved],
+        reason: "`ready` is asked before a wait for the same phase.",
+    },
+    Harmless {
+        kernel: "pipeline_lives",
+        instruction: ("mbarrier.try_wait.parity", &[0, 3, 4, 7]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: "`ready` has waited for the same phase.",
+    },
+    Harmless {
+        kernel: "pipeline_lives",
+        instruction: ("mbarrier.try_wait.parity", &[1, 5]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: "The wait of `drain` for the other stage comes after it, and stages are released in turn.",
+    },
+    Harmless {
+        kernel: "pipeline_lives",
+        instruction: ("mbarrier.test_wait.parity", &[1, 4]),
+        changes: &[WaitRemoved],
+        reason: "It is only asserted that the ring is empty.",
+    },
+    Harmless {
+        kernel: "pipeline_lives",
+        instruction: ("barrier.sync", &[1, 3]),
+        changes: &[SyncRemoved],
+        reason: "`drain` has told that all is read, and the next life, if there is one, begins with a meeting.",
+    },
+    Harmless {
+        kernel: "pipeline_lives",
+        instruction: ("mbarrier.inval", &[4, 5, 6, 7]),
+        changes: &[InvalRemoved],
+        reason: "The barriers' last life ends with their block, and their memory is not used again.",
+    },
+    no_copies("remote_hand_over::*"),
+    no_copies("remote_meeting"),
+    Harmless {
+        kernel: "remote_hand_over::*",
+        instruction: ("mbarrier.init", &[1, 3]),
+        changes: &[CountLowered],
+        reason: "The warp has met before it arrives, so that 31 arrivals tell as much as 32, in as few rounds as these.",
+    },
+    Harmless {
+        kernel: "remote_hand_over::*",
+        instruction: ("bar.warp", &[0]),
+        changes: &[WarpSyncRemoved],
+        reason: "Each of the 32 threads arrives for what it has read itself.",
+    },
+    last_wait("groups_of_two", &[1]),
+    last_wait("reductions_1", &[7]),
+    last_wait("reductions_3", &[7]),
+    last_wait("reductions_4", &[7]),
+    last_wait("reductions_5", &[7]),
+    Harmless {
+        kernel: "place_named_barriers",
+        instruction: ("barrier.sync", &[4]),
+        changes: &[SyncRemoved],
+        reason: "Two warps meet for the sake of meeting; nothing in shared memory is touched after it.",
+    },
+    Harmless {
+        kernel: "barrier_try_wait",
+        instruction: ("mbarrier.try_wait.parity.shared::cta.b64", &[0]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: "The wait shows that the phase before the first counts as over: it never blocks.",
+    },
+    Harmless {
+        kernel: "barrier_lives",
+        instruction: ("mbarrier.inval.shared::cta.b64", &[3]),
+        changes: &[InvalRemoved],
+        reason: "The barrier's last life ends with its block, and its memory is not used again.",
+    },
+    Harmless {
+        kernel: "tensor_stores",
+        instruction: ("cp.async.bulk.wait_group.read", &[0]),
+        changes: &[GroupWaitRemoved, PendingRaised],
+        reason: "First of eight unrolled rounds: there is no group yet.",
+    },
+    Harmless {
+        kernel: "tensor_stores",
+        instruction: ("barrier.sync.aligned", &[0]),
+        changes: &[SyncRemoved],
+        reason: "First round: no store has been issued, and nothing read the tile.",
+    },
+    Harmless {
+        kernel: "tensor_stores",
+        instruction: ("cp.async.bulk.wait_group.read", &[1]),
+        changes: &[GroupWaitRemoved, PendingRaised],
+        reason: "Second round: there is one group, and one may be pending.",
+    },
+    Harmless {
+        kernel: "tensor_stores",
+        instruction: ("barrier.sync.aligned", &[2]),
+        changes: &[SyncRemoved],
+        reason: "Second round: its tile, the other one, is not in use yet.",
+    },
+];
+
+impl Harmless {
+    /// The entry for a mutant.
+    pub fn of(trial: &Trial) -> Option<&'static Self> {
+        HARMLESS.iter().find(|entry| entry.is_of(trial))
+    }
+
+    /// Whether `trial` is one of its mutants.
+    pub fn is_of(&self, trial: &Trial) -> bool {
+        let (parts, before) = self.instruction;
+        let is_kernel = match self.kernel.strip_suffix('*') {
+            Some(start) => trial.kernel.starts_with(start),
+            None => trial.kernel == self.kernel,
+        };
+        is_kernel
+            && before.contains(&trial.index)
+            && self.changes.contains(&trial.change)
+            && Instruction::parse(&trial.instruction).is_some_and(|instruction| instruction.is(parts))
+    }
+}
+
+impl fmt::Display for Harmless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, instruction: (opcode, before), changes, reason } = self;
+        let numbers: Vec<_> = before.iter().map(|before| (before + 1).to_string()).collect();
+        let changes: Vec<_> = changes.iter().map(Change::to_string).collect();
+        let (numbers, changes) = (numbers.join(", "), changes.join(", "));
+        write!(f, "| `{kernel}` | `{opcode}`, no. {numbers} | {changes} | {reason} |")
+    }
+}

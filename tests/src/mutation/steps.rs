@@ -1,0 +1,318 @@
+//! Mutants of a PTX text: each changes one instruction that synchronises.
+
+use std::fmt;
+
+use super::line::Instruction;
+
+/// What was done to an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Change {
+    /// A `bar.sync`, `barrier.sync` or `barrier.arrive` was left out.
+    SyncRemoved,
+    /// A `bar.warp.sync` was left out.
+    WarpSyncRemoved,
+    /// A `barrier.cluster.arrive` was left out.
+    ClusterArriveRemoved,
+    /// A `barrier.cluster.wait` was left out.
+    ClusterWaitRemoved,
+    /// An arrival at a cluster's barrier no longer releases what came before it.
+    ClusterArriveRelaxed,
+    /// A `fence.mbarrier_init` was left out.
+    InitFenceRemoved,
+    /// Any other fence was left out.
+    FenceRemoved,
+    /// An mbarrier was not initialised.
+    InitRemoved,
+    /// An mbarrier was initialised to wait for one arrival more.
+    CountRaised,
+    /// An mbarrier was initialised to wait for one arrival fewer.
+    CountLowered,
+    /// An mbarrier was not invalidated.
+    InvalRemoved,
+    /// An arrival was left out.
+    ArriveRemoved,
+    /// An arrival was made twice.
+    ArriveTwice,
+    /// An `expect_tx` was left out: of an arrival that has one, the arrival stayed.
+    ExpectRemoved,
+    /// 16 bytes more were expected.
+    BytesRaised,
+    /// 16 bytes fewer were expected.
+    BytesLowered,
+    /// A wait for a phase was not made: it counts as over at once.
+    WaitRemoved,
+    /// A wait for a phase was tried once, and its answer not heeded.
+    TriedOnce,
+    /// The phase of the other parity was waited for.
+    PhaseFlipped,
+    /// Asynchronous operations were not committed to a group.
+    CommitRemoved,
+    /// A wait for groups was left out.
+    GroupWaitRemoved,
+    /// One more group was allowed to be pending.
+    PendingRaised,
+    /// A wait for groups to be done became one for their sources to be read.
+    OnlyRead,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SyncRemoved => "sync removed",
+            Self::WarpSyncRemoved => "warp sync removed",
+            Self::ClusterArriveRemoved => "cluster arrive removed",
+            Self::ClusterWaitRemoved => "cluster wait removed",
+            Self::ClusterArriveRelaxed => "cluster arrive relaxed",
+            Self::InitFenceRemoved => "init fence removed",
+            Self::FenceRemoved => "fence removed",
+            Self::InitRemoved => "init removed",
+            Self::CountRaised => "arrival count + 1",
+            Self::CountLowered => "arrival count - 1",
+            Self::InvalRemoved => "inval removed",
+            Self::ArriveRemoved => "arrive removed",
+            Self::ArriveTwice => "arrive twice",
+            Self::ExpectRemoved => "expect_tx removed",
+            Self::BytesRaised => "expect_tx + 16",
+            Self::BytesLowered => "expect_tx - 16",
+            Self::WaitRemoved => "wait removed",
+            Self::TriedOnce => "try_wait tried once",
+            Self::PhaseFlipped => "phase flipped",
+            Self::CommitRemoved => "commit removed",
+            Self::GroupWaitRemoved => "wait_group removed",
+            Self::PendingRaised => "wait_group N + 1",
+            Self::OnlyRead => "wait_group only for reads",
+        })
+    }
+}
+
+/// A text in which one instruction was changed. The lines keep their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mutant {
+    /// The line, from 1.
+    pub line: usize,
+    /// What was done to it.
+    pub change: Change,
+    /// The whole text.
+    pub ptx: String,
+}
+
+/// Every mutant of a text; none if nothing in it synchronises.
+pub fn mutants(ptx: &str) -> Vec<Mutant> {
+    let lines: Vec<_> = ptx.lines().collect();
+    let mut all = vec![];
+    for (index, line) in lines.iter().enumerate() {
+        let Some(instruction) = Instruction::parse(line) else { continue };
+        let next = lines[index + 1..].iter().find(|line| !line.trim().is_empty());
+        let mut changes = changes(&instruction);
+        changes.extend(tried_once(&instruction, next.and_then(|next| Instruction::parse(next)).as_ref()));
+        for (change, text) in changes {
+            let mut changed = lines.clone();
+            changed[index] = &text;
+            all.push(Mutant { line: index + 1, change, ptx: changed.join("\n") + "\n" });
+        }
+    }
+    all
+}
+
+/// What can be done to an instruction, with the text that it then is.
+fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
+    use Change as C;
+    let removed = |change| vec![(change, String::new())];
+    if of.is("bar.warp") {
+        return removed(C::WarpSyncRemoved);
+    }
+    if of.is("barrier.cluster.wait") {
+        return removed(C::ClusterWaitRemoved);
+    }
+    if of.is("barrier.cluster.arrive") {
+        let mut changes = removed(C::ClusterArriveRemoved);
+        if !of.has("relaxed") {
+            let opcode = of.opcode.replace(".release", "").replace(".arrive", ".arrive.relaxed");
+            changes.push((C::ClusterArriveRelaxed, Instruction { opcode: &opcode, ..of.clone() }.text()));
+        }
+        return changes;
+    }
+    if of.is("bar") || of.is("barrier") {
+        return removed(C::SyncRemoved);
+    }
+    if of.is("fence.mbarrier_init") {
+        return removed(C::InitFenceRemoved);
+    }
+    if of.is("fence") || of.is("membar") {
+        return removed(C::FenceRemoved);
+    }
+    if of.is("mbarrier.init") {
+        let mut changes = removed(C::InitRemoved);
+        changes.extend(with_last(of, "add.u32", 1).map(|text| (C::CountRaised, text)));
+        changes.extend(with_last(of, "sub.u32", 1).map(|text| (C::CountLowered, text)));
+        return changes;
+    }
+    if of.is("mbarrier.inval") {
+        return removed(C::InvalRemoved);
+    }
+    if of.is("mbarrier.arrive") || of.is("mbarrier.arrive_drop") {
+        let mut changes = removed(C::ArriveRemoved);
+        changes.push((C::ArriveTwice, format!("{0} {0}", of.text())));
+        if of.has("expect_tx") {
+            changes.push((C::ExpectRemoved, without_bytes(of)));
+            changes.extend(bytes(of));
+        }
+        return changes;
+    }
+    if of.is("mbarrier.expect_tx") {
+        let mut changes = removed(C::ExpectRemoved);
+        changes.extend(bytes(of));
+        return changes;
+    }
+    if of.is("mbarrier.try_wait") || of.is("mbarrier.test_wait") {
+        let over = of.operands.first().map(|done| format!("{} setp.eq.u32 {done}, 0, 0;", of.guard));
+        let mut changes: Vec<_> = over.map(|text| (C::WaitRemoved, text)).into_iter().collect();
+        if of.has("parity") {
+            // After the address; a time limit may follow.
+            changes.extend(with_operand(of, 2, "xor.b32", 1).map(|text| (C::PhaseFlipped, text)));
+        }
+        return changes;
+    }
+    if of.is("cp.async.commit_group") || of.is("cp.async.bulk.commit_group") {
+        return removed(C::CommitRemoved);
+    }
+    if of.is("cp.async.wait_all") {
+        return removed(C::GroupWaitRemoved);
+    }
+    if of.is("cp.async.mbarrier.arrive") {
+        return removed(C::ArriveRemoved);
+    }
+    if of.is("cp.async.wait_group") || of.is("cp.async.bulk.wait_group") {
+        let mut changes = removed(C::GroupWaitRemoved);
+        if let Some(pending) = of.operands.first().and_then(|pending| pending.parse::<u32>().ok()) {
+            let more = (pending + 1).to_string();
+            changes.push((C::PendingRaised, Instruction { operands: vec![&more], ..of.clone() }.text()));
+        }
+        if of.is("cp.async.bulk.wait_group") && !of.has("read") {
+            let opcode = format!("{}.read", of.opcode);
+            changes.push((C::OnlyRead, Instruction { opcode: &opcode, ..of.clone() }.text()));
+        }
+        return changes;
+    }
+    vec![]
+}
+
+/// A loop that waits, `again: try_wait done, ..; @!done bra again;`, is left after one try.
+fn tried_once(of: &Instruction<'_>, next: Option<&Instruction<'_>>) -> Option<(Change, String)> {
+    let waits = of.is("mbarrier.try_wait") || of.is("mbarrier.test_wait");
+    let done = of.operands.first()?;
+    let repeats = |next: &&Instruction<'_>| next.is("bra") && next.guard == format!("@!{done}");
+    // The branch stays and is not taken, so that the lines stay where they are.
+    next.filter(repeats).filter(|_| waits)?;
+    Some((Change::TriedOnce, format!("{} setp.eq.u32 {done}, 0, 0;", of.text())))
+}
+
+fn bytes(of: &Instruction<'_>) -> Vec<(Change, String)> {
+    let more = with_last(of, "add.u32", 16).map(|text| (Change::BytesRaised, text));
+    let fewer = with_last(of, "sub.u32", 16).map(|text| (Change::BytesLowered, text));
+    more.into_iter().chain(fewer).collect()
+}
+
+/// `mbarrier.arrive.expect_tx` as a plain arrival.
+fn without_bytes(of: &Instruction<'_>) -> String {
+    let opcode = of.opcode.replace(".expect_tx", "");
+    let operands = of.operands[..of.operands.len().saturating_sub(1)].to_vec();
+    Instruction { guard: of.guard, opcode: &opcode, operands }.text()
+}
+
+/// The instruction with its last operand changed by `operation` and `by`.
+fn with_last(of: &Instruction<'_>, operation: &str, by: u32) -> Option<String> {
+    with_operand(of, of.operands.len().checked_sub(1)?, operation, by)
+}
+
+/// The instruction with an operand changed by `operation` and `by`, in a register of its own.
+fn with_operand(of: &Instruction<'_>, at: usize, operation: &str, by: u32) -> Option<String> {
+    let mut changed = of.clone();
+    let old = std::mem::replace(changed.operands.get_mut(at)?, "%mutated");
+    Some(format!("{{ .reg .b32 %mutated; {operation} %mutated, {old}, {by}; {} }}", changed.text()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The changed lines of all mutants of a text of one or two lines.
+    fn changed(ptx: &str) -> Vec<(Change, String)> {
+        let line = |mutant: Mutant| mutant.ptx.lines().nth(mutant.line - 1).unwrap_or_default().to_owned();
+        mutants(ptx).into_iter().map(|mutant| (mutant.change, line(mutant))).collect()
+    }
+
+    fn kinds(ptx: &str) -> Vec<Change> {
+        mutants(ptx).iter().map(|mutant| mutant.change).collect()
+    }
+
+    #[test]
+    fn what_takes_no_operands_is_removed() {
+        for (line, change) in [
+            ("barrier.sync.aligned 0;", Change::SyncRemoved),
+            ("bar.sync 1, 64;", Change::SyncRemoved),
+            ("bar.warp.sync 0xffffffff;", Change::WarpSyncRemoved),
+            ("barrier.cluster.wait.acquire.aligned;", Change::ClusterWaitRemoved),
+            ("fence.mbarrier_init.release.cluster;", Change::InitFenceRemoved),
+            ("fence.proxy.async.shared::cta;", Change::FenceRemoved),
+            ("membar.gl;", Change::FenceRemoved),
+            ("mbarrier.inval.shared::cta.b64 [%r1];", Change::InvalRemoved),
+            ("cp.async.bulk.commit_group;", Change::CommitRemoved),
+            ("cp.async.commit_group;", Change::CommitRemoved),
+        ] {
+            assert_eq!(changed(line), [(change, String::new())], "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_changed_in_a_register_of_their_own() {
+        let all = changed("mbarrier.init.shared::cta.b64 [%r1], %r2;");
+        let plus = "{ .reg .b32 %mutated; add.u32 %mutated, %r2, 1; mbarrier.init.shared::cta.b64 [%r1], %mutated; }";
+        assert_eq!(all[0], (Change::InitRemoved, String::new()));
+        assert_eq!(all[1], (Change::CountRaised, plus.to_owned()));
+        assert_eq!(all[2], (Change::CountLowered, plus.replace("add", "sub")));
+        assert_eq!(all.len(), 3);
+    }
+
+    #[test]
+    fn an_arrival_with_bytes_loses_itself_its_bytes_or_some_of_them() {
+        use Change::*;
+        let all = changed("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 64;");
+        let plain = "mbarrier.arrive.shared::cta.b64 _, [%r1];".to_owned();
+        assert_eq!(all[2], (ExpectRemoved, plain));
+        let kinds: Vec<_> = all.iter().map(|(change, _)| *change).collect();
+        assert_eq!(kinds, [ArriveRemoved, ArriveTwice, ExpectRemoved, BytesRaised, BytesLowered]);
+        assert!(all[4].1.contains("sub.u32 %mutated, 64, 16;"), "{}", all[4].1);
+    }
+
+    #[test]
+    fn a_wait_is_left_out_tried_once_or_made_for_the_other_phase() {
+        use Change::*;
+        let wait = "mbarrier.try_wait.parity.shared::cta.b64 %done, [%r1], %r2;";
+        assert_eq!(kinds(&format!("{wait}\n@!%done bra wait_0;")), [WaitRemoved, PhaseFlipped, TriedOnce]);
+        // Another register, or no branch: the answer is used otherwise.
+        assert_eq!(kinds(&format!("{wait}\n@!%p1 bra wait_0;")), [WaitRemoved, PhaseFlipped]);
+        assert_eq!(kinds(wait), [WaitRemoved, PhaseFlipped]);
+    }
+
+    #[test]
+    fn a_wait_for_groups_is_left_out_or_weakened() {
+        let all = changed("cp.async.bulk.wait_group 1;");
+        assert_eq!(all[1], (Change::PendingRaised, "cp.async.bulk.wait_group 2;".to_owned()));
+        assert_eq!(all[2], (Change::OnlyRead, "cp.async.bulk.wait_group.read 1;".to_owned()));
+        assert_eq!(changed("cp.async.bulk.wait_group.read 0;").len(), 2);
+    }
+
+    #[test]
+    fn an_arrival_at_the_cluster_is_relaxed() {
+        let all = changed("barrier.cluster.arrive.release.aligned;");
+        let relaxed = "barrier.cluster.arrive.relaxed.aligned;".to_owned();
+        assert_eq!(all[1], (Change::ClusterArriveRelaxed, relaxed));
+    }
+
+    #[test]
+    fn nothing_else_is_touched() {
+        let ptx = "ld.shared.b32 %r1, [%r2];\nbra done;\ndone:\ncp.async.bulk.prefetch.L2.global [%rd1], 16;\nret;\n";
+        assert_eq!(mutants(ptx), []);
+    }
+}

@@ -1,0 +1,58 @@
+//! The kernels that are mutated: all that synchronise, of the corpus and of the examples, each with a check that launches
+//! it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tma_runtime::launch::KernelSpec;
+use tma_runtime::prelude::*;
+
+use super::steps::mutants;
+use crate::case::Options;
+use crate::gpu::example_runs;
+use crate::gpu::runner::Test;
+use crate::kernels;
+
+/// A kernel, and what launches it and compares.
+#[derive(Clone)]
+pub struct Subject {
+    /// The kernel.
+    pub kernel: &'static KernelSpec,
+    /// The check, which may launch other kernels too.
+    pub test: Arc<Test>,
+}
+
+/// Every check there is, on its smallest problem.
+fn tests() -> Vec<Test> {
+    let options = Options { quick: true };
+    let cases = kernels::cases().map(|case| Test {
+        name: case.name.to_owned(),
+        run: Box::new(move |device| (case.run)(device, &options)),
+    });
+    cases.chain(example_runs::small_tests()).collect()
+}
+
+/// Every kernel that synchronises, with the first check that launches it. Runs every check once.
+///
+/// # Errors
+///
+/// A check that fails, with its name.
+pub fn subjects() -> anyhow::Result<Vec<Subject>> {
+    let mut subjects: Vec<Subject> = vec![];
+    for test in tests() {
+        let launched = Arc::new(Mutex::new(vec![]));
+        let record = Arc::clone(&launched);
+        let device = Device::simulator().rewriting(move |kernel| {
+            record.lock().unwrap_or_else(PoisonError::into_inner).push(kernel);
+            None
+        });
+        (test.run)(&device).map_err(|error| error.context(test.name.clone()))?;
+        let test = Arc::new(test);
+        for &kernel in launched.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let is_known = subjects.iter().any(|subject| subject.kernel.name == kernel.name);
+            if !is_known && !mutants(kernel.ptx).is_empty() {
+                subjects.push(Subject { kernel, test: Arc::clone(&test) });
+            }
+        }
+    }
+    Ok(subjects)
+}

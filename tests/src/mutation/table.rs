@@ -1,0 +1,140 @@
+//! The results as tables of the book.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::harmless::{HARMLESS, Harmless};
+use super::trial::{Trial, Verdict};
+
+/// Mutants of one kind or kernel, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// All of them.
+    pub mutants: usize,
+    /// Those that the simulator reported.
+    pub found: usize,
+    /// The greatest seed that was needed for one.
+    pub latest_seed: u64,
+    /// Those listed as harmless, and not reported.
+    pub harmless: usize,
+    /// Those that should have been reported and were not.
+    pub missed: usize,
+}
+
+impl Tally {
+    /// Counts mutants.
+    pub fn of<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Self {
+        let mut tally = Self::default();
+        for trial in trials {
+            tally.mutants += 1;
+            match trial.verdict {
+                Verdict::Found { seed } => {
+                    tally.found += 1;
+                    tally.latest_seed = tally.latest_seed.max(seed);
+                }
+                Verdict::Unseen if Harmless::of(trial).is_some() => tally.harmless += 1,
+                Verdict::Unseen | Verdict::OnlyWrong => tally.missed += 1,
+            }
+        }
+        tally
+    }
+
+    fn row(self, name: &str) -> String {
+        let Self { mutants, found, latest_seed, harmless, missed } = self;
+        let seed = if found == 0 { String::new() } else { latest_seed.to_string() };
+        format!("| {name} | {mutants} | {found} | {seed} | {harmless} | {missed} |\n")
+    }
+}
+
+/// What contradicts expectation, a line each: mutants that were missed, and mutants or entries that are listed as harmless
+/// and are not.
+pub fn surprises(trials: &[Trial]) -> Vec<String> {
+    let mut all = vec![];
+    for trial in trials {
+        let Trial { kernel, line, instruction, index, change, .. } = trial;
+        let what = format!("{kernel}, PTX line {line}: `{instruction}` (no. {}), {change}", index + 1);
+        match (trial.verdict, Harmless::of(trial)) {
+            (Verdict::Found { .. }, None) | (Verdict::Unseen, Some(_)) => {}
+            (Verdict::Found { seed }, Some(_)) => {
+                all.push(format!("{what}: listed as harmless, but found under seed {seed}"));
+            }
+            (Verdict::OnlyWrong, _) => {
+                all.push(format!("{what}: computes something else, and nothing is reported"));
+            }
+            (Verdict::Unseen, None) => all.push(format!("{what}: not found under any seed")),
+        }
+    }
+    let unused = HARMLESS.iter().filter(|entry| !trials.iter().any(|trial| entry.is_of(trial)));
+    all.extend(unused.map(|entry| format!("listed as harmless, but there is no such mutant: {entry}")));
+    all
+}
+
+/// All results, as Markdown.
+pub fn tables(trials: &[Trial]) -> String {
+    let mut by_change = BTreeMap::<_, Vec<_>>::new();
+    let mut by_kernel: Vec<(&str, Vec<_>)> = vec![];
+    for trial in trials {
+        by_change.entry(trial.change).or_default().push(trial);
+        match by_kernel.iter_mut().find(|(kernel, _)| *kernel == trial.kernel) {
+            Some((_, list)) => list.push(trial),
+            None => by_kernel.push((trial.kernel, vec![trial])),
+        }
+    }
+    let head = |first: &str| {
+        format!(
+            "| {first} | mutants | found | latest seed | harmless | missed |\n| --- | --: | --: | --: | --: | --: |\n"
+        )
+    };
+    let mut text = format!("## By step\n\n{}", head("step"));
+    for (change, trials) in &by_change {
+        text += &Tally::of(trials.iter().copied()).row(&change.to_string());
+    }
+    text += &Tally::of(trials).row("all");
+    let _ = write!(text, "\n## By kernel\n\n{}", head("kernel"));
+    for (kernel, trials) in &by_kernel {
+        text += &Tally::of(trials.iter().copied()).row(&format!("`{kernel}`"));
+    }
+    text += "\n## Harmless\n\n| kernel | instruction | change | why it does no harm |\n| --- | --- | --- | --- |\n";
+    for entry in HARMLESS {
+        let _ = writeln!(text, "{entry}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutation::steps::Change;
+
+    fn trial(index: usize, change: Change, verdict: Verdict) -> Trial {
+        let instruction = "barrier.sync %r1, %r2;".to_owned();
+        Trial { kernel: "place_named_barriers", line: 7, instruction, index, change, verdict }
+    }
+
+    #[test]
+    fn the_tally_tells_missed_from_harmless() {
+        let trials = [
+            trial(0, Change::SyncRemoved, Verdict::Found { seed: 3 }),
+            trial(4, Change::SyncRemoved, Verdict::Unseen),
+            trial(1, Change::SyncRemoved, Verdict::Unseen),
+            trial(2, Change::SyncRemoved, Verdict::OnlyWrong),
+        ];
+        let wanted = Tally { mutants: 4, found: 1, latest_seed: 3, harmless: 1, missed: 2 };
+        assert_eq!(Tally::of(&trials), wanted);
+        assert!(tables(&trials).contains("| sync removed | 4 | 1 | 3 | 1 | 2 |\n"));
+    }
+
+    #[test]
+    fn both_sides_of_the_list_of_harmless_ones_are_held_to() {
+        let surprise = |trial| surprises(&[trial]).remove(0);
+        assert!(
+            surprise(trial(1, Change::SyncRemoved, Verdict::Unseen)).ends_with("not found under any seed")
+        );
+        let found = Verdict::Found { seed: 5 };
+        assert!(surprise(trial(4, Change::SyncRemoved, found)).ends_with("harmless, but found under seed 5"));
+        // Of an expected one, all that is left to say is that other entries were not met.
+        let rest = surprises(&[trial(4, Change::SyncRemoved, Verdict::Unseen)]);
+        assert_eq!(rest.len(), HARMLESS.len() - 1);
+        assert!(rest[0].starts_with("listed as harmless, but there is no such mutant"));
+    }
+}
