@@ -43,8 +43,11 @@ enum Task {
     },
     /// Builds the GPU tests, benchmarks and examples into target/bundle, to be carried to a GPU
     Bundle,
-    /// Feeds mutated kernels to the front end
+    /// Looks for inputs that panic or hang: kernels, PTX, launches
     Fuzz {
+        /// What gets the inputs
+        #[arg(long, value_enum, default_value_t = fuzz::Target::Kernel)]
+        target: fuzz::Target,
         /// How long to run
         #[arg(long, default_value_t = 10)]
         minutes: u32,
@@ -58,6 +61,6 @@ fn main() -> Result<()> {
         Task::Test => test::run(),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
         Task::Bundle => bundle::run(),
-        Task::Fuzz { minutes } => fuzz::run(minutes),
+        Task::Fuzz { target, minutes } => fuzz::run(target, minutes),
     }
 }

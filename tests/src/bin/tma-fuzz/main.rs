@@ -1,45 +1,122 @@
-//! Fuzzes the front end: kernels that are correct are mutated, token by token, and whatever comes out must be accepted
-//! or refused with errors, by the compiler's entrances and by the macros' ones. Never a panic, never without end.
+//! Fuzzes what takes input from outside: nothing that it makes up may lead to a panic, or to no end.
 //!
-//! Prints how many programs there were and last 'N passed, N failed'. The program under way is in the file
-//! `tma-fuzz-input.rs` of the folder for temporary files: there it is found after a crash that ends the process.
+//! * `kernel`: the front end, on kernels mutated token by token, by the compiler's entrances and by the macros'.
+//! * `ptx`: the simulator's parser and loader, on mutated PTX; what still loads is run for a while.
+//! * `launch`: launches, by the simulator's interface and by the runtime's, with grids, blocks, arguments and tensor maps
+//!   that nobody would ask for; and the forms of the command line and of NumPy's files.
+//!
+//! Prints how many inputs there were and last 'N passed, N failed'. The input under way is in the file
+//! `tma-fuzz-TARGET.txt` of the folder for temporary files: there it is found after a crash that ends the process.
 
-mod corpus;
-mod mutate;
+mod command;
+mod copies;
+mod draw;
+mod host;
+mod kernel;
+mod launch;
+mod maps;
+mod ptx;
+mod text;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{env, fmt, fs, thread};
 
-use clap::Parser;
-use corpus::Program;
-use mutate::Mutator;
+use clap::{Parser, ValueEnum};
 
-/// Fuzzes the front end of the compiler.
+use kernel::Kernels;
+use launch::Launches;
+use ptx::Texts;
+
+// The command's own files, for their functions: a command has no library.
+#[path = "../../../../ptx-sim/src/bin/ptx-sim/arguments.rs"]
+mod arguments;
+#[path = "../../../../ptx-sim/src/bin/ptx-sim/npy.rs"]
+mod npy;
+#[path = "../../../../ptx-sim/src/bin/ptx-sim/numbers.rs"]
+#[expect(dead_code, reason = "the command shows numbers, too")]
+mod numbers;
+#[path = "../../../../ptx-sim/src/bin/ptx-sim/place.rs"]
+mod place;
+
+/// Looks for inputs that make the project panic or hang.
 #[derive(Clone, Parser)]
 struct Args {
+    /// What gets the inputs.
+    #[arg(long, value_enum, default_value_t = Target::Kernel)]
+    target: Target,
     /// For how long.
     #[arg(long, default_value_t = 1.0)]
     minutes: f64,
-    /// Where the random numbers start: the same seed makes the same programs.
+    /// Where the random numbers start: the same seed makes the same inputs.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+/// What gets the inputs.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Target {
+    /// The front end of the compiler.
+    Kernel,
+    /// The simulator's parser and loader.
+    Ptx,
+    /// Launches, tensor maps, and the command's arguments.
+    Launch,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kernel => "kernel",
+            Self::Ptx => "ptx",
+            Self::Launch => "launch",
+        })
+    }
+}
+
+/// Something to try.
+struct Input<'a> {
+    /// What it is, to be shown where it fails.
+    text: String,
+    /// Tries it; true if it was accepted, false if it was refused with an error.
+    run: Box<dyn FnOnce() -> bool + 'a>,
+}
+
+/// Where the inputs come from.
+enum Fuzzer {
+    Kernel(Kernels),
+    Ptx(Texts),
+    Launch(Launches),
+}
+
+impl Fuzzer {
+    fn new(target: Target, seed: u64) -> anyhow::Result<Self> {
+        Ok(match target {
+            Target::Kernel => Self::Kernel(Kernels::new(seed)?),
+            Target::Ptx => Self::Ptx(Texts::new(seed)?),
+            Target::Launch => Self::Launch(Launches::new(seed)?),
+        })
+    }
+
+    fn next(&mut self) -> Input<'_> {
+        match self {
+            Self::Kernel(kernels) => kernels.next(),
+            Self::Ptx(texts) => texts.next(),
+            Self::Launch(launches) => launches.next(),
+        }
+    }
 }
 
 /// The stack that rustc gives a macro, as far as it is documented (rustc, "RUST_MIN_STACK": 8 MiB).
 const STACK_BYTES: usize = 8 << 20;
 
-/// The longest that one program may take.
+/// The longest that one input may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Every so-many-th accepted program is compiled to PTX.
-#[cfg(feature = "llvm")]
-const COMPILED: usize = 50;
-
-/// What became of a program.
+/// What became of an input.
 enum Outcome {
     Accepted,
     Refused,
@@ -48,26 +125,23 @@ enum Outcome {
 
 fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
-    let input = env::temp_dir().join("tma-fuzz-input.rs");
+    let under_way = env::temp_dir().join(format!("tma-fuzz-{}.txt", args.target));
     let (sender, receiver) = channel();
-    let programs = corpus::programs()?;
-    println!("{} kernels and modules to mutate, seed {}", programs.len(), args.seed);
-    // Panics are reported with the program that caused them.
-    std::panic::set_hook(Box::new(|_| {}));
     let worker = {
-        let (args, input) = (args.clone(), input.clone());
-        let texts: Vec<_> = programs.iter().map(Program::text).collect();
-        thread::Builder::new().stack_size(STACK_BYTES).spawn(move || fuzz(&texts, &args, &input, &sender))?
+        let (args, under_way) = (args.clone(), under_way.clone());
+        let work = move || fuzz(&args, &under_way, &sender);
+        thread::Builder::new().stack_size(STACK_BYTES).spawn(work)?
     };
-    let failed = watch(&receiver, &input);
-    if failed == 0 && worker.join().is_err() {
-        anyhow::bail!("the fuzzer itself failed");
+    let failed = watch(&receiver, &under_way);
+    // After a hang there is no end to wait for.
+    if failed == 0 {
+        worker.join().map_err(|_| anyhow::anyhow!("the fuzzer itself failed"))??;
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Counts outcomes until there are no more, or one does not come; returns how many programs failed.
-fn watch(outcomes: &Receiver<Outcome>, input: &Path) -> usize {
+/// Counts outcomes until there are no more, or one does not come; returns how many inputs failed.
+fn watch(outcomes: &Receiver<Outcome>, under_way: &Path) -> usize {
     let (mut accepted, mut refused, mut failed) = (0usize, 0usize, 0usize);
     loop {
         match outcomes.recv_timeout(PATIENCE) {
@@ -77,52 +151,42 @@ fn watch(outcomes: &Receiver<Outcome>, input: &Path) -> usize {
                 failed += 1;
                 println!("{report}\n");
             }
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
                 failed += 1;
-                println!("no end after {} s: the program in {}", PATIENCE.as_secs(), input.display());
+                println!("no end after {} s: the input in {}", PATIENCE.as_secs(), under_way.display());
                 break;
             }
         }
     }
-    println!("{} programs: {accepted} accepted, {refused} refused", accepted + refused + failed);
+    println!("{} inputs: {accepted} accepted, {refused} refused", accepted + refused + failed);
     println!("{} passed, {failed} failed", accepted + refused);
     failed
 }
 
-/// Makes programs and tries them until the time is over.
-fn fuzz(texts: &[String], args: &Args, input: &Path, outcomes: &Sender<Outcome>) {
+/// Makes inputs and tries them until the time is over.
+fn fuzz(args: &Args, under_way: &Path, outcomes: &Sender<Outcome>) -> anyhow::Result<()> {
+    let mut fuzzer = Fuzzer::new(args.target, args.seed)?;
+    // Panics are reported with the input that caused them; of the panic itself, where it was.
+    std::panic::set_hook(Box::new(|panic| {
+        if let Some(place) = panic.location() {
+            println!("{place}");
+        }
+    }));
     let end = Instant::now() + Duration::from_secs_f64(args.minutes * 60.0);
-    let programs: Vec<_> = texts.iter().filter_map(|text| Program::parse(text)).collect();
-    let mutator = Mutator::new(&programs, args.seed);
-    let mut accepted = 0;
     while Instant::now() < end {
-        let program = mutator.program();
-        let outcome = try_program(&program, &mut accepted, input);
-        if outcomes.send(outcome).is_err() {
-            return;
+        if outcomes.send(attempt(fuzzer.next(), under_way)).is_err() {
+            break;
         }
     }
+    Ok(())
 }
 
-fn try_program(program: &Program, accepted: &mut usize, input: &Path) -> Outcome {
-    let text = program.text();
+fn attempt(input: Input<'_>, under_way: &Path) -> Outcome {
+    let Input { text, run } = input;
     // What cannot be written is only missed after a crash.
-    _ = fs::write(input, &text);
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        program.expand();
-        let sound = tma_codegen::check("fuzz.rs", &text).is_ok();
-        if sound {
-            *accepted += 1;
-            #[cfg(feature = "llvm")]
-            if accepted.is_multiple_of(COMPILED) {
-                tma_codegen::compile("fuzz.rs", &text, tma_codegen::Target::default())
-                    .expect("an accepted kernel must compile");
-            }
-        }
-        sound
-    }));
-    match result {
+    _ = fs::write(under_way, &text);
+    match catch_unwind(AssertUnwindSafe(run)) {
         Ok(true) => Outcome::Accepted,
         Ok(false) => Outcome::Refused,
         Err(panic) => Outcome::Panicked(report(&*panic, &text)),
@@ -132,7 +196,7 @@ fn try_program(program: &Program, accepted: &mut usize, input: &Path) -> Outcome
 fn report(panic: &(dyn std::any::Any + Send), text: &str) -> String {
     let message = panic.downcast_ref::<String>().map(String::as_str);
     let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-    format!("panicked: {message}\nwith the program:\n{text}")
+    format!("panicked: {message}\nwith the input:\n{text}")
 }
 
 /// The workspace's folder.

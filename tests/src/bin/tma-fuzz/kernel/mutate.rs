@@ -1,20 +1,17 @@
 //! Changes programs token by token.
 
-use std::cell::Cell;
-
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
-use tma_tests::random::hash;
 
-use crate::corpus::{Program, hostile};
+use super::corpus::{Program, hostile};
+use crate::draw::Draw;
 
 /// Makes programs out of others.
-pub(crate) struct Mutator<'a> {
-    programs: &'a [Program],
+pub(crate) struct Mutator {
+    programs: Vec<Program>,
     /// Every token of every program, groups whole.
     tokens: Vec<TokenTree>,
     hostile: Vec<TokenStream>,
-    seed: u64,
-    drawn: Cell<u64>,
+    draw: Draw,
 }
 
 /// The most changes of one program. Few are likelier than many: one change alone may leave it correct.
@@ -52,20 +49,19 @@ const ALL: [Change; 10] = [
     Change::Nest,
 ];
 
-impl<'a> Mutator<'a> {
-    pub(crate) fn new(programs: &'a [Program], seed: u64) -> Self {
+impl Mutator {
+    pub(crate) fn new(programs: Vec<Program>, seed: u64) -> Self {
         let mut tokens = vec![];
-        for program in programs {
+        for program in &programs {
             collect(program.arguments.clone(), &mut tokens);
             collect(program.item.clone(), &mut tokens);
         }
-        Self { programs, tokens, hostile: hostile(), seed, drawn: Cell::new(0) }
+        Self { programs, tokens, hostile: hostile(), draw: Draw::new(seed) }
     }
 
     /// The next program.
     pub(crate) fn program(&self) -> Program {
-        let programs = self.programs;
-        let mut program = programs[self.below(programs.len())].clone();
+        let mut program = self.draw.one_of(&self.programs).clone();
         let changes = 1 + self.below(CHANGES).min(self.below(CHANGES)).min(self.below(CHANGES));
         for _ in 0..changes {
             // The attribute is short: a tenth of the changes is more than its share.
@@ -81,8 +77,7 @@ impl<'a> Mutator<'a> {
     }
 
     fn below(&self, limit: usize) -> usize {
-        self.drawn.set(self.drawn.get() + 1);
-        (hash(self.seed, self.drawn.get()) % limit.max(1) as u64) as usize
+        self.draw.below(limit)
     }
 
     /// `stream` with a change at its `at`-th token, counted depth first.

@@ -34,11 +34,6 @@ impl Program {
         }
     }
 
-    /// The program of a source file that [`text`](Self::text) wrote. Tokens do not go from thread to thread, texts do.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        of_item(syn::parse_file(text).ok()?.items.into_iter().next()?)
-    }
-
     /// Expands the attribute, as rustc would.
     pub(crate) fn expand(&self) -> TokenStream {
         let (arguments, item) = (self.arguments.clone(), self.item.clone());

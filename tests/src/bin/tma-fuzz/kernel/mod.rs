@@ -1,0 +1,50 @@
+//! The target `kernel`: programs that are correct are mutated, token by token, and given to the compiler's entrances and to
+//! the macros'.
+
+mod corpus;
+mod mutate;
+
+use corpus::Program;
+use mutate::Mutator;
+
+use crate::Input;
+
+/// Every so-many-th accepted program is compiled to PTX.
+#[cfg(feature = "llvm")]
+const COMPILED: usize = 50;
+
+/// Programs without end.
+pub(crate) struct Kernels {
+    mutator: Mutator,
+    accepted: usize,
+}
+
+impl Kernels {
+    pub(crate) fn new(seed: u64) -> anyhow::Result<Self> {
+        let programs = corpus::programs()?;
+        println!("{} kernels and modules to mutate, seed {seed}", programs.len());
+        Ok(Self { mutator: Mutator::new(programs, seed), accepted: 0 })
+    }
+
+    /// The next program.
+    pub(crate) fn next(&mut self) -> Input<'_> {
+        let program = self.mutator.program();
+        let text = program.text();
+        let source = text.clone();
+        Input { text, run: Box::new(move || self.is_accepted(&program, &source)) }
+    }
+
+    fn is_accepted(&mut self, program: &Program, text: &str) -> bool {
+        program.expand();
+        let sound = tma_codegen::check("fuzz.rs", text).is_ok();
+        if sound {
+            self.accepted += 1;
+            #[cfg(feature = "llvm")]
+            if self.accepted.is_multiple_of(COMPILED) {
+                tma_codegen::compile("fuzz.rs", text, tma_codegen::Target::default())
+                    .expect("an accepted kernel must compile");
+            }
+        }
+        sound
+    }
+}
