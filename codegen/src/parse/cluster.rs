@@ -1,9 +1,10 @@
 //! Clusters: their extents, what other blocks share, and the blocks of a sliced load.
 
 use super::cx::Cx;
+use super::pipeline::{binary, number};
 use super::signature::known_dim3;
 use crate::diag::Code;
-use crate::ir::{Axis, Cluster, ClusterAxis, Expr, ExprKind, Scalar, Span, Special, Type};
+use crate::ir::{Axis, BinaryOp, Cluster, ClusterAxis, Expr, ExprKind, Scalar, Span, Special, Type};
 
 impl Cx<'_> {
     /// Blocks a cluster as the answer of `cluster_dim()`: constants where the attribute says them.
@@ -15,6 +16,34 @@ impl Cx<'_> {
                 Expr { kind, ty: Type::Dim3, span }
             }
         }
+    }
+
+    /// How many blocks a cluster has: a constant where the attribute says it.
+    pub(super) fn cluster_blocks(&self, span: Span) -> Expr {
+        match self.cluster {
+            Cluster::None => number(1, span),
+            Cluster::Fixed(extents) => number(extents.into_iter().fold(1, u32::saturating_mul), span),
+            Cluster::AtLaunch => {
+                let extent = |axis| Expr {
+                    kind: ExprKind::Special(Special::ClusterDim(axis)),
+                    ty: Scalar::U32.into(),
+                    span,
+                };
+                let across = binary(BinaryOp::Mul, extent(Axis::X), extent(Axis::Y));
+                binary(BinaryOp::Mul, across, extent(Axis::Z))
+            }
+        }
+    }
+
+    /// Whether the kernel has clusters; reports `word` if not.
+    pub(super) fn in_a_cluster(&mut self, word: &str, span: Span) -> bool {
+        let has_clusters = self.cluster != Cluster::None;
+        if !has_clusters {
+            let message = format!("`{word}` is about clusters, and this kernel has none");
+            self.error(Code::NoCluster, span, message)
+                .help("say how many blocks a cluster has: `#[tma_kernel(threads = .., cluster = 2)]`");
+        }
+        has_clusters
     }
 
     /// `remote(thing, rank)`.

@@ -161,7 +161,8 @@ pub(super) fn number(value: u32, span: Span) -> Expr {
     Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span)
 }
 
-fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+/// An operation on two values of one type, which its result has too.
+pub(super) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     let (ty, span) = (left.ty.clone(), left.span);
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
 }

@@ -163,3 +163,39 @@ fn the_attribute_is_judged() {
         assert!(text.contains(wanted), "no {wanted} for `{options}` in:\n{text}");
     }
 }
+
+/// A ring of one stage, and a slot of it to read.
+const SLOT: &str = "let ring: Pipeline<(Tile<f32, Shape2<8, 8>>,), 1> = shared(); let mut c = ring.consumer(); \
+     let slot = c.wait();";
+const WAIT: &str = "v0 = 0u32\nv1 = 0u32\nv2 = v0\nbarrier.wait s1[v2] v1\nv1 = (v1 ^ 1u32)\nv3 = v2\n";
+
+#[test]
+fn a_slot_is_released_to_one_block_or_to_all() {
+    means(&format!("{SLOT} slot.release_to(n);"), &format!("{WAIT}barrier.arrive remote(s2[v3], p0)"));
+    means(
+        &format!("{SLOT} slot.release_cluster();"),
+        &format!("{WAIT}l0: for v4 in 0u32..4u32 step 1usize\nbarrier.arrive remote(s2[v3], v4)"),
+    );
+    assert_eq!(
+        body("launch", &format!("{SLOT} slot.release_cluster();")),
+        format!(
+            "{WAIT}l0: for v4 in 0u32..((cluster_dim.x * cluster_dim.y) * cluster_dim.z) step 1usize\n\
+             barrier.arrive remote(s2[v3], v4)"
+        )
+    );
+}
+
+#[test]
+fn a_slot_is_released_to_blocks_of_the_cluster_only() {
+    let error = |cluster: &str, release: &str, want: &str| {
+        let kernel = format!("#[tma_kernel(threads = 64{cluster})]\nfn k(n: u32) {{ {SLOT} slot.{release}; }}");
+        let text = refused(&kernel);
+        assert!(text.contains(want), "{text}");
+    };
+    error(", cluster = 2", "release_to(2)", "has no block of rank 2");
+    error("", "release_to(0)", "`release_to` is about clusters, and this kernel has none");
+    error("", "release_cluster()", "`release_cluster` is about clusters, and this kernel has none");
+    error(", cluster = 2", "release_to()", "TMA0104");
+    error(", cluster = 2", "release_to(1.5)", "TMA0102");
+    error(", cluster = 2", "release_cluster(n)", "TMA0104");
+}

@@ -95,8 +95,12 @@ impl<T: Tiles, const STAGES: u32> Pipeline<T, STAGES> {
     /// * the number of warpgroups, where the threads of each meet first, at a
     ///   [`named_barrier_sync`](super::named_barrier_sync).
     ///
+    /// Of stages that are filled by multicast, the consumers of all blocks are counted that release to this one
+    /// ([`release_cluster`](FullSlot::release_cluster)).
+    ///
     /// By one thread, once; then [`fence_barrier_init`](super::fence_barrier_init), and
-    /// [`sync_threads`](super::sync_threads), as for a barrier.
+    /// [`sync_threads`](super::sync_threads), as for a barrier; [`sync_cluster`](super::sync_cluster) where blocks load or
+    /// release across the cluster.
     ///
     /// PTX: `mbarrier.init.shared::cta.b64`, twice a stage.
     pub fn init(self, consumers: u32) {
@@ -182,8 +186,8 @@ impl<T: Tiles, const STAGES: u32> Producer<T, STAGES> {
         device_only()
     }
 
-    /// Waits until consumers have released every slot: afterwards the tiles may be used for something else. The state
-    /// stays as it is.
+    /// Waits until consumers have released every slot: afterwards the tiles may be used for something else, and a block
+    /// that others release to may end. The state stays as it is.
     ///
     /// PTX: a loop of `mbarrier.try_wait.parity` for each stage.
     pub fn drain(&self) {
@@ -288,6 +292,41 @@ impl<T: Tiles> FullSlot<T> {
     /// ```
     #[doc(alias = "mbarrier.arrive")]
     pub fn release(self) {
+        device_only()
+    }
+
+    /// Gives the stage back to the block of this `rank` of the cluster: arrives at the empty barrier that it has at the
+    /// same place. For rings whose stages are filled by multicast: a block may not load into this one before its
+    /// consumers are done, so they say so to every block that loads for them, and [`Pipeline::init`] of each counts
+    /// the arrivals from all.
+    ///
+    /// A thread arrives once, so the ranks are spread over threads: of a warp, lane `i` tells block `i`.
+    ///
+    /// PTX: `mapa.shared::cluster.u32` and `mbarrier.arrive.release.cluster.shared::cluster.b64`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(ring: Pipeline<(Tile<f32, Shape2<16, 32>>,), 4>) {
+    /// let mut consumer = ring.consumer();
+    /// let slot = consumer.wait();
+    /// let mine = slot.0.get([0, lane_idx()]);
+    /// sync_warp();
+    /// if lane_idx() < 2 {
+    ///     slot.release_to(lane_idx()); // in a cluster of two; `init` gets 2 times the consuming warps of a block
+    /// }
+    /// # }
+    /// ```
+    #[doc(alias = "mbarrier.arrive")]
+    pub fn release_to(self, rank: u32) {
+        device_only()
+    }
+
+    /// Gives the stage back to every block of the cluster, this one too: as [`release_to`](FullSlot::release_to) each of
+    /// them, by one thread. [`Pipeline::init`] gets the consumers of all blocks of the cluster.
+    ///
+    /// PTX: for each block `mapa.shared::cluster.u32` and `mbarrier.arrive.release.cluster.shared::cluster.b64`.
+    #[doc(alias = "mbarrier.arrive")]
+    pub fn release_cluster(self) {
         device_only()
     }
 

@@ -3,7 +3,7 @@
 
 use super::Args;
 use crate::diag::Code;
-use crate::ir::{BarrierOp, Compound, Expr, For, Ring, Scalar, Span, StmtKind, TileType};
+use crate::ir::{BarrierOp, Compound, Expr, ExprKind, For, Ring, Scalar, Span, StmtKind, TileType, Type};
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::{Parts, number, of_stage, put_together, take_apart};
 use crate::parse::stmt::unit;
@@ -209,16 +209,35 @@ impl Cx<'_> {
         if !methods(slot).contains(&name) {
             return None;
         }
-        let (Some([]), Some(stage)) = (self.exactly::<0>(name, args, span), parts.state.first().cloned())
-        else {
+        let Some(stage) = parts.state.first().cloned() else { return Some(Expr::error(span)) };
+        let empty = of_stage(&parts.empty, &stage, span);
+        if name == "release_to" {
+            if let Some([rank]) = self.exactly(name, args, span)
+                && self.expect(&rank, &Scalar::U32.into())
+                && self.in_a_cluster(name, span)
+            {
+                self.barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
+            }
+            return Some(unit(span));
+        }
+        if self.exactly::<0>(name, args, span).is_none() {
             return Some(Expr::error(span));
-        };
+        }
         Some(match name {
             "stage" => Expr { span, ..stage },
             "announce" => self.announce(tiles, put_together(parts, [stage]), span),
             "barrier" => of_stage(&parts.full, &stage, span),
+            "release_cluster" => {
+                if self.in_a_cluster(name, span) {
+                    let blocks = self.cluster_blocks(span);
+                    self.for_each_below(blocks, "rank", span, |cx, rank| {
+                        cx.barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
+                    });
+                }
+                unit(span)
+            }
             _ => {
-                self.barrier_op(of_stage(&parts.empty, &stage, span), BarrierOp::Arrive, span);
+                self.barrier_op(empty, BarrierOp::Arrive, span);
                 unit(span)
             }
         })
@@ -254,14 +273,25 @@ impl Cx<'_> {
 
     /// A loop over the numbers of the stages.
     fn for_each_stage(&mut self, ring: &Ring, span: Span, body: impl FnOnce(&mut Self, Expr)) {
-        let (variable, stage) = self.temporary("stage", Scalar::U32, span);
+        self.for_each_below(number(ring.stages, span), "stage", span, body);
+    }
+
+    /// A loop over the numbers from 0 to before `end`.
+    fn for_each_below(&mut self, end: Expr, name: &str, span: Span, body: impl FnOnce(&mut Self, Expr)) {
+        let (variable, value) = self.temporary(name, Scalar::U32, span);
         let label = self.label();
-        let (body, ()) = self.branch(|cx| body(cx, stage));
+        let (body, ()) = self.branch(|cx| body(cx, value));
         let step = Expr { ty: Scalar::Usize.into(), ..number(1, span) };
-        let (start, end) = (number(0, span), number(ring.stages, span));
+        let start = number(0, span);
         let inner = For { label, variable, start, end, inclusive: false, step, unroll: false, body };
         self.emit(StmtKind::For(Box::new(inner)), span);
     }
+}
+
+/// The barrier at the same place in the block of this rank.
+fn remote_barrier(barrier: Expr, rank: Expr, span: Span) -> Expr {
+    let kind = ExprKind::Remote(Box::new(barrier), Box::new(rank));
+    Expr { kind, ty: Type::Remote(Box::new(Type::Barrier)), span }
 }
 
 /// The methods of what has several parts, for suggestions.
@@ -273,6 +303,6 @@ pub(super) fn methods(compound: &Compound) -> &'static [&'static str] {
         Compound::Consumer(_) => &["wait", "ready"],
         Compound::EmptySlot(_) => &["announce", "stage"],
         Compound::LoadingSlot(_) => &["barrier", "stage"],
-        Compound::FullSlot(_) => &["release", "stage"],
+        Compound::FullSlot(_) => &["release", "release_to", "release_cluster", "stage"],
     }
 }
