@@ -68,6 +68,7 @@ pub fn corpus() -> &'static [Source] {
         "im2col": "tests/src/kernels/im2col.rs",
         "integers": "tests/src/kernels/integers.rs",
         "multicast": "tests/src/kernels/multicast.rs",
+        "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",
         "phases": "tests/src/kernels/phases.rs",
         "pipelines": "tests/src/kernels/pipelines.rs",
@@ -88,6 +89,14 @@ pub fn corpus() -> &'static [Source] {
 pub fn conformance() -> &'static [Source] {
     sources! {
         "tiles": "tests/src/conformance/tiles.rs",
+    }
+}
+
+/// The kernels of the benchmarks.
+pub fn benchmarks() -> &'static [Source] {
+    sources! {
+        "additions": "tests/src/gpu/bench/kernels/additions.rs",
+        "streams": "tests/src/gpu/bench/kernels/streams.rs",
     }
 }
 
@@ -144,6 +153,7 @@ mod tests {
             (examples(), "examples/src/bin"),
             (corpus(), "tests/src/kernels"),
             (conformance(), "tests/src/conformance"),
+            (benchmarks(), "tests/src/gpu/bench/kernels"),
         ] {
             let mut listed: Vec<_> = sources.iter().map(|source| source.path.to_owned()).collect();
             let mut found = with_kernels(folder);

@@ -6,7 +6,11 @@ use std::process::Command;
 use std::{env, fs};
 
 use tma_codegen::{Ptx, Target, compile};
+<<<<<<< HEAD
 use tma_tests::sources::{changes_maps, code_blocks, conformance, corpus, examples};
+=======
+use tma_tests::sources::{benchmarks, code_blocks, conformance, corpus, examples};
+>>>>>>> 800cd97 (Measure reductions against threads, and multicast against two loads)
 
 /// The kernels that have local memory, but for those that print and hand over there what they print: a register array
 /// has to lie in memory if its index is not known.
@@ -33,9 +37,13 @@ fn compiled(path: &str, text: &str, target: Target) -> Vec<Ptx> {
     compile(path, text, target).unwrap_or_else(|failure| panic!("{path}, for {target}:\n{failure}"))
 }
 
-/// Every kernel of the examples, the corpus, the book and the conformance table.
+/// Every kernel of the examples, the corpus, the benchmarks, the book and the conformance table.
 fn kernels(target: Target) -> Vec<Ptx> {
+<<<<<<< HEAD
     let sources = examples().iter().chain(corpus()).filter(|source| source.is_for(target.name()));
+=======
+    let sources = examples().iter().chain(corpus()).chain(benchmarks());
+>>>>>>> 800cd97 (Measure reductions against threads, and multicast against two loads)
     let mut kernels: Vec<_> = sources.flat_map(|source| compiled(source.path, source.text, target)).collect();
     for name in PAGES {
         let page = fs::read_to_string(root().join(name)).expect("the page is there");

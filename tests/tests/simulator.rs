@@ -4,6 +4,7 @@
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
 use tma_tests::case::Options;
+use tma_tests::gpu::bench::{additions, streams};
 use tma_tests::gpu::example_runs;
 use tma_tests::kernels;
 use tma_tests::parallel::on_all_cores;
@@ -37,6 +38,14 @@ fn the_corpus_computes_what_plain_rust_does() {
 fn the_examples_compute_what_plain_rust_does() {
     let tests = example_runs::tests(&Options { quick: true });
     run_all(tests.into_iter().map(|test| -> Check<'_> { (test.name, test.run) }).collect());
+}
+
+#[test]
+fn the_benchmarks_compute_what_plain_rust_does() {
+    run_all(vec![
+        ("reduce_add".to_owned(), Box::new(additions::check)),
+        ("multicast".to_owned(), Box::new(streams::check)),
+    ]);
 }
 
 #[test]

@@ -188,7 +188,8 @@ fn a_slot_is_released_to_one_block_or_to_all() {
 #[test]
 fn a_slot_is_released_to_blocks_of_the_cluster_only() {
     let error = |cluster: &str, release: &str, want: &str| {
-        let kernel = format!("#[tma_kernel(threads = 64{cluster})]\nfn k(n: u32) {{ {SLOT} slot.{release}; }}");
+        let kernel =
+            format!("#[tma_kernel(threads = 64{cluster})]\nfn k(n: u32) {{ {SLOT} slot.{release}; }}");
         let text = refused(&kernel);
         assert!(text.contains(want), "{text}");
     };

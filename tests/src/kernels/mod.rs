@@ -14,6 +14,7 @@ pub mod im2col;
 pub mod integers;
 pub mod map_options;
 pub mod multicast;
+pub mod multicast_pipelines;
 pub mod multicast_ranks;
 pub mod phases;
 pub mod pipelines;
@@ -43,6 +44,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         multicast_ranks::CASES,
         phases::CASES,
         pipelines::CASES,
+        multicast_pipelines::CASES,
         tensors::CASES,
         copies::CASES,
         im2col::CASES,

@@ -25,7 +25,7 @@ pub fn multicast_persistent_copy<const STAGES: u32>(
 ) {
     let ring: Pipeline<(Tile<u32, Shape2<8, 64>>,), STAGES> = shared();
     let rank = cluster_rank();
-    let clusters = grid_dim().x / 2;
+    let clusters = (grid_dim().x / 2) as usize;
     if thread_idx().x == 0 {
         // Of each of the two blocks, the thread that stores and a warp that reads.
         ring.init(2 * 2);
@@ -81,7 +81,9 @@ fn persistent(device: &Device, options: &Options) -> anyhow::Result<()> {
             let mut sums = device.filled_bytes([clusters * 64], 0xab)?;
             let (grid, count) = (2 * clusters as u32, tiles as u32);
             match stages {
-                3 => multicast_persistent_copy::three::launch(device, grid, &src, &mut dst, &mut sums, count)?,
+                3 => {
+                    multicast_persistent_copy::three::launch(device, grid, &src, &mut dst, &mut sums, count)?
+                }
                 _ => multicast_persistent_copy::four::launch(device, grid, &src, &mut dst, &mut sums, count)?,
             }
             let what = format!("{tiles} tiles, {stages} stages, {clusters} clusters");
@@ -93,9 +95,7 @@ fn persistent(device: &Device, options: &Options) -> anyhow::Result<()> {
                 let column = of_cluster.flat_map(|tile| tile.iter().skip(2 * lane + block % 2).step_by(64));
                 column.fold(0u32, |sum, &x| sum.wrapping_mul(5).wrapping_add(x))
             };
-            let wanted: Vec<_> =
-                (0..2 * clusters).flat_map(|block| (0..32).map(move |lane| (block, lane))).collect();
-            let wanted: Vec<_> = wanted.into_iter().map(|(block, lane)| sum(block, lane)).collect();
+            let wanted: Vec<_> = (0..clusters * 64).map(|i| sum(i / 32, i % 32)).collect();
             same(&what, &sums.to_vec()?, &wanted)?;
         }
     }
@@ -130,7 +130,8 @@ pub fn multicast_ring_products(
             producer.drain();
         }
     } else {
-        let (row, column) = (thread_idx().x / 8, thread_idx().x % 8);
+        let row = thread_idx().x / 8;
+        let column = thread_idx().x % 8;
         let mut consumer = ring.consumer();
         let mut left = 0;
         let mut right = 0;
@@ -211,14 +212,21 @@ fn one_loads(device: &Device, options: &Options) -> anyhow::Result<()> {
     for cluster in [[1u32, 1, 1], [2, 1, 1], [2, 1, 2], [1, 5, 1]] {
         let blocks = cluster.iter().product::<u32>();
         let mut out = device.filled_bytes([blocks as usize * 32], 0xab)?;
-        LAUNCH
-        let sum = |rank: u32, lane: usize| {
-            source.chunks(64).fold(rank, |sum, tile| {
-                let sum = sum.wrapping_mul(7).wrapping_add(tile[lane]);
-                sum.wrapping_mul(3).wrapping_add(tile[32 + lane])
+        let [x, y, z] = cluster;
+        multicast_ring_leader::launch(
+            device.with().cluster(cluster),
+            (x, y, z),
+            &src,
+            &mut out,
+            tiles as u32,
+        )?;
+        let sum = |i: usize| {
+            source.chunks(64).fold(i as u32 / 32, |sum, tile| {
+                let sum = sum.wrapping_mul(7).wrapping_add(tile[i % 32]);
+                sum.wrapping_mul(3).wrapping_add(tile[32 + i % 32])
             })
         };
-        let wanted: Vec<_> = (0..blocks).flat_map(|rank| (0..32).map(move |lane| sum(rank, lane))).collect();
+        let wanted: Vec<_> = (0..blocks as usize * 32).map(sum).collect();
         same(&format!("cluster {cluster:?}"), &out.to_vec()?, &wanted)?;
     }
     Ok(())

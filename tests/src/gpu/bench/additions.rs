@@ -1,0 +1,123 @@
+//! One matrix added to another: by the copy engine's reduction, against threads that load, add and store.
+
+use anyhow::Context;
+use tma_runtime::prelude::*;
+
+use super::kernels::additions::add::{self, add_by_reduction, add_in_threads};
+use super::measure::{Plan, fastest_of_each, in_turns};
+use crate::compare::same_bits;
+use crate::random::{hash, noise_of};
+
+/// 1 GiB of `f32`.
+const SHAPE: [usize; 2] = [16384, 16384];
+
+/// The part of the threads' bandwidth that the reduction must reach.
+const TARGET: f64 = 0.95;
+
+/// Adds `src` to `sum` with as many blocks: tensors, counters, tiles across and in all.
+type Add = fn(
+    &Stream,
+    u32,
+    &DeviceTensor<f32, 2>,
+    &mut DeviceTensor<f32, 2>,
+    &mut DeviceTensor<u32, 1>,
+    u32,
+    u32,
+) -> Result<(), Error>;
+
+/// What is measured: first the forms by reduction, then those by threads.
+pub const CONTESTANTS: &[&str] = &[
+    "add_by_reduction::four",
+    "add_by_reduction::six",
+    "add_by_reduction::ahead",
+    "add_in_threads::three",
+    "add_in_threads::four",
+    "add_in_threads::six",
+];
+const BY_REDUCTION: usize = 3;
+const LAUNCHES: [Add; 6] = [
+    |stream, blocks, src, sum, work, across, tiles| {
+        add_by_reduction::four::launch(stream, blocks, src, sum, work, across, tiles)
+    },
+    |stream, blocks, src, sum, work, across, tiles| {
+        add_by_reduction::six::launch(stream, blocks, src, sum, work, across, tiles)
+    },
+    |stream, blocks, src, sum, work, across, tiles| {
+        add_by_reduction::ahead::launch(stream, blocks, src, sum, work, across, tiles)
+    },
+    |stream, blocks, src, sum, work, across, tiles| {
+        add_in_threads::three::launch(stream, blocks, src, sum, work, across, tiles)
+    },
+    |stream, blocks, src, sum, work, across, tiles| {
+        add_in_threads::four::launch(stream, blocks, src, sum, work, across, tiles)
+    },
+    |stream, blocks, src, sum, work, across, tiles| {
+        add_in_threads::six::launch(stream, blocks, src, sum, work, across, tiles)
+    },
+];
+
+/// A matrix to add, one to add it to, and how to launch what does.
+struct Problem {
+    src: DeviceTensor<f32, 2>,
+    sum: DeviceTensor<f32, 2>,
+    work: DeviceTensor<u32, 1>,
+    /// Source and destination as they are at first.
+    host: [Vec<f32>; 2],
+}
+
+impl Problem {
+    fn new(device: &Device, shape: [usize; 2]) -> Result<Self, Error> {
+        // Integers: a few thousand additions of them are exact.
+        let numbers = |seed| noise_of(shape[0] * shape[1], |i| (hash(seed, i) % 1024) as f32 - 512.0);
+        let host = [numbers(83), numbers(84)];
+        let (src, sum) = (device.tensor(&host[0], shape)?, device.tensor(&host[1], shape)?);
+        Ok(Self { src, sum, work: device.zeros([2])?, host })
+    }
+
+    fn launch(&mut self, add: Add, blocks: u32, stream: &Stream) -> Result<(), Error> {
+        let [rows, cols] = self.src.shape();
+        let (down, across) =
+            (rows.div_ceil(add::ROWS as usize) as u32, cols.div_ceil(add::COLS as usize) as u32);
+        add(stream, blocks, &self.src, &mut self.sum, &mut self.work, across, down * across)
+    }
+
+    /// That each contestant adds the source once.
+    fn check(&mut self, blocks: u32, stream: &Stream) -> anyhow::Result<()> {
+        let wanted: Vec<_> = self.host[0].iter().zip(&self.host[1]).map(|(a, b)| a + b).collect();
+        for (name, add) in CONTESTANTS.iter().zip(LAUNCHES) {
+            self.sum.copy_from(&self.host[1])?;
+            self.launch(add, blocks, stream)?;
+            stream.synchronize()?;
+            same_bits(&self.sum.to_vec()?, &wanted).context(*name)?;
+        }
+        Ok(())
+    }
+}
+
+/// That all contestants are right, on a small matrix with tiles over its edges.
+///
+/// # Errors
+///
+/// Those of the device; and which of them is wrong.
+pub fn check(device: &Device) -> anyhow::Result<()> {
+    Problem::new(device, [100, 500])?.check(3, &device.stream()?)
+}
+
+/// Checks all contestants on the whole matrix and measures them; says whether the fastest reduction is fast enough.
+///
+/// # Errors
+///
+/// Those of the device, and a wrong result.
+pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
+    let (stream, blocks) = (device.stream()?, device.multiprocessors());
+    let mut problem = Problem::new(device, SHAPE)?;
+    if plan.launches.is_none() {
+        problem.check(blocks, &stream)?;
+    }
+    // The source is read, the destination read and written.
+    let contestants: Vec<_> = CONTESTANTS.iter().map(|&name| (name, 3 * problem.src.bytes())).collect();
+    let launch = |index: usize, stream: &Stream| problem.launch(LAUNCHES[index], blocks, stream);
+    let speeds = in_turns(plan, "reduce_add", &contestants, &stream, launch)?;
+    let verdict = |speeds: Vec<_>| fastest_of_each("reduce_add", &contestants, &speeds, BY_REDUCTION, TARGET);
+    Ok(speeds.map(verdict).into_iter().collect())
+}

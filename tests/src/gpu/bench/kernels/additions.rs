@@ -1,0 +1,143 @@
+//! One matrix added to another in memory: by the copy engine's reduction, and by threads.
+//!
+//! Both are persistent, with a block a multiprocessor and tiles from a counter, as the example `tma_copy_pipelined`. Both
+//! read the source and the destination and write the destination; they differ in where the addition is done.
+
+use tma_runtime::tma_module;
+
+/// Tiles of 16 KiB, with rows as long as those of `tma_copy_pipelined`.
+#[tma_module]
+pub mod add {
+    use tma_runtime::prelude::*;
+
+    /// Rows of a tile.
+    pub const ROWS: u32 = 32;
+    /// Columns of a tile.
+    pub const COLS: u32 = 128;
+    type Piece = Tile<f32, Shape2<ROWS, COLS>>;
+
+    /// The last block leaves the counters as it found them.
+    #[tma_device]
+    fn leave(work: Global<u32>) {
+        if work.atomic_add(1, 1) == grid_dim().x - 1 {
+            work.set(0, 0);
+            work.set(1, 0);
+        }
+    }
+
+    /// Adds each tile of `src` to that of `sum` in the L2 cache. If `AHEAD`, a tile of `sum` is fetched into
+    /// the cache when that of `src` is loaded.
+    #[tma_kernel(threads = 64, instances(four = <4, false>, six = <6, false>, ahead = <4, true>))]
+    pub fn add_by_reduction<const STAGES: u32, const AHEAD: bool>(
+        src: TensorMap<Piece>,
+        sum: TensorMap<Piece>,
+        work: Global<u32>,
+        across: u32,
+        tiles: u32,
+    ) {
+        let ring: Pipeline<(Piece,), STAGES> = shared();
+        let numbers: SharedArray<u32, STAGES> = shared();
+        if thread_idx().x == 0 {
+            ring.init(1);
+            fence_barrier_init();
+        }
+        sync_threads();
+
+        if thread_idx().x == 0 {
+            let mut producer = ring.producer();
+            loop {
+                let tile = work.atomic_add(0, 1);
+                let at = [tile / across * ROWS, tile % across * COLS];
+                let empty = producer.wait();
+                numbers.set(empty.stage(), tile);
+                let slot = empty.announce();
+                // The number after the last stops the consumer; nothing is read for it.
+                src.load(slot.0, at, slot.barrier());
+                if tile >= tiles {
+                    break;
+                }
+                if AHEAD {
+                    sum.prefetch(at);
+                }
+            }
+            leave(work);
+        }
+        if thread_idx().x == 32 {
+            let mut consumer = ring.consumer();
+            loop {
+                let slot = consumer.wait();
+                let tile = numbers.get(slot.stage());
+                if tile >= tiles {
+                    break;
+                }
+                sum.reduce_add([tile / across * ROWS, tile % across * COLS], slot.0);
+                bulk_commit_group();
+                bulk_wait_group_read::<0>();
+                slot.release();
+            }
+        }
+    }
+
+    /// Loads each tile of `src` and that of `sum`, adds them by eight warps, and stores the result.
+    #[tma_kernel(threads = 288, instances(three = <3>, four = <4>, six = <6>))]
+    pub fn add_in_threads<const STAGES: u32>(
+        src: TensorMap<Piece>,
+        sum: TensorMap<Piece>,
+        work: Global<u32>,
+        across: u32,
+        tiles: u32,
+    ) {
+        let ring: Pipeline<(Piece, Piece), STAGES> = shared();
+        let numbers: SharedArray<u32, STAGES> = shared();
+        if thread_idx().x == 0 {
+            ring.init(1);
+            fence_barrier_init();
+        }
+        sync_threads();
+
+        if warp_idx() == 8 {
+            if elect_one() {
+                let mut producer = ring.producer();
+                loop {
+                    let tile = work.atomic_add(0, 1);
+                    let at = [tile / across * ROWS, tile % across * COLS];
+                    let empty = producer.wait();
+                    numbers.set(empty.stage(), tile);
+                    let slot = empty.announce();
+                    src.load(slot.0, at, slot.barrier());
+                    sum.load(slot.1, at, slot.barrier());
+                    if tile >= tiles {
+                        break;
+                    }
+                }
+                leave(work);
+            }
+        } else {
+            let first = thread_idx().x / COLS;
+            let column = thread_idx().x % COLS;
+            let mut consumer = ring.consumer();
+            let mut slot = consumer.wait();
+            let mut tile = numbers.get(slot.stage());
+            while tile < tiles {
+                for k in unroll(0..16) {
+                    let at = [first + 2 * k, column];
+                    slot.1.set(at, slot.0.get(at) + slot.1.get(at));
+                }
+                fence_proxy_async();
+                named_barrier_sync(1, 256);
+                if thread_idx().x == 0 {
+                    sum.store([tile / across * ROWS, tile % across * COLS], slot.1);
+                    bulk_commit_group();
+                }
+                // The store reads while the next tiles come.
+                let next = consumer.wait();
+                tile = numbers.get(next.stage());
+                if thread_idx().x == 0 {
+                    bulk_wait_group_read::<0>();
+                    slot.release();
+                }
+                slot = next;
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Kernels that only the benchmarks use.
+
+pub mod additions;
+pub mod streams;

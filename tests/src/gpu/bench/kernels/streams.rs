@@ -1,0 +1,105 @@
+//! The blocks of a cluster read one stream of tiles, as those of a matrix product that share an operand.
+//!
+//! Every cluster reads the whole matrix, which the L2 cache holds, each from another tile on. Of each tile each thread adds up
+//! one element, so that the result tells whether all tiles came; what is measured is how they come.
+
+use tma_runtime::tma_module;
+
+/// Tiles of 16 KiB, as of 128 × 64 halves.
+#[tma_module]
+pub mod stream {
+    use tma_runtime::prelude::*;
+
+    /// Rows of a tile.
+    pub const ROWS: u32 = 128;
+    /// Columns of a tile.
+    pub const COLS: u32 = 32;
+    type Slice = Tile<u32, Shape2<64, COLS>, Swizzle128>;
+    type Whole = Tile<u32, Shape2<ROWS, COLS>, Swizzle128>;
+
+    /// The tile that this cluster reads as the `k`-th of so many.
+    #[tma_device]
+    fn turn(k: u32, tiles: u32) -> u32 {
+        (cluster_idx().x * (tiles / (grid_dim().x / 2)) + k) % tiles
+    }
+
+    /// Each block loads half of each tile, for both.
+    #[tma_kernel(threads = 160, cluster = 2, instances(eight = <8>, twelve = <12>))]
+    pub fn stream_by_multicast<const STAGES: u32>(
+        src: TensorMap<Slice>,
+        sums: Global<u32>,
+        across: u32,
+        tiles: u32,
+    ) {
+        let ring: Pipeline<(Whole,), STAGES> = shared();
+        if thread_idx().x == 0 {
+            ring.init(2 * 4); // the warps of both blocks
+            fence_barrier_init();
+        }
+        sync_cluster();
+
+        if warp_idx() == 4 {
+            if elect_one() {
+                let mut producer = ring.producer();
+                for k in 0..tiles {
+                    let tile = turn(k, tiles);
+                    let slot = producer.acquire();
+                    let at = [tile / across * ROWS, tile % across * COLS];
+                    src.load_sliced(slot.0, at, slot.barrier(), ClusterAxis::X);
+                }
+                producer.drain();
+            }
+        } else {
+            let mut consumer = ring.consumer();
+            let mut sum = 0;
+            for k in 0..tiles {
+                let slot = consumer.wait();
+                sum += slot.0.get([thread_idx().x, k % COLS]);
+                sync_warp();
+                if lane_idx() < 2 {
+                    slot.release_to(lane_idx());
+                }
+            }
+            sums.set(block_idx().x * ROWS + thread_idx().x, sum);
+        }
+    }
+
+    /// Each block loads each tile for itself.
+    #[tma_kernel(threads = 160, cluster = 2, instances(eight = <8>, twelve = <12>))]
+    pub fn stream_by_each<const STAGES: u32>(
+        src: TensorMap<Whole>,
+        sums: Global<u32>,
+        across: u32,
+        tiles: u32,
+    ) {
+        let ring: Pipeline<(Whole,), STAGES> = shared();
+        if thread_idx().x == 0 {
+            ring.init(4);
+            fence_barrier_init();
+        }
+        sync_threads();
+
+        if warp_idx() == 4 {
+            if elect_one() {
+                let mut producer = ring.producer();
+                for k in 0..tiles {
+                    let tile = turn(k, tiles);
+                    let slot = producer.acquire();
+                    src.load(slot.0, [tile / across * ROWS, tile % across * COLS], slot.barrier());
+                }
+            }
+        } else {
+            let mut consumer = ring.consumer();
+            let mut sum = 0;
+            for k in 0..tiles {
+                let slot = consumer.wait();
+                sum += slot.0.get([thread_idx().x, k % COLS]);
+                sync_warp();
+                if lane_idx() == 0 {
+                    slot.release();
+                }
+            }
+            sums.set(block_idx().x * ROWS + thread_idx().x, sum);
+        }
+    }
+}

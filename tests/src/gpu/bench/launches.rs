@@ -1,0 +1,69 @@
+//! The typed launcher against the driver's own launch: what the host takes for each.
+
+use std::time::Instant;
+
+use tma_runtime::launch::{Arg, prepare};
+use tma_runtime::prelude::*;
+
+use super::measure::{Plan, Spread, WARM_UP, ratio};
+use crate::examples::tma_copy::tma_copy;
+
+/// Launches that one measurement of the host's time spans: fewer than the driver queues before it blocks.
+const BATCH: u32 = 256;
+const BATCHES: usize = 80;
+
+/// What is measured.
+pub const CONTESTANTS: &[&str] = &["typed", "bare"];
+
+/// The typed launcher, which looks up descriptors and kernel, against a launch with everything prepared: the host's
+/// time for each. Says whether their ratio is at most 1.2. There is nothing in it for a profiler of the device.
+///
+/// # Errors
+///
+/// Those of the device.
+pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
+    if plan.launches.is_some() {
+        return Ok(vec![]);
+    }
+    let stream = device.stream()?;
+    let src = device.zeros::<f16, 2>([128, 64])?;
+    let (mut typed_to, bare_to) = (device.zeros([128, 64])?, device.zeros::<f16, 2>([128, 64])?);
+    let arguments = [Arg::map(src.view()), Arg::map(bare_to.view())];
+    let prepared = prepare(&stream, &tma_copy::SPEC, Grid::x(1), &arguments)?;
+
+    let (mut typed, mut bare) = (vec![], vec![]);
+    for batch in 0..WARM_UP + BATCHES {
+        let mut typed_time = || microseconds(&stream, || tma_copy::launch(&stream, 1, &src, &mut typed_to));
+        let bare_time = || microseconds(&stream, || prepared.run());
+        let (typed_now, bare_now) = if batch % 2 == 0 {
+            let typed_now = typed_time()?;
+            (typed_now, bare_time()?)
+        } else {
+            let bare_now = bare_time()?;
+            (typed_time()?, bare_now)
+        };
+        if batch >= WARM_UP {
+            typed.push(typed_now);
+            bare.push(bare_now);
+        }
+    }
+    let ratio = ratio(&typed, &bare);
+    println!(
+        "{{\"benchmark\": \"launch_overhead\", \"typed_us\": {:.3}, \"bare_us\": {:.3}, \"ratio\": {:.4}, \"spread\": {:.4}}}",
+        Spread::of(&typed).median,
+        Spread::of(&bare).median,
+        ratio.median,
+        ratio.width
+    );
+    Ok(vec![ratio.median <= 1.2])
+}
+
+/// Microseconds of the host for each of a batch of launches, which start with an empty queue.
+fn microseconds(stream: &Stream, mut launch: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+    stream.synchronize()?;
+    let start = Instant::now();
+    for _ in 0..BATCH {
+        launch()?;
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e6 / f64::from(BATCH))
+}

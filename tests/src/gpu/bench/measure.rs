@@ -1,0 +1,151 @@
+//! Contestants in turns.
+//!
+//! Within each round each contestant runs once, the first of them another one each time, so that clocks, temperature and
+//! what is left in the cache favour none. Ratios are taken within a round.
+
+use tma_runtime::prelude::*;
+
+/// Rounds that come before those that are measured.
+pub const WARM_UP: usize = 6;
+const ROUNDS: usize = 200;
+
+/// Launches of a contestant in a round.
+const LAUNCHES: usize = 4;
+
+/// What is to be done.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Only those whose `benchmark/contestant` contains this. A benchmark is measured with all its contestants or
+    /// not at all.
+    pub only: String,
+    /// Instead of measuring, launches each contestant so often: for a profiler.
+    pub launches: Option<usize>,
+}
+
+impl Plan {
+    /// Whether it names a contestant of a benchmark.
+    pub fn names(&self, benchmark: &str, contestant: &str) -> bool {
+        format!("{benchmark}/{contestant}").contains(&self.only)
+    }
+}
+
+/// Gigabytes a second of each of `contestants`, each of which moves `bytes`, in each round; nothing if the plan is but
+/// to launch them. `launch` queues the contestant of an index.
+///
+/// # Errors
+///
+/// Those of the launches.
+pub fn in_turns(
+    plan: &Plan,
+    benchmark: &str,
+    contestants: &[(&str, u64)],
+    stream: &Stream,
+    mut launch: impl FnMut(usize, &Stream) -> Result<(), Error>,
+) -> Result<Option<Vec<Vec<f64>>>, Error> {
+    if let Some(launches) = plan.launches {
+        for (index, (name, _)) in contestants.iter().enumerate() {
+            if plan.names(benchmark, name) {
+                (0..launches).try_for_each(|_| launch(index, stream))?;
+                stream.synchronize()?;
+                println!("{{\"benchmark\": \"{benchmark}/{name}\", \"launches\": {launches}}}");
+            }
+        }
+        return Ok(None);
+    }
+    let mut speeds = vec![vec![]; contestants.len()];
+    for round in 0..WARM_UP + ROUNDS {
+        for turn in 0..contestants.len() {
+            let index = (round + turn) % contestants.len();
+            let start = stream.record()?;
+            (0..LAUNCHES).try_for_each(|_| launch(index, stream))?;
+            let seconds = f64::from(start.elapsed_ms(&stream.record()?)?) / 1e3;
+            if round >= WARM_UP {
+                speeds[index].push(contestants[index].1 as f64 * LAUNCHES as f64 / seconds / 1e9);
+            }
+        }
+    }
+    Ok(Some(speeds))
+}
+
+/// The ratios of one contestant's figures to another's, round by round.
+pub fn ratio(figures: &[f64], to: &[f64]) -> Spread {
+    Spread::of(&figures.iter().zip(to).map(|(figure, to)| figure / to).collect::<Vec<_>>())
+}
+
+/// Prints the speed of every contestant, and compares the fastest of the first `candidates` with the fastest of the
+/// others: whether their ratio is at least `target`.
+pub fn fastest_of_each(
+    benchmark: &str,
+    contestants: &[(&str, u64)],
+    speeds: &[Vec<f64>],
+    candidates: usize,
+    target: f64,
+) -> bool {
+    let medians: Vec<_> = speeds.iter().map(|speeds| Spread::of(speeds).median).collect();
+    for ((name, _), speeds) in contestants.iter().zip(speeds) {
+        let Spread { median, width } = Spread::of(speeds);
+        println!(
+            "{{\"benchmark\": \"{benchmark}/{name}\", \"gb_per_s\": {median:.1}, \"spread\": {width:.4}}}"
+        );
+    }
+    let faster = |a: usize, b: usize| if medians[b] > medians[a] { b } else { a };
+    let candidate = (1..candidates).fold(0, faster);
+    let reference = (candidates + 1..speeds.len()).fold(candidates, faster);
+    let Spread { median, width } = ratio(&speeds[candidate], &speeds[reference]);
+    println!(
+        "{{\"benchmark\": \"{benchmark}\", \"fastest\": \"{}\", \"against\": \"{}\", \"ratio\": {median:.4}, \
+         \"spread\": {width:.4}, \"wanted\": {target:.2}}}",
+        contestants[candidate].0, contestants[reference].0
+    );
+    median >= target
+}
+
+/// The middle of some measurements, and how far apart they lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The middle.
+    pub median: f64,
+    /// The distance between the tenth and the ninetieth hundredth, as a part of the median.
+    pub width: f64,
+}
+
+impl Spread {
+    /// That of `values`.
+    pub fn of(values: &[f64]) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |part: f64| sorted[((sorted.len() - 1) as f64 * part).round() as usize];
+        Self { median: at(0.5), width: (at(0.9) - at(0.1)) / at(0.5) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spread_leaves_out_what_is_far_off() {
+        let mut values: Vec<f64> = (0..=100).map(|i| 100.0 + f64::from(i)).collect();
+        assert_eq!(Spread::of(&values), Spread { median: 150.0, width: 80.0 / 150.0 });
+        values[3] = 1e9;
+        assert!(Spread::of(&values).width < 0.6);
+    }
+
+    #[test]
+    fn the_fastest_of_each_side_are_compared() {
+        let contestants = [("a", 1), ("b", 1), ("c", 1), ("d", 1)];
+        let speeds = [90.0, 96.0, 100.0, 80.0].map(|speed| vec![speed; 5]);
+        assert!(fastest_of_each("test", &contestants, &speeds, 2, 0.96));
+        assert!(!fastest_of_each("test", &contestants, &speeds, 2, 0.97));
+        assert!(fastest_of_each("test", &contestants, &speeds, 3, 1.25));
+    }
+
+    #[test]
+    fn a_plan_names_benchmarks_and_contestants() {
+        let plan = |only: &str| Plan { only: only.to_owned(), launches: None };
+        assert!(plan("").names("multicast", "stream_by_each::eight"));
+        assert!(plan("multicast/").names("multicast", "stream_by_each::eight"));
+        assert!(plan("each::eight").names("multicast", "stream_by_each::eight"));
+        assert!(!plan("each::twelve").names("multicast", "stream_by_each::eight"));
+    }
+}
