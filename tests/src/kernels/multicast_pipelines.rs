@@ -80,11 +80,10 @@ fn persistent(device: &Device, options: &Options) -> anyhow::Result<()> {
             let mut dst = device.filled_bytes([most * 16, 64], 0xab)?;
             let mut sums = device.filled_bytes([clusters * 64], 0xab)?;
             let (grid, count) = (2 * clusters as u32, tiles as u32);
+            let to = (&mut dst, &mut sums);
             match stages {
-                3 => {
-                    multicast_persistent_copy::three::launch(device, grid, &src, &mut dst, &mut sums, count)?
-                }
-                _ => multicast_persistent_copy::four::launch(device, grid, &src, &mut dst, &mut sums, count)?,
+                3 => multicast_persistent_copy::three::launch(device, grid, &src, to.0, to.1, count)?,
+                _ => multicast_persistent_copy::four::launch(device, grid, &src, to.0, to.1, count)?,
             }
             let what = format!("{tiles} tiles, {stages} stages, {clusters} clusters");
             let moved = source.chunks(512).take(tiles).flat_map(|tile| tile.repeat(2));

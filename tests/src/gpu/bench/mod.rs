@@ -8,6 +8,7 @@ pub mod launches;
 pub mod measure;
 pub mod streams;
 
+use anyhow::ensure;
 use tma_runtime::Device;
 
 use self::measure::Plan;
@@ -32,14 +33,50 @@ const BENCHMARKS: [Benchmark; 4] = [
 ///
 /// # Errors
 ///
-/// Those of the device, and a contestant that computes something wrong.
+/// Those of the device, a contestant that computes something wrong, and a plan that names none.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Tally> {
+    let planned = |benchmark: &&Benchmark| {
+        benchmark.contestants.iter().any(|contestant| plan.names(benchmark.name, contestant))
+    };
+    let planned: Vec<_> = BENCHMARKS.iter().filter(planned).collect();
+    ensure!(!planned.is_empty(), "no benchmark has `{}` in its name; there are {}", plan.only, all_names());
     let mut verdicts = vec![];
-    for benchmark in BENCHMARKS {
-        if benchmark.contestants.iter().any(|contestant| plan.names(benchmark.name, contestant)) {
-            verdicts.extend((benchmark.run)(device, plan)?);
-        }
+    for benchmark in planned {
+        verdicts.extend((benchmark.run)(device, plan)?);
     }
     let passed = verdicts.iter().filter(|&&met| met).count();
     Ok(Tally { passed, failed: verdicts.len() - passed })
+}
+
+/// Every `benchmark/contestant`.
+fn all_names() -> String {
+    let of = |benchmark: &Benchmark| {
+        let name = |contestant: &&str| format!("{}/{contestant}", benchmark.name);
+        benchmark.contestants.iter().map(name).collect::<Vec<_>>()
+    };
+    BENCHMARKS.iter().flat_map(of).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_there_is_not_is_answered_with_those_that_there_are() {
+        let plan = Plan { only: "stream_by_all".to_owned(), launches: Some(1) };
+        let error = run(&Device::simulator(), &plan).map(drop).unwrap_err().to_string();
+        assert!(
+            error.contains("`stream_by_all`") && error.contains("multicast/stream_by_each::eight"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_contestant_is_launched_as_often_as_planned() {
+        let plan = |only: &str| Plan { only: only.to_owned(), launches: Some(3) };
+        for only in ["launch_overhead/", "overhead/bare"] {
+            let tally = run(&Device::simulator(), &plan(only)).unwrap();
+            assert_eq!(tally, Tally { passed: 0, failed: 0 }, "nothing is judged");
+        }
+    }
 }

@@ -119,9 +119,14 @@ pub mod add {
             let mut slot = consumer.wait();
             let mut tile = numbers.get(slot.stage());
             while tile < tiles {
+                // All is read before anything is written, so that no read waits for a write.
+                let mut sums = [0.0; 16];
                 for k in unroll(0..16) {
-                    let at = [first + 2 * k, column];
-                    slot.1.set(at, slot.0.get(at) + slot.1.get(at));
+                    let at = [first + 2 * k as u32, column];
+                    sums[k] = slot.0.get(at) + slot.1.get(at);
+                }
+                for k in unroll(0..16) {
+                    slot.1.set([first + 2 * k as u32, column], sums[k]);
                 }
                 fence_proxy_async();
                 named_barrier_sync(1, 256);
