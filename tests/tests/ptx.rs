@@ -8,11 +8,7 @@ use tma_codegen::{Ptx, Target, compile};
 use tma_tests::sources::{Source, benchmarks, corpus, examples};
 
 /// Kernels of the corpus whose PTX is kept: together they have every instruction of the language.
-<<<<<<< HEAD
-const KEPT: [&str; 63] = [
-=======
-const KEPT: [&str; 45] = [
->>>>>>> 800cd97 (Measure reductions against threads, and multicast against two loads)
+const KEPT: &[&str] = &[
     "atomics_u32",
     "barrier_expect_apart",
     "barrier_lives",
@@ -81,7 +77,7 @@ const KEPT: [&str; 45] = [
 ];
 
 /// What the kept kernels must have between them: instructions, and calls of what the driver provides.
-const INSTRUCTIONS: [&str; 143] = [
+const INSTRUCTIONS: &[&str] = &[
     "%cluster_ctaid",
     "%cluster_ctarank",
     "%cluster_nctaid",
