@@ -6,11 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use tma_codegen::{Ptx, Target, compile};
-<<<<<<< HEAD
-use tma_tests::sources::{changes_maps, code_blocks, conformance, corpus, examples};
-=======
-use tma_tests::sources::{benchmarks, code_blocks, conformance, corpus, examples};
->>>>>>> 800cd97 (Measure reductions against threads, and multicast against two loads)
+use tma_tests::sources::{benchmarks, changes_maps, code_blocks, conformance, corpus, examples};
 
 /// The kernels that have local memory, but for those that print and hand over there what they print: a register array
 /// has to lie in memory if its index is not known.
@@ -39,11 +35,8 @@ fn compiled(path: &str, text: &str, target: Target) -> Vec<Ptx> {
 
 /// Every kernel of the examples, the corpus, the benchmarks, the book and the conformance table.
 fn kernels(target: Target) -> Vec<Ptx> {
-<<<<<<< HEAD
-    let sources = examples().iter().chain(corpus()).filter(|source| source.is_for(target.name()));
-=======
     let sources = examples().iter().chain(corpus()).chain(benchmarks());
->>>>>>> 800cd97 (Measure reductions against threads, and multicast against two loads)
+    let sources = sources.filter(|source| source.is_for(target.name()));
     let mut kernels: Vec<_> = sources.flat_map(|source| compiled(source.path, source.text, target)).collect();
     for name in PAGES {
         let page = fs::read_to_string(root().join(name)).expect("the page is there");

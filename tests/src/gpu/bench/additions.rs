@@ -86,6 +86,7 @@ impl Problem {
         let wanted: Vec<_> = self.host[0].iter().zip(&self.host[1]).map(|(a, b)| a + b).collect();
         for (name, add) in CONTESTANTS.iter().zip(LAUNCHES) {
             self.sum.copy_from(&self.host[1])?;
+            self.sum.device().synchronize()?; // a stream does not wait for the copy
             self.launch(add, blocks, stream)?;
             stream.synchronize()?;
             same_bits(&self.sum.to_vec()?, &wanted).context(*name)?;

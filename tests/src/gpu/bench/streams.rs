@@ -84,6 +84,7 @@ impl Problem {
         let wanted: Vec<_> = (0..self.blocks * stream::ROWS).map(sum).collect();
         for (name, read) in CONTESTANTS.iter().zip(LAUNCHES) {
             self.sums.copy_from(&vec![0; wanted.len()])?;
+            self.sums.device().synchronize()?; // a stream does not wait for the copy
             self.launch(read, queue)?;
             queue.synchronize()?;
             same("sums", &self.sums.to_vec()?, &wanted).context(*name)?;
