@@ -6,7 +6,7 @@ use tma_runtime::launch::{
     Arg, Fill, GlobalSlice, Grid, KernelSpec, MapOptions, MapSource, ParamKind, launch,
 };
 use tma_runtime::layout::{Layout, MAX_RANK};
-use tma_runtime::map::tiled_map;
+use tma_runtime::map::{Moved, map_params};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::{Element, MapSpec, Swizzle as MapSwizzle};
 use tma_tests::examples::{tma_copy, tma_copy_pipelined, tma_scale, transpose};
@@ -242,13 +242,19 @@ fn grid(draw: &Draw) -> Grid {
 
 /// Whether a tensor map can be made; what the runtime takes, the simulator must take as well.
 fn is_a_map(source: &MapSource, spec: &MapSpec) -> bool {
-    let Ok(map) = tiled_map("tensor", source, spec) else { return false };
+    let Ok(map) = map_params("tensor", source, spec) else { return false };
     let simulated = TensorMap {
         element: simulated(map.element()),
         address: map.address(),
         extents: map.extents().into(),
         byte_strides: map.byte_strides().into(),
-        mode: ptx_sim::tensor_map::Mode::Tiled { box_extents: map.box_extents().into() },
+        mode: match map.moved() {
+            Moved::Box(extents) => ptx_sim::tensor_map::Mode::Tiled { box_extents: extents.into() },
+            Moved::Columns { lower, upper, channels, pixels } => {
+                let (lower, upper) = (lower.into(), upper.into());
+                ptx_sim::tensor_map::Mode::Im2col { lower, upper, channels, pixels }
+            }
+        },
         element_strides: map.element_strides().into(),
         interleave: ptx_sim::tensor_map::Interleave::None,
         swizzle: match map.swizzle() {
