@@ -3,11 +3,13 @@
 //! A parameter that the kernel writes through asks for the `Mut` form, which only `&mut` tensors have.
 
 use crate::layout::Layout;
+use crate::memory::Memory;
 use crate::options::MapOptions;
 use crate::scalar::Scalar;
 use crate::tensor::DeviceTensor;
 use crate::view::{TensorView, TensorViewMut};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// A tensor of `N` dimensions and elements of `T` that a kernel reads through a tensor map.
 #[diagnostic::on_unimplemented(
@@ -80,13 +82,14 @@ pub trait GlobalArgMut<T: Scalar> {
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalSlice<'a, T> {
     pub(crate) layout: Layout,
-    memory: PhantomData<&'a T>,
+    pub(crate) memory: Option<&'a Arc<Memory>>,
+    elements: PhantomData<&'a T>,
 }
 
 impl<'a, T: Scalar> GlobalSlice<'a, T> {
     /// The elements of a tensor.
     pub fn new<const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
-        Self { layout: tensor.layout(), memory: PhantomData }
+        Self { layout: tensor.layout(), memory: tensor.memory(), elements: PhantomData }
     }
 }
 

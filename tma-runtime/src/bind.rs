@@ -3,18 +3,19 @@
 use crate::args::GlobalSlice;
 use crate::error::Error;
 use crate::layout::{DeviceId, Layout};
+use crate::memory::Memory;
 use crate::options::{MapOptions, MapSource};
 use crate::scalar::Scalar;
 use crate::spec::{KernelSpec, MapMode, MapSpec, ParamKind, ParamSpec};
 use crate::stream::same_device;
 use crate::view::TensorView;
-use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// An argument of a launch, its type erased.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg<'a> {
     value: Value,
-    tensor: PhantomData<&'a ()>,
+    memory: Option<&'a Arc<Memory>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +37,7 @@ enum Value {
 impl<'a> Arg<'a> {
     /// A tensor for a `TensorMap` parameter.
     pub fn map<T: Scalar, const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
-        Self { value: Value::Map(tensor.layout().into()), tensor: PhantomData }
+        Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory() }
     }
 
     /// The same tensor, with `options` for its map. Other arguments have none.
@@ -58,14 +59,24 @@ impl<'a> Arg<'a> {
             address: layout.address(),
             len: len.unwrap_or_default(),
         };
-        Self { value, tensor: PhantomData }
+        Self { value, memory: slice.memory }
     }
 
     /// A value for a scalar parameter.
     pub fn scalar<T: Scalar>(value: T) -> Self {
-        Self {
-            value: Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() },
-            tensor: PhantomData,
+        Self { value: Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() }, memory: None }
+    }
+
+    /// The allocation of a tensor.
+    ///
+    /// # Errors
+    ///
+    /// The tensor is a view of memory whose owner is not known.
+    pub(crate) fn memory(&self) -> Result<Option<&'a Arc<Memory>>, ()> {
+        match (&self.value, self.memory) {
+            (Value::Scalar { .. }, _) => Ok(None),
+            (Value::Map(_) | Value::Global { .. }, Some(memory)) => Ok(Some(memory)),
+            (Value::Map(_) | Value::Global { .. }, None) => Err(()),
         }
     }
 

@@ -3,29 +3,23 @@
 use crate::args::GlobalSlice;
 use crate::device::{Backend, Device};
 use crate::error::Error;
-use crate::layout::row_major_strides;
+use crate::memory::Memory;
 use crate::scalar::Scalar;
 use crate::stream::{self, Stream, same_device};
 use crate::view::{TensorView, TensorViewMut};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 /// A tensor in a device's memory, of `N` (1 to 5) dimensions and elements of `T`, in row-major order without gaps.
 ///
-/// Its address is a multiple of 256 bytes. The memory is freed when the tensor is dropped, once no kernel uses it.
+/// Its address is a multiple of 256 bytes. The memory is freed when the tensor is dropped, with
+/// the last [`Graph`](crate::Graph) that uses it, once no kernel does.
 #[derive(Debug)]
 pub struct DeviceTensor<T, const N: usize> {
-    memory: Memory,
+    memory: Arc<Memory>,
     shape: [usize; N],
     elements: PhantomData<T>,
-}
-
-/// Allocated bytes of a device; none at address 0 if there are none.
-#[derive(Debug)]
-struct Memory {
-    device: Device,
-    address: u64,
-    bytes: u64,
 }
 
 impl Device {
@@ -75,7 +69,7 @@ impl Device {
 impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     fn allocate(device: &Device, shape: [usize; N]) -> Result<Self, Error> {
         let memory = Memory::allocate(device, byte_len::<T, N>(shape)?)?;
-        Ok(Self { memory, shape, elements: PhantomData })
+        Ok(Self { memory: Arc::new(memory), shape, elements: PhantomData })
     }
 
     /// The device it lies on.
@@ -110,12 +104,12 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
 
     /// The tensor as a view, to read.
     pub fn view(&self) -> TensorView<'_, T, N> {
-        TensorView::new(self.device().id(), self.as_ptr(), self.shape, row_major_strides(self.shape))
+        TensorView::owned(&self.memory, self.shape)
     }
 
     /// The tensor as a view, to read and write.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T, N> {
-        TensorViewMut::new(self.device().id(), self.as_ptr(), self.shape, row_major_strides(self.shape))
+        TensorViewMut::owned(&self.memory, self.shape)
     }
 
     /// The tensor's elements, as an [`Arg`](crate::launch::Arg) for a `Global` parameter takes them.
@@ -157,7 +151,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     /// [`Error::Driver`].
     pub fn copy_from(&mut self, host: &[T]) -> Result<(), Error> {
         same_length(host.len(), self.len())?;
-        let Memory { device, address, bytes } = &self.memory;
+        let Memory { device, address, bytes } = &*self.memory;
         if self.is_empty() {
             return Ok(());
         }
@@ -205,7 +199,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     ///
     /// [`Error::KernelFault`] and [`Error::Driver`].
     pub fn fill_bytes(&mut self, byte: u8) -> Result<(), Error> {
-        let Memory { device, address, bytes } = &self.memory;
+        let Memory { device, address, bytes } = &*self.memory;
         if self.is_empty() {
             return Ok(());
         }
@@ -218,7 +212,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
 
     /// Copies to the host, whose elements are valid afterwards if they were before, even on an error.
     fn read_into(&self, host: &mut [MaybeUninit<T>]) -> Result<(), Error> {
-        let Memory { device, address, bytes } = &self.memory;
+        let Memory { device, address, bytes } = &*self.memory;
         if self.is_empty() {
             return Ok(());
         }
@@ -238,27 +232,6 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         };
         T::make_valid(host);
         copied
-    }
-}
-
-impl Memory {
-    fn allocate(device: &Device, bytes: u64) -> Result<Self, Error> {
-        let address = match device.backend() {
-            _ if bytes == 0 => 0,
-            Backend::Cuda(context) => context.allocate(bytes)?,
-            Backend::Sim(context) => context.allocate(bytes)?,
-        };
-        Ok(Self { device: device.clone(), address, bytes })
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        match self.device.backend() {
-            _ if self.bytes == 0 => {}
-            Backend::Cuda(context) => context.free(self.address),
-            Backend::Sim(context) => context.free(self.address),
-        }
     }
 }
 

@@ -1,17 +1,21 @@
 //! Tensors that someone else owns: an address with a shape and strides.
 
 use crate::device::Device;
-use crate::layout::{DeviceId, Layout};
+use crate::layout::{DeviceId, Layout, row_major_strides};
+use crate::memory::Memory;
 use crate::scalar::Scalar;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Where a view lies, of either kind.
 #[derive(Clone, Copy, Debug)]
-struct Place<const N: usize> {
+struct Place<'a, const N: usize> {
     device: DeviceId,
     address: u64,
     shape: [usize; N],
     strides: [usize; N],
+    /// The allocation that it lies in, if that is known.
+    memory: Option<&'a Arc<Memory>>,
 }
 
 macro_rules! view {
@@ -43,7 +47,15 @@ macro_rules! view {
                 shape: [usize; N],
                 strides: [usize; N],
             ) -> Self {
-                Self { place: Place { device, address, shape, strides }, memory: PhantomData }
+                let place = Place { device, address, shape, strides, memory: None };
+                Self { place, elements: PhantomData }
+            }
+
+            /// All of an allocation, in row-major order.
+            pub(crate) fn owned(memory: &'a Arc<Memory>, shape: [usize; N]) -> Self {
+                let (device, strides) = (memory.device.id(), row_major_strides(shape));
+                let place = Place { device, address: memory.address, shape, strides, memory: Some(memory) };
+                Self { place, elements: PhantomData }
             }
 
             /// The extents in elements, outermost first.
@@ -63,7 +75,7 @@ macro_rules! view {
 
             /// Address, shape and strides, whatever the element type and rank.
             pub fn layout(&self) -> Layout {
-                let Place { device, address, shape, strides } = self.place;
+                let Place { device, address, shape, strides, .. } = self.place;
                 Layout::new(device, T::ELEMENT, address, shape, strides)
             }
         }
@@ -73,28 +85,35 @@ macro_rules! view {
 /// A tensor that kernels may read, of `N` dimensions and elements of `T`.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorView<'a, T, const N: usize> {
-    place: Place<N>,
-    memory: PhantomData<&'a T>,
+    place: Place<'a, N>,
+    elements: PhantomData<&'a T>,
 }
 
 /// A tensor that kernels may read and write, of `N` dimensions and elements of `T`.
 #[derive(Debug)]
 pub struct TensorViewMut<'a, T, const N: usize> {
-    place: Place<N>,
-    memory: PhantomData<&'a mut T>,
+    place: Place<'a, N>,
+    elements: PhantomData<&'a mut T>,
 }
 
 view!(TensorView);
 view!(TensorViewMut);
 
+impl<'a, T, const N: usize> TensorView<'a, T, N> {
+    /// The allocation that it lies in, if that is known.
+    pub(crate) fn memory(&self) -> Option<&'a Arc<Memory>> {
+        self.place.memory
+    }
+}
+
 impl<T: Scalar, const N: usize> TensorViewMut<'_, T, N> {
     /// The same tensor, to read.
     pub fn as_view(&self) -> TensorView<'_, T, N> {
-        TensorView { place: self.place, memory: PhantomData }
+        TensorView { place: self.place, elements: PhantomData }
     }
 
     /// The same tensor, for a shorter time.
     pub fn reborrow(&mut self) -> TensorViewMut<'_, T, N> {
-        TensorViewMut { place: self.place, memory: PhantomData }
+        TensorViewMut { place: self.place, elements: PhantomData }
     }
 }
