@@ -63,3 +63,38 @@ fn instances_may_have_any_name() {
         assert!(text.contains(wanted), "no `{wanted}` in {text}");
     }
 }
+
+/// What a launch must know of a kernel with this body.
+fn spec(body: TokenStream) -> String {
+    let all = items(quote!(threads = 32), quote!(pub fn k(counter: Global<u32>, n: u32) { #body }));
+    text(&all[0])
+}
+
+#[test]
+fn the_launcher_learns_whether_a_kernel_meets_or_waits() {
+    let has = |body: TokenStream, field: &str| {
+        let text = spec(body);
+        let [yes, no] = [true, false].map(|value| text.contains(&format!("{field} : {value}")));
+        assert_ne!(yes, no, "{text}");
+        yes
+    };
+    let meets = quote!(if n > 3 {
+        sync_grid(counter);
+    });
+    assert!(has(meets.clone(), "cooperative"));
+    assert!(!has(meets, "dependency_wait"));
+    let waits = quote!(
+        grid_dependency_launch();
+        for _ in 0..n {
+            grid_dependency_wait();
+        }
+    );
+    assert!(has(waits.clone(), "dependency_wait"));
+    assert!(!has(waits, "cooperative"));
+    assert!(!has(quote!(grid_dependency_launch();), "dependency_wait"));
+    // What a constant excludes is not in the kernel.
+    let never = quote!(if false {
+        sync_grid(counter);
+    });
+    assert!(!has(never, "cooperative"));
+}

@@ -43,6 +43,8 @@ fn spec(block: &CodeBlock) -> &'static KernelSpec {
         ptx: ptx.text.clone().leak(),
         threads: kernel.launch.threads,
         cluster: spec::Cluster::Fixed(cluster),
+        cooperative: false,
+        dependency_wait: false,
         shared_bytes: checked.kernel.layout().bytes(),
         params: params(kernel),
     }))

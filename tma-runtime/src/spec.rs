@@ -18,6 +18,10 @@ pub struct KernelSpec {
     pub threads: [u32; 3],
     /// The clusters that its blocks come in.
     pub cluster: Cluster,
+    /// Whether its blocks wait for each other (`sync_grid`), so that all of them must run at the same time.
+    pub cooperative: bool,
+    /// Whether it waits for the kernels before it (`grid_dependency_wait`), so that it may start before they have ended.
+    pub dependency_wait: bool,
     /// Shared memory of a block, in bytes. All of it is dynamic.
     pub shared_bytes: u32,
     /// The kernel's parameters, in the order of its signature.

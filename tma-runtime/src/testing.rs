@@ -55,7 +55,7 @@ impl Drop for Repeat {
 /// # mod double {
 /// #     // What `#[tma_kernel(threads = 64)] fn double(data: Global<u32>) { .. }` gives, in short.
 /// #     use tma_runtime::launch::{Arg, GlobalArgMut, Grid, KernelSpec, ParamKind, ParamSpec};
-/// #     use tma_runtime::spec::Element;
+/// #     use tma_runtime::spec::{Cluster, Element};
 /// #     static SPEC: KernelSpec = KernelSpec {
 /// #         name: "double",
 /// #         entry: "double",
@@ -65,7 +65,9 @@ impl Drop for Repeat {
 /// #                 ld.param.b64 %d1, [data]; mov.u32 %r1, %tid.x; mad.wide.u32 %d1, %r1, 4, %d1;
 /// #                 ld.global.b32 %r2, [%d1]; add.u32 %r2, %r2, %r2; st.global.b32 [%d1], %r2; ret; }",
 /// #         threads: [64, 1, 1],
-/// #         cluster: tma_runtime::spec::Cluster::None,
+/// #         cluster: Cluster::None,
+/// #         cooperative: false,
+/// #         dependency_wait: false,
 /// #         shared_bytes: 0,
 /// #         params: &[ParamSpec { name: "data", kind: ParamKind::Global { element: Element::U32, written: true, alignment: 4 } }],
 /// #     };

@@ -4,7 +4,9 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use crate::abi;
-use crate::ir::{Cluster, Kernel, LaunchBounds, Param, Scalar, Swizzle, TileType, Type};
+use crate::ir::{
+    Cluster, GridDependency, Kernel, LaunchBounds, Param, Scalar, StmtKind, Swizzle, TileType, Type, visit,
+};
 use crate::limits;
 
 /// The tokens of a `KernelSpec`. `ptx` is an expression of type `&'static str`.
@@ -13,6 +15,13 @@ pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream)
     let entry = abi::entry(kernel);
     let [x, y, z] = kernel.launch.threads;
     let cluster = cluster_spec(&kernel.launch);
+    let has = |wanted: fn(&StmtKind) -> bool| {
+        let mut found = false;
+        visit::for_each_stmt(&kernel.body, &mut |stmt| found |= wanted(&stmt.kind));
+        found
+    };
+    let cooperative = has(|kind| matches!(kind, StmtKind::SyncGrid { .. }));
+    let dependency_wait = has(|kind| matches!(kind, StmtKind::GridDependency(GridDependency::Wait)));
     let params = kernel.params.iter().map(param_spec);
     quote! {
         ::tma_runtime::launch::KernelSpec {
@@ -21,6 +30,8 @@ pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream)
             ptx: #ptx,
             threads: [#x, #y, #z],
             cluster: #cluster,
+            cooperative: #cooperative,
+            dependency_wait: #dependency_wait,
             shared_bytes: #shared_bytes,
             params: &[#(#params),*],
         }

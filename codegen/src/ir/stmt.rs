@@ -89,6 +89,10 @@ pub enum StmtKind {
     Sync(Sync),
     /// `threads` threads meet at barrier `id` (`barrier.sync id, threads`).
     NamedBarrierSync { id: Expr, threads: Expr },
+    /// All threads of the grid meet: one of each block counts it in at `counter[0]`, a `u32`, and waits for the others.
+    SyncGrid { counter: ParamId },
+    /// Waits for the grids before this one, or lets the next one start.
+    GridDependency(GridDependency),
     /// `dest` is true in one thread of the warp (`elect.sync`).
     ElectOne { dest: LocalId },
 
@@ -351,6 +355,15 @@ pub enum Sync {
     ClusterArrive,
     /// The second half: waits for all others.
     ClusterWait,
+}
+
+/// What a grid tells or asks the grids beside it in its stream. Source: PTX ISA, "griddepcontrol".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GridDependency {
+    /// Waits until the grids that this one depends on have ended, and sees what they wrote (`griddepcontrol.wait`).
+    Wait,
+    /// The next grid may start once all blocks have said this or ended (`griddepcontrol.launch_dependents`).
+    Launch,
 }
 
 /// A piece of a format string.

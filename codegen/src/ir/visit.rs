@@ -106,6 +106,8 @@ macro_rules! operands {
             | StmtKind::BulkWaitGroup { .. }
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
             | StmtKind::ElectOne { .. }
             | StmtKind::Trap => vec![],
             StmtKind::Assign { index, value, .. } => index.into_iter().chain([value]).collect(),

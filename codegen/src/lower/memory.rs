@@ -7,7 +7,7 @@ use super::kernel::Param;
 use super::types::{int, pointer};
 use super::{Cx, Lower, expr, nvvm, place, print};
 use crate::backend::BackendError;
-use crate::ir::{AtomicOp, Expr, LocalId, ParamId, Scalar, Type};
+use crate::ir::{AtomicOp, Expr, LocalId, ParamId, Scalar, Span, Type};
 
 /// A scalar as a register has it, of what memory or a parameter holds.
 pub(super) fn from_memory<'c>(
@@ -120,10 +120,21 @@ pub(super) fn global_address<'c>(
     global: ParamId,
     index: &Expr,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
+    let span = index.span;
+    let index = expr::widened(cx, index)?;
+    checked_address(cx, global, index, span)
+}
+
+/// As [`global_address`], of an index of 64 bits; `span` is what a trap names.
+pub(super) fn checked_address<'c>(
+    cx: &mut Cx<'c, '_>,
+    global: ParamId,
+    index: IntValue<'c>,
+    span: Span,
+) -> Lower<(PointerValue<'c>, Scalar)> {
     let (address, len, scalar) = slice(cx, global)?;
     let name = &cx.kernel.kernel().param(global).name;
-    let line = super::debug::line_of(index.span);
-    let index = expr::widened(cx, index)?;
+    let line = super::debug::line_of(span);
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, len, "")?;
     print::assert(cx, inside, &format!("index out of bounds of `{name}`"), line)?;
     Ok((element_address(cx, address, scalar, index)?, scalar))

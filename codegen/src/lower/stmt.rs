@@ -48,6 +48,8 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::BulkWaitGroup { pending, read_only } => tma::wait_group(cx, *pending, *read_only),
         StmtKind::Fence(fence) => sync::fence(cx, *fence),
         StmtKind::Sync(meeting) => sync::meet(cx, *meeting),
+        StmtKind::SyncGrid { counter } => sync::meet_grid(cx, *counter, stmt.span),
+        StmtKind::GridDependency(dependency) => sync::depend(cx, *dependency),
         StmtKind::NamedBarrierSync { id, threads } => sync::meet_at(cx, id, threads),
         StmtKind::ElectOne { dest } => sync::elect_one(cx, *dest),
 

@@ -1,7 +1,12 @@
 //! Where threads meet, and fences.
 
-use super::{Cx, Lower, expr, nvvm, place};
-use crate::ir::{Expr, Fence, LocalId, Sync};
+use inkwell::IntPredicate;
+use inkwell::values::IntValue;
+
+use super::{Cx, Lower, expr, memory, nvvm, place};
+use crate::ir::{Axis, Expr, Fence, GridDependency, LocalId, ParamId, Span, Sync};
+
+const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
 /// Lowers a meeting of threads.
 pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync) -> Lower<()> {
@@ -20,6 +25,43 @@ pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync) -> Lower<()> {
 pub(super) fn meet_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<()> {
     let args = [expr::value(cx, id)?, expr::value(cx, threads)?];
     nvvm::emit(cx, &nvvm::SYNC_NAMED, &args)?;
+    Ok(())
+}
+
+/// Lowers a meeting of all threads of the grid, counted at `counter[0]`.
+pub(super) fn meet_grid(cx: &mut Cx<'_, '_>, counter: ParamId, span: Span) -> Lower<()> {
+    let first = cx.context.i64_type().const_zero();
+    let (address, _) = memory::checked_address(cx, counter, first, span)?;
+    let mut blocks = cx.u32_const(1);
+    for axis in AXES {
+        let extent = expr::register(cx, "nctaid", axis)?;
+        blocks = cx.builder.build_int_mul(blocks, extent, "")?;
+    }
+    let others = cx.builder.build_int_sub(blocks, cx.u32_const(1), "")?;
+    let rest = cx.builder.build_int_sub(cx.u32_const(1 << 31), others, "")?;
+    let of_first_block = is_first(cx, "ctaid")?;
+    let addend = cx.builder.build_select(of_first_block, rest, cx.u32_const(1), "")?;
+    let of_first_thread = is_first(cx, "tid")?;
+    nvvm::emit(cx, &nvvm::SYNC_GRID, &[address.into(), addend, of_first_thread.into()])?;
+    Ok(())
+}
+
+/// Whether the special register `name` is 0 along all axes.
+fn is_first<'c>(cx: &Cx<'c, '_>, name: &str) -> Lower<IntValue<'c>> {
+    let mut any = cx.u32_const(0);
+    for axis in AXES {
+        any = cx.builder.build_or(any, expr::register(cx, name, axis)?, "")?;
+    }
+    Ok(cx.builder.build_int_compare(IntPredicate::EQ, any, cx.u32_const(0), "")?)
+}
+
+/// Lowers what is told or asked the grids before and after.
+pub(super) fn depend(cx: &mut Cx<'_, '_>, dependency: GridDependency) -> Lower<()> {
+    let instruction = match dependency {
+        GridDependency::Wait => &nvvm::GRID_DEPENDENCY_WAIT,
+        GridDependency::Launch => &nvvm::GRID_DEPENDENCY_LAUNCH,
+    };
+    nvvm::emit(cx, instruction, &[])?;
     Ok(())
 }
 

@@ -8,7 +8,8 @@ use super::stmt::unit;
 use super::types::{generic_arguments, scalar_named};
 use crate::diag::Code;
 use crate::ir::{
-    Axis, EvictionPriority, Expr, ExprKind, Fence, MathOp, Scalar, Span, Special, StmtKind, Sync, Type,
+    Axis, EvictionPriority, Expr, ExprKind, Fence, GridDependency, MathOp, Scalar, Span, Special, StmtKind,
+    Sync, Type,
 };
 
 /// A function of the vocabulary.
@@ -25,6 +26,8 @@ enum Function {
     Remote,
     Sync(Sync),
     NamedBarrierSync,
+    SyncGrid,
+    GridDependency(GridDependency),
     Fence(Fence),
     CachePolicy(EvictionPriority),
     BulkCommitGroup,
@@ -65,6 +68,9 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("cluster_arrive", Function::Sync(Sync::ClusterArrive)),
     ("cluster_wait", Function::Sync(Sync::ClusterWait)),
     ("named_barrier_sync", Function::NamedBarrierSync),
+    ("sync_grid", Function::SyncGrid),
+    ("grid_dependency_wait", Function::GridDependency(GridDependency::Wait)),
+    ("grid_dependency_launch", Function::GridDependency(GridDependency::Launch)),
     ("fence_proxy_async", Function::Fence(Fence::ProxyAsync)),
     ("fence_barrier_init", Function::Fence(Fence::BarrierInit)),
     ("l2_evict_first", Function::CachePolicy(EvictionPriority::First)),
@@ -138,6 +144,7 @@ impl Cx<'_> {
                 }
                 return unit(span);
             }
+            Function::SyncGrid => return self.sync_grid(args, span),
             Function::CachePolicy(priority) => {
                 let Some([fraction]) = self.values(&name, args, span) else { return Expr::error(span) };
                 if !self.expect(&fraction, &Scalar::F32.into()) {
@@ -165,6 +172,7 @@ impl Cx<'_> {
             }
             Function::Shared => self.shared_by_turbofish(path, span),
             Function::Sync(sync) => self.effect(StmtKind::Sync(sync), span),
+            Function::GridDependency(dependency) => self.effect(StmtKind::GridDependency(dependency), span),
             Function::Fence(fence) => self.effect(StmtKind::Fence(fence), span),
             Function::BulkCommitGroup => self.effect(StmtKind::BulkCommitGroup, span),
             Function::BulkWaitGroup { read_only } => match generic_arguments(path)[..] {
@@ -193,10 +201,23 @@ impl Cx<'_> {
             }
             Function::Math(_)
             | Function::NamedBarrierSync
+            | Function::SyncGrid
             | Function::CachePolicy(_)
             | Function::Cast
             | Function::Remote => Expr::error(span),
         }
+    }
+
+    /// `sync_grid(counter)`.
+    fn sync_grid(&mut self, args: &[&Syntax], span: Span) -> Expr {
+        let Some([counter]) = self.values("sync_grid", args, span) else { return Expr::error(span) };
+        if self.expect(&counter, &Type::Global(Scalar::U32))
+            && let ExprKind::Param(counter) = counter.kind
+        {
+            self.params[counter.0 as usize].written = true;
+            self.emit(StmtKind::SyncGrid { counter }, span);
+        }
+        unit(span)
     }
 
     fn effect(&mut self, kind: StmtKind, span: Span) -> Expr {

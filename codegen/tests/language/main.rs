@@ -51,6 +51,7 @@ mod bulk;
 mod clusters;
 mod copies;
 mod descriptors;
+mod grids;
 mod im2col;
 mod order;
 mod pipelines;

@@ -10,8 +10,10 @@ static SPEC: KernelSpec = KernelSpec {
     name: "scale",
     entry: "scale",
     ptx: "",
-    cluster: crate::spec::Cluster::None,
     threads: [128, 1, 1],
+    cluster: crate::spec::Cluster::None,
+    cooperative: false,
+    dependency_wait: false,
     shared_bytes: 0,
     params: &[
         ParamSpec {

@@ -18,6 +18,7 @@
 //! | places | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence_proxy_async`], [`fence_barrier_init`] |
+//! | the whole grid, and its neighbours | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
 //! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`] |
@@ -70,6 +71,7 @@ mod cluster;
 mod control;
 mod descriptor;
 mod global;
+mod grid;
 mod im2col;
 mod map;
 mod math;
@@ -100,6 +102,7 @@ pub use control::device_printf;
 pub use control::{CountedRange, trap, unroll};
 pub use descriptor::{Maps, SharedMap};
 pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex};
+pub use grid::{grid_dependency_launch, grid_dependency_wait, sync_grid};
 pub use im2col::{Im2colMap, Im2colRank, Rank};
 pub use map::{TensorMap, TileType};
 pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, recip, rsqrt, sqrt};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Operand::{B32, Pred};
+use super::Operand::{B32, Global, Pred};
 use super::{Effect, Instruction, convergent, memory};
 
 // "barrier", "bar.warp.sync", "elect.sync".
@@ -29,6 +29,35 @@ pub(in crate::lower) const SYNC_CLUSTER: Instruction = convergent(
 pub(in crate::lower) const CLUSTER_ARRIVE: Instruction =
     convergent("barrier.cluster.arrive.release;", &[], 80);
 pub(in crate::lower) const CLUSTER_WAIT: Instruction = convergent("barrier.cluster.wait.acquire;", &[], 80);
+
+// "griddepcontrol".
+
+pub(in crate::lower) const GRID_DEPENDENCY_WAIT: Instruction = memory("griddepcontrol.wait;", &[], 78);
+pub(in crate::lower) const GRID_DEPENDENCY_LAUNCH: Instruction =
+    memory("griddepcontrol.launch_dependents;", &[], 78);
+
+/// The blocks of a grid meet. Operands: the counter's address, what this block adds to it, and whether this thread does
+/// it for its block. The blocks' numbers add up to 2^31: each meeting turns the highest bit over and leaves the others as
+/// they were, so the counter needs no reset. What the block wrote before is released with the addition, as the block's
+/// barriers put it before that ("Memory Consistency Model", "Causality order").
+pub(in crate::lower) const SYNC_GRID: Instruction = convergent(
+    "{\n\
+     \t.reg .pred %waits;\n\
+     \t.reg .b32 %old, %now;\n\
+     \tbarrier.sync.aligned 0;\n\
+     \t@!$2 bra met_${:uid};\n\
+     \tatom.release.gpu.global.add.u32 %old, [$0], $1;\n\
+     wait_${:uid}:\n\
+     \tld.acquire.gpu.global.u32 %now, [$0];\n\
+     \txor.b32 %now, %now, %old;\n\
+     \tsetp.ge.s32 %waits, %now, 0;\n\
+     \t@%waits bra wait_${:uid};\n\
+     met_${:uid}:\n\
+     \tbarrier.sync.aligned 0;\n\
+     \t}",
+    &[Global, B32, Pred],
+    60,
+);
 
 // "membar / fence".
 
