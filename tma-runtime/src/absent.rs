@@ -22,6 +22,12 @@ pub(crate) enum Stream {}
 pub(crate) enum Event {}
 
 #[derive(Debug)]
+pub(crate) enum Capture {}
+
+#[derive(Debug)]
+pub(crate) enum Graph {}
+
+#[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     never: Infallible,
     args: PhantomData<Arg<'a>>,
@@ -65,6 +71,18 @@ impl Context {
     }
 
     pub(crate) fn stream(&'static self) -> Result<Stream, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn capture(&'static self) -> Result<Capture, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn resident_blocks(
+        &self,
+        _spec: &'static KernelSpec,
+        _cluster: [u32; 3],
+    ) -> Result<u32, Error> {
         match *self {}
     }
 
@@ -117,6 +135,27 @@ impl Event {
     }
 
     pub(crate) fn elapsed_ms(&self, _later: &Self) -> Result<f32, Error> {
+        match *self {}
+    }
+}
+
+impl Capture {
+    pub(crate) fn launch(
+        &self,
+        _spec: &'static KernelSpec,
+        _shape: Shape,
+        _args: &[Arg<'_>],
+    ) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn finish(self) -> Result<Graph, Error> {
+        match self {}
+    }
+}
+
+impl Graph {
+    pub(crate) fn launch(&self, _stream: &Stream) -> Result<(), Error> {
         match *self {}
     }
 }

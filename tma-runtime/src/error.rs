@@ -313,6 +313,55 @@ pub enum Error {
         why: ClusterError,
     },
 
+    /// Blocks that wait for each other would not all run at the same time.
+    #[error(
+        "{}: all blocks of `{kernel}` run at the same time, since it says `sync_grid`, but of {found} this device runs \
+         {limit}: launch at most so many, as `device.resident_blocks(&SPEC)` tells, and give each several tiles",
+        self.code()
+    )]
+    GridNotResident {
+        /// The kernel.
+        kernel: &'static str,
+        /// The blocks asked for.
+        found: u64,
+        /// The blocks that run at the same time.
+        limit: u32,
+    },
+
+    /// A kernel that never waits for the one before it is to start before that has ended.
+    #[error(
+        "{}: a kernel launched with `dependent()` says `grid_dependency_wait()` before it touches what the one before \
+         writes, but `{kernel}` never does: say it there, or launch without `dependent()`",
+        self.code()
+    )]
+    NeverWaits {
+        /// The kernel.
+        kernel: &'static str,
+    },
+
+    /// A captured launch is given memory that the graph cannot keep.
+    #[error(
+        "{}: a graph keeps the memory of its tensors, but `{tensor}` of `{kernel}` is a view from an address, whose \
+         owner is not known: capture with the `DeviceTensor` itself or its view",
+        self.code()
+    )]
+    Unowned {
+        /// The kernel.
+        kernel: &'static str,
+        /// The kernel's parameter.
+        tensor: &'static str,
+    },
+
+    /// A launch was to be prepared on a capture.
+    #[error(
+        "{}: a prepared launch of `{kernel}` is repeated by itself and cannot be captured: `launch` it on the capture",
+        self.code()
+    )]
+    PreparedCapture {
+        /// The kernel.
+        kernel: &'static str,
+    },
+
     /// A kernel needs more shared memory than the device gives a block.
     #[error(
         "{}: kernel `{kernel}` needs {bytes} bytes of shared memory, but a block on this device has at most {limit}: \

@@ -7,6 +7,7 @@ pub use crate::args::{GlobalArg, GlobalArgMut, GlobalSlice, MapArg, MapArgMut};
 pub use crate::bind::{Arg, Bound, bind};
 pub use crate::grid::{Grid, MAX_GRID};
 pub use crate::im2col::{Im2col, Im2colArg, Im2colArgMut, Im2colExt, WithColumns};
+pub use crate::occupancy::resident_blocks;
 pub use crate::options::{Corners, Fill, L2Promotion, MapArgExt, MapOptions, MapSource, WithOptions};
 pub use crate::spec::{KernelSpec, ParamKind, ParamSpec};
 pub use crate::with::{LaunchOptions, With};
@@ -15,17 +16,24 @@ pub use crate::workspace::MapWorkspace;
 use crate::cuda;
 use crate::device::{Backend, Device};
 use crate::error::Error;
-use crate::shape::{Shape, shape};
+use crate::graph::Capture;
+use crate::occupancy::fits;
+use crate::shape::shape;
 use crate::sim;
 use crate::stream::{self, Stream};
 
-/// Where to launch: `&Device`, on its default stream, or `&Stream`; either [`With`] options.
+/// Where to launch: `&Device`, on its default stream, `&Stream`, or `&Capture`, to be run later; each [`With`] options.
 pub trait LaunchOn: sealed::Sealed {
     /// The device that runs the kernel.
     fn device(&self) -> &Device;
 
     /// The stream that the kernel is queued on; `None` is the device's default stream.
     fn stream(&self) -> Option<&Stream>;
+
+    /// What takes the launch down in place of running it.
+    fn capture(&self) -> Option<&Capture> {
+        None
+    }
 
     /// What the launch asks for beyond grid and arguments.
     fn options(&self) -> LaunchOptions {
@@ -37,6 +45,7 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for crate::Device {}
     impl Sealed for crate::Stream {}
+    impl Sealed for crate::Capture {}
     impl Sealed for super::With<'_> {}
     impl<L: Sealed> Sealed for &L {}
 }
@@ -61,6 +70,20 @@ impl LaunchOn for Stream {
     }
 }
 
+impl LaunchOn for Capture {
+    fn device(&self) -> &Device {
+        self.device()
+    }
+
+    fn stream(&self) -> Option<&Stream> {
+        None
+    }
+
+    fn capture(&self) -> Option<&Capture> {
+        Some(self)
+    }
+}
+
 impl<L: LaunchOn> LaunchOn for &L {
     fn device(&self) -> &Device {
         (**self).device()
@@ -68,6 +91,10 @@ impl<L: LaunchOn> LaunchOn for &L {
 
     fn stream(&self) -> Option<&Stream> {
         (**self).stream()
+    }
+
+    fn capture(&self) -> Option<&Capture> {
+        (**self).capture()
     }
 
     fn options(&self) -> LaunchOptions {
@@ -80,7 +107,8 @@ impl<L: LaunchOn> LaunchOn for &L {
 ///
 /// # Errors
 ///
-/// `TMA05xx` for arguments that break a rule, [`Error::GridZero`], [`Error::GridTooLarge`], [`Error::Cluster`], [`Error::Launch`]; at a
+/// `TMA05xx` for arguments that break a rule, [`Error::GridZero`], [`Error::GridTooLarge`], [`Error::Cluster`],
+/// [`Error::GridNotResident`], [`Error::NeverWaits`], [`Error::Launch`]; in a capture [`Error::Unowned`]; at a
 /// first launch [`Error::NoPtx`], [`Error::Architecture`], [`Error::Jit`], [`Error::NoEntry`] and
 /// [`Error::SharedMemory`]; on the simulator [`Error::Findings`] and [`Error::SimulatedLaunch`]; and [`Error::KernelFault`] if an earlier kernel stopped with a trap or a fault.
 pub fn launch(
@@ -90,9 +118,13 @@ pub fn launch(
     args: &[Arg<'_>],
 ) -> Result<(), Error> {
     let shape = shape(spec, grid, on.options())?;
+    fits(on.device(), spec, shape)?;
+    if let Some(capture) = on.capture() {
+        return capture.launch(spec, shape, args);
+    }
     match on.device().backend() {
         Backend::Cuda(context) => context.launch(on.stream().and_then(cuda_stream), spec, shape, args),
-        Backend::Sim(context) => context.launch(spec, shape, args),
+        Backend::Sim(context) => context.run(&context.prepare(spec, shape, args)?),
     }
 }
 
@@ -108,21 +140,25 @@ pub struct Prepared<'a> {
 #[derive(Debug)]
 enum PreparedBackend<'a> {
     Cuda(Box<cuda::Prepared<'a>>),
-    Sim { context: &'a sim::Context, spec: &'static KernelSpec, shape: Shape, args: Vec<Arg<'a>> },
+    Sim { context: &'a sim::Context, launch: sim::Launch },
 }
 
 /// Does all of [`launch`] but the launch.
 ///
 /// # Errors
 ///
-/// As [`launch`].
+/// As [`launch`], and [`Error::PreparedCapture`].
 pub fn prepare<'a>(
     on: &'a impl LaunchOn,
     spec: &'static KernelSpec,
     grid: Grid,
     args: &[Arg<'a>],
 ) -> Result<Prepared<'a>, Error> {
+    if on.capture().is_some() {
+        return Err(Error::PreparedCapture { kernel: spec.name });
+    }
     let shape = shape(spec, grid, on.options())?;
+    fits(on.device(), spec, shape)?;
     let backend = match on.device().backend() {
         Backend::Cuda(context) => PreparedBackend::Cuda(Box::new(context.prepare(
             on.stream().and_then(cuda_stream),
@@ -130,7 +166,9 @@ pub fn prepare<'a>(
             shape,
             args,
         )?)),
-        Backend::Sim(context) => PreparedBackend::Sim { context, spec, shape, args: args.to_vec() },
+        Backend::Sim(context) => {
+            PreparedBackend::Sim { context, launch: context.prepare(spec, shape, args)? }
+        }
     };
     Ok(Prepared { backend })
 }
@@ -144,7 +182,7 @@ impl Prepared<'_> {
     pub fn run(&self) -> Result<(), Error> {
         match &self.backend {
             PreparedBackend::Cuda(prepared) => prepared.run(),
-            PreparedBackend::Sim { context, spec, shape, args } => context.launch(spec, *shape, args),
+            PreparedBackend::Sim { context, launch } => context.run(launch),
         }
     }
 }

@@ -14,12 +14,15 @@ mod args;
 mod bind;
 mod device;
 mod error;
+mod graph;
 mod grid;
 mod im2col;
 pub mod lang;
 pub mod launch;
 pub mod layout;
 pub mod map;
+mod memory;
+mod occupancy;
 mod options;
 pub mod picture;
 mod ptx;
@@ -44,6 +47,7 @@ mod cuda;
 
 pub use device::Device;
 pub use error::{ClusterError, DriverStatus, Error, MapError};
+pub use graph::{Capture, Graph};
 pub use scalar::Scalar;
 pub use stream::{Event, Stream};
 pub use tensor::DeviceTensor;
@@ -54,6 +58,6 @@ pub use view::{TensorView, TensorViewMut};
 pub mod prelude {
     pub use crate::lang::*;
     pub use crate::launch::{Grid, Im2col, Im2colExt, L2Promotion, MapArgExt, MapWorkspace};
-    pub use crate::{Device, DeviceTensor, Error, Event, Stream, TensorView, TensorViewMut};
+    pub use crate::{Capture, Device, DeviceTensor, Error, Event, Graph, Stream, TensorView, TensorViewMut};
     pub use tma_macros::{tma_device, tma_kernel, tma_module};
 }

@@ -1,38 +1,54 @@
-//! The blocks of a launch, judged: grid and clusters.
+//! A launch, judged before it reaches a backend: grid, clusters, and how it starts.
 
 use crate::error::{ClusterError, Error};
 use crate::grid::Grid;
 use crate::launch::LaunchOptions;
 use crate::spec::{Cluster, KernelSpec};
 
-/// Blocks of a launch, and of each of its clusters.
+/// Blocks of a launch and of each of its clusters, and how they start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Blocks along x, y and z.
     pub(crate) grid: [u32; 3],
     /// Blocks of a cluster along x, y and z, of which `grid` is a multiple; 1 without clusters.
     pub(crate) cluster: [u32; 3],
+    /// All blocks at the same time.
+    pub(crate) cooperative: bool,
+    /// Perhaps before the kernel before it has ended.
+    pub(crate) dependent: bool,
 }
 
 /// The shape of a launch of `spec`.
 ///
 /// # Errors
 ///
-/// As [`Grid::checked`], and [`Error::Cluster`].
+/// As [`Grid::checked`], [`Error::Cluster`] and [`Error::NeverWaits`].
 pub(crate) fn shape(spec: &KernelSpec, grid: Grid, options: LaunchOptions) -> Result<Shape, Error> {
     let kernel = spec.name;
     let grid = grid.checked(kernel)?;
-    let cluster = cluster(spec.cluster, options.cluster).map_err(|why| Error::Cluster { kernel, why })?;
+    let cluster = cluster(spec, options)?;
     for (i, axis) in ['x', 'y', 'z'].into_iter().enumerate() {
         let (found, cluster) = (grid[i], cluster[i]);
         if !found.is_multiple_of(cluster) {
             return Err(Error::Cluster { kernel, why: ClusterError::Grid { axis, found, cluster } });
         }
     }
-    Ok(Shape { grid, cluster })
+    if options.dependent && !spec.dependency_wait {
+        return Err(Error::NeverWaits { kernel });
+    }
+    Ok(Shape { grid, cluster, cooperative: spec.cooperative, dependent: options.dependent })
 }
 
-fn cluster(taken: Cluster, given: Option<[u32; 3]>) -> Result<[u32; 3], ClusterError> {
+/// Blocks of a cluster along x, y and z; 1 without clusters.
+///
+/// # Errors
+///
+/// [`Error::Cluster`].
+pub(crate) fn cluster(spec: &KernelSpec, options: LaunchOptions) -> Result<[u32; 3], Error> {
+    given_or_fixed(spec.cluster, options.cluster).map_err(|why| Error::Cluster { kernel: spec.name, why })
+}
+
+fn given_or_fixed(taken: Cluster, given: Option<[u32; 3]>) -> Result<[u32; 3], ClusterError> {
     match (taken, given) {
         (Cluster::None, None) => Ok([1; 3]),
         (Cluster::Fixed(extents), None) => Ok(extents),
@@ -51,17 +67,21 @@ fn cluster(taken: Cluster, given: Option<[u32; 3]>) -> Result<[u32; 3], ClusterE
 mod tests {
     use super::*;
 
+    const SPEC: KernelSpec = KernelSpec {
+        name: "k",
+        entry: "k",
+        ptx: "",
+        threads: [32, 1, 1],
+        cluster: Cluster::None,
+        cooperative: false,
+        dependency_wait: false,
+        shared_bytes: 0,
+        params: &[],
+    };
+
     fn shaped(taken: Cluster, grid: Grid, given: Option<[u32; 3]>) -> Result<[u32; 3], &'static str> {
-        let spec = KernelSpec {
-            name: "k",
-            entry: "k",
-            ptx: "",
-            threads: [32, 1, 1],
-            cluster: taken,
-            shared_bytes: 0,
-            params: &[],
-        };
-        let options = LaunchOptions { cluster: given };
+        let spec = KernelSpec { cluster: taken, ..SPEC };
+        let options = LaunchOptions { cluster: given, ..LaunchOptions::default() };
         shape(&spec, grid, options).map(|shape| shape.cluster).map_err(|error| error.code())
     }
 
@@ -97,5 +117,18 @@ mod tests {
     fn tma0624_a_kernel_that_takes_no_size_gets_none() {
         assert_eq!(shaped(Cluster::Fixed([2, 1, 1]), Grid::x(4), Some([2, 1, 1])), Err("TMA0624"));
         assert_eq!(shaped(Cluster::None, Grid::x(4), Some([1; 3])), Err("TMA0624"));
+    }
+
+    #[test]
+    fn tma0626_what_starts_early_waits_for_the_kernel_before() {
+        let launched = |dependent, dependency_wait| {
+            let options = LaunchOptions { dependent, ..LaunchOptions::default() };
+            let spec = KernelSpec { dependency_wait, ..SPEC };
+            shape(&spec, Grid::x(1), options).map(|shape| shape.dependent).map_err(|error| error.code())
+        };
+        assert_eq!(launched(true, false), Err("TMA0626"));
+        assert_eq!(launched(true, true), Ok(true));
+        assert_eq!(launched(false, true), Ok(false));
+        assert_eq!(launched(false, false), Ok(false));
     }
 }

@@ -117,20 +117,35 @@ impl Context {
     }
 }
 
+/// A launch with its arguments encoded. It holds addresses, and nothing that keeps them valid.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    spec: &'static KernelSpec,
+    shape: Shape,
+    module: Arc<Module>,
+    args: Vec<ptx_sim::Arg>,
+}
+
 impl Context {
-    /// Runs a kernel to its end.
-    pub(crate) fn launch(
+    /// Loads the kernel and encodes the arguments.
+    pub(crate) fn prepare(
         &self,
         spec: &'static KernelSpec,
         shape: Shape,
         args: &[Arg<'_>],
-    ) -> Result<(), Error> {
+    ) -> Result<Launch, Error> {
         let module = self.module(spec)?;
         let args = self.arguments(spec, args)?;
+        Ok(Launch { spec, shape, module, args })
+    }
+
+    /// Runs a kernel to its end. That it may start early changes nothing: those before it have ended.
+    pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
         let config = LaunchConfig {
             grid: shape.grid,
             block: spec.threads,
             cluster: shape.cluster,
+            cooperative: shape.cooperative,
             dynamic_shared_bytes: spec.shared_bytes,
             seed: self.seed.load(Ordering::Relaxed),
             instruction_limit: self.instruction_limit.load(Ordering::Relaxed),
@@ -140,7 +155,7 @@ impl Context {
             |error: ptx_sim::Error| Error::SimulatedLaunch { kernel: spec.name, why: error.to_string() };
         // The device's own memory, not a clone: a module's variables are allocated at its first launch, and stay.
         let mut memory = locked(&self.memory);
-        let report = ptx_sim::launch(&module, &mut memory, spec.entry, &config, &args).map_err(refused)?;
+        let report = ptx_sim::launch(module, &mut memory, spec.entry, &config, args).map_err(refused)?;
         drop(memory);
         print!("{}", report.printed);
         if report.findings.is_empty() {

@@ -1,7 +1,14 @@
-//! The driver's entry points that `cust` lacks, or wraps without what is needed here. The only file with FFI.
+//! The driver's entry points that `cust` lacks, or wraps without what is needed here. This file and those in its folder
+//! are the only ones with FFI.
 //!
 //! They are looked up once in the driver's library, by name, so that a program starts where there is none and can say
 //! so. Statuses are taken as numbers, because a newer driver answers with some that `cust`'s enumeration does not have.
+
+mod graph;
+mod launch;
+
+pub(super) use graph::{ExecutableGraph, Recording};
+pub(super) use launch::{LaunchAttribute, LaunchConfig};
 
 use crate::error::{DriverStatus, Error};
 use crate::map::{MapParams, Moved};
@@ -11,8 +18,7 @@ use libloading::Library;
 use once_cell::sync::OnceCell;
 use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::marker::PhantomData;
-use std::mem::{MaybeUninit, offset_of};
+use std::mem::MaybeUninit;
 use std::ptr;
 
 /// `CUresult`.
@@ -31,8 +37,6 @@ const LIBRARY: &str = "libcuda.so.1";
 const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
 /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
 const NON_PORTABLE_CLUSTER_SIZE_ALLOWED: c_int = 14;
-/// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
-const CLUSTER_DIMENSION: c_uint = 4;
 /// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
 const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
 /// `CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES`, `CU_JIT_ERROR_LOG_BUFFER`,
@@ -49,69 +53,14 @@ const INTERLEAVE_NONE: c_uint = 0;
 #[repr(C, align(128))]
 pub(super) struct Descriptor([u64; 16]);
 
+const _: () = assert!(size_of::<Descriptor>() == 128);
+
 /// `CUfunction`, valid as long as its module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function(pub(super) *mut c_void);
 
 // SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for Function {}
-
-/// `CUlaunchAttribute`: which, and a union of 64 bytes.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(8))]
-pub(super) struct LaunchAttribute {
-    id: c_uint,
-    padding: u32,
-    value: [u32; 16],
-}
-
-impl LaunchAttribute {
-    /// The blocks of a cluster.
-    pub(super) fn cluster(extents: [u32; 3]) -> Self {
-        let mut value = [0; 16];
-        value[..3].copy_from_slice(&extents);
-        Self { id: CLUSTER_DIMENSION, padding: 0, value }
-    }
-}
-
-/// `CUlaunchConfig`, which points to its attributes.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(super) struct LaunchConfig<'a> {
-    pub(super) grid: [c_uint; 3],
-    pub(super) block: [c_uint; 3],
-    pub(super) shared_bytes: c_uint,
-    pub(super) stream: *mut c_void,
-    attributes: *const LaunchAttribute,
-    attribute_count: c_uint,
-    pointed_to: PhantomData<&'a [LaunchAttribute]>,
-}
-
-const _: () = assert!(
-    size_of::<Descriptor>() == 128
-        && size_of::<LaunchAttribute>() == 72
-        && offset_of!(LaunchAttribute, value) == 8
-        && size_of::<LaunchConfig<'_>>() == 56
-        && offset_of!(LaunchConfig<'_>, block) == 12
-        && offset_of!(LaunchConfig<'_>, shared_bytes) == 24
-        && offset_of!(LaunchConfig<'_>, stream) == 32
-        && offset_of!(LaunchConfig<'_>, attributes) == 40
-        && offset_of!(LaunchConfig<'_>, attribute_count) == 48
-);
-
-impl<'a> LaunchConfig<'a> {
-    /// A null `stream` is the default stream.
-    pub(super) fn new(
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_bytes: u32,
-        stream: *mut c_void,
-        attributes: &'a [LaunchAttribute],
-    ) -> Self {
-        let (attributes, attribute_count) = (attributes.as_ptr(), attributes.len() as c_uint);
-        Self { grid, block, shared_bytes, stream, attributes, attribute_count, pointed_to: PhantomData }
-    }
-}
 
 macro_rules! entry_points {
     ($($field:ident = $symbol:literal ($($arg:ty),*);)+) => {
@@ -152,6 +101,16 @@ entry_points! {
     );
     module_unload = c"cuModuleUnload" (*mut c_void);
     ctx_get_current = c"cuCtxGetCurrent" (*mut *mut c_void);
+    stream_create = c"cuStreamCreate" (*mut *mut c_void, c_uint);
+    stream_destroy = c"cuStreamDestroy_v2" (*mut c_void);
+    stream_begin_capture = c"cuStreamBeginCapture_v2" (*mut c_void, c_uint);
+    stream_end_capture = c"cuStreamEndCapture" (*mut c_void, *mut *mut c_void);
+    graph_instantiate = c"cuGraphInstantiateWithFlags" (*mut *mut c_void, *mut c_void, u64);
+    graph_launch = c"cuGraphLaunch" (*mut c_void, *mut c_void);
+    graph_destroy = c"cuGraphDestroy" (*mut c_void);
+    graph_exec_destroy = c"cuGraphExecDestroy" (*mut c_void);
+    most_blocks = c"cuOccupancyMaxActiveBlocksPerMultiprocessor" (*mut c_int, *mut c_void, c_int, usize);
+    most_clusters = c"cuOccupancyMaxActiveClusters" (*mut c_int, *mut c_void, *const LaunchConfig<'_>);
     device_get_attribute = c"cuDeviceGetAttribute" (*mut c_int, c_int, c_int);
     memcpy_htod = c"cuMemcpyHtoD_v2" (u64, *const c_void, usize);
     memcpy_dtoh = c"cuMemcpyDtoH_v2" (*mut c_void, u64, usize);
@@ -337,22 +296,6 @@ impl Driver {
             text.trim().to_owned()
         });
         (code, log.join("\n").trim().to_owned())
-    }
-
-    /// Launches a kernel.
-    ///
-    /// # Safety
-    ///
-    /// `params` points to one pointer for each parameter of the function, each to a value of the parameter's size, all
-    /// valid for the call; the stream of `config` is alive.
-    pub(super) unsafe fn launch(
-        &self,
-        config: &LaunchConfig<'_>,
-        function: Function,
-        params: *mut *mut c_void,
-    ) -> Result<(), Status> {
-        // SAFETY: as the caller promises.
-        checked(unsafe { (self.launch_kernel_ex)(config, function.0, params, ptr::null_mut()) })
     }
 
     /// Copies from the host, on the default stream.

@@ -56,6 +56,23 @@ impl Context {
         shape: Shape,
         args: &[Arg<'_>],
     ) -> Result<(), Error> {
+        // SAFETY: the stream is borrowed.
+        unsafe { self.queue(raw(stream), spec, shape, args, Launches::note) }
+    }
+
+    /// Queues a launch, and calls `launched` if the driver took it.
+    ///
+    /// # Safety
+    ///
+    /// The stream is alive; null is the default stream.
+    pub(super) unsafe fn queue(
+        &self,
+        stream: *mut c_void,
+        spec: &'static KernelSpec,
+        shape: Shape,
+        args: &[Arg<'_>],
+        launched: impl FnOnce(&Launches),
+    ) -> Result<(), Error> {
         self.make_current()?;
         // Descriptors stay in the cache while the driver copies them, so the lock is held over the launch.
         let mut kernels = self.kernels();
@@ -74,13 +91,31 @@ impl Context {
             }
             Ok(())
         })?;
-        // SAFETY: `bind` gave a pointer for each parameter, into `args` and the locked cache; `stream` is borrowed.
-        let launched = unsafe { call(self.driver, spec, shape, raw(stream), kernel.function, &pointers) };
-        if launched.is_ok() {
-            kernel.launches.note();
+        // SAFETY: `bind` gave a pointer for each parameter, into `args` and the locked cache; `stream` is alive.
+        let queued = unsafe { call(self.driver, spec, shape, stream, kernel.function, &pointers) };
+        if queued.is_ok() {
+            launched(&kernel.launches);
         }
         drop(kernels);
-        launched.map_err(|code| self.refusal(spec.name, code))
+        queued.map_err(|code| self.refusal(spec.name, code))
+    }
+
+    /// How many blocks of a kernel run at the same time, in clusters of this size.
+    pub(crate) fn resident_blocks(&self, spec: &'static KernelSpec, cluster: [u32; 3]) -> Result<u32, Error> {
+        self.make_current()?;
+        let function = self.kernels().get(self, spec)?.function;
+        let of_cluster: u32 = cluster.iter().product();
+        let counted = if of_cluster == 1 {
+            let threads = spec.threads.iter().product();
+            let blocks = self.driver.blocks_per_multiprocessor(function, threads, spec.shared_bytes);
+            blocks.map(|blocks| blocks.saturating_mul(self.properties().multiprocessors))
+        } else {
+            let attributes = [LaunchAttribute::cluster(cluster)];
+            let (threads, bytes) = (spec.threads, spec.shared_bytes);
+            let config = LaunchConfig::new(cluster, threads, bytes, ptr::null_mut(), &attributes);
+            self.driver.clusters(function, &config).map(|clusters| clusters.saturating_mul(of_cluster))
+        };
+        counted.map_err(|code| self.failure("count the blocks that run at the same time", code))
     }
 
     pub(crate) fn prepare<'a>(
@@ -174,19 +209,59 @@ unsafe fn call(
     function: Function,
     pointers: &Pointers,
 ) -> Result<(), Status> {
-    // A size that the kernel fixes is in its code.
-    let cluster = match spec.cluster {
-        Cluster::AtLaunch { .. } => Some(LaunchAttribute::cluster(shape.cluster)),
-        Cluster::None | Cluster::Fixed(_) => None,
-    };
-    let config = LaunchConfig::new(shape.grid, spec.threads, spec.shared_bytes, stream, cluster.as_slice());
+    let (attributes, count) = attributes(spec, shape);
+    let attributes = &attributes[..count];
+    let config = LaunchConfig::new(shape.grid, spec.threads, spec.shared_bytes, stream, attributes);
     // SAFETY: as the caller promises; the driver does not write to the pointers.
     unsafe { driver.launch(&config, function, pointers.as_ptr().cast_mut()) }
+}
+
+/// The attributes of a launch, of which the first so many count.
+fn attributes(spec: &KernelSpec, shape: Shape) -> ([LaunchAttribute; 3], usize) {
+    // A size that the kernel fixes is in its code.
+    let at_launch = matches!(spec.cluster, Cluster::AtLaunch { .. });
+    let mut all = [
+        (at_launch, LaunchAttribute::cluster(shape.cluster)),
+        (shape.cooperative, LaunchAttribute::cooperative()),
+        (shape.dependent, LaunchAttribute::programmatic_stream_serialization()),
+    ];
+    all.sort_by_key(|(wanted, _)| !wanted);
+    (all.map(|(_, attribute)| attribute), all.iter().filter(|(wanted, _)| *wanted).count())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launches_have_the_attributes_that_they_ask_for() {
+        let asked = |cluster, cooperative, dependent| {
+            let (name, entry, ptx, params) = ("k", "k", "", &[]);
+            let (threads, shared_bytes, dependency_wait) = ([32, 1, 1], 0, true);
+            let spec = KernelSpec {
+                name,
+                entry,
+                ptx,
+                threads,
+                cluster,
+                cooperative,
+                dependency_wait,
+                shared_bytes,
+                params,
+            };
+            let shape = Shape { grid: [4, 1, 1], cluster: [2, 1, 1], cooperative, dependent };
+            let (attributes, count) = attributes(&spec, shape);
+            attributes[..count].to_vec()
+        };
+        let cluster = LaunchAttribute::cluster([2, 1, 1]);
+        let cooperative = LaunchAttribute::cooperative();
+        let dependent = LaunchAttribute::programmatic_stream_serialization();
+        assert_eq!(asked(Cluster::None, false, false), []);
+        assert_eq!(asked(Cluster::Fixed([2, 1, 1]), false, true), [dependent]);
+        assert_eq!(asked(Cluster::None, true, false), [cooperative]);
+        assert_eq!(asked(Cluster::AtLaunch { most: 8 }, false, true), [cluster, dependent]);
+        assert_eq!(asked(Cluster::AtLaunch { most: 8 }, true, true), [cluster, cooperative, dependent]);
+    }
 
     #[test]
     fn pointers_beyond_the_inline_ones_follow_in_order() {

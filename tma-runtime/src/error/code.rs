@@ -37,6 +37,10 @@ impl Error {
             Self::SimulatedMemory { .. } => "TMA0618",
             Self::UnknownDevice { .. } => "TMA0619",
             Self::Cluster { why, .. } => why.code(),
+            Self::GridNotResident { .. } => "TMA0625",
+            Self::NeverWaits { .. } => "TMA0626",
+            Self::Unowned { .. } => "TMA0627",
+            Self::PreparedCapture { .. } => "TMA0628",
         }
     }
 }

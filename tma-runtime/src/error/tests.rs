@@ -73,6 +73,10 @@ fn every_error() -> Vec<Error> {
         Error::Cluster { kernel, why: ClusterError::Size { found: [4, 4, 1], most: 8 } },
         Error::Cluster { kernel, why: ClusterError::Missing },
         Error::Cluster { kernel, why: ClusterError::Given { fixed: Some([2, 1, 1]) } },
+        Error::GridNotResident { kernel, found: 133, limit: 132 },
+        Error::NeverWaits { kernel },
+        Error::Unowned { kernel, tensor },
+        Error::PreparedCapture { kernel },
     ]
 }
 
@@ -92,7 +96,7 @@ fn messages_begin_with_their_code() {
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619",
-        "TMA0621", "TMA0622", "TMA0623", "TMA0624",
+        "TMA0621", "TMA0622", "TMA0623", "TMA0624", "TMA0625", "TMA0626", "TMA0627", "TMA0628",
     ];
     assert_eq!(codes, wanted);
 }
@@ -141,6 +145,19 @@ fn tma0621_to_tma0624_say_what_to_do() {
         ("TMA0622", "1 to 8 blocks, not 4 × 4 × 1"),
         ("TMA0623", "device.with().cluster([2, 1, 1])"),
         ("TMA0624", "fixes its clusters to 2 × 1 × 1 blocks: launch it without"),
+    ] {
+        let message = message(code);
+        assert!(message.contains("`copy`") && message.contains(wanted), "{message}");
+    }
+}
+
+#[test]
+fn tma0625_to_tma0628_say_what_to_do() {
+    for (code, wanted) in [
+        ("TMA0625", "of 133 this device runs 132: launch at most so many"),
+        ("TMA0626", "never does: say it there, or launch without `dependent()`"),
+        ("TMA0627", "`src` of `copy` is a view from an address"),
+        ("TMA0628", "`launch` it on the capture"),
     ] {
         let message = message(code);
         assert!(message.contains("`copy`") && message.contains(wanted), "{message}");
