@@ -67,6 +67,7 @@ pub fn corpus() -> &'static [Source] {
         "floats": "tests/src/kernels/floats.rs",
         "im2col": "tests/src/kernels/im2col.rs",
         "integers": "tests/src/kernels/integers.rs",
+        "launches": "tests/src/kernels/launches.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",

@@ -12,6 +12,7 @@ pub mod faults;
 pub mod floats;
 pub mod im2col;
 pub mod integers;
+pub mod launches;
 pub mod map_options;
 pub mod multicast;
 pub mod multicast_pipelines;
@@ -45,6 +46,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         phases::CASES,
         pipelines::CASES,
         multicast_pipelines::CASES,
+        launches::CASES,
         tensors::CASES,
         copies::CASES,
         im2col::CASES,
