@@ -69,7 +69,15 @@ pub const BOX_INNER_BYTES: u64 = 16;
 
 /// What the bytes before a box along the innermost dimension must be a multiple of, in loads, stores, reductions
 /// and prefetches. No document says so; an H200 stops with an illegal instruction.
-pub const BOX_START_BYTES: u32 = 16;
+const BOX_START_BYTES: u32 = 16;
+
+/// Likewise of maps with a layout: what is interleaved is counted in whole pixels.
+pub fn box_start_bytes(swizzle: Swizzle) -> u32 {
+    swizzle.pixel_bytes().unwrap_or(BOX_START_BYTES)
+}
+
+/// The least rank of an interleaved layout. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`.
+pub const INTERLEAVED_RANK: usize = 3;
 
 /// Whether the copy engine reduces elements of this type so. Source: PTX ISA, "cp.reduce.async.bulk.tensor", the
 /// table of operations and element types. Of the bits that it allows (`.b32`, `.b64`) those of integers are meant here;
@@ -155,8 +163,8 @@ pub const ARRAY_ALIGNMENT: u64 = 16;
 /// "Swizzle modes" (256, 512 and 1024 bytes).
 pub const fn tile_alignment(swizzle: Swizzle) -> u64 {
     match swizzle {
-        Swizzle::None => 128,
-        Swizzle::B32 => 256,
+        Swizzle::None | Swizzle::Interleave16 => 128,
+        Swizzle::B32 | Swizzle::Interleave32 => 256,
         Swizzle::B64 => 512,
         Swizzle::B128 => 1024,
     }

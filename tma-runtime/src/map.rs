@@ -1,11 +1,11 @@
 //! From a tensor and a kernel's box to the parameters of a tensor map, every rule checked on the way.
 //!
 //! The rules are those that the CUDA driver API documents for `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`
-//! ("Tensor Map Object Management"), for maps without interleaving. The functions here are pure: whatever encodes the map, a driver or a
+//! ("Tensor Map Object Management"). The functions here are pure: whatever encodes the map, a driver or a
 //! simulator, gets the same parameters.
 //!
 //! Not checked, because it cannot be wrong here: the rank (1 to 5, or 3 to 5, the type of tensors), the alignment of the
-//! descriptor (its type), and interleaving (always none).
+//! descriptor (its type), and that an interleaved layout of 32 bytes goes with a swizzle of 32 (one variant is both).
 
 use crate::error::{Error, MapError};
 use crate::layout::{Layout, MAX_RANK};
@@ -29,6 +29,10 @@ pub const MAX_BOX_EXTENT: u32 = 256;
 pub const MAX_COLUMN_PIXELS: u32 = 1024;
 /// The farthest that two elements of a box can be apart, in elements of the tensor.
 pub const MAX_ELEMENT_STRIDE: u32 = 8;
+/// The least rank of an interleaved layout.
+pub const MIN_INTERLEAVED_RANK: usize = 3;
+/// The most bytes of a box. No document says so: seen with driver 580.
+pub const MAX_BOX_BYTES: u64 = 228 * 1024;
 
 /// The parameters of a tensor map, in the hardware's order: innermost dimension first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +91,7 @@ impl MapParams {
         self.address
     }
 
-    /// Extents of the tensor in elements, innermost first.
+    /// Extents of the tensor, innermost first: in elements, but for pixels of an interleaved layout along the innermost.
     pub fn extents(&self) -> &[u64] {
         &self.extents[..self.rank]
     }
@@ -167,7 +171,7 @@ pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> R
     let tile = tile_extents(tensor, spec)?;
     let (moved, element_strides) = match spec.mode {
         MapMode::Tiled => {
-            let (extents, strides) = strided_box(tensor, tile, found, options)?;
+            let (extents, strides) = strided_box(tensor, tile, spec, options)?;
             (Shape::Box(extents), strides)
         }
         MapMode::Im2col { .. } => {
@@ -177,12 +181,14 @@ pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> R
         }
     };
     fill(tensor, spec.element, options.fill)?;
-    if !address.is_multiple_of(ALIGNMENT) {
-        return Err(MapError::MisalignedAddress { tensor, address }.into());
+    let unit = alignment(spec.swizzle);
+    if !address.is_multiple_of(unit) {
+        return Err(MapError::MisalignedAddress { tensor, address, unit }.into());
     }
-    let extents = extents(tensor, layout.shape())?;
+    let mut extents = extents(tensor, layout.shape())?;
     whole_units(tensor, extents[0], spec)?;
-    let byte_strides = byte_strides(tensor, layout)?;
+    extents[0] = whole_pixels(tensor, extents[0], spec)?;
+    let byte_strides = byte_strides(tensor, layout, unit)?;
     Ok(MapParams {
         element: spec.element,
         swizzle: spec.swizzle,
@@ -197,19 +203,39 @@ pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> R
     })
 }
 
+/// What addresses and strides are multiples of. Source: `globalAddress` and `globalStrides` of `cuTensorMapEncodeTiled`.
+fn alignment(swizzle: Swizzle) -> u64 {
+    swizzle.pixel_bytes().map_or(ALIGNMENT, u64::from)
+}
+
+/// Elements along dimension 0 that count as one: those of a pixel, with an interleaved layout.
+fn pixel_elements(spec: &MapSpec) -> Option<u32> {
+    spec.swizzle.pixel_bytes().map(|bytes| bytes / spec.element.bytes())
+}
+
 /// What a copy brings to shared memory, innermost first. Source: `boxDim` and `swizzle` of `cuTensorMapEncodeTiled`;
 /// `channelsPerPixel` and `pixelsPerColumn` of `cuTensorMapEncodeIm2col`.
 fn tile_extents(tensor: &'static str, spec: &MapSpec) -> Result<[u32; MAX_RANK], MapError> {
     let mut reversed = [0; MAX_RANK];
+    let inner = spec.box_extents.len() - 1;
     for (dimension, &extent) in spec.box_extents.iter().enumerate() {
         let most = match spec.mode {
             MapMode::Im2col { .. } if dimension == 0 => MAX_COLUMN_PIXELS,
             MapMode::Im2col { .. } | MapMode::Tiled => MAX_BOX_EXTENT,
         };
-        if extent == 0 || extent > most {
+        let counted = if dimension == inner { extent / pixel_elements(spec).unwrap_or(1) } else { extent };
+        if counted == 0 || counted > most {
             return Err(MapError::BoxExtent { tensor, dimension, extent, most });
         }
-        reversed[spec.box_extents.len() - 1 - dimension] = extent;
+        reversed[inner - dimension] = counted;
+    }
+    let all: u64 = spec.box_extents.iter().map(|&extent| u64::from(extent)).product();
+    let all = all * u64::from(spec.element.bytes());
+    if all > MAX_BOX_BYTES {
+        return Err(MapError::BoxBytes { tensor, bytes: all, most: MAX_BOX_BYTES });
+    }
+    if let Some(pixel) = pixel_elements(spec) {
+        return interleaved_box(tensor, reversed, spec, pixel);
     }
     let bytes = u64::from(reversed[0]) * u64::from(spec.element.bytes());
     if !bytes.is_multiple_of(ALIGNMENT) {
@@ -221,20 +247,39 @@ fn tile_extents(tensor: &'static str, spec: &MapSpec) -> Result<[u32; MAX_RANK],
     }
 }
 
+/// The box of an interleaved layout, in pixels along dimension 0. One copy moves one slice of channels, and a driver wants
+/// pixels times the element's size to be a multiple of 16: seen on an H200.
+fn interleaved_box(
+    tensor: &'static str,
+    extents: [u32; MAX_RANK],
+    spec: &MapSpec,
+    pixel: u32,
+) -> Result<[u32; MAX_RANK], MapError> {
+    let rank = spec.box_extents.len();
+    let unit = ALIGNMENT as u32 / spec.element.bytes();
+    let whole = spec.box_extents[rank - 1].is_multiple_of(pixel * unit);
+    if rank < MIN_INTERLEAVED_RANK || spec.box_extents[1] != 1 || !whole {
+        return Err(MapError::InterleavedBox { tensor, extents: spec.box_extents, pixel, unit });
+    }
+    Ok(extents)
+}
+
 /// The box, and how far apart its elements are, innermost first: from the first to the last of `tile` elements that are
-/// `stride` apart. Source: `elementStrides` of `cuTensorMapEncodeTiled`, which without interleaving steps along all
-/// dimensions but the innermost.
+/// `stride` apart. Source: `elementStrides` of `cuTensorMapEncodeTiled`, which steps along dimension 0 only if that is of
+/// pixels; a box there goes up to the pixel that would be next, so that it stays a multiple of 16.
 fn strided_box(
     tensor: &'static str,
     tile: [u32; MAX_RANK],
-    rank: usize,
+    spec: &MapSpec,
     options: &MapOptions,
 ) -> Result<([u32; MAX_RANK], [u32; MAX_RANK]), MapError> {
     let (mut extents, mut strides) = (tile, [1; MAX_RANK]);
+    let (rank, pixels) = (spec.box_extents.len(), spec.swizzle.pixel_bytes().is_some());
     for (dimension, &stride) in options.element_strides[..rank].iter().enumerate() {
-        element_stride(tensor, dimension, stride, dimension == rank - 1)?;
+        let inner = dimension == rank - 1;
+        element_stride(tensor, dimension, stride, inner && !pixels)?;
         let at = rank - 1 - dimension;
-        let extent = (tile[at] - 1) * stride + 1;
+        let extent = if inner { tile[at] * stride } else { (tile[at] - 1) * stride + 1 };
         if extent > MAX_BOX_EXTENT {
             return Err(MapError::StridedBox { tensor, dimension, tile: tile[at], stride, extent });
         }
@@ -285,12 +330,22 @@ fn whole_units(tensor: &'static str, inner_extent: u64, spec: &MapSpec) -> Resul
     Ok(())
 }
 
+/// The innermost extent as the hardware counts it: pixels of an interleaved layout.
+fn whole_pixels(tensor: &'static str, extent: u64, spec: &MapSpec) -> Result<u64, MapError> {
+    match pixel_elements(spec) {
+        Some(pixel) if !extent.is_multiple_of(u64::from(pixel)) => {
+            Err(MapError::PartialPixel { tensor, extent, pixel })
+        }
+        pixel => Ok(extent / pixel.map_or(1, u64::from)),
+    }
+}
+
 /// The tensor's strides in bytes, from the second innermost dimension outwards.
 /// Source: `globalStrides` of `cuTensorMapEncodeTiled`.
 ///
 /// A dimension of extent 1 is never stepped along, so its stride does not matter to the copy; but the driver checks it
-/// like any other. It is given one that passes: the longest step or row inside it, in whole multiples of 16 bytes.
-fn byte_strides(tensor: &'static str, layout: &Layout) -> Result<[u64; MAX_RANK - 1], MapError> {
+/// like any other. It is given one that passes: the longest step or row inside it, in whole multiples of `unit` bytes.
+fn byte_strides(tensor: &'static str, layout: &Layout, unit: u64) -> Result<[u64; MAX_RANK - 1], MapError> {
     let element = u64::from(layout.element().bytes());
     let (shape, strides) = (layout.shape(), layout.strides());
     let inner = shape.len() - 1;
@@ -298,7 +353,7 @@ fn byte_strides(tensor: &'static str, layout: &Layout) -> Result<[u64; MAX_RANK 
         return Err(MapError::InnerStride { tensor, stride: strides[inner] });
     }
     let mut reversed = [0; MAX_RANK - 1];
-    let mut placeholder = (shape[inner] * element).next_multiple_of(ALIGNMENT);
+    let mut placeholder = (shape[inner] * element).next_multiple_of(unit);
     for dimension in (0..inner).rev() {
         let bytes = u128::from(strides[dimension]) * u128::from(element);
         let stride = match u64::try_from(bytes) {
@@ -306,8 +361,8 @@ fn byte_strides(tensor: &'static str, layout: &Layout) -> Result<[u64; MAX_RANK 
             Ok(bytes) if bytes < STRIDE_LIMIT => bytes,
             _ => return Err(MapError::StrideTooLarge { tensor, dimension, bytes }),
         };
-        if !stride.is_multiple_of(ALIGNMENT) {
-            return Err(MapError::MisalignedStride { tensor, dimension, bytes: stride });
+        if !stride.is_multiple_of(unit) {
+            return Err(MapError::MisalignedStride { tensor, dimension, bytes: stride, unit });
         }
         reversed[inner - 1 - dimension] = stride;
         placeholder = placeholder.max(stride);

@@ -127,7 +127,8 @@ pub trait MapArgExt<const N: usize>: Sized {
     }
 
     /// Takes only every so-many-th element along each dimension, outermost first; 1 to 8 each, and 1 along the
-    /// innermost. The kernel's coordinates stay those of the tensor: a tile of 64 rows at row 0 with a stride of 2 holds
+    /// innermost, unless that is of pixels of an [interleaved](crate::lang::Interleave16) layout, which are taken whole.
+    /// The kernel's coordinates stay those of the tensor: a tile of 64 rows at row 0 with a stride of 2 holds
     /// rows 0, 2, … 126.
     fn element_strides(self, strides: [u32; N]) -> WithOptions<Self::Tensor> {
         let mut with = self.with_options();

@@ -84,7 +84,7 @@ impl TileLayout {
     /// Where a byte goes: of its place among the chunks of a span, the bits are exclusive-ored with those of the line.
     /// Its own inverse. Source: PTX ISA, "Swizzling Modes".
     fn permuted(&self, offset: u64) -> u64 {
-        let chunks = u64::from(self.swizzle.span().unwrap_or(CHUNK as u32)) / CHUNK;
+        let chunks = u64::from(self.swizzle.permuted_bytes()) / CHUNK;
         offset ^ (((offset / LINE) & (chunks - 1)) * CHUNK)
     }
 
@@ -148,11 +148,7 @@ impl TileLayout {
 
     fn title(&self) -> String {
         let extents: Vec<_> = self.extents.iter().map(u32::to_string).collect();
-        let swizzle = match self.swizzle.span() {
-            Some(span) => format!("Swizzle{span}"),
-            None => "NoSwizzle".to_owned(),
-        };
-        format!("{} of {}, {swizzle}", extents.join(" x "), self.element)
+        format!("{} of {}, {}", extents.join(" x "), self.element, self.swizzle.name())
     }
 }
 
@@ -191,6 +187,7 @@ mod tests {
             (Element::U8, vec![20, 32], Swizzle::B32),
             (Element::F64, vec![5, 6], Swizzle::None),
             (Element::F16, vec![8, 24], Swizzle::B128),
+            (Element::F16, vec![2, 1, 3, 256], Swizzle::Interleave32),
         ] {
             let layout = TileLayout::new(element, &extents, swizzle);
             let count: u32 = extents.iter().product();
@@ -226,6 +223,15 @@ mod tests {
    128: r2 c8-15    r2 c0-7     r2 c24-31   r2 c16-23   -           -           -           -
 ";
         assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn rows_longer_than_the_span_are_permuted_along_it() {
+        let layout = TileLayout::new(Element::U32, &[1, 1, 64], Swizzle::Interleave32);
+        assert_eq!(layout.offset(&[0, 0, 31]), Some(124));
+        assert_eq!(layout.offset(&[0, 0, 32]), Some(128 + 16)); // the next 128 bytes: chunks change places
+        assert_eq!(layout.offset(&[0, 0, 36]), Some(128));
+        assert_eq!(layout.bytes(), 256);
     }
 
     #[test]

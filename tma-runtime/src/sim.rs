@@ -229,10 +229,16 @@ fn tensor_map(map: &MapParams) -> TensorMap {
             },
         },
         element_strides: map.element_strides().into(),
-        interleave: ptx_sim::tensor_map::Interleave::None,
+        interleave: match map.swizzle() {
+            Swizzle::None | Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => {
+                ptx_sim::tensor_map::Interleave::None
+            }
+            Swizzle::Interleave16 => ptx_sim::tensor_map::Interleave::B16,
+            Swizzle::Interleave32 => ptx_sim::tensor_map::Interleave::B32,
+        },
         swizzle: match map.swizzle() {
-            Swizzle::None => ptx_sim::tensor_map::Swizzle::None,
-            Swizzle::B32 => ptx_sim::tensor_map::Swizzle::B32,
+            Swizzle::None | Swizzle::Interleave16 => ptx_sim::tensor_map::Swizzle::None,
+            Swizzle::B32 | Swizzle::Interleave32 => ptx_sim::tensor_map::Swizzle::B32,
             Swizzle::B64 => ptx_sim::tensor_map::Swizzle::B64,
             Swizzle::B128 => ptx_sim::tensor_map::Swizzle::B128,
         },

@@ -194,16 +194,52 @@ pub enum Swizzle {
     B64,
     /// Permuted within spans of 128 bytes.
     B128,
+    /// Rows of pixels of 16 bytes, not permuted.
+    Interleave16,
+    /// Rows of pixels of 32 bytes, permuted within spans of 32 bytes.
+    Interleave32,
 }
 
 impl Swizzle {
-    /// The span in bytes, which a row of the tile may not exceed; `None` where rows are not permuted.
+    /// The span in bytes, which a row of the tile may not exceed, and which a shorter one is padded to; `None` where any
+    /// row will do.
     pub const fn span(self) -> Option<u32> {
         match self {
-            Self::None => None,
+            Self::None | Self::Interleave16 | Self::Interleave32 => None,
             Self::B32 => Some(32),
             Self::B64 => Some(64),
             Self::B128 => Some(128),
+        }
+    }
+
+    /// The bytes within which chunks of 16 change places; 16 where none does.
+    pub const fn permuted_bytes(self) -> u32 {
+        match self {
+            Self::None | Self::Interleave16 => 16,
+            Self::B32 | Self::Interleave32 => 32,
+            Self::B64 => 64,
+            Self::B128 => 128,
+        }
+    }
+
+    /// Bytes of a pixel's slice of channels, in which an interleaved layout counts along the innermost dimension.
+    pub const fn pixel_bytes(self) -> Option<u32> {
+        match self {
+            Self::None | Self::B32 | Self::B64 | Self::B128 => None,
+            Self::Interleave16 => Some(16),
+            Self::Interleave32 => Some(32),
+        }
+    }
+
+    /// Its name as the third parameter of a tile.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "NoSwizzle",
+            Self::B32 => "Swizzle32",
+            Self::B64 => "Swizzle64",
+            Self::B128 => "Swizzle128",
+            Self::Interleave16 => "Interleave16",
+            Self::Interleave32 => "Interleave32",
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::low_bits::{LowBits, Variables};
 use crate::diag::{Code, Sink};
-use crate::ir::{Expr, Kernel, Scalar, StmtKind, TmaOp, visit};
-use crate::limits::{BOX_START_BYTES, im2col_offset};
+use crate::ir::{Expr, Kernel, StmtKind, TileType, TmaOp, visit};
+use crate::limits::{box_start_bytes, im2col_offset};
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut variables = Variables::new(&kernel.body);
@@ -12,18 +12,18 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         if let StmtKind::Tma { map, op, .. } = &stmt.kind
             && let Some(tile) = kernel.param(*map).ty.moved()
         {
-            copy(op, tile.element, &variables, sink);
+            copy(op, tile, &variables, sink);
         }
     });
 }
 
-fn copy(op: &TmaOp, element: Scalar, variables: &Variables, sink: &mut Sink) {
+fn copy(op: &TmaOp, tile: &TileType, variables: &Variables, sink: &mut Sink) {
     let coordinates = op.coordinates();
     for offset in op.offsets() {
         offset_within(offset, coordinates.len(), sink);
     }
     if let Some(inner) = coordinates.last() {
-        innermost(inner, element, variables.of(inner), sink);
+        innermost(inner, tile, variables.of(inner), sink);
     }
     if op.writes() {
         for (dimension, at) in coordinates.iter().enumerate() {
@@ -32,9 +32,10 @@ fn copy(op: &TmaOp, element: Scalar, variables: &Variables, sink: &mut Sink) {
     }
 }
 
-/// Source: found on an H200; [`BOX_START_BYTES`].
-fn innermost(at: &Expr, element: Scalar, low: LowBits, sink: &mut Sink) {
-    let unit = BOX_START_BYTES / element.bytes();
+/// Source: found on an H200; [`box_start_bytes`].
+fn innermost(at: &Expr, tile: &TileType, low: LowBits, sink: &mut Sink) {
+    let (element, start) = (tile.element, box_start_bytes(tile.swizzle));
+    let unit = start / element.bytes();
     let beside = low.bits % u64::from(unit);
     if beside == 0 {
         return;
@@ -43,19 +44,19 @@ fn innermost(at: &Expr, element: Scalar, low: LowBits, sink: &mut Sink) {
         Some(value) => {
             let bytes = i64::from(value) * i64::from(element.bytes());
             format!(
-                "the innermost coordinate {value} is {bytes} bytes into a row; copies start at multiples of 16"
+                "the innermost coordinate {value} is {bytes} bytes into a row; copies start at multiples of {start}"
             )
         }
         None => {
             let multiple = unit.min(1 << low.known.min(u32::BITS - 1));
             format!(
                 "the innermost coordinate is always {beside} more than a multiple of {multiple}, but copies start at \
-                 multiples of 16 bytes"
+                 multiples of {start} bytes"
             )
         }
     };
     sink.error(Code::InnerCoordinate, at.span, message)
-        .help(format!("make it a multiple of {unit}: {unit} elements of `{element}` are 16 bytes"));
+        .help(format!("make it a multiple of {unit}: {unit} elements of `{element}` are {start} bytes"));
 }
 
 /// Source: PTX ISA, "Restriction on Tensor Copy instructions".

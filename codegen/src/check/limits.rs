@@ -14,6 +14,17 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     for param in &kernel.params {
         if let Some(tile) = param.ty.moved() {
             let columns = matches!(param.ty, Type::Im2colMap(..));
+            if tile.swizzle.pixel_bytes().is_some() && !matches!(param.ty, Type::TensorMap(_)) {
+                let message = format!(
+                    "`{}` is for the tile of a `TensorMap`, not of `{}`",
+                    tile.swizzle.name(),
+                    param.ty
+                );
+                sink.error(Code::Interleave, param.ty_span, message).help(
+                    "take `NoSwizzle` or a swizzle for columns of pixels, and for maps that a kernel makes",
+                );
+                continue;
+            }
             map_box(tile, columns, &param.name, param.ty_span, sink);
         }
     }
@@ -87,6 +98,9 @@ fn map_box(tile: &TileType, columns: bool, name: &str, span: Span, sink: &mut Si
              type of the same size",
         );
     }
+    if interleaved(tile, name, span, sink) {
+        return;
+    }
     for (dimension, &extent) in tile.extents.iter().enumerate() {
         let most = if columns && dimension == 0 { limits::COLUMN_PIXELS } else { limits::BOX_EXTENT };
         if !(1..=most).contains(&extent) {
@@ -121,6 +135,62 @@ fn map_box(tile: &TileType, columns: bool, name: &str, span: Span, sink: &mut Si
         sink.error(Code::SwizzleSpan, span, message)
             .help(format!("make the innermost extent {most} or less, or take {wider}"));
     }
+}
+
+/// Whether the box is of an interleaved layout, whose innermost dimension is of pixels and whose last but one in the
+/// hardware's order, here the second, is of slices of channels.
+///
+/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`, `boxDim` and `interleave`; that a copy moves one
+/// slice, and that a driver wants pixels × element size to be a multiple of 16, was seen on an H200.
+fn interleaved(tile: &TileType, name: &str, span: Span, sink: &mut Sink) -> bool {
+    let Some(pixel) = tile.pixel_elements() else { return false };
+    let layout = tile.swizzle.name();
+    let mut refuse = |message: String, help: String| {
+        sink.error(Code::Interleave, span, message).help(help);
+    };
+    if tile.rank() < limits::INTERLEAVED_RANK {
+        refuse(
+            format!("`{layout}` is for 3 to 5 dimensions, but the box of `{name}` has {}", tile.rank()),
+            "the dimensions are images, slices of channels, rows of pixels, and pixels times their channels"
+                .to_owned(),
+        );
+        return true;
+    }
+    let (inner, slices) = (tile.inner_extent(), tile.extents[1]);
+    if slices != 1 {
+        refuse(
+            format!(
+                "one copy moves 1 slice of channels, but the box of `{name}` has {slices} in dimension 1"
+            ),
+            "make that extent 1, and move slices by a copy each".to_owned(),
+        );
+    }
+    // Pixels, in whole numbers that a driver takes.
+    let unit = limits::BOX_INNER_BYTES as u32 / tile.element.bytes();
+    let most = limits::BOX_EXTENT;
+    if !inner.is_multiple_of(pixel * unit) || !(1..=most).contains(&(inner / pixel)) {
+        let bytes = pixel * tile.element.bytes();
+        refuse(
+            format!(
+                "the innermost extent of `{name}` is {inner}; a pixel has {pixel} elements ({bytes} bytes)"
+            ),
+            format!(
+                "take a multiple of {unit} pixels, at most {most}: {} to {} elements",
+                pixel * unit,
+                pixel * most
+            ),
+        );
+    }
+    for (dimension, &extent) in tile.extents.iter().enumerate().take(tile.rank() - 1) {
+        if dimension != 1 && !(1..=most).contains(&extent) {
+            let message = format!(
+                "the box of `{name}` has extent {extent} in dimension {dimension}; it must be 1 to {most}"
+            );
+            sink.error(Code::BoxExtent, span, message)
+                .help("move a larger tile by several copies into parts of it");
+        }
+    }
+    true
 }
 
 fn shared_var(var: &SharedVar, sink: &mut Sink) {

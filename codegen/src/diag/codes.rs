@@ -113,6 +113,8 @@ codes! {
     ReduceElement = "TMA0223",
     /// A fraction of a cache policy that is not above 0 and at most 1.
     CacheFraction = "TMA0224",
+    /// An interleaved tile that no copy moves.
+    Interleave = "TMA0225",
 
     /// A cluster with no blocks or with too many.
     ClusterSize = "TMA0231",

@@ -95,6 +95,8 @@ fn map_spec(tile: &TileType, mode: &TokenStream, written: bool) -> TokenStream {
         Swizzle::B32 => format_ident!("B32"),
         Swizzle::B64 => format_ident!("B64"),
         Swizzle::B128 => format_ident!("B128"),
+        Swizzle::Interleave16 => format_ident!("Interleave16"),
+        Swizzle::Interleave32 => format_ident!("Interleave32"),
     };
     quote! {
         ::tma_runtime::spec::MapSpec {

@@ -129,26 +129,53 @@ impl Scalar {
     }
 }
 
-/// How the 16-byte chunks of a tile's rows are permuted in shared memory.
+/// How the 16-byte chunks of a tile's rows are permuted in shared memory, and whether its rows are of pixels.
 ///
-/// Source: CUDA driver API, `CUtensorMapSwizzle`; PTX ISA, "Tensor swizzling modes".
+/// Source: CUDA driver API, `CUtensorMapSwizzle` and `CUtensorMapInterleave`; PTX ISA, "Tensor swizzling modes" and
+/// "Interleave layout".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // the width of the permuted span, in bytes
+#[allow(missing_docs)] // the width of the permuted span, or of a pixel, in bytes
 pub enum Swizzle {
     None,
     B32,
     B64,
     B128,
+    Interleave16,
+    /// Goes with the pattern of [`Swizzle::B32`].
+    Interleave32,
 }
 
 impl Swizzle {
-    /// The bytes within which chunks change places; `None` where nothing is permuted.
+    /// Every one of them.
+    pub const ALL: [Self; 6] =
+        [Self::None, Self::B32, Self::B64, Self::B128, Self::Interleave16, Self::Interleave32];
+
+    /// The bytes that a row may not exceed, and that a shorter one is padded to; `None` where any row will do.
     pub const fn span(self) -> Option<u32> {
         match self {
-            Self::None => None,
+            Self::None | Self::Interleave16 | Self::Interleave32 => None,
             Self::B32 => Some(32),
             Self::B64 => Some(64),
             Self::B128 => Some(128),
+        }
+    }
+
+    /// The bits of an offset that the pattern changes: those of a chunk's place within the permuted bytes.
+    pub const fn chunk_bits(self) -> u32 {
+        match self {
+            Self::None | Self::Interleave16 => 0,
+            Self::B32 | Self::Interleave32 => 0x10,
+            Self::B64 => 0x30,
+            Self::B128 => 0x70,
+        }
+    }
+
+    /// Bytes of a pixel's slice of channels, in which an interleaved layout counts along the innermost dimension.
+    pub const fn pixel_bytes(self) -> Option<u32> {
+        match self {
+            Self::None | Self::B32 | Self::B64 | Self::B128 => None,
+            Self::Interleave16 => Some(16),
+            Self::Interleave32 => Some(32),
         }
     }
 
@@ -159,6 +186,8 @@ impl Swizzle {
             Self::B32 => "Swizzle32",
             Self::B64 => "Swizzle64",
             Self::B128 => "Swizzle128",
+            Self::Interleave16 => "Interleave16",
+            Self::Interleave32 => "Interleave32",
         }
     }
 }
@@ -183,6 +212,11 @@ impl TileType {
     /// The extent of the contiguous dimension, in elements.
     pub fn inner_extent(&self) -> u32 {
         self.extents.last().copied().unwrap_or(1)
+    }
+
+    /// Elements of a pixel's slice of channels; `None` where the layout is not interleaved.
+    pub fn pixel_elements(&self) -> Option<u32> {
+        self.swizzle.pixel_bytes().map(|bytes| bytes / self.element.bytes())
     }
 
     /// Bytes of one row: the innermost extent × the element's size.

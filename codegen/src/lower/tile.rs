@@ -71,23 +71,30 @@ fn row_and_column<'c>(
 /// The hardware exchanges 16-byte chunks by address: bits 4 to 6 ^= bits 7 to 9 with a 128-byte span, bits 4
 /// and 5 ^= bits 7 and 8 with a 64-byte one, bit 4 ^= bit 7 with a 32-byte one. A tile is aligned to the bytes
 /// after which the pattern repeats, so offsets do for addresses; and its rows are as long as the span, so that the
-/// row alone decides, and the exchange stays within it. Source: PTX ISA, "Tensor swizzling modes".
+/// row alone decides, and the exchange stays within it. Interleaved rows are of any length, and the whole offset
+/// decides. Source: PTX ISA, "Tensor swizzling modes".
 fn swizzled<'c>(
     cx: &Cx<'c, '_>,
     swizzle: Swizzle,
     row: IntValue<'c>,
     column: IntValue<'c>,
 ) -> Lower<IntValue<'c>> {
-    let chunk_bits = match swizzle {
-        Swizzle::None => return Ok(cx.builder.build_int_add(row, column, "")?),
-        Swizzle::B32 => 0x10,
-        Swizzle::B64 => 0x30,
-        Swizzle::B128 => 0x70,
+    let pattern = |of| {
+        let shifted = cx.builder.build_right_shift(of, cx.u32_const(3), false, "")?;
+        cx.builder.build_and(shifted, cx.u32_const(swizzle.chunk_bits()), "")
     };
-    let shifted = cx.builder.build_right_shift(row, cx.u32_const(3), false, "")?;
-    let pattern = cx.builder.build_and(shifted, cx.u32_const(chunk_bits), "")?;
-    let column = cx.builder.build_xor(column, pattern, "")?;
-    Ok(cx.builder.build_int_add(row, column, "")?)
+    let permuted = match swizzle {
+        Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => {
+            let column = cx.builder.build_xor(column, pattern(row)?, "")?;
+            cx.builder.build_int_add(row, column, "")?
+        }
+        Swizzle::None | Swizzle::Interleave16 => cx.builder.build_int_add(row, column, "")?,
+        Swizzle::Interleave32 => {
+            let offset = cx.builder.build_int_add(row, column, "")?;
+            cx.builder.build_xor(offset, pattern(offset)?, "")?
+        }
+    };
+    Ok(permuted)
 }
 
 /// The address of one of `Stages`.

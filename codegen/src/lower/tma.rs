@@ -7,8 +7,8 @@ use super::kernel::Param;
 use super::types::{int, pointer};
 use super::{Cx, Lower, cluster, debug, descriptor, expr, nvvm, print, tile};
 use crate::backend::BackendError;
-use crate::ir::{Expr, ParamId, Scalar, Span, TmaOp, Type};
-use crate::limits::BOX_START_BYTES;
+use crate::ir::{Expr, ParamId, Span, TileType, TmaOp, Type};
+use crate::limits::box_start_bytes;
 
 /// Lowers an operation that is given the tensor map `map`, or one of several.
 pub(super) fn operation(
@@ -27,10 +27,15 @@ pub(super) fn operation(
         return Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned()));
     };
     let rank = op.coordinates().len();
-    let coordinates = hardware_coordinates(cx, op.coordinates())?;
+    let mut coordinates = hardware_coordinates(cx, op.coordinates())?;
     if cx.kernel.kernel().checked {
-        check_coordinates(cx, map, moved.element, op, &coordinates, span)?;
+        check_alignment(cx, map, moved, &coordinates, span)?;
+        check_sign(cx, map, op, &coordinates, span)?;
+    } else if moved.pixel_elements().is_some() {
+        // The engine is given pixels, and cannot see what is left over.
+        check_alignment(cx, map, moved, &coordinates, span)?;
     }
+    count_pixels(cx, moved, &mut coordinates)?;
     let mode = match ty {
         Type::Im2colMap(..) => nvvm::Mode::Columns,
         _ => nvvm::Mode::Tile,
@@ -111,35 +116,56 @@ pub(super) fn operation(
     Ok(())
 }
 
-/// Stops the grid with a message where the copy engine would stop it with an illegal instruction.
-fn check_coordinates<'c>(
+/// Stops the grid with a message where the copy engine would stop it with an illegal instruction: at an innermost
+/// coordinate that is misaligned.
+fn check_alignment<'c>(
     cx: &mut Cx<'c, '_>,
     map: ParamId,
-    element: Scalar,
+    moved: &TileType,
+    coordinates: &[BasicValueEnum<'c>],
+    span: Span,
+) -> Lower<()> {
+    let Some(&inner) = coordinates.first() else { return Ok(()) };
+    let start = box_start_bytes(moved.swizzle);
+    let unit = start / moved.element.bytes();
+    let rest = cx.builder.build_and(int(inner)?, cx.u32_const(unit - 1), "")?;
+    let aligned = cx.builder.build_int_compare(IntPredicate::EQ, rest, cx.u32_const(0), "")?;
+    let name = &cx.kernel.kernel().param(map).name;
+    let message =
+        format!("the innermost coordinate of a copy by `{name}` is no multiple of {unit} ({start} bytes)");
+    print::assert(cx, aligned, &message, debug::line_of(span))
+}
+
+/// Likewise: at a write that starts before the tensor.
+fn check_sign<'c>(
+    cx: &mut Cx<'c, '_>,
+    map: ParamId,
     op: &TmaOp,
     coordinates: &[BasicValueEnum<'c>],
     span: Span,
 ) -> Lower<()> {
     let coordinates = coordinates.iter().map(|&at| int(at)).collect::<Lower<Vec<IntValue<'c>>>>()?;
     let [inner, outer @ ..] = &*coordinates else { return Ok(()) };
-    let param = cx.kernel.kernel().param(map);
-    let line = debug::line_of(span);
+    if !op.writes() {
+        return Ok(());
+    }
+    // The sign of all together is negative where one is.
+    let mut signs = *inner;
+    for at in outer {
+        signs = cx.builder.build_or(signs, *at, "")?;
+    }
+    let inside = cx.builder.build_int_compare(IntPredicate::SGE, signs, cx.u32_const(0), "")?;
+    let name = &cx.kernel.kernel().param(map).name;
+    let message = format!("a copy into `{name}` starts before the tensor");
+    print::assert(cx, inside, &message, debug::line_of(span))
+}
 
-    let unit = BOX_START_BYTES / element.bytes();
-    let rest = cx.builder.build_and(*inner, cx.u32_const(unit - 1), "")?;
-    let aligned = cx.builder.build_int_compare(IntPredicate::EQ, rest, cx.u32_const(0), "")?;
-    let message =
-        format!("the innermost coordinate of a copy by `{}` is no multiple of {unit} (16 bytes)", param.name);
-    print::assert(cx, aligned, &message, line)?;
-
-    if op.writes() {
-        // The sign of all together is negative where one is.
-        let mut signs = *inner;
-        for at in outer {
-            signs = cx.builder.build_or(signs, *at, "")?;
-        }
-        let inside = cx.builder.build_int_compare(IntPredicate::SGE, signs, cx.u32_const(0), "")?;
-        print::assert(cx, inside, &format!("a copy into `{}` starts before the tensor", param.name), line)?;
+/// Along dimension 0 of an interleaved layout the hardware counts pixels, where the language counts elements.
+/// Source: PTX ISA, "Interleave layout"; seen on an H200.
+fn count_pixels<'c>(cx: &Cx<'c, '_>, moved: &TileType, coordinates: &mut [BasicValueEnum<'c>]) -> Lower<()> {
+    if let (Some(elements), Some(inner)) = (moved.pixel_elements(), coordinates.first_mut()) {
+        let bits = cx.u32_const(elements.trailing_zeros());
+        *inner = cx.builder.build_right_shift(int(*inner)?, bits, true, "")?.into();
     }
     Ok(())
 }

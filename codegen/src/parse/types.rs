@@ -322,11 +322,10 @@ impl Cx<'_> {
 
     fn swizzle(&mut self, argument: &GenericArgument) -> Option<Swizzle> {
         let name = self.named_segment(argument).map(|segment| segment.ident.to_string()).unwrap_or_default();
-        let all = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
-        let found = all.into_iter().find(|swizzle| swizzle.name() == name);
+        let found = Swizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
         if found.is_none() {
             self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
-                .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`");
+                .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and `Interleave32` stand in their place");
         }
         found
     }

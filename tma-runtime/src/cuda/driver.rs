@@ -45,9 +45,6 @@ const JIT_LOG_OPTIONS: [c_int; 6] = [3, 4, 5, 6, 12, 13];
 /// Bytes of each of the logs of the driver's compiler.
 const JIT_LOG_BYTES: usize = 16 * 1024;
 
-/// `CU_TENSOR_MAP_INTERLEAVE_NONE`.
-const INTERLEAVE_NONE: c_uint = 0;
-
 /// `CUtensorMap`: 128 opaque bytes. The driver wants them aligned to 64 bytes, its header since CUDA 13 to 128.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(128))]
@@ -203,7 +200,8 @@ impl Driver {
         let (element, address) = (data_type(map.element()), map.address() as *mut c_void);
         let (extents, byte_strides) = (map.extents().as_ptr(), map.byte_strides().as_ptr());
         let element_strides = map.element_strides().as_ptr();
-        let (swizzle, promotion) = (swizzle(map.swizzle()), l2_promotion(map.l2_promotion()));
+        let (interleave, swizzle) = (interleave(map.swizzle()), swizzle(map.swizzle()));
+        let promotion = l2_promotion(map.l2_promotion());
         let fill = oob_fill(map.fill());
         checked(match map.moved() {
             // SAFETY: the arrays have as many elements as the rank says (strides one fewer), and the descriptor is aligned.
@@ -217,7 +215,7 @@ impl Driver {
                     byte_strides,
                     moved.as_ptr(),
                     element_strides,
-                    INTERLEAVE_NONE,
+                    interleave,
                     swizzle,
                     promotion,
                     fill,
@@ -237,7 +235,7 @@ impl Driver {
                     channels,
                     pixels,
                     element_strides,
-                    INTERLEAVE_NONE,
+                    interleave,
                     swizzle,
                     promotion,
                     fill,
@@ -363,11 +361,20 @@ fn data_type(element: Element) -> c_uint {
     }
 }
 
+/// `CUtensorMapInterleave`.
+fn interleave(swizzle: Swizzle) -> c_uint {
+    match swizzle {
+        Swizzle::None | Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => 0,
+        Swizzle::Interleave16 => 1,
+        Swizzle::Interleave32 => 2,
+    }
+}
+
 /// `CUtensorMapSwizzle`.
 fn swizzle(swizzle: Swizzle) -> c_uint {
     match swizzle {
-        Swizzle::None => 0,
-        Swizzle::B32 => 1,
+        Swizzle::None | Swizzle::Interleave16 => 0,
+        Swizzle::B32 | Swizzle::Interleave32 => 1,
         Swizzle::B64 => 2,
         Swizzle::B128 => 3,
     }

@@ -8,15 +8,17 @@ use crate::spec::Element;
 pub enum MapError {
     /// A tensor map's tensor does not start at a multiple of 16 bytes.
     #[error(
-        "{}: a tensor map's address must be a multiple of 16 bytes, but `{tensor}` is at {address:#x} ({} bytes past \
-         one): start the view at an element whose address is a multiple of 16",
-        self.code(), .address % 16
+        "{}: a tensor map's address must be a multiple of {unit} bytes, but `{tensor}` is at {address:#x} ({} bytes past \
+         one): start the view at an element whose address is a multiple of {unit}",
+        self.code(), .address % .unit
     )]
     MisalignedAddress {
         /// The kernel's parameter.
         tensor: &'static str,
         /// The address of the tensor's first element.
         address: u64,
+        /// What it must be a multiple of: 16, or 32 with `Interleave32`.
+        unit: u64,
     },
 
     /// A tensor map's tensor has an extent of zero or more than 2^32.
@@ -37,9 +39,9 @@ pub enum MapError {
 
     /// A tensor map's stride is not a multiple of 16 bytes.
     #[error(
-        "{}: each stride of a tensor map but the innermost must be a multiple of 16 bytes, but stepping along dimension \
+        "{}: each stride of a tensor map but the innermost must be a multiple of {unit} bytes, but stepping along dimension \
          {dimension} of `{tensor}` takes {bytes} bytes: pad the inner extent, so that the step takes {} bytes",
-        self.code(), .bytes.next_multiple_of(16)
+        self.code(), .bytes.next_multiple_of(*.unit)
     )]
     MisalignedStride {
         /// The kernel's parameter.
@@ -48,6 +50,8 @@ pub enum MapError {
         dimension: usize,
         /// Its stride in bytes.
         bytes: u64,
+        /// What it must be a multiple of: 16, or 32 with `Interleave32`.
+        unit: u64,
     },
 
     /// A tensor map's stride is 2^40 bytes or more.
@@ -93,8 +97,8 @@ pub enum MapError {
 
     /// A box's elements are too far apart, or those of its rows are not neighbours.
     #[error(
-        "{}: the elements of a box are 1 to 8 apart along each dimension, and neighbours along the innermost, but those of \
-         `{tensor}` are {stride} apart along dimension {dimension}: {}",
+        "{}: the elements of a box are 1 to 8 apart along each dimension, and neighbours along the innermost unless they \
+         are pixels of an interleaved layout, but those of `{tensor}` are {stride} apart along dimension {dimension}: {}",
         self.code(),
         if *.inner { "pass a stride of 1 for the innermost dimension" } else { "pass a stride of 1 to 8" }
     )]
@@ -184,6 +188,53 @@ pub enum MapError {
         bytes: u64,
         /// The swizzle's span in bytes.
         span: u32,
+    },
+
+    /// A box of an interleaved layout is not one that a copy moves.
+    #[error(
+        "{}: the box of an interleaved layout has 3 to 5 dimensions, 1 slice of channels in dimension 1, and innermost up to \
+         256 whole pixels of {pixel} elements, in multiples of {unit}; that of `{tensor}` has extents {extents:?}: change the \
+         tile in the kernel",
+        self.code()
+    )]
+    InterleavedBox {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// Extents of the box in elements, outermost first.
+        extents: &'static [u32],
+        /// Elements of a pixel's slice of channels.
+        pixel: u32,
+        /// Pixels that make 16 bytes when each is an element.
+        unit: u32,
+    },
+
+    /// The rows of a tensor in an interleaved layout are not of whole pixels.
+    #[error(
+        "{}: a row of an interleaved layout is of pixels with {pixel} elements each, but the innermost extent of \
+         `{tensor}` is {extent}: make it pixels × {pixel}",
+        self.code()
+    )]
+    PartialPixel {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The tensor's innermost extent in elements.
+        extent: u64,
+        /// Elements of a pixel's slice of channels.
+        pixel: u32,
+    },
+
+    /// A box has more bytes than any block has shared memory.
+    #[error(
+        "{}: a copy moves at most {most} bytes, but the box of `{tensor}` has {bytes}: make the tile in the kernel smaller",
+        self.code()
+    )]
+    BoxBytes {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// Bytes of the box.
+        bytes: u64,
+        /// The most that a driver takes.
+        most: u64,
     },
 
     /// A corner of an im2col bounding box is farther away than a map has bits for.

@@ -18,7 +18,7 @@ use super::{Coordinate, Shape, TileElement, device_only, sealed::Sealed};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a swizzle",
     label = "not a layout of a tile's rows",
-    note = "the third parameter of a tile is NoSwizzle, Swizzle32, Swizzle64 or Swizzle128"
+    note = "the third parameter of a tile is NoSwizzle, Swizzle32, Swizzle64, Swizzle128, Interleave16 or Interleave32"
 )]
 pub trait Swizzle: Sealed + Copy {}
 
@@ -42,6 +42,21 @@ swizzles! {
     /// The 8 chunks of every 128 bytes are permuted; the pattern repeats every 1024 bytes. What `wgmma` likes
     /// best.
     Swizzle128;
+    /// Rows of pixels with 16 bytes of channels each, NC/8HWC8 for `f16`; not permuted.
+    ///
+    /// The tensor's dimensions, and the tile's, are the images; the slices of channels; up to two of pixels; and
+    /// pixels × channels of a slice, contiguous. So a tensor of 2 images with 32 channels in `f16` and 60 × 80 pixels is
+    /// of shape `[2, 4, 60, 80 * 8]`, and a tile of it is a `Tile<f16, Shape4<1, 1, 4, 128>, Interleave16>`: one slice
+    /// of 4 × 16 pixels. Coordinates count elements, as everywhere: along the innermost dimension they
+    /// are multiples of a pixel, which a kernel tests before it copies where the compiler cannot know it.
+    ///
+    /// In return, rows may have up to 256 pixels, and the element stride of the innermost dimension, in pixels, may be
+    /// more than 1. A copy moves one slice, so that the tile's extent there is 1; its pixels times the element's size
+    /// are a multiple of 16. Source: CUDA driver API, `CUtensorMapInterleave`; PTX ISA, "Interleave layout"; seen on an H200.
+    Interleave16;
+    /// As [`Interleave16`], with pixels of 32 bytes, and permuted as by [`Swizzle32`], which the driver's
+    /// documentation asks for. The tensor's address and strides are multiples of 32 bytes.
+    Interleave32;
 }
 
 /// A tile in shared memory: elements `T`, extents `S` in row-major order, rows permuted by `W`.

@@ -289,7 +289,8 @@ fn tma0506_columns_are_of_tensors_of_their_rank() {
 #[test]
 fn tma0507_columns_have_up_to_1024_pixels_of_256_channels() {
     let of = |tile| Case { tile, ..columns([0; 2], [0; 2]) };
-    of(&[1024, 256]).accepted();
+    of(&[1024, 64]).accepted();
+    of(&[64, 256]).accepted();
     of(&[1025, 32]).refused("TMA0507", &["between 1 and 1024", "dimension 0", "1025"]);
     of(&[64, 264]).refused("TMA0507", &["between 1 and 256", "dimension 1", "264"]);
 }
@@ -338,4 +339,64 @@ fn tma0534_what_is_stored_to_lies_within_the_tensor() {
     columns([-1, 0], [0, 1]).accepted();
     written([-1, 0], [0, 0]).refused("TMA0534", &["dimension 1", "-1 and 0"]);
     written([0, 0], [0, 1]).refused("TMA0534", &["dimension 2", "0 and 1"]);
+}
+
+/// 2 images, 4 slices of channels, 5 rows of 24 pixels.
+fn interleaved(swizzle: Swizzle, pixel: usize) -> Case<4> {
+    let tile: &[u32] = if pixel == 8 { &[2, 1, 3, 128] } else { &[2, 1, 3, 256] };
+    Case { swizzle, ..Case::new([2, 4, 5, 24 * pixel], tile) }
+}
+
+#[test]
+fn interleaved_layouts_count_pixels_along_dimension_0() {
+    for (swizzle, pixel) in [(Swizzle::Interleave16, 8), (Swizzle::Interleave32, 16)] {
+        let map = interleaved(swizzle, pixel).accepted();
+        assert_eq!(map.extents(), [24, 5, 4, 2]);
+        assert_eq!(map.moved(), Moved::Box(&[16, 3, 1, 2]));
+        let row = 24 * 2 * pixel as u64;
+        assert_eq!(map.byte_strides(), [row, 5 * row, 4 * 5 * row]);
+    }
+}
+
+#[test]
+fn interleaved_layouts_of_32_bytes_start_and_step_at_multiples_of_32() {
+    Case { address: 0x7000_0010, ..interleaved(Swizzle::Interleave16, 8) }.accepted();
+    Case { address: 0x7000_0010, ..interleaved(Swizzle::Interleave32, 16) }.refused("TMA0501", &["32"]);
+    let strides = [9000, 2000, 392, 1];
+    Case { strides, ..interleaved(Swizzle::Interleave16, 8) }.accepted();
+    Case { strides, ..interleaved(Swizzle::Interleave32, 16) }.refused("TMA0503", &["784", "32"]);
+}
+
+#[test]
+fn interleaved_layouts_step_along_pixels() {
+    let mut case = interleaved(Swizzle::Interleave16, 8);
+    case.options.element_strides = [1, 1, 2, 8, 1];
+    let map = case.accepted();
+    assert_eq!(map.element_strides(), [8, 2, 1, 1]);
+    assert_eq!(map.moved(), Moved::Box(&[128, 5, 1, 2]));
+    case.options.element_strides = [1, 1, 1, 9, 1];
+    case.refused("TMA0519", &["9"]);
+}
+
+#[test]
+fn tma0522_interleaved_boxes_are_of_one_slice_and_whole_pixels() {
+    let case = interleaved(Swizzle::Interleave16, 8);
+    case.accepted();
+    Case { tile: &[2, 2, 3, 128], ..case }.refused("TMA0522", &["1 slice"]);
+    Case { tile: &[2, 1, 3, 96], ..case }.refused("TMA0522", &["multiples of 8"]);
+    Case { tile: &[2, 1, 3, 2048], ..interleaved(Swizzle::Interleave16, 8) }.accepted();
+    Case { tile: &[2, 1, 3, 2112], ..interleaved(Swizzle::Interleave16, 8) }.refused("TMA0507", &["2112"]);
+    Case { swizzle: Swizzle::Interleave16, ..Case::new([64, 64], &[1, 64]) }.refused("TMA0522", &["3 to 5"]);
+}
+
+#[test]
+fn tma0523_interleaved_rows_are_of_whole_pixels() {
+    Case { shape: [2, 4, 5, 184], ..interleaved(Swizzle::Interleave16, 8) }.accepted();
+    Case { shape: [2, 4, 5, 188], ..interleaved(Swizzle::Interleave16, 8) }.refused("TMA0523", &["188", "8"]);
+}
+
+#[test]
+fn tma0524_a_box_has_at_most_228_kib() {
+    Case::new([512, 512, 64], &[57, 32, 64]).accepted();
+    Case::new([512, 512, 64], &[58, 32, 64]).refused("TMA0524", &["237568", "233472"]);
 }
