@@ -23,6 +23,11 @@ pub trait Sample: Scalar + Debug + Default {
     /// A value made of random bits.
     fn random(bits: u64) -> Self;
 
+    /// What is no number, of the types that have it.
+    fn nan() -> Option<Self> {
+        None
+    }
+
     /// Whether two results are one: equal bits, or both a NaN, whose bits no two machines agree on.
     fn is_same(self, other: Self) -> bool;
 }
@@ -78,6 +83,10 @@ macro_rules! floats {
                 if bits & 1 == 0 { $value } else { <$ty>::from_bits((bits >> 8) as $bits) }
             }
 
+            fn nan() -> Option<Self> {
+                Some(<$ty>::NAN)
+            }
+
             fn is_same(self, other: Self) -> bool {
                 self.to_bits() == other.to_bits() || (self.is_nan() && other.is_nan())
             }
@@ -112,6 +121,10 @@ impl Sample for tf32 {
 
     fn random(bits: u64) -> Self {
         tf32::from_f32(f32::random(bits))
+    }
+
+    fn nan() -> Option<Self> {
+        Some(tf32::from_f32(f32::NAN))
     }
 
     fn is_same(self, other: Self) -> bool {

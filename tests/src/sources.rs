@@ -89,6 +89,8 @@ pub fn corpus() -> &'static [Source] {
 /// The kernels of the conformance table: hundreds of instances of a few.
 pub fn conformance() -> &'static [Source] {
     sources! {
+        "multicast": "tests/src/conformance/multicast.rs",
+        "reductions": "tests/src/conformance/reductions.rs",
         "tiles": "tests/src/conformance/tiles.rs",
     }
 }

@@ -1,25 +1,47 @@
-//! What the copy engine does, case by case: operation × rank × element × swizzle × edge, each against plain Rust.
+//! What the copy engine does, case by case: operation × rank × element × layout × edge, each against plain Rust.
 //!
 //! [`cases`] is the list, [`Case::run`] runs one on a device, and [`table`] is the page that the book has of them.
 
+mod multicast;
+mod page;
+mod places;
+mod reduce;
+mod reductions;
+mod run;
 mod tiles;
 
 use std::fmt;
 
-use tma_runtime::launch::{Arg, KernelSpec, ParamKind, launch};
-use tma_runtime::prelude::*;
+use tma_runtime::launch::{KernelSpec, ParamKind};
+use tma_runtime::map::MAX_ELEMENT_STRIDE;
 use tma_runtime::spec::{Element, MapSpec};
 
-use crate::compare::same;
-use crate::random::{Sample, noise};
+pub use page::table;
+pub use reduce::Reduction;
 
 /// What is asked of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// `map.load`.
     Load,
+    /// `map.prefetch` of the same box, then `map.load`.
+    Prefetch,
+    /// `map.hint(..).load`.
+    HintedLoad,
+    /// `map.load` of elements that are so far apart.
+    SteppedLoad(u32),
+    /// `map.load`, with NaN for what is outside.
+    NanLoad,
+    /// `map.load_multicast` to both blocks of a cluster.
+    Multicast,
     /// `map.store`.
     Store,
+    /// `map.hint(..).store`.
+    HintedStore,
+    /// `map.store` of elements that are so far apart.
+    SteppedStore(u32),
+    /// `map.reduce_add` and its like.
+    Reduce(Reduction),
 }
 
 /// Where the box lies in the tensor.
@@ -44,54 +66,145 @@ pub struct Case {
     pub edge: Edge,
     spec: &'static KernelSpec,
     map: MapSpec,
+    /// The kernel's number of the operation.
+    how: u32,
 }
 
 impl Operation {
-    const ALL: [Self; 2] = [Self::Load, Self::Store];
+    /// Those of the kernels of [`tiles`], with the number that tells a kernel how to do it.
+    fn of_tiles() -> Vec<(Self, u32)> {
+        let steps = || 2..=MAX_ELEMENT_STRIDE;
+        let loads = [(Self::Load, 0), (Self::Prefetch, 1), (Self::HintedLoad, 2), (Self::NanLoad, 0)];
+        let stores = [(Self::Store, 0), (Self::HintedStore, 2)];
+        let all = loads.into_iter().chain(steps().map(|step| (Self::SteppedLoad(step), 0)));
+        all.chain(stores).chain(steps().map(|step| (Self::SteppedStore(step), 0))).collect()
+    }
 
-    /// The edges that it is tried at: the engine refuses stores at negative coordinates.
+    /// Whether a tile is tried with it: where types differ in nothing but their size, with one of each size, and with
+    /// seven steps only with two.
+    fn fits(self, map: &MapSpec) -> bool {
+        match self {
+            Self::SteppedLoad(_) | Self::SteppedStore(_) => {
+                map.box_extents.len() > 1 && matches!(map.element, Element::U8 | Element::U32)
+            }
+            Self::Prefetch | Self::HintedLoad | Self::HintedStore => {
+                matches!(map.element, Element::U8 | Element::U16 | Element::U32 | Element::U64)
+            }
+            Self::NanLoad => matches!(
+                map.element,
+                Element::F16 | Element::Bf16 | Element::F32 | Element::F64 | Element::Tf32
+            ),
+            Self::Load | Self::Multicast | Self::Store | Self::Reduce(_) => true,
+        }
+    }
+
+    /// The edges that it is tried at: the engine refuses to write at negative coordinates.
     const fn edges(self) -> &'static [Edge] {
         match self {
-            Self::Load => &[Edge::Inside, Edge::Over, Edge::Past, Edge::Before],
-            Self::Store => &[Edge::Inside, Edge::Over, Edge::Past],
+            Self::Load | Self::Prefetch | Self::HintedLoad | Self::SteppedLoad(_) | Self::Multicast => {
+                &[Edge::Inside, Edge::Over, Edge::Past, Edge::Before]
+            }
+            Self::NanLoad => &[Edge::Over, Edge::Past, Edge::Before],
+            Self::Store | Self::HintedStore | Self::SteppedStore(_) | Self::Reduce(_) => {
+                &[Edge::Inside, Edge::Over, Edge::Past]
+            }
+        }
+    }
+
+    /// How far apart the elements are that it moves.
+    const fn step(self) -> u32 {
+        match self {
+            Self::SteppedLoad(step) | Self::SteppedStore(step) => step,
+            Self::Load
+            | Self::Prefetch
+            | Self::HintedLoad
+            | Self::NanLoad
+            | Self::Multicast
+            | Self::Store
+            | Self::HintedStore
+            | Self::Reduce(_) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load => f.write_str("load"),
+            Self::Prefetch => f.write_str("prefetch, load"),
+            Self::HintedLoad => f.write_str("load with a hint"),
+            Self::SteppedLoad(step) => write!(f, "load, step {step}"),
+            Self::NanLoad => f.write_str("load, NaN outside"),
+            Self::Multicast => f.write_str("multicast load"),
+            Self::Store => f.write_str("store"),
+            Self::HintedStore => f.write_str("store with a hint"),
+            Self::SteppedStore(step) => write!(f, "store, step {step}"),
+            Self::Reduce(op) => write!(f, "reduce {}", format!("{op:?}").to_lowercase()),
         }
     }
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (operation, edge) = (self.operation, self.edge);
-        let swizzle = self.map.swizzle.span().unwrap_or_default();
-        write!(
-            f,
-            "{operation:?} of rank {}, `{}`, swizzle {swizzle}, {edge:?}",
-            self.rank(),
-            self.map.element
-        )
+        let (operation, edge, map) = (self.operation, self.edge, self.map);
+        write!(f, "{operation} of rank {}, `{}`, {}, {edge:?}", self.rank(), map.element, map.swizzle.name())
     }
 }
 
 /// Every case, in the order of the table.
 pub fn cases() -> Vec<Case> {
-    let kernels = [
-        &tiles::rank_1::INSTANCES[..],
+    let mut cases = vec![];
+    let tiles: [&[KernelSpec]; 5] = [
+        &tiles::rank_1::INSTANCES,
         &tiles::rank_2::INSTANCES,
         &tiles::rank_3::INSTANCES,
         &tiles::rank_4::INSTANCES,
         &tiles::rank_5::INSTANCES,
     ];
-    let mut cases = vec![];
-    for operation in Operation::ALL {
-        for spec in kernels.into_iter().flatten() {
-            let Some(map) = map_of(spec) else { continue };
-            let edges = operation.edges().iter();
-            cases.extend(edges.map(|&edge| Case { operation, edge, spec, map }));
+    for (operation, how) in Operation::of_tiles() {
+        tiles.iter().for_each(|kernels| add(&mut cases, kernels, operation, how));
+    }
+    let multicast: [&[KernelSpec]; 5] = [
+        &multicast::multicast_rank_1::INSTANCES,
+        &multicast::multicast_rank_2::INSTANCES,
+        &multicast::multicast_rank_3::INSTANCES,
+        &multicast::multicast_rank_4::INSTANCES,
+        &multicast::multicast_rank_5::INSTANCES,
+    ];
+    multicast.iter().for_each(|kernels| add(&mut cases, kernels, Operation::Multicast, 0));
+    for (operations, kernels) in reductions() {
+        for (how, &op) in operations.iter().enumerate() {
+            add(&mut cases, kernels, Operation::Reduce(op), how as u32);
         }
     }
     cases
 }
 
-/// The box that a kernel of [`tiles`] moves.
+/// The kernels that reduce, with the operations of each in the order of their numbers.
+fn reductions() -> [(&'static [Reduction], &'static [KernelSpec]); 8] {
+    use Reduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
+    const ALL: &[Reduction] = &[Add, Min, Max, Inc, Dec, And, Or, Xor];
+    [
+        (ALL, &reductions::reduce_rank_1::INSTANCES),
+        (ALL, &reductions::reduce_rank_2::INSTANCES),
+        (ALL, &reductions::reduce_rank_3::INSTANCES),
+        (ALL, &reductions::reduce_rank_4::INSTANCES),
+        (ALL, &reductions::reduce_rank_5::INSTANCES),
+        (&[Add], &reductions::reduce_sums::INSTANCES),
+        (&[Min, Max], &reductions::reduce_orders::INSTANCES),
+        (&[And, Or, Xor], &reductions::reduce_bits::INSTANCES),
+    ]
+}
+
+fn add(cases: &mut Vec<Case>, kernels: &'static [KernelSpec], operation: Operation, how: u32) {
+    for spec in kernels {
+        let Some(map) = map_of(spec).filter(|map| operation.fits(map)) else { continue };
+        let edges = operation.edges().iter();
+        cases.extend(edges.map(|&edge| Case { operation, edge, spec, map, how }));
+    }
+}
+
+/// The box that a kernel moves.
 fn map_of(spec: &KernelSpec) -> Option<MapSpec> {
     spec.params.iter().find_map(|param| match param.kind {
         ParamKind::Map(map) => Some(map),
@@ -109,169 +222,4 @@ impl Case {
     pub const fn kernel(&self) -> &'static str {
         self.spec.name
     }
-
-    /// Runs it.
-    ///
-    /// # Errors
-    ///
-    /// What the device reports, or the first element that differs from what plain Rust gives.
-    pub fn run(&self, device: &Device) -> anyhow::Result<()> {
-        macro_rules! by_rank {
-            ($T:ty) => {
-                match self.rank() {
-                    1 => self.run_as::<$T, 1>(device),
-                    2 => self.run_as::<$T, 2>(device),
-                    3 => self.run_as::<$T, 3>(device),
-                    4 => self.run_as::<$T, 4>(device),
-                    _ => self.run_as::<$T, 5>(device),
-                }
-            };
-        }
-        match self.map.element {
-            Element::U8 => by_rank!(u8),
-            Element::U16 => by_rank!(u16),
-            Element::U32 => by_rank!(u32),
-            Element::I32 => by_rank!(i32),
-            Element::U64 => by_rank!(u64),
-            Element::I64 => by_rank!(i64),
-            Element::F16 => by_rank!(f16),
-            Element::Bf16 => by_rank!(bf16),
-            Element::F32 => by_rank!(f32),
-            Element::F64 => by_rank!(f64),
-            Element::Tf32 => by_rank!(tf32),
-            Element::E4m3 => by_rank!(e4m3),
-            Element::E5m2 => by_rank!(e5m2),
-            other => anyhow::bail!("tensor maps have no elements of type `{other}`"),
-        }
-    }
-
-    fn run_as<T: Sample, const N: usize>(&self, device: &Device) -> anyhow::Result<()> {
-        let places = Places::<N>::new(&self.map, self.edge);
-        let (count, tile) = (places.tensor.iter().product(), places.tile_elements());
-        let source = noise::<T>(401, count);
-        let given = noise::<T>(402, tile);
-
-        let memory = device.tensor(&source, places.tensor)?;
-        let dst: DeviceTensor<T, N> = device.filled_bytes(places.tensor, 0xab)?;
-        let untouched = dst.to_vec()?;
-        let seen: DeviceTensor<T, 1> = device.filled_bytes([tile], 0xcd)?;
-        let device_given = device.tensor(&given, [tile])?;
-        // The loads' tensor ends an element before its rows do: loads are exact to the element.
-        // SAFETY: a part of `memory`, which outlives the view and is only read.
-        let src = unsafe {
-            TensorView::<T, N>::from_raw(device, memory.as_ptr(), places.loaded(), memory.view().strides())
-        };
-        let mut args = vec![
-            Arg::map(src),
-            Arg::map(dst.view()),
-            Arg::global(tma_runtime::launch::GlobalSlice::new(seen.view())),
-            Arg::global(tma_runtime::launch::GlobalSlice::new(device_given.view())),
-        ];
-        args.extend(places.at.map(Arg::scalar));
-        launch(device, self.spec, Grid::x(1), &args)?;
-
-        match self.operation {
-            Operation::Load => {
-                let outside = T::default();
-                let wanted: Vec<T> = (0..tile)
-                    .map(|i| places.in_tensor(i, places.loaded()).map_or(outside, |at| source[at]))
-                    .collect();
-                same("the tile", &seen.to_vec()?, &wanted)
-            }
-            Operation::Store => {
-                let mut wanted = untouched;
-                for (i, &value) in given.iter().enumerate() {
-                    if let Some(at) = places.in_tensor(i, places.tensor) {
-                        wanted[at] = value;
-                    }
-                }
-                same("the tensor", &dst.to_vec()?, &wanted)
-            }
-        }
-    }
-}
-
-/// A tensor, and a tile's place in it; outermost dimension first.
-struct Places<const N: usize> {
-    tensor: [usize; N],
-    tile: [usize; N],
-    at: [i32; N],
-}
-
-impl<const N: usize> Places<N> {
-    fn new(map: &MapSpec, edge: Edge) -> Self {
-        let tile: [usize; N] = std::array::from_fn(|d| map.box_extents[d] as usize);
-        // The copy engine's unit of 16 bytes.
-        let unit = (16 / map.element.bytes()) as usize;
-        let inner = N - 1;
-        let tensor = std::array::from_fn(|d| if d == inner { 2 * tile[d] + unit } else { 2 * tile[d] + 1 });
-        let at = std::array::from_fn(|d| {
-            let step = if d == inner { unit } else { 1 };
-            let place = match edge {
-                Edge::Inside => step,
-                Edge::Over => (tensor[d] - tile[d] / 2) / step * step,
-                Edge::Past if d == 0 => tensor[d] + step,
-                Edge::Past => 0,
-                Edge::Before => return -(step as i32),
-            };
-            place as i32
-        });
-        Self { tensor, tile, at }
-    }
-
-    fn tile_elements(&self) -> usize {
-        self.tile.iter().product()
-    }
-
-    /// The extents that loads see.
-    fn loaded(&self) -> [usize; N] {
-        let mut extents = self.tensor;
-        extents[N - 1] -= 1;
-        extents
-    }
-
-    /// Where the tile's `i`-th element lies in the memory of the tensor, if within `extents`.
-    fn in_tensor(&self, i: usize, extents: [usize; N]) -> Option<usize> {
-        let (mut rest, mut place, mut stride) = (i, 0, 1);
-        for d in (0..N).rev() {
-            let at = usize::try_from(self.at[d] + (rest % self.tile[d]) as i32).ok()?;
-            if at >= extents[d] {
-                return None;
-            }
-            place += at * stride;
-            rest /= self.tile[d];
-            stride *= self.tensor[d];
-        }
-        Some(place)
-    }
-}
-
-/// The page of the book: for each operation, rank and element how many edges there are under each swizzle.
-pub fn table(cases: &[Case]) -> String {
-    let mut text = format!(
-        "\n{} cases:\n\n| operation | rank | element | no swizzle | 32 bytes | 64 bytes | 128 bytes |\n{}\n",
-        cases.len(),
-        "| --- | --- | --- | --- | --- | --- | --- |"
-    );
-    let mut rows: Vec<(Operation, usize, Element)> = vec![];
-    for case in cases {
-        let row = (case.operation, case.rank(), case.map.element);
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
-    }
-    for row in rows {
-        let cells: Vec<_> = [None, Some(32), Some(64), Some(128)]
-            .map(|span| {
-                let here = cases.iter().filter(|case| {
-                    (case.operation, case.rank(), case.map.element) == row && case.map.swizzle.span() == span
-                });
-                here.count().to_string()
-            })
-            .into();
-        let (operation, rank, element) = row;
-        let name = format!("{operation:?}").to_lowercase();
-        text += &format!("| {name} | {rank} | `{element}` | {} |\n", cells.join(" | "));
-    }
-    text
 }

@@ -1,0 +1,53 @@
+//! The table that the book has of the cases.
+
+use tma_runtime::spec::{Element, Swizzle};
+
+use super::{Case, Operation};
+
+/// The layouts, a column each.
+const LAYOUTS: [(Swizzle, &str); 6] = [
+    (Swizzle::None, "no swizzle"),
+    (Swizzle::B32, "32 bytes"),
+    (Swizzle::B64, "64 bytes"),
+    (Swizzle::B128, "128 bytes"),
+    (Swizzle::Interleave16, "interleave 16"),
+    (Swizzle::Interleave32, "interleave 32"),
+];
+
+/// The page of the book: for each operation, rank and element how many edges there are under each layout.
+pub fn table(cases: &[Case]) -> String {
+    let heads = LAYOUTS.map(|(_, head)| head).join(" | ");
+    let mut text = format!(
+        "\n{} cases:\n\n| operation | rank | element | {heads} |\n| --- | --- | --- |{}\n",
+        cases.len(),
+        " --- |".repeat(LAYOUTS.len())
+    );
+    let row_of = |case: &Case| (name(case.operation), case.rank(), case.map.element);
+    let mut rows: Vec<(String, usize, Element)> = vec![];
+    for row in cases.iter().map(row_of) {
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    for row in rows {
+        let cells = LAYOUTS.map(|(layout, _)| {
+            let here = cases.iter().filter(|case| case.map.swizzle == layout && row_of(case) == row);
+            match here.count() {
+                0 => " |".to_owned(),
+                count => format!(" {count} |"),
+            }
+        });
+        let (operation, rank, element) = row;
+        text += &format!("| {operation} | {rank} | `{element}` |{}\n", cells.concat());
+    }
+    text
+}
+
+/// The operation, with all steps as one.
+fn name(operation: Operation) -> String {
+    match operation {
+        Operation::SteppedLoad(_) => "load, steps 2 to 8".to_owned(),
+        Operation::SteppedStore(_) => "store, steps 2 to 8".to_owned(),
+        operation => operation.to_string(),
+    }
+}

@@ -1,0 +1,157 @@
+//! Runs a case and compares with plain Rust.
+
+use tma_runtime::launch::{Arg, Fill, GlobalSlice, MapOptions, launch};
+use tma_runtime::prelude::*;
+use tma_runtime::spec::Element;
+
+use super::places::Places;
+use super::reduce::{Reduce, Reduction};
+use super::{Case, Operation};
+use crate::compare::same;
+use crate::random::{Sample, noise};
+
+/// Calls a method for the case's rank.
+macro_rules! by_rank {
+    ($case:expr, $method:ident::<$T:ty>($($arg:expr),*)) => {
+        match $case.rank() {
+            1 => $case.$method::<$T, 1>($($arg),*),
+            2 => $case.$method::<$T, 2>($($arg),*),
+            3 => $case.$method::<$T, 3>($($arg),*),
+            4 => $case.$method::<$T, 4>($($arg),*),
+            _ => $case.$method::<$T, 5>($($arg),*),
+        }
+    };
+}
+
+impl Case {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// What the device reports, or the first element that differs from what plain Rust gives.
+    pub fn run(&self, device: &Device) -> anyhow::Result<()> {
+        if let Operation::Reduce(op) = self.operation {
+            return match self.map.element {
+                Element::U32 => by_rank!(self, reduce::<u32>(device, op)),
+                Element::I32 => by_rank!(self, reduce::<i32>(device, op)),
+                Element::U64 => by_rank!(self, reduce::<u64>(device, op)),
+                Element::I64 => by_rank!(self, reduce::<i64>(device, op)),
+                Element::F16 => by_rank!(self, reduce::<f16>(device, op)),
+                Element::Bf16 => by_rank!(self, reduce::<bf16>(device, op)),
+                Element::F32 => by_rank!(self, reduce::<f32>(device, op)),
+                other => anyhow::bail!("no reductions of `{other}`"),
+            };
+        }
+        match self.map.element {
+            Element::U8 => by_rank!(self, copy::<u8>(device)),
+            Element::U16 => by_rank!(self, copy::<u16>(device)),
+            Element::U32 => by_rank!(self, copy::<u32>(device)),
+            Element::I32 => by_rank!(self, copy::<i32>(device)),
+            Element::U64 => by_rank!(self, copy::<u64>(device)),
+            Element::I64 => by_rank!(self, copy::<i64>(device)),
+            Element::F16 => by_rank!(self, copy::<f16>(device)),
+            Element::Bf16 => by_rank!(self, copy::<bf16>(device)),
+            Element::F32 => by_rank!(self, copy::<f32>(device)),
+            Element::F64 => by_rank!(self, copy::<f64>(device)),
+            Element::Tf32 => by_rank!(self, copy::<tf32>(device)),
+            Element::E4m3 => by_rank!(self, copy::<e4m3>(device)),
+            Element::E5m2 => by_rank!(self, copy::<e5m2>(device)),
+            other => anyhow::bail!("tensor maps have no elements of type `{other}`"),
+        }
+    }
+
+    fn copy<T: Sample, const N: usize>(&self, device: &Device) -> anyhow::Result<()> {
+        let places = Places::<N>::new(&self.map, self.edge, self.operation.step());
+        let (count, tile) = (places.tensor.iter().product(), places.tile_elements());
+        let source = noise::<T>(401, count);
+        let given = noise::<T>(402, tile);
+        let options = self.options(&places);
+        // Each block of a cluster shows what it got.
+        let blocks = self.spec.cluster.most_blocks();
+
+        let memory = device.tensor(&source, places.tensor)?;
+        let dst: DeviceTensor<T, N> = device.filled_bytes(places.tensor, 0xab)?;
+        let untouched = dst.to_vec()?;
+        let seen: DeviceTensor<T, 1> = device.filled_bytes([tile * blocks as usize], 0xcd)?;
+        let device_given = device.tensor(&given, [tile])?;
+        // The loads' tensor ends an element before its rows do: loads are exact to the element.
+        // SAFETY: a part of `memory`, which outlives the view and is only read.
+        let src = unsafe {
+            TensorView::<T, N>::from_raw(device, memory.as_ptr(), places.loaded(), memory.view().strides())
+        };
+        let mut args = vec![Arg::map(src).with(options)];
+        if self.operation == Operation::Multicast {
+            args.push(Arg::global(GlobalSlice::new(seen.view())));
+        } else {
+            let fill = Fill::Zeros;
+            args.push(Arg::map(dst.view()).with(MapOptions { fill, ..options }));
+            args.push(Arg::global(GlobalSlice::new(seen.view())));
+            args.push(Arg::global(GlobalSlice::new(device_given.view())));
+            args.push(Arg::scalar(self.how));
+        }
+        args.extend(places.at.map(Arg::scalar));
+        launch(device, self.spec, Grid::x(blocks), &args)?;
+
+        match self.operation {
+            Operation::Store | Operation::HintedStore | Operation::SteppedStore(_) => {
+                let wanted = written(&places, untouched, |_, i| Some(given[i]))?;
+                same("the tensor", &dst.to_vec()?, &wanted)
+            }
+            Operation::Load
+            | Operation::Prefetch
+            | Operation::HintedLoad
+            | Operation::SteppedLoad(_)
+            | Operation::NanLoad
+            | Operation::Multicast
+            | Operation::Reduce(_) => {
+                let outside = match options.fill {
+                    Fill::Zeros => T::default(),
+                    Fill::Nan => T::nan().unwrap_or_default(),
+                };
+                let element = |i| places.in_tensor(i, places.loaded()).map_or(outside, |at| source[at]);
+                let wanted: Vec<T> = (0..tile).map(element).collect();
+                same("the tile", &seen.to_vec()?, &wanted.repeat(blocks as usize))
+            }
+        }
+    }
+
+    fn reduce<T: Reduce, const N: usize>(&self, device: &Device, op: Reduction) -> anyhow::Result<()> {
+        let places = Places::<N>::new(&self.map, self.edge, 1);
+        let count = places.tensor.iter().product();
+        let before: Vec<T> = (0..count).map(|i| T::operand(op, 403, i)).collect();
+        let given: Vec<T> = (0..places.tile_elements()).map(|i| T::operand(op, 404, i)).collect();
+
+        let dst = device.tensor(&before, places.tensor)?;
+        let device_given = device.tensor(&given, [given.len()])?;
+        let given_view = GlobalSlice::new(device_given.view());
+        let mut args = vec![Arg::map(dst.view()), Arg::global(given_view), Arg::scalar(self.how)];
+        args.extend(places.at.map(Arg::scalar));
+        launch(device, self.spec, Grid::x(1), &args)?;
+
+        let wanted = written(&places, before, |old, i| old.reduced(op, given[i]))?;
+        same("the tensor", &dst.to_vec()?, &wanted)
+    }
+
+    fn options<const N: usize>(&self, places: &Places<N>) -> MapOptions {
+        let mut options = MapOptions::default();
+        options.element_strides[..N].copy_from_slice(&places.steps);
+        if self.operation == Operation::NanLoad {
+            options.fill = Fill::Nan;
+        }
+        options
+    }
+}
+
+/// The tensor, with `element(old, i)` where the tile's `i`-th element goes.
+fn written<T: Sample, const N: usize>(
+    places: &Places<N>,
+    mut tensor: Vec<T>,
+    element: impl Fn(T, usize) -> Option<T>,
+) -> anyhow::Result<Vec<T>> {
+    for i in 0..places.tile_elements() {
+        if let Some(at) = places.in_tensor(i, places.tensor) {
+            tensor[at] = element(tensor[at], i).ok_or_else(|| anyhow::anyhow!("no such reduction"))?;
+        }
+    }
+    Ok(tensor)
+}
