@@ -441,3 +441,17 @@ fn checked_kernels_test_what_is_not_known() {
     has_not(&kernel(", checked", "[8, 32]"), &["__assertfail"]);
     has_not(&kernel("", "[n, n]"), &["__assertfail"]);
 }
+
+#[test]
+fn interleaved_coordinates_are_tested_and_counted_in_pixels() {
+    let kernel = |at: &str| {
+        ptx(&format!(
+            "#[tma_kernel(threads = 32)]\npub fn k(dst: TensorMap<Tile<f16, Shape3<2, 1, 64>, Interleave16>>, n: u32) {{\n\
+             let tile: Tile<f16, Shape3<2, 1, 64>, Interleave16> = shared();\ndst.store([0, 3, {at}], tile);\n}}"
+        ))
+    };
+    has(&kernel("n"), &["__assertfail"]);
+    has_not(&kernel("8 * n"), &["__assertfail"]);
+    // 5 pixels of 8 halves; slice 3, image 0.
+    has(&kernel("40"), &["mov.b32 \t%r1, 5;", "{%r1, %r2, %r3}"]);
+}
