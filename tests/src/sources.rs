@@ -65,6 +65,7 @@ pub fn corpus() -> &'static [Source] {
         "descriptors": "tests/src/kernels/descriptors.rs",
         "faults": "tests/src/kernels/faults.rs",
         "floats": "tests/src/kernels/floats.rs",
+        "forms": "tests/src/kernels/forms.rs",
         "im2col": "tests/src/kernels/im2col.rs",
         "integers": "tests/src/kernels/integers.rs",
         "launches": "tests/src/kernels/launches.rs",

@@ -10,6 +10,7 @@ pub mod copies;
 pub mod descriptors;
 pub mod faults;
 pub mod floats;
+pub mod forms;
 pub mod im2col;
 pub mod integers;
 pub mod launches;
@@ -33,6 +34,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
     let themes = [
         integers::CASES,
         floats::CASES,
+        forms::CASES,
         casts::CASES,
         control::CASES,
         values::CASES,
