@@ -217,7 +217,7 @@ fn pixel_elements(spec: &MapSpec) -> Option<u32> {
 /// `channelsPerPixel` and `pixelsPerColumn` of `cuTensorMapEncodeIm2col`.
 fn tile_extents(tensor: &'static str, spec: &MapSpec) -> Result<[u32; MAX_RANK], MapError> {
     let mut reversed = [0; MAX_RANK];
-    let inner = spec.box_extents.len() - 1;
+    let inner = spec.box_extents.len().saturating_sub(1);
     for (dimension, &extent) in spec.box_extents.iter().enumerate() {
         let most = match spec.mode {
             MapMode::Im2col { .. } if dimension == 0 => MAX_COLUMN_PIXELS,
@@ -257,7 +257,7 @@ fn interleaved_box(
 ) -> Result<[u32; MAX_RANK], MapError> {
     let rank = spec.box_extents.len();
     let unit = ALIGNMENT as u32 / spec.element.bytes();
-    let whole = spec.box_extents[rank - 1].is_multiple_of(pixel * unit);
+    let whole = spec.box_extents.last().is_some_and(|inner| inner.is_multiple_of(pixel * unit));
     if rank < MIN_INTERLEAVED_RANK || spec.box_extents[1] != 1 || !whole {
         return Err(MapError::InterleavedBox { tensor, extents: spec.box_extents, pixel, unit });
     }

@@ -101,6 +101,8 @@ impl Host {
                         MapSwizzle::B32,
                         MapSwizzle::B64,
                         MapSwizzle::B128,
+                        MapSwizzle::Interleave16,
+                        MapSwizzle::Interleave32,
                     ]),
                     ..*draw.one_of(&self.maps)
                 };
@@ -256,10 +258,14 @@ fn is_a_map(source: &MapSource, spec: &MapSpec) -> bool {
             }
         },
         element_strides: map.element_strides().into(),
-        interleave: ptx_sim::tensor_map::Interleave::None,
+        interleave: match map.swizzle().pixel_bytes() {
+            None => ptx_sim::tensor_map::Interleave::None,
+            Some(16) => ptx_sim::tensor_map::Interleave::B16,
+            Some(_) => ptx_sim::tensor_map::Interleave::B32,
+        },
         swizzle: match map.swizzle() {
-            MapSwizzle::None => ptx_sim::tensor_map::Swizzle::None,
-            MapSwizzle::B32 => ptx_sim::tensor_map::Swizzle::B32,
+            MapSwizzle::None | MapSwizzle::Interleave16 => ptx_sim::tensor_map::Swizzle::None,
+            MapSwizzle::B32 | MapSwizzle::Interleave32 => ptx_sim::tensor_map::Swizzle::B32,
             MapSwizzle::B64 => ptx_sim::tensor_map::Swizzle::B64,
             MapSwizzle::B128 => ptx_sim::tensor_map::Swizzle::B128,
         },
