@@ -47,6 +47,7 @@ const KEPT: &[&str] = &[
     "forms_3",
     "forms_4",
     "forms_5",
+    "forms_waits",
     "full_128_bf16",
     "grid_sync_clusters",
     "im2col_image::swizzled",
@@ -157,19 +158,6 @@ const INSTRUCTIONS: &[&str] = &[
     "ld.shared::cluster",
     "lg2.approx.f32",
     "mapa.shared::cluster.u32",
-    "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64",
-    "mbarrier.arrive.expect_tx.shared::cta.b64",
-    "mbarrier.arrive.release.cluster.shared::cluster.b64",
-    "mbarrier.arrive.shared::cta.b64 %rd",
-    "mbarrier.arrive.shared::cta.b64",
-    "mbarrier.arrive_drop.shared::cta.b64",
-    "mbarrier.expect_tx.relaxed.cta.shared::cta.b64",
-    "mbarrier.init.shared::cta.b64",
-    "mbarrier.inval.shared::cta.b64",
-    "mbarrier.test_wait.parity.shared::cta.b64",
-    "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64",
-    "mbarrier.try_wait.parity.shared::cta.b64",
-    "mbarrier.try_wait.shared::cta.b64",
     "prefetch.tensormap",
     "rsqrt.approx.f32",
     "st.shared::cluster",
@@ -206,6 +194,39 @@ fn ptx_is_as_it_was() {
         let text = ptx.text.replace(&generator, "// generator: tma-codegen");
         insta::assert_snapshot!(ptx.name.replace("::", "__"), text);
     }
+}
+
+/// Every form of the mbarriers' instructions, with a `%` for each register.
+const BARRIER_FORMS: &[&str] = &[
+    "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%], %;",
+    "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%], %;",
+    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%];",
+    "mbarrier.arrive.shared::cta.b64 %, [%];",
+    "mbarrier.arrive.shared::cta.b64 _, [%], %;",
+    "mbarrier.arrive.shared::cta.b64 _, [%];",
+    "mbarrier.arrive_drop.shared::cta.b64 _, [%];",
+    "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%], %;",
+    "mbarrier.init.shared::cta.b64 [%], %;",
+    "mbarrier.inval.shared::cta.b64 [%];",
+    "mbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 %, [%], %;",
+    "mbarrier.test_wait.parity.shared::cta.b64 %, [%], %;",
+    "mbarrier.try_wait.acquire.cluster.shared::cta.b64 %, [%], %;",
+    "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %, [%], %, %;",
+    "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %, [%], %;",
+    "mbarrier.try_wait.parity.shared::cta.b64 %, [%], %, %;",
+    "mbarrier.try_wait.parity.shared::cta.b64 %, [%], %;",
+    "mbarrier.try_wait.shared::cta.b64 %, [%], %;",
+];
+
+/// PTX with `%` alone for each register.
+fn without_registers(ptx: &str) -> String {
+    let mut pieces = ptx.split('%');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        text.push('%');
+        text.push_str(piece.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+    }
+    text
 }
 
 /// Every form of the copies, reductions and prefetches of tiles. Source: PTX ISA, "cp.async.bulk.tensor",
@@ -255,6 +276,14 @@ fn what_a_target_does_not_have_is_an_error() {
             }
         }
     }
+}
+
+#[test]
+fn the_kept_kernels_have_every_form_of_barriers() {
+    let texts: Vec<_> = kept().iter().map(|ptx| without_registers(&ptx.text)).collect();
+    let missing: Vec<_> =
+        BARRIER_FORMS.iter().filter(|form| !texts.iter().any(|text| text.contains(**form))).collect();
+    assert!(missing.is_empty(), "no kept kernel has {missing:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Every form of the tensor-map instructions at every rank: loads, stores and reductions with and without a hint, multicast,
-//! prefetches.
+//! prefetches. And the waits that a kernel with clusters has beside `wait`.
 
 use tma_runtime::prelude::*;
 
@@ -14,6 +14,7 @@ pub const CASES: &[Case] = &[
     Case { name: "forms::three_dimensions", run: three_dimensions },
     Case { name: "forms::four_dimensions", run: four_dimensions },
     Case { name: "forms::five_dimensions", run: five_dimensions },
+    Case { name: "forms::waits", run: waits },
 ];
 
 // Of the two blocks of a cluster the first loads into its own tiles, and into those of both, and stores; the second
@@ -221,7 +222,10 @@ pub fn forms_4(src: TensorMap<Tile<u32, Shape4<2, 2, 2, 8>>>, dst: TensorMap<Til
 
 /// Rank 5.
 #[tma_kernel(threads = 32, cluster = 2)]
-pub fn forms_5(src: TensorMap<Tile<u32, Shape5<2, 2, 2, 2, 4>>>, dst: TensorMap<Tile<u32, Shape5<2, 2, 2, 2, 4>>>) {
+pub fn forms_5(
+    src: TensorMap<Tile<u32, Shape5<2, 2, 2, 2, 4>>>,
+    dst: TensorMap<Tile<u32, Shape5<2, 2, 2, 2, 4>>>,
+) {
     let tiles: Stages<Tile<u32, Shape5<2, 2, 2, 2, 4>>, 4> = shared();
     let full: Barrier = shared();
     let policy = l2_evict_first(0.5);
@@ -321,4 +325,42 @@ fn four_dimensions(device: &Device, _: &Options) -> anyhow::Result<()> {
 
 fn five_dimensions(device: &Device, _: &Options) -> anyhow::Result<()> {
     check(device, [2, 2, 2, 2, 4], |src, dst| forms_5::launch(device, 2, src, dst))
+}
+
+/// Two blocks write to each other, thrice, and wait in as many ways.
+#[tma_kernel(threads = 32, cluster = 2)]
+pub fn forms_waits(out: Global<u32>) {
+    let words: SharedArray<u32, 3> = shared();
+    let full: Barrier = shared();
+    let other = 1 - cluster_rank();
+    if thread_idx().x == 0 {
+        full.init(2);
+        fence_barrier_init();
+    }
+    sync_cluster();
+    if thread_idx().x == 0 {
+        let first = 3 * cluster_rank();
+        remote(words, other).set(0, first + 10);
+        remote(full, other).arrive();
+        let token = full.arrive_token();
+        full.wait_token(token);
+        remote(words, other).set(1, first + 11);
+        remote(full, other).arrive();
+        full.arrive();
+        while !full.test_wait(1) {}
+        remote(words, other).set(2, first + 12);
+        remote(full, other).arrive();
+        full.arrive();
+        while !full.try_wait_for(0, 1000) {}
+        for i in 0..3u32 {
+            out.set(first + i, words.get(i));
+        }
+    }
+    sync_cluster();
+}
+
+fn waits(device: &Device, _: &Options) -> anyhow::Result<()> {
+    let mut out = device.filled_bytes([6], 0xab)?;
+    forms_waits::launch(device, 2, &mut out)?;
+    same("words", &out.to_vec()?, &[13, 14, 15, 10, 11, 12])
 }
