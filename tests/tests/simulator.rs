@@ -88,3 +88,37 @@ fn checked_kernels_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// Bulk copies that leave what they copy from or to, or that the engine would refuse: what is wrong, and where.
+#[test]
+fn bulk_copies_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
+    let code = "src.bulk_load(part, at, count, from, full);";
+    let line = include_str!("../src/kernels/faults.rs").lines().position(|line| line.trim() == code);
+    let place = format!("faults.rs:{}", line.expect("the kernel has such a line") + 1);
+    for (from, at, count, message) in [
+        (100, 0, 4, Some("bulk copy out of bounds of `src`")),
+        (96, 0, 8, Some("bulk copy out of bounds of `src`")),
+        (-4, 0, 4, Some("bulk copy out of bounds of `src`")),
+        (0, 0, 104, Some("bulk copy out of bounds of `src`")),
+        (0, 60, 8, Some("bulk copy out of bounds of shared memory")),
+        (0, u32::MAX - 3, 8, Some("bulk copy out of bounds of shared memory")),
+        (2, 0, 4, Some("the index of a bulk copy of `src` is not a multiple of 4, 16 bytes")),
+        (0, 1, 4, Some("the place of a bulk copy in shared memory is not a multiple of 4, 16 bytes")),
+        (0, 0, 3, Some("the count of a bulk copy of `src` is not a multiple of 4, 16 bytes")),
+        (96, 60, 4, None),
+        (36, 0, 64, None),
+    ] {
+        let device = Device::simulator();
+        let src = device.zeros([100])?;
+        let done = kernels::faults::fault_bulk::launch(&device, 1, &src, from, at, count);
+        match (done, message) {
+            (Ok(()), None) => {}
+            (Err(error), Some(message)) => {
+                let error = error.to_string();
+                assert!(error.contains(message) && error.contains(&place), "{error}");
+            }
+            (done, _) => panic!("from {from} to {at}, {count} elements: {done:?}"),
+        }
+    }
+    Ok(())
+}

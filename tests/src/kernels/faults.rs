@@ -117,12 +117,29 @@ pub const FAULTS: &[Fault] = &[
         code: Some("TMA0608"),
         printed: &[],
     },
+    Fault {
+        name: "faults::bulk_past_the_end",
+        run: |device| bulk(device, 97, 0, 4),
+        code: Some("TMA0608"),
+        printed: &["bulk copy out of bounds of `src`", "faults.rs"],
+    },
+    Fault {
+        name: "faults::bulk_misaligned",
+        run: |device| bulk(device, 2, 0, 4),
+        code: Some("TMA0608"),
+        printed: &["the index of a bulk copy of `src` is not a multiple of 4, 16 bytes", "faults.rs"],
+    },
 ];
 
 fn copy(device: &Device, from: [i32; 2], to: [i32; 2]) -> Result<(), Error> {
     let src = device.zeros([16, 64])?;
     let mut dst = device.zeros([16, 64])?;
     fault_copy::launch(device, 1, &src, &mut dst, from[0], from[1], to[0], to[1])?;
+    device.synchronize()
+}
+
+fn bulk(device: &Device, from: i64, at: u32, count: u32) -> Result<(), Error> {
+    fault_bulk::launch(device, 1, &device.zeros([100])?, from, at, count)?;
     device.synchronize()
 }
 
@@ -198,6 +215,20 @@ pub fn fault_copy(
         dst.store([to_row, to_col], tile);
         bulk_commit_group();
         bulk_wait_group_read::<0>();
+    }
+}
+
+/// Copies `count` elements, from and to any place, without a tensor map.
+#[tma_kernel(threads = 32, checked)]
+pub fn fault_bulk(src: Global<f32>, from: i64, at: u32, count: u32) {
+    let part: SharedArray<f32, 64> = shared();
+    let full: Barrier = shared();
+    if thread_idx().x == 0 {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(count * 4);
+        src.bulk_load(part, at, count, from, full);
+        full.wait(0);
     }
 }
 

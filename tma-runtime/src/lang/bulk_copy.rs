@@ -19,10 +19,11 @@ impl<T: TileElement, S: Shape> Sequence<T> for Tile<T, S, NoSwizzle> {}
 
 /// # Bulk copies
 ///
-/// One thread asks, and the copy engine moves `count` elements, without registers and without a tensor map. Source, destination and size are
-/// multiples of 16 bytes: an index, an offset and a count that certainly are not are a compile error, others stop the
-/// grid with an error of the hardware, and with a message in a kernel with the option `checked`. The launcher refuses tensors that
-/// do not begin at a multiple of 16 bytes. Elements that are not there, on either side, stop the grid as with [`get`](Global::get).
+/// One thread asks, and the copy engine moves `count` elements, without registers and without a tensor map. Source,
+/// destination and size are multiples of 16 bytes: an index, an offset and a count that certainly are not are a
+/// compile error, others stop the grid with an error of the hardware, and with a message in a kernel with the option
+/// `checked`. The launcher refuses tensors that do not begin at a multiple of 16 bytes. Elements that are not there,
+/// on either side, stop the grid as with [`get`](Global::get).
 impl<T: Scalar> Global<T> {
     /// Starts copying the `count` elements from `i` on to `array`, from its element `at` on, and returns at once.
     ///
@@ -60,8 +61,9 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// As [`bulk_load`](Global::bulk_load), to the same place in the blocks of the cluster whose bit is set in `mask`, bit `i` for the block
-    /// of rank `i`. The bytes count on the barrier at the same place in each of them, and each announces them.
+    /// As [`bulk_load`](Global::bulk_load), to the same place in the blocks of the cluster whose bit is set in `mask`,
+    /// bit `i` for the block of rank `i`. The bytes count on the barrier at the same place in each of them, and each
+    /// announces them.
     ///
     /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster` (PTX ISA,
     /// "cp.async.bulk").
@@ -81,8 +83,8 @@ impl<T: Scalar> Global<T> {
     /// Starts copying `count` elements of `array`, from its element `at` on, to those from `i` on, and returns at once.
     ///
     /// The copy joins the thread's next bulk group, and what threads wrote to the array needs
-    /// [`fence_proxy_async`](super::fence_proxy_async) before, as with [`TensorMap::store`](super::TensorMap::store). The
-    /// launcher asks for `&mut` of the tensor.
+    /// [`fence_proxy_async`](super::fence_proxy_async) before, as with [`TensorMap::store`](super::TensorMap::store).
+    /// The launcher asks for `&mut` of the tensor.
     ///
     /// PTX: `cp.async.bulk.global.shared::cta.bulk_group` (PTX ISA, "cp.async.bulk").
     ///
@@ -112,7 +114,8 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// The same slice, whose bulk copies ask the L2 cache for `policy`. A hint, which changes no result. Only methods whose names begin with
+    /// The same slice, whose bulk copies ask the L2 cache for `policy`. A hint, which changes no result. Only methods
+    /// whose names begin with
     /// `bulk_` take one.
     ///
     /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy`.
@@ -181,8 +184,8 @@ macro_rules! reductions {
 
 /// # Bulk reductions
 ///
-/// What [`bulk_store`](Global::bulk_store) does, but each element is combined with the one that is there, as one step that no other
-/// reduction comes between (`.relaxed.gpu`).
+/// What [`bulk_store`](Global::bulk_store) does, but each element is combined with the one that is there, as one step
+/// that no other reduction comes between (`.relaxed.gpu`).
 impl<T: Scalar> Global<T> {
     reductions! {
         /// Starts adding `count` elements of `array`, from its element `at` on, to those from `i` on. Integers wrap;
@@ -241,11 +244,13 @@ macro_rules! remote_copies {
         ///
         /// `count` elements, from element `at` on, to the same elements in another block of the cluster. Their bytes count on
         /// `barrier`, which is that block's: it announces them, and reads after its wait. What threads wrote to
-        /// the array needs [`fence_proxy_async`](super::fence_proxy_async) before. The numbers keep the rules of [bulk copies](Global#bulk-copies).
+        /// the array needs [`fence_proxy_async`](super::fence_proxy_async) before. The numbers keep the rules of [bulk
+        /// copies](Global#bulk-copies).
         impl<$($generic)*> $ty {
             /// Starts copying.
             ///
-            /// PTX: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes` (PTX ISA, "cp.async.bulk").
+            /// PTX: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes` (PTX ISA,
+            /// "cp.async.bulk").
             #[doc(alias = "cp.async.bulk")]
             pub fn bulk_copy_to(
                 self,

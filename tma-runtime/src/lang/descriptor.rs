@@ -6,8 +6,8 @@ use super::{
     Global, GlobalIndex, Scalar, Shape, Swizzle, TensorMap, Tile, TileElement, TileType, device_only,
 };
 
-/// A kernel's parameter: tensor maps in global memory that kernels [publish](SharedMap::publish) there and copy by. On the host it is a
-/// [`MapWorkspace`](crate::launch::MapWorkspace), which says how many there are.
+/// A kernel's parameter: tensor maps in global memory that kernels [publish](SharedMap::publish) there and copy by. On
+/// the host it is a [`MapWorkspace`](crate::launch::MapWorkspace), which says how many there are.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -34,8 +34,9 @@ impl<X: TileType> Maps<X> {
         device_only()
     }
 
-    /// Makes map `i`, as it was last published, visible to the copies that this thread and those that it meets ask for. That it has been
-    /// published is known by a barrier within a block, by an atomic of the device between blocks, or because an earlier launch did it.
+    /// Makes map `i`, as it was last published, visible to the copies that this thread and those that it meets ask
+    /// for. That it has been published is known by a barrier within a block, by an atomic of the device between
+    /// blocks, or because an earlier launch did it.
     ///
     /// PTX: `fence.proxy.tensormap::generic.acquire.gpu` (PTX ISA, "membar / fence").
     #[doc(alias = "fence.proxy.tensormap")]
@@ -47,11 +48,11 @@ impl<X: TileType> Maps<X> {
 /// A tensor map in shared memory, to be changed: one that the kernel was given, with another address, other extents and
 /// other strides. The element type, the box and the swizzle stay those of `X`. Made by `shared()`.
 ///
-/// One thread makes the changes. Then its warp, which has met since, [publishes](SharedMap::publish) the map all together. Dimensions are counted
-/// from the outermost.
+/// One thread makes the changes. Then its warp, which has met since, [publishes](SharedMap::publish) the map all
+/// together. Dimensions are counted from the outermost.
 ///
-/// What the launcher checks of a tensor is here the kernel's to keep: the address and the strides are multiples of 16 bytes, and the
-/// tensor lies within the memory that it is pointed at.
+/// What the launcher checks of a tensor is here the kernel's to keep: the address and the strides are multiples of 16
+/// bytes, and the tensor lies within the memory that it is pointed at.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -99,8 +100,8 @@ impl<X: TileType> SharedMap<X> {
         device_only()
     }
 
-    /// From one index to the next along dimension `D` there are so many bytes, a multiple of 16 below 2^40. The innermost dimension has no
-    /// stride.
+    /// From one index to the next along dimension `D` there are so many bytes, a multiple of 16 below 2^40. The
+    /// innermost dimension has no stride.
     ///
     /// PTX: `tensormap.replace.tile.global_stride` (PTX ISA, "tensormap.replace").
     #[doc(alias = "tensormap.replace")]
@@ -108,8 +109,9 @@ impl<X: TileType> SharedMap<X> {
         device_only()
     }
 
-    /// Copies it to map `i` of `maps`, and releases that to copies of the whole device: who has [acquired](Maps::acquire) it then copies by it.
-    /// Traps if there is no such map. All threads of a warp call it together, after [`sync_warp`](super::sync_warp).
+    /// Copies it to map `i` of `maps`, and releases that to copies of the whole device: who has
+    /// [acquired](Maps::acquire) it then copies by it. Traps if there is no such map. All threads of a warp call it
+    /// together, after [`sync_warp`](super::sync_warp).
     ///
     /// PTX: `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned` (PTX ISA,
     /// "tensormap.cp_fenceproxy").
@@ -120,8 +122,8 @@ impl<X: TileType> SharedMap<X> {
 }
 
 impl<T: TileElement + Scalar, S: Shape, W: Swizzle> SharedMap<Tile<T, S, W>> {
-    /// The tensor begins at element `i` of `global`, whose address is a multiple of 16 bytes; traps if there is no such element. The launcher
-    /// asks for `&mut` of `global`, for copies by the map may write to it.
+    /// The tensor begins at element `i` of `global`, whose address is a multiple of 16 bytes; traps if there is no
+    /// such element. The launcher asks for `&mut` of `global`, for copies by the map may write to it.
     ///
     /// PTX: `tensormap.replace.tile.global_address` (PTX ISA, "tensormap.replace").
     #[doc(alias = "tensormap.replace")]

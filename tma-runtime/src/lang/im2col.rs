@@ -33,19 +33,20 @@ macro_rules! ranks {
 ranks!(3 1  4 2  5 3);
 
 /// A kernel's parameter: a tensor of images in global memory, of which one copy moves `PIXELS` pixels with their
-/// channels, in im2col mode. `X` is `Tile<T, Shape2<PIXELS, CHANNELS>, W>`; `RANK` is the tensor's: images, one to three
-/// dimensions of pixels, channels, outermost first.
+/// channels, in im2col mode. `X` is `Tile<T, Shape2<PIXELS, CHANNELS>, W>`; `RANK` is the tensor's: images, one to
+/// three dimensions of pixels, channels, outermost first.
 ///
 /// # Which pixels
 ///
 /// The launch gives each dimension of pixels two corners, which make a bounding box, and a step
-/// ([`tensor.im2col(..)`](crate::launch::Im2colExt::im2col)). A copy starts at pixel `at` of the bounding box and goes on by the steps from
-/// pixel to pixel; at the end of a row of the box it goes to the next row, and from the last to the next image. What is
-/// loaded for a pixel lies `offsets` pixels further: the tap of the filter. Where that is outside of the tensor,
-/// zeros are brought. So the tile has, for as many places of the filter as it has rows, the input of one tap.
+/// ([`tensor.im2col(..)`](crate::launch::Im2colExt::im2col)). A copy starts at pixel `at` of the bounding box and goes
+/// on by the steps from pixel to pixel; at the end of a row of the box it goes to the next row, and from the last to
+/// the next image. What is loaded for a pixel lies `offsets` pixels further: the tap of the filter. Where that is
+/// outside of the tensor, zeros are brought. So the tile has, for as many places of the filter as it has rows, the
+/// input of one tap.
 ///
-/// Up to 1024 pixels and 256 channels; the channels' bytes are a multiple of 16, and fit the swizzle's span. Coordinates lie in the bounding box;
-/// that of the channels times the element's size is a multiple of 16 bytes.
+/// Up to 1024 pixels and 256 channels; the channels' bytes are a multiple of 16, and fit the swizzle's span.
+/// Coordinates lie in the bounding box; that of the channels times the element's size is a multiple of 16 bytes.
 ///
 /// Source: PTX ISA, "Im2col mode"; CUDA driver API, `cuTensorMapEncodeIm2col`.
 pub struct Im2colMap<X: TileType, const RANK: usize>(PhantomData<X>);
@@ -59,7 +60,8 @@ impl<X: TileType, const RANK: usize> Clone for Im2colMap<X, RANK> {
 impl<X: TileType, const RANK: usize> Copy for Im2colMap<X, RANK> {}
 
 impl<X: TileType, const RANK: usize> Im2colMap<X, RANK> {
-    /// Brings the descriptor into its cache, as [`TensorMap::prefetch_descriptor`](super::TensorMap::prefetch_descriptor).
+    /// Brings the descriptor into its cache, as
+    /// [`TensorMap::prefetch_descriptor`](super::TensorMap::prefetch_descriptor).
     pub fn prefetch_descriptor(self) {
         device_only()
     }
@@ -76,9 +78,9 @@ impl<T: TileElement, const PIXELS: u32, const CHANNELS: u32, W: Swizzle, const R
 where
     Rank<RANK>: Im2colRank,
 {
-    /// Starts copying the column that begins at `at`, moved by `offsets`, into `tile`, and returns at once. `at` is an image, a pixel
-    /// and the first of the channels. In all else as [`TensorMap::load`](super::TensorMap::load); the barrier gets the bytes of the whole
-    /// tile.
+    /// Starts copying the column that begins at `at`, moved by `offsets`, into `tile`, and returns at once. `at` is an
+    /// image, a pixel and the first of the channels. In all else as [`TensorMap::load`](super::TensorMap::load); the
+    /// barrier gets the bytes of the whole tile.
     ///
     /// Offsets are up to 65535 with one dimension of pixels, 255 with two, 31 with three.
     ///
@@ -106,7 +108,8 @@ where
     /// As [`load`](Im2colMap::load), to the same place in the blocks of the cluster whose bit is set in `mask`, as
     /// [`TensorMap::load_multicast`](super::TensorMap::load_multicast).
     ///
-    /// PTX: `cp.async.bulk.tensor.{3..5}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster`
+    /// PTX:
+    /// `cp.async.bulk.tensor.{3..5}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster`
     /// (PTX ISA, "cp.async.bulk.tensor").
     #[doc(alias = "cp.async.bulk.tensor")]
     pub fn load_multicast<I: Coordinate>(
@@ -160,8 +163,8 @@ macro_rules! reductions {
 
 /// # Reductions
 ///
-/// What a [`store`](Im2colMap::store) does, but each element is combined with what is in the tensor, as by the methods of the same
-/// names of [`TensorMap`](super::TensorMap).
+/// What a [`store`](Im2colMap::store) does, but each element is combined with what is in the tensor, as by the methods
+/// of the same names of [`TensorMap`](super::TensorMap).
 impl<T: TileElement, const PIXELS: u32, const CHANNELS: u32, W: Swizzle, const RANK: usize>
     Im2colMap<Tile<T, Shape2<PIXELS, CHANNELS>, W>, RANK>
 where
