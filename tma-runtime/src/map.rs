@@ -23,6 +23,8 @@ pub const ALIGNMENT: u64 = 16;
 pub const MAX_EXTENT: u64 = 1 << 32;
 /// What every stride of a tensor map is less than, in bytes.
 pub const STRIDE_LIMIT: u64 = 1 << 40;
+/// The ranks of tensors in im2col mode.
+pub const IM2COL_RANKS: std::ops::RangeInclusive<usize> = 3..=MAX_RANK;
 /// The greatest extent of a box, in elements.
 pub const MAX_BOX_EXTENT: u32 = 256;
 /// The most pixels of a column.
@@ -159,8 +161,14 @@ pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> R
     let found = layout.shape().len();
     let wanted = match spec.mode {
         MapMode::Tiled => spec.box_extents.len(),
+        MapMode::Im2col { rank } if !IM2COL_RANKS.contains(&rank) => {
+            return Err(Error::RankMismatch { tensor, found: rank, wanted: rank.clamp(3, MAX_RANK) });
+        }
         MapMode::Im2col { rank } => rank,
     };
+    if spec.mode != MapMode::Tiled && spec.box_extents.len() != 2 {
+        return Err(Error::RankMismatch { tensor, found: spec.box_extents.len(), wanted: 2 });
+    }
     if layout.element() != spec.element {
         return Err(Error::ElementMismatch { tensor, found: layout.element(), wanted: spec.element });
     }
@@ -175,6 +183,8 @@ pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> R
             (Shape::Box(extents), strides)
         }
         MapMode::Im2col { .. } => {
+            // Corners are counted from the tensor's, which must have some first.
+            extents(tensor, layout.shape())?;
             let (columns, strides) =
                 columns(tensor, [tile[1], tile[0]], layout.shape(), spec.written, options)?;
             (Shape::Columns(columns), strides)

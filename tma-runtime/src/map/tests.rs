@@ -284,6 +284,11 @@ fn tma0506_columns_are_of_tensors_of_their_rank() {
     let mut case = columns([0; 2], [0; 2]);
     case.mode = MapMode::Im2col { rank: 5 };
     case.refused("TMA0506", &["5"]);
+    // As no kernel has them, but a specification by hand may.
+    case.mode = MapMode::Im2col { rank: 2 };
+    case.refused("TMA0506", &["2", "3"]);
+    let three = Case { tile: &[4, 64, 32], ..columns([0; 2], [0; 2]) };
+    three.refused("TMA0506", &["3", "2"]);
 }
 
 #[test]
