@@ -3,12 +3,12 @@
 use ptx_sim::TensorMap;
 use tma_runtime::Scalar;
 use tma_runtime::launch::{
-    Arg, Fill, GlobalSlice, Grid, KernelSpec, MapOptions, MapSource, ParamKind, launch,
+    Arg, Corners, Fill, GlobalSlice, Grid, KernelSpec, MapOptions, MapSource, ParamKind, launch,
 };
 use tma_runtime::layout::{Layout, MAX_RANK};
 use tma_runtime::map::{Moved, map_params};
 use tma_runtime::prelude::*;
-use tma_runtime::spec::{Element, MapSpec, Swizzle as MapSwizzle};
+use tma_runtime::spec::{Element, MapMode, MapSpec, Swizzle as MapSwizzle};
 use tma_tests::examples::{tma_copy, tma_copy_pipelined, tma_scale, transpose};
 use tma_tests::kernels::{barriers, places, tensors};
 
@@ -106,11 +106,25 @@ impl Host {
                     ]),
                     ..*draw.one_of(&self.maps)
                 };
-                let rank = draw.mostly(map.box_extents.len() as u64) as usize;
+                let in_columns = draw.once_in(3);
+                let mode = if in_columns {
+                    MapMode::Im2col { rank: draw.mostly(4) as usize }
+                } else {
+                    MapMode::Tiled
+                };
+                let map = MapSpec { mode, ..map };
+                let rank = match mode {
+                    MapMode::Tiled => draw.mostly(map.box_extents.len() as u64) as usize,
+                    MapMode::Im2col { rank } => draw.mostly(rank as u64) as usize,
+                };
+                let corner = |_| (draw.below(7) as i32 - 3).wrapping_mul(draw.mostly(1) as i32);
+                let corners =
+                    Corners { lower: std::array::from_fn(corner), upper: std::array::from_fn(corner) };
                 let element = if draw.once_in(8) { *draw.one_of(&ELEMENTS) } else { map.element };
                 let options = MapOptions {
                     fill: if draw.once_in(4) { Fill::Nan } else { Fill::Zeros },
                     element_strides: std::array::from_fn(|_| draw.mostly(1) as u32),
+                    corners: in_columns.then_some(corners),
                     ..MapOptions::default()
                 };
                 let source = MapSource { layout: self.layout(element, rank, draw), options };
