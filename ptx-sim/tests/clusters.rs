@@ -255,7 +255,8 @@ fn what_was_stored_late_is_in_the_generic_proxy() {
         &format!(
             "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r5], %r1, [%r13+1024]; {WAIT}\n\
              [[fence.proxy.async;]] bar.sync 0;\n\
-             @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d2+1024], [dyn], 256; @%p1 cp.async.bulk.commit_group;\n\
+             mad.wide.u32 %d4, %r2, 256, %d2;\n\
+             @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d4+1024], [dyn], 256; @%p1 cp.async.bulk.commit_group;\n\
              @%p1 cp.async.bulk.wait_group 0; SYNC"
         ),
     )

@@ -81,8 +81,8 @@ fn tma_copy_pipelined() {
             let number = |value: u32| Arg::Bytes(value.to_le_bytes().to_vec());
             let config = LaunchConfig {
                 grid: [blocks, 1, 1],
-                block: [32, 1, 1],
-                dynamic_shared_bytes: 4 * 16384 + 4 * 4 + 4 * 8,
+                block: [64, 1, 1],
+                dynamic_shared_bytes: 4 * 16384 + 8 * 8 + 4 * 4,
                 seed,
                 checks: ptx_sim::Checks::ALL,
                 ..LaunchConfig::default()
