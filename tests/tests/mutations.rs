@@ -1,49 +1,79 @@
 //! Every synchronisation step of every kernel, removed or weakened: the simulator must find each within 32 seeds, and
-//! nothing in the kernels as they are within 256: of these, the first 16 unless `TMA_SEEDS` says how many. The results are
-//! kept in `docs/mutations.md`.
+//! nothing in the kernels as they are within 256. The results are kept in `docs/mutations.md`, which says how to run all
+//! of it: otherwise it is one instance of each kernel, and 8 seeds.
 #![cfg(feature = "llvm")]
 
 use std::collections::BTreeSet;
-use std::env;
+use std::path::Path;
+use std::{env, fs};
 
 use tma_codegen::{Target, compile};
 use tma_runtime::testing::under_seeds;
 use tma_tests::mutation::steps::mutants;
-use tma_tests::mutation::subjects::subjects;
-use tma_tests::mutation::table::{surprises, tables};
+use tma_tests::mutation::subjects::{Subject, first_instances, subjects};
+use tma_tests::mutation::table::{surprises, tables, unused_entries};
 use tma_tests::mutation::trial::trials;
 use tma_tests::page;
 use tma_tests::parallel::on_all_cores;
 use tma_tests::sources;
 
-/// Seeds under which nothing may be found in a kernel as it is, and the variable that asks for more.
-const QUIET_SEEDS: u64 = 16;
-const SEEDS: &str = "TMA_SEEDS";
+/// Seeds under which nothing may be found in a kernel as it is: some, and all.
+const SEEDS: u64 = 8;
+const ALL_SEEDS: u64 = 256;
+
+/// The page with the results.
+const PAGE: &str = "mutations.md";
+
+/// Asks for all of it, if its value is `all`: every instance of each kernel, and all seeds.
+const ALL: (&str, &str) = ("TMA_MUTATIONS", "all");
+
+fn wants_all() -> bool {
+    env::var(ALL.0).is_ok_and(|value| value == ALL.1)
+}
 
 #[test]
 fn every_missing_step_is_found() -> anyhow::Result<()> {
-    let trials = trials(&subjects()?)?;
-    let surprises = surprises(&trials);
-    assert!(surprises.is_empty(), "{} surprises:\n{}", surprises.len(), surprises.join("\n"));
+    let subjects = subjects()?;
+    if wants_all() {
+        let trials = trials(&subjects)?;
+        expect_none(surprises(&trials).into_iter().chain(unused_entries(&trials)));
+        return page::ends_with(PAGE, &tables(&trials));
+    }
+    expect_none(surprises(&trials(&first_instances(&subjects))?));
+    Ok(())
+}
 
-    let results = tables(&trials);
-    println!("{results}");
-    page::ends_with("mutations.md", &results)
+#[test]
+fn the_page_is_of_these_kernels() -> anyhow::Result<()> {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(PAGE))?;
+    let rows = subjects()?.into_iter().map(|Subject { kernel, .. }| {
+        let count = mutants(kernel.ptx).len();
+        format!("| `{}` | {count} |", kernel.name)
+    });
+    let missing = rows.filter(|row| !page.contains(row));
+    expect_none(
+        missing.map(|row| format!("docs/{PAGE} lacks {row}: its first lines say how to write it anew")),
+    );
+    Ok(())
 }
 
 #[test]
 fn nothing_is_found_in_the_kernels_as_they_are() -> anyhow::Result<()> {
-    let seeds = env::var(SEEDS).map_or(Ok(QUIET_SEEDS), |seeds| seeds.parse())?;
     let mut tests = subjects()?;
     // A check that launches several kernels comes with each of them.
     tests.dedup_by_key(|subject| subject.test.name.clone());
+    let seeds = if wants_all() { ALL_SEEDS } else { SEEDS };
     let quiet = on_all_cores(tests, |subject| {
         under_seeds(seeds, |device| (subject.test.run)(device))
             .map_err(|failure| format!("{}: {failure}", subject.test.name))
     });
-    let loud: Vec<_> = quiet.into_iter().filter_map(Result::err).collect();
-    assert!(loud.is_empty(), "{}", loud.join("\n\n"));
+    expect_none(quiet.into_iter().filter_map(Result::err));
     Ok(())
+}
+
+fn expect_none(problems: impl IntoIterator<Item = String>) {
+    let problems: Vec<_> = problems.into_iter().collect();
+    assert!(problems.is_empty(), "{}:\n{}", problems.len(), problems.join("\n"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::counters::CopyKind;
 use super::engine::{Flight, Shape, Way};
 use super::refusal;
 use super::shadow::Manner;
-use super::state::POISON;
+use super::state::{Lent, POISON};
 use super::types::{BulkAction, BulkCopy, Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId};
 use crate::report::{Finding, FindingKind};
 use crate::tensor_map::{Element, UNIT, Walk};
@@ -208,6 +208,7 @@ impl Machine {
         self.lend(access, source, &shape, units, reader);
         self.claim(access, block, &shape, units, (to.wrapping_sub(shared), reduce.is_some()));
         let Access { who, site, .. } = access;
+        self.blocks[source].lent.push(Lent { done: reader, who, site });
         let (way, kind) = (Way::Across { from: source, block, to, barrier, reduce }, CopyKind::BulkAcross);
         let flight = Flight { who, site, shape, way, kind, left: 0 };
         self.counters.count(kind, bytes.into());

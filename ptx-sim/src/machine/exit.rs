@@ -19,6 +19,7 @@ impl Machine {
         self.check_copies(who, site);
         let block = who.block as usize;
         self.check_visits(who, site);
+        self.check_lent(who, site);
         self.blocks[block].live = self.blocks[block].live.saturating_sub(1);
         if self.blocks[block].live == 0 {
             self.check_mbarriers(block);
@@ -86,6 +87,26 @@ impl Machine {
             format!("block {rank} of the cluster may end while another block uses its shared memory");
         let finding = Finding::new(FindingKind::BlockGone, message)
             .with(self.party(visitor, line, "used it"))
+            .with(self.party(who, site, "ends"))
+            .help(STAY);
+        self.report(finding);
+    }
+
+    /// A copy into another block reads this one's shared memory until the mbarrier of that one has its bytes: some thread of
+    /// this block has to know of it before the last one ends.
+    fn check_lent(&mut self, who: ThreadId, site: Site) {
+        if !self.config.checks.order {
+            return;
+        }
+        let (index, rank) = (self.index(who), who.block as usize);
+        let (view, block) = (&self.threads[index].view, &mut self.blocks[rank]);
+        block.lent.retain(|lent| !view.follows(lent.done));
+        let Some(lent) = block.lent.first().copied().filter(|_| block.live == 1) else { return };
+        let message = format!(
+            "block {rank} of the cluster may end while a copy into another block reads its shared memory"
+        );
+        let finding = Finding::new(FindingKind::Leak, message)
+            .with(self.party(lent.who, lent.site, "issued the copy"))
             .with(self.party(who, site, "ends"))
             .help(STAY);
         self.report(finding);

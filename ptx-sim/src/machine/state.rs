@@ -1,10 +1,10 @@
 //! What the machine keeps of each thread and block.
 
-use super::clock::{Gathered, View};
+use super::clock::{Epoch, Gathered, View};
 use super::mbarrier::Mbarriers;
 use super::shadow::Shadow;
 use super::sync::{NAMED_BARRIERS, NamedBarrier};
-use super::types::Votes;
+use super::types::{Site, ThreadId, Votes};
 
 /// What memory holds before anything is written, and where a copy is to land: a NaN in each floating-point type.
 pub(super) const POISON: u8 = 0xff;
@@ -59,7 +59,7 @@ pub(super) struct Bulk {
     /// Of each group with copies under way: number, copies to be read, copies to be written.
     pub(super) open: Vec<Group>,
     /// The site of the last copy of each group not waited for.
-    pub(super) sites: Vec<(u32, super::types::Site)>,
+    pub(super) sites: Vec<(u32, Site)>,
 }
 
 /// Copies of a bulk group that are under way.
@@ -97,6 +97,15 @@ impl Bulk {
     }
 }
 
+/// A copy out of a block's shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lent {
+    /// The step that tells of its end.
+    pub(super) done: Epoch,
+    pub(super) who: ThreadId,
+    pub(super) site: Site,
+}
+
 /// A block.
 #[derive(Debug)]
 pub(super) struct Block {
@@ -108,6 +117,8 @@ pub(super) struct Block {
     pub(super) live: u32,
     /// The last step in which each thread of another block was here, by number, and its PTX line; none before the first.
     pub(super) visits: Vec<(u32, u32)>,
+    /// The copies from here into other blocks that no thread that has ended knows to be complete.
+    pub(super) lent: Vec<Lent>,
 }
 
 impl Block {
@@ -120,6 +131,7 @@ impl Block {
             named: std::array::from_fn(|_| NamedBarrier::default()),
             live: threads,
             visits: Vec::new(),
+            lent: Vec::new(),
         }
     }
 }

@@ -5,8 +5,9 @@ use std::fmt;
 use super::line::Instruction;
 use super::steps::Change;
 use super::steps::Change::{
-    ClusterArriveRelaxed, ClusterWaitRemoved, CountLowered, GroupWaitRemoved, InitFenceRemoved, InvalRemoved,
-    OnlyRead, PendingRaised, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
+    ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, ClusterWaitRemoved, CountLowered, GroupWaitRemoved,
+    InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised, SyncRemoved, TriedOnce, WaitRemoved,
+    WarpSyncRemoved,
 };
 use super::trial::Trial;
 
@@ -44,6 +45,7 @@ const fn last_meeting(kernel: &'static str, before: &'static [usize], reason: &'
     }
 }
 
+const DRAINED: &str = "`drain` waits for a later stage after this one, and stages are released in turn.";
 const WAITED_FOR: &str = "Each block has waited for all that comes into its memory, and may end.";
 
 /// An init fence of mbarriers that no copy completes on.
@@ -56,11 +58,63 @@ const fn no_copies(kernel: &'static str) -> Harmless {
     }
 }
 
+/// An init fence before a proxy fence.
+const fn proxy_fenced(kernel: &'static str) -> Harmless {
+    Harmless {
+        kernel,
+        instruction: ("fence.mbarrier_init", &[0]),
+        changes: &[InitFenceRemoved],
+        reason: "`fence.proxy.async` comes after the initialisation, and before the cluster meets.",
+    }
+}
+
+/// A meeting of a warp before it publishes a tensor map.
+const fn fence_of_warp(kernel: &'static str) -> Harmless {
+    Harmless {
+        kernel,
+        instruction: ("bar.warp", &[0]),
+        changes: &[WarpSyncRemoved],
+        reason: "`tensormap.cp_fenceproxy` has `.sync`: it waits for the whole warp itself.",
+    }
+}
+
 /// Every one of them.
 pub const HARMLESS: &[Harmless] = &[
     last_meeting("cluster_ring::one", &[1], "The cluster is one block."),
     last_meeting("remote_announced", &[2], WAITED_FOR),
     last_meeting("multicast_*", &[1], WAITED_FOR),
+    last_meeting("bulk_multicast", &[1], WAITED_FOR),
+    last_meeting("column_multicast", &[1], WAITED_FOR),
+    Harmless {
+        kernel: "multicast_persistent_copy::three",
+        instruction: ("mbarrier.try_wait.parity", &[1, 2]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: DRAINED,
+    },
+    Harmless {
+        kernel: "multicast_persistent_copy::four",
+        instruction: ("mbarrier.try_wait.parity", &[1, 2, 3]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: DRAINED,
+    },
+    Harmless {
+        kernel: "multicast_ring_leader",
+        instruction: ("mbarrier.try_wait.parity", &[2, 3]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: DRAINED,
+    },
+    Harmless {
+        kernel: "multicast_ring_leader",
+        instruction: ("mbarrier.arrive.release", &[0, 1, 2, 3, 4, 5, 6, 7]),
+        changes: &[ArriveRemoved, ArriveTwice],
+        reason: "The unrolled part of a loop over the cluster's blocks: it takes eight of them, and these clusters have fewer.",
+    },
+    proxy_fenced("bulk_multicast"),
+    proxy_fenced("bulk_next"),
+    proxy_fenced("bulk_into::*"),
+    fence_of_warp("descriptor_cube"),
+    fence_of_warp("descriptor_make"),
+    fence_of_warp("tma_grouped_copy"),
     last_meeting("sliced_x::*", &[1], WAITED_FOR),
     last_meeting("sliced_y::*", &[1], WAITED_FOR),
     last_meeting("sliced_z", &[1], WAITED_FOR),
@@ -119,7 +173,7 @@ pub const HARMLESS: &[Harmless] = &[
         kernel: "pipeline_lives",
         instruction: ("mbarrier.try_wait.parity", &[1, 5]),
         changes: &[WaitRemoved, TriedOnce],
-        reason: "The wait of `drain` for the other stage comes after it, and stages are released in turn.",
+        reason: DRAINED,
     },
     Harmless {
         kernel: "pipeline_lives",

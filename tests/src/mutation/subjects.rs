@@ -56,3 +56,15 @@ pub fn subjects() -> anyhow::Result<Vec<Subject>> {
     }
     Ok(subjects)
 }
+
+/// The first of the instances of each kernel: the others have the same steps.
+pub fn first_instances(subjects: &[Subject]) -> Vec<Subject> {
+    let generic = |subject: &Subject| subject.kernel.name.split("::").next().unwrap_or_default();
+    let mut firsts: Vec<Subject> = vec![];
+    for subject in subjects {
+        if !firsts.iter().any(|first| generic(first) == generic(subject)) {
+            firsts.push(subject.clone());
+        }
+    }
+    firsts
+}

@@ -90,6 +90,28 @@ fn bytes_go_from_block_to_block() {
         lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 16, action }, site).unwrap();
         assert!(lab.wait(OTHER, FULL, false));
         assert_eq!(lab.read(OTHER, 132), 9.0);
+        cluster_sync(lab);
+    });
+}
+
+#[test]
+fn a_block_stays_until_copies_out_of_it_are_complete() {
+    flipped_in(2, FindingKind::Leak, |lab, stays| {
+        lab.init(OTHER, FULL, 1);
+        lab.fence(OTHER, FenceKind::MbarrierInit);
+        lab.fill(0);
+        all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+        cluster_sync(lab);
+        lab.arrive(OTHER, FULL, Some(16));
+        let there = |at: u32| u64::from(address::map_to_rank(at, 1));
+        let action =
+            BulkAction::ToCluster { from: 64, to: there(128), barrier: there(FULL as u32), reduce: None };
+        let site = lab.site();
+        lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 16, action }, site).unwrap();
+        assert!(lab.wait(OTHER, FULL, false));
+        if stays {
+            cluster_sync(lab);
+        }
     });
 }
 
