@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::harmless::{HARMLESS, Harmless};
 use super::trial::{Trial, Verdict};
+use super::unreported::{HARMLESS, MISSED, Unreported};
 
 /// Mutants of one kind or kernel, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Tally {
                     tally.found += 1;
                     tally.latest_seed = tally.latest_seed.max(seed);
                 }
-                Verdict::Unseen if Harmless::of(trial).is_some() => tally.harmless += 1,
+                Verdict::Unseen if Unreported::of(trial, HARMLESS).is_some() => tally.harmless += 1,
                 Verdict::Unseen | Verdict::OnlyWrong => tally.missed += 1,
             }
         }
@@ -46,31 +46,31 @@ impl Tally {
     }
 }
 
-/// What contradicts expectation, a line each: mutants that were missed, and those that are listed as harmless and are
+/// What contradicts expectation, a line each: mutants that were missed, and those that are listed as unreported and are
 /// not.
 pub fn surprises(trials: &[Trial]) -> Vec<String> {
     let mut all = vec![];
     for trial in trials {
         let Trial { kernel, line, instruction, index, change, .. } = trial;
         let what = format!("{kernel}, PTX line {line}: `{instruction}` (no. {}), {change}", index + 1);
-        match (trial.verdict, Harmless::of(trial)) {
-            (Verdict::Found { .. }, None) | (Verdict::Unseen, Some(_)) => {}
-            (Verdict::Found { seed }, Some(_)) => {
-                all.push(format!("{what}: listed as harmless, but found under seed {seed}"));
-            }
-            (Verdict::OnlyWrong, _) => {
-                all.push(format!("{what}: computes something else, and nothing is reported"));
-            }
-            (Verdict::Unseen, None) => all.push(format!("{what}: not found under any seed")),
-        }
+        let is_in = |list| Unreported::of(trial, list).is_some();
+        let problem = match trial.verdict {
+            Verdict::Found { .. } if !is_in(HARMLESS) && !is_in(MISSED) => continue,
+            Verdict::Found { seed } => format!("listed as unreported, but found under seed {seed}"),
+            Verdict::OnlyWrong if is_in(MISSED) => continue,
+            Verdict::OnlyWrong => "computes something else, and nothing is reported".to_owned(),
+            Verdict::Unseen if is_in(HARMLESS) || is_in(MISSED) => continue,
+            Verdict::Unseen => "not found under any seed".to_owned(),
+        };
+        all.push(format!("{what}: {problem}"));
     }
     all
 }
 
-/// Entries of the list of harmless ones that are of no mutant; `trials` are those of all kernels.
+/// Entries of the lists that are of no mutant; `trials` are those of all kernels.
 pub fn unused_entries(trials: &[Trial]) -> Vec<String> {
-    let unused = HARMLESS.iter().filter(|entry| !trials.iter().any(|trial| entry.is_of(trial)));
-    unused.map(|entry| format!("listed as harmless, but there is no such mutant: {entry}")).collect()
+    let unused = HARMLESS.iter().chain(MISSED).filter(|entry| !trials.iter().any(|trial| entry.is_of(trial)));
+    unused.map(|entry| format!("listed as unreported, but there is no such mutant: {entry}")).collect()
 }
 
 /// All results, as Markdown.
@@ -102,6 +102,11 @@ pub fn tables(trials: &[Trial]) -> String {
     for entry in HARMLESS {
         let _ = writeln!(text, "{entry}");
     }
+    text +=
+        "\n## Missed\n\n| kernel | instruction | change | why it is not seen |\n| --- | --- | --- | --- |\n";
+    for entry in MISSED {
+        let _ = writeln!(text, "{entry}");
+    }
     text
 }
 
@@ -129,17 +134,19 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_of_the_list_of_harmless_ones_are_held_to() {
+    fn both_sides_of_the_lists_are_held_to() {
         let surprise = |trial| surprises(&[trial]).remove(0);
         assert!(
             surprise(trial(1, Change::SyncRemoved, Verdict::Unseen)).ends_with("not found under any seed")
         );
         let found = Verdict::Found { seed: 5 };
-        assert!(surprise(trial(4, Change::SyncRemoved, found)).ends_with("harmless, but found under seed 5"));
+        assert!(
+            surprise(trial(4, Change::SyncRemoved, found)).ends_with("unreported, but found under seed 5")
+        );
         let expected = [trial(4, Change::SyncRemoved, Verdict::Unseen)];
         assert!(surprises(&expected).is_empty());
         let unused = unused_entries(&expected);
-        assert_eq!(unused.len(), HARMLESS.len() - 1);
-        assert!(unused[0].starts_with("listed as harmless, but there is no such mutant"));
+        assert_eq!(unused.len(), HARMLESS.len() + MISSED.len() - 1);
+        assert!(unused[0].starts_with("listed as unreported, but there is no such mutant"));
     }
 }

@@ -3,15 +3,15 @@
 use tma_runtime::prelude::Error;
 use tma_runtime::testing::{SeedFailure, under_seeds};
 
-use super::harmless::Harmless;
 use super::steps::{Change, Mutant, mutants};
 use super::subjects::Subject;
+use super::unreported::{HARMLESS, MISSED, Unreported};
 use crate::parallel::on_all_cores;
 
 /// Seeds within which a mutant must be found.
 pub const SEEDS: u64 = 32;
-/// Seeds that a mutant gets which is listed as harmless: it would mostly be found under the first, if it were not.
-const HARMLESS_SEEDS: u64 = 4;
+/// Seeds that a mutant gets which is listed as unreported: it would mostly be found under the first, if it were wrongly so.
+const UNREPORTED_SEEDS: u64 = 4;
 
 /// Thread-instructions of a cluster after which a mutant counts as not ending: some ten times what the longest kernel runs.
 const INSTRUCTIONS: u64 = 1 << 24;
@@ -68,7 +68,8 @@ fn trial(subject: &Subject, mutant: Mutant) -> anyhow::Result<Trial> {
     let index = before.iter().copied().filter(|line| opcode(line)).count() - 1;
     let instruction = instruction.to_owned();
     let mut trial = Trial { kernel: kernel.name, line, instruction, index, change, verdict: Verdict::Unseen };
-    let seeds = if Harmless::of(&trial).is_some() { HARMLESS_SEEDS } else { SEEDS };
+    let is_listed = [HARMLESS, MISSED].iter().any(|list| Unreported::of(&trial, list).is_some());
+    let seeds = if is_listed { UNREPORTED_SEEDS } else { SEEDS };
     trial.verdict = verdict(subject, ptx, seeds)
         .map_err(|error| error.context(format!("{}, line {line}, {change}", kernel.name)))?;
     Ok(trial)

@@ -1,4 +1,4 @@
-//! The mutants that need not be found, each with the reason.
+//! The mutants that are not found, each with the reason: those that do no harm, and those that the simulator cannot see.
 
 use std::fmt;
 
@@ -11,23 +11,22 @@ use super::steps::Change::{
 };
 use super::trial::Trial;
 
-/// Mutants of an instruction, or of several alike, that the simulator does not report, and is right not to: the step is one that the kernel
-/// could do without.
+/// Mutants of an instruction, or of several alike, that the simulator does not report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Harmless {
+pub struct Unreported {
     /// The kernel's name; with a `*` at its end, all that begin so.
     pub kernel: &'static str,
     /// The instructions: their opcode or the first parts of it, and of each how many with the same opcode stand before it.
     pub instruction: (&'static str, &'static [usize]),
     /// What was done to it.
     pub changes: &'static [Change],
-    /// Why that does no harm.
+    /// Why that does no harm, or is not seen.
     pub reason: &'static str,
 }
 
 /// The last wait of a kernel that need wait for nothing but the reads.
-const fn last_wait(kernel: &'static str, before: &'static [usize]) -> Harmless {
-    Harmless {
+const fn last_wait(kernel: &'static str, before: &'static [usize]) -> Unreported {
+    Unreported {
         kernel,
         instruction: ("cp.async.bulk.wait_group", before),
         changes: &[OnlyRead],
@@ -36,8 +35,8 @@ const fn last_wait(kernel: &'static str, before: &'static [usize]) -> Harmless {
 }
 
 /// The last meeting of a cluster in which no block uses another one's memory after that one has seen it used.
-const fn last_meeting(kernel: &'static str, before: &'static [usize], reason: &'static str) -> Harmless {
-    Harmless {
+const fn last_meeting(kernel: &'static str, before: &'static [usize], reason: &'static str) -> Unreported {
+    Unreported {
         kernel,
         instruction: ("barrier.cluster", before),
         changes: &[ClusterArriveRelaxed, ClusterWaitRemoved],
@@ -49,8 +48,8 @@ const DRAINED: &str = "`drain` waits for a later stage after this one, and stage
 const WAITED_FOR: &str = "Each block has waited for all that comes into its memory, and may end.";
 
 /// An init fence of mbarriers that no copy completes on.
-const fn no_copies(kernel: &'static str) -> Harmless {
-    Harmless {
+const fn no_copies(kernel: &'static str) -> Unreported {
+    Unreported {
         kernel,
         instruction: ("fence.mbarrier_init", &[0]),
         changes: &[InitFenceRemoved],
@@ -59,8 +58,8 @@ const fn no_copies(kernel: &'static str) -> Harmless {
 }
 
 /// An init fence before a proxy fence.
-const fn proxy_fenced(kernel: &'static str) -> Harmless {
-    Harmless {
+const fn proxy_fenced(kernel: &'static str) -> Unreported {
+    Unreported {
         kernel,
         instruction: ("fence.mbarrier_init", &[0]),
         changes: &[InitFenceRemoved],
@@ -69,8 +68,8 @@ const fn proxy_fenced(kernel: &'static str) -> Harmless {
 }
 
 /// A meeting of a warp before it publishes a tensor map.
-const fn fence_of_warp(kernel: &'static str) -> Harmless {
-    Harmless {
+const fn fence_of_warp(kernel: &'static str) -> Unreported {
+    Unreported {
         kernel,
         instruction: ("bar.warp", &[0]),
         changes: &[WarpSyncRemoved],
@@ -78,32 +77,49 @@ const fn fence_of_warp(kernel: &'static str) -> Harmless {
     }
 }
 
-/// Every one of them.
-pub const HARMLESS: &[Harmless] = &[
+/// Where blocks of several clusters meet by a counter in global memory.
+const fn grid_sync(kernel: &'static str, before: &'static [usize]) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("barrier.sync", before),
+        changes: &[SyncRemoved],
+        reason: "The order of what clusters do in global memory is not followed, so that no finding is made of it.",
+    }
+}
+
+/// Those that do harm. The simulator is not good enough for them.
+pub const MISSED: &[Unreported] = &[
+    grid_sync("grid_sync_scan", &[7, 8]),
+    grid_sync("grid_sync_rounds", &[0, 1]),
+    grid_sync("grid_sync_clusters", &[0, 1]),
+];
+
+/// Those that do none: the steps are some that the kernel could do without.
+pub const HARMLESS: &[Unreported] = &[
     last_meeting("cluster_ring::one", &[1], "The cluster is one block."),
     last_meeting("remote_announced", &[2], WAITED_FOR),
     last_meeting("multicast_*", &[1], WAITED_FOR),
     last_meeting("bulk_multicast", &[1], WAITED_FOR),
     last_meeting("column_multicast", &[1], WAITED_FOR),
-    Harmless {
+    Unreported {
         kernel: "multicast_persistent_copy::three",
         instruction: ("mbarrier.try_wait.parity", &[1, 2]),
         changes: &[WaitRemoved, TriedOnce],
         reason: DRAINED,
     },
-    Harmless {
+    Unreported {
         kernel: "multicast_persistent_copy::four",
         instruction: ("mbarrier.try_wait.parity", &[1, 2, 3]),
         changes: &[WaitRemoved, TriedOnce],
         reason: DRAINED,
     },
-    Harmless {
+    Unreported {
         kernel: "multicast_ring_leader",
         instruction: ("mbarrier.try_wait.parity", &[2, 3]),
         changes: &[WaitRemoved, TriedOnce],
         reason: DRAINED,
     },
-    Harmless {
+    Unreported {
         kernel: "multicast_ring_leader",
         instruction: ("mbarrier.arrive.release", &[0, 1, 2, 3, 4, 5, 6, 7]),
         changes: &[ArriveRemoved, ArriveTwice],
@@ -115,79 +131,87 @@ pub const HARMLESS: &[Harmless] = &[
     fence_of_warp("descriptor_cube"),
     fence_of_warp("descriptor_make"),
     fence_of_warp("tma_grouped_copy"),
+    last_meeting("forms_*", &[1], WAITED_FOR),
+    no_copies("forms_waits"),
+    Unreported {
+        kernel: "forms_waits",
+        instruction: ("mbarrier.try_wait.acquire", &[0]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: "Nothing is read before the waits for later phases, and these end after this one.",
+    },
     last_meeting("sliced_x::*", &[1], WAITED_FOR),
     last_meeting("sliced_y::*", &[1], WAITED_FOR),
     last_meeting("sliced_z", &[1], WAITED_FOR),
     last_meeting("sliced_all::*", &[1], WAITED_FOR),
     last_meeting("sliced_row", &[1], WAITED_FOR),
     last_meeting("sliced_5", &[1], WAITED_FOR),
-    Harmless {
+    Unreported {
         kernel: "cluster_shared_tile",
         instruction: ("barrier.cluster.arrive", &[0]),
         changes: &[ClusterArriveRelaxed],
         reason: "The blocks meet to know that all have started: there is nothing yet to release.",
     },
-    Harmless {
+    Unreported {
         kernel: "remote_announced",
         instruction: ("barrier.cluster.arrive", &[1]),
         changes: &[ClusterArriveRelaxed],
         reason: "An mbarrier counts arrivals and bytes in any order, and no phase ends without the arrival.",
     },
-    Harmless {
+    Unreported {
         kernel: "phase_another_barrier",
         instruction: ("mbarrier.try_wait.parity", &[1, 2, 3]),
         changes: &[WaitRemoved, TriedOnce],
         reason: "All threads meet after the wait: by then the phase is complete.",
     },
-    Harmless {
+    Unreported {
         kernel: "phase_another_barrier",
         instruction: ("bar.warp", &[0, 1, 2]),
         changes: &[WarpSyncRemoved],
         reason: "All threads meet before anything of another one is read.",
     },
-    Harmless {
+    Unreported {
         kernel: "phase_another_barrier",
         instruction: ("barrier.sync", &[5, 6, 7]),
         changes: &[SyncRemoved],
         reason: "The wait before it has told of all threads' writes already.",
     },
-    Harmless {
+    Unreported {
         kernel: "pipeline_both_sides",
         instruction: ("mbarrier.try_wait.parity", &[0]),
         changes: &[WaitRemoved, TriedOnce],
         reason: "One thread is producer and consumer: it has released the stage itself.",
     },
-    Harmless {
+    Unreported {
         kernel: "pipeline_lives",
         instruction: ("mbarrier.test_wait.parity", &[0, 2, 3, 5]),
         changes: &[WaitRemoved],
         reason: "`ready` is asked before a wait for the same phase.",
     },
-    Harmless {
+    Unreported {
         kernel: "pipeline_lives",
         instruction: ("mbarrier.try_wait.parity", &[0, 3, 4, 7]),
         changes: &[WaitRemoved, TriedOnce],
         reason: "`ready` has waited for the same phase.",
     },
-    Harmless {
+    Unreported {
         kernel: "pipeline_lives",
         instruction: ("mbarrier.try_wait.parity", &[1, 5]),
         changes: &[WaitRemoved, TriedOnce],
         reason: DRAINED,
     },
-    Harmless {
+    Unreported {
         kernel: "pipeline_lives",
         instruction: ("mbarrier.test_wait.parity", &[1, 4]),
         changes: &[WaitRemoved],
         reason: "It is only asserted that the ring is empty.",
     },
-    Harmless {
+    Unreported {
         kernel: "pipeline_lives",
         instruction: ("barrier.sync", &[1, 3]),
         changes: &[SyncRemoved],
         reason: "`drain` has told that all is read, and the next life, if there is one, begins with a meeting.",
     },
-    Harmless {
+    Unreported {
         kernel: "pipeline_lives",
         instruction: ("mbarrier.inval", &[4, 5, 6, 7]),
         changes: &[InvalRemoved],
@@ -195,13 +219,13 @@ pub const HARMLESS: &[Harmless] = &[
     },
     no_copies("remote_hand_over::*"),
     no_copies("remote_meeting"),
-    Harmless {
+    Unreported {
         kernel: "remote_hand_over::*",
         instruction: ("mbarrier.init", &[1, 3]),
         changes: &[CountLowered],
         reason: "The warp has met before it arrives, so that 31 arrivals tell as much as 32, in as few rounds as these.",
     },
-    Harmless {
+    Unreported {
         kernel: "remote_hand_over::*",
         instruction: ("bar.warp", &[0]),
         changes: &[WarpSyncRemoved],
@@ -212,43 +236,43 @@ pub const HARMLESS: &[Harmless] = &[
     last_wait("reductions_3", &[7]),
     last_wait("reductions_4", &[7]),
     last_wait("reductions_5", &[7]),
-    Harmless {
+    Unreported {
         kernel: "place_named_barriers",
         instruction: ("barrier.sync", &[4]),
         changes: &[SyncRemoved],
         reason: "Two warps meet for the sake of meeting; nothing in shared memory is touched after it.",
     },
-    Harmless {
+    Unreported {
         kernel: "barrier_try_wait",
         instruction: ("mbarrier.try_wait.parity.shared::cta.b64", &[0]),
         changes: &[WaitRemoved, TriedOnce],
         reason: "The wait shows that the phase before the first counts as over: it never blocks.",
     },
-    Harmless {
+    Unreported {
         kernel: "barrier_lives",
         instruction: ("mbarrier.inval.shared::cta.b64", &[3]),
         changes: &[InvalRemoved],
         reason: "The barrier's last life ends with its block, and its memory is not used again.",
     },
-    Harmless {
+    Unreported {
         kernel: "tensor_stores",
         instruction: ("cp.async.bulk.wait_group.read", &[0]),
         changes: &[GroupWaitRemoved, PendingRaised],
         reason: "First of eight unrolled rounds: there is no group yet.",
     },
-    Harmless {
+    Unreported {
         kernel: "tensor_stores",
         instruction: ("barrier.sync.aligned", &[0]),
         changes: &[SyncRemoved],
         reason: "First round: no store has been issued, and nothing read the tile.",
     },
-    Harmless {
+    Unreported {
         kernel: "tensor_stores",
         instruction: ("cp.async.bulk.wait_group.read", &[1]),
         changes: &[GroupWaitRemoved, PendingRaised],
         reason: "Second round: there is one group, and one may be pending.",
     },
-    Harmless {
+    Unreported {
         kernel: "tensor_stores",
         instruction: ("barrier.sync.aligned", &[2]),
         changes: &[SyncRemoved],
@@ -256,10 +280,10 @@ pub const HARMLESS: &[Harmless] = &[
     },
 ];
 
-impl Harmless {
-    /// The entry for a mutant.
-    pub fn of(trial: &Trial) -> Option<&'static Self> {
-        HARMLESS.iter().find(|entry| entry.is_of(trial))
+impl Unreported {
+    /// The entry of a list for a mutant.
+    pub fn of(trial: &Trial, list: &'static [Self]) -> Option<&'static Self> {
+        list.iter().find(|entry| entry.is_of(trial))
     }
 
     /// Whether `trial` is one of its mutants.
@@ -276,7 +300,7 @@ impl Harmless {
     }
 }
 
-impl fmt::Display for Harmless {
+impl fmt::Display for Unreported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, instruction: (opcode, before), changes, reason } = self;
         let numbers: Vec<_> = before.iter().map(|before| (before + 1).to_string()).collect();
