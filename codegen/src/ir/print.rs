@@ -115,7 +115,7 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::BulkRemote { op: Some(op), from, at, count, to, barrier } => {
             writeln!(f, "bulk.reduce_{}_to {from}[{at}; {count}] {to} {barrier}", op.name())
         }
-        StmtKind::Barrier { barrier, op } => barrier_op(f, barrier, op),
+        StmtKind::Barrier { barrier, op, scope: _ } => barrier_op(f, barrier, op),
         StmtKind::Tma { map, index: None, op } => tma_op(f, &map.to_string(), op),
         StmtKind::Tma { map, index: Some(index), op } => tma_op(f, &format!("{map}[{index}]"), op),
         StmtKind::EditMap { map, edit } => map_edit(f, map, edit),

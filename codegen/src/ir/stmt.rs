@@ -70,8 +70,8 @@ pub enum StmtKind {
     /// A copy of `from[at..at + count]` to the same elements of `to`, another block's, which completes on that block's
     /// `barrier` with the bytes; or a reduction into them. Traps out of bounds on either side.
     BulkRemote { op: Option<ReduceOp>, from: Expr, at: Expr, count: Expr, to: Expr, barrier: Expr },
-    /// An mbarrier operation.
-    Barrier { barrier: Expr, op: BarrierOp },
+    /// An mbarrier operation; `scope` tells between whom an arrival and a wait order memory.
+    Barrier { barrier: Expr, op: BarrierOp, scope: Scope },
     /// A copy engine operation, with the map `map`, or of several with `map[index]`, which traps out of bounds.
     Tma { map: ParamId, index: Option<Expr>, op: TmaOp },
     /// Changes a map in shared memory.
@@ -208,6 +208,16 @@ pub enum BarrierOp {
     TryWait { dest: LocalId, parity: Expr },
     /// As `TryWait`, waiting up to about `nanoseconds`.
     TryWaitFor { dest: LocalId, parity: Expr, nanoseconds: Expr },
+}
+
+/// Between whose threads an arrival and a wait order accesses to memory. Source: PTX ISA, "Scope".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Those of a block: enough, also at another block's barrier, to hand over memory that its own block has read and that
+    /// a copy is to fill. In a cluster it spares an arrival the wait until all that its thread wrote is seen there.
+    Block,
+    /// Those of the cluster, where there is one: what a thread wrote is seen by those of other blocks.
+    Cluster,
 }
 
 /// What the copy engine is asked for; `hint` is a [`Type::CachePolicy`](super::Type::CachePolicy).

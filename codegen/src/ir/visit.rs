@@ -124,7 +124,7 @@ macro_rules! operands {
             StmtKind::GlobalSet { index, value, .. } | StmtKind::GlobalAtomic { index, value, .. } => {
                 vec![index, value]
             }
-            StmtKind::Barrier { barrier, op } => match op {
+            StmtKind::Barrier { barrier, op, scope: _ } => match op {
                 BarrierOp::Invalidate
                 | BarrierOp::Arrive
                 | BarrierOp::ArriveToken { .. }

@@ -2,15 +2,15 @@
 
 use super::types::pointer;
 use super::{Cx, Lower, expr, nvvm, place};
-use crate::ir::{BarrierOp, Expr, LocalId, Type};
+use crate::ir::{BarrierOp, Expr, LocalId, Scope, Type};
 
 /// Lowers an operation on `barrier`.
-pub(super) fn operation(cx: &mut Cx<'_, '_>, barrier: &Expr, op: &BarrierOp) -> Lower<()> {
+pub(super) fn operation(cx: &mut Cx<'_, '_>, barrier: &Expr, op: &BarrierOp, scope: Scope) -> Lower<()> {
     let is_remote = matches!(barrier.ty, Type::Remote(_));
     // In a cluster other blocks may have arrived, and what they wrote is to be seen.
-    let cluster = cx.has_clusters();
+    let cluster = cx.has_clusters() && scope == Scope::Cluster;
     let (instruction, operands): (_, &[&Expr]) = match op {
-        BarrierOp::Arrive if is_remote => (nvvm::REMOTE_MBARRIER_ARRIVE, &[]),
+        BarrierOp::Arrive if is_remote => (nvvm::remote_mbarrier_arrive(cluster), &[]),
         BarrierOp::ArriveExpectTx { bytes } if is_remote => {
             (nvvm::REMOTE_MBARRIER_ARRIVE_EXPECT_TX, &[bytes])
         }

@@ -40,7 +40,7 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::BulkRemote { op, from, at, count, to, barrier } => {
             bulk::remote(cx, *op, (from, at, count), (to, barrier), stmt.span)
         }
-        StmtKind::Barrier { barrier, op } => barrier::operation(cx, barrier, op),
+        StmtKind::Barrier { barrier, op, scope } => barrier::operation(cx, barrier, op, *scope),
         StmtKind::Tma { map, index, op } => tma::operation(cx, (*map, index.as_ref()), op, stmt.span),
         StmtKind::EditMap { map, edit } => descriptor::edit(cx, map, edit),
         StmtKind::AcquireMap { maps, index } => descriptor::acquire(cx, *maps, index),

@@ -5,8 +5,8 @@ use syn::GenericArgument;
 use super::cx::Cx;
 use crate::diag::Code;
 use crate::ir::{
-    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Ring, Scalar, Span, StmtKind,
-    TileType, Type,
+    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Ring, Scalar, Scope, Span,
+    StmtKind, TileType, Type,
 };
 use crate::limits;
 
@@ -140,8 +140,10 @@ impl Cx<'_> {
         self.assign(parity, flipped);
     }
 
-    pub(super) fn barrier_op(&mut self, barrier: Expr, op: BarrierOp, span: Span) {
-        self.emit(StmtKind::Barrier { barrier, op }, span);
+    /// What a pipeline does at one of its barriers. It hands over slots, which copies fill and threads read; of what
+    /// threads wrote it tells nobody.
+    pub(super) fn ring_barrier_op(&mut self, barrier: Expr, op: BarrierOp, span: Span) {
+        self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Block }, span);
     }
 }
 

@@ -28,14 +28,24 @@ pub(in crate::lower) const MBARRIER_ARRIVE_EXPECT_TX: Instruction =
 pub(in crate::lower) const MBARRIER_EXPECT_TX: Instruction =
     memory("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", &[Shared, B32], 80);
 
-// Arrivals at the barrier of another block: what this thread did is to be seen by that block's threads.
+// Arrivals at the barrier of another block.
 
-pub(in crate::lower) const REMOTE_MBARRIER_ARRIVE: Instruction =
-    memory("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", &[Remote], 80);
+/// `cluster`: what this thread wrote is to be seen by that block's threads.
+pub(in crate::lower) fn remote_mbarrier_arrive(cluster: bool) -> Instruction {
+    memory(
+        match cluster {
+            true => "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];",
+            false => "mbarrier.arrive.shared::cluster.b64 _, [$0];",
+        },
+        &[Remote],
+        80,
+    )
+}
+
 pub(in crate::lower) const REMOTE_MBARRIER_ARRIVE_EXPECT_TX: Instruction =
     memory("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [$0], $1;", &[Remote, B32], 80);
 
-// Waits. `cluster` tells whether other blocks may have arrived.
+// Waits. `cluster`: what the threads of other blocks wrote is to be seen.
 
 /// The opcode of a wait, and the first PTX version that has it. Without a scope it is that of the block.
 fn opcode(wait: &str, cluster: bool) -> (String, u32) {

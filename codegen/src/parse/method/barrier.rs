@@ -1,7 +1,7 @@
 //! Methods of mbarriers.
 
 use super::Args;
-use crate::ir::{BarrierOp, Expr, LocalId, Scalar, Span, StmtKind, Type};
+use crate::ir::{BarrierOp, Expr, LocalId, Scalar, Scope, Span, StmtKind, Type};
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 
@@ -65,7 +65,7 @@ impl Cx<'_> {
     ) -> Expr {
         let Call { barrier, name, args, span } = call;
         if let Some(operands) = self.operands(name, args, want, span) {
-            self.emit(StmtKind::Barrier { barrier, op: op(operands) }, span);
+            self.emit(StmtKind::Barrier { barrier, op: op(operands), scope: Scope::Cluster }, span);
         }
         unit(span)
     }
@@ -81,7 +81,7 @@ impl Cx<'_> {
         let Call { barrier, name, args, span } = call;
         let Some(operands) = self.operands(name, args, want, span) else { return Expr::error(span) };
         let (dest, value) = self.temporary(name, ty, span);
-        self.emit(StmtKind::Barrier { barrier, op: op(dest, operands) }, span);
+        self.emit(StmtKind::Barrier { barrier, op: op(dest, operands), scope: Scope::Cluster }, span);
         value
     }
 

@@ -2,7 +2,7 @@
 
 use super::Args;
 use crate::diag::Code;
-use crate::ir::{BarrierOp, Compound, Expr, ExprKind, Span, Type};
+use crate::ir::{BarrierOp, Compound, Expr, ExprKind, Scope, Span, StmtKind, Type};
 use crate::parse::cx::Cx;
 use crate::parse::device::Argument;
 use crate::parse::pipeline::number;
@@ -73,7 +73,8 @@ impl Cx<'_> {
         let ExprKind::Compound(parts) = phase.kind else { return Expr::error(span) };
         for parity in parts {
             if let Some(local) = self.state(&parity, span) {
-                self.barrier_op(barrier.clone(), BarrierOp::Wait { parity }, span);
+                let (barrier, op) = (barrier.clone(), BarrierOp::Wait { parity });
+                self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Cluster }, span);
                 self.flip(local, span);
             }
         }

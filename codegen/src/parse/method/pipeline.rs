@@ -56,8 +56,8 @@ impl Cx<'_> {
                 {
                     self.for_each_stage(ring, span, |cx, stage| {
                         let init = |count| BarrierOp::Init { count };
-                        cx.barrier_op(of_stage(&parts.full, &stage, span), init(number(1, span)), span);
-                        cx.barrier_op(of_stage(&parts.empty, &stage, span), init(consumers), span);
+                        cx.ring_barrier_op(of_stage(&parts.full, &stage, span), init(number(1, span)), span);
+                        cx.ring_barrier_op(of_stage(&parts.empty, &stage, span), init(consumers), span);
                     });
                 }
                 return Some(unit(span));
@@ -78,7 +78,7 @@ impl Cx<'_> {
             _ => {
                 self.for_each_stage(ring, span, |cx, stage| {
                     for barriers in [&parts.full, &parts.empty] {
-                        cx.barrier_op(of_stage(barriers, &stage, span), BarrierOp::Invalidate, span);
+                        cx.ring_barrier_op(of_stage(barriers, &stage, span), BarrierOp::Invalidate, span);
                     }
                 });
                 unit(span)
@@ -157,7 +157,7 @@ impl Cx<'_> {
         let now = self.read(stage, span);
         self.assign(taken, now);
         let wait = BarrierOp::Wait { parity: self.read(parity, span) };
-        self.barrier_op(of_stage(awaited(&parts), &slot_stage, span), wait, span);
+        self.ring_barrier_op(of_stage(awaited(&parts), &slot_stage, span), wait, span);
         self.next_stage(stage, parity, ring.stages, span);
         Some(put_together(parts, [slot_stage]))
     }
@@ -169,7 +169,7 @@ impl Cx<'_> {
         if let Some(Parts { full, state, .. }) = take_apart(parts.clone(), tiles.len())
             && let [stage] = &state[..]
         {
-            self.barrier_op(of_stage(&full, stage, span), BarrierOp::ArriveExpectTx { bytes }, span);
+            self.ring_barrier_op(of_stage(&full, stage, span), BarrierOp::ArriveExpectTx { bytes }, span);
         }
         self.compound(Compound::LoadingSlot(tiles.to_vec()), parts, span)
     }
@@ -183,7 +183,7 @@ impl Cx<'_> {
         self.assign(at_parity, parity.clone());
         self.for_each_stage(ring, span, |cx, _| {
             let wait = BarrierOp::Wait { parity: read_parity };
-            cx.barrier_op(of_stage(&parts.empty, &read_stage, span), wait, span);
+            cx.ring_barrier_op(of_stage(&parts.empty, &read_stage, span), wait, span);
             cx.next_stage(at_stage, at_parity, ring.stages, span);
         });
     }
@@ -193,7 +193,7 @@ impl Cx<'_> {
         let [stage, parity] = state else { return Expr::error(span) };
         let (dest, ready) = self.temporary("ready", Scalar::Bool, span);
         let op = BarrierOp::TestWait { dest, parity: parity.clone() };
-        self.barrier_op(of_stage(barriers, stage, span), op, span);
+        self.ring_barrier_op(of_stage(barriers, stage, span), op, span);
         ready
     }
 
@@ -216,7 +216,7 @@ impl Cx<'_> {
                 && self.expect(&rank, &Scalar::U32.into())
                 && self.in_a_cluster(name, span)
             {
-                self.barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
+                self.ring_barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
             }
             return Some(unit(span));
         }
@@ -231,13 +231,13 @@ impl Cx<'_> {
                 if self.in_a_cluster(name, span) {
                     let blocks = self.cluster_blocks(span);
                     self.for_each_below(blocks, "rank", span, |cx, rank| {
-                        cx.barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
+                        cx.ring_barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
                     });
                 }
                 unit(span)
             }
             _ => {
-                self.barrier_op(empty, BarrierOp::Arrive, span);
+                self.ring_barrier_op(empty, BarrierOp::Arrive, span);
                 unit(span)
             }
         })

@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn a_plan_names_benchmarks_and_contestants() {
         let plan = |only: &str| Plan { only: only.to_owned(), launches: None };
-        assert!(plan("").names("multicast", "stream_by_each::eight"));
-        assert!(plan("multicast/").names("multicast", "stream_by_each::eight"));
-        assert!(plan("each::eight").names("multicast", "stream_by_each::eight"));
-        assert!(!plan("each::twelve").names("multicast", "stream_by_each::eight"));
+        assert!(plan("").names("multicast", "load_by_each::eight"));
+        assert!(plan("multicast/").names("multicast", "load_by_each::eight"));
+        assert!(plan("each::eight").names("multicast", "load_by_each::eight"));
+        assert!(!plan("each::twelve").names("multicast", "load_by_each::eight"));
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use tma_runtime::prelude::*;
 
-use super::kernels::streams::stream::{self, stream_by_each, stream_by_multicast};
+use super::kernels::streams::stream::{self, load_by_each, multicast_in_slices, multicast_in_turns};
 use super::measure::{Plan, fastest_of_each, in_turns};
 use crate::compare::same;
 use crate::random::noise;
@@ -19,24 +19,32 @@ type Read = fn(&Stream, u32, &DeviceTensor<u32, 2>, &mut DeviceTensor<u32, 1>, u
 
 /// What is measured: first the forms by multicast, then those without.
 pub const CONTESTANTS: &[&str] = &[
-    "stream_by_multicast::eight",
-    "stream_by_multicast::twelve",
-    "stream_by_each::eight",
-    "stream_by_each::twelve",
+    "multicast_in_turns::eight",
+    "multicast_in_turns::twelve",
+    "multicast_in_slices::eight",
+    "multicast_in_slices::twelve",
+    "load_by_each::eight",
+    "load_by_each::twelve",
 ];
-const BY_MULTICAST: usize = 2;
-const LAUNCHES: [Read; 4] = [
+const BY_MULTICAST: usize = 4;
+const LAUNCHES: [Read; 6] = [
     |stream, grid, src, sums, across, tiles| {
-        stream_by_multicast::eight::launch(stream, grid, src, sums, across, tiles)
+        multicast_in_turns::eight::launch(stream, grid, src, sums, across, tiles)
     },
     |stream, grid, src, sums, across, tiles| {
-        stream_by_multicast::twelve::launch(stream, grid, src, sums, across, tiles)
+        multicast_in_turns::twelve::launch(stream, grid, src, sums, across, tiles)
     },
     |stream, grid, src, sums, across, tiles| {
-        stream_by_each::eight::launch(stream, grid, src, sums, across, tiles)
+        multicast_in_slices::eight::launch(stream, grid, src, sums, across, tiles)
     },
     |stream, grid, src, sums, across, tiles| {
-        stream_by_each::twelve::launch(stream, grid, src, sums, across, tiles)
+        multicast_in_slices::twelve::launch(stream, grid, src, sums, across, tiles)
+    },
+    |stream, grid, src, sums, across, tiles| {
+        load_by_each::eight::launch(stream, grid, src, sums, across, tiles)
+    },
+    |stream, grid, src, sums, across, tiles| {
+        load_by_each::twelve::launch(stream, grid, src, sums, across, tiles)
     },
 ];
 

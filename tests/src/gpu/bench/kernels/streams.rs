@@ -23,9 +23,59 @@ pub mod stream {
         (cluster_idx().x * (tiles / (grid_dim().x / 2)) + k) % tiles
     }
 
+    /// Adds up this thread's elements. Each warp says to both blocks when it has read a tile.
+    #[tma_device]
+    fn sum_for_both<const STAGES: u32>(consumer: &mut Consumer<(Whole,), STAGES>, tiles: u32) -> u32 {
+        let mut sum = 0;
+        for k in 0..tiles {
+            let slot = consumer.wait();
+            sum += slot.0.get([thread_idx().x, k % COLS]);
+            sync_warp();
+            if lane_idx() < 2 {
+                slot.release_to(lane_idx());
+            }
+        }
+        sum
+    }
+
+    /// The blocks load in turns, a whole tile for both.
+    #[tma_kernel(threads = 160, cluster = 2, instances(eight = <8>, twelve = <12>))]
+    pub fn multicast_in_turns<const STAGES: u32>(
+        src: TensorMap<Whole>,
+        sums: Global<u32>,
+        across: u32,
+        tiles: u32,
+    ) {
+        let ring: Pipeline<(Whole,), STAGES> = shared();
+        if thread_idx().x == 0 {
+            ring.init(2 * 4); // the warps of both blocks
+            fence_barrier_init();
+        }
+        sync_cluster();
+
+        if warp_idx() == 4 {
+            if elect_one() {
+                let mut producer = ring.producer();
+                for k in 0..tiles {
+                    let tile = turn(k, tiles);
+                    let slot = producer.acquire();
+                    if k % 2 == cluster_rank() {
+                        let at = [tile / across * ROWS, tile % across * COLS];
+                        src.load_multicast(slot.0, at, slot.barrier(), 0b11);
+                    }
+                }
+                producer.drain();
+            }
+        } else {
+            let mut consumer = ring.consumer();
+            let sum = sum_for_both::<STAGES>(&mut consumer, tiles);
+            sums.set(block_idx().x * ROWS + thread_idx().x, sum);
+        }
+    }
+
     /// Each block loads half of each tile, for both.
     #[tma_kernel(threads = 160, cluster = 2, instances(eight = <8>, twelve = <12>))]
-    pub fn stream_by_multicast<const STAGES: u32>(
+    pub fn multicast_in_slices<const STAGES: u32>(
         src: TensorMap<Slice>,
         sums: Global<u32>,
         across: u32,
@@ -51,22 +101,14 @@ pub mod stream {
             }
         } else {
             let mut consumer = ring.consumer();
-            let mut sum = 0;
-            for k in 0..tiles {
-                let slot = consumer.wait();
-                sum += slot.0.get([thread_idx().x, k % COLS]);
-                sync_warp();
-                if lane_idx() < 2 {
-                    slot.release_to(lane_idx());
-                }
-            }
+            let sum = sum_for_both::<STAGES>(&mut consumer, tiles);
             sums.set(block_idx().x * ROWS + thread_idx().x, sum);
         }
     }
 
     /// Each block loads each tile for itself.
     #[tma_kernel(threads = 160, cluster = 2, instances(eight = <8>, twelve = <12>))]
-    pub fn stream_by_each<const STAGES: u32>(
+    pub fn load_by_each<const STAGES: u32>(
         src: TensorMap<Whole>,
         sums: Global<u32>,
         across: u32,
