@@ -4,7 +4,7 @@ use anyhow::Context;
 use tma_runtime::prelude::*;
 
 use super::kernels::additions::add::{self, add_by_reduction, add_in_threads};
-use super::measure::{Plan, fastest_of_each, in_turns};
+use super::measure::{Plan, compare, in_turns, print_speeds};
 use crate::compare::same_bits;
 use crate::random::{hash, noise_of};
 
@@ -118,7 +118,10 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     // The source is read, the destination read and written.
     let contestants: Vec<_> = CONTESTANTS.iter().map(|&name| (name, 3 * problem.src.bytes())).collect();
     let launch = |index: usize, stream: &Stream| problem.launch(LAUNCHES[index], blocks, stream);
-    let speeds = in_turns(plan, "reduce_add", &contestants, &stream, launch)?;
-    let verdict = |speeds: Vec<_>| fastest_of_each("reduce_add", &contestants, &speeds, BY_REDUCTION, TARGET);
-    Ok(speeds.map(verdict).into_iter().collect())
+    let Some(speeds) = in_turns(plan, "reduce_add", &contestants, &stream, launch)? else {
+        return Ok(vec![]);
+    };
+    print_speeds("reduce_add", &contestants, &speeds);
+    let (reductions, threads) = (0..BY_REDUCTION, BY_REDUCTION..contestants.len());
+    Ok(vec![compare("reduce_add", &contestants, &speeds, reductions, threads, TARGET)])
 }

@@ -65,10 +65,7 @@ mod tests {
     fn a_name_that_there_is_not_is_answered_with_those_that_there_are() {
         let plan = Plan { only: "load_by_all".to_owned(), launches: Some(1) };
         let error = run(&Device::simulator(), &plan).map(drop).unwrap_err().to_string();
-        assert!(
-            error.contains("`load_by_all`") && error.contains("multicast/load_by_each::eight"),
-            "{error}"
-        );
+        assert!(error.contains("`load_by_all`") && error.contains("multicast/load_by_each::six"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The blocks of a cluster read one stream of tiles, as those of a matrix product that share an operand.
+//! Pairs of blocks read one stream of tiles, as those of a matrix product that share an operand.
 //!
-//! Every cluster reads the whole matrix, which the L2 cache holds, each from another tile on. Of each tile each thread adds up
+//! Every pair reads the whole matrix, which the L2 cache holds, several times, each from another tile on. Of each tile each thread adds up
 //! one element, so that the result tells whether all tiles came; what is measured is how they come.
 
 use tma_runtime::tma_module;
@@ -14,20 +14,22 @@ pub mod stream {
     pub const ROWS: u32 = 128;
     /// Columns of a tile.
     pub const COLS: u32 = 32;
+    /// How often the matrix is read: start and end count little.
+    pub const PASSES: u32 = 4;
     type Slice = Tile<u32, Shape2<64, COLS>, Swizzle128>;
     type Whole = Tile<u32, Shape2<ROWS, COLS>, Swizzle128>;
 
-    /// The tile that this cluster reads as the `k`-th of so many.
+    /// The tile that this pair of blocks reads as the `k`-th of so many.
     #[tma_device]
     fn turn(k: u32, tiles: u32) -> u32 {
-        (cluster_idx().x * (tiles / (grid_dim().x / 2)) + k) % tiles
+        (block_idx().x / 2 * (tiles / (grid_dim().x / 2)) + k) % tiles
     }
 
     /// Adds up this thread's elements. Each warp says to both blocks when it has read a tile.
     #[tma_device]
     fn sum_for_both<const STAGES: u32>(consumer: &mut Consumer<(Whole,), STAGES>, tiles: u32) -> u32 {
         let mut sum = 0;
-        for k in 0..tiles {
+        for k in 0..PASSES * tiles {
             let slot = consumer.wait();
             sum += slot.0.get([thread_idx().x, k % COLS]);
             sync_warp();
@@ -39,7 +41,7 @@ pub mod stream {
     }
 
     /// The blocks load in turns, a whole tile for both.
-    #[tma_kernel(threads = 160, cluster = 2, instances(eight = <8>, twelve = <12>))]
+    #[tma_kernel(threads = 160, cluster = 2, instances(six = <6>, twelve = <12>))]
     pub fn multicast_in_turns<const STAGES: u32>(
         src: TensorMap<Whole>,
         sums: Global<u32>,
@@ -56,7 +58,7 @@ pub mod stream {
         if warp_idx() == 4 {
             if elect_one() {
                 let mut producer = ring.producer();
-                for k in 0..tiles {
+                for k in 0..PASSES * tiles {
                     let tile = turn(k, tiles);
                     let slot = producer.acquire();
                     if k % 2 == cluster_rank() {
@@ -74,7 +76,7 @@ pub mod stream {
     }
 
     /// Each block loads half of each tile, for both.
-    #[tma_kernel(threads = 160, cluster = 2, instances(eight = <8>, twelve = <12>))]
+    #[tma_kernel(threads = 160, cluster = 2, instances(six = <6>, twelve = <12>))]
     pub fn multicast_in_slices<const STAGES: u32>(
         src: TensorMap<Slice>,
         sums: Global<u32>,
@@ -91,7 +93,7 @@ pub mod stream {
         if warp_idx() == 4 {
             if elect_one() {
                 let mut producer = ring.producer();
-                for k in 0..tiles {
+                for k in 0..PASSES * tiles {
                     let tile = turn(k, tiles);
                     let slot = producer.acquire();
                     let at = [tile / across * ROWS, tile % across * COLS];
@@ -106,8 +108,8 @@ pub mod stream {
         }
     }
 
-    /// Each block loads each tile for itself.
-    #[tma_kernel(threads = 160, cluster = 2, instances(eight = <8>, twelve = <12>))]
+    /// Each block loads each tile for itself; the blocks of a pair are neighbours in a cluster or not.
+    #[tma_kernel(threads = 160, cluster = launch, instances(six = <6>, twelve = <12>))]
     pub fn load_by_each<const STAGES: u32>(
         src: TensorMap<Whole>,
         sums: Global<u32>,
@@ -124,7 +126,7 @@ pub mod stream {
         if warp_idx() == 4 {
             if elect_one() {
                 let mut producer = ring.producer();
-                for k in 0..tiles {
+                for k in 0..PASSES * tiles {
                     let tile = turn(k, tiles);
                     let slot = producer.acquire();
                     src.load(slot.0, [tile / across * ROWS, tile % across * COLS], slot.barrier());
@@ -133,7 +135,7 @@ pub mod stream {
         } else {
             let mut consumer = ring.consumer();
             let mut sum = 0;
-            for k in 0..tiles {
+            for k in 0..PASSES * tiles {
                 let slot = consumer.wait();
                 sum += slot.0.get([thread_idx().x, k % COLS]);
                 sync_warp();
