@@ -121,7 +121,7 @@ pub const HARMLESS: &[Unreported] = &[
     },
     Unreported {
         kernel: "multicast_ring_leader",
-        instruction: ("mbarrier.arrive.release", &[0, 1, 2, 3, 4, 5, 6, 7]),
+        instruction: ("mbarrier.arrive.shared::cluster", &[0, 1, 2, 3, 4, 5, 6, 7]),
         changes: &[ArriveRemoved, ArriveTwice],
         reason: "The unrolled part of a loop over the cluster's blocks: it takes eight of them, and these clusters have fewer.",
     },
