@@ -85,7 +85,10 @@ impl TensorMap {
     }
 
     /// Bytes from the tile's first to its last, with the padding.
+    ///
+    /// A swizzle moves units within its span: of slices that do not fill the last one, some lie behind what the box has.
     pub fn tile_bytes(&self) -> u32 {
-        self.rows().saturating_mul(self.row_pitch())
+        let bytes = self.rows().saturating_mul(self.row_pitch());
+        bytes.checked_next_multiple_of(self.swizzle.span().unwrap_or(1)).unwrap_or(u32::MAX)
     }
 }

@@ -339,6 +339,28 @@ fn a_copy_of_an_interleaved_layout_takes_one_slice() {
 }
 
 #[test]
+fn a_tile_holds_what_its_swizzle_moves() {
+    for swizzle in [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128] {
+        for columns in 1..=9 {
+            let map = TensorMap {
+                interleave: Interleave::B16,
+                swizzle,
+                // Pixels of 16 bytes, which no span pads; an odd number of rows of them.
+                ..map(&[9, 5, 3, 2], &[columns, 3, 1, 1], Element::U64, Swizzle::None)
+            };
+            let walk = Walk::new(&map, [0; 5], [0; 3]);
+            let tile = 0x80;
+            let end = (0..walk.units()).map(|number| walk.unit(number, tile).shared + UNIT).max();
+            assert!(
+                end.is_some_and(|end| end <= tile + map.tile_bytes()),
+                "{swizzle:?}, {columns} columns: {end:?}"
+            );
+            assert_eq!(map.box_bytes(), columns * 3 * UNIT, "the barrier gets the bytes of the box alone");
+        }
+    }
+}
+
+#[test]
 fn each_rule_of_interleaved_layouts_refuses_what_breaks_it() {
     let refused = |change: &dyn Fn(&mut TensorMap), what: &str| {
         let mut bad = sliced();
