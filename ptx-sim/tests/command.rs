@@ -104,6 +104,25 @@ fn a_wrong_byte_count_is_found_and_shown_with_its_lines() {
 }
 
 #[test]
+fn columns_are_gathered() {
+    let (entry, text) = common::compile("examples/src/bin/tma_im2col.rs").pop().expect("it has a kernel");
+    let ptx = file("tma_im2col.ptx", text);
+    let with = |corners: &str| {
+        let options = format!(
+            "--grid 3 --block 128 --shared 8200 --buffer random:f32:3x15x13x32 \
+             --arg map:0:f32:extents=3x15x13x32:column=64x32:steps=1x2x2x1:swizzle=128{corners} \
+             --arg random:f32:9216 --arg len:1 --arg zeros:f32:3x8x7x32 --arg len:2 --arg u32:8 --arg u32:7"
+        );
+        run(&[&ptx, "--entry", &entry], &options)
+    };
+    let text = printed(&with(":lower=-1x-1:upper=-1x-1"), 0);
+    let counts: Vec<_> = words_after(&text, "tensor loads").collect();
+    assert_eq!(counts, ["27", "221184"], "nine taps of three blocks: {text}");
+    let text = printed(&with(""), 1);
+    assert!(text.contains("bounding box"), "{text}");
+}
+
+#[test]
 fn bad_arguments_are_named() {
     let ptx = file("bad.ptx", DOUBLE);
     let broken = file("broken.ptx", ".version 8.0\n.target sm_90a\n.visible .entry k() { frob.u32; }\n");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ptx_sim::tensor_map::{Element, Fill, Swizzle};
+use ptx_sim::tensor_map::{Element, Fill, Interleave, Swizzle};
 
 use crate::numbers::Type;
 
@@ -35,14 +35,25 @@ pub(crate) struct Map {
     /// Index of the buffer that the tensor lies in.
     pub(crate) buffer: usize,
     pub(crate) element: Element,
+    /// With an interleaved layout the innermost counts pixels of a slice each.
     pub(crate) extents: Vec<u64>,
-    pub(crate) box_extents: Vec<u32>,
-    /// In elements, of all dimensions but the innermost; as a dense tensor has them, if none.
+    pub(crate) taken: Taken,
+    /// In units of the innermost extent, of all dimensions but the innermost; as a dense tensor has them, if none.
     pub(crate) strides: Option<Vec<u64>>,
     /// Ones, if none.
     pub(crate) steps: Option<Vec<u32>>,
+    pub(crate) interleave: Interleave,
     pub(crate) swizzle: Swizzle,
     pub(crate) fill: Fill,
+}
+
+/// What one copy takes of a tensor.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Taken {
+    /// A box with these extents.
+    Box(Vec<u32>),
+    /// So many channels of so many pixels, of a bounding box with these corners (im2col).
+    Column { pixels: u32, channels: u32, lower: Vec<i32>, upper: Vec<i32> },
 }
 
 /// What `--arg` takes.
@@ -144,13 +155,23 @@ fn map(text: &str) -> Result<Map, String> {
     let buffer = index(parts.next().unwrap_or_default())?;
     let element = element(parts.next().unwrap_or_default())?;
     let (mut tensor, mut tile, mut strides, mut steps) = (None, None, None, None);
-    let (mut swizzle, mut fill) = (Swizzle::None, Fill::Zeros);
+    let (mut column, mut lower, mut upper) = (None, None, None);
+    let (mut interleave, mut swizzle, mut fill) = (Interleave::None, Swizzle::None, Fill::Zeros);
     for part in parts {
         match part.split_once('=').unwrap_or((part, "")) {
             ("extents", value) => tensor = Some(list(value)?),
             ("box", value) => tile = Some(list(value)?),
+            ("column", value) => column = Some(list(value)?),
+            ("lower", value) => lower = Some(list(value)?),
+            ("upper", value) => upper = Some(list(value)?),
             ("strides", value) => strides = Some(list(value)?),
             ("steps", value) => steps = Some(list(value)?),
+            ("interleave", "none") => interleave = Interleave::None,
+            ("interleave", "16") => interleave = Interleave::B16,
+            ("interleave", "32") => interleave = Interleave::B32,
+            ("interleave", value) => {
+                return Err(format!("`{value}` is no interleaved layout: none, 16 or 32"));
+            }
             ("swizzle", "none") => swizzle = Swizzle::None,
             ("swizzle", "32") => swizzle = Swizzle::B32,
             ("swizzle", "64") => swizzle = Swizzle::B64,
@@ -161,14 +182,26 @@ fn map(text: &str) -> Result<Map, String> {
             ("fill", value) => return Err(format!("`{value}` is no fill: zeros or nan")),
             (key, _) => {
                 return Err(format!(
-                    "a map has extents, box, strides, steps, swizzle and fill, but no `{key}`"
+                    "a map has extents, box or column, lower, upper, strides, steps, interleave, swizzle and fill, \
+                     but no `{key}`"
                 ));
             }
         }
     }
-    let extents = tensor.ok_or("a map wants extents=.., such as extents=1000x520")?;
-    let box_extents = tile.ok_or("a map wants box=.., such as box=128x64")?;
-    Ok(Map { buffer, element, extents, box_extents, strides, steps, swizzle, fill })
+    let extents: Vec<u64> = tensor.ok_or("a map wants extents=.., such as extents=1000x520")?;
+    let corner = |given: Option<Vec<i32>>| given.unwrap_or_else(|| vec![0; extents.len().saturating_sub(2)]);
+    let taken = match (tile, column.as_deref()) {
+        (Some(tile), None) => Taken::Box(tile),
+        (None, Some(&[pixels, channels])) => {
+            Taken::Column { pixels, channels, lower: corner(lower), upper: corner(upper) }
+        }
+        (None, Some(_)) => return Err("a column is of pixels and channels, such as column=64x32".to_owned()),
+        (None, None) => {
+            return Err("a map wants box=.., such as box=128x64, or for im2col column=64x32".to_owned());
+        }
+        (Some(_), Some(_)) => return Err("a map has a box or a column, not both".to_owned()),
+    };
+    Ok(Map { buffer, element, extents, taken, strides, steps, interleave, swizzle, fill })
 }
 
 fn element(name: &str) -> Result<Element, String> {
@@ -215,6 +248,13 @@ mod tests {
         };
         assert_eq!((map.buffer, map.swizzle, map.fill), (1, Swizzle::B64, Fill::Nan));
         assert_eq!((map.strides, map.steps), (None, Some(vec![2, 1])));
+        let Ok(Argument::Map(map)) =
+            argument("map:0:f16:extents=2x9x9x64:column=32x16:lower=-1x-2:interleave=16")
+        else {
+            panic!("it is a map");
+        };
+        let taken = Taken::Column { pixels: 32, channels: 16, lower: vec![-1, -2], upper: vec![0, 0] };
+        assert_eq!((map.taken, map.interleave), (taken, Interleave::B16));
         assert_eq!(extents("7,2"), Ok([7, 2, 1]));
         assert_eq!(show("3:9"), Ok((3, Some(9))));
     }
@@ -233,6 +273,10 @@ mod tests {
             ("map:0:f16:box=8", "wants extents"),
             ("map:0:f16:extents=8:box=8:swizzle=7", "`7` is no swizzle"),
             ("map:0:f16:extents=8:box=8:boxes", "no `boxes`"),
+            ("map:0:f16:extents=8:box=8:interleave=8", "`8` is no interleaved layout"),
+            ("map:0:f16:extents=8", "wants box"),
+            ("map:0:f16:extents=8:column=8", "pixels and channels"),
+            ("map:0:f16:extents=8:column=8x8:box=8", "not both"),
         ] {
             let error = argument(text).expect_err(text);
             assert!(error.contains(wanted), "{text}: {error}");

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use ptx_sim::tensor_map::{Interleave, Mode, TensorMap};
+use ptx_sim::tensor_map::{Mode, TensorMap};
 use ptx_sim::{Arg, GlobalMemory};
 
-use crate::arguments::{Argument, Buffer, Map};
+use crate::arguments::{Argument, Buffer, Map, Taken};
 use crate::npy::{self, Array};
 use crate::numbers::Type;
 
@@ -111,7 +111,7 @@ fn count(ty: Type, shape: &[u64]) -> Result<u64, String> {
 /// The map with its innermost dimension first. The launch checks what the driver would.
 fn tensor_map(buffer: &Placed, map: &Map) -> Result<TensorMap, String> {
     let rank = map.extents.len();
-    let size = u64::from(map.element.bytes());
+    let size = u64::from(map.interleave.slice().unwrap_or(map.element.bytes()));
     let overflow = || format!("the strides of the map of {:?} do not fit", map.extents);
     let strides = match &map.strides {
         Some(strides) => reversed(strides),
@@ -136,19 +136,31 @@ fn tensor_map(buffer: &Placed, map: &Map) -> Result<TensorMap, String> {
         address: buffer.address,
         extents,
         byte_strides,
-        mode: Mode::Tiled { box_extents: reversed(&map.box_extents) },
+        mode: mode(&map.taken),
         element_strides: map.steps.as_deref().map_or_else(|| vec![1; rank], reversed),
-        interleave: Interleave::None,
+        interleave: map.interleave,
         swizzle: map.swizzle,
         fill: map.fill,
     })
+}
+
+fn mode(taken: &Taken) -> Mode {
+    match taken {
+        Taken::Box(extents) => Mode::Tiled { box_extents: reversed(extents) },
+        Taken::Column { pixels, channels, lower, upper } => Mode::Im2col {
+            lower: reversed(lower),
+            upper: reversed(upper),
+            channels: *channels,
+            pixels: *pixels,
+        },
+    }
 }
 
 fn reversed<T: Copy>(list: &[T]) -> Vec<T> {
     list.iter().rev().copied().collect()
 }
 
-/// In elements, innermost first, of all dimensions but the innermost; none if a number does not hold them.
+/// In units of the innermost extent, innermost first, of all dimensions but the innermost; none if a number does not hold them.
 fn dense(extents: &[u64]) -> Option<Vec<u64>> {
     let inner = extents.iter().skip(1).rev();
     inner

@@ -10,7 +10,7 @@ use crate::place::place;
 use crate::text::Mutator;
 
 /// Options that are understood.
-const OPTIONS: [&str; 16] = [
+const OPTIONS: [&str; 18] = [
     "u32:7",
     "i64:-1",
     "f16:1.5",
@@ -25,6 +25,8 @@ const OPTIONS: [&str; 16] = [
     "len:1",
     "map:0:f16:extents=100x52:box=12x8",
     "map:1:f32:extents=4x8x64:box=2x4x32:swizzle=128:steps=1x2x1:fill=nan:strides=512x64",
+    "map:0:f16:extents=2x9x9x8:column=16x8:lower=-1x-1:upper=1x1",
+    "map:1:u8:extents=2x4x5x6:box=1x4x5x2:interleave=16",
     "9,8,1",
     "0=copy.npy",
 ];
