@@ -1,5 +1,8 @@
 //! Floats: every operator of every type that computes, and the hardware's fast functions.
 
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use tma_runtime::lang::{Precise, Real};
 use tma_runtime::prelude::*;
 
 use super::integers::order;
@@ -8,14 +11,15 @@ use crate::compare::{judged, same};
 use crate::random::{Sample, hash, sample_pairs, samples};
 use crate::rounding::{Format, sum_to_odd};
 
-/// A case that runs a kernel of this file.
+/// A case that runs an instance of `floats`. Launchers are generic over their arguments, closures are not.
 macro_rules! case {
-    ($name:literal, $kernel:ident) => {
+    ($name:literal, $instance:path) => {
         Case {
             name: $name,
             run: |device, options| {
+                use $instance as instance;
                 check(device, options, |on, grid, a, b, c, out, order| {
-                    $kernel::launch(on, grid, a, b, c, out, order)
+                    instance::launch(on, grid, a, b, c, out, order)
                 })
             },
         }
@@ -24,15 +28,27 @@ macro_rules! case {
 
 /// What is checked here.
 pub const CASES: &[Case] = &[
-    case!("floats::f16", floats_f16),
-    case!("floats::bf16", floats_bf16),
-    case!("floats::f32", floats_f32),
-    case!("floats::f64", floats_f64),
+    case!("floats::f16", floats::f16),
+    case!("floats::bf16", floats::bf16),
+    case!("floats::f32", floats::f32),
+    case!("floats::f64", floats::f64),
+    Case {
+        name: "floats::roots_f32",
+        run: |device, options| {
+            check_roots(device, options, |on, grid, a, out| roots::f32::launch(on, grid, a, out))
+        },
+    },
+    Case {
+        name: "floats::roots_f64",
+        run: |device, options| {
+            check_roots(device, options, |on, grid, a, out| roots::f64::launch(on, grid, a, out))
+        },
+    },
     Case { name: "floats::methods", run: methods },
     Case { name: "floats::fast_functions", run: fast_functions },
 ];
 
-/// Launches a kernel of this file on three inputs, results and the bits of six comparisons.
+/// Launches an instance of `floats` on three inputs, results and the bits of six comparisons.
 type Launch<T> = fn(
     &Device,
     Grid,
@@ -43,7 +59,7 @@ type Launch<T> = fn(
     &mut DeviceTensor<u8, 1>,
 ) -> Result<(), Error>;
 
-/// Runs a kernel on edge values and random ones, and compares with [`Float::results`].
+/// Runs an instance of `floats` on edge values and random ones, and compares with [`Float::results`].
 fn check<T: Float>(device: &Device, options: &Options, launch: Launch<T>) -> anyhow::Result<()> {
     let n = options.elements(1 << 14);
     let (a, b) = sample_pairs::<T>(4, n);
@@ -59,10 +75,39 @@ fn check<T: Float>(device: &Device, options: &Options, launch: Launch<T>) -> any
     same("comparisons", &order.to_vec()?, &wanted_order)
 }
 
-/// Floats in plain Rust.
-trait Float: Sample + PartialOrd {
-    /// What the kernel of this type computes, in its order.
-    fn results(x: Self, y: Self, z: Self) -> Vec<Self>;
+/// Runs an instance of `roots`, and compares with [`Wide::root_results`].
+fn check_roots<T: Wide>(
+    device: &Device,
+    options: &Options,
+    launch: impl Fn(&Device, Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<T, 1>) -> Result<(), Error>,
+) -> anyhow::Result<()> {
+    let n = options.elements(1 << 14);
+    let a = samples::<T>(4, n);
+    let wanted: Vec<T> = a.iter().flat_map(|&x| T::root_results(x)).collect();
+    let mut out = device.filled_bytes([wanted.len()], 0xab)?;
+    launch(device, blocks(n), &device.tensor(&a, [n])?, &mut out)?;
+    same("results", &out.to_vec()?, &wanted)
+}
+
+/// The operators of floats, and the same in plain Rust.
+pub trait Float:
+    Sample
+    + PartialOrd
+    + Real
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// What `floats` computes, in its order.
+    fn results(x: Self, y: Self, z: Self) -> [Self; 9];
+}
+
+/// A float with roots and reciprocals of its own precision.
+pub trait Wide: Float + Precise {
+    /// What `roots` computes, in its order.
+    fn root_results(x: Self) -> [Self; 2];
 }
 
 /// The lesser by the order -0 < +0, and of a NaN and a number the number (IEEE 754-2019, "minimumNumber").
@@ -74,7 +119,7 @@ fn lesser(x: f64, y: f64) -> f64 {
 macro_rules! narrow {
     ($($ty:ty: $format:expr;)+) => { $(
         impl Float for $ty {
-            fn results(x: Self, y: Self, z: Self) -> Vec<Self> {
+            fn results(x: Self, y: Self, z: Self) -> [Self; 9] {
                 let (x, y, z) = (x.to_f64(), y.to_f64(), z.to_f64());
                 let exact = [
                     sum_to_odd(x, y),
@@ -87,7 +132,7 @@ macro_rules! narrow {
                     -lesser(-x, -y),
                     x.abs(),
                 ];
-                exact.into_iter().map(|x| <$ty>::from_bits($format.round(x) as u16)).collect()
+                exact.map(|x| <$ty>::from_bits($format.round(x) as u16))
             }
         }
     )+ };
@@ -101,9 +146,9 @@ narrow! {
 macro_rules! wide {
     ($($ty:ty)+) => { $(
         impl Float for $ty {
-            fn results(x: Self, y: Self, z: Self) -> Vec<Self> {
+            fn results(x: Self, y: Self, z: Self) -> [Self; 9] {
                 let (wide_x, wide_y) = (f64::from(x), f64::from(y));
-                vec![
+                [
                     x + y,
                     x - y,
                     x * y,
@@ -113,9 +158,13 @@ macro_rules! wide {
                     lesser(wide_x, wide_y) as $ty,
                     -lesser(-wide_x, -wide_y) as $ty,
                     x.abs(),
-                    x.sqrt(),
-                    1.0 / x,
                 ]
+            }
+        }
+
+        impl Wide for $ty {
+            fn root_results(x: Self) -> [Self; 2] {
+                [x.sqrt(), 1.0 / x]
             }
         }
     )+ };
@@ -123,9 +172,9 @@ macro_rules! wide {
 
 wide!(f32 f64);
 
-/// Every operator of `f16`.
-#[tma_kernel(threads = 128)]
-pub fn floats_f16(a: Global<f16>, b: Global<f16>, c: Global<f16>, out: Global<f16>, order: Global<u8>) {
+/// Every operator that all floats have.
+#[tma_kernel(threads = 128, instances(f16 = <f16>, bf16 = <bf16>, f32 = <f32>, f64 = <f64>))]
+pub fn floats<T: Float>(a: Global<T>, b: Global<T>, c: Global<T>, out: Global<T>, order: Global<u8>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {
         let x = a.get(i);
@@ -144,68 +193,14 @@ pub fn floats_f16(a: Global<f16>, b: Global<f16>, c: Global<f16>, out: Global<f1
     }
 }
 
-/// Every operator of `bf16`.
-#[tma_kernel(threads = 128)]
-pub fn floats_bf16(a: Global<bf16>, b: Global<bf16>, c: Global<bf16>, out: Global<bf16>, order: Global<u8>) {
+/// What the wide ones have besides.
+#[tma_kernel(threads = 128, instances(f32 = <f32>, f64 = <f64>))]
+pub fn roots<T: Wide>(a: Global<T>, out: Global<T>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {
         let x = a.get(i);
-        let y = b.get(i);
-        let z = c.get(i);
-        let results = [x + y, x - y, x * y, x / y, -x, fma(x, y, z), min(x, y), max(x, y), abs(x)];
-        for k in unroll(0..9) {
-            out.set(i * 9 + k, results[k as usize]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
-    }
-}
-
-/// Every operator of `f32`.
-#[tma_kernel(threads = 128)]
-pub fn floats_f32(a: Global<f32>, b: Global<f32>, c: Global<f32>, out: Global<f32>, order: Global<u8>) {
-    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
-    if i < a.len() {
-        let x = a.get(i);
-        let y = b.get(i);
-        let z = c.get(i);
-        let results =
-            [x + y, x - y, x * y, x / y, -x, fma(x, y, z), min(x, y), max(x, y), abs(x), sqrt(x), recip(x)];
-        for k in unroll(0..11) {
-            out.set(i * 11 + k, results[k as usize]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
-    }
-}
-
-/// Every operator of `f64`.
-#[tma_kernel(threads = 128)]
-pub fn floats_f64(a: Global<f64>, b: Global<f64>, c: Global<f64>, out: Global<f64>, order: Global<u8>) {
-    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
-    if i < a.len() {
-        let x = a.get(i);
-        let y = b.get(i);
-        let z = c.get(i);
-        let results =
-            [x + y, x - y, x * y, x / y, -x, fma(x, y, z), min(x, y), max(x, y), abs(x), sqrt(x), recip(x)];
-        for k in unroll(0..11) {
-            out.set(i * 11 + k, results[k as usize]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
+        out.set(i * 2, sqrt(x));
+        out.set(i * 2 + 1, recip(x));
     }
 }
 

@@ -3,21 +3,38 @@
 //! Arithmetic wraps, shifts take the amount modulo the width, and a division by 0 gives the dividend and no remainder,
 //! where Rust would panic.
 
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+
+use tma_runtime::lang::{Ordered, Signed};
 use tma_runtime::prelude::*;
 
 use crate::case::{Case, Options, blocks};
 use crate::compare::same;
 use crate::random::{Sample, sample_pairs, samples};
 
-/// A case that runs a kernel of this file.
+/// A case that runs an instance of `integers`. Launchers are generic over their arguments, closures are not.
 macro_rules! case {
-    ($name:literal, $kernel:ident) => {
+    ($name:literal, $instance:path) => {
         Case {
             name: $name,
             run: |device, options| {
+                use $instance as instance;
                 check(device, options, |on, grid, a, b, amounts, out, order| {
-                    $kernel::launch(on, grid, a, b, amounts, out, order)
+                    instance::launch(on, grid, a, b, amounts, out, order)
                 })
+            },
+        }
+    };
+}
+
+/// A case that runs an instance of `signed_integers`.
+macro_rules! sign_case {
+    ($name:literal, $instance:path) => {
+        Case {
+            name: $name,
+            run: |device, options| {
+                use $instance as instance;
+                check_sign(device, options, |on, grid, a, out| instance::launch(on, grid, a, out))
             },
         }
     };
@@ -25,30 +42,35 @@ macro_rules! case {
 
 /// What is checked here.
 pub const CASES: &[Case] = &[
-    case!("integers::i8", integers_i8),
-    case!("integers::u8", integers_u8),
-    case!("integers::i16", integers_i16),
-    case!("integers::u16", integers_u16),
-    case!("integers::i32", integers_i32),
-    case!("integers::u32", integers_u32),
-    case!("integers::i64", integers_i64),
-    case!("integers::u64", integers_u64),
-    case!("integers::usize", integers_usize),
+    case!("integers::i8", integers::i8),
+    case!("integers::u8", integers::u8),
+    case!("integers::i16", integers::i16),
+    case!("integers::u16", integers::u16),
+    case!("integers::i32", integers::i32),
+    case!("integers::u32", integers::u32),
+    case!("integers::i64", integers::i64),
+    case!("integers::u64", integers::u64),
+    case!("integers::usize", integers::usize),
+    sign_case!("signed_integers::i8", signed_integers::i8),
+    sign_case!("signed_integers::i16", signed_integers::i16),
+    sign_case!("signed_integers::i32", signed_integers::i32),
+    sign_case!("signed_integers::i64", signed_integers::i64),
 ];
 
-/// Launches a kernel of this file on inputs, results and the bits of six comparisons.
-type Launch<T> = fn(
-    &Device,
-    Grid,
-    &DeviceTensor<T, 1>,
-    &DeviceTensor<T, 1>,
-    &DeviceTensor<u32, 1>,
-    &mut DeviceTensor<T, 1>,
-    &mut DeviceTensor<u8, 1>,
-) -> Result<(), Error>;
-
-/// Runs a kernel on edge values and random ones, and compares with [`Integer::results`].
-fn check<T: Integer>(device: &Device, options: &Options, launch: Launch<T>) -> anyhow::Result<()> {
+/// Runs an instance of `integers` on edge values and random ones, and compares with [`Integer::results`].
+fn check<T: Integer>(
+    device: &Device,
+    options: &Options,
+    launch: impl Fn(
+        &Device,
+        Grid,
+        &DeviceTensor<T, 1>,
+        &DeviceTensor<T, 1>,
+        &DeviceTensor<u32, 1>,
+        &mut DeviceTensor<T, 1>,
+        &mut DeviceTensor<u8, 1>,
+    ) -> Result<(), Error>,
+) -> anyhow::Result<()> {
     let n = options.elements(1 << 14);
     let (a, b) = sample_pairs::<T>(1, n);
     let amounts = samples::<u32>(2, n);
@@ -63,23 +85,58 @@ fn check<T: Integer>(device: &Device, options: &Options, launch: Launch<T>) -> a
     same("comparisons", &order.to_vec()?, &wanted_order)
 }
 
+/// Runs an instance of `signed_integers`, and compares with [`SignedInteger::sign_results`].
+fn check_sign<T: SignedInteger>(
+    device: &Device,
+    options: &Options,
+    launch: impl Fn(&Device, Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<T, 1>) -> Result<(), Error>,
+) -> anyhow::Result<()> {
+    let n = options.elements(1 << 14);
+    let a = samples::<T>(1, n);
+    let wanted: Vec<T> = a.iter().flat_map(|&x| T::sign_results(x)).collect();
+    let mut out = device.filled_bytes([wanted.len()], 0xab)?;
+    launch(device, blocks(n), &device.tensor(&a, [n])?, &mut out)?;
+    same("results", &out.to_vec()?, &wanted)
+}
+
 /// The comparisons `== != < <= > >=` as bits, the first lowest.
 pub(super) fn order<T: PartialOrd>(x: &T, y: &T) -> u8 {
     let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
     compared.into_iter().enumerate().map(|(k, held)| u8::from(held) << k).sum()
 }
 
-/// Integers in plain Rust.
-trait Integer: Sample + PartialOrd {
-    /// What the kernel of this type computes, in its order.
-    fn results(x: Self, y: Self, amount: u32) -> Vec<Self>;
+/// The operators of integers, and the same in plain Rust.
+pub trait Integer:
+    Sample
+    + Ord
+    + Ordered
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Rem<Output = Self>
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Not<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+{
+    /// What `integers` computes, in its order.
+    fn results(x: Self, y: Self, amount: u32) -> [Self; 13];
 }
 
-macro_rules! integer {
-    ($($ty:ty: |$x:ident| $further:expr;)+) => { $(
+/// The operators that signed integers have besides.
+pub trait SignedInteger: Integer + Signed + Neg<Output = Self> {
+    /// What `signed_integers` computes, in its order.
+    fn sign_results(x: Self) -> [Self; 2];
+}
+
+macro_rules! integers {
+    ($($ty:ty)+) => { $(
         impl Integer for $ty {
-            fn results(x: Self, y: Self, amount: u32) -> Vec<Self> {
-                let mut results = vec![
+            fn results(x: Self, y: Self, amount: u32) -> [Self; 13] {
+                [
                     x & y,
                     x | y,
                     x ^ y,
@@ -93,116 +150,35 @@ macro_rules! integer {
                     if y == 0 { 0 } else { x.wrapping_rem(y) },
                     x.min(y),
                     x.max(y),
-                ];
-                let $x = x;
-                let further: &[$ty] = &$further;
-                results.extend(further);
-                results
+                ]
             }
         }
     )+ };
 }
 
-integer! {
-    i8: |x| [x.wrapping_neg(), x.wrapping_abs()];
-    u8: |_x| [];
-    i16: |x| [x.wrapping_neg(), x.wrapping_abs()];
-    u16: |_x| [];
-    i32: |x| [x.wrapping_neg(), x.wrapping_abs()];
-    u32: |_x| [];
-    i64: |x| [x.wrapping_neg(), x.wrapping_abs()];
-    u64: |_x| [];
-    usize: |_x| [];
+macro_rules! signed_integers {
+    ($($ty:ty)+) => { $(
+        impl SignedInteger for $ty {
+            fn sign_results(x: Self) -> [Self; 2] {
+                [x.wrapping_neg(), x.wrapping_abs()]
+            }
+        }
+    )+ };
 }
 
-/// Every operator of `i8`.
-#[tma_kernel(threads = 128)]
-pub fn integers_i8(a: Global<i8>, b: Global<i8>, amounts: Global<u32>, out: Global<i8>, order: Global<u8>) {
-    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
-    if i < a.len() {
-        let x = a.get(i);
-        let y = b.get(i);
-        let s = amounts.get(i);
-        let bits = [x & y, x | y, x ^ y, !x, x << s, x >> s];
-        let numbers = [x + y, x - y, x * y, x / y, x % y, min(x, y), x.max(y), -x, abs(x)];
-        for k in unroll(0..6usize) {
-            out.set(i * 15 + k as u64, bits[k]);
-        }
-        for k in unroll(0..9usize) {
-            out.set(i * 15 + 6 + k as u64, numbers[k]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
-    }
-}
+integers!(i8 u8 i16 u16 i32 u32 i64 u64 usize);
+signed_integers!(i8 i16 i32 i64);
 
-/// Every operator of `u8`.
-#[tma_kernel(threads = 128)]
-pub fn integers_u8(a: Global<u8>, b: Global<u8>, amounts: Global<u32>, out: Global<u8>, order: Global<u8>) {
-    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
-    if i < a.len() {
-        let x = a.get(i);
-        let y = b.get(i);
-        let s = amounts.get(i);
-        let bits = [x & y, x | y, x ^ y, !x, x << s, x >> s];
-        let numbers = [x + y, x - y, x * y, x / y, x % y, min(x, y), x.max(y)];
-        for k in unroll(0..6usize) {
-            out.set(i * 13 + k as u64, bits[k]);
-        }
-        for k in unroll(0..7usize) {
-            out.set(i * 13 + 6 + k as u64, numbers[k]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
-    }
-}
-
-/// Every operator of `i16`.
-#[tma_kernel(threads = 128)]
-pub fn integers_i16(
-    a: Global<i16>,
-    b: Global<i16>,
+/// Every operator that all integers have.
+#[tma_kernel(threads = 128, instances(
+    i8 = <i8>, u8 = <u8>, i16 = <i16>, u16 = <u16>, i32 = <i32>, u32 = <u32>, i64 = <i64>, u64 = <u64>,
+    usize = <usize>,
+))]
+pub fn integers<T: Integer>(
+    a: Global<T>,
+    b: Global<T>,
     amounts: Global<u32>,
-    out: Global<i16>,
-    order: Global<u8>,
-) {
-    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
-    if i < a.len() {
-        let x = a.get(i);
-        let y = b.get(i);
-        let s = amounts.get(i);
-        let bits = [x & y, x | y, x ^ y, !x, x << s, x >> s];
-        let numbers = [x + y, x - y, x * y, x / y, x % y, min(x, y), x.max(y), -x, abs(x)];
-        for k in unroll(0..6usize) {
-            out.set(i * 15 + k as u64, bits[k]);
-        }
-        for k in unroll(0..9usize) {
-            out.set(i * 15 + 6 + k as u64, numbers[k]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
-    }
-}
-
-/// Every operator of `u16`.
-#[tma_kernel(threads = 128)]
-pub fn integers_u16(
-    a: Global<u16>,
-    b: Global<u16>,
-    amounts: Global<u32>,
-    out: Global<u16>,
+    out: Global<T>,
     order: Global<u8>,
 ) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
@@ -227,157 +203,13 @@ pub fn integers_u16(
     }
 }
 
-/// Every operator of `i32`.
-#[tma_kernel(threads = 128)]
-pub fn integers_i32(
-    a: Global<i32>,
-    b: Global<i32>,
-    amounts: Global<u32>,
-    out: Global<i32>,
-    order: Global<u8>,
-) {
+/// What signed integers have besides.
+#[tma_kernel(threads = 128, instances(i8 = <i8>, i16 = <i16>, i32 = <i32>, i64 = <i64>))]
+pub fn signed_integers<T: SignedInteger>(a: Global<T>, out: Global<T>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {
         let x = a.get(i);
-        let y = b.get(i);
-        let s = amounts.get(i);
-        let bits = [x & y, x | y, x ^ y, !x, x << s, x >> s];
-        let numbers = [x + y, x - y, x * y, x / y, x % y, min(x, y), x.max(y), -x, abs(x)];
-        for k in unroll(0..6usize) {
-            out.set(i * 15 + k as u64, bits[k]);
-        }
-        for k in unroll(0..9usize) {
-            out.set(i * 15 + 6 + k as u64, numbers[k]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
-    }
-}
-
-/// Every operator of `u32`.
-#[tma_kernel(threads = 128)]
-pub fn integers_u32(
-    a: Global<u32>,
-    b: Global<u32>,
-    amounts: Global<u32>,
-    out: Global<u32>,
-    order: Global<u8>,
-) {
-    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
-    if i < a.len() {
-        let x = a.get(i);
-        let y = b.get(i);
-        let s = amounts.get(i);
-        let bits = [x & y, x | y, x ^ y, !x, x << s, x >> s];
-        let numbers = [x + y, x - y, x * y, x / y, x % y, min(x, y), x.max(y)];
-        for k in unroll(0..6usize) {
-            out.set(i * 13 + k as u64, bits[k]);
-        }
-        for k in unroll(0..7usize) {
-            out.set(i * 13 + 6 + k as u64, numbers[k]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
-    }
-}
-
-/// Every operator of `i64`.
-#[tma_kernel(threads = 128)]
-pub fn integers_i64(
-    a: Global<i64>,
-    b: Global<i64>,
-    amounts: Global<u32>,
-    out: Global<i64>,
-    order: Global<u8>,
-) {
-    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
-    if i < a.len() {
-        let x = a.get(i);
-        let y = b.get(i);
-        let s = amounts.get(i);
-        let bits = [x & y, x | y, x ^ y, !x, x << s, x >> s];
-        let numbers = [x + y, x - y, x * y, x / y, x % y, min(x, y), x.max(y), -x, abs(x)];
-        for k in unroll(0..6usize) {
-            out.set(i * 15 + k as u64, bits[k]);
-        }
-        for k in unroll(0..9usize) {
-            out.set(i * 15 + 6 + k as u64, numbers[k]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
-    }
-}
-
-/// Every operator of `u64`.
-#[tma_kernel(threads = 128)]
-pub fn integers_u64(
-    a: Global<u64>,
-    b: Global<u64>,
-    amounts: Global<u32>,
-    out: Global<u64>,
-    order: Global<u8>,
-) {
-    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
-    if i < a.len() {
-        let x = a.get(i);
-        let y = b.get(i);
-        let s = amounts.get(i);
-        let bits = [x & y, x | y, x ^ y, !x, x << s, x >> s];
-        let numbers = [x + y, x - y, x * y, x / y, x % y, min(x, y), x.max(y)];
-        for k in unroll(0..6usize) {
-            out.set(i * 13 + k as u64, bits[k]);
-        }
-        for k in unroll(0..7usize) {
-            out.set(i * 13 + 6 + k as u64, numbers[k]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
-    }
-}
-
-/// Every operator of `usize`.
-#[tma_kernel(threads = 128)]
-pub fn integers_usize(
-    a: Global<usize>,
-    b: Global<usize>,
-    amounts: Global<u32>,
-    out: Global<usize>,
-    order: Global<u8>,
-) {
-    let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
-    if i < a.len() {
-        let x = a.get(i);
-        let y = b.get(i);
-        let s = amounts.get(i);
-        let bits = [x & y, x | y, x ^ y, !x, x << s, x >> s];
-        let numbers = [x + y, x - y, x * y, x / y, x % y, min(x, y), x.max(y)];
-        for k in unroll(0..6usize) {
-            out.set(i * 13 + k as u64, bits[k]);
-        }
-        for k in unroll(0..7usize) {
-            out.set(i * 13 + 6 + k as u64, numbers[k]);
-        }
-        let mut held = 0;
-        let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
-        for k in unroll(0..6usize) {
-            held |= (compared[k] as u8) << k;
-        }
-        order.set(i, held);
+        out.set(i * 2, -x);
+        out.set(i * 2 + 1, abs(x));
     }
 }
