@@ -126,6 +126,64 @@ fn a_thread_arrives_at_the_mbarrier_of_another_block() {
     }
 }
 
+#[test]
+fn within_the_scope_of_a_block_nothing_is_told_to_another() {
+    let kernel = |arrive: &str, wait: &str| {
+        let body = format!(
+            "@%p1 mbarrier.init.shared::cta.b64 [dyn+1024], 64; SYNC st.shared::cluster.u32 [%r5], %r1;\n\
+             mbarrier.arrive{arrive}.shared::cluster.b64 _, [%r13+1024];\n\
+             wait: mbarrier.try_wait.parity{wait}.shared::cta.b64 %p2, [dyn+1024], 0; @!%p2 bra wait;\n\
+             ld.shared.u32 %r9, [%r4]; SYNC"
+        );
+        two(&body)
+    };
+    for body in [
+        kernel("[[.release.cluster||]]", ".acquire.cluster"),
+        kernel("[[.release.cluster||.release.cta]]", ".acquire.cluster"),
+        kernel(".release.cluster", "[[.acquire.cluster||]]"),
+    ] {
+        let kernel = cluster(2, 64, &body);
+        kernel.gives(|_, thread| thread);
+        let text = kernel.lacks(FindingKind::Race);
+        assert!(text.contains("need not be seen by another block"), "{text}");
+        assert!(text.contains("`mbarrier.arrive.release.cluster`"), "{text}");
+    }
+}
+
+#[test]
+fn within_the_scope_of_a_block_memory_is_handed_over_to_be_filled_again() {
+    // Block 0 loads for both, waits until all have read, and loads again.
+    let body = with_barriers(
+        256,
+        "setp.eq.u32 %p5, %r2, 0; and.pred %p4, %p1, %p5; mov.u16 %h1, 3; mapa.shared::cluster.u32 %r14, %r10, 0;\n\
+         @%p4 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster\n\
+         [dyn], [%d2], 256, [dyn+1024], %h1;\n\
+         one: mbarrier.try_wait.parity.shared.b64 %p2, [dyn+1024], 0; @!%p2 bra one; ld.shared.u32 %r15, [%r4];\n\
+         @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [dyn+1024], 256;\n\
+         [[mbarrier.arrive.shared::cluster.b64 _, [%r14+1032];]] @!%p4 bra two;\n\
+         [[all: mbarrier.try_wait.parity.shared.b64 %p2, [dyn+1032], 0; @!%p2 bra all;]]\n\
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster\n\
+         [dyn], [%d2+512], 256, [dyn+1024], %h1;\n\
+         two: mbarrier.try_wait.parity.shared.b64 %p2, [dyn+1024], 1; @!%p2 bra two; ld.shared.u32 %r9, [%r4]; SYNC",
+    );
+    let init = "@%p1 mbarrier.init.shared.b64 [dyn+1024], 1;";
+    let body = body.replace(init, &format!("{init} @%p1 mbarrier.init.shared.b64 [dyn+1032], 128;"));
+    let body = body.replace("SYNC", SYNC);
+    let kernel = cluster(2, 64, &body);
+    kernel.gives(|_, thread| input(128 + thread));
+    kernel.lacks(FindingKind::RefillBeforeRelease);
+    // What its threads have written themselves is not.
+    let written = body
+        .replace("ld.shared.u32 %r15, [%r4];", "st.shared.u32 [%r4], 1; fence.proxy.async;")
+        .replace("[[mbarrier.arrive", "mbarrier.arrive[[.release.cluster||]]")
+        .replace("[%r14+1032];]]", "[%r14+1032];")
+        .replace("[[all: mbarrier.try_wait.parity.", "all: mbarrier.try_wait.parity.acquire.cluster.")
+        .replace("bra all;]]", "bra all;");
+    let kernel = cluster(2, 64, &written);
+    kernel.gives(|_, thread| input(128 + thread));
+    kernel.lacks(FindingKind::Race);
+}
+
 /// Both blocks have an mbarrier of count 1 at `dyn+1024`, which expects `bytes`.
 fn with_barriers(bytes: u32, body: &str) -> String {
     two(&format!(

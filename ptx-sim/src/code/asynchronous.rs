@@ -1,18 +1,37 @@
 //! Instructions on mbarriers, tensor maps and asynchronous copies, before their operands are read.
 
 use super::{Address, Guard, Row};
-use crate::machine::{Order, Reduction, Space};
+use crate::machine::{Reduction, Semantics, Space};
 use crate::tensor_map::{Element, Field};
 
 /// An operation on an mbarrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mbarrier {
-    Init { count: Row },
+    Init {
+        count: Row,
+    },
     Invalidate,
-    Arrive { count: Row, expect_tx: Option<Row>, drop: bool, no_complete: bool, order: Order, state: Row },
-    ExpectTx { bytes: Row },
-    CompleteTx { bytes: Row },
-    TestWait { phase: Row, parity: bool, order: Order, done: Row, may_block: bool },
+    Arrive {
+        count: Row,
+        expect_tx: Option<Row>,
+        drop: bool,
+        no_complete: bool,
+        semantics: Semantics,
+        state: Row,
+    },
+    ExpectTx {
+        bytes: Row,
+    },
+    CompleteTx {
+        bytes: Row,
+    },
+    TestWait {
+        phase: Row,
+        parity: bool,
+        semantics: Semantics,
+        done: Row,
+        may_block: bool,
+    },
 }
 
 /// A tensor copy, before its operands are read.

@@ -174,10 +174,10 @@ impl Turn<'_, '_> {
                     self.machine.mbarrier_init(who, space, at, count, site)?;
                 }
                 Mbarrier::Invalidate => self.machine.mbarrier_inval(who, space, at, site)?,
-                Mbarrier::Arrive { count, expect_tx, drop, no_complete, order, state } => {
+                Mbarrier::Arrive { count, expect_tx, drop, no_complete, semantics, state } => {
                     let count = self.lane(warp, count, lane) as u32;
                     let expect_tx = expect_tx.map(|row| self.lane(warp, row, lane) as u32);
-                    let arrive = Arrive { count, expect_tx, drop, no_complete, order };
+                    let arrive = Arrive { count, expect_tx, drop, no_complete, semantics };
                     let before = self.machine.mbarrier_arrive(who, space, at, arrive, site)?;
                     warp.set(state, lane, before);
                 }
@@ -189,12 +189,12 @@ impl Turn<'_, '_> {
                     let bytes = self.lane(warp, bytes, lane) as u32;
                     self.machine.mbarrier_complete_tx(who, space, at, bytes, site)?;
                 }
-                Mbarrier::TestWait { phase, parity, order, done, may_block } => {
+                Mbarrier::TestWait { phase, parity, semantics, done, may_block } => {
                     let value = self.lane(warp, phase, lane);
                     let phase = if parity { Phase::Parity(value & 1 != 0) } else { Phase::State(value) };
                     let answer = if may_block {
-                        self.machine.mbarrier_try_wait(who, space, at, phase, order, site)?
-                    } else if self.machine.mbarrier_poll(who, space, at, phase, order, site)? {
+                        self.machine.mbarrier_try_wait(who, space, at, phase, semantics, site)?
+                    } else if self.machine.mbarrier_poll(who, space, at, phase, semantics, site)? {
                         TryWait::Complete
                     } else {
                         TryWait::TimedOut

@@ -37,7 +37,7 @@ impl Machine {
             thread.bulk.waited = last;
             thread.bulk.sites.retain(|&(number, _)| number > last);
             if let Some(component) = thread.bulk.component {
-                thread.view.knows.seen.learn(component, last);
+                thread.view.knows.learn(component, last, 0);
             }
         }
         Ok(Poll::Ready)

@@ -93,15 +93,46 @@ impl Clock {
 pub(super) struct Knowledge {
     pub(super) seen: Clock,
     pub(super) ready: Clock,
+    /// All that is known to be over: what is seen, and steps of other blocks that told of themselves within the scope of a
+    /// block, which is that they are over and not what they wrote. None if there are no such steps.
+    over: Option<Clock>,
 }
 
 impl Knowledge {
-    fn same(&self, other: &Self) -> bool {
-        self.seen.same(&other.seen) && self.ready.same(&other.ready)
+    /// All that is known to be over, whether or not what it wrote is seen.
+    fn over(&self) -> &Clock {
+        self.over.as_ref().unwrap_or(&self.seen)
     }
 
-    fn join(&self, other: &Self) -> Self {
-        Self { seen: self.seen.join(&other.seen), ready: self.ready.join(&other.ready) }
+    /// Whether nothing is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.over().0.is_empty()
+    }
+
+    /// What another block learns of it that is told, or listens, within the scope of a block only.
+    pub(super) fn to_other_block(&self) -> Self {
+        Self { over: Some(self.over().clone()), ..Self::default() }
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        self.seen.same(&other.seen) && self.ready.same(&other.ready) && self.over().same(other.over())
+    }
+
+    pub(super) fn join(&self, other: &Self) -> Self {
+        let over = match (&self.over, &other.over) {
+            (None, None) => None,
+            (Some(_), _) | (_, Some(_)) => Some(self.over().join(other.over())),
+        };
+        Self { seen: self.seen.join(&other.seen), ready: self.ready.join(&other.ready), over }
+    }
+
+    /// Learns that `component` has come to `count`, and of that the asynchronous proxy sees what came before `ready`.
+    pub(super) fn learn(&mut self, component: Component, count: u32, ready: u32) {
+        self.seen.learn(component, count);
+        self.ready.learn(component, ready);
+        if let Some(over) = &mut self.over {
+            over.learn(component, count);
+        }
     }
 }
 
@@ -129,10 +160,16 @@ impl View {
         Epoch::new(self.me, self.own)
     }
 
-    /// Whether `epoch` comes before what the thread does now.
+    /// Whether `epoch` comes before what the thread does now, and what it wrote is seen.
     #[inline]
     pub(super) fn follows(&self, epoch: Epoch) -> bool {
         epoch.component() == self.me || self.knows.seen.get(epoch.component()) >= epoch.count()
+    }
+
+    /// Whether `epoch` comes before what the thread does now: enough if it wrote nothing that matters.
+    #[inline]
+    pub(super) fn knows_over(&self, epoch: Epoch) -> bool {
+        epoch.component() == self.me || self.knows.over().get(epoch.component()) >= epoch.count()
     }
 
     /// Whether what the thread starts now in the asynchronous proxy sees the generic access `epoch`.
@@ -221,8 +258,7 @@ impl Gathered {
             all = all.join(&told);
         }
         for (component, own, own_ready) in self.own.drain(..) {
-            all.seen.learn(component, own);
-            all.ready.learn(component, own_ready);
+            all.learn(component, own, own_ready);
         }
         self.told.push(all.clone());
         all

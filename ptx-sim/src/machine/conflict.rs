@@ -37,6 +37,8 @@ const WAIT_READ: &str = "`cp.async.bulk.commit_group` and `cp.async.bulk.wait_gr
 const WAIT_COPY: &str = "wait for the mbarrier that the copy counts at, before this; of a `cp.async` with groups: `cp.async.commit_group` \
                          and `cp.async.wait_group` (or `cp.async.wait_all`) by the thread that issued it, and a barrier if another \
                          thread goes on";
+const TELL: &str = "`mbarrier.arrive.release.cluster` by who wrote, and a wait with `.acquire.cluster`: within the scope of a block, \
+                    which is the default, an arrival at another block's mbarrier tells nothing of what was written";
 const ORDER: &str = "a barrier that both threads take part in, between the two";
 
 impl Machine {
@@ -95,6 +97,9 @@ fn explain(act: Act, other: Other, conflict: &Conflict) -> (FindingKind, &'stati
             "is part of an mbarrier, whose bits are opaque",
             "`mbarrier.inval` before its memory is used for anything else",
         ),
+        (_, Other::Thread | Other::Copy) if conflict.problem == Problem::Untold => {
+            (Race, "was written before, but need not be seen by another block", TELL)
+        }
         (Act::CopyOut | Act::CopyIn, _) if conflict.problem == Problem::NoProxyFence => (
             MissingProxyFence,
             "was written by a thread, and the asynchronous proxy need not see that: no proxy fence lies between",

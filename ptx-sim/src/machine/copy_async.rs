@@ -14,7 +14,7 @@ use super::engine::delay;
 use super::mbarrier::Refusal;
 use super::remote::Remote;
 use super::state::POISON;
-use super::types::{Arrive, Poll, Site, Space, Stop, ThreadId};
+use super::types::{Arrive, Poll, Scope, Site, Space, Stop, ThreadId};
 use crate::report::{Finding, FindingKind};
 
 /// The most bytes of one copy.
@@ -234,7 +234,7 @@ impl Machine {
         copies.groups.retain(|&group| group > batch);
         copies.forgotten.retain(|&(issued, _)| issued > batch);
         if let Some(component) = copies.component {
-            self.view(who).knows.seen.learn(component, batch);
+            self.view(who).knows.learn(component, batch, 0);
         }
         Poll::Ready
     }
@@ -335,8 +335,9 @@ impl Machine {
         mbarrier.last_load = Some((mbarrier.phase.saturating_add(1), who, site));
         if let Some(component) = component {
             let mut told = Knowledge::default();
-            told.seen.learn(component, batch);
-            mbarrier.arrivals().add(&told);
+            told.learn(component, batch, 0);
+            // `cp.async.mbarrier.arrive` is for mbarriers of the own block.
+            mbarrier.arrivals(true, Scope::Block).add(&told);
         }
         if let Err(refusal) = mbarrier.arrive(&Arrive::ONE) {
             let access = Access { who, site, does: "had its copies arrive" };

@@ -75,7 +75,7 @@ impl Machine {
         let (index, rank) = (self.index(who), who.block as usize);
         let (view, block) = (&self.threads[index].view, &mut self.blocks[rank]);
         for (thread, visit) in block.visits.iter_mut().enumerate() {
-            if view.follows(Epoch::new(thread as u32, visit.0)) {
+            if view.knows_over(Epoch::new(thread as u32, visit.0)) {
                 visit.0 = 0;
             }
         }
@@ -100,7 +100,7 @@ impl Machine {
         }
         let (index, rank) = (self.index(who), who.block as usize);
         let (view, block) = (&self.threads[index].view, &mut self.blocks[rank]);
-        block.lent.retain(|lent| !view.follows(lent.done));
+        block.lent.retain(|lent| !view.knows_over(lent.done));
         let Some(lent) = block.lent.first().copied().filter(|_| block.live == 1) else { return };
         let message = format!(
             "block {rank} of the cluster may end while a copy into another block reads its shared memory"

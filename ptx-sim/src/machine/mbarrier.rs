@@ -1,8 +1,8 @@
 //! The mbarrier object, as the PTX ISA defines it ("mbarrier", "Phase of the mbarrier object", "Tracking asynchronous
 //! operations by the mbarrier object").
 
-use super::clock::{Clock, Epoch, Gathered, Knowledge};
-use super::types::{Arrive, Phase, Site, ThreadId};
+use super::clock::{Component, Epoch, Gathered, Knowledge};
+use super::types::{Arrive, Phase, Scope, Site, ThreadId};
 
 /// The greatest arrival count. Source: "mbarrier", "Count ranges".
 pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
@@ -31,9 +31,9 @@ pub(super) struct Mbarrier {
     /// The step of `fence.mbarrier_init` after the initialisation.
     pub(super) fenced: Option<Epoch>,
     /// What arrivals have told, of all phases.
-    arrived: Gathered,
+    arrived: Arrived,
     /// What the last complete phase tells.
-    completed: Knowledge,
+    completed: Completed,
     /// Bytes expected by and arrived in the current phase.
     pub(super) expected_bytes: u64,
     pub(super) received_bytes: u64,
@@ -43,6 +43,37 @@ pub(super) struct Mbarrier {
     pub(super) last_load: Option<(u32, ThreadId, Site)>,
     /// Pieces of loads that are still to count here.
     pub(super) under_way: u32,
+}
+
+/// What arrivals have told.
+#[derive(Debug, Default)]
+struct Arrived {
+    /// Threads of the mbarrier's own block.
+    near: Gathered,
+    /// Threads of other blocks, to the cluster.
+    far: Gathered,
+    /// Threads of other blocks, to their own block.
+    aside: Gathered,
+}
+
+/// What a complete phase tells who waits within the scope of a block, and of the cluster.
+#[derive(Debug, Default)]
+struct Completed {
+    block: Knowledge,
+    cluster: Knowledge,
+}
+
+impl Arrived {
+    fn complete(&mut self, component: Component, phase: u32) -> Completed {
+        let mut near = self.near.join();
+        near.learn(component, phase, 0);
+        let (far, aside) = (self.far.join(), self.aside.join());
+        if far.is_empty() && aside.is_empty() {
+            return Completed { block: near.clone(), cluster: near };
+        }
+        let near = near.join(&aside.to_other_block());
+        Completed { block: near.join(&far.to_other_block()), cluster: near.join(&far) }
+    }
 }
 
 /// Why an operation on an mbarrier is refused.
@@ -74,8 +105,8 @@ impl Mbarrier {
             init_site,
             init_by,
             fenced: None,
-            arrived: Gathered::default(),
-            completed: Knowledge::default(),
+            arrived: Arrived::default(),
+            completed: Completed::default(),
             expected_bytes: 0,
             received_bytes: 0,
             observed: 0,
@@ -89,14 +120,21 @@ impl Mbarrier {
         u64::from(self.phase) << 32 | u64::from(self.pending)
     }
 
-    /// What arrivals are gathered in.
-    pub(super) fn arrivals(&mut self) -> &mut Gathered {
-        &mut self.arrived
+    /// What the arrivals of threads of the own block, or of others, are gathered in.
+    pub(super) fn arrivals(&mut self, own_block: bool, scope: Scope) -> &mut Gathered {
+        match (own_block, scope) {
+            (true, _) => &mut self.arrived.near,
+            (false, Scope::Cluster) => &mut self.arrived.far,
+            (false, Scope::Block) => &mut self.arrived.aside,
+        }
     }
 
     /// What the last complete phase tells.
-    pub(super) fn tells(&self) -> &Knowledge {
-        &self.completed
+    pub(super) fn tells(&self, scope: Scope) -> &Knowledge {
+        match scope {
+            Scope::Block => &self.completed.block,
+            Scope::Cluster => &self.completed.cluster,
+        }
     }
 
     /// The expect-tx operation.
@@ -149,9 +187,7 @@ impl Mbarrier {
         self.phase = self.phase.wrapping_add(1);
         self.pending = self.expected;
         (self.expected_bytes, self.received_bytes) = (0, 0);
-        self.completed = self.arrived.join();
-        let seen: &mut Clock = &mut self.completed.seen;
-        seen.learn(self.component, self.phase);
+        self.completed = self.arrived.complete(self.component, self.phase);
     }
 
     /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a state is of the current

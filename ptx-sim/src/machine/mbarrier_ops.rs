@@ -5,7 +5,7 @@ use super::access::Access;
 use super::clock::{Epoch, View};
 use super::conflict::Act;
 use super::mbarrier::{BYTES, MAX_COUNT, Mbarrier, Refusal};
-use super::types::{Arrive, Order, Phase, Site, Space, Stop, ThreadId, TryWait};
+use super::types::{Arrive, Phase, Semantics, Site, Space, Stop, ThreadId, TryWait};
 use crate::report::{Finding, FindingKind};
 
 /// Questions in vain after which the time that goes by with each does not grow any more.
@@ -109,8 +109,8 @@ impl Machine {
         let view = &mut self.threads[index].view;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
         let state = mbarrier.state();
-        if arrive.order.releases() {
-            mbarrier.arrivals().release(view);
+        if arrive.semantics.order.releases() {
+            mbarrier.arrivals(rank == who.block as usize, arrive.semantics.scope).release(view);
         }
         let expected = arrive.expect_tx.map_or(Ok(()), |bytes| mbarrier.tx_before_arrival(bytes));
         let arrived = expected.and_then(|()| mbarrier.arrive(&arrive));
@@ -176,7 +176,7 @@ impl Machine {
         space: Space,
         address: u64,
         phase: Phase,
-        order: Order,
+        semantics: Semantics,
         site: Site,
     ) -> Result<bool, Stop> {
         let access = Access { who, site, does: "waits" };
@@ -188,9 +188,9 @@ impl Machine {
             Err(refusal) => return self.refused(access, rank, at, refusal),
         }
         mbarrier.observed = mbarrier.phase;
-        if order.acquires() {
+        if semantics.order.acquires() {
             let index = (who.block * self.config.threads + who.thread) as usize;
-            self.acquirer.acquire(&mut self.threads[index].view, mbarrier.tells());
+            self.acquirer.acquire(&mut self.threads[index].view, mbarrier.tells(semantics.scope));
         }
         Ok(true)
     }
@@ -206,10 +206,10 @@ impl Machine {
         space: Space,
         address: u64,
         phase: Phase,
-        order: Order,
+        semantics: Semantics,
         site: Site,
     ) -> Result<TryWait, Stop> {
-        let complete = self.mbarrier_test_wait(who, space, address, phase, order, site)?;
+        let complete = self.mbarrier_test_wait(who, space, address, phase, semantics, site)?;
         let index = self.index(who);
         let thread = &mut self.threads[index];
         if complete {
@@ -237,10 +237,10 @@ impl Machine {
         space: Space,
         address: u64,
         phase: Phase,
-        order: Order,
+        semantics: Semantics,
         site: Site,
     ) -> Result<bool, Stop> {
-        let complete = self.mbarrier_test_wait(who, space, address, phase, order, site)?;
+        let complete = self.mbarrier_test_wait(who, space, address, phase, semantics, site)?;
         let index = self.index(who);
         let thread = &mut self.threads[index];
         thread.in_vain = if complete { 0 } else { (thread.in_vain + 1).min(MOST_IN_VAIN) };

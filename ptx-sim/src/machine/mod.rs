@@ -50,7 +50,7 @@
 //! * Order of accesses to global memory, but that what a bulk store writes is not touched in its cluster before the
 //!   `wait_group` for it (module `stored`). What other clusters release through global memory: it is not ordered with anything
 //!   here.
-//! * Scopes: a release or acquire is taken to reach as far as it is used.
+//! * Scopes, but those of mbarriers: any other release or acquire is taken to reach as far as it is used.
 //! * Strong reads are not remembered, so that a weak write that follows one unordered is not found.
 //! * Of several asynchronous reductions of the same bytes of shared memory, only the last one issued has to be waited for.
 //! * Uses of an mbarrier that nothing orders before its `mbarrier.inval`, unless they come after it in time.
@@ -92,7 +92,8 @@ pub use global::{GlobalFault, GlobalMemory};
 pub use remote::RemoteStore;
 pub use types::{
     Arrive, BarrierUse, BulkAction, BulkCopy, Checks, FenceKind, MachineConfig, Order, Phase, Poll, Progress,
-    Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId, TryWait, Votes, Waiting, WaitingFor,
+    Reduction, Scope, Semantics, Site, Space, Stop, TensorAction, TensorCopy, ThreadId, TryWait, Votes,
+    Waiting, WaitingFor,
 };
 
 use crate::report::{Finding, Findings, Party};

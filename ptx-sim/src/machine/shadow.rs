@@ -47,7 +47,9 @@ pub(super) enum Problem {
     Unwritten,
     /// The other access is not ordered before.
     Unordered,
-    /// It is, but in the other proxy.
+    /// It is over, but what it wrote was told to its own block only.
+    Untold,
+    /// It is ordered before, but in the other proxy.
     NoProxyFence,
 }
 
@@ -87,17 +89,23 @@ impl Cell {
         if view.follows(self.write) || (strong && self.write_line & STRONG != 0) {
             return None;
         }
-        Some(self.writer(Problem::Unordered))
+        Some(self.writer(self.unseen(view)))
     }
 
-    /// Whether an asynchronous access that `view` starts may follow the last write.
-    fn after_write_async(&self, view: &View, threads: Component) -> Option<Conflict> {
-        if !view.follows(self.write) {
-            return Some(self.writer(Problem::Unordered));
-        }
+    /// Why `view` does not follow the last write.
+    fn unseen(&self, view: &View) -> Problem {
+        if view.knows_over(self.write) { Problem::Untold } else { Problem::Unordered }
+    }
+
+    /// Whether an asynchronous access that `view` starts may follow the last write. One that `replaces` what the asynchronous
+    /// proxy itself wrote need not see it.
+    fn after_write_async(&self, view: &View, threads: Component, replaces: bool) -> Option<Conflict> {
         // What the asynchronous proxy itself wrote needs no fence: learning of its completion is one.
         let by_threads = self.write.component() < threads || self.write_line & COPIED != 0;
         let generic = !self.write.is_none() && by_threads;
+        if !view.follows(self.write) && !(replaces && !generic && view.knows_over(self.write)) {
+            return Some(self.writer(self.unseen(view)));
+        }
         (generic && !view.sees_async(self.write)).then(|| self.writer(Problem::NoProxyFence))
     }
 }
@@ -237,7 +245,7 @@ impl Shadow {
                 Manner { reduces: true, .. } if cell.write.is_none() => Some(cell.writer(Problem::Unwritten)),
                 _ if among => None,
                 Manner { generic: true, .. } => cell.after_write(view, false),
-                Manner { generic: false, .. } => cell.after_write_async(view, threads),
+                Manner { generic: false, reduces } => cell.after_write_async(view, threads, !reduces),
             };
             let found = after.or_else(|| self.after_reads(&cell, view));
             conflict = conflict.or(found.map(|found| self.placed(found, index)));
@@ -263,7 +271,7 @@ impl Shadow {
             let cell = self.cells[index];
             let found = match cell.write.is_none() {
                 true => Some(cell.writer(Problem::Unwritten)),
-                false => cell.after_write_async(view, threads),
+                false => cell.after_write_async(view, threads, false),
             };
             conflict = conflict.or(found.map(|found| self.placed(found, index)));
             self.add_reader(index, view, reader, line);
@@ -314,9 +322,9 @@ impl Shadow {
         };
         if cell.read.component() == SEVERAL {
             let set = self.sets.get(cell.read.count() as usize)?;
-            return set.iter().find(|reader| !view.follows(reader.0)).map(conflict);
+            return set.iter().find(|reader| !view.knows_over(reader.0)).map(conflict);
         }
-        (!view.follows(cell.read)).then(|| conflict(&(cell.read, cell.read_line)))
+        (!view.knows_over(cell.read)).then(|| conflict(&(cell.read, cell.read_line)))
     }
 
     /// Adds `reader`, for which `view` stands; readers that it follows need not be kept.
@@ -329,7 +337,7 @@ impl Shadow {
                     None => set.push((reader, line)),
                 }
             }
-        } else if view.follows(cell.read) {
+        } else if view.knows_over(cell.read) {
             let cell = &mut self.cells[index];
             (cell.read, cell.read_line) = (reader, line);
         } else {

@@ -165,6 +165,31 @@ pub struct Votes {
     pub all: u32,
 }
 
+/// Between whose threads a release and an acquire order memory. Source: PTX ISA, "Scope".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// `.cta`: those of a block.
+    Block,
+    /// `.cluster`.
+    Cluster,
+}
+
+/// What an operation on an mbarrier orders, and between whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Semantics {
+    /// Release or acquire, or neither.
+    pub order: Order,
+    /// Between whom.
+    pub scope: Scope,
+}
+
+impl Semantics {
+    /// That of an arrival that says nothing.
+    pub const RELEASE: Self = Self { order: Order::Release, scope: Scope::Block };
+    /// That of a wait that says nothing.
+    pub const ACQUIRE: Self = Self { order: Order::Acquire, scope: Scope::Block };
+}
+
 /// An arrive-on operation on an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrive {
@@ -176,14 +201,14 @@ pub struct Arrive {
     pub drop: bool,
     /// `.noComplete`: must not be the last of the phase.
     pub no_complete: bool,
-    /// `.release`, which is the default, or `.relaxed`.
-    pub order: Order,
+    /// `.release.cta`, which is the default, `.release.cluster`, or `.relaxed`.
+    pub semantics: Semantics,
 }
 
 impl Arrive {
     /// `mbarrier.arrive`.
     pub const ONE: Self =
-        Self { count: 1, expect_tx: None, drop: false, no_complete: false, order: Order::Release };
+        Self { count: 1, expect_tx: None, drop: false, no_complete: false, semantics: Semantics::RELEASE };
 }
 
 /// The phase that a wait is for.

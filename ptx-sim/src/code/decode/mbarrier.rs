@@ -5,7 +5,7 @@ use super::asynchronous::take_shared;
 use super::operands::Decoder;
 use crate::code::types::Type;
 use crate::code::{Mbarrier, Op, Row};
-use crate::machine::{Order, Space};
+use crate::machine::{Order, Scope, Semantics, Space};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -45,20 +45,21 @@ fn take_own(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
     }
 }
 
-/// `.sem` and `.scope`: both or none, and `.sem` one of two.
-fn take_semantics(d: &mut Decoder<'_, '_, '_>, default: Order) -> Result<Order, LoadError> {
+/// `.sem` and `.scope`: both or none, and `.sem` one of two. Without, the scope is `.cta`.
+fn take_semantics(d: &mut Decoder<'_, '_, '_>, default: Order) -> Result<Semantics, LoadError> {
     let named = |d: &Decoder<'_, '_, '_>, names: &[&str]| {
         d.instruction.modifiers.iter().any(|modifier| names.contains(modifier))
     };
-    let (sem, scope) = (named(d, &["relaxed", "acquire", "release"]), named(d, &["cta", "cluster"]));
+    let (sem, scoped) = (named(d, &["relaxed", "acquire", "release"]), named(d, &["cta", "cluster"]));
+    let scope = if named(d, &["cluster"]) { Scope::Cluster } else { Scope::Block };
     let order = take_order(d, default);
-    if sem != scope {
+    if sem != scoped {
         return Err(d.error("`.sem` and `.scope` stand together, the scope being `.cta` or `.cluster`"));
     }
     if order != default && order != Order::Relaxed {
         return Err(d.error("an arrival is `.release` or `.relaxed`, a wait `.acquire` or `.relaxed`"));
     }
-    Ok(order)
+    Ok(Semantics { order, scope })
 }
 
 fn place(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
@@ -72,7 +73,7 @@ fn place(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
 }
 
 fn bytes(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
-    if take_semantics(d, Order::Relaxed)? != Order::Relaxed {
+    if take_semantics(d, Order::Relaxed)?.order != Order::Relaxed {
         return Err(d.unsupported());
     }
     let space = take_shared(d);
@@ -84,7 +85,7 @@ fn bytes(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
 
 fn arrive(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     let (expects, no_complete) = (d.take("expect_tx"), d.take("noComplete"));
-    let order = take_semantics(d, Order::Release)?;
+    let semantics = take_semantics(d, Order::Release)?;
     let space = take_shared(d);
     let last = match (expects, no_complete) {
         (true, true) => return Err(d.error("`.expect_tx` and `.noComplete` exclude each other")),
@@ -105,12 +106,12 @@ fn arrive(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     let one = d.builder.bits(1);
     let (count, expect_tx) = if expects { (one, last) } else { (last.unwrap_or(one), None) };
     let drop = what == "arrive_drop";
-    Ok((1, space, Mbarrier::Arrive { count, expect_tx, drop, no_complete, order, state }))
+    Ok((1, space, Mbarrier::Arrive { count, expect_tx, drop, no_complete, semantics, state }))
 }
 
 fn wait(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     let (parity, may_block) = (d.take("parity"), what == "try_wait");
-    let order = take_semantics(d, Order::Acquire)?;
+    let semantics = take_semantics(d, Order::Acquire)?;
     let space = take_own(d)?;
     // How long it may wait is the hardware's: here, until nothing else can go on.
     d.expect_count(3, 3 + usize::from(may_block))?;
@@ -118,5 +119,5 @@ fn wait(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
         d.source(3, WORD)?;
     }
     let phase = d.source(2, if parity { WORD } else { LONG })?;
-    Ok((1, space, Mbarrier::TestWait { phase, parity, order, done: d.dest(0, Type::Pred)?, may_block }))
+    Ok((1, space, Mbarrier::TestWait { phase, parity, semantics, done: d.dest(0, Type::Pred)?, may_block }))
 }

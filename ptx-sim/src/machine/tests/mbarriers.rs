@@ -147,8 +147,9 @@ fn arrivals_order_what_comes_before_them() {
         lab.sync();
         lab.write(thread(0), 0, 1.0);
         let site = lab.site();
-        let order = if release { Order::Release } else { Order::Relaxed };
-        let arrive = Arrive { order, ..Arrive::ONE };
+        let relaxed = Semantics { order: Order::Relaxed, ..Semantics::RELEASE };
+        let semantics = if release { Semantics::RELEASE } else { relaxed };
+        let arrive = Arrive { semantics, ..Arrive::ONE };
         lab.machine.mbarrier_arrive(thread(0), Space::Shared, FULL, arrive, site).unwrap();
         lab.wait(thread(1), FULL, false);
         lab.read(thread(1), 0);
@@ -164,7 +165,9 @@ fn phases_follow_each_other() {
         lab.machine.mbarrier_arrive(thread(0), Space::Shared, FULL, with, site).unwrap()
     };
     let test = |lab: &mut Lab, phase| {
-        lab.machine.mbarrier_test_wait(thread(0), Space::Shared, FULL, phase, Order::Acquire, site).unwrap()
+        lab.machine
+            .mbarrier_test_wait(thread(0), Space::Shared, FULL, phase, Semantics::ACQUIRE, site)
+            .unwrap()
     };
     assert!(test(&mut lab, Phase::Parity(true)), "the phase before the first counts as complete");
     let first = arrive(&mut lab, Arrive::ONE);
@@ -239,7 +242,7 @@ fn try_wait_may_time_out_but_not_for_ever() {
         let mut wait = || {
             let phase = Phase::Parity(false);
             lab.machine
-                .mbarrier_try_wait(thread(0), Space::Shared, FULL, phase, Order::Acquire, site)
+                .mbarrier_try_wait(thread(0), Space::Shared, FULL, phase, Semantics::ACQUIRE, site)
                 .unwrap()
         };
         let answers: Vec<_> = (0..1000).map(|_| wait()).collect();
@@ -263,7 +266,8 @@ fn questions_in_vain_let_the_latest_copy_land() {
         let mut asked = 0;
         loop {
             let phase = Phase::Parity(false);
-            let poll = lab.machine.mbarrier_poll(thread(0), Space::Shared, FULL, phase, Order::Acquire, site);
+            let poll =
+                lab.machine.mbarrier_poll(thread(0), Space::Shared, FULL, phase, Semantics::ACQUIRE, site);
             if poll.unwrap() {
                 break;
             }

@@ -144,7 +144,7 @@ impl Lab {
         let (site, phase) = (self.site(), Phase::Parity(parity));
         loop {
             self.machine.advance();
-            match self.machine.mbarrier_try_wait(who, Space::Shared, at, phase, Order::Acquire, site) {
+            match self.machine.mbarrier_try_wait(who, Space::Shared, at, phase, Semantics::ACQUIRE, site) {
                 Ok(TryWait::Complete) => return true,
                 Ok(TryWait::TimedOut) => {}
                 Ok(TryWait::Blocked) => {
