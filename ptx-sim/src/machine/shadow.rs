@@ -103,7 +103,8 @@ impl Cell {
         // What the asynchronous proxy itself wrote needs no fence: learning of its completion is one.
         let by_threads = self.write.component() < threads || self.write_line & COPIED != 0;
         let generic = !self.write.is_none() && by_threads;
-        if !view.follows(self.write) && !(replaces && !generic && view.knows_over(self.write)) {
+        let is_replaced = replaces && !generic && view.knows_over(self.write);
+        if !view.follows(self.write) && !is_replaced {
             return Some(self.writer(self.unseen(view)));
         }
         (generic && !view.sees_async(self.write)).then(|| self.writer(Problem::NoProxyFence))

@@ -39,6 +39,8 @@ pub enum Change {
     BytesRaised,
     /// 16 bytes fewer were expected.
     BytesLowered,
+    /// An arrival or a wait that orders the threads of the cluster orders those of its block only.
+    ScopeNarrowed,
     /// A wait for a phase was not made: it counts as over at once.
     WaitRemoved,
     /// A wait for a phase was tried once, and its answer not heeded.
@@ -74,6 +76,7 @@ impl fmt::Display for Change {
             Self::ExpectRemoved => "expect_tx removed",
             Self::BytesRaised => "expect_tx + 16",
             Self::BytesLowered => "expect_tx - 16",
+            Self::ScopeNarrowed => "scope narrowed",
             Self::WaitRemoved => "wait removed",
             Self::TriedOnce => "try_wait tried once",
             Self::PhaseFlipped => "phase flipped",
@@ -157,6 +160,7 @@ fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
             changes.push((C::ExpectRemoved, without_bytes(of)));
             changes.extend(bytes(of));
         }
+        changes.extend(narrowed(of));
         return changes;
     }
     if of.is("mbarrier.expect_tx") {
@@ -171,6 +175,7 @@ fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
             // After the address; a time limit may follow.
             changes.extend(with_operand(of, 2, "xor.b32", 1).map(|text| (C::PhaseFlipped, text)));
         }
+        changes.extend(narrowed(of));
         return changes;
     }
     if of.is("cp.async.commit_group") || of.is("cp.async.bulk.commit_group") {
@@ -205,6 +210,13 @@ fn tried_once(of: &Instruction<'_>, next: Option<&Instruction<'_>>) -> Option<(C
     // The branch stays and is not taken, so that the lines stay where they are.
     next.filter(repeats).filter(|_| waits)?;
     Some((Change::TriedOnce, format!("{} setp.eq.u32 {done}, 0, 0;", of.text())))
+}
+
+/// An operation on an mbarrier without its order and scope, which are then those of the block.
+fn narrowed(of: &Instruction<'_>) -> Option<(Change, String)> {
+    let opcode = of.opcode.replace(".release.cluster", "").replace(".acquire.cluster", "");
+    let text = || Instruction { opcode: &opcode, ..of.clone() }.text();
+    (opcode != of.opcode).then(|| (Change::ScopeNarrowed, text()))
 }
 
 fn bytes(of: &Instruction<'_>) -> Vec<(Change, String)> {
@@ -293,6 +305,17 @@ mod tests {
         // Another register, or no branch: the answer is used otherwise.
         assert_eq!(kinds(&format!("{wait}\n@!%p1 bra wait_0;")), [WaitRemoved, PhaseFlipped]);
         assert_eq!(kinds(wait), [WaitRemoved, PhaseFlipped]);
+    }
+
+    #[test]
+    fn the_scope_of_the_cluster_is_narrowed() {
+        let all = changed("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];");
+        let narrowed = "mbarrier.arrive.shared::cluster.b64 _, [%r1];".to_owned();
+        assert_eq!(all.last(), Some(&(Change::ScopeNarrowed, narrowed)));
+        let all = changed("mbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r1], %r2;");
+        let narrowed = "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r1], %r2;".to_owned();
+        assert_eq!(all.last(), Some(&(Change::ScopeNarrowed, narrowed)));
+        assert!(!kinds("mbarrier.arrive.shared::cluster.b64 _, [%r1];").contains(&Change::ScopeNarrowed));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub const SEEDS: u64 = 32;
 const UNREPORTED_SEEDS: u64 = 4;
 
 /// Thread-instructions of a cluster after which a mutant counts as not ending: some ten times what the longest kernel runs.
-const INSTRUCTIONS: u64 = 1 << 24;
+const INSTRUCTIONS: u64 = 1 << 28;
 
 /// What became of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use super::line::Instruction;
 use super::steps::Change;
 use super::steps::Change::{
     ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, ClusterWaitRemoved, CountLowered, GroupWaitRemoved,
-    InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised, SyncRemoved, TriedOnce, WaitRemoved,
-    WarpSyncRemoved,
+    InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised, ScopeNarrowed, SyncRemoved, TriedOnce,
+    WaitRemoved, WarpSyncRemoved,
 };
 use super::trial::Trial;
 
@@ -46,6 +46,16 @@ const fn last_meeting(kernel: &'static str, before: &'static [usize], reason: &'
 
 const DRAINED: &str = "`drain` waits for a later stage after this one, and stages are released in turn.";
 const WAITED_FOR: &str = "Each block has waited for all that comes into its memory, and may end.";
+
+/// A wait in a cluster for what copies bring.
+const fn copies_alone(kernel: &'static str) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("mbarrier.try_wait.parity", &[0]),
+        changes: &[ScopeNarrowed],
+        reason: "Copies complete the phase: who waits sees what they brought, and of threads of other blocks there is nothing to see.",
+    }
+}
 
 /// An init fence of mbarriers that no copy completes on.
 const fn no_copies(kernel: &'static str) -> Unreported {
@@ -98,6 +108,27 @@ pub const MISSED: &[Unreported] = &[
 pub const HARMLESS: &[Unreported] = &[
     last_meeting("cluster_ring::one", &[1], "The cluster is one block."),
     last_meeting("remote_announced", &[2], WAITED_FOR),
+    copies_alone("remote_announced"),
+    Unreported {
+        kernel: "remote_announced",
+        instruction: ("mbarrier.arrive.expect_tx.release", &[0]),
+        changes: &[ScopeNarrowed],
+        reason: "It announces bytes, and its thread has written nothing.",
+    },
+    copies_alone("multicast_mask"),
+    copies_alone("multicast_from_each::*"),
+    copies_alone("multicast_4"),
+    copies_alone("multicast_by_*"),
+    copies_alone("multicast_rows_by_*"),
+    copies_alone("bulk_multicast"),
+    copies_alone("bulk_next"),
+    copies_alone("bulk_into::*"),
+    copies_alone("column_multicast"),
+    copies_alone("forms_1"),
+    copies_alone("forms_2"),
+    copies_alone("forms_3"),
+    copies_alone("forms_4"),
+    copies_alone("forms_5"),
     last_meeting("multicast_*", &[1], WAITED_FOR),
     last_meeting("bulk_multicast", &[1], WAITED_FOR),
     last_meeting("column_multicast", &[1], WAITED_FOR),
@@ -138,6 +169,42 @@ pub const HARMLESS: &[Unreported] = &[
         instruction: ("mbarrier.try_wait.acquire", &[0]),
         changes: &[WaitRemoved, TriedOnce],
         reason: "Nothing is read before the waits for later phases, and these end after this one.",
+    },
+    Unreported {
+        kernel: "forms_waits",
+        instruction: ("mbarrier.arrive.release", &[0, 1]),
+        changes: &[ScopeNarrowed],
+        reason: "Nothing is written before the arrival.",
+    },
+    Unreported {
+        kernel: "forms_waits",
+        instruction: ("mbarrier.try_wait.acquire", &[0]),
+        changes: &[ScopeNarrowed],
+        reason: "Nothing is read after the wait that threads of other blocks have written.",
+    },
+    Unreported {
+        kernel: "forms_waits",
+        instruction: ("mbarrier.test_wait.parity", &[0]),
+        changes: &[ScopeNarrowed],
+        reason: "The same.",
+    },
+    copies_alone("sliced_x::*"),
+    copies_alone("sliced_y::*"),
+    copies_alone("sliced_z"),
+    copies_alone("sliced_all::*"),
+    copies_alone("sliced_row"),
+    copies_alone("sliced_5"),
+    Unreported {
+        kernel: "sliced_both_ways",
+        instruction: ("mbarrier.try_wait.parity", &[0, 1]),
+        changes: &[ScopeNarrowed],
+        reason: "Its waits are for copies, and for reads that are over.",
+    },
+    Unreported {
+        kernel: "sliced_both_ways",
+        instruction: ("mbarrier.arrive.release", &[0]),
+        changes: &[ScopeNarrowed],
+        reason: "It tells that reads are over.",
     },
     last_meeting("sliced_x::*", &[1], WAITED_FOR),
     last_meeting("sliced_y::*", &[1], WAITED_FOR),
@@ -224,6 +291,18 @@ pub const HARMLESS: &[Unreported] = &[
         instruction: ("mbarrier.init", &[1, 3]),
         changes: &[CountLowered],
         reason: "The warp has met before it arrives, so that 31 arrivals tell as much as 32, in as few rounds as these.",
+    },
+    Unreported {
+        kernel: "remote_hand_over::*",
+        instruction: ("mbarrier.try_wait.parity", &[0]),
+        changes: &[ScopeNarrowed],
+        reason: "The memory was read, and is written again: that the reads are over is known within the scope of a block, too.",
+    },
+    Unreported {
+        kernel: "remote_hand_over::*",
+        instruction: ("mbarrier.arrive.release", &[1]),
+        changes: &[ScopeNarrowed],
+        reason: "The same, of the arrival that tells of the reads.",
     },
     Unreported {
         kernel: "remote_hand_over::*",
