@@ -393,6 +393,21 @@ pub enum Error {
         entry: &'static str,
     },
 
+    /// The PTX's entry takes other parameters than the kernel's specification says.
+    #[error(
+        "{}: the PTX of kernel `{kernel}` takes what its `KernelSpec` says, {wanted}, but declares {found}: build the \
+         package anew, or let `params` say what a hand-written entry takes",
+        self.code()
+    )]
+    OtherParameters {
+        /// The kernel.
+        kernel: &'static str,
+        /// The parameters that the PTX declares.
+        found: String,
+        /// Those that the specification says.
+        wanted: String,
+    },
+
     /// Any other call of the driver failed.
     #[error("{}: the driver failed to {operation}: {status}", self.code())]
     Driver {

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::ptx::Params;
+
 /// A compiled kernel and all that is needed to launch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelSpec {
@@ -26,6 +28,18 @@ pub struct KernelSpec {
     pub shared_bytes: u32,
     /// The kernel's parameters, in the order of its signature.
     pub params: &'static [ParamSpec],
+}
+
+impl KernelSpec {
+    /// The PTX parameters that `params` become.
+    pub(crate) fn ptx_params(&self) -> Params {
+        let sizes = self.params.iter().flat_map(|param| match param.kind {
+            ParamKind::Map(_) => vec![Some(128)],
+            ParamKind::Global { .. } => vec![Some(8), Some(8)],
+            ParamKind::Scalar { bytes } => vec![Some(u64::from(bytes))],
+        });
+        Params(sizes.collect())
+    }
 }
 
 /// The clusters that a kernel's blocks come in.
