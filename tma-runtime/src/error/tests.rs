@@ -133,6 +133,14 @@ fn tma0501_the_message_says_what_was_found_and_wanted() {
 }
 
 #[test]
+fn tma0604_the_simulator_is_offered_where_it_runs_the_kernel() {
+    assert!(message("TMA0604").ends_with(", or run it on the simulator: `TMA_DEVICE=sim`"));
+    let (kernel, target, device) = ("copy", "sm_100a".to_owned(), "ptx-sim".to_owned());
+    let other = Error::Architecture { kernel, target, device, capability: (9, 0) }.to_string();
+    assert!(other.ends_with("by the target in the build script"), "{other}");
+}
+
+#[test]
 fn tma0606_the_log_of_the_compiler_is_in_the_message() {
     assert!(
         message("TMA0606")
