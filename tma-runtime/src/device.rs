@@ -107,8 +107,8 @@ impl Device {
         }
     }
 
-    /// A simulated device, with memory of its own. It runs the same PTX on the CPU, lets copies land when it hurts
-    /// most, and answers a launch with an error of all that is wrong with the kernel.
+    /// A simulated device, with memory of its own. It runs the same PTX on the CPU, lets copies land late
+    /// and in pieces, and answers a launch with an error of all that is wrong with the kernel.
     ///
     /// Launches run to their end at once. A pointer from elsewhere is no address of it.
     pub fn simulator() -> Self {

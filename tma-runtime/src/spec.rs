@@ -197,7 +197,7 @@ impl fmt::Display for Element {
 }
 
 /// How the 16-byte chunks of a tile's rows are permuted in shared memory, against bank conflicts.
-/// Source: PTX ISA, "Swizzling modes".
+/// Source: PTX ISA, "Swizzling Modes".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Swizzle {
     /// Row after row, as in the tensor.
