@@ -14,7 +14,8 @@ pub struct KernelSpec {
     pub name: &'static str,
     /// The symbol of the PTX entry.
     pub entry: &'static str,
-    /// The PTX. A text without `.entry` means that the build had no LLVM to make it with.
+    /// The PTX. A text without `.entry` means that the build had no LLVM to make it with. The parameters that the entry
+    /// declares are those that `params` become: a launch refuses others.
     pub ptx: &'static str,
     /// Threads of a block along x, y and z.
     pub threads: [u32; 3],
