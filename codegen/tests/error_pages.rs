@@ -139,14 +139,19 @@ fn every_code_has_a_page_with_a_flipped_pair() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Of each page its title, which says what is wrong.
 #[test]
-fn the_index_names_every_page() {
+fn the_index_has_the_title_of_every_page() {
     let index = fs::read_to_string(folder().join("README.md")).unwrap_or_default();
-    let pages = fs::read_dir(folder()).expect("docs/errors is a folder");
-    let names = pages.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let missing: Vec<_> =
-        names.filter(|name| name != "README.md" && !index.contains(&format!("]({name})"))).collect();
-    assert!(missing.is_empty(), "not in docs/errors/README.md: {missing:?}");
+    let pages = fs::read_dir(folder()).expect("docs/errors is a folder").flatten().map(|entry| entry.path());
+    let rows = pages.filter(|path| !path.ends_with("README.md")).map(|path| {
+        let page = fs::read_to_string(&path).unwrap_or_default();
+        let heading = page.lines().next().and_then(|line| line.strip_prefix("# ")?.split_once(": "));
+        let (code, title) = heading.unwrap_or_else(|| panic!("{} has no title", path.display()));
+        format!("| [{code}]({code}.md) | {title} |")
+    });
+    let missing: Vec<_> = rows.filter(|row| !index.lines().any(|line| line == row)).collect();
+    assert!(missing.is_empty(), "not in docs/errors/README.md:\n{}", missing.join("\n"));
 }
 
 /// The pages prove nothing if `judge` takes anything.

@@ -53,7 +53,7 @@ impl Swizzle {
 
     /// Where the byte at shared offset `at` of the plain layout really is.
     ///
-    /// Source: PTX ISA, "Swizzling modes": the bits that number the 128-byte line are added, without carry, to those that
+    /// Source: PTX ISA, "Swizzling Modes": the bits that number the 128-byte line are added, without carry, to those that
     /// number the 16-byte unit in the span.
     pub const fn permute(self, at: u32) -> u32 {
         let units = match self {

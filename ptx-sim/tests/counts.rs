@@ -7,41 +7,6 @@ use ptx_sim::tensor_map::{Element, Swizzle};
 use ptx_sim::trace::{Awaited, Event, Row, What};
 use ptx_sim::{Arg, CopyKind, GlobalMemory, LaunchConfig, Module, Moved, Report, launch};
 
-/// One warp transposes a tile of 32 × 32 floats, of which the columns lie in one bank each. The first row is not known to the
-/// compiler, which would otherwise write four columns at a time.
-const NAIVE: &str = "\
-use tma_runtime::prelude::*;
-
-#[tma_kernel(threads = 32)]
-pub fn naive(src: TensorMap<Tile<f32, Shape2<32, 32>>>, dst: TensorMap<Tile<f32, Shape2<32, 32>>>) {
-    let input: Tile<f32, Shape2<32, 32>> = shared();
-    let output: Tile<f32, Shape2<32, 32>> = shared();
-    let full: Barrier = shared();
-    let leader = thread_idx().x == 0;
-    if leader {
-        full.init(1);
-        fence_barrier_init();
-        full.arrive_expect_tx(input.bytes());
-        src.load(input, [0, 0], full);
-    }
-    sync_threads();
-    full.wait(0);
-    let lane = lane_idx();
-    for step in 0..32 {
-        let row = (step + block_idx().x) % 32;
-        let value = input.get([row, lane]);
-        output.set([lane, row], value);
-    }
-    fence_proxy_async();
-    sync_threads();
-    if leader {
-        dst.store([0, 0], output);
-        bulk_commit_group();
-        bulk_wait_group_read::<0>();
-    }
-}
-";
-
 fn observed(config: LaunchConfig) -> LaunchConfig {
     LaunchConfig { profile: true, trace_events: 1 << 20, ..config }
 }
@@ -60,7 +25,7 @@ fn transpose(module: &Module, entry: &str, rows: u32, swizzle: Swizzle, config: 
 }
 
 fn naive(config: &LaunchConfig) -> Report {
-    let (entry, text) = common::compile_text("naive.rs", NAIVE).pop().expect("it has a kernel");
+    let (entry, text) = common::compile_text("naive.rs", common::NAIVE).pop().expect("it has a kernel");
     transpose(&Module::load(&text).expect("it loads"), &entry, 32, Swizzle::None, config)
 }
 

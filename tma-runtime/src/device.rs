@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cuda;
 use crate::error::Error;
 use crate::layout::DeviceId;
-use crate::ptx::{self, Target};
+use crate::ptx::{self, Params, Target};
 use crate::sim;
 use crate::spec::KernelSpec;
 use crate::stream::{Event, Stream};
@@ -42,7 +42,7 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
-    /// Whether a device with these can run a kernel.
+    /// Whether a device with these can run a kernel, and the kernel is what its specification says.
     pub(crate) fn accept(&self, spec: &KernelSpec) -> Result<(), Error> {
         let kernel = spec.name;
         if !ptx::is_compiled(spec.ptx) {
@@ -55,6 +55,15 @@ impl Properties {
                 target: target.to_string(),
                 device: self.name.clone(),
                 capability: self.capability,
+            });
+        }
+        let wanted = spec.ptx_params();
+        let found = Params::of(spec.ptx, spec.entry).ok_or(Error::NoEntry { kernel, entry: spec.entry })?;
+        if found != wanted {
+            return Err(Error::OtherParameters {
+                kernel,
+                found: found.to_string(),
+                wanted: wanted.to_string(),
             });
         }
         let (bytes, limit) = (spec.shared_bytes, self.shared_bytes);
@@ -98,8 +107,8 @@ impl Device {
         }
     }
 
-    /// A simulated device, with memory of its own. It runs the same PTX on the CPU, lets copies land when it hurts
-    /// most, and answers a launch with an error of all that is wrong with the kernel.
+    /// A simulated device, with memory of its own. It runs the same PTX on the CPU, lets copies land late
+    /// and in pieces, and answers a launch with an error of all that is wrong with the kernel.
     ///
     /// Launches run to their end at once. A pointer from elsewhere is no address of it.
     pub fn simulator() -> Self {
@@ -213,6 +222,8 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::{Arg, Grid, launch};
+    use crate::spec::{Cluster, ParamKind, ParamSpec};
 
     #[cfg(not(feature = "cuda"))]
     #[test]
@@ -228,5 +239,44 @@ mod tests {
         assert_ne!(first.id(), second.id());
         let tensor = first.tensor(&[1u32, 2, 3], [3]);
         assert_eq!(tensor.and_then(|tensor| tensor.to_vec()).ok(), Some(vec![1, 2, 3]));
+    }
+
+    const NUMBER: ParamSpec = ParamSpec { name: "n", kind: ParamKind::Scalar { bytes: 4 } };
+    static SPEC: KernelSpec = KernelSpec {
+        name: "nothing",
+        entry: "nothing",
+        ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }",
+        threads: [32, 1, 1],
+        cluster: Cluster::None,
+        cooperative: false,
+        dependency_wait: false,
+        shared_bytes: 0,
+        params: &[NUMBER],
+    };
+
+    fn code(spec: &'static KernelSpec, args: &[Arg<'_>]) -> Option<&'static str> {
+        launch(&Device::simulator(), spec, Grid::x(1), args).err().map(|error| error.code())
+    }
+
+    #[test]
+    fn tma0620_the_ptx_takes_what_the_specification_says() {
+        static FEWER: KernelSpec = KernelSpec { params: &[], ..SPEC };
+        static MORE: KernelSpec = KernelSpec { params: &[NUMBER, NUMBER], ..SPEC };
+        static SMALLER: KernelSpec = KernelSpec {
+            ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n\
+                .visible .entry nothing(.param .align 64 .b8 n[128]) { ret; }",
+            ..SPEC
+        };
+        let number = Arg::scalar(1u32);
+        assert_eq!(code(&SPEC, &[number]), None);
+        assert_eq!(code(&FEWER, &[]), Some("TMA0620"));
+        assert_eq!(code(&MORE, &[number, number]), Some("TMA0620"));
+        assert_eq!(code(&SMALLER, &[number]), Some("TMA0620"));
+    }
+
+    #[test]
+    fn tma0614_the_ptx_has_the_entry() {
+        static OTHER: KernelSpec = KernelSpec { entry: "not", ..SPEC };
+        assert_eq!(code(&OTHER, &[Arg::scalar(1u32)]), Some("TMA0614"));
     }
 }

@@ -172,8 +172,8 @@ pub enum Error {
     /// A kernel was compiled for another architecture than the device's.
     #[error(
         "{}: kernel `{kernel}` was compiled for {target}, which {device} (sm_{}{}) does not run: compile it for that \
-         device, by the target in the build script",
-        self.code(), .capability.0, .capability.1
+         device, by the target in the build script{}",
+        self.code(), .capability.0, .capability.1, elsewhere(.target)
     )]
     Architecture {
         /// The kernel.
@@ -393,6 +393,21 @@ pub enum Error {
         entry: &'static str,
     },
 
+    /// The PTX's entry takes other parameters than the kernel's specification says.
+    #[error(
+        "{}: the PTX of kernel `{kernel}` takes what its `KernelSpec` says, {wanted}, but declares {found}: build the \
+         package anew, or let `params` say what a hand-written entry takes",
+        self.code()
+    )]
+    OtherParameters {
+        /// The kernel.
+        kernel: &'static str,
+        /// The parameters that the PTX declares.
+        found: String,
+        /// Those that the specification says.
+        wanted: String,
+    },
+
     /// Any other call of the driver failed.
     #[error("{}: the driver failed to {operation}: {status}", self.code())]
     Driver {
@@ -401,6 +416,11 @@ pub enum Error {
         /// The driver's answer.
         status: DriverStatus,
     },
+}
+
+/// Where else than on the device at hand a kernel for `target` runs: the simulated device is an `sm_90`.
+fn elsewhere(target: &str) -> &'static str {
+    if target.starts_with("sm_90") { ", or run it on the simulator: `TMA_DEVICE=sim`" } else { "" }
 }
 
 #[cfg(test)]

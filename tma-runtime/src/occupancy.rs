@@ -22,7 +22,7 @@ const WARP: u32 = 32;
 /// # Errors
 ///
 /// [`Error::Cluster`], and what loading the kernel may give: [`Error::NoPtx`], [`Error::Architecture`], [`Error::Jit`],
-/// [`Error::NoEntry`] and [`Error::SharedMemory`].
+/// [`Error::NoEntry`], [`Error::OtherParameters`] and [`Error::SharedMemory`].
 pub fn resident_blocks(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<u32, Error> {
     resident(on.device(), spec, cluster(spec, on.options())?)
 }

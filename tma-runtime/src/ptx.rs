@@ -1,5 +1,9 @@
 //! The little that the host reads in a kernel's PTX.
 
+mod params;
+
+pub(crate) use params::Params;
+
 use std::fmt;
 
 /// Whether the text is compiled PTX, and not the placeholder of a build without LLVM.

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::ptx::Params;
+
 /// A compiled kernel and all that is needed to launch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelSpec {
@@ -12,7 +14,8 @@ pub struct KernelSpec {
     pub name: &'static str,
     /// The symbol of the PTX entry.
     pub entry: &'static str,
-    /// The PTX. A text without `.entry` means that the build had no LLVM to make it with.
+    /// The PTX. A text without `.entry` means that the build had no LLVM to make it with. The parameters that the entry
+    /// declares are those that `params` become: a launch refuses others.
     pub ptx: &'static str,
     /// Threads of a block along x, y and z.
     pub threads: [u32; 3],
@@ -26,6 +29,18 @@ pub struct KernelSpec {
     pub shared_bytes: u32,
     /// The kernel's parameters, in the order of its signature.
     pub params: &'static [ParamSpec],
+}
+
+impl KernelSpec {
+    /// The PTX parameters that `params` become.
+    pub(crate) fn ptx_params(&self) -> Params {
+        let sizes = self.params.iter().flat_map(|param| match param.kind {
+            ParamKind::Map(_) => vec![Some(128)],
+            ParamKind::Global { .. } => vec![Some(8), Some(8)],
+            ParamKind::Scalar { bytes } => vec![Some(u64::from(bytes))],
+        });
+        Params(sizes.collect())
+    }
 }
 
 /// The clusters that a kernel's blocks come in.
@@ -183,7 +198,7 @@ impl fmt::Display for Element {
 }
 
 /// How the 16-byte chunks of a tile's rows are permuted in shared memory, against bank conflicts.
-/// Source: PTX ISA, "Swizzling modes".
+/// Source: PTX ISA, "Swizzling Modes".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Swizzle {
     /// Row after row, as in the tensor.

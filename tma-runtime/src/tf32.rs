@@ -13,7 +13,7 @@ use std::fmt;
 /// assert_eq!(tf32::from_f32(1.0 + 1.0 / 1024.0).to_f32(), 1.0 + 1.0 / 1024.0);
 /// assert_eq!(tf32::from_f32(1.0 + 1.0 / 2048.0).to_f32(), 1.0 + 1.0 / 1024.0);
 /// ```
-#[allow(non_camel_case_types)] // as the other floats of kernels are called
+#[expect(non_camel_case_types, reason = "it is called as the other floats of kernels are")]
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct tf32(u32);

@@ -76,7 +76,7 @@ impl Device {
     /// # Errors
     ///
     /// [`Error::Cluster`], and what loading the kernel may give: [`Error::NoPtx`], [`Error::Architecture`],
-    /// [`Error::Jit`], [`Error::NoEntry`] and [`Error::SharedMemory`].
+    /// [`Error::Jit`], [`Error::NoEntry`], [`Error::OtherParameters`] and [`Error::SharedMemory`].
     pub fn resident_blocks(&self, spec: &'static KernelSpec) -> Result<u32, Error> {
         resident_blocks(self, spec)
     }

@@ -10,7 +10,7 @@ use crate::{
     workspace,
 };
 
-/// Sets up, compiles the examples and shows what became of `tma_copy`.
+/// Sets up, compiles the examples and shows what became of `tma_copy`: its PTX, and a corner of the matrix that it copied.
 pub(crate) fn run() -> Result<()> {
     println!("== Setting up");
     let tools = setup::run()?;

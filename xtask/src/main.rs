@@ -28,7 +28,7 @@ struct Arguments {
 enum Task {
     /// Installs LLVM 22 and unpacks ptxas; does nothing where both are there
     Setup,
-    /// Sets up, then compiles the examples, shows the PTX of `tma_copy` and, with a GPU, runs it
+    /// Sets up, compiles the examples, shows the PTX of `tma_copy`, and runs it: without a GPU on the simulator
     Demo,
     /// Sets up, then checks format, lints, features, tests and documentation
     Test,

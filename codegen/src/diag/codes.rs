@@ -55,7 +55,7 @@ codes! {
     UnknownMethod = "TMA0103",
     /// Too many or too few arguments.
     ArgumentCount = "TMA0104",
-    /// A constant is wanted, and this is not one.
+    /// A value that is no constant where one is wanted.
     NotConstant = "TMA0105",
     /// A conversion that does not exist.
     InvalidCast = "TMA0106",

@@ -131,7 +131,7 @@ impl Scalar {
 
 /// How the 16-byte chunks of a tile's rows are permuted in shared memory, and whether its rows are of pixels.
 ///
-/// Source: CUDA driver API, `CUtensorMapSwizzle` and `CUtensorMapInterleave`; PTX ISA, "Tensor swizzling modes" and
+/// Source: CUDA driver API, `CUtensorMapSwizzle` and `CUtensorMapInterleave`; PTX ISA, "Swizzling Modes" and
 /// "Interleave layout".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the width of the permuted span, or of a pixel, in bytes

@@ -157,7 +157,7 @@ fn coordinates_are_innermost_first() {
     has(&text, &["cp.async.bulk.tensor.5d.global.shared::cta", &format!("{{{}}}]", coordinates.join(", "))]);
 }
 
-/// Where PTX ISA, "Tensor swizzling modes", puts the chunk of 16 bytes in which `offset` lies.
+/// Where PTX ISA, "Swizzling Modes", puts the chunk of 16 bytes in which `offset` lies.
 fn swizzled(span: u32, offset: u32) -> u32 {
     let (row, chunk) = (offset / 128, offset / 16 % 8);
     let moved = match span {

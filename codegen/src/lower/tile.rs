@@ -72,7 +72,7 @@ fn row_and_column<'c>(
 /// and 5 ^= bits 7 and 8 with a 64-byte one, bit 4 ^= bit 7 with a 32-byte one. A tile is aligned to the bytes
 /// after which the pattern repeats, so offsets do for addresses; and its rows are as long as the span, so that the
 /// row alone decides, and the exchange stays within it. Interleaved rows are of any length, and the whole offset
-/// decides. Source: PTX ISA, "Tensor swizzling modes".
+/// decides. Source: PTX ISA, "Swizzling Modes".
 fn swizzled<'c>(
     cx: &Cx<'c, '_>,
     swizzle: Swizzle,

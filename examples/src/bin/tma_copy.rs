@@ -40,6 +40,19 @@ pub fn launch(
     tma_copy::launch(device, Grid::tiles(src.shape(), [128, 64]), src, dst)
 }
 
+/// Prints what lies around the first element of the last tile, with lines where four tiles meet.
+fn show_corner(matrix: &[f16], [rows, cols]: [usize; 2]) {
+    let [row, col] = [(rows - 1) / 128 * 128, (cols - 1) / 64 * 64];
+    println!("where the last tile begins, at row {row} and column {col}:");
+    for r in row - 2..row + 2 {
+        let pair = |c: usize| format!("{:6}{:6}", matrix[r * cols + c], matrix[r * cols + c + 1]);
+        if r == row {
+            println!("    {0}+{0}", "-".repeat(13));
+        }
+        println!("    {} |{}", pair(col - 2), pair(col));
+    }
+}
+
 fn main() -> anyhow::Result<()> {
     let device = Device::open()?;
     let shape = [1000, 520];
@@ -49,7 +62,9 @@ fn main() -> anyhow::Result<()> {
     let mut dst = device.zeros(shape)?;
     launch(&device, &src, &mut dst)?;
 
-    anyhow::ensure!(dst.to_vec()? == host, "the copy differs from its source");
+    let copy = dst.to_vec()?;
+    anyhow::ensure!(copy == host, "the copy differs from its source");
     println!("{}: copied {} × {} halves, every bit as it was", device.name(), shape[0], shape[1]);
+    show_corner(&copy, shape);
     Ok(())
 }

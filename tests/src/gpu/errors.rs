@@ -132,6 +132,16 @@ const MISUSES: &[Misuse] = &[
         run: |device| launch_with(device, |spec| KernelSpec { entry: "nothing", ..spec }),
     },
     Misuse {
+        name: "other_parameters",
+        code: "TMA0620",
+        run: |device| {
+            launch_with(device, |spec| KernelSpec {
+                ptx: spec.ptx.replacen(".b8 tma_copy_param_1[128]", ".b8 tma_copy_param_1[256]", 1).leak(),
+                ..spec
+            })
+        },
+    },
+    Misuse {
         name: "part_of_a_cluster",
         code: "TMA0621",
         run: |device| launch_cluster(device, 3, Some([2, 1, 1])),

@@ -91,7 +91,8 @@ impl Context {
             }
             Ok(())
         })?;
-        // SAFETY: `bind` gave a pointer for each parameter, into `args` and the locked cache; `stream` is alive.
+        // SAFETY: `bind` gave a pointer for each parameter, into `args` and the locked cache, and `Properties::accept` found
+        // that the PTX reads no more of them; `stream` is alive.
         let queued = unsafe { call(self.driver, spec, shape, stream, kernel.function, &pointers) };
         if queued.is_ok() {
             launched(&kernel.launches);
@@ -185,7 +186,7 @@ pub(crate) struct Prepared<'a> {
 impl Prepared<'_> {
     pub(crate) fn run(&self) -> Result<(), Error> {
         self.launches.note();
-        // SAFETY: a pointer for each parameter, into values that `self` owns; the stream is borrowed for `'a`.
+        // SAFETY: as in `Context::queue`, into values that `self` owns; the stream is borrowed for `'a`.
         let launched = unsafe {
             call(self.context.driver, self.spec, self.shape, self.stream, self.function, &self.pointers)
         };

@@ -36,6 +36,7 @@ impl Error {
             Self::SimulatedLaunch { .. } => "TMA0617",
             Self::SimulatedMemory { .. } => "TMA0618",
             Self::UnknownDevice { .. } => "TMA0619",
+            Self::OtherParameters { .. } => "TMA0620",
             Self::Cluster { why, .. } => why.code(),
             Self::GridNotResident { .. } => "TMA0625",
             Self::NeverWaits { .. } => "TMA0626",

@@ -72,6 +72,11 @@ fn every_error() -> Vec<Error> {
         Error::SimulatedLaunch { kernel, why: "line 7: `wgmma` is not supported".to_owned() },
         Error::SimulatedMemory { address: 0x1000 },
         Error::UnknownDevice { name: "gpu".to_owned() },
+        Error::OtherParameters {
+            kernel,
+            found: "2 parameters of 128 and 8 bytes".to_owned(),
+            wanted: "1 parameter of 128 bytes".to_owned(),
+        },
         Error::Cluster { kernel, why: ClusterError::Grid { axis: 'x', found: 5, cluster: 2 } },
         Error::Cluster { kernel, why: ClusterError::Size { found: [4, 4, 1], most: 8 } },
         Error::Cluster { kernel, why: ClusterError::Missing },
@@ -98,7 +103,7 @@ fn messages_begin_with_their_code() {
         "TMA0522", "TMA0523", "TMA0524", "TMA0531", "TMA0532", "TMA0533", "TMA0534",
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
-        "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619",
+        "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619", "TMA0620",
         "TMA0621", "TMA0622", "TMA0623", "TMA0624", "TMA0625", "TMA0626", "TMA0627", "TMA0628",
     ];
     assert_eq!(codes, wanted);
@@ -125,6 +130,14 @@ fn tma0501_the_message_says_what_was_found_and_wanted() {
         "TMA0501: a tensor map's address must be a multiple of 16 bytes, but `src` is at 0x1008 (8 bytes past one): \
          start the view at an element whose address is a multiple of 16"
     );
+}
+
+#[test]
+fn tma0604_the_simulator_is_offered_where_it_runs_the_kernel() {
+    assert!(message("TMA0604").ends_with(", or run it on the simulator: `TMA_DEVICE=sim`"));
+    let (kernel, target, device) = ("copy", "sm_100a".to_owned(), "ptx-sim".to_owned());
+    let other = Error::Architecture { kernel, target, device, capability: (9, 0) }.to_string();
+    assert!(other.ends_with("by the target in the build script"), "{other}");
 }
 
 #[test]
