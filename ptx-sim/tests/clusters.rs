@@ -237,6 +237,10 @@ fn bytes_are_copied_to_another_block() {
     cluster(2, 64, &run(fence, &format!("[[{WAIT}]]"))).lacks(FindingKind::ReadBeforeWait);
     let wrong_barrier = run(fence, WAIT).replace("256, [%r13+1024]", "256, [%r[[13||10]]+1024]");
     cluster(2, 64, &wrong_barrier).lacks(FindingKind::IllegalCopy);
+    // The destination is another block's, not the block's own.
+    let itself = run(fence, WAIT)
+        .replace("@%p1 cp.async", "[[||mapa.shared::cluster.u32 %r13, %r10, %r2;]] @%p1 cp.async");
+    assert!(cluster(2, 64, &itself).lacks(FindingKind::IllegalCopy).contains("stays in block"));
     // The source must not change before its bytes have arrived.
     let changed = run(fence, WAIT).replace(WAIT, &format!("[[||st.shared.u32 [%r4], 1;]] {WAIT}"));
     cluster(2, 64, &changed).lacks(FindingKind::InFlight);
