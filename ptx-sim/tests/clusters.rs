@@ -349,6 +349,13 @@ fn arrivals_and_waits_take_turns() {
     let body = two("[[barrier.cluster.arrive;]] barrier.cluster.wait;");
     cluster(2, 32, &body).gives(|_, _| 0);
     cluster(2, 32, &body).lacks(FindingKind::DivergentBarrier);
+    // `.aligned`: the lanes of a warp come to one instruction.
+    let body = two(
+        "and.b32 %r6, %r1, 1; setp.eq.u32 %p5, %r6, 0; @%p5 bra even; barrier.cluster.arrive[[||.aligned]];\n\
+         bra after; even: barrier.cluster.arrive[[||.aligned]]; after: barrier.cluster.wait;",
+    );
+    cluster(2, 64, &body).gives(|_, _| 0);
+    cluster(2, 64, &body).lacks(FindingKind::DivergentBarrier);
     // A block that has ended is not waited for.
     let body = two("setp.eq.u32 %p5, %r2, 0; @%p5 bra skip; SYNC skip:");
     cluster(2, 32, &body).gives(|_, _| 0);
