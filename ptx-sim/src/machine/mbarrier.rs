@@ -41,6 +41,8 @@ pub(super) struct Mbarrier {
     pub(super) received_bytes: u64,
     /// The last phase, counted from 1, that a wait has seen complete.
     pub(super) observed: u32,
+    /// Whether threads arrive at it as at an mbarrier of the cluster.
+    pub(super) remote: bool,
     /// The last load that counted here: its phase, from 1, and who issued it where.
     pub(super) last_load: Option<(u32, ThreadId, Site)>,
     /// Pieces of loads that are still to count here.
@@ -116,6 +118,7 @@ impl Mbarrier {
             expected_bytes: 0,
             received_bytes: 0,
             observed: 0,
+            remote: false,
             last_load: None,
             under_way: 0,
         }
@@ -211,8 +214,11 @@ impl Mbarrier {
 
     /// Whether a phase is complete that no wait has seen so. Source: PTX ISA, "Phases of the mbarrier object": between the
     /// arrivals of one phase and those of the next there is at least one wait that returns true.
+    ///
+    /// Not asked of mbarriers that other blocks arrive at: a block goes on when its own phase is complete, and may be at another one's next
+    /// phase before that one has looked. An H200 counts right.
     pub(super) fn is_unobserved(&self) -> bool {
-        self.phase > self.observed
+        self.phase > self.observed && !self.remote
     }
 
     /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a state is of the same

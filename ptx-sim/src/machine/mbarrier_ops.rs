@@ -108,6 +108,7 @@ impl Machine {
         let index = self.index(who);
         let view = &mut self.threads[index].view;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        mbarrier.remote |= space == Space::SharedCluster || rank != who.block as usize;
         let (state, unobserved) = (mbarrier.state(), mbarrier.is_unobserved());
         if arrive.semantics.order.releases() {
             mbarrier.arrivals(rank == who.block as usize, arrive.semantics.scope).release(view);
