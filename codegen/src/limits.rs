@@ -68,7 +68,8 @@ pub const fn im2col_offset(rank: usize) -> u16 {
 pub const BOX_INNER_BYTES: u64 = 16;
 
 /// What the bytes before a box along the innermost dimension must be a multiple of, in loads, stores, reductions
-/// and prefetches. No document says so; an H200 stops with an illegal instruction.
+/// and prefetches. Source: PTX ISA, "Tiled mode", "Bounding Box" (its address is aligned to 16 bytes); an H200 stops with an illegal
+/// instruction.
 const BOX_START_BYTES: u32 = 16;
 
 /// Likewise of maps with a layout: what is interleaved is counted in whole pixels.
@@ -159,8 +160,8 @@ pub const ARRAY_ALIGNMENT: u64 = 16;
 
 /// The alignment in shared memory of a tile: 128 bytes without a swizzle; with one, the bytes after which its
 /// pattern repeats, so that the hardware's pattern, which is taken from address bits, starts at the tile.
-/// Source: PTX ISA, "cp.async.bulk.tensor" (128 bytes); CUDA C++ Programming Guide, "Tensor memory access",
-/// "Swizzle modes" (256, 512 and 1024 bytes).
+/// Source: CUDA C++ Programming Guide, "Using TMA to transfer multi-dimensional arrays" (128 bytes); PTX ISA, "Swizzling modes", the
+/// boundaries at which the base offset is 0 (256, 512 and 1024 bytes).
 pub const fn tile_alignment(swizzle: Swizzle) -> u64 {
     match swizzle {
         Swizzle::None | Swizzle::Interleave16 => 128,

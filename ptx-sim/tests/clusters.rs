@@ -211,6 +211,8 @@ fn a_multicast_brings_the_bytes_to_each_block() {
     kernel.gives(|_, thread| input(128 + thread));
     let text = kernel.lacks(FindingKind::TransactionBytes);
     assert!(text.contains("block 1"), "{text}");
+    let beyond = body.replace("[[3||1]]", "[[3||7]]");
+    assert!(cluster(2, 64, &beyond).lacks(FindingKind::IllegalCopy).contains("a cluster that has 2"));
     let early = body
         .replace("[[3||1]]", "3")
         .replace(WAIT, &format!("[[{WAIT}]]"))
@@ -237,6 +239,10 @@ fn bytes_are_copied_to_another_block() {
     cluster(2, 64, &run(fence, &format!("[[{WAIT}]]"))).lacks(FindingKind::ReadBeforeWait);
     let wrong_barrier = run(fence, WAIT).replace("256, [%r13+1024]", "256, [%r[[13||10]]+1024]");
     cluster(2, 64, &wrong_barrier).lacks(FindingKind::IllegalCopy);
+    // The destination is another block's, not the block's own.
+    let itself = run(fence, WAIT)
+        .replace("@%p1 cp.async", "[[||mapa.shared::cluster.u32 %r13, %r10, %r2;]] @%p1 cp.async");
+    assert!(cluster(2, 64, &itself).lacks(FindingKind::IllegalCopy).contains("stays in block"));
     // The source must not change before its bytes have arrived.
     let changed = run(fence, WAIT).replace(WAIT, &format!("[[||st.shared.u32 [%r4], 1;]] {WAIT}"));
     cluster(2, 64, &changed).lacks(FindingKind::InFlight);
@@ -345,6 +351,13 @@ fn arrivals_and_waits_take_turns() {
     let body = two("[[barrier.cluster.arrive;]] barrier.cluster.wait;");
     cluster(2, 32, &body).gives(|_, _| 0);
     cluster(2, 32, &body).lacks(FindingKind::DivergentBarrier);
+    // `.aligned`: the lanes of a warp come to one instruction.
+    let body = two(
+        "and.b32 %r6, %r1, 1; setp.eq.u32 %p5, %r6, 0; @%p5 bra even; barrier.cluster.arrive[[||.aligned]];\n\
+         bra after; even: barrier.cluster.arrive[[||.aligned]]; after: barrier.cluster.wait;",
+    );
+    cluster(2, 64, &body).gives(|_, _| 0);
+    cluster(2, 64, &body).lacks(FindingKind::DivergentBarrier);
     // A block that has ended is not waited for.
     let body = two("setp.eq.u32 %p5, %r2, 0; @%p5 bra skip; SYNC skip:");
     cluster(2, 32, &body).gives(|_, _| 0);

@@ -36,17 +36,50 @@ fn a_state_is_of_the_phase_before_its_arrival() {
 
 #[test]
 fn an_old_state_is_found() {
-    let phase = "mbarrier.arrive.shared.b64 %d5, [dyn+1024];\n";
+    let phase =
+        "mbarrier.test_wait.shared.b64 %p2, [dyn+1024], %d5; mbarrier.arrive.shared.b64 %d5, [dyn+1024];\n";
     let body = with_barrier(
         "1",
         &format!(
-            "mbarrier.arrive.shared.b64 %d4, [dyn+1024]; [[||{phase}]] {phase} mbarrier.test_wait.shared.b64 %p2, [dyn+1024],\n\
+            "mbarrier.arrive.shared.b64 %d4, [dyn+1024]; mov.u64 %d5, %d4; [[||{phase}]] {phase} mbarrier.test_wait.shared.b64 %p2, [dyn+1024],\n\
              [[%d5||%d4]]; selp.u32 %r9, 1, 0, %p2;"
         ),
     );
     let kernel = block(1, &body);
     kernel.gives(|_, _| 1);
     kernel.lacks(FindingKind::BarrierMisuse);
+}
+
+#[test]
+fn a_state_is_of_the_same_mbarrier() {
+    let body = with_barrier(
+        "1",
+        "mbarrier.init.shared.b64 [dyn+1032], 1; mbarrier.arrive.shared.b64 %d4, [dyn+[[1024||1032]]];\n\
+         mbarrier.test_wait.shared.b64 %p2, [dyn+1024], %d4; selp.u32 %r9, 1, 0, %p2;",
+    );
+    let kernel = block(1, &body);
+    kernel.gives(|_, _| 1);
+    kernel.lacks(FindingKind::BarrierMisuse);
+}
+
+#[test]
+fn a_phase_is_seen_complete_before_anybody_arrives_in_the_next() {
+    let body = with_barrier(
+        "1",
+        "mbarrier.arrive.shared.b64 _, [dyn+1024];\n\
+         [[mbarrier.test_wait.parity.shared.b64 %p2, [dyn+1024], 0;]] mbarrier.arrive.shared.b64 _, [dyn+1024];",
+    );
+    let kernel = block(1, &body);
+    kernel.gives(|_, _| 0);
+    assert!(kernel.lacks(FindingKind::BarrierMisuse).contains("no wait has seen phase 0 complete"));
+}
+
+#[test]
+fn somebody_is_left_to_arrive() {
+    let body = with_barrier("2", "mbarrier.arrive_drop.shared.b64 _, [dyn+1024], [[1||2]];");
+    let kernel = block(1, &body);
+    kernel.gives(|_, _| 0);
+    assert!(kernel.lacks(FindingKind::BarrierMisuse).contains("leaves no arrival to expect"));
 }
 
 #[test]

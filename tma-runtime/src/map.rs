@@ -14,8 +14,10 @@ use crate::spec::{Element, MapMode, MapSpec, Swizzle};
 use std::fmt;
 
 mod columns;
+mod overlap;
 
 use columns::{Columns, columns};
+use overlap::overlap;
 
 /// What the address, each stride and a box's innermost dimension must be a multiple of, in bytes.
 pub const ALIGNMENT: u64 = 16;
@@ -199,6 +201,11 @@ pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> R
     whole_units(tensor, extents[0], spec)?;
     extents[0] = whole_pixels(tensor, extents[0], spec)?;
     let byte_strides = byte_strides(tensor, layout, unit)?;
+    if spec.written
+        && let Some([first, second]) = overlap(layout)
+    {
+        return Err(MapError::Overlap { tensor, first, second }.into());
+    }
     Ok(MapParams {
         element: spec.element,
         swizzle: spec.swizzle,

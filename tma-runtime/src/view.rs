@@ -25,7 +25,8 @@ macro_rules! view {
             /// tensor.
             ///
             /// `address` is that of the first element on `device`; `shape` and `strides` are in elements, outermost
-            /// first. The rules of tensor maps are checked at the launch.
+            /// first. The rules of tensor maps are checked at the launch. Rows may overlap, as windows over a signal do,
+            /// where a kernel only loads.
             ///
             /// # Safety
             ///

@@ -23,6 +23,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
             ..
         } => mask_within(mask, blocks, sink),
         StmtKind::Bulk { op: BulkOp::Load { mask: Some(mask), .. }, .. } => mask_within(mask, blocks, sink),
+        StmtKind::BulkRemote { op: None, to, .. } => elsewhere(to, blocks, sink),
         StmtKind::Tma { map, op: TmaOp::LoadSliced { tile, axis, .. }, .. } => {
             sliced(kernel, kernel.param(*map), tile, *axis, stmt.span, sink);
         }
@@ -96,6 +97,19 @@ fn rank_within(rank: &Expr, blocks: u64, sink: &mut Sink) {
         sink.error(Code::ClusterBlock, rank.span, message)
             .help(format!("ranks are 0 to {}", blocks.saturating_sub(1)));
     }
+}
+
+/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is in another block. Reductions
+/// have no such rule.
+fn elsewhere(to: &Expr, blocks: u64, sink: &mut Sink) {
+    let ExprKind::Remote(_, rank) = &to.kind else { return };
+    let message = match rank.kind {
+        ExprKind::Special(Special::ClusterRank) => "a bulk copy to another block names the block itself",
+        _ if blocks == 1 => "a bulk copy to another block, but the cluster has only one",
+        _ => return,
+    };
+    sink.error(Code::ClusterBlock, to.span, message)
+        .help("name another block of the cluster; within a block threads copy, with `get` and `set`");
 }
 
 fn mask_within(mask: &Expr, blocks: u64, sink: &mut Sink) {

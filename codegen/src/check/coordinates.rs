@@ -5,6 +5,9 @@ use crate::diag::{Code, Sink};
 use crate::ir::{Expr, Kernel, StmtKind, TileType, TmaOp, visit};
 use crate::limits::{box_start_bytes, im2col_offset};
 
+/// More than a box spans, or a column's corners are away from the tensor's.
+const REACH: u32 = 1 << 16;
+
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut variables = Variables::new(&kernel.body);
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -25,14 +28,32 @@ fn copy(op: &TmaOp, tile: &TileType, variables: &Variables, sink: &mut Sink) {
     if let Some(inner) = coordinates.last() {
         innermost(inner, tile, variables.of(inner), sink);
     }
-    if op.writes() {
-        for (dimension, at) in coordinates.iter().enumerate() {
+    for (dimension, at) in coordinates.iter().enumerate() {
+        if far(at, dimension, sink) {
+            continue;
+        }
+        if op.writes() {
             not_before(at, dimension, variables.of(at), sink);
         }
     }
 }
 
-/// Source: found on an H200; [`box_start_bytes`].
+/// Whether a coordinate is a number that the instruction takes for one so far before the tensor that no box reaches it. A few less than
+/// 2^32 are a difference that wrapped, and mean what the instruction takes them for.
+/// Source: PTX ISA, "cp.async.bulk.tensor", `tensorCoords`, which are of type `.s32`.
+fn far(at: &Expr, dimension: usize, sink: &mut Sink) -> bool {
+    let positive = i128::from(i32::MAX) + 1..i128::from(u32::MAX - REACH);
+    let Some(value) = at.as_int().filter(|value| positive.contains(value)) else { return false };
+    let message = format!(
+        "the coordinate {value} in dimension {dimension} is 2^31 or more, and copies would take it for {}",
+        value as u32 as i32
+    );
+    sink.error(Code::CoordinateRange, at.span, message)
+        .help("start the view nearer to the element; for a coordinate before the tensor, take an `i32`");
+    true
+}
+
+/// Source: PTX ISA, "Tiled mode", "Bounding Box"; [`box_start_bytes`].
 fn innermost(at: &Expr, tile: &TileType, low: LowBits, sink: &mut Sink) {
     let (element, start) = (tile.element, box_start_bytes(tile.swizzle));
     let unit = start / element.bytes();

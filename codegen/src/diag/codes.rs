@@ -115,6 +115,8 @@ codes! {
     CacheFraction = "TMA0224",
     /// An interleaved tile that no copy moves.
     Interleave = "TMA0225",
+    /// A coordinate of 2^31 or more.
+    CoordinateRange = "TMA0226",
 
     /// A cluster with no blocks or with too many.
     ClusterSize = "TMA0231",

@@ -134,6 +134,11 @@ fn copies_to_other_blocks_keep_the_rules() {
     );
     wrong("a.bulk_copy_to(remote(s, 1), 0, 8, b);", "TMA0102");
     wrong("a.bulk_copy_to(remote(s, 2), 0, 8, remote(b, 1));", "TMA0233");
+    wrong(
+        "a.bulk_copy_to(remote(s, cluster_rank()), 0, 8, remote(b, cluster_rank()));",
+        "TMA0233: a bulk copy to another block names the block itself",
+    );
+    ir(&across("a.bulk_reduce_add_to(remote(s, cluster_rank()), 0, 8, remote(b, cluster_rank()));"));
     wrong("h.bulk_reduce_add_to(remote(h, 1), 0, 8, remote(b, 1));", "TMA0223");
     wrong("g.bulk_load_multicast(a, 0, 64, 0, b, 0b100);", "TMA0233");
     let alone = across("g.bulk_load_multicast(a, 0, 64, 0, b, 1);").replace(", cluster = 2", "");

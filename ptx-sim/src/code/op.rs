@@ -329,7 +329,10 @@ pub(crate) enum Op {
     },
     BlockBarrier(BlockBarrier),
     WarpBarrier(Row),
-    ClusterArrive(Order),
+    ClusterArrive {
+        order: Order,
+        aligned: bool,
+    },
     ClusterWait(Order),
     Shuffle {
         how: Shuffle,

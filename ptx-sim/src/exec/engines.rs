@@ -221,7 +221,7 @@ impl Turn<'_, '_> {
         site: Site,
     ) -> Result<(), Stop> {
         for lane in lanes_of(active) {
-            let map = self.map_number(warp, lane, code.map, site)?;
+            let (map, descriptor) = self.map_of(warp, lane, code.map, site)?;
             let mut at = [0; 5];
             for (place, row) in at.iter_mut().zip(&code.at) {
                 *place = self.lane(warp, *row, lane) as i32;
@@ -246,7 +246,7 @@ impl Turn<'_, '_> {
                 *place = self.lane(warp, *row, lane) as u16;
             }
             let (rank, im2col) = (code.at.len() as u32, code.im2col);
-            let copy = TensorCopy { map, at, rank, im2col, offsets, action };
+            let copy = TensorCopy { map, descriptor, at, rank, im2col, offsets, action };
             self.machine.tensor_copy(warp.thread(lane), &copy, site)?;
         }
         Ok(())

@@ -129,7 +129,7 @@ impl Turn<'_, '_> {
                 return Part::Waits { what: awaited(&what, warp.block), gave_up: !complete };
             }
             Op::BlockBarrier(_)
-            | Op::ClusterArrive(_)
+            | Op::ClusterArrive { .. }
             | Op::Mbarrier { .. }
             | Op::Fence(_)
             | Op::Tensor(_)
@@ -202,7 +202,7 @@ fn class(op: &Op) -> Class {
             MapCode::Copy { .. } => Class::Copy,
             MapCode::Acquire { .. } => Class::Fence,
         },
-        Op::BlockBarrier(_) | Op::ClusterArrive(_) | Op::ClusterWait(_) => Class::Barrier,
+        Op::BlockBarrier(_) | Op::ClusterArrive { .. } | Op::ClusterWait(_) => Class::Barrier,
         Op::Fence(_) => Class::Fence,
         Op::WarpBarrier(_)
         | Op::Shuffle { .. }

@@ -275,9 +275,9 @@ impl Turn<'_, '_> {
                 return self.assert_fail(warp, active, [*message, *file, *line, *function], site);
             }
             Op::BlockBarrier(barrier) => return self.block_barrier(warp, active, barrier, site),
-            Op::ClusterArrive(order) => {
+            Op::ClusterArrive { order, aligned } => {
                 for lane in lanes_of(active) {
-                    self.machine.cluster_arrive(warp.thread(lane), *order, site)?;
+                    self.machine.cluster_arrive(warp.thread(lane), *order, *aligned, site)?;
                 }
             }
             Op::ClusterWait(order) => return self.cluster_wait(warp, active, *order, site),

@@ -15,18 +15,20 @@ const ALIGNMENT: u64 = 64;
 const PIECE: usize = 16;
 
 impl Turn<'_, '_> {
-    /// The number of the tensor map that a copy names: in the kernel's parameters or in global memory.
-    pub(super) fn map_number(
+    /// The number of the tensor map that a copy names, in the kernel's parameters or in global memory, and its address there.
+    pub(super) fn map_of(
         &mut self,
         warp: &Warp,
         lane: u32,
         address: Address,
         site: Site,
-    ) -> Result<u32, Stop> {
+    ) -> Result<(u32, Option<u64>), Stop> {
         let address = self.address_of_map(warp, lane, address, site)?;
         let who = warp.thread(lane);
         let start = match resolve(Memory::Machine(Space::Generic), address) {
-            Target::Machine(_, address) => return self.machine.map_at(who, address, site),
+            Target::Machine(_, address) => {
+                return Ok((self.machine.map_at(who, address, site)?, Some(address)));
+            }
             Target::Param(at) => usize::try_from(at).unwrap_or(usize::MAX),
             Target::Local(_) => {
                 let message = format!("a tensor map at {address:#x}, in local memory");
@@ -35,7 +37,7 @@ impl Turn<'_, '_> {
         };
         let bytes = self.context.params.get(start..).and_then(|bytes| bytes.first_chunk());
         match bytes.and_then(|bytes| self.machine.know_map(bytes)) {
-            Some(number) => Ok(number),
+            Some(number) => Ok((number, None)),
             None => self.machine.no_map(who, address, site),
         }
     }

@@ -45,7 +45,8 @@ impl Machine {
         if let Err(refusal) = refusal::check(copy, map) {
             return self.illegal(access, refusal.message, refusal.help);
         }
-        let shape = |tile| Shape::Box { map: copy.map, at: copy.at, offsets: copy.offsets, tile };
+        let TensorCopy { map: number, descriptor, at, offsets, .. } = *copy;
+        let shape = |tile| Shape::Box { map: number, descriptor, at, offsets, tile };
         let units = Walk::new(map, copy.at, copy.offsets).units();
         match copy.action {
             TensorAction::Prefetch => {
@@ -196,6 +197,11 @@ impl Machine {
         let (source, shared) = self.shared_place(access, Space::Shared, from, bytes, UNIT)?;
         let (block, to) = self.shared_place(access, Space::SharedCluster, to, bytes, UNIT)?;
         let (with, barrier) = self.shared_place(access, Space::SharedCluster, barrier, BARRIER, BARRIER)?;
+        if block == source && reduce.is_none() {
+            let message = format!("a copy from block to block that stays in block {block}");
+            let help = "`cp.async.bulk` from shared memory goes to another block of the cluster; threads copy their own";
+            return self.illegal(access, message, help);
+        }
         if block != with {
             let message = format!("a copy to block {block} of the cluster with an mbarrier of block {with}");
             return self.illegal(access, message, "the mbarrier has to be in the block that gets the bytes");

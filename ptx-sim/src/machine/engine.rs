@@ -27,8 +27,8 @@ pub(super) struct Flight {
 /// Which bytes a copy moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
-    /// A box of a tensor map, whose tile is at a shared offset.
-    Box { map: u32, at: [i32; 5], offsets: [u16; 3], tile: u32 },
+    /// A box of a tensor map, whose tile is at a shared offset. The map may lie in global memory, at `descriptor`.
+    Box { map: u32, descriptor: Option<u64>, at: [i32; 5], offsets: [u16; 3], tile: u32 },
     /// Bytes that lie together, in units of 16: global address and shared offset.
     Line { global: u64, shared: u32 },
 }
@@ -86,6 +86,12 @@ impl Engine {
 
     pub(super) fn name_agent(&mut self, component: u32, who: ThreadId) {
         self.agents.insert(component, who);
+    }
+
+    /// The copies under way by the tensor map at this address of global memory.
+    pub(super) fn copies_by(&self, address: u64) -> impl Iterator<Item = &Flight> {
+        let by = move |shape| matches!(shape, Shape::Box { descriptor: Some(at), .. } if at == address);
+        self.flights.values().filter(move |flight| by(flight.shape))
     }
 
     /// The number of the next copy.
@@ -170,7 +176,7 @@ impl Shape {
     /// The unit `number`.
     pub(super) fn unit(&self, maps: &[TensorMap], number: u32) -> Option<Unit> {
         match *self {
-            Self::Box { map, at, offsets, tile } => {
+            Self::Box { map, at, offsets, tile, .. } => {
                 Some(Walk::new(maps.get(map as usize)?, at, offsets).unit(number, tile))
             }
             Self::Line { global, shared } => Some(Unit {

@@ -1,11 +1,13 @@
-//! The mbarrier object, as the PTX ISA defines it ("mbarrier", "Phase of the mbarrier object", "Tracking asynchronous
+//! The mbarrier object, as the PTX ISA defines it ("mbarrier", "Phases of the mbarrier object", "Tracking asynchronous
 //! operations by the mbarrier object").
 
 use super::clock::{Component, Epoch, Gathered, Knowledge};
 use super::types::{Arrive, Phase, Scope, Site, ThreadId};
 
-/// The greatest arrival count. Source: "mbarrier", "Count ranges".
-pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
+/// Bits of an arrival count.
+const COUNT_BITS: u32 = 20;
+/// The greatest arrival count. Source: "Contents of the mbarrier object".
+pub(super) const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
 /// The greatest transaction count, and the least with the sign changed. Source: the same.
 pub(super) const MAX_TX: i64 = (1 << 20) - 1;
 /// Size and alignment of the object in bytes.
@@ -39,6 +41,8 @@ pub(super) struct Mbarrier {
     pub(super) received_bytes: u64,
     /// The last phase, counted from 1, that a wait has seen complete.
     pub(super) observed: u32,
+    /// Whether threads arrive at it as at an mbarrier of the cluster.
+    pub(super) remote: bool,
     /// The last load that counted here: its phase, from 1, and who issued it where.
     pub(super) last_load: Option<(u32, ThreadId, Site)>,
     /// Pieces of loads that are still to count here.
@@ -91,6 +95,10 @@ pub(super) enum Refusal {
     PendingRange,
     /// `.noComplete`, but the phase is complete.
     Completes,
+    /// A wait with the state of another mbarrier.
+    OtherBarrier,
+    /// A drop that leaves no arrival to expect.
+    NoneExpected,
 }
 
 impl Mbarrier {
@@ -110,14 +118,25 @@ impl Mbarrier {
             expected_bytes: 0,
             received_bytes: 0,
             observed: 0,
+            remote: false,
             last_load: None,
             under_way: 0,
         }
     }
 
-    /// The opaque state: the current phase and its pending count.
+    /// The pending count of a state.
+    pub(super) fn pending_of(state: u64) -> u32 {
+        state as u32 & MAX_COUNT
+    }
+
+    /// The opaque state: the current phase, whose it is, and its pending count.
     pub(super) fn state(&self) -> u64 {
-        u64::from(self.phase) << 32 | u64::from(self.pending)
+        u64::from(self.phase) << 32 | u64::from(self.mark()) << COUNT_BITS | u64::from(self.pending)
+    }
+
+    /// What tells states of this mbarrier from those of others: as much of its component as there are bits left.
+    fn mark(&self) -> u32 {
+        self.component & (u32::MAX >> COUNT_BITS)
     }
 
     /// What the arrivals of threads of the own block, or of others, are gathered in.
@@ -173,6 +192,9 @@ impl Mbarrier {
         self.pending = pending;
         if arrive.drop {
             self.expected = self.expected.saturating_sub(arrive.count);
+            if self.expected == 0 {
+                return Err(Refusal::NoneExpected);
+            }
         }
         let phase = self.phase;
         self.complete_if_due();
@@ -190,11 +212,21 @@ impl Mbarrier {
         self.completed = self.arrived.complete(self.component, self.phase);
     }
 
-    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a state is of the current
-    /// phase or of the one right before it.
+    /// Whether a phase is complete that no wait has seen so. Source: PTX ISA, "Phases of the mbarrier object": between the
+    /// arrivals of one phase and those of the next there is at least one wait that returns true.
+    ///
+    /// Not asked of mbarriers that other blocks arrive at: a block goes on when its own phase is complete, and may be at another one's next
+    /// phase before that one has looked. An H200 counts right.
+    pub(super) fn is_unobserved(&self) -> bool {
+        self.phase > self.observed && !self.remote
+    }
+
+    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a state is of the same
+    /// mbarrier, and of the current phase or of the one right before it.
     pub(super) fn is_complete(&self, phase: Phase) -> Result<bool, Refusal> {
         match phase {
             Phase::Parity(parity) => Ok((self.phase & 1 == 1) != parity),
+            Phase::State(state) if state as u32 >> COUNT_BITS != self.mark() => Err(Refusal::OtherBarrier),
             Phase::State(state) => match self.phase.wrapping_sub((state >> 32) as u32) {
                 behind @ (0 | 1) => Ok(behind == 1),
                 _ => Err(Refusal::OtherPhase),

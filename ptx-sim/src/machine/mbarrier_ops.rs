@@ -108,13 +108,17 @@ impl Machine {
         let index = self.index(who);
         let view = &mut self.threads[index].view;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
-        let state = mbarrier.state();
+        mbarrier.remote |= space == Space::SharedCluster || rank != who.block as usize;
+        let (state, unobserved) = (mbarrier.state(), mbarrier.is_unobserved());
         if arrive.semantics.order.releases() {
             mbarrier.arrivals(rank == who.block as usize, arrive.semantics.scope).release(view);
         }
         let expected = arrive.expect_tx.map_or(Ok(()), |bytes| mbarrier.tx_before_arrival(bytes));
         let arrived = expected.and_then(|()| mbarrier.arrive(&arrive));
         self.record_phase(rank, at);
+        if unobserved {
+            self.unobserved(access, at, state);
+        }
         match arrived {
             Ok(()) => Ok(state),
             Err(refusal) => self.refused(access, rank, at, refusal),
@@ -250,7 +254,7 @@ impl Machine {
 
     /// `mbarrier.pending_count` of a state.
     pub fn mbarrier_pending_count(state: u64) -> u32 {
-        state as u32
+        Mbarrier::pending_of(state)
     }
 
     /// Finds the mbarrier at an address, and checks that its initialisation is visible to the thread.
@@ -303,6 +307,19 @@ impl Machine {
         self.report(finding);
     }
 
+    /// Reports an arrival in a phase, of which `state` is, before anybody has seen the phase before it complete.
+    fn unobserved(&mut self, access: Access, at: u32, state: u64) {
+        let phase = (state >> 32) as u32;
+        let before = phase.saturating_sub(1);
+        let message = format!(
+            "the mbarrier at {at:#x} gets an arrival in phase {phase}, but no wait has seen phase {before} complete"
+        );
+        let finding = Finding::new(FindingKind::BarrierMisuse, message)
+            .with(self.party(access.who, access.site, access.does))
+            .help("wait for each phase before anybody arrives in the next one");
+        self.report(finding);
+    }
+
     fn no_mbarrier<T>(&mut self, access: Access, at: u32) -> Result<T, Stop> {
         self.misuse(
             access,
@@ -341,6 +358,13 @@ impl Machine {
             Refusal::Completes => {
                 (FindingKind::BarrierMisuse, "a `.noComplete` arrival that completes its phase")
             }
+            Refusal::OtherBarrier => {
+                (FindingKind::BarrierMisuse, "a wait with the state of another mbarrier")
+            }
+            Refusal::NoneExpected => (
+                FindingKind::BarrierMisuse,
+                "an `arrive_drop` that leaves no arrival to expect: use `mbarrier.inval` where it is not used any more",
+            ),
         };
         let party = self.party(access.who, access.site, access.does);
         self.stop(Finding::new(kind, format!("the mbarrier at {at:#x} gets {what} ({state})")).with(party))

@@ -33,6 +33,8 @@ pub(super) struct ClusterBarrier {
     pub(super) round: u64,
     /// Arrivals of threads that have not exited.
     pub(super) arrived: u32,
+    /// Where each warp has arrived with `.aligned`, by block and warp.
+    warps: Vec<Option<(ThreadId, Site)>>,
     gathered: Gathered,
     told: Knowledge,
 }
@@ -192,17 +194,27 @@ impl Machine {
         }
     }
 
-    /// `barrier.cluster.arrive`.
+    /// `barrier.cluster.arrive`; where it is `aligned`, the threads of a warp come to one instruction.
     ///
     /// # Errors
     ///
     /// Two arrivals without a wait between them.
-    pub fn cluster_arrive(&mut self, who: ThreadId, order: Order, site: Site) -> Result<(), Stop> {
+    pub fn cluster_arrive(
+        &mut self,
+        who: ThreadId,
+        order: Order,
+        aligned: bool,
+        site: Site,
+    ) -> Result<(), Stop> {
         let index = self.index(who);
         if self.threads[index].at_cluster.is_some() {
             let message = "a thread arrives twice at the cluster's barrier without waiting".to_owned();
             let party = self.party(who, site, "arrives");
             return self.stop(Finding::new(FindingKind::DivergentBarrier, message).with(party));
+        }
+        if aligned && let Some(other) = self.elsewhere_in_cluster(who, site) {
+            let message = "threads of one warp come to the cluster's barrier at different instructions";
+            self.divergent(message.to_owned(), (who, site), other);
         }
         self.threads[index].at_cluster = Some(self.cluster.round);
         self.cluster.arrived += 1;
@@ -211,6 +223,17 @@ impl Machine {
         }
         self.end_cluster_if_due();
         Ok(())
+    }
+
+    /// Who of the warp of `who` has arrived in this round at another instruction than `site`.
+    fn elsewhere_in_cluster(&mut self, who: ThreadId, site: Site) -> Option<(ThreadId, Site)> {
+        let warps = self.config.threads.div_ceil(WARP);
+        let all = (self.blocks.len() as u32 * warps) as usize;
+        let places = &mut self.cluster.warps;
+        places.resize(all, None);
+        let first =
+            *places.get_mut((who.block * warps + who.thread / WARP) as usize)?.get_or_insert((who, site));
+        (first.1.ptx_line != site.ptx_line).then_some(first)
     }
 
     /// `barrier.cluster.wait`.
@@ -242,6 +265,7 @@ impl Machine {
         if self.cluster.arrived > 0 && self.cluster.arrived >= live {
             self.cluster.round += 1;
             self.cluster.arrived = 0;
+            self.cluster.warps.clear();
             self.cluster.told = self.cluster.gathered.join();
         }
     }

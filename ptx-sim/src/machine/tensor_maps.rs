@@ -14,6 +14,7 @@ use super::Machine;
 use super::access::Access;
 use super::address::{Target, resolve};
 use super::clock::{Epoch, View};
+use super::engine::{Flight, Way};
 use super::types::{Site, Space, Stop, ThreadId};
 use crate::report::{Finding, FindingKind};
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor, TensorMap};
@@ -165,9 +166,30 @@ impl Machine {
     /// A thread has changed the map at an address: `tensormap.replace`, `tensormap.cp_fenceproxy`.
     pub fn map_changed(&mut self, who: ThreadId, space: Space, address: u64, site: Site) {
         let Target::Global(global) = resolve(space, address, who.block) else { return };
+        self.still_used(Access { who, site, does: "changes the map" }, global);
         let writer = self.view(who).epoch();
         let map = self.maps.global.entry(global).or_default();
         (map.changed, map.released) = (Some((writer, site.ptx_line)), None);
+    }
+
+    /// Reports a copy that may still read the map that is changed. Source: PTX ISA, "Completion Mechanisms for Asynchronous
+    /// Copy Operations": neither source nor tensor map change before it is complete, or before a bulk group has been read.
+    fn still_used(&mut self, access: Access, global: u64) {
+        let reads = |flight: &&Flight| match flight.way {
+            Way::Out { group, .. } => !self.threads[self.index(flight.who)].bulk.done(group, true),
+            Way::In { .. } | Way::Across { .. } => true,
+        };
+        let Some((who, site)) = self.engine.copies_by(global).find(reads).map(|copy| (copy.who, copy.site))
+        else {
+            return;
+        };
+        let message =
+            format!("the tensor map at {global:#x} of global memory changes while a copy by it is under way");
+        let finding = Finding::new(FindingKind::InFlight, message)
+            .with(self.party(access.who, access.site, access.does))
+            .with(self.party(who, site, "issued the copy"))
+            .help("wait for the copy, or for its group to have been read, and order that before the change");
+        self.report(finding);
     }
 
     /// `fence.proxy.tensormap::generic.release`: of all changes that the thread knows of.

@@ -325,6 +325,8 @@ pub enum TensorAction {
 pub struct TensorCopy {
     /// The number of the map: see [`Machine::know_map`](super::Machine::know_map).
     pub map: u32,
+    /// Where the map lies in global memory; none for one in the kernel's parameters.
+    pub descriptor: Option<u64>,
     /// Innermost first; those beyond the rank are ignored.
     pub at: [i32; 5],
     /// The number of coordinates.

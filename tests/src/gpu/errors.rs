@@ -56,6 +56,16 @@ const MISUSES: &[Misuse] = &[
     },
     Misuse { name: "inner_stride", code: "TMA0505", run: |device| launch_view(device, 0, [4, 32], [64, 2]) },
     Misuse {
+        name: "overlap",
+        code: "TMA0525",
+        run: |device| {
+            let (src, whole) = (device.zeros([4, 64])?, device.zeros::<f16, 2>([4, 64])?);
+            // SAFETY: rows of `whole`, each half of which is of the next one as well; refused before anything is written.
+            let view = unsafe { TensorViewMut::<f16, 2>::from_raw(device, whole.as_ptr(), [4, 64], [32, 1]) };
+            tma_copy::tma_copy::launch(device, 1, &src, view)
+        },
+    },
+    Misuse {
         name: "gaps",
         code: "TMA0511",
         run: |device| {

@@ -278,13 +278,12 @@ fn fast_functions(device: &Device, options: &Options) -> anyhow::Result<()> {
     })
 }
 
-/// How far `exp2`, `log2` and `rsqrt` of `x` may be from `exact`: PTX ISA, "Floating Point Instructions", ex2, lg2
-/// and rsqrt.
+/// How far `exp2`, `log2` and `rsqrt` of `x` may be from `exact`: PTX ISA 9.4, "Floating-Point Instructions", ex2, lg2 and rsqrt.
 fn tolerance(function: usize, x: f64, exact: f64) -> f64 {
     let relative = |bits: f64| exact.abs() * (-bits).exp2();
     match function {
-        // Two units in the last place; those of subnormal numbers are 2^-149.
-        0 => relative(22.0).max((-148f64).exp2()),
+        // Two units in the last place from what is rounded correctly, which is within half of one.
+        0 => 2.5 * (exact.abs().log2().floor().max(-126.0) - 23.0).exp2(),
         1 if x > 0.5 && x < 2.0 => (-22f64).exp2(),
         1 => relative(22.0),
         _ => relative(22.9),

@@ -1,4 +1,4 @@
-//! What a launch decides of a tensor map: steps between elements, NaN for what is outside, fetches from L2.
+//! What a launch decides of a tensor map: steps between elements, NaN for what is outside, fetches from L2, rows that overlap.
 
 use tma_runtime::prelude::*;
 
@@ -11,6 +11,7 @@ pub const CASES: &[Case] = &[
     Case { name: "map_options::steps", run: steps },
     Case { name: "map_options::nan_fill", run: nan_fill },
     Case { name: "map_options::l2_promotion", run: l2_promotion },
+    Case { name: "map_options::windows", run: windows },
 ];
 
 const ROWS: usize = 16;
@@ -90,6 +91,25 @@ fn l2_promotion(device: &Device, _: &Options) -> anyhow::Result<()> {
         let mut out = device.zeros([ROWS * COLS])?;
         show_tile::halves::launch(device, 1, src.l2_promotion(promotion), &mut out, 8, 16)?;
         same("the tile", &out.to_vec()?, &tile_of(&source, shape, [8, 16], 1, f16::ZERO))?;
+    }
+    Ok(())
+}
+
+/// A matrix whose rows are windows over a signal, each a few elements after the one before.
+fn windows(device: &Device, _: &Options) -> anyhow::Result<()> {
+    let signal = noise::<u32>(203, 4096);
+    let src = device.tensor(&signal, [signal.len()])?;
+    for step in [4, 8, 24, 36] {
+        let shape = [100, 48];
+        // SAFETY: the last window ends at element 99 * 36 + 48 of 4096, and `src` outlives the launches.
+        let view = unsafe { TensorView::<u32, 2>::from_raw(device, src.as_ptr(), shape, [step, 1]) };
+        let rows = (0..shape[0]).flat_map(|row| signal[row * step..][..shape[1]].iter().copied());
+        let rows: Vec<u32> = rows.collect();
+        for at in [[0, 0], [50, 16], [-3, -4], [95, 32]] {
+            let mut out = device.zeros([ROWS * COLS])?;
+            show_tile::words::launch(device, 1, view, &mut out, at[0], at[1])?;
+            same("the tile", &out.to_vec()?, &tile_of(&rows, shape, at, 1, 0))?;
+        }
     }
     Ok(())
 }

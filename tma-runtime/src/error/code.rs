@@ -65,6 +65,7 @@ impl MapError {
             Self::InterleavedBox { .. } => "TMA0522",
             Self::PartialPixel { .. } => "TMA0523",
             Self::BoxBytes { .. } => "TMA0524",
+            Self::Overlap { .. } => "TMA0525",
             Self::Corner { .. } => "TMA0532",
             Self::BoundingBox { .. } => "TMA0533",
             Self::StoreCorner { .. } => "TMA0534",

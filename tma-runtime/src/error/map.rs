@@ -95,6 +95,21 @@ pub enum MapError {
         bytes: u64,
     },
 
+    /// Elements of a tensor that a kernel writes lie in one place.
+    #[error(
+        "{}: the kernel writes `{tensor}`, so each of its elements needs a place of its own, but {first:?} and {second:?} \
+         share one: make the strides longer, or the extents smaller",
+        self.code()
+    )]
+    Overlap {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The indices of one element, outermost dimension first.
+        first: Vec<u64>,
+        /// Those of another.
+        second: Vec<u64>,
+    },
+
     /// A box's elements are too far apart, or those of its rows are not neighbours.
     #[error(
         "{}: the elements of a box are 1 to 8 apart along each dimension, and neighbours along the innermost unless they \

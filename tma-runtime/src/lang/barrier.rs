@@ -90,7 +90,7 @@ impl Barrier {
         device_only()
     }
 
-    /// Arrives, and leaves: from the next phase on, one arrival fewer completes a phase. For a thread that ends, or has
+    /// Arrives, and leaves: from the next phase on, one arrival fewer completes a phase; at least one must be left. For a thread that ends, or has
     /// nothing more to give, while the others go on. It does not wait for the phase any more: nobody waits for it, so the
     /// others may be two phases further, where the same parity is under way again.
     ///

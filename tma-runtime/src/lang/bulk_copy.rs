@@ -247,7 +247,7 @@ macro_rules! remote_copies {
         /// the array needs [`fence_proxy_async`](super::fence_proxy_async) before. The numbers keep the rules of [bulk
         /// copies](Global#bulk-copies).
         impl<$($generic)*> $ty {
-            /// Starts copying.
+            /// Starts copying, to another block than this one.
             ///
             /// PTX: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes` (PTX ISA,
             /// "cp.async.bulk").

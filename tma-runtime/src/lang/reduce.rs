@@ -76,7 +76,7 @@ macro_rules! reductions {
 impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
     reductions! {
         /// Starts adding `tile` to the tensor's box at `at`. Integers wrap; floats round to nearest, ties to even,
-        /// at each addition. Subnormal numbers of f32 are taken as zeros.
+        /// at each addition. Subnormal numbers of f32 may be taken as zeros.
         reduce_add("add"): ReduceAdd;
         /// Starts putting the lesser of the tensor's and the tile's element into the box at `at`.
         reduce_min("min"): ReduceOrder;

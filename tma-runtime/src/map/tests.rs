@@ -178,6 +178,25 @@ fn tma0510_elements_are_those_of_the_kernel() {
 }
 
 #[test]
+fn tma0525_elements_that_are_written_have_a_place_each() {
+    let mut case = Case::new([128, 64], &[8, 64]);
+    case.strides = [64, 1];
+    case.written = true;
+    case.accepted();
+    case.strides = [56, 1];
+    case.refused("TMA0525", &["[1, 0] and [0, 56]", "strides longer"]);
+    // A window that slides by 56 elements, to read.
+    case.written = false;
+    assert_eq!(case.accepted().byte_strides(), [112]);
+
+    // The same row again and again.
+    case.strides = [0, 1];
+    case.accepted();
+    case.written = true;
+    case.refused("TMA0525", &["[1, 0] and [0, 0]"]);
+}
+
+#[test]
 fn tma0518_rows_stored_to_are_whole_units() {
     let mut case = Case::new([128, 64], &[128, 64]);
     case.shape = [128, 60];

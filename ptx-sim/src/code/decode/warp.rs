@@ -128,12 +128,12 @@ fn warp_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 
 fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let arrive = d.take_of(&[("arrive", true), ("wait", false)]).ok_or_else(|| d.unsupported())?;
-    d.take("aligned");
+    let aligned = d.take("aligned");
     d.expect_count(0, 0)?;
     let default = if arrive { Order::Release } else { Order::Acquire };
     let order = take_order(d, default);
     match (arrive, order) {
-        (true, Order::Release | Order::Relaxed) => Ok(Op::ClusterArrive(order)),
+        (true, Order::Release | Order::Relaxed) => Ok(Op::ClusterArrive { order, aligned }),
         (false, Order::Acquire) => Ok(Op::ClusterWait(order)),
         (true, _) => Err(d.error("an arrival is `.release` or `.relaxed`")),
         (false, _) => Err(d.error("a wait is `.acquire`")),

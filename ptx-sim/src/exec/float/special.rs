@@ -1,5 +1,6 @@
 //! The approximate functions. The hardware's tables are not public: each function here is computed in double
-//! precision and rounded once, which is within the error bounds that the PTX ISA gives for it.
+//! precision and rounded once, which is within the error bounds that the PTX ISA gives for it ("Floating-Point Instructions", "Half
+//! Precision Floating-Point Instructions", the notes of each).
 
 use super::format::{F64, Format, Round};
 use super::{FloatOp, Mode};
@@ -15,7 +16,7 @@ pub(super) fn approximate(op: FloatOp, format: Format, mode: Mode, a: u64, b: u6
         FloatOp::Sin => x.sin(),
         FloatOp::Cos => x.cos(),
         FloatOp::Tanh => x.tanh(),
-        // "div.approx.f32 … for |b| in [2^126, 2^128], if a is infinity the result is NaN, otherwise 0."
+        // PTX ISA, "div": above 2^126 and below 2^128, `div.approx` of an infinity is NaN, of all else a zero of the quotient's sign.
         _ if y.abs() > 2_f64.powi(126) && y.is_finite() => x * 0.0 * y.signum(),
         _ => x / y,
     };

@@ -7,7 +7,7 @@ const OTHER: ThreadId = ThreadId { block: 1, thread: 0 };
 fn cluster_sync(lab: &mut Lab) {
     let site = lab.site();
     let everybody = || (0..2).flat_map(|block| (0..THREADS).map(move |thread| ThreadId { block, thread }));
-    everybody().for_each(|who| lab.machine.cluster_arrive(who, Order::Release, site).unwrap());
+    everybody().for_each(|who| lab.machine.cluster_arrive(who, Order::Release, true, site).unwrap());
     for who in everybody() {
         assert_eq!(lab.machine.cluster_wait(who, Order::Acquire, site), Ok(Poll::Ready));
     }
@@ -120,13 +120,13 @@ fn a_thread_may_arrive_and_end() {
     let mut lab = Lab::new(0, 2);
     let site = lab.site();
     for who in all() {
-        lab.machine.cluster_arrive(who, Order::Release, site).unwrap();
+        lab.machine.cluster_arrive(who, Order::Release, true, site).unwrap();
         lab.machine.exit(who, site);
     }
     let others = || all().map(|who| ThreadId { block: 1, ..who });
     for who in others() {
         assert_eq!(lab.machine.cluster.round, 0);
-        lab.machine.cluster_arrive(who, Order::Release, site).unwrap();
+        lab.machine.cluster_arrive(who, Order::Release, true, site).unwrap();
     }
     for who in others() {
         assert_eq!(lab.machine.cluster_wait(who, Order::Acquire, site), Ok(Poll::Ready));

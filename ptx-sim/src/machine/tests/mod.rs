@@ -158,13 +158,14 @@ impl Lab {
         }
     }
 
+    /// A copy by the map, which lies at `descriptor` of global memory or in the parameters.
+    fn named(&self, descriptor: Option<u64>, at: [i32; 5], action: TensorAction) -> TensorCopy {
+        TensorCopy { map: 0, descriptor, at, rank: 2, im2col: false, offsets: [0; 3], action }
+    }
+
     fn copy(&mut self, who: ThreadId, at: [i32; 5], action: TensorAction) -> Result<(), Stop> {
-        let site = self.site();
-        self.machine.tensor_copy(
-            who,
-            &TensorCopy { map: 0, at, rank: 2, im2col: false, offsets: [0; 3], action },
-            site,
-        )
+        let (site, copy) = (self.site(), self.named(None, at, action));
+        self.machine.tensor_copy(who, &copy, site)
     }
 
     fn load(&mut self, who: ThreadId, tile: u64) {

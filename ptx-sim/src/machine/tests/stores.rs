@@ -259,3 +259,34 @@ fn reductions_by_one_operation_come_in_any_order() {
         assert!(findings.is_empty(), "{}", findings.render(&Default::default()));
     }
 }
+
+#[test]
+fn a_map_stays_as_it_is_while_copies_use_it() {
+    for loads in [true, false] {
+        flipped(FindingKind::InFlight, |lab, waits| {
+            lab.fill(0);
+            all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+            lab.barrier();
+            let (at, site) = (lab.tensor, lab.site());
+            let action = if loads {
+                lab.arrive(thread(0), FULL, Some(TILE));
+                TensorAction::Load { space: Space::Shared, tile: 0, barrier: FULL, multicast: None }
+            } else {
+                TensorAction::Store { tile: 0 }
+            };
+            let copy = lab.named(Some(at), [0; 5], action);
+            lab.machine.tensor_copy(thread(0), &copy, site).unwrap();
+            let changes = |lab: &mut Lab| lab.machine.map_changed(thread(0), Space::Global, at, site);
+            if !waits {
+                changes(lab);
+            }
+            if loads {
+                lab.wait(thread(0), FULL, false);
+            } else {
+                lab.commit(thread(0));
+                lab.wait_groups(thread(0), 0, true);
+            }
+            changes(lab);
+        });
+    }
+}

@@ -1,0 +1,124 @@
+//! Elements of a tensor that share a place in memory.
+//!
+//! The driver's documentation computes each stride from the extent within it and some padding (`globalStrides`), and so leaves
+//! no room for them. Shorter strides are taken nevertheless, and loads are well defined: a window that slides over a signal is
+//! a matrix whose rows overlap. Of stores, the last to come is kept, and nobody knows which that is.
+
+use crate::layout::{Layout, MAX_RANK};
+
+/// The most steps of a search. Where each stride is longer than all that lies within it, one a dimension is enough; a layout that takes more
+/// than this is given the benefit of the doubt.
+const MOST: u32 = 1 << 16;
+
+/// Two elements of a tensor, by their indices, outermost dimension first, that lie in one place; none if there are none.
+pub(super) fn overlap(layout: &Layout) -> Option<[Vec<u64>; 2]> {
+    // From the longest stride down, so that what is left to reach soon decides.
+    let mut order: Vec<usize> = (0..layout.shape().len()).filter(|&at| layout.shape()[at] > 1).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(layout.strides()[at]));
+    let mut search = Search { layout, order: &order, apart: [0; MAX_RANK], steps: 0 };
+    if !search.meets(0, 0) {
+        return None;
+    }
+    let apart = &search.apart[..layout.shape().len()];
+    let indices = |sign: i128| apart.iter().map(|&by| (by * sign).max(0) as u64).collect();
+    Some([indices(1), indices(-1)])
+}
+
+/// Looks for how far apart, along each dimension, two elements in one place are.
+struct Search<'a> {
+    layout: &'a Layout,
+    order: &'a [usize],
+    apart: [i128; MAX_RANK],
+    steps: u32,
+}
+
+impl Search<'_> {
+    /// Whether the dimensions from `depth` on of the order bring a distance in memory back to 0, `apart` being other than all zeros.
+    fn meets(&mut self, depth: usize, distance: i128) -> bool {
+        self.steps += 1;
+        let Some((&at, inner)) = self.order.get(depth..).and_then(<[usize]>::split_first) else {
+            return distance == 0 && self.apart != [0; MAX_RANK];
+        };
+        let (extent, stride) = self.dimension(at);
+        // What the dimensions after this one can make up for.
+        let reach: i128 =
+            inner.iter().map(|&at| self.dimension(at)).map(|(extent, stride)| (extent - 1) * stride).sum();
+        let most = extent - 1;
+        // distance + by × stride is within the reach; the first that differs does so upwards.
+        let start = if self.apart == [0; MAX_RANK] { 0 } else { -most };
+        let (from, to) = match stride {
+            0 => (start, most),
+            _ => (
+                (-(reach + distance).div_euclid(stride)).max(start),
+                (reach - distance).div_euclid(stride).min(most),
+            ),
+        };
+        for by in from..=to {
+            self.apart[at] = by;
+            if self.steps >= MOST {
+                break;
+            }
+            if self.meets(depth + 1, distance + by * stride) {
+                return true;
+            }
+        }
+        self.apart[at] = 0;
+        false
+    }
+
+    fn dimension(&self, at: usize) -> (i128, i128) {
+        (self.layout.shape()[at].into(), self.layout.strides()[at].into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::DeviceId;
+    use crate::spec::Element;
+
+    fn found<const N: usize>(shape: [usize; N], strides: [usize; N]) -> Option<[Vec<u64>; 2]> {
+        overlap(&Layout::new(DeviceId::Cuda(0), Element::F32, 0, shape, strides))
+    }
+
+    #[test]
+    fn strides_may_come_in_any_order() {
+        assert_eq!(found([3, 2, 4, 8], [8, 96, 24, 1]), None);
+        assert_eq!(found([3, 2, 4, 8], [8, 88, 24, 1]), Some([vec![0, 1, 0, 0], vec![2, 0, 3, 0]]));
+    }
+
+    #[test]
+    fn rows_may_lie_between_others() {
+        // At 0, 16 and 32, and at 24, 40 and 56: the second dimension does not end where the first steps.
+        assert_eq!(found([2, 3, 8], [24, 16, 1]), None);
+        assert_eq!(found([3, 4, 8], [24, 16, 1]), Some([vec![2, 0, 0], vec![0, 3, 0]]));
+    }
+
+    #[test]
+    fn one_element_is_no_two() {
+        assert_eq!(found([1, 1, 8], [0, 3, 1]), None);
+        assert_eq!(found([1], [0]), None);
+        assert_eq!(found([2], [0]), Some([vec![1], vec![0]]));
+    }
+
+    #[test]
+    fn the_same_as_looking_at_all_elements() {
+        for case in 0..20_000_usize {
+            let shape = [1 + case % 3, 1 + case / 3 % 3, 1 + case / 9 % 4];
+            let strides = [case / 36 % 11, case / 400 % 7, case / 2800 % 8];
+            let mut places: Vec<usize> = (0..shape.iter().product())
+                .map(|i| [i % shape[0], i / shape[0] % shape[1], i / shape[0] / shape[1]])
+                .map(|index| index.iter().zip(strides).map(|(i, stride)| i * stride).sum())
+                .collect();
+            let all = places.len();
+            places.sort_unstable();
+            places.dedup();
+            let found = found(shape, strides);
+            assert_eq!(found.is_some(), places.len() < all, "{shape:?}, {strides:?}");
+            let Some(pair) = found else { continue };
+            let [a, b] =
+                pair.map(|at| at.iter().zip(strides).map(|(&i, stride)| i as usize * stride).sum::<usize>());
+            assert_eq!(a, b, "{shape:?}, {strides:?}");
+        }
+    }
+}
