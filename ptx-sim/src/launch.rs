@@ -17,6 +17,16 @@ use crate::trace::Trace;
 /// Capabilities", maximum amount of shared memory per thread block, 9.0.
 pub const MOST_SHARED_BYTES: u32 = 227 * 1024;
 
+/// The multiprocessors of the largest GPU of the Hopper generation. Source: NVIDIA H100 Tensor Core GPU Architecture, "H100
+/// GPU Architecture In-Depth": the full GH100. Each runs so many blocks and threads at a time, and has so much shared
+/// memory, of which the system keeps some for each block. Source: CUDA C++ Programming Guide, "Technical Specifications per
+/// Compute Capability", 9.0.
+const MULTIPROCESSORS: u64 = 144;
+const RESIDENT_BLOCKS: u64 = 32;
+const RESIDENT_THREADS: u64 = 2048;
+const RESIDENT_BYTES: u64 = 228 * 1024;
+const RESERVED_BYTES: u64 = 1024;
+
 /// The shape of a launch, and how it is simulated.
 #[derive(Clone, Debug)]
 pub struct LaunchConfig {
@@ -26,8 +36,8 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Blocks of a cluster along x, y and z; the grid's extents are multiples of them.
     pub cluster: [u32; 3],
-    /// Whether all blocks run at once, so that they can wait for each other (CUDA driver API, `cuLaunchCooperativeKernel`).
-    /// Otherwise a cluster may end before the next begins.
+    /// Whether all blocks run at once, so that they can wait for each other (CUDA driver API, `cuLaunchCooperativeKernel`):
+    /// no more than the largest GPU holds. Otherwise a cluster may end before the next begins.
     pub cooperative: bool,
     /// Dynamic shared memory of a block in bytes.
     pub dynamic_shared_bytes: u32,
@@ -211,7 +221,21 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     if shared > u64::from(MOST_SHARED_BYTES) {
         return shape(format!("{shared} bytes of shared memory; {MOST_SHARED_BYTES} is the most"));
     }
+    let resident = resident_blocks(volume(block), shared);
+    if config.cooperative && volume(grid) > resident {
+        let blocks = volume(grid);
+        return shape(format!(
+            "{blocks} blocks that run at once; {resident} is the most of blocks like these"
+        ));
+    }
     Ok(())
+}
+
+/// How many blocks of so many threads and bytes of shared memory a GPU runs at a time. Threads are given out in warps.
+fn resident_blocks(threads: u64, shared_bytes: u64) -> u64 {
+    let by_threads = RESIDENT_THREADS / threads.next_multiple_of(32);
+    let by_shared_bytes = RESIDENT_BYTES / (shared_bytes + RESERVED_BYTES);
+    MULTIPROCESSORS * RESIDENT_BLOCKS.min(by_threads).min(by_shared_bytes)
 }
 
 /// The bytes of all parameters.

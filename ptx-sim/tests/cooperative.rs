@@ -1,6 +1,6 @@
 //! Blocks that wait for each other: only a cooperative launch has them all at once.
 
-use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, Report, launch};
+use ptx_sim::{Arg, Error, GlobalMemory, LaunchConfig, Module, Report, launch};
 
 /// Each block adds one to a counter, waits until all have, and writes the counter as it then sees it.
 const MEET: &str = "
@@ -57,4 +57,25 @@ fn blocks_of_a_cooperative_launch_meet() {
 fn blocks_of_another_launch_may_not() {
     let (report, _) = meet(7, false, 0);
     assert!(report.findings.iter().any(|finding| finding.message.contains("another cluster")), "{report:?}");
+}
+
+#[test]
+fn more_blocks_than_a_gpu_holds_do_not_meet() {
+    let module = Module::load(MEET).expect("it loads");
+    let mut memory = GlobalMemory::default();
+    let args = [Arg::Address(memory.allocate(4, false).expect("there is room")), Arg::Address(0)];
+    let mut refused = |grid: u32, threads: u32| {
+        let (grid, block) = ([grid, 1, 1], [threads, 1, 1]);
+        // Blocks that do run stop at once.
+        let config =
+            LaunchConfig { grid, block, cooperative: true, instruction_limit: 1, ..LaunchConfig::default() };
+        launch(&module, &mut memory, "meet", &config, &args).err()
+    };
+    assert_eq!(refused(144, 1024), None);
+    let Some(Error::Shape(why)) = refused(i32::MAX as u32, 1) else { panic!("all of these blocks at once") };
+    assert_eq!(why, "2147483647 blocks that run at once; 4608 is the most of blocks like these");
+    let Some(Error::Shape(why)) = refused(289, 1000) else {
+        panic!("two blocks are the most of a multiprocessor")
+    };
+    assert!(why.contains("288 is the most"), "{why}");
 }
