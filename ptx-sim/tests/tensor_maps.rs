@@ -334,3 +334,54 @@ fn columns_that_break_a_rule_are_found() {
     let refused = run_columns(COLUMNS, |source, _| source.element_strides[1] = 9);
     assert!(refused.is_err_and(|error| error.contains("argument 0: element stride 9 of dimension 1")));
 }
+
+/// One load into the tile behind the mbarrier.
+const LOAD: &str = "
+.version 8.0
+.target sm_90a
+.address_size 64
+.extern .shared .align 128 .b8 dyn[];
+.visible .entry load(.param .align 64 .b8 map[128], .param .u32 bytes)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    mov.b64 %rd0, map;
+    cvta.param.u64 %rd1, %rd0;
+    ld.param.u32 %r1, [bytes];
+    mbarrier.init.shared.b64 [dyn], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared.b64 _, [dyn], %r1;
+    cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [dyn+128], [%rd1, {0, 0, 0}], [dyn];
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p1, [dyn], 0;
+    @!%p1 bra WAIT;
+    ret;
+}
+";
+
+#[test]
+fn swizzled_slices_need_the_whole_of_their_last_span() {
+    let module = Module::load(LOAD).expect("it loads");
+    let run = |shared: u32| {
+        let mut memory = GlobalMemory::default();
+        let address = memory.allocate(480, true).expect("there is room");
+        let map = TensorMap {
+            element: Element::F64,
+            address,
+            extents: vec![30, 1, 1],
+            byte_strides: vec![480, 480],
+            mode: Mode::Tiled { box_extents: vec![30, 1, 1] },
+            element_strides: vec![1; 3],
+            interleave: Interleave::B16,
+            swizzle: Swizzle::B128,
+            fill: Fill::Zeros,
+        };
+        let config = LaunchConfig { dynamic_shared_bytes: 128 + shared, ..LaunchConfig::default() };
+        let args = [Arg::Map(map), Arg::Bytes(480_u32.to_le_bytes().into())];
+        let report = launch(&module, &mut memory, "load", &config, &args).expect("it starts");
+        report.findings.iter().map(|finding| finding.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(run(512), []);
+    assert_eq!(run(480), [FindingKind::OutOfBounds]);
+}
