@@ -1,0 +1,28 @@
+//! What the fuzz targets make of an input, and do with it. Nothing may panic, hang, overflow the stack or eat memory;
+//! what is wrong with an input has to come back as an error or a finding.
+//!
+//! It is compiled twice. As the library of this package it serves the targets in `fuzz_targets`, which libFuzzer feeds.
+//! As the test `fuzz` of `ptx-sim` it needs neither libFuzzer nor cargo-fuzz, and gets some hundred inputs in each run.
+
+pub mod command;
+mod copies;
+mod corpus;
+mod draw;
+mod engines;
+pub mod launch;
+mod maps;
+pub mod ptx;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+// The command's own files, for their functions: a command has no library.
+#[path = "../../src/bin/ptx-sim/arguments.rs"]
+mod arguments;
+#[path = "../../src/bin/ptx-sim/npy.rs"]
+mod npy;
+#[path = "../../src/bin/ptx-sim/numbers.rs"]
+#[expect(dead_code, reason = "the command shows numbers, too")]
+mod numbers;
+#[path = "../../src/bin/ptx-sim/place.rs"]
+mod place;
