@@ -43,7 +43,7 @@ enum Task {
     },
     /// Builds the GPU tests, benchmarks and examples into target/bundle, to be carried to a GPU
     Bundle,
-    /// Looks for inputs that panic or hang: kernels, PTX, launches
+    /// Looks for inputs that panic, hang or eat memory: kernels, PTX, launches
     Fuzz {
         /// What gets the inputs
         #[arg(long, value_enum, default_value_t = fuzz::Target::Kernel)]

@@ -3,6 +3,7 @@
 //! Order: list what the system lacks, install that in one go, then fetch ptxas and make the stub
 //! of the CUDA driver's library. Each part tells what it found in one line.
 
+pub(crate) mod cargo_fuzz;
 mod llvm;
 mod ptxas;
 mod stub_cuda;

@@ -1,4 +1,4 @@
-//! Launches through the runtime: the kernels' own specifications, and tensors that do not fit them.
+//! The target `host`: launches through the runtime, of the kernels' own specifications, and tensors that do not fit them.
 
 use ptx_sim::TensorMap;
 use tma_runtime::Scalar;
@@ -61,13 +61,15 @@ const INSTRUCTIONS: u64 = 20_000;
 
 /// Launches, tensor maps and tensors without end.
 pub(crate) struct Host {
+    draw: Draw,
     memory: DeviceTensor<u8, 1>,
     boxes: Vec<&'static [u32]>,
     maps: Vec<MapSpec>,
 }
 
 impl Host {
-    pub(crate) fn new(draw: &Draw) -> anyhow::Result<Self> {
+    pub(crate) fn new(seed: u64) -> anyhow::Result<Self> {
+        let draw = Draw::new(seed);
         let extents =
             || (0..1 + draw.below(MAX_RANK)).map(|_| draw.mostly(8 << draw.below(4)) as u32).collect();
         let boxes = (0..BOXES).map(|_| &*Box::leak::<'static>(extents())).collect();
@@ -78,11 +80,12 @@ impl Host {
         });
         let maps = maps.collect();
         let device = Device::simulator().instruction_limit(INSTRUCTIONS);
-        Ok(Self { memory: device.filled_bytes([TENSOR], 1)?, boxes, maps })
+        Ok(Self { draw, memory: device.filled_bytes([TENSOR], 1)?, boxes, maps })
     }
 
     /// The next launch, map or tensor.
-    pub(crate) fn next<'a>(&'a self, draw: &'a Draw) -> Input<'a> {
+    pub(crate) fn next(&self) -> Input<'_> {
+        let draw = &self.draw;
         match draw.below(4) {
             0 => {
                 let shape = [extent(draw), extent(draw), extent(draw)];

@@ -1,22 +1,16 @@
-//! Fuzzes what takes input from outside: nothing that it makes up may lead to a panic, or to no end.
+//! Fuzzes what needs the whole workspace: nothing that it makes up may lead to a panic, or to no end.
 //!
 //! * `kernel`: the front end, on kernels mutated token by token, by the compiler's entrances and by the macros'.
-//! * `ptx`: the simulator's parser and loader, on mutated PTX; what still loads is run for a while.
-//! * `launch`: launches, by the simulator's interface and by the runtime's, with grids, blocks, arguments and tensor maps
-//!   that nobody would ask for; and the forms of the command line and of NumPy's files.
+//! * `host`: the runtime's launches, tensors and tensor maps, with grids, arguments and layouts that nobody would ask for.
+//!
+//! The simulator's own input is made up by the targets of cargo-fuzz in `ptx-sim/fuzz`.
 //!
 //! Prints how many inputs there were and last 'N passed, N failed'. The input under way is in the file
 //! `tma-fuzz-TARGET.txt` of the folder for temporary files: there it is found after a crash that ends the process.
 
-mod command;
-mod copies;
 mod draw;
 mod host;
 mod kernel;
-mod launch;
-mod maps;
-mod ptx;
-mod text;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -27,20 +21,8 @@ use std::{env, fmt, fs, thread};
 
 use clap::{Parser, ValueEnum};
 
+use host::Host;
 use kernel::Kernels;
-use launch::Launches;
-use ptx::Texts;
-
-// The command's own files, for their functions: a command has no library.
-#[path = "../../../../ptx-sim/src/bin/ptx-sim/arguments.rs"]
-mod arguments;
-#[path = "../../../../ptx-sim/src/bin/ptx-sim/npy.rs"]
-mod npy;
-#[path = "../../../../ptx-sim/src/bin/ptx-sim/numbers.rs"]
-#[expect(dead_code, reason = "the command shows numbers, too")]
-mod numbers;
-#[path = "../../../../ptx-sim/src/bin/ptx-sim/place.rs"]
-mod place;
 
 /// Looks for inputs that make the project panic or hang.
 #[derive(Clone, Parser)]
@@ -61,18 +43,15 @@ struct Args {
 enum Target {
     /// The front end of the compiler.
     Kernel,
-    /// The simulator's parser and loader.
-    Ptx,
-    /// Launches, tensor maps, and the command's arguments.
-    Launch,
+    /// The runtime's launches, tensors and tensor maps.
+    Host,
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Kernel => "kernel",
-            Self::Ptx => "ptx",
-            Self::Launch => "launch",
+            Self::Host => "host",
         })
     }
 }
@@ -88,24 +67,21 @@ struct Input<'a> {
 /// Where the inputs come from.
 enum Fuzzer {
     Kernel(Kernels),
-    Ptx(Texts),
-    Launch(Launches),
+    Host(Host),
 }
 
 impl Fuzzer {
     fn new(target: Target, seed: u64) -> anyhow::Result<Self> {
         Ok(match target {
             Target::Kernel => Self::Kernel(Kernels::new(seed)?),
-            Target::Ptx => Self::Ptx(Texts::new(seed)?),
-            Target::Launch => Self::Launch(Launches::new(seed)?),
+            Target::Host => Self::Host(Host::new(seed)?),
         })
     }
 
     fn next(&mut self) -> Input<'_> {
         match self {
             Self::Kernel(kernels) => kernels.next(),
-            Self::Ptx(texts) => texts.next(),
-            Self::Launch(launches) => launches.next(),
+            Self::Host(host) => host.next(),
         }
     }
 }

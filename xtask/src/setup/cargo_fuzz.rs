@@ -1,0 +1,42 @@
+//! cargo-fuzz, which builds and runs the simulator's fuzz targets, and what it needs. Only `cargo xtask fuzz` asks for it.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result};
+
+use super::system::{self, Need};
+use crate::{process, workspace};
+
+/// The version that is installed where there is none: any later one does.
+const VERSION: &str = "0.13.2";
+
+const CXX_COMPILER: Need = Need {
+    what: "a C++ compiler, to build libFuzzer with",
+    packages: &["g++"],
+    by_hand: "Install g++ or clang++, and set CXX if `c++` is not its name.",
+    is_met: has_cxx_compiler,
+};
+
+fn has_cxx_compiler() -> bool {
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    process::probe(Command::new(compiler).arg("--version")).is_some()
+}
+
+/// The program, found on PATH or where an earlier run has put it, or else built.
+pub(crate) fn provide() -> Result<PathBuf> {
+    system::provide(&[&CXX_COMPILER])?;
+    let tools = workspace::target().join("tools");
+    let own = tools.join("bin/cargo-fuzz");
+    let is_usable = |path: &Path| process::probe(Command::new(path).args(["fuzz", "--version"])).is_some();
+    let found = [Path::new("cargo-fuzz"), &own].into_iter().find(|path| is_usable(path));
+    if let Some(path) = found {
+        return Ok(path.to_owned());
+    }
+    let mut install = workspace::cargo();
+    install.args(["install", "cargo-fuzz", "--locked", "--version", VERSION, "--root"]);
+    process::run(install.arg(&tools)).context("Cannot install cargo-fuzz")?;
+    Ok(own)
+}
