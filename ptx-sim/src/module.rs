@@ -185,9 +185,8 @@ fn global(source: &Source<'_>, variable: &Variable<'_>, left: &mut u64) -> Resul
             Initial::Bits(bits) => bits,
             Initial::Number(number) => code::float_bits(number.to_bits(), scalar as u32 * 8, false),
             Initial::Address { symbol, offset: plus } => {
-                let found = source.variables.iter().position(|other| other.name == symbol);
-                let found = found.filter(|_| matches!(scalar, 4 | 8));
-                let Some(target) = found else {
+                let found = source.variable(symbol).filter(|_| matches!(scalar, 4 | 8));
+                let Some((target, _)) = found else {
                     let message = format!("the address of `{symbol}` as an initial value is not supported");
                     return Err(LoadError::new(variable.line, message));
                 };

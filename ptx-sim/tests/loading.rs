@@ -52,6 +52,16 @@ fn what_is_not_supported_is_an_error_with_its_line() {
 }
 
 #[test]
+fn kernels_that_repeat_a_function_too_often_are_refused() {
+    let adds = "add.u32 %r1, %r1, 1;\n".repeat(50_000);
+    let kernels: String = (0..100).map(|k| format!(".visible .entry k{k}() {{ call f; ret; }}\n")).collect();
+    let head = ".version 8.0\n.target sm_90a\n.address_size 64\n";
+    let error = Module::load(&format!("{head}.func f() {{ .reg .b32 %r<2>;\n{adds} }}\n{kernels}"))
+        .expect_err("too much");
+    assert!(error.message.contains("up to `k83`") && error.message.contains("4194304"), "{error}");
+}
+
+#[test]
 fn variables_that_no_memory_holds_are_refused() {
     for variable in [
         ".global .b8 x[18446744073709551615];",

@@ -1,6 +1,6 @@
 //! A module's kernels, each with the functions that it calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::decode;
 use super::names::{Builder, Named};
@@ -32,22 +32,34 @@ pub(crate) struct Body<'l> {
     pub(crate) linked: &'l HashMap<String, Linked>,
 }
 
+/// The most instructions of all kernels together, half a gigabyte. Each kernel has the functions that it calls for itself, so
+/// that a short text with many kernels could take any memory.
+const MOST_INSTRUCTIONS: usize = 1 << 22;
+
 /// All kernels of a module.
 pub(crate) fn link(source: &Source<'_>) -> Result<Vec<Program>, LoadError> {
-    source
-        .functions
-        .iter()
-        .filter(|f| f.entry && f.body.is_some())
-        .map(|entry| kernel(source, entry))
-        .collect()
+    let mut left = MOST_INSTRUCTIONS;
+    let entries = source.functions.iter().filter(|function| function.entry && function.body.is_some());
+    let programs = entries.map(|entry| {
+        let program = kernel(source, entry)?;
+        left = left.checked_sub(program.code.len()).ok_or_else(|| {
+            let message = format!(
+                "the kernels up to `{}`, with the functions that they call, have more than {MOST_INSTRUCTIONS} instructions",
+                program.name
+            );
+            LoadError::new(entry.line, message)
+        })?;
+        Ok(program)
+    });
+    programs.collect()
 }
 
 fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadError> {
     let mut builder = Builder::new(source);
     let mut linked = HashMap::new();
-    let mut order = Vec::new();
-    callees_first(source, entry, &mut Vec::new(), &mut order)?;
-    for function in order {
+    let mut reached = Reached::default();
+    callees_first(source, entry, &mut reached)?;
+    for function in reached.order {
         let done = device_function(&mut builder, function, &linked)?;
         linked.insert(function.name.to_owned(), done);
     }
@@ -86,32 +98,43 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
     })
 }
 
-/// The functions that `function` reaches, in an order in which a callee is before its callers.
+/// The deepest that calls may nest.
+const DEEPEST: usize = 200;
+
+/// The functions that a kernel calls.
+#[derive(Default)]
+struct Reached<'a, 's> {
+    /// Those that are being looked into, each called by the one before.
+    path: Vec<&'a str>,
+    /// The others, each after those that it calls, and their names.
+    order: Vec<&'a Function<'s>>,
+    names: HashSet<&'a str>,
+}
+
+/// Adds what `function` calls, and itself.
 fn callees_first<'a, 's>(
     source: &'a Source<'s>,
     function: &'a Function<'s>,
-    path: &mut Vec<&'a str>,
-    order: &mut Vec<&'a Function<'s>>,
+    reached: &mut Reached<'a, 's>,
 ) -> Result<(), LoadError> {
     let mut calls = Vec::new();
     collect_calls(function.body.as_deref().unwrap_or_default(), &mut calls);
-    path.push(function.name);
+    reached.path.push(function.name);
     for (name, line) in calls {
-        let defined = source.functions.iter().find(|other| other.name == name && other.body.is_some());
-        let Some(callee) = defined.filter(|callee| !callee.entry) else { continue };
-        if path.contains(&name) {
+        let Some(callee) = source.function(name).filter(|callee| !callee.entry) else { continue };
+        if reached.path.contains(&name) {
             return Err(LoadError::new(line, format!("`{name}` calls itself: recursion is not supported")));
         }
-        if path.len() > 200 {
+        if reached.path.len() > DEEPEST {
             return Err(LoadError::new(line, "calls nest too deeply"));
         }
-        if !order.iter().any(|known| known.name == name) {
-            callees_first(source, callee, path, order)?;
+        if !reached.names.contains(name) {
+            callees_first(source, callee, reached)?;
         }
     }
-    path.pop();
-    if !function.entry {
-        order.push(function);
+    reached.path.pop();
+    if !function.entry && reached.names.insert(function.name) {
+        reached.order.push(function);
     }
     Ok(())
 }

@@ -214,9 +214,7 @@ impl<'m, 's> Builder<'m, 's> {
     }
 
     fn of_module(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
-        let source = self.source;
-        let found = source.variables.iter().enumerate().find(|(_, variable)| variable.name == name);
-        let Some((index, variable)) = found else { return Ok(None) };
+        let Some((index, variable)) = self.source.variable(name) else { return Ok(None) };
         Ok(Some(match variable.space {
             VariableSpace::Shared if variable.bytes.is_none() => self.dynamic(variable),
             VariableSpace::Shared => match self.module_shared.get(name) {

@@ -52,8 +52,12 @@ pub(crate) fn module<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Source<'s>, Load
                 external = true;
                 continue;
             }
-            "entry" | "func" => source.functions.push(function(cursor)?),
-            "global" | "const" | "shared" => source.variables.extend(variables(cursor, external)?),
+            "entry" | "func" => source.add_function(function(cursor)?),
+            "global" | "const" | "shared" => {
+                for variable in variables(cursor, external)? {
+                    source.add_variable(variable);
+                }
+            }
             _ => return Err(cursor.wanted("a directive that a module may have")),
         }
         external = false;

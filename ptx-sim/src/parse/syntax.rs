@@ -1,5 +1,7 @@
 //! The syntax of a PTX module, as written: names are not resolved, modifiers not judged.
 
+use std::collections::HashMap;
+
 /// A module.
 #[derive(Debug, Default)]
 pub(crate) struct Source<'s> {
@@ -7,6 +9,34 @@ pub(crate) struct Source<'s> {
     pub(crate) variables: Vec<Variable<'s>>,
     /// The numbers and names of `.file`.
     pub(crate) files: Vec<(u32, &'s str)>,
+    /// The places of functions with a body, and of variables: of several with a name, the first.
+    defined: HashMap<&'s str, usize>,
+    declared: HashMap<&'s str, usize>,
+}
+
+impl<'s> Source<'s> {
+    pub(crate) fn add_function(&mut self, function: Function<'s>) {
+        if function.body.is_some() {
+            self.defined.entry(function.name).or_insert(self.functions.len());
+        }
+        self.functions.push(function);
+    }
+
+    pub(crate) fn add_variable(&mut self, variable: Variable<'s>) {
+        self.declared.entry(variable.name).or_insert(self.variables.len());
+        self.variables.push(variable);
+    }
+
+    /// The function of this name that has a body.
+    pub(crate) fn function(&self, name: &str) -> Option<&Function<'s>> {
+        self.functions.get(*self.defined.get(name)?)
+    }
+
+    /// The variable of this name, and its place.
+    pub(crate) fn variable(&self, name: &str) -> Option<(usize, &Variable<'s>)> {
+        let place = *self.declared.get(name)?;
+        Some((place, self.variables.get(place)?))
+    }
 }
 
 /// A kernel (`.entry`) or a device function (`.func`).
