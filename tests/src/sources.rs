@@ -104,6 +104,9 @@ pub fn benchmarks() -> &'static [Source] {
     }
 }
 
+/// The pages of the book whose kernels are compiled.
+pub const BOOK: [&str; 3] = ["docs/language.md", "docs/pipelines.md", "docs/tutorial.md"];
+
 /// A block of code of a page of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeBlock {
