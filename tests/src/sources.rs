@@ -64,6 +64,7 @@ pub fn corpus() -> &'static [Source] {
         "copies": "tests/src/kernels/copies.rs",
         "descriptors": "tests/src/kernels/descriptors.rs",
         "faults": "tests/src/kernels/faults.rs",
+        "fences": "tests/src/kernels/fences.rs",
         "floats": "tests/src/kernels/floats.rs",
         "forms": "tests/src/kernels/forms.rs",
         "im2col": "tests/src/kernels/im2col.rs",

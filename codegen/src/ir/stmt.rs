@@ -226,6 +226,11 @@ pub enum Fence {
     /// `fence.proxy.async.shared::cta`: what this thread wrote to shared memory is visible to the copy
     /// engine and the tensor cores.
     ProxyAsync,
+    /// `fence.proxy.async.global`: what this thread wrote to global memory is visible to the copy engine.
+    ProxyAsyncGlobal,
+    /// `fence.acq_rel.gpu`: with relaxed atomics, what one thread did before is visible to another after, in
+    /// the whole device.
+    Device,
     /// `fence.mbarrier_init`: initialised barriers are visible to the copy engine and the cluster.
     BarrierInit,
 }

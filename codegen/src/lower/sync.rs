@@ -71,6 +71,8 @@ pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
         Fence::ProxyAsync if cx.has_clusters() => &nvvm::FENCE_PROXY_ASYNC_CLUSTER,
         Fence::ProxyAsync => &nvvm::FENCE_PROXY_ASYNC,
         Fence::BarrierInit => &nvvm::FENCE_MBARRIER_INIT,
+        Fence::ProxyAsyncGlobal => &nvvm::FENCE_PROXY_ASYNC_GLOBAL,
+        Fence::Device => &nvvm::FENCE_DEVICE,
     };
     nvvm::emit(cx, instruction, &[])?;
     Ok(())

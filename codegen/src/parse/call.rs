@@ -73,6 +73,8 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("grid_dependency_wait", Function::GridDependency(GridDependency::Wait)),
     ("grid_dependency_launch", Function::GridDependency(GridDependency::Launch)),
     ("fence_proxy_async", Function::Fence(Fence::ProxyAsync)),
+    ("fence_proxy_async_global", Function::Fence(Fence::ProxyAsyncGlobal)),
+    ("fence", Function::Fence(Fence::Device)),
     ("fence_barrier_init", Function::Fence(Fence::BarrierInit)),
     ("l2_evict_first", Function::CachePolicy(EvictionPriority::First)),
     ("l2_evict_last", Function::CachePolicy(EvictionPriority::Last)),
