@@ -10,7 +10,7 @@ use tma_tests::sources::{BOOK, benchmarks, changes_maps, code_blocks, conformanc
 
 /// The kernels that have local memory, but for those that print and hand over there what they print: a register array
 /// has to lie in memory if its index is not known.
-const LOCAL_MEMORY: [&str; 1] = ["value_arrays"];
+const LOCAL_MEMORY: [&str; 2] = ["fault_index", "value_arrays"];
 
 /// What a load into several blocks of a cluster has.
 const MULTICAST: &str = ".multicast::cluster";
