@@ -8,6 +8,7 @@ use super::attr::{InstanceAttr, KernelAttr};
 use super::condition;
 use super::cx::{Binding, Cx};
 use super::stmt::unit;
+use super::types::lists::PARAMETERS;
 use super::wording::{counted, given};
 use crate::diag::{Code, Sink};
 use crate::ir::{Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type};
@@ -188,7 +189,7 @@ impl Cx<'_> {
                 other => {
                     let message = format!("a kernel's parameter cannot be {}", self.infer.name(&other));
                     self.error(Code::Signature, ty_span, message)
-                        .help("parameters are `TensorMap<Tile<..>>`, `Im2colMap<Tile<..>, RANK>`, `Global<T>` and scalars");
+                        .help(format!("parameters are {PARAMETERS}"));
                     self.bind(&name, Binding::Value(Expr::error(span)));
                     continue;
                 }

@@ -4,6 +4,7 @@ use syn::{Pat, Stmt};
 
 use super::cx::{Binding, Cx};
 use super::types::generic_arguments;
+use super::types::lists::SHARED;
 use crate::diag::Code;
 use crate::ir::{BinaryOp, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type};
 
@@ -145,9 +146,7 @@ impl Cx<'_> {
             Type::Error => Expr::error(span),
             other => {
                 let message = format!("{} does not live in shared memory", self.infer.name(&other));
-                self.error(Code::SharedPlace, span, message).help(
-                    "what can: `Tile<..>`, `Barrier`, `SharedArray<T, N>`, `Stages<_, N>` of these, and `Pipeline<(..), N>`",
-                );
+                self.error(Code::SharedPlace, span, message).help(format!("what can: {SHARED}"));
                 Expr::error(span)
             }
         }

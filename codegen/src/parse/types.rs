@@ -1,5 +1,6 @@
 //! Types as written, and the constants in them.
 
+pub(super) mod lists;
 mod maps;
 
 use syn::{GenericArgument, PathArguments};
@@ -10,6 +11,7 @@ use super::suggest::did_you_mean;
 use super::wording::{self, given};
 use crate::diag::Code;
 use crate::ir::{Compound, Expr, Scalar, Span, Swizzle, TileType, Type};
+use lists::{PARAMETERS, SHARED, VALUES};
 
 const NAMES: [&str; 27] = [
     "Tile",
@@ -66,8 +68,9 @@ impl Cx<'_> {
             syn::Type::Infer(_) => self.infer.fresh(super::infer::Kind::Any),
             other => {
                 self.error(Code::UnsupportedType, Span::of(other), "kernels have no such type").help(
-                    "a kernel's types are scalars, `[T; N]`, `Tile`, `Barrier`, `SharedArray`, `Stages`, \
-                     `Pipeline`, and as parameters `TensorMap` and `Global`",
+                    format!(
+                        "a kernel's types are {VALUES}; in shared memory {SHARED}; as parameters {PARAMETERS}"
+                    ),
                 );
                 Type::Error
             }

@@ -77,3 +77,29 @@ fn a_wait_is_told_its_parity_and_wait_next_its_phase() {
         "TMA0104: `wait_next` takes one argument, but 0 are given\nhelp: write `full.wait_next(&mut phase)`",
     );
 }
+
+/// The lists of types in messages are those of the language reference.
+#[test]
+fn messages_and_the_reference_list_the_same_types() {
+    let book = include_str!("../../../docs/language.md");
+    let parameter = refused("#[tma_kernel(threads = 32)]\nfn k(full: Barrier) {}");
+    let (_, list) = parameter.split_once("help: parameters are ").expect("the list is in the help");
+    assert!(book.contains(&format!("Parameters are {}.\n", list.trim())), "{list}");
+
+    let of_shared = refused("#[tma_kernel(threads = 32)]\nfn k() { let x: u32 = shared(); }");
+    let (_, list) = of_shared.split_once("help: what can: ").expect("the list is in the help");
+    let (_, table) = book.split_once("## Shared memory").expect("the chapter is there");
+    let rows = table.lines().skip_while(|line| !line.starts_with("| ---")).skip(1);
+    let rows = rows.take_while(|line| line.starts_with("| `"));
+    // What stands in backquotes, without generics.
+    let quoted = |text: &str| -> Vec<String> {
+        let names = text.split('`').skip(1).step_by(2).filter_map(|name| name.split('<').next());
+        names.map(str::to_owned).collect()
+    };
+    let in_book: Vec<_> = rows.filter_map(|row| quoted(row).into_iter().next()).collect();
+    assert_eq!(in_book, quoted(list));
+    let type_help = refused("#[tma_kernel(threads = 32)]\nfn k() { let x: (u32, u32) = 1; }");
+    for word in ["Im2colMap", "Maps", "SharedMap", "Phase", "Token"] {
+        assert!(type_help.contains(&format!("`{word}")), "{type_help}");
+    }
+}
