@@ -6,8 +6,8 @@ use super::line::Instruction;
 use super::steps::Change;
 use super::steps::Change::{
     ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, ClusterWaitRemoved, CountLowered, FenceRemoved,
-    GroupWaitRemoved, InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised, ScopeNarrowed, SyncRemoved, TriedOnce,
-    WaitRemoved, WarpSyncRemoved,
+    GroupWaitRemoved, InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised, ScopeNarrowed, SyncRemoved,
+    TriedOnce, WaitRemoved, WarpSyncRemoved,
 };
 use super::trial::Trial;
 
