@@ -146,7 +146,7 @@ pub const BARRIER_BYTES_EXPECTED: i128 = (1 << 20) - 1;
 pub const PIPELINE_TILES: usize = 6;
 
 /// Named barriers of a block; `sync_threads` is number 0. Source: PTX ISA, "barrier".
-pub const NAMED_BARRIERS: i128 = 16;
+pub const NAMED_BARRIERS: u32 = 16;
 
 /// The most elements of an array of a thread's own. Four times as many as a thread has registers: what is larger
 /// lies in local memory in any case, and takes the compiler long.

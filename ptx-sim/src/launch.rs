@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::code::{Constant, Program};
+use crate::code::{Constant, Op, Program};
 use crate::exec::Context;
 use crate::grid;
 use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
@@ -179,6 +179,7 @@ pub fn launch(
         seed: config.seed,
         checks: config.checks,
         global: Arc::new(memory.clone()),
+        copies: program.code.iter().any(|inst| matches!(inst.op, Op::Tensor(_) | Op::Bulk(_))),
         lines: module.lines(),
     };
     Ok(grid::run(&context, &machine, config))

@@ -64,6 +64,7 @@ pub fn corpus() -> &'static [Source] {
         "copies": "tests/src/kernels/copies.rs",
         "descriptors": "tests/src/kernels/descriptors.rs",
         "faults": "tests/src/kernels/faults.rs",
+        "fences": "tests/src/kernels/fences.rs",
         "floats": "tests/src/kernels/floats.rs",
         "forms": "tests/src/kernels/forms.rs",
         "im2col": "tests/src/kernels/im2col.rs",
@@ -103,6 +104,9 @@ pub fn benchmarks() -> &'static [Source] {
         "streams": "tests/src/gpu/bench/kernels/streams.rs",
     }
 }
+
+/// The pages of the book whose kernels are compiled.
+pub const BOOK: [&str; 3] = ["docs/language.md", "docs/pipelines.md", "docs/tutorial.md"];
 
 /// A block of code of a page of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]

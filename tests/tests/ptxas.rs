@@ -6,17 +6,14 @@ use std::process::Command;
 use std::{env, fs};
 
 use tma_codegen::{Ptx, Target, compile};
-use tma_tests::sources::{benchmarks, changes_maps, code_blocks, conformance, corpus, examples};
+use tma_tests::sources::{BOOK, benchmarks, changes_maps, code_blocks, conformance, corpus, examples};
 
 /// The kernels that have local memory, but for those that print and hand over there what they print: a register array
 /// has to lie in memory if its index is not known.
-const LOCAL_MEMORY: [&str; 1] = ["value_arrays"];
+const LOCAL_MEMORY: [&str; 2] = ["fault_index", "value_arrays"];
 
 /// What a load into several blocks of a cluster has.
 const MULTICAST: &str = ".multicast::cluster";
-
-/// The pages of the book whose kernels are compiled.
-const PAGES: [&str; 3] = ["docs/language.md", "docs/pipelines.md", "docs/tutorial.md"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -38,7 +35,7 @@ fn kernels(target: Target) -> Vec<Ptx> {
     let sources = examples().iter().chain(corpus()).chain(benchmarks());
     let sources = sources.filter(|source| source.is_for(target.name()));
     let mut kernels: Vec<_> = sources.flat_map(|source| compiled(source.path, source.text, target)).collect();
-    for name in PAGES {
+    for name in BOOK {
         let page = fs::read_to_string(root().join(name)).expect("the page is there");
         let blocks = code_blocks(&page).into_iter().filter(|block| block.info == "rust,kernel");
         let blocks = blocks.filter(|block| target != Target::Sm90 || !changes_maps(&block.code));

@@ -122,3 +122,33 @@ fn bulk_copies_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// Indices outside of tiles, arrays and stages, and a barrier that is another one's, in a kernel that tests them.
+#[test]
+fn checked_kernels_name_the_index_and_the_line() -> anyhow::Result<()> {
+    let place_of = |code: &str| {
+        let line = include_str!("../src/kernels/faults.rs").lines().position(|line| line.trim() == code);
+        format!("faults.rs:{}", line.expect("the kernel has such a line") + 1)
+    };
+    let tile = place_of("let of_tile = tile.get([row, column]);");
+    let line = place_of("let of_line = lines[stage].get(element);");
+    let registers = place_of("let of_registers = parts[part as usize];");
+    let barrier = place_of("named_barrier_sync(barrier, 32);");
+    for (at, others, place, message) in [
+        ([4, 0], [0, 0, 0, 1], &tile, "index out of bounds of `tile`, 4 along dimension 0"),
+        ([-1, 0], [0, 0, 0, 1], &tile, "index out of bounds of `tile`, 4 along dimension 0"),
+        ([0, 32], [0, 0, 0, 1], &tile, "index out of bounds of `tile`, 32 along dimension 1"),
+        ([0, 0], [2, 0, 0, 1], &line, "index out of bounds of `lines`, 2 stages"),
+        ([0, 0], [0, 32, 0, 1], &line, "index out of bounds of a stage of `lines`, 32 elements"),
+        ([0, 0], [0, u32::MAX, 0, 1], &line, "index out of bounds of a stage of `lines`, 32 elements"),
+        ([0, 0], [0, 0, 3, 1], &registers, "index out of bounds of `parts`, 3 elements"),
+        ([0, 0], [0, 0, 0, 0], &barrier, "named barriers are 1 to 15"),
+        ([0, 0], [0, 0, 0, 16], &barrier, "named barriers are 1 to 15"),
+    ] {
+        let done = kernels::faults::index(&Device::simulator(), at, others);
+        let error = done.expect_err("an index is wrong").to_string();
+        assert!(error.contains(message) && error.contains(place), "{error}");
+    }
+    kernels::faults::index(&Device::simulator(), [3, 31], [1, 31, 2, 15])?;
+    Ok(())
+}

@@ -231,7 +231,7 @@ pub enum Error {
     },
 
     /// The simulator found something wrong with a kernel.
-    #[error("{}: the simulator found {count} mistakes in `{kernel}`, with seed {seed}:\n\n{text}", self.code())]
+    #[error("{}: the simulator found {} in `{kernel}`, with seed {seed}:\n\n{text}", self.code(), mistakes(*.count))]
     Findings {
         /// The kernel.
         kernel: &'static str,
@@ -421,6 +421,10 @@ pub enum Error {
 /// Where else than on the device at hand a kernel for `target` runs: the simulated device is an `sm_90`.
 fn elsewhere(target: &str) -> &'static str {
     if target.starts_with("sm_90") { ", or run it on the simulator: `TMA_DEVICE=sim`" } else { "" }
+}
+
+fn mistakes(count: usize) -> String {
+    format!("{count} mistake{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

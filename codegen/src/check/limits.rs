@@ -302,7 +302,7 @@ fn count_within(count: &Expr, least: i128, most: i128, what: &str, sink: &mut Si
 
 fn named_barrier(id: &Expr, threads: &Expr, sink: &mut Sink) {
     if let Some(id_value) = id.as_int()
-        && !(1..limits::NAMED_BARRIERS).contains(&id_value)
+        && !(1..i128::from(limits::NAMED_BARRIERS)).contains(&id_value)
     {
         let message = format!("named barriers are 1 to {}, not {id_value}", limits::NAMED_BARRIERS - 1);
         sink.error(Code::NamedBarrier, id.span, message).help("number 0 is `sync_threads()`");

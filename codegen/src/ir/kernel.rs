@@ -148,6 +148,11 @@ impl Kernel {
         &self.params[id.0 as usize]
     }
 
+    /// The shared variable `id`.
+    pub fn shared_var(&self, id: SharedId) -> &SharedVar {
+        &self.shared[id.0 as usize]
+    }
+
     /// The local `id`.
     pub fn local(&self, id: LocalId) -> &Local {
         &self.locals[id.0 as usize]

@@ -21,6 +21,7 @@ mod kernel;
 pub mod print;
 mod span;
 mod stmt;
+mod tma;
 mod types;
 pub mod visit;
 
@@ -31,4 +32,5 @@ pub use expr::*;
 pub use kernel::*;
 pub use span::Span;
 pub use stmt::*;
+pub use tma::*;
 pub use types::*;

@@ -125,6 +125,8 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             writeln!(f, "bulk.wait_group{} {pending}", if *read_only { ".read" } else { "" })
         }
         StmtKind::Fence(Fence::ProxyAsync) => writeln!(f, "fence.proxy_async"),
+        StmtKind::Fence(Fence::ProxyAsyncGlobal) => writeln!(f, "fence.proxy_async_global"),
+        StmtKind::Fence(Fence::Device) => writeln!(f, "fence.device"),
         StmtKind::Fence(Fence::BarrierInit) => writeln!(f, "fence.barrier_init"),
         StmtKind::Sync(Sync::Threads) => writeln!(f, "sync.threads"),
         StmtKind::Sync(Sync::Warp) => writeln!(f, "sync.warp"),

@@ -1,6 +1,6 @@
 //! Statements: effects and control flow.
 
-use super::{BulkOp, ClusterAxis, Expr, LocalId, MapEdit, ParamId, Scalar, Span};
+use super::{BulkOp, Expr, LocalId, MapEdit, ParamId, ReduceOp, Scalar, Span, TmaOp};
 
 /// Statements in order.
 #[derive(Clone, Debug, Default)]
@@ -220,134 +220,17 @@ pub enum Scope {
     Cluster,
 }
 
-/// What the copy engine is asked for; `hint` is a [`Type::CachePolicy`](super::Type::CachePolicy).
-/// Source: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch.tensor".
-#[allow(missing_docs)] // each variant's own line names its fields
-#[derive(Clone, Debug)]
-pub enum TmaOp {
-    /// Global to shared; completes on `barrier` with the bytes of the tile.
-    Load { tile: Expr, at: Vec<Expr>, barrier: Expr, hint: Option<Expr> },
-    /// Global to the same place in the blocks of the cluster whose bit in `mask` (a `u16`) is set; completes on the
-    /// `barrier` of each with the bytes of the tile.
-    LoadMulticast { tile: Expr, at: Vec<Expr>, barrier: Expr, mask: Expr, hint: Option<Expr> },
-    /// This block's slice of `tile`, multicast to all blocks along `axis`, which do the same with theirs: the `barrier`
-    /// of each gets the bytes of the whole tile. `at` is where the tile begins, the map's box is the slice.
-    LoadSliced { tile: Expr, at: Vec<Expr>, barrier: Expr, axis: ClusterAxis, hint: Option<Expr> },
-    /// Shared to global; part of the next bulk group of this thread.
-    Store { at: Vec<Expr>, tile: Expr, hint: Option<Expr> },
-    /// Shared into global, element by element; part of the next bulk group of this thread.
-    Reduce { op: ReduceOp, at: Vec<Expr>, tile: Expr, hint: Option<Expr> },
-    /// Global to the L2 cache.
-    Prefetch { at: Vec<Expr>, hint: Option<Expr> },
-    /// As `Load`, or with a `mask` as `LoadMulticast`, of a column of pixels that is moved by `offsets`, one (a `u16`) for
-    /// each dimension of pixels.
-    LoadColumn {
-        tile: Expr,
-        at: Vec<Expr>,
-        offsets: Vec<Expr>,
-        barrier: Expr,
-        mask: Option<Expr>,
-        hint: Option<Expr>,
-    },
-    /// As `Prefetch`, of a column of pixels.
-    PrefetchColumn { at: Vec<Expr>, offsets: Vec<Expr>, hint: Option<Expr> },
-    /// Brings the descriptor itself into its cache.
-    PrefetchDescriptor,
-}
-
-impl TmaOp {
-    /// The coordinates of the box, outermost first; none where the operation has no box.
-    pub fn coordinates(&self) -> &[Expr] {
-        match self {
-            Self::Load { at, .. }
-            | Self::LoadMulticast { at, .. }
-            | Self::LoadSliced { at, .. }
-            | Self::LoadColumn { at, .. }
-            | Self::PrefetchColumn { at, .. }
-            | Self::Store { at, .. }
-            | Self::Reduce { at, .. }
-            | Self::Prefetch { at, .. } => at,
-            Self::PrefetchDescriptor => &[],
-        }
-    }
-
-    /// How far the pixels of a column are moved, outermost dimension first; none where no column is loaded.
-    pub fn offsets(&self) -> &[Expr] {
-        match self {
-            Self::LoadColumn { offsets, .. } | Self::PrefetchColumn { offsets, .. } => offsets,
-            Self::Load { .. }
-            | Self::Store { .. }
-            | Self::LoadMulticast { .. }
-            | Self::LoadSliced { .. }
-            | Self::Reduce { .. }
-            | Self::Prefetch { .. }
-            | Self::PrefetchDescriptor => &[],
-        }
-    }
-
-    /// Whether it changes the tensor.
-    pub fn writes(&self) -> bool {
-        match self {
-            Self::Store { .. } | Self::Reduce { .. } => true,
-            Self::Load { .. }
-            | Self::LoadMulticast { .. }
-            | Self::LoadSliced { .. }
-            | Self::Prefetch { .. }
-            | Self::LoadColumn { .. }
-            | Self::PrefetchColumn { .. }
-            | Self::PrefetchDescriptor => false,
-        }
-    }
-}
-
-/// What a reduction puts in the place of each element of the tensor; which elements each is for is in
-/// [`limits::reduces`](crate::limits::reduces). Source: PTX ISA, "cp.reduce.async.bulk.tensor".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReduceOp {
-    /// The sum; integers wrap.
-    Add,
-    /// The lesser.
-    Min,
-    /// The greater.
-    Max,
-    /// One more, or 0 where it was the tile's element or above.
-    Inc,
-    /// One less, or the tile's element where it was 0 or above the tile's element.
-    Dec,
-    /// The bits that both have.
-    And,
-    /// The bits that either has.
-    Or,
-    /// The bits that one of them has.
-    Xor,
-}
-
-impl ReduceOp {
-    /// Every operation, in the order of declaration.
-    pub const ALL: [ReduceOp; 8] =
-        [Self::Add, Self::Min, Self::Max, Self::Inc, Self::Dec, Self::And, Self::Or, Self::Xor];
-
-    /// Its name in PTX; a kernel's method is `reduce_` and this.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Add => "add",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Inc => "inc",
-            Self::Dec => "dec",
-            Self::And => "and",
-            Self::Or => "or",
-            Self::Xor => "xor",
-        }
-    }
-}
-
 /// A fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fence {
     /// `fence.proxy.async.shared::cta`: what this thread wrote to shared memory is visible to the copy
     /// engine and the tensor cores.
     ProxyAsync,
+    /// `fence.proxy.async.global`: what this thread wrote to global memory is visible to the copy engine.
+    ProxyAsyncGlobal,
+    /// `fence.acq_rel.gpu`: with relaxed atomics, what one thread did before is visible to another after, in
+    /// the whole device.
+    Device,
     /// `fence.mbarrier_init`: initialised barriers are visible to the copy engine and the cluster.
     BarrierInit,
 }

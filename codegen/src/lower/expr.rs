@@ -75,8 +75,7 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         ExprKind::Index(array, index) => place::element(cx, array, index),
         ExprKind::Stage(stages, index) => {
             let base = value(cx, stages).and_then(pointer)?;
-            let index = int_value(cx, index)?;
-            Ok(tile::stage(cx, base, stages.ty.local(), index)?.into())
+            Ok(tile::stage(cx, base, stages, index)?.into())
         }
         ExprKind::CachePolicy(priority, fraction) => {
             let fraction = value(cx, fraction)?;

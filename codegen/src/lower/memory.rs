@@ -5,7 +5,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::{Cx, Lower, expr, nvvm, place, print};
+use super::{Cx, Lower, bounds, expr, nvvm, place, print};
 use crate::backend::BackendError;
 use crate::ir::{AtomicOp, Expr, LocalId, ParamId, Scalar, Span, Type};
 
@@ -51,36 +51,27 @@ pub(super) fn store<'c>(
 
 /// `dest = array[index]`.
 pub(super) fn shared_get(cx: &mut Cx<'_, '_>, dest: LocalId, array: &Expr, index: &Expr) -> Lower<()> {
-    let scalar = shared_element(&array.ty)?;
-    let address = shared_address(cx, array, scalar, index)?;
+    let (address, scalar) = shared_address(cx, array, index)?;
     let value = load(cx, address, scalar)?;
     place::store(cx, dest, value)
 }
 
 /// `array[index] = value`.
 pub(super) fn shared_set(cx: &mut Cx<'_, '_>, array: &Expr, index: &Expr, value: &Expr) -> Lower<()> {
-    let scalar = shared_element(&array.ty)?;
     let value = expr::value(cx, value)?;
-    let address = shared_address(cx, array, scalar, index)?;
+    let (address, scalar) = shared_address(cx, array, index)?;
     store(cx, address, value, scalar)
 }
 
-fn shared_element(ty: &Type) -> Lower<Scalar> {
-    match ty.local() {
-        Type::SharedArray(scalar, _) => Ok(*scalar),
-        ty => Err(BackendError::Unchecked(format!("a shared array of type `{ty}`"))),
-    }
-}
-
-fn shared_address<'c>(
-    cx: &mut Cx<'c, '_>,
-    array: &Expr,
-    scalar: Scalar,
-    index: &Expr,
-) -> Lower<PointerValue<'c>> {
+/// The address of `array[index]`, and what is there.
+fn shared_address<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<(PointerValue<'c>, Scalar)> {
+    let Type::SharedArray(scalar, len) = *array.ty.local() else {
+        return Err(BackendError::Unchecked(format!("a shared array of type `{}`", array.ty)));
+    };
     let base = expr::value(cx, array).and_then(pointer)?;
-    let index = expr::int_value(cx, index)?;
-    element_address(cx, base, scalar, index)
+    let at = expr::int_value(cx, index)?;
+    bounds::index(cx, at, (array, len, "elements"), index.span)?;
+    Ok((element_address(cx, base, scalar, at)?, scalar))
 }
 
 /// `dest = global[index]`.

@@ -3,7 +3,7 @@
 //! * [`kernel`]: the function's signature, attributes and prologue.
 //! * [`stmt`] and [`control`]: statements, the straight ones and those that branch.
 //! * [`expr`], [`arith`] and [`cast`]: values.
-//! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory.
+//! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory; [`bounds`]: tests of indices.
 //! * [`cluster`]: other blocks of the cluster, and slices of a load.
 //! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in [`nvvm`], the
 //!   one table of what LLVM IR has no operation for.
@@ -19,6 +19,7 @@
 
 mod arith;
 mod barrier;
+mod bounds;
 mod bulk;
 mod cast;
 mod cluster;

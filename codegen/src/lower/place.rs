@@ -1,10 +1,9 @@
 //! Locals and register arrays.
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{AggregateValueEnum, BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{AggregateValueEnum, BasicValueEnum, PointerValue};
 
-use super::types::int;
-use super::{Cx, Lower, expr};
+use super::{Cx, Lower, bounds, expr};
 use crate::backend::BackendError;
 use crate::ir::{Expr, ExprKind, LocalId, Type};
 
@@ -30,13 +29,16 @@ pub(super) fn store<'c>(cx: &Cx<'c, '_>, local: LocalId, value: BasicValueEnum<'
 
 /// `local[index]… = value`.
 pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value: &Expr) -> Lower<()> {
+    let value_span = value.span;
     let value = expr::value(cx, value)?;
     let mut place = home(cx, local)?;
-    let mut ty = cx.kernel.kernel().local(local).ty.clone();
+    let ty = cx.kernel.kernel().local(local).ty.clone();
+    let mut array = Expr { kind: ExprKind::Local(local), ty, span: value_span };
     for index in index {
-        let at = expr::int_value(cx, index)?;
-        place = element_place(cx, place, &ty, at)?;
-        ty = element_type(&ty)?.clone();
+        place = element_place(cx, place, &array, index)?;
+        let ty = element_type(&array.ty)?.clone();
+        array =
+            Expr { kind: ExprKind::Index(Box::new(array), Box::new(index.clone())), ty, span: index.span };
     }
     cx.builder.build_store(place, value)?;
     Ok(())
@@ -63,12 +65,11 @@ pub(super) fn array<'c>(
     }
 }
 
-/// `array[index]`. An index outside reads nothing in particular.
+/// `array[index]`. Where nothing tests it, an index outside reads nothing in particular.
 pub(super) fn element<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<BasicValueEnum<'c>> {
     let ty = cx.value_type(element_type(&array.ty)?)?;
     let place = place_of(cx, array)?;
-    let index = expr::value(cx, index).and_then(int)?;
-    let place = element_place(cx, place, &array.ty, index)?;
+    let place = element_place(cx, place, array, index)?;
     Ok(cx.builder.build_load(ty, place, "")?)
 }
 
@@ -78,8 +79,7 @@ fn place_of<'c>(cx: &mut Cx<'c, '_>, array: &Expr) -> Lower<PointerValue<'c>> {
         ExprKind::Local(local) => home(cx, *local),
         ExprKind::Index(outer, index) => {
             let place = place_of(cx, outer)?;
-            let index = expr::int_value(cx, index)?;
-            element_place(cx, place, &outer.ty, index)
+            element_place(cx, place, outer, index)
         }
         _ => {
             let value = expr::value(cx, array)?;
@@ -97,13 +97,19 @@ fn element_type(array: &Type) -> Lower<&Type> {
     }
 }
 
+/// The place of `array[index]`, of an array at `place`.
 fn element_place<'c>(
-    cx: &Cx<'c, '_>,
-    array: PointerValue<'c>,
-    ty: &Type,
-    index: IntValue<'c>,
+    cx: &mut Cx<'c, '_>,
+    place: PointerValue<'c>,
+    array: &Expr,
+    index: &Expr,
 ) -> Lower<PointerValue<'c>> {
-    let element = cx.value_type(element_type(ty)?)?;
-    // SAFETY: without `inbounds` the address may lie anywhere; `array` points to `element`s.
-    Ok(unsafe { cx.builder.build_gep(element, array, &[index], "")? })
+    let Type::Array(element, len) = &array.ty else {
+        return Err(BackendError::Unchecked(format!("an element of type `{}`", array.ty)));
+    };
+    let at = expr::int_value(cx, index)?;
+    bounds::index(cx, at, (array, *len, "elements"), index.span)?;
+    let element = cx.value_type(element)?;
+    // SAFETY: without `inbounds` the address may lie anywhere; `place` points to `element`s.
+    Ok(unsafe { cx.builder.build_gep(element, place, &[at], "")? })
 }

@@ -3,7 +3,7 @@
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 
-use super::{Cx, Lower, expr, memory, nvvm, place};
+use super::{Cx, Lower, bounds, expr, memory, nvvm, place};
 use crate::ir::{Axis, Expr, Fence, GridDependency, LocalId, ParamId, Span, Sync};
 
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
@@ -23,8 +23,9 @@ pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync) -> Lower<()> {
 
 /// Lowers a meeting of `threads` threads at barrier `id`.
 pub(super) fn meet_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<()> {
-    let args = [expr::value(cx, id)?, expr::value(cx, threads)?];
-    nvvm::emit(cx, &nvvm::SYNC_NAMED, &args)?;
+    let (id_value, thread_count) = (expr::int_value(cx, id)?, expr::int_value(cx, threads)?);
+    bounds::named_barrier(cx, (id_value, id.span), (thread_count, threads.span))?;
+    nvvm::emit(cx, &nvvm::SYNC_NAMED, &[id_value.into(), thread_count.into()])?;
     Ok(())
 }
 
@@ -70,6 +71,8 @@ pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
     let instruction = match fence {
         Fence::ProxyAsync if cx.has_clusters() => &nvvm::FENCE_PROXY_ASYNC_CLUSTER,
         Fence::ProxyAsync => &nvvm::FENCE_PROXY_ASYNC,
+        Fence::ProxyAsyncGlobal => &nvvm::FENCE_PROXY_ASYNC_GLOBAL,
+        Fence::Device => &nvvm::FENCE_DEVICE,
         Fence::BarrierInit => &nvvm::FENCE_MBARRIER_INIT,
     };
     nvvm::emit(cx, instruction, &[])?;

@@ -443,6 +443,30 @@ fn checked_kernels_test_what_is_not_known() {
 }
 
 #[test]
+fn checked_kernels_test_indices_that_are_not_known() {
+    let kernel = |option: &str, statement: &str| {
+        ptx(&format!(
+            "#[tma_kernel(threads = 32{option})]\npub fn k(n: u32, m: i32) {{\n\
+             let tiles: Stages<Tile<u32, Shape2<8, 32>>, 2> = shared();\nlet row: SharedArray<u32, 4> = shared();\n\
+             let mut sums = [0u32; 4];\n{statement}\nrow.set(3, sums[0]);\n}}"
+        ))
+    };
+    for (unknown, known) in [
+        ("tiles[0].set([n, 3], 1);", "tiles[1].set([7u32, 31], 1);"),
+        ("tiles[0].set([3, m], 1);", "tiles[1].set([7, 31], m as u32);"),
+        ("tiles[n].set([3, 3], 1);", "for i in unroll(0..2u32) { tiles[i].set([3, 3], 1); }"),
+        ("row.set(n, 1);", "for i in unroll(0..4u32) { row.set(i, 1); }"),
+        ("sums[n as usize] = row.get(3);", "for i in unroll(0..4usize) { sums[i] = row.get(3); }"),
+        ("named_barrier_sync(n, 32);", "named_barrier_sync(15, 32);"),
+        ("named_barrier_sync(1, n);", "named_barrier_sync(1, 64);"),
+    ] {
+        has(&kernel(", checked", unknown), &["__assertfail"]);
+        has_not(&kernel("", unknown), &["__assertfail"]);
+        has_not(&kernel(", checked", known), &["__assertfail"]);
+    }
+}
+
+#[test]
 fn interleaved_coordinates_are_tested_and_counted_in_pixels() {
     let kernel = |at: &str| {
         ptx(&format!(

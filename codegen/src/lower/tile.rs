@@ -3,7 +3,7 @@
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::types::{int, pointer};
-use super::{Cx, Lower, expr, memory, place};
+use super::{Cx, Lower, bounds, expr, memory, place};
 use crate::backend::BackendError;
 use crate::check::layout;
 use crate::ir::{Expr, LocalId, Swizzle, TileType, Type};
@@ -39,7 +39,7 @@ fn element_address<'c>(
     at: &[Expr],
 ) -> Lower<PointerValue<'c>> {
     let base = expr::value(cx, tile).and_then(pointer)?;
-    let at = expr::values(cx, at)?;
+    let at = coordinates(cx, tile, ty, at)?;
     let (row, column) = row_and_column(cx, ty, &at)?;
     let element_bytes = cx.u32_const(ty.element.bytes());
     let row_pitch = cx.u32_const(u32::try_from(ty.row_pitch()).unwrap_or(u32::MAX));
@@ -47,6 +47,21 @@ fn element_address<'c>(
     let column = cx.builder.build_int_mul(column, element_bytes, "column")?;
     let offset = swizzled(cx, ty.swizzle, row, column)?;
     byte_offset(cx, base, offset)
+}
+
+/// The coordinates of an element, each within its dimension where the kernel asks for that.
+fn coordinates<'c>(
+    cx: &mut Cx<'c, '_>,
+    tile: &Expr,
+    ty: &TileType,
+    at: &[Expr],
+) -> Lower<Vec<BasicValueEnum<'c>>> {
+    let values = expr::values(cx, at)?;
+    for (dimension, (&value, (at, &extent))) in values.iter().zip(at.iter().zip(&ty.extents)).enumerate() {
+        let what = format!("along dimension {dimension}");
+        bounds::index(cx, int(value)?, (tile, extent, &what), at.span)?;
+    }
+    Ok(values)
 }
 
 /// Which row of the tile, all dimensions but the innermost taken as one, and which element of it.
@@ -97,16 +112,19 @@ fn swizzled<'c>(
     Ok(permuted)
 }
 
-/// The address of one of `Stages`.
+/// The address of one of `stages`, which begin at `base`.
 pub(super) fn stage<'c>(
-    cx: &Cx<'c, '_>,
+    cx: &mut Cx<'c, '_>,
     base: PointerValue<'c>,
-    stages: &Type,
-    index: IntValue<'c>,
+    stages: &Expr,
+    index: &Expr,
 ) -> Lower<PointerValue<'c>> {
-    let Type::Stages(thing, _) = stages else {
-        return Err(BackendError::Unchecked(format!("a stage of type `{stages}`")));
+    let Type::Stages(thing, len) = stages.ty.local() else {
+        return Err(BackendError::Unchecked(format!("a stage of type `{}`", stages.ty)));
     };
+    let span = index.span;
+    let index = expr::int_value(cx, index)?;
+    bounds::index(cx, index, (stages, *len, "stages"), span)?;
     let stride = cx.u32_const(u32::try_from(layout::stride(thing)).unwrap_or(u32::MAX));
     let offset = cx.builder.build_int_mul(index, stride, "")?;
     byte_offset(cx, base, offset)

@@ -7,7 +7,7 @@ use super::kernel::Param;
 use super::types::{int, pointer};
 use super::{Cx, Lower, cluster, debug, descriptor, expr, nvvm, print, tile};
 use crate::backend::BackendError;
-use crate::ir::{Expr, ParamId, Span, TileType, TmaOp, Type};
+use crate::ir::{ClusterAxis, Expr, ParamId, Span, TileType, TmaOp, Type};
 use crate::limits::box_start_bytes;
 
 /// Lowers an operation that is given the tensor map `map`, or one of several.
@@ -27,7 +27,7 @@ pub(super) fn operation(
         return Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned()));
     };
     let rank = op.coordinates().len();
-    let mut coordinates = hardware_coordinates(cx, op.coordinates())?;
+    let mut coordinates = hardware_order(cx, op.coordinates())?;
     if cx.kernel.kernel().checked {
         check_alignment(cx, map, moved, &coordinates, span)?;
         check_sign(cx, map, op, &coordinates, span)?;
@@ -40,80 +40,90 @@ pub(super) fn operation(
         Type::Im2colMap(..) => nvvm::Mode::Columns,
         _ => nvvm::Mode::Tile,
     };
-    let map_and_place = [address.into()].into_iter().chain(coordinates);
-    let (instruction, mut args, hint): (_, Vec<BasicValueEnum<'_>>, _) = match op {
-        TmaOp::LoadColumn { tile, barrier, mask, hint, .. } => {
-            let tile = expr::value(cx, tile).and_then(pointer)?.into();
-            let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
-            let offsets = hardware_coordinates(cx, op.offsets())?;
-            let args = [tile].into_iter().chain(map_and_place).chain([barrier]).chain(offsets);
+    let hint = op.hint();
+    let hinted = hint.is_some();
+    let mut place = vec![BasicValueEnum::from(address)];
+    place.append(&mut coordinates);
+    let (instruction, mut args) = match op {
+        TmaOp::Load { tile, barrier, .. } => {
+            (nvvm::tile_load(rank, names_own_memory(cx), hinted), load(cx, place, tile, barrier)?)
+        }
+        TmaOp::LoadMulticast { tile, barrier, mask, .. } => {
+            let mut args = load(cx, place, tile, barrier)?;
+            args.push(expr::value(cx, mask)?);
+            (nvvm::tile_load_multicast(rank, hinted), args)
+        }
+        TmaOp::LoadSliced { tile, barrier, axis, .. } => {
+            (nvvm::tile_load_multicast(rank, hinted), load_slice(cx, place, (tile, moved), barrier, *axis)?)
+        }
+        TmaOp::LoadColumn { tile, barrier, mask, .. } => {
+            let mut args = load(cx, place, tile, barrier)?;
+            args.append(&mut hardware_order(cx, op.offsets())?);
             match mask {
                 Some(mask) => {
-                    let args = args.chain([expr::value(cx, mask)?]).collect();
-                    (nvvm::column_load_multicast(rank, hint.is_some()), args, hint.as_ref())
+                    args.push(expr::value(cx, mask)?);
+                    (nvvm::column_load_multicast(rank, hinted), args)
                 }
-                None => {
-                    let instruction = nvvm::column_load(rank, names_own_memory(cx), hint.is_some());
-                    (instruction, args.collect(), hint.as_ref())
-                }
+                None => (nvvm::column_load(rank, names_own_memory(cx), hinted), args),
             }
         }
-        TmaOp::Load { tile, barrier, hint, .. } => {
-            let tile = expr::value(cx, tile).and_then(pointer)?.into();
-            let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
-            let args = [tile].into_iter().chain(map_and_place).chain([barrier]).collect();
-            (nvvm::tile_load(rank, names_own_memory(cx), hint.is_some()), args, hint.as_ref())
+        TmaOp::Store { tile, .. } => (nvvm::tile_store(mode, rank, hinted), write(cx, place, tile)?),
+        TmaOp::Reduce { op, tile, .. } => {
+            (nvvm::tile_reduce(*op, mode, rank, hinted), write(cx, place, tile)?)
         }
-        TmaOp::LoadMulticast { tile, barrier, mask, hint, .. } => {
-            let tile = expr::value(cx, tile).and_then(pointer)?.into();
-            let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
-            let mask = expr::value(cx, mask)?;
-            let args = [tile].into_iter().chain(map_and_place).chain([barrier, mask]).collect();
-            (nvvm::tile_load_multicast(rank, hint.is_some()), args, hint.as_ref())
+        TmaOp::Prefetch { .. } => (nvvm::tile_prefetch(rank, hinted), place),
+        TmaOp::PrefetchColumn { .. } => {
+            place.append(&mut hardware_order(cx, op.offsets())?);
+            (nvvm::column_prefetch(rank, hinted), place)
         }
-        TmaOp::LoadSliced { tile, barrier, axis, hint, .. } => {
-            let slice = cluster::slice(cx, moved, *axis)?;
-            let tile = expr::value(cx, tile).and_then(pointer)?;
-            let tile = tile::byte_offset(cx, tile, slice.bytes)?.into();
-            let mut map_and_place: Vec<_> = map_and_place.collect();
-            if let Some(outermost) = map_and_place.last_mut() {
-                *outermost = cx.builder.build_int_add(int(*outermost)?, slice.rows, "")?.into();
-            }
-            let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
-            let args = [tile].into_iter().chain(map_and_place).chain([barrier, slice.mask.into()]);
-            (nvvm::tile_load_multicast(rank, hint.is_some()), args.collect(), hint.as_ref())
-        }
-        TmaOp::Store { tile, hint, .. } => {
-            let tile = expr::value(cx, tile).and_then(pointer)?.into();
-            (
-                nvvm::tile_store(mode, rank, hint.is_some()),
-                map_and_place.chain([tile]).collect(),
-                hint.as_ref(),
-            )
-        }
-        TmaOp::Reduce { op, tile, hint, .. } => {
-            let tile = expr::value(cx, tile).and_then(pointer)?.into();
-            let instruction = nvvm::tile_reduce(*op, mode, rank, hint.is_some());
-            (instruction, map_and_place.chain([tile]).collect(), hint.as_ref())
-        }
-        TmaOp::Prefetch { hint, .. } => {
-            (nvvm::tile_prefetch(rank, hint.is_some()), map_and_place.collect(), hint.as_ref())
-        }
-        TmaOp::PrefetchColumn { hint, .. } => {
-            let offsets = hardware_coordinates(cx, op.offsets())?;
-            (
-                nvvm::column_prefetch(rank, hint.is_some()),
-                map_and_place.chain(offsets).collect(),
-                hint.as_ref(),
-            )
-        }
-        TmaOp::PrefetchDescriptor => (nvvm::PREFETCH_TENSOR_MAP, map_and_place.collect(), None),
+        TmaOp::PrefetchDescriptor => (nvvm::PREFETCH_TENSOR_MAP, place),
     };
     if let Some(hint) = hint {
         args.push(expr::value(cx, hint)?);
     }
     nvvm::emit(cx, &instruction, &args)?;
     Ok(())
+}
+
+/// The operands of a load: tile, map and place, mbarrier.
+fn load<'c>(
+    cx: &mut Cx<'c, '_>,
+    place: Vec<BasicValueEnum<'c>>,
+    tile: &Expr,
+    barrier: &Expr,
+) -> Lower<Vec<BasicValueEnum<'c>>> {
+    let tile = expr::value(cx, tile).and_then(pointer)?.into();
+    let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
+    Ok([tile].into_iter().chain(place).chain([barrier]).collect())
+}
+
+/// Those of the load of this block's slice, with the blocks that get it: the tile and the place in the tensor are those of
+/// the whole tile, moved to where the slice begins.
+fn load_slice<'c>(
+    cx: &mut Cx<'c, '_>,
+    mut place: Vec<BasicValueEnum<'c>>,
+    (tile, moved): (&Expr, &TileType),
+    barrier: &Expr,
+    axis: ClusterAxis,
+) -> Lower<Vec<BasicValueEnum<'c>>> {
+    let slice = cluster::slice(cx, moved, axis)?;
+    let tile = expr::value(cx, tile).and_then(pointer)?;
+    let tile = tile::byte_offset(cx, tile, slice.bytes)?.into();
+    if let Some(outermost) = place.last_mut() {
+        *outermost = cx.builder.build_int_add(int(*outermost)?, slice.rows, "")?.into();
+    }
+    let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
+    Ok([tile].into_iter().chain(place).chain([barrier, slice.mask.into()]).collect())
+}
+
+/// The operands of a store or reduction: map and place, tile.
+fn write<'c>(
+    cx: &mut Cx<'c, '_>,
+    mut place: Vec<BasicValueEnum<'c>>,
+    tile: &Expr,
+) -> Lower<Vec<BasicValueEnum<'c>>> {
+    place.push(expr::value(cx, tile).and_then(pointer)?.into());
+    Ok(place)
 }
 
 /// Stops the grid with a message where the copy engine would stop it with an illegal instruction: at an innermost
@@ -190,9 +200,9 @@ pub(super) fn wait_group(cx: &mut Cx<'_, '_>, pending: u32, read_only: bool) -> 
     Ok(())
 }
 
-/// The coordinates as the instruction takes them: innermost first.
-fn hardware_coordinates<'c>(cx: &mut Cx<'c, '_>, at: &[Expr]) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let mut coordinates = expr::values(cx, at)?;
-    coordinates.reverse();
-    Ok(coordinates)
+/// Coordinates or offsets as the instruction takes them: innermost first.
+fn hardware_order<'c>(cx: &mut Cx<'c, '_>, numbers: &[Expr]) -> Lower<Vec<BasicValueEnum<'c>>> {
+    let mut numbers = expr::values(cx, numbers)?;
+    numbers.reverse();
+    Ok(numbers)
 }

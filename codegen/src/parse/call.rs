@@ -2,10 +2,11 @@
 
 use syn::Expr as Syntax;
 
-use super::cx::{Cx, count};
+use super::cx::Cx;
 use super::infer::Kind;
 use super::stmt::unit;
 use super::types::{generic_arguments, scalar_named};
+use super::wording::{arguments, given};
 use crate::diag::Code;
 use crate::ir::{
     Axis, EvictionPriority, Expr, ExprKind, Fence, GridDependency, MathOp, Scalar, Span, Special, StmtKind,
@@ -72,6 +73,8 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("grid_dependency_wait", Function::GridDependency(GridDependency::Wait)),
     ("grid_dependency_launch", Function::GridDependency(GridDependency::Launch)),
     ("fence_proxy_async", Function::Fence(Fence::ProxyAsync)),
+    ("fence_proxy_async_global", Function::Fence(Fence::ProxyAsyncGlobal)),
+    ("fence", Function::Fence(Fence::Device)),
     ("fence_barrier_init", Function::Fence(Fence::BarrierInit)),
     ("l2_evict_first", Function::CachePolicy(EvictionPriority::First)),
     ("l2_evict_last", Function::CachePolicy(EvictionPriority::Last)),
@@ -155,6 +158,9 @@ impl Cx<'_> {
             }
             Function::Cast => return self.cast_call(path, args, span),
             Function::Remote => return self.remote(args, span),
+            Function::BulkWaitGroup { read_only } => {
+                return self.bulk_wait_group(path, read_only, args, span);
+            }
             _ => {}
         }
         if self.values::<0>(&name, args, span).is_none() {
@@ -175,21 +181,6 @@ impl Cx<'_> {
             Function::GridDependency(dependency) => self.effect(StmtKind::GridDependency(dependency), span),
             Function::Fence(fence) => self.effect(StmtKind::Fence(fence), span),
             Function::BulkCommitGroup => self.effect(StmtKind::BulkCommitGroup, span),
-            Function::BulkWaitGroup { read_only } => match generic_arguments(path)[..] {
-                [pending] => match self.u32_argument(pending) {
-                    Some(pending) => self.effect(StmtKind::BulkWaitGroup { pending, read_only }, span),
-                    None => Expr::error(span),
-                },
-                _ => {
-                    self.error(
-                        Code::ArgumentCount,
-                        span,
-                        format!("`{name}` takes the groups that may be pending"),
-                    )
-                    .help(format!("write `{name}::<0>()` to wait for all"));
-                    Expr::error(span)
-                }
-            },
             Function::Trap => {
                 self.emit(StmtKind::Trap, span);
                 Expr { ty: Type::Never, ..unit(span) }
@@ -203,6 +194,7 @@ impl Cx<'_> {
             | Function::NamedBarrierSync
             | Function::SyncGrid
             | Function::CachePolicy(_)
+            | Function::BulkWaitGroup { .. }
             | Function::Cast
             | Function::Remote => Expr::error(span),
         }
@@ -218,6 +210,34 @@ impl Cx<'_> {
             self.emit(StmtKind::SyncGrid { counter }, span);
         }
         unit(span)
+    }
+
+    /// `bulk_wait_group::<0>()` and `bulk_wait_group_read::<0>()`.
+    fn bulk_wait_group(
+        &mut self,
+        path: &syn::PathSegment,
+        read_only: bool,
+        args: &[&Syntax],
+        span: Span,
+    ) -> Expr {
+        match (&generic_arguments(path)[..], args) {
+            ([pending], []) => match self.u32_argument(pending) {
+                Some(pending) => self.effect(StmtKind::BulkWaitGroup { pending, read_only }, span),
+                None => Expr::error(span),
+            },
+            (_, args) => {
+                let (name, found) = (&path.ident, given(args.len()));
+                let message = match args {
+                    [] => format!("`{name}` takes how many groups may be pending, in angle brackets"),
+                    _ => format!(
+                        "`{name}` takes no arguments, but {found}: the groups that may be pending are generic"
+                    ),
+                };
+                self.error(Code::ArgumentCount, span, message)
+                    .help(format!("write `{name}::<0>()` to wait for all"));
+                Expr::error(span)
+            }
+        }
     }
 
     fn effect(&mut self, kind: StmtKind, span: Span) -> Expr {
@@ -249,7 +269,7 @@ impl Cx<'_> {
         let found = values.len();
         let exact = <[Expr; N]>::try_from(values.to_vec()).ok();
         if exact.is_none() {
-            let message = format!("`{name}` takes {}, but {found} are given", arguments(N));
+            let message = format!("`{name}` takes {}, but {}", arguments(N), given(found));
             self.error(Code::ArgumentCount, span, message);
         }
         exact
@@ -385,14 +405,6 @@ impl Cx<'_> {
                 None
             }
         }
-    }
-}
-
-pub(super) fn arguments(n: usize) -> String {
-    match n {
-        0 => "no arguments".to_owned(),
-        1 => "one argument".to_owned(),
-        n => format!("{} arguments", count(n)),
     }
 }
 

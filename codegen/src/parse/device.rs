@@ -2,11 +2,11 @@
 
 use syn::Expr as Syntax;
 
-use super::call::arguments;
 use super::condition;
 use super::cx::{Binding, Cx, Exit, Frame};
 use super::stmt::unit;
 use super::types::{generic_arguments, name_expr};
+use super::wording::{arguments, counted, given};
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, Span, StmtKind, Type};
 
@@ -34,7 +34,7 @@ impl Cx<'_> {
             self.error(
                 Code::ArgumentCount,
                 span,
-                format!("`{name}` takes {want}, but {} are given", args.len()),
+                format!("`{name}` takes {want}, but {}", given(args.len())),
             );
             return Expr::error(span);
         }
@@ -87,7 +87,7 @@ impl Cx<'_> {
         frame: &mut Frame,
         span: Span,
     ) -> bool {
-        let given = generic_arguments(path);
+        let found = generic_arguments(path);
         let is_lifetime = |param: &&syn::GenericParam| matches!(param, syn::GenericParam::Lifetime(_));
         let wanted: Vec<_> = item.sig.generics.params.iter().filter(|param| !is_lifetime(param)).collect();
         for param in &wanted {
@@ -97,19 +97,19 @@ impl Cx<'_> {
                 return false;
             }
         }
-        if given.len() != wanted.len() {
+        if found.len() != wanted.len() {
             let message = format!(
-                "`{}` takes {} const generics, but {} are given",
+                "`{}` takes {}, but {}",
                 frame.name,
-                wanted.len(),
-                given.len()
+                counted(wanted.len(), "const generic"),
+                given(found.len())
             );
             self.error(Code::ArgumentCount, span, message)
                 .help(format!("write them out: `{}::<..>(..)`", frame.name));
             return false;
         }
         let mut fits = true;
-        for (param, argument) in wanted.into_iter().zip(given) {
+        for (param, argument) in wanted.into_iter().zip(found) {
             let syn::GenericParam::Const(param) = param else { continue };
             let ty = self.ty(&param.ty);
             let value = match argument {

@@ -31,6 +31,7 @@ mod signature;
 mod stmt;
 mod suggest;
 mod types;
+mod wording;
 
 use attr::InstanceAttr;
 use cx::Cx;

@@ -8,6 +8,8 @@ use super::attr::{InstanceAttr, KernelAttr};
 use super::condition;
 use super::cx::{Binding, Cx};
 use super::stmt::unit;
+use super::types::lists::PARAMETERS;
+use super::wording::{counted, given};
 use crate::diag::{Code, Sink};
 use crate::ir::{Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type};
 
@@ -59,9 +61,10 @@ fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sin
             let message = format!("two instances are called `{}`", instance.name);
             sink.error(Code::Instances, Span::of(&instance.name), message).help("rename one");
         }
-        let given = instance.arguments.len();
-        if given != wanted {
-            let message = format!("`{}` gives {given} arguments, but the kernel has {wanted}", instance.name);
+        let found = instance.arguments.len();
+        if found != wanted {
+            let found = counted(found, "argument");
+            let message = format!("`{}` gives {found}, but the kernel has {wanted}", instance.name);
             sink.error(Code::Instances, Span::of(&instance.name), message)
                 .help("give one for each generic, in order");
         }
@@ -152,7 +155,7 @@ impl Cx<'_> {
     fn extents(&mut self, option: &str, array: &syn::ExprArray) -> [u32; 3] {
         let mut extents = [1; 3];
         if array.elems.is_empty() || array.elems.len() > 3 {
-            let message = format!("`{option}` has 1 to 3 dimensions, but {} are given", array.elems.len());
+            let message = format!("`{option}` has 1 to 3 dimensions, but {}", given(array.elems.len()));
             self.error(Code::Attribute, Span::of(array), message)
                 .help(format!("write `{option} = [x, y, z]`"));
             return extents;
@@ -186,7 +189,7 @@ impl Cx<'_> {
                 other => {
                     let message = format!("a kernel's parameter cannot be {}", self.infer.name(&other));
                     self.error(Code::Signature, ty_span, message)
-                        .help("parameters are `TensorMap<Tile<..>>`, `Im2colMap<Tile<..>, RANK>`, `Global<T>` and scalars");
+                        .help(format!("parameters are {PARAMETERS}"));
                     self.bind(&name, Binding::Value(Expr::error(span)));
                     continue;
                 }

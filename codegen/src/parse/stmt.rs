@@ -4,6 +4,7 @@ use syn::{Pat, Stmt};
 
 use super::cx::{Binding, Cx};
 use super::types::generic_arguments;
+use super::types::lists::SHARED;
 use crate::diag::Code;
 use crate::ir::{BinaryOp, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type};
 
@@ -145,9 +146,7 @@ impl Cx<'_> {
             Type::Error => Expr::error(span),
             other => {
                 let message = format!("{} does not live in shared memory", self.infer.name(&other));
-                self.error(Code::SharedPlace, span, message).help(
-                    "what can: `Tile<..>`, `Barrier`, `SharedArray<T, N>`, `Stages<_, N>` of these, and `Pipeline<(..), N>`",
-                );
+                self.error(Code::SharedPlace, span, message).help(format!("what can: {SHARED}"));
                 Expr::error(span)
             }
         }
@@ -252,14 +251,16 @@ impl Cx<'_> {
                 Some(Place { local: id, index: vec![], ty: self.locals[id.0 as usize].ty.clone() })
             }
             syn::Expr::Index(index) => {
+                if self.refuse_part(&index.expr, span) {
+                    return None;
+                }
                 let mut place = self.place(&index.expr)?;
                 let (effects, position) = self.block(|cx| cx.expr(&index.index));
                 self.hold(&mut place.index, &effects);
                 self.append(effects);
-                let Type::Array(element, _) = self.resolve(&place.ty) else {
-                    let message = format!("no part of {} can be assigned to", self.infer.name(&place.ty));
-                    self.error(Code::NotAssignable, span, message)
-                        .help("what is shared changes by `.set(..)`, and barriers by their methods");
+                let ty = self.resolve(&place.ty);
+                let Type::Array(element, _) = ty else {
+                    self.no_part(&ty, "it", span);
                     return None;
                 };
                 self.expect(&position, &Scalar::Usize.into());
@@ -273,6 +274,39 @@ impl Cx<'_> {
                 None
             }
         }
+    }
+
+    /// Refuses an assignment to a part of `expr` if that names what is not in registers, whether it is `mut` or not.
+    fn refuse_part(&mut self, expr: &syn::Expr, span: Span) -> bool {
+        let syn::Expr::Path(path) = expr else { return false };
+        let Some(name) = path.path.get_ident().map(ToString::to_string) else { return false };
+        let ty = match self.lookup(&name) {
+            Some(Binding::Value(value) | Binding::Compound { value, .. }) => value.ty.clone(),
+            Some(Binding::Local { id, .. } | Binding::Reference { id, .. }) => {
+                self.locals[id.0 as usize].ty.clone()
+            }
+            None => return false,
+        };
+        let ty = self.resolve(&ty);
+        if matches!(ty, Type::Array(..) | Type::Error | Type::Infer(_)) {
+            return false;
+        }
+        self.no_part(&ty, &name, span);
+        true
+    }
+
+    /// Reports an assignment to a part of `name`, which is not of a register array's type.
+    fn no_part(&mut self, ty: &Type, name: &str, span: Span) {
+        let help = match ty {
+            Type::Global(_) | Type::SharedArray(..) => format!("write `{name}.set(i, value)`"),
+            Type::Tile(_) => {
+                format!("write `{name}.set([row, column], value)`, with a coordinate for each dimension")
+            }
+            Type::Stages(..) => format!("stages change by their methods: `{name}[i].set(..)`"),
+            _ => "only register arrays have elements that are assigned to".to_owned(),
+        };
+        let message = format!("no part of {} can be assigned to", self.infer.name(ty));
+        self.error(Code::NotAssignable, span, message).help(help);
     }
 
     pub(super) fn not_assignable(&mut self, name: &str, span: Span) {

@@ -1,5 +1,6 @@
 //! Types as written, and the constants in them.
 
+pub(super) mod lists;
 mod maps;
 
 use syn::{GenericArgument, PathArguments};
@@ -7,8 +8,10 @@ use syn::{GenericArgument, PathArguments};
 use super::condition;
 use super::cx::Cx;
 use super::suggest::did_you_mean;
+use super::wording::{self, given};
 use crate::diag::Code;
 use crate::ir::{Compound, Expr, Scalar, Span, Swizzle, TileType, Type};
+use lists::{PARAMETERS, SHARED, VALUES};
 
 const NAMES: [&str; 27] = [
     "Tile",
@@ -65,8 +68,9 @@ impl Cx<'_> {
             syn::Type::Infer(_) => self.infer.fresh(super::infer::Kind::Any),
             other => {
                 self.error(Code::UnsupportedType, Span::of(other), "kernels have no such type").help(
-                    "a kernel's types are scalars, `[T; N]`, `Tile`, `Barrier`, `SharedArray`, `Stages`, \
-                     `Pipeline`, and as parameters `TensorMap` and `Global`",
+                    format!(
+                        "a kernel's types are {VALUES}; in shared memory {SHARED}; as parameters {PARAMETERS}"
+                    ),
                 );
                 Type::Error
             }
@@ -235,12 +239,12 @@ impl Cx<'_> {
     fn tile_type(&mut self, segment: &syn::PathSegment) -> Option<TileType> {
         let arguments = generic_arguments(segment);
         let [element, shape, swizzle @ ..] = arguments.as_slice() else {
-            self.wrong_count("Tile", "2 or 3", arguments.len(), Span::of(segment))
+            self.wrong_count("Tile", "2 or 3 arguments", arguments.len(), Span::of(segment))
                 .help("write `Tile<f16, Shape2<128, 64>>`, with `Swizzle128` as a third if wanted");
             return None;
         };
         if swizzle.len() > 1 {
-            self.wrong_count("Tile", "2 or 3", arguments.len(), Span::of(segment))
+            self.wrong_count("Tile", "2 or 3 arguments", arguments.len(), Span::of(segment))
                 .help("remove what is too much");
         }
         let element = self.scalar_argument(element);
@@ -268,7 +272,7 @@ impl Cx<'_> {
         if extents.len() != rank {
             self.wrong_count(
                 &segment.ident.to_string(),
-                &rank.to_string(),
+                &wording::arguments(rank),
                 extents.len(),
                 Span::of(argument),
             )
@@ -339,7 +343,7 @@ impl Cx<'_> {
         let all = generic_arguments(segment);
         let found = all.len();
         <[_; N]>::try_from(all)
-            .map_err(|_| self.wrong_count(name, &N.to_string(), found, Span::of(segment)))
+            .map_err(|_| self.wrong_count(name, &wording::arguments(N), found, Span::of(segment)))
             .ok()
     }
 
@@ -350,7 +354,7 @@ impl Cx<'_> {
         found: usize,
         span: Span,
     ) -> &mut crate::diag::Diagnostic {
-        let message = format!("`{name}` takes {want} arguments, but {found} are given");
+        let message = format!("`{name}` takes {want}, but {}", given(found));
         self.error(Code::ArgumentCount, span, message)
     }
 }

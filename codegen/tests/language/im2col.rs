@@ -47,7 +47,7 @@ fn coordinates_and_offsets_are_those_of_the_tensor() {
     wrong(
         IMAGES,
         "m.load(t, [0, 0, 0, 0], [0], b);",
-        "TMA0204: 1 offsets are given, but there are 2 dimensions",
+        "TMA0204: 1 offset is given, but there are 2 dimensions",
     );
     wrong(IMAGES, "m.load(t, [0, 0, 0, 0], [n, n], b);", "TMA0102: offsets are `u16`, not `u32`");
     wrong(IMAGES, "m.load(t, [0, 0, 0, 0], n, b);", "TMA0102: offsets are an array");

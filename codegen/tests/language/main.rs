@@ -53,6 +53,7 @@ mod copies;
 mod descriptors;
 mod grids;
 mod im2col;
+mod messages;
 mod order;
 mod pipelines;
 mod values;

@@ -104,8 +104,9 @@ fn atomics() {
 #[test]
 fn ordering() {
     means(
-        "sync_threads(); sync_warp(); named_barrier_sync(1, 64); fence_proxy_async(); fence_barrier_init();",
-        "sync.threads\nsync.warp\nsync.named 1u32 64u32\nfence.proxy_async\nfence.barrier_init",
+        "sync_threads(); sync_warp(); named_barrier_sync(1, 64); fence_proxy_async(); fence_proxy_async_global(); fence(); fence_barrier_init();",
+        "sync.threads\nsync.warp\nsync.named 1u32 64u32\nfence.proxy_async\nfence.proxy_async_global\nfence.device\n\
+         fence.barrier_init",
     );
 }
 

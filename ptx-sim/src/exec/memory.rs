@@ -36,11 +36,11 @@ pub(super) fn resolve(memory: Memory, address: u64) -> Target {
     }
 }
 
-/// `base + offset`; 32-bit addresses wrap within 32 bits.
+/// `base + offset`; 32-bit addresses wrap within 32 bits: `[%r + 1020]` with -4 in `%r` is 1016. No 64-bit one is so low.
 #[inline]
 pub(super) fn effective(base: u64, offset: i64) -> u64 {
     let address = base.wrapping_add_signed(offset);
-    if base <= u64::from(u32::MAX) && offset < 0 { address & u64::from(u32::MAX) } else { address }
+    if base <= u64::from(u32::MAX) { address & u64::from(u32::MAX) } else { address }
 }
 
 impl Turn<'_, '_> {
@@ -313,4 +313,16 @@ impl Turn<'_, '_> {
 pub(super) fn sign_extended(value: u64, from: u32, to: u32) -> u64 {
     let wide = ((value << (64 - from)) as i64 >> (64 - from)) as u64;
     wide << (64 - to) >> (64 - to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::effective;
+
+    #[test]
+    fn addresses_of_32_bits_wrap_both_ways() {
+        assert_eq!(effective(0xffff_fffc, 1020), 1016);
+        assert_eq!(effective(4, -8), 0xffff_fffc);
+        assert_eq!(effective(0x10_0000_0000, -8), 0xf_ffff_fff8);
+    }
 }

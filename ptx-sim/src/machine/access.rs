@@ -89,9 +89,7 @@ impl Machine {
         }
         match place {
             Place::Global(address) => {
-                let writer =
-                    self.threads[(who.block * self.config.threads + who.thread) as usize].view.epoch();
-                self.maps.wrote(address, len, writer, site.ptx_line);
+                self.wrote_global(access, address, len);
                 self.config
                     .global
                     .write(address, bytes)
@@ -141,6 +139,7 @@ impl Machine {
         }
         match place {
             Place::Global(address) => {
+                self.wrote_global(access, address, len);
                 let global = std::sync::Arc::clone(&self.config.global);
                 global
                     .update(address, width, change)

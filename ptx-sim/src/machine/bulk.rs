@@ -1,6 +1,7 @@
 //! Bulk groups: `cp.async.bulk.commit_group` and `cp.async.bulk.wait_group`.
 
 use super::Machine;
+use super::clock::NOT_READY;
 use super::types::{Poll, Site, Stop, ThreadId};
 
 impl Machine {
@@ -37,7 +38,7 @@ impl Machine {
             thread.bulk.waited = last;
             thread.bulk.sites.retain(|&(number, _)| number > last);
             if let Some(component) = thread.bulk.component {
-                thread.view.knows.learn(component, last, 0);
+                thread.view.knows.learn(component, last, NOT_READY);
             }
         }
         Ok(Poll::Ready)

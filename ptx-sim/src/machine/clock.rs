@@ -88,11 +88,21 @@ impl Clock {
     }
 }
 
-/// What is known, and what of it the asynchronous proxy sees: the part that a proxy fence lies behind.
+/// The memories that `fence.proxy.async` is of, as an index: it may name one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    Shared = 0,
+    Global = 1,
+}
+
+/// Of what the asynchronous proxy sees in each memory: nothing.
+pub(super) const NOT_READY: [u32; 2] = [0; 2];
+
+/// What is known, and what of it the asynchronous proxy sees in each memory: the part that a proxy fence lies behind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Knowledge {
     pub(super) seen: Clock,
-    pub(super) ready: Clock,
+    ready: [Clock; 2],
     /// All that is known to be over: what is seen, and steps of other blocks that told of themselves within the scope of a
     /// block, which is that they are over and not what they wrote. None if there are no such steps.
     over: Option<Clock>,
@@ -115,7 +125,10 @@ impl Knowledge {
     }
 
     fn same(&self, other: &Self) -> bool {
-        self.seen.same(&other.seen) && self.ready.same(&other.ready) && self.over().same(other.over())
+        let mut ready = self.ready.iter().zip(&other.ready);
+        self.seen.same(&other.seen)
+            && ready.all(|(mine, theirs)| mine.same(theirs))
+            && self.over().same(other.over())
     }
 
     pub(super) fn join(&self, other: &Self) -> Self {
@@ -123,13 +136,18 @@ impl Knowledge {
             (None, None) => None,
             (Some(_), _) | (_, Some(_)) => Some(self.over().join(other.over())),
         };
-        Self { seen: self.seen.join(&other.seen), ready: self.ready.join(&other.ready), over }
+        let ([shared, global], [their_shared, their_global]) = (&self.ready, &other.ready);
+        let ready = [shared.join(their_shared), global.join(their_global)];
+        Self { seen: self.seen.join(&other.seen), ready, over }
     }
 
-    /// Learns that `component` has come to `count`, and of that the asynchronous proxy sees what came before `ready`.
-    pub(super) fn learn(&mut self, component: Component, count: u32, ready: u32) {
+    /// Learns that `component` has come to `count`, and of that the asynchronous proxy sees what came before `ready`,
+    /// in each memory.
+    pub(super) fn learn(&mut self, component: Component, count: u32, ready: [u32; 2]) {
         self.seen.learn(component, count);
-        self.ready.learn(component, ready);
+        for (mine, ready) in self.ready.iter_mut().zip(ready) {
+            mine.learn(component, ready);
+        }
         if let Some(over) = &mut self.over {
             over.learn(component, count);
         }
@@ -142,8 +160,8 @@ pub(super) struct View {
     pub(super) me: Component,
     /// Its current step.
     pub(super) own: u32,
-    /// Its own last step that the asynchronous proxy sees.
-    pub(super) own_ready: u32,
+    /// Its own last step that the asynchronous proxy sees, in each memory.
+    own_ready: [u32; 2],
     pub(super) knows: Knowledge,
     /// Whether any of this is asked for: if not, it learns and tells nothing.
     used: bool,
@@ -151,7 +169,7 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new(me: Component, used: bool) -> Self {
-        Self { me, own: 1, own_ready: 0, knows: Knowledge::default(), used }
+        Self { me, own: 1, own_ready: [0; 2], knows: Knowledge::default(), used }
     }
 
     /// The current step.
@@ -172,12 +190,13 @@ impl View {
         epoch.component() == self.me || self.knows.over().get(epoch.component()) >= epoch.count()
     }
 
-    /// Whether what the thread starts now in the asynchronous proxy sees the generic access `epoch`.
-    pub(super) fn sees_async(&self, epoch: Epoch) -> bool {
+    /// Whether what the thread starts now in the asynchronous proxy sees the generic access `epoch` to `memory`.
+    pub(super) fn sees_async(&self, epoch: Epoch, memory: Memory) -> bool {
+        let memory = memory as usize;
         if epoch.component() == self.me {
-            self.own_ready >= epoch.count()
+            self.own_ready[memory] >= epoch.count()
         } else {
-            self.knows.ready.get(epoch.component()) >= epoch.count()
+            self.knows.ready[memory].get(epoch.component()) >= epoch.count()
         }
     }
 
@@ -186,10 +205,12 @@ impl View {
         self.own = self.own.saturating_add(1);
     }
 
-    /// Makes all that the thread knows ready for the asynchronous proxy.
-    pub(super) fn fence_async(&mut self) {
-        self.knows.ready = self.knows.seen.clone();
-        self.own_ready = self.own;
+    /// Makes all that the thread knows ready for the asynchronous proxy, in these memories.
+    pub(super) fn fence_async(&mut self, memories: &[Memory]) {
+        for &memory in memories {
+            self.knows.ready[memory as usize] = self.knows.seen.clone();
+            self.own_ready[memory as usize] = self.own;
+        }
         self.step();
     }
 }
@@ -223,8 +244,8 @@ impl Acquirer {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {
     told: Vec<Knowledge>,
-    /// Component, step, step that the asynchronous proxy sees.
-    own: Vec<(Component, u32, u32)>,
+    /// Component, step, step that the asynchronous proxy sees in each memory.
+    own: Vec<(Component, u32, [u32; 2])>,
 }
 
 /// How many differing clocks are kept before they are joined.

@@ -155,6 +155,7 @@ impl Machine {
             let shape = shape(at);
             self.claim(access, block, &shape, units, (0, false));
             self.check_loaded(access, &shape, units);
+            self.check_fenced(access, &shape, units);
             let Access { who, site, .. } = access;
             let flight = Flight { who, site, shape, way: Way::In { block, barrier }, kind, left: 0 };
             self.record_issue(&flight, units);
@@ -176,6 +177,10 @@ impl Machine {
         let block = who.block as usize;
         self.lend(access, block, &shape, units, Epoch::new(component, group));
         self.stores_to(access, &shape, units, group, reduce.map(|(with, _)| with));
+        match reduce {
+            Some(_) => self.check_fenced(access, &shape, units),
+            None => self.overwritten(&shape, units),
+        }
         let kind = store_kind(&shape, reduce.is_some());
         let flight = Flight { who, site, shape, way: Way::Out { block, group, reduce }, kind, left: 0 };
         self.record_issue(&flight, units);

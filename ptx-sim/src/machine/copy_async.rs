@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::Machine;
 use super::access::Access;
-use super::clock::{Epoch, Knowledge};
+use super::clock::{Epoch, Knowledge, NOT_READY};
 use super::conflict::Act;
 use super::engine::delay;
 use super::mbarrier::Refusal;
@@ -234,7 +234,7 @@ impl Machine {
         copies.groups.retain(|&group| group > batch);
         copies.forgotten.retain(|&(issued, _)| issued > batch);
         if let Some(component) = copies.component {
-            self.view(who).knows.learn(component, batch, 0);
+            self.view(who).knows.learn(component, batch, NOT_READY);
         }
         Poll::Ready
     }
@@ -335,7 +335,7 @@ impl Machine {
         mbarrier.last_load = Some((mbarrier.phase.saturating_add(1), who, site));
         if let Some(component) = component {
             let mut told = Knowledge::default();
-            told.learn(component, batch, 0);
+            told.learn(component, batch, NOT_READY);
             // `cp.async.mbarrier.arrive` is for mbarriers of the own block.
             mbarrier.arrivals(true, Scope::Block).add(&told);
         }

@@ -1,7 +1,7 @@
 //! The mbarrier object, as the PTX ISA defines it ("mbarrier", "Phases of the mbarrier object", "Tracking asynchronous
 //! operations by the mbarrier object").
 
-use super::clock::{Component, Epoch, Gathered, Knowledge};
+use super::clock::{Component, Epoch, Gathered, Knowledge, NOT_READY};
 use super::types::{Arrive, Phase, Scope, Site, ThreadId};
 
 /// Bits of an arrival count.
@@ -70,7 +70,7 @@ struct Completed {
 impl Arrived {
     fn complete(&mut self, component: Component, phase: u32) -> Completed {
         let mut near = self.near.join();
-        near.learn(component, phase, 0);
+        near.learn(component, phase, NOT_READY);
         let (far, aside) = (self.far.join(), self.aside.join());
         if far.is_empty() && aside.is_empty() {
             return Completed { block: near.clone(), cluster: near };

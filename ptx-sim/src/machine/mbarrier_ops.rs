@@ -2,7 +2,7 @@
 
 use super::Machine;
 use super::access::Access;
-use super::clock::{Epoch, View};
+use super::clock::{Epoch, Memory, View};
 use super::conflict::Act;
 use super::mbarrier::{BYTES, MAX_COUNT, Mbarrier, Refusal};
 use super::types::{Arrive, Phase, Semantics, Site, Space, Stop, ThreadId, TryWait};
@@ -383,5 +383,6 @@ impl Machine {
 /// Whether the asynchronous proxy sees the initialisation in what `view` starts.
 fn is_ready(mbarrier: &Mbarrier, view: &View) -> bool {
     view.follows(mbarrier.init)
-        && (view.sees_async(mbarrier.init) || mbarrier.fenced.is_some_and(|fence| view.follows(fence)))
+        && (view.sees_async(mbarrier.init, Memory::Shared)
+            || mbarrier.fenced.is_some_and(|fence| view.follows(fence)))
 }

@@ -28,7 +28,7 @@
 //! | `cp.async.mbarrier.arrive` | who sees the phase complete | what the thread's copies before it wrote, and no more |
 //! | complete_tx of `st.async`, `red.async` | who sees the phase complete | what they wrote, in the generic proxy |
 //! | release, acquire; fence around relaxed | who reads | all before the release |
-//! | `fence.proxy.async` | asynchronous operations started later by whoever learns of the fence | all that the thread knew at the fence |
+//! | `fence.proxy.async` | asynchronous operations started later by whoever learns of the fence | all that the thread knew at the fence, of the memory that it names |
 //! | `fence.mbarrier_init` | the same | the initialisations that the thread made |
 //! | `fence.proxy.tensormap::generic` | copies with that map | the changes to a tensor map in global memory (module `tensor_maps`) |
 //!
@@ -40,15 +40,16 @@
 //! `cp.async` without `.bulk` is in the generic proxy, though it is as late as the others.
 //!
 //! Knowledge has two halves: what was *seen*, and what of it is *ready* for the asynchronous proxy, because a proxy
-//! fence lies on the way (PTX ISA, "Proxies" and "Causality order": the fence may be anywhere on it, at the writer or at who
+//! fence of the memory in question lies on the way (PTX ISA, "Proxies" and "Causality order": the fence may be anywhere on it, at the writer or at who
 //! starts the copy). Both travel along every edge. A copy needs generic **writes** before it to be ready, and all
 //! else (generic reads, other copies) to be seen: what an asynchronous operation has done is visible to whoever learns of its
 //! completion, with no fence (PTX ISA, "Async proxy").
 //!
 //! # Not checked
 //!
-//! * Order of accesses to global memory, but that what a bulk store writes is not touched in its cluster before the
-//!   `wait_group` for it (module `stored`). What other clusters release through global memory: it is not ordered with anything
+//! * Order of accesses to global memory, but for two things within a cluster: what a bulk store writes is not touched before
+//!   the `wait_group` for it (module `stored`), and between what threads write and a copy that reads it lies a proxy fence
+//!   (module `written`). What other clusters release through global memory: it is not ordered with anything
 //!   here.
 //! * Scopes, but those of mbarriers: any other release or acquire is taken to reach as far as it is used.
 //! * Strong reads are not remembered, so that a weak write that follows one unordered is not found.
@@ -82,6 +83,7 @@ mod sync;
 mod tensor_maps;
 mod types;
 mod wide;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -106,6 +108,7 @@ use state::{Block, Random, Thread};
 use stored::Stored;
 use sync::ClusterBarrier;
 use tensor_maps::Maps;
+use written::Written;
 
 /// Another sequence of the seed's numbers, so that the main one stays as it is.
 const IMPATIENCE: u64 = 0x5851_f42d_4c95_7f2d;
@@ -124,6 +127,7 @@ pub struct Machine {
     /// What threads have issued of `cp.async`, by number; empty before the first.
     copies: Vec<Copies>,
     stored: Stored,
+    written: Written,
     random: Random,
     /// Whether waits time out again and again.
     impatient: bool,
@@ -150,6 +154,7 @@ impl Machine {
             maps: Maps::default(),
             copies: Vec::new(),
             stored: Stored::default(),
+            written: Written::default(),
             random: Random::new(config.seed),
             impatient: Random::new(config.seed ^ IMPATIENCE).below(8) == 0,
             next_component: threads,

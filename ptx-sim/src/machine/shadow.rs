@@ -4,7 +4,7 @@
 //! several threads read without order between them is a set of readers kept. A cell is four bytes until an access is
 //! smaller than that, and then all cells are split.
 
-use super::clock::{Component, Epoch, View};
+use super::clock::{Component, Epoch, Memory, View};
 
 /// In place of a writer: a copy, by number, that is to land here.
 pub(super) const IN_FLIGHT: Component = u32::MAX;
@@ -107,7 +107,7 @@ impl Cell {
         if !view.follows(self.write) && !is_replaced {
             return Some(self.writer(self.unseen(view)));
         }
-        (generic && !view.sees_async(self.write)).then(|| self.writer(Problem::NoProxyFence))
+        (generic && !view.sees_async(self.write, Memory::Shared)).then(|| self.writer(Problem::NoProxyFence))
     }
 }
 

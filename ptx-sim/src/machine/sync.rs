@@ -1,7 +1,7 @@
 //! Barriers of blocks, warps and clusters, and fences.
 
 use super::Machine;
-use super::clock::{Gathered, Knowledge};
+use super::clock::{Gathered, Knowledge, Memory};
 use super::types::{BarrierUse, FenceKind, Order, Poll, Site, Stop, ThreadId, Votes};
 use crate::report::{Finding, FindingKind};
 
@@ -273,7 +273,9 @@ impl Machine {
     /// A fence.
     pub fn fence(&mut self, who: ThreadId, kind: FenceKind) {
         match kind {
-            FenceKind::ProxyAsync => self.view(who).fence_async(),
+            FenceKind::ProxyAsync => self.view(who).fence_async(&[Memory::Shared, Memory::Global]),
+            FenceKind::ProxyAsyncShared => self.view(who).fence_async(&[Memory::Shared]),
+            FenceKind::ProxyAsyncGlobal => self.view(who).fence_async(&[Memory::Global]),
             FenceKind::MbarrierInit => {
                 let fence = self.view(who).epoch();
                 self.view(who).step();
@@ -281,7 +283,7 @@ impl Machine {
             }
             FenceKind::Memory => self.fence_memory(who),
             FenceKind::TensorMapRelease => self.release_maps(who),
-            FenceKind::ProxyAsyncGlobal | FenceKind::OtherProxy => {}
+            FenceKind::OtherProxy => {}
         }
     }
 }

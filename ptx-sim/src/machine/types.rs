@@ -120,6 +120,8 @@ pub struct MachineConfig {
     pub checks: Checks,
     /// Global memory, shared with the other clusters.
     pub global: Arc<GlobalMemory>,
+    /// Whether the kernel has bulk or tensor copies. Only then what threads write to global memory is remembered for them.
+    pub copies: bool,
     /// `.loc` of each PTX line; index 0 is line 0, which is none.
     pub lines: Arc<[Option<(u32, u32)>]>,
 }
@@ -127,8 +129,10 @@ pub struct MachineConfig {
 /// What a fence orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FenceKind {
-    /// `fence.proxy.async`, of all spaces or of shared memory: later asynchronous operations see earlier writes.
+    /// `fence.proxy.async`: later asynchronous operations see earlier writes.
     ProxyAsync,
+    /// `fence.proxy.async.shared::cta` and `.shared::cluster`, which do nothing for global memory.
+    ProxyAsyncShared,
     /// `fence.proxy.async.global`, which does nothing for shared memory.
     ProxyAsyncGlobal,
     /// `fence.mbarrier_init.release.cluster`.

@@ -33,6 +33,7 @@ impl Machine {
         }
         match place {
             Place::Global(address) => {
+                self.wrote_global(access, address, BYTES);
                 let global = std::sync::Arc::clone(&self.config.global);
                 global
                     .update_wide(address, change)

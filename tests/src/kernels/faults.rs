@@ -129,7 +129,61 @@ pub const FAULTS: &[Fault] = &[
         code: Some("TMA0608"),
         printed: &["the index of a bulk copy of `src` is not a multiple of 4, 16 bytes", "faults.rs"],
     },
+    Fault {
+        name: "faults::indices_of_the_last",
+        run: |device| index(device, [3, 31], [1, 31, 2, 15]),
+        code: None,
+        printed: &[],
+    },
+    Fault {
+        name: "faults::column_past_the_tile",
+        run: |device| index(device, [0, 32], [0, 0, 0, 1]),
+        code: Some("TMA0608"),
+        printed: &["index out of bounds of `tile`, 32 along dimension 1", "faults.rs"],
+    },
+    Fault {
+        name: "faults::row_before_the_tile",
+        run: |device| index(device, [-1, 0], [0, 0, 0, 1]),
+        code: Some("TMA0608"),
+        printed: &["index out of bounds of `tile`, 4 along dimension 0", "faults.rs"],
+    },
+    Fault {
+        name: "faults::stage_past_the_last",
+        run: |device| index(device, [0, 0], [2, 0, 0, 1]),
+        code: Some("TMA0608"),
+        printed: &["index out of bounds of `lines`, 2 stages", "faults.rs"],
+    },
+    Fault {
+        name: "faults::element_past_the_array",
+        run: |device| index(device, [0, 0], [0, 32, 0, 1]),
+        code: Some("TMA0608"),
+        printed: &["index out of bounds of a stage of `lines`, 32 elements", "faults.rs"],
+    },
+    Fault {
+        name: "faults::element_past_the_registers",
+        run: |device| index(device, [0, 0], [0, 0, 3, 1]),
+        code: Some("TMA0608"),
+        printed: &["index out of bounds of `parts`, 3 elements", "faults.rs"],
+    },
+    Fault {
+        name: "faults::named_barrier_of_the_block",
+        run: |device| index(device, [0, 0], [0, 0, 0, 0]),
+        code: Some("TMA0608"),
+        printed: &["named barriers are 1 to 15", "faults.rs"],
+    },
 ];
+
+/// Launches [`fault_index`] with the indices into its tile, and those of a stage, in it, in registers, and of a barrier.
+///
+/// # Errors
+///
+/// Those of the launch, and what the kernel stops with.
+pub fn index(device: &Device, at: [i32; 2], others: [u32; 4]) -> Result<(), Error> {
+    let [stage, element, part, barrier] = others;
+    let mut out = device.zeros([32])?;
+    fault_index::launch(device, 1, &mut out, at[0], at[1], stage, element, part, barrier)?;
+    device.synchronize()
+}
 
 fn copy(device: &Device, from: [i32; 2], to: [i32; 2]) -> Result<(), Error> {
     let src = device.zeros([16, 64])?;
@@ -230,6 +284,34 @@ pub fn fault_bulk(src: Global<f32>, from: i64, at: u32, count: u32) {
         src.bulk_load(part, at, count, from, full);
         full.wait(0);
     }
+}
+
+/// Reads at indices that may not be there, and meets at a barrier that may have no such number.
+#[tma_kernel(threads = 32, checked)]
+pub fn fault_index(
+    out: Global<u32>,
+    row: i32,
+    column: i32,
+    stage: u32,
+    element: u32,
+    part: u32,
+    barrier: u32,
+) {
+    let tile: Tile<u32, Shape2<4, 32>> = shared();
+    let lines: Stages<SharedArray<u32, 32>, 2> = shared();
+    let parts = [10u32, 20, 30];
+    let lane = lane_idx();
+    for i in 0..4u32 {
+        tile.set([i, lane], i);
+    }
+    for i in 0..2u32 {
+        lines[i].set(lane, i);
+    }
+    named_barrier_sync(barrier, 32);
+    let of_tile = tile.get([row, column]);
+    let of_line = lines[stage].get(element);
+    let of_registers = parts[part as usize];
+    out.set(lane, of_tile + of_line + of_registers);
 }
 
 /// Runs the fault called `name` in this process, and says on standard error what it ended with.

@@ -9,6 +9,7 @@ pub mod control;
 pub mod copies;
 pub mod descriptors;
 pub mod faults;
+pub mod fences;
 pub mod floats;
 pub mod forms;
 pub mod im2col;
@@ -41,6 +42,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         places::CASES,
         atomics::CASES,
         barriers::CASES,
+        fences::CASES,
         clusters::CASES,
         remote_barriers::CASES,
         multicast::CASES,

@@ -5,9 +5,9 @@ use std::fmt;
 use super::line::Instruction;
 use super::steps::Change;
 use super::steps::Change::{
-    ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, ClusterWaitRemoved, CountLowered, GroupWaitRemoved,
-    InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised, ScopeNarrowed, SyncRemoved, TriedOnce,
-    WaitRemoved, WarpSyncRemoved,
+    ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, ClusterWaitRemoved, CountLowered, FenceRemoved,
+    GroupWaitRemoved, InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised, ScopeNarrowed, SyncRemoved,
+    TriedOnce, WaitRemoved, WarpSyncRemoved,
 };
 use super::trial::Trial;
 
@@ -87,13 +87,16 @@ const fn fence_of_warp(kernel: &'static str) -> Unreported {
     }
 }
 
+const BETWEEN_CLUSTERS: &str =
+    "The order of what clusters do in global memory is not followed, so that no finding is made of it.";
+
 /// Where blocks of several clusters meet by a counter in global memory.
 const fn grid_sync(kernel: &'static str, before: &'static [usize]) -> Unreported {
     Unreported {
         kernel,
         instruction: ("barrier.sync", before),
         changes: &[SyncRemoved],
-        reason: "The order of what clusters do in global memory is not followed, so that no finding is made of it.",
+        reason: BETWEEN_CLUSTERS,
     }
 }
 
@@ -102,6 +105,12 @@ pub const MISSED: &[Unreported] = &[
     grid_sync("grid_sync_scan", &[7, 8]),
     grid_sync("grid_sync_rounds", &[0, 1]),
     grid_sync("grid_sync_clusters", &[0, 1]),
+    Unreported {
+        kernel: "fence_last_block",
+        instruction: ("fence.acq_rel", &[0, 1]),
+        changes: &[FenceRemoved],
+        reason: BETWEEN_CLUSTERS,
+    },
 ];
 
 /// Those that do none: the steps are some that the kernel could do without.

@@ -156,6 +156,11 @@ fn tma0608_a_fault_names_the_kernels_and_the_usual_cause() {
 }
 
 #[test]
+fn tma0616_one_mistake_is_one() {
+    assert!(message("TMA0616").contains("found 1 mistake in `copy`, with seed 3"));
+}
+
+#[test]
 fn tma0621_to_tma0624_say_what_to_do() {
     for (code, wanted) in [
         ("TMA0621", "5 blocks along x are no multiple of the cluster's 2: launch 6"),

@@ -147,7 +147,7 @@ impl Barrier {
     /// [`arrive_token`](Barrier::arrive_token) of this barrier, in the phase under way or the one just before
     /// it. What arrived threads and completed copies wrote is visible afterwards.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.shared::cta.b64`.
+    /// PTX: a loop of `mbarrier.try_wait.shared::cta.b64`, with `.acquire.cluster` in kernels with clusters.
     #[doc(alias = "mbarrier.try_wait")]
     pub fn wait_token(self, token: Token) {
         device_only()
@@ -156,7 +156,7 @@ impl Barrier {
     /// Asks whether the phase of this parity has completed, and answers at once: for a thread that has other work to do
     /// meanwhile. After `true` what was written before the arrivals is visible, as after [`wait`](Barrier::wait).
     ///
-    /// PTX: `mbarrier.test_wait.parity.shared::cta.b64`.
+    /// PTX: `mbarrier.test_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with clusters.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -176,7 +176,7 @@ impl Barrier {
     /// Asks whether the phase of this parity has completed. May hold the thread a while, up to a limit that
     /// the hardware sets; `false` is not yet a failure.
     ///
-    /// PTX: `mbarrier.try_wait.parity.shared::cta.b64`.
+    /// PTX: `mbarrier.try_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with clusters.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -196,7 +196,7 @@ impl Barrier {
     /// As [`try_wait`](Barrier::try_wait), holding the thread up to about `nanoseconds`: a hint that takes the place of the
     /// hardware's own limit.
     ///
-    /// PTX: `mbarrier.try_wait.parity.shared::cta.b64` with `suspendTimeHint`.
+    /// PTX: as [`try_wait`](Barrier::try_wait), with `suspendTimeHint`.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;

@@ -17,7 +17,7 @@
 //! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], scalars |
 //! | places | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
-//! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence_proxy_async`], [`fence_barrier_init`] |
+//! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
 //! | the whole grid, and its neighbours | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
@@ -115,7 +115,10 @@ pub use reduce::{ReduceAdd, ReduceBits, ReduceCount, ReduceOrder};
 pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
 pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
 pub use shared::{Shared, SharedArray, Stages, shared};
-pub use sync::{fence_barrier_init, fence_proxy_async, named_barrier_sync, sync_threads, sync_warp};
+pub use sync::{
+    fence, fence_barrier_init, fence_proxy_async, fence_proxy_async_global, named_barrier_sync, sync_threads,
+    sync_warp,
+};
 pub use tile::{Interleave16, Interleave32, NoSwizzle, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile};
 
 #[doc(inline)]

@@ -302,7 +302,11 @@ impl<T: Tiles> FullSlot<T> {
     ///
     /// A thread arrives once, so the ranks are spread over threads: of a warp, lane `i` tells block `i`.
     ///
-    /// PTX: `mapa.shared::cluster.u32` and `mbarrier.arrive.release.cluster.shared::cluster.b64`.
+    /// It says that the stage has been read, and no more: what this thread wrote before need not be seen by that block
+    /// after its wait. To hand over what threads wrote, arrive at a [`remote`](super::remote) barrier.
+    ///
+    /// PTX: `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`, whose scope is the block (PTX ISA,
+    /// "mbarrier.arrive").
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -324,7 +328,9 @@ impl<T: Tiles> FullSlot<T> {
     /// Gives the stage back to every block of the cluster, this one too: as [`release_to`](FullSlot::release_to) each of
     /// them, by one thread. [`Pipeline::init`] gets the consumers of all blocks of the cluster.
     ///
-    /// PTX: for each block `mapa.shared::cluster.u32` and `mbarrier.arrive.release.cluster.shared::cluster.b64`.
+    /// Nothing written before is published by it, as by [`release_to`](FullSlot::release_to).
+    ///
+    /// PTX: for each block `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`.
     #[doc(alias = "mbarrier.arrive")]
     pub fn release_cluster(self) {
         device_only()

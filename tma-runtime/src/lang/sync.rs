@@ -59,7 +59,8 @@ pub fn named_barrier_sync(id: u32, threads: u32) {
 /// [`store`](super::TensorMap::store) of that tile, in every thread that wrote, *before* they meet. Not
 /// needed after a load: [`Barrier::wait`](super::Barrier::wait) does it.
 ///
-/// In kernels with clusters also what was written to [`remote`](super::remote) blocks.
+/// In kernels with clusters also what was written to [`remote`](super::remote) blocks. For global memory there is
+/// [`fence_proxy_async_global`].
 ///
 /// PTX: `fence.proxy.async.shared::cta`, with clusters `shared::cluster` (PTX ISA, "membar, fence", and "Async proxy").
 ///
@@ -78,6 +79,60 @@ pub fn named_barrier_sync(id: u32, threads: u32) {
 /// ```
 #[doc(alias = "fence.proxy.async")]
 pub fn fence_proxy_async() {
+    device_only()
+}
+
+/// Orders this thread's accesses to global memory before later ones of the *async proxy*, which copies make.
+///
+/// What [`Global::set`](super::Global::set) or an atomic wrote need not be seen by a copy that reads it afterwards in the
+/// same kernel: a [`bulk_load`](super::Global::bulk_load), a [`load`](super::TensorMap::load), or a reduction into it. The
+/// fence stands in every thread that wrote, *before* they meet. Not needed for what an earlier kernel wrote.
+///
+/// PTX: `fence.proxy.async.global` (PTX ISA, "membar, fence", and "Async proxy").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(values: Global<f32>, row: SharedArray<f32, 128>, full: Barrier) {
+/// values.set(thread_idx().x, 1.0);
+/// fence_proxy_async_global(); // all threads: my writes, before async reads
+/// sync_threads(); // all have fenced
+/// if thread_idx().x == 0 {
+///     full.arrive_expect_tx(128 * 4);
+///     values.bulk_load(row, 0, 128, 0, full);
+/// }
+/// # }
+/// ```
+#[doc(alias = "fence.proxy.async.global")]
+pub fn fence_proxy_async_global() {
+    device_only()
+}
+
+/// Orders this thread's accesses to memory, for the whole device: with an atomic, blocks hand values over.
+///
+/// Atomics of a [`Global`](super::Global) are relaxed: they order nothing but themselves. What a thread wrote before its
+/// fence and an atomic after it is seen by a thread that reads that atomic's value and then fences. The order goes on
+/// through meetings: what the other threads of the block wrote before [`sync_threads`] belongs to it, and after one they
+/// see what this thread sees. It waits for nobody; the atomic tells whether the other side has come by.
+///
+/// It is for accesses of threads. For what copies read, [`fence_proxy_async_global`] has to follow.
+///
+/// PTX: `fence.acq_rel.gpu` (PTX ISA, "membar, fence", and "Release and acquire patterns").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(parts: Global<f32>, finished: Global<u32>, part: f32) {
+/// parts.set(block_idx().x, part);
+/// fence(); // my part, before the count
+/// let before = finished.atomic_add(0, 1);
+/// fence(); // the count, before the parts of others
+/// if before == grid_dim().x - 1 {
+///     // All other blocks have counted: their parts are there.
+/// }
+/// # }
+/// ```
+#[doc(alias = "__threadfence")]
+#[doc(alias = "fence.acq_rel.gpu")]
+pub fn fence() {
     device_only()
 }
 

@@ -65,5 +65,8 @@ pub(in crate::lower) const FENCE_PROXY_ASYNC: Instruction = memory("fence.proxy.
 /// Also for what was written to other blocks of the cluster.
 pub(in crate::lower) const FENCE_PROXY_ASYNC_CLUSTER: Instruction =
     memory("fence.proxy.async.shared::cluster;", &[], 80);
+pub(in crate::lower) const FENCE_PROXY_ASYNC_GLOBAL: Instruction =
+    memory("fence.proxy.async.global;", &[], 80);
+pub(in crate::lower) const FENCE_DEVICE: Instruction = memory("fence.acq_rel.gpu;", &[], 60);
 pub(in crate::lower) const FENCE_MBARRIER_INIT: Instruction =
     memory("fence.mbarrier_init.release.cluster;", &[], 80);

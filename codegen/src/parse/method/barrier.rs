@@ -1,9 +1,11 @@
 //! Methods of mbarriers.
 
 use super::Args;
+use crate::diag::Code;
 use crate::ir::{BarrierOp, Expr, LocalId, Scalar, Scope, Span, StmtKind, Type};
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
+use crate::parse::wording::{arguments, given};
 
 /// A call of a method of `barrier`.
 struct Call<'a> {
@@ -93,9 +95,30 @@ impl Cx<'_> {
         want: [Type; N],
         span: Span,
     ) -> Option<[Expr; N]> {
+        if args.len() != N {
+            let message = format!("`{name}` takes {}, but {}", arguments(N), given(args.len()));
+            self.error(Code::ArgumentCount, span, message).help(format!("write {}", usage(name)));
+            return None;
+        }
         let operands = self.exactly(name, args, span)?;
         let fits =
             operands.iter().zip(&want).fold(true, |fits, (operand, ty)| self.expect(operand, ty) & fits);
         fits.then_some(operands)
+    }
+}
+
+/// How a method is called, for a call that is not so.
+fn usage(name: &str) -> &'static str {
+    match name {
+        "init" => "`init(count)`, with the arrivals that complete a phase",
+        "arrive_many" => "`arrive_many(count)`",
+        "arrive_expect_tx" => "`arrive_expect_tx(tile.bytes())`, with the bytes that copies will bring",
+        "expect_tx" => "`expect_tx(tile.bytes())`, with the bytes that copies will bring",
+        "wait" => "`wait(parity)`: 0 for the first phase, then 1, then 0 again",
+        "wait_token" => "`wait_token(token)`, with what `arrive_token()` gave",
+        "test_wait" => "`test_wait(parity)`: 0 for the first phase, then 1, then 0 again",
+        "try_wait" => "`try_wait(parity)`: 0 for the first phase, then 1, then 0 again",
+        "try_wait_for" => "`try_wait_for(parity, nanoseconds)`",
+        _ => "it without arguments",
     }
 }

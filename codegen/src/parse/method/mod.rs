@@ -14,6 +14,7 @@ mod tile;
 
 use super::cx::Cx;
 use super::suggest::did_you_mean;
+use super::wording::{are, counted};
 use crate::diag::Code;
 use crate::ir::{Const, Expr, ExprKind, Scalar, Span, Type};
 
@@ -96,7 +97,7 @@ impl Cx<'_> {
     /// Coordinates: an array of `rank` `u32` or `i32`, outermost first.
     fn coordinates(&mut self, at: Expr, rank: usize) -> Option<Vec<Expr>> {
         let help = ("write `[row, column]`", "give one for each dimension, outermost first");
-        let element = self.numbers_of(&at, "coordinates", rank, help)?;
+        let element = self.numbers_of(&at, "coordinate", rank, help)?;
         let integer = match self.resolve(&element) {
             Type::Scalar(scalar) => matches!(scalar, Scalar::U32 | Scalar::I32),
             // A literal: rustc falls back to `i32`.
@@ -114,7 +115,7 @@ impl Cx<'_> {
     fn offsets(&mut self, offsets: Expr, rank: usize) -> Option<Vec<Expr>> {
         let help =
             ("write `[y, x]`", "give one for each dimension of pixels, which images and channels are not");
-        let element = self.numbers_of(&offsets, "offsets", rank - 2, help)?;
+        let element = self.numbers_of(&offsets, "offset", rank - 2, help)?;
         if !self.infer.unify(&element, &Scalar::U16.into()) {
             let message = format!("offsets are `u16`, not {}", self.infer.name(&element));
             self.error(Code::TypeMismatch, offsets.span, message).help("cast them: `x as u16`");
@@ -123,18 +124,25 @@ impl Cx<'_> {
         Some(elements_of(offsets, &element, rank - 2))
     }
 
-    /// The element type of an array that has as many elements as are wanted. `help` is for what is no array, and for what has
+    /// The element type of an array that has as many elements as are wanted. `what` is one of them; `help` is for what is no array, and for what has
     /// another length.
     fn numbers_of(&mut self, array: &Expr, what: &str, wanted: usize, help: (&str, &str)) -> Option<Type> {
         let Type::Array(element, len) = self.resolve(&array.ty) else {
             if array.ty != Type::Error {
-                let message = format!("{what} are an array, not {}", self.infer.name(&array.ty));
+                let message = format!("{what}s are an array, not {}", self.infer.name(&array.ty));
                 self.error(Code::TypeMismatch, array.span, message).help(help.0);
             }
             return None;
         };
         if len as usize != wanted {
-            let message = format!("{len} {what} are given, but there are {wanted} dimensions");
+            let found = len as usize;
+            let message = format!(
+                "{} {} given, but there {} {}",
+                counted(found, what),
+                are(found),
+                are(wanted),
+                counted(wanted, "dimension")
+            );
             self.error(Code::CoordinateCount, array.span, message).help(help.1);
             return None;
         }

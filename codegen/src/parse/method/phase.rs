@@ -7,6 +7,7 @@ use crate::parse::cx::Cx;
 use crate::parse::device::Argument;
 use crate::parse::pipeline::number;
 use crate::parse::stmt::unit;
+use crate::parse::wording::given;
 
 impl Cx<'_> {
     /// `Phase::new()` and `Phase::opposite()`.
@@ -54,7 +55,7 @@ impl Cx<'_> {
     pub(super) fn wait_next(&mut self, barrier: Expr, call: &syn::ExprMethodCall, span: Span) -> Expr {
         let arguments: Vec<_> = call.args.iter().collect();
         let [argument] = arguments[..] else {
-            let message = format!("`wait_next` takes one argument, but {} are given", arguments.len());
+            let message = format!("`wait_next` takes one argument, but {}", given(arguments.len()));
             self.error(Code::ArgumentCount, span, message).help("write `full.wait_next(&mut phase)`");
             return Expr::error(span);
         };
@@ -62,7 +63,13 @@ impl Cx<'_> {
             Argument::Reference { value, mutable } => (value, mutable),
             Argument::Value(value) => (value, false),
         };
-        if matches!(phase.kind, ExprKind::Error) || !self.expect(&phase, &Type::Compound(Compound::Phase)) {
+        if matches!(phase.kind, ExprKind::Error) {
+            return Expr::error(span);
+        }
+        if self.resolve(&phase.ty) != Type::Compound(Compound::Phase) {
+            let message = format!("`wait_next` takes a `Phase`, not {}", self.infer.name(&phase.ty));
+            self.error(Code::TypeMismatch, phase.span, message)
+                .help("pass `&mut phase`, of `let mut phase = Phase::new();`; a parity is for `wait`");
             return Expr::error(span);
         }
         if !by_mut {

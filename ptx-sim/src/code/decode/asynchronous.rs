@@ -44,8 +44,11 @@ fn fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 fn proxy_fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if d.take("async") {
         let shared = ["shared::cta", "shared::cluster", "shared"].into_iter().any(|space| d.take(space));
-        let kind =
-            if d.take("global") && !shared { FenceKind::ProxyAsyncGlobal } else { FenceKind::ProxyAsync };
+        let kind = match (shared, d.take("global")) {
+            (true, false) => FenceKind::ProxyAsyncShared,
+            (false, true) => FenceKind::ProxyAsyncGlobal,
+            _ => FenceKind::ProxyAsync,
+        };
         return Ok(Op::Fence(kind));
     }
     if d.take("alias") {

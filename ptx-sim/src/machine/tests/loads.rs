@@ -156,3 +156,37 @@ fn a_load_is_waited_for_before_the_end() {
         }
     });
 }
+
+/// A thread writes what another one then loads, with a fence of one kind by one of the two, or none.
+fn written_and_loaded(lab: &mut Lab, fence: Option<(u32, FenceKind)>) {
+    lab.barrier();
+    let (site, tensor) = (lab.site(), lab.tensor);
+    let place = tensor + (16 * 64 + 17) * 4;
+    let _ = lab.machine.store(thread(7), Space::Global, place, &1.5f32.to_le_bytes(), Order::Weak, site);
+    let by = |lab: &mut Lab, number: u32| {
+        if let Some((who, kind)) = fence
+            && who == number
+        {
+            lab.fence(thread(who), kind);
+        }
+    };
+    by(lab, 7);
+    lab.sync();
+    by(lab, 0);
+    lab.arrive(thread(0), FULL, Some(TILE));
+    lab.load(thread(0), 0);
+    lab.wait(thread(0), FULL, false);
+}
+
+#[test]
+fn a_fence_of_global_memory_comes_between_writes_and_a_load_of_them() {
+    for right in
+        [(7, FenceKind::ProxyAsyncGlobal), (7, FenceKind::ProxyAsync), (0, FenceKind::ProxyAsyncGlobal)]
+    {
+        for wrong in [None, Some((7, FenceKind::ProxyAsyncShared)), Some((1, FenceKind::ProxyAsyncGlobal))] {
+            flipped(FindingKind::MissingProxyFence, |lab, correct| {
+                written_and_loaded(lab, if correct { Some(right) } else { wrong });
+            });
+        }
+    }
+}

@@ -76,6 +76,7 @@ impl Lab {
             seed,
             checks,
             global: Arc::clone(&global),
+            copies: true,
             lines: Arc::new([]),
         });
         machine.know_map(&map(tensor).descriptor());

@@ -1,0 +1,68 @@
+//! Tests of indices that nothing else tests, in kernels with the option `checked`.
+//!
+//! Constants were judged by `check`, so that they cost nothing here. Indices into slices of global memory are
+//! tested in every kernel (`memory`), coordinates of copies beside the copies (`tma`).
+
+use inkwell::IntPredicate;
+use inkwell::values::IntValue;
+
+use super::{Cx, Lower, debug, print};
+use crate::ir::{Expr, ExprKind, Span};
+use crate::limits::{NAMED_BARRIERS, WARP_THREADS};
+
+/// Goes on only if `index` is one of the `len` of `thing`, which are `what`: `elements`. A negative index is none.
+pub(super) fn index<'c>(
+    cx: &mut Cx<'c, '_>,
+    index: IntValue<'c>,
+    (thing, len, what): (&Expr, u32, &str),
+    span: Span,
+) -> Lower<()> {
+    if !cx.kernel.kernel().checked || index.is_const() {
+        return Ok(());
+    }
+    let end = index.get_type().const_int(len.into(), false);
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, end, "")?;
+    let message = format!("index out of bounds of {}, {len} {what}", name(cx, thing));
+    print::assert(cx, inside, &message, debug::line_of(span))
+}
+
+/// Goes on only if `id` and `threads` are those of a named barrier: `sync_threads` has number 0.
+pub(super) fn named_barrier<'c>(
+    cx: &mut Cx<'c, '_>,
+    id: (IntValue<'c>, Span),
+    threads: (IntValue<'c>, Span),
+) -> Lower<()> {
+    if !cx.kernel.kernel().checked {
+        return Ok(());
+    }
+    let last = NAMED_BARRIERS - 1;
+    if !id.0.is_const() {
+        let from_one = cx.builder.build_int_sub(id.0, cx.u32_const(1), "")?;
+        let named = cx.builder.build_int_compare(IntPredicate::ULT, from_one, cx.u32_const(last), "")?;
+        print::assert(cx, named, &format!("named barriers are 1 to {last}"), debug::line_of(id.1))?;
+    }
+    if !threads.0.is_const() {
+        // In multiples of a warp, the lowest bits are 0; of no thread at all, all others are too.
+        let bits = cx.u32_const(WARP_THREADS.trailing_zeros());
+        let warps = cx.builder.build_right_shift(threads.0, bits, false, "")?;
+        let in_them = cx.builder.build_left_shift(warps, bits, "")?;
+        let whole = cx.builder.build_int_compare(IntPredicate::EQ, in_them, threads.0, "")?;
+        let some = cx.builder.build_int_compare(IntPredicate::NE, warps, cx.u32_const(0), "")?;
+        let fits = cx.builder.build_and(whole, some, "")?;
+        print::assert(cx, fits, "whole warps meet at a named barrier", debug::line_of(threads.1))?;
+    }
+    Ok(())
+}
+
+/// What the source calls a thing, as far as one name says it.
+fn name(cx: &Cx<'_, '_>, thing: &Expr) -> String {
+    let kernel = cx.kernel.kernel();
+    match &thing.kind {
+        ExprKind::Shared(id) => format!("`{}`", kernel.shared_var(*id).name),
+        ExprKind::Local(id) => format!("`{}`", kernel.local(*id).name),
+        ExprKind::Stage(stages, _) => format!("a stage of {}", name(cx, stages)),
+        ExprKind::Index(array, _) => format!("a part of {}", name(cx, array)),
+        ExprKind::Remote(thing, _) => format!("{} of another block", name(cx, thing)),
+        _ => "an array".to_owned(),
+    }
+}

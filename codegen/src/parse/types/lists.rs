@@ -1,0 +1,13 @@
+//! Which types there are, as messages say it. `docs/language.md` has the same lists, which a test compares.
+
+/// What a kernel takes.
+pub(in crate::parse) const PARAMETERS: &str =
+    "`TensorMap<Tile<..>>`, `Im2colMap<Tile<..>, RANK>`, `Maps<Tile<..>>`, `Global<T>` and scalars";
+
+/// What lives in shared memory.
+pub(in crate::parse) const SHARED: &str = "`Tile<..>`, `SharedArray<T, N>`, `Barrier`, `SharedMap<Tile<..>>`, `Stages<_, N>` of \
+                                           these, and `Pipeline<(..), N>`";
+
+/// What variables hold besides.
+pub(in crate::parse) const VALUES: &str =
+    "scalars, `[T; N]` of these, `Dim3`, `CachePolicy`, `Phase` and `Token`";

@@ -1,0 +1,26 @@
+//! Numbers with their nouns and verbs, as messages say them.
+
+/// `1 argument`, `2 arguments`.
+pub(super) fn counted(n: usize, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{plural}")
+}
+
+/// The verb for so many things.
+pub(super) fn are(n: usize) -> &'static str {
+    if n == 1 { "is" } else { "are" }
+}
+
+/// How many arguments a function takes.
+pub(super) fn arguments(n: usize) -> String {
+    match n {
+        0 => "no arguments".to_owned(),
+        1 => "one argument".to_owned(),
+        n => counted(n, "argument"),
+    }
+}
+
+/// `1 is given`, `2 are given`.
+pub(super) fn given(n: usize) -> String {
+    format!("{n} {} given", are(n))
+}

@@ -1,0 +1,105 @@
+//! What errors advise: the words that are to be written instead.
+
+use super::refused;
+
+/// What is said of a kernel that does this.
+#[track_caller]
+fn says(statements: &str, want: &str) {
+    let source = format!(
+        "#[tma_kernel(threads = 32)]\nfn k(out: Global<u32>) {{\n\
+         let full: Barrier = shared(); let tile: Tile<f32, Shape2<8, 8>> = shared();\n\
+         let row: SharedArray<u32, 8> = shared(); let rows: Stages<SharedArray<u32, 8>, 2> = shared();\n\
+         {statements}\n}}"
+    );
+    assert_eq!(refused(&source).trim(), want.trim());
+}
+
+#[test]
+fn an_element_in_memory_is_set() {
+    let no_part =
+        |ty: &str, help: &str| format!("TMA0108: no part of `{ty}` can be assigned to\nhelp: {help}");
+    says("out[0] = 1;", &no_part("Global<u32>", "write `out.set(i, value)`"));
+    says("out[0] += 1;", &no_part("Global<u32>", "write `out.set(i, value)`"));
+    says("row[3] = 1;", &no_part("SharedArray<u32, 8>", "write `row.set(i, value)`"));
+    says(
+        "let mut part = rows[0]; part[3] = 1;",
+        &no_part("SharedArray<u32, 8>", "write `part.set(i, value)`"),
+    );
+    says(
+        "tile[3] = 1.0;",
+        &no_part(
+            "Tile<f32, Shape2<8, 8>>",
+            "write `tile.set([row, column], value)`, with a coordinate for each dimension",
+        ),
+    );
+    says(
+        "rows[1][3] = 1;",
+        &no_part("Stages<SharedArray<u32, 8>, 2>", "stages change by their methods: `rows[i].set(..)`"),
+    );
+    says(
+        "let all = [1u32, 2]; all[0] = 3;",
+        "TMA0108: `all` cannot be changed\nhelp: declare it with `let mut all = ..;`",
+    );
+}
+
+#[test]
+fn bulk_waits_take_a_constant_in_angle_brackets() {
+    says(
+        "bulk_wait_group_read(0);",
+        "TMA0104: `bulk_wait_group_read` takes no arguments, but 1 is given: the groups that may be pending are generic\n\
+         help: write `bulk_wait_group_read::<0>()` to wait for all",
+    );
+    says(
+        "bulk_wait_group();",
+        "TMA0104: `bulk_wait_group` takes how many groups may be pending, in angle brackets\n\
+         help: write `bulk_wait_group::<0>()` to wait for all",
+    );
+}
+
+#[test]
+fn a_wait_is_told_its_parity_and_wait_next_its_phase() {
+    says(
+        "full.wait();",
+        "TMA0104: `wait` takes one argument, but 0 are given\n\
+         help: write `wait(parity)`: 0 for the first phase, then 1, then 0 again",
+    );
+    says(
+        "full.arrive(1);",
+        "TMA0104: `arrive` takes no arguments, but 1 is given\nhelp: write it without arguments",
+    );
+    says(
+        "full.wait_next(0);",
+        "TMA0102: `wait_next` takes a `Phase`, not an integer\n\
+         help: pass `&mut phase`, of `let mut phase = Phase::new();`; a parity is for `wait`",
+    );
+    says(
+        "full.wait_next();",
+        "TMA0104: `wait_next` takes one argument, but 0 are given\nhelp: write `full.wait_next(&mut phase)`",
+    );
+}
+
+/// The lists of types in messages are those of the language reference.
+#[test]
+fn messages_and_the_reference_list_the_same_types() {
+    let book = include_str!("../../../docs/language.md");
+    let parameter = refused("#[tma_kernel(threads = 32)]\nfn k(full: Barrier) {}");
+    let (_, list) = parameter.split_once("help: parameters are ").expect("the list is in the help");
+    assert!(book.contains(&format!("Parameters are {}.\n", list.trim())), "{list}");
+
+    let of_shared = refused("#[tma_kernel(threads = 32)]\nfn k() { let x: u32 = shared(); }");
+    let (_, list) = of_shared.split_once("help: what can: ").expect("the list is in the help");
+    let (_, table) = book.split_once("## Shared memory").expect("the chapter is there");
+    let rows = table.lines().skip_while(|line| !line.starts_with("| ---")).skip(1);
+    let rows = rows.take_while(|line| line.starts_with("| `"));
+    // What stands in backquotes, without generics.
+    let quoted = |text: &str| -> Vec<String> {
+        let names = text.split('`').skip(1).step_by(2).filter_map(|name| name.split('<').next());
+        names.map(str::to_owned).collect()
+    };
+    let in_book: Vec<_> = rows.filter_map(|row| quoted(row).into_iter().next()).collect();
+    assert_eq!(in_book, quoted(list));
+    let type_help = refused("#[tma_kernel(threads = 32)]\nfn k() { let x: (u32, u32) = 1; }");
+    for word in ["Im2colMap", "Maps", "SharedMap", "Phase", "Token"] {
+        assert!(type_help.contains(&format!("`{word}")), "{type_help}");
+    }
+}
