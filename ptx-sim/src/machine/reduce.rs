@@ -83,11 +83,14 @@ fn arithmetic(with: Reduction, element: Element, old: u64, operand: u64) -> u64 
             result.to_bits()
         }
         Element::F32 | Element::F32Ftz | Element::Tf32 | Element::Tf32Ftz => {
-            let (old, operand) =
-                (f32::from_bits(flushed(old as u32)), f32::from_bits(flushed(operand as u32)));
+            let kept = |bits: u32| match element {
+                Element::F32Ftz | Element::Tf32Ftz => flushed(bits),
+                _ => bits,
+            };
+            let (old, operand) = (f32::from_bits(kept(old as u32)), f32::from_bits(kept(operand as u32)));
             // An f64 holds the sum of two f32 exactly enough that rounding it again gives the rounded sum.
             let result = float(with, old.into(), operand.into()) as f32;
-            u64::from(if result.is_nan() { NAN } else { flushed(result.to_bits()) })
+            u64::from(if result.is_nan() { NAN } else { kept(result.to_bits()) })
         }
         Element::F16 | Element::Bf16 => {
             let bits = if element == Element::F16 { HALF } else { BFLOAT };
@@ -99,8 +102,8 @@ fn arithmetic(with: Reduction, element: Element, old: u64, operand: u64) -> u64 
 /// The NaN that a sum of `f32` gives. No document has it: seen on an H200 with driver 580.
 const NAN: u32 = 0x7fff_ffff;
 
-/// Subnormal numbers are taken as zeros of their sign. Source: PTX ISA 9.2, "cp.reduce.async.bulk", of `.add.f32`. Release 9.4 says that they
-/// are kept; no GPU was asked.
+/// Subnormal numbers as zeros of their sign: so with the types that say so, and with no others. The PTX ISA 9.2,
+/// "cp.reduce.async.bulk", says that `.add.f32` flushes them, 9.4 that it does not, and an H200 with driver 580 does not.
 const fn flushed(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
 }

@@ -9,6 +9,7 @@ use crate::random::{Sample, hash};
 pub(super) const CASES: &[Case] = &[
     Case { name: "reductions::add", run: add },
     Case { name: "reductions::add_rounded", run: add_rounded },
+    Case { name: "reductions::add_subnormal", run: add_subnormal },
     Case { name: "reductions::min_and_max", run: min_and_max },
     Case { name: "reductions::inc_and_dec", run: inc_and_dec },
     Case { name: "reductions::and_or_and_xor", run: and_or_and_xor },
@@ -205,6 +206,23 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
         device,
         small,
         &small_parts(|x| x),
+        |a, b| a + b,
+        |grid, src, dst| reduction_add::f32s::launch(device, grid, src, dst),
+    )
+}
+
+/// Sums around the least normal number: whole multiples of the least subnormal one, which are exact in whatever order.
+fn add_subnormal(device: &Device, _: &Options) -> anyhow::Result<()> {
+    let multiple = |i: u64| {
+        let size = f32::from_bits(hash(402, i) as u32 % (1 << 22));
+        if hash(403, i) % 2 == 0 { size } else { -size }
+    };
+    let parts: Vec<f32> = (0..5 * PART as u64).map(|i| multiple(i + 1000)).collect();
+    check(
+        "f32",
+        device,
+        multiple,
+        &parts,
         |a, b| a + b,
         |grid, src, dst| reduction_add::f32s::launch(device, grid, src, dst),
     )
