@@ -15,8 +15,9 @@ use inkwell::targets::{
 };
 
 use crate::backend::{BackendError, Source};
-use crate::check::CheckedKernel;
+use crate::check::{CheckedKernel, layout};
 use crate::dump;
+use crate::ir::{SharedId, SharedVar, Type};
 use crate::lower::{Lowered, lower};
 use crate::target::Target;
 
@@ -108,16 +109,28 @@ fn machine(target: Target, version: u32) -> Result<TargetMachine, BackendError> 
     Ok(machine)
 }
 
-/// Names the kernel, the compiler and the source.
-fn header(kernel: &CheckedKernel, source: &Source<'_>) -> String {
-    let kernel = kernel.kernel();
+/// Names the kernel, the compiler, the source, and what lies where in shared memory: the simulator's findings say it so.
+fn header(checked: &CheckedKernel, source: &Source<'_>) -> String {
+    let kernel = checked.kernel();
     let line = kernel.span.start().line;
-    format!(
-        "// kernel: {}\n// generator: tma-codegen {}\n// source: {}:{line}\n\n",
+    let mut header = format!(
+        "// kernel: {}\n// generator: tma-codegen {}\n// source: {}:{line}\n",
         ascii(&kernel.path()),
         env!("CARGO_PKG_VERSION"),
         ascii(source.path),
-    )
+    );
+    let places = (0..).map(|id| checked.layout().offset(SharedId(id))).zip(&kernel.shared);
+    let mut places: Vec<_> = places.collect();
+    places.sort_by_key(|(from, _)| *from);
+    for (from, SharedVar { name, ty, .. }) in places {
+        let to = u64::from(from) + layout::size(ty);
+        let by = match ty {
+            Type::Stages(thing, _) => format!(" by {}", layout::stride(thing)),
+            _ => String::new(),
+        };
+        header += &format!("// shared {from}..{to}{by} {}: {ty}\n", ascii(name));
+    }
+    header + "\n"
 }
 
 /// `text` as a comment may hold it: ptxas takes nothing but ASCII, not even there.

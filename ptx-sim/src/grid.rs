@@ -1,15 +1,19 @@
 //! All clusters of a launch on the host's threads, and their outcomes as one report.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::exec::Context;
-use crate::exec::cluster::{self, Cluster, Outcome, Random, Turned};
+use crate::exec::cluster::{Cluster, Outcome, Turned};
 use crate::exec::observe::Count;
 use crate::launch::{LaunchConfig, Report};
-use crate::machine::{MachineConfig, Stop};
+use crate::machine::{MachineConfig, Random, Stop};
 use crate::profile::Profile;
+use crate::residents::Residents;
+
+/// The most threads of the host that a launch can ask for.
+const MOST_HOST_THREADS: usize = 256;
 
 /// Runs all clusters: each to its end, or, of a cooperative launch, all at once.
 pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
@@ -43,18 +47,19 @@ impl Clusters<'_> {
 /// the same however many threads the host has.
 fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     let (config, count) = (clusters.config, clusters.count());
-    let next = AtomicU64::new(0);
+    let threads = host_threads(context, config).min(usize::try_from(count).unwrap_or(usize::MAX));
+    let residents = Residents::new(threads);
     let sum = Mutex::new(Sum::new(config.trace_events));
     let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(events) = locked(&sum).room(index).filter(|_| index < count) else { return };
+        while let Some(index) = residents.begin(count) {
+            // None if one before it could not go on, and then there is none for those after it.
+            let Some(events) = locked(&sum).room(index) else { continue };
             let events = (config.trace_events > 0).then_some(events);
-            let outcome = cluster::run(context, clusters.machine(index), config.instruction_limit, events);
+            let machine = clusters.machine(index);
+            let outcome = residents.run(Cluster::new(context, machine, config.instruction_limit, events));
             locked(&sum).take(index, outcome);
         }
     };
-    let threads = config.host_threads.clamp(1, 256).min(usize::try_from(count).unwrap_or(usize::MAX));
     std::thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(work);
@@ -70,29 +75,73 @@ fn together(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     let config = clusters.config;
     let mut sum = Sum::new(config.trace_events);
     let events = (config.trace_events > 0).then(|| config.trace_events / clusters.count().max(1) as usize);
-    let mut running: Vec<(u64, Cluster<'_>)> = (0..clusters.count())
+    let mut running: Vec<Member<'_>> = (0..clusters.count())
         .map(|index| {
-            (index, Cluster::new(context, clusters.machine(index), config.instruction_limit, events))
+            let machine = clusters.machine(index);
+            let cluster = Cluster::new(context, machine, config.instruction_limit, events);
+            Member { index, cluster, looked: 0, polls: false }
         })
         .collect();
-    let mut random = Random::new(config.seed);
+    let (mut random, mut changes) = (Random::new(config.seed), 0);
     while !running.is_empty() {
-        let place = random.below(running.len());
-        match running[place].1.turn() {
+        let place = random.below(running.len() as u64) as usize;
+        let Member { cluster, looked, polls, .. } = &mut running[place];
+        if *polls && *looked == changes {
+            if running.iter().all(|member| member.polls && member.looked == changes) {
+                sum.take_last(running.into_iter().map(Member::deadlock).collect());
+                break;
+            }
+            continue;
+        }
+        if std::mem::take(polls) {
+            *looked = changes;
+            cluster.tell();
+        }
+        let before = cluster.changes();
+        let turned = cluster.turn();
+        changes += cluster.changes() - before;
+        match turned {
             Ok(Turned::More) => {}
+            Ok(Turned::Polls) => *polls = true,
             Ok(Turned::Ended) => {
-                let (index, cluster) = running.swap_remove(place);
+                let Member { index, cluster, .. } = running.swap_remove(place);
                 sum.take(index, cluster.outcome(false));
             }
             Err(Stop) => {
-                let (stopped, cluster) = running.swap_remove(place);
-                // The findings of those that were stopped with it would only say so.
-                sum.take_last(stopped, cluster.outcome(true));
+                // The findings of those that are stopped with it would only say so.
+                let Member { index, cluster, .. } = running.swap_remove(place);
+                sum.take_last(vec![(index, cluster.outcome(true))]);
                 break;
             }
         }
     }
     sum.report(context)
+}
+
+/// A cluster of a cooperative launch.
+struct Member<'c> {
+    index: u64,
+    cluster: Cluster<'c>,
+    /// The changes of all clusters when it last began to look.
+    looked: u64,
+    /// Whether it waits in loops.
+    polls: bool,
+}
+
+impl Member<'_> {
+    fn deadlock(mut self) -> (u64, Outcome) {
+        let Stop = self.cluster.deadlock();
+        (self.index, self.cluster.outcome(true))
+    }
+}
+
+/// On how many threads of the host clusters run that may run one after the other.
+fn host_threads(context: &Context<'_>, config: &LaunchConfig) -> usize {
+    match config.host_threads {
+        0 if context.program.shares_memory() => 1,
+        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+        asked => asked.min(MOST_HOST_THREADS),
+    }
 }
 
 fn locked<'s>(sum: &'s Mutex<Sum>) -> MutexGuard<'s, Sum> {
@@ -145,14 +194,13 @@ impl Sum {
         }
     }
 
-    /// The outcome after which there is none, with those that ended before.
-    fn take_last(&mut self, index: u64, outcome: Outcome) {
-        let ended = std::mem::take(&mut self.early);
-        for outcome in ended.into_values() {
+    /// The outcomes after which there is none, with those that ended before.
+    fn take_last(&mut self, mut outcomes: Vec<(u64, Outcome)>) {
+        outcomes.sort_by_key(|(index, _)| *index);
+        let ended = std::mem::take(&mut self.early).into_values();
+        for outcome in ended.chain(outcomes.into_iter().map(|(_, outcome)| outcome)) {
             self.add(outcome);
         }
-        self.next = index + 1;
-        self.add(outcome);
     }
 
     fn add(&mut self, outcome: Outcome) {

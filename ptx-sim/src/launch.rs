@@ -9,7 +9,7 @@ use crate::grid;
 use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
 use crate::module::Module;
 use crate::profile::Profile;
-use crate::report::Findings;
+use crate::report::{Findings, counted};
 use crate::tensor_map::TensorMap;
 use crate::trace::Trace;
 
@@ -45,8 +45,10 @@ pub struct LaunchConfig {
     pub seed: u64,
     /// What is checked beyond bounds and alignment.
     pub checks: Checks,
-    /// How many clusters run at a time. More than one makes the order of what different clusters do in global memory a
-    /// matter of chance; everything within a cluster stays as the seed has it.
+    /// How many clusters run at a time, 256 at most; a cooperative launch has its own order for all of them. 0 means as many as
+    /// the host has cores, or one of a kernel in which that could matter ([`Kernel::shares_memory`](crate::Kernel::shares_memory)),
+    /// so that a launch is the same each time for a seed. Another number makes the order of what different clusters do in global
+    /// memory a matter of chance; everything within a cluster stays as the seed has it.
     pub host_threads: usize,
     /// The most thread-instructions that one cluster may run before it counts as not ending.
     pub instruction_limit: u64,
@@ -58,7 +60,7 @@ pub struct LaunchConfig {
 }
 
 impl Default for LaunchConfig {
-    /// One thread in one block, with all checks, on one thread of the host.
+    /// One thread in one block, with all checks.
     fn default() -> Self {
         LaunchConfig {
             grid: [1; 3],
@@ -68,8 +70,8 @@ impl Default for LaunchConfig {
             dynamic_shared_bytes: 0,
             seed: 0,
             checks: Checks { order: true, global_initialised: false },
-            host_threads: 1,
-            instruction_limit: 1 << 36,
+            host_threads: 0,
+            instruction_limit: 1 << 32,
             profile: false,
             trace_events: 0,
         }
@@ -180,6 +182,7 @@ pub fn launch(
         checks: config.checks,
         global: Arc::new(memory.clone()),
         copies: program.code.iter().any(|inst| matches!(inst.op, Op::Tensor(_) | Op::Bulk(_))),
+        names: module.names(program.shared_bytes),
         lines: module.lines(),
     };
     Ok(grid::run(&context, &machine, config))
@@ -243,7 +246,11 @@ fn resident_blocks(threads: u64, shared_bytes: u64) -> u64 {
 fn parameters(program: &Program, args: &[Arg]) -> Result<Vec<u8>, Error> {
     if args.len() != program.params.len() {
         let (wanted, given) = (program.params.len(), args.len());
-        return Err(Error::Arguments(format!("`{}` takes {wanted} arguments, not {given}", program.name)));
+        return Err(Error::Arguments(format!(
+            "`{}` takes {}, not {given}",
+            program.name,
+            counted(wanted as u64, "argument")
+        )));
     }
     let mut bytes = vec![0; program.param_bytes as usize];
     for (index, (arg, place)) in args.iter().zip(&program.params).enumerate() {
@@ -260,7 +267,10 @@ fn parameters(program: &Program, args: &[Arg]) -> Result<Vec<u8>, Error> {
             Some(target) => target.copy_from_slice(&value),
             None => {
                 let (wanted, given) = (place.bytes, value.len());
-                return Err(Error::Arguments(format!("argument {index} has {wanted} bytes, not {given}")));
+                return Err(Error::Arguments(format!(
+                    "argument {index} has {}, not {given}",
+                    counted(wanted, "byte")
+                )));
             }
         }
     }

@@ -51,6 +51,7 @@ mod module;
 mod parse;
 pub mod profile;
 pub mod report;
+mod residents;
 pub mod tensor_map;
 pub mod trace;
 

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::code::{self, Program};
 use crate::launch::Error;
-use crate::machine::GlobalMemory;
+use crate::machine::{GlobalMemory, SharedName};
 use crate::parse::syntax::{Initial, Source, Variable, VariableSpace};
-use crate::parse::{self, LoadError};
+use crate::parse::{self, LoadError, names};
 use crate::report::Sources;
 
 /// Of each PTX line, the file and line of `.loc`.
@@ -21,6 +21,8 @@ pub struct Module {
     programs: Vec<Program>,
     globals: Vec<Global>,
     lines: Lines,
+    /// What the comments call places in dynamic shared memory.
+    names: Vec<SharedName>,
     /// The variables' addresses, once there is a memory for them.
     placed: Mutex<Option<Arc<[u64]>>>,
 }
@@ -70,6 +72,12 @@ impl Kernel<'_> {
         self.program.required_threads
     }
 
+    /// Whether clusters can see in which order they come to global memory: whether it has atomic operations, reductions or
+    /// loads and stores stronger than weak there. What comes out may then depend on how many clusters run at a time.
+    pub fn shares_memory(&self) -> bool {
+        self.program.shares_memory()
+    }
+
     /// `.reqnctapercluster`: the only cluster that it can be launched with.
     pub fn required_cluster(&self) -> Option<[u32; 3]> {
         self.program.required_cluster
@@ -100,6 +108,7 @@ impl Module {
             programs,
             globals,
             lines: lines.into(),
+            names: names::shared_names(ptx),
             placed: Mutex::new(None),
         })
     }
@@ -122,6 +131,16 @@ impl Module {
 
     pub(crate) fn lines(&self) -> Lines {
         Arc::clone(&self.lines)
+    }
+
+    /// The variables in shared memory, of which the dynamic part starts at `start`.
+    pub(crate) fn names(&self, start: u32) -> Arc<[SharedName]> {
+        let moved = |name: &SharedName| SharedName {
+            from: name.from.saturating_add(start),
+            to: name.to.saturating_add(start),
+            ..name.clone()
+        };
+        self.names.iter().map(moved).collect()
     }
 
     /// The addresses of all variables; the first call puts them into `memory`.

@@ -135,7 +135,10 @@ impl Finding {
             party.render(sources, &mut text);
         }
         if let Some(more) = self.parties.len().checked_sub(SHOWN_PARTIES).filter(|&more| more > 0) {
-            append(&mut text, format_args!("  and {more} more threads\n"));
+            append(
+                &mut text,
+                format_args!("  and {more} more {}\n", if more == 1 { "thread" } else { "threads" }),
+            );
         }
         if self.times > 1 {
             append(&mut text, format_args!("  met {} times\n", self.times));
@@ -181,6 +184,13 @@ impl Party {
         }
         text.push('\n');
     }
+}
+
+/// A number of things: `1 byte`, `2 bytes`.
+pub(crate) fn counted(number: impl Into<u64>, thing: &str) -> String {
+    let number = number.into();
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
 }
 
 /// The texts that findings point into.

@@ -96,10 +96,10 @@ fn a_block_stays_until_the_others_are_done() {
 fn blocks_count_in_the_memory_of_one() {
     let body = "mov.u32 %r10, dyn; mapa.shared::cluster.u32 %r5, %r10, 0; setp.eq.u32 %p1, %r1, 0;\n\
         setp.eq.and.u32 %p2, %r2, 0, %p1; @%p2 st.shared.u32 [dyn], 5; [[SYNC]]\n\
-        atom.shared::cluster.add.u32 %r6, [%r5], 1; SYNC ld.shared::cluster.u32 %r9, [%r5]; SYNC"
+        setp.ne.u32 %p3, %r2, 0; @%p3 atom.shared::cluster.add.u32 %r6, [%r5], 1; SYNC ld.shared::cluster.u32 %r9, [%r5]; SYNC"
         .replace("SYNC", SYNC);
     let kernel = cluster(4, 64, &body);
-    kernel.gives(|_, _| 5 + 4 * 64);
+    kernel.gives(|_, _| 5 + 3 * 64);
     kernel.lacks_one_of(&[FindingKind::Race, FindingKind::Uninitialised]);
 }
 
@@ -338,6 +338,32 @@ fn ranks_are_those_of_the_cluster() {
     let kernel = cluster(2, 64, &body);
     kernel.gives(|_, thread| thread);
     kernel.lacks(FindingKind::OutOfBounds);
+    // Also those whose low bits are of a block, with an address of either kind, for whatever they are used.
+    for rank in [3, 254, 255, 256, 257, 0x7fff_ffff, 0xffff_fffe, u32::MAX] {
+        let body = body.replace("[[1||2]]", &format!("[[1||{rank}]]"));
+        let text = cluster(2, 64, &body).lacks(FindingKind::OutOfBounds);
+        assert!(text.contains("in a cluster of 2 blocks"), "{text}");
+        let generic = two(&format!(
+            "st.shared.u32 [%r4], %r1; SYNC cvta.shared.u64 %d4, dyn; mapa.u64 %d5, %d4, [[1||{rank}]]; ld.u32 %r9, [%d5]; SYNC"
+        ));
+        cluster(2, 64, &generic).lacks(FindingKind::OutOfBounds);
+        let arrival = two(&format!(
+            "@%p1 mbarrier.init.shared::cta.b64 [dyn+1024], 64; SYNC mapa.shared::cluster.u32 %r13, %r10, [[%r12||{rank}]];\n\
+             mbarrier.arrive.shared::cluster.b64 _, [%r13+1024];\n\
+             wait: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [dyn+1024], 0; @!%p2 bra wait; SYNC"
+        ));
+        let kernel = cluster(2, 64, &arrival);
+        kernel.gives(|_, _| 0);
+        kernel.lacks(FindingKind::OutOfBounds);
+    }
+}
+
+#[test]
+fn a_rank_that_nobody_uses_is_no_mistake() {
+    let body =
+        two("mapa.shared::cluster.u32 %r5, %r4, 4294967295; getctarank.shared::cluster.u32 %r6, %r5;\n\
+         setp.lt.u32 %p2, %r6, 2; selp.b32 %r9, 1, 0, %p2;");
+    cluster(2, 32, &body).gives(|_, _| 0);
 }
 
 #[test]

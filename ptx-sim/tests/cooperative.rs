@@ -56,7 +56,13 @@ fn blocks_of_a_cooperative_launch_meet() {
 #[test]
 fn blocks_of_another_launch_may_not() {
     let (report, _) = meet(7, false, 0);
-    assert!(report.findings.iter().any(|finding| finding.message.contains("another cluster")), "{report:?}");
+    assert!(
+        report
+            .findings
+            .iter()
+            .any(|finding| finding.help.iter().any(|help| help.contains("cooperative launch"))),
+        "{report:?}"
+    );
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Every kernel of the corpus and every example on the simulator, under several seeds, against plain Rust.
 #![cfg(feature = "llvm")]
 
+use std::sync::{Arc, Mutex};
+
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
 use tma_tests::case::Options;
@@ -60,6 +62,20 @@ fn a_kernel_with_texts_is_launched_again() -> anyhow::Result<()> {
     for tensor in kept {
         assert_eq!(tensor.to_vec()?, [0xab; 4096]);
     }
+    Ok(())
+}
+
+#[test]
+fn a_device_reports_its_launches() -> anyhow::Result<()> {
+    let reports = Arc::new(Mutex::new(vec![]));
+    let kept = Arc::clone(&reports);
+    let device = Device::simulator().host_threads(2).reporting(3, move |kernel, report| {
+        let events = report.trace.events.len();
+        kept.lock().expect("nobody panics").push((kernel.name, report.warp_instructions, events));
+    });
+    kernels::faults::fault_printf::launch(&device, 4, -7, 0xbeef, 1.5)?;
+    let reports = reports.lock().expect("nobody panics");
+    assert!(matches!(reports[..], [("fault_printf", 1.., 3)]), "{reports:?}");
     Ok(())
 }
 

@@ -133,6 +133,38 @@ impl Device {
         self
     }
 
+    /// Lets a simulated device run so many clusters at a time, on as many threads of the host. 0, which it does from the start,
+    /// is one a core, and one at a time of a kernel in which that could matter: one that shares global memory between blocks, by
+    /// atomic operations and the like. With another number such a kernel may give something else each time, for the same seed.
+    pub fn host_threads(self, threads: usize) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_host_threads(threads);
+        }
+        self
+    }
+
+    /// Lets a simulated device give `watch` a report of each launch from now on: findings, counts of instructions, copies and
+    /// bank conflicts, and the first `trace_events` events of the timeline ([`ptx_sim::Report`]). A GPU makes no such report.
+    ///
+    /// ```
+    /// use tma_runtime::prelude::*;
+    ///
+    /// let device = Device::simulator().reporting(0, |kernel, report| {
+    ///     println!("{}: {} instructions", kernel.name, report.warp_instructions);
+    /// });
+    /// # assert_eq!(device.name(), "ptx-sim");
+    /// ```
+    pub fn reporting(
+        self,
+        trace_events: usize,
+        watch: impl Fn(&'static KernelSpec, &ptx_sim::Report) + Send + Sync + 'static,
+    ) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_watch(trace_events, Arc::new(watch));
+        }
+        self
+    }
+
     /// Lets a simulated device run other PTX than the kernels' own: `rewrite` is asked at the first launch of each
     /// kernel, and gives the text to run in its place, or `None`. So code changed by hand is tried, and so this project
     /// removes a kernel's synchronisation step by step and sees each missing one found. A GPU runs what was compiled.

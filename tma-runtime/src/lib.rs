@@ -48,6 +48,8 @@ mod cuda;
 pub use device::Device;
 pub use error::{ClusterError, DriverStatus, Error, MapError};
 pub use graph::{Capture, Graph};
+/// The simulator, for what [`Device::reporting`] gives.
+pub use ptx_sim;
 pub use scalar::Scalar;
 pub use stream::{Event, Stream};
 pub use tensor::DeviceTensor;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptx_sim::{GlobalMemory, LaunchConfig, Module, TensorMap};
@@ -25,6 +25,9 @@ const MULTIPROCESSORS: u32 = 4;
 /// Gives the PTX that is run in place of a kernel's own, if any.
 type Rewrite = Box<dyn Fn(&'static KernelSpec) -> Option<String> + Send + Sync>;
 
+/// Gets what each launch gave.
+type Watch = Arc<dyn Fn(&'static KernelSpec, &ptx_sim::Report) + Send + Sync>;
+
 /// A simulated device.
 pub(crate) struct Context {
     id: u32,
@@ -34,6 +37,9 @@ pub(crate) struct Context {
     modules: Mutex<HashMap<usize, Arc<Module>>>,
     seed: AtomicU64,
     instruction_limit: AtomicU64,
+    host_threads: AtomicUsize,
+    /// With how many events of the timeline are wanted.
+    watch: Mutex<Option<(usize, Watch)>>,
     rewrite: Mutex<Rewrite>,
 }
 
@@ -63,6 +69,8 @@ impl Context {
             modules: Mutex::default(),
             seed: AtomicU64::new(0),
             instruction_limit: AtomicU64::new(LaunchConfig::default().instruction_limit),
+            host_threads: AtomicUsize::new(LaunchConfig::default().host_threads),
+            watch: Mutex::new(None),
             rewrite: Mutex::new(Box::new(|_| None)),
         }
     }
@@ -81,6 +89,14 @@ impl Context {
 
     pub(crate) fn set_instruction_limit(&self, instructions: u64) {
         self.instruction_limit.store(instructions, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_host_threads(&self, threads: usize) {
+        self.host_threads.store(threads, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_watch(&self, trace_events: usize, watch: Watch) {
+        *locked(&self.watch) = Some((trace_events, watch));
     }
 
     /// Kernels that were launched before are asked for anew.
@@ -141,6 +157,7 @@ impl Context {
 
     /// Runs a kernel to its end. That it may start early changes nothing: those before it have ended.
     pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
+        let watch = locked(&self.watch).clone();
         let config = LaunchConfig {
             grid: shape.grid,
             block: spec.threads,
@@ -149,6 +166,9 @@ impl Context {
             dynamic_shared_bytes: spec.shared_bytes,
             seed: self.seed.load(Ordering::Relaxed),
             instruction_limit: self.instruction_limit.load(Ordering::Relaxed),
+            host_threads: self.host_threads.load(Ordering::Relaxed),
+            profile: watch.is_some(),
+            trace_events: watch.as_ref().map_or(0, |(events, _)| *events),
             ..LaunchConfig::default()
         };
         let refused =
@@ -158,6 +178,9 @@ impl Context {
         let report = ptx_sim::launch(module, &mut memory, spec.entry, &config, args).map_err(refused)?;
         drop(memory);
         print!("{}", report.printed);
+        if let Some((_, watch)) = watch {
+            watch(spec, &report);
+        }
         if report.findings.is_empty() {
             return Ok(());
         }

@@ -11,7 +11,7 @@ mod names;
 mod op;
 pub(crate) mod types;
 
-use crate::machine::{Site, Space};
+use crate::machine::{Order, Site, Space};
 
 pub(crate) use asynchronous::{
     BulkCode, CopyCode, MapCode, Mbarrier, RemoteCode, TensorCode, TensorCodeAction,
@@ -65,6 +65,25 @@ pub(crate) struct Program {
     pub(crate) required_threads: Option<[u32; 3]>,
     pub(crate) most_threads: Option<[u32; 3]>,
     pub(crate) required_cluster: Option<[u32; 3]>,
+}
+
+impl Program {
+    /// See [`Kernel::shares_memory`](crate::Kernel::shares_memory).
+    pub(crate) fn shares_memory(&self) -> bool {
+        let global = |space| matches!(space, Space::Global | Space::Generic);
+        self.code.iter().any(|inst| match &inst.op {
+            Op::Atomic { memory: Memory::Machine(space), .. } => global(*space),
+            Op::Load(access) | Op::Store(access) => match access.memory {
+                Memory::Machine(space) => global(space) && access.order != Order::Weak,
+                Memory::Local | Memory::Param => false,
+            },
+            Op::AtomicVector(vector) => global(vector.space),
+            Op::WideAtomic(wide) => global(wide.space),
+            Op::Tensor(code) => matches!(code.action, TensorCodeAction::Reduce { .. }),
+            Op::Bulk(code) => matches!(**code, BulkCode::Store { reduce: Some(_), .. }),
+            _ => false,
+        })
+    }
 }
 
 /// Bytes of local or parameter memory.

@@ -6,7 +6,7 @@ use super::step::Turn;
 use super::warp::Warp;
 use crate::code::{Address, AtomicOp, AtomicVector, Memory, Row, WideAtomic};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, in_window};
-use crate::machine::{Order, Site, Space, Stop};
+use crate::machine::{Order, Site, Space, Stop, ThreadId};
 use crate::report::FindingKind;
 
 /// An atomic instruction: what it does, where, in which order, to how many bytes.
@@ -38,10 +38,8 @@ impl Turn<'_, '_> {
                 return self.fail(warp, lane, site, message, FindingKind::OutOfBounds);
             };
             let (b, c) = (warp.get(self.context, b, lane), warp.get(self.context, c, lane));
-            let mut change = |old| changed(op, old, b, c);
-            let width = bytes as usize;
-            let old =
-                self.machine.atomic(warp.thread(lane), space, address, width, order, &mut change, site)?;
+            let who = warp.thread(lane);
+            let old = self.change(who, (space, address), (op, b, c), (order, bytes), site)?;
             warp.set(d, lane, old);
         }
         Ok(())
@@ -49,6 +47,26 @@ impl Turn<'_, '_> {
 }
 
 impl Turn<'_, '_> {
+    /// One operation of a thread on `bytes` bytes, and whether it has changed them.
+    fn change(
+        &mut self,
+        who: ThreadId,
+        (space, address): (Space, u64),
+        (op, b, c): (AtomicOp, u64, u64),
+        (order, bytes): (Order, u32),
+        site: Site,
+    ) -> Result<u64, Stop> {
+        let mut new = 0;
+        let mut change = |old| {
+            new = changed(op, old, b, c);
+            new
+        };
+        let old = self.machine.atomic(who, space, address, bytes as usize, order, &mut change, site)?;
+        let unused = 64 - 8 * bytes;
+        *self.changes += u64::from(new << unused != old << unused);
+        Ok(old)
+    }
+
     /// Element by element, each of them at once.
     pub(super) fn atomic_vector(
         &mut self,
@@ -69,9 +87,8 @@ impl Turn<'_, '_> {
             let values: Vec<u64> = of.iter().map(|row| warp.get(self.context, *row, lane)).collect();
             for (index, b) in values.into_iter().enumerate() {
                 let at = start + u64::from(bytes) * index as u64;
-                let (who, width) = (warp.thread(lane), bytes as usize);
-                let mut change = |old| changed(op, old, b, 0);
-                let old = self.machine.atomic(who, space, at, width, order, &mut change, site)?;
+                let who = warp.thread(lane);
+                let old = self.change(who, (space, at), (op, b, 0), (order, bytes), site)?;
                 if let Some(row) = d.get(index) {
                     warp.set(*row, lane, old);
                 }
@@ -97,6 +114,7 @@ impl Turn<'_, '_> {
             let mut change = |old| if compare.is_none_or(|compare| compare == old) { new } else { old };
             let (who, at) = (warp.thread(lane), addresses[lane as usize]);
             let old = self.machine.wide_atomic(who, (wide.space, at), wide.order, &mut change, site)?;
+            *self.changes += u64::from(change(old) != old);
             warp.set(wide.d, lane, old as u64);
             warp.set(wide.d.upper(), lane, (old >> 64) as u64);
         }

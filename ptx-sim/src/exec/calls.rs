@@ -1,10 +1,10 @@
-//! The functions of CUDA's device runtime: `vprintf` and `__assertfail`.
+//! Calls and returns, and the functions of CUDA's device runtime: `vprintf` and `__assertfail`.
 
 use super::format;
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::Memory;
+use crate::code::{Inst, Memory, Op};
 use crate::machine::{Order, Site, Space, Stop};
 use crate::report::FindingKind;
 
@@ -14,6 +14,51 @@ const LONGEST_TEXT: u64 = 64 << 10;
 const GENERIC: Memory = Memory::Machine(Space::Generic);
 
 impl Turn<'_, '_> {
+    /// Calls, jumps by an index, and what calls the host's functions.
+    pub(super) fn control(
+        &mut self,
+        warp: &mut Warp,
+        inst: &Inst,
+        pc: u32,
+        active: u32,
+    ) -> Result<Flow, Stop> {
+        let site = inst.site;
+        match &inst.op {
+            Op::BranchIndexed(index, targets) => {
+                let mut places = Vec::new();
+                for lane in lanes_of(active) {
+                    let index = warp.get(self.context, *index, lane);
+                    let Some(target) = targets.get(index as usize) else {
+                        let message = "an index beyond the list of targets";
+                        return self.fail(warp, lane, site, message, FindingKind::Execution);
+                    };
+                    places.push((*target, 1 << lane));
+                }
+                Ok(Flow::Scatter(places))
+            }
+            Op::Call(start, link) => {
+                lanes_of(active).for_each(|lane| warp.set(*link, lane, u64::from(pc + 1)));
+                Ok(Flow::Jump(*start))
+            }
+            Op::Return(link) => {
+                let back = |lane| (warp.get(self.context, *link, lane) as u32, 1 << lane);
+                Ok(Flow::Scatter(lanes_of(active).map(back).collect()))
+            }
+            Op::Trap => {
+                let lane = active.trailing_zeros();
+                self.fail(warp, lane, site, "the kernel has run into a `trap`", FindingKind::Trap)
+            }
+            Op::Printf { format, args, result } => {
+                self.printf(warp, active, *format, *args, *result, site)?;
+                Ok(Flow::Next)
+            }
+            Op::AssertFail { message, file, line, function } => {
+                self.assert_fail(warp, active, [*message, *file, *line, *function], site)
+            }
+            _ => Ok(Flow::Next),
+        }
+    }
+
     pub(super) fn printf(
         &mut self,
         warp: &mut Warp,

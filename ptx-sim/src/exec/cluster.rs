@@ -4,7 +4,7 @@ use super::observe::Count;
 use super::step::Turn;
 use super::warp::Warp;
 use super::{Context, lanes_of};
-use crate::machine::{Counters, Machine, MachineConfig, Progress, Stop, ThreadId, Waiting};
+use crate::machine::{Counters, Machine, MachineConfig, Random, Stop, ThreadId, Waiting};
 use crate::report::{Finding, FindingKind, Findings};
 use crate::trace::Trace;
 
@@ -23,52 +23,20 @@ pub(crate) struct Outcome {
     pub(crate) stopped: bool,
 }
 
-/// A small generator of numbers (xorshift64*), for the order of warps.
-#[derive(Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as usize;
-        high % limit.max(1)
-    }
-}
-
+/// Another sequence of the seed's numbers than the machine's.
+const ORDER_OF_WARPS: u64 = 0x2545_f491_4f6c_dd1d;
 /// The most instructions that a warp runs before another may.
-const LONGEST_TURN: usize = 256;
+const LONGEST_TURN: u64 = 256;
 /// Turns after which those that wait try again, though others can go on.
 const TURNS_TO_WAKE: u32 = 16;
-
-/// Runs the blocks of a cluster to their end. `limit` is the most thread-instructions, `events` the most events of a timeline,
-/// if one is wanted.
-pub(crate) fn run(
-    context: &Context<'_>,
-    config: MachineConfig,
-    limit: u64,
-    events: Option<usize>,
-) -> Outcome {
-    let mut cluster = Cluster::new(context, config, limit, events);
-    loop {
-        match cluster.turn() {
-            Ok(Turned::More) => {}
-            Ok(Turned::Ended) => return cluster.outcome(false),
-            Err(Stop) => return cluster.outcome(true),
-        }
-    }
-}
 
 /// Whether a cluster has more to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turned {
     More,
     Ended,
+    /// All threads wait, some in loops: only another cluster can change what those read.
+    Polls,
 }
 
 /// A cluster on its way.
@@ -84,6 +52,10 @@ pub(crate) struct Cluster<'c> {
     since_wake: u32,
     /// Whether anything went on since then.
     moved: bool,
+    /// What may matter to lanes that wait in loops, counted.
+    changes: u64,
+    /// How many of them are other clusters'.
+    told: u64,
     /// Thread-instructions that are left of the limit.
     left: u64,
     limit: u64,
@@ -106,7 +78,7 @@ impl<'c> Cluster<'c> {
                 warps.push(Warp::new(context, rank as u32, *block, index));
             }
         }
-        let random = Random::new(config.seed);
+        let random = Random::new(config.seed ^ ORDER_OF_WARPS);
         let mut machine = Machine::new(config);
         if let Some(events) = events {
             machine.record(events);
@@ -116,6 +88,8 @@ impl<'c> Cluster<'c> {
             waiting: Vec::new(),
             since_wake: 0,
             moved: true,
+            changes: 0,
+            told: 0,
             left: limit,
             limit,
             random,
@@ -140,14 +114,25 @@ impl<'c> Cluster<'c> {
         if self.ready.is_empty() || self.since_wake > TURNS_TO_WAKE && !self.waiting.is_empty() {
             self.wake()?;
         }
+        if self.ready.is_empty() {
+            return Ok(Turned::Polls);
+        }
         // What lands after a warp has tried may be what it waits for.
-        self.moved |= self.machine.advance();
-        let place = self.random.below(self.ready.len());
+        let landed = self.machine.advance();
+        self.landed(landed);
+        let place = self.random.below(self.ready.len() as u64) as usize;
         let warp = &mut self.warps[self.ready[place]];
         let before = warp.thread_instructions;
         let observed = self.context.profile || self.machine.recorder().is_some();
         let (printed, counts) = (&mut self.printed, self.counts.as_mut_slice());
-        let mut turn = Turn { context: self.context, machine: &mut self.machine, printed, counts, observed };
+        let mut turn = Turn {
+            context: self.context,
+            machine: &mut self.machine,
+            printed,
+            counts,
+            observed,
+            changes: &mut self.changes,
+        };
         self.moved |= turn.run(warp, 1 + self.random.below(LONGEST_TURN) as u32)?;
         self.left = self.left.saturating_sub(warp.thread_instructions - before);
         if self.left == 0 {
@@ -163,18 +148,51 @@ impl<'c> Cluster<'c> {
         Ok(Turned::More)
     }
 
-    /// Lets those that wait try again. When none has got anywhere since they last did, they wait for ever.
+    /// Lets those that wait try again. When none has got anywhere since they last did, they wait for ever, or in loops: then
+    /// none is ready after this.
     fn wake(&mut self) -> Result<(), Stop> {
-        let stuck = self.ready.is_empty() && !self.moved;
-        if stuck && self.machine.all_blocked(&all_waiting(&self.warps)) == Progress::Deadlock {
-            return Err(Stop);
+        self.since_wake = 0;
+        loop {
+            if self.ready.is_empty() && !self.moved {
+                let landed = self.machine.let_time_pass();
+                self.landed(landed);
+                if !landed {
+                    return if self.polls() { Ok(()) } else { Err(self.deadlock()) };
+                }
+            }
+            self.moved = !self.ready.is_empty();
+            let (warps, changes) = (&mut self.warps, self.changes);
+            self.ready.extend(self.waiting.extract_if(.., |index| warps[*index].groups.wake(changes)));
+            if !self.ready.is_empty() {
+                return Ok(());
+            }
         }
-        for &index in &self.waiting {
-            self.warps[index].groups.wake();
-        }
-        (self.moved, self.since_wake) = (!self.ready.is_empty(), 0);
-        self.ready.append(&mut self.waiting);
-        Ok(())
+    }
+
+    fn landed(&mut self, any: bool) {
+        self.moved |= any;
+        self.changes += u64::from(any);
+    }
+
+    /// Whether lanes wait in loops.
+    fn polls(&self) -> bool {
+        self.warps.iter().flat_map(|warp| warp.groups.iter()).any(|group| group.spins_since.is_some())
+    }
+
+    /// How often it has changed something itself.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes - self.told
+    }
+
+    /// Another cluster may have changed what lanes wait for in loops.
+    pub(crate) fn tell(&mut self) {
+        (self.changes, self.told, self.moved) = (self.changes + 1, self.told + 1, true);
+    }
+
+    /// Nothing will change any more: records who waits for what.
+    pub(crate) fn deadlock(&mut self) -> Stop {
+        self.machine.deadlocked(&all_waiting(&self.warps));
+        Stop
     }
 
     /// What it has given, whether it ended or was stopped.
@@ -196,9 +214,9 @@ impl<'c> Cluster<'c> {
 fn too_long(limit: u64) -> Finding {
     Finding::new(
         FindingKind::Deadlock,
-        format!("a cluster has run {limit} instructions and does not end: it may wait for another cluster, or for ever"),
+        format!("a cluster has run {limit} instructions of threads, its `instruction_limit`, and has not ended"),
     )
-    .help("raise the launch's `instruction_limit` if the kernel is only long")
+    .help("raise the limit (`Device::instruction_limit`, `LaunchConfig::instruction_limit`) if the kernel is only long")
 }
 
 fn all_waiting(warps: &[Warp]) -> Vec<Waiting> {

@@ -13,6 +13,8 @@ pub(crate) struct Group {
     pub(crate) mask: u32,
     /// What the lanes wait for, if they do.
     pub(crate) waits: Option<(WaitingFor, Site)>,
+    /// Of lanes that wait in a loop: the cluster's changes when they were found to. Until there is one more, they wait.
+    pub(crate) spins_since: Option<u64>,
     passed_over: u32,
 }
 
@@ -24,7 +26,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     pub(crate) fn new(pc: u32, mask: u32) -> Groups {
-        Groups { list: vec![Group { pc, mask, waits: None, passed_over: 0 }] }
+        Groups { list: vec![Group { pc, mask, waits: None, spins_since: None, passed_over: 0 }] }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -44,9 +46,18 @@ impl Groups {
             Some(group) => {
                 group.mask |= mask;
                 // Whoever has come anew has not yet tried: so all of them do.
-                group.waits = group.waits.and(waits);
+                (group.waits, group.spins_since) = (group.waits.and(waits), None);
             }
-            None => self.list.push(Group { pc, mask, waits, passed_over: 0 }),
+            None => self.list.push(Group { pc, mask, waits, spins_since: None, passed_over: 0 }),
+        }
+    }
+
+    /// Adds lanes that wait at `pc`, the start of a loop, for another change than the first `changes`.
+    pub(crate) fn add_spinning(&mut self, pc: u32, mask: u32, waits: (WaitingFor, Site), changes: u64) {
+        let anew = !self.any_at(pc);
+        self.add(pc, mask, Some(waits));
+        if let Some(group) = self.list.iter_mut().find(|group| group.pc == pc && anew) {
+            group.spins_since = Some(changes);
         }
     }
 
@@ -92,10 +103,11 @@ impl Groups {
         self.list.iter().any(|group| group.pc == pc)
     }
 
-    /// Lets all that wait try again.
-    pub(crate) fn wake(&mut self) {
-        for group in &mut self.list {
-            group.waits = None;
+    /// Lets all that wait try again, but for loops that have seen all `changes` already. The answer is whether any lanes run.
+    pub(crate) fn wake(&mut self, changes: u64) -> bool {
+        for group in self.list.iter_mut().filter(|group| group.spins_since != Some(changes)) {
+            (group.waits, group.spins_since) = (None, None);
         }
+        self.list.iter().any(|group| group.waits.is_none())
     }
 }

@@ -18,6 +18,7 @@ mod matrix;
 mod memory;
 mod numbers;
 pub(crate) mod observe;
+mod spin;
 mod step;
 mod tensor_maps;
 mod warp;

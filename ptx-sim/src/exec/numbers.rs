@@ -1,5 +1,6 @@
 //! Instructions on numbers that are more than one function over all lanes.
 
+use super::alu::bits;
 use super::float::compare::{self, Comparison};
 use super::float::convert::{self, Integer};
 use super::float::format::{E4M3, E5M2, F16, F32, Format, Round, TF32};
@@ -10,11 +11,36 @@ use super::{Context, lanes_of};
 use crate::code::{
     Carry, CarryOp, Combine, Compared, Conversion, Guard, Numeric, Op, PairConversion, Row, Truth,
 };
+use crate::machine::Machine;
 
-/// Arithmetic and conversions, lane by lane.
+/// Bits, arithmetic, conversions and what a lane can ask, lane by lane.
 pub(super) fn apply(context: &Context<'_>, warp: &mut Warp, op: &Op, active: u32) {
     let get = |warp: &Warp, row: Row, lane| warp.get(context, row, lane);
     match op {
+        Op::Lop3(table, d, of) => {
+            for lane in lanes_of(active) {
+                let [a, b, c] = of.map(|row| get(warp, row, lane));
+                warp.set(*d, lane, bits::table(a, b, c, *table));
+            }
+        }
+        Op::Insert(width, d, of) => {
+            for lane in lanes_of(active) {
+                let [a, b, c, e] = of.map(|row| get(warp, row, lane));
+                warp.set(*d, lane, bits::insert(a, b, c, e, *width));
+            }
+        }
+        Op::PendingCount { d, state } => {
+            for lane in lanes_of(active) {
+                let count = Machine::mbarrier_pending_count(get(warp, *state, lane));
+                warp.set(*d, lane, u64::from(count));
+            }
+        }
+        Op::ActiveMask(d) => lanes_of(active).for_each(|lane| warp.set(*d, lane, u64::from(active))),
+        Op::Clock { d, wide } => {
+            let now = warp.warp_instructions;
+            let now = if *wide { now } else { now & 0xffff_ffff };
+            lanes_of(active).for_each(|lane| warp.set(*d, lane, now));
+        }
         Op::Float { op, ty, mode, pair, d, of } => {
             for lane in lanes_of(active) {
                 let operands = of.map(|row| get(warp, row, lane));
@@ -65,6 +91,19 @@ pub(super) fn apply(context: &Context<'_>, warp: &mut Warp, op: &Op, active: u32
                     value >>= bits;
                 }
             }
+        }
+        _ => {}
+    }
+}
+
+/// `setp` and `set`, of one number or of two in a register.
+pub(super) fn comparison(turn: &Turn<'_, '_>, warp: &mut Warp, op: &Op, active: u32) {
+    match op {
+        Op::Compare { compared, comparison, of, combine, truth, d, opposite } => {
+            compare(turn, warp, active, (*compared, *comparison, *of), *combine, *truth, [*d, *opposite]);
+        }
+        Op::ComparePair { ty, flush, comparison, of, combine, truth, d } => {
+            compare_pair(turn, warp, active, (*ty, *flush, *comparison, *of), *combine, *truth, *d);
         }
         _ => {}
     }
@@ -191,7 +230,7 @@ fn combined(combine: Combine, a: bool, b: bool) -> bool {
 }
 
 /// `setp` and `set` of one number.
-pub(super) fn compare(
+fn compare(
     turn: &Turn<'_, '_>,
     warp: &mut Warp,
     active: u32,
@@ -246,7 +285,7 @@ fn integer_results(ty: Integer, comparison: Comparison, a: &super::alu::Lanes, b
 }
 
 /// `setp` and `set` of two halves at once.
-pub(super) fn compare_pair(
+fn compare_pair(
     turn: &Turn<'_, '_>,
     warp: &mut Warp,
     active: u32,

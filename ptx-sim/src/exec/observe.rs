@@ -87,7 +87,11 @@ impl Turn<'_, '_> {
         let part = self.part_in_synchronisation(warp, &inst.op, active);
         let Some(recorder) = self.machine.recorder() else { return };
         match (flow, part) {
-            (Flow::Wait { stay, what }, _) => recorder.waits(place, *stay, awaited(what, warp.block)),
+            (Flow::Wait { stay, what }, _) => {
+                if let Some(what) = awaited(what, warp.block) {
+                    recorder.waits(place, *stay, what);
+                }
+            }
             (_, Part::Waits { what, gave_up }) => recorder.waited(place, active, what, gave_up),
             (_, Part::Signals) => recorder.signalled(place, active),
             (_, Part::None) => recorder.ran(place, matches!(inst.op, Op::Branch(_))),
@@ -126,7 +130,8 @@ impl Turn<'_, '_> {
                 let phase = if *parity { Phase::Parity(value & 1 != 0) } else { Phase::State(value) };
                 let address = super::memory::effective(get(address.base), address.offset);
                 let what = WaitingFor::Mbarrier { space: *space, address, phase };
-                return Part::Waits { what: awaited(&what, warp.block), gave_up: !complete };
+                return awaited(&what, warp.block)
+                    .map_or(Part::None, |what| Part::Waits { what, gave_up: !complete });
             }
             Op::BlockBarrier(_)
             | Op::ClusterArrive { .. }
@@ -141,7 +146,7 @@ impl Turn<'_, '_> {
             | Op::BulkCommit => return Part::Signals,
             _ => return Part::None,
         };
-        Part::Waits { what: awaited(&what, warp.block), gave_up: false }
+        awaited(&what, warp.block).map_or(Part::None, |what| Part::Waits { what, gave_up: false })
     }
 }
 
@@ -153,8 +158,8 @@ enum Part {
 }
 
 /// What lanes of block `own` wait for, with the mbarrier's address as a place.
-fn awaited(what: &WaitingFor, own: u32) -> Awaited {
-    match *what {
+fn awaited(what: &WaitingFor, own: u32) -> Option<Awaited> {
+    Some(match *what {
         WaitingFor::Barrier(id) => Awaited::Barrier(id),
         WaitingFor::Cluster => Awaited::Cluster,
         WaitingFor::Mbarrier { space, address, phase } => match resolve(space, address, own) {
@@ -165,7 +170,9 @@ fn awaited(what: &WaitingFor, own: u32) -> Awaited {
         WaitingFor::BulkGroups { pending, read } => Awaited::BulkGroups { pending, read },
         WaitingFor::AsyncGroups(pending) => Awaited::AsyncGroups(pending),
         WaitingFor::Warp(lanes) => Awaited::Lanes(lanes),
-    }
+        // Loops are shown as what they run.
+        WaitingFor::Memory { .. } | WaitingFor::Nothing => return None,
+    })
 }
 
 fn class(op: &Op) -> Class {

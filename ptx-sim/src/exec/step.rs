@@ -1,8 +1,8 @@
 //! One warp's turn: instructions of a group of lanes, one after the other.
 
-use super::alu::bits;
 use super::groups::Group;
 use super::observe::Count;
+use super::spin;
 use super::warp::Warp;
 use super::{Context, lanes_of, numbers};
 use crate::code::{Guard, Inst, Op, Row};
@@ -18,6 +18,8 @@ pub(crate) struct Turn<'t, 'p> {
     pub(crate) counts: &'t mut [Count],
     /// Whether anything is counted or put on a timeline.
     pub(crate) observed: bool,
+    /// Counts what may matter to lanes that wait in loops.
+    pub(crate) changes: &'t mut u64,
 }
 
 /// Where the lanes of a group are after an instruction.
@@ -32,6 +34,8 @@ pub(crate) enum Flow {
     Exit,
     /// These lanes stay, the others go on.
     Wait { stay: u32, what: WaitingFor },
+    /// Those that took part at `target`, where they wait until something changes; the others at the next one.
+    Spin { target: u32, what: WaitingFor, site: Site },
     /// At the next one, and the turn is over.
     Yield,
 }
@@ -69,6 +73,11 @@ impl Turn<'_, '_> {
             if self.observed {
                 self.record(warp, inst, group.pc, active, &flow);
             }
+            *self.changes += u64::from(active != 0 && spin::changes(&inst.op, &flow, active));
+            let flow = match flow {
+                Flow::Jump(target) if target <= group.pc => self.jump_back(warp, group.pc, target, active),
+                flow => flow,
+            };
             match flow {
                 Flow::Next => {
                     group.pc += 1;
@@ -124,7 +133,11 @@ impl Turn<'_, '_> {
                 }
                 warp.groups.add(next, group.mask & !active, None);
                 // Whoever waits for lanes of this warp may now have all that there are.
-                warp.groups.wake();
+                warp.groups.wake(*self.changes);
+            }
+            Flow::Spin { target, what, site } => {
+                warp.groups.add_spinning(target, active, (what, site), *self.changes);
+                warp.groups.add(next, group.mask & !active, None);
             }
             Flow::Wait { stay, what } => {
                 warp.groups.add(group.pc, stay, Some((what, site)));
@@ -167,55 +180,20 @@ impl Turn<'_, '_> {
             Op::Load(access) => return self.load(warp, access, active, site),
             Op::Store(access) => return self.store(warp, access, active, site),
             Op::Branch(target) => return Ok(Flow::Jump(*target)),
-            Op::Compare { compared, comparison, of, combine, truth, d, opposite } => {
-                numbers::compare(
-                    self,
-                    warp,
-                    active,
-                    (*compared, *comparison, *of),
-                    *combine,
-                    *truth,
-                    [*d, *opposite],
-                );
-            }
-            Op::ComparePair { ty, flush, comparison, of, combine, truth, d } => {
-                numbers::compare_pair(
-                    self,
-                    warp,
-                    active,
-                    (*ty, *flush, *comparison, *of),
-                    *combine,
-                    *truth,
-                    *d,
-                );
-            }
-            Op::Lop3(table, d, of) => {
-                let [a, b, c] = of.map(|row| self.lanes(warp, row));
-                for lane in lanes_of(active) {
-                    let at = lane as usize;
-                    warp.set(*d, lane, bits::table(a[at], b[at], c[at], *table));
-                }
-            }
-            Op::Insert(width, d, of) => {
-                let [a, b, c, e] = of.map(|row| self.lanes(warp, row));
-                for lane in lanes_of(active) {
-                    let at = lane as usize;
-                    warp.set(*d, lane, bits::insert(a[at], b[at], c[at], e[at], *width));
-                }
-            }
-            Op::Float { .. }
+            Op::Compare { .. } | Op::ComparePair { .. } => numbers::comparison(self, warp, &inst.op, active),
+            Op::Lop3(..)
+            | Op::Insert(..)
+            | Op::Float { .. }
             | Op::Carry(..)
             | Op::Convert(..)
             | Op::ConvertPair(..)
             | Op::Pack(..)
-            | Op::Unpack(..) => numbers::apply(self.context, warp, &inst.op, active),
+            | Op::Unpack(..)
+            | Op::PendingCount { .. }
+            | Op::ActiveMask(_)
+            | Op::Clock { .. } => numbers::apply(self.context, warp, &inst.op, active),
             Op::Window { .. } | Op::IsSpace { .. } | Op::MapToRank { .. } | Op::RankOf { .. } => {
                 self.address_op(warp, &inst.op, active);
-            }
-            Op::Clock { d, wide } => {
-                let now = warp.warp_instructions;
-                let now = if *wide { now } else { now & 0xffff_ffff };
-                lanes_of(active).for_each(|lane| warp.set(*d, lane, now));
             }
             Op::Atomic { op, memory, order, bytes, d, address, of } => {
                 self.atomic(warp, active, (*op, *memory, *order, *bytes), *d, *address, *of, site)?;
@@ -225,55 +203,16 @@ impl Turn<'_, '_> {
             Op::CacheLine { address, discards } => {
                 self.cache_line(warp, active, *address, *discards, site)?;
             }
-            Op::CopyAsync(code) => self.copy_async(warp, active, code, site)?,
-            Op::CopyAsyncCommit => {
-                lanes_of(active).for_each(|lane| self.machine.copy_async_commit(warp.thread(lane)));
-            }
-            Op::CopyAsyncWait(pending) => return self.copy_async_wait(warp, active, *pending),
-            Op::CopyAsyncArrive { space, address, no_increment } => {
-                self.copy_async_arrive(warp, active, (*space, *address), *no_increment, site)?;
-            }
-            Op::BranchIndexed(index, targets) => {
-                let index = self.lanes(warp, *index);
-                let mut places = Vec::new();
-                for lane in lanes_of(active) {
-                    let Some(target) = targets.get(index[lane as usize] as usize) else {
-                        return self.fail(
-                            warp,
-                            lane,
-                            site,
-                            "an index beyond the list of targets",
-                            FindingKind::Execution,
-                        );
-                    };
-                    places.push((*target, 1 << lane));
-                }
-                return Ok(Flow::Scatter(places));
-            }
-            Op::Call(start, link) => {
-                let back = u64::from(pc + 1);
-                lanes_of(active).for_each(|lane| warp.set(*link, lane, back));
-                return Ok(Flow::Jump(*start));
-            }
-            Op::Return(link) => {
-                let link = self.lanes(warp, *link);
-                let places = lanes_of(active).map(|lane| (link[lane as usize] as u32, 1 << lane)).collect();
-                return Ok(Flow::Scatter(places));
-            }
+            Op::BranchIndexed(..)
+            | Op::Call(..)
+            | Op::Return(_)
+            | Op::Trap
+            | Op::Printf { .. }
+            | Op::AssertFail { .. } => return self.control(warp, inst, pc, active),
             Op::Exit => return Ok(Flow::Exit),
-            Op::Trap => {
-                let lane = active.trailing_zeros();
-                return self.fail(warp, lane, site, "the kernel has run into a `trap`", FindingKind::Trap);
-            }
             Op::Nothing => {}
             Op::Yield => return Ok(Flow::Yield),
             Op::CopyLocal { from, to, bytes } => self.copy_local(warp, active, *from, *to, *bytes),
-            Op::Printf { format, args, result } => {
-                self.printf(warp, active, *format, *args, *result, site)?;
-            }
-            Op::AssertFail { message, file, line, function } => {
-                return self.assert_fail(warp, active, [*message, *file, *line, *function], site);
-            }
             Op::BlockBarrier(barrier) => return self.block_barrier(warp, active, barrier, site),
             Op::ClusterArrive { order, aligned } => {
                 for lane in lanes_of(active) {
@@ -288,28 +227,22 @@ impl Turn<'_, '_> {
             | Op::Redux { .. }
             | Op::Elect { .. }
             | Op::Matrix { .. } => return self.collective(warp, inst, active),
-            Op::ActiveMask(d) => lanes_of(active).for_each(|lane| warp.set(*d, lane, u64::from(active))),
             Op::Mbarrier { space, address, op } => {
                 return self.mbarrier(warp, active, *space, *address, op, site);
-            }
-            Op::PendingCount { d, state } => {
-                let state = self.lanes(warp, *state);
-                for lane in lanes_of(active) {
-                    let count = Machine::mbarrier_pending_count(state[lane as usize]);
-                    warp.set(*d, lane, u64::from(count));
-                }
             }
             Op::Fence(kind) => {
                 lanes_of(active).for_each(|lane| self.machine.fence(warp.thread(lane), *kind));
             }
-            Op::Tensor(code) => self.tensor(warp, active, code, site)?,
-            Op::Map(code) => return self.map(warp, active, code, site),
-            Op::Bulk(code) => self.bulk(warp, active, code, site)?,
-            Op::Remote(code) => self.remote(warp, active, code, site)?,
-            Op::BulkCommit => {
-                lanes_of(active).for_each(|lane| self.machine.bulk_commit(warp.thread(lane)));
-            }
-            Op::BulkWait { pending, read } => return self.bulk_wait(warp, active, *pending, *read, site),
+            Op::CopyAsync(_)
+            | Op::CopyAsyncCommit
+            | Op::CopyAsyncWait(_)
+            | Op::CopyAsyncArrive { .. }
+            | Op::Tensor(_)
+            | Op::Map(_)
+            | Op::Bulk(_)
+            | Op::Remote(_)
+            | Op::BulkCommit
+            | Op::BulkWait { .. } => return self.asynchronous(warp, &inst.op, active, site),
         }
         Ok(Flow::Next)
     }

@@ -2,6 +2,7 @@
 
 use super::alu::Lanes;
 use super::groups::Groups;
+use super::spin::Rounds;
 use super::{Context, lanes_of};
 use crate::code::{Row, Special};
 use crate::machine::ThreadId;
@@ -19,6 +20,7 @@ pub(crate) struct Warp {
     pub(crate) groups: Groups,
     /// The lanes that have not exited.
     pub(crate) live: u32,
+    pub(super) rounds: Rounds,
     /// Instructions that were run, of the warp.
     pub(crate) warp_instructions: u64,
     /// Instructions that were run, of each thread.
@@ -44,6 +46,7 @@ impl Warp {
             local: vec![0; program.local_bytes as usize * 32],
             groups: Groups::new(program.entry, live),
             live,
+            rounds: Rounds::default(),
             warp_instructions: 0,
             thread_instructions: 0,
         }

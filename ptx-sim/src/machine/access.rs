@@ -1,13 +1,13 @@
 //! Loads, stores and atomic operations of threads.
 
 use super::Machine;
-use super::address::{Target, resolve};
+use super::address::{NO_RANK, Target, resolve};
 use super::clock::View;
 use super::conflict::Act;
 use super::global::GlobalFault;
 use super::shadow::Conflict;
 use super::types::{Order, Site, Space, Stop, ThreadId};
-use crate::report::{Finding, FindingKind};
+use crate::report::{Finding, FindingKind, counted};
 
 /// What keeps a block's shared memory for the others.
 pub(super) const STAY: &str =
@@ -188,8 +188,10 @@ impl Machine {
     #[inline]
     pub(super) fn check_written(&mut self, access: Access, address: u64, len: u64) {
         if self.config.checks.global_initialised && !self.config.global.is_written(address, len) {
-            let message =
-                format!("{len} bytes of global memory at {address:#x} are read, but nobody has written them");
+            let message = format!(
+                "nobody has written what is read: {} of global memory at {address:#x}",
+                counted(len, "byte")
+            );
             let finding = Finding::new(FindingKind::Uninitialised, message);
             self.report(finding.with(self.party(access.who, access.site, access.does)));
         }
@@ -256,10 +258,21 @@ impl Machine {
     #[cold]
     fn outside_of_shared<T>(&mut self, access: Access, rank: u32, at: u64, len: u32) -> Result<T, Stop> {
         let message = if rank as usize >= self.blocks.len() {
-            format!("block {rank} of a cluster that has {}", self.blocks.len())
+            let or_more = if rank == NO_RANK { " or more" } else { "" };
+            let blocks = self.blocks.len();
+            let message = format!(
+                "shared memory of rank {rank}{or_more} in a cluster of {}",
+                counted(blocks as u64, "block")
+            );
+            let help = "ranks are those of `cluster_rank()`, from 0: to go around, take them modulo the number of blocks";
+            let party = self.party(access.who, access.site, access.does);
+            return self.stop(Finding::new(FindingKind::OutOfBounds, message).with(party).help(help));
         } else {
             let bytes = self.config.shared_bytes;
-            format!("{len} bytes at {at:#x} of shared memory, which has {bytes:#x} bytes a block")
+            format!(
+                "{} at {at:#x} of shared memory, which has {bytes:#x} bytes a block",
+                counted(len, "byte")
+            )
         };
         let party = self.party(access.who, access.site, access.does);
         self.stop(Finding::new(FindingKind::OutOfBounds, message).with(party))
@@ -280,8 +293,10 @@ impl Machine {
             GlobalFault::OutOfBounds { near: Some((base, bytes)) } => (
                 FindingKind::OutOfBounds,
                 format!(
-                    "{len} bytes at byte {} of an allocation of {bytes} bytes ({address:#x})",
-                    address - base
+                    "{} at byte {} of an allocation of {} ({address:#x})",
+                    counted(len, "byte"),
+                    address - base,
+                    counted(bytes, "byte")
                 ),
             ),
             GlobalFault::OutOfBounds { near: None } => {

@@ -25,9 +25,14 @@ pub const fn in_window(window: u64, address: u64) -> bool {
     address >= window && address - window < WINDOW_BYTES
 }
 
-/// `mapa`: the `.shared::cluster` address of what is at `address` (of either kind) in block `rank`.
+/// The greatest rank that an address can hold, far above those of any cluster; it stands for all beyond it too.
+pub const NO_RANK: u32 = (u32::MAX >> OFFSET_BITS) - 1;
+
+/// `mapa`: the `.shared::cluster` address of what is at `address` (of either kind) in block `rank`. Where no cluster has such
+/// a rank, the address is of no block: compilers may compute it and not use it, so that only a use is refused.
 pub const fn map_to_rank(address: u32, rank: u32) -> u32 {
-    rank.wrapping_add(1) << OFFSET_BITS | (address & ((1 << OFFSET_BITS) - 1))
+    let rank = if rank < NO_RANK { rank } else { NO_RANK };
+    (rank + 1) << OFFSET_BITS | (address & ((1 << OFFSET_BITS) - 1))
 }
 
 /// `getctarank`: the block that `address` is of, for a thread of block `own`.

@@ -2,6 +2,7 @@
 
 use super::Machine;
 use super::access::Access;
+use super::clock::Epoch;
 use super::shadow::{Conflict, IN_FLIGHT, OPAQUE, Problem};
 use crate::report::{Finding, FindingKind};
 
@@ -46,7 +47,8 @@ impl Machine {
     #[cold]
     pub(super) fn conflict(&mut self, access: Access, act: Act, rank: usize, conflict: Conflict) {
         let at = conflict.at;
-        let place = format!("shared memory at {at:#x} of block {rank} of the cluster");
+        let of_block = if self.blocks.len() > 1 { " of the cluster" } else { "" };
+        let place = format!("shared memory at {}{}{of_block}", self.spot(at), self.of_block(rank));
         if conflict.problem == Problem::Unwritten {
             let finding = Finding::new(
                 FindingKind::Uninitialised,
@@ -76,11 +78,38 @@ impl Machine {
         } else {
             finding = finding.with(self.party(access.who, line, "has the mbarrier from"));
         }
+        if kind == FindingKind::ReadBeforeWait {
+            finding = self.with_early_wait(finding, access, conflict.other);
+        }
         self.report(finding);
     }
 
+    /// Adds the last wait of the reader, if it was at the mbarrier of the load, but for a phase before the load's.
+    fn with_early_wait(&self, finding: Finding, access: Access, load: Epoch) -> Finding {
+        let Some(passed) = self.threads[self.index(access.who)].passed else { return finding };
+        let Some(mbarrier) = self.blocks[passed.rank].mbarriers.look(passed.at) else { return finding };
+        // The phase that the load's bytes count for, from 1.
+        let phase = match load.component() {
+            IN_FLIGHT if self.engine.completes_on(load.count()) == Some((passed.rank, passed.at)) => {
+                mbarrier.phase.saturating_add(1)
+            }
+            component if component == mbarrier.component => load.count(),
+            _ => return finding,
+        };
+        if phase <= passed.phase {
+            return finding;
+        }
+        // Phase n, from 0, has parity n & 1.
+        let (waited, wanted) = (passed.phase.wrapping_sub(1) & 1, phase.wrapping_sub(1) & 1);
+        let (spot, of_block) = (self.spot(passed.at), self.of_block(passed.rank));
+        finding.with(self.party(access.who, passed.site, "waited, for a phase before")).help(format!(
+            "that wait, with parity {waited}, was over before the load: the load counts at the mbarrier at {spot}{of_block} for a later \
+             phase; wait for parity {wanted}"
+        ))
+    }
+
     /// The thread that issued the copy of an asynchronous step.
-    fn issuer(&self, epoch: super::clock::Epoch) -> Option<super::ThreadId> {
+    fn issuer(&self, epoch: Epoch) -> Option<super::ThreadId> {
         if epoch.component() == IN_FLIGHT {
             return self.engine.issuer(epoch.count());
         }

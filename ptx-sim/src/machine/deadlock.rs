@@ -1,9 +1,17 @@
 //! When nobody can go on: time passes for the engines, or it is a deadlock, which is shown with all that is waited for.
 
 use super::Machine;
+use super::address::{Target, resolve};
 use super::mbarrier::{BYTES, Mbarrier};
-use super::types::{Phase, Progress, Waiting, WaitingFor};
-use crate::report::{Finding, FindingKind, Party};
+use super::types::{Phase, Waiting, WaitingFor};
+use crate::report::{Finding, FindingKind, Party, counted};
+
+/// What may be wrong with a loop that waits for global memory to change.
+const POLLS_GLOBAL: &str = "nothing that runs can change it any more: blocks that wait for each other have to run together, in a \
+                            cooperative launch, and all come to where they meet (as to `sync_grid`)";
+/// The same of shared memory.
+const POLLS_SHARED: &str =
+    "no thread that runs, and no copy, can change it any more: does the one that is to change it get there?";
 
 /// An mbarrier in words.
 pub(super) fn describe(mbarrier: &Mbarrier) -> String {
@@ -16,20 +24,23 @@ pub(super) fn describe(mbarrier: &Mbarrier) -> String {
 }
 
 impl Machine {
-    /// No thread can go on: `waiting` has those that have not exited. Lets the next piece of a copy take effect, or records
-    /// the deadlock.
-    pub fn all_blocked(&mut self, waiting: &[Waiting]) -> Progress {
-        if self.engine.skip() {
+    /// No thread can go on: lets the next piece of a copy take effect. False if none is under way.
+    pub fn let_time_pass(&mut self) -> bool {
+        let any = self.engine.skip();
+        if any {
             self.record_skip();
             self.run_due();
-            return Progress::Advanced;
         }
+        any
+    }
+
+    /// No thread can go on, and nothing is under way: records the deadlock. `waiting` has the threads that have not exited.
+    pub fn deadlocked(&mut self, waiting: &[Waiting]) {
         let mut finding = self.deadlock(waiting);
         for &(who, site) in &first_of_each(waiting) {
             finding.parties.push(Party { does: "waits", ..self.party(who, site, "waits") });
         }
         self.findings.add(finding);
-        Progress::Deadlock
     }
 
     fn deadlock(&mut self, waiting: &[Waiting]) -> Finding {
@@ -46,24 +57,32 @@ impl Machine {
         for (rank, block) in self.blocks.iter().enumerate() {
             for (at, mbarrier) in block.mbarriers.iter() {
                 let state = describe(mbarrier);
-                message.push_str(&format!("\n  mbarrier at {at:#x} of block {rank}: {state}"));
+                let (spot, of_block) = (self.spot(at), self.of_block(rank));
+                message.push_str(&format!("\n  mbarrier at {spot}{of_block}: {state}"));
                 if awaited.contains(&(rank, at)) {
                     explain(mbarrier, &mut finding);
                 }
             }
         }
         finding.message = message;
+        let polled = |thread: &Waiting| match thread.what {
+            WaitingFor::Memory { space, address } => Some(resolve(space, address, thread.who.block)),
+            _ => None,
+        };
+        let polled = waiting.iter().find_map(polled).map(|target| match target {
+            Target::Global(_) => POLLS_GLOBAL.to_owned(),
+            Target::Shared(..) => POLLS_SHARED.to_owned(),
+        });
+        finding.help = finding.help.or(polled);
         finding
     }
 
     /// The mbarrier that a thread waits for.
     fn awaited(&self, thread: &Waiting) -> Option<(usize, u32)> {
         let WaitingFor::Mbarrier { space, address, .. } = thread.what else { return None };
-        match super::address::resolve(space, address, thread.who.block) {
-            super::address::Target::Shared(rank, at) => {
-                Some((rank as usize, u32::try_from(at).ok()? / BYTES * BYTES))
-            }
-            super::address::Target::Global(_) => None,
+        match resolve(space, address, thread.who.block) {
+            Target::Shared(rank, at) => Some((rank as usize, u32::try_from(at).ok()? / BYTES * BYTES)),
+            Target::Global(_) => None,
         }
     }
 
@@ -84,12 +103,18 @@ impl Machine {
             WaitingFor::Cluster => {
                 format!("at the cluster's barrier, where {} have arrived", self.cluster.arrived)
             }
-            WaitingFor::Mbarrier { address, phase, .. } => match phase {
-                Phase::Parity(parity) => {
-                    format!("for the phase of parity {} of the mbarrier at {address:#x}", u8::from(parity))
+            WaitingFor::Mbarrier { space, address, phase } => {
+                let spot = match resolve(space, address, block) {
+                    Target::Shared(_, at) => self.spot(u32::try_from(at).unwrap_or(u32::MAX)),
+                    Target::Global(address) => format!("{address:#x}"),
+                };
+                match phase {
+                    Phase::Parity(parity) => {
+                        format!("for the phase of parity {} of the mbarrier at {spot}", u8::from(parity))
+                    }
+                    Phase::State(state) => format!("for phase {} of the mbarrier at {spot}", state >> 32),
                 }
-                Phase::State(state) => format!("for phase {} of the mbarrier at {address:#x}", state >> 32),
-            },
+            }
             WaitingFor::BulkGroups { pending, read } => {
                 let read = if read { " to be read" } else { "" };
                 format!("for all but {pending} bulk groups{read}")
@@ -97,8 +122,19 @@ impl Machine {
             WaitingFor::AsyncGroups(None) => "for all its `cp.async`".to_owned(),
             WaitingFor::AsyncGroups(Some(pending)) => format!("for all but {pending} groups of `cp.async`"),
             WaitingFor::Warp(lanes) => format!("for lanes {lanes:#010x} of the warp"),
+            WaitingFor::Memory { space, address } => match resolve(space, address, block) {
+                Target::Global(address) => format!("in a loop for a change of global memory at {address:#x}"),
+                Target::Shared(rank, at) => {
+                    let spot = self.spot(u32::try_from(at).unwrap_or(u32::MAX));
+                    format!(
+                        "in a loop for a change of shared memory at {spot}{}",
+                        self.of_block(rank as usize)
+                    )
+                }
+            },
+            WaitingFor::Nothing => "in a loop that nothing ends".to_owned(),
         };
-        format!("{threads} of block {block} {waits} {what}")
+        format!("{threads}{} {waits} {what}", self.of_block(block as usize))
     }
 }
 
@@ -112,9 +148,10 @@ fn explain(mbarrier: &Mbarrier, finding: &mut Finding) {
         ));
     } else if finding.help.is_none() && mbarrier.pending > 0 {
         let (pending, all) = (mbarrier.pending, mbarrier.expected);
+        let (all, are) = (counted(all, "arrival"), if pending == 1 { "is" } else { "are" });
         finding.help = Some(format!(
-            "{pending} of {all} arrivals are missing: is a thread to arrive, is the count of `mbarrier.init` too great, or is \
-             the parity that of the other phase?"
+            "{pending} of {all} {are} missing: is a thread to arrive, is the count of `mbarrier.init` too great, or is the \
+             parity that of the other phase?"
         ));
     }
 }

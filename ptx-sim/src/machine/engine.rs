@@ -79,6 +79,14 @@ impl Engine {
         self.flights.get(&number).map(|flight| flight.who).or_else(|| self.remote.get(&number).copied())
     }
 
+    /// The mbarrier that the bytes of copy `number` count at, as block and place, while the copy is under way.
+    pub(super) fn completes_on(&self, number: u32) -> Option<(usize, u32)> {
+        match self.flights.get(&number)?.way {
+            Way::In { block, barrier } | Way::Across { block, barrier, .. } => Some((block, barrier)),
+            Way::Out { .. } => None,
+        }
+    }
+
     /// The thread that a clock component stands for: of a bulk group, or the last to load to an mbarrier.
     pub(super) fn agent(&self, component: u32) -> Option<ThreadId> {
         self.agents.get(&component).copied()

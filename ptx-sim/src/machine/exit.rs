@@ -129,7 +129,7 @@ impl Machine {
             Some((phase, who, site)) => (phase, self.party(who, site, "issued the copy")),
             None => (0, self.party(mbarrier.init_by, mbarrier.init_site, "initialised it")),
         };
-        let place = format!("the mbarrier at {at:#x} of block {block}");
+        let place = format!("the mbarrier at {}{}", self.spot(at), self.of_block(block));
         let wait = "wait for the phase before the block ends";
         let finding = if mbarrier.under_way > 0 {
             Finding::new(

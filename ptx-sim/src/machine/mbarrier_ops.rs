@@ -5,6 +5,7 @@ use super::access::Access;
 use super::clock::{Epoch, Memory, View};
 use super::conflict::Act;
 use super::mbarrier::{BYTES, MAX_COUNT, Mbarrier, Refusal};
+use super::state::Passed;
 use super::types::{Arrive, Phase, Semantics, Site, Space, Stop, ThreadId, TryWait};
 use crate::report::{Finding, FindingKind};
 
@@ -36,7 +37,7 @@ impl Machine {
         if !(1..=MAX_COUNT).contains(&count) {
             let message =
                 format!("an mbarrier is initialised with a count of {count}; it is 1 to {MAX_COUNT}");
-            return self.misuse(access, message);
+            return self.misuse(access, message, "the count is how many arrivals complete a phase");
         }
         let component = self.new_component();
         let index = self.index(who);
@@ -46,11 +47,14 @@ impl Machine {
             let view = &self.threads[index].view;
             match old {
                 Some(old) => {
-                    let message =
-                        format!("the mbarrier at {at:#x} is initialised again without `mbarrier.inval`");
+                    let message = format!(
+                        "the mbarrier at {} is initialised again without `mbarrier.inval`",
+                        self.spot(at)
+                    );
                     let finding = Finding::new(FindingKind::BarrierMisuse, message)
                         .with(self.party(who, site, access.does))
-                        .with(self.party(old.init_by, old.init_site, "initialised it"));
+                        .with(self.party(old.init_by, old.init_site, "initialised it"))
+                        .help("one thread initialises an mbarrier, once; before anything else is made of its memory, `mbarrier.inval`");
                     self.report(finding);
                 }
                 None => {
@@ -117,7 +121,7 @@ impl Machine {
         let arrived = expected.and_then(|()| mbarrier.arrive(&arrive));
         self.record_phase(rank, at);
         if unobserved {
-            self.unobserved(access, at, state);
+            self.unobserved(access, rank, at, state);
         }
         match arrived {
             Ok(()) => Ok(state),
@@ -192,6 +196,8 @@ impl Machine {
             Err(refusal) => return self.refused(access, rank, at, refusal),
         }
         mbarrier.observed = mbarrier.phase;
+        let passed = Passed { rank, at, phase: mbarrier.phase, site };
+        self.threads[(who.block * self.config.threads + who.thread) as usize].passed = Some(passed);
         if semantics.order.acquires() {
             let index = (who.block * self.config.threads + who.thread) as usize;
             self.acquirer.acquire(&mut self.threads[index].view, mbarrier.tells(semantics.scope));
@@ -268,7 +274,7 @@ impl Machine {
         let index = self.index(access.who);
         let view = &self.threads[index].view;
         let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else {
-            return self.no_mbarrier(access, at);
+            return self.no_mbarrier(access, rank, at);
         };
         if self.config.checks.order && !view.follows(mbarrier.init) {
             let help = "a barrier between the initialisation and the use: `bar.sync`, or `barrier.cluster.arrive` and \
@@ -283,7 +289,7 @@ impl Machine {
         let index = self.index(access.who);
         let view = &self.threads[index].view;
         let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else {
-            return self.no_mbarrier(access, at);
+            return self.no_mbarrier(access, rank, at);
         };
         if self.config.checks.order && !is_ready(mbarrier, view) {
             let help = if view.follows(mbarrier.init) {
@@ -298,8 +304,10 @@ impl Machine {
 
     fn not_visible(&mut self, access: Access, rank: usize, at: u32, help: &str) {
         let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else { return };
-        let message =
-            format!("the initialisation of the mbarrier at {at:#x} need not be visible where it is used");
+        let message = format!(
+            "the initialisation of the mbarrier at {} need not be visible where it is used",
+            self.spot(at)
+        );
         let finding = Finding::new(FindingKind::BarrierNotVisible, message)
             .with(self.party(access.who, access.site, access.does))
             .with(self.party(mbarrier.init_by, mbarrier.init_site, "initialised it"))
@@ -308,28 +316,40 @@ impl Machine {
     }
 
     /// Reports an arrival in a phase, of which `state` is, before anybody has seen the phase before it complete.
-    fn unobserved(&mut self, access: Access, at: u32, state: u64) {
+    fn unobserved(&mut self, access: Access, rank: usize, at: u32, state: u64) {
         let phase = (state >> 32) as u32;
         let before = phase.saturating_sub(1);
+        let (spot, of_block) = (self.spot(at), self.of_block(rank));
+        let count = self.blocks[rank].mbarriers.look(at).map_or(0, |mbarrier| mbarrier.expected);
         let message = format!(
-            "the mbarrier at {at:#x} gets an arrival in phase {phase}, but no wait has seen phase {before} complete"
+            "the mbarrier at {spot}{of_block} gets an arrival in phase {phase}, but no wait has seen phase {before} complete"
         );
         let finding = Finding::new(FindingKind::BarrierMisuse, message)
             .with(self.party(access.who, access.site, access.does))
-            .help("wait for each phase before anybody arrives in the next one");
+            .help(format!(
+                "wait for each phase before anybody arrives in the next one; or is its count of {count} (in `mbarrier.init`) less than \
+                 what arrives in a phase?"
+            ));
         self.report(finding);
     }
 
-    fn no_mbarrier<T>(&mut self, access: Access, at: u32) -> Result<T, Stop> {
-        self.misuse(
-            access,
-            format!("there is no mbarrier at {at:#x}: it is not initialised, or not any more"),
-        )
+    fn no_mbarrier<T>(&mut self, access: Access, rank: usize, at: u32) -> Result<T, Stop> {
+        let (spot, of_block) = (self.spot(at), self.of_block(rank));
+        let message =
+            format!("there is no mbarrier at {spot}{of_block}: it is not initialised, or not any more");
+        let help = if rank == access.who.block as usize {
+            "let one thread initialise it (`mbarrier.init`), and all meet (at a `bar.sync` that every thread comes to) before the \
+             first uses it"
+        } else {
+            "let a thread of its block initialise it (`mbarrier.init`), and the blocks meet (`barrier.cluster.arrive` and `.wait`) \
+             before others use it"
+        };
+        self.misuse(access, message, help)
     }
 
-    fn misuse<T>(&mut self, access: Access, message: String) -> Result<T, Stop> {
+    fn misuse<T>(&mut self, access: Access, message: String, help: &str) -> Result<T, Stop> {
         let party = self.party(access.who, access.site, access.does);
-        self.stop(Finding::new(FindingKind::BarrierMisuse, message).with(party))
+        self.stop(Finding::new(FindingKind::BarrierMisuse, message).with(party).help(help))
     }
 
     /// Records why an mbarrier does not take an operation.
@@ -367,7 +387,10 @@ impl Machine {
             ),
         };
         let party = self.party(access.who, access.site, access.does);
-        self.stop(Finding::new(kind, format!("the mbarrier at {at:#x} gets {what} ({state})")).with(party))
+        self.stop(
+            Finding::new(kind, format!("the mbarrier at {} gets {what} ({state})", self.spot(at)))
+                .with(party),
+        )
     }
 
     /// Marks the initialisations of `who` as made visible by `fence.mbarrier_init` at step `fence`.

@@ -71,6 +71,7 @@ mod flags;
 mod global;
 mod mbarrier;
 mod mbarrier_ops;
+mod names;
 mod record;
 mod recorder;
 mod reduce;
@@ -91,9 +92,10 @@ mod tests;
 pub use copy_async::CopyAsync;
 pub use counters::{CopyKind, Counters, Moved};
 pub use global::{GlobalFault, GlobalMemory};
+pub use names::SharedName;
 pub use remote::RemoteStore;
 pub use types::{
-    Arrive, BarrierUse, BulkAction, BulkCopy, Checks, FenceKind, MachineConfig, Order, Phase, Poll, Progress,
+    Arrive, BarrierUse, BulkAction, BulkCopy, Checks, FenceKind, MachineConfig, Order, Phase, Poll,
     Reduction, Scope, Semantics, Site, Space, Stop, TensorAction, TensorCopy, ThreadId, TryWait, Votes,
     Waiting, WaitingFor,
 };
@@ -104,7 +106,8 @@ use copy_async::Copies;
 use engine::Engine;
 use flags::Flags;
 pub(crate) use recorder::{Place, Recorder};
-use state::{Block, Random, Thread};
+pub(crate) use state::Random;
+use state::{Block, Thread};
 use stored::Stored;
 use sync::ClusterBarrier;
 use tensor_maps::Maps;

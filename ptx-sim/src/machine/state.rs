@@ -23,6 +23,8 @@ pub(super) struct Thread {
     pub(super) timeouts: u32,
     /// How often it has asked an mbarrier in vain since the last time that it did not.
     pub(super) in_vain: u32,
+    /// The last wait at an mbarrier that was over.
+    pub(super) passed: Option<Passed>,
     pub(super) bulk: Bulk,
     /// What its last fence tells with later relaxed writes.
     pub(super) published: Option<Gathered>,
@@ -40,11 +42,23 @@ impl Thread {
             votes: Votes::default(),
             timeouts: 0,
             in_vain: 0,
+            passed: None,
             bulk: Bulk::default(),
             published: None,
             heard: None,
         }
     }
+}
+
+/// A wait that was over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passed {
+    /// The block and the place of the mbarrier.
+    pub(super) rank: usize,
+    pub(super) at: u32,
+    /// The phases of it that were complete.
+    pub(super) phase: u32,
+    pub(super) site: Site,
 }
 
 /// The bulk groups of a thread, numbered from 1.
@@ -138,10 +152,10 @@ impl Block {
 
 /// Numbers from the seed: splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
 #[derive(Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -154,7 +168,7 @@ impl Random {
     }
 
     /// A number below `limit`, which is not 0.
-    pub(super) fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
 }

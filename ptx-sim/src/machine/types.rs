@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::GlobalMemory;
+use super::{GlobalMemory, SharedName};
 use crate::tensor_map::Element;
 
 /// A thread of the cluster.
@@ -122,6 +122,8 @@ pub struct MachineConfig {
     pub global: Arc<GlobalMemory>,
     /// Whether the kernel has bulk or tensor copies. Only then what threads write to global memory is remembered for them.
     pub copies: bool,
+    /// What the PTX calls places in shared memory.
+    pub names: Arc<[SharedName]>,
     /// `.loc` of each PTX line; index 0 is line 0, which is none.
     pub lines: Arc<[Option<(u32, u32)>]>,
 }
@@ -224,7 +226,7 @@ pub enum Phase {
     State(u64),
 }
 
-/// What a thread that cannot go on is at. The executing side says so to [`Machine::all_blocked`](super::Machine::all_blocked).
+/// What a thread that cannot go on is at. The executing side says so to [`Machine::deadlocked`](super::Machine::deadlocked).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitingFor {
     /// `bar` or `barrier`, by id.
@@ -251,6 +253,15 @@ pub enum WaitingFor {
     AsyncGroups(Option<u32>),
     /// Other lanes of its warp, by mask.
     Warp(u32),
+    /// A change of memory, in a loop that reads it again and again.
+    Memory {
+        /// Space of the address.
+        space: Space,
+        /// What the loop reads last.
+        address: u64,
+    },
+    /// Nothing: a loop that does not end.
+    Nothing,
 }
 
 /// A thread that cannot go on.
@@ -262,15 +273,6 @@ pub struct Waiting {
     pub what: WaitingFor,
     /// Where.
     pub site: Site,
-}
-
-/// Whether a machine whose threads all wait can go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// Something landed: try the threads again.
-    Advanced,
-    /// Nothing can ever land. The deadlock is recorded.
-    Deadlock,
 }
 
 /// How a reduction combines memory with the tile.

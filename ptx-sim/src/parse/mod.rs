@@ -9,6 +9,7 @@
 mod cursor;
 mod directive;
 mod lex;
+pub(crate) mod names;
 mod number;
 mod statement;
 pub(crate) mod syntax;

@@ -57,6 +57,10 @@ struct Run {
     /// Picks what hardware is free to choose: the order of warps, when copies land
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// How many clusters run at a time [default: one a core, or one at a time if the kernel shares global memory between
+    /// blocks, by atomic operations and the like: then what comes out would be a matter of chance]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
+    jobs: Option<u32>,
     /// Looks for nothing but accesses that are out of bounds or misaligned
     #[arg(long)]
     no_checks: bool,
@@ -118,6 +122,7 @@ fn run(options: &Run) -> Result<bool, String> {
         dynamic_shared_bytes: options.shared,
         seed: options.seed,
         checks: if options.no_checks { Checks::NONE } else { Checks::ALL },
+        host_threads: options.jobs.map_or(0, |jobs| jobs as usize),
         profile: true,
         trace_events: if options.trace.is_some() { options.trace_events } else { 0 },
         ..LaunchConfig::default()

@@ -1,0 +1,43 @@
+//! What findings call places in shared memory: by the variables that the PTX names, where it names any.
+
+use super::Machine;
+
+/// A variable in the shared memory of each block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedName {
+    /// The first byte.
+    pub from: u32,
+    /// The byte after the last one.
+    pub to: u32,
+    /// Of several things of one kind, the bytes from one to the next.
+    pub step: Option<u32>,
+    /// What the source calls it.
+    pub name: String,
+}
+
+impl SharedName {
+    /// The byte at `at` in words.
+    fn describe(&self, at: u32) -> String {
+        let (offset, index) = match self.step {
+            Some(step) => ((at - self.from) % step.max(1), format!("[{}]", (at - self.from) / step.max(1))),
+            None => (at - self.from, String::new()),
+        };
+        let name = &self.name;
+        if offset == 0 { format!("`{name}{index}`") } else { format!("byte {offset} of `{name}{index}`") }
+    }
+}
+
+impl Machine {
+    /// An offset in shared memory: `0x1000`, and with a name `0x1000 (`full`)`.
+    pub(super) fn spot(&self, at: u32) -> String {
+        match self.config.names.iter().find(|name| (name.from..name.to).contains(&at)) {
+            Some(name) => format!("{at:#x} ({})", name.describe(at)),
+            None => format!("{at:#x}"),
+        }
+    }
+
+    /// Which block is meant, where a cluster has several.
+    pub(super) fn of_block(&self, rank: usize) -> String {
+        if self.blocks.len() > 1 { format!(" of block {rank}") } else { String::new() }
+    }
+}
