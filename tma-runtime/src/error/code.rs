@@ -52,7 +52,7 @@ impl MapError {
         match self {
             Self::MisalignedAddress { .. } => "TMA0501",
             Self::ExtentOutOfRange { .. } => "TMA0502",
-            Self::MisalignedStride { .. } | Self::ZeroStride { .. } => "TMA0503",
+            Self::MisalignedStride { .. } => "TMA0503",
             Self::StrideTooLarge { .. } => "TMA0504",
             Self::InnerStride { .. } => "TMA0505",
             Self::BoxExtent { .. } => "TMA0507",

@@ -54,19 +54,6 @@ pub enum MapError {
         unit: u64,
     },
 
-    /// A tensor map's stride is 0. No document says so: a driver of release 580 refuses it.
-    #[error(
-        "{}: each stride of a tensor map must be at least one unit of 16 bytes, but stepping along dimension {dimension} of \
-         `{tensor}` takes none: give it an extent of 1, and the kernel the same coordinate each time",
-        self.code()
-    )]
-    ZeroStride {
-        /// The kernel's parameter.
-        tensor: &'static str,
-        /// The dimension, counted from the outermost.
-        dimension: usize,
-    },
-
     /// A tensor map's stride is 2^40 bytes or more.
     #[error(
         "{}: each stride of a tensor map must be less than 2^40 bytes, but stepping along dimension {dimension} of \

@@ -215,7 +215,7 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
 fn add_subnormal(device: &Device, _: &Options) -> anyhow::Result<()> {
     let multiple = |i: u64| {
         let size = f32::from_bits(hash(402, i) as u32 % (1 << 22));
-        if hash(403, i) % 2 == 0 { size } else { -size }
+        if hash(403, i).is_multiple_of(2) { size } else { -size }
     };
     let parts: Vec<f32> = (0..5 * PART as u64).map(|i| multiple(i + 1000)).collect();
     check(
