@@ -103,12 +103,27 @@ fn copy_kernel_uses_the_copy_engine() {
 fn text_names_its_source_and_nothing_else() {
     let text = ptx(COPY);
     let header = format!(
-        "// kernel: tma_copy\n// generator: tma-codegen {}\n// source: src/kernel.rs:3\n\n.version",
+        "// kernel: tma_copy\n// generator: tma-codegen {}\n// source: src/kernel.rs:3\n\
+         // shared 0..16384 tile: Tile<f16, Shape2<128, 64>>\n// shared 16384..16392 full: Barrier\n\n.version",
         env!("CARGO_PKG_VERSION")
     );
     assert!(text.starts_with(&header), "{text}");
     has(&text, &["\t.file\t1 \"src/kernel.rs\"\n", "\t.loc\t1 18 9\n"]);
     has_not(&text, &["debug", ".section", "$L__tmp", "begin inline asm"]);
+}
+
+#[test]
+fn shared_variables_are_noted_where_they_lie() {
+    let text = ptx("#[tma_kernel(threads = 32)] pub fn k() { let sums: SharedArray<u32, 6> = shared();\n\
+        let full: Stages<Barrier, 3> = shared(); let tiles: Stages<Tile<u8, Shape2<3, 16>>, 2> = shared();\n\
+        sums.set(0, 1); full[1].init(1); }");
+    let notes: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("// shared ")).collect();
+    let wanted = [
+        "0..256 by 128 tiles: Stages<Tile<u8, Shape2<3, 16>>, 2>",
+        "256..280 sums: SharedArray<u32, 6>",
+        "280..304 by 8 full: Stages<Barrier, 3>",
+    ];
+    assert_eq!(notes, wanted);
 }
 
 #[test]
