@@ -52,6 +52,8 @@ pub(crate) struct Cluster<'c> {
     since_wake: u32,
     /// Whether anything went on since then.
     moved: bool,
+    /// Whether then all of them have tried, and not only those whose wait might have ended.
+    all_tried: bool,
     /// What may matter to lanes that wait in loops, counted.
     changes: u64,
     /// How many of them are other clusters'.
@@ -88,6 +90,7 @@ impl<'c> Cluster<'c> {
             waiting: Vec::new(),
             since_wake: 0,
             moved: true,
+            all_tried: false,
             changes: 0,
             told: 0,
             left: limit,
@@ -148,21 +151,28 @@ impl<'c> Cluster<'c> {
         Ok(Turned::More)
     }
 
-    /// Lets those that wait try again. When none has got anywhere since they last did, they wait for ever, or in loops: then
-    /// none is ready after this.
+    /// Lets those that wait try again, if that may be of use. When all have, and none has got anywhere, they wait for ever, or in
+    /// loops: then none is ready after this.
     fn wake(&mut self) -> Result<(), Stop> {
         self.since_wake = 0;
         loop {
+            let mut all = false;
             if self.ready.is_empty() && !self.moved {
                 let landed = self.machine.let_time_pass();
                 self.landed(landed);
-                if !landed {
+                if !landed && self.all_tried {
                     return if self.polls() { Ok(()) } else { Err(self.deadlock()) };
                 }
+                all = !landed;
             }
-            self.moved = !self.ready.is_empty();
-            let (warps, changes) = (&mut self.warps, self.changes);
-            self.ready.extend(self.waiting.extract_if(.., |index| warps[*index].groups.wake(changes)));
+            (self.all_tried, self.moved) = (all, !self.ready.is_empty());
+            let (warps, machine, changes) = (&mut self.warps, &self.machine, self.changes);
+            self.ready.extend(self.waiting.extract_if(.., |index| {
+                let warp = &mut warps[*index];
+                let (block, first) = (warp.block, warp.index * 32);
+                let who = |lane| ThreadId { block, thread: first + lane };
+                warp.groups.wake(changes, |lane, what| all || machine.may_end(who(lane), what))
+            }));
             if !self.ready.is_empty() {
                 return Ok(());
             }

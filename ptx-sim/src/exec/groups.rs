@@ -103,10 +103,14 @@ impl Groups {
         self.list.iter().any(|group| group.pc == pc)
     }
 
-    /// Lets all that wait try again, but for loops that have seen all `changes` already. The answer is whether any lanes run.
-    pub(crate) fn wake(&mut self, changes: u64) -> bool {
+    /// Lets those that wait try again whose wait `may_end`, told by one of their lanes; and of loops, those that have not seen
+    /// all `changes` yet. The answer is whether any lanes run.
+    pub(crate) fn wake(&mut self, changes: u64, may_end: impl Fn(u32, WaitingFor) -> bool) -> bool {
         for group in self.list.iter_mut().filter(|group| group.spins_since != Some(changes)) {
-            (group.waits, group.spins_since) = (None, None);
+            let lane = group.mask.trailing_zeros();
+            if group.waits.is_none_or(|(what, _)| may_end(lane, what)) {
+                (group.waits, group.spins_since) = (None, None);
+            }
         }
         self.list.iter().any(|group| group.waits.is_none())
     }

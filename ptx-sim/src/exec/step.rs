@@ -133,7 +133,7 @@ impl Turn<'_, '_> {
                 }
                 warp.groups.add(next, group.mask & !active, None);
                 // Whoever waits for lanes of this warp may now have all that there are.
-                warp.groups.wake(*self.changes);
+                warp.groups.wake(*self.changes, |_, _| true);
             }
             Flow::Spin { target, what, site } => {
                 warp.groups.add_spinning(target, active, (what, site), *self.changes);

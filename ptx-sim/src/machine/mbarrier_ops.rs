@@ -2,6 +2,7 @@
 
 use super::Machine;
 use super::access::Access;
+use super::address::{Target, resolve};
 use super::clock::{Epoch, Memory, View};
 use super::conflict::Act;
 use super::mbarrier::{BYTES, MAX_COUNT, Mbarrier, Refusal};
@@ -233,6 +234,16 @@ impl Machine {
             return Ok(TryWait::TimedOut);
         }
         Ok(TryWait::Blocked)
+    }
+
+    /// Whether a `try_wait` in vain might now be answered: the phase is complete, or the time may be out.
+    pub(super) fn wait_may_end(&self, who: ThreadId, space: Space, address: u64, phase: Phase) -> bool {
+        let thread = &self.threads[(who.block * self.config.threads + who.thread) as usize];
+        let (most, _) = if self.impatient { MANY } else { FEW };
+        let Target::Shared(rank, at) = resolve(space, address, who.block) else { return true };
+        let mbarrier = self.blocks.get(rank as usize).zip(u32::try_from(at).ok());
+        let mbarrier = mbarrier.and_then(|(block, at)| block.mbarriers.look(at));
+        thread.timeouts < most || mbarrier.is_none_or(|mbarrier| mbarrier.is_complete(phase) != Ok(false))
     }
 
     /// `mbarrier.test_wait`, as an instruction of its own. A thread that asks in vain lets time go by for the asynchronous

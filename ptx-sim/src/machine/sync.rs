@@ -2,7 +2,7 @@
 
 use super::Machine;
 use super::clock::{Gathered, Knowledge, Memory};
-use super::types::{BarrierUse, FenceKind, Order, Poll, Site, Stop, ThreadId, Votes};
+use super::types::{BarrierUse, FenceKind, Order, Poll, Site, Stop, ThreadId, Votes, WaitingFor};
 use crate::report::{Finding, FindingKind};
 
 /// Named barriers of a block. Source: PTX ISA, "bar, barrier".
@@ -83,6 +83,25 @@ impl Machine {
         }
         self.threads[index].at_barrier = Some((with.id, mine));
         Ok(self.leave_barrier(who, with.id, mine))
+    }
+
+    /// Whether a wait of `who` might end if it were tried: false saves the trial. One lane speaks for all that wait with it, so
+    /// that the answer may be wrong for others, which try when nothing else goes on.
+    pub fn may_end(&self, who: ThreadId, what: WaitingFor) -> bool {
+        let thread = &self.threads[(who.block * self.config.threads + who.thread) as usize];
+        match what {
+            WaitingFor::Barrier(_) => thread.at_barrier.is_none_or(|(id, round)| {
+                let named = &self.blocks[who.block as usize].named;
+                named.get(id as usize).is_none_or(|barrier| barrier.round > round)
+            }),
+            WaitingFor::Cluster => thread.at_cluster.is_none_or(|round| self.cluster.round > round),
+            WaitingFor::Mbarrier { space, address, phase } => self.wait_may_end(who, space, address, phase),
+            WaitingFor::BulkGroups { .. }
+            | WaitingFor::AsyncGroups(_)
+            | WaitingFor::Warp(_)
+            | WaitingFor::Memory { .. }
+            | WaitingFor::Nothing => true,
+        }
     }
 
     /// What the last `barrier.red` that was ready for this thread counted.

@@ -165,6 +165,18 @@ pub const HARMLESS: &[Unreported] = &[
         changes: &[ArriveRemoved, ArriveTwice],
         reason: "The unrolled part of a loop over the cluster's blocks: it takes eight of them, and these clusters have fewer.",
     },
+    Unreported {
+        kernel: "multicast_ring_products",
+        instruction: ("mbarrier.try_wait.parity", &[1, 2]),
+        changes: &[WaitRemoved, TriedOnce],
+        reason: DRAINED,
+    },
+    Unreported {
+        kernel: "multicast_ring_products",
+        instruction: ("mbarrier.init", &[5]),
+        changes: &[CountLowered],
+        reason: "Of the third stage, which is filled once: only `drain` waits for it, and waits for a later one after it.",
+    },
     proxy_fenced("bulk_multicast"),
     proxy_fenced("bulk_next"),
     proxy_fenced("bulk_into::*"),
