@@ -35,6 +35,17 @@ fn questions_to_an_mbarrier() {
 }
 
 #[test]
+fn waits_of_many_warps() {
+    // Each warp that tries in vain lets others try: more of them than there are turns between two rounds of that.
+    let body = "setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared::cta.b64 [dyn], [[1024||1025]]; bar.sync 0;\n\
+         mbarrier.arrive.shared::cta.b64 _, [dyn];\n\
+         wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [dyn], 0; @!%p2 bra wait;";
+    let kernel = block(1024, body);
+    kernel.gives(|_, _| 0);
+    found(&kernel, "threads 0 to 1023 wait for the phase of parity 0 of the mbarrier at 0x0");
+}
+
+#[test]
 fn flags_in_shared_memory() {
     // The last warp sets the flag, after a loop that takes longer than the others are patient.
     let body = "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [dyn], 0; bar.sync 0; setp.lt.u32 %p2, %r1, 96; @%p2 bra wait;\n\

@@ -114,7 +114,7 @@ impl<'c> Cluster<'c> {
             return Ok(Turned::Ended);
         }
         self.since_wake += 1;
-        if self.ready.is_empty() || self.since_wake > TURNS_TO_WAKE && !self.waiting.is_empty() {
+        if self.ready.is_empty() || self.since_wake > TURNS_TO_WAKE && self.moved {
             self.wake()?;
         }
         if self.ready.is_empty() {
@@ -165,7 +165,8 @@ impl<'c> Cluster<'c> {
                 }
                 all = !landed;
             }
-            (self.all_tried, self.moved) = (all, !self.ready.is_empty());
+            // Whoever is ready tries before there is none, and so do those that are woken.
+            (self.all_tried, self.moved) = (all, false);
             let (warps, machine, changes) = (&mut self.warps, &self.machine, self.changes);
             self.ready.extend(self.waiting.extract_if(.., |index| {
                 let warp = &mut warps[*index];
