@@ -220,8 +220,7 @@ impl Turn<'_, '_> {
                     self.machine.mbarrier_complete_tx(who, space, at, bytes, site)?;
                 }
                 Mbarrier::TestWait { phase, parity, semantics, done, may_block } => {
-                    let value = self.lane(warp, phase, lane);
-                    let phase = if parity { Phase::Parity(value & 1 != 0) } else { Phase::State(value) };
+                    let phase = Phase::of(self.lane(warp, phase, lane), parity);
                     let answer = if may_block {
                         self.machine.mbarrier_try_wait(who, space, at, phase, semantics, site)?
                     } else if self.machine.mbarrier_poll(who, space, at, phase, semantics, site)? {

@@ -126,8 +126,7 @@ impl Turn<'_, '_> {
                 if !complete && !may_block {
                     return Part::None;
                 }
-                let value = get(*phase);
-                let phase = if *parity { Phase::Parity(value & 1 != 0) } else { Phase::State(value) };
+                let phase = Phase::of(get(*phase), *parity);
                 let address = super::memory::effective(get(address.base), address.offset);
                 let what = WaitingFor::Mbarrier { space: *space, address, phase };
                 return awaited(&what, warp.block)

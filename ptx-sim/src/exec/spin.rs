@@ -101,8 +101,7 @@ impl Turn<'_, '_> {
         let memory = |space: Space, address| WaitingFor::Memory { space, address: at(address) };
         let what = match inst.op {
             Op::Mbarrier { space, address, op: Mbarrier::TestWait { phase, parity, .. } } => {
-                let value = self.lane(warp, phase, lane);
-                let phase = if parity { Phase::Parity(value & 1 != 0) } else { Phase::State(value) };
+                let phase = Phase::of(self.lane(warp, phase, lane), parity);
                 WaitingFor::Mbarrier { space, address: at(address), phase }
             }
             Op::Load(Access { memory: Memory::Machine(space), address, .. })

@@ -190,6 +190,7 @@ impl Machine {
     ) -> Result<bool, Stop> {
         let access = Access { who, site, does: "waits" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
+        let index = self.index(who);
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
         match mbarrier.is_complete(phase) {
             Ok(true) => {}
@@ -198,10 +199,10 @@ impl Machine {
         }
         mbarrier.observed = mbarrier.phase;
         let passed = Passed { rank, at, phase: mbarrier.phase, site };
-        self.threads[(who.block * self.config.threads + who.thread) as usize].passed = Some(passed);
+        let thread = &mut self.threads[index];
+        thread.passed = Some(passed);
         if semantics.order.acquires() {
-            let index = (who.block * self.config.threads + who.thread) as usize;
-            self.acquirer.acquire(&mut self.threads[index].view, mbarrier.tells(semantics.scope));
+            self.acquirer.acquire(&mut thread.view, mbarrier.tells(semantics.scope));
         }
         Ok(true)
     }
@@ -238,7 +239,7 @@ impl Machine {
 
     /// Whether a `try_wait` in vain might now be answered: the phase is complete, or the time may be out.
     pub(super) fn wait_may_end(&self, who: ThreadId, space: Space, address: u64, phase: Phase) -> bool {
-        let thread = &self.threads[(who.block * self.config.threads + who.thread) as usize];
+        let thread = &self.threads[self.index(who)];
         let (most, _) = if self.impatient { MANY } else { FEW };
         let Target::Shared(rank, at) = resolve(space, address, who.block) else { return true };
         let mbarrier = self.blocks.get(rank as usize).zip(u32::try_from(at).ok());

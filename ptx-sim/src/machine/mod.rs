@@ -39,11 +39,14 @@
 //!
 //! `cp.async` without `.bulk` is in the generic proxy, though it is as late as the others.
 //!
-//! Knowledge has two halves: what was *seen*, and what of it is *ready* for the asynchronous proxy, because a proxy
+//! Knowledge within a block has two halves: what was *seen*, and what of it is *ready* for the asynchronous proxy, because a proxy
 //! fence of the memory in question lies on the way (PTX ISA, "Proxies" and "Causality order": the fence may be anywhere on it, at the writer or at who
 //! starts the copy). Both travel along every edge. A copy needs generic **writes** before it to be ready, and all
 //! else (generic reads, other copies) to be seen: what an asynchronous operation has done is visible to whoever learns of its
 //! completion, with no fence (PTX ISA, "Async proxy").
+//!
+//! Arrivals at mbarriers, and waits, that keep to the scope of a block hand a third thing to other blocks: that what came
+//! before is *over*. Memory may then be read no more and be filled again; what threads wrote to it is not thereby seen.
 //!
 //! # Not checked
 //!

@@ -88,7 +88,7 @@ impl Machine {
     /// Whether a wait of `who` might end if it were tried: false saves the trial. One lane speaks for all that wait with it, so
     /// that the answer may be wrong for others, which try when nothing else goes on.
     pub fn may_end(&self, who: ThreadId, what: WaitingFor) -> bool {
-        let thread = &self.threads[(who.block * self.config.threads + who.thread) as usize];
+        let thread = &self.threads[self.index(who)];
         match what {
             WaitingFor::Barrier(_) => thread.at_barrier.is_none_or(|(id, round)| {
                 let named = &self.blocks[who.block as usize].named;

@@ -226,6 +226,13 @@ pub enum Phase {
     State(u64),
 }
 
+impl Phase {
+    /// That of a wait's operand, which is a parity or a state.
+    pub(crate) const fn of(operand: u64, is_parity: bool) -> Self {
+        if is_parity { Self::Parity(operand & 1 != 0) } else { Self::State(operand) }
+    }
+}
+
 /// What a thread that cannot go on is at. The executing side says so to [`Machine::deadlocked`](super::Machine::deadlocked).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitingFor {

@@ -65,7 +65,7 @@ impl Machine {
     #[inline]
     pub(super) fn wrote_global(&mut self, access: Access, address: u64, len: u32) {
         let Access { who, site: Site { ptx_line: line, .. }, .. } = access;
-        let step = self.threads[(who.block * self.config.threads + who.thread) as usize].view.epoch();
+        let step = self.threads[self.index(who)].view.epoch();
         self.maps.wrote(address, len, step, line);
         if self.config.copies && self.config.checks.order {
             self.written.note(address, len.into(), Write { step, line });
