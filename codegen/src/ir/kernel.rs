@@ -19,6 +19,9 @@ pub struct Kernel {
     pub locals: Vec<Local>,
     /// Every `shared()`, in order of appearance; [`SharedId`] counts these.
     pub shared: Vec<SharedVar>,
+    /// Every variable that the source names, also those that take no register, with the type that it turned out to have;
+    /// those of an inlined function once a call.
+    pub variables: Vec<Local>,
     /// What a thread does.
     pub body: Block,
     /// The function's name in the source.

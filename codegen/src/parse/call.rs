@@ -4,6 +4,7 @@ use syn::Expr as Syntax;
 
 use super::cx::Cx;
 use super::infer::Kind;
+use super::rule::Rule;
 use super::stmt::unit;
 use super::types::{generic_arguments, scalar_named};
 use super::wording::{arguments, given};
@@ -298,22 +299,11 @@ impl Cx<'_> {
                 return Expr::error(span);
             }
         }
-        let resolved = self.resolve(&ty);
-        let fits = match self.infer.kind(&ty) {
-            Some(Kind::Integer) => matches!(op, MathOp::Min | MathOp::Max | MathOp::Abs),
-            // There is but one type that it can be.
-            Some(Kind::Float) if !has_math(Scalar::F64, op) => self.infer.unify(&ty, &Scalar::F32.into()),
-            // What it turns out to be is judged when everything is known.
-            Some(Kind::Any | Kind::Float) => true,
-            None => resolved.as_scalar().is_some_and(|scalar| has_math(scalar, op)),
-        };
-        if !fits {
-            let message = format!("{} has no `{}`", self.infer.name(&ty), op.name());
-            self.error(Code::InvalidOperator, span, message).help(format!(
-                "`{}` is for {}",
-                op.name(),
-                math_types(op)
-            ));
+        let only_f32 = matches!(op, MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2);
+        if only_f32 && matches!(self.infer.kind(&ty), Some(Kind::Any | Kind::Float)) {
+            self.infer.unify(&ty, &Scalar::F32.into(), span);
+        }
+        if !self.require(&ty, Rule::Math(op), span) {
             return Expr::error(span);
         }
         Expr { kind: ExprKind::Math(op, operands), ty, span }
@@ -351,25 +341,17 @@ impl Cx<'_> {
         let Some([value]) = self.values("cast", args, span) else { return Expr::error(span) };
         let to = match generic_arguments(path)[..] {
             [syn::GenericArgument::Type(ty), ..] => self.ty(ty),
+            [] => self.infer.fresh(Kind::Any),
             _ => {
-                self.error(Code::CannotInfer, span, "`cast` is not told what to convert to")
+                self.error(Code::UnsupportedType, span, "`cast` converts to a type")
                     .help("write `cast::<f32>(x)`");
                 return Expr::error(span);
             }
         };
-        match (self.is_scalar(&value), to.as_scalar()) {
-            (true, Some(scalar))
-                if scalar != Scalar::Bool && self.resolve(&value.ty) != Scalar::Bool.into() =>
-            {
-                Expr { kind: ExprKind::Cast(Box::new(value)), ty: to, span }
-            }
-            _ if to == Type::Error => Expr::error(span),
-            _ => {
-                let message = format!("{} cannot be converted to `{to}`", self.infer.name(&value.ty));
-                self.error(Code::InvalidCast, span, message).help("`cast` converts numbers");
-                Expr::error(span)
-            }
+        if !self.require(&value.ty, Rule::Cast(to.clone()), span) || to == Type::Error {
+            return Expr::error(span);
         }
+        Expr { kind: ExprKind::Cast(Box::new(value)), ty: to, span }
     }
 
     fn shared_by_turbofish(&mut self, path: &syn::PathSegment, span: Span) -> Expr {

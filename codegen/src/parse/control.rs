@@ -3,7 +3,7 @@
 use syn::{Pat, RangeLimits};
 
 use super::cx::{Binding, Cx};
-use super::infer::Kind;
+use super::rule::Rule;
 use super::stmt::unit;
 use super::types::name_expr;
 use crate::diag::Code;
@@ -62,12 +62,7 @@ impl Cx<'_> {
 
     pub(super) fn match_value(&mut self, match_: &syn::ExprMatch, span: Span) -> Expr {
         let value = self.expr(&match_.expr);
-        if !self.infer.is_integer(&value.ty) && self.resolve(&value.ty) != Scalar::Bool.into() {
-            if !matches!(value.kind, ExprKind::Error) {
-                let message =
-                    format!("`match` is on an integer or a `bool`, not {}", self.infer.name(&value.ty));
-                self.error(Code::TypeMismatch, value.span, message);
-            }
+        if matches!(value.kind, ExprKind::Error) || !self.require(&value.ty, Rule::Matched, value.span) {
             return Expr::error(span);
         }
         let mut ranges = vec![];
@@ -86,9 +81,8 @@ impl Cx<'_> {
             ranges.push(accepted);
             branches.push(branch);
         }
-        if default.is_none() && !self.covers_all(&value, &ranges) {
-            self.error(Code::MatchNotExhaustive, span, "this `match` leaves values out")
-                .help("add an arm `_ => ..`");
+        let accepted = ranges.iter().flatten().copied().collect();
+        if default.is_none() && !self.require(&value.ty, Rule::Covered(accepted), span) {
             return Expr::error(span);
         }
         let result = self.join(&mut branches, span);
@@ -145,11 +139,11 @@ impl Cx<'_> {
     fn range_pattern(&mut self, range: &syn::PatRange, value: &Expr, accepted: &mut Vec<(i128, i128)>) {
         let start = match &range.start {
             Some(start) => self.pattern_value(start, value),
-            None => Some(self.extremes(value).0),
+            None => Some(i128::MIN),
         };
         let end = match &range.end {
             Some(end) => self.pattern_value(end, value),
-            None => Some(self.extremes(value).1),
+            None => Some(i128::MAX),
         };
         let (Some(start), Some(end)) = (start, end) else { return };
         let end = if matches!(range.limits, RangeLimits::HalfOpen(_)) && range.end.is_some() {
@@ -162,44 +156,26 @@ impl Cx<'_> {
         }
     }
 
+    /// What a literal or constant in a pattern stands for. Whether its type holds it is judged when that is known.
     fn pattern_value(&mut self, expr: &syn::Expr, value: &Expr) -> Option<i128> {
-        let ty = self.resolve(&value.ty);
-        match self.constant(expr, &ty)?.kind {
+        let found = self.expr(expr);
+        if matches!(found.kind, ExprKind::Error) || !self.expect(&found, &value.ty) {
+            return None;
+        }
+        match found.kind {
             ExprKind::Const(Const::Int(n)) => Some(n),
             ExprKind::Const(Const::Bool(b)) => Some(i128::from(b)),
-            _ => None,
+            _ => {
+                self.error(Code::NotConstant, found.span, "this must be known at compile time")
+                    .help("patterns are literals, constants of the `#[tma_module]` and const generics");
+                None
+            }
         }
     }
 
     fn is_constant_name(&self, name: &str) -> bool {
         matches!(self.lookup(name), Some(Binding::Value(Expr { kind: ExprKind::Const(_), .. })))
             || self.shared_items.constants.iter().any(|item| item.ident == name)
-    }
-
-    /// The least and the greatest value that `value` can have. They depend on its type, so a literal that
-    /// nothing has decided yet is an `i32` from here on.
-    fn extremes(&mut self, value: &Expr) -> (i128, i128) {
-        if self.infer.kind(&value.ty) == Some(Kind::Integer) {
-            self.infer.unify(&value.ty, &Scalar::I32.into());
-        }
-        match self.resolve(&value.ty).as_scalar() {
-            Some(Scalar::Bool) => (0, 1),
-            scalar => scalar.and_then(Scalar::integer_range).unwrap_or_default(),
-        }
-    }
-
-    fn covers_all(&mut self, value: &Expr, ranges: &[Vec<(i128, i128)>]) -> bool {
-        let (least, greatest) = self.extremes(value);
-        let mut all: Vec<_> = ranges.iter().flatten().copied().collect();
-        all.sort_unstable();
-        let mut next = least;
-        for (start, end) in all {
-            if start > next {
-                return false;
-            }
-            next = next.max(end + 1);
-        }
-        next > greatest
     }
 
     pub(super) fn for_loop(&mut self, for_: &syn::ExprForLoop, span: Span) -> Expr {
@@ -241,9 +217,9 @@ impl Cx<'_> {
             syn::Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) => {
                 let (start, end) = self.pair(start, end);
                 let fits = self.expect(&end, &start.ty);
-                if !self.infer.is_integer(&start.ty) && !matches!(start.kind, ExprKind::Error) {
-                    let message = format!("`for` counts integers, not {}", self.infer.name(&start.ty));
-                    self.error(Code::TypeMismatch, start.span, message);
+                if !matches!(start.kind, ExprKind::Error)
+                    && !self.require(&start.ty, Rule::Counted, start.span)
+                {
                     return None;
                 }
                 let step = Expr::constant(Const::Int(1), Scalar::Usize, Span::of(expr));

@@ -6,6 +6,7 @@ use syn::{Ident, Lifetime};
 
 use super::infer::Infer;
 use super::item::Shared;
+use super::rule::Obligation;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
     Block, Cluster, Expr, ExprKind, Label, Local, LocalId, Param, ParamId, SharedId, SharedVar, Span, Stmt,
@@ -76,6 +77,10 @@ pub(super) struct Cx<'a> {
     pub(super) constants: HashMap<usize, Option<Expr>>,
     /// Every number that is written, to be judged when its type is known.
     pub(super) numbers: Vec<Expr>,
+    /// Rules for types that are still unknown.
+    pub(super) obligations: Vec<Obligation>,
+    /// What the source gives names to.
+    variables: Vec<Local>,
     labels: u32,
 }
 
@@ -98,6 +103,8 @@ impl<'a> Cx<'a> {
             depth: 0,
             constants: HashMap::new(),
             numbers: vec![],
+            obligations: vec![],
+            variables: vec![],
             labels: 0,
         }
     }
@@ -193,6 +200,12 @@ impl<'a> Cx<'a> {
     }
 
     pub(super) fn bind(&mut self, name: &Ident, binding: Binding) {
+        let ty = match &binding {
+            Binding::Value(value) => Some(value.ty.clone()),
+            Binding::Local { id, .. } => Some(self.locals[id.0 as usize].ty.clone()),
+            Binding::Reference { .. } | Binding::Compound { .. } => None,
+        };
+        self.variables.extend(ty.map(|ty| Local { name: name.to_string(), ty, span: Span::of(name) }));
         if let Some(scope) = self.frame().scopes.last_mut() {
             scope.insert(name.to_string(), binding);
         }
@@ -217,11 +230,19 @@ impl<'a> Cx<'a> {
 
     /// Reports unless `expr` is, or can still become, a `want`.
     pub(super) fn expect(&mut self, expr: &Expr, want: &Type) -> bool {
-        if self.infer.unify(&expr.ty, want) {
+        if self.infer.unify(&expr.ty, want, expr.span) {
             return true;
         }
         let (found, wanted) = (self.infer.name(&expr.ty), self.infer.name(want));
-        self.error(Code::TypeMismatch, expr.span, format!("this is {found}, but {wanted} is wanted"));
+        let since = self.infer.since(&expr.ty, expr.span).or_else(|| {
+            let since = self.infer.since(want, expr.span)?;
+            Some(format!("what is wanted here was left open: {since}"))
+        });
+        let message = format!("this is {found}, but {wanted} is wanted");
+        let error = self.error(Code::TypeMismatch, expr.span, message);
+        if let Some(since) = since {
+            error.help(since);
+        }
         false
     }
 }
@@ -231,15 +252,17 @@ pub(super) struct Parts {
     pub(super) params: Vec<Param>,
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
+    pub(super) variables: Vec<Local>,
     pub(super) numbers: Vec<Expr>,
+    pub(super) obligations: Vec<Obligation>,
     pub(super) infer: Infer,
 }
 
 impl<'a> Cx<'a> {
     /// Takes what was made, and gives the sink back.
     pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
-        let Self { params, locals, shared, numbers, infer, sink, .. } = self;
-        let parts = Parts { params, locals, shared, numbers, infer };
+        let Self { params, locals, shared, variables, numbers, obligations, infer, sink, .. } = self;
+        let parts = Parts { params, locals, shared, variables, numbers, obligations, infer };
         (parts, sink)
     }
 }

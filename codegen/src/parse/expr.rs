@@ -3,7 +3,7 @@
 use syn::{BinOp, UnOp};
 
 use super::cx::{Binding, Cx};
-use super::infer::Kind;
+use super::rule::Rule;
 use super::suggest::did_you_mean;
 use crate::diag::Code;
 use crate::ir::{
@@ -178,9 +178,7 @@ impl Cx<'_> {
             }
         }
         if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
-            if !self.infer.is_integer(&right.ty) {
-                let message = format!("a shift amount is an integer, not {}", self.infer.name(&right.ty));
-                self.error(Code::TypeMismatch, right.span, message);
+            if !self.require(&right.ty, Rule::ShiftAmount, right.span) {
                 return Expr::error(span);
             }
         } else if !self.expect(&right, &left.ty) {
@@ -229,28 +227,16 @@ impl Cx<'_> {
             return Expr::error(span);
         }
         // As in rustc, a literal takes the type it is cast to, if it can; what is computed from literals does not.
-        if is_literal(&cast.expr) && matches!(self.infer.kind(&value.ty), Some(Kind::Integer | Kind::Float)) {
-            self.infer.unify(&value.ty, &ty);
+        if is_literal(&cast.expr)
+            && self.infer.kind(&value.ty).is_some()
+            && let Some(scalar) = self.resolve(&ty).as_scalar()
+        {
+            self.infer.unify(&value.ty, &scalar.into(), span);
         }
-        let from = self.infer.settle(&value.ty).and_then(|ty| ty.as_scalar());
-        match (from, ty.as_scalar()) {
-            (Some(from), Some(to)) if is_primitive_cast(from, to) => {
-                Expr { kind: ExprKind::Cast(Box::new(value)), ty, span }
-            }
-            (from, to) => {
-                let message = format!("{} cannot be cast to `{ty}` with `as`", self.infer.name(&value.ty));
-                let error = self.error(Code::InvalidCast, span, message);
-                match (from, to) {
-                    (Some(Scalar::Bool), Some(to)) if to.is_float() => {
-                        error.help(format!("write `if condition {{ 1.0 }} else {{ 0.0 }}` as `{to}`"));
-                    }
-                    (Some(_), Some(Scalar::Bool)) => error.help("compare: `x != 0`"),
-                    (Some(_), Some(to)) => error.help(format!("write `cast::<{to}>(x)`")),
-                    _ => error.help("only scalars are cast"),
-                }
-                Expr::error(span)
-            }
+        if !self.require(&value.ty, Rule::As(ty.clone()), span) {
+            return Expr::error(span);
         }
+        Expr { kind: ExprKind::Cast(Box::new(value)), ty, span }
     }
 
     fn field(&mut self, field: &syn::ExprField, span: Span) -> Expr {
@@ -303,26 +289,17 @@ impl Cx<'_> {
     }
 }
 
-/// Whether `expr` is a number as it is written, with its signs.
+/// Whether `expr` is a number as it is written, with its signs, maybe as the value of a block.
 fn is_literal(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Lit(_) => true,
         syn::Expr::Paren(paren) => is_literal(&paren.expr),
         syn::Expr::Group(group) => is_literal(&group.expr),
         syn::Expr::Unary(unary) => !matches!(unary.op, UnOp::Deref(_)) && is_literal(&unary.expr),
+        syn::Expr::Block(block) => {
+            matches!(block.block.stmts.last(), Some(syn::Stmt::Expr(value, None)) if is_literal(value))
+        }
         _ => false,
-    }
-}
-
-/// What rustc's `as` does between kernel scalars.
-fn is_primitive_cast(from: Scalar, to: Scalar) -> bool {
-    let primitive = |scalar: Scalar| {
-        !matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)
-    };
-    match (from, to) {
-        (Scalar::Bool, to) => to == Scalar::Bool || to.is_integer(),
-        (_, Scalar::Bool) => false,
-        (from, to) => primitive(from) && primitive(to),
     }
 }
 

@@ -2,8 +2,13 @@
 //!
 //! rustc infers the types of the same body, so the answers must be its answers: an unsuffixed integer that
 //! nothing decides is an `i32`, a float an `f64`.
+//!
+//! Two types are made one only where every right typing of the body has them so. Then it does not matter in which order
+//! uses are seen, or that rustc waits where this does not: what is decided before literals fall back to their defaults is
+//! decided so in rustc as well, if it takes the body at all, and the rest falls back in both. A rule that leaves a
+//! choice is not drawn from here; it is a [`Rule`](super::rule::Rule), judged when the type is known.
 
-use crate::ir::{InferId, Scalar, Type};
+use crate::ir::{InferId, Scalar, Span, Type};
 
 /// What is known about each unknown.
 #[derive(Debug, Default)]
@@ -14,7 +19,8 @@ pub(super) struct Infer {
 #[derive(Clone, Debug)]
 enum Unknown {
     Open(Kind),
-    Known(Type),
+    /// What it is, and the use that decided it.
+    Known(Type, Span),
 }
 
 /// What an unknown may turn out to be.
@@ -26,6 +32,18 @@ pub(super) enum Kind {
     Integer,
     /// A float: the type of an unsuffixed float literal.
     Float,
+}
+
+impl Kind {
+    /// Whether a `scalar` can come of it.
+    pub(super) fn fits(self, scalar: Scalar) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Integer => scalar.is_integer(),
+            // The 16- and 8-bit floats are library types on the host: no literal is one.
+            Self::Float => matches!(scalar, Scalar::F32 | Scalar::F64),
+        }
+    }
 }
 
 impl Infer {
@@ -40,7 +58,7 @@ impl Infer {
         match ty {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {
                 Unknown::Open(_) => ty.clone(),
-                Unknown::Known(ty) => self.resolve(ty),
+                Unknown::Known(ty, _) => self.resolve(ty),
             },
             Type::Array(element, len) => Type::Array(Box::new(self.resolve(element)), *len),
             _ => ty.clone(),
@@ -52,26 +70,21 @@ impl Infer {
         match self.resolve(ty) {
             Type::Infer(id) => match self.unknowns[id.0 as usize] {
                 Unknown::Open(kind) => Some(kind),
-                Unknown::Known(_) => None,
+                Unknown::Known(..) => None,
             },
             _ => None,
         }
     }
 
-    /// Whether it is, or will be, an integer.
-    pub(super) fn is_integer(&self, ty: &Type) -> bool {
-        self.kind(ty) == Some(Kind::Integer) || self.resolve(ty).as_scalar().is_some_and(Scalar::is_integer)
-    }
-
-    /// Makes `a` and `b` one type; false if they cannot be.
-    pub(super) fn unify(&mut self, a: &Type, b: &Type) -> bool {
+    /// Makes `a` and `b` one type, because of the use `at`; false if they cannot be.
+    pub(super) fn unify(&mut self, a: &Type, b: &Type, at: Span) -> bool {
         match (self.resolve(a), self.resolve(b)) {
             (Type::Error | Type::Never, _) | (_, Type::Error | Type::Never) => true,
             (Type::Infer(a), Type::Infer(b)) if a == b => true,
             // No type holds itself.
             (Type::Infer(id), ty) | (ty, Type::Infer(id)) if self.holds(&ty, id) => false,
-            (Type::Infer(id), ty) | (ty, Type::Infer(id)) => self.bind(id, ty),
-            (Type::Array(a, m), Type::Array(b, n)) => m == n && self.unify(&a, &b),
+            (Type::Infer(id), ty) | (ty, Type::Infer(id)) => self.bind(id, ty, at),
+            (Type::Array(a, m), Type::Array(b, n)) => m == n && self.unify(&a, &b, at),
             (a, b) => a == b,
         }
     }
@@ -87,14 +100,12 @@ impl Infer {
         }
     }
 
-    fn bind(&mut self, id: InferId, ty: Type) -> bool {
+    fn bind(&mut self, id: InferId, ty: Type, at: Span) -> bool {
         let Unknown::Open(mine) = self.unknowns[id.0 as usize] else { return false };
         let fits = match (mine, self.kind(&ty)) {
             (Kind::Any, _) | (_, Some(Kind::Any)) => true,
             (mine, Some(other)) => mine == other,
-            (Kind::Integer, None) => ty.as_scalar().is_some_and(Scalar::is_integer),
-            // The 16- and 8-bit floats are library types on the host: no literal is one.
-            (Kind::Float, None) => matches!(ty.as_scalar(), Some(Scalar::F32 | Scalar::F64)),
+            (mine, None) => ty.as_scalar().is_some_and(|scalar| mine.fits(scalar)),
         };
         if !fits {
             return false;
@@ -102,11 +113,33 @@ impl Infer {
         // The more particular of two unknowns must stay open.
         match ty {
             Type::Infer(other) if mine != Kind::Any => {
-                self.unknowns[other.0 as usize] = Unknown::Known(Type::Infer(id));
+                self.unknowns[other.0 as usize] = Unknown::Known(Type::Infer(id), at);
             }
-            ty => self.unknowns[id.0 as usize] = Unknown::Known(ty),
+            ty => self.unknowns[id.0 as usize] = Unknown::Known(ty, at),
         }
         true
+    }
+
+    /// Gives literals that nothing has decided their default types.
+    pub(super) fn fall_back(&mut self) {
+        for unknown in &mut self.unknowns {
+            match unknown {
+                Unknown::Open(Kind::Integer) => {
+                    *unknown = Unknown::Known(Scalar::I32.into(), Span::call_site())
+                }
+                Unknown::Open(Kind::Float) => {
+                    *unknown = Unknown::Known(Scalar::F64.into(), Span::call_site())
+                }
+                Unknown::Open(Kind::Any) | Unknown::Known(..) => {}
+            }
+        }
+    }
+
+    /// Has nothing more said of `ty`, whose lack was reported.
+    pub(super) fn give_up(&mut self, ty: &Type) {
+        if let Type::Infer(id) = self.resolve(ty) {
+            self.unknowns[id.0 as usize] = Unknown::Known(Type::Error, Span::call_site());
+        }
     }
 
     /// The final type: what is known, else the literal's default, else none.
@@ -119,6 +152,27 @@ impl Infer {
                 Kind::Float => Some(Scalar::F64.into()),
             },
             ty => Some(ty),
+        }
+    }
+
+    /// Which line made `ty` what it is, where that is another than that of `span`.
+    pub(super) fn since(&self, ty: &Type, span: Span) -> Option<String> {
+        let line = self.decided_at(ty)?.start().line;
+        // What has no place, such as a default, is on line 0, or on the macro's.
+        let elsewhere = line > 0 && line != span.start().line;
+        elsewhere.then(|| format!("line {line} makes it {}", self.name(ty)))
+    }
+
+    /// The use that decided `ty`, if it was not known from the beginning.
+    fn decided_at(&self, ty: &Type) -> Option<Span> {
+        match ty {
+            Type::Infer(id) => match &self.unknowns[id.0 as usize] {
+                Unknown::Open(_) => None,
+                Unknown::Known(next @ Type::Infer(_), _) => self.decided_at(next),
+                Unknown::Known(_, at) => Some(*at),
+            },
+            Type::Array(element, _) => self.decided_at(element),
+            _ => None,
         }
     }
 

@@ -25,6 +25,7 @@ mod literal;
 mod method;
 mod order;
 mod pipeline;
+mod rule;
 mod scalar;
 mod settle;
 mod signature;
@@ -67,7 +68,7 @@ fn parse_instance(
     (cx.threads, cx.cluster) = (launch.threads, launch.cluster);
     cx.bind_params(function);
     let (mut body, value) = cx.block(|cx| cx.block_value(&function.block));
-    if !cx.infer.unify(&value.ty, &crate::ir::Type::Unit) {
+    if !cx.infer.unify(&value.ty, &crate::ir::Type::Unit, value.span) {
         cx.error(Code::Signature, value.span, "a kernel returns nothing")
             .help("end the last expression with `;`, and write results to global memory");
     }
@@ -81,6 +82,7 @@ fn parse_instance(
         params: parts.params,
         locals: parts.locals,
         shared: parts.shared,
+        variables: parts.variables,
         body,
         span: Span::of(&function.sig.ident),
     })

@@ -66,6 +66,9 @@ impl Cx<'_> {
     /// `a.div_ceil(b)`, of unsigned integers: `a / b`, and one more if something remains.
     fn div_ceil(&mut self, a: Expr, args: &Args, span: Span) -> Expr {
         let Some([b]) = self.exactly("div_ceil", args, span) else { return Expr::error(span) };
+        if self.infer.kind(&a.ty).is_some() {
+            return self.open_receiver("div_ceil", span);
+        }
         let scalar = self.resolve(&a.ty).as_scalar();
         if !scalar.is_some_and(|scalar| scalar.is_integer() && !scalar.is_signed()) {
             let message = format!("{} has no `div_ceil`", self.infer.name(&a.ty));

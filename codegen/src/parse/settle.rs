@@ -1,16 +1,19 @@
 //! Finishes a kernel: replaces unknown types by what inference found, and folds constants.
 
-use super::call::{has_math, math_types};
 use super::cx::Parts;
-use super::fold;
 use super::infer::Infer;
+use super::{fold, rule};
 use crate::diag::{Code, Sink};
 use crate::ir::{BinaryOp, Block, Const, Expr, ExprKind, Local, Scalar, StmtKind, Type, UnaryOp, visit};
 
 /// Settles every type in the kernel; reports what stays unknown and literals that do not fit.
 pub(super) fn settle(parts: &mut Parts, body: &mut Block, sink: &mut Sink) {
+    rule::judge(&mut parts.infer, &parts.obligations, sink);
     for local in &mut parts.locals {
         settle_local(&parts.infer, local, sink);
+    }
+    for variable in &mut parts.variables {
+        variable.ty = parts.infer.settle(&variable.ty).unwrap_or(Type::Error);
     }
     for number in &mut parts.numbers {
         settle_expr(&parts.infer, number);
@@ -29,6 +32,7 @@ fn settle_block(infer: &Infer, block: &mut Block, sink: &mut Sink) {
             visit::within_mut(operand, &mut |expr| settle_node(infer, expr, sink));
         }
         drop_dead_branch(&mut stmt.kind);
+        close_ranges(&mut stmt.kind);
         for inner in visit::blocks_mut(&mut stmt.kind) {
             settle_block(infer, inner, sink);
         }
@@ -42,6 +46,19 @@ fn drop_dead_branch(kind: &mut StmtKind) {
         && let ExprKind::Const(Const::Bool(holds)) = condition.kind
     {
         *(if holds { otherwise } else { then }) = Block::default();
+    }
+}
+
+/// Ends the open ranges of a `match`, `..=5` and `6..`, where the type of what it is on ends.
+fn close_ranges(kind: &mut StmtKind) {
+    if let StmtKind::Match { value, arms, .. } = kind
+        && let Some(scalar) = value.ty.as_scalar()
+    {
+        let (least, greatest) = rule::extremes(scalar);
+        for (start, end) in arms.iter_mut().flat_map(|arm| &mut arm.ranges) {
+            *start = least.max(*start);
+            *end = greatest.min(*end);
+        }
     }
 }
 
@@ -80,17 +97,6 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
         ExprKind::Binary(op, a, _) => {
             let Some(scalar) = a.ty.as_scalar() else { return };
             (op.sign(), a, has_operator(scalar, *op))
-        }
-        ExprKind::Math(op, _) => {
-            if expr.ty.as_scalar().is_some_and(|scalar| !has_math(scalar, *op)) {
-                let message = format!("`{}` has no `{}`", expr.ty, op.name());
-                sink.error(Code::InvalidOperator, expr.span, message).help(format!(
-                    "`{}` is for {}",
-                    op.name(),
-                    math_types(*op)
-                ));
-            }
-            return;
         }
         _ => return,
     };

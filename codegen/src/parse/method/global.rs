@@ -3,8 +3,9 @@
 use super::Args;
 use super::hint::Target;
 use crate::diag::Code;
-use crate::ir::{AtomicOp, Expr, ExprKind, ParamId, Scalar, Span, StmtKind, Type};
+use crate::ir::{AtomicOp, Expr, ExprKind, ParamId, Scalar, Span, StmtKind};
 use crate::parse::cx::Cx;
+use crate::parse::rule::Rule;
 use crate::parse::stmt::unit;
 
 impl Cx<'_> {
@@ -86,17 +87,6 @@ impl Cx<'_> {
     }
 
     pub(super) fn expect_global_index(&mut self, index: &Expr) -> bool {
-        match self.resolve(&index.ty) {
-            Type::Scalar(Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::I64 | Scalar::Usize)
-            | Type::Error => true,
-            // A literal: rustc falls back to `i32`.
-            unknown @ Type::Infer(_) => self.infer.unify(&unknown, &Scalar::I32.into()),
-            other => {
-                let message =
-                    format!("an index is an integer of 32 or 64 bits, not {}", self.infer.name(&other));
-                self.error(Code::TypeMismatch, index.span, message).help("cast it: `i as u64`");
-                false
-            }
-        }
+        self.require(&index.ty, Rule::GlobalIndex, index.span)
     }
 }

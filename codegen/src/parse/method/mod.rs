@@ -13,6 +13,7 @@ mod remote;
 mod tile;
 
 use super::cx::Cx;
+use super::rule::Rule;
 use super::suggest::did_you_mean;
 use super::wording::{are, counted};
 use crate::diag::Code;
@@ -73,6 +74,9 @@ impl Cx<'_> {
 
     fn unknown_method(&mut self, ty: &Type, name: &str, at: Span, span: Span) -> Expr {
         let known = methods(ty);
+        if self.infer.kind(ty).is_some() && known.contains(&name) {
+            return self.open_receiver(name, span);
+        }
         let message = format!("{} has no method `{name}`", self.infer.name(ty));
         let error = self.error(Code::UnknownMethod, at, message);
         match did_you_mean(name, known) {
@@ -87,6 +91,14 @@ impl Cx<'_> {
         Expr::error(span)
     }
 
+    /// Reports a method of what no use before has given a type. rustc wants one here too.
+    pub(in crate::parse) fn open_receiver(&mut self, name: &str, span: Span) -> Expr {
+        let message = format!("`{name}` is called before anything says what type this is of");
+        self.error(Code::CannotInfer, span, message)
+            .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`");
+        Expr::error(span)
+    }
+
     fn known_u32(&mut self, name: &str, value: u64, args: &Args, span: Span) -> Option<Expr> {
         Some(match self.exactly::<0>(name, args, span) {
             Some([]) => self.written(Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span)),
@@ -98,14 +110,7 @@ impl Cx<'_> {
     fn coordinates(&mut self, at: Expr, rank: usize) -> Option<Vec<Expr>> {
         let help = ("write `[row, column]`", "give one for each dimension, outermost first");
         let element = self.numbers_of(&at, "coordinate", rank, help)?;
-        let integer = match self.resolve(&element) {
-            Type::Scalar(scalar) => matches!(scalar, Scalar::U32 | Scalar::I32),
-            // A literal: rustc falls back to `i32`.
-            unknown => self.infer.unify(&unknown, &Scalar::I32.into()),
-        };
-        if !integer {
-            let message = format!("coordinates are `u32` or `i32`, not {}", self.infer.name(&element));
-            self.error(Code::TypeMismatch, at.span, message).help("cast them: `x as u32`");
+        if !self.require(&element, Rule::Coordinate, at.span) {
             return None;
         }
         Some(elements_of(at, &element, rank))
@@ -116,7 +121,7 @@ impl Cx<'_> {
         let help =
             ("write `[y, x]`", "give one for each dimension of pixels, which images and channels are not");
         let element = self.numbers_of(&offsets, "offset", rank - 2, help)?;
-        if !self.infer.unify(&element, &Scalar::U16.into()) {
+        if !self.infer.unify(&element, &Scalar::U16.into(), offsets.span) {
             let message = format!("offsets are `u16`, not {}", self.infer.name(&element));
             self.error(Code::TypeMismatch, offsets.span, message).help("cast them: `x as u16`");
             return None;
