@@ -55,16 +55,10 @@ impl Cx<'_> {
     }
 }
 
-/// Judges what has waited. No use decides a type any more, but one: `x as _` that nothing has decided is what `x` is, as
-/// rustc checks casts after literals have got their types.
+/// Judges what has waited: no use decides a type any more.
 pub(super) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Sink) {
     infer.fall_back();
     for Obligation { rule, ty, span } in obligations {
-        if let Rule::As(to) = rule
-            && infer.kind(to).is_some()
-        {
-            infer.unify(to, ty, *span);
-        }
         match verdict(infer, rule, ty) {
             Some(true) => {}
             Some(false) => refuse(infer, rule, ty, *span, sink),
@@ -210,13 +204,21 @@ fn instead_of_as(infer: &Infer, from: &Type, to: &Type) -> String {
     }
 }
 
-/// Reports what no use has decided, where no variable is named that would be reported.
+/// Reports a conversion to a type that no use has decided. What else is undecided is an operand that comes of one.
 fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
-    if let Rule::Cast(to) = rule
-        && infer.kind(to) == Some(Kind::Any)
-    {
-        sink.error(Code::CannotInfer, span, "`cast` is not told what to convert to")
-            .help("write `cast::<f32>(x)`");
+    let (to, word, help) = match rule {
+        Rule::As(to) => (to, "as _", "write the type: `x as f32`"),
+        Rule::Cast(to) => (to, "cast", "write `cast::<f32>(x)`"),
+        Rule::Coordinate
+        | Rule::GlobalIndex
+        | Rule::ShiftAmount
+        | Rule::Counted
+        | Rule::Matched
+        | Rule::Covered(_)
+        | Rule::Math(_) => return,
+    };
+    if infer.kind(to) == Some(Kind::Any) {
+        sink.error(Code::CannotInfer, span, format!("`{word}` is not told what to convert to")).help(help);
         infer.give_up(to);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! * `kernel`: the front end, on kernels mutated token by token, by the compiler's entrances and by the macros'.
 //! * `host`: the runtime's launches, tensors and tensor maps, with grids, arguments and layouts that nobody would ask for.
+//! * `types`: bodies with types left out, of which rustc and the front end must think the same.
 //!
 //! The simulator's own input is made up by the targets of cargo-fuzz in `ptx-sim/fuzz`.
 //!
@@ -11,6 +12,7 @@
 mod draw;
 mod host;
 mod kernel;
+mod types;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -33,6 +35,9 @@ struct Args {
     /// For how long.
     #[arg(long, default_value_t = 1.0)]
     minutes: f64,
+    /// How many inputs, whatever the time.
+    #[arg(long)]
+    inputs: Option<usize>,
     /// Where the random numbers start: the same seed makes the same inputs.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -45,6 +50,8 @@ enum Target {
     Kernel,
     /// The runtime's launches, tensors and tensor maps.
     Host,
+    /// The types that the front end infers, and rustc.
+    Types,
 }
 
 impl fmt::Display for Target {
@@ -52,6 +59,7 @@ impl fmt::Display for Target {
         f.write_str(match self {
             Self::Kernel => "kernel",
             Self::Host => "host",
+            Self::Types => "types",
         })
     }
 }
@@ -71,13 +79,6 @@ enum Fuzzer {
 }
 
 impl Fuzzer {
-    fn new(target: Target, seed: u64) -> anyhow::Result<Self> {
-        Ok(match target {
-            Target::Kernel => Self::Kernel(Kernels::new(seed)?),
-            Target::Host => Self::Host(Host::new(seed)?),
-        })
-    }
-
     fn next(&mut self) -> Input<'_> {
         match self {
             Self::Kernel(kernels) => kernels.next(),
@@ -101,11 +102,21 @@ enum Outcome {
 
 fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
+    let passed = match args.target {
+        Target::Kernel => survives(args, |seed| Ok(Fuzzer::Kernel(Kernels::new(seed)?)))?,
+        Target::Host => survives(args, |seed| Ok(Fuzzer::Host(Host::new(seed)?)))?,
+        Target::Types => types::run(args.inputs, args.minutes, args.seed, &built()?.join("tmp"))?,
+    };
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether no input that `start` leads to panics or hangs.
+fn survives(args: Args, start: fn(u64) -> anyhow::Result<Fuzzer>) -> anyhow::Result<bool> {
     let under_way = env::temp_dir().join(format!("tma-fuzz-{}.txt", args.target));
     let (sender, receiver) = channel();
     let worker = {
-        let (args, under_way) = (args.clone(), under_way.clone());
-        let work = move || fuzz(&args, &under_way, &sender);
+        let under_way = under_way.clone();
+        let work = move || fuzz(&args, start, &under_way, &sender);
         thread::Builder::new().stack_size(STACK_BYTES).spawn(work)?
     };
     let failed = watch(&receiver, &under_way);
@@ -113,7 +124,7 @@ fn main() -> anyhow::Result<ExitCode> {
     if failed == 0 {
         worker.join().map_err(|_| anyhow::anyhow!("the fuzzer itself failed"))??;
     }
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(failed == 0)
 }
 
 /// Counts outcomes until there are no more, or one does not come; returns how many inputs failed.
@@ -140,9 +151,14 @@ fn watch(outcomes: &Receiver<Outcome>, under_way: &Path) -> usize {
     failed
 }
 
-/// Makes inputs and tries them until the time is over.
-fn fuzz(args: &Args, under_way: &Path, outcomes: &Sender<Outcome>) -> anyhow::Result<()> {
-    let mut fuzzer = Fuzzer::new(args.target, args.seed)?;
+/// Makes inputs and tries them until the time is over, or there were enough.
+fn fuzz(
+    args: &Args,
+    start: fn(u64) -> anyhow::Result<Fuzzer>,
+    under_way: &Path,
+    outcomes: &Sender<Outcome>,
+) -> anyhow::Result<()> {
+    let mut fuzzer = start(args.seed)?;
     // Panics are reported with the input that caused them; of the panic itself, where it was.
     std::panic::set_hook(Box::new(|panic| {
         if let Some(place) = panic.location() {
@@ -150,7 +166,9 @@ fn fuzz(args: &Args, under_way: &Path, outcomes: &Sender<Outcome>) -> anyhow::Re
         }
     }));
     let end = Instant::now() + Duration::from_secs_f64(args.minutes * 60.0);
-    while Instant::now() < end {
+    let mut tried = 0;
+    while args.inputs.map_or(Instant::now() < end, |inputs| tried < inputs) {
+        tried += 1;
         if outcomes.send(attempt(fuzzer.next(), under_way)).is_err() {
             break;
         }
@@ -173,6 +191,13 @@ fn report(panic: &(dyn std::any::Any + Send), text: &str) -> String {
     let message = panic.downcast_ref::<String>().map(String::as_str);
     let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
     format!("panicked: {message}\nwith the input:\n{text}")
+}
+
+/// The folder that cargo builds in, in which this program is.
+fn built() -> anyhow::Result<PathBuf> {
+    let program = env::current_exe()?;
+    let folder = program.ancestors().nth(2).map(Path::to_owned);
+    folder.ok_or_else(|| anyhow::anyhow!("{} is not where cargo puts programs", program.display()))
 }
 
 /// The workspace's folder.
