@@ -20,12 +20,22 @@ pub(crate) enum Target {
     Kernel,
     /// The runtime: launches, tensors and tensor maps
     Host,
+    /// The types that the front end infers, against rustc's
+    Types,
     /// The simulator's parser and loader: mutated PTX
     Ptx,
     /// The simulator's launches: shapes, arguments, tensor maps
     Launch,
     /// The options and files of the command `ptx-sim`
     Command,
+}
+
+/// How much is tried.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    pub(crate) minutes: u32,
+    /// In place of a time.
+    pub(crate) inputs: Option<u32>,
 }
 
 /// The longest that one input may take, in seconds.
@@ -35,14 +45,15 @@ const PATIENCE: u32 = 30;
 /// texts, and no launch comes of less than some sixty bytes.
 const NUMBERS: [&str; 2] = ["-max_len=512", "-len_control=0"];
 
-/// Runs the fuzzer on `target` for `minutes`; a panic, a hang or too much memory fails it.
-pub(crate) fn run(target: Target, minutes: u32) -> Result<()> {
+/// Runs the fuzzer on `target`; a panic, a hang or too much memory fails it, and of `types` another answer than rustc's.
+pub(crate) fn run(target: Target, extent: Extent) -> Result<()> {
     match target {
-        Target::Kernel => mutate("kernel", minutes),
-        Target::Host => mutate("host", minutes),
-        Target::Ptx => guide("ptx", minutes, &[simulator().join("tests/corpus"), compiled()?], &[]),
-        Target::Launch => guide("launch", minutes, &[], &NUMBERS),
-        Target::Command => guide("command", minutes, &[simulator().join("fuzz/seeds/command")], &[]),
+        Target::Kernel => mutate("kernel", extent),
+        Target::Host => mutate("host", extent),
+        Target::Types => mutate("types", extent),
+        Target::Ptx => guide("ptx", extent, &[simulator().join("tests/corpus"), compiled()?], &[]),
+        Target::Launch => guide("launch", extent, &[], &NUMBERS),
+        Target::Command => guide("command", extent, &[simulator().join("fuzz/seeds/command")], &[]),
     }
 }
 
@@ -58,22 +69,29 @@ fn compiled() -> Result<PathBuf> {
 }
 
 /// Runs a target of the fuzzer in the package `tests`.
-fn mutate(target: &str, minutes: u32) -> Result<()> {
+fn mutate(target: &str, extent: Extent) -> Result<()> {
     let mut fuzzer = setup::run()?.cargo();
     fuzzer.args(["run", "--profile", "fuzz", "-p", "tma-tests", "--bin", "tma-fuzz", "--"]);
-    process::run(fuzzer.args(["--target", target, "--minutes", &minutes.to_string()]))
+    fuzzer.args(["--target", target, "--minutes", &extent.minutes.to_string()]);
+    if let Some(inputs) = extent.inputs {
+        fuzzer.args(["--inputs", &inputs.to_string()]);
+    }
+    process::run(&mut fuzzer)
 }
 
 /// Runs a target of cargo-fuzz. It starts from what earlier runs have kept and from the files in `seeds`; `options` are
 /// libFuzzer's.
-fn guide(target: &str, minutes: u32, seeds: &[PathBuf], options: &[&str]) -> Result<()> {
+fn guide(target: &str, extent: Extent, seeds: &[PathBuf], options: &[&str]) -> Result<()> {
     let kept = Path::new("fuzz/corpus").join(target);
     let folder = simulator().join(&kept);
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut fuzzer = std::process::Command::new(setup::cargo_fuzz::provide()?);
     fuzzer.current_dir(simulator()).args(["fuzz", "run", "--sanitizer", "none", target]);
     fuzzer.arg(kept).args(seeds).arg("--");
-    fuzzer.arg(format!("-max_total_time={}", 60 * minutes));
+    fuzzer.arg(match extent.inputs {
+        Some(inputs) => format!("-runs={inputs}"),
+        None => format!("-max_total_time={}", 60 * extent.minutes),
+    });
     fuzzer.arg(format!("-timeout={PATIENCE}")).arg("-print_final_stats=1").args(options);
     process::run(&mut fuzzer)
 }

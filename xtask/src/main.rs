@@ -43,7 +43,7 @@ enum Task {
     },
     /// Builds the GPU tests, benchmarks and examples into target/bundle, to be carried to a GPU
     Bundle,
-    /// Looks for inputs that panic, hang or eat memory: kernels, PTX, launches
+    /// Looks for inputs that panic, hang or eat memory: kernels, PTX, launches; or whose types rustc sees otherwise
     Fuzz {
         /// What gets the inputs
         #[arg(long, value_enum, default_value_t = fuzz::Target::Kernel)]
@@ -51,6 +51,9 @@ enum Task {
         /// How long to run
         #[arg(long, default_value_t = 10)]
         minutes: u32,
+        /// How many inputs, however long they take
+        #[arg(long)]
+        inputs: Option<u32>,
     },
 }
 
@@ -61,6 +64,6 @@ fn main() -> Result<()> {
         Task::Test => test::run(),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
         Task::Bundle => bundle::run(),
-        Task::Fuzz { target, minutes } => fuzz::run(target, minutes),
+        Task::Fuzz { target, minutes, inputs } => fuzz::run(target, fuzz::Extent { minutes, inputs }),
     }
 }

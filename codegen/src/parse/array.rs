@@ -17,7 +17,7 @@ impl Cx<'_> {
             self.hold(std::slice::from_mut(&mut base), &effects);
         }
         self.append(effects);
-        match self.resolve(&base.ty) {
+        match self.infer.outermost(&base.ty) {
             Type::Array(element, _) => {
                 if !self.expect(&position, &Scalar::Usize.into()) {
                     return Expr::error(span);

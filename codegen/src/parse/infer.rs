@@ -65,6 +65,17 @@ impl Infer {
         }
     }
 
+    /// As [`Infer::resolve`], but the elements of an array stay as they are, so that it can be told what decided them.
+    pub(super) fn outermost(&self, ty: &Type) -> Type {
+        match ty {
+            Type::Infer(id) => match &self.unknowns[id.0 as usize] {
+                Unknown::Open(_) => ty.clone(),
+                Unknown::Known(ty, _) => self.outermost(ty),
+            },
+            _ => ty.clone(),
+        }
+    }
+
     /// What `ty` may turn out to be, if it is unknown.
     pub(super) fn kind(&self, ty: &Type) -> Option<Kind> {
         match self.resolve(ty) {

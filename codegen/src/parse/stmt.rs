@@ -197,7 +197,7 @@ impl Cx<'_> {
             let left_span = Span::of(&binary.left);
             let mut left = self.read(place.local, left_span);
             for index in &place.index {
-                let ty = match self.resolve(&left.ty) {
+                let ty = match self.infer.outermost(&left.ty) {
                     Type::Array(element, _) => *element,
                     _ => Type::Error,
                 };
@@ -258,7 +258,7 @@ impl Cx<'_> {
                 let (effects, position) = self.block(|cx| cx.expr(&index.index));
                 self.hold(&mut place.index, &effects);
                 self.append(effects);
-                let ty = self.resolve(&place.ty);
+                let ty = self.infer.outermost(&place.ty);
                 let Type::Array(element, _) = ty else {
                     self.no_part(&ty, "it", span);
                     return None;

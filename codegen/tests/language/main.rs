@@ -53,6 +53,7 @@ mod copies;
 mod descriptors;
 mod grids;
 mod im2col;
+mod inference;
 mod messages;
 mod order;
 mod pipelines;

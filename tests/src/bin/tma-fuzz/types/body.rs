@@ -40,6 +40,8 @@ pub(super) struct Maker<'d> {
     pub(super) functions: Vec<Function>,
     /// Whether this is the kernel, which has memory, and no device function.
     pub(super) in_kernel: bool,
+    /// What a `return` gives, but in the kernel.
+    pub(super) gives: Option<Scalar>,
     names: usize,
 }
 
@@ -96,7 +98,8 @@ pub(super) const INTEGERS: [Scalar; 9] = [
 /// Makes up the `number`-th module.
 pub(super) fn draw(draw: &Draw, number: usize) -> Template {
     let mut text = format!("pub mod b{number} {{\nuse super::*;\n");
-    let mut maker = Maker { draw, variables: vec![], functions: vec![], in_kernel: false, names: 0 };
+    let mut maker =
+        Maker { draw, variables: vec![], functions: vec![], in_kernel: false, gives: None, names: 0 };
     for _ in 0..draw.below(3) {
         maker.device_function(&mut text);
     }
@@ -162,6 +165,7 @@ impl Maker<'_> {
             parameters.push(format!("{name}: &mut {ty}"));
             self.variables.push(Variable { name: format!("*{name}"), ty: Ty::Scalar(ty), mutable: true });
         }
+        self.gives = Some(gives);
         let statements = self.draw.below(4);
         let body = self.block(statements, 2, Some(gives));
         self.variables.clear();
@@ -172,7 +176,7 @@ impl Maker<'_> {
 
     /// A kernel with a slice and a scalar of every type, and something of everything that is shared.
     fn kernel(&mut self, text: &mut String) {
-        self.in_kernel = true;
+        (self.in_kernel, self.gives) = (true, None);
         let mut parameters = vec!["map: TensorMap<Tile<f32, Shape2<8, 32>>>".to_owned()];
         for ty in Scalar::ALL {
             parameters.push(format!("g_{ty}: Global<{ty}>"));

@@ -149,6 +149,10 @@ impl Maker<'_> {
             return format!("match {value} {{\n{}}}\n", arms.concat());
         }
         let condition = self.condition(depth);
+        if self.draw.once_in(4) {
+            let value = self.gives.map(|ty| self.expr(ty, depth)).unwrap_or_default();
+            return format!("if {condition} {{\nreturn {value};\n}}\n");
+        }
         let (then, otherwise) = (self.block(1, depth, None), self.block(1, depth, None));
         format!("if {condition} {{\n{then}}} else {{\n{otherwise}}}\n")
     }
