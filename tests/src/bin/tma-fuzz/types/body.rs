@@ -42,6 +42,8 @@ pub(super) struct Maker<'d> {
     pub(super) in_kernel: bool,
     /// What a `return` gives, but in the kernel.
     pub(super) gives: Option<Scalar>,
+    /// The integers that this module has most of: where all have many types, none meets another.
+    usual: [Scalar; 2],
     names: usize,
 }
 
@@ -95,11 +97,15 @@ pub(super) const INTEGERS: [Scalar; 9] = [
     Scalar::Usize,
 ];
 
+/// The types of an index into global memory.
+pub(super) const INDICES: [Scalar; 5] = [Scalar::U32, Scalar::I32, Scalar::U64, Scalar::I64, Scalar::Usize];
+
 /// Makes up the `number`-th module.
 pub(super) fn draw(draw: &Draw, number: usize) -> Template {
     let mut text = format!("pub mod b{number} {{\nuse super::*;\n");
+    let usual = [*draw.one_of(&INDICES), *draw.one_of(&INTEGERS)];
     let mut maker =
-        Maker { draw, variables: vec![], functions: vec![], in_kernel: false, gives: None, names: 0 };
+        Maker { draw, variables: vec![], functions: vec![], in_kernel: false, gives: None, usual, names: 0 };
     for _ in 0..draw.below(3) {
         maker.device_function(&mut text);
     }
@@ -125,7 +131,15 @@ impl Maker<'_> {
     }
 
     pub(super) fn integer(&self) -> Scalar {
-        *self.draw.one_of(&INTEGERS)
+        *self.draw.one_of(if self.draw.once_in(4) { &INTEGERS[..] } else { &self.usual })
+    }
+
+    /// One of `types`, most often a usual one.
+    pub(super) fn one_of(&self, types: &[Scalar]) -> Scalar {
+        match self.usual.iter().find(|ty| types.contains(ty)) {
+            Some(&usual) if !self.draw.once_in(4) => usual,
+            _ => *self.draw.one_of(types),
+        }
     }
 
     /// Statements in a scope of their own, and maybe a value at their end.

@@ -2,7 +2,7 @@
 
 use tma_codegen::ir::Scalar;
 
-use super::body::{Function, INTEGERS, Maker, Ty, Variable};
+use super::body::{Function, INDICES, INTEGERS, Maker, Ty, Variable};
 
 /// What `as` knows, but `bool`.
 pub(super) const PRIMITIVES: [Scalar; 11] = [
@@ -135,7 +135,7 @@ impl Maker<'_> {
     fn shift(&mut self, ty: Scalar, depth: usize) -> Option<String> {
         let amount = self.integer();
         ty.is_integer().then(|| {
-            let (left, right) = (self.expr(ty, depth), self.expr(amount, depth));
+            let (left, right) = (self.expr(ty, depth), self.operand(amount, depth));
             format!("({left} {} {right})", self.draw.one_of(&["<<", ">>"]))
         })
     }
@@ -156,9 +156,9 @@ impl Maker<'_> {
         }
         let from = match ty {
             ty if ty.is_integer() && self.draw.once_in(6) => Scalar::Bool,
-            _ => *self.draw.one_of(&PRIMITIVES),
+            _ => self.one_of(&PRIMITIVES),
         };
-        let value = self.expr(from, depth);
+        let value = self.operand(from, depth);
         let to = if self.draw.once_in(40) { "_" } else { ty.name() };
         Some(format!("({value} as {to})"))
     }
@@ -166,7 +166,7 @@ impl Maker<'_> {
     fn cast_word(&mut self, ty: Scalar, depth: usize) -> Option<String> {
         let from = self.scalar();
         (ty != Scalar::Bool && from != Scalar::Bool).then(|| {
-            let value = self.expr(from, depth);
+            let value = self.operand(from, depth);
             match self.draw.below(40) {
                 0 => format!("cast({value})"),
                 1 => format!("cast::<_>({value})"),
@@ -242,7 +242,7 @@ impl Maker<'_> {
 
     fn match_value(&mut self, ty: Scalar, depth: usize) -> String {
         let on = if self.draw.once_in(8) { Scalar::Bool } else { self.integer() };
-        let value = self.expr(on, depth);
+        let value = self.operand(on, depth);
         let arms: Vec<_> =
             self.patterns(on).iter().map(|arm| format!("{arm} => {},\n", self.expr(ty, depth))).collect();
         format!("(match {value} {{\n{}}})", arms.concat())
@@ -327,15 +327,23 @@ impl Maker<'_> {
 
     /// Coordinates within 8 × 32, of either type.
     pub(super) fn coordinates(&mut self, depth: usize) -> String {
-        let ty = *self.draw.one_of(&[Scalar::U32, Scalar::I32]);
-        let (row, column) = (self.expr(ty, depth), self.expr(ty, depth));
+        let ty = self.one_of(&[Scalar::U32, Scalar::I32]);
+        let (row, column) = (self.operand(ty, depth), self.operand(ty, depth));
         format!("[{row} & 7, {column} & 31]")
     }
 
     /// An index into global memory, of any type that it may have.
     pub(super) fn index(&mut self, depth: usize) -> String {
-        let ty = *self.draw.one_of(&[Scalar::U32, Scalar::I32, Scalar::U64, Scalar::I64, Scalar::Usize]);
-        self.expr(ty, depth)
+        let ty = self.one_of(&INDICES);
+        self.operand(ty, depth)
+    }
+
+    /// An operand that several types may have: most often a variable, whose other uses have to decide.
+    pub(super) fn operand(&mut self, ty: Scalar, depth: usize) -> String {
+        match self.variable(ty, false) {
+            Some(variable) if !self.draw.once_in(4) => variable.name,
+            _ => self.expr(ty, depth),
+        }
     }
 
     /// A type that literals have.

@@ -140,7 +140,7 @@ impl Maker<'_> {
     fn branch(&mut self, depth: usize) -> String {
         if self.draw.once_in(3) {
             let on = self.integer();
-            let value = self.expr(on, depth);
+            let value = self.operand(on, depth);
             let patterns = self.patterns(on);
             let arms: Vec<_> = patterns
                 .iter()
@@ -177,7 +177,7 @@ impl Maker<'_> {
                 format!("words.set({at}, {});\n", self.expr(Scalar::U32, depth))
             }
             2 => {
-                let index = self.expr(Scalar::U32, depth.min(1));
+                let index = self.operand(Scalar::U32, depth.min(1));
                 format!("part.set({index} & 63, {});\n", self.expr(Scalar::F32, depth))
             }
             3 => {
@@ -197,10 +197,10 @@ impl Maker<'_> {
     /// A copy, and what goes with it. Constants among the operands keep the hardware's rules.
     fn copy(&mut self, depth: usize) -> String {
         let depth = depth.min(1);
-        let ty = *self.draw.one_of(&[Scalar::U32, Scalar::I32]);
-        let (row, column) = (self.expr(ty, depth), self.expr(ty, depth));
+        let ty = self.one_of(&[Scalar::U32, Scalar::I32]);
+        let (row, column) = (self.operand(ty, depth), self.operand(ty, depth));
         let at = format!("[{row} & 7, ({column} & 7) * 32]");
-        let number = self.expr(Scalar::U32, depth);
+        let number = self.operand(Scalar::U32, depth);
         match self.draw.below(8) {
             0 => format!("map.load(tile, {at}, full);\n"),
             1 => format!("map.store({at}, tile);\n"),
