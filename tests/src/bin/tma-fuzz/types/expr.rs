@@ -57,7 +57,7 @@ impl Maker<'_> {
     }
 
     fn leaf(&mut self, ty: Scalar) -> String {
-        if self.draw.once_in(2)
+        if !self.draw.once_in(3)
             && let Some(variable) = self.variable(ty, false)
         {
             return variable.name;

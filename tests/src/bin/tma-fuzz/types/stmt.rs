@@ -2,7 +2,7 @@
 
 use tma_codegen::ir::Scalar;
 
-use super::body::{Maker, Ty, Variable};
+use super::body::{INDICES, Maker, Ty, Variable};
 use super::expr::PRIMITIVES;
 
 impl Maker<'_> {
@@ -167,7 +167,7 @@ impl Maker<'_> {
 
     /// A write to memory.
     fn store(&mut self, depth: usize) -> String {
-        match self.draw.below(7) {
+        match self.draw.below(9) {
             0 => {
                 let at = self.coordinates(depth.min(1));
                 format!("tile.set({at}, {});\n", self.expr(Scalar::F32, depth))
@@ -186,6 +186,11 @@ impl Maker<'_> {
                 let index = self.index(depth.min(1));
                 format!("g_{ty}.atomic_add({index}, {});\n", self.expr(ty, depth))
             }
+            4..7 => {
+                // Of one type, which the index leaves open and the value decides.
+                let ty = self.one_of(&INDICES);
+                format!("g_{ty}.set({}, {});\n", self.operand(ty, 1), self.operand(ty, 1))
+            }
             _ => {
                 let ty = self.scalar();
                 let index = self.index(depth.min(1));
@@ -201,11 +206,12 @@ impl Maker<'_> {
         let (row, column) = (self.operand(ty, depth), self.operand(ty, depth));
         let at = format!("[{row} & 7, ({column} & 7) * 32]");
         let number = self.operand(Scalar::U32, depth);
-        match self.draw.below(8) {
+        match self.draw.below(9) {
             0 => format!("map.load(tile, {at}, full);\n"),
             1 => format!("map.store({at}, tile);\n"),
             2 => format!("map.prefetch({at});\n"),
             3 => format!("full.wait({number} & 1);\n"),
+            7 => format!("map.load(tile, [{number} & 7, 0], full);\nfull.wait({number} & 1);\n"),
             4 => format!("full.init(({number} & 7) | 1);\n"),
             5 => {
                 let name = self.name();
