@@ -19,8 +19,8 @@ pub(super) struct Infer {
 #[derive(Clone, Debug)]
 enum Unknown {
     Open(Kind),
-    /// What it is, and the use that decided it.
-    Known(Type, Span),
+    /// What it is, and the use that decided it, if one did.
+    Known(Type, Option<Span>),
 }
 
 /// What an unknown may turn out to be.
@@ -42,6 +42,15 @@ impl Kind {
             Self::Integer => scalar.is_integer(),
             // The 16- and 8-bit floats are library types on the host: no literal is one.
             Self::Float => matches!(scalar, Scalar::F32 | Scalar::F64),
+        }
+    }
+
+    /// What a literal is that nothing decides.
+    fn default_type(self) -> Option<Scalar> {
+        match self {
+            Self::Any => None,
+            Self::Integer => Some(Scalar::I32),
+            Self::Float => Some(Scalar::F64),
         }
     }
 }
@@ -124,9 +133,9 @@ impl Infer {
         // The more particular of two unknowns must stay open.
         match ty {
             Type::Infer(other) if mine != Kind::Any => {
-                self.unknowns[other.0 as usize] = Unknown::Known(Type::Infer(id), at);
+                self.unknowns[other.0 as usize] = Unknown::Known(Type::Infer(id), Some(at));
             }
-            ty => self.unknowns[id.0 as usize] = Unknown::Known(ty, at),
+            ty => self.unknowns[id.0 as usize] = Unknown::Known(ty, Some(at)),
         }
         true
     }
@@ -134,14 +143,10 @@ impl Infer {
     /// Gives literals that nothing has decided their default types.
     pub(super) fn fall_back(&mut self) {
         for unknown in &mut self.unknowns {
-            match unknown {
-                Unknown::Open(Kind::Integer) => {
-                    *unknown = Unknown::Known(Scalar::I32.into(), Span::call_site())
-                }
-                Unknown::Open(Kind::Float) => {
-                    *unknown = Unknown::Known(Scalar::F64.into(), Span::call_site())
-                }
-                Unknown::Open(Kind::Any) | Unknown::Known(..) => {}
+            if let Unknown::Open(kind) = unknown
+                && let Some(default) = kind.default_type()
+            {
+                *unknown = Unknown::Known(default.into(), None);
             }
         }
     }
@@ -149,7 +154,7 @@ impl Infer {
     /// Has nothing more said of `ty`, whose lack was reported.
     pub(super) fn give_up(&mut self, ty: &Type) {
         if let Type::Infer(id) = self.resolve(ty) {
-            self.unknowns[id.0 as usize] = Unknown::Known(Type::Error, Span::call_site());
+            self.unknowns[id.0 as usize] = Unknown::Known(Type::Error, None);
         }
     }
 
@@ -157,11 +162,7 @@ impl Infer {
     pub(super) fn settle(&self, ty: &Type) -> Option<Type> {
         match self.resolve(ty) {
             Type::Array(element, len) => Some(Type::Array(Box::new(self.settle(&element)?), len)),
-            Type::Infer(_) => match self.kind(ty)? {
-                Kind::Any => None,
-                Kind::Integer => Some(Scalar::I32.into()),
-                Kind::Float => Some(Scalar::F64.into()),
-            },
+            Type::Infer(_) => self.kind(ty)?.default_type().map(Type::from),
             ty => Some(ty),
         }
     }
@@ -169,7 +170,7 @@ impl Infer {
     /// Which line made `ty` what it is, where that is another than that of `span`.
     pub(super) fn since(&self, ty: &Type, span: Span) -> Option<String> {
         let line = self.decided_at(ty)?.start().line;
-        // What has no place, such as a default, is on line 0, or on the macro's.
+        // What has no place is on line 0.
         let elsewhere = line > 0 && line != span.start().line;
         elsewhere.then(|| format!("line {line} makes it {}", self.name(ty)))
     }
@@ -180,7 +181,7 @@ impl Infer {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {
                 Unknown::Open(_) => None,
                 Unknown::Known(next @ Type::Infer(_), _) => self.decided_at(next),
-                Unknown::Known(_, at) => Some(*at),
+                Unknown::Known(_, at) => *at,
             },
             Type::Array(element, _) => self.decided_at(element),
             _ => None,
