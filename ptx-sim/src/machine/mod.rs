@@ -75,6 +75,7 @@ mod global;
 mod mbarrier;
 mod mbarrier_ops;
 mod names;
+mod overrun;
 mod record;
 mod recorder;
 mod reduce;
