@@ -6,6 +6,7 @@ use syn::{Ident, Lifetime};
 
 use super::infer::Infer;
 use super::item::Shared;
+use super::release::RingParts;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
     Block, Cluster, Expr, ExprKind, Label, Local, LocalId, Param, ParamId, SharedId, SharedVar, Span, Stmt,
@@ -65,6 +66,8 @@ pub(super) struct Cx<'a> {
     pub(super) params: Vec<Param>,
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
+    /// The pipelines' places in shared memory.
+    pub(super) rings: Vec<RingParts>,
     pub(super) frames: Vec<Frame>,
     /// The block that takes the statements, with those around it.
     blocks: Vec<Block>,
@@ -92,6 +95,7 @@ impl<'a> Cx<'a> {
             params: vec![],
             locals: vec![],
             shared: vec![],
+            rings: vec![],
             frames: vec![kernel],
             blocks: vec![Block::default()],
             nesting: 0,
@@ -231,6 +235,7 @@ pub(super) struct Parts {
     pub(super) params: Vec<Param>,
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
+    pub(super) rings: Vec<RingParts>,
     pub(super) numbers: Vec<Expr>,
     pub(super) infer: Infer,
 }
@@ -238,8 +243,8 @@ pub(super) struct Parts {
 impl<'a> Cx<'a> {
     /// Takes what was made, and gives the sink back.
     pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
-        let Self { params, locals, shared, numbers, infer, sink, .. } = self;
-        let parts = Parts { params, locals, shared, numbers, infer };
+        let Self { params, locals, shared, rings, numbers, infer, sink, .. } = self;
+        let parts = Parts { params, locals, shared, rings, numbers, infer };
         (parts, sink)
     }
 }
