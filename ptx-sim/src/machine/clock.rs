@@ -134,20 +134,10 @@ impl Knowledge {
         self.past.as_ref().unwrap_or_else(|| self.over())
     }
 
-    /// The same, with `past` to have happened as well.
-    pub(super) fn after(mut self, past: &Clock) -> Self {
+    /// Learns that `past` has happened, and nothing else of it.
+    pub(super) fn learn_past(&mut self, past: &Clock) {
         if !self.past().covers(past) {
             self.past = Some(self.past().join(past));
-        }
-        self
-    }
-
-    /// Learns that `component` has come to `count`, and nothing of what it did.
-    pub(super) fn learn_past(&mut self, component: Component, count: u32) {
-        if self.past().get(component) < count {
-            let mut past = self.past().clone();
-            past.learn(component, count);
-            self.past = Some(past);
         }
     }
 

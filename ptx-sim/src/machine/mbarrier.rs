@@ -67,7 +67,7 @@ struct Arrived {
     far: Gathered,
     /// Threads of other blocks, to their own block.
     aside: Gathered,
-    /// The copies that have counted.
+    /// What was past for copies that have counted, and for relaxed arrivals.
     issued: Issues,
 }
 
@@ -84,11 +84,11 @@ impl Arrived {
         near.learn(component, phase, NOT_READY);
         let (far, aside) = (self.far.join(), self.aside.join());
         let issued = self.issued.join();
+        near.learn_past(&issued);
         if far.is_empty() && aside.is_empty() {
-            let near = near.after(&issued);
             return Completed { block: near.clone(), cluster: near };
         }
-        let near = near.join(&aside.to_other_block()).after(&issued);
+        let near = near.join(&aside.to_other_block());
         Completed { block: near.join(&far.to_other_block()), cluster: near.join(&far) }
     }
 }
@@ -172,7 +172,7 @@ impl Mbarrier {
         }
     }
 
-    /// A copy counts here that was issued so.
+    /// A copy counts here that was issued so, or an arrival that releases nothing.
     pub(super) fn note_issue(&mut self, issue: &Issue) {
         self.arrived.issued.add(issue);
     }

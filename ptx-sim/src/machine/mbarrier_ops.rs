@@ -112,12 +112,14 @@ impl Machine {
         let (rank, at) = self.mbarrier_place(access, space, address)?;
         self.visit(access, rank);
         let index = self.index(who);
+        let relaxed = (!arrive.semantics.order.releases()).then(|| self.issue_of(who));
         let view = &mut self.threads[index].view;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
         mbarrier.remote |= space == Space::SharedCluster || rank != who.block as usize;
         let (state, unobserved) = (mbarrier.state(), mbarrier.is_unobserved());
-        if arrive.semantics.order.releases() {
-            mbarrier.arrivals(rank == who.block as usize, arrive.semantics.scope).release(view);
+        match relaxed {
+            None => mbarrier.arrivals(rank == who.block as usize, arrive.semantics.scope).release(view),
+            Some(issue) => mbarrier.note_issue(&issue),
         }
         let expected = arrive.expect_tx.map_or(Ok(()), |bytes| mbarrier.tx_before_arrival(bytes));
         let arrived = expected.and_then(|()| mbarrier.arrive(&arrive));
@@ -207,9 +209,10 @@ impl Machine {
         thread.passed = Some(Passed { rank, at, phase: mbarrier.phase, step: step.count(), site });
         if semantics.order.acquires() {
             self.acquirer.acquire(&mut thread.view, mbarrier.tells(semantics.scope));
+        } else {
+            thread.view.knows.learn_past(mbarrier.tells(semantics.scope).past());
         }
         if self.config.checks.order {
-            thread.view.knows.learn_past(mbarrier.component, mbarrier.phase);
             mbarrier.note_wait(Wait { step, line: site.ptx_line });
         }
         Ok(true)

@@ -7,7 +7,8 @@
 //! phase complete that its thread does not know of, but the one that it waits for.
 //!
 //! A completion knows what its arrivals tell, and of copies that count there what had happened when they were issued. The
-//! latter is knowledge of the *past*, which orders phases and no access to memory.
+//! latter is knowledge of the *past*, which orders phases and no access to memory; relaxed arrivals tell as much, and relaxed
+//! waits learn it.
 
 use super::Machine;
 use super::access::Access;
@@ -39,7 +40,8 @@ pub(super) struct Turn {
     does: &'static str,
 }
 
-/// What had happened when a copy was issued: the waits that its thread knows of, and its own up to the step of the last.
+/// What had happened when a copy was issued, or at a relaxed arrival: the waits that the thread knows of, and its own up to the
+/// step of the last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Issue {
     knows: Clock,

@@ -120,6 +120,31 @@ fn a_copy_tells_what_was_over_when_it_was_issued() {
     });
 }
 
+/// Two mbarriers, whose phases copies end in turns: nothing else tells of the waits.
+#[test]
+fn copies_tell_on_what_copies_have_told() {
+    flipped(FindingKind::Overrun, |lab, knows| {
+        let load = |tile: u64, barrier: u64| TensorAction::Load {
+            space: Space::Shared,
+            tile,
+            barrier,
+            multicast: None,
+        };
+        lab.init(thread(0), EMPTY, 1);
+        lab.barrier();
+        lab.arrive(thread(0), FULL, None);
+        lab.wait(thread(0), FULL, false);
+        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.arrive(thread(0), EMPTY, Some(TILE));
+        lab.wait(thread(5), FULL, false);
+        let who = if knows { thread(5) } else { thread(0) };
+        lab.copy(who, [0; 5], load(0, EMPTY)).unwrap();
+        lab.wait(thread(9), EMPTY, false);
+        lab.copy(thread(9), [0; 5], load(1024, FULL)).unwrap();
+        lab.wait(thread(0), FULL, true);
+    });
+}
+
 #[test]
 fn a_thread_may_wait_and_complete_the_next_phase_by_itself() {
     let mut lab = Lab::new(0, 1);
