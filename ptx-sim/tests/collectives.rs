@@ -203,7 +203,10 @@ fn whoever_takes_the_elected_lane_for_lane_0_is_found() {
 #[test]
 fn the_elected_lane_depends_on_seed_warp_and_mask() {
     let leaders = |body: &str, seed| block(64, body).run(true, seed).2;
-    let (of_all, of_half) = ("elect.sync %r9|%p1, -1;", "and.b32 %r5, %r1, 16; shl.b32 %r6, 0xffff, %r5; elect.sync %r9|%p1, %r6;");
+    let (of_all, of_half) = (
+        "elect.sync %r9|%p1, -1;",
+        "and.b32 %r5, %r1, 16; shl.b32 %r6, 0xffff, %r5; elect.sync %r9|%p1, %r6;",
+    );
     let firsts: std::collections::BTreeSet<u32> = (0..32).map(|seed| leaders(of_all, seed)[0]).collect();
     assert!(firsts.len() > 8, "{firsts:?}");
     assert!((0..8).any(|seed| leaders(of_all, seed)[0] != leaders(of_all, seed)[32]), "of each warp its own");

@@ -206,14 +206,17 @@ fn forms() {
 
 /// What waits for the phase of a parity.
 fn wait(label: &str, order: &str, parity: u32) -> String {
-    format!("{label}: mbarrier.try_wait.parity{order}.shared.b64 %p2, [dyn+1024], {parity}; @!%p2 bra {label};\n")
+    format!(
+        "{label}: mbarrier.try_wait.parity{order}.shared.b64 %p2, [dyn+1024], {parity}; @!%p2 bra {label};\n"
+    )
 }
 
 #[test]
 fn a_wait_comes_before_the_next_phase_ends() {
     let (first, second) = (wait("first", "", 0), wait("second", "", 1));
     let arrive = "@%p1 mbarrier.arrive.shared.b64 _, [dyn+1024];";
-    let body = with_barrier("1", &format!("{arrive} {first} [[bar.sync 0;]] {arrive} {second} mov.u32 %r9, 5;"));
+    let body =
+        with_barrier("1", &format!("{arrive} {first} [[bar.sync 0;]] {arrive} {second} mov.u32 %r9, 5;"));
     let kernel = block(64, &body);
     kernel.gives(|_, _| 5);
     let text = kernel.lacks(FindingKind::Overrun);

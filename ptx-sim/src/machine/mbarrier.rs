@@ -243,8 +243,7 @@ impl Mbarrier {
         self.completed = self.arrived.complete(self.component, self.phase);
         let past = self.completed.block.past();
         let unknown = self.waits.iter().find(|&(&thread, &(step, _))| past.get(thread) < step);
-        self.overrun =
-            unknown.map(|(&thread, &(step, line))| Wait { step: Epoch::new(thread, step), line });
+        self.overrun = unknown.map(|(&thread, &(step, line))| Wait { step: Epoch::new(thread, step), line });
         self.waits.clear();
     }
 

@@ -331,8 +331,14 @@ impl Shadow {
         problem: Problem,
         is_wrong: impl Fn(Epoch) -> bool,
     ) -> Option<Conflict> {
-        let conflict =
-            |&(other, line): &Reader| Conflict { problem, at: 0, other, line, other_writes: false, copied: false };
+        let conflict = |&(other, line): &Reader| Conflict {
+            problem,
+            at: 0,
+            other,
+            line,
+            other_writes: false,
+            copied: false,
+        };
         if cell.read.component() == SEVERAL {
             let set = self.sets.get(cell.read.count() as usize)?;
             return set.iter().find(|reader| is_wrong(reader.0)).map(conflict);

@@ -55,8 +55,14 @@ fn a_wait_that_comes_too_late_is_one_too() {
             // Phase 0 is over, but so is phase 1: the mbarrier's parity is that of the beginning.
             let site = lab.site();
             let phase = Phase::Parity(false);
-            let complete =
-                lab.machine.mbarrier_test_wait(thread(5), Space::Shared, FULL, phase, Semantics::ACQUIRE, site);
+            let complete = lab.machine.mbarrier_test_wait(
+                thread(5),
+                Space::Shared,
+                FULL,
+                phase,
+                Semantics::ACQUIRE,
+                site,
+            );
             assert_eq!(complete, Ok(false));
         }
     });
@@ -67,8 +73,7 @@ fn a_state_names_its_phase() {
     flipped(FindingKind::Overrun, |lab, meet| {
         lab.barrier();
         let site = lab.site();
-        let state =
-            lab.machine.mbarrier_arrive(thread(0), Space::Shared, FULL, Arrive::ONE, site).unwrap();
+        let state = lab.machine.mbarrier_arrive(thread(0), Space::Shared, FULL, Arrive::ONE, site).unwrap();
         let site = lab.site();
         let wait = |lab: &mut Lab, who| {
             let phase = Phase::State(state);
@@ -96,7 +101,14 @@ fn a_fresh_mbarrier_is_asked_before_its_first_phase_ends() {
         lab.wait(thread(0), FULL, false);
         if !in_time {
             let (site, phase) = (lab.site(), Phase::Parity(true));
-            let _ = lab.machine.mbarrier_test_wait(thread(5), Space::Shared, FULL, phase, Semantics::ACQUIRE, site);
+            let _ = lab.machine.mbarrier_test_wait(
+                thread(5),
+                Space::Shared,
+                FULL,
+                phase,
+                Semantics::ACQUIRE,
+                site,
+            );
         }
     });
 }

@@ -145,7 +145,12 @@ fn another_block_learns_of_the_fence() {
         let _ = lab.machine.mbarrier_init(reader, Space::Shared, FULL, 1, site);
         lab.fence(reader, FenceKind::MbarrierInit);
         cluster_sync(lab);
-        let action = TensorAction::Load { space: Space::SharedCluster, tile: far(0), barrier: far(FULL), multicast: None };
+        let action = TensorAction::Load {
+            space: Space::SharedCluster,
+            tile: far(0),
+            barrier: far(FULL),
+            multicast: None,
+        };
         lab.arrive(reader, FULL, Some(TILE));
         let _ = lab.copy(producer, [0; 5], action);
         lab.wait(reader, FULL, false);
