@@ -6,8 +6,8 @@ use super::cx::{Cx, count};
 use super::release::RingParts;
 use crate::diag::Code;
 use crate::ir::{
-    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Ring, Scalar, Scope, SharedId, Span,
-    StmtKind, TileType, Type,
+    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Ring, Scalar, Scope, SharedId,
+    Span, StmtKind, TileType, Type,
 };
 use crate::limits;
 

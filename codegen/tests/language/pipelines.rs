@@ -102,9 +102,13 @@ fn a_release_begins_with_a_fence_where_threads_have_read() {
 
 #[test]
 fn each_slot_is_fenced_for_its_own_readers() {
-    let two = "let mut a = ring.consumer(); let mut b = ring.consumer(); let one = a.wait(); let other = b.wait();";
+    let two =
+        "let mut a = ring.consumer(); let mut b = ring.consumer(); let one = a.wait(); let other = b.wait();";
     for (body, want) in [
-        ("one.1.get([0, 0]); map.store([0, 0], other.1); one.release(); other.release();", &[true, false][..]),
+        (
+            "one.1.get([0, 0]); map.store([0, 0], other.1); one.release(); other.release();",
+            &[true, false][..],
+        ),
         // The reader's slot is released by somebody else.
         ("one.1.get([0, 0]); other.release();", &[true]),
         ("if n > 0 { one.release(); } else { other.1.get([0, 0]); other.release(); }", &[false, true]),
