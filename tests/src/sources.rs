@@ -101,6 +101,7 @@ pub fn conformance() -> &'static [Source] {
 pub fn benchmarks() -> &'static [Source] {
     sources! {
         "additions": "tests/src/gpu/bench/kernels/additions.rs",
+        "scales": "tests/src/gpu/bench/kernels/scales.rs",
         "streams": "tests/src/gpu/bench/kernels/streams.rs",
     }
 }
