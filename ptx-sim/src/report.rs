@@ -13,14 +13,18 @@ pub enum FindingKind {
     InFlight,
     /// A load into what other threads may still read.
     RefillBeforeRelease,
-    /// Generic and asynchronous accesses, ordered, but with no proxy fence between them.
+    /// What threads wrote and asynchronous accesses, ordered, but with no proxy fence between them.
     MissingProxyFence,
+    /// A load into what threads have read, ordered, but with no proxy fence between them.
+    UnfencedRefill,
     /// An mbarrier used before its initialisation is visible to the user.
     BarrierNotVisible,
     /// An mbarrier used where there is none, or initialised or counted wrongly.
     BarrierMisuse,
     /// An mbarrier that expects fewer or more bytes than are copied.
     TransactionBytes,
+    /// A wait for a phase of an mbarrier that nothing orders before the end of the next phase.
+    Overrun,
     /// Threads that wait for what never comes.
     Deadlock,
     /// Two accesses, one of them a write, that nothing orders.
@@ -54,9 +58,11 @@ impl fmt::Display for FindingKind {
             Self::InFlight => "copy in flight",
             Self::RefillBeforeRelease => "refill before release",
             Self::MissingProxyFence => "missing proxy fence",
+            Self::UnfencedRefill => "refill without a proxy fence",
             Self::BarrierNotVisible => "mbarrier not visible",
             Self::BarrierMisuse => "mbarrier misused",
             Self::TransactionBytes => "wrong transaction bytes",
+            Self::Overrun => "wait overrun",
             Self::Deadlock => "deadlock",
             Self::Race => "race",
             Self::DivergentBarrier => "divergent barrier",

@@ -159,7 +159,7 @@ fn within_the_scope_of_a_block_memory_is_handed_over_to_be_filled_again() {
          @%p4 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster\n\
          [dyn], [%d2], 256, [dyn+1024], %h1;\n\
          one: mbarrier.try_wait.parity.shared.b64 %p2, [dyn+1024], 0; @!%p2 bra one; ld.shared.u32 %r15, [%r4];\n\
-         @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [dyn+1024], 256;\n\
+         fence.proxy.async.shared::cta; @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [dyn+1024], 256;\n\
          [[mbarrier.arrive.shared::cluster.b64 _, [%r14+1032];]] @!%p4 bra two;\n\
          [[all: mbarrier.try_wait.parity.shared.b64 %p2, [dyn+1032], 0; @!%p2 bra all;]]\n\
          cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster\n\
@@ -172,8 +172,15 @@ fn within_the_scope_of_a_block_memory_is_handed_over_to_be_filled_again() {
     let kernel = cluster(2, 64, &body);
     kernel.gives(|_, thread| input(128 + thread));
     kernel.lacks(FindingKind::RefillBeforeRelease);
+    // The fence after the reads is known in the other block too.
+    let unfenced = body.replace("[[", "").replace("]]", "");
+    let unfenced = unfenced.replace("fence.proxy.async.shared::cta;", "[[fence.proxy.async.shared::cta;]]");
+    let kernel = cluster(2, 64, &unfenced);
+    kernel.gives(|_, thread| input(128 + thread));
+    kernel.lacks(FindingKind::UnfencedRefill);
     // What its threads have written themselves is not.
     let written = body
+        .replace("fence.proxy.async.shared::cta;", "")
         .replace("ld.shared.u32 %r15, [%r4];", "st.shared.u32 [%r4], 1; fence.proxy.async;")
         .replace("[[mbarrier.arrive", "mbarrier.arrive[[.release.cluster||]]")
         .replace("[%r14+1032];]]", "[%r14+1032];")

@@ -186,3 +186,35 @@ fn forms() {
         ("nanosleep.u32;", "operands"),
     ]);
 }
+
+/// `elect.sync` promises the same lane for the same mask, and not which one.
+#[test]
+fn whoever_takes_the_elected_lane_for_lane_0_is_found() {
+    let kernel = block(
+        32,
+        "elect.sync %r5|%p1, -1; @%p1 st.shared.u32 [dyn], 7; [[bar.warp.sync -1;]]\n\
+         setp.eq.u32 %p2, %r1, 0; @%p2 ld.shared.u32 %r9, [dyn];",
+    );
+    kernel.gives(|_, lane| if lane == 0 { 7 } else { 0 });
+    let wrong = (0..16).filter(|&seed| !kernel.run(false, seed).0.findings.is_empty());
+    assert!(wrong.count() >= 8, "under most seeds another lane is elected");
+}
+
+#[test]
+fn the_elected_lane_depends_on_seed_warp_and_mask() {
+    let leaders = |body: &str, seed| block(64, body).run(true, seed).2;
+    let (of_all, of_half) = (
+        "elect.sync %r9|%p1, -1;",
+        "and.b32 %r5, %r1, 16; shl.b32 %r6, 0xffff, %r5; elect.sync %r9|%p1, %r6;",
+    );
+    let firsts: std::collections::BTreeSet<u32> = (0..32).map(|seed| leaders(of_all, seed)[0]).collect();
+    assert!(firsts.len() > 8, "{firsts:?}");
+    assert!((0..8).any(|seed| leaders(of_all, seed)[0] != leaders(of_all, seed)[32]), "of each warp its own");
+    for seed in 0..8 {
+        let leaders = leaders(of_half, seed);
+        for (thread, &leader) in leaders.iter().enumerate() {
+            assert_eq!(leader / 16, thread as u32 % 32 / 16, "one of its own mask");
+            assert_eq!(leader, leaders[thread / 16 * 16], "one for all");
+        }
+    }
+}

@@ -68,7 +68,9 @@ fn votes_matches_and_reductions() {
     check("", 32, "redux.sync.add.s32 %r9, %r1, -1;", |_| 496);
     check("", 32, "sub.s32 %r2, %r1, 16; redux.sync.min.s32 %r9, %r2, -1;", |_| -16_i32 as u32);
     check("", 20, "activemask.b32 %r9;", |_| 0xf_ffff);
-    check("", 64, "elect.sync _|%p1, -1; selp.b32 %r9, 1, 0, %p1;", |thread| u32::from(thread % 32 == 0));
+    let one_and_the_same = "elect.sync %r2|%p1, -1; vote.sync.ballot.b32 %r3, %p1, -1; shl.b32 %r4, 1, %r2;\n\
+        setp.eq.u32 %p2, %r3, %r4; elect.sync %r5|%p3, -1; setp.eq.and.u32 %p2, %r2, %r5, %p2; selp.b32 %r9, 1, 0, %p2;";
+    check("", 64, one_and_the_same, |_| 1);
 }
 
 #[test]

@@ -203,3 +203,42 @@ fn forms() {
         ("mbarrier.pending_count.shared.b64 %r1, %d2;", "shared"),
     ]);
 }
+
+/// What waits for the phase of a parity.
+fn wait(label: &str, order: &str, parity: u32) -> String {
+    format!(
+        "{label}: mbarrier.try_wait.parity{order}.shared.b64 %p2, [dyn+1024], {parity}; @!%p2 bra {label};\n"
+    )
+}
+
+#[test]
+fn a_wait_comes_before_the_next_phase_ends() {
+    let (first, second) = (wait("first", "", 0), wait("second", "", 1));
+    let arrive = "@%p1 mbarrier.arrive.shared.b64 _, [dyn+1024];";
+    let body =
+        with_barrier("1", &format!("{arrive} {first} [[bar.sync 0;]] {arrive} {second} mov.u32 %r9, 5;"));
+    let kernel = block(64, &body);
+    kernel.gives(|_, _| 5);
+    let text = kernel.lacks(FindingKind::Overrun);
+    assert!(text.contains("a wait for phase 0 of the mbarrier at 0x400"), "{text}");
+    assert!(text.contains("may be overrun: nothing orders it before phase 1 completes"), "{text}");
+    assert!(text.contains("or meet (`sync_threads()`)"), "{text}");
+}
+
+/// Relaxed arrivals and waits order no memory, but they come one after the other.
+#[test]
+fn relaxed_arrivals_tell_of_waits() {
+    let (first, second) = (wait("first", ".relaxed.cta", 0), wait("second", ".relaxed.cta", 1));
+    let arrive = "@%p1 mbarrier.arrive.relaxed.cta.shared.b64 _, [dyn+1024];";
+    let all = "mbarrier.arrive.relaxed.cta.shared.b64 _, [dyn+1032];";
+    let told = wait("told", ".relaxed.cta", 0).replace("dyn+1024", "dyn+1032");
+    let body = with_barrier(
+        "1",
+        &format!(
+            "@%p1 mbarrier.init.shared.b64 [dyn+1032], 64; bar.sync 0; {arrive} {first} [[{all} {told}]] {arrive} {second} mov.u32 %r9, 5;"
+        ),
+    );
+    let kernel = block(64, &body);
+    kernel.gives(|_, _| 5);
+    kernel.lacks(FindingKind::Overrun);
+}

@@ -3,6 +3,7 @@
 //! [`kernels::cases`] lists what is checked of the kernels as data, so that every backend can run the same list.
 
 pub mod case;
+mod column;
 pub mod compare;
 pub mod conformance;
 pub mod examples;

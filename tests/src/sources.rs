@@ -91,6 +91,8 @@ pub fn corpus() -> &'static [Source] {
 /// The kernels of the conformance table: hundreds of instances of a few.
 pub fn conformance() -> &'static [Source] {
     sources! {
+        "columns": "tests/src/conformance/columns.rs",
+        "columns_reduced": "tests/src/conformance/columns_reduced.rs",
         "multicast": "tests/src/conformance/multicast.rs",
         "reductions": "tests/src/conformance/reductions.rs",
         "tiles": "tests/src/conformance/tiles.rs",
@@ -101,6 +103,7 @@ pub fn conformance() -> &'static [Source] {
 pub fn benchmarks() -> &'static [Source] {
     sources! {
         "additions": "tests/src/gpu/bench/kernels/additions.rs",
+        "scales": "tests/src/gpu/bench/kernels/scales.rs",
         "streams": "tests/src/gpu/bench/kernels/streams.rs",
     }
 }

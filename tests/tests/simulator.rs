@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
 use tma_tests::case::Options;
-use tma_tests::gpu::bench::{additions, streams};
+use tma_tests::gpu::bench::{additions, scales, streams};
 use tma_tests::gpu::example_runs;
 use tma_tests::kernels;
 use tma_tests::parallel::on_all_cores;
@@ -46,6 +46,7 @@ fn the_examples_compute_what_plain_rust_does() {
 fn the_benchmarks_compute_what_plain_rust_does() {
     run_all(vec![
         ("reduce_add".to_owned(), Box::new(additions::check)),
+        ("release_fence".to_owned(), Box::new(scales::check)),
         ("multicast".to_owned(), Box::new(streams::check)),
     ]);
 }

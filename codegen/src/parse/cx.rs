@@ -6,6 +6,7 @@ use syn::{Ident, Lifetime};
 
 use super::infer::Infer;
 use super::item::Shared;
+use super::release::RingParts;
 use super::rule::Obligation;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
@@ -66,6 +67,8 @@ pub(super) struct Cx<'a> {
     pub(super) params: Vec<Param>,
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
+    /// The pipelines' places in shared memory.
+    pub(super) rings: Vec<RingParts>,
     pub(super) frames: Vec<Frame>,
     /// The block that takes the statements, with those around it.
     blocks: Vec<Block>,
@@ -97,6 +100,7 @@ impl<'a> Cx<'a> {
             params: vec![],
             locals: vec![],
             shared: vec![],
+            rings: vec![],
             frames: vec![kernel],
             blocks: vec![Block::default()],
             nesting: 0,
@@ -253,6 +257,7 @@ pub(super) struct Parts {
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
     pub(super) variables: Vec<Local>,
+    pub(super) rings: Vec<RingParts>,
     pub(super) numbers: Vec<Expr>,
     pub(super) obligations: Vec<Obligation>,
     pub(super) infer: Infer,
@@ -261,8 +266,8 @@ pub(super) struct Parts {
 impl<'a> Cx<'a> {
     /// Takes what was made, and gives the sink back.
     pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
-        let Self { params, locals, shared, variables, numbers, obligations, infer, sink, .. } = self;
-        let parts = Parts { params, locals, shared, variables, numbers, obligations, infer };
+        let Self { params, locals, shared, variables, rings, numbers, obligations, infer, sink, .. } = self;
+        let parts = Parts { params, locals, shared, variables, rings, numbers, obligations, infer };
         (parts, sink)
     }
 }

@@ -25,6 +25,7 @@ mod literal;
 mod method;
 mod order;
 mod pipeline;
+mod release;
 mod rule;
 mod scalar;
 mod settle;
@@ -74,6 +75,7 @@ fn parse_instance(
     }
     let (mut parts, sink) = cx.finish();
     settle::settle(&mut parts, &mut body, sink);
+    release::fence_reads(&parts.rings, &mut body);
     Some(Kernel {
         name: function.sig.ident.to_string(),
         instance: instance.map(|instance| instance.name.to_string()),

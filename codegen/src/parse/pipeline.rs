@@ -2,11 +2,12 @@
 
 use syn::GenericArgument;
 
-use super::cx::Cx;
+use super::cx::{Cx, count};
+use super::release::RingParts;
 use crate::diag::Code;
 use crate::ir::{
-    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Ring, Scalar, Scope, Span,
-    StmtKind, TileType, Type,
+    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Ring, Scalar, Scope, SharedId,
+    Span, StmtKind, TileType, Type,
 };
 use crate::limits;
 
@@ -101,12 +102,15 @@ impl Cx<'_> {
     pub(super) fn shared_pipeline(&mut self, name: &str, ring: Ring, span: Span) -> Expr {
         let stages = |thing| Type::Stages(Box::new(thing), ring.stages);
         let mut parts = vec![];
+        let first = SharedId(count(self.shared.len()));
         for (i, tile) in ring.tiles.iter().enumerate() {
             parts.push(self.shared_var(format!("{name}.{i}"), stages(Type::Tile(tile.clone())), span));
         }
         for barriers in ["full", "empty"] {
             parts.push(self.shared_var(format!("{name}.{barriers}"), stages(Type::Barrier), span));
         }
+        let [full, empty] = [0, 1].map(|after| SharedId(first.0 + count(ring.tiles.len() + after)));
+        self.rings.push(RingParts { tiles: first.0..full.0, empty });
         self.compound(Compound::Pipeline(ring), parts, span)
     }
 

@@ -34,7 +34,7 @@ fn means(source: &str, want: &str) {
 #[track_caller]
 fn module(items: &str, body: &str) -> String {
     ir(&format!(
-        "#[tma_module]\nmod m {{\n{items}\n#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>) {{\n{body}\n}}\n}}"
+        "#[tma_module]\nmod m {{\n{items}\n#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>, map: TensorMap<Tile<f32, Shape2<8, 8>>>) {{\n{body}\n}}\n}}"
     ))
 }
 

@@ -60,8 +60,65 @@ fn a_consumer_waits_and_its_slot_is_released() {
         ),
         "v0 = 0u32\nv1 = 0u32\nv2 = v0\nbarrier.wait s2[v2] v1\n\
          v0 = (v0 + 1u32)\nif (v0 == 2u32)\n  v0 = 0u32\n  v1 = (v1 ^ 1u32)\n\
-         v3 = v2\nv4 = tile.get s0[v3] [1u32, p0]\nv5 = v4\nbarrier.arrive s3[v3]",
+         v3 = v2\nv4 = tile.get s0[v3] [1u32, p0]\nv5 = v4\nfence.proxy_async\nbarrier.arrive s3[v3]",
     );
+}
+
+/// The releases of a body, in order, and whether each begins with a fence. The empty barriers of `RING` are `s3`, of a second
+/// ring `s7`.
+fn releases(body: &str) -> Vec<bool> {
+    let items = "type A = Tile<f32, Shape2<2, 8>>; type B = Tile<f32, Shape2<8, 8>>;\n\
+                 #[tma_device] fn first(slot: FullSlot<(A, B)>) -> f32 { let x = slot.0.get([0, 0]); slot.release(); x }\n\
+                 #[tma_device] fn element(tile: B) -> f32 { tile.get([0, 0]) }\n\
+                 #[tma_device] fn give(slot: FullSlot<(A, B)>) { slot.release() }";
+    let text = module(items, &format!("{RING} {body}"));
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    let is_release = |line: &str| line.contains("barrier.arrive s3") || line.contains("barrier.arrive s7");
+    let places = (0..lines.len()).filter(|&at| is_release(lines[at]));
+    places.map(|at| at > 0 && lines[at - 1] == "fence.proxy_async").collect()
+}
+
+#[test]
+fn a_release_begins_with_a_fence_where_threads_have_read() {
+    let consumer = "let mut c = ring.consumer(); let slot = c.wait();";
+    for (body, want) in [
+        // Of either tile; in a loop; in a device function, or by one; through a variable.
+        ("slot.1.get([0, 0]); slot.release();", true),
+        ("for i in 0..8 { out.set(i as u32, slot.1.get([i, 0]) as u32); } slot.release();", true),
+        ("first(slot);", true),
+        ("element(slot.1); slot.release();", true),
+        ("let tile = slot.1; element(tile); give(slot);", true),
+        ("let mut kept = slot; kept.1.get([0, 0]); if n > 1 { kept.release(); kept = c.wait(); }", true),
+        // A store reads through the other proxy, and a write is fenced where it is stored.
+        ("map.store([0, 0], slot.1); slot.release();", false),
+        ("slot.1.set([0, 0], 1.0); slot.release();", false),
+        ("slot.release();", false),
+        // What is never done.
+        ("if false { slot.1.get([0, 0]); } slot.release();", false),
+    ] {
+        assert_eq!(releases(&format!("{consumer} {body}")), [want], "{body}");
+    }
+}
+
+#[test]
+fn each_slot_is_fenced_for_its_own_readers() {
+    let two =
+        "let mut a = ring.consumer(); let mut b = ring.consumer(); let one = a.wait(); let other = b.wait();";
+    for (body, want) in [
+        (
+            "one.1.get([0, 0]); map.store([0, 0], other.1); one.release(); other.release();",
+            &[true, false][..],
+        ),
+        // The reader's slot is released by somebody else.
+        ("one.1.get([0, 0]); other.release();", &[true]),
+        ("if n > 0 { one.release(); } else { other.1.get([0, 0]); other.release(); }", &[false, true]),
+    ] {
+        assert_eq!(releases(&format!("{two} {body}")), want, "{body}");
+    }
+    let other_ring = "let more: Pipeline<(Tile<f32, Shape2<2, 8>>, Tile<f32, Shape2<8, 8>>), 2> = shared(); \
+                      let mut a = ring.consumer(); let mut b = more.consumer(); let one = a.wait(); let other = b.wait();";
+    let body = format!("{other_ring} other.0.get([0, 0]); one.release(); other.release();");
+    assert_eq!(releases(&body), [false, true]);
 }
 
 #[test]

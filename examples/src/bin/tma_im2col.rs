@@ -42,6 +42,7 @@ pub fn tma_im2col(
                 sums[i as usize] = fma(pixel, weight, sums[i as usize]);
             }
         }
+        fence_proxy_async(); // reads of threads, before the load writes through the other proxy
         sync_threads(); // all have read the tile before it is filled anew
     }
     for i in unroll(0..16u32) {

@@ -48,7 +48,7 @@ impl Turn<'_, '_> {
                         return self.fail(warp, first, inst.site, message, FindingKind::Execution);
                     }
                     Op::Matrix { code, .. } => self.matrix(warp, code, inst.site)?,
-                    op => self.together(warp, op, here),
+                    op => self.together(warp, op, mask, here),
                 }
                 if let Op::WarpBarrier(_) = inst.op {
                     self.machine.warp_sync(warp.block, warp.index, wanted);
@@ -91,8 +91,8 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// All lanes of `here` are at the instruction.
-    fn together(&self, warp: &mut Warp, op: &Op, here: u32) {
+    /// All lanes of `here`, which are those of `mask` that have not exited, are at the instruction.
+    fn together(&self, warp: &mut Warp, op: &Op, mask: u32, here: u32) {
         match *op {
             Op::Shuffle { how, d, valid, a, b, clamp, .. } => {
                 self.shuffle(warp, here, how, [d, valid], [a, b, clamp]);
@@ -115,10 +115,10 @@ impl Turn<'_, '_> {
                 lanes_of(here).for_each(|lane| warp.set(d, lane, u64::from(answer)));
             }
             Op::Elect { leader, d, .. } => {
-                let first = here.trailing_zeros();
+                let elected = self.machine.elect(warp.block, warp.index, mask, here);
                 for lane in lanes_of(here) {
-                    warp.set(leader, lane, u64::from(first));
-                    warp.set(d, lane, u64::from(lane == first));
+                    warp.set(leader, lane, u64::from(elected));
+                    warp.set(d, lane, u64::from(lane == elected));
                 }
             }
             _ => {}

@@ -41,7 +41,7 @@ impl Clock {
         self.0.get(component as usize).copied().unwrap_or(0)
     }
 
-    fn same(&self, other: &Self) -> bool {
+    pub(super) fn same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
@@ -105,13 +105,40 @@ pub(super) struct Knowledge {
     ready: [Clock; 2],
     /// All that is known to be over: what is seen, and steps of other blocks that told of themselves within the scope of a
     /// block, which is that they are over and not what they wrote. None if there are no such steps.
-    over: Option<Clock>,
+    over: Option<Over>,
+    /// All that has happened: what is over, and what came before the copies that completed. Threads need not see any of
+    /// that, but it orders phases. None if that is nothing more.
+    past: Option<Clock>,
+}
+
+/// What is over, and what of it lies behind a proxy fence of shared memory.
+#[derive(Clone, Debug)]
+struct Over {
+    all: Clock,
+    fenced: Clock,
 }
 
 impl Knowledge {
     /// All that is known to be over, whether or not what it wrote is seen.
     fn over(&self) -> &Clock {
-        self.over.as_ref().unwrap_or(&self.seen)
+        self.over.as_ref().map_or(&self.seen, |over| &over.all)
+    }
+
+    /// What of that lies behind a proxy fence of shared memory.
+    fn over_fenced(&self) -> &Clock {
+        self.over.as_ref().map_or(&self.ready[Memory::Shared as usize], |over| &over.fenced)
+    }
+
+    /// All that is known to have happened.
+    pub(super) fn past(&self) -> &Clock {
+        self.past.as_ref().unwrap_or_else(|| self.over())
+    }
+
+    /// Learns that `past` has happened, and nothing else of it.
+    pub(super) fn learn_past(&mut self, past: &Clock) {
+        if !self.past().covers(past) {
+            self.past = Some(self.past().join(past));
+        }
     }
 
     /// Whether nothing is known.
@@ -121,7 +148,8 @@ impl Knowledge {
 
     /// What another block learns of it that is told, or listens, within the scope of a block only.
     pub(super) fn to_other_block(&self) -> Self {
-        Self { over: Some(self.over().clone()), ..Self::default() }
+        let over = Over { all: self.over().clone(), fenced: self.over_fenced().clone() };
+        Self { over: Some(over), past: self.past.clone(), ..Self::default() }
     }
 
     fn same(&self, other: &Self) -> bool {
@@ -129,16 +157,25 @@ impl Knowledge {
         self.seen.same(&other.seen)
             && ready.all(|(mine, theirs)| mine.same(theirs))
             && self.over().same(other.over())
+            && self.over_fenced().same(other.over_fenced())
+            && self.past().same(other.past())
     }
 
     pub(super) fn join(&self, other: &Self) -> Self {
         let over = match (&self.over, &other.over) {
             (None, None) => None,
-            (Some(_), _) | (_, Some(_)) => Some(self.over().join(other.over())),
+            (Some(_), _) | (_, Some(_)) => Some(Over {
+                all: self.over().join(other.over()),
+                fenced: self.over_fenced().join(other.over_fenced()),
+            }),
+        };
+        let past = match (&self.past, &other.past) {
+            (None, None) => None,
+            (Some(_), _) | (_, Some(_)) => Some(self.past().join(other.past())),
         };
         let ([shared, global], [their_shared, their_global]) = (&self.ready, &other.ready);
         let ready = [shared.join(their_shared), global.join(their_global)];
-        Self { seen: self.seen.join(&other.seen), ready, over }
+        Self { seen: self.seen.join(&other.seen), ready, over, past }
     }
 
     /// Learns that `component` has come to `count`, and of that the asynchronous proxy sees what came before `ready`,
@@ -149,7 +186,11 @@ impl Knowledge {
             mine.learn(component, ready);
         }
         if let Some(over) = &mut self.over {
-            over.learn(component, count);
+            over.all.learn(component, count);
+            over.fenced.learn(component, ready[Memory::Shared as usize]);
+        }
+        if let Some(past) = &mut self.past {
+            past.learn(component, count);
         }
     }
 }
@@ -192,12 +233,19 @@ impl View {
 
     /// Whether what the thread starts now in the asynchronous proxy sees the generic access `epoch` to `memory`.
     pub(super) fn sees_async(&self, epoch: Epoch, memory: Memory) -> bool {
-        let memory = memory as usize;
-        if epoch.component() == self.me {
-            self.own_ready[memory] >= epoch.count()
-        } else {
-            self.knows.ready[memory].get(epoch.component()) >= epoch.count()
-        }
+        self.lies_behind(epoch, memory, &self.knows.ready[memory as usize])
+    }
+
+    /// Whether a proxy fence lies between the generic read `epoch` of shared memory, which is over, and what the thread starts
+    /// now in the asynchronous proxy.
+    pub(super) fn fences_read(&self, epoch: Epoch) -> bool {
+        self.lies_behind(epoch, Memory::Shared, self.knows.over_fenced())
+    }
+
+    /// Whether `epoch` lies behind a fence: the thread's own, or one of those that `fenced` tells of.
+    fn lies_behind(&self, epoch: Epoch, memory: Memory, fenced: &Clock) -> bool {
+        let own = epoch.component() == self.me && self.own_ready[memory as usize] >= epoch.count();
+        own || fenced.get(epoch.component()) >= epoch.count()
     }
 
     /// What follows is a new step: others may come to know what went before without knowing what follows.
@@ -210,6 +258,11 @@ impl View {
         for &memory in memories {
             self.knows.ready[memory as usize] = self.knows.seen.clone();
             self.own_ready[memory as usize] = self.own;
+            if memory == Memory::Shared
+                && let Some(over) = &mut self.knows.over
+            {
+                over.fenced = over.all.clone();
+            }
         }
         self.step();
     }
@@ -249,7 +302,7 @@ pub(super) struct Gathered {
 }
 
 /// How many differing clocks are kept before they are joined.
-const KEPT: usize = 32;
+pub(super) const KEPT: usize = 32;
 
 impl Gathered {
     /// Adds what `view` knows, and starts a new step of it.

@@ -33,6 +33,9 @@ enum Other {
 const WAIT: &str = "wait for the mbarrier's phase that the load's bytes count for, before this";
 const RELEASE: &str = "let the threads that read arrive on an mbarrier (or `bar.sync`), and wait for it before the load is issued";
 const FENCE: &str = "`fence.proxy.async` between the write and the copy: after the writes, before the barrier that orders them";
+const FENCE_READS: &str = "`fence_proxy_async()` (`fence.proxy.async.shared::cta`) in each thread that has read, after its reads and before it \
+                           arrives or meets: threads read through the generic proxy, copies write through the asynchronous one. \
+                           The `release` of a pipeline's slot begins with it";
 const WAIT_READ: &str = "`cp.async.bulk.commit_group` and `cp.async.bulk.wait_group.read` before this, by the thread that \
                          issued the store, and a barrier if another thread goes on";
 const WAIT_COPY: &str = "wait for the mbarrier that the copy counts at, before this; of a `cp.async` with groups: `cp.async.commit_group` \
@@ -118,7 +121,8 @@ impl Machine {
 }
 
 fn explain(act: Act, other: Other, conflict: &Conflict) -> (FindingKind, &'static str, &'static str) {
-    use FindingKind::{InFlight, MissingProxyFence, OpaqueAccess, Race, ReadBeforeWait, RefillBeforeRelease};
+    use FindingKind::{InFlight, MissingProxyFence, OpaqueAccess, Race, ReadBeforeWait};
+    use FindingKind::{RefillBeforeRelease, UnfencedRefill};
     let wrote = conflict.other_writes;
     match (act, other) {
         (_, Other::Mbarrier) => (
@@ -129,6 +133,11 @@ fn explain(act: Act, other: Other, conflict: &Conflict) -> (FindingKind, &'stati
         (_, Other::Thread | Other::Copy) if conflict.problem == Problem::Untold => {
             (Race, "was written before, but need not be seen by another block", TELL)
         }
+        (Act::CopyIn, Other::Thread) if conflict.problem == Problem::NoProxyFence && !wrote => (
+            UnfencedRefill,
+            "is loaded into after a thread has read it, and no proxy fence lies between",
+            FENCE_READS,
+        ),
         (Act::CopyOut | Act::CopyIn, _) if conflict.problem == Problem::NoProxyFence => (
             MissingProxyFence,
             "was written by a thread, and the asynchronous proxy need not see that: no proxy fence lies between",

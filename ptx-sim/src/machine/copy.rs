@@ -6,6 +6,7 @@ use super::clock::Epoch;
 use super::conflict::Act;
 use super::counters::CopyKind;
 use super::engine::{Flight, Shape, Way};
+use super::overrun::Issue;
 use super::refusal;
 use super::shadow::Manner;
 use super::state::{Lent, POISON};
@@ -156,8 +157,8 @@ impl Machine {
             self.claim(access, block, &shape, units, (0, false));
             self.check_loaded(access, &shape, units);
             self.check_fenced(access, &shape, units);
-            let Access { who, site, .. } = access;
-            let flight = Flight { who, site, shape, way: Way::In { block, barrier }, kind, left: 0 };
+            let (Access { who, site, .. }, issue) = (access, self.issue_of(access.who));
+            let flight = Flight { who, site, shape, way: Way::In { block, barrier }, kind, issue, left: 0 };
             self.record_issue(&flight, units);
             let pieces = self.engine.start(flight, units, &mut self.random);
             self.expect_pieces(access, block, barrier, pieces);
@@ -182,7 +183,8 @@ impl Machine {
             None => self.overwritten(&shape, units),
         }
         let kind = store_kind(&shape, reduce.is_some());
-        let flight = Flight { who, site, shape, way: Way::Out { block, group, reduce }, kind, left: 0 };
+        let (way, issue) = (Way::Out { block, group, reduce }, Issue::default());
+        let flight = Flight { who, site, shape, way, kind, issue, left: 0 };
         self.record_issue(&flight, units);
         let pieces = self.engine.start(flight, units, &mut self.random);
         let index = self.index(who);
@@ -221,7 +223,7 @@ impl Machine {
         let Access { who, site, .. } = access;
         self.blocks[source].lent.push(Lent { done: reader, who, site });
         let (way, kind) = (Way::Across { from: source, block, to, barrier, reduce }, CopyKind::BulkAcross);
-        let flight = Flight { who, site, shape, way, kind, left: 0 };
+        let flight = Flight { who, site, shape, way, kind, issue: self.issue_of(who), left: 0 };
         self.counters.count(kind, bytes.into());
         self.record_issue(&flight, units);
         let pieces = self.engine.start(flight, units, &mut self.random);

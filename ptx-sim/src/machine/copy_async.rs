@@ -12,6 +12,7 @@ use super::clock::{Epoch, Knowledge, NOT_READY};
 use super::conflict::Act;
 use super::engine::delay;
 use super::mbarrier::Refusal;
+use super::overrun::Issue;
 use super::remote::Remote;
 use super::state::POISON;
 use super::types::{Arrive, Poll, Scope, Site, Space, Stop, ThreadId};
@@ -80,13 +81,15 @@ pub(super) struct Small {
 }
 
 /// `cp.async.mbarrier.arrive`, which waits for the copies before it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Arrival {
     who: ThreadId,
     site: Site,
     rank: usize,
     at: u32,
     batch: u32,
+    /// What the mbarrier learns of the time before.
+    issue: Issue,
 }
 
 #[derive(Debug)]
@@ -262,10 +265,11 @@ impl Machine {
         if let Err(refusal) = counted {
             return self.refused(access, rank, at, refusal);
         }
+        let issue = self.issue_of(who);
         let copies = self.copies_of(who);
         let batch = copies.end_batch();
         copies.forgotten.clear();
-        copies.arrivals.push(Arrival { who, site, rank, at, batch });
+        copies.arrivals.push(Arrival { who, site, rank, at, batch, issue });
         self.arrive_if_landed(who);
         Ok(())
     }
@@ -291,7 +295,7 @@ impl Machine {
             match event {
                 Event::Land(copies) => copies.iter().for_each(|small| self.land(small)),
                 Event::Remote(remote) => self.land_remote(&remote),
-                Event::Arrive(arrival) => self.arrive_late(arrival),
+                Event::Arrive(arrival) => self.arrive_late(&arrival),
             }
         }
         any
@@ -327,8 +331,9 @@ impl Machine {
     }
 
     /// The arrival tells of the copies, and of nothing else that the thread has done.
-    fn arrive_late(&mut self, arrival: Arrival) {
-        let Arrival { who, site, rank, at, batch } = arrival;
+    fn arrive_late(&mut self, arrival: &Arrival) {
+        let Arrival { who, site, rank, at, batch, ref issue } = *arrival;
+        let access = Access { who, site, does: "had its copies arrive" };
         let component = self.copies_of(who).component;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return };
         mbarrier.under_way = mbarrier.under_way.saturating_sub(1);
@@ -339,8 +344,10 @@ impl Machine {
             // `cp.async.mbarrier.arrive` is for mbarriers of the own block.
             mbarrier.arrivals(true, Scope::Block).add(&told);
         }
-        if let Err(refusal) = mbarrier.arrive(&Arrive::ONE) {
-            let access = Access { who, site, does: "had its copies arrive" };
+        mbarrier.note_issue(issue);
+        let arrived = mbarrier.arrive(&Arrive::ONE);
+        self.counted_at(access, rank, at);
+        if let Err(refusal) = arrived {
             let _: Result<(), _> = self.refused(access, rank, at, refusal);
         }
     }

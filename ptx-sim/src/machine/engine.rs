@@ -8,6 +8,7 @@ use super::access::Access;
 use super::clock::Epoch;
 use super::copy_async::Landings;
 use super::counters::CopyKind;
+use super::overrun::Issue;
 use super::state::Random;
 use super::types::{Reduction, Site, ThreadId};
 use crate::tensor_map::{Element, TensorMap, UNIT, Unit, Walk};
@@ -20,6 +21,8 @@ pub(super) struct Flight {
     pub(super) shape: Shape,
     pub(super) way: Way,
     pub(super) kind: CopyKind,
+    /// What its mbarrier learns, if it has one.
+    pub(super) issue: Issue,
     /// Pieces that are still to take effect.
     pub(super) left: u32,
 }
@@ -219,7 +222,7 @@ impl Machine {
             match (flight.way, &event.data) {
                 (Way::In { block, barrier }, _) => {
                     self.bring(access, &flight.shape, block, &event);
-                    self.count_piece(access, block, barrier, &event, &flight.shape, 0);
+                    self.count_piece(access, &flight, (block, barrier), &event, 0);
                 }
                 (Way::Out { block, .. } | Way::Across { from: block, .. }, None) => {
                     self.pick_up(block, &flight, event);
@@ -239,7 +242,7 @@ impl Machine {
                         Some((with, element)) => super::reduce::reduce_bytes(target, data, with, element),
                     }
                     let Shape::Line { shared, .. } = flight.shape else { continue };
-                    self.count_piece(access, block, barrier, &event, &flight.shape, to.wrapping_sub(shared));
+                    self.count_piece(access, &flight, (block, barrier), &event, to.wrapping_sub(shared));
                 }
             }
             self.piece_done(event.flight);
@@ -285,23 +288,23 @@ impl Machine {
         }
     }
 
-    /// Units that have landed `moved` bytes after their place in `shape` count for their mbarrier, in whose current phase
+    /// Units of `flight` that have landed `moved` bytes after their place in its shape count for their mbarrier, in whose current phase
     /// they are.
     fn count_piece(
         &mut self,
         access: Access,
-        block: usize,
-        barrier: u32,
+        flight: &Flight,
+        (block, barrier): (usize, u32),
         event: &Event,
-        shape: &Shape,
         moved: u32,
     ) {
-        let maps = self.maps.all();
+        let (maps, shape) = (self.maps.all(), &flight.shape);
         let Some(mbarrier) = self.blocks[block].mbarriers.at(barrier) else { return };
         let phase = mbarrier.phase.saturating_add(1);
         mbarrier.under_way = mbarrier.under_way.saturating_sub(1);
         mbarrier.last_load = Some((phase, access.who, access.site));
         let done = Epoch::new(mbarrier.component, phase);
+        mbarrier.note_issue(&flight.issue);
         let counted = mbarrier.complete_tx((event.to - event.from) * UNIT);
         if self.config.checks.order {
             self.engine.name_agent(done.component(), access.who);
@@ -310,7 +313,7 @@ impl Machine {
                 self.blocks[block].shadow.landed(at, UNIT, event.flight, done);
             }
         }
-        self.record_phase(block, barrier);
+        self.counted_at(access, block, barrier);
         if let Err(refusal) = counted {
             let _: Result<(), _> = self.refused(access, block, barrier, refusal);
         }

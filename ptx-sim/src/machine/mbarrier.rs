@@ -1,7 +1,10 @@
 //! The mbarrier object, as the PTX ISA defines it ("mbarrier", "Phases of the mbarrier object", "Tracking asynchronous
 //! operations by the mbarrier object").
 
+use std::collections::BTreeMap;
+
 use super::clock::{Component, Epoch, Gathered, Knowledge, NOT_READY};
+use super::overrun::{Issue, Issues, Turn, Wait};
 use super::types::{Arrive, Phase, Scope, Site, ThreadId};
 
 /// Bits of an arrival count.
@@ -47,6 +50,12 @@ pub(super) struct Mbarrier {
     pub(super) last_load: Option<(u32, ThreadId, Site)>,
     /// Pieces of loads that are still to count here.
     pub(super) under_way: u32,
+    /// The waits that have seen the last complete phase: the last one of each thread, and its PTX line.
+    waits: BTreeMap<Component, (u32, u32)>,
+    /// A wait that the end of the phase after its own did not know of.
+    overrun: Option<Wait>,
+    /// Who made which phase complete last.
+    pub(super) turned: Option<Turn>,
 }
 
 /// What arrivals have told.
@@ -58,6 +67,8 @@ struct Arrived {
     far: Gathered,
     /// Threads of other blocks, to their own block.
     aside: Gathered,
+    /// What was past for copies that have counted, and for relaxed arrivals.
+    issued: Issues,
 }
 
 /// What a complete phase tells who waits within the scope of a block, and of the cluster.
@@ -72,6 +83,8 @@ impl Arrived {
         let mut near = self.near.join();
         near.learn(component, phase, NOT_READY);
         let (far, aside) = (self.far.join(), self.aside.join());
+        let issued = self.issued.join();
+        near.learn_past(&issued);
         if far.is_empty() && aside.is_empty() {
             return Completed { block: near.clone(), cluster: near };
         }
@@ -121,6 +134,9 @@ impl Mbarrier {
             remote: false,
             last_load: None,
             under_way: 0,
+            waits: BTreeMap::new(),
+            overrun: None,
+            turned: None,
         }
     }
 
@@ -154,6 +170,21 @@ impl Mbarrier {
             Scope::Block => &self.completed.block,
             Scope::Cluster => &self.completed.cluster,
         }
+    }
+
+    /// A copy counts here that was issued so, or an arrival that releases nothing.
+    pub(super) fn note_issue(&mut self, issue: &Issue) {
+        self.arrived.issued.add(issue);
+    }
+
+    /// A wait has seen the last complete phase.
+    pub(super) fn note_wait(&mut self, wait: Wait) {
+        self.waits.insert(wait.step.component(), (wait.step.count(), wait.line));
+    }
+
+    /// A wait for the phase before the last complete one that nothing orders before the end of that: told once.
+    pub(super) fn take_overrun(&mut self) -> Option<Wait> {
+        self.overrun.take()
     }
 
     /// The expect-tx operation.
@@ -210,6 +241,10 @@ impl Mbarrier {
         self.pending = self.expected;
         (self.expected_bytes, self.received_bytes) = (0, 0);
         self.completed = self.arrived.complete(self.component, self.phase);
+        let past = self.completed.block.past();
+        let unknown = self.waits.iter().find(|&(&thread, &(step, _))| past.get(thread) < step);
+        self.overrun = unknown.map(|(&thread, &(step, line))| Wait { step: Epoch::new(thread, step), line });
+        self.waits.clear();
     }
 
     /// Whether a phase is complete that no wait has seen so. Source: PTX ISA, "Phases of the mbarrier object": between the
@@ -219,6 +254,16 @@ impl Mbarrier {
     /// phase before that one has looked. An H200 counts right.
     pub(super) fn is_unobserved(&self) -> bool {
         self.phase > self.observed && !self.remote
+    }
+
+    /// How many phases have to be complete for a wait by a thread that knows of `known`: of the two phases that a parity can
+    /// mean, the one that the thread knows to be complete, or else the next.
+    pub(super) fn awaited(phase: Phase, known: u32) -> u32 {
+        match phase {
+            Phase::Parity(parity) if (known & 1 == 1) != parity => known,
+            Phase::Parity(_) => known.saturating_add(1),
+            Phase::State(state) => ((state >> 32) as u32).saturating_add(1),
+        }
     }
 
     /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a state is of the same

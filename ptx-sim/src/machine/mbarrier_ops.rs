@@ -6,6 +6,7 @@ use super::address::{Target, resolve};
 use super::clock::{Epoch, Memory, View};
 use super::conflict::Act;
 use super::mbarrier::{BYTES, MAX_COUNT, Mbarrier, Refusal};
+use super::overrun::Wait;
 use super::state::Passed;
 use super::types::{Arrive, Phase, Semantics, Site, Space, Stop, ThreadId, TryWait};
 use crate::report::{Finding, FindingKind};
@@ -111,16 +112,18 @@ impl Machine {
         let (rank, at) = self.mbarrier_place(access, space, address)?;
         self.visit(access, rank);
         let index = self.index(who);
+        let relaxed = (!arrive.semantics.order.releases()).then(|| self.issue_of(who));
         let view = &mut self.threads[index].view;
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
         mbarrier.remote |= space == Space::SharedCluster || rank != who.block as usize;
         let (state, unobserved) = (mbarrier.state(), mbarrier.is_unobserved());
-        if arrive.semantics.order.releases() {
-            mbarrier.arrivals(rank == who.block as usize, arrive.semantics.scope).release(view);
+        match relaxed {
+            None => mbarrier.arrivals(rank == who.block as usize, arrive.semantics.scope).release(view),
+            Some(issue) => mbarrier.note_issue(&issue),
         }
         let expected = arrive.expect_tx.map_or(Ok(()), |bytes| mbarrier.tx_before_arrival(bytes));
         let arrived = expected.and_then(|()| mbarrier.arrive(&arrive));
-        self.record_phase(rank, at);
+        self.counted_at(access, rank, at);
         if unobserved {
             self.unobserved(access, rank, at, state);
         }
@@ -148,7 +151,7 @@ impl Machine {
         self.visit(access, rank);
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
         let counted = mbarrier.expect_tx(bytes);
-        self.record_phase(rank, at);
+        self.counted_at(access, rank, at);
         counted.or_else(|refusal| self.refused(access, rank, at, refusal))
     }
 
@@ -168,9 +171,11 @@ impl Machine {
         let access = Access { who, site, does: "completes bytes" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
         self.visit(access, rank);
+        let issue = self.issue_of(who);
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        mbarrier.note_issue(&issue);
         let counted = mbarrier.complete_tx(bytes);
-        self.record_phase(rank, at);
+        self.counted_at(access, rank, at);
         counted.or_else(|refusal| self.refused(access, rank, at, refusal))
     }
 
@@ -190,6 +195,7 @@ impl Machine {
     ) -> Result<bool, Stop> {
         let access = Access { who, site, does: "waits" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
+        self.check_not_overrun(access, rank, at, phase);
         let index = self.index(who);
         let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
         match mbarrier.is_complete(phase) {
@@ -198,11 +204,16 @@ impl Machine {
             Err(refusal) => return self.refused(access, rank, at, refusal),
         }
         mbarrier.observed = mbarrier.phase;
-        let passed = Passed { rank, at, phase: mbarrier.phase, site };
         let thread = &mut self.threads[index];
-        thread.passed = Some(passed);
+        let step = thread.view.epoch();
+        thread.passed = Some(Passed { rank, at, phase: mbarrier.phase, step: step.count(), site });
         if semantics.order.acquires() {
             self.acquirer.acquire(&mut thread.view, mbarrier.tells(semantics.scope));
+        } else {
+            thread.view.knows.learn_past(mbarrier.tells(semantics.scope).past());
+        }
+        if self.config.checks.order {
+            mbarrier.note_wait(Wait { step, line: site.ptx_line });
         }
         Ok(true)
     }

@@ -27,6 +27,7 @@
 //! | `cp.async.wait_group`, `.wait_all` | the thread | what its copies of those groups wrote |
 //! | `cp.async.mbarrier.arrive` | who sees the phase complete | what the thread's copies before it wrote, and no more |
 //! | complete_tx of `st.async`, `red.async` | who sees the phase complete | what they wrote, in the generic proxy |
+//! | complete_tx of any copy, `cp.async.mbarrier.arrive` | who sees the phase complete | that what came before their issue is *past* (module `overrun`) |
 //! | release, acquire; fence around relaxed | who reads | all before the release |
 //! | `fence.proxy.async` | asynchronous operations started later by whoever learns of the fence | all that the thread knew at the fence, of the memory that it names |
 //! | `fence.mbarrier_init` | the same | the initialisations that the thread made |
@@ -41,12 +42,13 @@
 //!
 //! Knowledge within a block has two halves: what was *seen*, and what of it is *ready* for the asynchronous proxy, because a proxy
 //! fence of the memory in question lies on the way (PTX ISA, "Proxies" and "Causality order": the fence may be anywhere on it, at the writer or at who
-//! starts the copy). Both travel along every edge. A copy needs generic **writes** before it to be ready, and all
-//! else (generic reads, other copies) to be seen: what an asynchronous operation has done is visible to whoever learns of its
-//! completion, with no fence (PTX ISA, "Async proxy").
+//! starts the copy). Both travel along every edge. A copy needs generic **writes** before it to be ready, and other copies to be
+//! seen: what an asynchronous operation has done is visible to whoever learns of its completion, with no fence (PTX ISA, "Async
+//! proxy"). A copy that writes needs generic **reads** before it to be over, and behind a proxy fence.
 //!
 //! Arrivals at mbarriers, and waits, that keep to the scope of a block hand a third thing to other blocks: that what came
-//! before is *over*. Memory may then be read no more and be filled again; what threads wrote to it is not thereby seen.
+//! before is *over*, and whether a proxy fence lies behind it. Memory may then be read no more and be filled again; what
+//! threads wrote to it is not thereby seen.
 //!
 //! # Not checked
 //!
@@ -55,7 +57,8 @@
 //!   (module `written`). What other clusters release through global memory: it is not ordered with anything
 //!   here.
 //! * Scopes, but those of mbarriers: any other release or acquire is taken to reach as far as it is used.
-//! * Strong reads are not remembered, so that a weak write that follows one unordered is not found.
+//! * Strong reads are not remembered, so that a weak write that follows one unordered is not found, nor a missing fence.
+//! * A proxy fence between what threads read from global memory and a copy that writes there.
 //! * Of several asynchronous reductions of the same bytes of shared memory, only the last one issued has to be waited for.
 //! * Uses of an mbarrier that nothing orders before its `mbarrier.inval`, unless they come after it in time.
 
@@ -75,6 +78,7 @@ mod global;
 mod mbarrier;
 mod mbarrier_ops;
 mod names;
+mod overrun;
 mod record;
 mod recorder;
 mod reduce;

@@ -9,6 +9,7 @@ use super::access::Access;
 use super::clock::Epoch;
 use super::conflict::Act;
 use super::copy_async::Event;
+use super::overrun::Issue;
 use super::shadow::Manner;
 use super::state::POISON;
 use super::types::{Reduction, Site, Space, Stop, ThreadId};
@@ -33,7 +34,7 @@ pub struct RemoteStore {
 }
 
 /// A store under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Remote {
     store: RemoteStore,
     site: Site,
@@ -41,6 +42,8 @@ pub(super) struct Remote {
     at: u32,
     barrier: u32,
     number: u32,
+    /// What the mbarrier learns.
+    issue: Issue,
 }
 
 impl Machine {
@@ -77,12 +80,13 @@ impl Machine {
         }
         self.expect_pieces(access, rank, barrier, 1);
         let slowness = self.random.below(4);
-        self.later(slowness, Event::Remote(Remote { store, site, rank, at, barrier, number }));
+        let issue = self.issue_of(who);
+        self.later(slowness, Event::Remote(Remote { store, site, rank, at, barrier, number, issue }));
         Ok(())
     }
 
     pub(super) fn land_remote(&mut self, remote: &Remote) {
-        let Remote { store, site, rank, at, barrier, number } = *remote;
+        let Remote { store, site, rank, at, barrier, number, ref issue } = *remote;
         let (value, len) = store.value;
         let target = &mut self.blocks[rank].data[at as usize..(at + len) as usize];
         match store.reduce {
@@ -95,13 +99,15 @@ impl Machine {
         mbarrier.under_way = mbarrier.under_way.saturating_sub(1);
         mbarrier.last_load = Some((phase, store.who, site));
         let done = Epoch::new(mbarrier.component, phase);
+        mbarrier.note_issue(issue);
         let counted = mbarrier.complete_tx(len);
+        let access = Access { who: store.who, site, does: "issued the store" };
+        self.counted_at(access, rank, barrier);
         if self.config.checks.order {
             self.engine.name_agent(done.component(), store.who);
             self.blocks[rank].shadow.landed(at, len, number, done);
         }
         if let Err(refusal) = counted {
-            let access = Access { who: store.who, site, does: "issued the store" };
             let _: Result<(), _> = self.refused(access, rank, barrier, refusal);
         }
     }

@@ -248,7 +248,10 @@ impl Shadow {
                 Manner { generic: true, .. } => cell.after_write(view, false),
                 Manner { generic: false, reduces } => cell.after_write_async(view, threads, !reduces),
             };
-            let found = after.or_else(|| self.after_reads(&cell, view));
+            let found = after.or_else(|| self.after_reads(&cell, view)).or_else(|| match manner.generic {
+                true => None,
+                false => self.after_unfenced_reads(&cell, view, threads),
+            });
             conflict = conflict.or(found.map(|found| self.placed(found, index)));
             self.forget_readers(index);
             let cell = &mut self.cells[index];
@@ -275,7 +278,7 @@ impl Shadow {
                 false => cell.after_write_async(view, threads, false),
             };
             conflict = conflict.or(found.map(|found| self.placed(found, index)));
-            self.add_reader(index, view, reader, line);
+            self.add_async_reader(index, view, (reader, line), threads);
         }
         conflict
     }
@@ -313,8 +316,23 @@ impl Shadow {
 
     /// The first reader that `view` does not follow.
     fn after_reads(&self, cell: &Cell, view: &View) -> Option<Conflict> {
+        self.first_reader(cell, Problem::Unordered, |reader| !view.knows_over(reader))
+    }
+
+    /// The first thread that has read with no proxy fence between that and what `view` starts. Readers that a later one knew of
+    /// are not kept, but a fence that lies behind that one lies behind them.
+    fn after_unfenced_reads(&self, cell: &Cell, view: &View, threads: Component) -> Option<Conflict> {
+        self.first_reader(cell, Problem::NoProxyFence, |reader| is_unfenced(reader, view, threads))
+    }
+
+    fn first_reader(
+        &self,
+        cell: &Cell,
+        problem: Problem,
+        is_wrong: impl Fn(Epoch) -> bool,
+    ) -> Option<Conflict> {
         let conflict = |&(other, line): &Reader| Conflict {
-            problem: Problem::Unordered,
+            problem,
             at: 0,
             other,
             line,
@@ -323,9 +341,21 @@ impl Shadow {
         };
         if cell.read.component() == SEVERAL {
             let set = self.sets.get(cell.read.count() as usize)?;
-            return set.iter().find(|reader| !view.knows_over(reader.0)).map(conflict);
+            return set.iter().find(|reader| is_wrong(reader.0)).map(conflict);
         }
-        (!view.knows_over(cell.read)).then(|| conflict(&(cell.read, cell.read_line)))
+        is_wrong(cell.read).then(|| conflict(&(cell.read, cell.read_line)))
+    }
+
+    /// Adds the reader that a copy is, for which `view` stands. A thread's read before it stays, unless there is a fence between.
+    fn add_async_reader(&mut self, index: usize, view: &View, reader: Reader, threads: Component) {
+        let cell = self.cells[index];
+        let is_set = cell.read.component() == SEVERAL;
+        if !is_set && is_unfenced(cell.read, view, threads) {
+            let set = vec![(cell.read, cell.read_line), reader];
+            self.cells[index].read = Epoch::new(SEVERAL, self.keep(set));
+        } else {
+            self.add_reader(index, view, reader.0, reader.1);
+        }
     }
 
     /// Adds `reader`, for which `view` stands; readers that it follows need not be kept.
@@ -373,4 +403,9 @@ impl Shadow {
         }
         cell.read = Epoch::default();
     }
+}
+
+/// Whether `reader` is a thread with no proxy fence between its read and what `view` starts.
+fn is_unfenced(reader: Epoch, view: &View, threads: Component) -> bool {
+    !reader.is_none() && reader.component() < threads && !view.fences_read(reader)
 }

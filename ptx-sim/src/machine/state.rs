@@ -58,6 +58,8 @@ pub(super) struct Passed {
     pub(super) at: u32,
     /// The phases of it that were complete.
     pub(super) phase: u32,
+    /// The thread's step.
+    pub(super) step: u32,
     pub(super) site: Site,
 }
 

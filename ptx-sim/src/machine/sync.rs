@@ -2,6 +2,7 @@
 
 use super::Machine;
 use super::clock::{Gathered, Knowledge, Memory};
+use super::state::Random;
 use super::types::{BarrierUse, FenceKind, Order, Poll, Site, Stop, ThreadId, Votes, WaitingFor};
 use crate::report::{Finding, FindingKind};
 
@@ -9,6 +10,8 @@ use crate::report::{Finding, FindingKind};
 pub(super) const NAMED_BARRIERS: usize = 16;
 /// Threads of a warp.
 const WARP: u32 = 32;
+/// Another sequence of the seed's numbers than the machine's.
+const ELECTION: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// A named barrier: a round ends when all that take part have arrived.
 #[derive(Debug, Default)]
@@ -211,6 +214,18 @@ impl Machine {
                 self.acquirer.acquire(&mut thread.view, &told);
             }
         }
+    }
+
+    /// `elect.sync`: the lane of `here` that is elected, where lanes of `mask` ask that have not exited. PTX promises that it is
+    /// the same lane for the same mask, and not which one (PTX ISA, "elect.sync"); so the seed picks it.
+    pub fn elect(&self, block: u32, warp: u32, mask: u32, here: u32) -> u32 {
+        let warp = u64::from(block * self.config.threads.div_ceil(WARP) + warp);
+        let mut random = Random::new(self.config.seed ^ ELECTION ^ u64::from(mask) << 32 ^ warp);
+        let mut lanes = here;
+        for _ in 0..random.below(here.count_ones().into()) {
+            lanes &= lanes - 1;
+        }
+        lanes.trailing_zeros()
     }
 
     /// `barrier.cluster.arrive`; where it is `aligned`, the threads of a warp come to one instruction.

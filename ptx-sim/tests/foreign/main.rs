@@ -4,6 +4,7 @@ mod compare;
 mod inputs;
 mod manifest;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -86,8 +87,10 @@ fn run(case: &Case, ptx: &str, seed: u64) -> Result<Outcome, String> {
     };
     let report =
         launch(&module, &mut memory, &case.kernel, &config, &args).map_err(|error| error.to_string())?;
-    if !report.findings.is_empty() {
-        return Err(report.findings.render(&module.sources(|_| None)));
+    let kinds: BTreeSet<String> = report.findings.iter().map(|finding| finding.kind.to_string()).collect();
+    if kinds != case.finds.iter().cloned().collect() {
+        let found = report.findings.render(&module.sources(|_| None));
+        return Err(format!("expected {:?}, found\n{found}", case.finds));
     }
     let compared = case.buffers.iter().zip(addresses).filter(|(buffer, _)| buffer.compare.is_some());
     let buffers = compared.map(|(buffer, address)| {

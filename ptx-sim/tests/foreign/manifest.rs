@@ -22,6 +22,9 @@ pub(crate) struct Case {
     pub(crate) shared: u32,
     #[serde(default)]
     pub(crate) prints: bool,
+    /// The kinds of what is wrong with the kernel, as the simulator names them.
+    #[serde(default)]
+    pub(crate) finds: Vec<String>,
     pub(crate) buffers: Vec<Buffer>,
     pub(crate) args: Vec<Value>,
     /// What Triton compiles the kernel for.

@@ -2,6 +2,9 @@
 //!
 //! [`cases`] is the list, [`Case::run`] runs one on a device, and [`table`] is the page that the book has of them.
 
+mod column_cases;
+mod columns;
+mod columns_reduced;
 mod multicast;
 mod page;
 mod places;
@@ -14,8 +17,9 @@ use std::fmt;
 
 use tma_runtime::launch::{KernelSpec, ParamKind};
 use tma_runtime::map::MAX_ELEMENT_STRIDE;
-use tma_runtime::spec::{Element, MapSpec};
+use tma_runtime::spec::{Element, MapMode, MapSpec};
 
+pub use column_cases::Columns;
 pub use page::table;
 pub use reduce::Reduction;
 
@@ -42,6 +46,8 @@ pub enum Operation {
     SteppedStore(u32),
     /// `map.reduce_add` and its like.
     Reduce(Reduction),
+    /// Of columns of pixels, by an `Im2colMap`.
+    Columns(Columns),
 }
 
 /// Where the box lies in the tensor.
@@ -94,7 +100,7 @@ impl Operation {
                 map.element,
                 Element::F16 | Element::Bf16 | Element::F32 | Element::F64 | Element::Tf32
             ),
-            Self::Load | Self::Multicast | Self::Store | Self::Reduce(_) => true,
+            Self::Load | Self::Multicast | Self::Store | Self::Reduce(_) | Self::Columns(_) => true,
         }
     }
 
@@ -108,6 +114,7 @@ impl Operation {
             Self::Store | Self::HintedStore | Self::SteppedStore(_) | Self::Reduce(_) => {
                 &[Edge::Inside, Edge::Over, Edge::Past]
             }
+            Self::Columns(form) => form.edges(),
         }
     }
 
@@ -122,7 +129,8 @@ impl Operation {
             | Self::Multicast
             | Self::Store
             | Self::HintedStore
-            | Self::Reduce(_) => 1,
+            | Self::Reduce(_)
+            | Self::Columns(_) => 1,
         }
     }
 }
@@ -139,7 +147,8 @@ impl fmt::Display for Operation {
             Self::Store => f.write_str("store"),
             Self::HintedStore => f.write_str("store with a hint"),
             Self::SteppedStore(step) => write!(f, "store, step {step}"),
-            Self::Reduce(op) => write!(f, "reduce {}", format!("{op:?}").to_lowercase()),
+            Self::Reduce(op) => write!(f, "reduce {}", op.name()),
+            Self::Columns(form) => write!(f, "columns: {form}"),
         }
     }
 }
@@ -175,6 +184,12 @@ pub fn cases() -> Vec<Case> {
     for (operations, kernels) in reductions() {
         for (how, &op) in operations.iter().enumerate() {
             add(&mut cases, kernels, Operation::Reduce(op), how as u32);
+        }
+    }
+    for (forms, kernels) in column_cases::forms() {
+        for (how, &form) in forms.iter().enumerate() {
+            let form = Operation::Columns(form);
+            kernels.iter().for_each(|kernels| add(&mut cases, kernels, form, how as u32));
         }
     }
     cases
@@ -215,7 +230,10 @@ fn map_of(spec: &KernelSpec) -> Option<MapSpec> {
 impl Case {
     /// The number of dimensions.
     pub fn rank(&self) -> usize {
-        self.map.box_extents.len()
+        match self.map.mode {
+            MapMode::Tiled => self.map.box_extents.len(),
+            MapMode::Im2col { rank } => rank,
+        }
     }
 
     /// The kernel that runs it.

@@ -25,6 +25,13 @@ pub enum Reduction {
     Xor,
 }
 
+impl Reduction {
+    /// Its name, as in `reduce_add`.
+    pub(super) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
 /// An element type that some reduction has.
 pub(super) trait Reduce: Sample {
     /// An operand: any bits of integers, but small numbers where order or bounds would hardly ever be met; whole numbers of

@@ -30,6 +30,9 @@ impl Case {
     ///
     /// What the device reports, or the first element that differs from what plain Rust gives.
     pub fn run(&self, device: &Device) -> anyhow::Result<()> {
+        if let Operation::Columns(form) = self.operation {
+            return self.run_columns(device, form);
+        }
         if let Operation::Reduce(op) = self.operation {
             return match self.map.element {
                 Element::U32 => by_rank!(self, reduce::<u32>(device, op)),
@@ -103,7 +106,8 @@ impl Case {
             | Operation::SteppedLoad(_)
             | Operation::NanLoad
             | Operation::Multicast
-            | Operation::Reduce(_) => {
+            | Operation::Reduce(_)
+            | Operation::Columns(_) => {
                 let outside = match options.fill {
                     Fill::Zeros => T::default(),
                     Fill::Nan => T::nan().unwrap_or_default(),

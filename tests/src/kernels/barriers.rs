@@ -36,6 +36,7 @@ pub fn barrier_phases(src: TensorMap<Tile<u32, Shape2<1, 64>>>, out: Global<u32>
         }
         full.wait(k & 1);
         sum = sum * 31 + tile.get([0, t]);
+        fence_proxy_async();
         sync_threads();
     }
     out.set(t, sum);
@@ -239,6 +240,7 @@ pub fn barrier_pipeline<const STAGES: u32>(
             for row in 0..8 {
                 sum = sum * 5 + stages[stage].get([row, t % 64]);
             }
+            fence_proxy_async();
             empty[stage].arrive();
         }
         out.set(t, sum);

@@ -4,8 +4,9 @@
 use tma_runtime::prelude::*;
 
 use crate::case::{Case, Options};
+use crate::column::Column;
 use crate::compare::same;
-use crate::random::{Sample, noise};
+use crate::random::noise;
 
 /// What is checked here.
 pub const CASES: &[Case] = &[
@@ -119,62 +120,6 @@ pub fn im2col_stores(
         flipped.reduce_xor([0, 1, 0, x, 0], tile);
         bulk_commit_group();
         bulk_wait_group_read::<0>();
-    }
-}
-
-/// Where a column is taken, outermost dimension first.
-struct Column<const N: usize, const RANK: usize> {
-    shape: [usize; RANK],
-    columns: Im2col<N>,
-    at: [i32; RANK],
-    offsets: [u32; N],
-}
-
-impl<const N: usize, const RANK: usize> Column<N, RANK> {
-    /// The index of each element of a tile of `pixels` by `channels`; none where there is no such element.
-    fn indices(&self, pixels: usize, channels: usize) -> Vec<Option<usize>> {
-        let Im2col { lower, upper, strides } = self.columns;
-        let last: [i32; N] = std::array::from_fn(|i| self.shape[i + 1] as i32 - 1 + upper[i]);
-        let mut image = self.at[0];
-        let mut pixel: [i32; N] = std::array::from_fn(|i| self.at[i + 1]);
-        let mut indices = vec![];
-        for _ in 0..pixels {
-            for channel in 0..channels {
-                let mut at = vec![image];
-                at.extend(pixel.iter().zip(self.offsets).map(|(&pixel, offset)| pixel + offset as i32));
-                at.push(self.at[RANK - 1] + channel as i32);
-                let inside = at.iter().zip(self.shape).all(|(&at, extent)| (0..extent as i32).contains(&at));
-                let index = at
-                    .iter()
-                    .zip(self.shape)
-                    .fold(0, |index, (&at, extent)| index * extent as i64 + i64::from(at));
-                indices.push(inside.then_some(index as usize));
-            }
-            let mut next = N;
-            loop {
-                if next == 0 {
-                    image += 1;
-                    break;
-                }
-                next -= 1;
-                pixel[next] += strides[next] as i32;
-                if pixel[next] <= last[next] {
-                    break;
-                }
-                pixel[next] = lower[next];
-            }
-        }
-        indices
-    }
-
-    /// What a load brings.
-    fn loaded<T: Sample>(&self, source: &[T], pixels: usize, channels: usize) -> Vec<T> {
-        let indices = self.indices(pixels, channels).into_iter();
-        indices.map(|index| index.map_or(T::default(), |index| source[index])).collect()
-    }
-
-    fn elements(&self) -> usize {
-        self.shape.iter().product()
     }
 }
 

@@ -343,6 +343,7 @@ pub fn sliced_both_ways(
         for k in 0..32 {
             sum += rows.get([t / 16, k]) * columns.get([t % 16, k]);
         }
+        fence_proxy_async();
         sync_threads();
         if t < 4 {
             remote(empty, t).arrive();

@@ -54,6 +54,7 @@ pub mod by_reference {
         let mut sum = 0;
         for row in 0..rows {
             sum = sum * 31 + next(src, row, tile, full, &mut phase);
+            fence_proxy_async();
             sync_threads();
         }
         out.set(thread_idx().x, sum * 2 + phase.parity());

@@ -186,10 +186,10 @@ pub const HARMLESS: &[Unreported] = &[
     last_meeting("forms_*", &[1], WAITED_FOR),
     no_copies("forms_waits"),
     Unreported {
-        kernel: "forms_waits",
-        instruction: ("mbarrier.try_wait.acquire", &[0]),
-        changes: &[WaitRemoved, TriedOnce],
-        reason: "Nothing is read before the waits for later phases, and these end after this one.",
+        kernel: "pipeline_in_place",
+        instruction: ("fence.proxy.async", &[1]),
+        changes: &[FenceRemoved],
+        reason: "The fence before the store lies behind the reads as well.",
     },
     Unreported {
         kernel: "forms_waits",

@@ -127,7 +127,9 @@ impl Barrier {
     ///
     /// The barrier knows its current phase only: `wait(p)` returns at once if the phase under way has the
     /// *other* parity. So a fresh barrier passes `wait(1)`, which is how the producers of a pipeline find
-    /// their stages empty at first; and a waiter may fall at most one phase behind.
+    /// their stages empty at first; and a waiter may fall at most one phase behind. So every wait for a phase comes before
+    /// the next phase completes: the thread arrives, or meets the others, between its wait and what completes it. The
+    /// simulator reports a wait that nothing orders so.
     ///
     /// PTX: a loop of `mbarrier.try_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with clusters.
     #[doc(alias = "mbarrier.try_wait")]

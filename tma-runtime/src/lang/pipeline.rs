@@ -279,7 +279,12 @@ impl<T: Tiles> FullSlot<T> {
     /// A thread that stored from the tiles waits for the store's reading first
     /// ([`bulk_wait_group_read`](super::bulk_wait_group_read)).
     ///
-    /// PTX: `mbarrier.arrive.shared::cta.b64`.
+    /// Where threads have read the slot's tiles ([`Tile::get`](super::Tile::get)), it begins with the proxy fence that lies
+    /// between their reads and the next load ([`fence_proxy_async`](super::fence_proxy_async)): for this thread, and for
+    /// those that it has met since they read. A slot that only stores read is released without.
+    ///
+    /// PTX: `fence.proxy.async.shared::cta` (in kernels with clusters `shared::cluster`) where threads have read, and
+    /// `mbarrier.arrive.shared::cta.b64`.
     ///
     /// ```compile_fail,E0382
     /// # use tma_runtime::prelude::*;
@@ -305,6 +310,8 @@ impl<T: Tiles> FullSlot<T> {
     /// It says that the stage has been read, and no more: what this thread wrote before need not be seen by that block
     /// after its wait. To hand over what threads wrote, arrive at a [`remote`](super::remote) barrier.
     ///
+    /// It begins with a proxy fence as [`release`](FullSlot::release) does.
+    ///
     /// PTX: `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`, whose scope is the block (PTX ISA,
     /// "mbarrier.arrive").
     ///
@@ -328,7 +335,8 @@ impl<T: Tiles> FullSlot<T> {
     /// Gives the stage back to every block of the cluster, this one too: as [`release_to`](FullSlot::release_to) each of
     /// them, by one thread. [`Pipeline::init`] gets the consumers of all blocks of the cluster.
     ///
-    /// Nothing written before is published by it, as by [`release_to`](FullSlot::release_to).
+    /// Nothing written before is published by it, as by [`release_to`](FullSlot::release_to). It begins with one proxy fence
+    /// where [`release`](FullSlot::release) does.
     ///
     /// PTX: for each block `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`.
     #[doc(alias = "mbarrier.arrive")]

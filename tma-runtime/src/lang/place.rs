@@ -96,7 +96,10 @@ pub fn warpgroup_idx() -> u32 {
     device_only()
 }
 
-/// `true` in exactly one thread of the warp, always the same one. All 32 threads must call it together.
+/// `true` in exactly one thread of the warp, the same one in the whole launch. All 32 threads must call it together.
+///
+/// Which thread it is, is not said. It need not be lane 0: what the elected thread does is not ordered with what
+/// lane 0 does by being the same thread. The simulator picks one by its seed.
 ///
 /// The cheap way to pick the thread that issues copies: the compiler of the driver knows that one thread is
 /// left.

@@ -54,10 +54,17 @@ pub fn named_barrier_sync(id: u32, threads: u32) {
 /// Orders this thread's accesses to shared memory before later ones of the *async proxy*: copy engine and
 /// tensor cores.
 ///
-/// Ordinary reads and writes go through the generic proxy, TMA and `wgmma` through the async proxy, and
-/// neither sees the other's work without this fence. Needed between [`Tile::set`](super::Tile::set) and a
-/// [`store`](super::TensorMap::store) of that tile, in every thread that wrote, *before* they meet. Not
-/// needed after a load: [`Barrier::wait`](super::Barrier::wait) does it.
+/// Ordinary reads and writes go through the generic proxy, TMA and `wgmma` through the async proxy, and accesses of
+/// the two to the same memory need this fence between them, unless both read:
+///
+/// * between [`Tile::set`](super::Tile::set) and a [`store`](super::TensorMap::store) of that tile, in every thread that
+///   wrote, *before* they meet;
+/// * between [`Tile::get`](super::Tile::get) and the next [`load`](super::TensorMap::load) into that tile, in every thread
+///   that read, *before* they meet or arrive where the producer waits. [`FullSlot::release`](super::FullSlot::release)
+///   does it by itself.
+///
+/// Not needed after a load: [`Barrier::wait`](super::Barrier::wait) does it. Nor between a store of a tile and the next
+/// load into it: both are of the async proxy.
 ///
 /// In kernels with clusters also what was written to [`remote`](super::remote) blocks. For global memory there is
 /// [`fence_proxy_async_global`].

@@ -4,7 +4,8 @@ use super::*;
 
 const OTHER: ThreadId = ThreadId { block: 1, thread: 0 };
 
-fn cluster_sync(lab: &mut Lab) {
+/// All threads of two blocks meet.
+pub(super) fn cluster_sync(lab: &mut Lab) {
     let site = lab.site();
     let everybody = || (0..2).flat_map(|block| (0..THREADS).map(move |thread| ThreadId { block, thread }));
     everybody().for_each(|who| lab.machine.cluster_arrive(who, Order::Release, true, site).unwrap());

@@ -53,6 +53,7 @@ fn readers_release_before_a_refill() {
         for who in all() {
             lab.wait(who, FULL, false);
             lab.read(who, u64::from(who.thread) * 4);
+            lab.fence(who, FenceKind::ProxyAsyncShared);
             if release || who.thread != 3 {
                 lab.arrive(who, EMPTY, None);
             }

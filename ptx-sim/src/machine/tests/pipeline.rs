@@ -9,6 +9,7 @@ enum Wrong {
     ProducerDoesNotWait,
     ConsumersDoNotWait,
     OneDoesNotRelease,
+    OneDoesNotFence,
     OneParityForAll,
     NoInitFence,
 }
@@ -65,6 +66,9 @@ fn consume(lab: &mut Lab, who: ThreadId, tile: u32, wrong: Wrong) {
     }
     let value = lab.read(who, u64::from(stage * TILE));
     assert!(wrong != Wrong::Nothing || value == (tile * 64) as f32);
+    if wrong != Wrong::OneDoesNotFence || who.thread != 5 {
+        lab.fence(who, FenceKind::ProxyAsyncShared);
+    }
     if wrong != Wrong::OneDoesNotRelease || who.thread != 11 {
         lab.arrive(who, empty(stage), None);
     }
@@ -76,6 +80,7 @@ fn a_ring_needs_each_of_its_steps() {
         (Wrong::ProducerDoesNotWait, FindingKind::RefillBeforeRelease),
         (Wrong::ConsumersDoNotWait, FindingKind::ReadBeforeWait),
         (Wrong::OneDoesNotRelease, FindingKind::RefillBeforeRelease),
+        (Wrong::OneDoesNotFence, FindingKind::UnfencedRefill),
         (Wrong::OneParityForAll, FindingKind::ReadBeforeWait),
         (Wrong::NoInitFence, FindingKind::BarrierNotVisible),
     ];

@@ -6,6 +6,7 @@ pub mod copies;
 pub mod kernels;
 pub mod launches;
 pub mod measure;
+pub mod scales;
 pub mod streams;
 
 use anyhow::ensure;
@@ -22,10 +23,11 @@ struct Benchmark {
     run: fn(&Device, &Plan) -> anyhow::Result<Vec<bool>>,
 }
 
-const BENCHMARKS: [Benchmark; 4] = [
+const BENCHMARKS: [Benchmark; 5] = [
     Benchmark { name: "copies", contestants: copies::CONTESTANTS, run: copies::run },
     Benchmark { name: "reduce_add", contestants: additions::CONTESTANTS, run: additions::run },
     Benchmark { name: "multicast", contestants: streams::CONTESTANTS, run: streams::run },
+    Benchmark { name: "release_fence", contestants: scales::CONTESTANTS, run: scales::run },
     Benchmark { name: "launch_overhead", contestants: launches::CONTESTANTS, run: launches::run },
 ];
 

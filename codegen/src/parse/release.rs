@@ -1,0 +1,158 @@
+//! Proxy fences where slots of pipelines are released.
+//!
+//! Threads read tiles through the generic proxy, and the copies that fill them again write through the asynchronous one: a
+//! `fence.proxy.async` has to lie between (PTX ISA, "Proxies" and "Async proxy"). So a release begins with it if threads have
+//! read the slot's tiles. Stores and other copies read through the asynchronous proxy: a slot that only they read needs none.
+//!
+//! Nobody but a release arrives at a pipeline's empty barriers, which is how releases are known here. Which slot an access or a
+//! release is of, its stage tells: a local, of which all that are assigned to each other count as one.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use crate::ir::{BarrierOp, Block, Expr, ExprKind, Fence, LocalId, SharedId, Stmt, StmtKind, visit};
+
+/// The places of a pipeline in shared memory.
+pub(super) struct RingParts {
+    /// The ids of its tiles.
+    pub(super) tiles: Range<u32>,
+    /// Its empty barriers.
+    pub(super) empty: SharedId,
+}
+
+/// Puts a fence before each release of a slot that threads have read.
+pub(super) fn fence_reads(rings: &[RingParts], body: &mut Block) {
+    if rings.is_empty() {
+        return;
+    }
+    let flow = Flow::of(body);
+    let fenced: Vec<_> = rings.iter().map(|ring| Fenced::of(ring, body, &flow)).collect();
+    let is_fenced = |stmt: &Stmt| {
+        let is = |(ring, fenced): (&RingParts, &Fenced)| {
+            released(stmt, ring).is_some_and(|slot| fenced.has(slot.map(|stage| flow.root(stage))))
+        };
+        rings.iter().zip(&fenced).any(is)
+    };
+    insert(body, &is_fenced);
+}
+
+fn insert(block: &mut Block, is_fenced: &impl Fn(&Stmt) -> bool) {
+    for mut stmt in std::mem::take(&mut block.stmts) {
+        if is_fenced(&stmt) {
+            block.stmts.push(Stmt { kind: StmtKind::Fence(Fence::ProxyAsync), span: stmt.span });
+        } else {
+            visit::blocks_mut(&mut stmt.kind).into_iter().for_each(|inner| insert(inner, is_fenced));
+        }
+        block.stmts.push(stmt);
+    }
+}
+
+/// A slot, by the local that holds its stage; none where it may be any.
+type Slot = Option<LocalId>;
+
+/// The slots of a ring whose releases begin with a fence.
+enum Fenced {
+    All,
+    These(HashSet<LocalId>),
+}
+
+impl Fenced {
+    /// Those that threads read. If one of them is read and never released, others are released for it: then all.
+    fn of(ring: &RingParts, body: &Block, flow: &Flow) -> Self {
+        let (mut read, mut released_slots) = (HashSet::new(), HashSet::new());
+        visit::for_each_stmt(body, &mut |stmt| {
+            if let StmtKind::TileGet { tile, .. } = &stmt.kind {
+                read.extend(flow.slots(tile, ring));
+            }
+            released_slots.extend(released(stmt, ring));
+        });
+        let root = |slot: Slot| slot.map(|stage| flow.root(stage));
+        let released_slots: HashSet<Slot> = released_slots.into_iter().map(root).collect();
+        let read: Option<HashSet<LocalId>> = read.into_iter().map(root).collect();
+        match read {
+            Some(read) if read.iter().all(|&slot| released_slots.contains(&Some(slot))) => Self::These(read),
+            Some(_) | None => Self::All,
+        }
+    }
+
+    fn has(&self, slot: Slot) -> bool {
+        match (self, slot) {
+            (Self::All, _) => true,
+            (Self::These(read), Some(slot)) => read.contains(&slot),
+            (Self::These(read), None) => !read.is_empty(),
+        }
+    }
+}
+
+/// The slot that a statement releases, if it does no more than that: to its own block, to another, or to several in a loop.
+fn released(stmt: &Stmt, ring: &RingParts) -> Option<Slot> {
+    if let StmtKind::For(inner) = &stmt.kind
+        && let [stmt] = &inner.body.stmts[..]
+    {
+        return released(stmt, ring);
+    }
+    let StmtKind::Barrier { barrier, op: BarrierOp::Arrive, .. } = &stmt.kind else { return None };
+    let own = if let ExprKind::Remote(own, _) = &barrier.kind { own } else { barrier };
+    let ExprKind::Stage(stages, stage) = &own.kind else { return None };
+    matches!(stages.kind, ExprKind::Shared(id) if id == ring.empty).then(|| slot_of(stage))
+}
+
+fn slot_of(stage: &Expr) -> Slot {
+    if let ExprKind::Local(stage) = stage.kind { Some(stage) } else { None }
+}
+
+/// What locals get from each other.
+struct Flow {
+    /// All that is assigned to each local.
+    values: HashMap<LocalId, Vec<Expr>>,
+    /// For locals that are assigned to each other, one that stands for all, after one or more steps.
+    parents: HashMap<LocalId, LocalId>,
+}
+
+impl Flow {
+    fn of(body: &Block) -> Self {
+        let mut flow = Self { values: HashMap::new(), parents: HashMap::new() };
+        visit::for_each_stmt(body, &mut |stmt| {
+            if let StmtKind::Assign { local, value, .. } = &stmt.kind {
+                flow.values.entry(*local).or_default().push(value.clone());
+                if let ExprKind::Local(from) = value.kind {
+                    let (one, other) = (flow.root(*local), flow.root(from));
+                    if one != other {
+                        flow.parents.insert(one, other);
+                    }
+                }
+            }
+        });
+        flow
+    }
+
+    /// The local that stands for this one.
+    fn root(&self, mut local: LocalId) -> LocalId {
+        while let Some(&parent) = self.parents.get(&local) {
+            local = parent;
+        }
+        local
+    }
+
+    /// The slots of `ring` that `tile` may be of.
+    fn slots(&self, tile: &Expr, ring: &RingParts) -> Vec<Slot> {
+        let is_tile = |expr: &Expr| matches!(expr.kind, ExprKind::Shared(id) if ring.tiles.contains(&id.0));
+        let (mut slots, mut known, mut open) = (vec![], HashSet::new(), vec![tile]);
+        while let Some(tile) = open.pop() {
+            if let ExprKind::Stage(stages, stage) = &tile.kind
+                && is_tile(stages)
+            {
+                slots.push(slot_of(stage));
+            } else if is_tile(tile) {
+                slots.push(None);
+            } else if let ExprKind::Remote(inner, _) | ExprKind::Stage(inner, _) = &tile.kind {
+                open.push(inner);
+            } else if let ExprKind::Local(local) = tile.kind
+                && known.insert(local)
+            {
+                open.extend(self.values.get(&local).into_iter().flatten());
+            }
+        }
+        slots
+    }
+}

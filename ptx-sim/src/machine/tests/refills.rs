@@ -1,0 +1,170 @@
+//! Generic reads before an asynchronous write of the same bytes: a proxy fence of shared memory lies on the way.
+
+use super::clusters::cluster_sync;
+use super::*;
+
+/// Loads a tile, lets `read` do what it likes with it and says so at `EMPTY`, and loads again when that has `count` arrivals.
+fn refilled(lab: &mut Lab, count: u32, read: impl Fn(&mut Lab)) {
+    refilled_after(lab, count, read, |_| {});
+}
+
+fn refilled_after(lab: &mut Lab, count: u32, read: impl Fn(&mut Lab), before: impl Fn(&mut Lab)) {
+    lab.init(thread(0), EMPTY, count);
+    lab.barrier();
+    lab.arrive(thread(0), FULL, Some(TILE));
+    lab.load(thread(0), 0);
+    read(lab);
+    lab.wait(thread(0), EMPTY, false);
+    before(lab);
+    lab.arrive(thread(0), FULL, Some(TILE));
+    lab.load(thread(0), 0);
+    lab.wait(thread(0), FULL, true);
+}
+
+#[test]
+fn the_fence_is_of_the_reader() {
+    flipped(FindingKind::UnfencedRefill, |lab, fenced| {
+        refilled(lab, 1, |lab| {
+            lab.wait(thread(7), FULL, false);
+            lab.read(thread(7), 0);
+            if fenced {
+                lab.fence(thread(7), FenceKind::ProxyAsyncShared);
+            }
+            lab.arrive(thread(7), EMPTY, None);
+        });
+    });
+}
+
+#[test]
+fn the_fence_comes_after_the_read() {
+    flipped(FindingKind::UnfencedRefill, |lab, after| {
+        refilled(lab, 1, |lab| {
+            lab.wait(thread(7), FULL, false);
+            let fence = |lab: &mut Lab| lab.fence(thread(7), FenceKind::ProxyAsync);
+            if !after {
+                fence(lab);
+            }
+            lab.read(thread(7), 0);
+            if after {
+                fence(lab);
+            }
+            lab.arrive(thread(7), EMPTY, None);
+        });
+    });
+}
+
+#[test]
+fn the_fence_is_of_shared_memory() {
+    flipped(FindingKind::UnfencedRefill, |lab, shared| {
+        refilled(lab, 1, |lab| {
+            lab.wait(thread(7), FULL, false);
+            lab.read(thread(7), 0);
+            let kind = if shared { FenceKind::ProxyAsyncShared } else { FenceKind::ProxyAsyncGlobal };
+            lab.fence(thread(7), kind);
+            lab.arrive(thread(7), EMPTY, None);
+        });
+    });
+}
+
+#[test]
+fn one_that_releases_for_others_fences_for_them() {
+    flipped(FindingKind::UnfencedRefill, |lab, fenced| {
+        refilled(lab, 1, |lab| {
+            for lane in (0..32).map(thread) {
+                lab.wait(lane, FULL, false);
+                lab.read(lane, u64::from(lane.thread) * 4);
+            }
+            lab.machine.warp_sync(0, 0, u32::MAX);
+            if fenced {
+                lab.fence(thread(3), FenceKind::ProxyAsyncShared);
+            }
+            lab.arrive(thread(3), EMPTY, None);
+        });
+    });
+}
+
+#[test]
+fn the_fence_may_be_of_who_issues_the_load() {
+    flipped(FindingKind::UnfencedRefill, |lab, fenced| {
+        let read = |lab: &mut Lab| {
+            lab.wait(thread(7), FULL, false);
+            lab.read(thread(7), 0);
+            lab.arrive(thread(7), EMPTY, None);
+        };
+        refilled_after(lab, 1, read, |lab| {
+            if fenced {
+                lab.fence(thread(0), FenceKind::ProxyAsyncShared);
+            }
+        });
+    });
+}
+
+#[test]
+fn a_store_reads_through_the_asynchronous_proxy() {
+    flipped(FindingKind::UnfencedRefill, |lab, only_stored| {
+        refilled(lab, 1, |lab| {
+            lab.wait(thread(7), FULL, false);
+            // A read before the store is not forgotten for the store.
+            if !only_stored {
+                lab.read(thread(7), 16);
+            }
+            lab.store(thread(7), 0);
+            lab.commit(thread(7));
+            lab.wait_groups(thread(7), 0, true);
+            lab.arrive(thread(7), EMPTY, None);
+        });
+    });
+}
+
+#[test]
+fn a_fence_before_a_store_is_enough() {
+    flipped(FindingKind::UnfencedRefill, |lab, fenced| {
+        refilled(lab, 1, |lab| {
+            lab.wait(thread(7), FULL, false);
+            lab.read(thread(7), 16);
+            if fenced {
+                lab.fence(thread(7), FenceKind::ProxyAsyncShared);
+            }
+            lab.store(thread(7), 0);
+            lab.commit(thread(7));
+            lab.wait_groups(thread(7), 0, true);
+            lab.arrive(thread(7), EMPTY, None);
+        });
+    });
+}
+
+/// A release to another block within the scope of a block tells it that reads are over, and that they are fenced.
+#[test]
+fn another_block_learns_of_the_fence() {
+    flipped_in(2, FindingKind::UnfencedRefill, |lab, fenced| {
+        let (reader, producer) = (ThreadId { block: 1, thread: 7 }, thread(0));
+        lab.barrier();
+        lab.init(producer, EMPTY, 1);
+        let far = |offset: u64| u64::from(address::map_to_rank(offset as u32, 1));
+        let site = lab.site();
+        let _ = lab.machine.mbarrier_init(reader, Space::Shared, FULL, 1, site);
+        lab.fence(reader, FenceKind::MbarrierInit);
+        cluster_sync(lab);
+        let action = TensorAction::Load {
+            space: Space::SharedCluster,
+            tile: far(0),
+            barrier: far(FULL),
+            multicast: None,
+        };
+        lab.arrive(reader, FULL, Some(TILE));
+        let _ = lab.copy(producer, [0; 5], action);
+        lab.wait(reader, FULL, false);
+        lab.read(reader, 0);
+        if fenced {
+            lab.fence(reader, FenceKind::ProxyAsyncShared);
+        }
+        lab.arrive(reader, FULL, Some(TILE));
+        let site = lab.site();
+        let empty = address::map_to_rank(EMPTY as u32, 0).into();
+        let _ = lab.machine.mbarrier_arrive(reader, Space::SharedCluster, empty, Arrive::ONE, site);
+        lab.wait(producer, EMPTY, false);
+        let _ = lab.copy(producer, [0; 5], action);
+        lab.wait(reader, FULL, true);
+        cluster_sync(lab);
+    });
+}

@@ -1,0 +1,274 @@
+//! What is asked of the engine with columns of pixels, and how such a case is run.
+
+use std::fmt;
+
+use tma_runtime::launch::{Arg, Corners, GlobalSlice, KernelSpec, MapOptions, launch};
+use tma_runtime::prelude::*;
+use tma_runtime::spec::Element;
+
+use super::reduce::{Reduce, Reduction};
+use super::{Case, Edge, columns, columns_reduced};
+use crate::column::Column;
+use crate::compare::same;
+use crate::random::{Sample, noise};
+
+/// An operation with a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Columns {
+    /// `map.load`.
+    Load,
+    /// `map.prefetch` of the same column, then `map.load`.
+    Prefetch,
+    /// `map.hint(..)` of both.
+    HintedLoad,
+    /// `map.store`.
+    Store,
+    /// `map.hint(..).store`.
+    HintedStore,
+    /// `map.load_multicast` to both blocks of a cluster.
+    Multicast,
+    /// `map.hint(..).load_multicast`.
+    HintedMulticast,
+    /// `map.reduce_add` and its like.
+    Reduce(Reduction),
+    /// `map.hint(..).reduce_add` and its like.
+    HintedReduce(Reduction),
+}
+
+/// Kernels of one signature, of each rank.
+type Kernels = [&'static [KernelSpec]; 3];
+
+/// The forms in the order of the numbers that kernels have for them, and these kernels.
+pub(super) fn forms() -> [(&'static [Columns], Kernels); 3] {
+    use Columns::{
+        HintedLoad, HintedMulticast, HintedReduce, HintedStore, Load, Multicast, Prefetch, Reduce, Store,
+    };
+    use Reduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
+    const REDUCTIONS: &[Columns] = &[
+        Reduce(Add),
+        Reduce(Min),
+        Reduce(Max),
+        Reduce(Inc),
+        Reduce(Dec),
+        Reduce(And),
+        Reduce(Or),
+        Reduce(Xor),
+        HintedReduce(Add),
+        HintedReduce(Min),
+        HintedReduce(Max),
+        HintedReduce(Inc),
+        HintedReduce(Dec),
+        HintedReduce(And),
+        HintedReduce(Or),
+        HintedReduce(Xor),
+    ];
+    [
+        (
+            &[Load, Prefetch, HintedLoad, Store, HintedStore],
+            [&columns::columns_3::INSTANCES, &columns::columns_4::INSTANCES, &columns::columns_5::INSTANCES],
+        ),
+        (
+            &[Multicast, HintedMulticast],
+            [
+                &columns::columns_multicast_3::INSTANCES,
+                &columns::columns_multicast_4::INSTANCES,
+                &columns::columns_multicast_5::INSTANCES,
+            ],
+        ),
+        (
+            REDUCTIONS,
+            [
+                &columns_reduced::columns_reduced_3::INSTANCES,
+                &columns_reduced::columns_reduced_4::INSTANCES,
+                &columns_reduced::columns_reduced_5::INSTANCES,
+            ],
+        ),
+    ]
+}
+
+impl Columns {
+    /// The edges that it is tried at. Corners before the tensor are a load's padding.
+    pub(super) const fn edges(self) -> &'static [Edge] {
+        match self.writes() {
+            true => &[Edge::Inside, Edge::Over, Edge::Past],
+            false => &[Edge::Inside, Edge::Over, Edge::Past, Edge::Before],
+        }
+    }
+
+    const fn writes(self) -> bool {
+        match self {
+            Self::Load | Self::Prefetch | Self::HintedLoad | Self::Multicast | Self::HintedMulticast => false,
+            Self::Store | Self::HintedStore | Self::Reduce(_) | Self::HintedReduce(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load => f.write_str("load"),
+            Self::Prefetch => f.write_str("prefetch, load"),
+            Self::HintedLoad => f.write_str("both with a hint"),
+            Self::Store => f.write_str("store"),
+            Self::HintedStore => f.write_str("store with a hint"),
+            Self::Multicast => f.write_str("multicast load"),
+            Self::HintedMulticast => f.write_str("multicast load with a hint"),
+            Self::Reduce(op) => write!(f, "reduce {}", op.name()),
+            Self::HintedReduce(op) => write!(f, "reduce {} with a hint", op.name()),
+        }
+    }
+}
+
+/// Calls a method for the case's rank.
+macro_rules! by_rank {
+    ($case:expr, $method:ident::<$T:ty>($($arg:expr),*)) => {
+        match $case.rank() {
+            3 => $case.$method::<$T, 1, 3>($($arg),*),
+            4 => $case.$method::<$T, 2, 4>($($arg),*),
+            _ => $case.$method::<$T, 3, 5>($($arg),*),
+        }
+    };
+}
+
+impl Case {
+    /// Runs a case with columns.
+    pub(super) fn run_columns(&self, device: &Device, form: Columns) -> anyhow::Result<()> {
+        match (form, self.map.element) {
+            (Columns::Reduce(op) | Columns::HintedReduce(op), Element::U32) => {
+                by_rank!(self, column_reduced::<u32>(device, op))
+            }
+            (_, Element::U8) => by_rank!(self, column::<u8>(device, form)),
+            (_, Element::U16) => by_rank!(self, column::<u16>(device, form)),
+            (_, Element::U32) => by_rank!(self, column::<u32>(device, form)),
+            (_, Element::U64) => by_rank!(self, column::<u64>(device, form)),
+            (_, other) => anyhow::bail!("no case has columns of `{other}`"),
+        }
+    }
+
+    /// The tensor, and where the column begins in it: three images, and two units of the copy engine more channels than in the tile.
+    fn place<const N: usize, const RANK: usize>(&self, writes: bool) -> Column<N, RANK> {
+        const PIXELS: [[usize; 3]; 3] = [[23, 0, 0], [5, 7, 0], [3, 4, 5]];
+        let unit = 16 / self.map.element.bytes();
+        let [_, channels] = self.tile();
+        let all_channels = channels + 2 * unit;
+        let (first, image) = match self.edge {
+            Edge::Inside => (0, 0),
+            Edge::Over => (0, 2),
+            Edge::Past => (0, 3),
+            Edge::Before => (-1, 0),
+        };
+        let channel = match self.edge {
+            Edge::Over => (all_channels - channels / 2) / unit * unit,
+            Edge::Inside | Edge::Past | Edge::Before => unit,
+        };
+        let dimension = |d: usize, of_images, of_pixels: [usize; 3], of_channels| match d {
+            0 => of_images,
+            d if d <= N => of_pixels[d - 1],
+            _ => of_channels,
+        };
+        let offset = if writes || self.edge == Edge::Before { 0 } else { 1 };
+        let columns = Im2col { lower: [first; N], upper: [-1; N], strides: [1; N] };
+        Column {
+            shape: std::array::from_fn(|d| dimension(d, 3, PIXELS[N - 1], all_channels as usize)),
+            columns,
+            at: std::array::from_fn(|d| match d {
+                0 => image,
+                d if d <= N => first,
+                _ => channel as i32,
+            }),
+            offsets: [offset; N],
+        }
+    }
+
+    /// Pixels and channels.
+    fn tile(&self) -> [u32; 2] {
+        [self.map.box_extents[0], self.map.box_extents[1]]
+    }
+
+    fn column<T: Sample, const N: usize, const RANK: usize>(
+        &self,
+        device: &Device,
+        form: Columns,
+    ) -> anyhow::Result<()> {
+        let place = self.place::<N, RANK>(form.writes());
+        let [pixels, channels] = self.tile().map(|extent| extent as usize);
+        let tile = pixels * channels;
+        let (source, given) = (noise::<T>(411, place.elements()), noise::<T>(412, tile));
+        let blocks = self.spec.cluster.most_blocks();
+
+        let src = device.tensor(&source, place.shape)?;
+        let dst: DeviceTensor<T, RANK> = device.filled_bytes(place.shape, 0xab)?;
+        let untouched = dst.to_vec()?;
+        let seen: DeviceTensor<T, 1> = device.filled_bytes([tile * blocks as usize], 0xcd)?;
+        let device_given = device.tensor(&given, [tile])?;
+        let mut args = vec![Arg::map(src.view()).with(options(&place.columns))];
+        if matches!(form, Columns::Multicast | Columns::HintedMulticast) {
+            args.push(Arg::global(GlobalSlice::new(seen.view())));
+        } else {
+            // A map that the kernel writes by has no padding, also where this launch only loads.
+            let columns = if form.writes() { place.columns } else { Im2col::default() };
+            args.push(Arg::map(dst.view()).with(options(&columns)));
+            args.push(Arg::global(GlobalSlice::new(seen.view())));
+            args.push(Arg::global(GlobalSlice::new(device_given.view())));
+        }
+        args.push(Arg::scalar(self.how));
+        args.extend(place.at.map(Arg::scalar));
+        args.extend(place.offsets.map(|offset| Arg::scalar(offset as u16)));
+        launch(device, self.spec, Grid::x(blocks), &args)?;
+
+        if form.writes() {
+            let wanted = written(&place, untouched, &given, channels, |_, new| Some(new))?;
+            return same("the tensor", &dst.to_vec()?, &wanted);
+        }
+        let wanted = place.loaded(&source, pixels, channels);
+        same("the tile", &seen.to_vec()?, &wanted.repeat(blocks as usize))
+    }
+
+    fn column_reduced<T: Reduce, const N: usize, const RANK: usize>(
+        &self,
+        device: &Device,
+        op: Reduction,
+    ) -> anyhow::Result<()> {
+        let place = self.place::<N, RANK>(true);
+        let [pixels, channels] = self.tile().map(|extent| extent as usize);
+        let before: Vec<T> = (0..place.elements()).map(|i| T::operand(op, 413, i)).collect();
+        let given: Vec<T> = (0..pixels * channels).map(|i| T::operand(op, 414, i)).collect();
+
+        let dst = device.tensor(&before, place.shape)?;
+        let device_given = device.tensor(&given, [given.len()])?;
+        let given_view = GlobalSlice::new(device_given.view());
+        let mut args = vec![
+            Arg::map(dst.view()).with(options(&place.columns)),
+            Arg::global(given_view),
+            Arg::scalar(self.how),
+        ];
+        args.extend(place.at.map(Arg::scalar));
+        launch(device, self.spec, Grid::x(1), &args)?;
+
+        let wanted = written(&place, before, &given, channels, |old, new| old.reduced(op, new))?;
+        same("the tensor", &dst.to_vec()?, &wanted)
+    }
+}
+
+fn options<const N: usize>(columns: &Im2col<N>) -> MapOptions {
+    let mut corners = Corners::default();
+    corners.lower[..N].copy_from_slice(&columns.lower);
+    corners.upper[..N].copy_from_slice(&columns.upper);
+    MapOptions { corners: Some(corners), ..MapOptions::default() }
+}
+
+/// The tensor, with `element(old, new)` where the tile's elements go, as rows of `channels`.
+fn written<T: Sample, const N: usize, const RANK: usize>(
+    place: &Column<N, RANK>,
+    mut tensor: Vec<T>,
+    tile: &[T],
+    channels: usize,
+    element: impl Fn(T, T) -> Option<T>,
+) -> anyhow::Result<Vec<T>> {
+    for (at, &new) in place.indices(tile.len() / channels, channels).into_iter().zip(tile) {
+        if let Some(at) = at {
+            tensor[at] = element(tensor[at], new).ok_or_else(|| anyhow::anyhow!("no such reduction"))?;
+        }
+    }
+    Ok(tensor)
+}
