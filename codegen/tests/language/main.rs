@@ -56,5 +56,6 @@ mod im2col;
 mod messages;
 mod order;
 mod pipelines;
+mod tiles;
 mod values;
 mod vocabulary;

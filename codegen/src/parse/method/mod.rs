@@ -11,6 +11,7 @@ mod phase;
 mod pipeline;
 mod remote;
 mod tile;
+mod tile_at;
 
 use super::cx::Cx;
 use super::suggest::did_you_mean;
@@ -166,7 +167,7 @@ fn elements_of(array: Expr, element: &Type, count: usize) -> Vec<Expr> {
 /// The methods of a type, for suggestions.
 fn methods(ty: &Type) -> &'static [&'static str] {
     match ty {
-        Type::Tile(_) => &["get", "set", "bytes", "rows", "cols"],
+        Type::Tile(_) => &["get", "set", "bytes", "rows", "cols", "tile_at"],
         Type::Barrier => &[
             "init",
             "arrive",
@@ -195,6 +196,8 @@ fn methods(ty: &Type) -> &'static [&'static str] {
             "load",
             "load_multicast",
             "load_sliced",
+            "tile_at",
+            "block_tile",
             "store",
             "reduce_add",
             "reduce_min",
