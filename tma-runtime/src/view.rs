@@ -23,9 +23,9 @@ struct Place<'a, const N: usize> {
 macro_rules! view {
     ($View:ident) => {
         impl<'a, T: Scalar, const N: usize> $View<'a, T, N> {
-            /// A view of memory that is not a [`DeviceTensor`](crate::DeviceTensor): of another crate. Of a part of a tensor
-            /// [`slice`](Self::slice), [`permute`](Self::permute) and [`with_strides`](Self::with_strides) make one without
-            /// `unsafe`.
+            /// A view of memory that is not a [`DeviceTensor`](crate::DeviceTensor): of another
+            /// crate. Of a part of a tensor [`slice`](Self::slice), [`permute`](Self::permute) and
+            /// [`with_strides`](Self::with_strides) make one without `unsafe`.
             ///
             /// `address` is that of the first element on `device`; `shape` and `strides` are in elements, outermost
             /// first. The rules of tensor maps are checked at the launch. Rows may overlap, as windows over a signal do,

@@ -126,8 +126,8 @@ fn mask_within(mask: &Expr, blocks: u64, sink: &mut Sink) {
         .help(format!("bit i is the block of rank i; all of them are {all:#b}"));
 }
 
-/// The slices of a tile, one a block along the axis, one after the other along its outermost dimension of more than one
-/// element.
+/// The slices of a tile, one a block along the axis, one after the other along its outermost
+/// dimension of more than one element.
 fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Span, sink: &mut Sink) {
     let (Some(slice), Type::Tile(whole)) = (map.ty.moved(), &tile.ty) else { return };
     let Cluster::Fixed(extents) = kernel.launch.cluster else {

@@ -1,8 +1,9 @@
-//! What the instances of a generic kernel have in common: a launcher that chooses among them by the kernel's own
-//! generics.
+//! What the instances of a generic kernel have in common: a launcher that chooses among them by the
+//! kernel's own generics.
 //!
-//! The kernel's module gets a type `Instance` with the kernel's generics, and a trait `Compiled` for those that the
-//! attribute names. `launch::<T, N>` asks for it, and a generic function of the host does so in its `where` clause.
+//! The kernel's module gets a type `Instance` with the kernel's generics, and a trait `Compiled`
+//! for those that the attribute names. `launch::<T, N>` asks for it, and a generic function of the
+//! host does so in its `where` clause.
 
 use std::collections::HashSet;
 
@@ -13,8 +14,9 @@ use syn::{GenericParam, ItemFn};
 use super::launcher::{element, host_arg, host_param, host_type, is_tiled, launch_doc, tiles_doc, tiles_of};
 use crate::ir::{Argument, Const, Kernel, Param, Scalar, TileType, Type};
 
-/// The items for all of `kernels`, the instances of `function`. Nothing if it has none, or if a generic stands for
-/// something else than an element, a swizzle or a number, which a kernel can do little with.
+/// The items for all of `kernels`, the instances of `function`. Nothing if it has none, or if a
+/// generic stands for something else than an element, a swizzle or a number, which a kernel can do
+/// little with.
 pub(crate) fn launcher(function: &ItemFn, kernels: &[&Kernel]) -> TokenStream {
     let Some(first) = kernels.first() else { return TokenStream::new() };
     let arguments: Option<Vec<_>> = kernels.iter().map(|kernel| arguments(kernel)).collect();
@@ -182,8 +184,9 @@ impl Generics {
         })
     }
 
-    /// What a tensor of parameter `i` has as its elements: the generic that its type is written with, if that is what it
-    /// is in every instance; a type that all of them have; or nothing to say.
+    /// What a tensor of parameter `i` has as its elements: the generic that its type is written
+    /// with, if that is what it is in every instance; a type that all of them have; or nothing to
+    /// say.
     fn element(&self, i: usize, params: &[&Param]) -> Option<TokenStream> {
         let Some(found) = params.iter().map(|param| element(param)).collect::<Option<Vec<_>>>() else {
             return Some(TokenStream::new());
@@ -260,7 +263,8 @@ fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
     tokens.collect()
 }
 
-/// The form of a parameter on the host, but for its element: which variant, and of how many dimensions.
+/// The form of a parameter on the host, but for its element: which variant, and of how many
+/// dimensions.
 fn form(param: &Param) -> (std::mem::Discriminant<Type>, Option<usize>) {
     (std::mem::discriminant(&param.ty), param.ty.moved().map(TileType::rank))
 }

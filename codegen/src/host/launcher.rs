@@ -72,11 +72,12 @@ pub(super) fn tiles_of(param: &Param) -> Ident {
     format_ident!("tiles_of_{}", param.name.trim_start_matches("r#"))
 }
 
+/// What is said of it.
 pub(super) fn tiles_doc(path: &str, param: &Param) -> String {
     let name = &param.name;
     format!(
         "The grid of `{path}` with one block for each tile of `{name}`, whose tensor is of this shape, outermost extent \
-         first: that in which `{name}.block_tile()` is the block's tile."
+         first: that of `Grid::tiles`, in which `{name}.block_tile()` of up to three dimensions is the block's tile."
     )
 }
 

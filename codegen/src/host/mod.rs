@@ -1,5 +1,5 @@
-//! The host's side of a kernel: its [`spec`](mod@spec), its typed [`launcher`], and for all instances of one the
-//! [`generic`] one.
+//! The host's side of a kernel: its [`spec`](mod@spec), its typed [`launcher`], and for all
+//! instances of one the [`generic`] one.
 
 pub(crate) mod generic;
 pub(crate) mod launcher;

@@ -214,8 +214,8 @@ impl TileType {
         self.extents.last().copied().unwrap_or(1)
     }
 
-    /// The dimension along which a sliced load divides this tile: the outermost of more than one element, so that slices
-    /// lie one after the other in shared memory.
+    /// The dimension along which a sliced load divides this tile: the outermost of more than one
+    /// element, so that slices lie one after the other in shared memory.
     pub fn sliced_dimension(&self) -> usize {
         self.extents.iter().position(|&extent| extent > 1).unwrap_or(0)
     }

@@ -124,7 +124,8 @@ impl Cx<'_> {
         fits
     }
 
-    /// What a type is that stands for a generic; that it may stand there is judged where the generic is used.
+    /// What a type is that stands for a generic; that it may stand there is judged where the
+    /// generic is used.
     fn type_argument_is(&self, ty: &syn::Type) -> Argument {
         let aliases = &self.shared_items.aliases;
         let mut named = last_name(ty);

@@ -108,9 +108,10 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
         device_only()
     }
 
-    /// The coordinates of a tile, if a tensor is taken apart into tiles like this one: each index times the extent,
-    /// outermost first. As [`TensorMap::tile_at`](super::TensorMap::tile_at), for a map whose own tile is a part of this
-    /// one: that of a slice ([`load_sliced`](super::TensorMap::load_sliced)).
+    /// The coordinates of a tile, if a tensor is taken apart into tiles like this one: each index
+    /// times the extent, outermost first. As [`TensorMap::tile_at`](super::TensorMap::tile_at), for
+    /// a map whose own tile is a part of this one: that of a slice
+    /// ([`load_sliced`](super::TensorMap::load_sliced)).
     ///
     /// ```
     /// # use tma_runtime::prelude::*;

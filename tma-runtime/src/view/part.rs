@@ -1,5 +1,6 @@
-//! Views of a part of a tensor, or of its memory in another form. None reaches an element that its tensor does not have,
-//! and what is made of a view to write is one, in its place: so nothing here is unsafe.
+//! Views of a part of a tensor, or of its memory in another form. None reaches an element that its
+//! tensor does not have, and what is made of a view to write is one, in its place: so nothing here
+//! is unsafe.
 
 use super::{Place, TensorView, TensorViewMut};
 use crate::error::{Error, ViewError};
@@ -10,11 +11,12 @@ use std::ops::Range;
 macro_rules! parts {
     ($View:ident, $checked:expr, $strides_doc:literal) => {
         impl<'a, T: Scalar, const N: usize> $View<'a, T, N> {
-            /// The elements of `ranges`, one for each dimension, outermost first: a box within the tensor, at the same
-            /// strides.
+            /// The elements of `ranges`, one for each dimension, outermost first: a box within the
+            /// tensor, at the same strides.
             ///
-            /// A tensor map still asks for a first element whose address is a multiple of 16 bytes, and a `Global` for elements
-            /// without gaps, as whole rows have them: both are checked at the launch.
+            /// A tensor map still asks for a first element whose address is a multiple of 16 bytes,
+            /// and a `Global` for elements without gaps, as whole rows have them: both are checked
+            /// at the launch.
             ///
             /// ```
             /// # use tma_runtime::prelude::*;
@@ -34,10 +36,11 @@ macro_rules! parts {
                 Ok(Self { place: self.place.sliced(ranges, size_of::<T>())?, elements: PhantomData })
             }
 
-            /// The same elements with their dimensions in another order: dimension `i` of the result is dimension
-            /// `order[i]` of this view.
+            /// The same elements with their dimensions in another order: dimension `i` of the
+            /// result is dimension `order[i]` of this view.
             ///
-            /// A tensor map wants the innermost dimension to be contiguous, and a `Global` all of them: checked at the launch.
+            /// A tensor map wants the innermost dimension to be contiguous, and a `Global` all of
+            /// them: checked at the launch.
             ///
             /// ```
             /// # use tma_runtime::prelude::*;
@@ -57,17 +60,20 @@ macro_rules! parts {
                 Ok(Self { place: self.place.permuted(order)?, elements: PhantomData })
             }
 
-            /// The memory from this view's first element on, with another shape and strides, in elements, outermost first.
+            /// The memory from this view's first element on, with another shape and strides, in
+            /// elements, outermost first.
             ///
-            /// It reaches no further than the memory of the [`DeviceTensor`](crate::DeviceTensor) that this is a view of; of memory
-            /// from an address ([`from_raw`](Self::from_raw)), no further than this view, which must have no gaps.
+            /// It reaches no further than the memory of the [`DeviceTensor`](crate::DeviceTensor)
+            /// that this is a view of; of memory from an address ([`from_raw`](Self::from_raw)), no
+            /// further than this view, which must have no gaps.
             ///
             #[doc = $strides_doc]
             ///
             /// # Errors
             ///
-            /// [`ViewError::Reach`] if it would reach further, [`ViewError::UnknownMemory`] if the view is from an address
-            /// and has gaps, and [`ViewError::Overlap`] if it is one to write and two elements might share memory.
+            /// [`ViewError::Reach`] if it would reach further, [`ViewError::UnknownMemory`] if the
+            /// view is from an address and has gaps, and [`ViewError::Overlap`] if it is one to
+            /// write and two elements might share memory.
             pub fn with_strides<const M: usize>(
                 self,
                 shape: [usize; M],

@@ -6,12 +6,13 @@ use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, Ti
 use crate::parse::cx::Cx;
 use crate::parse::{fold, settle};
 
-/// The axes of a grid along which tiles are counted, from the innermost dimension outwards: as `Grid::tiles` of the
-/// runtime lays blocks out.
+/// The axes of a grid along which tiles are counted, from the innermost dimension outwards: as
+/// `Grid::tiles` of the runtime lays blocks out.
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
 impl Cx<'_> {
-    /// `tile_at(index)`: where the tile of this index begins, if a tensor is taken apart into tiles like `tile`.
+    /// `tile_at(index)`: where the tile of this index begins, if a tensor is taken apart into tiles
+    /// like `tile`.
     pub(super) fn tile_at(&mut self, tile: &TileType, args: &Args, span: Span) -> Expr {
         let Some([index]) = self.exactly("tile_at", args, span) else { return Expr::error(span) };
         let help =
@@ -65,7 +66,8 @@ impl Cx<'_> {
         Expr { kind: ExprKind::Array(coordinates), ty, span }
     }
 
-    /// The first element of tile `index` along a dimension; none, with an error, if no coordinate is that.
+    /// The first element of tile `index` along a dimension; none, with an error, if no coordinate
+    /// is that.
     fn first_of(&mut self, index: Expr, extent: u32, element: &Type) -> Option<Expr> {
         let reach = i128::from(i32::MIN)..=i128::from(i32::MAX);
         if let Some(value) = self.known_integer(&index)
