@@ -92,11 +92,7 @@ fn by_index(device: &Device, _: &Options) -> anyhow::Result<()> {
 
 /// Loads a plane of 16 rows in slices of 8, of a tensor of planes.
 #[tma_kernel(threads = 64, cluster = [1, 2])]
-pub fn sliced_planes_kernel(
-    src: TensorMap<Tile<f16, Shape3<1, 8, 64>, Swizzle128>>,
-    out: Global<f16>,
-    plane: u32,
-) {
+pub fn slice_of_plane(src: TensorMap<Tile<f16, Shape3<1, 8, 64>, Swizzle128>>, out: Global<f16>, plane: u32) {
     let tile: Tile<f16, Shape3<1, 16, 64>, Swizzle128> = shared();
     let full: Barrier = shared();
     let t = thread_idx().x;
@@ -121,7 +117,7 @@ fn sliced_planes(device: &Device, _: &Options) -> anyhow::Result<()> {
     let source = noise::<f16>(173, 3 * 32 * 64);
     let mut out = device.filled_bytes([2 * 2 * 16 * 64], 0xab)?;
     let src = device.tensor(&source, [3, 32, 64])?;
-    sliced_planes_kernel::launch(device, (2, 2), &src, &mut out, 1)?;
+    slice_of_plane::launch(device, (2, 2), &src, &mut out, 1)?;
     let plane = &source[32 * 64..][..32 * 64];
     let wanted: Vec<_> = plane.chunks(16 * 64).flat_map(|half| half.repeat(2)).collect();
     same_bits(&out.to_vec()?, &wanted)
@@ -129,7 +125,7 @@ fn sliced_planes(device: &Device, _: &Options) -> anyhow::Result<()> {
 
 /// Loads a row of 128 elements in slices of 32: its outermost dimensions have one element each.
 #[tma_kernel(threads = 32, cluster = 4)]
-pub fn sliced_lines_kernel(src: TensorMap<Tile<u32, Shape3<1, 1, 32>>>, out: Global<u32>) {
+pub fn slice_of_line(src: TensorMap<Tile<u32, Shape3<1, 1, 32>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape3<1, 1, 128>> = shared();
     let full: Barrier = shared();
     let t = thread_idx().x;
@@ -152,14 +148,14 @@ pub fn sliced_lines_kernel(src: TensorMap<Tile<u32, Shape3<1, 1, 32>>>, out: Glo
 fn sliced_lines(device: &Device, _: &Options) -> anyhow::Result<()> {
     let source = noise::<u32>(174, 2 * 3 * 144);
     let mut out = device.filled_bytes([4 * 128], 0xab)?;
-    sliced_lines_kernel::launch(device, 4, &device.tensor(&source, [2, 3, 144])?, &mut out)?;
+    slice_of_line::launch(device, 4, &device.tensor(&source, [2, 3, 144])?, &mut out)?;
     same("lines", &out.to_vec()?, &source[5 * 144 + 4..][..128].repeat(4))
 }
 
 /// Loads 16 pixels of 8 channels in slices of 8 pixels: the hardware counts pixels where the
 /// language counts elements.
 #[tma_kernel(threads = 128, cluster = 2)]
-pub fn sliced_pixels_kernel(src: TensorMap<Tile<u16, Shape3<1, 1, 64>, Interleave16>>, out: Global<u16>) {
+pub fn slice_of_pixels(src: TensorMap<Tile<u16, Shape3<1, 1, 64>, Interleave16>>, out: Global<u16>) {
     let tile: Tile<u16, Shape3<1, 1, 128>, Interleave16> = shared();
     let full: Barrier = shared();
     let t = thread_idx().x;
@@ -180,7 +176,7 @@ pub fn sliced_pixels_kernel(src: TensorMap<Tile<u16, Shape3<1, 1, 64>, Interleav
 fn sliced_pixels(device: &Device, _: &Options) -> anyhow::Result<()> {
     let source = noise::<u16>(175, 2 * 160);
     let mut out = device.filled_bytes([2 * 128], 0xab)?;
-    sliced_pixels_kernel::launch(device, 2, &device.tensor(&source, [1, 2, 160])?, &mut out)?;
+    slice_of_pixels::launch(device, 2, &device.tensor(&source, [1, 2, 160])?, &mut out)?;
     same("pixels", &out.to_vec()?, &source[160 + 16..][..128].repeat(2))
 }
 
