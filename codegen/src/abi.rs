@@ -3,6 +3,10 @@
 use crate::ir::{Kernel, Param, Type};
 use crate::limits::{BULK_BYTES, MAP_BYTES};
 
+/// The types in the module of a generic kernel. No instance may be called so: its launcher is in a
+/// module of its name.
+pub(crate) const MODULE_TYPES: [&str; 3] = ["Instance", "Compiled", "Sealed"];
+
 /// A parameter of the PTX entry, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbiParam {

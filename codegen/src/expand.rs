@@ -11,6 +11,7 @@ use syn::{Item, ItemFn, ItemMod};
 
 use crate::abi;
 use crate::diag::{Code, Diagnostic, Sink};
+use crate::host::generic;
 use crate::host::launcher::launcher;
 use crate::ir::Kernel;
 use crate::parse::depth;
@@ -101,6 +102,8 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
     let errors = errors.iter().chain(&missing).map(compile_error);
     let all = all_instances(&instances);
     let function = &item.function;
+    let kernels: Vec<_> = instances.iter().map(Instance::kernel).collect();
+    let generic = generic::launcher(function, &kernels);
     let (name, vis) = (&function.sig.ident, &function.vis);
     let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
     // Those that rustc has not decided yet hold for all that the kernel becomes.
@@ -118,6 +121,7 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
         #vis mod #name {
             #(#launchers)*
             #all
+            #generic
         }
         #conditions
         #checked_by_rustc

@@ -64,6 +64,80 @@ fn instances_may_have_any_name() {
     }
 }
 
+#[test]
+fn the_instances_of_a_kernel_are_chosen_by_its_generics() {
+    let all = items(
+        quote!(threads = 32, instances(f16 = <f16, 64>, again = <f16, 64>, f32 = <f32, 32>)),
+        quote!(
+            pub fn k<T: TileElement, const N: u32>(
+                src: TensorMap<Tile<T, Shape2<8, N>>>,
+                out: Global<f32>,
+                spec: T,
+                shape: u64,
+            ) {
+                out.set(0, 1.0);
+            }
+        ),
+    );
+    let text = text(&all[0]);
+    for wanted in [
+        "impl Compiled for Instance < :: tma_runtime :: lang :: f16 , 64 > { \
+         const SPEC : & 'static :: tma_runtime :: launch :: KernelSpec = & f16 :: SPEC ;",
+        "impl Compiled for Instance < :: core :: primitive :: f32 , 32 >",
+        "pub fn launch < T : :: tma_runtime :: Scalar , const N : :: core :: primitive :: u32 >",
+        "src : impl :: tma_runtime :: launch :: MapArg < T , 2usize >",
+        "out : impl :: tma_runtime :: launch :: GlobalArgMut < :: core :: primitive :: f32 >",
+        "spec : T , shape : :: core :: primitive :: u64",
+        "its instances are `f16` = `<f16, 64>`, `again` = `<f16, 64>`, `f32` = `<f32, 32>`",
+        "pub fn tiles_of_src < T , const N : :: core :: primitive :: u32 >",
+        "Grid :: tiles (shape , [8u32 , 64u32])",
+    ] {
+        assert!(text.contains(wanted), "no `{wanted}` in {text}");
+    }
+    assert_eq!(text.matches("impl Compiled for").count(), 2, "one for both of the same arguments");
+}
+
+#[test]
+fn what_a_launch_writes_is_what_any_instance_writes() {
+    let all = items(
+        quote!(threads = 32, instances(reads = <false>, writes = <true>)),
+        quote!(
+            pub fn k<const WRITES: bool>(out: Global<f32>) {
+                if WRITES {
+                    out.set(0, 1.0);
+                }
+            }
+        ),
+    );
+    let text = text(&all[0]);
+    assert!(text.contains("impl Compiled for Instance < true >"), "{text}");
+    let (_, generic) = text.split_once("pub fn launch < const WRITES").unwrap();
+    assert!(generic.contains("out : impl :: tma_runtime :: launch :: GlobalArgMut"), "{generic}");
+}
+
+#[test]
+fn a_kernel_without_generics_has_no_instances_to_choose_from() {
+    let all = items(
+        quote!(threads = 32),
+        quote!(
+            pub fn k(dst: TensorMap<Tile<f32, Shape1<8>>>) {}
+        ),
+    );
+    let text = text(&all[0]);
+    assert!(!text.contains("Instance") && text.contains("pub fn tiles_of_dst"), "{text}");
+}
+
+#[test]
+fn tma0010_an_instance_is_not_called_as_a_type_of_the_module() {
+    for name in ["Instance", "Compiled", "Sealed"] {
+        let source = format!(
+            "#[tma_kernel(threads = 32, instances({name} = <1>))] fn k<const N: u32>(out: Global<u32>) {{}}"
+        );
+        let error = tma_codegen::check("lib.rs", &source).err().map(|error| error.to_string());
+        assert!(error.is_some_and(|error| error.contains("TMA0010") && error.contains(name)));
+    }
+}
+
 /// What a launch must know of a kernel with this body.
 fn spec(body: TokenStream) -> String {
     let all = items(quote!(threads = 32), quote!(pub fn k(counter: Global<u32>, n: u32) { #body }));

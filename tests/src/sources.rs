@@ -83,6 +83,7 @@ pub fn corpus() -> &'static [Source] {
         "swizzled_long_spans": "tests/src/kernels/swizzled/long_spans.rs",
         "swizzled_narrow": "tests/src/kernels/swizzled/narrow.rs",
         "tensors": "tests/src/kernels/tensors.rs",
+        "tiles": "tests/src/kernels/tiles.rs",
         "map_options": "tests/src/kernels/map_options.rs",
         "values": "tests/src/kernels/values.rs",
     }

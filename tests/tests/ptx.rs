@@ -85,6 +85,8 @@ const KEPT: &[&str] = &[
     "reductions_5",
     "remote_announced",
     "remote_meeting",
+    "slice_of_pixels",
+    "slice_of_plane",
     "sliced_5",
     "sliced_row",
     "sliced_z",
@@ -93,6 +95,7 @@ const KEPT: &[&str] = &[
     "tensor_copy_3",
     "tensor_copy_5",
     "tensor_stores",
+    "tile_of_block",
 ];
 
 /// What the kept kernels must have between them: instructions, and calls of what the driver provides.

@@ -6,6 +6,7 @@
 mod cluster;
 mod code;
 mod map;
+mod view;
 
 use crate::layout::DeviceId;
 use crate::spec::Element;
@@ -13,6 +14,7 @@ pub use crate::status::DriverStatus;
 use crate::status::KernelNames;
 pub use cluster::ClusterError;
 pub use map::MapError;
+pub use view::ViewError;
 
 /// An error of the host: what was wrong, what is wanted and, where it can be said, what to do.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +23,10 @@ pub enum Error {
     /// A tensor and a kernel's tile make no tensor map.
     #[error(transparent)]
     Map(#[from] MapError),
+
+    /// A view cannot be made of another one.
+    #[error(transparent)]
+    View(#[from] ViewError),
 
     /// A tensor has another number of dimensions than the kernel's box.
     #[error(

@@ -46,7 +46,7 @@ mod cuda;
 mod cuda;
 
 pub use device::Device;
-pub use error::{ClusterError, DriverStatus, Error, MapError};
+pub use error::{ClusterError, DriverStatus, Error, MapError, ViewError};
 pub use graph::{Capture, Graph};
 /// The simulator, for what [`Device::reporting`] gives.
 pub use ptx_sim;

@@ -7,6 +7,8 @@ use crate::scalar::Scalar;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+mod part;
+
 /// Where a view lies, of either kind.
 #[derive(Clone, Copy, Debug)]
 struct Place<'a, const N: usize> {
@@ -21,8 +23,9 @@ struct Place<'a, const N: usize> {
 macro_rules! view {
     ($View:ident) => {
         impl<'a, T: Scalar, const N: usize> $View<'a, T, N> {
-            /// A view of memory that is not a [`DeviceTensor`](crate::DeviceTensor): of another crate, or a part of a
-            /// tensor.
+            /// A view of memory that is not a [`DeviceTensor`](crate::DeviceTensor): of another
+            /// crate. Of a part of a tensor [`slice`](Self::slice), [`permute`](Self::permute) and
+            /// [`with_strides`](Self::with_strides) make one without `unsafe`.
             ///
             /// `address` is that of the first element on `device`; `shape` and `strides` are in elements, outermost
             /// first. The rules of tensor maps are checked at the launch. Rows may overlap, as windows over a signal do,

@@ -126,7 +126,8 @@ fn mask_within(mask: &Expr, blocks: u64, sink: &mut Sink) {
         .help(format!("bit i is the block of rank i; all of them are {all:#b}"));
 }
 
-/// The slices of a tile, one a block along the axis, one after the other along the outermost dimension.
+/// The slices of a tile, one a block along the axis, one after the other along its outermost
+/// dimension of more than one element.
 fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Span, sink: &mut Sink) {
     let (Some(slice), Type::Tile(whole)) = (map.ty.moved(), &tile.ty) else { return };
     let Cluster::Fixed(extents) = kernel.launch.cluster else {
@@ -135,12 +136,13 @@ fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Sp
         return;
     };
     let blocks = axis.blocks(extents);
+    let along = whole.sliced_dimension();
     let wanted = TileType {
         extents: slice
             .extents
             .iter()
             .enumerate()
-            .map(|(dimension, &extent)| extent.saturating_mul(if dimension == 0 { blocks } else { 1 }))
+            .map(|(dimension, &extent)| extent.saturating_mul(if dimension == along { blocks } else { 1 }))
             .collect(),
         ..slice.clone()
     };
@@ -148,8 +150,8 @@ fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Sp
         let message =
             format!("{blocks} slices `{slice}` of `{}` are a `{wanted}`, but this is a `{whole}`", map.name);
         sink.error(Code::SlicedLoad, tile.span, message).help(format!(
-            "the map's tile is what one block loads: the whole tile's outermost extent divided by the {blocks} blocks \
-             along `ClusterAxis::{}`",
+            "the map's tile is what one block loads: the whole tile's extent along dimension {along} divided by the \
+             {blocks} blocks along `ClusterAxis::{}`",
             axis.name()
         ));
     }
@@ -163,7 +165,8 @@ fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Sp
             Some(_) => "where the pattern of its swizzle begins anew",
             None => "as the copy engine asks",
         };
-        sink.error(Code::SlicedLoad, tile.span, message)
-            .help(format!("make the slice's outermost extent larger, so that the next one begins {why}"));
+        sink.error(Code::SlicedLoad, tile.span, message).help(format!(
+            "make the slice's extent along dimension {along} larger, so that the next one begins {why}"
+        ));
     }
 }

@@ -126,6 +126,8 @@ codes! {
     ClusterBlock = "TMA0233",
     /// A sliced load whose slices are not the tile, or do not begin where they may.
     SlicedLoad = "TMA0234",
+    /// A block's tile of a map whose tiles have more dimensions than a grid.
+    BlockTile = "TMA0238",
 
     /// A bulk copy that does not begin or end at a multiple of 16 bytes.
     BulkUnit = "TMA0241",

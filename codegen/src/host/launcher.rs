@@ -6,22 +6,20 @@ use quote::{format_ident, quote};
 use super::spec::kernel_spec;
 use crate::ir::{Kernel, Param, Scalar, Type};
 
-/// `SPEC` and `launch`, to be put into the kernel's module.
+/// `SPEC`, `launch` and the grids of its maps, to be put into the kernel's module.
 pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
     let spec = kernel_spec(kernel, shared_bytes, ptx);
     // Of this span they are other names than the user's, whatever those are.
     let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
-    let params = kernel.params.iter().map(host_param);
+    let params = kernel.params.iter().map(|param| {
+        let element = element(param).map(host_type).unwrap_or_default();
+        host_param(param, &element)
+    });
     let args = kernel.params.iter().map(host_arg);
     let path = kernel.path();
     let spec_doc = format!("What a launch of `{path}` must know.");
-    let launch_doc = format!(
-        "Queues `{path}` on a device's default stream or on a stream, over a grid of blocks.\n\n\
-         # Errors\n\n\
-         Arguments that the kernel's tensor maps cannot describe, a grid that the device cannot launch, and \
-         whatever the device reports; see `tma_runtime::Error`. What goes wrong while the kernel runs is \
-         reported by the next call that waits for it."
-    );
+    let launch_doc = launch_doc(&path);
+    let tiles = kernel.params.iter().filter(|param| is_tiled(param)).map(|param| tiles(&path, param));
     quote! {
         #[doc = #spec_doc]
         pub const SPEC: ::tma_runtime::launch::KernelSpec = #spec;
@@ -35,33 +33,86 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
         ) -> ::core::result::Result<(), ::tma_runtime::Error> {
             ::tma_runtime::launch::launch(&#on, &SPEC, #grid.into(), &[#(#args),*])
         }
+
+        #(#tiles)*
     }
 }
 
-fn host_param(param: &Param) -> TokenStream {
+/// What is said of a kernel's `launch`.
+pub(super) fn launch_doc(path: &str) -> String {
+    format!(
+        "Queues `{path}` on a device's default stream or on a stream, over a grid of blocks.\n\n\
+         # Errors\n\n\
+         Arguments that the kernel's tensor maps cannot describe, a grid that the device cannot launch, and \
+         whatever the device reports; see `tma_runtime::Error`. What goes wrong while the kernel runs is \
+         reported by the next call that waits for it."
+    )
+}
+
+/// The grid that has a block for each tile of a map's tensor.
+fn tiles(path: &str, param: &Param) -> TokenStream {
+    let (name, doc) = (tiles_of(param), tiles_doc(path, param));
+    let extents = param.ty.moved().map(|tile| &tile.extents[..]).unwrap_or_default();
+    let rank = extents.len();
+    quote! {
+        #[doc = #doc]
+        pub fn #name(shape: [::core::primitive::usize; #rank]) -> ::tma_runtime::launch::Grid {
+            ::tma_runtime::launch::Grid::tiles(shape, [#(#extents),*])
+        }
+    }
+}
+
+/// Whether a parameter is a map whose tensor a grid of tiles covers.
+pub(super) fn is_tiled(param: &Param) -> bool {
+    matches!(param.ty, Type::TensorMap(_))
+}
+
+/// The name of a map's grid.
+pub(super) fn tiles_of(param: &Param) -> Ident {
+    format_ident!("tiles_of_{}", param.name.trim_start_matches("r#"))
+}
+
+/// What is said of it.
+pub(super) fn tiles_doc(path: &str, param: &Param) -> String {
+    let name = &param.name;
+    format!(
+        "The grid of `{path}` with one block for each tile of `{name}`, whose tensor is of this shape, outermost extent \
+         first: that of `Grid::tiles`, in which `{name}.block_tile()` of up to three dimensions is the block's tile."
+    )
+}
+
+/// The type of a parameter's elements, or of the number that it is.
+pub(super) fn element(param: &Param) -> Option<Scalar> {
+    match &param.ty {
+        Type::TensorMap(tile) | Type::Im2colMap(tile, _) => Some(tile.element),
+        Type::Global(scalar) => Some(*scalar),
+        Type::Maps(_) => None,
+        ty => Some(ty.as_scalar().unwrap_or(Scalar::U32)),
+    }
+}
+
+/// A parameter of `launch`, whose elements are of the type `element`.
+pub(super) fn host_param(param: &Param, element: &TokenStream) -> TokenStream {
     let name = format_ident!("{}", param.name);
     match &param.ty {
         Type::TensorMap(tile) => {
-            let (kind, element, rank) = (map_trait(param), host_type(tile.element), tile.rank());
+            let (kind, rank) = (map_trait(param), tile.rank());
             quote!(#name: impl ::tma_runtime::launch::#kind<#element, #rank>)
         }
-        Type::Im2colMap(tile, rank) => {
-            let (kind, element, rank) = (map_trait(param), host_type(tile.element), *rank as usize);
+        Type::Im2colMap(_, rank) => {
+            let (kind, rank) = (map_trait(param), *rank as usize);
             quote!(#name: impl ::tma_runtime::launch::#kind<#element, #rank>)
         }
         Type::Maps(_) => quote!(#name: &mut ::tma_runtime::launch::MapWorkspace),
-        Type::Global(scalar) => {
-            let (kind, element) = (global_trait(param), host_type(*scalar));
+        Type::Global(_) => {
+            let kind = global_trait(param);
             quote!(#name: impl ::tma_runtime::launch::#kind<#element>)
         }
-        ty => {
-            let ty = host_type(ty.as_scalar().unwrap_or(Scalar::U32));
-            quote!(#name: #ty)
-        }
+        _ => quote!(#name: #element),
     }
 }
 
-fn host_arg(param: &Param) -> TokenStream {
+pub(super) fn host_arg(param: &Param) -> TokenStream {
     let name = format_ident!("{}", param.name);
     match &param.ty {
         Type::TensorMap(_) | Type::Im2colMap(..) => {
@@ -98,7 +149,7 @@ fn global_trait(param: &Param) -> Ident {
     if param.written { format_ident!("GlobalArgMut") } else { format_ident!("GlobalArg") }
 }
 
-fn host_type(scalar: Scalar) -> TokenStream {
+pub(super) fn host_type(scalar: Scalar) -> TokenStream {
     let name = format_ident!("{}", scalar.name());
     match scalar {
         Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2 => {

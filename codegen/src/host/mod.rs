@@ -1,4 +1,6 @@
-//! The host's side of a kernel: its [`spec`](mod@spec) and its typed [`launcher`].
+//! The host's side of a kernel: its [`spec`](mod@spec), its typed [`launcher`], and for all
+//! instances of one the [`generic`] one.
 
+pub(crate) mod generic;
 pub(crate) mod launcher;
 pub(crate) mod spec;

@@ -1,6 +1,6 @@
 //! A kernel instance and what it declares.
 
-use super::{Block, Span, Type};
+use super::{Block, Const, Scalar, Span, Swizzle, Type};
 
 /// One instance of a kernel, every constant known.
 #[derive(Clone, Debug)]
@@ -9,6 +9,8 @@ pub struct Kernel {
     pub name: String,
     /// The name of this instance of its const generics, if it has any.
     pub instance: Option<String>,
+    /// What its generics stand for in this instance, in order. Its launcher alone asks for them.
+    pub arguments: Vec<Argument>,
     /// What the attribute asks of every launch.
     pub launch: LaunchBounds,
     /// Whether coordinates that the copy engine refuses are to stop the grid with a message.
@@ -26,6 +28,19 @@ pub struct Kernel {
     pub body: Block,
     /// The function's name in the source.
     pub span: Span,
+}
+
+/// What one of a kernel's generics stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Argument {
+    /// A constant of this type.
+    Const(Const, Scalar),
+    /// The type of elements or numbers.
+    Element(Scalar),
+    /// A swizzle.
+    Swizzle(Swizzle),
+    /// Any other type.
+    Other,
 }
 
 /// What is fixed about every launch of a kernel.

@@ -214,6 +214,12 @@ impl TileType {
         self.extents.last().copied().unwrap_or(1)
     }
 
+    /// The dimension along which a sliced load divides this tile: the outermost of more than one
+    /// element, so that slices lie one after the other in shared memory.
+    pub fn sliced_dimension(&self) -> usize {
+        self.extents.iter().position(|&extent| extent > 1).unwrap_or(0)
+    }
+
     /// Elements of a pixel's slice of channels; `None` where the layout is not interleaved.
     pub fn pixel_elements(&self) -> Option<u32> {
         self.swizzle.pixel_bytes().map(|bytes| bytes / self.element.bytes())

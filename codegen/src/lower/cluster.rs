@@ -23,14 +23,21 @@ pub(super) fn rank<'c>(cx: &Cx<'c, '_>) -> Lower<IntValue<'c>> {
 pub(super) struct Slice<'c> {
     /// Where it begins in the whole tile, in bytes.
     pub(super) bytes: IntValue<'c>,
-    /// Where it begins along the outermost dimension, in elements.
-    pub(super) rows: IntValue<'c>,
+    /// The dimension along which the tile is divided, counted from the innermost.
+    pub(super) dimension: usize,
+    /// Where it begins along that, in coordinates of the hardware.
+    pub(super) start: IntValue<'c>,
     /// The blocks that get it, 16 bits.
     pub(super) mask: IntValue<'c>,
 }
 
-/// This block's slice, of type `tile`, along `axis`.
-pub(super) fn slice<'c>(cx: &Cx<'c, '_>, tile: &TileType, axis: ClusterAxis) -> Lower<Slice<'c>> {
+/// This block's slice, of type `tile`, of the tile `whole`, along `axis`.
+pub(super) fn slice<'c>(
+    cx: &Cx<'c, '_>,
+    tile: &TileType,
+    whole: &TileType,
+    axis: ClusterAxis,
+) -> Lower<Slice<'c>> {
     let Cluster::Fixed(extents) = cx.kernel.kernel().launch.cluster else {
         return Err(BackendError::Unchecked("a sliced load in clusters of unknown size".to_owned()));
     };
@@ -39,13 +46,18 @@ pub(super) fn slice<'c>(cx: &Cx<'c, '_>, tile: &TileType, axis: ClusterAxis) -> 
         ClusterAxis::All => rank(cx)?,
     };
     let bytes = cx.u32_const(u32::try_from(tile.shared_bytes()).unwrap_or(u32::MAX));
-    let rows = cx.u32_const(tile.extents.first().copied().unwrap_or(1));
+    let along = whole.sliced_dimension();
+    let dimension = whole.rank().saturating_sub(along + 1);
+    // Along dimension 0 of an interleaved layout the hardware counts pixels.
+    let unit = tile.pixel_elements().filter(|_| dimension == 0).unwrap_or(1);
+    let extent = cx.u32_const(tile.extents.get(along).copied().unwrap_or(1) / unit);
     let first = first_rank(cx, extents, axis)?;
     let peers = cx.u32_const(peers(extents, axis));
     let mask = cx.builder.build_left_shift(peers, first, "")?;
     Ok(Slice {
         bytes: cx.builder.build_int_mul(number, bytes, "")?,
-        rows: cx.builder.build_int_mul(number, rows, "")?,
+        dimension,
+        start: cx.builder.build_int_mul(number, extent, "")?,
         mask: cx.builder.build_int_truncate(mask, cx.context.i16_type(), "mask")?,
     })
 }

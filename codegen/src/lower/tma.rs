@@ -106,11 +106,15 @@ fn load_slice<'c>(
     barrier: &Expr,
     axis: ClusterAxis,
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let slice = cluster::slice(cx, moved, axis)?;
+    let Type::Tile(whole) = &tile.ty else {
+        return Err(BackendError::Unchecked("a sliced load into what is no tile".to_owned()));
+    };
+    let slice = cluster::slice(cx, moved, whole, axis)?;
     let tile = expr::value(cx, tile).and_then(pointer)?;
     let tile = tile::byte_offset(cx, tile, slice.bytes)?.into();
-    if let Some(outermost) = place.last_mut() {
-        *outermost = cx.builder.build_int_add(int(*outermost)?, slice.rows, "")?.into();
+    // The map's address comes before the coordinates.
+    if let Some(coordinate) = place.get_mut(1 + slice.dimension) {
+        *coordinate = cx.builder.build_int_add(int(*coordinate)?, slice.start, "")?.into();
     }
     let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
     Ok([tile].into_iter().chain(place).chain([barrier, slice.mask.into()]).collect())

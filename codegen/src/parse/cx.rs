@@ -10,8 +10,8 @@ use super::release::RingParts;
 use super::rule::Obligation;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
-    Block, Cluster, Expr, ExprKind, Label, Local, LocalId, Param, ParamId, SharedId, SharedVar, Span, Stmt,
-    StmtKind, Type,
+    Argument, Block, Cluster, Expr, ExprKind, Label, Local, LocalId, Param, ParamId, SharedId, SharedVar,
+    Span, Stmt, StmtKind, Type,
 };
 
 /// What a name stands for.
@@ -62,6 +62,8 @@ pub(super) struct Cx<'a> {
     pub(super) threads: [u32; 3],
     /// What the kernel's type generics stand for in this instance.
     pub(super) type_arguments: HashMap<String, syn::Type>,
+    /// What all of its generics stand for, in order.
+    pub(super) arguments: Vec<Argument>,
     /// Blocks a cluster.
     pub(super) cluster: Cluster,
     pub(super) params: Vec<Param>,
@@ -96,6 +98,7 @@ impl<'a> Cx<'a> {
             infer: Infer::default(),
             threads: [1; 3],
             type_arguments: HashMap::new(),
+            arguments: vec![],
             cluster: Cluster::None,
             params: vec![],
             locals: vec![],
@@ -253,6 +256,7 @@ impl<'a> Cx<'a> {
 
 /// The parts of a finished kernel.
 pub(super) struct Parts {
+    pub(super) arguments: Vec<Argument>,
     pub(super) params: Vec<Param>,
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
@@ -266,8 +270,11 @@ pub(super) struct Parts {
 impl<'a> Cx<'a> {
     /// Takes what was made, and gives the sink back.
     pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
-        let Self { params, locals, shared, variables, rings, numbers, obligations, infer, sink, .. } = self;
-        let parts = Parts { params, locals, shared, variables, rings, numbers, obligations, infer };
+        let Self {
+            arguments, params, locals, shared, variables, rings, numbers, obligations, infer, sink, ..
+        } = self;
+        let parts =
+            Parts { arguments, params, locals, shared, variables, rings, numbers, obligations, infer };
         (parts, sink)
     }
 }

@@ -79,6 +79,7 @@ fn parse_instance(
     Some(Kernel {
         name: function.sig.ident.to_string(),
         instance: instance.map(|instance| instance.name.to_string()),
+        arguments: parts.arguments,
         launch,
         checked: attr.checked,
         params: parts.params,

@@ -9,9 +9,13 @@ use super::condition;
 use super::cx::{Binding, Cx};
 use super::stmt::unit;
 use super::types::lists::PARAMETERS;
+use super::types::scalar_named;
 use super::wording::{counted, given};
+use crate::abi;
 use crate::diag::{Code, Sink};
-use crate::ir::{Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type};
+use crate::ir::{
+    Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Swizzle, Type,
+};
 
 /// Judges what does not depend on the instance.
 pub(super) fn judge(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {
@@ -61,6 +65,13 @@ fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sin
             let message = format!("two instances are called `{}`", instance.name);
             sink.error(Code::Instances, Span::of(&instance.name), message).help("rename one");
         }
+        if abi::MODULE_TYPES.iter().any(|name| instance.name == name) {
+            let message = format!(
+                "an instance cannot be called `{}`: the kernel's module has a type of that name",
+                instance.name
+            );
+            sink.error(Code::Instances, Span::of(&instance.name), message).help("rename it");
+        }
         let found = instance.arguments.len();
         if found != wanted {
             let found = counted(found, "argument");
@@ -85,12 +96,19 @@ impl Cx<'_> {
                 GenericParam::Const(param) => {
                     let ty = self.ty(&param.ty);
                     match self.constant_argument(argument, &ty) {
-                        Some(value) => self.bind(&param.ident, Binding::Value(value)),
+                        Some(value) => {
+                            self.arguments.push(match (&value.kind, ty.as_scalar()) {
+                                (ExprKind::Const(value), Some(scalar)) => Argument::Const(*value, scalar),
+                                _ => Argument::Other,
+                            });
+                            self.bind(&param.ident, Binding::Value(value));
+                        }
                         None => fits = false,
                     }
                 }
                 GenericParam::Type(param) => match argument {
                     GenericArgument::Type(ty) => {
+                        self.arguments.push(self.type_argument_is(ty));
                         self.type_arguments.insert(param.ident.to_string(), ty.clone());
                     }
                     other => {
@@ -104,6 +122,25 @@ impl Cx<'_> {
             }
         }
         fits
+    }
+
+    /// What a type is that stands for a generic; that it may stand there is judged where the
+    /// generic is used.
+    fn type_argument_is(&self, ty: &syn::Type) -> Argument {
+        let aliases = &self.shared_items.aliases;
+        let mut named = last_name(ty);
+        // As many steps as there are aliases: one may be defined by itself.
+        for _ in 0..aliases.len() {
+            let alias = aliases.iter().find(|alias| named.as_ref() == Some(&alias.ident));
+            named = alias.map_or(named, |alias| last_name(&alias.ty));
+        }
+        let Some(name) = named.map(|name| name.to_string()) else { return Argument::Other };
+        let swizzle = Swizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
+        match (scalar_named(&name), swizzle) {
+            (Some(scalar), _) => Argument::Element(scalar),
+            (None, Some(swizzle)) => Argument::Swizzle(swizzle),
+            (None, None) => Argument::Other,
+        }
     }
 
     /// The attribute's launch bounds.
@@ -218,4 +255,12 @@ impl Cx<'_> {
 pub(super) fn known_dim3(extents: [u32; 3], span: Span) -> Expr {
     let extent = |n| Expr::constant(Const::Int(i128::from(n)), Scalar::U32, span);
     Expr { kind: ExprKind::Array(extents.map(extent).into()), ty: Type::Dim3, ..unit(span) }
+}
+
+/// The last name of a type's path.
+fn last_name(ty: &syn::Type) -> Option<syn::Ident> {
+    match ty {
+        syn::Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.clone()),
+        _ => None,
+    }
 }

@@ -94,6 +94,28 @@ fn loads_for_several_blocks() {
     assert!(axis.contains("tma.load_sliced p0 [0i32, 0i32] s0 s1 All"), "{axis}");
 }
 
+#[test]
+fn a_tile_is_sliced_along_its_outermost_dimension_of_more_than_one_element() {
+    let sliced = |slice: &str, whole: &str, at: &str| {
+        format!(
+            "#[tma_kernel(threads = 32, cluster = 2)]\nfn k(map: TensorMap<Tile<f32, {slice}>>) {{\n\
+             let w: Tile<f32, {whole}> = shared(); let b: Barrier = shared(); \
+             map.load_sliced(w, {at}, b, ClusterAxis::X);\n}}"
+        )
+    };
+    ir(&sliced("Shape3<1, 8, 8>", "Shape3<1, 16, 8>", "[0; 3]"));
+    ir(&sliced("Shape3<1, 8, 8>", "Shape3<2, 8, 8>", "[0; 3]"));
+    ir(&sliced("Shape5<1, 1, 1, 8, 8>", "Shape5<1, 1, 1, 16, 8>", "[0; 5]"));
+    ir(&sliced("Shape2<1, 32>", "Shape2<1, 64>", "[0; 2]"));
+    let refused = |slice, whole, wanted: &str| {
+        let text = refused(&sliced(slice, whole, "[0; 3]"));
+        assert!(text.contains("TMA0234") && text.contains(wanted), "no `{wanted}` in:\n{text}");
+    };
+    refused("Shape3<2, 8, 8>", "Shape3<2, 16, 8>", "are a `Tile<f32, Shape3<4, 8, 8>>`");
+    refused("Shape3<1, 8, 8>", "Shape3<1, 8, 8>", "are a `Tile<f32, Shape3<1, 16, 8>>`");
+    refused("Shape3<1, 2, 8>", "Shape3<1, 4, 8>", "along dimension 1 larger");
+}
+
 /// What is refused in a kernel of clusters of two, with a tile, an array and a barrier.
 #[track_caller]
 fn refuses(statement: &str, wanted: &[&str]) {

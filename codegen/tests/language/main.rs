@@ -57,5 +57,6 @@ mod inference;
 mod messages;
 mod order;
 mod pipelines;
+mod tiles;
 mod values;
 mod vocabulary;

@@ -11,7 +11,7 @@ use tma_runtime::prelude::*;
 pub fn tma_copy(src: TensorMap<Tile<f16, Shape2<128, 64>>>, dst: TensorMap<Tile<f16, Shape2<128, 64>>>) {
     let tile: Tile<f16, Shape2<128, 64>> = shared();
     let full: Barrier = shared();
-    let at = [block_idx().y * 128, block_idx().x * 64];
+    let at = dst.block_tile();
     let leader = thread_idx().x == 0;
 
     if leader {
@@ -37,7 +37,7 @@ pub fn launch(
     src: &DeviceTensor<f16, 2>,
     dst: &mut DeviceTensor<f16, 2>,
 ) -> Result<(), Error> {
-    tma_copy::launch(device, Grid::tiles(src.shape(), [128, 64]), src, dst)
+    tma_copy::launch(device, tma_copy::tiles_of_dst(dst.shape()), src, dst)
 }
 
 /// Prints what lies around the first element of the last tile, with lines where four tiles meet.

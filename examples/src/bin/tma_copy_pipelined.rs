@@ -37,7 +37,7 @@ pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
             let slot = empty.announce();
             // The number after the last tells the other thread to stop; its tile lies outside of the tensor, and
             // so nothing is read.
-            src.load(slot.0, [tile / across * ROWS, tile % across * COLS], slot.barrier());
+            src.load(slot.0, src.tile_at([tile / across, tile % across]), slot.barrier());
             if tile >= tiles {
                 break;
             }
@@ -57,7 +57,7 @@ pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
             if tile >= tiles {
                 break;
             }
-            dst.store([tile / across * ROWS, tile % across * COLS], slot.0);
+            dst.store(dst.tile_at([tile / across, tile % across]), slot.0);
             bulk_commit_group();
             bulk_wait_group_read::<0>();
             slot.release();

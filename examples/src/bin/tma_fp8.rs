@@ -10,7 +10,7 @@ use tma_runtime::prelude::*;
 pub fn tma_fp8(src: TensorMap<Tile<e4m3, Shape2<64, 128>, Swizzle128>>, dst: Global<f32>) {
     let tile: Tile<e4m3, Shape2<64, 128>, Swizzle128> = shared();
     let full: Barrier = shared();
-    let at = [block_idx().y * 64, block_idx().x * 128];
+    let at = src.block_tile();
 
     if thread_idx().x == 0 {
         full.init(1);
@@ -34,7 +34,7 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
 
     let src = device.tensor(&host, shape)?;
     let mut dst = device.zeros([host.len()])?;
-    tma_fp8::launch(device, Grid::tiles(shape, [64, 128]), &src, &mut dst)?;
+    tma_fp8::launch(device, tma_fp8::tiles_of_src(shape), &src, &mut dst)?;
 
     let wanted: Vec<f32> = host.iter().map(e4m3::to_f32).collect();
     anyhow::ensure!(dst.to_vec()? == wanted, "a number was not widened as on the host");

@@ -19,14 +19,14 @@ pub fn tma_reduce(
     let layers: Tile<i32, Shape3<4, 8, 32>> = shared();
     let partial: Stages<Tile<i32, Shape2<8, 32>>, 3> = shared();
     let full: Barrier = shared();
-    let at = [block_idx().y * 8, block_idx().x * 32];
+    let at = sums.block_tile();
     let leader = thread_idx().x == 0;
 
     if leader {
         full.init(1);
         fence_barrier_init();
         full.arrive_expect_tx(layers.bytes());
-        src.load(layers, [block_idx().z * 4, at[0], at[1]], full);
+        src.load(layers, src.block_tile(), full);
     }
     sync_threads();
     full.wait(0);
@@ -65,7 +65,7 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
     let mut sums = device.zeros([rows, cols])?;
     let mut least = device.tensor(&vec![i32::MAX; matrix], [rows, cols])?;
     let mut greatest = device.tensor(&vec![i32::MIN; matrix], [rows, cols])?;
-    let grid = Grid::tiles([layers, rows, cols], [4, 8, 32]);
+    let grid = tma_reduce::tiles_of_src(src.shape());
     tma_reduce::launch(device, grid, &src, &mut sums, &mut least, &mut greatest)?;
 
     let stack = |i: usize| host[i..].iter().step_by(matrix);

@@ -9,7 +9,7 @@ use tma_runtime::prelude::*;
 #[tma_kernel(threads = 64)]
 pub fn tma_row_fill(dst: TensorMap<Tile<u32, Shape2<64, 32>, Swizzle128>>) {
     let tile: Tile<u32, Shape2<64, 32>, Swizzle128> = shared();
-    let at = [block_idx().y * 64, block_idx().x * 32];
+    let at = dst.block_tile();
 
     let row = thread_idx().x;
     for column in 0..tile.cols() {
@@ -28,7 +28,7 @@ pub fn tma_row_fill(dst: TensorMap<Tile<u32, Shape2<64, 32>, Swizzle128>>) {
 pub fn run(device: &Device) -> anyhow::Result<()> {
     let shape = [300, 100];
     let mut dst = device.zeros(shape)?;
-    tma_row_fill::launch(device, Grid::tiles(shape, [64, 32]), &mut dst)?;
+    tma_row_fill::launch(device, tma_row_fill::tiles_of_dst(shape), &mut dst)?;
 
     let wanted: Vec<u32> = (0..shape[0] * shape[1]).map(|i| (i / shape[1]) as u32).collect();
     anyhow::ensure!(dst.to_vec()? == wanted, "a row is not filled with its number");

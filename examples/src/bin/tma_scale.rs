@@ -14,7 +14,7 @@ pub fn tma_scale(
 ) {
     let tile: Tile<f32, Shape2<64, 32>> = shared();
     let full: Barrier = shared();
-    let at = [block_idx().y * 64, block_idx().x * 32];
+    let at = dst.block_tile();
     let leader = thread_idx().x == 0;
 
     if leader {
@@ -47,7 +47,7 @@ pub fn launch(
     dst: &mut DeviceTensor<f32, 2>,
     factor: f32,
 ) -> Result<(), Error> {
-    tma_scale::launch(device, Grid::tiles(src.shape(), [64, 32]), src, dst, factor)
+    tma_scale::launch(device, tma_scale::tiles_of_dst(dst.shape()), src, dst, factor)
 }
 
 fn main() -> anyhow::Result<()> {

@@ -26,6 +26,7 @@ pub mod reductions;
 pub mod remote_barriers;
 pub mod swizzled;
 pub mod tensors;
+pub mod tiles;
 pub mod values;
 
 use crate::case::Case;
@@ -56,6 +57,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         im2col::CASES,
         descriptors::CASES,
         map_options::CASES,
+        tiles::CASES,
     ];
     themes.into_iter().chain(swizzled::CASES).chain(reductions::CASES).chain(bulk::CASES).flatten()
 }

@@ -7,6 +7,7 @@ impl Error {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Map(error) => error.code(),
+            Self::View(error) => error.code(),
             Self::RankMismatch { .. } => "TMA0506",
             Self::ElementMismatch { .. } => "TMA0510",
             Self::NotContiguous { .. } => "TMA0511",

@@ -83,6 +83,47 @@ impl<X: TileType> TensorMap<X> {
 }
 
 impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
+    /// The coordinates of a tile, if the tensor is taken apart into tiles from its first element
+    /// on: each index times the tile's extent, outermost first.
+    ///
+    /// Element strides, which a launch may ask for, do not enter: they are not known here. Of the
+    /// map of a slice ([`load_sliced`](TensorMap::load_sliced)) these are slices; [`Tile::tile_at`]
+    /// counts whole tiles.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(a: TensorMap<Tile<bf16, Shape2<128, 64>>>, x: Tile<bf16, Shape2<128, 64>>, full: Barrier) {
+    /// for k in 0..8 {
+    ///     a.load(x, a.tile_at([block_idx().y, k]), full); // at [block_idx().y * 128, k * 64]
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn tile_at<I: Coordinate>(self, index: S::At<I>) -> S::At<I> {
+        device_only()
+    }
+
+    /// The coordinates of this block's tile in a grid of one block for each tile of the tensor: the
+    /// innermost dimension goes along x, the next along y, the outermost of three along z.
+    ///
+    /// That is the grid that the kernel's launcher computes from the tensor's shape:
+    /// `kernel::tiles_of_dst(shape)` for a map called `dst`. It is `tile_at([block_idx().y,
+    /// block_idx().x])` of a map of two dimensions. Tiles of more than three dimensions have none
+    /// (`TMA0238`): a grid has three axes.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(dst: TensorMap<Tile<f32, Shape2<32, 64>>>, tile: Tile<f32, Shape2<32, 64>>) {
+    /// if thread_idx().x == 0 {
+    ///     dst.store(dst.block_tile(), tile); // at [block_idx().y * 32, block_idx().x * 64]
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn block_tile(self) -> S::At<u32> {
+        device_only()
+    }
+
     /// Starts copying the tensor's box at `at` into `tile`, and returns at once.
     ///
     /// Every byte that lands lowers the transaction count of `barrier`'s current phase: announce
@@ -162,10 +203,12 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
 
     /// Loads `tile` into all blocks along `axis`, each of which brings one slice and multicasts it.
     ///
-    /// The map's type is the slice; `tile` is as many of them as there are blocks along `axis`, one after the other
-    /// along the outermost dimension. `at` is where the whole tile begins, the same in all of these blocks, and all of
-    /// them must call. The tile is thus read from global memory once. Each block's `barrier` gets the bytes of the
-    /// whole tile, from all of them: announce [`tile.bytes()`](Tile::bytes) in each. As with
+    /// The map's type is the slice; `tile` is as many of them as there are blocks along `axis`, one
+    /// after the other along the outermost dimension of `tile` that has more than one element. `at`
+    /// is where the whole tile begins ([`tile.tile_at`](Tile::tile_at)), the same in all of these
+    /// blocks, and all of them must call. The tile is thus read from global memory once. Each
+    /// block's `barrier` gets the bytes of the whole tile, from all of them: announce
+    /// [`tile.bytes()`](Tile::bytes) in each. As with
     /// [`load_multicast`](TensorMap::load_multicast), all barriers and tiles must be ready.
     ///
     /// The cluster's size must be in the attribute. A slice must begin where the swizzle's pattern does. What CuTe calls

@@ -36,7 +36,7 @@
 //! # ) {
 //! let tile: Tile<f16, Shape2<128, 64>> = shared();
 //! let full: Barrier = shared();
-//! let at = [block_idx().y * 128, block_idx().x * 64];
+//! let at = dst.block_tile();
 //! let leader = thread_idx().x == 0;
 //!
 //! if leader {

@@ -9,7 +9,7 @@ use super::*;
 fn tma_copy(src: TensorMap<Tile<f16, Shape2<128, 64>>>, dst: TensorMap<Tile<f16, Shape2<128, 64>>>) {
     let tile: Tile<f16, Shape2<128, 64>> = shared();
     let full: Barrier = shared();
-    let at = [block_idx().y * 128, block_idx().x * 64];
+    let at = dst.block_tile();
     let leader = thread_idx().x == 0;
 
     if leader {

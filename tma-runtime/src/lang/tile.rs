@@ -108,6 +108,23 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
         device_only()
     }
 
+    /// The coordinates of a tile, if a tensor is taken apart into tiles like this one: each index
+    /// times the extent, outermost first. As [`TensorMap::tile_at`](super::TensorMap::tile_at), for
+    /// a map whose own tile is a part of this one: that of a slice
+    /// ([`load_sliced`](super::TensorMap::load_sliced)).
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(src: TensorMap<Tile<f16, Shape2<32, 64>>>, full: Barrier, k: u32) {
+    /// let tile: Tile<f16, Shape2<64, 64>> = shared(); // two slices of 32 rows
+    /// src.load_sliced(tile, tile.tile_at([cluster_idx().x, k]), full, ClusterAxis::X);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn tile_at<I: Coordinate>(self, index: S::At<I>) -> S::At<I> {
+        device_only()
+    }
+
     /// Reads one element. `at` has one coordinate for each dimension, outermost first: `[row, column]` for a
     /// [`Shape2`](super::Shape2). The swizzle is applied. Coordinates must lie inside the tile.
     ///

@@ -33,6 +33,9 @@ impl Cx<'_> {
         let in_columns = matches!(receiver.ty, Type::Im2colMap(..));
         let op = match name {
             "hint" => return Some(self.hinted(receiver, map.hint.is_some(), args, span)),
+            "tile_at" | "block_tile" if in_columns => return Some(self.no_tiles(name, span)),
+            "tile_at" => return Some(self.tile_at(tile, args, span)),
+            "block_tile" => return Some(self.block_tile(tile, args, span)),
             "load" if in_columns => self.load_column(&map, args, span),
             "load" => self.load(&map, args, span),
             "load_multicast" if in_columns => self.load_column_multicast(&map, args, span),
@@ -60,6 +63,15 @@ impl Cx<'_> {
             self.emit(StmtKind::Tma { map: param, index, op }, span);
         }
         Some(unit(span))
+    }
+
+    /// An im2col map has no grid of tiles.
+    fn no_tiles(&mut self, name: &str, span: Span) -> Expr {
+        let message =
+            format!("an im2col map has no `{name}`: it moves columns of pixels, which are no grid of tiles");
+        self.error(Code::UnknownMethod, span, message)
+            .help("write the coordinates of the column's first pixel: `[image, y, x, channel]`");
+        Expr::error(span)
     }
 
     fn load(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {

@@ -11,6 +11,7 @@ mod phase;
 mod pipeline;
 mod remote;
 mod tile;
+mod tile_at;
 
 use super::cx::Cx;
 use super::rule::Rule;
@@ -171,7 +172,7 @@ fn elements_of(array: Expr, element: &Type, count: usize) -> Vec<Expr> {
 /// The methods of a type, for suggestions.
 fn methods(ty: &Type) -> &'static [&'static str] {
     match ty {
-        Type::Tile(_) => &["get", "set", "bytes", "rows", "cols"],
+        Type::Tile(_) => &["get", "set", "bytes", "rows", "cols", "tile_at"],
         Type::Barrier => &[
             "init",
             "arrive",
@@ -200,6 +201,8 @@ fn methods(ty: &Type) -> &'static [&'static str] {
             "load",
             "load_multicast",
             "load_sliced",
+            "tile_at",
+            "block_tile",
             "store",
             "reduce_add",
             "reduce_min",

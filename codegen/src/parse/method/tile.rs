@@ -21,6 +21,7 @@ impl Cx<'_> {
                 self.known_u32(name, u64::from(rows), args, span)
             }
             "cols" => self.known_u32(name, u64::from(ty.inner_extent()), args, span),
+            "tile_at" => Some(self.tile_at(ty, args, span)),
             "get" => {
                 let Some([at]) = self.exactly(name, args, span) else { return Some(Expr::error(span)) };
                 let Some(at) = self.coordinates(at, ty.rank()) else { return Some(Expr::error(span)) };

@@ -201,6 +201,7 @@ impl Host {
         // SAFETY: the device is a simulated one, which refuses each access to what is not allocated, and nothing but this
         // launch uses the memory.
         let view = unsafe { TensorView::<T, N>::from_raw(self.memory.device(), address, shape, strides) };
+        let view = part(view, draw);
         if is_map { Arg::map(view) } else { Arg::global(GlobalSlice::new(view)) }
     }
 
@@ -225,6 +226,23 @@ impl Host {
             _ => of::<5>(self, element, draw),
         }
     }
+}
+
+/// The view, a part of it, or its memory in another form, where that may be.
+fn part<'a, T: Scalar, const N: usize>(view: TensorView<'a, T, N>, draw: &Draw) -> TensorView<'a, T, N> {
+    let made = match draw.below(8) {
+        0 => {
+            let ends = view.shape().map(|extent| draw.mostly(extent as u64) as usize);
+            view.slice(ends.map(|end| draw.below(end.saturating_add(1))..end))
+        }
+        1 => view.permute(std::array::from_fn(|_| draw.below(N))),
+        2 => {
+            let (shape, strides) = extents::<N>(size_of::<T>(), draw);
+            view.with_strides(shape, strides)
+        }
+        _ => Ok(view),
+    };
+    made.unwrap_or(view)
 }
 
 /// Shape and strides of a tensor of elements of so many bytes, dense and aligned for the most part.

@@ -1,0 +1,291 @@
+//! What the instances of a generic kernel have in common: a launcher that chooses among them by the
+//! kernel's own generics.
+//!
+//! The kernel's module gets a type `Instance` with the kernel's generics, and a trait `Compiled`
+//! for those that the attribute names. `launch::<T, N>` asks for it, and a generic function of the
+//! host does so in its `where` clause.
+
+use std::collections::HashSet;
+
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+use syn::{GenericParam, ItemFn};
+
+use super::launcher::{element, host_arg, host_param, host_type, is_tiled, launch_doc, tiles_doc, tiles_of};
+use crate::ir::{Argument, Const, Kernel, Param, Scalar, TileType, Type};
+
+/// The items for all of `kernels`, the instances of `function`. Nothing if it has none, or if a
+/// generic stands for something else than an element, a swizzle or a number, which a kernel can do
+/// little with.
+pub(crate) fn launcher(function: &ItemFn, kernels: &[&Kernel]) -> TokenStream {
+    let Some(first) = kernels.first() else { return TokenStream::new() };
+    let arguments: Option<Vec<_>> = kernels.iter().map(|kernel| arguments(kernel)).collect();
+    let (Some(generics), Some(arguments)) = (Generics::of(function, kernels), arguments) else {
+        return TokenStream::new();
+    };
+    let (declared, types) = (&generics.declared, &generics.types);
+    let path = &first.name;
+    let shown = |arguments: &[TokenStream]| {
+        arguments.iter().map(ToTokens::to_token_stream).map(short).collect::<Vec<_>>().join(", ")
+    };
+    let listed: Vec<_> = kernels
+        .iter()
+        .zip(&arguments)
+        .map(|(kernel, arguments)| {
+            format!("`{}` = `<{}>`", kernel.instance.as_deref().unwrap_or_default(), shown(arguments))
+        })
+        .collect();
+    let listed = listed.join(", ");
+    // Of two instances that differ in name only, the first is meant.
+    let mut known = HashSet::new();
+    let distinct = kernels.iter().zip(&arguments).filter(|(_, arguments)| known.insert(shown(arguments)));
+    let impls: Vec<_> = distinct.map(|(kernel, arguments)| implementation(kernel, arguments)).collect();
+    let tiled: Vec<_> = first.params.iter().filter(|param| is_tiled(param)).collect();
+    let declarations = tiled.iter().map(|param| {
+        let signature = tiles_signature(param, &TokenStream::new());
+        quote!(#[doc(hidden)] #signature;)
+    });
+    let instance_doc =
+        format!("The instance of `{path}` with these generics; [`Compiled`] if the attribute names it.");
+    let compiled_doc =
+        format!("That the attribute names an instance of `{path}`. Its instances are {listed}.");
+    let message = format!("`{path}` is not compiled for these generics: `{{Self}}`");
+    let note = format!("its instances are {listed}; name another in the attribute");
+    let generic_note = format!(
+        "a generic function asks its caller for one: `where {path}::Instance<{}>: {path}::Compiled`",
+        generics.names.iter().map(Ident::to_string).collect::<Vec<_>>().join(", ")
+    );
+    let launch = generics.launch(kernels);
+    let tiles = tiled.iter().map(|param| generics.tiles(path, param));
+    quote! {
+        #[doc = #instance_doc]
+        pub struct Instance<#(#declared),*>(::core::marker::PhantomData<fn() -> (#(#types,)*)>);
+
+        trait Sealed {}
+
+        #[doc = #compiled_doc]
+        #[allow(private_bounds)]
+        #[diagnostic::on_unimplemented(message = #message, label = "no such instance", note = #note, note = #generic_note)]
+        pub trait Compiled: Sealed {
+            /// What a launch of the instance must know.
+            const SPEC: &'static ::tma_runtime::launch::KernelSpec;
+            #(#declarations)*
+        }
+
+        #(#impls)*
+        #launch
+        #(#tiles)*
+    }
+}
+
+/// The generics of a kernel, as its host sees them.
+struct Generics {
+    names: Vec<Ident>,
+    /// Those that are types.
+    types: Vec<Ident>,
+    /// `T`, `const N: u32`.
+    declared: Vec<TokenStream>,
+    /// The same, with the bounds that a launch needs.
+    bounded: Vec<TokenStream>,
+    /// The identifiers in each parameter's type.
+    mentioned: Vec<HashSet<String>>,
+    /// Which of `names` stand for an element in every instance.
+    elements: Vec<(String, Vec<Scalar>)>,
+}
+
+impl Generics {
+    fn of(function: &ItemFn, kernels: &[&Kernel]) -> Option<Self> {
+        let mut generics = Self {
+            names: vec![],
+            types: vec![],
+            declared: vec![],
+            bounded: vec![],
+            mentioned: function.sig.inputs.iter().map(identifiers).collect(),
+            elements: vec![],
+        };
+        for (i, param) in function.sig.generics.params.iter().enumerate() {
+            let all: Option<Vec<_>> = kernels.iter().map(|kernel| kernel.arguments.get(i).copied()).collect();
+            match (param, &all?[..]) {
+                (GenericParam::Const(param), [Argument::Const(_, scalar), ..]) => {
+                    let (name, ty) = (&param.ident, host_type(*scalar));
+                    generics.names.push(name.clone());
+                    generics.declared.push(quote!(const #name: #ty));
+                    generics.bounded.push(quote!(const #name: #ty));
+                }
+                (GenericParam::Type(param), all) => {
+                    let name = &param.ident;
+                    generics.names.push(name.clone());
+                    generics.types.push(name.clone());
+                    generics.declared.push(quote!(#name));
+                    let elements = all.iter().map(|argument| match argument {
+                        Argument::Element(scalar) => Some(*scalar),
+                        Argument::Const(..) | Argument::Swizzle(_) | Argument::Other => None,
+                    });
+                    match elements.collect::<Option<Vec<_>>>() {
+                        Some(elements) => {
+                            generics.bounded.push(quote!(#name: ::tma_runtime::Scalar));
+                            generics.elements.push((name.to_string(), elements));
+                        }
+                        None => generics.bounded.push(quote!(#name)),
+                    }
+                }
+                (GenericParam::Const(_) | GenericParam::Lifetime(_), _) => return None,
+            }
+        }
+        (!generics.names.is_empty()).then_some(generics)
+    }
+
+    /// The instance with these generics.
+    fn instance(&self) -> TokenStream {
+        let names = &self.names;
+        quote!(self::Instance<#(#names),*>)
+    }
+
+    /// The launcher; nothing if the instances' parameters are not of one form.
+    fn launch(&self, kernels: &[&Kernel]) -> Option<TokenStream> {
+        let first = kernels.first()?;
+        if kernels.iter().any(|kernel| kernel.params.len() != first.params.len()) {
+            return None;
+        }
+        let mut params = vec![];
+        let mut args = vec![];
+        for (i, param) in first.params.iter().enumerate() {
+            let all: Vec<_> = kernels.iter().map(|kernel| &kernel.params[i]).collect();
+            let element = self.element(i, &all)?;
+            if all.iter().any(|other| form(other) != form(param)) {
+                return None;
+            }
+            // One that some instance writes is written.
+            let param = Param { written: all.iter().any(|other| other.written), ..param.clone() };
+            params.push(host_param(&param, &element));
+            args.push(host_arg(&param));
+        }
+        let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
+        let (bounded, instance) = (&self.bounded, self.instance());
+        let doc = launch_doc(&first.name);
+        Some(quote! {
+            #[doc = #doc]
+            #[allow(clippy::too_many_arguments)]
+            pub fn launch<#(#bounded),*>(
+                #on: impl ::tma_runtime::launch::LaunchOn,
+                #grid: impl ::core::convert::Into<::tma_runtime::launch::Grid>,
+                #(#params),*
+            ) -> ::core::result::Result<(), ::tma_runtime::Error>
+            where
+                #instance: self::Compiled,
+            {
+                ::tma_runtime::launch::launch(
+                    &#on,
+                    <#instance as self::Compiled>::SPEC,
+                    #grid.into(),
+                    &[#(#args),*],
+                )
+            }
+        })
+    }
+
+    /// What a tensor of parameter `i` has as its elements: the generic that its type is written
+    /// with, if that is what it is in every instance; a type that all of them have; or nothing to
+    /// say.
+    fn element(&self, i: usize, params: &[&Param]) -> Option<TokenStream> {
+        let Some(found) = params.iter().map(|param| element(param)).collect::<Option<Vec<_>>>() else {
+            return Some(TokenStream::new());
+        };
+        let generic = self.elements.iter().find(|(name, elements)| {
+            self.mentioned.get(i).is_some_and(|mentioned| mentioned.contains(name)) && *elements == found
+        });
+        let first = *found.first()?;
+        match generic {
+            Some((name, _)) => {
+                let name = format_ident!("{name}");
+                Some(quote!(#name))
+            }
+            None => found.iter().all(|element| *element == first).then(|| host_type(first)),
+        }
+    }
+
+    /// The grid of one of the maps.
+    fn tiles(&self, path: &str, param: &Param) -> TokenStream {
+        let (declared, instance) = (&self.declared, self.instance());
+        let (doc, name) = (tiles_doc(path, param), tiles_of(param));
+        let signature = tiles_signature(param, &quote!(<#(#declared),*>));
+        quote! {
+            #[doc = #doc]
+            pub #signature
+            where
+                #instance: self::Compiled,
+            {
+                <#instance as self::Compiled>::#name(shape)
+            }
+        }
+    }
+}
+
+/// An instance is compiled: it names its own module's items.
+fn implementation(kernel: &Kernel, arguments: &[TokenStream]) -> TokenStream {
+    let module = kernel.instance.as_ref().map(|name| format_ident!("{name}"));
+    let tiles = kernel.params.iter().filter(|param| is_tiled(param)).map(|param| {
+        let (name, signature) = (tiles_of(param), tiles_signature(param, &TokenStream::new()));
+        quote!(#signature { #module::#name(shape) })
+    });
+    quote! {
+        impl Sealed for Instance<#(#arguments),*> {}
+
+        impl Compiled for Instance<#(#arguments),*> {
+            const SPEC: &'static ::tma_runtime::launch::KernelSpec = &#module::SPEC;
+            #(#tiles)*
+        }
+    }
+}
+
+fn tiles_signature(param: &Param, generics: &TokenStream) -> TokenStream {
+    let (name, rank) = (tiles_of(param), param.ty.moved().map_or(0, TileType::rank));
+    quote!(fn #name #generics(shape: [::core::primitive::usize; #rank]) -> ::tma_runtime::launch::Grid)
+}
+
+/// What an instance's generics stand for, by paths that mean the same everywhere.
+fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
+    kernel.instance.as_ref()?;
+    let tokens = kernel.arguments.iter().map(|argument| match argument {
+        Argument::Const(Const::Int(value), _) => {
+            let digits = Literal::i128_unsuffixed(value.saturating_abs());
+            let sign = (*value < 0).then(|| quote!(-));
+            Some(quote!(#sign #digits))
+        }
+        Argument::Const(Const::Bool(value), _) => Some(quote!(#value)),
+        Argument::Element(scalar) => Some(host_type(*scalar)),
+        Argument::Swizzle(swizzle) => {
+            let name = format_ident!("{}", swizzle.name());
+            Some(quote!(::tma_runtime::lang::#name))
+        }
+        Argument::Const(Const::Float(_), _) | Argument::Other => None,
+    });
+    tokens.collect()
+}
+
+/// The form of a parameter on the host, but for its element: which variant, and of how many
+/// dimensions.
+fn form(param: &Param) -> (std::mem::Discriminant<Type>, Option<usize>) {
+    (std::mem::discriminant(&param.ty), param.ty.moved().map(TileType::rank))
+}
+
+/// The last name of a path, or a number, as users write it.
+fn short(tokens: TokenStream) -> String {
+    let text = tokens.to_string();
+    text.rsplit("::").next().unwrap_or_default().replace(' ', "")
+}
+
+fn identifiers(tokens: impl ToTokens) -> HashSet<String> {
+    fn collect(tokens: TokenStream, found: &mut HashSet<String>) {
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) => drop(found.insert(name.to_string())),
+                TokenTree::Group(group) => collect(group.stream(), found),
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+    let mut found = HashSet::new();
+    collect(tokens.to_token_stream(), &mut found);
+    found
+}

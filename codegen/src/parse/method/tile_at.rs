@@ -1,0 +1,102 @@
+//! Coordinates by tile: `tile_at` of maps and tiles, and `block_tile` of maps.
+
+use super::{Args, elements_of};
+use crate::diag::Code;
+use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
+use crate::parse::cx::Cx;
+use crate::parse::{fold, settle};
+
+/// The axes of a grid along which tiles are counted, from the innermost dimension outwards: as
+/// `Grid::tiles` of the runtime lays blocks out.
+const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
+
+impl Cx<'_> {
+    /// `tile_at(index)`: where the tile of this index begins, if a tensor is taken apart into tiles
+    /// like `tile`.
+    pub(super) fn tile_at(&mut self, tile: &TileType, args: &Args, span: Span) -> Expr {
+        let Some([index]) = self.exactly("tile_at", args, span) else { return Expr::error(span) };
+        let help =
+            ("write `[row of tiles, column of tiles]`", "give one for each dimension, outermost first");
+        let Some(element) = self.numbers_of(&index, "tile coordinate", tile.rank(), help) else {
+            return Expr::error(span);
+        };
+        // An open literal stays open: the coordinates are of whatever type their use decides.
+        let fits = match self.resolve(&element) {
+            Type::Scalar(scalar) => matches!(scalar, Scalar::U32 | Scalar::I32),
+            unknown => self.infer.is_integer(&unknown),
+        };
+        if !fits {
+            let message = format!("tile coordinates are `u32` or `i32`, not {}", self.infer.name(&element));
+            self.error(Code::TypeMismatch, index.span, message).help("cast them: `x as u32`");
+            return Expr::error(span);
+        }
+        let indices = elements_of(index, &element, tile.rank());
+        self.coordinates_of(tile, indices, element, span)
+    }
+
+    /// `block_tile()`: where the tile begins that has this block's place in the grid.
+    pub(super) fn block_tile(&mut self, tile: &TileType, args: &Args, span: Span) -> Expr {
+        let Some([]) = self.exactly("block_tile", args, span) else { return Expr::error(span) };
+        let rank = tile.rank();
+        if rank > AXES.len() {
+            let message =
+                format!("a block has a place along 3 axes, but the map's tiles have {rank} dimensions");
+            self.error(Code::BlockTile, span, message).help(
+                "take the indices of the outer dimensions from `block_idx().z` by division, and write \
+                 `tile_at([..])`",
+            );
+            return Expr::error(span);
+        }
+        let place = |axis| {
+            let kind = ExprKind::Special(Special::BlockIdx(axis));
+            Expr { kind, ty: Scalar::U32.into(), span }
+        };
+        let indices = AXES[..rank].iter().rev().map(|&axis| place(axis)).collect();
+        self.coordinates_of(tile, indices, Scalar::U32.into(), span)
+    }
+
+    /// The array of each index times the tile's extent.
+    fn coordinates_of(&mut self, tile: &TileType, indices: Vec<Expr>, element: Type, span: Span) -> Expr {
+        let mut coordinates = vec![];
+        for (index, &extent) in indices.into_iter().zip(&tile.extents) {
+            let Some(coordinate) = self.first_of(index, extent, &element) else { return Expr::error(span) };
+            coordinates.push(coordinate);
+        }
+        let ty = Type::Array(Box::new(element), tile.rank() as u32);
+        Expr { kind: ExprKind::Array(coordinates), ty, span }
+    }
+
+    /// The first element of tile `index` along a dimension; none, with an error, if no coordinate
+    /// is that.
+    fn first_of(&mut self, index: Expr, extent: u32, element: &Type) -> Option<Expr> {
+        let reach = i128::from(i32::MIN)..=i128::from(i32::MAX);
+        if let Some(value) = self.known_integer(&index)
+            && let coordinate = value.saturating_mul(i128::from(extent))
+            && !reach.contains(&coordinate)
+        {
+            let message =
+                format!("tile {value} of {extent} elements begins at {coordinate}, which no coordinate is");
+            self.error(Code::CoordinateRange, index.span, message)
+                .help("coordinates are -2^31 to 2^31 - 1: start the view nearer to the tile");
+            return None;
+        }
+        if extent == 1 {
+            return Some(index);
+        }
+        let span = index.span;
+        let extent = Expr::constant(Const::Int(i128::from(extent)), element.clone(), span);
+        let kind = ExprKind::Binary(BinaryOp::Mul, Box::new(index), Box::new(extent));
+        Some(Expr { kind, ty: element.clone(), span })
+    }
+
+    /// The value of an integer that is known already.
+    fn known_integer(&self, expr: &Expr) -> Option<i128> {
+        let mut value = expr.clone();
+        visit::within_mut(&mut value, &mut |node| {
+            settle::settle_expr(&self.infer, node);
+            // A division by zero is reported where all constants are.
+            let _reported_later = fold::fold(node);
+        });
+        value.as_int()
+    }
+}

@@ -1,0 +1,137 @@
+//! Coordinates by tile: `tile_at` and `block_tile` are what one would write by hand.
+
+use super::{ir, means, refused};
+
+/// The statements of a kernel that loads by a map of three dimensions, without its first line.
+#[track_caller]
+fn loads(body: &str) -> String {
+    let text = ir(&format!(
+        "#[tma_kernel(threads = 32, cluster = 2)]\n\
+         fn k(map: TensorMap<Tile<f32, Shape3<4, 1, 8>>>, rows: TensorMap<Tile<u8, Shape1<64>>>, n: u32, i: i32) {{\n\
+         let t: Tile<f32, Shape3<4, 1, 8>> = shared(); let r: Tile<u8, Shape1<64>> = shared(); \
+         let w: Tile<f32, Shape3<8, 1, 8>> = shared(); let b: Barrier = shared();\n{body}\n}}"
+    ));
+    let (_, statements) = text.split_once('\n').unwrap_or_default();
+    statements.to_owned()
+}
+
+#[track_caller]
+fn same(by_tile: &str, by_hand: &str) {
+    assert_eq!(loads(by_tile), loads(by_hand));
+}
+
+#[test]
+fn the_index_times_the_extents() {
+    means(
+        "let t: Tile<f32, Shape2<8, 8>> = shared(); let b: Barrier = shared(); map.load(t, map.tile_at([n, 3]), b);",
+        "tma.load p2 [(p0 * 8u32), 24u32] s0 s1",
+    );
+    same("map.load(t, map.tile_at([n, n + 1, 2]), b);", "map.load(t, [n * 4, n + 1, 2 * 8], b);");
+    same(
+        "let at = map.tile_at([i, 0, -1]); map.load(t, at, b);",
+        "let at = [i * 4, 0, -8]; map.load(t, at, b);",
+    );
+    same("map.load(t, t.tile_at([0, 1, 2]), b);", "map.load(t, [0, 1, 16], b);");
+    same(
+        "rows.prefetch(rows.hint(l2_evict_first(1.0)).tile_at([n]));",
+        "rows.hint(l2_evict_first(1.0)); rows.prefetch([n * 64]);",
+    );
+    same(
+        "let at = [n, 0, 1]; map.prefetch(map.tile_at(at));",
+        "let at = [n, 0, 1]; map.prefetch([at[0] * 4, at[1], at[2] * 8]);",
+    );
+}
+
+#[test]
+fn the_tile_of_slices_counts_whole_tiles() {
+    same(
+        "map.load_sliced(w, w.tile_at([n, 0, 1]), b, ClusterAxis::X);",
+        "map.load_sliced(w, [n * 8, 0, 8], b, ClusterAxis::X);",
+    );
+}
+
+#[test]
+fn an_index_is_read_once_and_in_order() {
+    let found = loads("let mut k = n; map.load(t, map.tile_at([k, 0, { k += 1; k }]), b);");
+    let wanted =
+        "v0 = p2\n  v1 = v0\n  v0 = (v0 + 1u32)\n  tma.load p0 [(v1 * 4u32), 0u32, (v0 * 8u32)] s0 s3\n";
+    assert!(found.ends_with(wanted), "{found}");
+}
+
+#[test]
+fn the_type_of_an_open_literal_is_that_of_its_use() {
+    same(
+        "let at = map.tile_at([0, 0, 1]); map.prefetch([at[0], n, 0]);",
+        "let at = [0, 0, 8]; map.prefetch([at[0], n, 0]);",
+    );
+    same("map.prefetch(map.tile_at([0, 0, 1]));", "map.prefetch([0, 0, 8]);");
+}
+
+#[test]
+fn the_tile_of_a_block_is_that_of_the_grid() {
+    same(
+        "map.load(t, map.block_tile(), b);",
+        "map.load(t, [block_idx().z * 4, block_idx().y, block_idx().x * 8], b);",
+    );
+    same("rows.prefetch(rows.block_tile());", "rows.prefetch([block_idx().x * 64]);");
+}
+
+/// What is refused in a kernel with maps of two and of four dimensions, and one of columns.
+#[track_caller]
+fn refuses(statement: &str, wanted: &[&str]) {
+    let text = refused(&format!(
+        "#[tma_kernel(threads = 32)]\n\
+         fn k(map: TensorMap<Tile<f32, Shape2<8, 8>>>, four: TensorMap<Tile<f32, Shape4<1, 1, 8, 8>>>, \
+         columns: Im2colMap<Tile<f32, Shape2<8, 8>>, 4>, n: u32, x: f32, w: u64) {{\n\
+         let t: Tile<f32, Shape2<8, 8>> = shared(); let b: Barrier = shared();\n{statement}\n}}"
+    ));
+    for wanted in wanted {
+        assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
+    }
+}
+
+#[test]
+fn indices_are_as_coordinates_are() {
+    refuses(
+        "map.load(t, map.tile_at([n]), b);",
+        &["TMA0204", "1 tile coordinate is given, but there are 2 dimensions"],
+    );
+    refuses("map.load(t, map.tile_at(n), b);", &["TMA0102", "tile coordinates are an array, not `u32`"]);
+    refuses(
+        "map.load(t, map.tile_at([w, w]), b);",
+        &["TMA0102", "tile coordinates are `u32` or `i32`, not `u64`"],
+    );
+    refuses("map.load(t, map.tile_at([x, x]), b);", &["TMA0102", "not `f32`"]);
+    refuses("map.load(t, map.tile_at([0.5, 1.0]), b);", &["TMA0102", "not a float"]);
+    refuses("map.load(t, map.tile_at(n, n), b);", &["TMA0104"]);
+    refuses("map.load(t, map.block_tile(0), b);", &["TMA0104"]);
+    refuses("map.store(map.tile_at([0, -1]), t);", &["TMA0222", "starts at -8 in dimension 1"]);
+}
+
+#[test]
+fn a_tile_begins_where_a_coordinate_can() {
+    refuses(
+        "map.prefetch(map.tile_at([268435456, 0]));",
+        &["TMA0226", "tile 268435456 of 8 elements begins at 2147483648"],
+    );
+    refuses("map.prefetch(map.tile_at([n, 4294967295]));", &["TMA0226", "begins at 34359738360"]);
+    refuses("map.prefetch(map.tile_at([-268435457, 0]));", &["TMA0226"]);
+    ir("#[tma_kernel(threads = 32)]\nfn k(map: TensorMap<Tile<f32, Shape2<8, 8>>>) {\n\
+        map.prefetch(map.tile_at([268435455, -268435456]));\n}");
+}
+
+#[test]
+fn columns_are_no_tiles_of_a_grid() {
+    for word in ["tile_at([0, 0])", "block_tile()"] {
+        let name = word.split('(').next().unwrap_or_default();
+        refuses(
+            &format!("columns.prefetch(columns.{word}, [0, 0]);"),
+            &["TMA0103", &format!("an im2col map has no `{name}`"), "[image, y, x, channel]"],
+        );
+    }
+}
+
+#[test]
+fn a_block_has_a_place_along_three_axes() {
+    refuses("four.prefetch(four.block_tile());", &["TMA0238", "tiles have 4 dimensions", "tile_at([..])"]);
+}
