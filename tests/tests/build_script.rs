@@ -332,7 +332,7 @@ fn a_folder_made_after_the_first_build_is_found_by_the_build_after_the_error() {
 
         let (accepted, said) = check();
         assert!(!accepted, "how was it found?");
-        let file = format!("there is no PTX for `{name}`: `{name}/late.rs` was not there");
+        let file = format!("there is no PTX for `{name}`: the build script has not seen `{name}/late.rs`");
         for wanted in [&file, "build again"] {
             assert!(said.contains(wanted), "{wanted:?} was not said, but:\n{said}");
         }

@@ -13,7 +13,7 @@ use std::{env, fs, io};
 
 pub(crate) use sources::FOLDERS;
 
-use crate::parse::{depth, file};
+use crate::parse::file;
 use crate::pipeline::{Front, Instance, front};
 use crate::{Target, escape, note};
 
@@ -139,16 +139,8 @@ impl Build {
             let bytes = fs::read(&path).map_err(file_error(&path))?;
             // What is not Rust, rustc reports.
             let Ok(text) = String::from_utf8(bytes) else { continue };
-            // Most files hold no kernel, and parsing takes longer than this look.
-            if !text.contains("tma_kernel") {
-                continue;
-            }
-            if text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {
-                continue;
-            }
-            let Ok(parsed) = syn::parse_file(&text) else { continue };
             let shown = path.strip_prefix(package).unwrap_or(&path);
-            for (item, shared) in file::kernels(&parsed) {
+            for (item, shared) in file::kernels_in(&text) {
                 let front = front(&item, &shared);
                 let fingerprint = reuse::fingerprint(&item, &shared, self.target, shown);
                 self.write_instances(front, fingerprint, shown, out_dir, &mut current, &mut report)?;

@@ -55,8 +55,7 @@ enum Place {
 /// Looks for the kernel as the build script does: in the text of its file.
 fn place(source: &Path, hash: u64, package: &Path) -> Place {
     let text = std::fs::read_to_string(source).unwrap_or_default();
-    let kernels = syn::parse_file(&text).map(|parsed| file::kernels(&parsed)).unwrap_or_default();
-    if !kernels.iter().any(|(item, shared)| hash::kernel(item, shared) == hash) {
+    if !file::kernels_in(&text).iter().any(|(item, shared)| hash::kernel(item, shared) == hash) {
         return Place::Unknown;
     }
     // Both may be written through links, and rustc's paths are relative to the workspace.
@@ -80,7 +79,7 @@ fn no_build_script(kernel: &Kernel) -> Diagnostic {
 fn not_seen(kernel: &Kernel, place: &Place) -> Diagnostic {
     let (why, help) = match place {
         Place::Read(file) => (
-            format!("`{file}` was not there when the build script ran"),
+            format!("the build script has not seen `{file}` as it is now"),
             "build again: the script runs again and finds it".to_owned(),
         ),
         Place::Elsewhere(file) => (
