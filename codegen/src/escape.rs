@@ -1,4 +1,5 @@
-//! Names that others chose, in texts that are read line by line: cargo's directives, PTX's comments, messages.
+//! Names that others chose, in texts that are read line by line: cargo's directives, PTX's
+//! comments, messages.
 
 use std::path::Path;
 
@@ -12,8 +13,8 @@ pub(crate) fn path(path: &Path) -> String {
     controls(&path.to_string_lossy())
 }
 
-/// The path of a source file, for PTX's comments and strings. A string has no escapes: a quote ends it
-/// (tried with ptxas 13.0).
+/// The path of a source file, for PTX's comments and strings. A string has no escapes: a quote ends
+/// it (tried with ptxas 13.0).
 #[cfg(feature = "llvm")]
 pub(crate) fn source(path: &str) -> String {
     controls(path).replace('"', "\\u{22}")

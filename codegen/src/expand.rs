@@ -5,10 +5,10 @@
 //!
 //! # Order
 //!
-//! The function comes first and all else after it; of a `#[tma_module]`, all items come first. To complete a word,
-//! rust-analyzer expands the item twice, as it is and with a marker at the cursor, and looks for the cursor at the
-//! same distance from the beginning in both. So what depends on the tokens of a body, such as an error, a hash or a
-//! number of bytes, stands behind every body.
+//! The function comes first and all else after it; of a `#[tma_module]`, all items come first. To
+//! complete a word, rust-analyzer expands the item twice, as it is and with a marker at the cursor,
+//! and looks for the cursor at the same distance from the beginning in both. So what depends on the
+//! tokens of a body, such as an error, a hash or a number of bytes, stands behind every body.
 
 mod ptx;
 

@@ -1,13 +1,13 @@
 //! A hash of tokens that is the same in the macro and in the build script.
 //!
-//! The two see the same tokens through different implementations, which agree on neither spacing nor the
-//! spelling of doc comments; so both are left out. So are the attributes beside `#[tma_kernel]`, which change no
-//! PTX: rustc has taken those `#[cfg(..)]` away that stand before it. rust-analyzer also adds a `;` to a block-like
-//! expression that is a statement, such as `if first { .. }`, before it calls a macro; there a `;` has no meaning,
-//! so it is left out wherever it is.
+//! The two see the same tokens through different implementations, which agree on neither spacing
+//! nor the spelling of doc comments; so both are left out. So are the attributes beside
+//! `#[tma_kernel]`, which change no PTX: rustc has taken those `#[cfg(..)]` away that stand before
+//! it. rust-analyzer also adds a `;` to a block-like expression that is a statement, such as
+//! `if first { .. }`, before it calls a macro. A `;` has no meaning there, so none is hashed.
 //!
-//! FNV-1a (Fowler, Noll, Vo) is used because, unlike the standard library's hasher, it is the same in every release
-//! of Rust.
+//! FNV-1a (Fowler, Noll, Vo) is used because, unlike the standard library's hasher, it is the same
+//! in every release of Rust.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -37,8 +37,8 @@ fn normal(mut function: ItemFn) -> ItemFn {
     function
 }
 
-/// Takes the `;` away after `if c { .. }` and its like. Only where another statement follows: at the end of a block
-/// the `;` decides whether the block has a value.
+/// Takes the `;` away after `if c { .. }` and its like. Only where another statement follows: at
+/// the end of a block the `;` decides whether the block has a value.
 struct WithoutNeedlessSemicolons;
 
 impl VisitMut for WithoutNeedlessSemicolons {
@@ -56,7 +56,8 @@ impl VisitMut for WithoutNeedlessSemicolons {
     }
 }
 
-/// Whether `expr` is a whole statement without a `;`. Source: The Rust Reference, "Expression statements".
+/// Whether `expr` is a whole statement without a `;`. Source: The Rust Reference, "Expression
+/// statements".
 fn ends_itself(expr: &Expr) -> bool {
     matches!(
         expr,

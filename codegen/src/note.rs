@@ -1,9 +1,9 @@
 //! The macro's note to the build script: a kernel has no PTX.
 //!
-//! Cargo runs a build script again when a file that it watches is newer than the script's last run. What did not
-//! exist then cannot be watched: cargo takes a missing file for a changed one, in every build. So a kernel in a
-//! folder made later is first met by the macro, which writes this file; it is watched, and the next build finds the
-//! kernel.
+//! Cargo runs a build script again when a file that it watches is newer than the script's last run.
+//! What did not exist then cannot be watched: cargo takes a missing file for a changed one, in
+//! every build. So a kernel in a folder made later is first met by the macro, which writes this
+//! file; it is watched, and the next build finds the kernel.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::abi::NOTE;
 
-/// Older than any run of a build script, and not older than what file systems can write down (FAT begins in 1980).
+/// Older than any run of a build script, and not older than what file systems can write down (FAT
+/// begins in 1980).
 const LONG_AGO: Duration = Duration::from_secs(1_000_000_000);
 
 /// Whether a build script of ours has run, which alone reads the note.
@@ -22,7 +23,8 @@ pub(crate) fn is_read(out_dir: &Path) -> bool {
 
 /// Asks for another run of the build script, on behalf of a kernel.
 pub(crate) fn leave(out_dir: &Path, kernel: &str) {
-    // Without the note, the script runs again when a file that it reads has changed; there is an error as it is.
+    // Without the note, the script runs again when a file that it reads has changed; there is an
+    // error as it is.
     fs::write(out_dir.join(NOTE), kernel).ok();
 }
 

@@ -309,7 +309,8 @@ fn names_of_files_stay_within_their_line() {
     assert_eq!(package.run(Target::default()).compiled, [""; 0], "all are kept");
 }
 
-/// Cargo cannot watch what does not exist. The package lies in a folder whose name would break cargo's directives.
+/// Cargo cannot watch what does not exist. The package lies in a folder whose name would break
+/// cargo's directives.
 #[test]
 fn a_folder_made_after_the_first_build_is_found_by_the_build_after_the_error() {
     const TARGETS: [&str; 4] = ["--lib", "--tests", "--examples", "--benches"];

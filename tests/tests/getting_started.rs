@@ -1,4 +1,5 @@
-//! `docs/getting-started.md` as a reader follows it: a package beside a folder `tma` with this repository.
+//! `docs/getting-started.md` as a reader follows it: a package beside a folder `tma` with this
+//! repository.
 #![cfg(feature = "llvm")]
 
 use std::fs;
@@ -56,7 +57,8 @@ fn write_manifest(folder: &Path, text: &str) {
     fs::write(folder.join("Cargo.toml"), format!("{text}\n\n[workspace]\n")).unwrap();
 }
 
-/// Runs a command line in `folder` and returns what it writes to standard output and standard error.
+/// Runs a command line in `folder` and returns what it writes to standard output and standard
+/// error.
 #[track_caller]
 fn run(folder: &Path, line: &str) -> (String, String) {
     let mut shell = Command::new("sh");
@@ -72,8 +74,8 @@ fn run(folder: &Path, line: &str) -> (String, String) {
     (out, err)
 }
 
-/// The commands, and the settings, by which a package is built with the feature `cuda` where there is no toolkit but the library
-/// that `cargo xtask setup` makes.
+/// The commands, and the settings, by which a package is built with the feature `cuda` where there
+/// is no toolkit but the library that `cargo xtask setup` makes.
 #[test]
 fn the_page_and_the_readme_work_as_they_are_written() {
     let folder = package();
@@ -90,7 +92,8 @@ fn the_page_and_the_readme_work_as_they_are_written() {
     fs::write(folder.join(".cargo/config.toml"), config).unwrap();
     assert_eq!(run(&folder, "cargo run --features cuda").0, expected);
 
-    // Without the lines for the simulator the program asks for them, once: the kernel is launched twice.
+    // Without the lines for the simulator the program asks for them, once: the kernel is launched
+    // twice.
     let manifest = block("docs/getting-started.md", "toml", "[package]");
     assert!(manifest.contains(OPTIMISED), "{manifest}");
     write_manifest(&folder, &manifest.replace(OPTIMISED, ""));

@@ -42,7 +42,8 @@ enum Task {
         #[arg(long, default_value = ptx::DEFAULT_TARGET)]
         target: String,
     },
-    /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which it installs
+    /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
+    /// it installs
     Editor,
     /// Builds the GPU tests, benchmarks and examples into target/bundle, to be carried to a GPU
     Bundle,

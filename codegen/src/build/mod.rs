@@ -210,8 +210,9 @@ fn ptx(_: &crate::check::CheckedKernel, _: &Path, _: Target) -> Result<String, B
     Ok("// no code: `tma-codegen` was built without its feature `llvm`\n".to_owned())
 }
 
-/// `path` as cargo's directives take it, which are lines of UTF-8 without blanks around them: relative to the
-/// package where it lies there, as cargo reads it then, so that it does not matter what the package's folder is called.
+/// `path` as cargo's directives take it, which are lines of UTF-8 without blanks around them:
+/// relative to the package where it lies there, as cargo reads it then, so that it does not matter
+/// what the package's folder is called.
 fn watched<'p>(path: &'p Path, package: &Path) -> Result<&'p str, BuildError> {
     let unwatchable = |why| BuildError::Unwatchable { path: path.to_owned(), why };
     let text = path.strip_prefix(package).unwrap_or(path).to_str();

@@ -1,8 +1,8 @@
 //! Keeps the PTX of kernels that have not changed.
 //!
-//! PTX carries the lines of its source. When an edit further up only moves a kernel, its PTX is kept and the
-//! lines in it are moved along. Its first line has a hash of all others, so that what is cut short or damaged on the
-//! disk is not kept.
+//! PTX carries the lines of its source. When an edit further up only moves a kernel, its PTX is
+//! kept and the lines in it are moved along. Its first line has a hash of all others, so that what
+//! is cut short or damaged on the disk is not kept.
 
 use std::path::Path;
 
@@ -64,7 +64,8 @@ fn contents(text: &str) -> u64 {
     hash.value()
 }
 
-/// `old` with its lines moved to where the kernel is now, if it is the PTX of the same kernel, and all of it.
+/// `old` with its lines moved to where the kernel is now, if it is the PTX of the same kernel, and
+/// all of it.
 pub(super) fn reuse(old: &str, now: &Fingerprint) -> Option<String> {
     let (header, body) = old.split_once('\n')?;
     let mut parts = header.strip_prefix(PREFIX)?.split(' ');

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::{fs, io};
 
-/// Writes `text` to `path` whole or not at all: into a file beside it, which then takes its name. What a run that was
-/// killed leaves beside it is removed with all that no kernel has, and what a full disk leaves at once.
+/// Writes `text` to `path` whole or not at all: into a file beside it, which then takes its name.
+/// A full disk leaves no draft; that of a run that was killed is removed by the next run, with all
+/// other files that belong to no kernel.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension("ptx.new");
     let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));

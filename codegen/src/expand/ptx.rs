@@ -33,8 +33,8 @@ pub(super) fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnos
     Err(not_seen(kernel, &place))
 }
 
-/// Whether an editor expands the macro. What it shows is being typed, and no build script has seen it: that is no
-/// mistake, and rustc reports what is.
+/// Whether an editor expands the macro. What it shows is being typed, and no build script has seen
+/// it: that is no mistake, and rustc reports what is.
 fn is_editor() -> bool {
     let program = std::env::current_exe().unwrap_or_default();
     // `rust-analyzer-proc-macro-srv` of the toolchain, or rust-analyzer itself.

@@ -9,7 +9,8 @@ use super::depth;
 use super::item::{self, KernelItem, Shared};
 use crate::diag::Sink;
 
-/// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc and the macro report.
+/// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc
+/// and the macro report.
 pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<Shared>)> {
     // Most files hold no kernel, and parsing takes longer than this look.
     if !text.contains("tma_kernel") || text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {

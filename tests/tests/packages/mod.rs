@@ -9,7 +9,8 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folder of a package that depends on the runtime, without sources. It is named as its folder is.
+/// The folder of a package that depends on the runtime, without sources. It is named as its folder
+/// is.
 pub(crate) fn package(folder: &str, more: &str) -> PathBuf {
     let name = folder.rsplit('/').next().unwrap_or(folder);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
@@ -24,7 +25,8 @@ pub(crate) fn package(folder: &str, more: &str) -> PathBuf {
     folder
 }
 
-/// As [`package`], with a build script that checks kernels. It needs no LLVM, and writes files without code.
+/// As [`package`], with a build script that checks kernels. It needs no LLVM, and writes files
+/// without code.
 pub(crate) fn package_with_build_script(folder: &str) -> PathBuf {
     let build = format!(
         "[build-dependencies]\ntma-codegen = {{ path = {:?}, default-features = false }}\n",
@@ -35,7 +37,8 @@ pub(crate) fn package_with_build_script(folder: &str) -> PathBuf {
     folder
 }
 
-/// What cargo says of a package and its targets. All packages share a folder for what they depend on.
+/// What cargo says of a package and its targets. All packages share a folder for what they depend
+/// on.
 pub(crate) fn check(folder: &Path, targets: &[&str]) -> Output {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["check", "--offline", "--target-dir"]);

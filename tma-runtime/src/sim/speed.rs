@@ -1,4 +1,5 @@
-//! A hint for programs whose simulator is slow because cargo compiles dependencies without optimisation.
+//! A hint for programs whose simulator is slow because cargo compiles dependencies without
+//! optimisation.
 
 use std::io::{Write, stderr};
 use std::sync::Once;

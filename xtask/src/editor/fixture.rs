@@ -9,8 +9,9 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// Kernels by every way: alone, with instances, in a module, and a device function. Blocks are statements with and
-/// without another behind them. Where `// HERE name` stands, something is typed.
+/// Kernels by every way: alone, with instances, in a module, and a device function. Blocks are
+/// statements with and without another behind them. Where `// HERE name` stands, something is
+/// typed.
 pub(super) const SOURCE: &str = r#"//! Kernels to be edited.
 
 use tma_runtime::prelude::*;

@@ -1,7 +1,7 @@
 //! `cargo xtask editor`: what an editor shows in a kernel, asked of a real rust-analyzer.
 //!
-//! It works on the macro's expansion: on tokens that it has mended, with a marker at the cursor, of text that no build
-//! script has seen. None of that happens in a build.
+//! It works on the macro's expansion: on tokens that it has mended, with a marker at the cursor, of
+//! text that no build script has seen. None of that happens in a build.
 
 mod checks;
 mod fixture;

@@ -62,7 +62,8 @@ impl Server {
             "experimental": { "serverStatusNotification": true },
         });
         let options = json!({
-            // Errors of rustc are tested elsewhere; here only those count that the editor finds by itself.
+            // Errors of rustc are tested elsewhere; here only those count that the editor finds by
+            // itself.
             "checkOnSave": false,
             "cachePriming": { "enable": false },
             "cargo": { "buildScripts": { "enable": true } },
@@ -126,7 +127,8 @@ impl Server {
             self.status = message["params"].clone();
         }
         if message.get("method").is_some() && message.get("id").is_some() {
-            // Whatever is asked, such as for leave to show progress: nothing is the answer that changes nothing.
+            // Whatever is asked, such as for leave to show progress: nothing is the answer that
+            // changes nothing.
             self.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": null }))?;
         }
         Ok(message)

@@ -34,7 +34,8 @@ impl Session {
         self.replace(fixture::SOURCE.to_owned())
     }
 
-    /// Types `typed` in the place of `// HERE place`, and returns how many bytes into the file it ends.
+    /// Types `typed` in the place of `// HERE place`, and returns how many bytes into the file it
+    /// ends.
     pub(super) fn type_at(&mut self, place: &str, typed: &str) -> Result<usize> {
         let mark = format!("// HERE {place}\n");
         let split = fixture::SOURCE.split_once(&mark);

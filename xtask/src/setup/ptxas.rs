@@ -1,8 +1,8 @@
 //! ptxas, NVIDIA's assembler: it judges the PTX that the compiler writes. The CUDA toolkit is not
 //! needed for it: one wheel of the Python package index holds it as a single program.
 //!
-//! What is downloaded is run, so it must be what was looked at when these lines were written: pip refuses a wheel, and
-//! this task a program, with another SHA-256.
+//! What is downloaded is run, so it must be what was looked at when these lines were written: pip
+//! refuses a wheel, and this task a program, with another SHA-256.
 
 use std::{
     fs::{self, File},
@@ -55,7 +55,8 @@ impl Pinned {
         })
     }
 
-    /// What pip is asked for, as a requirements file has it. Source: pip's documentation, "Secure installs".
+    /// What pip is asked for, as a requirements file has it. Source: pip's documentation, "Secure
+    /// installs".
     fn requirement(&self) -> String {
         format!("{WHEEL} --hash=sha256:{}\n", self.wheel)
     }

@@ -1,5 +1,5 @@
-//! rust-analyzer, and the source of the standard library, which it infers types with. Only `cargo xtask editor` asks for
-//! them.
+//! rust-analyzer, and the source of the standard library, which it infers types with. Only
+//! `cargo xtask editor` asks for them.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,13 +10,13 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{process, workspace};
 
-/// The package that holds the program, and the version that is installed: of the same weeks as the oldest Rust that the
-/// project takes, since the two share a protocol for macros.
+/// The package that holds the program, and the version that is installed: of the same weeks as the
+/// oldest Rust that the project takes, since the two share a protocol for macros.
 const PACKAGE: &str = "ra_ap_rust-analyzer";
 const VERSION: &str = "0.0.333";
 
-/// The program: rustup's for this toolchain, or where an earlier run has put it, or else built, which takes a quarter of
-/// an hour on two cores.
+/// The program: rustup's for this toolchain, or where an earlier run has put it, or else built,
+/// which takes a quarter of an hour on two cores.
 pub(crate) fn provide() -> Result<PathBuf> {
     provide_library_source()?;
     let home = workspace::target().join("tools/rust-analyzer");
