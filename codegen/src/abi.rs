@@ -76,6 +76,10 @@ fn symbol(name: &str) -> String {
     name.trim_start_matches("r#").chars().map(plain).collect()
 }
 
+/// The file, in the build script's `OUT_DIR`, by which the macro asks for another run of the
+/// script.
+pub(crate) const NOTE: &str = "tma-missing";
+
 /// The file of a kernel's PTX, relative to the build script's `OUT_DIR`.
 pub fn ptx_file(kernel: &str, instance: Option<&str>, hash: u64) -> String {
     match instance {

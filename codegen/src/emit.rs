@@ -16,10 +16,10 @@ use inkwell::targets::{
 
 use crate::backend::{BackendError, Source};
 use crate::check::{CheckedKernel, layout};
-use crate::dump;
 use crate::ir::{SharedId, SharedVar, Type};
 use crate::lower::{Lowered, lower};
 use crate::target::Target;
+use crate::{dump, escape};
 
 /// Compiles a kernel to PTX. The same kernel gives the same text, byte for byte.
 ///
@@ -30,6 +30,8 @@ pub(crate) fn ptx(
     source: &Source<'_>,
     target: Target,
 ) -> Result<String, BackendError> {
+    let path = escape::source(source.path);
+    let source = &Source { path: &path };
     let name = kernel.kernel().path();
     let failed = |step| {
         let kernel = name.clone();
@@ -115,9 +117,9 @@ fn header(checked: &CheckedKernel, source: &Source<'_>) -> String {
     let line = kernel.span.start().line;
     let mut header = format!(
         "// kernel: {}\n// generator: tma-codegen {}\n// source: {}:{line}\n",
-        ascii(&kernel.path()),
+        escape::ascii(&kernel.path()),
         env!("CARGO_PKG_VERSION"),
-        ascii(source.path),
+        escape::ascii(source.path),
     );
     let places = (0..).map(|id| checked.layout().offset(SharedId(id))).zip(&kernel.shared);
     let mut places: Vec<_> = places.collect();
@@ -128,15 +130,9 @@ fn header(checked: &CheckedKernel, source: &Source<'_>) -> String {
             Type::Stages(thing, _) => format!(" by {}", layout::stride(thing)),
             _ => String::new(),
         };
-        header += &format!("// shared {from}..{to}{by} {}: {ty}\n", ascii(name));
+        header += &format!("// shared {from}..{to}{by} {}: {ty}\n", escape::ascii(name));
     }
     header + "\n"
-}
-
-/// `text` as a comment may hold it: ptxas takes nothing but ASCII, not even there.
-fn ascii(text: &str) -> String {
-    let escaped = |c: char| if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() };
-    text.chars().map(escaped).collect()
 }
 
 /// What LLVM printed, without its comments and without what only DWARF sections would refer to.

@@ -2,14 +2,20 @@
 //!
 //! A kernel becomes a module of its name, with its launcher, and a function that nobody calls, with its body:
 //! there rustc checks it against the vocabulary, and editors complete and explain what is written in it.
+//!
+//! # Order
+//!
+//! The function comes first and all else after it; of a `#[tma_module]`, all items come first. To
+//! complete a word, rust-analyzer expands the item twice, as it is and with a marker at the cursor,
+//! and looks for the cursor at the same distance from the beginning in both. So what depends on the
+//! tokens of a body, such as an error, a hash or a number of bytes, stands behind every body.
 
-use std::path::{Path, PathBuf};
+mod ptx;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Item, ItemFn, ItemMod};
 
-use crate::abi;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::host::generic;
 use crate::host::launcher::launcher;
@@ -24,7 +30,10 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
         return compile_error(&error);
     }
     match syn::parse2::<ItemFn>(item) {
-        Ok(function) => kernel_item(&KernelItem { attr, function }, &Shared::default()),
+        Ok(function) => {
+            let Parts { body, rest } = kernel_item(&KernelItem { attr, function }, &Shared::default());
+            quote!(#body #rest)
+        }
         Err(error) => error.into_compile_error(),
     }
 }
@@ -41,24 +50,29 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut sink = Sink::default();
     refuse_options("tma_module", attr, &mut sink);
     let parts = item::module(&module, &mut sink);
-    let mut out: TokenStream = sink.into_errors().iter().map(compile_error).collect();
     if let Some((_, items)) = &mut module.content {
-        *items = items.drain(..).flat_map(|item| module_item(item, &parts.shared)).collect();
+        let mut behind = TokenStream::new();
+        *items = items.drain(..).map(|item| module_item(item, &parts.shared, &mut behind)).collect();
+        items.push(Item::Verbatim(behind));
     }
-    out.extend(quote!(#module));
-    out
+    let errors = sink.into_errors();
+    let errors = errors.iter().map(compile_error);
+    quote!(#module #(#errors)*)
 }
 
-fn module_item(item: Item, shared: &Shared) -> Vec<Item> {
-    let Item::Fn(mut function) = item else { return vec![item] };
+/// What stands in the place of `item`; what a kernel becomes besides goes `behind` all items.
+fn module_item(item: Item, shared: &Shared, behind: &mut TokenStream) -> Item {
+    let Item::Fn(mut function) = item else { return item };
     if let Some(kernel) = item::kernel(&function) {
-        return vec![Item::Verbatim(kernel_item(&kernel, shared))];
+        let Parts { body, rest } = kernel_item(&kernel, shared);
+        behind.extend(rest);
+        return Item::Verbatim(body);
     }
     if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
         function.attrs.remove(at);
         function.attrs.extend(allowed());
     }
-    vec![Item::Fn(function)]
+    Item::Fn(function)
 }
 
 /// Expands `#[tma_device] item` where no `#[tma_module]` is around it, which alone would see it.
@@ -82,7 +96,15 @@ fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
     }
 }
 
-fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
+/// What a kernel becomes. See [the order](self#order).
+struct Parts {
+    /// The function that is never called.
+    body: TokenStream,
+    /// All else.
+    rest: TokenStream,
+}
+
+fn kernel_item(item: &KernelItem, shared: &Shared) -> Parts {
     let Front { hash, instances, errors } = front(item, shared);
     let mut missing = None;
     let launchers: Vec<_> = instances
@@ -91,7 +113,7 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
             Instance::Refused(kernel) => in_module(kernel, launcher(kernel, 0, &quote!(""))),
             Instance::Checked(checked) => {
                 let kernel = checked.kernel();
-                let ptx = ptx_of(kernel, hash).unwrap_or_else(|error| {
+                let ptx = ptx::include(kernel, hash).unwrap_or_else(|error| {
                     missing.get_or_insert(error);
                     quote!("")
                 });
@@ -113,8 +135,9 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
         .filter(|attr| attr.path().is_ident("cfg"))
         .map(ToTokens::to_token_stream)
         .collect();
-    let checked_by_rustc = never_called(function);
-    quote! {
+    let never_called = never_called(function);
+    let body = quote!(#conditions #never_called);
+    let rest = quote! {
         #(#conditions #errors)*
         #conditions
         #(#docs)*
@@ -123,9 +146,8 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
             #all
             #generic
         }
-        #conditions
-        #checked_by_rustc
-    }
+    };
+    Parts { body, rest }
 }
 
 /// What all named instances are, for programs that choose among them at run time.
@@ -181,33 +203,6 @@ fn allowed() -> Vec<syn::Attribute> {
             clippy::type_complexity
         )]
     }
-}
-
-/// `include_str!` of the kernel's PTX, or what must be done for it to be there.
-fn ptx_of(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnostic> {
-    let file = abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash);
-    let path = find_ptx(std::env::var_os("OUT_DIR").map(PathBuf::from).as_deref(), &file);
-    match path.map_err(|why| missing_ptx(kernel, why))? {
-        Some(path) => Ok(quote!(include_str!(#path))),
-        None => Err(missing_ptx(
-            kernel,
-            "the build script did not see this kernel: it reads the files in `src`, `examples`, `tests` and \
-             `benches`, and not what macros make",
-        )),
-    }
-}
-
-fn find_ptx(out_dir: Option<&Path>, file: &str) -> Result<Option<String>, &'static str> {
-    let out_dir = out_dir.ok_or("this package has no build script")?;
-    let path = out_dir.join(file);
-    Ok(path.is_file().then(|| path.to_string_lossy().into_owned()))
-}
-
-fn missing_ptx(kernel: &Kernel, why: &str) -> Diagnostic {
-    let message = format!("there is no PTX for `{}`: {why}", kernel.path());
-    let help = "`build.rs` must hold `fn main() { tma_codegen::build() }`, and `Cargo.toml` must name \
-                `tma-codegen` under `[build-dependencies]`";
-    Diagnostic { code: Code::MissingPtx, span: kernel.span, message, help: Some(help.to_owned()) }
 }
 
 /// An error that rustc shows from the first to the last token it is about.

@@ -1,13 +1,18 @@
 //! A hash of tokens that is the same in the macro and in the build script.
 //!
-//! The two see the same tokens through different implementations, which agree on neither spacing nor the
-//! spelling of doc comments; so both are left out. So are the attributes beside `#[tma_kernel]`, which change no
-//! PTX: rustc has taken those `#[cfg(..)]` away that stand before it. FNV-1a (Fowler, Noll, Vo) is used because,
-//! unlike the standard library's hasher, it is the same in every release of Rust.
+//! The two see the same tokens through different implementations, which agree on neither spacing
+//! nor the spelling of doc comments; so both are left out. So are the attributes beside
+//! `#[tma_kernel]`, which change no PTX: rustc has taken those `#[cfg(..)]` away that stand before
+//! it. rust-analyzer also adds a `;` to a block-like expression that is a statement, such as
+//! `if first { .. }`, before it calls a macro. A `;` has no meaning there, so none is hashed.
+//!
+//! FNV-1a (Fowler, Noll, Vo) is used because, unlike the standard library's hasher, it is the same
+//! in every release of Rust.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::ItemFn;
+use syn::visit_mut::{self, VisitMut};
+use syn::{Block, Expr, ItemFn, Stmt};
 
 use crate::parse::item::{KernelItem, Shared};
 
@@ -16,12 +21,54 @@ pub(crate) fn kernel(item: &KernelItem, shared: &Shared) -> u64 {
     let mut hash = Fnv::new();
     hash.tokens(item.attr.clone());
     hash.byte(0);
-    hash.tokens(ItemFn { attrs: vec![], ..item.function.clone() }.to_token_stream());
+    hash.tokens(normal(ItemFn { attrs: vec![], ..item.function.clone() }).into_token_stream());
+    let functions = shared.functions.iter().cloned().map(normal).collect();
+    let shared = Shared { functions, ..shared.clone() };
     for tokens in shared.iter() {
         hash.byte(0);
         hash.tokens(tokens);
     }
     hash.value()
+}
+
+/// A function without each `;` that only some of its readers see.
+fn normal(mut function: ItemFn) -> ItemFn {
+    WithoutNeedlessSemicolons.visit_item_fn_mut(&mut function);
+    function
+}
+
+/// Takes the `;` away after `if c { .. }` and its like. Only where another statement follows: at
+/// the end of a block the `;` decides whether the block has a value.
+struct WithoutNeedlessSemicolons;
+
+impl VisitMut for WithoutNeedlessSemicolons {
+    fn visit_block_mut(&mut self, block: &mut Block) {
+        if let Some((_, followed)) = block.stmts.split_last_mut() {
+            for statement in followed {
+                if let Stmt::Expr(expr, semicolon) = statement
+                    && ends_itself(expr)
+                {
+                    *semicolon = None;
+                }
+            }
+        }
+        visit_mut::visit_block_mut(self, block);
+    }
+}
+
+/// Whether `expr` is a whole statement without a `;`. Source: The Rust Reference, "Expression
+/// statements".
+fn ends_itself(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::If(_)
+            | Expr::Match(_)
+            | Expr::ForLoop(_)
+            | Expr::While(_)
+            | Expr::Loop(_)
+            | Expr::Block(_)
+            | Expr::Unsafe(_)
+    )
 }
 
 /// The hash so far.
@@ -109,6 +156,49 @@ mod tests {
             assert_eq!(of_kernel(&format!("#[tma_kernel(threads = 32)] {attribute} fn k() {{}}")), bare);
         }
         assert_ne!(of_kernel("#[tma_kernel(threads = 64)] fn k() {}"), bare);
+    }
+
+    /// What rust-analyzer gives the macro, and what the build script reads.
+    #[test]
+    fn a_semicolon_after_a_block_that_is_a_statement_does_not_count() {
+        let kernel = |body: &str| of_kernel(&format!("#[tma_kernel(threads = 32)] fn k() {{ {body} }}"));
+        let blocks = [
+            "if a { b(); }",
+            "if a { b(); } else if c { d(); } else { e(); }",
+            "match a { 0 => b(), _ => c() }",
+            "for i in 0..4 { b(i); }",
+            "while a { b(); }",
+            "'outer: loop { break 'outer; }",
+            "{ b(); }",
+        ];
+        for block in blocks {
+            assert_eq!(kernel(&format!("{block}; f();")), kernel(&format!("{block} f();")), "{block}");
+            // In a block within, and in a device function.
+            assert_eq!(
+                kernel(&format!("loop {{ {block}; f(); }}")),
+                kernel(&format!("loop {{ {block} f(); }}"))
+            );
+            let device = |body: &str| {
+                of_kernel(&format!(
+                    "#[tma_module] mod m {{ #[tma_device] fn d() {{ {body} }} #[tma_kernel] fn k() {{ d() }} }}"
+                ))
+            };
+            assert_eq!(device(&format!("{block}; f();")), device(&format!("{block} f();")));
+        }
+    }
+
+    #[test]
+    fn a_semicolon_that_means_something_counts() {
+        for (with, without) in [
+            // Two statements, and a difference.
+            ("let x = if a { 1 } else { 2 }; -b;", "let x = if a { 1 } else { 2 } -b;"),
+            // A block without a value, and one with.
+            ("let x = { if a { 1 } else { 2 }; };", "let x = { if a { 1 } else { 2 } };"),
+            ("f(); g();", "f(); g()"),
+        ] {
+            let kernel = |body: &str| of_kernel(&format!("#[tma_kernel(threads = 32)] fn k() {{ {body} }}"));
+            assert_ne!(kernel(with), kernel(without), "{with}");
+        }
     }
 
     #[test]

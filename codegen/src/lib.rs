@@ -19,6 +19,7 @@ pub mod diag;
 mod dump;
 #[cfg(feature = "llvm")]
 mod emit;
+mod escape;
 pub mod expand;
 mod hash;
 mod host;
@@ -26,6 +27,7 @@ pub mod ir;
 pub mod limits;
 #[cfg(feature = "llvm")]
 mod lower;
+mod note;
 mod parse;
 mod pipeline;
 mod target;

@@ -14,6 +14,12 @@ fn text(item: &impl quote::ToTokens) -> String {
     quote!(#item).to_string()
 }
 
+/// The module with the launchers, as text.
+fn launchers(items: &[syn::Item]) -> String {
+    let module = items.iter().find(|item| matches!(item, syn::Item::Mod(_)));
+    text(module.expect("a kernel becomes a module"))
+}
+
 #[test]
 fn a_condition_on_a_kernel_is_one_on_all_that_it_becomes() {
     let tokens = expand::kernel(
@@ -24,7 +30,7 @@ fn a_condition_on_a_kernel_is_one_on_all_that_it_becomes() {
         ),
     );
     let file: syn::File = syn::parse2(tokens).unwrap();
-    assert_eq!(file.items.len(), 3, "the error that there is no PTX, the launcher, the body");
+    assert_eq!(file.items.len(), 3, "the body, the error that there is no PTX, the launcher");
     for item in &file.items {
         let text = text(item);
         assert!(text.starts_with("# [cfg (test)]"), "{text}");
@@ -39,7 +45,7 @@ fn parameters_may_have_any_name() {
             pub fn k(r#type: u32, on: u32, grid: Global<f32>, mut n: u32) {}
         ),
     );
-    let text = text(&all[0]);
+    let text = launchers(&all);
     for wanted in ["r#type : :: core :: primitive :: u32", "scalar (r#type)", "scalar (on)", "slice (& grid)"]
     {
         assert!(text.contains(wanted), "no `{wanted}` in {text}");
@@ -56,7 +62,7 @@ fn instances_may_have_any_name() {
             }
         ),
     );
-    let text = text(&all[0]);
+    let text = launchers(&all);
     for wanted in
         ["pub mod r#fn", "pub mod r#loop", "pub mod größer", "\"fn__loop\"", "\"fn__gr_uf6__udf_er\""]
     {
@@ -141,7 +147,7 @@ fn tma0010_an_instance_is_not_called_as_a_type_of_the_module() {
 /// What a launch must know of a kernel with this body.
 fn spec(body: TokenStream) -> String {
     let all = items(quote!(threads = 32), quote!(pub fn k(counter: Global<u32>, n: u32) { #body }));
-    text(&all[0])
+    launchers(&all)
 }
 
 #[test]
@@ -171,4 +177,72 @@ fn the_launcher_learns_whether_a_kernel_meets_or_waits() {
         sync_grid(counter);
     });
     assert!(!has(never, "cooperative"));
+}
+
+/// All that stands before `marker` in the expansion of an item.
+fn before(expanded: TokenStream) -> String {
+    let text = expanded.to_string();
+    let at = text.find("marker").unwrap_or_else(|| panic!("the body is gone from {text}"));
+    text[..at].to_owned()
+}
+
+/// Bodies that differ from the marker on: in tokens, in shared memory, in what is wrong with them.
+fn bodies() -> [TokenStream; 4] {
+    [
+        quote!(),
+        quote!(
+            let n = 1u32;
+            n
+        ),
+        quote!(
+            let full: Barrier = shared();
+            full.init(1);
+        ),
+        quote!(
+            1u32.nope();
+            nope();
+        ),
+    ]
+}
+
+#[test]
+fn nothing_before_a_body_depends_on_it() {
+    let [first, others @ ..] = bodies().map(|body| {
+        before(expand::kernel(
+            quote!(threads = 32, instances(one = <1>, two = <2>)),
+            quote!(pub fn k<const N: u32>(x: Global<u32>) { let marker = N; #body }),
+        ))
+    });
+    for other in others {
+        assert_eq!(other, first);
+    }
+}
+
+#[test]
+fn nothing_before_a_body_in_a_module_depends_on_it() {
+    let module = |kernel: &TokenStream, device: &TokenStream| {
+        quote!(
+            mod kernels {
+                const N: u32 = 3;
+                #[tma_kernel(threads = 32)]
+                fn first(x: Global<u32>) { help(x); }
+                #[tma_kernel(threads = 32)]
+                fn second(x: Global<u32>) { #kernel }
+                #[tma_device]
+                fn help(x: Global<u32>) { #device }
+            }
+        )
+    };
+    let marked = |body: TokenStream| quote!(let marker = N; #body);
+    let [first, others @ ..] = bodies().map(|body| module(&marked(body), &quote!()));
+    let expanded = |item: TokenStream| before(expand::module(quote!(), item));
+    let wanted = expanded(first);
+    for other in others {
+        assert_eq!(expanded(other), wanted);
+    }
+    let [first, others @ ..] = bodies().map(|body| module(&quote!(), &marked(body)));
+    let wanted = expanded(first);
+    for other in others {
+        assert_eq!(expanded(other), wanted);
+    }
 }

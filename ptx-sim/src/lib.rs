@@ -63,3 +63,7 @@ pub use profile::Profile;
 pub use report::{Finding, FindingKind, Findings};
 pub use tensor_map::TensorMap;
 pub use trace::Trace;
+
+/// Whether the simulator was compiled with optimisation. Without, launches take some twelve times
+/// as long.
+pub const IS_OPTIMIZED: bool = !matches!(env!("PTX_SIM_OPT_LEVEL").as_bytes(), b"0");

@@ -1,8 +1,13 @@
 //! The build script's side on a package of its own: what is compiled again, what is kept, what is removed.
 #![cfg(feature = "llvm")]
 
+#[allow(dead_code, reason = "other tests use the rest")]
+mod packages;
+
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::{ffi::OsStrExt, fs::symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -63,8 +68,20 @@ impl Package {
     }
 
     fn build_for(&self, target: Target, text: &str) -> Report {
+        self.write("lib.rs", text);
+        self.run(target)
+    }
+
+    /// Writes a file in `src`.
+    fn write(&self, name: impl AsRef<Path>, text: &str) {
+        let path = self.folder.join("src").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Runs the build script.
+    fn run(&self, target: Target) -> Report {
         let source = self.folder.join("src");
-        fs::write(source.join("lib.rs"), text).unwrap();
         Build::new().target(target).compile(&self.folder, &[source], &self.folder.join("out")).unwrap()
     }
 
@@ -205,4 +222,124 @@ fn shared_items_are_a_part_of_each_kernel() {
     let first = package.ptx("write");
     assert_eq!(package.build(&module(8)), report(&["write"], &["add"], &[]));
     assert_ne!(package.ptx("write"), first);
+}
+
+/// As a full disk, or the end of a process in the middle of writing, left it.
+#[test]
+fn a_part_of_a_file_is_made_again() {
+    let package = Package::new("a_part_of_a_file");
+    package.build(ADD);
+    let whole = package.files();
+    let (name, text) = whole.first_key_value().unwrap();
+    let path = package.folder.join("out/tma").join(name);
+    let lines: Vec<_> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    for end in [0, 10, lines[0], lines[lines.len() / 2], text.len() / 2, text.len() - 1] {
+        fs::write(&path, &text[..end]).unwrap();
+        assert_eq!(package.build(ADD), report(&["add"], &[], &[]), "{end} of {} bytes", text.len());
+        assert_eq!(package.files(), whole);
+    }
+    // As long as it was, but the disk wrote zeros.
+    fs::write(&path, text.replace("ret;", "\0\0\0\0")).unwrap();
+    assert_eq!(package.build(ADD), report(&["add"], &[], &[]));
+    assert_eq!(package.files(), whole);
+
+    fs::write(path.with_extension("ptx.new"), &text[..10]).unwrap();
+    package.build(ADD);
+    assert_eq!(package.files(), whole, "what was being written is removed");
+}
+
+#[test]
+fn links_between_folders_come_to_an_end() {
+    let package = Package::new("links");
+    let source = package.folder.join("src");
+    package.write("kernels/add.rs", ADD);
+    fs::create_dir_all(package.folder.join("shared")).unwrap();
+    fs::write(package.folder.join("shared/fill.rs"), FILL).unwrap();
+    // What lies around the sources is none of them.
+    fs::write(package.folder.join("outside.rs"), WAIT).unwrap();
+    for (to, link) in [
+        (".", "here"),
+        (".", "here_too"),
+        ("..", "up"),
+        ("../src", "again"),
+        ("kernels", "a"),
+        ("nowhere", "broken"),
+        ("../shared", "shared"),
+        ("../shared", "shared_too"),
+        ("../here", "kernels/across"),
+    ] {
+        symlink(to, source.join(link)).unwrap();
+    }
+    let found = package.run(Target::default());
+    assert_eq!(found, report(&["add", "fill::one", "fill::two"], &[], &[]), "each once");
+    assert!(package.ptx("add").contains("// source: src/kernels/add.rs:2\n"), "{}", package.ptx("add"));
+    assert!(package.ptx("fill::one").contains("// source: src/shared/fill.rs:2\n"));
+}
+
+/// A name is whatever the file system takes, and PTX is read line by line.
+#[test]
+fn names_of_files_stay_within_their_line() {
+    let package = Package::new("names");
+    let names: [&[u8]; 9] = [
+        b"new\nret;.rs",
+        b"carriage\rreturn.rs",
+        b"bell\x07escape\x1b[31m.rs",
+        b"quote\" 7.rs",
+        b"back\\slash.rs",
+        b"*/ ret; /*.rs",
+        b"line\xe2\x80\xa8separator.rs",
+        b"\xff\xfe.rs",
+        b"folder\nret;/a.rs",
+    ];
+    for (number, name) in names.iter().enumerate() {
+        package.write(OsStr::from_bytes(name), &ADD.replace("add(", &format!("add_{number}(")));
+    }
+    let found = package.run(Target::default());
+    assert_eq!(found.compiled.len(), names.len(), "{found:?}");
+    for (number, name) in names.iter().enumerate() {
+        let ptx = package.ptx(&format!("add_{number}"));
+        let shown = String::from_utf8_lossy(name);
+        assert!(ptx.bytes().all(|byte| byte == b'\n' || byte == b'\t' || (b' '..=b'~').contains(&byte)));
+        let header: Vec<_> = ptx.lines().take_while(|line| line.starts_with("//")).collect();
+        assert_eq!(header.len(), 4, "{shown:?}: {ptx}");
+        assert!(header[3].starts_with("// source: src/") && header[3].ends_with(".rs:2"), "{}", header[3]);
+        assert_eq!(ptx.lines().filter(|line| line.contains("ret;") && !line.contains('.')).count(), 1);
+        ptx_sim::Module::load(&ptx).unwrap_or_else(|error| panic!("{shown:?}: {error}\n{ptx}"));
+    }
+    assert_eq!(package.run(Target::default()).compiled, [""; 0], "all are kept");
+}
+
+/// Cargo cannot watch what does not exist. The package lies in a folder whose name would break
+/// cargo's directives.
+#[test]
+fn a_folder_made_after_the_first_build_is_found_by_the_build_after_the_error() {
+    const TARGETS: [&str; 4] = ["--lib", "--tests", "--examples", "--benches"];
+    let folder = packages::package_with_build_script("new\nline/late");
+    for name in ["tests", "examples", "benches"] {
+        fs::remove_dir_all(folder.join(name)).ok();
+    }
+    fs::write(folder.join("src/lib.rs"), "//! Nothing.\n").unwrap();
+    let check = || {
+        let output = packages::check(&folder, &TARGETS);
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (accepted, said) = check();
+    assert!(accepted, "{said}");
+    for name in ["tests", "examples", "benches"] {
+        fs::create_dir(folder.join(name)).unwrap();
+        let kernel = ADD.replace("add", name);
+        let text = format!("//! A kernel.\nuse tma_runtime::prelude::*;\n{kernel}fn main() {{}}\n");
+        fs::write(folder.join(name).join("late.rs"), text).unwrap();
+
+        let (accepted, said) = check();
+        assert!(!accepted, "how was it found?");
+        let file = format!("there is no PTX for `{name}`: the build script has not seen `{name}/late.rs`");
+        for wanted in [&file, "build again"] {
+            assert!(said.contains(wanted), "{wanted:?} was not said, but:\n{said}");
+        }
+        let (accepted, said) = check();
+        assert!(accepted, "{said}");
+        let (accepted, said) = check();
+        assert!(accepted && !said.contains("late v0.0.0"), "nothing has changed:\n{said}");
+    }
 }

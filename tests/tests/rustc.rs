@@ -2,11 +2,12 @@
 //!
 //! The kernels in `ui` are compiled by this package's build script, as all under `tests` are.
 
+mod packages;
+
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
+use packages::{check, package, package_with_build_script, root};
 use tma_tests::sources::{BOOK, code_blocks};
 
 /// Compares with the `.stderr` beside each file. To accept a change: run with `TRYBUILD=overwrite`.
@@ -22,7 +23,7 @@ fn mistakes_are_reported_where_they_stand() {
 fn tma0901_without_a_build_script() {
     let folder = package("no-build-script", "");
     fs::copy(root().join("tests/tests/ui/accepted/correct.rs"), folder.join("src/main.rs")).unwrap();
-    let output = check(&folder);
+    let output = check(&folder, &[]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "it was accepted");
     for wanted in ["TMA0901: there is no PTX for `scale`", "src/main.rs:6:4", "tma_codegen::build()"] {
@@ -33,12 +34,7 @@ fn tma0901_without_a_build_script() {
 /// Each block of the book stands in a module of its own, under the line that the page says to begin with.
 #[test]
 fn the_kernels_of_the_book_pass_rustc_as_they_stand() {
-    let build = format!(
-        "[build-dependencies]\ntma-codegen = {{ path = {:?}, default-features = false }}\n",
-        root().join("codegen")
-    );
-    let folder = package("book", &build);
-    fs::write(folder.join("build.rs"), "fn main() { tma_codegen::build() }\n").unwrap();
+    let folder = package_with_build_script("book");
     let mut text = "//! The book.\n#![allow(dead_code)]\n".to_owned();
     for name in BOOK {
         let page = fs::read_to_string(root().join(name)).unwrap();
@@ -57,31 +53,6 @@ fn the_kernels_of_the_book_pass_rustc_as_they_stand() {
         }
     }
     fs::write(folder.join("src/lib.rs"), text).unwrap();
-    let output = check(&folder);
+    let output = check(&folder, &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The folder of a package that depends on the runtime, without sources.
-fn package(name: &str, more: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let manifest = format!(
-        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
-         [dependencies]\ntma-runtime = {{ path = {:?} }}\n{more}",
-        root().join("tma-runtime")
-    );
-    fs::create_dir_all(folder.join("src")).unwrap();
-    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    folder
-}
-
-/// What cargo says of a package. All of them share a folder for what they depend on.
-fn check(folder: &Path) -> Output {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["check", "--offline", "--target-dir", "../packages"]).current_dir(folder);
-    cargo.env_remove("OUT_DIR").output().unwrap()
 }

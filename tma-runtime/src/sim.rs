@@ -3,6 +3,8 @@
 //! A launch runs to its end before it returns, so that streams and events have nothing left to order. What the simulator
 //! finds wrong with a kernel is the launch's error.
 
+mod speed;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -157,6 +159,7 @@ impl Context {
 
     /// Runs a kernel to its end. That it may start early changes nothing: those before it have ended.
     pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
+        speed::tell_if_slow();
         let watch = locked(&self.watch).clone();
         let config = LaunchConfig {
             grid: shape.grid,

@@ -5,6 +5,7 @@
 
 mod bundle;
 mod demo;
+mod editor;
 mod fuzz;
 mod process;
 mod ptx;
@@ -41,6 +42,9 @@ enum Task {
         #[arg(long, default_value = ptx::DEFAULT_TARGET)]
         target: String,
     },
+    /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
+    /// it installs
+    Editor,
     /// Builds the GPU tests, benchmarks and examples into target/bundle, to be carried to a GPU
     Bundle,
     /// Looks for inputs that panic, hang or eat memory: kernels, PTX, launches; or whose types rustc sees otherwise
@@ -63,6 +67,7 @@ fn main() -> Result<()> {
         Task::Demo => demo::run(),
         Task::Test => test::run(),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
+        Task::Editor => editor::run(),
         Task::Bundle => bundle::run(),
         Task::Fuzz { target, minutes, inputs } => fuzz::run(target, fuzz::Extent { minutes, inputs }),
     }

@@ -5,14 +5,17 @@
 
 mod reuse;
 mod sources;
+mod store;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use crate::Target;
-use crate::parse::{depth, file};
+pub(crate) use sources::FOLDERS;
+
+use crate::parse::file;
 use crate::pipeline::{Front, Instance, front};
+use crate::{Target, escape, note};
 
 /// Compiles the kernels of the package whose build script calls it, for `sm_90a`; all of `build.rs` in most
 /// packages. Ends the build script with an error if there is one.
@@ -45,16 +48,28 @@ pub enum BuildError {
     #[error("TMA0902: `{0}` is not set: `tma_codegen::build()` is called from a build script, by cargo")]
     NoEnvironment(&'static str),
     /// A file could not be read or written.
-    #[error("TMA0902: {path}: {error}", path = .path.display())]
+    #[error("TMA0902: {path}: {error}", path = escape::path(.path))]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
         error: io::Error,
     },
+    /// A file or folder could not be watched.
+    #[error(
+        "TMA0904: cargo cannot be told to watch `{path}`, since its name {why}: rename what it lies in, or build \
+         elsewhere (`CARGO_TARGET_DIR`)",
+        path = escape::path(.path)
+    )]
+    Unwatchable {
+        /// Which.
+        path: PathBuf,
+        /// What is in the way.
+        why: &'static str,
+    },
     /// LLVM failed.
     #[cfg(feature = "llvm")]
-    #[error("{path}:{line}: {error}", path = .path.display())]
+    #[error("{path}:{line}: {error}", path = escape::path(.path))]
     Backend {
         /// The source file.
         path: PathBuf,
@@ -87,7 +102,7 @@ impl Build {
     pub fn run_or_exit(&self) {
         if let Err(error) = self.run() {
             // One line: cargo reads instructions line by line.
-            println!("cargo::error={}", error.to_string().replace('\n', " "));
+            println!("cargo::error={}", escape::controls(&error.to_string().replace('\n', " ")));
             std::process::exit(1);
         }
     }
@@ -103,8 +118,9 @@ impl Build {
         let out_dir = variable("OUT_DIR")?;
         println!("cargo::rerun-if-env-changed=TMA_DUMP");
         let roots = sources::roots(&package, &self.sources);
-        for root in &roots {
-            println!("cargo::rerun-if-changed={}", root.display());
+        let note = note::clear(&out_dir).map_err(file_error(&out_dir))?;
+        for path in roots.iter().chain([&note]) {
+            println!("cargo::rerun-if-changed={}", watched(path, &package)?);
         }
         self.compile(&package, &roots, &out_dir)
     }
@@ -123,16 +139,8 @@ impl Build {
             let bytes = fs::read(&path).map_err(file_error(&path))?;
             // What is not Rust, rustc reports.
             let Ok(text) = String::from_utf8(bytes) else { continue };
-            // Most files hold no kernel, and parsing takes longer than this look.
-            if !text.contains("tma_kernel") {
-                continue;
-            }
-            if text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {
-                continue;
-            }
-            let Ok(parsed) = syn::parse_file(&text) else { continue };
             let shown = path.strip_prefix(package).unwrap_or(&path);
-            for (item, shared) in file::kernels(&parsed) {
+            for (item, shared) in file::kernels_in(&text) {
                 let front = front(&item, &shared);
                 let fingerprint = reuse::fingerprint(&item, &shared, self.target, shown);
                 self.write_instances(front, fingerprint, shown, out_dir, &mut current, &mut report)?;
@@ -175,12 +183,12 @@ impl Build {
                 }
                 None => {
                     report.compiled.push(kernel.path());
-                    format!("{}\n{}", fingerprint.header(), ptx(&checked, source, self.target)?)
+                    fingerprint.mark(&ptx(&checked, source, self.target)?)
                 }
             };
             // An unchanged file keeps its date, and whoever includes it is not compiled again.
             if old.as_deref() != Some(&text) {
-                fs::write(&file, text).map_err(file_error(&file))?;
+                store::write(&file, &text).map_err(file_error(&file))?;
             }
             current.insert(file);
         }
@@ -202,6 +210,22 @@ fn ptx(_: &crate::check::CheckedKernel, _: &Path, _: Target) -> Result<String, B
     Ok("// no code: `tma-codegen` was built without its feature `llvm`\n".to_owned())
 }
 
+/// `path` as cargo's directives take it, which are lines of UTF-8 without blanks around them:
+/// relative to the package where it lies there, as cargo reads it then, so that it does not matter
+/// what the package's folder is called.
+fn watched<'p>(path: &'p Path, package: &Path) -> Result<&'p str, BuildError> {
+    let unwatchable = |why| BuildError::Unwatchable { path: path.to_owned(), why };
+    let text = path.strip_prefix(package).unwrap_or(path).to_str();
+    let text = text.ok_or_else(|| unwatchable("is not UTF-8"))?;
+    if text.contains('\n') {
+        return Err(unwatchable("has a line break"));
+    }
+    if text.trim() != text {
+        return Err(unwatchable("begins or ends with a blank"));
+    }
+    Ok(text)
+}
+
 fn remove_stale(folder: &Path, current: &HashSet<PathBuf>) -> Result<(), BuildError> {
     for entry in fs::read_dir(folder).map_err(file_error(folder))? {
         let path = entry.map_err(file_error(folder))?.path();
@@ -215,4 +239,28 @@ fn remove_stale(folder: &Path, current: &HashSet<PathBuf>) -> Result<(), BuildEr
 fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
     let path = path.to_owned();
     |error| BuildError::File { path, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_in_the_package_is_watched_wherever_that_lies() {
+        let package = Path::new("/new\nline");
+        assert_eq!(watched(&package.join("src"), package).unwrap(), "src");
+        assert_eq!(watched(Path::new("/out/tma-missing"), package).unwrap(), "/out/tma-missing");
+    }
+
+    #[test]
+    fn what_would_break_a_directive_is_refused() {
+        for (name, why) in [
+            ("kernels\ncargo::rustc-link-arg=-o", "has a line break"),
+            ("kernels ", "begins or ends with a blank"),
+        ] {
+            let error = watched(&Path::new("/p").join(name), Path::new("/p")).unwrap_err().to_string();
+            assert!(error.starts_with("TMA0904: cargo cannot be told to watch `/p/kernels"), "{error}");
+            assert!(error.contains(why) && !error.contains('\n'), "{error}");
+        }
+    }
 }

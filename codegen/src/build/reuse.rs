@@ -1,7 +1,8 @@
 //! Keeps the PTX of kernels that have not changed.
 //!
-//! PTX carries the lines of its source. When an edit further up only moves a kernel, its PTX is kept and the
-//! lines in it are moved along.
+//! PTX carries the lines of its source. When an edit further up only moves a kernel, its PTX is
+//! kept and the lines in it are moved along. Its first line has a hash of all others, so that what
+//! is cut short or damaged on the disk is not kept.
 
 use std::path::Path;
 
@@ -50,17 +51,27 @@ fn positions(tokens: TokenStream, line: usize, hash: &mut Fnv) {
 }
 
 impl Fingerprint {
-    /// The line that a PTX file starts with.
-    pub(super) fn header(&self) -> String {
-        format!("{PREFIX}{:016x} {}", self.hash, self.line)
+    /// A PTX file of this kernel: a line that tells it and the file's contents, and the PTX.
+    pub(super) fn mark(&self, ptx: &str) -> String {
+        format!("{PREFIX}{:016x} {} {:016x}\n{ptx}", self.hash, self.line, contents(ptx))
     }
 }
 
-/// `old` with its lines moved to where the kernel is now, if it is the PTX of the same kernel.
+/// A hash of a file's contents.
+fn contents(text: &str) -> u64 {
+    let mut hash = Fnv::new();
+    hash.text(text);
+    hash.value()
+}
+
+/// `old` with its lines moved to where the kernel is now, if it is the PTX of the same kernel, and
+/// all of it.
 pub(super) fn reuse(old: &str, now: &Fingerprint) -> Option<String> {
     let (header, body) = old.split_once('\n')?;
-    let (hash, line) = header.strip_prefix(PREFIX)?.split_once(' ')?;
-    if u64::from_str_radix(hash, 16).ok()? != now.hash {
+    let mut parts = header.strip_prefix(PREFIX)?.split(' ');
+    let (hash, line, whole) = (parts.next()?, parts.next()?, parts.next()?);
+    let is = |text, value| u64::from_str_radix(text, 16) == Ok(value);
+    if !is(hash, now.hash) || !is(whole, contents(body)) {
         return None;
     }
     let line: usize = line.parse().ok()?;
@@ -72,7 +83,7 @@ pub(super) fn reuse(old: &str, now: &Fingerprint) -> Option<String> {
         return None;
     }
     let moved: Option<Vec<_>> = body.lines().map(|text| move_line(text, line, now.line)).collect();
-    Some(format!("{}\n{}\n", now.header(), moved?.join("\n")))
+    Some(now.mark(&(moved?.join("\n") + "\n")))
 }
 
 /// A line of PTX, its reference to the source moved from `old` to `new`.
@@ -94,24 +105,37 @@ fn move_line(text: &str, old: usize, new: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    const OLD: &str =
-        "// fingerprint: 0000000000000007 10\n// source: src/a.rs:10\n\t.loc\t1 12 5\n\t.loc\t1 0 5\nret;\n";
+    const PTX: &str = "// source: src/a.rs:10\n\t.loc\t1 12 5\n\t.loc\t1 0 5\nret;\n";
+
+    fn at(line: usize) -> Fingerprint {
+        Fingerprint { hash: 7, line }
+    }
 
     #[test]
     fn a_kernel_that_moved_keeps_its_ptx_with_lines_moved() {
-        let moved = reuse(OLD, &Fingerprint { hash: 7, line: 13 }).unwrap();
-        let wanted = "// fingerprint: 0000000000000007 13\n// source: src/a.rs:13\n\t.loc\t1 15 5\n\t.loc\t1 0 5\nret;\n";
-        assert_eq!(moved, wanted);
+        let moved = reuse(&at(10).mark(PTX), &at(13)).unwrap();
+        assert_eq!(moved, at(13).mark("// source: src/a.rs:13\n\t.loc\t1 15 5\n\t.loc\t1 0 5\nret;\n"));
+        assert!(moved.starts_with("// fingerprint: 0000000000000007 13 "), "{moved}");
     }
 
     #[test]
     fn a_kernel_that_stayed_keeps_its_ptx() {
-        assert_eq!(reuse(OLD, &Fingerprint { hash: 7, line: 10 }).as_deref(), Some(OLD));
+        let old = at(10).mark(PTX);
+        assert_eq!(reuse(&old, &at(10)), Some(old));
     }
 
     #[test]
     fn another_kernel_is_not_reused() {
-        assert_eq!(reuse(OLD, &Fingerprint { hash: 8, line: 10 }), None);
-        assert_eq!(reuse("ret;\n", &Fingerprint { hash: 7, line: 10 }), None);
+        assert_eq!(reuse(&at(10).mark(PTX), &Fingerprint { hash: 8, line: 10 }), None);
+        assert_eq!(reuse("ret;\n", &at(10)), None);
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_not_reused() {
+        let whole = at(10).mark(PTX);
+        for end in 0..whole.len() {
+            assert_eq!(reuse(&whole[..end], &at(10)), None, "{end} of {} bytes", whole.len());
+        }
+        assert_eq!(reuse(&whole.replace("ret", "nop"), &at(10)), None);
     }
 }

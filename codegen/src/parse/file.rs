@@ -5,8 +5,19 @@ use std::rc::Rc;
 use syn::visit::{self, Visit};
 use syn::{File, Item, ItemFn, ItemMod};
 
+use super::depth;
 use super::item::{self, KernelItem, Shared};
 use crate::diag::Sink;
+
+/// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc
+/// and the macro report.
+pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<Shared>)> {
+    // Most files hold no kernel, and parsing takes longer than this look.
+    if !text.contains("tma_kernel") || text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {
+        return vec![];
+    }
+    syn::parse_file(text).map(|parsed| kernels(&parsed)).unwrap_or_default()
+}
 
 /// The kernels of `file`, each with what it shares with others.
 pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<Shared>)> {

@@ -31,7 +31,9 @@ pub(crate) fn run() -> Result<()> {
     build(&tools, "tma-examples", &examples)?;
 
     let built = Path::new(metadata["target_directory"].as_str().context("cargo names no target folder")?);
-    let bundle = workspace::target().join("bundle");
+    // Made aside and then renamed: what lies in `target/bundle` is whole, and of one build.
+    let finished = workspace::target().join("bundle");
+    let bundle = workspace::target().join("bundle.new");
     workspace::fresh_folder(&bundle)?;
     for program in TEST_PROGRAMS {
         add(&built.join("release").join(program), &bundle)?;
@@ -44,9 +46,11 @@ pub(crate) fn run() -> Result<()> {
     let script = bundle.join("run.sh");
     fs::write(&script, SCRIPT).with_context(|| format!("cannot write {}", script.display()))?;
     process::make_executable(&script)?;
+    workspace::fresh_folder(&finished)?;
+    fs::rename(&bundle, &finished).with_context(|| format!("cannot make {}", finished.display()))?;
     println!(
         "The bundle is in {}: carry it to a machine with a GPU and start run.sh there",
-        bundle.display()
+        finished.display()
     );
     Ok(())
 }
@@ -75,7 +79,7 @@ fn add(program: &Path, to: &Path) -> Result<()> {
     if let Some(line) = libraries.lines().find(|line| line.contains("NEEDED") && line.contains("libLLVM")) {
         bail!("{} would not run where LLVM is not installed: {}", program.display(), line.trim());
     }
-    println!("{}", copy.display());
+    println!("{}", name.to_string_lossy());
     Ok(())
 }
 

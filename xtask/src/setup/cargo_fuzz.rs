@@ -1,4 +1,7 @@
 //! cargo-fuzz, which builds and runs the simulator's fuzz targets, and what it needs. Only `cargo xtask fuzz` asks for it.
+//!
+//! Cargo compares what it downloads with the checksums of the registry, and with `--locked` takes
+//! the versions that the release was made with.
 
 use std::{
     path::{Path, PathBuf},

@@ -6,6 +6,7 @@
 pub(crate) mod cargo_fuzz;
 mod llvm;
 mod ptxas;
+pub(crate) mod rust_analyzer;
 mod stub_cuda;
 mod system;
 

@@ -1,0 +1,114 @@
+//! `docs/getting-started.md` as a reader follows it: a package beside a folder `tma` with this
+//! repository.
+#![cfg(feature = "llvm")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tma_tests::sources::{CodeBlock, code_blocks};
+
+/// The lines that the page has in `Cargo.toml` for the simulator.
+const OPTIMISED: &str = "[profile.dev.package.ptx-sim]\nopt-level = 3";
+
+/// What a program says without them.
+const HINT: &str = "hint: the simulator was compiled without optimisation";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The blocks of a page in one language.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let blocks = code_blocks(&text).into_iter().filter(|block: &CodeBlock| block.info == language);
+    blocks.map(|block| block.code).collect()
+}
+
+/// The one block of a page in `language` that has `text`.
+#[track_caller]
+fn block(page: &str, language: &str, text: &str) -> String {
+    let mut found = blocks(page, language).into_iter().filter(|block| block.contains(text));
+    let block = found.next().unwrap_or_else(|| panic!("{page} has no `{text}`"));
+    assert_eq!(found.next(), None, "{page} has two blocks with `{text}`");
+    block
+}
+
+/// The page's package, with the page's files.
+fn package() -> PathBuf {
+    const PAGE: &str = "docs/getting-started.md";
+    let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("getting-started");
+    let folder = beside.join("hello-tma");
+    fs::create_dir_all(folder.join("src")).unwrap();
+    fs::create_dir_all(folder.join(".cargo")).unwrap();
+    if !beside.join("tma").exists() {
+        symlink(root().canonicalize().unwrap(), beside.join("tma")).unwrap();
+    }
+    write_manifest(&folder, &block(PAGE, "toml", "[package]"));
+    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    fs::write(folder.join("build.rs"), block(PAGE, "rust", "    tma_codegen::build();")).unwrap();
+    fs::write(folder.join("src/main.rs"), block(PAGE, "rust", "fn main() -> anyhow::Result<()>")).unwrap();
+    folder
+}
+
+/// The package lies within this workspace and is none of it.
+fn write_manifest(folder: &Path, text: &str) {
+    fs::write(folder.join("Cargo.toml"), format!("{text}\n\n[workspace]\n")).unwrap();
+}
+
+/// Runs a command line in `folder` and returns what it writes to standard output and standard
+/// error.
+#[track_caller]
+fn run(folder: &Path, line: &str) -> (String, String) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).current_dir(folder);
+    // As in a reader's shell, but for the network and a GPU.
+    shell.env_remove("CUDA_LIBRARY_PATH").env_remove("OUT_DIR").env_remove("CARGO_TARGET_DIR");
+    shell.env_remove("TMA_HINTS").env("CARGO_NET_OFFLINE", "true").env("TMA_DEVICE", "sim");
+    // Nobody debugs it, and its dependencies are compiled in half the time.
+    shell.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
+    let output = shell.output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(output.status.success(), "`{line}` failed:\n{err}");
+    (out, err)
+}
+
+/// The commands, and the settings, by which a package is built with the feature `cuda` where there
+/// is no toolkit but the library that `cargo xtask setup` makes.
+#[test]
+fn the_page_and_the_readme_work_as_they_are_written() {
+    let folder = package();
+    let expected = "ptx-sim: 1000 results as expected\n";
+
+    let command = block("README.md", "sh", "--features cuda");
+    assert_eq!(block("docs/getting-started.md", "sh", "--features cuda"), command);
+    fs::remove_file(folder.join(".cargo/config.toml")).ok();
+    let (out, err) = run(&folder, &command);
+    assert_eq!(out, expected);
+    assert!(!err.contains(HINT), "{err}");
+
+    let config = block("docs/getting-started.md", "toml", "CUDA_LIBRARY_PATH");
+    fs::write(folder.join(".cargo/config.toml"), config).unwrap();
+    assert_eq!(run(&folder, "cargo run --features cuda").0, expected);
+
+    // Without the lines for the simulator the program asks for them, once: the kernel is launched
+    // twice.
+    let manifest = block("docs/getting-started.md", "toml", "[package]");
+    assert!(manifest.contains(OPTIMISED), "{manifest}");
+    write_manifest(&folder, &manifest.replace(OPTIMISED, ""));
+    let main = block("docs/getting-started.md", "rust", "fn main() -> anyhow::Result<()>");
+    let (before, launch) = main.split_once("    axpy::launch").unwrap();
+    let (launch, after) = launch.split_once('\n').unwrap();
+    let launch = format!("    axpy::launch{launch}\n");
+    let again = launch.replace("3.0", "0.0");
+    fs::write(folder.join("src/main.rs"), format!("{before}{launch}{again}{after}")).unwrap();
+    let (out, err) = run(&folder, "cargo run");
+    assert_eq!(out, expected);
+    assert_eq!(err.matches(HINT).count(), 1, "{err}");
+    for line in OPTIMISED.lines() {
+        assert!(err.contains(&format!("      {line}\n")), "{line} is not in:\n{err}");
+    }
+    let (_, err) = run(&folder, "TMA_HINTS=off cargo run");
+    assert!(!err.contains(HINT), "{err}");
+}

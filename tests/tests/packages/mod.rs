@@ -1,0 +1,47 @@
+//! Packages of their own, outside of the workspace, as users have them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The workspace's folder.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The folder of a package that depends on the runtime, without sources. It is named as its folder
+/// is.
+pub(crate) fn package(folder: &str, more: &str) -> PathBuf {
+    let name = folder.rsplit('/').next().unwrap_or(folder);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
+         [dependencies]\ntma-runtime = {{ path = {:?} }}\n{more}",
+        root().join("tma-runtime")
+    );
+    fs::create_dir_all(folder.join("src")).unwrap();
+    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    folder
+}
+
+/// As [`package`], with a build script that checks kernels. It needs no LLVM, and writes files
+/// without code.
+pub(crate) fn package_with_build_script(folder: &str) -> PathBuf {
+    let build = format!(
+        "[build-dependencies]\ntma-codegen = {{ path = {:?}, default-features = false }}\n",
+        root().join("codegen")
+    );
+    let folder = package(folder, &build);
+    fs::write(folder.join("build.rs"), "fn main() { tma_codegen::build() }\n").unwrap();
+    folder
+}
+
+/// What cargo says of a package and its targets. All packages share a folder for what they depend
+/// on.
+pub(crate) fn check(folder: &Path, targets: &[&str]) -> Output {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["check", "--offline", "--target-dir"]);
+    cargo.arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages")).args(targets).current_dir(folder);
+    cargo.env_remove("OUT_DIR").output().unwrap()
+}

@@ -1,0 +1,111 @@
+//! What an editor must show.
+
+use anyhow::{Result, ensure};
+
+use super::session::Session;
+
+type Check = fn(&mut Session) -> Result<()>;
+
+/// All checks. Each finds the file as it was written.
+pub(super) const ALL: [(&str, Check); 7] = [
+    ("nothing is underlined in kernels that are right", nothing_is_underlined),
+    ("nothing is underlined in a kernel that no build has seen", nothing_is_underlined_while_typing),
+    ("a mistake is underlined where it stands", a_mistake_is_underlined),
+    ("the members of a value are offered behind its dot", members_are_offered),
+    ("also where the rest of the statement is there", members_are_offered_within_a_statement),
+    ("types and documentation are shown", hover),
+    ("words lead to their definition", definitions),
+];
+
+/// A value's name, and some of its members.
+type Members = (&'static str, &'static [&'static str]);
+
+/// The places where something is typed, with the values in scope.
+const MEMBERS: [(&str, &[Members]); 5] = [
+    ("alone", &[("tile", TILE), ("full", BARRIER), ("map", MAP)]),
+    ("nested", &[("tile", TILE), ("full", BARRIER), ("map", MAP)]),
+    ("instances", &[("tile", TILE), ("full", BARRIER), ("map", GLOBAL)]),
+    ("device", &[("tile", TILE), ("map", GLOBAL)]),
+    ("behind", &[("tile", TILE), ("full", BARRIER), ("map", GLOBAL)]),
+];
+
+const TILE: &[&str] = &["bytes", "get", "set"];
+const BARRIER: &[&str] = &["arrive_expect_tx", "init", "wait"];
+const MAP: &[&str] = &["load", "prefetch", "store"];
+const GLOBAL: &[&str] = &["get", "len", "set"];
+
+fn nothing_is_underlined(session: &mut Session) -> Result<()> {
+    let found = session.diagnostics()?;
+    ensure!(found.is_empty(), "{found:#?}");
+    Ok(())
+}
+
+fn nothing_is_underlined_while_typing(session: &mut Session) -> Result<()> {
+    for (place, _) in MEMBERS {
+        session.type_at(place, "if thread_idx().x == 5 { sync_warp(); }")?;
+        let found = session.diagnostics()?;
+        ensure!(found.is_empty(), "at {place}: {found:#?}");
+    }
+    Ok(())
+}
+
+fn a_mistake_is_underlined(session: &mut Session) -> Result<()> {
+    for (place, _) in MEMBERS {
+        let mistake = "map.nope();";
+        session.type_at(place, mistake)?;
+        let line = session.line(mistake)?;
+        let found = session.diagnostics()?;
+        let is_meant = |message: &String| message.starts_with(&format!("{line}: TMA0103"));
+        ensure!(found.iter().any(is_meant), "at {place}, line {line}: {found:#?}");
+    }
+    Ok(())
+}
+
+fn members_are_offered(session: &mut Session) -> Result<()> {
+    each_member(session, |value| format!("{value}."))
+}
+
+fn members_are_offered_within_a_statement(session: &mut Session) -> Result<()> {
+    each_member(session, |value| format!("if true {{ sync_warp(); }} let taken = {value}."))
+}
+
+fn each_member(session: &mut Session, typed: impl Fn(&str) -> String) -> Result<()> {
+    for (place, values) in MEMBERS {
+        for (value, wanted) in values {
+            let found = session.members(place, &typed(value))?;
+            let missing: Vec<_> =
+                wanted.iter().filter(|name| !found.iter().any(|found| found == *name)).collect();
+            ensure!(missing.is_empty(), "behind `{value}` at {place}: no {missing:?} in {found:?}");
+        }
+    }
+    Ok(())
+}
+
+fn hover(session: &mut Session) -> Result<()> {
+    for (word, wanted) in [
+        ("arrive_expect_tx(", "pub fn arrive_expect_tx(self, bytes: u32)"),
+        ("tile.bytes()", "tile: Tile<f16, Shape2<64, 64>>"),
+        ("leader {", "leader: bool"),
+        ("helped(map, tile);", "fn helped(map: Global<u32>, tile: Tile<u32"),
+    ] {
+        let found = session.hover(word)?;
+        ensure!(found.contains(wanted), "for `{word}` there is {found:?}");
+    }
+    Ok(())
+}
+
+fn definitions(session: &mut Session) -> Result<()> {
+    for (word, wanted) in [
+        ("tile.bytes()", "tile: Tile<f16"),
+        ("leader {", "leader = "),
+        ("helped(map, tile);", "fn helped"),
+        ("THREADS {", "const THREADS"),
+    ] {
+        let (file, line) = session.definition(word)?;
+        let wanted = session.line(wanted)?;
+        ensure!(file.ends_with("src/lib.rs") && line == wanted, "`{word}` leads to {file}:{line}");
+    }
+    let (file, _) = session.definition("arrive_expect_tx(")?;
+    ensure!(file.ends_with("tma-runtime/src/lang/barrier.rs"), "a method leads to {file}");
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! rust-analyzer, and the source of the standard library, which it infers types with. Only
+//! `cargo xtask editor` asks for them.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{process, workspace};
+
+/// The package that holds the program, and the version that is installed: of the same weeks as the
+/// oldest Rust that the project takes, since the two share a protocol for macros.
+const PACKAGE: &str = "ra_ap_rust-analyzer";
+const VERSION: &str = "0.0.333";
+
+/// The program: rustup's for this toolchain, or where an earlier run has put it, or else built,
+/// which takes a quarter of an hour on two cores.
+pub(crate) fn provide() -> Result<PathBuf> {
+    provide_library_source()?;
+    let home = workspace::target().join("tools/rust-analyzer");
+    let own = home.join("bin/rust-analyzer");
+    let is_usable = |path: &Path| process::probe(Command::new(path).arg("--version")).is_some();
+    let found = [Path::new("rust-analyzer"), &own].into_iter().find(|path| is_usable(path));
+    if let Some(path) = found {
+        return Ok(path.to_owned());
+    }
+    let mut install = workspace::cargo();
+    install.args(["install", PACKAGE, "--locked", "--version", VERSION, "--root"]).arg(&home);
+    // It answers fast enough so, and is built in half the time.
+    install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    process::run(&mut install).context("Cannot install rust-analyzer")?;
+    Ok(own)
+}
+
+fn provide_library_source() -> Result<()> {
+    let sysroot = process::output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    let source = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/core");
+    if !source.is_dir() {
+        process::run(Command::new("rustup").args(["component", "add", "rust-src"]))
+            .context("Without rustup, install the source of the standard library where rustc has its own")?;
+        ensure!(source.is_dir(), "{} is not there after its installation", source.display());
+    }
+    Ok(())
+}
