@@ -3,6 +3,8 @@
 //! A kernel becomes a module of its name, with its launcher, and a function that nobody calls, with its body:
 //! there rustc checks it against the vocabulary, and editors complete and explain what is written in it.
 
+mod names;
+
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -15,7 +17,9 @@ use crate::host::launcher::launcher;
 use crate::ir::Kernel;
 use crate::parse::depth;
 use crate::parse::item::{self, KernelItem, Shared};
+use crate::parse::names::Word;
 use crate::pipeline::{Front, Instance, front};
+use crate::place;
 
 /// Expands `#[tma_kernel(attr)] item`.
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
@@ -23,7 +27,7 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
         return compile_error(&error);
     }
     match syn::parse2::<ItemFn>(item) {
-        Ok(function) => kernel_item(&KernelItem { attr, function }, &Shared::default()),
+        Ok(function) => lone_kernel(&KernelItem { attr, function }),
         Err(error) => error.into_compile_error(),
     }
 }
@@ -42,16 +46,41 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     let parts = item::module(&module, &mut sink);
     let mut out: TokenStream = sink.into_errors().iter().map(compile_error).collect();
     if let Some((_, items)) = &mut module.content {
-        *items = items.drain(..).flat_map(|item| module_item(item, &parts.shared)).collect();
+        let mut imports = Imports::Unjudged;
+        *items = items.drain(..).flat_map(|item| module_item(item, &parts.shared, &mut imports)).collect();
+        if imports == Imports::Missing {
+            items.insert(
+                0,
+                syn::parse_quote!(
+                    #[allow(unused_imports)]
+                    use ::tma_runtime::prelude::*;
+                ),
+            );
+        }
     }
     out.extend(quote!(#module));
     out
 }
 
-fn module_item(item: Item, shared: &Shared) -> Vec<Item> {
+/// What was said of a module's imports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Imports {
+    /// Nothing.
+    Unjudged,
+    /// That those of the vocabulary are missing. Once is enough: the expansion has them, so that rustc does not miss them again.
+    Missing,
+}
+
+fn module_item(item: Item, shared: &Shared, imports: &mut Imports) -> Vec<Item> {
     let Item::Fn(mut function) = item else { return vec![item] };
     if let Some(kernel) = item::kernel(&function) {
-        return vec![Item::Verbatim(kernel_item(&kernel, shared))];
+        let mut front = front(&kernel, shared);
+        if *imports == Imports::Missing {
+            front.errors.retain(|error| error.code != Code::MissingPrelude);
+        } else if front.errors.iter().any(|error| error.code == Code::MissingPrelude) {
+            *imports = Imports::Missing;
+        }
+        return vec![Item::Verbatim(kernel_item(&kernel, front))];
     }
     if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
         function.attrs.remove(at);
@@ -81,8 +110,29 @@ fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
     }
 }
 
-fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
-    let Front { hash, instances, errors } = front(item, shared);
+/// A kernel outside of a `#[tma_module]`. If it has no PTX, its place may be why.
+fn lone_kernel(item: &KernelItem) -> TokenStream {
+    let mut front = front(item, &Shared::default());
+    let has_ptx = |instance: &Instance| match instance {
+        Instance::Refused(_) => false,
+        Instance::Checked(checked) => ptx_of(checked.kernel(), front.hash).is_ok(),
+    };
+    if !front.instances.iter().all(has_ptx)
+        && let Some(error) = place::misplaced(item, Span::call_site())
+    {
+        // Where a module cannot stand, one more error would be about that.
+        if error.code == Code::KernelPlace {
+            return compile_error(&error);
+        }
+        let refused = |instance: &Instance| Instance::Refused(Box::new(instance.kernel().clone()));
+        front.instances = front.instances.iter().map(refused).collect();
+        front.errors = vec![error];
+    }
+    kernel_item(item, front)
+}
+
+fn kernel_item(item: &KernelItem, front: Front) -> TokenStream {
+    let Front { hash, instances, errors, words } = front;
     let mut missing = None;
     let launchers: Vec<_> = instances
         .iter()
@@ -98,7 +148,6 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
             }
         })
         .collect();
-    let errors = errors.iter().chain(&missing).map(compile_error);
     let all = all_instances(&instances);
     let function = &item.function;
     let (name, vis) = (&function.sig.ident, &function.vis);
@@ -110,7 +159,11 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
         .filter(|attr| attr.path().is_ident("cfg"))
         .map(ToTokens::to_token_stream)
         .collect();
-    let checked_by_rustc = never_called(function);
+    // What was said of imports need not be said of each word.
+    let imported = !errors.iter().any(|error| error.code == Code::MissingPrelude);
+    let for_rustc = imported.then(|| [Some(never_called(function, &words)), names::proofs(&words)]);
+    let for_rustc = for_rustc.into_iter().flatten().flatten();
+    let errors = errors.iter().chain(&missing).map(compile_error);
     quote! {
         #(#conditions #errors)*
         #conditions
@@ -119,8 +172,7 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> TokenStream {
             #(#launchers)*
             #all
         }
-        #conditions
-        #checked_by_rustc
+        #(#conditions #for_rustc)*
     }
 }
 
@@ -150,8 +202,10 @@ fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
     }
 }
 
-/// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the right place.
-fn never_called(function: &ItemFn) -> TokenStream {
+/// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the right place. Words of the
+/// vocabulary mean it, whatever lies around: where they do not, [`names::proofs`] is the one to fail.
+fn never_called(function: &ItemFn, words: &[Word]) -> TokenStream {
+    let imports = names::imports(words);
     let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));
     let (sig, block, allowed) = (&function.sig, &function.block, allowed());
     quote! {
@@ -159,6 +213,7 @@ fn never_called(function: &ItemFn) -> TokenStream {
             #(#attrs)*
             #(#allowed)*
             #sig #block
+            #imports
         };
     }
 }
@@ -184,7 +239,7 @@ fn ptx_of(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnostic> {
     let file = abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash);
     let path = find_ptx(std::env::var_os("OUT_DIR").map(PathBuf::from).as_deref(), &file);
     match path.map_err(|why| missing_ptx(kernel, why))? {
-        Some(path) => Ok(quote!(include_str!(#path))),
+        Some(path) => Ok(quote!(::core::include_str!(#path))),
         None => Err(missing_ptx(
             kernel,
             "the build script did not see this kernel: it reads the files in `src`, `examples`, `tests` and \

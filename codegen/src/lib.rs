@@ -28,6 +28,7 @@ pub mod limits;
 mod lower;
 mod parse;
 mod pipeline;
+mod place;
 mod target;
 
 #[cfg(feature = "llvm")]

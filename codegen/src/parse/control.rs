@@ -171,9 +171,10 @@ impl Cx<'_> {
         }
     }
 
+    /// Whether a name alone is a constant as a pattern. A variable is none, whatever its value: as in Rust its name would be a
+    /// new variable, which takes all values.
     fn is_constant_name(&self, name: &str) -> bool {
-        matches!(self.lookup(name), Some(Binding::Value(Expr { kind: ExprKind::Const(_), .. })))
-            || self.shared_items.constants.iter().any(|item| item.ident == name)
+        self.lookup(name).is_none() && self.has_constant(name)
     }
 
     /// The least and the greatest value that `value` can have. They depend on its type, so a literal that
@@ -261,7 +262,7 @@ impl Cx<'_> {
                 range.step = step;
                 Some(range)
             }
-            syn::Expr::Call(call) if is_unroll(&call.func) && call.args.len() == 1 => {
+            syn::Expr::Call(call) if call.args.len() == 1 && self.is_word(&call.func, "unroll") => {
                 let mut range = self.range(&call.args[0])?;
                 range.unroll = true;
                 Some(range)
@@ -366,10 +367,6 @@ struct Range {
     inclusive: bool,
     step: Expr,
     unroll: bool,
-}
-
-fn is_unroll(func: &syn::Expr) -> bool {
-    matches!(func, syn::Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "unroll"))
 }
 
 /// Whether a `break` inside `body` ends the loop `label`.

@@ -6,6 +6,7 @@ use syn::{Ident, Lifetime};
 
 use super::infer::Infer;
 use super::item::Shared;
+use super::names::{self, Word};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
     Block, Cluster, Expr, ExprKind, Label, Local, LocalId, Param, ParamId, SharedId, SharedVar, Span, Stmt,
@@ -76,6 +77,8 @@ pub(super) struct Cx<'a> {
     pub(super) constants: HashMap<usize, Option<Expr>>,
     /// Every number that is written, to be judged when its type is known.
     pub(super) numbers: Vec<Expr>,
+    /// What was taken for words of the vocabulary.
+    pub(super) words: Vec<Word>,
     labels: u32,
 }
 
@@ -98,6 +101,7 @@ impl<'a> Cx<'a> {
             depth: 0,
             constants: HashMap::new(),
             numbers: vec![],
+            words: vec![],
             labels: 0,
         }
     }
@@ -194,7 +198,7 @@ impl<'a> Cx<'a> {
 
     pub(super) fn bind(&mut self, name: &Ident, binding: Binding) {
         if let Some(scope) = self.frame().scopes.last_mut() {
-            scope.insert(name.to_string(), binding);
+            scope.insert(names::text(name), binding);
         }
     }
 
@@ -203,12 +207,11 @@ impl<'a> Cx<'a> {
         self.frames.last()?.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// Every name that could have been written here, for suggestions.
-    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+    /// Every value that could have been named here, for suggestions.
+    pub(super) fn value_names(&self) -> impl Iterator<Item = String> {
         let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
         let constants = self.shared_items.constants.iter().map(|item| item.ident.to_string());
-        let functions = self.shared_items.functions.iter().map(|item| item.sig.ident.to_string());
-        scopes.flat_map(|scope| scope.keys().cloned()).chain(constants).chain(functions)
+        scopes.flat_map(|scope| scope.keys().cloned()).chain(constants)
     }
 
     pub(super) fn resolve(&self, ty: &Type) -> Type {
@@ -233,13 +236,14 @@ pub(super) struct Parts {
     pub(super) shared: Vec<SharedVar>,
     pub(super) numbers: Vec<Expr>,
     pub(super) infer: Infer,
+    pub(super) words: Vec<Word>,
 }
 
 impl<'a> Cx<'a> {
     /// Takes what was made, and gives the sink back.
     pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
-        let Self { params, locals, shared, numbers, infer, sink, .. } = self;
-        let parts = Parts { params, locals, shared, numbers, infer };
+        let Self { params, locals, shared, numbers, infer, words, sink, .. } = self;
+        let parts = Parts { params, locals, shared, numbers, infer, words };
         (parts, sink)
     }
 }

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use syn::{GenericArgument, GenericParam, ItemFn, ReturnType};
 
 use super::attr::{InstanceAttr, KernelAttr};
-use super::condition;
 use super::cx::{Binding, Cx};
 use super::stmt::unit;
 use super::types::lists::PARAMETERS;
 use super::wording::{counted, given};
+use super::{condition, names};
 use crate::diag::{Code, Sink};
 use crate::ir::{Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type};
 
@@ -91,7 +91,7 @@ impl Cx<'_> {
                 }
                 GenericParam::Type(param) => match argument {
                     GenericArgument::Type(ty) => {
-                        self.type_arguments.insert(param.ident.to_string(), ty.clone());
+                        self.type_arguments.insert(names::text(&param.ident), ty.clone());
                     }
                     other => {
                         let message = format!("`{}` is a type, but this is not", param.ident);
