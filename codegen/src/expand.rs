@@ -110,16 +110,15 @@ fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
     }
 }
 
-/// A kernel outside of a `#[tma_module]`. If it has no PTX, its place may be why.
+/// A kernel outside of a `#[tma_module]`.
 fn lone_kernel(item: &KernelItem) -> TokenStream {
     let mut front = front(item, &Shared::default());
     let has_ptx = |instance: &Instance| match instance {
         Instance::Refused(_) => false,
         Instance::Checked(checked) => ptx_of(checked.kernel(), front.hash).is_ok(),
     };
-    if !front.instances.iter().all(has_ptx)
-        && let Some(error) = place::misplaced(item, Span::call_site())
-    {
+    let has_ptx = front.instances.iter().all(has_ptx);
+    if let Some(error) = place::misplaced(item, Span::call_site(), has_ptx) {
         // Where a module cannot stand, one more error would be about that.
         if error.code == Code::KernelPlace {
             return compile_error(&error);

@@ -98,3 +98,70 @@ fn the_launcher_learns_whether_a_kernel_meets_or_waits() {
     });
     assert!(!has(never, "cooperative"));
 }
+
+/// The constant beside the launcher would be meant by a pattern of its name.
+#[test]
+fn a_parameter_called_as_the_generated_constant_is_renamed() {
+    let all = items(
+        quote!(threads = 32),
+        quote!(
+            pub fn k(SPEC: u32, spec: u32) {}
+        ),
+    );
+    let text = text(&all[0]);
+    assert!(text.contains("spec_ : :: core :: primitive :: u32 , spec :"), "{text}");
+    assert!(text.contains("scalar (spec_) , :: tma_runtime :: launch :: Arg :: scalar (spec)"), "{text}");
+    assert!(text.contains("name : \"SPEC\""), "{text}");
+}
+
+/// The codes of the errors that a module becomes.
+fn errors(module: TokenStream) -> Vec<String> {
+    let text = expand::module(TokenStream::new(), module).to_string();
+    text.split("compile_error")
+        .skip(1)
+        .map(|error| error.chars().skip_while(|c| *c != 'T').take(7).collect())
+        .collect()
+}
+
+#[test]
+fn a_module_that_imports_no_words_is_told_once() {
+    let module = |import: TokenStream| {
+        quote!(
+            mod m {
+                #import
+                #[tma_kernel(threads = 32)]
+                fn a(out: Global<u32>) {
+                    out.set(thread_idx().x, 1);
+                }
+                #[tma_kernel(threads = 32)]
+                fn b(out: Global<u32>) {
+                    sync_threads();
+                }
+            }
+        )
+    };
+    assert_eq!(errors(module(quote!())), ["TMA0122"]);
+    assert_eq!(
+        errors(module(quote!(
+            use std::collections::HashMap;
+        ))),
+        ["TMA0122"]
+    );
+    // That there is no PTX is another error.
+    for import in [
+        quote!(
+            use tma_runtime::prelude::*;
+        ),
+        quote!(
+            use super::*;
+        ),
+        quote!(
+            use a::{
+                b,
+                c::{Global, d},
+            };
+        ),
+    ] {
+        assert_eq!(errors(module(import)), ["TMA0901", "TMA0901"]);
+    }
+}

@@ -132,7 +132,7 @@ impl Build {
             }
             let Ok(parsed) = syn::parse_file(&text) else { continue };
             let shown = path.strip_prefix(package).unwrap_or(&path);
-            for (item, shared) in file::placed_kernels(&parsed) {
+            for (item, shared) in file::kernels(&parsed) {
                 let front = front(&item, &shared);
                 let fingerprint = reuse::fingerprint(&item, &shared, self.target, shown);
                 self.write_instances(front, fingerprint, shown, out_dir, &mut current, &mut report)?;

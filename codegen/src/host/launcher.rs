@@ -11,8 +11,9 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
     let spec = kernel_spec(kernel, shared_bytes, ptx);
     // Of this span they are other names than the user's, whatever those are.
     let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
-    let params = kernel.params.iter().map(host_param);
-    let args = kernel.params.iter().map(host_arg);
+    let names = host_names(&kernel.params);
+    let params = kernel.params.iter().zip(&names).map(|(param, name)| host_param(param, name));
+    let args = kernel.params.iter().zip(&names).map(|(param, name)| host_arg(param, name));
     let path = kernel.path();
     let spec_doc = format!("What a launch of `{path}` must know.");
     let launch_doc = format!(
@@ -38,8 +39,18 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
     }
 }
 
-fn host_param(param: &Param) -> TokenStream {
-    let name = format_ident!("{}", param.name);
+/// The parameters' names. As a pattern `SPEC` would be the constant beside the launcher: that one alone has another.
+fn host_names(params: &[Param]) -> Vec<Ident> {
+    let taken = |name: &str| params.iter().any(|param| param.name == name);
+    let mut instead = "spec".to_owned();
+    while taken(&instead) {
+        instead.push('_');
+    }
+    let name = |param: &Param| if param.name == "SPEC" { instead.clone() } else { param.name.clone() };
+    params.iter().map(|param| format_ident!("{}", name(param))).collect()
+}
+
+fn host_param(param: &Param, name: &Ident) -> TokenStream {
     match &param.ty {
         Type::TensorMap(tile) => {
             let (kind, element, rank) = (map_trait(param), host_type(tile.element), tile.rank());
@@ -61,8 +72,7 @@ fn host_param(param: &Param) -> TokenStream {
     }
 }
 
-fn host_arg(param: &Param) -> TokenStream {
-    let name = format_ident!("{}", param.name);
+fn host_arg(param: &Param, name: &Ident) -> TokenStream {
     match &param.ty {
         Type::TensorMap(_) | Type::Im2colMap(..) => {
             let kind = map_trait(param);

@@ -106,7 +106,7 @@ impl<'a> Cx<'a> {
             return true;
         }
         let is_kernel = self.frames.first().is_some_and(|kernel| kernel.name == name);
-        if is_kernel && self.device_function(name).is_none() {
+        if is_kernel {
             self.error(
                 Code::OtherMeaning,
                 at,
@@ -114,7 +114,7 @@ impl<'a> Cx<'a> {
             )
             .help("write a loop, or share code in a `#[tma_device]` function");
         }
-        is_kernel && self.device_function(name).is_none()
+        is_kernel
     }
 
     /// Whether `func` names this function of the vocabulary. Nothing is reported if not.

@@ -237,6 +237,7 @@ impl Cx<'_> {
 
     /// What a `for` runs over: `a..b`, `a..=b`, `.step_by(n)` of these, `unroll(..)` of these.
     fn range(&mut self, expr: &syn::Expr) -> Option<Range> {
+        let before = self.sink.len();
         match expr {
             syn::Expr::Paren(paren) => self.range(&paren.expr),
             syn::Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) => {
@@ -268,9 +269,12 @@ impl Cx<'_> {
                 Some(range)
             }
             other => {
-                self.error(Code::UnsupportedExpression, Span::of(other), "`for` runs over a range").help(
-                    "write `for i in a..b`, `a..=b`, `(a..b).step_by(n)`, or `unroll(..)` around one of these",
-                );
+                // An `unroll` that is the host's was reported.
+                if self.sink.len() == before {
+                    self.error(Code::UnsupportedExpression, Span::of(other), "`for` runs over a range").help(
+                        "write `for i in a..b`, `a..=b`, `(a..b).step_by(n)`, or `unroll(..)` around one of these",
+                    );
+                }
                 None
             }
         }

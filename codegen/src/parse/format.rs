@@ -218,7 +218,7 @@ fn argument(inside: &str) -> Result<Piece, String> {
     let which = match which.parse() {
         Ok(position) => Which::Position(position),
         Err(_) if which.is_empty() => Which::Next,
-        Err(_) if syn::parse_str::<syn::Ident>(which).is_ok() => Which::Name(which.to_owned()),
+        Err(_) if is_name(which) => Which::Name(which.to_owned()),
         Err(_) => return Err(format!("`{{{inside}}}` names no argument")),
     };
     let unknown = || format!("`{{:{spec}}}` is not known");
@@ -235,6 +235,12 @@ fn argument(inside: &str) -> Result<Piece, String> {
         width => Some(digits(width).filter(|_| !width.starts_with('0')).ok_or_else(unknown)?),
     };
     Ok(Piece::Arg { which, hex, precision, width })
+}
+
+/// Whether it names a variable. A keyword stands for its raw form, as in Rust: `{type}` is `r#type`.
+fn is_name(text: &str) -> bool {
+    let parses = |text: &str| syn::parse_str::<syn::Ident>(text).is_ok();
+    parses(text) || (!text.starts_with("r#") && parses(&format!("r#{text}")))
 }
 
 /// A number without a sign.

@@ -92,7 +92,9 @@ fn parse_instance(
     }
     let (mut parts, sink) = cx.finish();
     settle::settle(&mut parts, &mut body, sink);
-    parsed.words.append(&mut parts.words);
+    for word in parts.words.drain(..) {
+        names::note(&mut parsed.words, word);
+    }
     parsed.kernels.push(Kernel {
         name: function.sig.ident.to_string(),
         instance: instance_name,

@@ -104,11 +104,11 @@ impl Cx<'_> {
         for segment in &mut path.segments {
             segment.arguments = PathArguments::None;
         }
-        let shown = |path: &Path| path.to_token_stream().to_string();
-        let known = |word: &Word| word.meaning == meaning && shown(&word.path) == shown(&path);
-        if !self.words.iter().any(known) {
-            self.words.push(Word { path, meaning });
+        // `r#min` and `min` are one name, and no word is a keyword.
+        if let Some(last) = path.segments.last_mut() {
+            last.ident = last.ident.unraw();
         }
+        note(&mut self.words, Word { path, meaning });
         true
     }
 
@@ -173,6 +173,15 @@ impl Cx<'_> {
                 .help("write the type alone, `u32::MAX`, and methods with a dot, `x.min(y)`");
         }
         qself.is_some()
+    }
+}
+
+/// Adds a word that is not among `words` yet.
+pub(super) fn note(words: &mut Vec<Word>, word: Word) {
+    let shown = |path: &Path| path.to_token_stream().to_string();
+    let same = |known: &Word| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
+    if !words.iter().any(same) {
+        words.push(word);
     }
 }
 

@@ -200,7 +200,8 @@ impl<'a> Cx<'a> {
         in_kernel.then(|| self.type_arguments.get(name).cloned()).flatten()
     }
 
-    /// The last segment of a type's name, which a type generic or an alias may stand for: a shape's, or a swizzle's.
+    /// The last segment of a type's name, which a type generic or an alias may stand for: a shape's, or
+    /// a swizzle's. None also if the name is the host's, which is reported.
     fn named_segment(&mut self, argument: &GenericArgument) -> Option<syn::PathSegment> {
         let mut path = type_path(argument)?.clone();
         if let Some(ty) = names::lone_name(&path).and_then(|name| self.generic_type(&name)) {
@@ -302,15 +303,18 @@ impl<'a> Cx<'a> {
     }
 
     fn shape(&mut self, argument: &GenericArgument) -> Option<Vec<u32>> {
+        let before = self.sink.len();
         let segment = self.named_segment(argument);
         let rank = segment.as_ref().and_then(|segment| {
             let name = segment.ident.to_string();
             name.strip_prefix("Shape")?.parse::<usize>().ok().filter(|rank| (1..=5).contains(rank))
         });
         let (Some(segment), Some(rank)) = (segment, rank) else {
-            let message = "this is not the shape of a tile";
-            self.error(Code::UnsupportedType, Span::of(argument), message)
-                .help("shapes are `Shape1<A>` to `Shape5<A, B, C, D, E>`, outermost extent first");
+            if self.sink.len() == before {
+                let message = "this is not the shape of a tile";
+                self.error(Code::UnsupportedType, Span::of(argument), message)
+                    .help("shapes are `Shape1<A>` to `Shape5<A, B, C, D, E>`, outermost extent first");
+            }
             return None;
         };
         let extents = generic_arguments(&segment);
@@ -329,9 +333,10 @@ impl<'a> Cx<'a> {
     }
 
     fn swizzle(&mut self, argument: &GenericArgument) -> Option<Swizzle> {
+        let before = self.sink.len();
         let name = self.named_segment(argument).map(|segment| segment.ident.to_string()).unwrap_or_default();
         let found = Swizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
-        if found.is_none() {
+        if found.is_none() && self.sink.len() == before {
             self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
                 .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and `Interleave32` stand in their place");
         }
