@@ -67,7 +67,8 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
 enum Imports {
     /// Nothing.
     Unjudged,
-    /// That those of the vocabulary are missing. Once is enough: the expansion has them, so that rustc does not miss them again.
+    /// That those of the vocabulary are missing. Once is enough: the expansion has them, so that
+    /// rustc does not miss them again.
     Missing,
 }
 
@@ -201,8 +202,9 @@ fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
     }
 }
 
-/// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the right place. Words of the
-/// vocabulary mean it, whatever lies around: where they do not, [`names::proofs`] is the one to fail.
+/// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the
+/// right place. Words of the vocabulary mean it, whatever lies around: where they do not,
+/// [`names::proofs`] is the one to fail.
 fn never_called(function: &ItemFn, words: &[Word]) -> TokenStream {
     let imports = names::imports(words);
     let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));

@@ -1,5 +1,6 @@
-//! Where a kernel stands, which an attribute is not told: in an `impl`, or where nothing imports the vocabulary. Its source file
-//! tells it. Reading a file takes some microseconds; it is parsed only where there is reason to.
+//! Where a kernel stands, which an attribute is not told: in an `impl`, or where nothing imports
+//! the vocabulary. Its source file tells it. Reading a file takes some microseconds; it is parsed
+//! only where there is reason to.
 
 use std::fs;
 
@@ -11,8 +12,8 @@ use crate::parse::file;
 use crate::parse::item::{KernelItem, Shared};
 use crate::pipeline::front;
 
-/// What is wrong with the place of a kernel, if the file around `at` can be read and says so. The build script makes PTX of no
-/// method, so a kernel that `has_ptx` is none.
+/// What is wrong with the place of a kernel, if the file around `at` can be read and says so. The
+/// build script makes PTX of no method, so a kernel that `has_ptx` is none.
 pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<Diagnostic> {
     let text = fs::read_to_string(at.local_file()?).ok()?;
     // Nearly every file with kernels imports everything from somewhere: the prelude.

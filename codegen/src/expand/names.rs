@@ -1,10 +1,12 @@
 //! Proofs that names mean what the front end took them for.
 //!
-//! The front end sees one item; imports, macros and what lies around it are known to rustc alone. So for each word of the
-//! vocabulary that a kernel uses there is a line, never run, that rustc accepts only if the name there is the vocabulary's:
-//! a function has a type of its own, and so `function(lang::min::<u32>, min)` needs both to be one function. Types are
-//! compared as types, constants by their values, and a macro is imported once more by a glob, which rustc refuses as
-//! ambiguous (E0659) unless both are one macro. All tokens of a proof have the span of the name: rustc reports it there.
+//! The front end sees one item; imports, macros and what lies around it are known to rustc alone.
+//! So for each word of the vocabulary that a kernel uses there is a line, never run, that rustc
+//! accepts only if the name there is the vocabulary's: a function has a type of its own, and so
+//! `function(lang::min::<u32>, min)` needs both to be one function. Types are compared as types,
+//! constants by their values, and a macro is imported once more by a glob, which rustc refuses as
+//! ambiguous (E0659) unless both are one macro. All tokens of a proof have the span of the name:
+//! rustc reports it there.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -14,7 +16,8 @@ use syn::punctuated::Punctuated;
 use crate::ir::Scalar;
 use crate::parse::names::{Meaning, Word};
 
-/// The words of the vocabulary, for the block in which the body stands: there they mean nothing else.
+/// The words of the vocabulary, for the block in which the body stands: there they mean nothing
+/// else.
 pub(super) fn imports(words: &[Word]) -> TokenStream {
     words.iter().filter_map(import).collect()
 }
@@ -77,7 +80,8 @@ fn proof(word: &Word) -> TokenStream {
     }
 }
 
-/// `u32::MAX` may be a constant of a module `u32`: it must have the type and the value, bit for bit, of the vocabulary's.
+/// `u32::MAX` may be a constant of a module `u32`: it must have the type and the value, bit for
+/// bit, of the vocabulary's.
 fn constant_proof(scalar: Scalar, name: &str, path: &Path, span: Span) -> TokenStream {
     let bits = scalar.is_float().then(|| quote_spanned!(span=> .to_bits()));
     let message = format!(

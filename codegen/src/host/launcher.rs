@@ -39,7 +39,8 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
     }
 }
 
-/// The parameters' names. As a pattern `SPEC` would be the constant beside the launcher: that one alone has another.
+/// The parameters' names. As a pattern `SPEC` would be the constant beside the launcher: that one
+/// alone has another.
 fn host_names(params: &[Param]) -> Vec<Ident> {
     let taken = |name: &str| params.iter().any(|param| param.name == name);
     let mut instead = "spec".to_owned();

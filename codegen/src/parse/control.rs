@@ -171,8 +171,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Whether a name alone is a constant as a pattern. A variable is none, whatever its value: as in Rust its name would be a
-    /// new variable, which takes all values.
+    /// Whether a name alone is a constant as a pattern. A variable is none, whatever its value: as
+    /// in Rust its name would be a new variable, which takes all values.
     fn is_constant_name(&self, name: &str) -> bool {
         self.lookup(name).is_none() && self.has_constant(name)
     }

@@ -11,7 +11,8 @@ use super::item::{self, KernelItem, Shared};
 use super::outside;
 use crate::diag::Sink;
 
-/// The kernels of `file`, each with what it shares with others. What a file imports is not asked: texts need no imports.
+/// The kernels of `file`, each with what it shares with others. What a file imports is not asked:
+/// texts need no imports.
 pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<Shared>)> {
     let mut all = placed_kernels(file);
     for (_, shared) in &mut all {

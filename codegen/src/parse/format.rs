@@ -237,7 +237,8 @@ fn argument(inside: &str) -> Result<Piece, String> {
     Ok(Piece::Arg { which, hex, precision, width })
 }
 
-/// Whether it names a variable. A keyword stands for its raw form, as in Rust: `{type}` is `r#type`.
+/// Whether it names a variable. A keyword stands for its raw form, as in Rust: `{type}` is
+/// `r#type`.
 fn is_name(text: &str) -> bool {
     let parses = |text: &str| syn::parse_str::<syn::Ident>(text).is_ok();
     parses(text) || (!text.starts_with("r#") && parses(&format!("r#{text}")))

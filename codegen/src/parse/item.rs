@@ -25,7 +25,8 @@ pub(crate) struct Shared {
     pub(crate) functions: Vec<ItemFn>,
     /// What else takes names there.
     pub(crate) outsiders: Vec<Outsider>,
-    /// Whether it is certain that no word of the vocabulary has been imported where the kernels stand.
+    /// Whether it is certain that no word of the vocabulary has been imported where the kernels
+    /// stand.
     pub(crate) lacks_words: bool,
 }
 

@@ -1,8 +1,9 @@
 //! What a name means: what rustc takes it to mean, or an error at the name.
 //!
-//! Variables, parameters and generics come first, then the items of the `#[tma_module]`, then the vocabulary. Where a name is
-//! taken for a word of the vocabulary, that is noted: the macro has rustc prove it, since imports, macros and what lies
-//! around a kernel are seen by rustc alone. See `expand/names.rs`.
+//! Variables, parameters and generics come first, then the items of the `#[tma_module]`, then the
+//! vocabulary. Where a name is taken for a word of the vocabulary, that is noted: the macro has
+//! rustc prove it, since imports, macros and what lies around a kernel are seen by rustc alone. See
+//! `expand/names.rs`.
 
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -90,7 +91,8 @@ pub(super) fn owner(path: &Path) -> Option<Path> {
 }
 
 impl Cx<'_> {
-    /// Notes that `path` was taken for a word; false, and an error, if it is certain to mean something else.
+    /// Notes that `path` was taken for a word; false, and an error, if it is certain to mean
+    /// something else.
     pub(super) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
         if let Some(name) = own_name(path)
             && self.refuse_outsider(&name, meaning.space(), Span::of(path))
@@ -128,7 +130,8 @@ impl Cx<'_> {
         true
     }
 
-    /// Whether a path cannot be a word's: a member of a type or trait, or a function of the standard library.
+    /// Whether a path cannot be a word's: a member of a type or trait, or a function of the
+    /// standard library.
     fn refuse_path(&mut self, path: &Path, meaning: &Meaning) -> bool {
         let Some(prefix) = (match meaning {
             Meaning::Constant(..) | Meaning::Conversion(..) => owner(path).and_then(|path| owner(&path)),

@@ -1,4 +1,5 @@
-//! What else stands in a `#[tma_module]`: items of the host. A name that one of them takes is not the vocabulary's any more.
+//! What else stands in a `#[tma_module]`: items of the host. A name that one of them takes is not
+//! the vocabulary's any more.
 
 use syn::ext::IdentExt;
 use syn::{Attribute, Fields, Ident, Item, UseTree};
@@ -16,8 +17,8 @@ pub(crate) struct Outsider {
     pub(crate) spaces: &'static [Space],
 }
 
-/// The host's item, if `item` is one that takes a name. Imports are left to rustc, which knows what they bring; so is what
-/// stands under a condition, which rustc has not decided yet.
+/// The host's item, if `item` is one that takes a name. Imports are left to rustc, which knows what
+/// they bring; so is what stands under a condition, which rustc has not decided yet.
 pub(super) fn outsider(item: &Item) -> Option<Outsider> {
     let (name, attrs, noun, spaces): (&Ident, &[Attribute], _, &'static [Space]) = match item {
         Item::Fn(item) => {
@@ -39,7 +40,8 @@ pub(super) fn outsider(item: &Item) -> Option<Outsider> {
         Item::Union(item) => (&item.ident, &item.attrs, "a union of the host", &[Space::Type]),
         Item::Trait(item) => (&item.ident, &item.attrs, "a trait", &[Space::Type]),
         Item::Macro(item) => (item.ident.as_ref()?, &item.attrs, "a macro of this module", &[Space::Macro]),
-        // A module takes no name of a scalar, `mod u8` and the type `u8` stand side by side: rustc decides.
+        // A module takes no name of a scalar, `mod u8` and the type `u8` stand side by side: rustc
+        // decides.
         Item::Mod(_) | Item::Use(_) | Item::ExternCrate(_) => return None,
         // What kernels share, and what has no name.
         Item::Const(_)
@@ -56,8 +58,8 @@ pub(super) fn outsider(item: &Item) -> Option<Outsider> {
     (!conditional).then(|| Outsider { name: name.unraw().to_string(), noun, spaces })
 }
 
-/// Whether `item` could bring words of the vocabulary into scope: a `use` of everything, or of a name that is a word, or a macro
-/// that may become one.
+/// Whether `item` could bring words of the vocabulary into scope: a `use` of everything, or of a
+/// name that is a word, or a macro that may become one.
 pub(super) fn may_bring_words(item: &Item) -> bool {
     match item {
         Item::Use(item) => brings_words(&item.tree),

@@ -154,7 +154,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Where the call is, if `expr` is `shared()`, and what it is told to hold: `shared::<Barrier>()`.
+    /// Where the call is, if `expr` is `shared()`, and what it is told to hold:
+    /// `shared::<Barrier>()`.
     fn shared_call<'s>(&mut self, expr: &'s syn::Expr) -> Option<(Option<&'s syn::Type>, Span)> {
         let syn::Expr::Call(call) = expr else { return None };
         let syn::Expr::Path(path) = &*call.func else { return None };

@@ -1,8 +1,8 @@
 //! What may have been meant: the known name nearest to one that is not known, and words of other
 //! languages.
 
-/// A help line, if one of `known` is near to `name`: a letter in four may differ, and in short names
-/// one.
+/// A help line, if one of `known` is near to `name`: a letter in four may differ, and in short
+/// names one.
 pub(super) fn did_you_mean(name: &str, known: impl IntoIterator<Item = impl AsRef<str>>) -> Option<String> {
     let edits = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
     known
@@ -22,8 +22,8 @@ pub(super) enum Kind {
     Macro,
 }
 
-/// A help line, if `name` is a word of CUDA C++, PTX, Triton or Rust's libraries whose place here is
-/// known.
+/// A help line, if `name` is a word of CUDA C++, PTX, Triton or Rust's libraries whose place here
+/// is known.
 pub(super) fn elsewhere(name: &str, kind: Kind) -> Option<String> {
     let table = match kind {
         Kind::Value => VALUES,

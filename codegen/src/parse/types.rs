@@ -200,8 +200,8 @@ impl<'a> Cx<'a> {
         in_kernel.then(|| self.type_arguments.get(name).cloned()).flatten()
     }
 
-    /// The last segment of a type's name, which a type generic or an alias may stand for: a shape's, or
-    /// a swizzle's. None also if the name is the host's, which is reported.
+    /// The last segment of a type's name, which a type generic or an alias may stand for: a
+    /// shape's, or a swizzle's. None also if the name is the host's, which is reported.
     fn named_segment(&mut self, argument: &GenericArgument) -> Option<syn::PathSegment> {
         let mut path = type_path(argument)?.clone();
         if let Some(ty) = names::lone_name(&path).and_then(|name| self.generic_type(&name)) {

@@ -123,7 +123,8 @@ fn variables_are_not_called_and_paths_are_read_whole() {
     );
 }
 
-/// What is refused at its declaration is not reported again where it is used, nor with advice to write what is there.
+/// What is refused at its declaration is not reported again where it is used, nor with advice to
+/// write what is there.
 #[test]
 fn a_refused_closure_is_reported_once() {
     let said = refused(
@@ -131,4 +132,17 @@ fn a_refused_closure_is_reported_once() {
     );
     assert_eq!(said.matches("TMA").count(), 1, "{said}");
     assert!(said.contains("kernels do not have closures"), "{said}");
+}
+
+/// rustc proves the name of each word there; see `expand/names.rs`.
+#[test]
+fn a_kernel_that_rustc_sees_uses_every_word() {
+    let source = include_str!("../../../tests/tests/ui/accepted/every_word.rs");
+    let uses = |word: &str| source.split(|c: char| !c.is_alphanumeric() && c != '_').any(|name| name == word);
+    let table = include_str!("../../../tma-runtime/src/lang/mod.rs");
+    let words = table.lines().filter(|line| line.starts_with("//! | ")).flat_map(|row| row.split('`').skip(1).step_by(2));
+    // The first row names all scalars in one pair of quotes, and macros have their `!`.
+    let words = words.flat_map(|words| words.split_whitespace()).map(|word| word.trim_end_matches('!'));
+    let missing: Vec<_> = words.filter(|word| !uses(word)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

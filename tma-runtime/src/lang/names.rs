@@ -1,7 +1,8 @@
-//! What the expansion of a kernel asks of its names. It is called by generated code alone, and never run.
+//! What the expansion of a kernel asks of its names. It is called by generated code alone, and
+//! never run.
 
-/// The macros of kernels and no others, to be imported by a glob: a macro that an import or a definition brings under the same
-/// name is then ambiguous (E0659), unless it is the same.
+/// The macros of kernels and no others, to be imported by a glob: a macro that an import or a
+/// definition brings under the same name is then ambiguous (E0659), unless it is the same.
 pub mod macros {
     pub use crate::printf;
     pub use core::assert;
