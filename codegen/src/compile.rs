@@ -6,6 +6,7 @@ use crate::check::CheckedKernel;
 use crate::diag::{Diagnostic, render};
 use crate::parse::{depth, file};
 use crate::pipeline::{Instance, front};
+use crate::place;
 
 /// A kernel instance of a source file that broke no rule.
 #[derive(Clone, Debug)]
@@ -58,6 +59,7 @@ pub fn check(path: &str, source: &str) -> Result<Vec<Checked>, Failure> {
     let parsed = syn::parse_file(source).map_err(Failure::Syntax)?;
     let mut kernels = vec![];
     let mut errors = vec![];
+    errors.extend(file::methods(&parsed).iter().map(place::method));
     for (item, shared) in file::kernels(&parsed) {
         let front = front(&item, &shared);
         errors.extend(front.errors);

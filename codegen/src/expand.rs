@@ -10,6 +10,7 @@
 //! and looks for the cursor at the same distance from the beginning in both. So what depends on the
 //! tokens of a body, such as an error, a hash or a number of bytes, stands behind every body.
 
+mod names;
 mod ptx;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -22,7 +23,9 @@ use crate::host::launcher::launcher;
 use crate::ir::Kernel;
 use crate::parse::depth;
 use crate::parse::item::{self, KernelItem, Shared};
+use crate::parse::names::Word;
 use crate::pipeline::{Front, Instance, front};
+use crate::place;
 
 /// Expands `#[tma_kernel(attr)] item`.
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
@@ -30,10 +33,7 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
         return compile_error(&error);
     }
     match syn::parse2::<ItemFn>(item) {
-        Ok(function) => {
-            let Parts { body, rest } = kernel_item(&KernelItem { attr, function }, &Shared::default());
-            quote!(#body #rest)
-        }
+        Ok(function) => lone_kernel(&KernelItem { attr, function }),
         Err(error) => error.into_compile_error(),
     }
 }
@@ -52,7 +52,15 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     let parts = item::module(&module, &mut sink);
     if let Some((_, items)) = &mut module.content {
         let mut behind = TokenStream::new();
-        *items = items.drain(..).map(|item| module_item(item, &parts.shared, &mut behind)).collect();
+        let mut imports = Imports::Unjudged;
+        *items =
+            items.drain(..).map(|item| module_item(item, &parts.shared, &mut imports, &mut behind)).collect();
+        if imports == Imports::Missing {
+            behind.extend(quote!(
+                #[allow(unused_imports)]
+                use ::tma_runtime::prelude::*;
+            ));
+        }
         items.push(Item::Verbatim(behind));
     }
     let errors = sink.into_errors();
@@ -60,11 +68,27 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#module #(#errors)*)
 }
 
+/// What was said of a module's imports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Imports {
+    /// Nothing.
+    Unjudged,
+    /// That those of the vocabulary are missing. Once is enough: the expansion has them, so that
+    /// rustc does not miss them again.
+    Missing,
+}
+
 /// What stands in the place of `item`; what a kernel becomes besides goes `behind` all items.
-fn module_item(item: Item, shared: &Shared, behind: &mut TokenStream) -> Item {
+fn module_item(item: Item, shared: &Shared, imports: &mut Imports, behind: &mut TokenStream) -> Item {
     let Item::Fn(mut function) = item else { return item };
     if let Some(kernel) = item::kernel(&function) {
-        let Parts { body, rest } = kernel_item(&kernel, shared);
+        let mut front = front(&kernel, shared);
+        if *imports == Imports::Missing {
+            front.errors.retain(|error| error.code != Code::MissingPrelude);
+        } else if front.errors.iter().any(|error| error.code == Code::MissingPrelude) {
+            *imports = Imports::Missing;
+        }
+        let Parts { body, rest } = kernel_item(&kernel, front);
         behind.extend(rest);
         return Item::Verbatim(body);
     }
@@ -96,6 +120,27 @@ fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
     }
 }
 
+/// A kernel outside of a `#[tma_module]`.
+fn lone_kernel(item: &KernelItem) -> TokenStream {
+    let mut front = front(item, &Shared::default());
+    let has_ptx = |instance: &Instance| match instance {
+        Instance::Refused(_) => false,
+        Instance::Checked(checked) => ptx::include(checked.kernel(), front.hash).is_ok(),
+    };
+    let has_ptx = front.instances.iter().all(has_ptx);
+    if let Some(error) = place::misplaced(item, Span::call_site(), has_ptx) {
+        // Where a module cannot stand, one more error would be about that.
+        if error.code == Code::KernelPlace {
+            return compile_error(&error);
+        }
+        let refused = |instance: &Instance| Instance::Refused(Box::new(instance.kernel().clone()));
+        front.instances = front.instances.iter().map(refused).collect();
+        front.errors = vec![error];
+    }
+    let Parts { body, rest } = kernel_item(item, front);
+    quote!(#body #rest)
+}
+
 /// What a kernel becomes. See [the order](self#order).
 struct Parts {
     /// The function that is never called.
@@ -104,8 +149,8 @@ struct Parts {
     rest: TokenStream,
 }
 
-fn kernel_item(item: &KernelItem, shared: &Shared) -> Parts {
-    let Front { hash, instances, errors } = front(item, shared);
+fn kernel_item(item: &KernelItem, front: Front) -> Parts {
+    let Front { hash, instances, errors, words } = front;
     let mut missing = None;
     let launchers: Vec<_> = instances
         .iter()
@@ -121,7 +166,6 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> Parts {
             }
         })
         .collect();
-    let errors = errors.iter().chain(&missing).map(compile_error);
     let all = all_instances(&instances);
     let function = &item.function;
     let kernels: Vec<_> = instances.iter().map(Instance::kernel).collect();
@@ -135,8 +179,13 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> Parts {
         .filter(|attr| attr.path().is_ident("cfg"))
         .map(ToTokens::to_token_stream)
         .collect();
-    let never_called = never_called(function);
-    let body = quote!(#conditions #never_called);
+    // What was said of imports need not be said of each word.
+    let imported = !errors.iter().any(|error| error.code == Code::MissingPrelude);
+    let body = imported.then(|| never_called(function, &words));
+    let body = body.map_or_else(TokenStream::new, |body| quote!(#conditions #body));
+    let proofs = imported.then(|| names::proofs(&words)).flatten();
+    let proofs = proofs.map(|proofs| quote!(#conditions #proofs));
+    let errors = errors.iter().chain(&missing).map(compile_error);
     let rest = quote! {
         #(#conditions #errors)*
         #conditions
@@ -146,6 +195,7 @@ fn kernel_item(item: &KernelItem, shared: &Shared) -> Parts {
             #all
             #generic
         }
+        #proofs
     };
     Parts { body, rest }
 }
@@ -176,8 +226,11 @@ fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
     }
 }
 
-/// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the right place.
-fn never_called(function: &ItemFn) -> TokenStream {
+/// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the
+/// right place. Words of the vocabulary mean it, whatever lies around: where they do not,
+/// [`names::proofs`] is the one to fail.
+fn never_called(function: &ItemFn, words: &[Word]) -> TokenStream {
+    let imports = names::imports(words);
     let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));
     let (sig, block, allowed) = (&function.sig, &function.block, allowed());
     quote! {
@@ -185,6 +238,7 @@ fn never_called(function: &ItemFn) -> TokenStream {
             #(#attrs)*
             #(#allowed)*
             #sig #block
+            #imports
         };
     }
 }

@@ -30,6 +30,7 @@ mod lower;
 mod note;
 mod parse;
 mod pipeline;
+mod place;
 mod target;
 
 #[cfg(feature = "llvm")]

@@ -3,7 +3,9 @@
 use crate::check::{CheckedKernel, check};
 use crate::diag::{Diagnostic, Sink};
 use crate::ir::Kernel;
+use crate::parse::Parsed;
 use crate::parse::item::{KernelItem, Shared};
+use crate::parse::names::{self, Word};
 use crate::{dump, hash, parse};
 
 /// A kernel item taken as far as its errors allow.
@@ -15,6 +17,8 @@ pub(crate) struct Front {
     pub(crate) instances: Vec<Instance>,
     /// What is wrong with any of them.
     pub(crate) errors: Vec<Diagnostic>,
+    /// What was taken for words of the vocabulary.
+    pub(crate) words: Vec<Word>,
 }
 
 /// One instance of a kernel.
@@ -39,15 +43,18 @@ impl Instance {
 /// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the next.
 pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
     let mut sink = Sink::default();
-    let parsed = parse::parse(item, shared, &mut sink);
+    let Parsed { kernels, words } = parse::parse(item, shared, &mut sink);
+    sink.enter(None);
+    names::judge_imports(&words, shared, &mut sink);
     let sound = sink.is_empty();
-    let instances = parsed.into_iter().map(|kernel| {
+    let instances = kernels.into_iter().map(|kernel| {
         dump::ir(&kernel);
+        sink.enter(kernel.instance.as_deref());
         match sound.then(|| check(kernel.clone(), &mut sink)).flatten() {
             Some(checked) => Instance::Checked(Box::new(checked)),
             None => Instance::Refused(Box::new(kernel)),
         }
     });
     let instances = instances.collect();
-    Front { hash: hash::kernel(item, shared), instances, errors: sink.into_errors() }
+    Front { hash: hash::kernel(item, shared), instances, errors: sink.into_errors(), words }
 }

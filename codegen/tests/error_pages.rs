@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use tma_codegen::Failure;
 use tma_codegen::diag::Code;
 
-/// Codes that no kernel alone brings about: they are about the build.
-const PROSE_ONLY: [Code; 2] = [Code::MissingPtx, Code::Backend];
+/// Codes that no kernel alone brings about: they are about the build, and about imports, which
+/// texts need not have.
+const PROSE_ONLY: [Code; 3] = [Code::MissingPrelude, Code::MissingPtx, Code::Backend];
 
 /// A fenced block of a page.
 struct Example {

@@ -85,7 +85,7 @@ fn the_instances_of_a_kernel_are_chosen_by_its_generics() {
             }
         ),
     );
-    let text = text(&all[0]);
+    let text = launchers(&all);
     for wanted in [
         "impl Compiled for Instance < :: tma_runtime :: lang :: f16 , 64 > { \
          const SPEC : & 'static :: tma_runtime :: launch :: KernelSpec = & f16 :: SPEC ;",
@@ -115,7 +115,7 @@ fn what_a_launch_writes_is_what_any_instance_writes() {
             }
         ),
     );
-    let text = text(&all[0]);
+    let text = launchers(&all);
     assert!(text.contains("impl Compiled for Instance < true >"), "{text}");
     let (_, generic) = text.split_once("pub fn launch < const WRITES").unwrap();
     assert!(generic.contains("out : impl :: tma_runtime :: launch :: GlobalArgMut"), "{generic}");
@@ -129,7 +129,7 @@ fn a_kernel_without_generics_has_no_instances_to_choose_from() {
             pub fn k(dst: TensorMap<Tile<f32, Shape1<8>>>) {}
         ),
     );
-    let text = text(&all[0]);
+    let text = launchers(&all);
     assert!(!text.contains("Instance") && text.contains("pub fn tiles_of_dst"), "{text}");
 }
 
@@ -244,5 +244,72 @@ fn nothing_before_a_body_in_a_module_depends_on_it() {
     let wanted = expanded(first);
     for other in others {
         assert_eq!(expanded(other), wanted);
+    }
+}
+
+/// The constant beside the launcher would be meant by a pattern of its name.
+#[test]
+fn a_parameter_called_as_the_generated_constant_is_renamed() {
+    let all = items(
+        quote!(threads = 32),
+        quote!(
+            pub fn k(SPEC: u32, spec: u32) {}
+        ),
+    );
+    let text = launchers(&all);
+    assert!(text.contains("spec_ : :: core :: primitive :: u32 , spec :"), "{text}");
+    assert!(text.contains("scalar (spec_) , :: tma_runtime :: launch :: Arg :: scalar (spec)"), "{text}");
+    assert!(text.contains("name : \"SPEC\""), "{text}");
+}
+
+/// The codes of the errors that a module becomes.
+fn errors(module: TokenStream) -> Vec<String> {
+    let text = expand::module(TokenStream::new(), module).to_string();
+    text.split("compile_error")
+        .skip(1)
+        .map(|error| error.chars().skip_while(|c| *c != 'T').take(7).collect())
+        .collect()
+}
+
+#[test]
+fn a_module_that_imports_no_words_is_told_once() {
+    let module = |import: TokenStream| {
+        quote!(
+            mod m {
+                #import
+                #[tma_kernel(threads = 32)]
+                fn a(out: Global<u32>) {
+                    out.set(thread_idx().x, 1);
+                }
+                #[tma_kernel(threads = 32)]
+                fn b(out: Global<u32>) {
+                    sync_threads();
+                }
+            }
+        )
+    };
+    assert_eq!(errors(module(quote!())), ["TMA0122"]);
+    assert_eq!(
+        errors(module(quote!(
+            use std::collections::HashMap;
+        ))),
+        ["TMA0122"]
+    );
+    // That there is no PTX is another error.
+    for import in [
+        quote!(
+            use tma_runtime::prelude::*;
+        ),
+        quote!(
+            use super::*;
+        ),
+        quote!(
+            use a::{
+                b,
+                c::{Global, d},
+            };
+        ),
+    ] {
+        assert_eq!(errors(module(import)), ["TMA0901", "TMA0901"]);
     }
 }

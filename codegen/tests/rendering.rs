@@ -39,13 +39,13 @@ fn columns_count_characters() {
     expect(
         "#[tma_kernel(threads = 32)]\nfn k() {\n    assert!(true, \"größer\"); nope();\n}\n",
         r#"
-error[TMA0101]: nothing in this kernel is called `nope`
+error[TMA0101]: kernels have no function `nope`
  --> src/kernels.rs:3:30
   |
 3 |     assert!(true, "größer"); nope();
   |                              ^^^^
   |
-  = help: a kernel sees its own variables and parameters and, in a `#[tma_module]`, the module's constants and `#[tma_device]` functions"#,
+  = help: a kernel calls the vocabulary's functions and, in a `#[tma_module]`, the module's `#[tma_device]` functions"#,
     );
 }
 

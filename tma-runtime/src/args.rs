@@ -44,8 +44,8 @@ pub trait MapArg<T: Scalar, const N: usize> {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "TMA0301: the kernel writes this tensor, so it must be passed as `&mut`",
-    label = "pass `&mut DeviceTensor<{T}, {N}>` or `TensorViewMut<{T}, {N}>`, not `{Self}`"
+    message = "TMA0301: the kernel writes this tensor of {N} dimensions with elements of `{T}`, and cannot through `{Self}`",
+    label = "pass `&mut DeviceTensor<{T}, {N}>` or `TensorViewMut<{T}, {N}>`"
 )]
 pub trait MapArgMut<T: Scalar, const N: usize> {
     /// The tensor's address, shape and strides.
@@ -69,8 +69,8 @@ pub trait GlobalArg<T: Scalar> {
 
 /// A tensor of elements of `T`, of any shape, that a kernel writes as `Global<T>`.
 #[diagnostic::on_unimplemented(
-    message = "TMA0301: the kernel writes this tensor, so it must be passed as `&mut`",
-    label = "pass `&mut DeviceTensor<{T}, _>` or `TensorViewMut<{T}, _>`, not `{Self}`"
+    message = "TMA0301: the kernel writes this tensor with elements of `{T}`, and cannot through `{Self}`",
+    label = "pass `&mut DeviceTensor<{T}, _>` or `TensorViewMut<{T}, _>`"
 )]
 pub trait GlobalArgMut<T: Scalar> {
     /// The tensor's elements.

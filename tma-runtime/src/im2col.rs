@@ -157,8 +157,8 @@ argument! {
 argument! {
     /// A tensor of `N` dimensions and elements of `T` that a kernel writes in columns of pixels: `TMA0301` otherwise.
     #[diagnostic::on_unimplemented(
-        message = "TMA0301: the kernel writes the columns of this tensor, so it must be passed as mutable",
-        label = "pass `tensor.view_mut().im2col(Im2col {{ lower, upper, strides }})`, not `{Self}`"
+        message = "TMA0301: the kernel writes columns of this tensor of {N} dimensions with elements of `{T}`, and cannot through `{Self}`",
+        label = "pass `tensor.view_mut().im2col(Im2col {{ lower, upper, strides }})`"
     )]
     Im2colArgMut of MapArgMut
 }

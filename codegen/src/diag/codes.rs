@@ -46,6 +46,8 @@ codes! {
     Format = "TMA0009",
     /// Const generics without named instances, or instances that do not fit them.
     Instances = "TMA0010",
+    /// A kernel in an `impl` or a trait.
+    KernelPlace = "TMA0011",
 
     /// A name that is not known.
     UnknownName = "TMA0101",
@@ -73,6 +75,12 @@ codes! {
     LoopControl = "TMA0112",
     /// A `match` that leaves values out.
     MatchNotExhaustive = "TMA0113",
+    /// A name that means something else here than in the kernel language.
+    OtherMeaning = "TMA0120",
+    /// A path to what kernels do not have.
+    ForeignPath = "TMA0121",
+    /// Words of the kernel language that nothing imports.
+    MissingPrelude = "TMA0122",
 
     /// A box extent outside 1..=256.
     BoxExtent = "TMA0201",

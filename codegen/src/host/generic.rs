@@ -11,7 +11,9 @@ use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{GenericParam, ItemFn};
 
-use super::launcher::{element, host_arg, host_param, host_type, is_tiled, launch_doc, tiles_doc, tiles_of};
+use super::launcher::{
+    element, host_arg, host_names, host_param, host_type, is_tiled, launch_doc, tiles_doc, tiles_of,
+};
 use crate::ir::{Argument, Const, Kernel, Param, Scalar, TileType, Type};
 
 /// The items for all of `kernels`, the instances of `function`. Nothing if it has none, or if a
@@ -149,7 +151,7 @@ impl Generics {
         }
         let mut params = vec![];
         let mut args = vec![];
-        for (i, param) in first.params.iter().enumerate() {
+        for (i, (param, name)) in first.params.iter().zip(&host_names(&first.params)).enumerate() {
             let all: Vec<_> = kernels.iter().map(|kernel| &kernel.params[i]).collect();
             let element = self.element(i, &all)?;
             if all.iter().any(|other| form(other) != form(param)) {
@@ -157,8 +159,8 @@ impl Generics {
             }
             // One that some instance writes is written.
             let param = Param { written: all.iter().any(|other| other.written), ..param.clone() };
-            params.push(host_param(&param, &element));
-            args.push(host_arg(&param));
+            params.push(host_param(&param, name, &element));
+            args.push(host_arg(&param, name));
         }
         let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
         let (bounded, instance) = (&self.bounded, self.instance());

@@ -11,11 +11,12 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
     let spec = kernel_spec(kernel, shared_bytes, ptx);
     // Of this span they are other names than the user's, whatever those are.
     let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
-    let params = kernel.params.iter().map(|param| {
+    let names = host_names(&kernel.params);
+    let params = kernel.params.iter().zip(&names).map(|(param, name)| {
         let element = element(param).map(host_type).unwrap_or_default();
-        host_param(param, &element)
+        host_param(param, name, &element)
     });
-    let args = kernel.params.iter().map(host_arg);
+    let args = kernel.params.iter().zip(&names).map(|(param, name)| host_arg(param, name));
     let path = kernel.path();
     let spec_doc = format!("What a launch of `{path}` must know.");
     let launch_doc = launch_doc(&path);
@@ -36,6 +37,18 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
 
         #(#tiles)*
     }
+}
+
+/// The parameters' names. As a pattern `SPEC` would be the constant beside the launcher: that one
+/// alone has another.
+pub(super) fn host_names(params: &[Param]) -> Vec<Ident> {
+    let taken = |name: &str| params.iter().any(|param| param.name == name);
+    let mut instead = "spec".to_owned();
+    while taken(&instead) {
+        instead.push('_');
+    }
+    let name = |param: &Param| if param.name == "SPEC" { instead.clone() } else { param.name.clone() };
+    params.iter().map(|param| format_ident!("{}", name(param))).collect()
 }
 
 /// What is said of a kernel's `launch`.
@@ -92,8 +105,7 @@ pub(super) fn element(param: &Param) -> Option<Scalar> {
 }
 
 /// A parameter of `launch`, whose elements are of the type `element`.
-pub(super) fn host_param(param: &Param, element: &TokenStream) -> TokenStream {
-    let name = format_ident!("{}", param.name);
+pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
     match &param.ty {
         Type::TensorMap(tile) => {
             let (kind, rank) = (map_trait(param), tile.rank());
@@ -112,8 +124,7 @@ pub(super) fn host_param(param: &Param, element: &TokenStream) -> TokenStream {
     }
 }
 
-pub(super) fn host_arg(param: &Param) -> TokenStream {
-    let name = format_ident!("{}", param.name);
+pub(super) fn host_arg(param: &Param, name: &Ident) -> TokenStream {
     match &param.ty {
         Type::TensorMap(_) | Type::Im2colMap(..) => {
             let kind = map_trait(param);

@@ -76,6 +76,11 @@ impl Scalar {
         }
     }
 
+    /// Whether it is a type of a library, not of Rust itself: its name must be imported.
+    pub const fn is_of_library(self) -> bool {
+        matches!(self, Self::F16 | Self::Bf16 | Self::Tf32 | Self::E4m3 | Self::E5m2)
+    }
+
     /// Its size in memory, in bytes.
     pub const fn bytes(self) -> u32 {
         match self {

@@ -2,11 +2,12 @@
 
 use syn::Expr as Syntax;
 
+use super::callee::{Callee, conversion_from};
 use super::cx::Cx;
 use super::infer::Kind;
 use super::rule::Rule;
 use super::stmt::unit;
-use super::types::{generic_arguments, scalar_named};
+use super::types::generic_arguments;
 use super::wording::{arguments, given};
 use crate::diag::Code;
 use crate::ir::{
@@ -16,7 +17,7 @@ use crate::ir::{
 
 /// A function of the vocabulary.
 #[derive(Clone, Copy, Debug)]
-enum Function {
+pub(super) enum Function {
     Place(Special),
     Index(Special),
     BlockDim,
@@ -88,6 +89,11 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("unroll", Function::Unroll),
 ];
 
+/// The vocabulary's function of this name.
+pub(super) fn function_named(name: &str) -> Option<Function> {
+    FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
+}
+
 /// The names of the vocabulary's functions.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, _)| *name)
@@ -104,28 +110,17 @@ impl Cx<'_> {
             return Expr::error(span);
         };
         let Some(last) = path.path.segments.last() else { return Expr::error(span) };
-        let name = last.ident.to_string();
         let args: Vec<_> = call.args.iter().collect();
-        let owner =
-            path.path.segments.iter().rev().nth(1).and_then(|owner| scalar_named(&owner.ident.to_string()));
-        if let Some(scalar) = owner {
-            return self.conversion(scalar, &name, &args, span);
-        }
-        if let Some(owner) = path.path.segments.iter().rev().nth(1)
-            && owner.ident == "Phase"
-        {
-            return self.new_phase(&name, &args, span);
-        }
-        if let Some(device) = self.shared_items.functions.iter().find(|item| item.sig.ident == name) {
-            return self.device_call(device, last, &args, span);
-        }
-        match FUNCTIONS.iter().find(|(known, _)| *known == name) {
-            Some((_, function)) => self.function(*function, last, &args, span),
-            None => {
+        match self.callee(path) {
+            Callee::Device(device) => self.device_call(device, last, &args, span),
+            Callee::Word(function) => self.function(function, last, &args, span),
+            Callee::Conversion(scalar, name) => self.conversion(scalar, &name, &args, span),
+            Callee::Phase(name) => self.new_phase(&name, &args, span),
+            Callee::Refused => {
                 for arg in args {
                     self.expr(arg);
                 }
-                self.unknown_name(&name, Span::of(&call.func))
+                Expr::error(span)
             }
         }
     }
@@ -311,18 +306,9 @@ impl Cx<'_> {
 
     /// `f16::from_f32(x)` and the like.
     fn conversion(&mut self, to: Scalar, name: &str, args: &[&Syntax], span: Span) -> Expr {
-        let from = match (name, to) {
-            ("from_f32", Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2) => {
-                Scalar::F32
-            }
-            ("from_f64", Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2) => {
-                Scalar::F64
-            }
-            ("from_bits", Scalar::F16 | Scalar::Bf16) => Scalar::U16,
-            ("from_bits", Scalar::E4m3 | Scalar::E5m2) => Scalar::U8,
-            ("from_bits", Scalar::F32 | Scalar::Tf32) => Scalar::U32,
-            ("from_bits", Scalar::F64) => Scalar::U64,
-            _ => {
+        let from = match conversion_from(to, name) {
+            Some(from) => from,
+            None => {
                 self.error(Code::UnknownName, span, format!("`{to}` has no function `{name}` in kernels"))
                     .help("there are `from_f32`, `from_f64` and `from_bits`; `cast::<T>(x)` converts any scalar");
                 return Expr::error(span);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::cx::{Cx, Frame};
-use super::{condition, fold, settle};
+use super::{condition, fold, names, settle};
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
@@ -44,10 +44,15 @@ impl Cx<'_> {
         (!failed).then_some(value)
     }
 
+    /// Whether the module has a constant `name`.
+    pub(super) fn has_constant(&self, name: &str) -> bool {
+        self.shared_items.constants.iter().any(|item| names::text(&item.ident) == name)
+    }
+
     /// The value of the module's constant `name`, if there is one.
     pub(super) fn module_constant(&mut self, name: &str, span: Span) -> Option<Expr> {
         let shared = self.shared_items;
-        let index = shared.constants.iter().position(|item| item.ident == name)?;
+        let index = shared.constants.iter().position(|item| names::text(&item.ident) == name)?;
         match self.constants.get(&index) {
             Some(Some(value)) => return Some(Expr { span, ..value.clone() }),
             Some(None) => {

@@ -173,9 +173,10 @@ impl Cx<'_> {
         }
     }
 
+    /// Whether a name alone is a constant as a pattern. A variable is none, whatever its value: as
+    /// in Rust its name would be a new variable, which takes all values.
     fn is_constant_name(&self, name: &str) -> bool {
-        matches!(self.lookup(name), Some(Binding::Value(Expr { kind: ExprKind::Const(_), .. })))
-            || self.shared_items.constants.iter().any(|item| item.ident == name)
+        self.lookup(name).is_none() && self.has_constant(name)
     }
 
     pub(super) fn for_loop(&mut self, for_: &syn::ExprForLoop, span: Span) -> Expr {
@@ -212,6 +213,7 @@ impl Cx<'_> {
 
     /// What a `for` runs over: `a..b`, `a..=b`, `.step_by(n)` of these, `unroll(..)` of these.
     fn range(&mut self, expr: &syn::Expr) -> Option<Range> {
+        let before = self.sink.len();
         match expr {
             syn::Expr::Paren(paren) => self.range(&paren.expr),
             syn::Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) => {
@@ -237,15 +239,18 @@ impl Cx<'_> {
                 range.step = step;
                 Some(range)
             }
-            syn::Expr::Call(call) if is_unroll(&call.func) && call.args.len() == 1 => {
+            syn::Expr::Call(call) if call.args.len() == 1 && self.is_word(&call.func, "unroll") => {
                 let mut range = self.range(&call.args[0])?;
                 range.unroll = true;
                 Some(range)
             }
             other => {
-                self.error(Code::UnsupportedExpression, Span::of(other), "`for` runs over a range").help(
-                    "write `for i in a..b`, `a..=b`, `(a..b).step_by(n)`, or `unroll(..)` around one of these",
-                );
+                // An `unroll` that is the host's was reported.
+                if self.sink.len() == before {
+                    self.error(Code::UnsupportedExpression, Span::of(other), "`for` runs over a range").help(
+                        "write `for i in a..b`, `a..=b`, `(a..b).step_by(n)`, or `unroll(..)` around one of these",
+                    );
+                }
                 None
             }
         }
@@ -342,10 +347,6 @@ struct Range {
     inclusive: bool,
     step: Expr,
     unroll: bool,
-}
-
-fn is_unroll(func: &syn::Expr) -> bool {
-    matches!(func, syn::Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "unroll"))
 }
 
 /// Whether a `break` inside `body` ends the loop `label`.

@@ -6,6 +6,7 @@ use syn::{Ident, Lifetime};
 
 use super::infer::Infer;
 use super::item::Shared;
+use super::names::{self, Word};
 use super::release::RingParts;
 use super::rule::Obligation;
 use crate::diag::{Code, Diagnostic, Sink};
@@ -86,6 +87,8 @@ pub(super) struct Cx<'a> {
     pub(super) obligations: Vec<Obligation>,
     /// What the source gives names to.
     variables: Vec<Local>,
+    /// What was taken for words of the vocabulary.
+    pub(super) words: Vec<Word>,
     labels: u32,
 }
 
@@ -112,6 +115,7 @@ impl<'a> Cx<'a> {
             numbers: vec![],
             obligations: vec![],
             variables: vec![],
+            words: vec![],
             labels: 0,
         }
     }
@@ -214,7 +218,7 @@ impl<'a> Cx<'a> {
         };
         self.variables.extend(ty.map(|ty| Local { name: name.to_string(), ty, span: Span::of(name) }));
         if let Some(scope) = self.frame().scopes.last_mut() {
-            scope.insert(name.to_string(), binding);
+            scope.insert(names::text(name), binding);
         }
     }
 
@@ -223,12 +227,11 @@ impl<'a> Cx<'a> {
         self.frames.last()?.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// Every name that could have been written here, for suggestions.
-    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+    /// Every value that could have been named here, for suggestions.
+    pub(super) fn value_names(&self) -> impl Iterator<Item = String> {
         let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
         let constants = self.shared_items.constants.iter().map(|item| item.ident.to_string());
-        let functions = self.shared_items.functions.iter().map(|item| item.sig.ident.to_string());
-        scopes.flat_map(|scope| scope.keys().cloned()).chain(constants).chain(functions)
+        scopes.flat_map(|scope| scope.keys().cloned()).chain(constants)
     }
 
     pub(super) fn resolve(&self, ty: &Type) -> Type {
@@ -265,16 +268,26 @@ pub(super) struct Parts {
     pub(super) numbers: Vec<Expr>,
     pub(super) obligations: Vec<Obligation>,
     pub(super) infer: Infer,
+    pub(super) words: Vec<Word>,
 }
 
 impl<'a> Cx<'a> {
     /// Takes what was made, and gives the sink back.
     pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
-        let Self {
-            arguments, params, locals, shared, variables, rings, numbers, obligations, infer, sink, ..
-        } = self;
-        let parts =
-            Parts { arguments, params, locals, shared, variables, rings, numbers, obligations, infer };
+        let Self { arguments, params, locals, shared, variables, rings, numbers, obligations, .. } = self;
+        let (infer, words, sink) = (self.infer, self.words, self.sink);
+        let parts = Parts {
+            arguments,
+            params,
+            locals,
+            shared,
+            variables,
+            rings,
+            numbers,
+            obligations,
+            infer,
+            words,
+        };
         (parts, sink)
     }
 }

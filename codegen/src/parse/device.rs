@@ -2,11 +2,11 @@
 
 use syn::Expr as Syntax;
 
-use super::condition;
 use super::cx::{Binding, Cx, Exit, Frame};
 use super::stmt::unit;
 use super::types::{generic_arguments, name_expr};
 use super::wording::{arguments, counted, given};
+use super::{condition, names};
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, Span, StmtKind, Type};
 
@@ -19,7 +19,7 @@ impl Cx<'_> {
         args: &[&Syntax],
         span: Span,
     ) -> Expr {
-        let name = item.sig.ident.to_string();
+        let name = names::text(&item.sig.ident);
         if self.frames.iter().any(|frame| frame.name == name) {
             self.error(Code::Recursion, span, format!("`{name}` calls itself"))
                 .help("device functions are inlined: write a loop");
@@ -125,7 +125,7 @@ impl Cx<'_> {
             };
             match value {
                 Some(value) => {
-                    frame.scopes[0].insert(param.ident.to_string(), Binding::Value(value));
+                    frame.scopes[0].insert(names::text(&param.ident), Binding::Value(value));
                 }
                 None => fits = false,
             }
@@ -156,8 +156,7 @@ impl Cx<'_> {
                 self.reference(&reference.expr, reference.mutability.is_some(), span)
             }
             // A reference that is passed on.
-            Syntax::Path(path) => match path.path.get_ident().and_then(|name| self.lookup(&name.to_string()))
-            {
+            Syntax::Path(path) => match own_variable(path).and_then(|name| self.lookup(&name)) {
                 Some(&Binding::Reference { id, mutable }) => {
                     Argument::Reference { value: self.read(id, span), mutable }
                 }
@@ -177,18 +176,18 @@ impl Cx<'_> {
             other => other,
         };
         if let Syntax::Path(path) = target
-            && let Some(name) = path.path.get_ident()
+            && let Some(name) = own_variable(path)
         {
-            match self.lookup(&name.to_string()).cloned() {
+            match self.lookup(&name).cloned() {
                 Some(Binding::Local { id, mutable: can } | Binding::Reference { id, mutable: can }) => {
                     if mutable && !can {
-                        self.not_assignable(&name.to_string(), span);
+                        self.not_assignable(&name, span);
                     }
                     return Argument::Reference { value: self.read(id, span), mutable };
                 }
                 Some(Binding::Compound { value, mutable: can, .. }) => {
                     if mutable && !can {
-                        self.not_assignable(&name.to_string(), span);
+                        self.not_assignable(&name, span);
                     }
                     return Argument::Reference { value: Expr { span, ..value }, mutable };
                 }
@@ -197,9 +196,9 @@ impl Cx<'_> {
                     if matches!(value.ty, Type::Scalar(_) | Type::Array(..) | Type::Infer(_)) =>
                 {
                     if mutable {
-                        self.not_assignable(&name.to_string(), span);
+                        self.not_assignable(&name, span);
                     }
-                    let (id, read) = self.temporary(&name.to_string(), value.ty.clone(), span);
+                    let (id, read) = self.temporary(&name, value.ty.clone(), span);
                     self.assign(id, value);
                     return Argument::Reference { value: read, mutable };
                 }
@@ -254,4 +253,9 @@ impl Cx<'_> {
 pub(super) enum Argument {
     Value(Expr),
     Reference { value: Expr, mutable: bool },
+}
+
+/// The name, if `path` could be that of a variable.
+pub(super) fn own_variable(path: &syn::ExprPath) -> Option<String> {
+    names::lone_name(&path.path).filter(|_| path.qself.is_none())
 }

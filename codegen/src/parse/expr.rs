@@ -3,8 +3,10 @@
 use syn::{BinOp, UnOp};
 
 use super::cx::{Binding, Cx};
+use super::device::own_variable;
+use super::names::{self, Meaning, Space};
 use super::rule::Rule;
-use super::suggest::did_you_mean;
+use super::suggest::{self, did_you_mean, elsewhere};
 use crate::diag::Code;
 use crate::ir::{
     Axis, BinaryOp, Block, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
@@ -77,40 +79,68 @@ impl Cx<'_> {
     }
 
     fn path(&mut self, path: &syn::ExprPath, span: Span) -> Expr {
-        if let [owner, name] = path.path.segments.iter().collect::<Vec<_>>()[..]
-            && let Some(scalar) = super::types::scalar_named(&owner.ident.to_string())
-        {
-            return self.scalar_constant(scalar, &name.ident.to_string(), span);
-        }
-        if let [owner, name] = path.path.segments.iter().collect::<Vec<_>>()[..]
-            && owner.ident == "ClusterAxis"
-        {
-            return self.cluster_axis(&name.ident.to_string(), span);
-        }
-        let Some(name) = path.path.get_ident().map(ToString::to_string) else {
-            self.error(Code::UnknownName, span, "kernels do not know names by path")
-                .help("a constant must stand in the same `#[tma_module]`, or be passed as an argument");
+        if self.refuse_qualified(path.qself.as_ref(), span) {
             return Expr::error(span);
-        };
-        match self.lookup(&name) {
-            Some(Binding::Value(value)) => Expr { span, ..value.clone() },
-            Some(Binding::Compound { value, .. }) => Expr { span, ..value.clone() },
-            Some(&Binding::Local { id, .. }) => self.read(id, span),
-            Some(&Binding::Reference { id, .. }) => self.read(id, span),
-            None => match self.module_constant(&name, span) {
+        }
+        let path = &path.path;
+        if let Some(owner) = names::owner(path).filter(|owner| self.names_type(owner)) {
+            return self.member(path, &owner, span);
+        }
+        let found = names::lone_name(path).and_then(|name| self.lookup(&name));
+        match (found, names::own_name(path)) {
+            (Some(Binding::Value(value)), _) => Expr { span, ..value.clone() },
+            (Some(Binding::Compound { value, .. }), _) => Expr { span, ..value.clone() },
+            (Some(&Binding::Local { id, .. }), _) => self.read(id, span),
+            (Some(&Binding::Reference { id, .. }), _) => self.read(id, span),
+            (None, Some(name)) => match self.module_constant(&name, span) {
                 Some(value) => value,
+                None if self.refuse_outsider(&name, Space::Value, span) => Expr::error(span),
                 None => self.unknown_name(&name, span),
             },
+            (None, None) => {
+                self.error(Code::UnknownName, span, "kernels do not know names by path")
+                    .help("a constant must stand in the same `#[tma_module]`, or be passed as an argument");
+                Expr::error(span)
+            }
+        }
+    }
+
+    /// What a type has: `u32::MAX`, `ClusterAxis::X`.
+    fn member(&mut self, path: &syn::Path, owner: &syn::Path, span: Span) -> Expr {
+        let name = path.segments.last().map(|last| names::text(&last.ident)).unwrap_or_default();
+        match self.path_type(owner) {
+            Type::Scalar(scalar) => {
+                let value = self.scalar_constant(scalar, &name, span);
+                let by_own_name =
+                    owner.segments.last().is_some_and(|owner| names::text(&owner.ident) == scalar.name());
+                if by_own_name && !matches!(value.kind, ExprKind::Error) {
+                    self.takes_word(path, Meaning::Constant(scalar, name));
+                }
+                value
+            }
+            Type::ClusterAxis => self.cluster_axis(&name, span),
+            Type::Error => Expr::error(span),
+            other => {
+                let message = format!("{} has no constant `{name}`", self.infer.name(&other));
+                self.error(Code::UnknownName, span, message);
+                Expr::error(span)
+            }
         }
     }
 
     pub(super) fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
-        let known: Vec<_> = self.names().chain(super::call::names().map(str::to_owned)).collect();
-        let help = did_you_mean(name, known).unwrap_or_else(|| {
-            "a kernel sees its own variables and parameters and, in a `#[tma_module]`, the module's \
+        let known: Vec<_> = self.value_names().collect();
+        let is_function =
+            super::call::names().any(|word| word == name) || self.device_function(name).is_some();
+        let call = || is_function.then(|| format!("`{name}` is a function: write `{name}()` to call it"));
+        let help = call()
+            .or_else(|| elsewhere(name, suggest::Kind::Value))
+            .or_else(|| did_you_mean(name, known))
+            .unwrap_or_else(|| {
+                "a kernel sees its own variables and parameters and, in a `#[tma_module]`, the module's \
              constants and `#[tma_device]` functions"
-                .to_owned()
-        });
+                    .to_owned()
+            });
         self.error(Code::UnknownName, span, format!("nothing in this kernel is called `{name}`")).help(help);
         Expr::error(span)
     }
@@ -135,9 +165,9 @@ impl Cx<'_> {
 
     fn dereference(&mut self, expr: &syn::Expr, span: Span) -> Expr {
         if let syn::Expr::Path(path) = expr
-            && let Some(name) = path.path.get_ident()
+            && let Some(name) = own_variable(path)
         {
-            match self.lookup(&name.to_string()) {
+            match self.lookup(&name) {
                 Some(&Binding::Reference { id, .. }) => return self.read(id, span),
                 Some(Binding::Compound { value, is_reference: true, .. }) => {
                     return Expr { span, ..value.clone() };

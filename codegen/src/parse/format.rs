@@ -5,20 +5,28 @@ use syn::punctuated::Punctuated;
 use syn::{LitStr, Token};
 
 use super::cx::Cx;
+use super::names::{self, Meaning};
 use super::stmt::unit;
+use super::suggest::{Kind, elsewhere};
 use super::types::name_expr;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, PrintfPiece, Scalar, Span, StmtKind, Type};
 
 impl Cx<'_> {
     pub(super) fn macro_call(&mut self, mac: &syn::Macro, span: Span) -> Expr {
-        let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+        let name = mac.path.segments.last().map(|last| names::text(&last.ident)).unwrap_or_default();
+        let is_word = matches!(name.as_str(), "printf" | "assert");
+        if is_word && !self.takes_word(&mac.path, Meaning::Macro(name.clone())) {
+            return Expr::error(span);
+        }
         match name.as_str() {
             "printf" => self.printf(mac, span),
             "assert" => self.assert(mac, span),
             _ => {
+                let help = elsewhere(&name, Kind::Macro)
+                    .unwrap_or_else(|| "the macros of kernels are `printf!` and `assert!`".to_owned());
                 self.error(Code::UnsupportedExpression, span, format!("kernels do not have `{name}!`"))
-                    .help("the macros of kernels are `printf!` and `assert!`");
+                    .help(help);
                 Expr::error(span)
             }
         }
@@ -210,7 +218,7 @@ fn argument(inside: &str) -> Result<Piece, String> {
     let which = match which.parse() {
         Ok(position) => Which::Position(position),
         Err(_) if which.is_empty() => Which::Next,
-        Err(_) if syn::parse_str::<syn::Ident>(which).is_ok() => Which::Name(which.to_owned()),
+        Err(_) if is_name(which) => Which::Name(which.to_owned()),
         Err(_) => return Err(format!("`{{{inside}}}` names no argument")),
     };
     let unknown = || format!("`{{:{spec}}}` is not known");
@@ -227,6 +235,13 @@ fn argument(inside: &str) -> Result<Piece, String> {
         width => Some(digits(width).filter(|_| !width.starts_with('0')).ok_or_else(unknown)?),
     };
     Ok(Piece::Arg { which, hex, precision, width })
+}
+
+/// Whether it names a variable. A keyword stands for its raw form, as in Rust: `{type}` is
+/// `r#type`.
+fn is_name(text: &str) -> bool {
+    let parses = |text: &str| syn::parse_str::<syn::Ident>(text).is_ok();
+    parses(text) || (!text.starts_with("r#") && parses(&format!("r#{text}")))
 }
 
 /// A number without a sign.

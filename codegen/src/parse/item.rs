@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemType, Meta};
 
+use super::outside::{self, Outsider};
 use crate::diag::{Code, Sink};
 use crate::ir::Span;
 
@@ -22,6 +23,11 @@ pub(crate) struct Shared {
     pub(crate) constants: Vec<ItemConst>,
     pub(crate) aliases: Vec<ItemType>,
     pub(crate) functions: Vec<ItemFn>,
+    /// What else takes names there.
+    pub(crate) outsiders: Vec<Outsider>,
+    /// Whether it is certain that no word of the vocabulary has been imported where the kernels
+    /// stand.
+    pub(crate) lacks_words: bool,
 }
 
 /// A `#[tma_module]`.
@@ -47,6 +53,11 @@ pub(crate) fn kernel(function: &ItemFn) -> Option<KernelItem> {
     Some(KernelItem { attr, function })
 }
 
+/// Whether kernels can call `item`.
+fn is_device(item: &Item) -> bool {
+    matches!(item, Item::Fn(function) if function.attrs.iter().any(|attr| is_named(attr, "tma_device")))
+}
+
 /// Sorts the items of a module.
 pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
     let mut module = Module::default();
@@ -55,19 +66,20 @@ pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
             .help("write `mod name { .. }`: an attribute does not see into another file");
         return module;
     };
+    module.shared.lacks_words = !items.iter().any(outside::may_bring_words);
     for item in items {
         match item {
-            Item::Fn(function) => match kernel(function) {
-                Some(kernel) => module.kernels.push(kernel),
-                None if function.attrs.iter().any(|attr| is_named(attr, "tma_device")) => {
-                    module.shared.functions.push(function.clone());
-                }
-                None => {}
-            },
+            Item::Fn(function) if is_device(item) => {
+                module.shared.functions.push(function.clone());
+            }
+            Item::Fn(function) => module.kernels.extend(kernel(function)),
             Item::Const(constant) => module.shared.constants.push(constant.clone()),
             Item::Type(alias) => module.shared.aliases.push(alias.clone()),
-            // Whatever else is there belongs to the host; naming it in a kernel is an unknown name.
+            // Whatever else is there belongs to the host.
             _ => {}
+        }
+        if !is_device(item) {
+            module.shared.outsiders.extend(outside::outsider(item));
         }
     }
     module

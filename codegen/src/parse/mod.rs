@@ -7,6 +7,7 @@
 mod array;
 pub(crate) mod attr;
 mod call;
+mod callee;
 mod cluster;
 mod compound;
 mod condition;
@@ -23,7 +24,9 @@ mod infer;
 pub(crate) mod item;
 mod literal;
 mod method;
+pub(crate) mod names;
 mod order;
+mod outside;
 mod pipeline;
 mod release;
 mod rule;
@@ -38,19 +41,32 @@ mod wording;
 use attr::InstanceAttr;
 use cx::Cx;
 use item::{KernelItem, Shared};
+use names::Word;
 
 use crate::diag::{Code, Sink};
 use crate::ir::{Kernel, Span};
 
 /// Every instance of a kernel; of one with errors at least the signature is right, which its launcher is made of.
-pub(crate) fn parse(item: &KernelItem, shared: &Shared, sink: &mut Sink) -> Vec<Kernel> {
+pub(crate) fn parse(item: &KernelItem, shared: &Shared, sink: &mut Sink) -> Parsed {
     let attr = attr::parse(item.attr.clone(), sink);
     signature::judge(&item.function, &attr.instances, sink);
+    let mut parsed = Parsed::default();
     if attr.instances.is_empty() {
-        return parse_instance(item, shared, &attr, None, sink).into_iter().collect();
+        parse_instance(item, shared, &attr, None, sink, &mut parsed);
     }
-    let parse_one = |instance| parse_instance(item, shared, &attr, Some(instance), sink);
-    attr.instances.iter().filter_map(parse_one).collect()
+    for instance in &attr.instances {
+        parse_instance(item, shared, &attr, Some(instance), sink, &mut parsed);
+    }
+    parsed
+}
+
+/// A kernel item, parsed.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    /// Each instance.
+    pub(crate) kernels: Vec<Kernel>,
+    /// What any of them took for words of the vocabulary.
+    pub(crate) words: Vec<Word>,
 }
 
 fn parse_instance(
@@ -59,11 +75,14 @@ fn parse_instance(
     attr: &attr::KernelAttr,
     instance: Option<&InstanceAttr>,
     sink: &mut Sink,
-) -> Option<Kernel> {
+    parsed: &mut Parsed,
+) {
     let function = &item.function;
-    let mut cx = Cx::new(shared, sink, &function.sig.ident.to_string());
+    let instance_name = instance.map(|instance| instance.name.to_string());
+    sink.enter(instance_name.as_deref());
+    let mut cx = Cx::new(shared, sink, &names::text(&function.sig.ident));
     if !cx.bind_instance(function, instance) {
-        return None;
+        return;
     }
     let launch = cx.launch_bounds(function, attr);
     (cx.threads, cx.cluster) = (launch.threads, launch.cluster);
@@ -76,9 +95,12 @@ fn parse_instance(
     let (mut parts, sink) = cx.finish();
     settle::settle(&mut parts, &mut body, sink);
     release::fence_reads(&parts.rings, &mut body);
-    Some(Kernel {
+    for word in parts.words.drain(..) {
+        names::note(&mut parsed.words, word);
+    }
+    parsed.kernels.push(Kernel {
         name: function.sig.ident.to_string(),
-        instance: instance.map(|instance| instance.name.to_string()),
+        instance: instance_name,
         arguments: parts.arguments,
         launch,
         checked: attr.checked,
@@ -88,5 +110,5 @@ fn parse_instance(
         variables: parts.variables,
         body,
         span: Span::of(&function.sig.ident),
-    })
+    });
 }

@@ -1,5 +1,6 @@
 //! Methods and constants of scalars: `x.max(y)`, `h.to_f32()`, `u32::MAX`.
 
+use super::call::has_math;
 use super::cx::Cx;
 use super::method::Args;
 use crate::diag::Code;
@@ -42,15 +43,11 @@ impl Cx<'_> {
     }
 
     pub(super) fn scalar_method(&mut self, value: Expr, name: &str, args: &Args, span: Span) -> Option<Expr> {
-        let op = match name {
-            "min" => MathOp::Min,
-            "max" => MathOp::Max,
-            "abs" => MathOp::Abs,
-            "mul_add" => MathOp::Fma,
-            "sqrt" => MathOp::Sqrt,
-            "recip" => MathOp::Recip,
-            "div_ceil" => return Some(self.div_ceil(value, args, span)),
-            _ => return self.scalar_conversion(value, name, args, span),
+        if name == "div_ceil" {
+            return Some(self.div_ceil(value, args, span));
+        }
+        let Some(op) = math_method(name) else {
+            return self.scalar_conversion(value, name, args, span);
         };
         let operands = match op {
             MathOp::Min | MathOp::Max => self.exactly::<1>(name, args, span).map(Vec::from),
@@ -86,21 +83,47 @@ impl Cx<'_> {
     /// `to_f32`, `to_f64`, `to_bits`.
     fn scalar_conversion(&mut self, value: Expr, name: &str, args: &Args, span: Span) -> Option<Expr> {
         let from = self.resolve(&value.ty).as_scalar()?;
-        let small = matches!(from, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2);
-        let to = match (name, from) {
-            ("to_f32", _) if small => Scalar::F32,
-            ("to_f64", _) if small => Scalar::F64,
-            ("to_bits", Scalar::E4m3 | Scalar::E5m2) => Scalar::U8,
-            ("to_bits", Scalar::F16 | Scalar::Bf16) => Scalar::U16,
-            ("to_bits", Scalar::F32 | Scalar::Tf32) => Scalar::U32,
-            ("to_bits", Scalar::F64) => Scalar::U64,
-            _ => return None,
-        };
+        let to = conversion_to(from, name)?;
         if self.exactly::<0>(name, args, span).is_none() {
             return Some(Expr::error(span));
         }
         let value = Box::new(value);
         let kind = if name == "to_bits" { ExprKind::Bits(value) } else { ExprKind::Cast(value) };
         Some(Expr { kind, ty: to.into(), span })
+    }
+}
+
+/// The function of the hardware that a method is.
+fn math_method(name: &str) -> Option<MathOp> {
+    Some(match name {
+        "min" => MathOp::Min,
+        "max" => MathOp::Max,
+        "abs" => MathOp::Abs,
+        "mul_add" => MathOp::Fma,
+        "sqrt" => MathOp::Sqrt,
+        "recip" => MathOp::Recip,
+        _ => return None,
+    })
+}
+
+/// What a conversion of the scalar `from` gives.
+fn conversion_to(from: Scalar, name: &str) -> Option<Scalar> {
+    match (name, from) {
+        ("to_f32", _) if from.is_of_library() => Some(Scalar::F32),
+        ("to_f64", _) if from.is_of_library() => Some(Scalar::F64),
+        ("to_bits", Scalar::E4m3 | Scalar::E5m2) => Some(Scalar::U8),
+        ("to_bits", Scalar::F16 | Scalar::Bf16) => Some(Scalar::U16),
+        ("to_bits", Scalar::F32 | Scalar::Tf32) => Some(Scalar::U32),
+        ("to_bits", Scalar::F64) => Some(Scalar::U64),
+        _ => None,
+    }
+}
+
+/// Whether the scalar has the method.
+pub(super) fn has_method(scalar: Scalar, name: &str) -> bool {
+    match math_method(name) {
+        Some(op) => has_math(scalar, op),
+        None if name == "div_ceil" => scalar.is_integer() && !scalar.is_signed(),
+        None => conversion_to(scalar, name).is_some(),
     }
 }

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use syn::{GenericArgument, GenericParam, ItemFn, ReturnType};
 
 use super::attr::{InstanceAttr, KernelAttr};
-use super::condition;
 use super::cx::{Binding, Cx};
 use super::stmt::unit;
 use super::types::lists::PARAMETERS;
 use super::types::scalar_named;
 use super::wording::{counted, given};
+use super::{condition, names};
 use crate::abi;
 use crate::diag::{Code, Sink};
 use crate::ir::{
@@ -109,7 +109,7 @@ impl Cx<'_> {
                 GenericParam::Type(param) => match argument {
                     GenericArgument::Type(ty) => {
                         self.arguments.push(self.type_argument_is(ty));
-                        self.type_arguments.insert(param.ident.to_string(), ty.clone());
+                        self.type_arguments.insert(names::text(&param.ident), ty.clone());
                     }
                     other => {
                         let message = format!("`{}` is a type, but this is not", param.ident);

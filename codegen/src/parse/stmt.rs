@@ -3,6 +3,8 @@
 use syn::{Pat, Stmt};
 
 use super::cx::{Binding, Cx};
+use super::device::own_variable;
+use super::names;
 use super::types::generic_arguments;
 use super::types::lists::SHARED;
 use crate::diag::Code;
@@ -77,7 +79,7 @@ impl Cx<'_> {
         }
         let ty = annotation.map(|ty| self.ty(ty));
         let label = name.map_or_else(|| "_".to_owned(), |name| name.ident.to_string());
-        let mut value = match (&ty, shared_call(&init.expr)) {
+        let mut value = match (&ty, self.shared_call(&init.expr)) {
             (Some(ty), Some((None, call_span))) => self.make_shared(&label, ty.clone(), call_span),
             (_, Some((Some(ty), call_span))) => {
                 let ty = self.ty(ty);
@@ -152,6 +154,20 @@ impl Cx<'_> {
         }
     }
 
+    /// Where the call is, if `expr` is `shared()`, and what it is told to hold:
+    /// `shared::<Barrier>()`.
+    fn shared_call<'s>(&mut self, expr: &'s syn::Expr) -> Option<(Option<&'s syn::Type>, Span)> {
+        let syn::Expr::Call(call) = expr else { return None };
+        let syn::Expr::Path(path) = &*call.func else { return None };
+        let given = generic_arguments(path.path.segments.last()?);
+        let ty = match given[..] {
+            [] => None,
+            [syn::GenericArgument::Type(ty)] => Some(ty),
+            _ => return None,
+        };
+        (call.args.is_empty() && self.is_word(&call.func, "shared")).then(|| (ty, Span::of(call)))
+    }
+
     /// `place = value`: the value comes first, then the place's indices.
     pub(super) fn assignment(&mut self, assign: &syn::ExprAssign, span: Span) -> Expr {
         if matches!(&*assign.left, syn::Expr::Infer(_)) {
@@ -218,7 +234,13 @@ impl Cx<'_> {
             syn::Expr::Paren(paren) => self.place(&paren.expr),
             syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => self.place(&unary.expr),
             syn::Expr::Path(path) => {
-                let name = path.path.get_ident()?.to_string();
+                if self.refuse_qualified(path.qself.as_ref(), span) {
+                    return None;
+                }
+                let Some(name) = names::lone_name(&path.path) else {
+                    self.refuse_foreign_path(&path.path);
+                    return None;
+                };
                 let (id, mutable) = match self.lookup(&name).cloned() {
                     Some(Binding::Local { id, mutable } | Binding::Reference { id, mutable }) => {
                         (id, mutable)
@@ -234,7 +256,7 @@ impl Cx<'_> {
                             .help("its methods change it; another of its kind may be assigned to it");
                         return None;
                     }
-                    None if self.shared_items.constants.iter().any(|item| item.ident == name) => {
+                    None if self.has_constant(&name) => {
                         self.error(Code::NotAssignable, span, format!("`{name}` is a constant"))
                             .help(format!("copy it: `let mut value = {name};`"));
                         return None;
@@ -279,7 +301,7 @@ impl Cx<'_> {
     /// Refuses an assignment to a part of `expr` if that names what is not in registers, whether it is `mut` or not.
     fn refuse_part(&mut self, expr: &syn::Expr, span: Span) -> bool {
         let syn::Expr::Path(path) = expr else { return false };
-        let Some(name) = path.path.get_ident().map(ToString::to_string) else { return false };
+        let Some(name) = own_variable(path) else { return false };
         let ty = match self.lookup(&name) {
             Some(Binding::Value(value) | Binding::Compound { value, .. }) => value.ty.clone(),
             Some(Binding::Local { id, .. } | Binding::Reference { id, .. }) => {
@@ -331,19 +353,4 @@ struct Place {
 /// The value of what has none.
 pub(super) fn unit(span: Span) -> Expr {
     Expr { kind: ExprKind::Unit, ty: Type::Unit, span }
-}
-
-/// Where the call is, if `expr` is `shared()`, and what it is told to hold: `shared::<Barrier>()`.
-fn shared_call(expr: &syn::Expr) -> Option<(Option<&syn::Type>, Span)> {
-    let syn::Expr::Call(call) = expr else { return None };
-    let syn::Expr::Path(path) = &*call.func else { return None };
-    let last = path.path.segments.last()?;
-    if last.ident != "shared" || !call.args.is_empty() {
-        return None;
-    }
-    match generic_arguments(last)[..] {
-        [] => Some((None, Span::of(call))),
-        [syn::GenericArgument::Type(ty)] => Some((Some(ty), Span::of(call))),
-        _ => None,
-    }
 }

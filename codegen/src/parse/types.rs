@@ -7,7 +7,8 @@ use syn::{GenericArgument, PathArguments};
 
 use super::condition;
 use super::cx::Cx;
-use super::suggest::did_you_mean;
+use super::names::{self, Meaning, Space};
+use super::suggest::{Kind, did_you_mean, elsewhere};
 use super::wording::{self, given};
 use crate::diag::Code;
 use crate::ir::{Compound, Expr, Scalar, Span, Swizzle, TileType, Type};
@@ -43,7 +44,22 @@ const NAMES: [&str; 27] = [
     "NoSwizzle",
 ];
 
-impl Cx<'_> {
+/// How long a chain of aliases of shapes and swizzles is followed.
+const MOST_ALIASES: usize = 32;
+
+/// Every type's name.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let scalars = Scalar::ALL.into_iter().map(Scalar::name);
+    let swizzles = Swizzle::ALL.into_iter().map(Swizzle::name);
+    scalars.chain(NAMES).chain(swizzles)
+}
+
+/// Whether this is a part of a tile's type, and no type of a value.
+fn is_part(name: &str) -> bool {
+    matches!(name, "Shape1" | "Shape2" | "Shape3" | "Shape4" | "Shape5" | "NoSwizzle")
+}
+
+impl<'a> Cx<'a> {
     /// The type that `ty` names; reports what is not a kernel's type and answers [`Type::Error`].
     pub(super) fn ty(&mut self, ty: &syn::Type) -> Type {
         let found = self.ty_at(ty);
@@ -105,22 +121,33 @@ impl Cx<'_> {
         }
     }
 
-    fn path_type(&mut self, path: &syn::Path) -> Type {
+    pub(super) fn path_type(&mut self, path: &syn::Path) -> Type {
         let Some(segment) = path.segments.last() else { return Type::Error };
-        let name = segment.ident.to_string();
+        let name = names::text(&segment.ident);
         let span = Span::of(path);
+        if let Some(ty) = names::lone_name(path).and_then(|name| self.generic_type(&name)) {
+            return self.at_module_level(&name, |cx| cx.ty(&ty));
+        }
+        if names::own_name(path).is_some() {
+            if let Some(alias) = self.alias(&name) {
+                return self.aliased(alias, span);
+            }
+            if self.refuse_outsider(&name, Space::Type, span) {
+                return Type::Error;
+            }
+        }
         if let Some(scalar) = scalar_named(&name) {
+            if !self.takes_word(path, Meaning::Scalar(scalar)) {
+                return Type::Error;
+            }
             self.arguments::<0>(segment, &name);
             return scalar.into();
         }
-        if let Some(ty) = self.generic_type(&name) {
-            return self.at_module_level(&name, |cx| cx.ty(&ty));
+        let is_word = NAMES.contains(&name.as_str()) && !is_part(&name);
+        if is_word && !self.takes_word(path, Meaning::Type(name.clone())) {
+            return Type::Error;
         }
         match name.as_str() {
-            // A name of the module is meant before one of the vocabulary, as in rustc.
-            _ if self.shared_items.aliases.iter().any(|alias| alias.ident == name) => {
-                self.alias_type(&name, span)
-            }
             "Barrier" => {
                 self.arguments::<0>(segment, &name);
                 Type::Barrier
@@ -163,7 +190,7 @@ impl Cx<'_> {
                 }
             }
             "Stages" => self.stages_type(segment),
-            _ => self.alias_type(&name, span),
+            _ => self.unknown_type(&name, span),
         }
     }
 
@@ -173,13 +200,36 @@ impl Cx<'_> {
         in_kernel.then(|| self.type_arguments.get(name).cloned()).flatten()
     }
 
-    /// The last segment of a type's name, which a type generic may stand for.
-    fn named_segment(&self, argument: &GenericArgument) -> Option<syn::PathSegment> {
-        let segment = last_segment(argument)?;
-        match self.generic_type(&segment.ident.to_string()) {
-            Some(ty) => last_segment(&GenericArgument::Type(ty)).cloned(),
-            None => Some(segment.clone()),
+    /// The last segment of a type's name, which a type generic or an alias may stand for: a
+    /// shape's, or a swizzle's. None also if the name is the host's, which is reported.
+    fn named_segment(&mut self, argument: &GenericArgument) -> Option<syn::PathSegment> {
+        let mut path = type_path(argument)?.clone();
+        if let Some(ty) = names::lone_name(&path).and_then(|name| self.generic_type(&name)) {
+            path = type_path(&GenericArgument::Type(ty))?.clone();
         }
+        // An alias of itself is rustc's error.
+        for _ in 0..MOST_ALIASES {
+            let Some(alias) = names::own_name(&path).and_then(|name| self.alias(&name)) else { break };
+            condition::refuse_on_alias(alias, self.sink);
+            path = type_path(&GenericArgument::Type((*alias.ty).clone()))?.clone();
+        }
+        let name = names::text(&path.segments.last()?.ident);
+        let known = is_part(&name) || Swizzle::ALL.into_iter().any(|swizzle| swizzle.name() == name);
+        (!known || self.takes_word(&path, Meaning::Type(name)))
+            .then(|| path.segments.last().cloned())
+            .flatten()
+    }
+
+    /// The module's alias of this name.
+    fn alias(&self, name: &str) -> Option<&'a syn::ItemType> {
+        self.shared_items.aliases.iter().find(|alias| names::text(&alias.ident) == name)
+    }
+
+    /// Whether `path` names a type that has constants or functions.
+    pub(super) fn names_type(&self, path: &syn::Path) -> bool {
+        let Some(name) = path.segments.last().map(|last| names::text(&last.ident)) else { return false };
+        let is_alias = names::own_name(path).is_some_and(|name| self.alias(&name).is_some());
+        is_alias || scalar_named(&name).is_some() || NAMES.contains(&name.as_str())
     }
 
     fn stages_type(&mut self, segment: &syn::PathSegment) -> Type {
@@ -212,14 +262,10 @@ impl Cx<'_> {
         }
     }
 
-    fn alias_type(&mut self, name: &str, span: Span) -> Type {
-        let shared = self.shared_items;
-        if let Some(alias) = shared.aliases.iter().find(|alias| alias.ident == name) {
-            return self.aliased(alias, span);
-        }
-        let known = Scalar::ALL.map(Scalar::name).into_iter().chain(NAMES).map(str::to_owned);
-        let help =
-            did_you_mean(name, known.chain(shared.aliases.iter().map(|alias| alias.ident.to_string())));
+    fn unknown_type(&mut self, name: &str, span: Span) -> Type {
+        let aliases = self.shared_items.aliases.iter().map(|alias| names::text(&alias.ident));
+        let known: Vec<_> = names().map(str::to_owned).chain(aliases).collect();
+        let help = elsewhere(name, Kind::Type).or_else(|| did_you_mean(name, known));
         let error = self.error(Code::UnsupportedType, span, format!("`{name}` is not a kernel's type"));
         error.help(help.unwrap_or_else(|| {
             "an alias must stand in the same `#[tma_module]`: an attribute sees only its own item".to_owned()
@@ -233,7 +279,7 @@ impl Cx<'_> {
         if !self.may_enter(span) {
             return Type::Error;
         }
-        self.at_module_level(&alias.ident.to_string(), |cx| cx.ty(&alias.ty))
+        self.at_module_level(&names::text(&alias.ident), |cx| cx.ty(&alias.ty))
     }
 
     fn tile_type(&mut self, segment: &syn::PathSegment) -> Option<TileType> {
@@ -257,15 +303,18 @@ impl Cx<'_> {
     }
 
     fn shape(&mut self, argument: &GenericArgument) -> Option<Vec<u32>> {
+        let before = self.sink.len();
         let segment = self.named_segment(argument);
         let rank = segment.as_ref().and_then(|segment| {
             let name = segment.ident.to_string();
             name.strip_prefix("Shape")?.parse::<usize>().ok().filter(|rank| (1..=5).contains(rank))
         });
         let (Some(segment), Some(rank)) = (segment, rank) else {
-            let message = "this is not the shape of a tile";
-            self.error(Code::UnsupportedType, Span::of(argument), message)
-                .help("shapes are `Shape1<A>` to `Shape5<A, B, C, D, E>`, outermost extent first");
+            if self.sink.len() == before {
+                let message = "this is not the shape of a tile";
+                self.error(Code::UnsupportedType, Span::of(argument), message)
+                    .help("shapes are `Shape1<A>` to `Shape5<A, B, C, D, E>`, outermost extent first");
+            }
             return None;
         };
         let extents = generic_arguments(&segment);
@@ -284,9 +333,10 @@ impl Cx<'_> {
     }
 
     fn swizzle(&mut self, argument: &GenericArgument) -> Option<Swizzle> {
+        let before = self.sink.len();
         let name = self.named_segment(argument).map(|segment| segment.ident.to_string()).unwrap_or_default();
         let found = Swizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
-        if found.is_none() {
+        if found.is_none() && self.sink.len() == before {
             self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
                 .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and `Interleave32` stand in their place");
         }
@@ -377,9 +427,9 @@ pub(super) fn generic_arguments(segment: &syn::PathSegment) -> Vec<&GenericArgum
     }
 }
 
-fn last_segment(argument: &GenericArgument) -> Option<&syn::PathSegment> {
+fn type_path(argument: &GenericArgument) -> Option<&syn::Path> {
     match argument {
-        GenericArgument::Type(syn::Type::Path(path)) => path.path.segments.last(),
+        GenericArgument::Type(syn::Type::Path(path)) if path.qself.is_none() => Some(&path.path),
         _ => None,
     }
 }

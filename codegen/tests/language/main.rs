@@ -55,6 +55,7 @@ mod grids;
 mod im2col;
 mod inference;
 mod messages;
+mod names;
 mod order;
 mod pipelines;
 mod tiles;

@@ -103,3 +103,88 @@ fn messages_and_the_reference_list_the_same_types() {
         assert!(type_help.contains(&format!("`{word}")), "{type_help}");
     }
 }
+
+#[test]
+fn suggestions_are_near_and_of_the_right_kind() {
+    // `tile` is a variable, and no nearer than two letters.
+    says(
+        "out.set(0, twice(1));",
+        "TMA0101: kernels have no function `twice`\n\
+         help: a kernel calls the vocabulary's functions and, in a `#[tma_module]`, the module's `#[tma_device]` functions",
+    );
+    says(
+        "sync_thread();",
+        "TMA0101: kernels have no function `sync_thread`\nhelp: did you mean `sync_threads`?",
+    );
+    says(
+        "out.set(thread_idx.x, 1);",
+        "TMA0101: nothing in this kernel is called `thread_idx`\n\
+         help: `thread_idx` is a function: write `thread_idx()` to call it",
+    );
+}
+
+#[test]
+fn words_of_other_languages_are_named() {
+    for (statement, want) in [
+        ("__syncthreads();", "`__syncthreads` is `sync_threads()` here"),
+        ("out.set(threadIdx.x, 1);", "`threadIdx` is `thread_idx()` here"),
+        ("let x = __shfl_xor_sync(1, 2, 3);", "there are no shuffles yet"),
+        (
+            "wgmma(tile, tile);",
+            "`wgmma` is not there: kernels do not have the tensor cores' instructions yet",
+        ),
+        ("let x = exp(1.0);", "kernels do not have `exp`: write `exp2(x * 1.442695)`"),
+        ("let x = 1.0f32; let y = x.exp();", "kernels do not have `exp`: write `exp2(x * 1.442695)`"),
+        ("atomicAdd(out, 1);", "`atomicAdd` is `global.atomic_add(i, value)` here"),
+        ("let x = tl.load(out);", "tiles are moved by tensor maps"),
+        ("let x: half = 1;", "`half` is `f16` here"),
+        ("println!(\"x\");", "`println` is `printf!(\"..\\n\", ..)` here"),
+    ] {
+        let source = format!(
+            "#[tma_kernel(threads = 32)]\nfn k(out: Global<u32>) {{\n\
+             let tile: Tile<f32, Shape2<8, 8>> = shared();\n{statement}\n}}"
+        );
+        let said = refused(&source);
+        assert!(said.contains(want), "{want:?} is not in:\n{said}");
+    }
+}
+
+#[test]
+fn each_scalar_has_its_own_methods() {
+    let methods = |value: &str| {
+        let said = refused(&format!("#[tma_kernel(threads = 32)]\nfn k() {{ let x = {value}; x.quirk(); }}"));
+        said.split_once("its methods are ").map(|(_, list)| list.trim().to_owned())
+    };
+    assert_eq!(methods("1u32").as_deref(), Some("min, max, div_ceil"));
+    assert_eq!(methods("1i32").as_deref(), Some("min, max, abs"));
+    assert_eq!(methods("1.0f32").as_deref(), Some("min, max, abs, mul_add, sqrt, recip, to_bits"));
+    assert_eq!(
+        methods("f16::from_f32(1.0)").as_deref(),
+        Some("min, max, abs, mul_add, to_f32, to_f64, to_bits")
+    );
+    assert_eq!(methods("e4m3::from_f32(1.0)").as_deref(), Some("to_f32, to_f64, to_bits"));
+    assert_eq!(methods("true"), None);
+}
+
+#[test]
+fn sliced_loads_are_suggested_where_they_can_be() {
+    let said = |attr: &str, map: &str| {
+        refused(&format!(
+            "#[tma_kernel(threads = 32{attr})]\nfn k(map: {map}) {{ map.load_slice(); map.quirk(); }}"
+        ))
+    };
+    let tiled = "TensorMap<Tile<f32, Shape2<8, 8>>>";
+    assert!(said(", cluster = 2", tiled).contains("did you mean `load_sliced`"));
+    assert!(!said("", tiled).contains("load_sliced"));
+    assert!(!said(", cluster = 2", "Im2colMap<Tile<f32, Shape2<8, 8>>, 4>").contains("load_sliced"));
+}
+
+#[test]
+fn an_error_of_some_instances_names_them() {
+    let said = refused(
+        "#[tma_kernel(threads = 32, instances(narrow = <4>, wide = <64>, widest = <128>))]\n\
+         fn k<const N: u32>(out: Global<u32>) { out.set(0, 1 << N); out.set(1, totl); }",
+    );
+    assert!(said.contains("the width of its type or more (in the instances `wide`, `widest`)"), "{said}");
+    assert!(said.contains("nothing in this kernel is called `totl`\n"), "{said}");
+}

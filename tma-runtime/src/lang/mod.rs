@@ -75,6 +75,8 @@ mod grid;
 mod im2col;
 mod map;
 mod math;
+#[doc(hidden)]
+pub mod names;
 mod phase;
 mod pipeline;
 mod place;

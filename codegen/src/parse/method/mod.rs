@@ -15,10 +15,11 @@ mod tile_at;
 
 use super::cx::Cx;
 use super::rule::Rule;
-use super::suggest::did_you_mean;
+use super::scalar::has_method;
+use super::suggest::{Kind, did_you_mean, elsewhere};
 use super::wording::{are, counted};
 use crate::diag::Code;
-use crate::ir::{Const, Expr, ExprKind, Scalar, Span, Type};
+use crate::ir::{Cluster, Const, Expr, ExprKind, Scalar, Span, Type};
 
 /// The arguments of a call.
 pub(in crate::parse) type Args = [Expr];
@@ -74,13 +75,15 @@ impl Cx<'_> {
     }
 
     fn unknown_method(&mut self, ty: &Type, name: &str, at: Span, span: Span) -> Expr {
-        let known = methods(ty);
-        if self.infer.kind(ty).is_some() && known.contains(&name) {
+        if self.infer.kind(ty).is_some() && methods(ty).contains(&name) {
             return self.open_receiver(name, span);
         }
+        let known = self.methods_here(ty);
         let message = format!("{} has no method `{name}`", self.infer.name(ty));
         let error = self.error(Code::UnknownMethod, at, message);
-        match did_you_mean(name, known) {
+        let is_number = matches!(ty, Type::Scalar(_) | Type::Infer(_));
+        let of_others = is_number.then(|| elsewhere(name, Kind::Function)).flatten();
+        match did_you_mean(name, &known).or(of_others) {
             Some(help) => error.help(help),
             None if *ty == Type::Remote(Box::new(Type::Barrier)) => error.help(
                 "a barrier is made and waited for by its own block; other blocks arrive at it: `arrive`, \
@@ -98,6 +101,20 @@ impl Cx<'_> {
         self.error(Code::CannotInfer, span, message)
             .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`");
         Expr::error(span)
+    }
+
+    /// The methods that a value of this type has in this kernel.
+    fn methods_here(&self, ty: &Type) -> Vec<&'static str> {
+        let settled = self.infer.settle(ty);
+        let has = |name: &str| match (name, ty) {
+            ("load_sliced", Type::Im2colMap(..)) => false,
+            ("load_sliced", _) => matches!(self.cluster, Cluster::Fixed(_)),
+            (_, Type::Scalar(_) | Type::Infer(_)) => {
+                settled.as_ref().and_then(Type::as_scalar).is_none_or(|scalar| has_method(scalar, name))
+            }
+            _ => true,
+        };
+        methods(ty).iter().copied().filter(|name| has(name)).collect()
     }
 
     fn known_u32(&mut self, name: &str, value: u64, args: &Args, span: Span) -> Option<Expr> {

@@ -4,6 +4,7 @@ use super::{Args, elements_of};
 use crate::diag::Code;
 use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
 use crate::parse::cx::Cx;
+use crate::parse::rule::Rule;
 use crate::parse::{fold, settle};
 
 /// The axes of a grid along which tiles are counted, from the innermost dimension outwards: as
@@ -21,13 +22,7 @@ impl Cx<'_> {
             return Expr::error(span);
         };
         // An open literal stays open: the coordinates are of whatever type their use decides.
-        let fits = match self.resolve(&element) {
-            Type::Scalar(scalar) => matches!(scalar, Scalar::U32 | Scalar::I32),
-            unknown => self.infer.is_integer(&unknown),
-        };
-        if !fits {
-            let message = format!("tile coordinates are `u32` or `i32`, not {}", self.infer.name(&element));
-            self.error(Code::TypeMismatch, index.span, message).help("cast them: `x as u32`");
+        if !self.require(&element, Rule::Coordinate, index.span) {
             return Expr::error(span);
         }
         let indices = elements_of(index, &element, tile.rank());

@@ -1,0 +1,229 @@
+//! What a name means: what rustc takes it to mean, or an error at the name.
+//!
+//! Variables, parameters and generics come first, then the items of the `#[tma_module]`, then the
+//! vocabulary. Where a name is taken for a word of the vocabulary, that is noted: the macro has
+//! rustc prove it, since imports, macros and what lies around a kernel are seen by rustc alone. See
+//! `expand/names.rs`.
+
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::{Ident, Path, PathArguments};
+
+use super::cx::Cx;
+use super::item::Shared;
+use crate::diag::{Code, Sink};
+use crate::ir::{Scalar, Span};
+
+/// Rust's namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Value,
+    Type,
+    Macro,
+}
+
+/// A word of the vocabulary, where a kernel uses it first.
+#[derive(Clone, Debug)]
+pub(crate) struct Word {
+    /// The path as written, without generic arguments.
+    pub(crate) path: Path,
+    /// What it was taken for.
+    pub(crate) meaning: Meaning,
+}
+
+/// What a path was taken for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// A function.
+    Function(String),
+    /// A type that is no scalar.
+    Type(String),
+    /// A scalar type.
+    Scalar(Scalar),
+    /// A constant of a scalar: `u32::MAX`.
+    Constant(Scalar, String),
+    /// A function of a scalar: `f16::from_f32`.
+    Conversion(Scalar, String),
+    /// `printf!` or `assert!`.
+    Macro(String),
+}
+
+impl Meaning {
+    fn space(&self) -> Space {
+        match self {
+            Self::Function(_) => Space::Value,
+            // Of a constant or function of a scalar, the scalar is what others can take.
+            Self::Type(_) | Self::Scalar(_) | Self::Constant(..) | Self::Conversion(..) => Space::Type,
+            Self::Macro(_) => Space::Macro,
+        }
+    }
+}
+
+/// A name without `r#`, which is no part of it.
+pub(super) fn text(name: &Ident) -> String {
+    name.unraw().to_string()
+}
+
+/// The name of a path that is one name, or one of this module: `x`, `self::x`.
+pub(super) fn own_name(path: &Path) -> Option<String> {
+    let segments: Vec<_> = path.segments.iter().collect();
+    match segments[..] {
+        [name] if path.leading_colon.is_none() => Some(text(&name.ident)),
+        [own, name] if path.leading_colon.is_none() && own.ident == "self" => Some(text(&name.ident)),
+        _ => None,
+    }
+}
+
+/// The name of a path that is one name, which a variable may have.
+pub(super) fn lone_name(path: &Path) -> Option<String> {
+    match path.segments.first() {
+        Some(name) if path.segments.len() == 1 && path.leading_colon.is_none() => Some(text(&name.ident)),
+        _ => None,
+    }
+}
+
+/// `path` without its last segment, if it has others.
+pub(super) fn owner(path: &Path) -> Option<Path> {
+    let mut owner = path.clone();
+    owner.segments.pop();
+    owner.segments.pop_punct();
+    (!owner.segments.is_empty()).then_some(owner)
+}
+
+impl Cx<'_> {
+    /// Notes that `path` was taken for a word; false, and an error, if it is certain to mean
+    /// something else.
+    pub(super) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
+        if let Some(name) = own_name(path)
+            && self.refuse_outsider(&name, meaning.space(), Span::of(path))
+        {
+            return false;
+        }
+        if self.refuse_path(path, &meaning) {
+            return false;
+        }
+        let mut path = path.clone();
+        for segment in &mut path.segments {
+            segment.arguments = PathArguments::None;
+        }
+        // `r#min` and `min` are one name, and no word is a keyword.
+        if let Some(last) = path.segments.last_mut() {
+            last.ident = last.ident.unraw();
+        }
+        note(&mut self.words, Word { path, meaning });
+        true
+    }
+
+    /// Whether `name` is an item of the host; reports it.
+    pub(super) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
+        let found = |other: &&super::outside::Outsider| other.name == name && other.spaces.contains(&space);
+        let Some(other) = self.shared_items.outsiders.iter().find(found) else { return false };
+        let (noun, shadows) = (other.noun, is_vocabulary(name, space));
+        let message = format!("`{name}` is {noun} here, which kernels cannot use");
+        let help = match (noun, shadows) {
+            ("a kernel", _) => "a kernel is launched, not called: share code in a `#[tma_device]` function".to_owned(),
+            (_, true) => format!("rename it, or move it out of the `#[tma_module]`: it hides `{name}` of the kernel language"),
+            ("a function of the host", false) => "write `#[tma_device]` on it, and kernels can call it".to_owned(),
+            (_, false) => "pass the value as an argument; kernels share constants, type aliases and `#[tma_device]` functions".to_owned(),
+        };
+        self.error(Code::OtherMeaning, span, message).help(help);
+        true
+    }
+
+    /// Whether a path cannot be a word's: a member of a type or trait, or a function of the
+    /// standard library.
+    fn refuse_path(&mut self, path: &Path, meaning: &Meaning) -> bool {
+        let Some(prefix) = (match meaning {
+            Meaning::Constant(..) | Meaning::Conversion(..) => owner(path).and_then(|path| owner(&path)),
+            Meaning::Function(_) | Meaning::Type(_) | Meaning::Scalar(_) | Meaning::Macro(_) => owner(path),
+        }) else {
+            return false;
+        };
+        let first = prefix.segments.first().map(|first| text(&first.ident)).unwrap_or_default();
+        let is_std = matches!(first.as_str(), "std" | "core" | "alloc");
+        let foreign = match meaning {
+            Meaning::Function(_) | Meaning::Type(_) => is_std,
+            Meaning::Scalar(_) | Meaning::Constant(..) | Meaning::Conversion(..) | Meaning::Macro(_) => false,
+        };
+        let is_type = |name: &str| name == "Self" || self.type_arguments.contains_key(name);
+        let generic = prefix.segments.iter().any(|segment| !segment.arguments.is_none());
+        if foreign || generic || is_type(&first) {
+            self.refuse_foreign_path(path);
+            return true;
+        }
+        false
+    }
+
+    /// Reports a path to something that kernels do not have.
+    pub(super) fn refuse_foreign_path(&mut self, path: &Path) {
+        let shown = path.to_token_stream().to_string().replace(' ', "");
+        let name = path.segments.last().map(|last| text(&last.ident)).unwrap_or_default();
+        let vocabulary = [Space::Value, Space::Type].into_iter().any(|space| is_vocabulary(&name, space));
+        let help = match vocabulary {
+            true => format!("the kernel language has a `{name}` of its own: write `{name}`, with the prelude imported"),
+            false => "a kernel sees its own variables, the vocabulary and, in a `#[tma_module]`, the module's constants, \
+                      type aliases and `#[tma_device]` functions"
+                .to_owned(),
+        };
+        self.error(Code::ForeignPath, Span::of(path), format!("`{shown}` is not of the kernel language"))
+            .help(help);
+    }
+
+    /// Whether `qself` stands before `path`, as in `<u32>::MAX`; reports it.
+    pub(super) fn refuse_qualified(&mut self, qself: Option<&syn::QSelf>, span: Span) -> bool {
+        if qself.is_some() {
+            self.error(Code::ForeignPath, span, "kernels do not have `<T>::name`")
+                .help("write the type alone, `u32::MAX`, and methods with a dot, `x.min(y)`");
+        }
+        qself.is_some()
+    }
+}
+
+/// Adds a word that is not among `words` yet.
+pub(super) fn note(words: &mut Vec<Word>, word: Word) {
+    let shown = |path: &Path| path.to_token_stream().to_string();
+    let same = |known: &Word| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
+    if !words.iter().any(same) {
+        words.push(word);
+    }
+}
+
+/// Whether the vocabulary has `name`.
+fn is_vocabulary(name: &str, space: Space) -> bool {
+    match space {
+        Space::Value => super::call::names().any(|known| known == name),
+        Space::Type => super::types::names().any(|known| known == name),
+        Space::Macro => matches!(name, "printf" | "assert"),
+    }
+}
+
+/// Whether the vocabulary has this name for anything.
+pub(super) fn is_word(name: &Ident) -> bool {
+    [Space::Value, Space::Type, Space::Macro].into_iter().any(|space| is_vocabulary(&text(name), space))
+}
+
+/// Reports words where it is certain that nothing imports any: one error, at the first of them.
+pub(crate) fn judge_imports(words: &[Word], shared: &Shared, sink: &mut Sink) {
+    let imported = |word: &&Word| match &word.meaning {
+        Meaning::Function(_) | Meaning::Type(_) => true,
+        Meaning::Scalar(scalar) | Meaning::Constant(scalar, _) | Meaning::Conversion(scalar, _) => {
+            scalar.is_of_library()
+        }
+        Meaning::Macro(name) => name == "printf",
+    };
+    let lone = |word: &&Word| {
+        word.path.segments.len() == 1
+            && matches!(
+                word.meaning,
+                Meaning::Macro(_) | Meaning::Function(_) | Meaning::Type(_) | Meaning::Scalar(_)
+            )
+    };
+    let Some(first) = words.iter().filter(imported).find(lone).filter(|_| shared.lacks_words) else { return };
+    let message = format!(
+        "`{}` is a word of the kernel language, and nothing imports it here",
+        first.path.to_token_stream()
+    );
+    sink.error(Code::MissingPrelude, Span::of(&first.path), message).help(
+        "write `use tma_runtime::prelude::*;` in the module of the kernel: it does not see what is imported around it",
+    );
+}

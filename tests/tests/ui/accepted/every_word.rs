@@ -1,0 +1,110 @@
+//! Every word of the vocabulary, each of which rustc has to find to be the vocabulary's.
+#![allow(unused)]
+
+use tma_runtime::prelude::*;
+
+#[tma_kernel(threads = 32, cluster = 2, instances(a = <f16, Swizzle128>))]
+pub fn every_word<T: TileElement, W: Swizzle>(
+    out: Global<u32>,
+    r#type: u32,
+    m: TensorMap<Tile<T, Shape2<8, 64>, W>>,
+    c: Im2colMap<Tile<f16, Shape2<8, 64>>, 4>,
+    maps: Maps<Tile<f32, Shape1<64>>>,
+) {
+    let _ = maps;
+    m.prefetch_descriptor();
+    c.prefetch_descriptor();
+    let t: Tile<f32, Shape3<2, 2, 8>> = shared();
+    let four: Tile<f32, Shape4<2, 2, 2, 8>> = shared::<Tile<f32, Shape4<2, 2, 2, 8>>>();
+    let five: Tile<f32, Shape5<1, 2, 2, 2, 8>, NoSwizzle> = shared();
+    let row: SharedArray<u32, 8> = shared();
+    let bars: Stages<Barrier, 2> = shared();
+    let p: Pipeline<(Tile<f32, Shape1<64>>,), 2> = shared();
+    let x = thread_idx().x
+        + block_idx().x
+        + block_dim().x
+        + grid_dim().x
+        + cluster_idx().x
+        + block_in_cluster().x
+        + cluster_dim().x
+        + cluster_rank()
+        + lane_idx()
+        + warp_idx()
+        + warpgroup_idx();
+    let e = elect_one();
+    let a = min(x, u32::MAX)
+        + max(x, u32::BITS)
+        + cast::<u32>(abs(-1.5f32))
+        + cast::<u32>(fma(1.0f32, f32::INFINITY, f32::NAN));
+    let b = sqrt(2.0f32) + rsqrt(2.0) + exp2(1.0) + log2(2.0) + recip(2.0f32);
+    let h = f16::from_f32(b).to_f32()
+        + bf16::from_f32(1.0).to_f32()
+        + f16::ONE.to_f32()
+        + tf32::from_f32(1.0).to_f32()
+        + e4m3::from_bits(1).to_f32()
+        + e5m2::from_bits(1u8).to_f32()
+        + f32::from_bits(3);
+    let other: Remote<Barrier> = remote(bars[0], 1);
+    sync_threads();
+    sync_warp();
+    sync_cluster();
+    cluster_arrive();
+    cluster_wait();
+    named_barrier_sync(1, 32);
+    grid_dependency_wait();
+    grid_dependency_launch();
+    fence_proxy_async();
+    fence_proxy_async_global();
+    fence();
+    fence_barrier_init();
+    let pol: CachePolicy = l2_evict_first(1.0);
+    let pol2 = l2_evict_last(0.5);
+    let pol3 = l2_evict_normal(0.5);
+    let pol4 = l2_evict_unchanged(0.5);
+    bulk_commit_group();
+    bulk_wait_group::<0>();
+    bulk_wait_group_read::<1>();
+    let ph = Phase::new();
+    for i in unroll(0..4) {
+        if i == 3 && e {
+            trap();
+        }
+    }
+    let d: Dim3 = thread_idx();
+    assert!(a > 3, "no");
+    printf!("x {} {type}\n", h);
+    out.set(tma_runtime::lang::min(a, 3), a + r#type);
+    let i8s: [i8; 2] = [1i8, i8::MIN];
+    let z = 1 as u64 as u16 as i16 as i64 as usize as u8 as i32 as f64;
+}
+
+#[tma_kernel(threads = 32, cluster = 2)]
+pub fn every_other_word(
+    counter: Global<u32>,
+    map: TensorMap<Tile<f32, Shape2<8, 8>>>,
+    wide: TensorMap<Tile<f32, Shape2<8, 8>, Swizzle32>>,
+    wider: TensorMap<Tile<f32, Shape2<8, 16>, Swizzle64>>,
+) {
+    let full: Barrier = shared();
+    let tiles: Tile<f32, Shape2<16, 8>> = shared();
+    let edited: SharedMap<Tile<f32, Shape2<8, 8>>> = shared();
+    let near: Tile<f16, Shape3<4, 8, 8>, Interleave16> = shared();
+    let far: Tile<f16, Shape3<4, 8, 16>, Interleave32> = shared();
+    let ring: Pipeline<(Tile<f32, Shape2<8, 8>>,), 2> = shared();
+    let token: Token = full.arrive_token();
+    full.wait_token(token);
+    let axis: u32 = 0;
+    map.load_sliced(tiles, [0, axis], full, ClusterAxis::X);
+    wide.prefetch_descriptor();
+    wider.prefetch_descriptor();
+    let mut producer: Producer<(Tile<f32, Shape2<8, 8>>,), 2> = ring.producer();
+    let mut consumer: Consumer<(Tile<f32, Shape2<8, 8>>,), 2> = ring.consumer();
+    let empty: EmptySlot<(Tile<f32, Shape2<8, 8>>,)> = producer.wait();
+    let loading: LoadingSlot<(Tile<f32, Shape2<8, 8>>,)> = producer.acquire();
+    let held: FullSlot<(Tile<f32, Shape2<8, 8>>,)> = consumer.wait();
+    let yes: bool = true;
+    let precise: f64 = 1.0;
+    sync_grid(counter);
+}
+
+fn main() {}

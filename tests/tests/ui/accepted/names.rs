@@ -1,0 +1,106 @@
+//! Names of the vocabulary that mean something else where that is allowed, and imports of all
+//! kinds.
+#![deny(warnings)]
+
+#[tma_runtime::tma_module]
+mod module {
+    use tma_runtime::prelude::*;
+
+    const SHARED: u32 = 4;
+
+    #[allow(non_camel_case_types)]
+    type u8 = u64;
+
+    type Swizzle64 = Swizzle128;
+
+    #[tma_device]
+    fn min(a: u32, b: u32) -> u32 {
+        a + b
+    }
+
+    #[tma_kernel(threads = 32)]
+    pub fn hidden_by_the_module(out: Global<u32>, map: TensorMap<Tile<f16, Shape2<8, 64>, Swizzle64>>) {
+        map.prefetch_descriptor();
+        let wide: u8 = u8::MAX;
+        out.set(0, min(self::SHARED, self::min(1, wide as u32)));
+    }
+}
+
+mod one_by_one {
+    use tma_runtime::lang::{Global, min, thread_idx};
+    use tma_runtime::{tma_kernel, tma_module};
+
+    #[tma_kernel(threads = 32)]
+    pub fn words_one_by_one(out: Global<u32>) {
+        out.set(thread_idx().x, min(out.get(0), 2));
+    }
+
+    #[tma_module]
+    pub mod by_path {
+        #[tma_kernel(threads = 32)]
+        pub fn words_by_path(out: tma_runtime::lang::Global<u32>) {
+            let first = tma_runtime::lang::thread_idx().x == 0;
+            std::assert!(first, "other threads");
+            tma_runtime::printf!("{}\n", core::primitive::u32::MAX);
+            out.set(0, ::tma_runtime::prelude::min(out.get(0), 2));
+        }
+    }
+}
+
+/// A trait's method of the same name as one of the type itself is not meant by rustc either.
+mod extension {
+    use tma_runtime::prelude::*;
+
+    trait Extension {
+        fn get(self, at: u32) -> u32;
+    }
+
+    impl Extension for Global<u32> {
+        fn get(self, at: u32) -> u32 {
+            at
+        }
+    }
+
+    #[tma_kernel(threads = 32)]
+    pub fn own_method(out: Global<u32>) {
+        out.set(0, out.get(1));
+    }
+
+    pub fn uses(out: Global<u32>) -> u32 {
+        Extension::get(out, 1)
+    }
+}
+
+/// Modules take no names of functions, macros and scalars.
+mod modules {
+    use std::f32;
+    use tma_runtime::prelude::*;
+
+    mod shared {}
+    mod min {}
+    mod u8 {}
+
+    #[tma_kernel(threads = 32)]
+    pub fn names_of_modules(out: Global<f32>) {
+        let met: Barrier = shared();
+        met.init(1);
+        out.set(0, min(f32::MAX, 3.5f32 as u8 as f32));
+    }
+}
+
+fn main() {
+    let _ = extension::uses;
+    // A function imports for itself what the module around it calls otherwise.
+    struct Barrier;
+    let _ = Barrier;
+    {
+        use tma_runtime::prelude::*;
+
+        #[tma_kernel(threads = 32)]
+        pub fn in_a_block(out: Global<u32>) {
+            let met: Barrier = shared();
+            met.init(1);
+            out.set(0, thread_idx().x);
+        }
+    }
+}
