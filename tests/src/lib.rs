@@ -5,6 +5,8 @@
 pub mod case;
 pub mod compare;
 pub mod conformance;
+#[cfg(feature = "llvm")]
+pub mod differential;
 pub mod examples;
 pub mod gpu;
 pub mod kernels;
