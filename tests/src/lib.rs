@@ -7,6 +7,7 @@ pub mod compare;
 pub mod conformance;
 #[cfg(feature = "llvm")]
 pub mod differential;
+pub mod draw;
 pub mod examples;
 pub mod gpu;
 pub mod kernels;

@@ -18,6 +18,8 @@ use crate::{process, ptx, setup, workspace};
 pub(crate) enum Target {
     /// The front end of the compiler: mutated kernels
     Kernel,
+    /// Generated kernels, against the same text as plain Rust
+    Values,
     /// The runtime: launches, tensors and tensor maps
     Host,
     /// The simulator's parser and loader: mutated PTX
@@ -39,6 +41,7 @@ const NUMBERS: [&str; 2] = ["-max_len=512", "-len_control=0"];
 pub(crate) fn run(target: Target, minutes: u32) -> Result<()> {
     match target {
         Target::Kernel => mutate("kernel", minutes),
+        Target::Values => mutate("values", minutes),
         Target::Host => mutate("host", minutes),
         Target::Ptx => guide("ptx", minutes, &[simulator().join("tests/corpus"), compiled()?], &[]),
         Target::Launch => guide("launch", minutes, &[], &NUMBERS),

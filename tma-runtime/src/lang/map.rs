@@ -34,7 +34,7 @@ impl<T: TileElement, S: Shape, W: Swizzle> TileType for Tile<T, S, W> {}
 /// zeros for what is outside, stores leave it out. Loads may also start before the tensor, with negative
 /// `i32` coordinates. The copy engine refuses, with an illegal-instruction error, a store with a negative
 /// coordinate, and a load or store whose innermost coordinate is not a multiple of 16 bytes (found on an
-/// H200). Where constants show it, this is a compile error; a kernel with the option `checked` tests it before
+/// H200). Where constants show it, this is a compile error; a checked kernel (docs/language.md, "Checks") tests it before
 /// each copy and stops with a message; the simulator always finds it.
 pub struct TensorMap<X: TileType>(PhantomData<X>);
 

@@ -1,6 +1,7 @@
 //! Fuzzes what needs the whole workspace: nothing that it makes up may lead to a panic, or to no end.
 //!
 //! * `kernel`: the front end, on kernels mutated token by token, by the compiler's entrances and by the macros'.
+//! * `values`: generated kernels, whose results on the simulator must be those of plain Rust.
 //! * `host`: the runtime's launches, tensors and tensor maps, with grids, arguments and layouts that nobody would ask for.
 //!
 //! The simulator's own input is made up by the targets of cargo-fuzz in `ptx-sim/fuzz`.
@@ -8,9 +9,10 @@
 //! Prints how many inputs there were and last 'N passed, N failed'. The input under way is in the file
 //! `tma-fuzz-TARGET.txt` of the folder for temporary files: there it is found after a crash that ends the process.
 
-mod draw;
 mod host;
 mod kernel;
+#[cfg(feature = "llvm")]
+mod values;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -23,6 +25,9 @@ use clap::{Parser, ValueEnum};
 
 use host::Host;
 use kernel::Kernels;
+use tma_tests::draw;
+#[cfg(feature = "llvm")]
+use values::Values;
 
 /// Looks for inputs that make the project panic or hang.
 #[derive(Clone, Parser)]
@@ -45,6 +50,9 @@ enum Target {
     Kernel,
     /// The runtime's launches, tensors and tensor maps.
     Host,
+    /// The values that kernels compute.
+    #[cfg(feature = "llvm")]
+    Values,
 }
 
 impl fmt::Display for Target {
@@ -52,6 +60,8 @@ impl fmt::Display for Target {
         f.write_str(match self {
             Self::Kernel => "kernel",
             Self::Host => "host",
+            #[cfg(feature = "llvm")]
+            Self::Values => "values",
         })
     }
 }
@@ -68,6 +78,8 @@ struct Input<'a> {
 enum Fuzzer {
     Kernel(Kernels),
     Host(Host),
+    #[cfg(feature = "llvm")]
+    Values(Values),
 }
 
 impl Fuzzer {
@@ -75,6 +87,8 @@ impl Fuzzer {
         Ok(match target {
             Target::Kernel => Self::Kernel(Kernels::new(seed)?),
             Target::Host => Self::Host(Host::new(seed)?),
+            #[cfg(feature = "llvm")]
+            Target::Values => Self::Values(Values::new(seed)),
         })
     }
 
@@ -82,6 +96,8 @@ impl Fuzzer {
         match self {
             Self::Kernel(kernels) => kernels.next(),
             Self::Host(host) => host.next(),
+            #[cfg(feature = "llvm")]
+            Self::Values(values) => values.next(),
         }
     }
 }
