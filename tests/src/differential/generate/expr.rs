@@ -158,7 +158,11 @@ impl Writer<'_> {
     /// `a == b` and its like.
     fn comparison(&mut self, depth: usize) -> String {
         let of = self.numeric();
-        let (a, b) = (self.expr(of, depth), self.expr(of, depth));
+        let (mut a, mut b) = (self.expr(of, depth), self.expr(of, depth));
+        if of.is_integer() && self.draw.once_in(2) {
+            // Few numbers, of which two are often equal.
+            (a, b) = (format!("({a} & 3{})", of.name()), format!("({b} & 3{})", of.name()));
+        }
         format!("({a} {} {b})", self.draw.one_of(&["==", "!=", "<", "<=", ">", ">="]))
     }
 
