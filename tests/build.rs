@@ -1,5 +1,6 @@
-//! Compiles the kernels of this package and those of the examples, which are modules of it. Always as a release build
-//! does: what is tested, measured and kept is what ships. `tests/checks.rs` has kernels of either kind.
+//! Compiles the kernels of this package and those of the examples, which are modules of it. Always
+//! as a release build does: what is tested, measured and kept is what ships. `tests/checks.rs` has
+//! kernels of either kind.
 
 use tma_codegen::{Build, Checks};
 

@@ -4,8 +4,8 @@ use crate::ir::Kernel;
 
 /// What holds for kernels that say neither `checked` nor `unchecked`.
 ///
-/// Checked kernels test indices, the coordinates of copies, the numbers of named barriers and divisors, and stop with
-/// the place in the source where one is wrong.
+/// Checked kernels test indices, the coordinates of copies, the numbers of named barriers and
+/// divisors, and stop with the place in the source where one is wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Checks {
     /// They are checked, as Rust checks in builds with debug assertions.

@@ -85,8 +85,8 @@ pub struct Ptx {
     pub text: String,
 }
 
-/// Compiles every kernel of `source`, which messages and line information call `path`, as a release build does: checked
-/// are those kernels that say so.
+/// Compiles every kernel of `source`, which messages and line information call `path`, as a release
+/// build does: checked are those kernels that say so.
 #[cfg(feature = "llvm")]
 pub fn compile(path: &str, source: &str, target: crate::Target) -> Result<Vec<Ptx>, Failure> {
     compile_with(path, source, target, crate::Checks::Off)

@@ -32,7 +32,8 @@ impl Format {
     pub const E4M3: Self = Self::to_even(4, 3, 0x7e, 0x7e);
     /// 8-bit float with infinities, saturating.
     pub const E5M2: Self = Self::to_even(5, 2, 0x7b, 0x7b);
-    /// The 19 bits of an `f32` that tensor cores take (`cvt.rna`: ties away from zero); as an `f32` they are 13 places higher.
+    /// The 19 bits of an `f32` that tensor cores take (`cvt.rna`: ties away from zero); as an `f32`
+    /// they are 13 places higher.
     pub const TF32: Self = Self { ties: Ties::Away, ..Self::to_even(8, 10, 0x3_fbff, 0x3_fc00) };
 
     const fn to_even(exponent_bits: u32, mantissa_bits: u32, greatest: u64, overflow: u64) -> Self {
@@ -71,8 +72,9 @@ impl Format {
         (leading + fraction) as f64 * 2f64.powi(unit)
     }
 
-    /// Numbers halfway between two neighbours of the format, where a rounding goes wrong that goes wrong at all: of each
-    /// power of two those with the least and the greatest fractions, and each `step`-th of the others.
+    /// Numbers halfway between two neighbours of the format, where a rounding goes wrong that goes
+    /// wrong at all: of each power of two those with the least and the greatest fractions, and each
+    /// `step`-th of the others.
     pub fn midpoints(self, step: u64) -> impl Iterator<Item = f64> {
         let last = (1 << self.mantissa_bits) - 1;
         let chosen =

@@ -1,4 +1,5 @@
-//! Checked kernels: what they test, what they say, and which builds check the kernels that do not say it themselves.
+//! Checked kernels: what they test, what they say, and which builds check the kernels that do not
+//! say it themselves.
 #![cfg(feature = "llvm")]
 
 use std::fs;
@@ -23,7 +24,8 @@ fn run(source: &str, checks: Checks, words: &[u64]) -> Result<u64, String> {
     device::run(&compiled[0], 1, words, 1).map(|out| out[0])
 }
 
-/// Whether the kernel can stop for another reason than the slices that every kernel tests, judged by its PTX.
+/// Whether the kernel can stop for another reason than the slices that every kernel tests, judged
+/// by its PTX.
 fn tests_more(option: &str, body: &str, checks: Checks) -> bool {
     let count = |option: &str, body: &str, checks| {
         let compiled = compile_with(FILE, &kernel(option, body), Target::default(), checks);
@@ -35,8 +37,8 @@ fn tests_more(option: &str, body: &str, checks: Checks) -> bool {
     count(option, body, checks) > count(", unchecked", body, Checks::Off)
 }
 
-/// What is tested in checked kernels alone, each at the column where rustc's own panic points, in a kernel's third line;
-/// with words that are wrong, and what is then said.
+/// What is tested in checked kernels alone, each at the column where rustc's own panic points, in a
+/// kernel's third line; with words that are wrong, and what is then said.
 const TESTED: &[(&str, usize, [u64; 2], &str)] = &[
     ("out.set(0, words.get(0) / words.get(1));", 16, [7, 0], "attempt to divide by zero"),
     (
@@ -174,7 +176,8 @@ fn the_other_kind_is_compiled_anew() {
     }
 }
 
-/// Cargo's own word against rustc's: the build script's decision, and `cfg!(debug_assertions)` in the package.
+/// Cargo's own word against rustc's: the build script's decision, and `cfg!(debug_assertions)` in
+/// the package.
 #[test]
 fn the_build_script_decides_as_rustc_does() {
     let package = folder("profiles");

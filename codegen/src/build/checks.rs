@@ -1,7 +1,9 @@
-//! Whether cargo builds with debug assertions, which decides what kernels are checked that do not say it themselves.
+//! Whether cargo builds with debug assertions, which decides what kernels are checked that do not
+//! say it themselves.
 //!
-//! This is the one place that decides. The macro includes whatever PTX the build script left, and asks for no mode: a
-//! checked kernel has the parameters, the shared memory and the launcher of an unchecked one.
+//! This is the one place that decides. The macro includes whatever PTX the build script left, and
+//! asks for no mode: a checked kernel has the parameters, the shared memory and the launcher of an
+//! unchecked one.
 
 use std::env;
 
@@ -9,14 +11,16 @@ use crate::Checks;
 
 /// As the profile, or `RUSTFLAGS`, says for the package whose build script calls it.
 pub(super) fn of_this_build() -> Checks {
-    // Cargo sets it by the profile's `debug-assertions`, which `PROFILE`, `DEBUG` and `OPT_LEVEL` do not tell.
+    // Cargo sets it by the profile's `debug-assertions`, which `PROFILE`, `DEBUG` and `OPT_LEVEL`
+    // do not tell.
     let by_profile = env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_some();
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     if by_flags(&flags).unwrap_or(by_profile) { Checks::On } else { Checks::Off }
 }
 
-/// What rustc's flags say of debug assertions, the last of them, which rustc puts above the profile. Cargo parts them
-/// by the unit separator. Source: The Cargo Book, "Environment Variables"; The rustc Book, "Codegen Options".
+/// What rustc's flags say of debug assertions, the last of them, which rustc puts above the
+/// profile. Cargo parts them by the unit separator. Source: The Cargo Book, "Environment
+/// Variables"; The rustc Book, "Codegen Options".
 fn by_flags(flags: &str) -> Option<bool> {
     let mut said = None;
     let mut flags = flags.split('\x1f').peekable();

@@ -80,8 +80,8 @@ impl Build {
         self
     }
 
-    /// Whether kernels are checked that say neither `checked` nor `unchecked`. Otherwise they are in builds with debug
-    /// assertions, which cargo's profile `dev` has and `release` has not.
+    /// Whether kernels are checked that say neither `checked` nor `unchecked`. Otherwise they are
+    /// in builds with debug assertions, which cargo's profile `dev` has and `release` has not.
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = Some(checks);
         self

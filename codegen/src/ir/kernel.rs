@@ -11,7 +11,8 @@ pub struct Kernel {
     pub instance: Option<String>,
     /// What the attribute asks of every launch.
     pub launch: LaunchBounds,
-    /// Whether the attribute says `checked` or `unchecked`; else the build decides ([`Checks`](crate::Checks)).
+    /// Whether the attribute says `checked` or `unchecked`; else the build decides
+    /// ([`Checks`](crate::Checks)).
     pub checked: Option<bool>,
     /// The parameters, in order.
     pub params: Vec<Param>,

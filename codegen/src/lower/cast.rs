@@ -134,9 +134,10 @@ fn between_floats<'c>(
     Ok(cx.builder.build_float_trunc(value, ty, "")?)
 }
 
-/// The f32 that a narrower float of at most 22 bits is made of: rounding it gives what rounding `value` itself would
-/// have given. That is the f32 of the same number, or else the number *rounded to odd*: cut off, and then its last bit
-/// set to say that bits were lost. Source: S. Boldo and G. Melquiond, "When double rounding is odd", 2005.
+/// The f32 that a narrower float of at most 22 bits is made of: rounding it gives what rounding
+/// `value` itself would have given. That is the f32 of the same number, or else the number *rounded
+/// to odd*: cut off, and then its last bit set to say that bits were lost. Source: S. Boldo and G.
+/// Melquiond, "When double rounding is odd", 2005.
 fn to_single<'c>(cx: &mut Cx<'c, '_>, value: BasicValueEnum<'c>, from: Scalar) -> Lower<BasicValueEnum<'c>> {
     match from {
         Scalar::F64 => {
@@ -193,7 +194,8 @@ fn to_tf32<'c>(cx: &mut Cx<'c, '_>, value: FloatValue<'c>) -> Lower<IntValue<'c>
     let rounded = int(nvvm::emit_value(cx, &nvvm::F32_TO_TF32, &[value.into()])?)?;
     // No document says what the unused bits are.
     let kept = cx.builder.build_and(rounded, cx.u32_const(!0x1fff), "")?;
-    // An H200 keeps the payload of a NaN. If all of it is in the unused bits, infinity is left without the quiet bit.
+    // An H200 keeps the payload of a NaN. If all of it is in the unused bits, infinity is left
+    // without the quiet bit.
     let nan = cx.builder.build_float_compare(FloatPredicate::UNO, value, value, "")?;
     let quiet = cx.builder.build_or(kept, cx.u32_const(1 << 22), "")?;
     int(cx.builder.build_select(nan, quiet, kept, "")?)

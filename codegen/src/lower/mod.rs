@@ -3,8 +3,8 @@
 //! * [`kernel`]: the function's signature, attributes and prologue.
 //! * [`stmt`] and [`control`]: statements, the straight ones and those that branch.
 //! * [`expr`], [`arith`] and [`cast`]: values.
-//! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory; [`bounds`]: tests of
-//!   indices and divisors.
+//! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory;
+//!   [`bounds`]: tests of indices and divisors.
 //! * [`cluster`]: other blocks of the cluster, and slices of a load.
 //! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in [`nvvm`], the
 //!   one table of what LLVM IR has no operation for.

@@ -30,10 +30,12 @@ pub(super) fn assert_stmt(cx: &mut Cx<'_, '_>, condition: &Expr, message: &str, 
     assert(cx, condition, message, span)
 }
 
-/// Stops the grid with `message` and the place in the source where `span` begins, unless `condition` holds.
+/// Stops the grid with `message` and the place in the source where `span` begins, unless
+/// `condition` holds.
 ///
-/// The driver prints `file:line: function: .. Assertion `message` failed`, and knows no columns. It gets the line as a
-/// part of the file's name, and the column as the line: so places read as in Rust's own panics.
+/// The driver prints `file:line: function: .. Assertion `message` failed`, and knows no columns. It
+/// gets the line as a part of the file's name, and the column as the line: so places read as in
+/// Rust's own panics.
 pub(super) fn assert<'c>(
     cx: &mut Cx<'c, '_>,
     condition: IntValue<'c>,

@@ -43,7 +43,8 @@ impl Cx<'_> {
         }
     }
 
-    /// An `f32` is rounded once, from its digits: an `f64` between the two could be a tie that they are not.
+    /// An `f32` is rounded once, from its digits: an `f64` between the two could be a tie that they
+    /// are not.
     fn single(&mut self, digits: &str, negative: bool, span: Span) -> Expr {
         match digits.parse::<f32>() {
             Ok(value) => {

@@ -50,7 +50,8 @@ impl Cx<'_> {
         Expr { ty, ..unit(span) }
     }
 
-    /// Computes a value that nobody takes, where a checked kernel may stop at it. Any other value has no effect.
+    /// Computes a value that nobody takes, where a checked kernel may stop at it. Any other value
+    /// has no effect.
     fn compute(&mut self, value: Expr) {
         let mut may_stop = false;
         visit::within(&value, &mut |node| {

@@ -1,7 +1,7 @@
 //! Measures how long the PTX of one kernel takes inside a running process, over the examples.
 //!
-//! Prints one JSON line a kernel, and one for their median; first as release builds compile, then checked, as debug builds
-//! do. Needs no GPU.
+//! Prints one JSON line a kernel, and one for their median; first as release builds compile, then
+//! checked, as debug builds do. Needs no GPU.
 
 use std::time::Instant;
 

@@ -6,8 +6,8 @@ use tma_codegen::Ptx;
 /// What the words that a kernel does not write hold.
 const UNTOUCHED: u8 = 0xab;
 
-/// Launches a block of `threads` of a kernel with the parameters `words: Global<u64>` and `out: Global<u64>`, and returns
-/// what `out` then holds, as many words as `len`.
+/// Launches a block of `threads` of a kernel with the parameters `words: Global<u64>` and `out:
+/// Global<u64>`, and returns what `out` then holds, as many words as `len`.
 ///
 /// # Errors
 ///

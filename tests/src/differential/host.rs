@@ -25,7 +25,8 @@ pub(super) fn run(kernels: &[Kernel], words: &[u64], folder: &Path) -> anyhow::R
     fs::write(folder.join("words.bin"), bytes)?;
 
     let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    // As the language: arithmetic wraps, as in a release build. Lints that refuse what wraps are no matter here.
+    // As the language: arithmetic wraps, as in a release build. Lints that refuse what wraps are no
+    // matter here.
     rustc.args([
         "--edition=2024",
         "--cap-lints=allow",

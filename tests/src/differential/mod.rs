@@ -1,12 +1,13 @@
 //! Generated kernels on the simulator against the same text as plain Rust, bit for bit.
 //!
-//! [`generate`] writes kernels: expressions of every scalar, register arrays, control flow, device functions. The compiler
-//! makes PTX of each, which the simulator runs ([`device`]). rustc makes a program of the same text, in which the words of
-//! the language are functions of [`words`] ([`host`]). Both get the same inputs, and what the kernels write must be equal.
+//! [`generate`] writes kernels: expressions of every scalar, register arrays, control flow, device
+//! functions. The compiler makes PTX of each, which the simulator runs ([`device`]). rustc makes a
+//! program of the same text, in which the words of the language are functions of [`words`]
+//! ([`host`]). Both get the same inputs, and what the kernels write must be equal.
 //!
-//! All types are written out, so that inference is not what is tested. What the language leaves open does not occur:
-//! divisors are never 0 or -1, indices lie within their arrays, and the bits of a NaN are one pattern before anything
-//! looks at them. The approximate functions are left out.
+//! All types are written out, so that inference is not what is tested. What the language leaves
+//! open does not occur: divisors are never 0 or -1, indices lie within their arrays, and the bits
+//! of a NaN are one pattern before anything looks at them. The approximate functions are left out.
 
 pub mod device;
 mod generate;
@@ -23,6 +24,7 @@ use tma_codegen::{Checks, Ptx, Target, compile_with};
 use crate::draw::Draw;
 use crate::parallel::on_all_cores;
 use crate::random::{Sample as _, hash};
+use crate::rounding::Format;
 
 pub use generate::{Kernel, kernel};
 
@@ -85,8 +87,8 @@ impl Batch {
         on_all_cores(all, |index| self.run(index, str::to_owned)).into_iter().flatten().collect()
     }
 
-    /// The first failure among kernels that have the text `from` in their PTX, when it has become `to` there. None says
-    /// that nothing would find a compiler that mistakes one for the other.
+    /// The first failure among kernels that have the text `from` in their PTX, when it has become
+    /// `to` there. None says that nothing would find a compiler that mistakes one for the other.
     pub fn failure_with(&self, from: &str, to: &str) -> Option<Failure> {
         let has = |index: &usize| matches!(&self.compiled[*index], Ok(ptx) if ptx.text.contains(from));
         (0..self.kernels.len()).filter(has).find_map(|index| self.run(index, |ptx| ptx.replace(from, to)))
@@ -121,7 +123,8 @@ fn compare(found: &[u64], wanted: &[u64]) -> Result<(), String> {
     Err(format!("thread {thread} gives {found:#x} as output {output}, plain Rust gives {wanted:#x}"))
 }
 
-/// The inputs of all threads: edges of every type's bits, and random ones.
+/// The inputs of all threads: edges of every type's bits, what is next to a tie of a narrow float,
+/// and random ones.
 fn inputs(seed: u64) -> Vec<u64> {
     let edges: Vec<u64> = (u64::edges().into_iter())
         .chain(f64::edges().into_iter().map(f64::to_bits))
@@ -129,11 +132,20 @@ fn inputs(seed: u64) -> Vec<u64> {
         .chain(u32::edges().into_iter().map(u64::from))
         .chain(u16::edges().into_iter().map(u64::from))
         .collect();
+    let middles: Vec<f64> =
+        [Format::F16, Format::BF16, Format::TF32].iter().flat_map(|format| format.midpoints(509)).collect();
     let word = |index: u64| {
         let bits = hash(seed, index);
-        match bits % 3 {
-            0 => edges[(bits >> 8) as usize % edges.len()],
-            1 => bits >> (bits >> 58),
+        let middle = middles[(bits >> 8) as usize % middles.len()];
+        match bits % 6 {
+            0 | 1 => edges[(bits >> 8) as usize % edges.len()],
+            2 => bits >> (bits >> 58),
+            // An integer next to a tie of 11 bits, which an `f32` may round to the tie.
+            3 => {
+                let tie = (1 << 11 | bits >> 8 & 0x7ff | 1) << (bits >> 24 & 0x3f).min(51);
+                tie.wrapping_add(bits >> 60 & 3).wrapping_sub(1)
+            }
+            4 => middle.to_bits().wrapping_add(bits >> 60 & 3).wrapping_sub(1),
             _ => hash(!seed, index),
         }
     };

@@ -1,5 +1,6 @@
-//! The words of kernels as plain Rust, for the generated kernels: each as its documentation says, one thread after the
-//! other. This file is also a module of the program that rustc makes of them, so it uses `crate::rounding` and nothing else.
+//! The words of kernels as plain Rust, for the generated kernels: each as its documentation says,
+//! one thread after the other. This file is also a module of the program that rustc makes of them,
+//! so it uses `crate::rounding` and nothing else.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
@@ -38,8 +39,8 @@ impl<T: Copy> Global<T> {
     }
 }
 
-/// Runs every thread of every kernel on the words in the file that is the program's first argument, and writes to standard
-/// output what each kernel left.
+/// Runs every thread of every kernel on the words in the file that is the program's first argument,
+/// and writes to standard output what each kernel left.
 pub fn run_all(kernels: &[fn(Global<u64>, Global<u64>)], threads: u32, outputs: usize) {
     let path = std::env::args_os().nth(1).expect("a file of words");
     let bytes = std::fs::read(path).expect("the file can be read");
@@ -205,8 +206,9 @@ narrow!(bf16, u16, BF16, Some(0x7f80));
 narrow!(e4m3, u8, E4M3, None);
 narrow!(e5m2, u8, E5M2, Some(0x7c));
 
-/// Floats of 16 bits are computed with. Of two of them sums are rounded to odd before they are rounded; products are exact
-/// in `f64`, and quotients are too far from a tie to be moved across it.
+/// Floats of 16 bits are computed with. Of two of them sums are rounded to odd before they are
+/// rounded; products are exact in `f64`, and quotients are too far from a tie to be moved across
+/// it.
 macro_rules! arithmetic {
     ($($name:ident)+) => { $(
         impl Add for $name {

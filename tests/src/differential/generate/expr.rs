@@ -1,4 +1,5 @@
-//! Expressions. Each is in parentheses where another may stand around it: precedence has tests of its own.
+//! Expressions. Each is in parentheses where another may stand around it: precedence has tests of
+//! its own.
 
 use super::types::Ty;
 use super::{Local, Writer};
@@ -20,6 +21,16 @@ impl Writer<'_> {
     /// A literal, a variable, or an element of one.
     pub(super) fn leaf(&mut self, ty: Ty) -> String {
         let fitting: Vec<Local> = self.locals.iter().filter(|local| local.ty == ty).cloned().collect();
+        if fitting.is_empty() && ty != Ty::Bool && !self.draw.once_in(3) {
+            // A number of another type says more than a literal does.
+            let numbers: Vec<Local> =
+                self.locals.iter().filter(|local| local.ty != Ty::Bool).cloned().collect();
+            if !numbers.is_empty() {
+                let local = self.draw.one_of(&numbers).clone();
+                let place = self.constant_place(&local);
+                return format!("cast::<{}>({place})", ty.name());
+            }
+        }
         if fitting.is_empty() || self.draw.once_in(4) {
             return ty.literal(self.draw);
         }
@@ -133,7 +144,13 @@ impl Writer<'_> {
         let from = self.numeric();
         match (self.draw.below(5), ty) {
             (0, _) => {
-                let narrow = self.draw.one_of(&["tf32", "e4m3", "e5m2"]).to_string();
+                let narrow = self.draw.one_of(&["tf32", "tf32", "e4m3", "e5m2"]).to_string();
+                // The wider it is, the more there is to round.
+                let from = if self.draw.once_in(2) {
+                    *self.draw.one_of(&[Ty::I64, Ty::U64, Ty::I32, Ty::F64])
+                } else {
+                    from
+                };
                 format!("cast::<{name}>(cast::<{narrow}>({}))", self.expr(from, depth))
             }
             (1, _) => {

@@ -19,8 +19,8 @@ pub struct Kernel {
     pub text: String,
 }
 
-/// Device functions that modules have as they need them: those that give bits have one NaN for all, and those with `&mut`
-/// have an effect in the middle of an expression.
+/// Device functions that modules have as they need them: those that give bits have one NaN for all,
+/// and those with `&mut` have an effect in the middle of an expression.
 const COMMON: [(&str, &str); 10] = [
     ("bits_f16", "(x: f16) -> u64 { if x == x { x.to_bits() as u64 } else { 0x7e00u64 } }"),
     ("bits_bf16", "(x: bf16) -> u64 { if x == x { x.to_bits() as u64 } else { 0x7fc0u64 } }"),
@@ -131,7 +131,8 @@ impl Writer<'_> {
         self.functions.push(Function { name, params, returned });
     }
 
-    /// Writes the kernel: its inputs as variables of any types, statements, and what the variables hold in the end.
+    /// Writes the kernel: its inputs as variables of any types, statements, and what the variables
+    /// hold in the end.
     fn body(&mut self, name: &str) {
         let option = self.draw.one_of(&["", ", checked", ", unchecked"]);
         self.line(&format!("#[tma_kernel(threads = {THREADS}{option})]"));

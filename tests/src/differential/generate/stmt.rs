@@ -1,4 +1,5 @@
-//! Statements. Every loop ends: it has a range of a few turns, or a counter that nothing else changes.
+//! Statements. Every loop ends: it has a range of a few turns, or a counter that nothing else
+//! changes.
 
 use super::types::Ty;
 use super::{Local, Writer};
@@ -152,7 +153,7 @@ impl Writer<'_> {
     /// A loop of any kind.
     fn repeat(&mut self, depth: usize) {
         let label = format!("'{}", self.fresh("l"));
-        let counter = self.fresh("i");
+        let counter = self.fresh("turn");
         let outside = self.locals.len();
         self.loops.push(label.clone());
         match self.draw.below(5) {

@@ -1,5 +1,5 @@
-//! Casts to floats that are narrower than an `f32`, of numbers halfway between two of theirs and next to them: there a
-//! cast shows that rounds twice.
+//! Casts to floats that are narrower than an `f32`, of numbers halfway between two of theirs and
+//! next to them: there a cast shows that rounds twice.
 
 use tma_runtime::prelude::*;
 
@@ -73,7 +73,8 @@ pub(super) fn check(device: &Device, options: &Options) -> anyhow::Result<()> {
 fn integers<T>(middles: &[f64], number: impl Fn(i128) -> Option<T>) -> Vec<T> {
     let whole = middles.iter().filter(|x| x.fract() == 0.0 && **x < 2f64.powi(65)).map(|&x| x as i128);
     let signed = whole.flat_map(|n| [n - 1, n, n + 1]).flat_map(|n| [n, -n]);
-    // Of 2^64 those next to it are beyond every type, and those that an `f64` cannot tell from it are not.
+    // Of 2^64 those next to it are beyond every type, and those that an `f64` cannot tell from it
+    // are not.
     signed
         .chain([i128::from(i64::MIN), i128::from(i64::MAX), i128::from(u64::MAX)])
         .filter_map(number)
