@@ -87,12 +87,25 @@ pub struct Ptx {
     pub text: String,
 }
 
-/// Compiles every kernel of `source`, which messages and line information call `path`.
+/// Compiles every kernel of `source`, which messages and line information call `path`, as a release
+/// build does: checked are those kernels that say so.
 #[cfg(feature = "llvm")]
 pub fn compile(path: &str, source: &str, target: crate::Target) -> Result<Vec<Ptx>, Failure> {
+    compile_with(path, source, target, crate::Checks::Off)
+}
+
+/// As [`compile`]; `checks` says whether kernels are checked that do not say it themselves.
+#[cfg(feature = "llvm")]
+pub fn compile_with(
+    path: &str,
+    source: &str,
+    target: crate::Target,
+    checks: crate::Checks,
+) -> Result<Vec<Ptx>, Failure> {
+    let goal = crate::target::Goal { target, checks };
     let compile_one = |checked: Checked| {
         let kernel = checked.kernel.kernel();
-        let text = crate::emit::ptx(&checked.kernel, &crate::backend::Source { path }, target)
+        let text = crate::emit::ptx(&checked.kernel, &crate::backend::Source { path }, goal)
             .map_err(Failure::Backend)?;
         Ok(Ptx { name: kernel.path(), entry: crate::abi::entry(kernel), text })
     };

@@ -18,18 +18,14 @@ use crate::backend::{BackendError, Source};
 use crate::check::{CheckedKernel, layout};
 use crate::ir::{SharedId, SharedVar, Type};
 use crate::lower::{Lowered, lower};
-use crate::target::Target;
+use crate::target::{Goal, Target};
 use crate::{dump, escape};
 
 /// Compiles a kernel to PTX. The same kernel gives the same text, byte for byte.
 ///
 /// # Errors
 /// See [`BackendError`].
-pub(crate) fn ptx(
-    kernel: &CheckedKernel,
-    source: &Source<'_>,
-    target: Target,
-) -> Result<String, BackendError> {
+pub(crate) fn ptx(kernel: &CheckedKernel, source: &Source<'_>, goal: Goal) -> Result<String, BackendError> {
     let path = escape::source(source.path);
     let source = &Source { path: &path };
     let name = kernel.kernel().path();
@@ -39,12 +35,12 @@ pub(crate) fn ptx(
     };
 
     let context = Context::create();
-    let Lowered { module, ptx_version } = lower(&context, kernel, source, target)?;
+    let Lowered { module, ptx_version } = lower(&context, kernel, source, goal)?;
     let module = with_directives_only(&context, module).map_err(failed("read back"))?;
     dump::stage("llvm", Text(&module));
     module.verify().map_err(failed("verify"))?;
 
-    let machine = machine(target, ptx_version)?;
+    let machine = machine(goal.target, ptx_version)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(failed("optimise"))?;

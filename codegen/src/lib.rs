@@ -14,6 +14,7 @@ pub mod abi;
 mod backend;
 mod build;
 pub mod check;
+mod checks;
 mod compile;
 pub mod diag;
 mod dump;
@@ -36,7 +37,8 @@ mod target;
 #[cfg(feature = "llvm")]
 pub use backend::BackendError;
 pub use build::{Build, BuildError, Report, build};
+pub use checks::Checks;
 pub use compile::{Checked, Failure, check};
 #[cfg(feature = "llvm")]
-pub use compile::{Ptx, compile};
+pub use compile::{Ptx, compile, compile_with};
 pub use target::{Target, UnknownTarget};

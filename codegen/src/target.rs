@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::Checks;
+
 /// A PTX target. The `a` forms use instructions of that chip alone; code for them runs on no other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Target {
@@ -41,6 +43,14 @@ impl Target {
             Self::Sm120a => 87,
         }
     }
+}
+
+/// What kernels are compiled for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal {
+    pub(crate) target: Target,
+    /// Whether those are checked that do not say.
+    pub(crate) checks: Checks,
 }
 
 impl fmt::Display for Target {

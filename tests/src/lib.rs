@@ -6,6 +6,9 @@ pub mod case;
 mod column;
 pub mod compare;
 pub mod conformance;
+#[cfg(feature = "llvm")]
+pub mod differential;
+pub mod draw;
 pub mod examples;
 pub mod gpu;
 pub mod kernels;

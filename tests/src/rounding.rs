@@ -4,7 +4,7 @@
 //! last bit is 1. Rounding that once more, to fewer bits, gives what rounding the exact number would have given
 //! (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums").
 
-/// A binary float of up to 16 bits.
+/// A binary float of up to 19 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     exponent_bits: u32,
@@ -13,19 +13,34 @@ pub struct Format {
     greatest: u64,
     /// What greater numbers become.
     overflow: u64,
+    /// Which of two neighbours that are equally near: the even one, or the one farther from zero.
+    ties: Ties,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ties {
+    ToEven,
+    Away,
 }
 
 impl Format {
     /// IEEE 754 binary16.
-    pub const F16: Self = Self { exponent_bits: 5, mantissa_bits: 10, greatest: 0x7bff, overflow: 0x7c00 };
+    pub const F16: Self = Self::to_even(5, 10, 0x7bff, 0x7c00);
     /// bfloat16.
-    pub const BF16: Self = Self { exponent_bits: 8, mantissa_bits: 7, greatest: 0x7f7f, overflow: 0x7f80 };
+    pub const BF16: Self = Self::to_even(8, 7, 0x7f7f, 0x7f80);
     /// 8-bit float without infinities, saturating.
-    pub const E4M3: Self = Self { exponent_bits: 4, mantissa_bits: 3, greatest: 0x7e, overflow: 0x7e };
+    pub const E4M3: Self = Self::to_even(4, 3, 0x7e, 0x7e);
     /// 8-bit float with infinities, saturating.
-    pub const E5M2: Self = Self { exponent_bits: 5, mantissa_bits: 2, greatest: 0x7b, overflow: 0x7b };
+    pub const E5M2: Self = Self::to_even(5, 2, 0x7b, 0x7b);
+    /// The 19 bits of an `f32` that tensor cores take (`cvt.rna`: ties away from zero); as an `f32`
+    /// they are 13 places higher.
+    pub const TF32: Self = Self { ties: Ties::Away, ..Self::to_even(8, 10, 0x3_fbff, 0x3_fc00) };
 
-    /// The bits of `x`, rounded to nearest, ties to even.
+    const fn to_even(exponent_bits: u32, mantissa_bits: u32, greatest: u64, overflow: u64) -> Self {
+        Self { exponent_bits, mantissa_bits, greatest, overflow, ties: Ties::ToEven }
+    }
+
+    /// The bits of `x`, rounded to nearest.
     pub fn round(self, x: f64) -> u64 {
         let sign = u64::from(x.is_sign_negative()) << (self.exponent_bits + self.mantissa_bits);
         if x.is_nan() {
@@ -38,10 +53,33 @@ impl Format {
         let least_exponent = 1 - bias;
         let exponent = ((x.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(least_exponent);
         // In units of the last place. Powers of two divide exactly.
-        let units = (x.abs() / 2f64.powi(exponent - self.mantissa_bits as i32)).round_ties_even() as u64;
+        let exact = x.abs() / 2f64.powi(exponent - self.mantissa_bits as i32);
+        let units = match self.ties {
+            Ties::ToEven => exact.round_ties_even(),
+            Ties::Away => exact.round(),
+        } as u64;
         // The leading 1 of a normal number counts the exponent up by one, and so does rounding up to a power of two.
         let bits = (((exponent - least_exponent) as u64) << self.mantissa_bits) + units;
         sign | if bits > self.greatest { self.overflow } else { bits }
+    }
+
+    /// The number with these bits, which are those of a finite one without its sign.
+    pub fn value(self, bits: u64) -> f64 {
+        let least_exponent = 2 - (1 << (self.exponent_bits - 1));
+        let (exponent, fraction) = (bits >> self.mantissa_bits, bits & ((1 << self.mantissa_bits) - 1));
+        let leading = u64::from(exponent > 0) << self.mantissa_bits;
+        let unit = least_exponent + exponent.saturating_sub(1) as i32 - self.mantissa_bits as i32;
+        (leading + fraction) as f64 * 2f64.powi(unit)
+    }
+
+    /// Numbers halfway between two neighbours of the format, where a rounding goes wrong that goes
+    /// wrong at all: of each power of two those with the least and the greatest fractions, and each
+    /// `step`-th of the others.
+    pub fn midpoints(self, step: u64) -> impl Iterator<Item = f64> {
+        let last = (1 << self.mantissa_bits) - 1;
+        let chosen =
+            move |bits: &u64| matches!(bits & last, 0 | 1) || (bits & last) + 1 >= last || bits % step == 0;
+        (0..self.greatest).filter(chosen).map(move |bits| (self.value(bits) + self.value(bits + 1)) / 2.0)
     }
 
     /// One name for all NaNs, and the bits of anything else as they are.
@@ -111,6 +149,52 @@ mod tests {
         keeps_every_number(Format::BF16, 0x7fff, |bits| bf16::from_bits(bits as u16).to_f64());
         keeps_every_number(Format::E4M3, 0x7f, |bits| e4m3::from_bits(bits as u8).to_f64());
         keeps_every_number(Format::E5M2, 0x7f, |bits| e5m2::from_bits(bits as u8).to_f64());
+    }
+
+    #[test]
+    fn tf32_rounds_ties_away_from_zero() {
+        for bits in 0..Format::TF32.greatest {
+            let (this, next) = (Format::TF32.value(bits), Format::TF32.value(bits + 1));
+            assert_eq!(f32::from_bits((bits << 13) as u32), this as f32);
+            let middle = (this + next) / 2.0;
+            let rounded = [middle.next_down(), middle, -middle].map(|x| Format::TF32.round(x));
+            assert_eq!(rounded, [bits, bits + 1, (bits + 1) | 1 << 18]);
+        }
+        assert_eq!(Format::TF32.round(f64::from(f32::MAX)), 0x3_fc00);
+    }
+
+    #[test]
+    fn midpoints_lie_between_numbers() {
+        assert_eq!(Format::E5M2.midpoints(1).count(), 0x7b);
+        assert!(Format::F16.midpoints(7).any(|middle| middle == 1.0 + 2f64.powi(-11)));
+    }
+
+    /// What the host's own types do about numbers halfway between two of theirs, and next to them.
+    #[test]
+    fn the_hosts_types_round_as_the_formats_do() {
+        let signed = |x: f64| [x, -x];
+        let canonical = |format: Format, bits: u64| format.canonical(bits);
+        for middle in [Format::F16, Format::BF16, Format::E4M3, Format::E5M2, Format::TF32]
+            .into_iter()
+            .flat_map(|format| format.midpoints(17))
+            .flat_map(signed)
+        {
+            let single = middle as f32;
+            for x in [single.next_down(), single, single.next_up()] {
+                let wanted = |format: Format| canonical(format, format.round(f64::from(x)));
+                assert_eq!(u64::from(f16::from_f32(x).to_bits()), wanted(Format::F16), "{x:e}");
+                assert_eq!(u64::from(bf16::from_f32(x).to_bits()), wanted(Format::BF16), "{x:e}");
+                assert_eq!(u64::from(e4m3::from_f32(x).to_bits()), wanted(Format::E4M3), "{x:e}");
+                assert_eq!(u64::from(e5m2::from_f32(x).to_bits()), wanted(Format::E5M2), "{x:e}");
+                assert_eq!(u64::from(tf32::from_f32(x).to_bits()), wanted(Format::TF32) << 13, "{x:e}");
+            }
+            for x in [middle.next_down(), middle, middle.next_up()] {
+                let wanted = |format: Format| canonical(format, format.round(x));
+                assert_eq!(u64::from(e4m3::from_f64(x).to_bits()), wanted(Format::E4M3), "{x:e}");
+                assert_eq!(u64::from(e5m2::from_f64(x).to_bits()), wanted(Format::E5M2), "{x:e}");
+                assert_eq!(u64::from(tf32::from_f64(x).to_bits()), wanted(Format::TF32) << 13, "{x:e}");
+            }
+        }
     }
 
     #[test]

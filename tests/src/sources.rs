@@ -57,6 +57,7 @@ pub fn corpus() -> &'static [Source] {
         "bulk_copies": "tests/src/kernels/bulk/copies.rs",
         "bulk_reductions": "tests/src/kernels/bulk/reductions.rs",
         "casts_floats": "tests/src/kernels/casts/floats.rs",
+        "casts_narrow": "tests/src/kernels/casts/narrow.rs",
         "casts_signed": "tests/src/kernels/casts/signed.rs",
         "casts_unsigned": "tests/src/kernels/casts/unsigned.rs",
         "clusters": "tests/src/kernels/clusters.rs",

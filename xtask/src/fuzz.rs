@@ -18,6 +18,8 @@ use crate::{process, ptx, setup, workspace};
 pub(crate) enum Target {
     /// The front end of the compiler: mutated kernels
     Kernel,
+    /// Generated kernels, against the same text as plain Rust
+    Values,
     /// The runtime: launches, tensors and tensor maps
     Host,
     /// The types that the front end infers, against rustc's
@@ -49,6 +51,7 @@ const NUMBERS: [&str; 2] = ["-max_len=512", "-len_control=0"];
 pub(crate) fn run(target: Target, extent: Extent) -> Result<()> {
     match target {
         Target::Kernel => mutate("kernel", extent),
+        Target::Values => mutate("values", extent),
         Target::Host => mutate("host", extent),
         Target::Types => mutate("types", extent),
         Target::Ptx => guide("ptx", extent, &[simulator().join("tests/corpus"), compiled()?], &[]),

@@ -3,6 +3,7 @@
 //! Kernels that break a rule are passed over: the macro, which has the spans, reports them. What fails here is
 //! only what a macro cannot see: LLVM, and files.
 
+mod checks;
 mod reuse;
 mod sources;
 mod store;
@@ -15,7 +16,8 @@ pub(crate) use sources::FOLDERS;
 
 use crate::parse::file;
 use crate::pipeline::{Front, Instance, front};
-use crate::{Target, escape, note};
+use crate::target::Goal;
+use crate::{Checks, Target, escape, note};
 
 /// Compiles the kernels of the package whose build script calls it, for `sm_90a`; all of `build.rs` in most
 /// packages. Ends the build script with an error if there is one.
@@ -27,6 +29,7 @@ pub fn build() {
 #[derive(Clone, Debug, Default)]
 pub struct Build {
     target: Target,
+    checks: Option<Checks>,
     sources: Vec<PathBuf>,
 }
 
@@ -92,6 +95,13 @@ impl Build {
         self
     }
 
+    /// Whether kernels are checked that say neither `checked` nor `unchecked`. Otherwise they are
+    /// in builds with debug assertions, which cargo's profile `dev` has and `release` has not.
+    pub fn checks(mut self, checks: Checks) -> Self {
+        self.checks = Some(checks);
+        self
+    }
+
     /// Looks for kernels in a further file or folder, relative to the package.
     pub fn source(mut self, path: impl Into<PathBuf>) -> Self {
         self.sources.push(path.into());
@@ -142,12 +152,16 @@ impl Build {
             let shown = path.strip_prefix(package).unwrap_or(&path);
             for (item, shared) in file::kernels_in(&text) {
                 let front = front(&item, &shared);
-                let fingerprint = reuse::fingerprint(&item, &shared, self.target, shown);
+                let fingerprint = reuse::fingerprint(&item, &shared, self.goal(), shown);
                 self.write_instances(front, fingerprint, shown, out_dir, &mut current, &mut report)?;
             }
         }
         remove_stale(&folder, &current)?;
         Ok(report)
+    }
+
+    fn goal(&self) -> Goal {
+        Goal { target: self.target, checks: self.checks.unwrap_or_else(checks::of_this_build) }
     }
 
     fn write_instances(
@@ -183,7 +197,7 @@ impl Build {
                 }
                 None => {
                     report.compiled.push(kernel.path());
-                    fingerprint.mark(&ptx(&checked, source, self.target)?)
+                    fingerprint.mark(&ptx(&checked, source, self.goal())?)
                 }
             };
             // An unchanged file keeps its date, and whoever includes it is not compiled again.
@@ -197,16 +211,16 @@ impl Build {
 }
 
 #[cfg(feature = "llvm")]
-fn ptx(checked: &crate::check::CheckedKernel, source: &Path, target: Target) -> Result<String, BuildError> {
+fn ptx(checked: &crate::check::CheckedKernel, source: &Path, goal: Goal) -> Result<String, BuildError> {
     let path = source.to_string_lossy();
-    crate::emit::ptx(checked, &crate::backend::Source { path: &path }, target).map_err(|error| {
+    crate::emit::ptx(checked, &crate::backend::Source { path: &path }, goal).map_err(|error| {
         BuildError::Backend { path: source.to_owned(), line: checked.kernel().span.start().line, error }
     })
 }
 
 /// Without LLVM the file says so, and the runtime repeats it when the kernel is launched.
 #[cfg(not(feature = "llvm"))]
-fn ptx(_: &crate::check::CheckedKernel, _: &Path, _: Target) -> Result<String, BuildError> {
+fn ptx(_: &crate::check::CheckedKernel, _: &Path, _: Goal) -> Result<String, BuildError> {
     Ok("// no code: `tma-codegen` was built without its feature `llvm`\n".to_owned())
 }
 

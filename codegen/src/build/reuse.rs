@@ -9,9 +9,9 @@ use std::path::Path;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
-use crate::Target;
 use crate::hash::Fnv;
 use crate::parse::item::{KernelItem, Shared};
+use crate::target::Goal;
 
 /// What the PTX of a kernel depends on, but for the line it starts at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct Fingerprint {
 const PREFIX: &str = "// fingerprint: ";
 
 /// The fingerprint of a kernel in the file `source`.
-pub(super) fn fingerprint(item: &KernelItem, shared: &Shared, target: Target, source: &Path) -> Fingerprint {
+pub(super) fn fingerprint(item: &KernelItem, shared: &Shared, goal: Goal, source: &Path) -> Fingerprint {
     let mut all = item.attr.clone();
     all.extend(item.function.to_token_stream());
     all.extend(shared.iter());
@@ -32,7 +32,8 @@ pub(super) fn fingerprint(item: &KernelItem, shared: &Shared, target: Target, so
     let mut hash = Fnv::new();
     hash.text(env!("TMA_CODEGEN_SOURCES"));
     hash.text(if cfg!(feature = "llvm") { "llvm" } else { "" });
-    hash.text(target.name());
+    hash.text(goal.target.name());
+    hash.text(goal.checks.name());
     hash.text(&source.to_string_lossy());
     hash.tokens(all.clone());
     positions(all, line, &mut hash);

@@ -13,8 +13,9 @@ pub struct Kernel {
     pub arguments: Vec<Argument>,
     /// What the attribute asks of every launch.
     pub launch: LaunchBounds,
-    /// Whether coordinates that the copy engine refuses are to stop the grid with a message.
-    pub checked: bool,
+    /// Whether the attribute says `checked` or `unchecked`; else the build decides
+    /// ([`Checks`](crate::Checks)).
+    pub checked: Option<bool>,
     /// The parameters, in order.
     pub params: Vec<Param>,
     /// Every register variable, in order of appearance; [`LocalId`] counts these.

@@ -22,8 +22,10 @@ impl Display for Kernel {
         if self.launch.nonportable_cluster {
             f.write_str(" nonportable_cluster")?;
         }
-        if self.checked {
-            f.write_str(" checked")?;
+        match self.checked {
+            Some(true) => f.write_str(" checked")?,
+            Some(false) => f.write_str(" unchecked")?,
+            None => {}
         }
         f.write_char('\n')?;
         for (i, param) in self.params.iter().enumerate() {

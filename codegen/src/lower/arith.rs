@@ -5,9 +5,9 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, FloatV
 use inkwell::{FloatPredicate, IntPredicate};
 
 use super::types::{Class, class, float, int, scalar_of};
-use super::{Cx, Lower, cast, expr, nvvm};
+use super::{Cx, Lower, bounds, cast, expr, nvvm};
 use crate::backend::BackendError;
-use crate::ir::{BinaryOp, Expr, MathOp, Scalar, UnaryOp};
+use crate::ir::{BinaryOp, Expr, MathOp, Scalar, Span, UnaryOp};
 
 pub(super) fn unary<'c>(cx: &mut Cx<'c, '_>, op: UnaryOp, a: &Expr) -> Lower<BasicValueEnum<'c>> {
     let scalar = scalar_of(&a.ty)?;
@@ -23,7 +23,12 @@ pub(super) fn unary<'c>(cx: &mut Cx<'c, '_>, op: UnaryOp, a: &Expr) -> Lower<Bas
     }
 }
 
-pub(super) fn binary<'c>(cx: &mut Cx<'c, '_>, op: BinaryOp, a: &Expr, b: &Expr) -> Lower<BasicValueEnum<'c>> {
+pub(super) fn binary<'c>(
+    cx: &mut Cx<'c, '_>,
+    op: BinaryOp,
+    (a, b): (&Expr, &Expr),
+    span: Span,
+) -> Lower<BasicValueEnum<'c>> {
     let (scalar, amount) = (scalar_of(&a.ty)?, scalar_of(&b.ty)?);
     let (a, b) = (expr::value(cx, a)?, expr::value(cx, b)?);
     match (op, class(scalar)) {
@@ -31,7 +36,13 @@ pub(super) fn binary<'c>(cx: &mut Cx<'c, '_>, op: BinaryOp, a: &Expr, b: &Expr) 
             shift(cx, op, signed, int(a)?, int(b)?, amount).map(Into::into)
         }
         (_, Class::Bool) => integer(cx, op, false, int(a)?, int(b)?).map(Into::into),
-        (_, Class::Int { signed }) => integer(cx, op, signed, int(a)?, int(b)?).map(Into::into),
+        (_, Class::Int { signed }) => {
+            let (a, b) = (int(a)?, int(b)?);
+            if matches!(op, BinaryOp::Div | BinaryOp::Rem) {
+                bounds::divisor(cx, op, signed, (a, b), span)?;
+            }
+            integer(cx, op, signed, a, b).map(Into::into)
+        }
         (_, Class::Float) => floating(cx, op, float(a)?, float(b)?),
         (_, Class::Float8 | Class::Tf32) => {
             // Only compared, which is exact in f32.

@@ -1,4 +1,4 @@
-//! Tests of indices that nothing else tests, in kernels with the option `checked`.
+//! Tests of indices and divisors that nothing else tests, in kernels that are checked.
 //!
 //! Constants were judged by `check`, so that they cost nothing here. Indices into slices of global memory are
 //! tested in every kernel (`memory`), coordinates of copies beside the copies (`tma`).
@@ -6,8 +6,8 @@
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 
-use super::{Cx, Lower, debug, print};
-use crate::ir::{Expr, ExprKind, Span};
+use super::{Cx, Lower, print};
+use crate::ir::{BinaryOp, Expr, ExprKind, Span};
 use crate::limits::{NAMED_BARRIERS, WARP_THREADS};
 
 /// Goes on only if `index` is one of the `len` of `thing`, which are `what`: `elements`. A negative index is none.
@@ -17,13 +17,13 @@ pub(super) fn index<'c>(
     (thing, len, what): (&Expr, u32, &str),
     span: Span,
 ) -> Lower<()> {
-    if !cx.kernel.kernel().checked || index.is_const() {
+    if !cx.checked || index.is_const() {
         return Ok(());
     }
     let end = index.get_type().const_int(len.into(), false);
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, end, "")?;
     let message = format!("index out of bounds of {}, {len} {what}", name(cx, thing));
-    print::assert(cx, inside, &message, debug::line_of(span))
+    print::assert(cx, inside, &message, span)
 }
 
 /// Goes on only if `id` and `threads` are those of a named barrier: `sync_threads` has number 0.
@@ -32,14 +32,14 @@ pub(super) fn named_barrier<'c>(
     id: (IntValue<'c>, Span),
     threads: (IntValue<'c>, Span),
 ) -> Lower<()> {
-    if !cx.kernel.kernel().checked {
+    if !cx.checked {
         return Ok(());
     }
     let last = NAMED_BARRIERS - 1;
     if !id.0.is_const() {
         let from_one = cx.builder.build_int_sub(id.0, cx.u32_const(1), "")?;
         let named = cx.builder.build_int_compare(IntPredicate::ULT, from_one, cx.u32_const(last), "")?;
-        print::assert(cx, named, &format!("named barriers are 1 to {last}"), debug::line_of(id.1))?;
+        print::assert(cx, named, &format!("named barriers are 1 to {last}"), id.1)?;
     }
     if !threads.0.is_const() {
         // In multiples of a warp, the lowest bits are 0; of no thread at all, all others are too.
@@ -49,7 +49,43 @@ pub(super) fn named_barrier<'c>(
         let whole = cx.builder.build_int_compare(IntPredicate::EQ, in_them, threads.0, "")?;
         let some = cx.builder.build_int_compare(IntPredicate::NE, warps, cx.u32_const(0), "")?;
         let fits = cx.builder.build_and(whole, some, "")?;
-        print::assert(cx, fits, "whole warps meet at a named barrier", debug::line_of(threads.1))?;
+        print::assert(cx, fits, "whole warps meet at a named barrier", threads.1)?;
+    }
+    Ok(())
+}
+
+/// Goes on only if `a / b`, or `a % b`, is a number of the type. The messages are rustc's.
+pub(super) fn divisor<'c>(
+    cx: &mut Cx<'c, '_>,
+    op: BinaryOp,
+    signed: bool,
+    (a, b): (IntValue<'c>, IntValue<'c>),
+    span: Span,
+) -> Lower<()> {
+    if !cx.checked {
+        return Ok(());
+    }
+    let (by_zero, overflow) = if op == BinaryOp::Rem {
+        (
+            "attempt to calculate the remainder with a divisor of zero",
+            "attempt to calculate the remainder with overflow",
+        )
+    } else {
+        ("attempt to divide by zero", "attempt to divide with overflow")
+    };
+    let ty = b.get_type();
+    // The front end has refused a zero that is known.
+    if !b.is_const() {
+        let some = cx.builder.build_int_compare(IntPredicate::NE, b, ty.const_zero(), "")?;
+        print::assert(cx, some, by_zero, span)?;
+    }
+    // Only the least number has no opposite.
+    if signed && (!b.is_const() || b.get_sign_extended_constant() == Some(-1)) {
+        let least = ty.const_int(1 << (ty.get_bit_width() - 1), false);
+        let divides = cx.builder.build_int_compare(IntPredicate::NE, b, ty.const_all_ones(), "")?;
+        let has_opposite = cx.builder.build_int_compare(IntPredicate::NE, a, least, "")?;
+        let fits = cx.builder.build_or(divides, has_opposite, "")?;
+        print::assert(cx, fits, overflow, span)?;
     }
     Ok(())
 }

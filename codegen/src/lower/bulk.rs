@@ -4,7 +4,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::types::pointer;
-use super::{Cx, Lower, debug, expr, memory, nvvm, print, tma};
+use super::{Cx, Lower, expr, memory, nvvm, print, tma};
 use crate::backend::BackendError;
 use crate::ir::{BulkOp, Expr, ParamId, ReduceOp, Scalar, Span};
 use crate::limits::BULK_BYTES;
@@ -20,7 +20,7 @@ struct Range<'c> {
     count: IntValue<'c>,
     element: Scalar,
     /// For messages of the kernel.
-    line: u32,
+    span: Span,
 }
 
 /// Lowers `op` of `global[index..index + count]`.
@@ -33,12 +33,7 @@ pub(super) fn operation(
     span: Span,
 ) -> Lower<()> {
     let (address, len, element) = memory::slice(cx, global)?;
-    let range = Range {
-        index: expr::widened(cx, index)?,
-        count: expr::widened(cx, count)?,
-        element,
-        line: debug::line_of(span),
-    };
+    let range = Range { index: expr::widened(cx, index)?, count: expr::widened(cx, count)?, element, span };
     within_global(cx, &range, global, len)?;
     let from_or_to = memory::element_address(cx, address, element, range.index)?;
     let hinted = hint.is_some();
@@ -90,13 +85,8 @@ pub(super) fn remote(
     let Some((element, _)) = from.ty.sequence() else {
         return Err(BackendError::Unchecked(format!("a bulk copy of `{}`", from.ty)));
     };
-    let range = Range {
-        index: expr::widened(cx, at)?,
-        count: expr::widened(cx, count)?,
-        element,
-        line: debug::line_of(span),
-    };
-    if cx.kernel.kernel().checked {
+    let range = Range { index: expr::widened(cx, at)?, count: expr::widened(cx, count)?, element, span };
+    if cx.checked {
         whole_units(cx, &range, range.count, "the count of a bulk copy")?;
     }
     let from = shared_range(cx, from, at, &range)?;
@@ -125,8 +115,8 @@ fn within_global<'c>(
     let last = cx.builder.build_int_sub(len, range.count, "")?;
     let early = cx.builder.build_int_compare(IntPredicate::ULE, range.index, last, "")?;
     let inside = cx.builder.build_and(few, early, "")?;
-    print::assert(cx, inside, &format!("bulk copy out of bounds of `{name}`"), range.line)?;
-    if cx.kernel.kernel().checked {
+    print::assert(cx, inside, &format!("bulk copy out of bounds of `{name}`"), range.span)?;
+    if cx.checked {
         let what = format!("the index of a bulk copy of `{name}`");
         whole_units(cx, range, range.index, &what)?;
         whole_units(cx, range, range.count, &format!("the count of a bulk copy of `{name}`"))?;
@@ -151,8 +141,8 @@ fn shared_range<'c>(
     let end = cx.builder.build_int_add(at, range.count, "")?;
     let len = cx.context.i64_type().const_int(len, false);
     let inside = cx.builder.build_int_compare(IntPredicate::ULE, end, len, "")?;
-    print::assert(cx, inside, "bulk copy out of bounds of shared memory", range.line)?;
-    if cx.kernel.kernel().checked {
+    print::assert(cx, inside, "bulk copy out of bounds of shared memory", range.span)?;
+    if cx.checked {
         whole_units(cx, range, at, "the place of a bulk copy in shared memory")?;
     }
     let offset = cx.builder.build_int_truncate(at, cx.context.i32_type(), "")?;
@@ -165,7 +155,7 @@ fn whole_units<'c>(cx: &mut Cx<'c, '_>, range: &Range<'c>, number: IntValue<'c>,
     let mask = cx.context.i64_type().const_int(u64::from(unit) - 1, false);
     let rest = cx.builder.build_and(number, mask, "")?;
     let whole = cx.builder.build_int_compare(IntPredicate::EQ, rest, mask.get_type().const_zero(), "")?;
-    print::assert(cx, whole, &format!("{what} is not a multiple of {unit}, 16 bytes"), range.line)
+    print::assert(cx, whole, &format!("{what} is not a multiple of {unit}, 16 bytes"), range.span)
 }
 
 /// The bytes of the range, in 32 bits: shared memory has fewer.

@@ -28,10 +28,7 @@ pub(super) fn cast<'c>(
         }
         (_, Class::Tf32) => {
             let wide = to_single(cx, value, from)?;
-            let rounded = int(nvvm::emit_value(cx, &nvvm::F32_TO_TF32, &[wide])?)?;
-            // No document says what the unused bits are.
-            let kept = cx.u32_const(!0x1fff);
-            Ok(cx.builder.build_and(rounded, kept, "")?.into())
+            to_tf32(cx, float(wide)?).map(Into::into)
         }
         // 8-bit floats convert from f32 and to f16, which holds them exactly.
         (Class::Float8, _) => {
@@ -137,26 +134,71 @@ fn between_floats<'c>(
     Ok(cx.builder.build_float_trunc(value, ty, "")?)
 }
 
-/// An f64 as an f32 that says whether bits were lost: cut off, and then its last bit set if it is inexact. Rounding
-/// that once more to at most 22 bits gives what rounding the f64 at once would have given. Source: S. Boldo and
-/// G. Melquiond, "When double rounding is odd", 2005.
-fn rounded_to_odd<'c>(cx: &mut Cx<'c, '_>, value: FloatValue<'c>) -> Lower<FloatValue<'c>> {
-    let (i32_type, f32_type) = (cx.context.i32_type(), cx.context.f32_type());
-    let cut = float(cx.intrinsic_value("llvm.nvvm.d2f.rz", &[], &[value.into()])?)?;
-    let back = cx.builder.build_float_ext(cut, cx.context.f64_type(), "")?;
-    let inexact = cx.builder.build_float_compare(FloatPredicate::ONE, back, value, "")?;
+/// The f32 that a narrower float of at most 22 bits is made of: rounding it gives what rounding
+/// `value` itself would have given. That is the f32 of the same number, or else the number *rounded
+/// to odd*: cut off, and then its last bit set to say that bits were lost. Source: S. Boldo and G.
+/// Melquiond, "When double rounding is odd", 2005.
+fn to_single<'c>(cx: &mut Cx<'c, '_>, value: BasicValueEnum<'c>, from: Scalar) -> Lower<BasicValueEnum<'c>> {
+    match from {
+        Scalar::F64 => {
+            let value = float(value)?;
+            let cut = float(cx.intrinsic_value("llvm.nvvm.d2f.rz", &[], &[value.into()])?)?;
+            let back = cx.builder.build_float_ext(cut, cx.context.f64_type(), "")?;
+            let inexact = cx.builder.build_float_compare(FloatPredicate::ONE, back, value, "")?;
+            odd_if(cx, cut, inexact)
+        }
+        Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize => {
+            let value = int(value)?;
+            let (ty, signed) = (value.get_type(), from.is_signed());
+            let name = match (from.bytes() == 8, signed) {
+                (false, true) => "llvm.nvvm.i2f.rz",
+                (false, false) => "llvm.nvvm.ui2f.rz",
+                (true, true) => "llvm.nvvm.ll2f.rz",
+                (true, false) => "llvm.nvvm.ull2f.rz",
+            };
+            let cut = float(cx.intrinsic_value(name, &[], &[value.into()])?)?;
+            // What was cut towards zero is within the type's range.
+            let back = if signed {
+                cx.builder.build_float_to_signed_int(cut, ty, "")?
+            } else {
+                cx.builder.build_float_to_unsigned_int(cut, ty, "")?
+            };
+            let inexact = cx.builder.build_int_compare(IntPredicate::NE, back, value, "")?;
+            odd_if(cx, cut, inexact)
+        }
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::U8
+        | Scalar::I16
+        | Scalar::U16
+        | Scalar::F16
+        | Scalar::Bf16
+        | Scalar::F32
+        | Scalar::Tf32
+        | Scalar::E4m3
+        | Scalar::E5m2 => cast(cx, value, from, Scalar::F32),
+    }
+}
+
+/// `cut` with its last bit set if it is `inexact`.
+fn odd_if<'c>(cx: &Cx<'c, '_>, cut: FloatValue<'c>, inexact: IntValue<'c>) -> Lower<BasicValueEnum<'c>> {
+    let i32_type = cx.context.i32_type();
     let sticky = cx.builder.build_int_z_extend(inexact, i32_type, "")?;
     let bits = int(cx.builder.build_bit_cast(cut, i32_type, "")?)?;
     let odd = cx.builder.build_or(bits, sticky, "")?;
-    float(cx.builder.build_bit_cast(odd, f32_type, "")?)
+    Ok(cx.builder.build_bit_cast(odd, cx.context.f32_type(), "")?)
 }
 
-/// An f32 that rounds to a narrower float as `value` would.
-fn to_single<'c>(cx: &mut Cx<'c, '_>, value: BasicValueEnum<'c>, from: Scalar) -> Lower<BasicValueEnum<'c>> {
-    match from {
-        Scalar::F64 => Ok(rounded_to_odd(cx, float(value)?)?.into()),
-        _ => cast(cx, value, from, Scalar::F32),
-    }
+/// The tf32 of an f32.
+fn to_tf32<'c>(cx: &mut Cx<'c, '_>, value: FloatValue<'c>) -> Lower<IntValue<'c>> {
+    let rounded = int(nvvm::emit_value(cx, &nvvm::F32_TO_TF32, &[value.into()])?)?;
+    // No document says what the unused bits are.
+    let kept = cx.builder.build_and(rounded, cx.u32_const(!0x1fff), "")?;
+    // An H200 keeps the payload of a NaN. If all of it is in the unused bits, infinity is left
+    // without the quiet bit.
+    let nan = cx.builder.build_float_compare(FloatPredicate::UNO, value, value, "")?;
+    let quiet = cx.builder.build_or(kept, cx.u32_const(1 << 22), "")?;
+    int(cx.builder.build_select(nan, quiet, kept, "")?)
 }
 
 /// The f16 of an 8-bit float.

@@ -4,7 +4,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValue, IntValue, PointerValue};
 
 use super::types::{int, int_const, scalar_of};
-use super::{Cx, Exits, Lower, debug, expr, place, print, stmt};
+use super::{Cx, Exits, Lower, expr, place, print, stmt};
 use crate::backend::BackendError;
 use crate::ir::{Arm, Block, Expr, For, Label, Scalar};
 
@@ -173,7 +173,7 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
         // As `step_by` does on the host. `check` has refused a step that is known to be 0.
         let zero = range.step.get_type().const_zero();
         let some = cx.builder.build_int_compare(IntPredicate::NE, range.step, zero, "")?;
-        print::assert(cx, some, "step_by(0) never ends", debug::line_of(inner.step.span))?;
+        print::assert(cx, some, "step_by(0) never ends", inner.step.span)?;
     }
     let (top, next, end_loop) = (cx.new_block("for"), cx.new_block("next_turn"), cx.new_block("end_for"));
     let counter = cx.allocas.build_alloca(range.start.get_type(), "counter")?;

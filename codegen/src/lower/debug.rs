@@ -74,8 +74,7 @@ impl<'c> Lines<'c> {
     }
 
     fn locate(&mut self, context: &'c Context, span: Span) -> DILocation<'c> {
-        let line = line_of(span);
-        let column = u32::try_from(span.start().column).map_or(0, |column| column.saturating_add(1));
+        let (line, column) = place_of(span);
         let scope = self.function.as_debug_info_scope();
         let location = self.builder.create_debug_location(context, line, column, scope, None);
         self.current = Some((line, location));
@@ -102,6 +101,12 @@ pub(super) fn at_expr<'c, 'k, T>(cx: &mut Cx<'c, 'k>, span: Span, f: impl FnOnce
         cx.builder.set_current_debug_location(location);
     }
     value
+}
+
+/// Line and column of the beginning of `span`, both from 1.
+pub(super) fn place_of(span: Span) -> (u32, u32) {
+    let column = u32::try_from(span.start().column).map_or(0, |column| column.saturating_add(1));
+    (line_of(span), column)
 }
 
 /// The line of the beginning of `span`, from 1.

@@ -5,7 +5,7 @@ use inkwell::values::PointerValue;
 
 use super::kernel::Param;
 use super::types::{GENERIC, pointer};
-use super::{Cx, Lower, debug, expr, memory, nvvm, print, tile};
+use super::{Cx, Lower, expr, memory, nvvm, print, tile};
 use crate::backend::BackendError;
 use crate::ir::{Expr, MapEdit, ParamId, Type};
 use crate::limits::MAP_BYTES;
@@ -84,12 +84,12 @@ fn published<'c>(cx: &mut Cx<'c, '_>, maps: ParamId, index: &Expr) -> Lower<Poin
     let Param::Global { address, len } = expr::param(cx, maps)? else {
         return Err(BackendError::Unchecked(format!("one of the maps `{}`, which are none", param.name)));
     };
-    let line = debug::line_of(index.span);
+    let span = index.span;
     let index = expr::widened(cx, index)?;
     let words = cx.context.i64_type().const_int(u64::from(MAP_WORDS), false);
     let count = cx.builder.build_int_unsigned_div(len, words, "")?;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, count, "")?;
-    print::assert(cx, inside, &format!("index out of bounds of `{}`", param.name), line)?;
+    print::assert(cx, inside, &format!("index out of bounds of `{}`", param.name), span)?;
     let bytes = cx.context.i64_type().const_int(u64::from(MAP_BYTES), false);
     let offset = cx.builder.build_int_mul(index, bytes, "")?;
     tile::byte_offset(cx, address, offset)

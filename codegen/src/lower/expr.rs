@@ -52,7 +52,7 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         },
         ExprKind::Special(special) => special_value(cx, *special).map(Into::into),
         ExprKind::Unary(op, a) => arith::unary(cx, *op, a),
-        ExprKind::Binary(op, a, b) => arith::binary(cx, *op, a, b),
+        ExprKind::Binary(op, a, b) => arith::binary(cx, *op, (a, b), expr.span),
         ExprKind::Math(op, operands) => arith::math(cx, *op, operands),
         ExprKind::Cast(a) => {
             let from = value(cx, a)?;
@@ -104,8 +104,8 @@ fn constant<'c>(cx: &mut Cx<'c, '_>, known: Const, scalar: Scalar) -> Lower<Basi
         (Const::Bool(known), _) => Ok(cx.context.bool_type().const_int(u64::from(known), false).into()),
         (Const::Int(known), _) if scalar.is_integer() => Ok(int_const(cx.bits_type(scalar), known).into()),
         (Const::Float(known), Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2) => {
-            let wide = cx.context.f32_type().const_float(known);
-            cast::cast(cx, wide.into(), Scalar::F32, scalar)
+            let wide = cx.context.f64_type().const_float(known);
+            cast::cast(cx, wide.into(), Scalar::F64, scalar)
         }
         (Const::Float(known), Scalar::F16) => Ok(cx.context.f16_type().const_float(known).into()),
         (Const::Float(known), Scalar::Bf16) => Ok(cx.context.bf16_type().const_float(known).into()),

@@ -16,7 +16,7 @@ use crate::check::CheckedKernel;
 use crate::check::layout;
 use crate::ir::{self, Cluster, Kernel, Scalar, Type};
 use crate::limits::{ARRAY_ALIGNMENT, cluster_blocks};
-use crate::target::Target;
+use crate::target::Goal;
 
 /// LLVM's number of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
 const PTX_KERNEL: u32 = 71;
@@ -41,7 +41,7 @@ pub(super) fn declare<'c, 'k>(
     module: &'k Module<'c>,
     checked: &'k CheckedKernel,
     source: &Source<'k>,
-    target: Target,
+    Goal { target, checks }: Goal,
 ) -> Lower<Cx<'c, 'k>> {
     let kernel = checked.kernel();
     let entry_name = abi::entry(kernel);
@@ -60,6 +60,7 @@ pub(super) fn declare<'c, 'k>(
         context,
         module,
         target,
+        checked: checks.apply_to(kernel),
         builder,
         allocas,
         kernel: checked,

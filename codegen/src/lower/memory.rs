@@ -125,9 +125,8 @@ pub(super) fn checked_address<'c>(
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let (address, len, scalar) = slice(cx, global)?;
     let name = &cx.kernel.kernel().param(global).name;
-    let line = super::debug::line_of(span);
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, len, "")?;
-    print::assert(cx, inside, &format!("index out of bounds of `{name}`"), line)?;
+    print::assert(cx, inside, &format!("index out of bounds of `{name}`"), span)?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }
 

@@ -3,7 +3,8 @@
 //! * [`kernel`]: the function's signature, attributes and prologue.
 //! * [`stmt`] and [`control`]: statements, the straight ones and those that branch.
 //! * [`expr`], [`arith`] and [`cast`]: values.
-//! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory; [`bounds`]: tests of indices.
+//! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory;
+//!   [`bounds`]: tests of indices and divisors.
 //! * [`cluster`]: other blocks of the cluster, and slices of a load.
 //! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in [`nvvm`], the
 //!   one table of what LLVM IR has no operation for.
@@ -53,7 +54,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, Poi
 use crate::backend::{BackendError, Source};
 use crate::check::CheckedKernel;
 use crate::ir::{Cluster, Label};
-use crate::target::Target;
+use crate::target::{Goal, Target};
 
 /// What lowering answers.
 type Lower<T> = Result<T, BackendError>;
@@ -74,10 +75,10 @@ pub(crate) fn lower<'c>(
     context: &'c Context,
     kernel: &CheckedKernel,
     source: &Source<'_>,
-    target: Target,
+    goal: Goal,
 ) -> Result<Lowered<'c>, BackendError> {
     let module = context.create_module(&kernel.kernel().path());
-    let mut cx = kernel::declare(context, &module, kernel, source, target)?;
+    let mut cx = kernel::declare(context, &module, kernel, source, goal)?;
     stmt::block(&mut cx, &kernel.kernel().body)?;
     kernel::finish(&cx)?;
     let ptx_version = cx.ptx_version;
@@ -90,6 +91,8 @@ struct Cx<'c, 'k> {
     context: &'c Context,
     module: &'k Module<'c>,
     target: Target,
+    /// Whether the kernel tests what Rust's debug builds test.
+    checked: bool,
     /// Stands where the next instruction goes.
     builder: Builder<'c>,
     /// Stands at the end of the entry block, which holds every `alloca` and nothing else.

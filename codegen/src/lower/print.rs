@@ -27,15 +27,20 @@ pub(super) fn trap(cx: &Cx<'_, '_>) -> Lower<()> {
 /// `assert!`.
 pub(super) fn assert_stmt(cx: &mut Cx<'_, '_>, condition: &Expr, message: &str, span: Span) -> Lower<()> {
     let condition = expr::int_value(cx, condition)?;
-    assert(cx, condition, message, debug::line_of(span))
+    assert(cx, condition, message, span)
 }
 
-/// Stops the grid with `message` and the source's `line`, unless `condition` holds.
+/// Stops the grid with `message` and the place in the source where `span` begins, unless
+/// `condition` holds.
+///
+/// The driver prints `file:line: function: .. Assertion `message` failed`, and knows no columns. It
+/// gets the line as a part of the file's name, and the column as the line: so places read as in
+/// Rust's own panics.
 pub(super) fn assert<'c>(
     cx: &mut Cx<'c, '_>,
     condition: IntValue<'c>,
     message: &str,
-    line: u32,
+    span: Span,
 ) -> Lower<()> {
     let (held, failed) = (cx.new_block("held"), cx.new_block("failed"));
     cx.builder.build_conditional_branch(condition, held, failed)?;
@@ -49,12 +54,13 @@ pub(super) fn assert<'c>(
     let assert_fail = driver_function(cx, "__assertfail", ty);
     let noreturn = Attribute::get_named_enum_kind_id("noreturn");
     assert_fail.add_attribute(AttributeLoc::Function, cx.context.create_enum_attribute(noreturn, 0));
-    let (path, function) = (cx.path, abi::entry(cx.kernel.kernel()));
+    let (line, column) = debug::place_of(span);
+    let (path, function) = (format!("{}:{line}", cx.path), abi::entry(cx.kernel.kernel()));
     let bytes_per_character = cx.context.i64_type().const_int(1, false);
     let args = [
         string(cx, message).into(),
-        string(cx, path).into(),
-        cx.u32_const(line).into(),
+        string(cx, &path).into(),
+        cx.u32_const(column).into(),
         string(cx, &function).into(),
         bytes_per_character.into(),
     ];

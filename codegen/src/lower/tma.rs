@@ -5,7 +5,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::{Cx, Lower, cluster, debug, descriptor, expr, nvvm, print, tile};
+use super::{Cx, Lower, cluster, descriptor, expr, nvvm, print, tile};
 use crate::backend::BackendError;
 use crate::ir::{ClusterAxis, Expr, ParamId, Span, TileType, TmaOp, Type};
 use crate::limits::box_start_bytes;
@@ -28,7 +28,7 @@ pub(super) fn operation(
     };
     let rank = op.coordinates().len();
     let mut coordinates = hardware_order(cx, op.coordinates())?;
-    if cx.kernel.kernel().checked {
+    if cx.checked {
         check_alignment(cx, map, moved, &coordinates, span)?;
         check_sign(cx, map, op, &coordinates, span)?;
     } else if moved.pixel_elements().is_some() {
@@ -147,7 +147,7 @@ fn check_alignment<'c>(
     let name = &cx.kernel.kernel().param(map).name;
     let message =
         format!("the innermost coordinate of a copy by `{name}` is no multiple of {unit} ({start} bytes)");
-    print::assert(cx, aligned, &message, debug::line_of(span))
+    print::assert(cx, aligned, &message, span)
 }
 
 /// Likewise: at a write that starts before the tensor.
@@ -171,7 +171,7 @@ fn check_sign<'c>(
     let inside = cx.builder.build_int_compare(IntPredicate::SGE, signs, cx.u32_const(0), "")?;
     let name = &cx.kernel.kernel().param(map).name;
     let message = format!("a copy into `{name}` starts before the tensor");
-    print::assert(cx, inside, &message, debug::line_of(span))
+    print::assert(cx, inside, &message, span)
 }
 
 /// Along dimension 0 of an interleaved layout the hardware counts pixels, where the language counts elements.

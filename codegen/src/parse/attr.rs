@@ -17,8 +17,8 @@ pub(crate) struct KernelAttr {
     pub(crate) min_blocks: Option<Expr>,
     /// `max_registers = n`.
     pub(crate) max_registers: Option<Expr>,
-    /// `checked`.
-    pub(crate) checked: bool,
+    /// `checked` or `unchecked`.
+    pub(crate) checked: Option<bool>,
     /// `cluster = n`, `cluster = [x, y, z]` or `cluster = launch`.
     pub(crate) cluster: Option<Expr>,
     /// `nonportable_cluster`.
@@ -64,9 +64,19 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
         "threads" => &mut attr.threads,
         "min_blocks" => &mut attr.min_blocks,
         "max_registers" => &mut attr.max_registers,
-        "checked" => {
-            if std::mem::replace(&mut attr.checked, true) {
-                report_twice(&name, sink);
+        word @ ("checked" | "unchecked") => {
+            let wanted = word == "checked";
+            match attr.checked.replace(wanted) {
+                None => {}
+                Some(before) if before == wanted => report_twice(&name, sink),
+                Some(_) => {
+                    sink.error(
+                        Code::Attribute,
+                        Span::of(&name),
+                        "a kernel cannot be both `checked` and `unchecked`",
+                    )
+                    .help("keep one of them; with neither, builds with debug assertions check it");
+                }
             }
             return Ok(());
         }
@@ -90,8 +100,8 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
         }
         other => {
             sink.error(Code::Attribute, Span::of(&name), format!("`tma_kernel` has no option `{other}`")).help(
-                "the options are `threads`, `min_blocks`, `max_registers`, `cluster`, `nonportable_cluster`, `checked` \
-                 and `instances(..)`",
+                "the options are `threads`, `min_blocks`, `max_registers`, `cluster`, `nonportable_cluster`, `checked`, \
+                 `unchecked` and `instances(..)`",
             );
             skip_value(input);
             return Ok(());

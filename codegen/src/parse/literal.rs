@@ -13,6 +13,7 @@ impl Cx<'_> {
     pub(super) fn literal(&mut self, lit: &Lit, negative: bool, span: Span) -> Expr {
         match lit {
             Lit::Bool(lit) if !negative => Expr::constant(Const::Bool(lit.value), Scalar::Bool, span),
+            Lit::Int(lit) if lit.suffix() == "f32" => self.single(lit.base10_digits(), negative, span),
             Lit::Int(lit) => match lit.base10_digits().parse::<i128>() {
                 Ok(value) => {
                     let value = if negative { -value } else { value };
@@ -23,6 +24,7 @@ impl Cx<'_> {
                     Expr::error(span)
                 }
             },
+            Lit::Float(lit) if lit.suffix() == "f32" => self.single(lit.base10_digits(), negative, span),
             Lit::Float(lit) => match lit.base10_digits().parse::<f64>() {
                 Ok(value) => {
                     let value = if negative { -value } else { value };
@@ -36,6 +38,21 @@ impl Cx<'_> {
             _ => {
                 self.error(Code::UnsupportedExpression, span, "kernels have no such literal")
                     .help("a kernel's literals are integers, floats, `true` and `false`");
+                Expr::error(span)
+            }
+        }
+    }
+
+    /// An `f32` is rounded once, from its digits: an `f64` between the two could be a tie that they
+    /// are not.
+    fn single(&mut self, digits: &str, negative: bool, span: Span) -> Expr {
+        match digits.parse::<f32>() {
+            Ok(value) => {
+                let value = f64::from(if negative { -value } else { value });
+                self.number(Const::Float(value), "f32", Kind::Float, span)
+            }
+            Err(_) => {
+                self.error(Code::LiteralRange, span, "this is not a number");
                 Expr::error(span)
             }
         }

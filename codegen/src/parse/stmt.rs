@@ -8,7 +8,7 @@ use super::names;
 use super::types::generic_arguments;
 use super::types::lists::SHARED;
 use crate::diag::Code;
-use crate::ir::{BinaryOp, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type};
+use crate::ir::{BinaryOp, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
 
 impl Cx<'_> {
     /// Parses a block in a scope of its own; its value is that of its last expression.
@@ -47,7 +47,27 @@ impl Cx<'_> {
     fn discard(&mut self, expr: &syn::Expr) -> Expr {
         let value = self.expr(expr);
         let ty = if value.ty == Type::Never { Type::Never } else { Type::Unit };
-        Expr { ty, ..unit(value.span) }
+        let span = value.span;
+        self.compute(value);
+        Expr { ty, ..unit(span) }
+    }
+
+    /// Computes a value that nobody takes, where a checked kernel may stop at it. Any other value
+    /// has no effect.
+    fn compute(&mut self, value: Expr) {
+        let mut may_stop = false;
+        visit::within(&value, &mut |node| {
+            may_stop |= matches!(
+                node.kind,
+                ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..)
+                    | ExprKind::Index(..)
+                    | ExprKind::Stage(..)
+            );
+        });
+        if may_stop && self.resolve(&value.ty).is_storable() {
+            let (id, _) = self.temporary("unused", value.ty.clone(), value.span);
+            self.assign(id, value);
+        }
     }
 
     fn let_(&mut self, local: &syn::Local) -> Expr {
@@ -97,6 +117,8 @@ impl Cx<'_> {
         if let Some(name) = name {
             let known = ty.filter(|_| matches!(value.kind, ExprKind::Error));
             self.bind_value(&name.ident, name.mutability.is_some(), value, known);
+        } else {
+            self.compute(value);
         }
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }

@@ -123,9 +123,14 @@ fn policies_go_through_device_functions() {
 
 #[test]
 fn checked_is_an_option_without_value() {
+    for option in ["checked", "unchecked"] {
+        let text = ir(&format!("#[tma_kernel(threads = 32, {option})]\nfn k() {{}}"));
+        assert!(text.starts_with(&format!("kernel k threads [32, 1, 1] {option}\n")), "{text}");
+    }
+    assert!(ir("#[tma_kernel(threads = 32)]\nfn k() {}").starts_with("kernel k threads [32, 1, 1]\n"));
     assert!(
-        ir("#[tma_kernel(threads = 32, checked)]\nfn k() {}")
-            .starts_with("kernel k threads [32, 1, 1] checked\n")
+        refused("#[tma_kernel(checked, threads = 32, unchecked)]\nfn k() {}")
+            .contains("a kernel cannot be both `checked` and `unchecked`")
     );
     assert!(
         refused("#[tma_kernel(checked, threads = 32, checked)]\nfn k() {}")

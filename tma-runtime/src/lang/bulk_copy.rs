@@ -19,11 +19,12 @@ impl<T: TileElement, S: Shape> Sequence<T> for Tile<T, S, NoSwizzle> {}
 
 /// # Bulk copies
 ///
-/// One thread asks, and the copy engine moves `count` elements, without registers and without a tensor map. Source,
-/// destination and size are multiples of 16 bytes: an index, an offset and a count that certainly are not are a
-/// compile error, others stop the grid with an error of the hardware, and with a message in a kernel with the option
-/// `checked`. The launcher refuses tensors that do not begin at a multiple of 16 bytes. Elements that are not there,
-/// on either side, stop the grid as with [`get`](Global::get).
+/// One thread asks, and the copy engine moves `count` elements, without registers and without a
+/// tensor map. Source, destination and size are multiples of 16 bytes: an index, an offset and a
+/// count that certainly are not are a compile error, others stop the grid with an error of the
+/// hardware, and with a message in a checked kernel (docs/language.md, "Checks"). The launcher
+/// refuses tensors that do not begin at a multiple of 16 bytes. Elements that are not there, on
+/// either side, stop the grid as with [`get`](Global::get).
 impl<T: Scalar> Global<T> {
     /// Starts copying the `count` elements from `i` on to `array`, from its element `at` on, and returns at once.
     ///

@@ -29,13 +29,14 @@ impl<T: TileElement, S: Shape, W: Swizzle> TileType for Tile<T, S, W> {}
 ///
 /// # Coordinates
 ///
-/// `at` is the place of the tile's first element in the tensor: one coordinate for each dimension, in
-/// elements (not in tiles), outermost first. Boxes may hang over the tensor's end or lie past it: loads bring
-/// zeros for what is outside, stores leave it out. Loads may also start before the tensor, with negative
-/// `i32` coordinates. The copy engine refuses, with an illegal-instruction error, a store with a negative
-/// coordinate, and a load or store whose innermost coordinate is not a multiple of 16 bytes (found on an
-/// H200). Where constants show it, this is a compile error; a kernel with the option `checked` tests it before
-/// each copy and stops with a message; the simulator always finds it.
+/// `at` is the place of the tile's first element in the tensor: one coordinate for each dimension,
+/// in elements (not in tiles), outermost first. Boxes may hang over the tensor's end or lie past
+/// it: loads bring zeros for what is outside, stores leave it out. Loads may also start before the
+/// tensor, with negative `i32` coordinates. The copy engine refuses, with an illegal-instruction
+/// error, a store with a negative coordinate, and a load or store whose innermost coordinate is not
+/// a multiple of 16 bytes (found on an H200). Where constants show it, this is a compile error; a
+/// checked kernel (docs/language.md, "Checks") tests it before each copy and stops with a message;
+/// the simulator always finds it.
 pub struct TensorMap<X: TileType>(PhantomData<X>);
 
 impl<X: TileType> Clone for TensorMap<X> {

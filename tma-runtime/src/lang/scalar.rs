@@ -37,10 +37,15 @@ mark!(Number: u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, 
 
 /// Converts a number to the type `To`, by value.
 ///
-/// Between primitives it is what `as` is: integers are truncated or extended, a float becomes the nearest
-/// integer towards zero, saturated, with NaN as 0. Conversions to a float round to nearest, ties to even. It
-/// also takes and gives [`f16`](struct@f16), [`bf16`], [`tf32`], [`e4m3`] and [`e5m2`], which `as` does not know; a
-/// number that an 8-bit float cannot hold becomes its greatest.
+/// Between primitives it is what `as` is: integers are truncated or extended, a float becomes the
+/// nearest integer towards zero, saturated, with NaN as 0. Conversions to a float round once, to
+/// nearest, ties to even (to [`tf32`] away from zero). It also takes and gives [`f16`](struct@f16),
+/// [`bf16`], [`tf32`], [`e4m3`] and [`e5m2`], which `as` does not know; a number that an 8-bit
+/// float cannot hold becomes its greatest.
+///
+/// In kernels `f16::from_f64(x)` is `cast::<f16>(x)`, and likewise of `bf16`. On the host they are
+/// functions of the crate `half`, which rounds some `f64`s twice: next to a tie it may give the
+/// neighbouring number.
 ///
 /// PTX: `cvt`. (PTX ISA, "Data Movement and Conversion Instructions: cvt".)
 ///

@@ -1,6 +1,7 @@
 //! Fuzzes what needs the whole workspace: nothing that it makes up may lead to a panic, or to no end.
 //!
 //! * `kernel`: the front end, on kernels mutated token by token, by the compiler's entrances and by the macros'.
+//! * `values`: generated kernels, whose results on the simulator must be those of plain Rust.
 //! * `host`: the runtime's launches, tensors and tensor maps, with grids, arguments and layouts that nobody would ask for.
 //! * `types`: bodies with types left out, of which rustc and the front end must think the same.
 //!
@@ -9,10 +10,11 @@
 //! Prints how many inputs there were and last 'N passed, N failed'. The input under way is in the file
 //! `tma-fuzz-TARGET.txt` of the folder for temporary files: there it is found after a crash that ends the process.
 
-mod draw;
 mod host;
 mod kernel;
 mod types;
+#[cfg(feature = "llvm")]
+mod values;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -25,6 +27,9 @@ use clap::{Parser, ValueEnum};
 
 use host::Host;
 use kernel::Kernels;
+use tma_tests::draw;
+#[cfg(feature = "llvm")]
+use values::Values;
 
 /// Looks for inputs that make the project panic or hang.
 #[derive(Clone, Parser)]
@@ -52,6 +57,9 @@ enum Target {
     Host,
     /// The types that the front end infers, and rustc.
     Types,
+    /// The values that kernels compute.
+    #[cfg(feature = "llvm")]
+    Values,
 }
 
 impl fmt::Display for Target {
@@ -60,6 +68,8 @@ impl fmt::Display for Target {
             Self::Kernel => "kernel",
             Self::Host => "host",
             Self::Types => "types",
+            #[cfg(feature = "llvm")]
+            Self::Values => "values",
         })
     }
 }
@@ -76,6 +86,8 @@ struct Input<'a> {
 enum Fuzzer {
     Kernel(Kernels),
     Host(Host),
+    #[cfg(feature = "llvm")]
+    Values(Values),
 }
 
 impl Fuzzer {
@@ -83,6 +95,8 @@ impl Fuzzer {
         match self {
             Self::Kernel(kernels) => kernels.next(),
             Self::Host(host) => host.next(),
+            #[cfg(feature = "llvm")]
+            Self::Values(values) => values.next(),
         }
     }
 }
@@ -105,6 +119,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let passed = match args.target {
         Target::Kernel => survives(args, |seed| Ok(Fuzzer::Kernel(Kernels::new(seed)?)))?,
         Target::Host => survives(args, |seed| Ok(Fuzzer::Host(Host::new(seed)?)))?,
+        #[cfg(feature = "llvm")]
+        Target::Values => survives(args, |seed| Ok(Fuzzer::Values(Values::new(seed))))?,
         Target::Types => types::run(args.inputs, args.minutes, args.seed, &built()?.join("tmp"))?,
     };
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,6 +1,7 @@
 //! Casts: every scalar to every other.
 
 mod floats;
+mod narrow;
 mod signed;
 mod unsigned;
 
@@ -46,6 +47,7 @@ pub const CASES: &[Case] = &[
     case!("casts::e4m3", casts_e4m3),
     case!("casts::e5m2", casts_e5m2),
     Case { name: "casts::tf32", run: tf32s },
+    Case { name: "casts::narrow", run: narrow::check },
 ];
 
 /// The types cast to, in the order of the kernels' results.

@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 
-use tma_tests::random::hash;
+use crate::random::hash;
 
 /// A sequence of random numbers, the same for a seed.
 #[derive(Debug)]
-pub(crate) struct Draw {
+pub struct Draw {
     seed: u64,
     drawn: Cell<u64>,
 }
@@ -34,33 +34,34 @@ const EDGES: [u64; 18] = [
 ];
 
 impl Draw {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The sequence of `seed`.
+    pub fn new(seed: u64) -> Self {
         Self { seed, drawn: Cell::new(0) }
     }
 
     /// 64 random bits.
-    pub(crate) fn bits(&self) -> u64 {
+    pub fn bits(&self) -> u64 {
         self.drawn.set(self.drawn.get() + 1);
         hash(self.seed, self.drawn.get())
     }
 
     /// A number below `limit`; 0 if that is 0.
-    pub(crate) fn below(&self, limit: usize) -> usize {
+    pub fn below(&self, limit: usize) -> usize {
         (self.bits() % limit.max(1) as u64) as usize
     }
 
     /// True once in so many times.
-    pub(crate) fn once_in(&self, times: usize) -> bool {
+    pub fn once_in(&self, times: usize) -> bool {
         self.below(times) == 0
     }
 
     /// One of several, of which there is at least one.
-    pub(crate) fn one_of<'a, T>(&self, list: &'a [T]) -> &'a T {
+    pub fn one_of<'a, T>(&self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len())]
     }
 
     /// A number that is likely to be an edge: small, near a power of two, or anything.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         match self.below(5) {
             0 => self.below(8) as u64,
             1 => 1 << self.below(64),
@@ -71,7 +72,7 @@ impl Draw {
     }
 
     /// `usual` mostly, else a [`number`](Self::number).
-    pub(crate) fn mostly(&self, usual: u64) -> u64 {
+    pub fn mostly(&self, usual: u64) -> u64 {
         if self.once_in(6) { self.number() } else { usual }
     }
 }

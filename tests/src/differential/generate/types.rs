@@ -1,0 +1,137 @@
+//! The scalars that generated kernels compute with.
+
+use crate::draw::Draw;
+
+/// A scalar with operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ty {
+    Bool,
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    Usize,
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+impl Ty {
+    pub(super) const ALL: [Self; 14] = [
+        Self::Bool,
+        Self::I8,
+        Self::U8,
+        Self::I16,
+        Self::U16,
+        Self::I32,
+        Self::U32,
+        Self::I64,
+        Self::U64,
+        Self::Usize,
+        Self::F16,
+        Self::Bf16,
+        Self::F32,
+        Self::F64,
+    ];
+    pub(super) const INTEGERS: [Self; 9] =
+        [Self::I8, Self::U8, Self::I16, Self::U16, Self::I32, Self::U32, Self::I64, Self::U64, Self::Usize];
+    pub(super) const FLOATS: [Self; 4] = [Self::F16, Self::Bf16, Self::F32, Self::F64];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::I8 => "i8",
+            Self::U8 => "u8",
+            Self::I16 => "i16",
+            Self::U16 => "u16",
+            Self::I32 => "i32",
+            Self::U32 => "u32",
+            Self::I64 => "i64",
+            Self::U64 => "u64",
+            Self::Usize => "usize",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+
+    pub(super) fn is_integer(self) -> bool {
+        Self::INTEGERS.contains(&self)
+    }
+
+    pub(super) fn is_float(self) -> bool {
+        Self::FLOATS.contains(&self)
+    }
+
+    pub(super) const fn is_signed(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
+    }
+
+    /// Whether `as` knows it; and as a float, whether Rust has its methods.
+    pub(super) const fn is_primitive(self) -> bool {
+        !matches!(self, Self::F16 | Self::Bf16)
+    }
+
+    /// Its bits, of an integer.
+    const fn bits(self) -> u32 {
+        match self {
+            Self::I8 | Self::U8 => 8,
+            Self::I16 | Self::U16 => 16,
+            Self::I32 | Self::U32 => 32,
+            _ => 64,
+        }
+    }
+
+    /// A value of the type that is written down.
+    pub(super) fn literal(self, draw: &Draw) -> String {
+        let name = self.name();
+        match self {
+            Self::Bool => draw.one_of(&["true", "false"]).to_string(),
+            Self::F16 | Self::Bf16 => {
+                let bits = [
+                    "0", "1", "0x3c00", "0x3f81", "0x7bff", "0x8000", "0x7c00", "0x7f80", "0xc2f7", "0x4248",
+                ];
+                format!("{name}::from_bits({}u16)", draw.one_of(&bits))
+            }
+            Self::F32 | Self::F64 => match draw.below(8) {
+                0 => format!(
+                    "{name}::{}",
+                    draw.one_of(&["MAX", "MIN", "EPSILON", "INFINITY", "NEG_INFINITY", "NAN"])
+                ),
+                1 => format!("(-0.0{name})"),
+                2 => format!("1e-{}{name}", draw.below(45)),
+                3 => format!("16777217.0{name}"),
+                4 => format!("(-{}.{}{name})", draw.below(300), draw.below(1000)),
+                _ => format!("{}.{}{name}", draw.below(300), draw.below(1000)),
+            },
+            _ => self.integer(draw),
+        }
+    }
+
+    /// An integer: small, at an end of the type, or anything.
+    fn integer(self, draw: &Draw) -> String {
+        let name = self.name();
+        let unused = 64 - self.bits();
+        let bits = match draw.below(4) {
+            0 => return format!("{name}::{}", draw.one_of(&["MAX", "MIN"])),
+            1 => draw.bits() << unused >> unused,
+            _ => draw.below(9) as u64,
+        };
+        if self.is_signed() {
+            let value = (bits << unused) as i64 >> unused;
+            // The minus sign is an operator, and the least number is no literal of all compilers.
+            return if value < 0 {
+                format!("(-{}{name})", value.unsigned_abs() & !(1 << (self.bits() - 1)))
+            } else {
+                format!("{value}{name}")
+            };
+        }
+        format!("{bits}{name}")
+    }
+}

@@ -1,0 +1,59 @@
+//! Generated kernels on the simulator against the same text as plain Rust, bit for bit.
+#![cfg(feature = "llvm")]
+
+use std::path::{Path, PathBuf};
+
+use tma_tests::differential::Batch;
+
+/// Kernels of a program that rustc makes.
+const BATCH: usize = 250;
+/// Programs.
+const BATCHES: u64 = 8;
+
+/// A folder of the test's own.
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("differential").join(name)
+}
+
+#[test]
+fn generated_kernels_compute_what_plain_rust_does() -> anyhow::Result<()> {
+    for seed in 0..BATCHES {
+        let failures = Batch::new(seed, BATCH, &folder("all"))?.failures();
+        let first = failures.first().map(ToString::to_string).unwrap_or_default();
+        assert!(
+            failures.is_empty(),
+            "{} of {BATCH} kernels of seed {seed} differ, as\n{first}",
+            failures.len()
+        );
+    }
+    Ok(())
+}
+
+/// The test can fail: a compiler that took one instruction for another would be found.
+#[test]
+fn an_instruction_that_is_taken_for_another_is_found() -> anyhow::Result<()> {
+    let batch = Batch::new(1 << 32, 150, &folder("mutated"))?;
+    let swaps = [
+        ("add.s32", "sub.s32"),
+        ("mul.lo.s32", "add.s32"),
+        ("shr.s32", "shr.u32"),
+        ("shl.b64", "shr.u64"),
+        ("and.b32", "or.b32"),
+        ("xor.b64", "or.b64"),
+        ("setp.eq.b32", "setp.ne.b32"),
+        ("min.s32", "max.s32"),
+        ("cvt.s64.s32", "cvt.u64.u32"),
+        ("cvt.rn.f16.f32", "cvt.rz.f16.f32"),
+        ("cvt.rn.bf16.f32", "cvt.rz.bf16.f32"),
+        ("cvt.rzi.s32.f32", "cvt.rni.s32.f32"),
+        ("add.rn.f32", "sub.rn.f32"),
+        ("mul.rn.f64", "add.rn.f64"),
+        ("fma.rn.f32", "fma.rz.f32"),
+        ("sqrt.rn.f64", "sqrt.rz.f64"),
+        ("neg.f64", "abs.f64"),
+    ];
+    let missed: Vec<_> = swaps.iter().filter(|(from, to)| batch.failure_with(from, to).is_none()).collect();
+    assert!(missed.is_empty(), "nobody finds {missed:?}");
+    assert!(batch.failures().is_empty());
+    Ok(())
+}
