@@ -46,6 +46,8 @@ codes! {
     Format = "TMA0009",
     /// Const generics without named instances, or instances that do not fit them.
     Instances = "TMA0010",
+    /// A kernel that is too large once its functions are inlined and its loops unrolled.
+    KernelSize = "TMA0014",
 
     /// A name that is not known.
     UnknownName = "TMA0101",

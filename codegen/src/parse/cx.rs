@@ -77,6 +77,7 @@ pub(super) struct Cx<'a> {
     /// Every number that is written, to be judged when its type is known.
     pub(super) numbers: Vec<Expr>,
     labels: u32,
+    emitted: u64,
 }
 
 impl<'a> Cx<'a> {
@@ -99,6 +100,7 @@ impl<'a> Cx<'a> {
             constants: HashMap::new(),
             numbers: vec![],
             labels: 0,
+            emitted: 0,
         }
     }
 
@@ -107,6 +109,7 @@ impl<'a> Cx<'a> {
     }
 
     pub(super) fn emit(&mut self, kind: StmtKind, span: Span) {
+        self.emitted += 1;
         if let Some(block) = self.blocks.last_mut() {
             block.stmts.push(Stmt { kind, span });
         }
@@ -151,6 +154,11 @@ impl<'a> Cx<'a> {
     /// How many labels there are.
     pub(super) fn labels(&self) -> u32 {
         self.labels
+    }
+
+    /// How many statements were emitted.
+    pub(super) fn emitted(&self) -> u64 {
+        self.emitted
     }
 
     pub(super) fn label(&mut self) -> Label {
