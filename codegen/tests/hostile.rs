@@ -140,10 +140,14 @@ fn numbers_at_the_edge_are_judged() {
         (&format!("let x: {huge} = shared(); out.set(0, x.bytes());"), Code::LiteralRange),
         (&format!("let x: Stages<{huge}, 4294967295> = shared();"), Code::SharedBudget),
         ("let mut x = []; x = [x; 0];", Code::TypeMismatch),
+        ("printf!(\"{:4096}\", n);", Code::Format),
+        ("printf!(\"{:.99999}\", 1.0f32);", Code::Format),
+        ("printf!(\"{:99999999999}\", n);", Code::Format),
     ] {
         let found = codes(&kernel(body));
         assert!(found.contains(&code), "{body}: {found:?}");
     }
+    assert_eq!(codes(&kernel("printf!(\"{:4095}\", n);")), []);
 }
 
 #[test]

@@ -181,7 +181,13 @@ fn buffers_that_do_not_fit_the_host_are_an_error() {
     let ptx = file("large.ptx", DOUBLE);
     for buffer in ["zeros:u8:4294967296", "random:f32:1073741824"] {
         let output = std::process::Command::new("sh")
-            .args(["-c", "ulimit -v 1000000 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_ptx-sim"), "run", &ptx])
+            .args([
+                "-c",
+                "ulimit -v 1000000 && exec \"$0\" \"$@\"",
+                env!("CARGO_BIN_EXE_ptx-sim"),
+                "run",
+                &ptx,
+            ])
             .args("--entry double --grid 1 --block 32 --arg len:0 --arg".split_whitespace())
             .arg(buffer)
             .output()
