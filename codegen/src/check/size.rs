@@ -19,7 +19,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 
 /// The operations of a block; none if a loop in it has been refused, so that those around it are not refused too.
 fn block(block: &Block, sink: &mut Sink) -> Option<u64> {
-    block.stmts.iter().fold(Some(0), |sum, stmt| plus(sum, self::stmt(stmt, sink)))
+    // All of them are looked at, also after one that is refused.
+    block.stmts.iter().map(|stmt| self::stmt(stmt, sink)).reduce(plus).unwrap_or(Some(0))
 }
 
 fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
@@ -30,7 +31,7 @@ fn stmt(stmt: &Stmt, sink: &mut Sink) -> Option<u64> {
     let operands = visit::operands(&stmt.kind).into_iter();
     let own = operands.fold(1, |sum: u64, expr| sum.saturating_add(nodes(expr)));
     let blocks = visit::blocks(&stmt.kind).into_iter();
-    let inner = blocks.fold(Some(0), |sum, inner| plus(sum, block(inner, sink)));
+    let inner = blocks.map(|inner| block(inner, sink)).reduce(plus).unwrap_or(Some(0));
     let inner = match &stmt.kind {
         StmtKind::For(unrolled) if unrolled.unroll => written_out(unrolled, inner?, sink),
         StmtKind::Match { arms, .. } => {
