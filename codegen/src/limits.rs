@@ -155,6 +155,10 @@ pub const REGISTER_ARRAY_ELEMENTS: u64 = 1024;
 /// The most turns of a loop that `unroll` writes out. No instruction cache holds what is longer.
 pub const UNROLLED_TURNS: i128 = 1024;
 
+/// The most operations that a kernel has when its functions are inlined and its loops unrolled: statements, and the nodes of their
+/// expressions. LLVM takes some minutes for so many, and its time grows faster than they do.
+pub const KERNEL_OPERATIONS: u64 = 100_000;
+
 /// Alignment given to scalar arrays in shared memory, so that vector access is possible.
 pub const ARRAY_ALIGNMENT: u64 = 16;
 

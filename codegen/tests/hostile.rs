@@ -77,6 +77,51 @@ fn chains_through_constants_and_functions_end() {
     assert!(!codes(&module(aliases, "let x: A = n; out.set(0, x);")).contains(&Code::Recursion));
 }
 
+/// Each is found before anything is written out: the time is that of counting.
+#[test]
+fn what_grows_too_large_is_refused() {
+    let loops = |turns: &[u32], inner: &str| {
+        let heads: String =
+            turns.iter().enumerate().map(|(i, n)| format!("for i{i} in unroll(0..{n}u32) {{ ")).collect();
+        kernel(&format!("{heads}{inner}{}", "}".repeat(turns.len())))
+    };
+    let set = "out.set(i0, n);";
+    assert_eq!(codes(&loops(&[1024], set)), []);
+    assert_eq!(codes(&loops(&[1024, 8], set)), []);
+    assert_eq!(codes(&loops(&[1024, 1024], set)), [Code::KernelSize]);
+    assert_eq!(codes(&loops(&[1024, 1024, 1024], set)), [Code::KernelSize]);
+    assert_eq!(codes(&loops(&[1024; 20], set)), [Code::KernelSize]);
+    // A loop that is not unrolled holds its body once.
+    assert_eq!(codes(&loops(&[16, 16], "for j in 0..1000000000u32 { out.set(j, n); }")), []);
+    assert_eq!(codes(&loops(&[1024, 1024], "")), []);
+    // Each by itself is small enough.
+    assert_eq!(
+        codes(&kernel(&"for i in unroll(0..1024u32) { out.set(i, n); }".repeat(40))),
+        [Code::KernelSize]
+    );
+    assert_eq!(
+        codes(&loops(&[1024], "let x = [0u32; 1024]; out.set(0, x[n as usize]);")),
+        [Code::KernelSize]
+    );
+}
+
+#[test]
+fn functions_that_double_the_kernel_are_refused() {
+    let levels = |count: usize, body: &str| {
+        let functions: String = (1..=count)
+            .map(|i| format!("#[tma_device] fn f{i}(x: u32) -> u32 {{ f{0}(x) + f{0}(x) }}\n", i - 1))
+            .collect();
+        let first = format!("#[tma_device] fn f0(x: u32) -> u32 {{ {body} x + 1 }}\n");
+        let call = kernel(&format!("out.set(0, f{count}(n));"));
+        codes(&format!("#[tma_module]\nmod m {{\n{first}{functions}{call}}}"))
+    };
+    assert_eq!(levels(6, ""), []);
+    assert!(levels(20, "").contains(&Code::KernelSize));
+    assert!(levels(60, "").contains(&Code::KernelSize));
+    // Few calls of a long function.
+    assert!(levels(10, &"let x = x * 3;".repeat(500)).contains(&Code::KernelSize));
+}
+
 #[test]
 fn numbers_at_the_edge_are_judged() {
     let huge = "Tile<f64, Shape5<4294967295, 4294967295, 4294967295, 4294967295, 4294967295>>";
@@ -95,10 +140,14 @@ fn numbers_at_the_edge_are_judged() {
         (&format!("let x: {huge} = shared(); out.set(0, x.bytes());"), Code::LiteralRange),
         (&format!("let x: Stages<{huge}, 4294967295> = shared();"), Code::SharedBudget),
         ("let mut x = []; x = [x; 0];", Code::TypeMismatch),
+        ("printf!(\"{:4096}\", n);", Code::Format),
+        ("printf!(\"{:.99999}\", 1.0f32);", Code::Format),
+        ("printf!(\"{:99999999999}\", n);", Code::Format),
     ] {
         let found = codes(&kernel(body));
         assert!(found.contains(&code), "{body}: {found:?}");
     }
+    assert_eq!(codes(&kernel("printf!(\"{:4095}\", n);")), []);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::exec::cluster::{Cluster, Outcome, Turned};
 use crate::exec::observe::Count;
 use crate::launch::{LaunchConfig, Report};
 use crate::machine::{MachineConfig, Random, Stop};
+use crate::printed::Printed;
 use crate::profile::Profile;
 use crate::residents::Residents;
 
@@ -168,13 +169,21 @@ struct Sum {
     stopped: bool,
     trace_events: usize,
     report: Report,
+    printed: Printed,
     counts: Vec<Count>,
 }
 
 impl Sum {
     fn new(trace_events: usize) -> Self {
-        let (report, counts) = (Report::default(), Vec::new());
-        Self { next: 0, early: BTreeMap::new(), stopped: false, trace_events, report, counts }
+        Self {
+            next: 0,
+            early: BTreeMap::new(),
+            stopped: false,
+            trace_events,
+            report: Report::default(),
+            printed: Printed::default(),
+            counts: Vec::new(),
+        }
     }
 
     /// How many events of cluster `index` may be kept; none if one before it could not go on, so that it is not to run.
@@ -206,7 +215,7 @@ impl Sum {
     fn add(&mut self, outcome: Outcome) {
         let report = &mut self.report;
         report.findings.extend(outcome.findings);
-        report.printed.push_str(&outcome.printed);
+        self.printed.append(outcome.printed);
         report.thread_instructions += outcome.thread_instructions;
         report.warp_instructions += outcome.warp_instructions;
         report.counters.add(&outcome.counters);
@@ -224,6 +233,7 @@ impl Sum {
     fn report(self, context: &Context<'_>) -> Report {
         let lines =
             self.counts.into_iter().zip(&context.program.code).map(|(count, inst)| count.of_line(inst));
-        Report { profile: Profile::new(lines), ..self.report }
+        let (printed, printed_lost) = self.printed.finish();
+        Report { profile: Profile::new(lines), printed, printed_lost, ..self.report }
     }
 }

@@ -50,8 +50,12 @@ pub struct LaunchConfig {
     /// so that a launch is the same each time for a seed. Another number makes the order of what different clusters do in global
     /// memory a matter of chance; everything within a cluster stays as the seed has it.
     pub host_threads: usize,
-    /// The most thread-instructions that one cluster may run before it counts as not ending.
+    /// The most instructions of threads that one cluster may run before it counts as not ending. Each instruction of a warp
+    /// counts as that of its 32 threads, however many take part.
     pub instruction_limit: u64,
+    /// The most blocks that a grid may have. Even one that ends at once costs some microseconds, so that the greatest grid of a
+    /// GPU would take hours.
+    pub block_limit: u64,
     /// Whether instructions and bank conflicts are counted: [`Report::profile`]. A run takes longer for it.
     pub profile: bool,
     /// The most events of the timeline that are kept: [`Report::trace`]. None are recorded at 0, the default. An event takes
@@ -72,6 +76,7 @@ impl Default for LaunchConfig {
             checks: Checks { order: true, global_initialised: false },
             host_threads: 0,
             instruction_limit: 1 << 32,
+            block_limit: 1 << 22,
             profile: false,
             trace_events: 0,
         }
@@ -94,8 +99,10 @@ pub enum Arg {
 pub struct Report {
     /// What is wrong with the kernel; a cluster with a fatal finding was not run to its end.
     pub findings: Findings,
-    /// What `printf` has printed, cluster by cluster.
+    /// What `printf` has printed, cluster by cluster: the last [`PRINTED_BYTES`](crate::PRINTED_BYTES) of it.
     pub printed: String,
+    /// The bytes before those, which a GPU's buffer would not have held either.
+    pub printed_lost: u64,
     /// Instructions, counted for each thread that took part.
     pub thread_instructions: u64,
     /// Instructions, counted once a warp.
@@ -117,6 +124,13 @@ pub enum Error {
     Arguments(String),
     /// Grid, block, cluster or shared memory are not possible; says why.
     Shape(String),
+    /// The grid has more blocks than [`LaunchConfig::block_limit`].
+    Blocks {
+        /// Its blocks.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// Global memory has no room for the module's variables.
     Memory,
 }
@@ -126,12 +140,27 @@ impl fmt::Display for Error {
         match self {
             Error::NoKernel(name) => write!(f, "the module has no kernel `{name}`"),
             Error::Arguments(why) | Error::Shape(why) => f.write_str(why),
+            Error::Blocks { found, limit } => write!(
+                f,
+                "{found} blocks are more than {limit}, the limit of a simulated grid: it would take {} or more; simulate a \
+                 part of the grid, or raise the limit (`--block-limit`, `LaunchConfig::block_limit`)",
+                least_time(*found)
+            ),
             Error::Memory => f.write_str("global memory has no room for the module's variables"),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+/// What a block costs the simulator before its kernel does anything, in microseconds, on one core of a machine of today.
+const MICROSECONDS_PER_BLOCK: u64 = 4;
+
+/// How long so many blocks take at the least.
+pub fn least_time(blocks: u64) -> String {
+    let minutes = blocks.saturating_mul(MICROSECONDS_PER_BLOCK).div_ceil(60_000_000);
+    if minutes < 120 { counted(minutes, "minute") } else { counted(minutes / 60, "hour") }
+}
 
 /// Runs a kernel on all blocks of a grid, and gives what was found.
 ///
@@ -190,7 +219,8 @@ pub fn launch(
 
 fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     let shape = |why: String| Err(Error::Shape(why));
-    let volume = |extents: [u32; 3]| extents.iter().map(|&extent| u64::from(extent)).product::<u64>();
+    let volume =
+        |extents: [u32; 3]| extents.iter().fold(1_u64, |all, &extent| all.saturating_mul(u64::from(extent)));
     let LaunchConfig { grid, block, cluster, .. } = *config;
     if grid.contains(&0) || block.contains(&0) || cluster.contains(&0) {
         return shape(format!("grid {grid:?}, block {block:?} and cluster {cluster:?} must not have a 0"));
@@ -207,7 +237,7 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
         return shape(format!("a grid of {grid:?} blocks of {block:?} threads is more than a GPU takes"));
     }
     if volume(cluster) > 16 {
-        return shape(format!("a cluster of {} blocks; 16 is the most", volume(cluster)));
+        return shape(format!("a cluster of {cluster:?} blocks; 16 in all is the most"));
     }
     if (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis])) {
         return shape(format!("the grid {grid:?} is not a multiple of the cluster {cluster:?}"));
@@ -232,7 +262,8 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
             "{blocks} blocks that run at once; {resident} is the most of blocks like these"
         ));
     }
-    Ok(())
+    let (found, limit) = (volume(grid), config.block_limit);
+    if found > limit { Err(Error::Blocks { found, limit }) } else { Ok(()) }
 }
 
 /// How many blocks of so many threads and bytes of shared memory a GPU runs at a time. Threads are given out in warps.

@@ -134,6 +134,8 @@ fn bad_arguments_are_named() {
         (&ptx, "--entry double --grid 1,1,1,1 --block 1", "X,Y,Z"),
         (&ptx, &format!("{whole} --grid 0"), "cannot be used multiple times"),
         (&ptx, &format!("{whole} --show 1"), "no buffer 1"),
+        (&ptx, &format!("{whole} --cluster 4294967295,4294967295,2"), "16 in all is the most"),
+        (&ptx, &format!("{whole} --cluster 4294967295,4294967295,4294967295"), "16 in all is the most"),
         (&ptx, &format!("{whole} --out 0"), "INDEX=FILE.npy"),
         (&ptx, &format!("{whole} --shared 300000"), "232448 is the most"),
         (&ptx, &format!("{kernel} --arg zeros:u32:3"), "takes 2 arguments, not 1"),
@@ -158,5 +160,39 @@ fn bad_arguments_are_named() {
     ] {
         let text = printed(&run(&[ptx], words), 2);
         assert!(text.contains(wanted), "{words}: no `{wanted}` in:\n{text}");
+    }
+}
+
+#[test]
+fn a_grid_that_would_run_for_hours_is_refused() {
+    let ptx = file("grid.ptx", DOUBLE);
+    let options = "--entry double --block 1 --arg zeros:u32:1 --arg len:0 --grid";
+    let text = printed(&run(&[&ptx], &format!("{options} 2147483647")), 2);
+    assert!(text.contains("2147483647 blocks are more than 4194304"), "{text}");
+    let text = printed(&run(&[&ptx], &format!("{options} 65 --block-limit 64")), 2);
+    assert!(text.contains("`--block-limit`"), "{text}");
+    printed(&run(&[&ptx], &format!("{options} 65 --block-limit 65 --no-checks")), 0);
+}
+
+/// With less address space than the buffers need.
+#[cfg(unix)]
+#[test]
+fn buffers_that_do_not_fit_the_host_are_an_error() {
+    let ptx = file("large.ptx", DOUBLE);
+    for buffer in ["zeros:u8:4294967296", "random:f32:1073741824"] {
+        let output = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "ulimit -v 1000000 && exec \"$0\" \"$@\"",
+                env!("CARGO_BIN_EXE_ptx-sim"),
+                "run",
+                &ptx,
+            ])
+            .args("--entry double --grid 1 --block 32 --arg len:0 --arg".split_whitespace())
+            .arg(buffer)
+            .output()
+            .expect("there is a shell");
+        let text = printed(&output, 2);
+        assert!(text.contains("no memory left for 4294967296 bytes"), "{buffer}: {text}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tma_codegen::ir::{Cluster, Kernel, Scalar, Type};
 use tma_codegen::{Target, check, compile};
-use tma_runtime::launch::{Arg, KernelSpec, ParamKind, ParamSpec, launch};
+use tma_runtime::launch::{Arg, KernelParts, KernelSpec, ParamKind, ParamSpec, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::{self, Element, MapMode, MapSpec, Swizzle};
 use tma_tests::sources::{CodeBlock, code_blocks};
@@ -37,7 +37,7 @@ fn spec(block: &CodeBlock) -> &'static KernelSpec {
     let ([checked], [ptx]) = (&checked[..], &compiled[..]) else { panic!("one kernel a block") };
     let kernel = checked.kernel.kernel();
     let Cluster::Fixed(cluster) = kernel.launch.cluster else { panic!("the size of clusters is fixed") };
-    Box::leak(Box::new(KernelSpec {
+    let parts = KernelParts {
         name: ptx.name.clone().leak(),
         entry: ptx.entry.clone().leak(),
         ptx: ptx.text.clone().leak(),
@@ -47,15 +47,17 @@ fn spec(block: &CodeBlock) -> &'static KernelSpec {
         dependency_wait: false,
         shared_bytes: checked.kernel.layout().bytes(),
         params: params(kernel),
-    }))
+    };
+    // SAFETY: the compiler made the PTX of this kernel.
+    Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }))
 }
 
 /// Launches a kernel on 32 × 16 integers, and what it then holds in as many rows a block.
 fn run(spec: &'static KernelSpec, blocks: u32) -> Result<Vec<i32>, Error> {
     let device = Device::simulator();
     let source: Vec<i32> = (0..512).collect();
-    let (src, held) = (device.tensor(&source, [32, 16])?, device.zeros([16 * blocks as usize, 16])?);
-    launch(&device, spec, Grid::x(blocks), &[Arg::map(src.view()), Arg::map(held.view())])?;
+    let (src, mut held) = (device.tensor(&source, [32, 16])?, device.zeros([16 * blocks as usize, 16])?);
+    launch(&device, spec, Grid::x(blocks), &[Arg::map(src.view()), Arg::map_mut(held.view_mut())])?;
     held.to_vec()
 }
 

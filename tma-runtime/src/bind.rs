@@ -1,6 +1,6 @@
 //! Matching the arguments of a launch to the kernel's parameters: the same for every backend.
 
-use crate::args::GlobalSlice;
+use crate::args::{GlobalSlice, GlobalSliceMut};
 use crate::error::Error;
 use crate::layout::{DeviceId, Layout};
 use crate::memory::Memory;
@@ -8,14 +8,24 @@ use crate::options::{MapOptions, MapSource};
 use crate::scalar::Scalar;
 use crate::spec::{KernelSpec, MapMode, MapSpec, ParamKind, ParamSpec};
 use crate::stream::same_device;
-use crate::view::TensorView;
+use crate::view::{TensorView, TensorViewMut};
 use std::sync::Arc;
 
-/// An argument of a launch, its type erased.
-#[derive(Clone, Copy, Debug)]
+/// An argument of a launch, its type erased. One that is lent to be written is not copied, as `&mut` is not:
+///
+/// ```compile_fail,E0382
+/// # use tma_runtime::{DeviceTensor, launch::Arg};
+/// fn refused<'a>(tensor: &'a mut DeviceTensor<f32, 1>) -> [Arg<'a>; 2] {
+///     let arg = Arg::global_mut(tensor.slice_mut());
+///     [arg, arg]
+/// }
+/// ```
+#[derive(Debug)]
 pub struct Arg<'a> {
     value: Value,
     memory: Option<&'a Arc<Memory>>,
+    /// Whether it is lent to be written.
+    mutable: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,10 +44,23 @@ enum Value {
     },
 }
 
+impl Value {
+    fn global(layout: Layout) -> Self {
+        let len = layout.contiguous_len();
+        let (contiguous, address) = (len.is_some(), layout.address());
+        Self::Global { layout, contiguous, address, len: len.unwrap_or_default() }
+    }
+}
+
 impl<'a> Arg<'a> {
-    /// A tensor for a `TensorMap` parameter.
+    /// A tensor for a `TensorMap` parameter that the kernel only reads.
     pub fn map<T: Scalar, const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
-        Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory() }
+        Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory(), mutable: false }
+    }
+
+    /// A tensor for a `TensorMap` parameter that the kernel writes.
+    pub fn map_mut<T: Scalar, const N: usize>(tensor: TensorViewMut<'a, T, N>) -> Self {
+        Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory(), mutable: true }
     }
 
     /// The same tensor, with `options` for its map. Other arguments have none.
@@ -49,22 +72,20 @@ impl<'a> Arg<'a> {
         self
     }
 
-    /// The elements of a tensor for a `Global` parameter.
+    /// The elements of a tensor for a `Global` parameter that the kernel only reads.
     pub fn global<T: Scalar>(slice: GlobalSlice<'a, T>) -> Self {
-        let layout = slice.layout;
-        let len = layout.contiguous_len();
-        let value = Value::Global {
-            layout,
-            contiguous: len.is_some(),
-            address: layout.address(),
-            len: len.unwrap_or_default(),
-        };
-        Self { value, memory: slice.memory }
+        Self { value: Value::global(slice.layout), memory: slice.memory, mutable: false }
+    }
+
+    /// The elements of a tensor for a `Global` parameter that the kernel writes.
+    pub fn global_mut<T: Scalar>(slice: GlobalSliceMut<'a, T>) -> Self {
+        Self { value: Value::global(slice.layout), memory: slice.memory, mutable: true }
     }
 
     /// A value for a scalar parameter.
     pub fn scalar<T: Scalar>(value: T) -> Self {
-        Self { value: Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() }, memory: None }
+        let value = Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() };
+        Self { value, memory: None, mutable: false }
     }
 
     /// The allocation of a tensor.
@@ -126,7 +147,7 @@ pub enum Bound<'a> {
 /// # Errors
 ///
 /// [`Error::ArgumentMismatch`], [`Error::OtherDevice`], [`Error::ElementMismatch`], [`Error::NotContiguous`],
-/// [`Error::MisalignedGlobal`], and those of `visit`.
+/// [`Error::MisalignedGlobal`], [`Error::NotMutable`], and those of `visit`.
 pub fn bind<'a>(
     device: DeviceId,
     spec: &'static KernelSpec,
@@ -164,6 +185,9 @@ pub fn bind<'a>(
             }
             (kind, _) => return Err(mismatch(spec, arg.describe(), describe(param, kind))),
         };
+        if param.kind.written() && !arg.mutable {
+            return Err(Error::NotMutable { kernel: spec.name, tensor });
+        }
         visit(bound)?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::layout::DeviceId;
 use crate::ptx::{self, Params, Target};
 use crate::sim;
-use crate::spec::KernelSpec;
+use crate::spec::{KernelParts, KernelSpec};
 use crate::stream::{Event, Stream};
 use crate::tensor::DeviceTensor;
 
@@ -43,7 +43,7 @@ pub(crate) struct Properties {
 
 impl Properties {
     /// Whether a device with these can run a kernel, and the kernel is what its specification says.
-    pub(crate) fn accept(&self, spec: &KernelSpec) -> Result<(), Error> {
+    pub(crate) fn accept(&self, spec: &KernelParts) -> Result<(), Error> {
         let kernel = spec.name;
         if !ptx::is_compiled(spec.ptx) {
             return Err(Error::NoPtx { kernel });
@@ -125,10 +125,20 @@ impl Device {
     }
 
     /// Lets a simulated device end a launch with a finding when a cluster has run so many instructions, counted for each
-    /// thread: a test of a kernel that may not end then ends. A GPU has no such limit.
+    /// thread of a warp, whether it takes part or not: a test of a kernel that may not end then ends. A GPU has no such
+    /// limit.
     pub fn instruction_limit(self, instructions: u64) -> Self {
         if let Backend::Sim(context) = &self.backend {
             context.set_instruction_limit(instructions);
+        }
+        self
+    }
+
+    /// Lets a simulated device take grids of so many blocks, in place of 2^22. Each takes some microseconds, even if it ends at
+    /// once, so that a GPU's largest grids would run for hours. A GPU takes up to [`MAX_GRID`](crate::launch::MAX_GRID).
+    pub fn block_limit(self, blocks: u64) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_block_limit(blocks);
         }
         self
     }
@@ -145,6 +155,7 @@ impl Device {
 
     /// Lets a simulated device give `watch` a report of each launch from now on: findings, counts of instructions, copies and
     /// bank conflicts, and the first `trace_events` events of the timeline ([`ptx_sim::Report`]). A GPU makes no such report.
+    /// `watch` may use the device; of launches that it makes there itself it gets no report.
     ///
     /// ```
     /// use tma_runtime::prelude::*;
@@ -168,12 +179,15 @@ impl Device {
     /// Lets a simulated device run other PTX than the kernels' own: `rewrite` is asked at the first launch of each
     /// kernel, and gives the text to run in its place, or `None`. So code changed by hand is tried, and so this project
     /// removes a kernel's synchronisation step by step and sees each missing one found. A GPU runs what was compiled.
+    ///
+    /// `rewrite` may use the device; launches that it makes there itself run the kernels' own PTX. Whatever the text does, it
+    /// reaches the device's simulated memory and nothing else: what leaves that is a finding.
     pub fn rewriting(
         self,
         rewrite: impl Fn(&'static KernelSpec) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         if let Backend::Sim(context) = &self.backend {
-            context.set_rewrite(Box::new(rewrite));
+            context.set_rewrite(Arc::new(rewrite));
         }
         self
     }
@@ -274,7 +288,7 @@ mod tests {
     }
 
     const NUMBER: ParamSpec = ParamSpec { name: "n", kind: ParamKind::Scalar { bytes: 4 } };
-    static SPEC: KernelSpec = KernelSpec {
+    const PARTS: KernelParts = KernelParts {
         name: "nothing",
         entry: "nothing",
         ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }",
@@ -286,29 +300,35 @@ mod tests {
         params: &[NUMBER],
     };
 
+    const fn spec(parts: KernelParts) -> KernelSpec {
+        // SAFETY: the entry does nothing.
+        unsafe { KernelSpec::from_parts(parts) }
+    }
+
     fn code(spec: &'static KernelSpec, args: &[Arg<'_>]) -> Option<&'static str> {
         launch(&Device::simulator(), spec, Grid::x(1), args).err().map(|error| error.code())
     }
 
     #[test]
     fn tma0620_the_ptx_takes_what_the_specification_says() {
-        static FEWER: KernelSpec = KernelSpec { params: &[], ..SPEC };
-        static MORE: KernelSpec = KernelSpec { params: &[NUMBER, NUMBER], ..SPEC };
-        static SMALLER: KernelSpec = KernelSpec {
+        static SPEC: KernelSpec = spec(PARTS);
+        static FEWER: KernelSpec = spec(KernelParts { params: &[], ..PARTS });
+        static MORE: KernelSpec = spec(KernelParts { params: &[NUMBER, NUMBER], ..PARTS });
+        static SMALLER: KernelSpec = spec(KernelParts {
             ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n\
                 .visible .entry nothing(.param .align 64 .b8 n[128]) { ret; }",
-            ..SPEC
-        };
-        let number = Arg::scalar(1u32);
-        assert_eq!(code(&SPEC, &[number]), None);
+            ..PARTS
+        });
+        let number = || Arg::scalar(1u32);
+        assert_eq!(code(&SPEC, &[number()]), None);
         assert_eq!(code(&FEWER, &[]), Some("TMA0620"));
-        assert_eq!(code(&MORE, &[number, number]), Some("TMA0620"));
-        assert_eq!(code(&SMALLER, &[number]), Some("TMA0620"));
+        assert_eq!(code(&MORE, &[number(), number()]), Some("TMA0620"));
+        assert_eq!(code(&SMALLER, &[number()]), Some("TMA0620"));
     }
 
     #[test]
     fn tma0614_the_ptx_has_the_entry() {
-        static OTHER: KernelSpec = KernelSpec { entry: "not", ..SPEC };
+        static OTHER: KernelSpec = spec(KernelParts { entry: "not", ..PARTS });
         assert_eq!(code(&OTHER, &[Arg::scalar(1u32)]), Some("TMA0614"));
     }
 }

@@ -80,6 +80,19 @@ pub enum Error {
         alignment: u32,
     },
 
+    /// A hand-written launch lends a tensor to be read that the kernel writes.
+    #[error(
+        "{}: kernel `{kernel}` writes `{tensor}`, but the tensor passed there is lent to be read: pass \
+         `Arg::map_mut(tensor.view_mut())` or `Arg::global_mut(tensor.slice_mut())`, or use the kernel's typed `launch`",
+        self.code()
+    )]
+    NotMutable {
+        /// The kernel.
+        kernel: &'static str,
+        /// The kernel's parameter.
+        tensor: &'static str,
+    },
+
     /// A host slice has another length than the tensor.
     #[error("{}: the host slice has {found} elements, but the tensor {wanted}: pass as many", self.code())]
     HostLength {
@@ -282,6 +295,28 @@ pub enum Error {
         bytes: u64,
         /// The device.
         device: DeviceId,
+    },
+
+    /// The host has too little memory left.
+    #[error("{}: the host has no memory left for a copy of {bytes} bytes: copy smaller tensors, one at a time", self.code())]
+    HostMemory {
+        /// The bytes asked for.
+        bytes: u64,
+    },
+
+    /// A grid with more blocks than the simulator runs in a time that can be waited for.
+    #[error(
+        "{}: the simulator takes grids of at most {limit} blocks, but that for `{kernel}` has {found}, which would take {} or \
+         more: launch a smaller grid, let each block work on several tiles, or raise the limit with `Device::block_limit`",
+        self.code(), ptx_sim::least_time(*.found)
+    )]
+    SimulatedGrid {
+        /// The kernel.
+        kernel: &'static str,
+        /// The blocks asked for.
+        found: u64,
+        /// The most that there can be.
+        limit: u64,
     },
 
     /// A grid without blocks.

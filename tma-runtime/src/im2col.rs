@@ -122,19 +122,19 @@ macro_rules! tensors {
 tensors!(1 3  2 4  3 5);
 
 macro_rules! argument {
-    ($(#[$doc:meta])* $Arg:ident of $Map:ident) => {
+    ($(#[$doc:meta])* $Arg:ident of $Map:ident, fn $view:ident($($this:tt)+) -> $View:ident) => {
         $(#[$doc])*
         pub trait $Arg<T: Scalar, const N: usize> {
             /// The tensor's address, shape and strides.
-            fn view(&self) -> TensorView<'_, T, N>;
+            fn $view($($this)+ self) -> $View<'_, T, N>;
 
             /// What the launch decides of its map.
             fn options(&self) -> MapOptions;
         }
 
         impl<A: $Map<T, N>, T: Scalar, const N: usize> $Arg<T, N> for WithColumns<A> {
-            fn view(&self) -> TensorView<'_, T, N> {
-                self.tensor.view()
+            fn $view($($this)+ self) -> $View<'_, T, N> {
+                self.tensor.$view()
             }
 
             fn options(&self) -> MapOptions {
@@ -151,7 +151,7 @@ argument! {
                    `{Self}`",
         label = "pass `tensor.im2col(Im2col {{ lower, upper, strides }})`"
     )]
-    Im2colArg of MapArg
+    Im2colArg of MapArg, fn view(&) -> TensorView
 }
 
 argument! {
@@ -160,5 +160,5 @@ argument! {
         message = "TMA0301: the kernel writes columns of this tensor of {N} dimensions with elements of `{T}`, and cannot through `{Self}`",
         label = "pass `tensor.view_mut().im2col(Im2col {{ lower, upper, strides }})`"
     )]
-    Im2colArgMut of MapArgMut
+    Im2colArgMut of MapArgMut, fn view_mut(&mut) -> TensorViewMut
 }

@@ -2,14 +2,32 @@
 //!
 //! A kernel's own `launch` checks types at compile time and then calls [`launch`] here, which matches arguments to
 //! parameters and hands them to the device's backend.
+//!
+//! # What is safe
+//!
+//! No safe code writes to a tensor that it has no `&mut` of, nor to memory that is no tensor's:
+//!
+//! * what a kernel does with its parameters is said by its [`KernelSpec`], which only `unsafe` code makes: yours
+//!   ([`KernelSpec::from_parts`]), or the one that `#[tma_kernel]` writes for what the compiler has seen;
+//! * an [`Arg`] for a parameter that is written is made of a [`TensorViewMut`](crate::TensorViewMut) or a
+//!   [`GlobalSliceMut`], of which there is one at a time, and which come of `&mut`, or of an address in `unsafe` code. A launch
+//!   refuses others ([`Error::NotMutable`]);
+//! * numbers are no addresses: a kernel cannot make a pointer of one.
+//!
+//! A launch is queued, and its borrows end before it runs. What follows by the same tensors is in order all the same, as long
+//! as it is in the same stream or on the host: copies wait for all streams, and memory is freed when what uses it has
+//! run. Kernels on two streams that nothing orders ([`Stream::wait_for`]) may use a tensor at the same time, and then leave
+//! some of what either wrote. A [`Graph`](crate::Graph) shares its tensors: what was lent to a capture to be written
+//! changes whenever the graph runs, also while it is borrowed elsewhere. Neither can make a value that is invalid: nothing
+//! in Rust refers to a device's memory, and copies from there give valid values, whatever the bytes.
 
-pub use crate::args::{GlobalArg, GlobalArgMut, GlobalSlice, MapArg, MapArgMut};
+pub use crate::args::{GlobalArg, GlobalArgMut, GlobalSlice, GlobalSliceMut, MapArg, MapArgMut};
 pub use crate::bind::{Arg, Bound, bind};
 pub use crate::grid::{Grid, MAX_GRID};
 pub use crate::im2col::{Im2col, Im2colArg, Im2colArgMut, Im2colExt, WithColumns};
 pub use crate::occupancy::resident_blocks;
 pub use crate::options::{Corners, Fill, L2Promotion, MapArgExt, MapOptions, MapSource, WithOptions};
-pub use crate::spec::{KernelSpec, ParamKind, ParamSpec};
+pub use crate::spec::{KernelParts, KernelSpec, ParamKind, ParamSpec};
 pub use crate::with::{LaunchOptions, With};
 pub use crate::workspace::MapWorkspace;
 

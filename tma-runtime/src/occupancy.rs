@@ -3,8 +3,8 @@
 use crate::device::{Backend, Device};
 use crate::error::Error;
 use crate::launch::LaunchOn;
-use crate::shape::{Shape, cluster};
-use crate::spec::KernelSpec;
+use crate::shape::{Shape, cluster, volume};
+use crate::spec::{KernelParts, KernelSpec};
 
 /// Threads, blocks and bytes of shared memory of a multiprocessor. Source: CUDA C++ Programming Guide, "Technical
 /// Specifications per Compute Capability", 9.0.
@@ -55,13 +55,12 @@ fn resident(device: &Device, spec: &'static KernelSpec, cluster: [u32; 3]) -> Re
 }
 
 /// Blocks that fit so many multiprocessors of Hopper, whose registers are not counted; whole clusters only.
-fn simulated(multiprocessors: u32, spec: &KernelSpec, cluster: [u32; 3]) -> u32 {
-    let threads: u32 = spec.threads.iter().product();
-    let by_threads = THREADS / threads.next_multiple_of(WARP).max(WARP);
+fn simulated(multiprocessors: u32, spec: &KernelParts, cluster: [u32; 3]) -> u32 {
+    let threads = volume(spec.threads).max(1);
+    let by_threads = THREADS / threads.checked_next_multiple_of(WARP).unwrap_or(u32::MAX);
     let by_shared_bytes = SHARED_BYTES / spec.shared_bytes.saturating_add(RESERVED_BYTES);
     let blocks = multiprocessors * BLOCKS.min(by_threads).min(by_shared_bytes);
-    let of_cluster: u32 = cluster.iter().product();
-    blocks - blocks % of_cluster.max(1)
+    blocks - blocks % volume(cluster).max(1)
 }
 
 #[cfg(test)]
@@ -73,7 +72,7 @@ mod tests {
         let (name, entry, ptx, params) = ("k", "k", "", &[]);
         let (cooperative, dependency_wait) = (true, false);
         let taken = Cluster::Fixed(cluster);
-        let spec = KernelSpec {
+        let parts = KernelParts {
             name,
             entry,
             ptx,
@@ -84,7 +83,7 @@ mod tests {
             shared_bytes,
             params,
         };
-        simulated(4, &spec, cluster)
+        simulated(4, &parts, cluster)
     }
 
     #[test]
@@ -97,6 +96,13 @@ mod tests {
         assert_eq!(blocks([128, 1, 1], 227 * 1024, [1; 3]), 4);
         assert_eq!(blocks([128, 1, 1], 113 * 1024, [1; 3]), 4 * 2);
         assert_eq!(blocks([128, 1, 1], 113 * 1024 + 1, [1; 3]), 4);
+    }
+
+    #[test]
+    fn what_no_device_has_fits_nowhere() {
+        assert_eq!(blocks([u32::MAX; 3], 0, [1; 3]), 0);
+        assert_eq!(blocks([1 << 16, 1 << 16, 1], u32::MAX, [1; 3]), 0);
+        assert_eq!(blocks([32, 1, 1], 0, [u32::MAX; 3]), 0);
     }
 
     #[test]

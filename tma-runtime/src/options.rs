@@ -176,8 +176,8 @@ impl<A: MapArg<T, N>, T: Scalar, const N: usize> MapArg<T, N> for WithOptions<A>
 }
 
 impl<A: MapArgMut<T, N>, T: Scalar, const N: usize> MapArgMut<T, N> for WithOptions<A> {
-    fn view(&self) -> TensorView<'_, T, N> {
-        self.tensor.view()
+    fn view_mut(&mut self) -> TensorViewMut<'_, T, N> {
+        self.tensor.view_mut()
     }
 
     fn options(&self) -> MapOptions {

@@ -20,14 +20,15 @@ pub unsafe trait Scalar: Copy + Send + Sync + 'static + sealed::Sealed {
     #[doc(hidden)]
     fn raw_bits(self) -> u64;
 
-    /// Turns values copied from the device, of which all bytes are initialised, into valid ones.
+    /// Turns values copied from the device, of which all bytes are initialised, into valid ones. Never called where a copy
+    /// may have left bytes that are not.
     ///
     /// Any bytes are a number, so there is nothing to do but for `bool`.
     #[doc(hidden)]
     fn make_valid(_values: &mut [MaybeUninit<Self>]) {}
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 

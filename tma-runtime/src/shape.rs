@@ -3,7 +3,7 @@
 use crate::error::{ClusterError, Error};
 use crate::grid::Grid;
 use crate::launch::LaunchOptions;
-use crate::spec::{Cluster, KernelSpec};
+use crate::spec::{Cluster, KernelParts};
 
 /// Blocks of a launch and of each of its clusters, and how they start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +18,17 @@ pub(crate) struct Shape {
     pub(crate) dependent: bool,
 }
 
+/// How many there are of what has these extents, if that fits a `u32`, else the most that does.
+pub(crate) fn volume(extents: [u32; 3]) -> u32 {
+    extents.into_iter().fold(1, u32::saturating_mul)
+}
+
 /// The shape of a launch of `spec`.
 ///
 /// # Errors
 ///
 /// As [`Grid::checked`], [`Error::Cluster`] and [`Error::NeverWaits`].
-pub(crate) fn shape(spec: &KernelSpec, grid: Grid, options: LaunchOptions) -> Result<Shape, Error> {
+pub(crate) fn shape(spec: &KernelParts, grid: Grid, options: LaunchOptions) -> Result<Shape, Error> {
     let kernel = spec.name;
     let grid = grid.checked(kernel)?;
     let cluster = cluster(spec, options)?;
@@ -44,7 +49,7 @@ pub(crate) fn shape(spec: &KernelSpec, grid: Grid, options: LaunchOptions) -> Re
 /// # Errors
 ///
 /// [`Error::Cluster`].
-pub(crate) fn cluster(spec: &KernelSpec, options: LaunchOptions) -> Result<[u32; 3], Error> {
+pub(crate) fn cluster(spec: &KernelParts, options: LaunchOptions) -> Result<[u32; 3], Error> {
     given_or_fixed(spec.cluster, options.cluster).map_err(|why| Error::Cluster { kernel: spec.name, why })
 }
 
@@ -67,7 +72,7 @@ fn given_or_fixed(taken: Cluster, given: Option<[u32; 3]>) -> Result<[u32; 3], C
 mod tests {
     use super::*;
 
-    const SPEC: KernelSpec = KernelSpec {
+    const PARTS: KernelParts = KernelParts {
         name: "k",
         entry: "k",
         ptx: "",
@@ -80,7 +85,7 @@ mod tests {
     };
 
     fn shaped(taken: Cluster, grid: Grid, given: Option<[u32; 3]>) -> Result<[u32; 3], &'static str> {
-        let spec = KernelSpec { cluster: taken, ..SPEC };
+        let spec = KernelParts { cluster: taken, ..PARTS };
         let options = LaunchOptions { cluster: given, ..LaunchOptions::default() };
         shape(&spec, grid, options).map(|shape| shape.cluster).map_err(|error| error.code())
     }
@@ -123,7 +128,7 @@ mod tests {
     fn tma0626_what_starts_early_waits_for_the_kernel_before() {
         let launched = |dependent, dependency_wait| {
             let options = LaunchOptions { dependent, ..LaunchOptions::default() };
-            let spec = KernelSpec { dependency_wait, ..SPEC };
+            let spec = KernelParts { dependency_wait, ..PARTS };
             shape(&spec, Grid::x(1), options).map(|shape| shape.dependent).map_err(|error| error.code())
         };
         assert_eq!(launched(true, false), Err("TMA0626"));

@@ -3,10 +3,13 @@
 //! A launch runs to its end before it returns, so that streams and events have nothing left to order. What the simulator
 //! finds wrong with a kernel is the launch's error.
 
+mod hooks;
+mod output;
 mod speed;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,29 +23,34 @@ use crate::map::{MapParams, Moved, map_params};
 use crate::options::Fill;
 use crate::shape::Shape;
 use crate::spec::{Element, KernelSpec, ParamKind, Swizzle};
+use hooks::{Hooks, Rewrite, Watch};
 
 /// Multiprocessors that a simulated device says it has: enough for persistent blocks to share work, few enough for a CPU.
 const MULTIPROCESSORS: u32 = 4;
 
-/// Gives the PTX that is run in place of a kernel's own, if any.
-type Rewrite = Box<dyn Fn(&'static KernelSpec) -> Option<String> + Send + Sync>;
-
-/// Gets what each launch gave.
-type Watch = Arc<dyn Fn(&'static KernelSpec, &ptx_sim::Report) + Send + Sync>;
+/// Bytes that are copied or filled at a time.
+const CHUNK: usize = 1 << 16;
 
 /// A simulated device.
 pub(crate) struct Context {
     id: u32,
     properties: Properties,
     memory: Mutex<GlobalMemory>,
-    /// By the address of the PTX text, which is a part of the program.
-    modules: Mutex<HashMap<usize, Arc<Module>>>,
+    modules: Mutex<HashMap<ModuleKey, Arc<Module>>>,
     seed: AtomicU64,
     instruction_limit: AtomicU64,
+    block_limit: AtomicU64,
     host_threads: AtomicUsize,
-    /// With how many events of the timeline are wanted.
-    watch: Mutex<Option<(usize, Watch)>>,
-    rewrite: Mutex<Rewrite>,
+    hooks: Hooks,
+}
+
+/// Which text of which kernel a module is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ModuleKey {
+    /// The address of the kernel's own PTX, which is a part of the program.
+    ptx: usize,
+    /// Whether it could be replaced.
+    rewritten: bool,
 }
 
 impl fmt::Debug for Context {
@@ -71,9 +79,9 @@ impl Context {
             modules: Mutex::default(),
             seed: AtomicU64::new(0),
             instruction_limit: AtomicU64::new(LaunchConfig::default().instruction_limit),
+            block_limit: AtomicU64::new(LaunchConfig::default().block_limit),
             host_threads: AtomicUsize::new(LaunchConfig::default().host_threads),
-            watch: Mutex::new(None),
-            rewrite: Mutex::new(Box::new(|_| None)),
+            hooks: Hooks::default(),
         }
     }
 
@@ -93,17 +101,21 @@ impl Context {
         self.instruction_limit.store(instructions, Ordering::Relaxed);
     }
 
+    pub(crate) fn set_block_limit(&self, blocks: u64) {
+        self.block_limit.store(blocks, Ordering::Relaxed);
+    }
+
     pub(crate) fn set_host_threads(&self, threads: usize) {
         self.host_threads.store(threads, Ordering::Relaxed);
     }
 
     pub(crate) fn set_watch(&self, trace_events: usize, watch: Watch) {
-        *locked(&self.watch) = Some((trace_events, watch));
+        self.hooks.set_watch(trace_events, watch);
     }
 
     /// Kernels that were launched before are asked for anew.
     pub(crate) fn set_rewrite(&self, rewrite: Rewrite) {
-        *locked(&self.rewrite) = rewrite;
+        self.hooks.set_rewrite(rewrite);
         locked(&self.modules).clear();
     }
 
@@ -124,15 +136,27 @@ impl Context {
     }
 
     pub(crate) fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Error> {
-        let mut host = vec![0; bytes as usize];
-        self.read(from, &mut host)?;
-        self.write(to, &host)
+        let mut chunk = [0; CHUNK];
+        chunks(bytes).try_for_each(|(offset, length)| {
+            self.read(from + offset, &mut chunk[..length])?;
+            self.write(to + offset, &chunk[..length])
+        })
+    }
+
+    pub(crate) fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<(), Error> {
+        let chunk = [byte; CHUNK];
+        chunks(bytes).try_for_each(|(offset, length)| self.write(to + offset, &chunk[..length]))
     }
 
     /// The memory as it is now; clones share their bytes.
     fn memory(&self) -> GlobalMemory {
         locked(&self.memory).clone()
     }
+}
+
+/// The offsets and lengths of the chunks of so many bytes.
+fn chunks(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
+    (0..bytes).step_by(CHUNK).map(move |offset| (offset, (bytes - offset).min(CHUNK as u64) as usize))
 }
 
 /// A launch with its arguments encoded. It holds addresses, and nothing that keeps them valid.
@@ -160,7 +184,7 @@ impl Context {
     /// Runs a kernel to its end. That it may start early changes nothing: those before it have ended.
     pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
         speed::tell_if_slow();
-        let watch = locked(&self.watch).clone();
+        let watch = self.hooks.watch();
         let config = LaunchConfig {
             grid: shape.grid,
             block: spec.threads,
@@ -169,20 +193,24 @@ impl Context {
             dynamic_shared_bytes: spec.shared_bytes,
             seed: self.seed.load(Ordering::Relaxed),
             instruction_limit: self.instruction_limit.load(Ordering::Relaxed),
+            block_limit: self.block_limit.load(Ordering::Relaxed),
             host_threads: self.host_threads.load(Ordering::Relaxed),
             profile: watch.is_some(),
             trace_events: watch.as_ref().map_or(0, |(events, _)| *events),
             ..LaunchConfig::default()
         };
-        let refused =
-            |error: ptx_sim::Error| Error::SimulatedLaunch { kernel: spec.name, why: error.to_string() };
+        let kernel = spec.name;
+        let refused = |error| match error {
+            ptx_sim::Error::Blocks { found, limit } => Error::SimulatedGrid { kernel, found, limit },
+            error => Error::SimulatedLaunch { kernel, why: error.to_string() },
+        };
         // The device's own memory, not a clone: a module's variables are allocated at its first launch, and stay.
         let mut memory = locked(&self.memory);
         let report = ptx_sim::launch(module, &mut memory, spec.entry, &config, args).map_err(refused)?;
         drop(memory);
-        print!("{}", report.printed);
+        output::show(&mut io::stdout(), kernel, &report);
         if let Some((_, watch)) = watch {
-            watch(spec, &report);
+            self.hooks.run(|| watch(spec, &report));
         }
         if report.findings.is_empty() {
             return Ok(());
@@ -196,20 +224,19 @@ impl Context {
         })
     }
 
-    /// The module of a kernel, loaded at its first launch.
+    /// The module of a kernel, loaded at its first launch. If several threads launch it first, each loads it, and all take
+    /// the same one.
     fn module(&self, spec: &'static KernelSpec) -> Result<Arc<Module>, Error> {
-        let mut modules = locked(&self.modules);
-        let key = spec.ptx.as_ptr() as usize;
-        if let Some(module) = modules.get(&key) {
+        let rewrite = self.hooks.rewrite();
+        let key = ModuleKey { ptx: spec.ptx.as_ptr() as usize, rewritten: rewrite.is_some() };
+        if let Some(module) = locked(&self.modules).get(&key) {
             return Ok(Arc::clone(module));
         }
         self.properties.accept(spec)?;
-        let rewritten = locked(&self.rewrite)(spec);
+        let rewritten = rewrite.and_then(|rewrite| self.hooks.run(|| rewrite(spec)));
         let module = Module::load(rewritten.as_deref().unwrap_or(spec.ptx))
             .map_err(|error| Error::SimulatedLaunch { kernel: spec.name, why: error.to_string() })?;
-        let module = Arc::new(module);
-        modules.insert(key, Arc::clone(&module));
-        Ok(module)
+        Ok(Arc::clone(locked(&self.modules).entry(key).or_insert_with(|| Arc::new(module))))
     }
 
     fn arguments(&self, spec: &'static KernelSpec, args: &[Arg<'_>]) -> Result<Vec<ptx_sim::Arg>, Error> {
@@ -292,3 +319,6 @@ fn element(element: Element) -> ptx_sim::tensor_map::Element {
         Element::Tf32 => Map::Tf32,
     }
 }
+
+#[cfg(test)]
+mod tests;

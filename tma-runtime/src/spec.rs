@@ -4,12 +4,95 @@
 //! read it.
 
 use std::fmt;
+use std::ops::Deref;
 
 use crate::ptx::Params;
 
-/// A compiled kernel and all that is needed to launch it.
+/// A kernel that may be launched: its [parts](KernelParts), which can be read as fields, and the promise that they are
+/// true. `#[tma_kernel]` makes it, and promises it for the PTX that its compiler emits.
+///
+/// For PTX from elsewhere the promise is yours, so that nothing but `unsafe` code makes a specification of it:
+///
+/// ```
+/// use tma_runtime::launch::{KernelParts, KernelSpec, ParamKind, ParamSpec};
+/// use tma_runtime::spec::Cluster;
+///
+/// const PARTS: KernelParts = KernelParts {
+///     name: "nothing",
+///     entry: "nothing",
+///     ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }",
+///     threads: [32, 1, 1],
+///     cluster: Cluster::None,
+///     cooperative: false,
+///     dependency_wait: false,
+///     shared_bytes: 0,
+///     params: &[ParamSpec { name: "n", kind: ParamKind::Scalar { bytes: 4 } }],
+/// };
+/// // SAFETY: the entry takes one number and touches no memory.
+/// static SPEC: KernelSpec = unsafe { KernelSpec::from_parts(PARTS) };
+/// assert_eq!(SPEC.threads, [32, 1, 1]);
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use tma_runtime::launch::{KernelParts, KernelSpec};
+/// fn refused(parts: KernelParts) -> KernelSpec {
+///     KernelSpec::from_parts(parts)
+/// }
+/// ```
+///
+/// ```compile_fail,E0451
+/// # use tma_runtime::launch::{KernelParts, KernelSpec};
+/// fn refused(parts: KernelParts) -> KernelSpec {
+///     KernelSpec { parts }
+/// }
+/// ```
+///
+/// ```compile_fail,E0594
+/// # use tma_runtime::launch::KernelSpec;
+/// fn refused(spec: &mut KernelSpec) {
+///     spec.ptx = "";
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelSpec {
+    parts: KernelParts,
+}
+
+impl KernelSpec {
+    /// Promises that a kernel is what its parts say.
+    ///
+    /// # Safety
+    ///
+    /// Launched over any grid, with arguments that fit `params`, the threads of `entry` touch no memory but
+    ///
+    /// * shared and local memory of their own, and variables of the PTX itself;
+    /// * of a [`Map`](ParamKind::Map) what the tensor map reaches, and of a [`Global`](ParamKind::Global) the elements from
+    ///   its address on, as many as it has. They write there only where the parameter is `written`;
+    /// * what tensor maps reach that an earlier launch published in a workspace.
+    ///
+    /// So no number that is passed as a scalar is used as an address. `threads`, `cluster`, `cooperative`,
+    /// `dependency_wait` and `shared_bytes` are what the entry was compiled for.
+    pub const unsafe fn from_parts(parts: KernelParts) -> Self {
+        Self { parts }
+    }
+
+    /// What the kernel is, also in constants, where `spec.threads` cannot be written.
+    pub const fn parts(&self) -> &KernelParts {
+        &self.parts
+    }
+}
+
+impl Deref for KernelSpec {
+    type Target = KernelParts;
+
+    fn deref(&self) -> &KernelParts {
+        &self.parts
+    }
+}
+
+/// A compiled kernel and all that is needed to launch it, as plain data, of which nothing is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelParts {
     /// The name as the user knows it: `copy`, or `copy::large` for a named instance.
     pub name: &'static str,
     /// The symbol of the PTX entry.
@@ -31,7 +114,7 @@ pub struct KernelSpec {
     pub params: &'static [ParamSpec],
 }
 
-impl KernelSpec {
+impl KernelParts {
     /// The PTX parameters that `params` become.
     pub(crate) fn ptx_params(&self) -> Params {
         let sizes = self.params.iter().flat_map(|param| match param.kind {
@@ -96,6 +179,17 @@ pub enum ParamKind {
         /// Its size in bytes: 1, 2, 4 or 8.
         bytes: u32,
     },
+}
+
+impl ParamKind {
+    /// Whether the kernel writes to the memory that it is given here.
+    pub const fn written(&self) -> bool {
+        match self {
+            Self::Map(map) => map.written,
+            Self::Global { written, .. } => *written,
+            Self::Scalar { .. } => false,
+        }
+    }
 }
 
 /// The part of a tensor map that the kernel decides: the box, which is the tile that one copy moves.

@@ -1,6 +1,6 @@
 //! Tensors in a device's memory.
 
-use crate::args::GlobalSlice;
+use crate::args::{GlobalSlice, GlobalSliceMut};
 use crate::device::{Backend, Device};
 use crate::error::Error;
 use crate::memory::Memory;
@@ -112,21 +112,31 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         TensorViewMut::owned(&self.memory, self.shape)
     }
 
-    /// The tensor's elements, as an [`Arg`](crate::launch::Arg) for a `Global` parameter takes them.
+    /// The tensor's elements, as an [`Arg`](crate::launch::Arg) for a `Global` parameter takes them that the kernel only
+    /// reads.
     pub fn slice(&self) -> GlobalSlice<'_, T> {
         GlobalSlice::new(self.view())
+    }
+
+    /// The tensor's elements, as an [`Arg`](crate::launch::Arg) for a `Global` parameter takes them that the kernel writes.
+    pub fn slice_mut(&mut self) -> GlobalSliceMut<'_, T> {
+        GlobalSliceMut::new(self.view_mut())
     }
 
     /// Copies the tensor to the host, in row-major order, once all that is queued on the device has run.
     ///
     /// # Errors
     ///
-    /// [`Error::KernelFault`] if a kernel stopped with a trap or a fault, and [`Error::Driver`].
+    /// [`Error::KernelFault`] if a kernel stopped with a trap or a fault, [`Error::HostMemory`], and [`Error::Driver`].
     pub fn to_vec(&self) -> Result<Vec<T>, Error> {
         let len = self.len();
-        let mut host = Vec::with_capacity(len);
-        self.read_into(&mut host.spare_capacity_mut()[..len])?;
-        // SAFETY: the copy initialised so many elements, and made them valid.
+        let mut host = Vec::new();
+        host.try_reserve_exact(len).map_err(|_| Error::HostMemory { bytes: self.bytes() })?;
+        let elements = &mut host.spare_capacity_mut()[..len];
+        // A copy that failed has left bytes uninitialised, which nobody may look at.
+        self.read_into(elements)?;
+        T::make_valid(elements);
+        // SAFETY: the copy initialised so many elements, and they were made valid.
         unsafe { host.set_len(len) };
         Ok(host)
     }
@@ -138,9 +148,12 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     /// [`Error::HostLength`] if the slice has another number of elements, and as [`to_vec`](Self::to_vec).
     pub fn copy_to(&self, host: &mut [T]) -> Result<(), Error> {
         same_length(host.len(), self.len())?;
-        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and `read_into` leaves only valid values.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and only valid values are left in it.
         let host = unsafe { std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), host.len()) };
-        self.read_into(host)
+        let copied = self.read_into(host);
+        // Also if the copy failed, for it may have begun. All bytes were initialised before it.
+        T::make_valid(host);
+        copied
     }
 
     /// Overwrites the tensor with a slice of the host, once all that is queued on the device has run.
@@ -206,17 +219,18 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         match device.backend() {
             // SAFETY: the allocation has `bytes` bytes.
             Backend::Cuda(context) => unsafe { context.fill(*address, byte, *bytes) },
-            Backend::Sim(context) => context.write(*address, &vec![byte; *bytes as usize]),
+            Backend::Sim(context) => context.fill(*address, byte, *bytes),
         }
     }
 
-    /// Copies to the host, whose elements are valid afterwards if they were before, even on an error.
+    /// Copies to the host. The bytes are the device's, which the caller has still to make valid; after an error some may
+    /// be, and the others are what they were: initialised or not.
     fn read_into(&self, host: &mut [MaybeUninit<T>]) -> Result<(), Error> {
         let Memory { device, address, bytes } = &*self.memory;
         if self.is_empty() {
             return Ok(());
         }
-        let copied = match device.backend() {
+        match device.backend() {
             // SAFETY: callers pass `self.len()` elements, which are `bytes` bytes.
             Backend::Cuda(context) => unsafe {
                 context.copy_to_host(host.as_mut_ptr().cast(), *address, *bytes)
@@ -224,14 +238,12 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             Backend::Sim(context) => {
                 host.fill(MaybeUninit::zeroed());
                 // SAFETY: all bytes were just initialised, and any bytes may be written to them until they are made
-                // valid below.
+                // valid.
                 context.read(*address, unsafe {
                     std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), *bytes as usize)
                 })
             }
-        };
-        T::make_valid(host);
-        copied
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io::{self, Write as _};
 use std::thread;
 
 use crate::device::Device;
@@ -41,7 +42,8 @@ impl fmt::Display for Repeat {
 impl Drop for Repeat {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("{self} panicked");
+            // To a closed output it would panic once more, which ends the process.
+            let _nobody_reads = writeln!(io::stderr(), "{self} panicked");
         }
     }
 }
@@ -54,9 +56,9 @@ impl Drop for Repeat {
 /// ```
 /// # mod double {
 /// #     // What `#[tma_kernel(threads = 64)] fn double(data: Global<u32>) { .. }` gives, in short.
-/// #     use tma_runtime::launch::{Arg, GlobalArgMut, Grid, KernelSpec, ParamKind, ParamSpec};
+/// #     use tma_runtime::launch::{Arg, GlobalArgMut, Grid, KernelParts, KernelSpec, ParamKind, ParamSpec};
 /// #     use tma_runtime::spec::{Cluster, Element};
-/// #     static SPEC: KernelSpec = KernelSpec {
+/// #     const PARTS: KernelParts = KernelParts {
 /// #         name: "double",
 /// #         entry: "double",
 /// #         ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n
@@ -71,9 +73,11 @@ impl Drop for Repeat {
 /// #         shared_bytes: 0,
 /// #         params: &[ParamSpec { name: "data", kind: ParamKind::Global { element: Element::U32, written: true, alignment: 4 } }],
 /// #     };
+/// #     // SAFETY: it is launched with as many numbers as it has threads.
+/// #     static SPEC: KernelSpec = unsafe { KernelSpec::from_parts(PARTS) };
 /// #     pub fn launch(on: &tma_runtime::Device, blocks: u32, mut data: impl GlobalArgMut<u32>)
 /// #     -> Result<(), tma_runtime::Error> {
-/// #         tma_runtime::launch::launch(on, &SPEC, Grid::x(blocks), &[Arg::global(data.slice())])
+/// #         tma_runtime::launch::launch(on, &SPEC, Grid::x(blocks), &[Arg::global_mut(data.slice_mut())])
 /// #     }
 /// # }
 /// use tma_runtime::prelude::*;

@@ -22,6 +22,13 @@ struct Place<'a, const N: usize> {
 
 macro_rules! view {
     ($View:ident) => {
+        impl<'a, T, const N: usize> $View<'a, T, N> {
+            /// The allocation that it lies in, if that is known.
+            pub(crate) fn memory(&self) -> Option<&'a Arc<Memory>> {
+                self.place.memory
+            }
+        }
+
         impl<'a, T: Scalar, const N: usize> $View<'a, T, N> {
             /// A view of memory that is not a [`DeviceTensor`](crate::DeviceTensor): of another
             /// crate. Of a part of a tensor [`slice`](Self::slice), [`permute`](Self::permute) and
@@ -33,9 +40,10 @@ macro_rules! view {
             ///
             /// # Safety
             ///
-            /// `address` is a multiple of the element's size. For all of `'a`, every element that shape and strides reach
-            /// must be allocated memory of `device` that kernels may access as this view does: initialised where it is read, and used by nobody else at the
-            /// same time where it is written.
+            /// `address` is a multiple of the element's size. For all of `'a`, and until what was queued with the view has
+            /// run, every element that shape and strides reach must be allocated memory of `device` that kernels may access
+            /// as this view does: initialised where it is read, and used by nobody else at the same time where it is
+            /// written.
             pub unsafe fn from_raw(
                 device: &Device,
                 address: u64,
@@ -102,13 +110,6 @@ pub struct TensorViewMut<'a, T, const N: usize> {
 
 view!(TensorView);
 view!(TensorViewMut);
-
-impl<'a, T, const N: usize> TensorView<'a, T, N> {
-    /// The allocation that it lies in, if that is known.
-    pub(crate) fn memory(&self) -> Option<&'a Arc<Memory>> {
-        self.place.memory
-    }
-}
 
 impl<T: Scalar, const N: usize> TensorViewMut<'_, T, N> {
     /// The same tensor, to read.

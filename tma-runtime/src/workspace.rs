@@ -1,6 +1,6 @@
 //! Where kernels publish tensor maps.
 
-use crate::args::GlobalSlice;
+use crate::args::GlobalSliceMut;
 use crate::device::Device;
 use crate::error::Error;
 use crate::tensor::DeviceTensor;
@@ -9,7 +9,8 @@ use crate::tensor::DeviceTensor;
 const MAP_WORDS: usize = 16;
 
 /// Room in a device's memory for tensor maps that kernels make: the argument of a `Maps` parameter. What one launch
-/// publishes is there for the next.
+/// publishes is there for the next, and so are the addresses in it: a tensor that a kernel has pointed a map at stays
+/// alive, and is not lent elsewhere, for as long as kernels copy by that map.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -46,7 +47,7 @@ impl MapWorkspace {
     }
 
     /// Its words, as a launch takes them.
-    pub fn slice(&mut self) -> GlobalSlice<'_, u64> {
-        GlobalSlice::new(self.words.view())
+    pub fn slice_mut(&mut self) -> GlobalSliceMut<'_, u64> {
+        self.words.slice_mut()
     }
 }

@@ -240,19 +240,20 @@ fn statement(stmt: &Stmt, sink: &mut Sink) {
                         .help("use constants, or leave `unroll` out");
                 }
             }
-            unrolled_turns(inner, sink);
+            few_turns(inner, sink);
         }
         _ => {}
     }
 }
 
-fn unrolled_turns(inner: &For, sink: &mut Sink) {
-    let (Some(start), Some(end), Some(step)) =
-        (inner.start.as_int(), inner.end.as_int(), inner.step.as_int())
-    else {
-        return;
-    };
-    let turns = (end - start + i128::from(inner.inclusive) + step - 1).div_euclid(step);
+/// How often the body of an unrolled loop is written out, if its bounds are known.
+pub(super) fn unrolled_turns(inner: &For) -> Option<i128> {
+    let (start, end, step) = (inner.start.as_int()?, inner.end.as_int()?, inner.step.as_int()?);
+    (step > 0).then(|| (end - start + i128::from(inner.inclusive) + step - 1).div_euclid(step))
+}
+
+fn few_turns(inner: &For, sink: &mut Sink) {
+    let Some(turns) = unrolled_turns(inner) else { return };
     if turns > limits::UNROLLED_TURNS {
         let message = format!("`unroll` writes out at most {} turns, not {turns}", limits::UNROLLED_TURNS);
         sink.error(Code::UnsupportedExpression, inner.end.span, message)

@@ -8,6 +8,7 @@
 //! * `clusters`: their size, words that need one, ranks and masks, sliced loads.
 //! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes, likewise.
 //! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
+//! * `size`: what loops and functions are when they are written out.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
 //! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor), and the
@@ -21,6 +22,7 @@ pub mod layout;
 mod limits;
 mod low_bits;
 mod settled;
+mod size;
 
 use crate::diag::Sink;
 use crate::ir::Kernel;
@@ -54,6 +56,7 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Option<CheckedKernel> {
     clusters::check(&kernel, sink);
     bulk::check(&kernel, sink);
     descriptors::check(&kernel, sink);
+    size::check(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     (sink.len() == before).then_some(CheckedKernel { kernel, layout })
 }

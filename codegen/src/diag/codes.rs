@@ -48,6 +48,8 @@ codes! {
     Instances = "TMA0010",
     /// A kernel in an `impl` or a trait.
     KernelPlace = "TMA0011",
+    /// A kernel that is too large once its functions are inlined and its loops unrolled.
+    KernelSize = "TMA0014",
 
     /// A name that is not known.
     UnknownName = "TMA0101",

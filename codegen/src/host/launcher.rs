@@ -104,8 +104,11 @@ pub(super) fn element(param: &Param) -> Option<Scalar> {
     }
 }
 
-/// A parameter of `launch`, whose elements are of the type `element`.
+/// A parameter of `launch`, whose elements are of the type `element`. A tensor that is written is lent
+/// by its argument, which has to be mutable for that.
 pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
+    let lends = matches!(param.ty, Type::TensorMap(_) | Type::Im2colMap(..) | Type::Global(_));
+    let name = if param.written && lends { quote!(mut #name) } else { quote!(#name) };
     match &param.ty {
         Type::TensorMap(tile) => {
             let (kind, rank) = (map_trait(param), tile.rank());
@@ -125,20 +128,27 @@ pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> 
 }
 
 pub(super) fn host_arg(param: &Param, name: &Ident) -> TokenStream {
-    match &param.ty {
-        Type::TensorMap(_) | Type::Im2colMap(..) => {
+    let launch = quote!(::tma_runtime::launch);
+    match (&param.ty, param.written) {
+        (Type::TensorMap(_) | Type::Im2colMap(..), false) => {
             let kind = map_trait(param);
-            quote! {
-                ::tma_runtime::launch::Arg::map(::tma_runtime::launch::#kind::view(&#name))
-                    .with(::tma_runtime::launch::#kind::options(&#name))
-            }
+            quote!(#launch::Arg::map(#launch::#kind::view(&#name)).with(#launch::#kind::options(&#name)))
         }
-        Type::Maps(_) => quote!(::tma_runtime::launch::Arg::global(#name.slice())),
-        Type::Global(_) => {
-            let kind = global_trait(param);
-            quote!(::tma_runtime::launch::Arg::global(::tma_runtime::launch::#kind::slice(&#name)))
+        (Type::TensorMap(_) | Type::Im2colMap(..), true) => {
+            let kind = map_trait(param);
+            // Of this span it is another name than that of any parameter.
+            let options = Ident::new("options", Span::mixed_site());
+            quote!({
+                let #options = #launch::#kind::options(&#name);
+                #launch::Arg::map_mut(#launch::#kind::view_mut(&mut #name)).with(#options)
+            })
         }
-        _ => quote!(::tma_runtime::launch::Arg::scalar(#name)),
+        (Type::Maps(_), _) => quote!(#launch::Arg::global_mut(#name.slice_mut())),
+        (Type::Global(_), false) => quote!(#launch::Arg::global(#launch::GlobalArg::slice(&#name))),
+        (Type::Global(_), true) => {
+            quote!(#launch::Arg::global_mut(#launch::GlobalArgMut::slice_mut(&mut #name)))
+        }
+        _ => quote!(#launch::Arg::scalar(#name)),
     }
 }
 

@@ -90,6 +90,7 @@ pub(super) struct Cx<'a> {
     /// What was taken for words of the vocabulary.
     pub(super) words: Vec<Word>,
     labels: u32,
+    emitted: u64,
 }
 
 impl<'a> Cx<'a> {
@@ -117,6 +118,7 @@ impl<'a> Cx<'a> {
             variables: vec![],
             words: vec![],
             labels: 0,
+            emitted: 0,
         }
     }
 
@@ -125,6 +127,7 @@ impl<'a> Cx<'a> {
     }
 
     pub(super) fn emit(&mut self, kind: StmtKind, span: Span) {
+        self.emitted += 1;
         if let Some(block) = self.blocks.last_mut() {
             block.stmts.push(Stmt { kind, span });
         }
@@ -169,6 +172,11 @@ impl<'a> Cx<'a> {
     /// How many labels there are.
     pub(super) fn labels(&self) -> u32 {
         self.labels
+    }
+
+    /// How many statements were emitted.
+    pub(super) fn emitted(&self) -> u64 {
+        self.emitted
     }
 
     pub(super) fn label(&mut self) -> Label {

@@ -5,6 +5,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree, token_stream};
 use super::cx::Cx;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{Expr, Span};
+use crate::limits::KERNEL_OPERATIONS;
 
 /// How many expressions may stand in one another, those of the functions that are inlined included.
 const LEVELS: usize = 300;
@@ -107,10 +108,12 @@ impl Cx<'_> {
     /// Whether another function may be inlined into this kernel. Functions that call each other twice each double
     /// the kernel with every level.
     fn has_room(&mut self, span: Span) -> bool {
-        let room = self.labels() < LABELS;
+        let room = self.labels() < LABELS && self.emitted() < KERNEL_OPERATIONS;
         if !room {
-            let message = format!("this kernel has grown to more than {LABELS} loops and inlined calls");
-            self.error(Code::Recursion, span, message)
+            let message = format!(
+                "this kernel has grown to more than {LABELS} loops and inlined calls, or {KERNEL_OPERATIONS} statements"
+            );
+            self.error(Code::KernelSize, span, message)
                 .help("device functions are inlined at each call: call them in loops, or fewer times");
         }
         room

@@ -234,6 +234,9 @@ fn argument(inside: &str) -> Result<Piece, String> {
         "" => None,
         width => Some(digits(width).filter(|_| !width.starts_with('0')).ok_or_else(unknown)?),
     };
+    if width.max(precision) > Some(WIDEST) {
+        return Err(format!("`{{:{spec}}}` asks for more than {WIDEST} characters"));
+    }
     Ok(Piece::Arg { which, hex, precision, width })
 }
 
@@ -243,6 +246,10 @@ fn is_name(text: &str) -> bool {
     let parses = |text: &str| syn::parse_str::<syn::Ident>(text).is_ok();
     parses(text) || (!text.starts_with("r#") && parses(&format!("r#{text}")))
 }
+
+/// The widest field and the greatest precision: what every C library gives, whose formats these become. Source: C11,
+/// 7.21.6.1, "The fprintf function", environmental limits.
+const WIDEST: u32 = 4095;
 
 /// A number without a sign.
 fn digits(text: &str) -> Option<u32> {

@@ -1,6 +1,6 @@
 //! Calls and returns, and the functions of CUDA's device runtime: `vprintf` and `__assertfail`.
 
-use super::format;
+use super::format::{self, WIDEST};
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
@@ -76,6 +76,12 @@ impl Turn<'_, '_> {
             for piece in format::pieces(&format) {
                 let text = match piece {
                     format::Piece::Text(text) => text.into_owned(),
+                    format::Piece::TooWide => {
+                        let message = format!(
+                            "a conversion of `printf` with a width or a precision of more than {WIDEST} characters"
+                        );
+                        return self.fail(warp, lane, site, message, FindingKind::Execution);
+                    }
                     format::Piece::Value(spec) => {
                         written += 1;
                         let value = self.argument(warp, lane, &mut next, spec.bytes, site)?;
@@ -87,7 +93,7 @@ impl Turn<'_, '_> {
                         }
                     }
                 };
-                self.printed.push_str(&text);
+                self.printed.push(&text);
             }
             if let Some(result) = result {
                 let start = lane as usize * self.context.program.local_bytes as usize + result as usize;

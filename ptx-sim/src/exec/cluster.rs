@@ -5,6 +5,7 @@ use super::step::Turn;
 use super::warp::Warp;
 use super::{Context, lanes_of};
 use crate::machine::{Counters, Machine, MachineConfig, Random, Stop, ThreadId, Waiting};
+use crate::printed::Printed;
 use crate::report::{Finding, FindingKind, Findings};
 use crate::trace::Trace;
 
@@ -12,7 +13,7 @@ use crate::trace::Trace;
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) findings: Findings,
-    pub(crate) printed: String,
+    pub(crate) printed: Printed,
     pub(crate) thread_instructions: u64,
     pub(crate) warp_instructions: u64,
     pub(crate) counters: Counters,
@@ -27,6 +28,9 @@ pub(crate) struct Outcome {
 const ORDER_OF_WARPS: u64 = 0x2545_f491_4f6c_dd1d;
 /// The most instructions that a warp runs before another may.
 const LONGEST_TURN: u64 = 256;
+/// What an instruction of a warp counts of the limit, whichever of its threads take part: so much it costs, and a thread
+/// that runs alone is stopped as soon as a warp is.
+const LANES: u64 = 32;
 /// Turns after which those that wait try again, though others can go on.
 const TURNS_TO_WAKE: u32 = 16;
 
@@ -58,11 +62,11 @@ pub(crate) struct Cluster<'c> {
     changes: u64,
     /// How many of them are other clusters'.
     told: u64,
-    /// Thread-instructions that are left of the limit.
+    /// Instructions that are left of the limit, as it counts them.
     left: u64,
     limit: u64,
     random: Random,
-    printed: String,
+    printed: Printed,
     /// Of each instruction of the program, if the launch counts.
     counts: Vec<Count>,
 }
@@ -96,7 +100,7 @@ impl<'c> Cluster<'c> {
             left: limit,
             limit,
             random,
-            printed: String::new(),
+            printed: Printed::default(),
             counts: if context.profile {
                 vec![Count::default(); context.program.code.len()]
             } else {
@@ -125,7 +129,7 @@ impl<'c> Cluster<'c> {
         self.landed(landed);
         let place = self.random.below(self.ready.len() as u64) as usize;
         let warp = &mut self.warps[self.ready[place]];
-        let before = warp.thread_instructions;
+        let before = warp.warp_instructions;
         let observed = self.context.profile || self.machine.recorder().is_some();
         let (printed, counts) = (&mut self.printed, self.counts.as_mut_slice());
         let mut turn = Turn {
@@ -137,7 +141,7 @@ impl<'c> Cluster<'c> {
             changes: &mut self.changes,
         };
         self.moved |= turn.run(warp, 1 + self.random.below(LONGEST_TURN) as u32)?;
-        self.left = self.left.saturating_sub(warp.thread_instructions - before);
+        self.left = self.left.saturating_sub((warp.warp_instructions - before) * LANES);
         if self.left == 0 {
             self.machine.report(too_long(self.limit));
             return Err(Stop);

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 pub(super) enum Piece<'f> {
     Text(Cow<'f, str>),
     Value(Spec),
+    /// A conversion that may give more than [`WIDEST`] characters.
+    TooWide,
 }
 
 /// A conversion: `%-08.3lld`.
@@ -24,8 +26,9 @@ pub(super) struct Spec {
     letter: u8,
 }
 
-/// The widest field, so that a broken format cannot ask for all memory.
-const WIDEST: usize = 4096;
+/// The widest field and the greatest precision, so that a broken format cannot ask for all memory: what every C library
+/// gives. Source: C11, 7.21.6.1, "The fprintf function", environmental limits.
+pub(super) const WIDEST: usize = 4095;
 
 /// Splits a format string. A conversion that is none is text.
 pub(super) fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
@@ -44,7 +47,8 @@ pub(super) fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
                 rest = &rest[length + 1..];
             }
             Some((spec, length)) => {
-                pieces.push(Piece::Value(spec));
+                let fits = spec.width.max(spec.precision.unwrap_or(0)) <= WIDEST;
+                pieces.push(if fits { Piece::Value(spec) } else { Piece::TooWide });
                 rest = &rest[length + 1..];
             }
             None => {
@@ -72,9 +76,9 @@ fn conversion(text: &[u8]) -> Option<(Spec, usize)> {
         at += 1;
     }
     let number = |at: &mut usize| {
-        let mut value = 0;
+        let mut value = 0_usize;
         while let Some(digit) = text.get(*at).filter(|byte| byte.is_ascii_digit()) {
-            value = (value * 10 + usize::from(digit - b'0')).min(WIDEST);
+            value = value.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
             *at += 1;
         }
         value
@@ -246,6 +250,7 @@ mod tests {
             .map(|piece| match piece {
                 Piece::Text(text) => text.into_owned(),
                 Piece::Value(spec) => spec.number(value),
+                Piece::TooWide => "too wide".to_owned(),
             })
             .collect()
     }
@@ -273,6 +278,14 @@ mod tests {
         assert_eq!(formatted("%e", bits(12345.678)), "1.234568e+04");
         assert_eq!(formatted("%a", bits(1.5)), "0x1.8p+0");
         assert_eq!(formatted("%f", bits(f64::NEG_INFINITY)), "-inf");
+    }
+
+    #[test]
+    fn no_field_is_wider_than_c_asks_for() {
+        assert_eq!(formatted("%4095d", 7).len(), 4095);
+        for format in ["%4096d", "%99999d", "%-99999d", "%.99999f", "%99999999999999999999999d"] {
+            assert_eq!(formatted(format, 7), "too wide", "{format}");
+        }
     }
 
     #[test]

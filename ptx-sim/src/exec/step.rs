@@ -7,13 +7,14 @@ use super::warp::Warp;
 use super::{Context, lanes_of, numbers};
 use crate::code::{Guard, Inst, Op, Row};
 use crate::machine::{Machine, Site, Stop, WaitingFor};
+use crate::printed::Printed;
 use crate::report::{Finding, FindingKind};
 
 /// What a warp has at hand in its turn.
 pub(crate) struct Turn<'t, 'p> {
     pub(crate) context: &'t Context<'p>,
     pub(crate) machine: &'t mut Machine,
-    pub(crate) printed: &'t mut String,
+    pub(crate) printed: &'t mut Printed,
     /// One of each instruction, or none if nothing is counted.
     pub(crate) counts: &'t mut [Count],
     /// Whether anything is counted or put on a timeline.

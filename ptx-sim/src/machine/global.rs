@@ -48,21 +48,26 @@ impl std::fmt::Debug for Allocation {
     }
 }
 
-fn zeros(count: u64) -> Box<[AtomicU64]> {
-    (0..count).map(|_| AtomicU64::new(0)).collect()
+/// None if the host has no memory for them.
+fn zeros(count: u64) -> Option<Box<[AtomicU64]>> {
+    let count = usize::try_from(count).ok()?;
+    let mut words = Vec::new();
+    words.try_reserve_exact(count).ok()?;
+    words.resize_with(count, AtomicU64::default);
+    Some(words.into_boxed_slice())
 }
 
 impl GlobalMemory {
     /// Allocates zeroed bytes and gives their address, a multiple of 2^32.
     ///
     /// With `track`, they count as not initialised until they are written, also by [`write`](Self::write).
-    /// None if the address space is full, or more than 8 GiB would be allocated at a time.
+    /// None if the address space is full, more than 8 GiB would be allocated at a time, or the host has no memory for them.
     pub fn allocate(&mut self, bytes: u64, track: bool) -> Option<u64> {
         let held = self.held.checked_add(bytes).filter(|&held| held <= MOST_BYTES)?;
+        let words = zeros(bytes.div_ceil(8))?;
+        let written = if track { Some(zeros(bytes.div_ceil(64))?) } else { None };
         let first = self.room((bytes >> SLOT_BITS) as usize + 1)?;
         let base = (FIRST_SLOT + first.start as u64) << SLOT_BITS;
-        let words = zeros(bytes.div_ceil(8));
-        let written = track.then(|| zeros(bytes.div_ceil(64)));
         let allocation = Arc::new(Allocation { base, bytes, words, written });
         self.held = held;
         self.slots.get_mut(first)?.fill(Some(allocation));

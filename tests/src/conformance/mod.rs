@@ -238,6 +238,6 @@ impl Case {
 
     /// The kernel that runs it.
     pub const fn kernel(&self) -> &'static str {
-        self.spec.name
+        self.spec.parts().name
     }
 }

@@ -1,6 +1,6 @@
 //! Runs a case and compares with plain Rust.
 
-use tma_runtime::launch::{Arg, Fill, GlobalSlice, MapOptions, launch};
+use tma_runtime::launch::{Arg, Fill, MapOptions, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Element;
 
@@ -73,9 +73,9 @@ impl Case {
         let blocks = self.spec.cluster.most_blocks();
 
         let memory = device.tensor(&source, places.tensor)?;
-        let dst: DeviceTensor<T, N> = device.filled_bytes(places.tensor, 0xab)?;
+        let mut dst: DeviceTensor<T, N> = device.filled_bytes(places.tensor, 0xab)?;
         let untouched = dst.to_vec()?;
-        let seen: DeviceTensor<T, 1> = device.filled_bytes([tile * blocks as usize], 0xcd)?;
+        let mut seen: DeviceTensor<T, 1> = device.filled_bytes([tile * blocks as usize], 0xcd)?;
         let device_given = device.tensor(&given, [tile])?;
         // The loads' tensor ends an element before its rows do: loads are exact to the element.
         // SAFETY: a part of `memory`, which outlives the view and is only read.
@@ -84,12 +84,12 @@ impl Case {
         };
         let mut args = vec![Arg::map(src).with(options)];
         if self.operation == Operation::Multicast {
-            args.push(Arg::global(GlobalSlice::new(seen.view())));
+            args.push(Arg::global_mut(seen.slice_mut()));
         } else {
             let fill = Fill::Zeros;
-            args.push(Arg::map(dst.view()).with(MapOptions { fill, ..options }));
-            args.push(Arg::global(GlobalSlice::new(seen.view())));
-            args.push(Arg::global(GlobalSlice::new(device_given.view())));
+            args.push(Arg::map_mut(dst.view_mut()).with(MapOptions { fill, ..options }));
+            args.push(Arg::global_mut(seen.slice_mut()));
+            args.push(Arg::global(device_given.slice()));
             args.push(Arg::scalar(self.how));
         }
         args.extend(places.at.map(Arg::scalar));
@@ -125,10 +125,10 @@ impl Case {
         let before: Vec<T> = (0..count).map(|i| T::operand(op, 403, i)).collect();
         let given: Vec<T> = (0..places.tile_elements()).map(|i| T::operand(op, 404, i)).collect();
 
-        let dst = device.tensor(&before, places.tensor)?;
+        let mut dst = device.tensor(&before, places.tensor)?;
         let device_given = device.tensor(&given, [given.len()])?;
-        let given_view = GlobalSlice::new(device_given.view());
-        let mut args = vec![Arg::map(dst.view()), Arg::global(given_view), Arg::scalar(self.how)];
+        let (dst_arg, given_arg) = (Arg::map_mut(dst.view_mut()), Arg::global(device_given.slice()));
+        let mut args = vec![dst_arg, given_arg, Arg::scalar(self.how)];
         args.extend(places.at.map(Arg::scalar));
         launch(device, self.spec, Grid::x(1), &args)?;
 

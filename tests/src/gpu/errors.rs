@@ -1,7 +1,7 @@
 //! Errors of the host, of which each must have its code and leave the device in order.
 
 use anyhow::ensure;
-use tma_runtime::launch::{Arg, KernelSpec, launch};
+use tma_runtime::launch::{Arg, KernelParts, KernelSpec, launch};
 use tma_runtime::prelude::*;
 
 use super::runner::Test;
@@ -100,27 +100,35 @@ const MISUSES: &[Misuse] = &[
         code: "TMA0516",
         run: |device| launch(device, &SPEC, Grid::x(1), &[Arg::scalar(1u32)]),
     },
+    Misuse {
+        name: "written_by_reference",
+        code: "TMA0526",
+        run: |device| {
+            let (src, dst) = (device.zeros::<f16, 2>([1, 64])?, device.zeros::<f16, 2>([1, 64])?);
+            launch(device, &SPEC, Grid::x(1), &[Arg::map(src.view()), Arg::map(dst.view())])
+        },
+    },
     Misuse { name: "no_such_gpu", code: "TMA0602", run: |_| Device::cuda(10_000).map(drop) },
     Misuse {
         name: "another_architecture",
         code: "TMA0604",
         run: |device| {
             let other = if device.compute_capability().0 == 9 { "sm_100a" } else { "sm_90a" };
-            launch_with(device, |spec| KernelSpec { ptx: retargeted(spec.ptx, other), ..spec })
+            launch_with(device, |parts| KernelParts { ptx: retargeted(parts.ptx, other), ..parts })
         },
     },
     Misuse {
         name: "no_code",
         code: "TMA0605",
-        run: |device| launch_with(device, |spec| KernelSpec { ptx: "// no code\n", ..spec }),
+        run: |device| launch_with(device, |parts| KernelParts { ptx: "// no code\n", ..parts }),
     },
     Misuse {
         name: "broken_code",
         code: "TMA0606",
         run: |device| {
-            launch_with(device, |spec| KernelSpec {
-                ptx: spec.ptx.replacen("ret;", "rte;", 1).leak(),
-                ..spec
+            launch_with(device, |parts| KernelParts {
+                ptx: parts.ptx.replacen("ret;", "rte;", 1).leak(),
+                ..parts
             })
         },
     },
@@ -134,20 +142,20 @@ const MISUSES: &[Misuse] = &[
     Misuse {
         name: "shared_memory",
         code: "TMA0612",
-        run: |device| launch_with(device, |spec| KernelSpec { shared_bytes: 1 << 20, ..spec }),
+        run: |device| launch_with(device, |parts| KernelParts { shared_bytes: 1 << 20, ..parts }),
     },
     Misuse {
         name: "another_entry",
         code: "TMA0614",
-        run: |device| launch_with(device, |spec| KernelSpec { entry: "nothing", ..spec }),
+        run: |device| launch_with(device, |parts| KernelParts { entry: "nothing", ..parts }),
     },
     Misuse {
         name: "other_parameters",
         code: "TMA0620",
         run: |device| {
-            launch_with(device, |spec| KernelSpec {
-                ptx: spec.ptx.replacen(".b8 tma_copy_param_1[128]", ".b8 tma_copy_param_1[256]", 1).leak(),
-                ..spec
+            launch_with(device, |parts| KernelParts {
+                ptx: parts.ptx.replacen(".b8 tma_copy_param_1[128]", ".b8 tma_copy_param_1[256]", 1).leak(),
+                ..parts
             })
         },
     },
@@ -193,10 +201,12 @@ fn launch_cluster(device: &Device, blocks: u32, cluster: Option<[u32; 3]>) -> Re
 }
 
 /// Launches the copy with its specification changed.
-fn launch_with(device: &Device, change: impl FnOnce(KernelSpec) -> KernelSpec) -> Result<(), Error> {
-    let spec: &'static KernelSpec = Box::leak(Box::new(change(SPEC)));
-    let (src, dst) = (device.zeros::<f16, 2>([1, 64])?, device.zeros::<f16, 2>([1, 64])?);
-    launch(device, spec, Grid::x(1), &[Arg::map(src.view()), Arg::map(dst.view())])
+fn launch_with(device: &Device, change: impl FnOnce(KernelParts) -> KernelParts) -> Result<(), Error> {
+    // SAFETY: the copy itself, or refused before it runs.
+    let spec = unsafe { KernelSpec::from_parts(change(*SPEC.parts())) };
+    let spec: &'static KernelSpec = Box::leak(Box::new(spec));
+    let (src, mut dst) = (device.zeros::<f16, 2>([1, 64])?, device.zeros::<f16, 2>([1, 64])?);
+    launch(device, spec, Grid::x(1), &[Arg::map(src.view()), Arg::map_mut(dst.view_mut())])
 }
 
 /// PTX that says it is for another target.

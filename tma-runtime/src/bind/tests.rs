@@ -1,12 +1,12 @@
 //! Matching arguments to parameters, in flipped pairs.
 
 use super::*;
-use crate::spec::{Element, Swizzle};
+use crate::spec::{Element, KernelParts, Swizzle};
 
 const HERE: DeviceId = DeviceId::Cuda(0);
 const ELSEWHERE: DeviceId = DeviceId::Cuda(1);
 
-static SPEC: KernelSpec = KernelSpec {
+const PARTS: KernelParts = KernelParts {
     name: "scale",
     entry: "scale",
     ptx: "",
@@ -34,12 +34,15 @@ static SPEC: KernelSpec = KernelSpec {
     ],
 };
 
+// SAFETY: never launched.
+static SPEC: KernelSpec = unsafe { KernelSpec::from_parts(PARTS) };
+
 fn map(device: DeviceId) -> Arg<'static> {
     Arg::map(TensorView::<f32, 2>::new(device, 0x100, [16, 16], [16, 1]))
 }
 
 fn global<T: Scalar>(device: DeviceId, strides: [usize; 2]) -> Arg<'static> {
-    Arg::global(GlobalSlice::new(TensorView::<T, 2>::new(device, 0x200, [4, 8], strides)))
+    Arg::global_mut(GlobalSliceMut::new(TensorViewMut::<T, 2>::new(device, 0x200, [4, 8], strides)))
 }
 
 fn good() -> [Arg<'static>; 3] {
@@ -91,10 +94,40 @@ fn tma0511_global_elements_lie_one_after_the_other() {
 }
 
 #[test]
+fn tma0526_what_is_written_is_lent_to_be_written() {
+    let view = || TensorView::<f32, 2>::new(HERE, 0x200, [4, 8], [8, 1]);
+    let mut args = good();
+    args[1] = Arg::global(GlobalSlice::new(view()));
+    refused(&args, "TMA0526", "`scale` writes `out`, but the tensor passed there is lent to be read");
+    // What is only read may be lent either way.
+    let mut args = good();
+    args[0] = Arg::map_mut(TensorViewMut::<f32, 2>::new(HERE, 0x100, [16, 16], [16, 1]));
+    assert!(bound(&args).is_ok());
+}
+
+#[test]
+fn tma0526_so_are_tensors_that_a_map_writes() {
+    const MAP: MapSpec = MapSpec {
+        element: Element::F32,
+        mode: MapMode::Tiled,
+        box_extents: &[8, 8],
+        swizzle: Swizzle::None,
+        written: true,
+    };
+    const STORED: KernelParts =
+        KernelParts { params: &[ParamSpec { name: "dst", kind: ParamKind::Map(MAP) }], ..PARTS };
+    // SAFETY: never launched.
+    static STORES: KernelSpec = unsafe { KernelSpec::from_parts(STORED) };
+    let code = |arg| bind(HERE, &STORES, &[arg], |_| Ok(())).err().map(|error| error.code());
+    assert_eq!(code(map(HERE)), Some("TMA0526"));
+    assert_eq!(code(Arg::map_mut(TensorViewMut::<f32, 2>::new(HERE, 0x100, [16, 16], [16, 1]))), None);
+}
+
+#[test]
 fn tma0531_what_is_copied_in_bulk_is_aligned() {
     let at = |address| {
-        let view = TensorView::<f32, 1>::new(HERE, address, [8], [1]);
-        [map(HERE), Arg::global(GlobalSlice::new(view)), Arg::scalar(7u32)]
+        let view = TensorViewMut::<f32, 1>::new(HERE, address, [8], [1]);
+        [map(HERE), Arg::global_mut(GlobalSliceMut::new(view)), Arg::scalar(7u32)]
     };
     refused(
         &at(0x204),
@@ -116,13 +149,15 @@ fn tma0514_tensors_lie_on_the_device_of_the_launch() {
 
 #[test]
 fn tma0516_arguments_are_those_of_the_kernel() {
-    let [src, out, n] = good();
+    let [src, out, _] = good();
     refused(&[src, out], "TMA0516", "takes 3 arguments, but was given 2 arguments");
+    let [src, out, n] = good();
     refused(
         &[src, n, out],
         "TMA0516",
         "a tensor of `f32` for the `Global` `out`, but was given a scalar of 4 bytes",
     );
+    let [src, out, _] = good();
     refused(
         &[src, out, Arg::scalar(7u64)],
         "TMA0516",

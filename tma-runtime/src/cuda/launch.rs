@@ -7,9 +7,10 @@ use super::kernel::Launches;
 use super::stream::Stream;
 use crate::bind::{Arg, Bound, bind};
 use crate::error::Error;
-use crate::shape::Shape;
+use crate::shape::{Shape, volume};
 use crate::spec::{Cluster, KernelSpec};
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::ptr;
 
 /// PTX parameters of a launch that allocates nothing.
@@ -105,9 +106,9 @@ impl Context {
     pub(crate) fn resident_blocks(&self, spec: &'static KernelSpec, cluster: [u32; 3]) -> Result<u32, Error> {
         self.make_current()?;
         let function = self.kernels().get(self, spec)?.function;
-        let of_cluster: u32 = cluster.iter().product();
+        let of_cluster = volume(cluster);
         let counted = if of_cluster == 1 {
-            let threads = spec.threads.iter().product();
+            let threads = volume(spec.threads);
             let blocks = self.driver.blocks_per_multiprocessor(function, threads, spec.shared_bytes);
             blocks.map(|blocks| blocks.saturating_mul(self.properties().multiprocessors))
         } else {
@@ -132,21 +133,25 @@ impl Context {
         let (function, launches) = (kernel.function, kernel.launches.clone());
         drop(kernels);
 
-        let args = args.to_vec();
         // With room for all, so that none of them moves.
         let mut descriptors = Vec::with_capacity(spec.params.len());
+        let mut numbers: Vec<u64> = Vec::with_capacity(2 * spec.params.len());
         let mut pointers = Pointers::new();
-        bind(self.id(), spec, &args, |bound| {
+        bind(self.id(), spec, args, |bound| {
+            let mut number = |value: u64| {
+                numbers.push(value);
+                numbers.last().into_iter().for_each(|number| pointers.push(number));
+            };
             match bound {
                 Bound::Map { tensor, spec, source, .. } => {
                     descriptors.push(descriptor::encode(self.driver, tensor, spec, source)?);
                     descriptors.last().into_iter().for_each(|descriptor| pointers.push(descriptor));
                 }
                 Bound::Global { address, len } => {
-                    pointers.push(address);
-                    pointers.push(len);
+                    number(*address);
+                    number(*len);
                 }
-                Bound::Scalar { bits } => pointers.push(bits),
+                Bound::Scalar { bits } => number(*bits),
             }
             Ok(())
         })?;
@@ -158,7 +163,8 @@ impl Context {
             function,
             launches,
             pointers,
-            _values: (args, descriptors),
+            _values: (numbers, descriptors),
+            _lent: PhantomData,
         })
     }
 
@@ -179,8 +185,10 @@ pub(crate) struct Prepared<'a> {
     function: Function,
     launches: Launches,
     pointers: Pointers,
-    /// What the pointers point into: the arguments, and the descriptors.
-    _values: (Vec<Arg<'a>>, Vec<Descriptor>),
+    /// What the pointers point into: addresses, lengths and scalars, and the descriptors.
+    _values: (Vec<u64>, Vec<Descriptor>),
+    /// The tensors stay lent.
+    _lent: PhantomData<Arg<'a>>,
 }
 
 impl Prepared<'_> {
@@ -233,13 +241,14 @@ fn attributes(spec: &KernelSpec, shape: Shape) -> ([LaunchAttribute; 3], usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::KernelParts;
 
     #[test]
     fn launches_have_the_attributes_that_they_ask_for() {
         let asked = |cluster, cooperative, dependent| {
             let (name, entry, ptx, params) = ("k", "k", "", &[]);
             let (threads, shared_bytes, dependency_wait) = ([32, 1, 1], 0, true);
-            let spec = KernelSpec {
+            let parts = KernelParts {
                 name,
                 entry,
                 ptx,
@@ -250,6 +259,8 @@ mod tests {
                 shared_bytes,
                 params,
             };
+            // SAFETY: never launched.
+            let spec = unsafe { KernelSpec::from_parts(parts) };
             let shape = Shape { grid: [4, 1, 1], cluster: [2, 1, 1], cooperative, dependent };
             let (attributes, count) = attributes(&spec, shape);
             attributes[..count].to_vec()

@@ -17,6 +17,7 @@ impl Error {
             Self::TensorTooLarge { .. } => "TMA0515",
             Self::ArgumentMismatch { .. } => "TMA0516",
             Self::MapRefused { .. } => "TMA0517",
+            Self::NotMutable { .. } => "TMA0526",
             Self::MisalignedGlobal { .. } => "TMA0531",
             Self::NoDriver { .. } => "TMA0601",
             Self::NoDevice { .. } => "TMA0602",
@@ -43,6 +44,8 @@ impl Error {
             Self::NeverWaits { .. } => "TMA0626",
             Self::Unowned { .. } => "TMA0627",
             Self::PreparedCapture { .. } => "TMA0628",
+            Self::HostMemory { .. } => "TMA0629",
+            Self::SimulatedGrid { .. } => "TMA0630",
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::launch::{Grid, launch, prepare};
-use crate::spec::{Cluster, Element, ParamKind, ParamSpec};
+use crate::spec::{Cluster, Element, KernelParts, ParamKind, ParamSpec};
 use crate::tensor::DeviceTensor;
 use crate::view::TensorView;
 
 /// `out[i] = 2 * src[i] + 1` of 32 numbers.
-static SPEC: KernelSpec = KernelSpec {
+const PARTS: KernelParts = KernelParts {
     name: "double",
     entry: "double",
     ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n\
@@ -33,10 +33,17 @@ static SPEC: KernelSpec = KernelSpec {
     ],
 };
 
+const fn spec(parts: KernelParts) -> KernelSpec {
+    // SAFETY: the entry reads and writes 32 numbers, which all that is passed to it here has.
+    unsafe { KernelSpec::from_parts(parts) }
+}
+
+static SPEC: KernelSpec = spec(PARTS);
+
 type Numbers = DeviceTensor<u32, 1>;
 
 fn double(on: &impl crate::launch::LaunchOn, src: &Numbers, out: &mut Numbers) -> Result<(), Error> {
-    launch(on, &SPEC, Grid::x(1), &[Arg::global(src.slice()), Arg::global(out.slice())])
+    launch(on, &SPEC, Grid::x(1), &[Arg::global(src.slice()), Arg::global_mut(out.slice_mut())])
 }
 
 fn numbers(device: &Device, first: u32) -> Result<Numbers, Error> {
@@ -134,11 +141,11 @@ fn tma0514_a_graph_runs_on_its_device() -> Result<(), Error> {
 fn tma0627_a_graph_keeps_what_it_uses() -> Result<(), Error> {
     let device = Device::simulator();
     let stream = device.stream()?;
-    let (src, out) = (numbers(&device, 1)?, device.zeros::<u32, 1>([32])?);
+    let (src, mut out) = (numbers(&device, 1)?, device.zeros::<u32, 1>([32])?);
     // SAFETY: it is the whole of `src`, which lives longer.
     let view = unsafe { TensorView::<u32, 1>::from_raw(&device, src.as_ptr(), [32], [1]) };
     for (src, wanted) in [(view, Some("TMA0627")), (src.view(), None)] {
-        let args = [Arg::global(crate::launch::GlobalSlice::new(src)), Arg::global(out.slice())];
+        let args = [Arg::global(crate::launch::GlobalSlice::new(src)), Arg::global_mut(out.slice_mut())];
         assert_eq!(code(stream.capture(|capture| launch(capture, &SPEC, Grid::x(1), &args))), wanted);
         // A launch that runs needs no owner.
         launch(&stream, &SPEC, Grid::x(1), &args)?;
@@ -150,8 +157,8 @@ fn tma0627_a_graph_keeps_what_it_uses() -> Result<(), Error> {
 fn tma0628_prepared_launches_are_no_part_of_a_graph() -> Result<(), Error> {
     let device = Device::simulator();
     let stream = device.stream()?;
-    let (src, out) = (numbers(&device, 1)?, device.zeros::<u32, 1>([32])?);
-    let args = [Arg::global(src.slice()), Arg::global(out.slice())];
+    let (src, mut out) = (numbers(&device, 1)?, device.zeros::<u32, 1>([32])?);
+    let args = [Arg::global(src.slice()), Arg::global_mut(out.slice_mut())];
     let captured = stream.capture(|capture| prepare(capture, &SPEC, Grid::x(1), &args).map(drop));
     assert_eq!(code(captured), Some("TMA0628"));
     prepare(&stream, &SPEC, Grid::x(1), &args)?.run()?;
@@ -161,10 +168,10 @@ fn tma0628_prepared_launches_are_no_part_of_a_graph() -> Result<(), Error> {
 
 #[test]
 fn tma0625_blocks_that_meet_run_at_the_same_time() -> Result<(), Error> {
-    static MEETING: KernelSpec = KernelSpec { cooperative: true, ..SPEC };
+    static MEETING: KernelSpec = spec(KernelParts { cooperative: true, ..PARTS });
     let device = Device::simulator();
-    let (src, out) = (numbers(&device, 1)?, device.zeros::<u32, 1>([32])?);
-    let args = [Arg::global(src.slice()), Arg::global(out.slice())];
+    let (src, mut out) = (numbers(&device, 1)?, device.zeros::<u32, 1>([32])?);
+    let args = [Arg::global(src.slice()), Arg::global_mut(out.slice_mut())];
     let most = device.resident_blocks(&MEETING)?;
     assert_eq!(most, 128);
     assert_eq!(code(launch(&device, &MEETING, Grid::x(most), &args)), None);

@@ -61,6 +61,9 @@ struct Run {
     /// blocks, by atomic operations and the like: then what comes out would be a matter of chance]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,
+    /// The most blocks that the grid may have; each takes some microseconds
+    #[arg(long, value_name = "N", default_value_t = LaunchConfig::default().block_limit)]
+    block_limit: u64,
     /// Looks for nothing but accesses that are out of bounds or misaligned
     #[arg(long)]
     no_checks: bool,
@@ -123,6 +126,7 @@ fn run(options: &Run) -> Result<bool, String> {
         seed: options.seed,
         checks: if options.no_checks { Checks::NONE } else { Checks::ALL },
         host_threads: options.jobs.map_or(0, |jobs| jobs as usize),
+        block_limit: options.block_limit,
         profile: true,
         trace_events: if options.trace.is_some() { options.trace_events } else { 0 },
         ..LaunchConfig::default()
@@ -149,7 +153,8 @@ fn run(options: &Run) -> Result<bool, String> {
     io::stdout().write_all(text.as_bytes()).map_err(|error| format!("standard output: {error}"))?;
     for (index, path) in &options.out {
         let array = place::find(&buffers, *index)?.read(&memory)?;
-        fs::write(path, npy::write(&array)).map_err(|error| format!("{}: {error}", path.display()))?;
+        let written = fs::File::create(path).and_then(|mut file| npy::write(&array, &mut file));
+        written.map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(report.findings.is_empty())
 }

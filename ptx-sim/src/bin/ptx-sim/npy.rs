@@ -1,6 +1,9 @@
 //! NumPy's file format for one array. Source: NumPy, "numpy.lib.format", versions 1.0 to 3.0.
 
+use std::io;
+
 use crate::numbers::Type;
+use crate::place::zeroed;
 
 /// An array, C-ordered and little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +64,9 @@ pub(crate) fn read(file: &[u8]) -> Result<Array, String> {
     let bytes = size.and_then(|size| data.get(..usize::try_from(size).ok()?));
     let bytes =
         bytes.ok_or_else(|| format!("{} bytes are fewer than the shape {shape:?} has", data.len()))?;
-    Ok(Array { ty, shape, bytes: bytes.to_vec() })
+    let mut own = zeroed(bytes.len() as u64)?;
+    own.copy_from_slice(bytes);
+    Ok(Array { ty, shape, bytes: own })
 }
 
 /// A field of the header, which is a literal of a Python dictionary.
@@ -86,8 +91,12 @@ fn shape(tuple: &str) -> Result<Vec<u64>, String> {
     shape.ok_or_else(|| format!("`{tuple}` is no shape"))
 }
 
-/// A file's bytes, of version 1.0 of the format.
-pub(crate) fn write(array: &Array) -> Vec<u8> {
+/// Writes a file, of version 1.0 of the format.
+///
+/// # Errors
+///
+/// Those of `file`.
+pub(crate) fn write(array: &Array, file: &mut impl io::Write) -> io::Result<()> {
     let descr = TYPES.iter().find(|(_, ty)| *ty == array.ty).map_or("", |(name, _)| name);
     // A tuple of one has a comma too.
     let shape: String = array.shape.iter().map(|extent| format!("{extent},")).collect();
@@ -99,7 +108,8 @@ pub(crate) fn write(array: &Array) -> Vec<u8> {
     header.push('\n');
     // 20 digits an extent at most, and buffers have few extents.
     let length = u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes();
-    [MAGIC, &[1, 0], &length, header.as_bytes(), &array.bytes].concat()
+    file.write_all(&[MAGIC, &[1, 0], &length, header.as_bytes()].concat())?;
+    file.write_all(&array.bytes)
 }
 
 #[cfg(test)]
@@ -115,7 +125,8 @@ mod tests {
         for shape in [vec![], vec![6], vec![2, 3]] {
             let count = shape.iter().product::<u64>() as usize;
             let array = Array { ty: Type::I16, shape, bytes: (0..count as u8 * 2).collect() };
-            let file = write(&array);
+            let mut file = Vec::new();
+            write(&array, &mut file).expect("a vector takes everything");
             assert_eq!((file.len() - array.bytes.len()) % ALIGNMENT, 0);
             assert_eq!(read(&file), Ok(array));
         }

@@ -89,10 +89,12 @@ impl Type {
         self.float_bytes(unit).unwrap_or_else(|| bits.to_le_bytes()[..self.bytes()].to_vec())
     }
 
-    /// `count` random numbers, which `seed` picks.
-    pub(crate) fn random_bytes(self, count: u64, seed: u64) -> Vec<u8> {
+    /// Fills `bytes` with random numbers, which `seed` picks.
+    pub(crate) fn fill_randomly(self, bytes: &mut [u8], seed: u64) {
         let mut state = seed;
-        (0..count).flat_map(|_| self.random(next_random(&mut state))).collect()
+        for number in bytes.chunks_exact_mut(self.bytes()) {
+            number.copy_from_slice(&self.random(next_random(&mut state)));
+        }
     }
 
     /// How a number is shown, given its little-endian bytes; they are filled up with zeros if there are too few.

@@ -31,7 +31,7 @@ impl Placed {
 
     /// What it holds now.
     pub(crate) fn read(&self, memory: &GlobalMemory) -> Result<Array, String> {
-        let mut bytes = vec![0; self.bytes as usize];
+        let mut bytes = zeroed(self.bytes)?;
         memory.read(self.address, &mut bytes).map_err(|fault| format!("the buffer is gone: {fault:?}"))?;
         Ok(Array { ty: self.ty, shape: self.shape.clone(), bytes })
     }
@@ -80,11 +80,12 @@ pub(crate) fn find(all: &[Placed], index: usize) -> Result<&Placed, String> {
 fn put(memory: &mut GlobalMemory, buffer: &Buffer) -> Result<Placed, String> {
     let array = match buffer {
         Buffer::Zeros { ty, shape } => {
-            let bytes = count(*ty, shape)? as usize * ty.bytes();
-            Array { ty: *ty, shape: shape.clone(), bytes: vec![0; bytes] }
+            let bytes = zeroed(count(*ty, shape)? * ty.bytes() as u64)?;
+            Array { ty: *ty, shape: shape.clone(), bytes }
         }
         Buffer::Random { ty, shape, seed } => {
-            let bytes = ty.random_bytes(count(*ty, shape)?, *seed);
+            let mut bytes = zeroed(count(*ty, shape)? * ty.bytes() as u64)?;
+            ty.fill_randomly(&mut bytes, *seed);
             Array { ty: *ty, shape: shape.clone(), bytes }
         }
         Buffer::Npy(file) => load(file)?,
@@ -93,6 +94,18 @@ fn put(memory: &mut GlobalMemory, buffer: &Buffer) -> Result<Placed, String> {
     let address = memory.allocate(bytes, true).ok_or("global memory has no room for the buffers")?;
     memory.write(address, &array.bytes).map_err(|fault| format!("a buffer does not fit: {fault:?}"))?;
     Ok(Placed { address, ty: array.ty, shape: array.shape, bytes })
+}
+
+/// So many zeros.
+///
+/// # Errors
+///
+/// That the host has no memory for them.
+pub(crate) fn zeroed(count: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let length = usize::try_from(count).ok().filter(|length| bytes.try_reserve_exact(*length).is_ok());
+    bytes.resize(length.ok_or_else(|| format!("the host has no memory left for {count} bytes"))?, 0);
+    Ok(bytes)
 }
 
 fn load(file: &Path) -> Result<Array, String> {

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use ptx_sim::machine::Site;
 use ptx_sim::profile::{Profile, SharedAccesses};
 use ptx_sim::report::Sources;
-use ptx_sim::{Counters, Report};
+use ptx_sim::{Counters, PRINTED_BYTES, Report};
 
 use crate::npy::Array;
 
@@ -16,7 +16,13 @@ const PER_LINE: usize = 8;
 
 /// Printed text, findings and counts of a launch.
 pub(crate) fn report(sources: &Sources<'_>, report: &Report) -> String {
-    let mut text = report.printed.clone();
+    let mut text = match report.printed_lost {
+        0 => String::new(),
+        lost => format!(
+            "printed: {lost} bytes more, before these; like a GPU's buffer, a launch's keeps its last {PRINTED_BYTES}\n"
+        ),
+    };
+    text.push_str(&report.printed);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

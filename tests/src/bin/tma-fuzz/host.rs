@@ -3,7 +3,8 @@
 use ptx_sim::TensorMap;
 use tma_runtime::Scalar;
 use tma_runtime::launch::{
-    Arg, Corners, Fill, GlobalSlice, Grid, KernelSpec, MapOptions, MapSource, ParamKind, launch,
+    Arg, Corners, Fill, GlobalSlice, GlobalSliceMut, Grid, KernelSpec, MapOptions, MapSource, ParamKind,
+    launch,
 };
 use tma_runtime::layout::{Layout, MAX_RANK};
 use tma_runtime::map::{Moved, map_params};
@@ -138,8 +139,10 @@ impl Host {
             }
             _ => {
                 let spec = *draw.one_of(&SPECS);
-                let args: Vec<_> = spec.params.iter().map(|param| self.arg(&param.kind, draw)).collect();
-                let args = if draw.once_in(8) { args[..draw.below(args.len())].to_vec() } else { args };
+                let mut args: Vec<_> = spec.params.iter().map(|param| self.arg(&param.kind, draw)).collect();
+                if draw.once_in(8) {
+                    args.truncate(draw.below(args.len()));
+                }
                 let grid = grid(draw);
                 let text = format!("{}\n{grid:?}\n{args:#?}", spec.name);
                 let device = self.memory.device();
@@ -161,14 +164,14 @@ impl Host {
     fn arg(&self, kind: &ParamKind, draw: &Draw) -> Arg<'_> {
         let any = *draw.one_of(&ELEMENTS);
         match kind {
-            _ if draw.once_in(24) => Arg::scalar(draw.number()),
+            _ if draw.once_in(6) => Arg::scalar(draw.number()),
             ParamKind::Map(map) => {
                 let element = if draw.once_in(12) { any } else { map.element };
                 let rank = if draw.once_in(12) { 1 + draw.below(MAX_RANK) } else { map.box_extents.len() };
                 self.tensor(element, rank, true, draw)
             }
             ParamKind::Global { element, .. } => {
-                self.tensor(if draw.once_in(12) { any } else { *element }, 1, draw.once_in(24), draw)
+                self.tensor(if draw.once_in(12) { any } else { *element }, 1, draw.once_in(6), draw)
             }
             ParamKind::Scalar { bytes: 4 } => Arg::scalar(draw.mostly(3) as u32),
             ParamKind::Scalar { .. } => Arg::scalar(draw.mostly(3)),
@@ -197,12 +200,17 @@ impl Host {
 
     fn view<T: Scalar, const N: usize>(&self, is_map: bool, draw: &Draw) -> Arg<'_> {
         let (shape, strides) = extents::<N>(size_of::<T>(), draw);
-        let address = self.address(draw);
+        let (address, device) = (self.address(draw), self.memory.device());
+        if draw.once_in(6) {
+            // SAFETY: as below.
+            let view = unsafe { TensorView::<T, N>::from_raw(device, address, shape, strides) };
+            let view = part(view, draw);
+            return if is_map { Arg::map(view) } else { Arg::global(GlobalSlice::new(view)) };
+        }
         // SAFETY: the device is a simulated one, which refuses each access to what is not allocated, and nothing but this
         // launch uses the memory.
-        let view = unsafe { TensorView::<T, N>::from_raw(self.memory.device(), address, shape, strides) };
-        let view = part(view, draw);
-        if is_map { Arg::map(view) } else { Arg::global(GlobalSlice::new(view)) }
+        let view = unsafe { TensorViewMut::<T, N>::from_raw(device, address, shape, strides) };
+        if is_map { Arg::map_mut(view) } else { Arg::global_mut(GlobalSliceMut::new(view)) }
     }
 
     fn address(&self, draw: &Draw) -> u64 {

@@ -1,0 +1,73 @@
+//! How large a kernel is once its loops are unrolled, counted before anything is written out. What is counted are
+//! operations: statements, the nodes of their expressions, and of arrays each element.
+
+use super::limits::unrolled_turns;
+use crate::diag::{Code, Sink};
+use crate::ir::{Block, Expr, For, Kernel, Stmt, StmtKind, Type, visit};
+use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
+
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    let Some(found) = block(&kernel.body, sink).filter(|found| *found > KERNEL_OPERATIONS) else { return };
+    let message = format!(
+        "`{}` has {found} operations, with its functions inlined and its loops unrolled; a kernel has at most \
+         {KERNEL_OPERATIONS}",
+        kernel.path()
+    );
+    sink.error(Code::KernelSize, kernel.span, message)
+        .help("unroll fewer loops, call device functions in loops, or make several kernels of it");
+}
+
+/// The operations of a block; none if a loop in it has been refused, so that those around it are not refused too.
+fn block(block: &Block, sink: &mut Sink) -> Option<u64> {
+    // All of them are looked at, also after one that is refused.
+    block.stmts.iter().map(|stmt| self::stmt(stmt, sink)).reduce(plus).unwrap_or(Some(0))
+}
+
+fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    Some(a?.saturating_add(b?))
+}
+
+fn stmt(stmt: &Stmt, sink: &mut Sink) -> Option<u64> {
+    let operands = visit::operands(&stmt.kind).into_iter();
+    let own = operands.fold(1, |sum: u64, expr| sum.saturating_add(nodes(expr)));
+    let blocks = visit::blocks(&stmt.kind).into_iter();
+    let inner = blocks.map(|inner| block(inner, sink)).reduce(plus).unwrap_or(Some(0));
+    let inner = match &stmt.kind {
+        StmtKind::For(unrolled) if unrolled.unroll => written_out(unrolled, inner?, sink),
+        StmtKind::Match { arms, .. } => {
+            plus(inner, Some(arms.iter().map(|arm| arm.ranges.len() as u64).sum()))
+        }
+        _ => inner,
+    };
+    plus(inner, Some(own))
+}
+
+/// The operations of all turns of a loop with a body of so many.
+fn written_out(inner: &For, body: u64, sink: &mut Sink) -> Option<u64> {
+    // Others are refused already.
+    let turns = unrolled_turns(inner).filter(|turns| *turns <= UNROLLED_TURNS)?;
+    let turns = u64::try_from(turns).unwrap_or(0);
+    let found = body.saturating_mul(turns);
+    if found <= KERNEL_OPERATIONS {
+        return Some(found);
+    }
+    let message = format!(
+        "unrolled, this loop is {turns} times {body} operations, {found} in all; a kernel has at most {KERNEL_OPERATIONS}"
+    );
+    sink.error(Code::KernelSize, inner.end.span, message)
+        .help("leave `unroll` out here or in a loop inside: each turn holds all turns of the loops in it");
+    None
+}
+
+fn nodes(expr: &Expr) -> u64 {
+    let mut sum = 0_u64;
+    visit::within(expr, &mut |node| sum = sum.saturating_add(elements(&node.ty)));
+    sum
+}
+
+fn elements(ty: &Type) -> u64 {
+    match ty {
+        Type::Array(element, len) => u64::from(*len).saturating_mul(elements(element)),
+        _ => 1,
+    }
+}
