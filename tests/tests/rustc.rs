@@ -56,3 +56,81 @@ fn the_kernels_of_the_book_pass_rustc_as_they_stand() {
     let output = check(&folder, &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// Names that the expansion has as well, or that its paths begin with.
+const NAMES_OF_THE_EXPANSION: [&str; 24] = [
+    "SPEC",
+    "launch",
+    "INSTANCES",
+    "on",
+    "grid",
+    "device",
+    "args",
+    "spec",
+    "names",
+    "function",
+    "conversion",
+    "same_type",
+    "Is",
+    "HERE",
+    "T",
+    "core",
+    "std",
+    "tma_runtime",
+    "lang",
+    "KernelSpec",
+    "name",
+    "main",
+    "r#type",
+    "r#loop",
+];
+
+/// A user can write any name in any place: none meets one of the expansion's.
+#[test]
+fn names_of_the_expansion_may_be_those_of_a_user() {
+    let folder = package_with_build_script("collisions");
+    let mut text = "//! Names.\n#![deny(warnings)]\n\
+                    #![allow(non_snake_case, non_upper_case_globals, non_camel_case_types)]\n"
+        .to_owned();
+    for (i, name) in NAMES_OF_THE_EXPANSION.into_iter().enumerate() {
+        writeln!(text, "pub mod name_{i} {{").unwrap();
+        for (place, kernel) in places(name).into_iter().enumerate() {
+            writeln!(text, "pub mod place_{place} {{ use ::tma_runtime::prelude::*;\n{kernel}\n}}").unwrap();
+        }
+        text.push_str("}\n");
+    }
+    fs::write(folder.join("src/lib.rs"), text).unwrap();
+    let output = check(&folder, &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Kernels with `name` in each place that a user can name.
+fn places(name: &str) -> Vec<String> {
+    let kernel = |instances: &str, item: &str, signature: &str, value: &str| {
+        format!(
+            "#[tma_module] pub mod m {{ use ::tma_runtime::prelude::*; {item}\n\
+             #[tma_kernel(threads = 32{instances})] pub fn {signature} {{ \
+             out.set(thread_idx().x, min({value}, u32::MAX)); assert!(out.get(0) == 1); }} }}"
+        )
+    };
+    let out = "out: Global<u32>";
+    vec![
+        kernel("", "", &format!("k({name}: u32, {out})"), name),
+        kernel("", "", &format!("k({out}, {name}: Global<u32>)"), &format!("{name}.get(0)")),
+        kernel(", instances(a = <1>)", "", &format!("k<const {name}: u32>({out})"), name),
+        kernel(&format!(", instances({name} = <1>, b = <2>)"), "", &format!("k<const N: u32>({out})"), "N"),
+        kernel("", "", &format!("{name}({out})"), "1"),
+        kernel("", &format!("const {name}: u32 = 1;"), &format!("k({out})"), name),
+        kernel("", &format!("type {name} = u32;"), &format!("k(x: {name}, {out})"), "x"),
+        kernel(
+            "",
+            &format!("#[tma_device] fn {name}(x: u32) -> u32 {{ x + 1 }}"),
+            &format!("k({out})"),
+            &format!("{name}(1)"),
+        ),
+        // Alone, and not in a module that shares.
+        format!(
+            "#[tma_kernel(threads = 32)] pub fn {name}({out}) {{ let {name} = thread_idx().x; out.set({name}, 1); }}"
+        ),
+    ]
+}

@@ -135,7 +135,14 @@ impl Cx<'_> {
         let name = path.ident.to_string();
         let u32_ty = Type::from(Scalar::U32);
         match function {
-            Function::Math(op) => return self.math(op, args, &name, span),
+            Function::Math(op) => {
+                let value = self.math(op, args, &name, span);
+                if let [syn::GenericArgument::Type(ty)] = generic_arguments(path)[..] {
+                    let ty = self.ty(ty);
+                    self.expect(&value, &ty);
+                }
+                return value;
+            }
             Function::NamedBarrierSync => {
                 let Some([id, threads]) = self.values(&name, args, span) else { return Expr::error(span) };
                 if self.expect(&id, &u32_ty) && self.expect(&threads, &u32_ty) {
@@ -306,13 +313,10 @@ impl Cx<'_> {
 
     /// `f16::from_f32(x)` and the like.
     fn conversion(&mut self, to: Scalar, name: &str, args: &[&Syntax], span: Span) -> Expr {
-        let from = match conversion_from(to, name) {
-            Some(from) => from,
-            None => {
-                self.error(Code::UnknownName, span, format!("`{to}` has no function `{name}` in kernels"))
-                    .help("there are `from_f32`, `from_f64` and `from_bits`; `cast::<T>(x)` converts any scalar");
-                return Expr::error(span);
-            }
+        let Some(from) = conversion_from(to, name) else {
+            self.error(Code::UnknownName, span, format!("`{to}` has no function `{name}` in kernels"))
+                .help("there are `from_f32`, `from_f64` and `from_bits`; `cast::<T>(x)` converts any scalar");
+            return Expr::error(span);
         };
         let Some([value]) = self.values(name, args, span) else { return Expr::error(span) };
         if !self.expect(&value, &from.into()) {

@@ -123,6 +123,12 @@ fn variables_are_not_called_and_paths_are_read_whole() {
     );
 }
 
+#[test]
+fn a_type_in_angle_brackets_decides() {
+    let wide = body("out.set(0, (min::<u64>(1, 2) << 40) as u32);");
+    assert_eq!(wide, body("out.set(0, (min(1u64, 2u64) << 40) as u32);"));
+}
+
 /// What is refused at its declaration is not reported again where it is used, nor with advice to
 /// write what is there.
 #[test]
@@ -140,7 +146,10 @@ fn a_kernel_that_rustc_sees_uses_every_word() {
     let source = include_str!("../../../tests/tests/ui/accepted/every_word.rs");
     let uses = |word: &str| source.split(|c: char| !c.is_alphanumeric() && c != '_').any(|name| name == word);
     let table = include_str!("../../../tma-runtime/src/lang/mod.rs");
-    let words = table.lines().filter(|line| line.starts_with("//! | ")).flat_map(|row| row.split('`').skip(1).step_by(2));
+    let words = table
+        .lines()
+        .filter(|line| line.starts_with("//! | "))
+        .flat_map(|row| row.split('`').skip(1).step_by(2));
     // The first row names all scalars in one pair of quotes, and macros have their `!`.
     let words = words.flat_map(|words| words.split_whitespace()).map(|word| word.trim_end_matches('!'));
     let missing: Vec<_> = words.filter(|word| !uses(word)).collect();
