@@ -94,6 +94,10 @@ pub enum Arg {
 pub struct Report {
     /// What is wrong with the kernel; a cluster with a fatal finding was not run to its end.
     pub findings: Findings,
+    /// Whether a cluster was stopped before its end. One of the findings says why.
+    pub stopped: bool,
+    /// What is no mistake for certain, and does not make a launch fail: copies whose box lies wholly outside of the tensor.
+    pub notes: Findings,
     /// What `printf` has printed, cluster by cluster.
     pub printed: String,
     /// Instructions, counted for each thread that took part.

@@ -152,11 +152,11 @@ impl Lab {
                 Ok(TryWait::Blocked) => {
                     let what = WaitingFor::Mbarrier { space: Space::Shared, address: at, phase };
                     if !self.machine.let_time_pass() {
-                        self.machine.deadlocked(&[Waiting { who, what, site }]);
+                        let _stop = self.machine.deadlocked(&[Waiting { who, what, site }]);
                         return false;
                     }
                 }
-                Err(Stop) => return false,
+                Err(_) => return false,
             }
         }
     }
