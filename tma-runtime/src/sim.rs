@@ -3,6 +3,8 @@
 //! A launch runs to its end before it returns, so that streams and events have nothing left to order. What the simulator
 //! finds wrong with a kernel is the launch's error.
 
+mod report;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -181,16 +183,7 @@ impl Context {
         if let Some((_, watch)) = watch {
             watch(spec, &report);
         }
-        if report.findings.is_empty() {
-            return Ok(());
-        }
-        let sources = module.sources(|path| std::fs::read_to_string(path).ok());
-        Err(Error::Findings {
-            kernel: spec.name,
-            seed: config.seed,
-            count: report.findings.len(),
-            text: report.findings.render(&sources),
-        })
+        report::Ran { kernel: spec.name, ptx: spec.ptx, module, seed: config.seed }.judge(&report)
     }
 
     /// The module of a kernel, loaded at its first launch.
