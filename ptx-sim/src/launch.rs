@@ -96,7 +96,8 @@ pub struct Report {
     pub findings: Findings,
     /// Whether a cluster was stopped before its end. One of the findings says why.
     pub stopped: bool,
-    /// What is no mistake for certain, and does not make a launch fail: copies whose box lies wholly outside of the tensor.
+    /// What is no mistake for certain, and does not make a launch fail: copies whose box lies
+    /// wholly outside of the tensor.
     pub notes: Findings,
     /// What `printf` has printed, cluster by cluster.
     pub printed: String,

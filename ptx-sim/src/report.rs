@@ -55,10 +55,11 @@ pub enum FindingKind {
     Trap,
     /// Anything else that the executing side finds.
     Execution,
-    /// A cluster that has not ended within [`LaunchConfig::instruction_limit`](crate::LaunchConfig::instruction_limit).
+    /// A cluster that has not ended within
+    /// [`LaunchConfig::instruction_limit`](crate::LaunchConfig::instruction_limit).
     InstructionLimit,
-    /// A load or store of a box of which nothing is in the tensor: a note, which is not among the findings but in
-    /// [`Report::notes`](crate::Report::notes).
+    /// A load or store of a box of which nothing is in the tensor: a note, which is not among the
+    /// findings but in [`Report::notes`](crate::Report::notes).
     BoxOutside,
     /// What cannot happen has: a mistake of the simulator, not of the kernel.
     Internal,
@@ -69,7 +70,8 @@ pub enum FindingKind {
 enum Role {
     /// Makes the others doubtful.
     Doubt,
-    /// A missing wait, for which accesses are in no order that a release or a barrier was to bring about.
+    /// A missing wait, for which accesses are in no order that a release or a barrier was to bring
+    /// about.
     Wait,
     /// Another step that is missing or wrong.
     Cause,
@@ -155,8 +157,8 @@ pub struct Finding {
     pub kind: FindingKind,
     /// What was found, in a sentence or several lines.
     pub message: String,
-    /// Who was concerned: first who met it, then who it conflicts with. Of findings that are counted
-    /// as one, the parties of the first, and the others' places that are not among them.
+    /// Who was concerned: first who met it, then who it conflicts with. Of findings that are
+    /// counted as one, the parties of the first, and the others' places that are not among them.
     pub parties: Vec<Party>,
     /// What to add or change, where that is known.
     pub help: Option<Help>,
@@ -173,8 +175,8 @@ impl Finding {
         Self { kind, message: message.into(), parties, help: None, times: 1, crowd }
     }
 
-    /// What cannot happen has happened, whatever the kernel does: `invariant` says what was taken to
-    /// hold.
+    /// What cannot happen has happened, whatever the kernel does: `invariant` says what was taken
+    /// to hold.
     pub(crate) fn internal(invariant: &str) -> Self {
         let message = format!(
             "{invariant}, which the simulator takes to be impossible: what it says of this launch is not to be trusted"
@@ -201,7 +203,8 @@ impl Finding {
     /// Whether `other` is of the same rule, met at the same line of the source, or of the PTX where
     /// that is not known. A race of two lines is one, whichever came first.
     fn is_like(&self, other: &Self) -> bool {
-        let at = |finding: &Self, party: usize| finding.parties.get(party).map(|party| place(party.site));
+        let at =
+            |finding: &Self, party| finding.parties.get(party).map(|party: &Party| Place::of(party.site));
         let is_turned = || at(self, 0) == at(other, 1) && at(self, 1) == at(other, 0);
         self.kind == other.kind
             && (at(self, 0) == at(other, 0) || self.kind == FindingKind::Race && is_turned())
@@ -216,7 +219,7 @@ impl Finding {
             self.crowd.add(party.block, party.who.thread);
         }
         for party in parties {
-            let is_known = |known: &Party| place(known.site) == place(party.site);
+            let is_known = |known: &Party| Place::of(known.site) == Place::of(party.site);
             if self.parties.len() < SHOWN_PARTIES && !self.parties.iter().any(is_known) {
                 self.parties.push(party);
             }
@@ -252,9 +255,18 @@ impl Finding {
     }
 }
 
-/// What makes two sites one for a reader: the line of the source, or of the PTX where that has none.
-fn place(site: Site) -> (Option<(u32, u32)>, u32) {
-    (site.source, if site.source.is_some() { 0 } else { site.ptx_line })
+/// What makes two sites one for a reader: the line of the source, or of the PTX where that has
+/// none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Source(u32, u32),
+    Ptx(u32),
+}
+
+impl Place {
+    fn of(site: Site) -> Self {
+        site.source.map_or(Self::Ptx(site.ptx_line), |(file, line)| Self::Source(file, line))
+    }
 }
 
 /// How many threads of a finding are shown.

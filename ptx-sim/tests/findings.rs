@@ -1,4 +1,5 @@
-//! The most usual mistakes, each with all that a run says of it: a kernel in `findings`, and beside it the text.
+//! The most usual mistakes, each with all that a run says of it: a kernel in `findings`, and beside
+//! it the text.
 //!
 //! `TMA_FINDINGS=accept cargo test -p ptx-sim --test findings` writes the texts anew.
 
@@ -15,7 +16,8 @@ fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/findings")
 }
 
-/// Runs the kernel of a file on one block, with tensors of 64 rows of 128 columns, and a buffer of 1024 words.
+/// Runs the kernel of a file on one block, with tensors of 64 rows of 128 columns, and a buffer of
+/// 1024 words.
 fn run(file: &str) -> (Report, String) {
     let source = fs::read_to_string(folder().join(file)).expect("the kernel is there");
     let (entry, ptx) = match file.ends_with(".rs") {
@@ -43,7 +45,8 @@ fn run(file: &str) -> (Report, String) {
     (report, text)
 }
 
-/// That the first finding of the kernel is of this rule, there are so many in all, and the text is as it was.
+/// That the first finding of the kernel is of this rule, there are so many in all, and the text is
+/// as it was.
 #[track_caller]
 fn expect(file: &str, kind: FindingKind, count: usize) {
     let (report, text) = run(file);

@@ -183,7 +183,7 @@ impl Context {
         if let Some((_, watch)) = watch {
             watch(spec, &report);
         }
-        report::Ran { kernel: spec.name, ptx: spec.ptx, module, seed: config.seed }.judge(&report)
+        report::judge(spec.name, module, config.seed, &report)
     }
 
     /// The module of a kernel, loaded at its first launch.

@@ -77,8 +77,8 @@ impl Launch {
     }
 }
 
-/// Whatever a launch finds, it says why it was stopped, and has no mistake of its own. A finding is shown to users: that must
-/// not fail either.
+/// Whatever a launch finds, it says why it was stopped, and has no mistake of its own. A finding is
+/// shown to users: that must not fail either.
 pub(crate) fn judge(module: &Module, report: &Report) {
     let text = report.findings.render(&module.sources(|_| None));
     assert!(!report.stopped || !report.findings.is_empty(), "stopped in silence");

@@ -23,7 +23,8 @@ pub(crate) struct Touch {
 }
 
 impl Op {
-    /// The memory that each lane touches, if it does. (Of what mbarriers count, they tell themselves.)
+    /// The memory that each lane touches, if it does. (Of what mbarriers count, they tell
+    /// themselves.)
     pub(crate) fn touches(&self) -> Option<Touch> {
         let accessed = |manner, access: &Access| {
             let Access { memory, order, bytes, count, address, .. } = *access;

@@ -72,7 +72,8 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// All lanes of `here` are at the instruction, and those of `wanted` that are not wait at another barrier.
+    /// All lanes of `here` are at the instruction, and those of `wanted` that are not wait at
+    /// another barrier.
     fn together(
         &mut self,
         warp: &mut Warp,

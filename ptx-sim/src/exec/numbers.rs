@@ -113,16 +113,16 @@ pub(super) fn convert_one(conversion: &Conversion, value: u64) -> u64 {
             let number = if mode.saturate { number.clamp(to.least(), to.greatest()) } else { number };
             in_register(number as u64, to, width)
         }
-        (Numeric::Integer(from), Numeric::Float(to)) => {
-            finished(mode, to.format(), convert::from_integer(from.read(value), to.format(), round))
+        (Numeric::Integer(from), to) => {
+            let to = format_of(to);
+            finished(mode, to, convert::from_integer(from.read(value), to, round))
         }
-        (Numeric::Float(from), Numeric::Integer(to)) => {
-            let flush = mode.flush && from == FloatType::F32;
-            let format = from.format();
+        (from, Numeric::Integer(to)) => {
+            let flush = mode.flush && from == Numeric::Float(FloatType::F32);
+            let format = format_of(from);
             let bits = value & (u64::MAX >> (64 - format_bits(format)));
             in_register(convert::to_integer(bits, format, to, round, flush), to, width)
         }
-        (Numeric::Integer(_), Numeric::Tf32) | (Numeric::Tf32, Numeric::Integer(_)) => 0,
         (from, to) => {
             let (from, to) = (format_of(from), format_of(to));
             let bits = value & (u64::MAX >> (64 - format_bits(from)));

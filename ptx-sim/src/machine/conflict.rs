@@ -108,7 +108,8 @@ impl Machine {
         format!("{help}: [[`{wait}`||`mbarrier.try_wait`]]").into()
     }
 
-    /// How the language waits at the mbarrier at `at`. Names with a dot are those of a pipeline's parts.
+    /// How the language waits at the mbarrier at `at`. Names with a dot are those of a pipeline's
+    /// parts.
     pub(super) fn wait_at(&self, at: u32) -> String {
         match self.name_of(at) {
             Some(name) if name.contains('.') => "consumer.wait()".to_owned(),

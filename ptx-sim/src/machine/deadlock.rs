@@ -65,9 +65,9 @@ impl Machine {
             }
         }
         finding.message = message;
-        let polled = |thread: &Waiting| match thread.what {
-            WaitingFor::Memory { space, address } => Some(resolve(space, address, thread.who.block)),
-            _ => None,
+        let polled = |thread: &Waiting| {
+            let WaitingFor::Memory { space, address } = thread.what else { return None };
+            Some(resolve(space, address, thread.who.block))
         };
         let polled = waiting.iter().find_map(polled).map(|target| match target {
             Target::Global(_) => POLLS_GLOBAL,

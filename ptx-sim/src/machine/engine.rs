@@ -41,7 +41,8 @@ pub(super) enum Way {
     In { block: usize, barrier: u32 },
     /// Out of the shared memory of `block`, as a part of bulk group `group`.
     Out { block: usize, group: u32, reduce: Option<(Reduction, Element)> },
-    /// From block to block: `to` is where the first byte goes, `moved` bytes after where it comes from.
+    /// From block to block: `to` is where the first byte goes, `moved` bytes after where it comes
+    /// from.
     Across {
         from: usize,
         block: usize,
@@ -189,7 +190,8 @@ pub(super) fn delay(slowness: u64, random: &mut Random) -> u64 {
 }
 
 impl Shape {
-    /// The unit `number`. `maps` are those that are known, of which none is ever forgotten: a box is made of one of them.
+    /// The unit `number`. `maps` are those that are known, of which none is ever forgotten: a box
+    /// is made of one of them.
     pub(super) fn unit(&self, maps: &[TensorMap], number: u32) -> Unit {
         match *self {
             Self::Box { map, at, offsets, tile, .. } => {

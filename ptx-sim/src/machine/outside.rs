@@ -1,8 +1,10 @@
 //! A note of copies whose box lies wholly outside of the tensor.
 //!
-//! A box that is partly outside is what ragged edges bring. Wholly outside it mostly is because coordinates are swapped, or
-//! count tiles in the place of elements. It is no finding all the same: the copy engine fills or skips it as it should, and
-//! pipelines may load past the end on purpose.
+//! A box that is partly outside is what ragged edges bring. Wholly outside it mostly is because
+//! coordinates are swapped, or count tiles in the place of elements. It is no finding all the same:
+//! the copy engine fills or skips it as it should. Pipelines may load past the end on purpose,
+//! grids are rounded up to whole clusters, and of a tile that is moved in several boxes some may
+//! lie beyond the edge that it crosses.
 
 use super::Machine;
 use super::access::Access;

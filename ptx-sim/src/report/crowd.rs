@@ -7,7 +7,8 @@ const THREADS: u32 = 1024;
 /// How many stretches of threads are named.
 const NAMED: usize = 4;
 
-/// Who met a finding after the first time: the threads by their numbers, and from which block to which.
+/// Who met a finding after the first time: the threads by their numbers, and from which block to
+/// which.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crowd {
     threads: [u64; (THREADS / 64) as usize],

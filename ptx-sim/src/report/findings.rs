@@ -2,8 +2,8 @@
 
 use super::{Finding, Role, Sources};
 
-/// The kernel cannot go on, and the reason is among the findings: nothing but [`Findings::stop`] makes
-/// one. So a launch cannot end early and read as clean.
+/// The kernel cannot go on, and the reason is among the findings: nothing but [`Findings::stop`]
+/// makes one. So a launch cannot end early and read as clean.
 ///
 /// ```compile_fail
 /// let stop = ptx_sim::report::Stop(());
@@ -12,7 +12,8 @@ use super::{Finding, Role, Sources};
 #[must_use = "what stops is told to whoever runs the kernel"]
 pub struct Stop(());
 
-/// All that is wrong: each rule once for a line of the source, and causes before what comes of them.
+/// All that is wrong: each rule once for a line of the source, and causes before what comes of
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     list: Vec<Finding>,

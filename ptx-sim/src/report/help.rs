@@ -2,10 +2,11 @@
 
 /// What to add or change.
 ///
-/// A help is written once for both kinds of sources. `[[bulk_commit_group()||cp.async.bulk.commit_group]]`,
-/// with the backticks of code around each side, is a word of the language and what it is in PTX. A kernel in
-/// Rust gets both, the second in parentheses; PTX that is not from Rust gets the second alone. Where a side is
-/// no code, each kind gets its own side, which may be empty.
+/// A help is written once for both kinds of sources.
+/// `[[bulk_commit_group()||cp.async.bulk.commit_group]]`, with the backticks of code around each
+/// side, is a word of the language and what it is in PTX. A kernel in Rust gets both, the second in
+/// parentheses; PTX that is not from Rust gets the second alone. Where a side is no code, each kind
+/// gets its own side, which may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Help(String);
 

@@ -35,8 +35,8 @@ impl<'m> Walk<'m> {
         self.map.rows().saturating_mul(self.map.units_in_row())
     }
 
-    /// Whether nothing of it is in the tensor. Of a column in im2col mode, its pixels are not asked: where a filter reads
-    /// beyond the edge is what the mode is for.
+    /// Whether nothing of it is in the tensor. Of a column in im2col mode, its pixels are not
+    /// asked: where a filter reads beyond the edge is what the mode is for.
     pub(crate) fn is_outside(&self) -> bool {
         let is_out = |dimension: usize| {
             let index = i64::from(self.at[dimension]);

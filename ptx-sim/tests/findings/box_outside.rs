@@ -1,4 +1,4 @@
-// The third tile of the first row of a tensor of 64 rows and 128 columns, with row and column swapped.
+// The third tile of the first row of a tensor of 64 by 128, with row and column swapped.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

@@ -7,6 +7,7 @@ mod clusters;
 mod copies;
 mod loads;
 mod mbarriers;
+mod outside;
 mod pipeline;
 mod recorded;
 mod speed;
