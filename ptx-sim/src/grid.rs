@@ -8,9 +8,10 @@ use crate::exec::Context;
 use crate::exec::cluster::{Cluster, Outcome, Turned};
 use crate::exec::observe::Count;
 use crate::launch::{LaunchConfig, Report};
-use crate::machine::{MachineConfig, Random, Stop};
+use crate::machine::{MachineConfig, Random};
 use crate::printed::Printed;
 use crate::profile::Profile;
+use crate::report::Finding;
 use crate::residents::Residents;
 
 /// The most threads of the host that a launch can ask for.
@@ -67,7 +68,7 @@ fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
         }
         work();
     });
-    sum.into_inner().unwrap_or_else(PoisonError::into_inner).report(context)
+    sum.into_inner().unwrap_or_else(PoisonError::into_inner).report(context, count)
 }
 
 /// All clusters in turns, which the seed picks, so that they can wait for each other. When one cannot go on, the others
@@ -106,17 +107,17 @@ fn together(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
             Ok(Turned::Polls) => *polls = true,
             Ok(Turned::Ended) => {
                 let Member { index, cluster, .. } = running.swap_remove(place);
-                sum.take(index, cluster.outcome(false));
+                sum.take(index, cluster.outcome(Ok(())));
             }
-            Err(Stop) => {
+            Err(stop) => {
                 // The findings of those that are stopped with it would only say so.
                 let Member { index, cluster, .. } = running.swap_remove(place);
-                sum.take_last(vec![(index, cluster.outcome(true))]);
+                sum.take_last(vec![(index, cluster.outcome(Err(stop)))]);
                 break;
             }
         }
     }
-    sum.report(context)
+    sum.report(context, clusters.count())
 }
 
 /// A cluster of a cooperative launch.
@@ -131,8 +132,8 @@ struct Member<'c> {
 
 impl Member<'_> {
     fn deadlock(mut self) -> (u64, Outcome) {
-        let Stop = self.cluster.deadlock();
-        (self.index, self.cluster.outcome(true))
+        let stop = self.cluster.deadlock();
+        (self.index, self.cluster.outcome(Err(stop)))
     }
 }
 
@@ -208,6 +209,7 @@ impl Sum {
         outcomes.sort_by_key(|(index, _)| *index);
         let ended = std::mem::take(&mut self.early).into_values();
         for outcome in ended.chain(outcomes.into_iter().map(|(_, outcome)| outcome)) {
+            self.stopped |= outcome.stopped;
             self.add(outcome);
         }
     }
@@ -215,6 +217,7 @@ impl Sum {
     fn add(&mut self, outcome: Outcome) {
         let report = &mut self.report;
         report.findings.extend(outcome.findings);
+        report.notes.extend(outcome.notes);
         self.printed.append(outcome.printed);
         report.thread_instructions += outcome.thread_instructions;
         report.warp_instructions += outcome.warp_instructions;
@@ -230,10 +233,16 @@ impl Sum {
         }
     }
 
-    fn report(self, context: &Context<'_>) -> Report {
+    /// The report of a launch of so many clusters.
+    fn report(mut self, context: &Context<'_>, clusters: u64) -> Report {
+        if !self.stopped && self.next < clusters {
+            let lost = "a launch is at its end, and clusters of it are not";
+            self.report.findings.add(Finding::internal(lost));
+        }
         let lines =
             self.counts.into_iter().zip(&context.program.code).map(|(count, inst)| count.of_line(inst));
         let (printed, printed_lost) = self.printed.finish();
-        Report { profile: Profile::new(lines), printed, printed_lost, ..self.report }
+        let profile = Profile::new(lines);
+        Report { profile, printed, printed_lost, stopped: self.stopped, ..self.report }
     }
 }

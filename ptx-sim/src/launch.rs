@@ -99,6 +99,11 @@ pub enum Arg {
 pub struct Report {
     /// What is wrong with the kernel; a cluster with a fatal finding was not run to its end.
     pub findings: Findings,
+    /// Whether a cluster was stopped before its end. One of the findings says why.
+    pub stopped: bool,
+    /// What is no mistake for certain, and does not make a launch fail: copies whose box lies
+    /// wholly outside of the tensor.
+    pub notes: Findings,
     /// What `printf` has printed, cluster by cluster: the last [`PRINTED_BYTES`](crate::PRINTED_BYTES) of it.
     pub printed: String,
     /// The bytes before those, which a GPU's buffer would not have held either.

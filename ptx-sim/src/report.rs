@@ -4,6 +4,16 @@ use std::fmt::{self, Write as _};
 
 use crate::machine::{Site, ThreadId};
 
+mod crowd;
+mod findings;
+mod help;
+#[cfg(test)]
+mod tests;
+
+pub use crowd::Crowd;
+pub use findings::{Findings, Stop};
+pub use help::Help;
+
 /// The rule that a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FindingKind {
@@ -49,6 +59,59 @@ pub enum FindingKind {
     Trap,
     /// Anything else that the executing side finds.
     Execution,
+    /// A cluster that has not ended within
+    /// [`LaunchConfig::instruction_limit`](crate::LaunchConfig::instruction_limit).
+    InstructionLimit,
+    /// A load or store of a box of which nothing is in the tensor: a note, which is not among the
+    /// findings but in [`Report::notes`](crate::Report::notes).
+    BoxOutside,
+    /// What cannot happen has: a mistake of the simulator, not of the kernel.
+    Internal,
+}
+
+/// What a finding is to the others of a launch, in the order in which they are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    /// Makes the others doubtful.
+    Doubt,
+    /// A missing wait, for which accesses are in no order that a release or a barrier was to bring
+    /// about.
+    Wait,
+    /// Another step that is missing or wrong.
+    Cause,
+    /// Often what comes of one: of garbage that was read too early, of an index that is garbage.
+    Consequence,
+    /// How the run then ended.
+    End,
+}
+
+impl FindingKind {
+    fn role(self) -> Role {
+        match self {
+            Self::Internal => Role::Doubt,
+            Self::ReadBeforeWait => Role::Wait,
+            Self::InFlight
+            | Self::RefillBeforeRelease
+            | Self::MissingProxyFence
+            | Self::UnfencedRefill
+            | Self::Overrun
+            | Self::BarrierNotVisible
+            | Self::BarrierMisuse
+            | Self::TransactionBytes
+            | Self::DivergentBarrier
+            | Self::Race
+            | Self::OpaqueAccess
+            | Self::BlockGone
+            | Self::BoxOutside => Role::Cause,
+            Self::Uninitialised
+            | Self::OutOfBounds
+            | Self::Misaligned
+            | Self::IllegalCopy
+            | Self::Trap
+            | Self::Execution => Role::Consequence,
+            Self::Deadlock | Self::Leak | Self::InstructionLimit => Role::End,
+        }
+    }
 }
 
 impl fmt::Display for FindingKind {
@@ -75,6 +138,9 @@ impl fmt::Display for FindingKind {
             Self::OpaqueAccess => "mbarrier accessed as data",
             Self::Trap => "trap",
             Self::Execution => "execution",
+            Self::InstructionLimit => "instruction limit",
+            Self::BoxOutside => "note: box outside of the tensor",
+            Self::Internal => "internal error",
         })
     }
 }
@@ -99,18 +165,33 @@ pub struct Finding {
     pub kind: FindingKind,
     /// What was found, in a sentence or several lines.
     pub message: String,
-    /// Who was concerned: first who met it, then who it conflicts with.
+    /// Who was concerned: first who met it, then who it conflicts with. Of findings that are
+    /// counted as one, the parties of the first, and the others' places that are not among them.
     pub parties: Vec<Party>,
     /// What to add or change, where that is known.
-    pub help: Option<String>,
+    pub help: Option<Help>,
     /// How often it was met.
     pub times: u64,
+    /// Who met it after the first time.
+    pub crowd: Crowd,
 }
 
 impl Finding {
     /// A finding with a message and nothing else.
     pub fn new(kind: FindingKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), parties: Vec::new(), help: None, times: 1 }
+        let (parties, crowd) = (Vec::new(), Crowd::default());
+        Self { kind, message: message.into(), parties, help: None, times: 1, crowd }
+    }
+
+    /// What cannot happen has happened, whatever the kernel does: `invariant` says what was taken
+    /// to hold.
+    pub(crate) fn internal(invariant: &str) -> Self {
+        let message = format!(
+            "{invariant}, which the simulator takes to be impossible: what it says of this launch is not to be trusted"
+        );
+        Self::new(FindingKind::Internal, message).help(
+            "this is a mistake of the simulator, not of the kernel: please report it, with the PTX, the launch and the seed",
+        )
     }
 
     /// Adds a thread that is concerned.
@@ -120,18 +201,37 @@ impl Finding {
         self
     }
 
-    /// Adds what to do.
+    /// Adds what to do, in the form that [`Help`] describes.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn help(mut self, help: impl Into<Help>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Whether `other` says the same of the same places, if perhaps of other threads.
+    /// Whether `other` is of the same rule, met at the same line of the source, or of the PTX where
+    /// that is not known. A race of two lines is one, whichever came first.
     fn is_like(&self, other: &Self) -> bool {
-        let lines =
-            |finding: &Self| finding.parties.iter().map(|party| party.site.ptx_line).collect::<Vec<_>>();
-        self.kind == other.kind && lines(self) == lines(other)
+        let at =
+            |finding: &Self, party| finding.parties.get(party).map(|party: &Party| Place::of(party.site));
+        let is_turned = || at(self, 0) == at(other, 1) && at(self, 1) == at(other, 0);
+        self.kind == other.kind
+            && (at(self, 0) == at(other, 0) || self.kind == FindingKind::Race && is_turned())
+    }
+
+    /// Counts `other`, which is like this one, with it.
+    fn absorb(&mut self, other: Self) {
+        self.times += other.times;
+        self.crowd.join(&other.crowd);
+        let mut parties = other.parties.into_iter();
+        if let Some(party) = parties.next() {
+            self.crowd.add(party.block, party.who.thread);
+        }
+        for party in parties {
+            let is_known = |known: &Party| Place::of(known.site) == Place::of(party.site);
+            if self.parties.len() < SHOWN_PARTIES && !self.parties.iter().any(is_known) {
+                self.parties.push(party);
+            }
+        }
     }
 
     /// The finding as text of several lines, with the lines of PTX and Rust that `sources` has.
@@ -147,12 +247,33 @@ impl Finding {
             );
         }
         if self.times > 1 {
-            append(&mut text, format_args!("  met {} times\n", self.times));
+            append(&mut text, format_args!("  and {} more{}\n", self.times - 1, self.crowd));
         }
         if let Some(help) = &self.help {
+            let help = if self.is_of_rust(sources) { help.in_language() } else { help.in_ptx() };
             append(&mut text, format_args!("  help: {help}\n"));
         }
         text
+    }
+
+    /// Whether it points to a line of Rust.
+    fn is_of_rust(&self, sources: &Sources<'_>) -> bool {
+        let files = self.parties.iter().filter_map(|party| party.site.source);
+        files.into_iter().any(|(file, _)| sources.file_name(file).ends_with(".rs"))
+    }
+}
+
+/// What makes two sites one for a reader: the line of the source, or of the PTX where that has
+/// none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Source(u32, u32),
+    Ptx(u32),
+}
+
+impl Place {
+    fn of(site: Site) -> Self {
+        site.source.map_or(Self::Ptx(site.ptx_line), |(file, line)| Self::Source(file, line))
     }
 }
 
@@ -231,121 +352,5 @@ impl Sources<'_> {
     /// A line of a source file, from 1, where its text is known.
     pub fn file_line(&self, number: u32, line: u32) -> Option<&str> {
         line_of(self.file(number)?.2.as_deref()?, line)
-    }
-}
-
-/// All that is wrong, like with like.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
-    list: Vec<Finding>,
-}
-
-/// How many findings are kept that differ. More say nothing new.
-const KEPT: usize = 256;
-
-impl Findings {
-    /// Adds a finding, or counts it if there is one like it.
-    pub fn add(&mut self, finding: Finding) {
-        if let Some(known) = self.list.iter_mut().find(|known| known.is_like(&finding)) {
-            known.times += finding.times;
-        } else if self.list.len() < KEPT {
-            self.list.push(finding);
-        }
-    }
-
-    /// Adds those of another run.
-    pub fn extend(&mut self, other: Self) {
-        for finding in other.list {
-            self.add(finding);
-        }
-    }
-
-    /// Whether nothing is wrong.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// How many there are that differ.
-    pub fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Each of them, in the order they were met.
-    pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
-        self.list.iter()
-    }
-
-    /// All of them as text, with the lines of PTX and Rust that `sources` has.
-    pub fn render(&self, sources: &Sources<'_>) -> String {
-        let texts: Vec<_> = self.list.iter().map(|finding| finding.render(sources)).collect();
-        texts.join("\n")
-    }
-}
-
-impl<'f> IntoIterator for &'f Findings {
-    type Item = &'f Finding;
-    type IntoIter = std::slice::Iter<'f, Finding>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PTX: &str = ".version 8.0\n  st.shared.f32 [%r1], %f1;\n  ld.shared.f32 %f2, [%r1];\n";
-
-    fn party(thread: u32, ptx_line: u32, does: &'static str) -> Party {
-        let site = Site { ptx_line, source: Some((1, ptx_line - 1)) };
-        Party { block: [4, 0, 0], who: ThreadId { block: 0, thread }, site, does }
-    }
-
-    fn race(reader: u32) -> Finding {
-        Finding::new(
-            FindingKind::Race,
-            "shared memory at 0x10 is read while another thread may still write it",
-        )
-        .with(party(reader, 3, "reads"))
-        .with(party(2, 2, "wrote"))
-        .help("a barrier")
-    }
-
-    #[test]
-    fn a_finding_shows_both_sides_with_their_lines() {
-        let files =
-            vec![(1, "src/kernel.rs".to_owned(), Some("tile.set(at, x);\nlet y = tile.get(at);".to_owned()))];
-        let text = race(33).render(&Sources { ptx: PTX, files });
-        let wanted = "\
-race: shared memory at 0x10 is read while another thread may still write it
-  thread 33 (warp 1, lane 1) of block (4, 0, 0) reads
-    at PTX line 3: ld.shared.f32 %f2, [%r1];
-    from src/kernel.rs:2: let y = tile.get(at);
-  thread 2 (warp 0, lane 2) of block (4, 0, 0) wrote
-    at PTX line 2: st.shared.f32 [%r1], %f1;
-    from src/kernel.rs:1: tile.set(at, x);
-  help: a barrier
-";
-        assert_eq!(text, wanted);
-    }
-
-    #[test]
-    fn like_findings_are_one() {
-        let mut findings = Findings::default();
-        findings.add(race(33));
-        findings.add(race(34));
-        findings.add(Finding::new(FindingKind::Trap, "trap"));
-        assert_eq!(findings.len(), 2);
-        assert!(findings.render(&Sources::default()).contains("met 2 times"));
-        let mut twice = findings.clone();
-        twice.extend(findings);
-        assert_eq!(twice.iter().map(|finding| finding.times).collect::<Vec<_>>(), [4, 2]);
-    }
-
-    #[test]
-    fn no_text_is_needed_to_show_a_finding() {
-        let text = race(0).render(&Sources::default());
-        assert!(text.contains("at PTX line 3\n    from file 1:2\n"), "{text}");
     }
 }

@@ -6,7 +6,6 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::exec::cluster::{Cluster, Outcome, Turned};
-use crate::machine::Stop;
 
 /// How long a cluster that waits in a loop sleeps before it looks again, while others go on.
 const NAP: Duration = Duration::from_millis(5);
@@ -76,7 +75,7 @@ impl Residents {
     /// Runs a cluster to its end.
     pub(crate) fn run(&self, mut cluster: Cluster<'_>) -> Outcome {
         let mut own = Resident { polling: false, changes: 0, seen: self.state().news };
-        let stopped = loop {
+        let end = loop {
             let turned = cluster.turn();
             if own.polling && cluster.changes() != own.changes {
                 own.polling = false;
@@ -86,18 +85,17 @@ impl Residents {
                 Ok(Turned::More) => {}
                 Ok(Turned::Polls) if self.may_go_on(&mut own, cluster.changes()) => cluster.tell(),
                 Ok(Turned::Polls) => {
-                    let Stop = cluster.deadlock();
-                    break true;
+                    break Err(cluster.deadlock());
                 }
-                Ok(Turned::Ended) => break false,
-                Err(Stop) => break true,
+                Ok(Turned::Ended) => break Ok(()),
+                Err(stop) => break Err(stop),
             }
         };
         let mut state = self.state();
         state.polling -= usize::from(own.polling);
         self.tell(&mut state);
         drop(state);
-        cluster.outcome(stopped)
+        cluster.outcome(end)
     }
 
     /// A cluster waits in loops: sleeps until others may have changed what it reads. False if none ever will.

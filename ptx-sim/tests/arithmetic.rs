@@ -274,3 +274,20 @@ fn conversions() {
     check(32, "cvt.rn.f32.u32 D, A;", |a, _, _| u64::from((a as u32 as f32).to_bits()));
     check(32, "cvt.rzi.s32.f32 D, A;", |a, _, _| u(f32::from_bits(a as u32) as i32));
 }
+
+#[test]
+fn tf32_is_made_of_f32_alone() {
+    let load = |conversion: &str| {
+        Module::load(&format!(
+            ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k() {{\n\
+             .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %d<9>;\n{conversion}\nret;\n}}\n"
+        ))
+    };
+    assert!(load("cvt.rna.tf32.f32 %r1, %f1;").is_ok());
+    for conversion in
+        ["cvt.rna.tf32.s32 %r1, %r2;", "cvt.rna.tf32.u64 %r1, %d2;", "cvt.rni.s32.tf32 %r1, %r2;"]
+    {
+        let error = load(conversion).expect_err(conversion);
+        assert!(error.line == 6 && error.message.contains("from `.f32`"), "{conversion}: {error}");
+    }
+}

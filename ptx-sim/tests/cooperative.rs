@@ -60,7 +60,7 @@ fn blocks_of_another_launch_may_not() {
         report
             .findings
             .iter()
-            .any(|finding| finding.help.iter().any(|help| help.contains("cooperative launch"))),
+            .any(|finding| finding.help.iter().any(|help| help.in_ptx().contains("cooperative launch"))),
         "{report:?}"
     );
 }

@@ -64,7 +64,7 @@ fn a_wait_for_the_other_phase_is_shown() {
             "waited, for a phase before\n",
             ": full.wait(1);",
             "that wait, with parity 1, was over before the load",
-            "the mbarrier at 0x1000 (`full`) for a later phase; wait for parity 0",
+            "the mbarrier at 0x1000 (`full`) for a later phase; wait for parity 0, with `wait(0)`",
         ],
     );
     // One that was for the right phase of something else is not.
@@ -73,7 +73,10 @@ fn a_wait_for_the_other_phase_is_shown() {
     let text = findings(32, two, &format!("{load}other.wait(0);\n{READ}\nfull.wait(0);"));
     says(
         &text,
-        &["read before the wait", "help: wait for the mbarrier's phase that the load's bytes count for"],
+        &[
+            "read before the wait",
+            "wait for the phase of the mbarrier that the load's bytes count for: `full.wait(..)` (`mbarrier.try_wait`)",
+        ],
     );
     assert!(!text.contains("for a phase before"), "{text}");
 }
@@ -90,7 +93,7 @@ fn more_arrivals_than_are_counted_are_shown() {
             "deadlock",
             "threads 32 to 63 wait for the phase of parity 0 of the mbarrier at 0x1000 (`full`)",
             "the mbarrier at 0x1008 (`empty`) gets an arrival in phase 1, but no wait has seen phase 0 complete",
-            "is its count of 4 (in `mbarrier.init`) less than what arrives in a phase?",
+            "is its count of 4, given to `init(4)` (`mbarrier.init`), less than what arrives in a phase?",
         ],
     );
     let text = findings(64, two, &body.replace("COUNT", "32"));

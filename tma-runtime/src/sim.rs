@@ -5,6 +5,7 @@
 
 mod hooks;
 mod output;
+mod report;
 mod speed;
 
 use std::collections::HashMap;
@@ -212,16 +213,7 @@ impl Context {
         if let Some((_, watch)) = watch {
             self.hooks.run(|| watch(spec, &report));
         }
-        if report.findings.is_empty() {
-            return Ok(());
-        }
-        let sources = module.sources(|path| std::fs::read_to_string(path).ok());
-        Err(Error::Findings {
-            kernel: spec.name,
-            seed: config.seed,
-            count: report.findings.len(),
-            text: report.findings.render(&sources),
-        })
+        report::judge(spec.name, module, config.seed, &report)
     }
 
     /// The module of a kernel, loaded at its first launch. If several threads launch it first, each loads it, and all take

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use ptx_sim::{Arg, Checks, GlobalMemory, Kernel, LaunchConfig, Module};
+use ptx_sim::{Arg, Checks, Finding, FindingKind, GlobalMemory, Kernel, LaunchConfig, Module, Report};
 
 use crate::draw::{below, mostly, number, once_in};
 use crate::{copies, corpus, engines, maps};
@@ -66,8 +66,7 @@ impl Launch {
         let Self { module, name, config, mut memory, args } = self;
         match ptx_sim::launch(module, &mut memory, &name, &config, &args) {
             Ok(report) => {
-                // A finding is shown to users: that must not fail either.
-                report.findings.render(&module.sources(|_| None));
+                judge(module, &report);
                 true
             }
             Err(error) => {
@@ -76,6 +75,16 @@ impl Launch {
             }
         }
     }
+}
+
+/// Whatever a launch finds, it says why it was stopped, and has no mistake of its own. A finding is
+/// shown to users: that must not fail either.
+pub(crate) fn judge(module: &Module, report: &Report) {
+    let text = report.findings.render(&module.sources(|_| None));
+    assert!(!report.stopped || !report.findings.is_empty(), "stopped in silence");
+    let is_internal = |finding: &Finding| finding.kind == FindingKind::Internal;
+    assert!(!report.findings.iter().any(is_internal), "{text}");
+    report.notes.render(&module.sources(|_| None));
 }
 
 /// A kernel that this project did not generate.

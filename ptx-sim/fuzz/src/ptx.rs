@@ -31,7 +31,7 @@ pub fn run(text: &[u8]) -> bool {
 fn start(module: &Module, kernel: &Kernel<'_>, u: &mut Unstructured<'_>) -> Result<()> {
     let (config, mut memory, args) = launch::usual(kernel, u)?;
     if let Ok(report) = ptx_sim::launch(module, &mut memory, kernel.name(), &config, &args) {
-        report.findings.render(&module.sources(|_| None));
+        launch::judge(module, &report);
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ mod decode;
 mod link;
 mod names;
 mod op;
+mod touches;
 pub(crate) mod types;
 
 use crate::machine::{Order, Site, Space};
@@ -19,9 +20,10 @@ pub(crate) use asynchronous::{
 pub(crate) use link::link;
 pub(crate) use names::float_bits;
 pub(crate) use op::{
-    Access, AtomicOp, AtomicVector, BlockBarrier, BlockVote, Carry, CarryOp, Combine, Compared, Conversion,
-    MatrixCode, Numeric, Op, PairConversion, Redux, Shuffle, Truth, Vote, WideAtomic,
+    Access, AtomicOp, AtomicVector, BlockBarrier, BlockVote, Carry, CarryOp, Collective, Combine, Compared,
+    Conversion, MatrixCode, Numeric, Op, PairConversion, Redux, Shuffle, Truth, Vote, WideAtomic,
 };
+pub(crate) use touches::{Manner, Touch};
 
 /// Where an operand's lanes are: a register of the warp, or (with the top bit) a constant of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,19 +72,24 @@ pub(crate) struct Program {
 impl Program {
     /// See [`Kernel::shares_memory`](crate::Kernel::shares_memory).
     pub(crate) fn shares_memory(&self) -> bool {
-        let global = |space| matches!(space, Space::Global | Space::Generic);
-        self.code.iter().any(|inst| match &inst.op {
-            Op::Atomic { memory: Memory::Machine(space), .. } => global(*space),
-            Op::Load(access) | Op::Store(access) => match access.memory {
-                Memory::Machine(space) => global(space) && access.order != Order::Weak,
-                Memory::Local | Memory::Param => false,
-            },
-            Op::AtomicVector(vector) => global(vector.space),
-            Op::WideAtomic(wide) => global(wide.space),
-            Op::Tensor(code) => matches!(code.action, TensorCodeAction::Reduce { .. }),
-            Op::Bulk(code) => matches!(**code, BulkCode::Store { reduce: Some(_), .. }),
-            _ => false,
+        self.code.iter().any(|inst| inst.op.is_ordered_in_global() || inst.op.reduces_global())
+    }
+}
+
+impl Op {
+    /// Whether it touches what may be global memory, in a way that is stronger than weak.
+    fn is_ordered_in_global(&self) -> bool {
+        self.touches().is_some_and(|touch| {
+            let is_global = matches!(touch.memory, Memory::Machine(Space::Global | Space::Generic));
+            is_global && (touch.manner == Manner::Atomic || touch.order != Order::Weak)
         })
+    }
+
+    /// Whether it is a copy that combines with global memory.
+    fn reduces_global(&self) -> bool {
+        let of_box = |code: &TensorCode| matches!(code.action, TensorCodeAction::Reduce { .. });
+        let of_bytes = |code: &BulkCode| matches!(code, BulkCode::Store { reduce: Some(_), .. });
+        matches!(self, Op::Tensor(code) if of_box(code)) || matches!(self, Op::Bulk(code) if of_bytes(code))
     }
 }
 

@@ -164,6 +164,43 @@ pub(crate) enum MatrixCode {
     Move { d: Row, a: Row },
 }
 
+/// What lanes of a warp do together.
+#[derive(Clone, Debug)]
+pub(crate) enum Collective {
+    /// `bar.warp.sync`.
+    Barrier,
+    Shuffle {
+        how: Shuffle,
+        d: Row,
+        valid: Row,
+        a: Row,
+        b: Row,
+        clamp: Row,
+    },
+    Vote {
+        how: Vote,
+        d: Row,
+        a: Guard,
+    },
+    Match {
+        all: bool,
+        d: Row,
+        valid: Row,
+        a: Row,
+    },
+    Redux {
+        how: Redux,
+        d: Row,
+        a: Row,
+    },
+    Elect {
+        leader: Row,
+        d: Row,
+    },
+    /// Of all lanes.
+    Matrix(Box<MatrixCode>),
+}
+
 /// `atom` or `red` of a vector: each element is changed at once, the vector is not.
 #[derive(Clone, Debug)]
 pub(crate) struct AtomicVector {
@@ -328,51 +365,17 @@ pub(crate) enum Op {
         function: u32,
     },
     BlockBarrier(BlockBarrier),
-    WarpBarrier(Row),
+    /// What the lanes that `mask` names do together.
+    Collective {
+        mask: Row,
+        what: Collective,
+    },
     ClusterArrive {
         order: Order,
         aligned: bool,
     },
     ClusterWait(Order),
-    Shuffle {
-        how: Shuffle,
-        d: Row,
-        valid: Row,
-        a: Row,
-        b: Row,
-        clamp: Row,
-        mask: Row,
-    },
-    Vote {
-        how: Vote,
-        d: Row,
-        a: Guard,
-        mask: Row,
-    },
-    Match {
-        all: bool,
-        d: Row,
-        valid: Row,
-        a: Row,
-        mask: Row,
-    },
-    Redux {
-        how: Redux,
-        d: Row,
-        a: Row,
-        mask: Row,
-    },
     ActiveMask(Row),
-    Elect {
-        leader: Row,
-        d: Row,
-        mask: Row,
-    },
-    /// `mask` names all lanes.
-    Matrix {
-        mask: Row,
-        code: Box<MatrixCode>,
-    },
     Mbarrier {
         space: Space,
         address: Address,

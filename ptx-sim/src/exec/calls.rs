@@ -4,7 +4,7 @@ use super::format::{self, WIDEST};
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Inst, Memory, Op};
+use crate::code::{Memory, Row};
 use crate::machine::{Order, Site, Space, Stop};
 use crate::report::FindingKind;
 
@@ -14,49 +14,31 @@ const LONGEST_TEXT: u64 = 64 << 10;
 const GENERIC: Memory = Memory::Machine(Space::Generic);
 
 impl Turn<'_, '_> {
-    /// Calls, jumps by an index, and what calls the host's functions.
-    pub(super) fn control(
+    /// `brx.idx`: each lane goes where its index says.
+    pub(super) fn branch_indexed(
         &mut self,
-        warp: &mut Warp,
-        inst: &Inst,
-        pc: u32,
+        warp: &Warp,
         active: u32,
+        index: Row,
+        targets: &[u32],
+        site: Site,
     ) -> Result<Flow, Stop> {
-        let site = inst.site;
-        match &inst.op {
-            Op::BranchIndexed(index, targets) => {
-                let mut places = Vec::new();
-                for lane in lanes_of(active) {
-                    let index = warp.get(self.context, *index, lane);
-                    let Some(target) = targets.get(index as usize) else {
-                        let message = "an index beyond the list of targets";
-                        return self.fail(warp, lane, site, message, FindingKind::Execution);
-                    };
-                    places.push((*target, 1 << lane));
-                }
-                Ok(Flow::Scatter(places))
-            }
-            Op::Call(start, link) => {
-                lanes_of(active).for_each(|lane| warp.set(*link, lane, u64::from(pc + 1)));
-                Ok(Flow::Jump(*start))
-            }
-            Op::Return(link) => {
-                let back = |lane| (warp.get(self.context, *link, lane) as u32, 1 << lane);
-                Ok(Flow::Scatter(lanes_of(active).map(back).collect()))
-            }
-            Op::Trap => {
-                let lane = active.trailing_zeros();
-                self.fail(warp, lane, site, "the kernel has run into a `trap`", FindingKind::Trap)
-            }
-            Op::Printf { format, args, result } => {
-                self.printf(warp, active, *format, *args, *result, site)?;
-                Ok(Flow::Next)
-            }
-            Op::AssertFail { message, file, line, function } => {
-                self.assert_fail(warp, active, [*message, *file, *line, *function], site)
-            }
-            _ => Ok(Flow::Next),
+        let mut places = Vec::new();
+        for lane in lanes_of(active) {
+            let index = warp.get(self.context, index, lane);
+            let Some(target) = targets.get(index as usize) else {
+                let message = "an index beyond the list of targets";
+                return self.fail(warp, lane, site, message, FindingKind::Execution);
+            };
+            places.push((*target, 1 << lane));
         }
+        Ok(Flow::Scatter(places))
+    }
+
+    /// The return of a function: each lane goes back to where it was called.
+    pub(super) fn back(&self, warp: &Warp, active: u32, link: Row) -> Flow {
+        let back = |lane| (warp.get(self.context, link, lane) as u32, 1 << lane);
+        Flow::Scatter(lanes_of(active).map(back).collect())
     }
 
     pub(super) fn printf(
@@ -96,10 +78,8 @@ impl Turn<'_, '_> {
                 self.printed.push(&text);
             }
             if let Some(result) = result {
-                let start = lane as usize * self.context.program.local_bytes as usize + result as usize;
-                if let Some(place) = warp.local.get_mut(start..start + 4) {
-                    place.copy_from_slice(&u32::to_le_bytes(written));
-                }
+                let (at, written) = (u64::from(result), u32::to_le_bytes(written));
+                self.write(warp, lane, Memory::Local, at, &written, Order::Weak, site)?;
             }
         }
         Ok(())

@@ -9,10 +9,14 @@ use crate::printed::Printed;
 use crate::report::{Finding, FindingKind, Findings};
 use crate::trace::Trace;
 
+#[cfg(test)]
+mod tests;
+
 /// What a cluster's run gives.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) findings: Findings,
+    pub(crate) notes: Findings,
     pub(crate) printed: Printed,
     pub(crate) thread_instructions: u64,
     pub(crate) warp_instructions: u64,
@@ -143,8 +147,18 @@ impl<'c> Cluster<'c> {
         self.moved |= turn.run(warp, 1 + self.random.below(LONGEST_TURN) as u32)?;
         self.left = self.left.saturating_sub((warp.warp_instructions - before) * LANES);
         if self.left == 0 {
-            self.machine.report(too_long(self.limit));
-            return Err(Stop);
+            let finding = too_long(self.limit);
+            let group = warp.groups.iter().min_by_key(|group| group.pc);
+            let place =
+                group.and_then(|group| Some((group, self.context.program.code.get(group.pc as usize)?)));
+            let finding = match place {
+                Some((group, inst)) => {
+                    let who = warp.thread(group.mask.trailing_zeros());
+                    finding.with(self.machine.party(who, inst.site, "was here"))
+                }
+                None => finding,
+            };
+            return self.machine.stop(finding);
         }
         if warp.groups.is_empty() {
             self.ready.swap_remove(place);
@@ -206,12 +220,14 @@ impl<'c> Cluster<'c> {
 
     /// Nothing will change any more: records who waits for what.
     pub(crate) fn deadlock(&mut self) -> Stop {
-        self.machine.deadlocked(&all_waiting(&self.warps));
-        Stop
+        self.machine.deadlocked(&all_waiting(&self.warps))
     }
 
     /// What it has given, whether it ended or was stopped.
-    pub(crate) fn outcome(mut self, stopped: bool) -> Outcome {
+    pub(crate) fn outcome(mut self, end: Result<(), Stop>) -> Outcome {
+        if end.is_ok() && self.warps.iter().any(|warp| warp.live != 0) {
+            self.machine.report(Finding::internal("a cluster is at its end, and threads of it are not"));
+        }
         self.machine.drain();
         Outcome {
             printed: self.printed,
@@ -220,18 +236,19 @@ impl<'c> Cluster<'c> {
             thread_instructions: self.warps.iter().map(|warp| warp.thread_instructions).sum(),
             warp_instructions: self.warps.iter().map(|warp| warp.warp_instructions).sum(),
             counters: self.machine.counters(),
+            notes: self.machine.take_notes(),
             findings: self.machine.finish(),
-            stopped,
+            stopped: end.is_err(),
         }
     }
 }
 
 fn too_long(limit: u64) -> Finding {
     Finding::new(
-        FindingKind::Deadlock,
+        FindingKind::InstructionLimit,
         format!("a cluster has run {limit} instructions of threads, its `instruction_limit`, and has not ended"),
     )
-    .help("raise the limit (`Device::instruction_limit`, `LaunchConfig::instruction_limit`) if the kernel is only long")
+    .help("raise the limit, [[`Device::instruction_limit`||`LaunchConfig::instruction_limit`]], if the kernel is only long")
 }
 
 fn all_waiting(warps: &[Warp]) -> Vec<Waiting> {

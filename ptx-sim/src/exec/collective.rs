@@ -3,57 +3,37 @@
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Inst, Op, Redux, Row, Shuffle, Vote};
-use crate::machine::{Stop, WaitingFor};
+use crate::code::{Collective, Op, Redux, Row, Shuffle, Vote};
+use crate::machine::{Site, Stop, WaitingFor};
 use crate::report::FindingKind;
 
 impl Turn<'_, '_> {
     /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and what moves matrices, in groups of lanes that name the same mask.
-    pub(super) fn collective(&mut self, warp: &mut Warp, inst: &Inst, active: u32) -> Result<Flow, Stop> {
-        let (Op::WarpBarrier(row)
-        | Op::Shuffle { mask: row, .. }
-        | Op::Vote { mask: row, .. }
-        | Op::Match { mask: row, .. }
-        | Op::Redux { mask: row, .. }
-        | Op::Elect { mask: row, .. }
-        | Op::Matrix { mask: row, .. }) = inst.op
-        else {
-            return Ok(Flow::Next);
-        };
-        let masks = *self.context.lanes(&warp.registers, row);
+    pub(super) fn collective(
+        &mut self,
+        warp: &mut Warp,
+        active: u32,
+        (mask, what): (Row, &Collective),
+        site: Site,
+    ) -> Result<Flow, Stop> {
+        let masks = *self.context.lanes(&warp.registers, mask);
         let (mut rest, mut stay, mut waits_for) = (active, 0, 0);
         while rest != 0 {
             let first = rest.trailing_zeros();
             let mask = masks[first as usize] as u32;
             if mask >> first & 1 == 0 {
                 let message = format!("lane {first} is not in the mask {mask:#010x} that it names");
-                return self.fail(warp, first, inst.site, message, FindingKind::Execution);
+                return self.fail(warp, first, site, message, FindingKind::Execution);
             }
             let here = lanes_of(rest)
                 .filter(|lane| masks[*lane as usize] as u32 == mask)
                 .fold(0, |m, lane| m | 1 << lane);
             rest &= !here;
             let wanted = mask & warp.live;
-            let there = match inst.op {
-                // These may come together from different places in the code.
-                Op::WarpBarrier(_) => here | self.at_warp_barriers(warp, mask),
-                _ => here,
-            };
-            if there & wanted == wanted {
-                match &inst.op {
-                    Op::Matrix { .. } if here != u32::MAX => {
-                        let message = format!(
-                            "a matrix is moved by lanes {here:#010x}; all of a warp have to take part"
-                        );
-                        return self.fail(warp, first, inst.site, message, FindingKind::Execution);
-                    }
-                    Op::Matrix { code, .. } => self.matrix(warp, code, inst.site)?,
-                    op => self.together(warp, op, mask, here),
-                }
-                if let Op::WarpBarrier(_) = inst.op {
-                    self.machine.warp_sync(warp.block, warp.index, wanted);
-                    self.release(warp, wanted & !here);
-                }
+            // Those at a barrier may come together from different places in the code.
+            let elsewhere = if what.is_barrier() { self.at_warp_barriers(warp, mask) } else { 0 };
+            if (here | elsewhere) & wanted == wanted {
+                self.together(warp, here, mask, what, site)?;
             } else {
                 stay |= here;
                 waits_for = mask;
@@ -67,8 +47,9 @@ impl Turn<'_, '_> {
         let mut there = 0;
         for group in warp.groups.iter() {
             let Some(inst) = self.context.program.code.get(group.pc as usize) else { continue };
-            if let (Op::WarpBarrier(row), Some((WaitingFor::Warp(_), _))) = (&inst.op, group.waits) {
-                let masks = self.context.lanes(&warp.registers, *row);
+            let Op::Collective { mask: row, what: Collective::Barrier } = inst.op else { continue };
+            if let Some((WaitingFor::Warp(_), _)) = group.waits {
+                let masks = self.context.lanes(&warp.registers, row);
                 let same = lanes_of(group.mask).filter(|lane| masks[*lane as usize] as u32 == mask);
                 there |= same.fold(0, |m, lane| m | 1 << lane);
             }
@@ -91,13 +72,26 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// All lanes of `here`, which are those of `mask` that have not exited, are at the instruction.
-    fn together(&self, warp: &mut Warp, op: &Op, mask: u32, here: u32) {
-        match *op {
-            Op::Shuffle { how, d, valid, a, b, clamp, .. } => {
+    /// All lanes of `here`, which are at the instruction, and those of `mask` that wait at another
+    /// barrier or have exited, are all that it names.
+    fn together(
+        &mut self,
+        warp: &mut Warp,
+        here: u32,
+        mask: u32,
+        what: &Collective,
+        site: Site,
+    ) -> Result<(), Stop> {
+        match *what {
+            Collective::Barrier => {
+                let wanted = mask & warp.live;
+                self.machine.warp_sync(warp.block, warp.index, wanted);
+                self.release(warp, wanted & !here);
+            }
+            Collective::Shuffle { how, d, valid, a, b, clamp } => {
                 self.shuffle(warp, here, how, [d, valid], [a, b, clamp]);
             }
-            Op::Vote { how, d, a, .. } => {
+            Collective::Vote { how, d, a } => {
                 let yes = self.holds(warp, a) & here;
                 let answer = match how {
                     Vote::All => u64::from(yes == here),
@@ -107,22 +101,28 @@ impl Turn<'_, '_> {
                 };
                 lanes_of(here).for_each(|lane| warp.set(d, lane, answer));
             }
-            Op::Match { all, d, valid, a, .. } => self.matching(warp, here, all, [d, valid], a),
-            Op::Redux { how, d, a, .. } => {
+            Collective::Match { all, d, valid, a } => self.matching(warp, here, all, [d, valid], a),
+            Collective::Redux { how, d, a } => {
                 let lanes = *self.context.lanes(&warp.registers, a);
                 let values = lanes_of(here).map(|lane| lanes[lane as usize] as u32);
                 let answer = values.reduce(|a, b| reduced(how, a, b)).unwrap_or(0);
                 lanes_of(here).for_each(|lane| warp.set(d, lane, u64::from(answer)));
             }
-            Op::Elect { leader, d, .. } => {
+            Collective::Elect { leader, d } => {
                 let elected = self.machine.elect(warp.block, warp.index, mask, here);
                 for lane in lanes_of(here) {
                     warp.set(leader, lane, u64::from(elected));
                     warp.set(d, lane, u64::from(lane == elected));
                 }
             }
-            _ => {}
+            Collective::Matrix(_) if here != u32::MAX => {
+                let message =
+                    format!("a matrix is moved by lanes {here:#010x}; all of a warp have to take part");
+                return self.fail(warp, here.trailing_zeros(), site, message, FindingKind::Execution);
+            }
+            Collective::Matrix(ref code) => self.matrix(warp, code, site)?,
         }
+        Ok(())
     }
 
     /// Source: PTX ISA, "shfl.sync", the pseudocode of its semantics.
@@ -171,5 +171,20 @@ fn reduced(how: Redux, a: u32, b: u32) -> u32 {
         Redux::And => a & b,
         Redux::Or => a | b,
         Redux::Xor => a ^ b,
+    }
+}
+
+impl Collective {
+    /// `bar.warp.sync`.
+    pub(super) fn is_barrier(&self) -> bool {
+        match self {
+            Self::Barrier => true,
+            Self::Shuffle { .. }
+            | Self::Vote { .. }
+            | Self::Match { .. }
+            | Self::Redux { .. }
+            | Self::Elect { .. }
+            | Self::Matrix(_) => false,
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use crate::code::{
-    Address, BlockBarrier, BlockVote, BulkCode, CopyCode, Guard, Mbarrier, Op, RemoteCode, Row, TensorCode,
+    Address, BlockBarrier, BlockVote, BulkCode, CopyCode, Guard, Mbarrier, RemoteCode, Row, TensorCode,
     TensorCodeAction,
 };
 use crate::machine::{
@@ -19,36 +19,6 @@ impl Turn<'_, '_> {
 
     pub(super) fn address(&self, warp: &Warp, address: Address, lane: u32) -> u64 {
         super::memory::effective(self.lane(warp, address.base, lane), address.offset)
-    }
-
-    /// Asynchronous copies and their groups.
-    pub(super) fn asynchronous(
-        &mut self,
-        warp: &mut Warp,
-        op: &Op,
-        active: u32,
-        site: Site,
-    ) -> Result<Flow, Stop> {
-        match op {
-            Op::CopyAsync(code) => self.copy_async(warp, active, code, site)?,
-            Op::CopyAsyncCommit => {
-                lanes_of(active).for_each(|lane| self.machine.copy_async_commit(warp.thread(lane)));
-            }
-            Op::CopyAsyncWait(pending) => return self.copy_async_wait(warp, active, *pending),
-            Op::CopyAsyncArrive { space, address, no_increment } => {
-                self.copy_async_arrive(warp, active, (*space, *address), *no_increment, site)?;
-            }
-            Op::Tensor(code) => self.tensor(warp, active, code, site)?,
-            Op::Map(code) => return self.map(warp, active, code, site),
-            Op::Bulk(code) => self.bulk(warp, active, code, site)?,
-            Op::Remote(code) => self.remote(warp, active, code, site)?,
-            Op::BulkCommit => {
-                lanes_of(active).for_each(|lane| self.machine.bulk_commit(warp.thread(lane)));
-            }
-            Op::BulkWait { pending, read } => return self.bulk_wait(warp, active, *pending, *read, site),
-            _ => {}
-        }
-        Ok(Flow::Next)
     }
 
     /// Asks for each lane, and once more for those that had to wait: the last to come may have freed them.

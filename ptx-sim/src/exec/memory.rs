@@ -5,7 +5,7 @@ use super::alu::Lanes;
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Access, Address, Memory, Op, Row};
+use crate::code::{Access, Address, Memory, Row};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, in_window, map_to_rank, rank_of};
 use crate::machine::{Order, Site, Space, Stop};
 use crate::report::FindingKind;
@@ -163,7 +163,7 @@ impl Turn<'_, '_> {
     /// Writes bytes as a lane does.
     #[expect(clippy::too_many_arguments, reason = "an access's properties")]
     #[inline]
-    fn write(
+    pub(super) fn write(
         &mut self,
         warp: &mut Warp,
         lane: u32,
@@ -260,53 +260,38 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// `cvta`, `isspacep`, `mapa`, `getctarank`.
-    pub(super) fn address_op(&self, warp: &mut Warp, op: &Op, active: u32) {
-        for lane in lanes_of(active) {
-            let get = |row| warp.get(self.context, row, lane);
-            let (d, value) = match *op {
-                Op::Window { d, a, window, to_generic: true } => (d, get(a).wrapping_add(window)),
-                Op::Window { d, a, window, to_generic: false } => (d, get(a).wrapping_sub(window)),
-                Op::IsSpace { d, a, space, constant } => {
-                    let in_const = self.context.const_ranges.iter().any(|range| range.contains(&get(a)));
-                    (
-                        d,
-                        u64::from(if constant {
-                            in_const
-                        } else {
-                            !in_const && self.is_in(warp, space, get(a))
-                        }),
-                    )
-                }
-                Op::MapToRank { d, address, rank, generic } => {
-                    let window = if generic { SHARED_WINDOW } else { 0 };
-                    let local = get(address).wrapping_sub(window) as u32;
-                    (d, window + u64::from(map_to_rank(local, get(rank) as u32)))
-                }
-                Op::RankOf { d, address, generic } => {
-                    let window = if generic { SHARED_WINDOW } else { 0 };
-                    (d, u64::from(rank_of(get(address).wrapping_sub(window) as u32, warp.block)))
-                }
-                _ => return,
-            };
-            warp.set(d, lane, value);
-        }
+    /// `isspacep`, of an address in a thread of block `own`.
+    pub(super) fn is_space(&self, own: u32, space: Memory, constant: bool, address: u64) -> bool {
+        let in_const = self.context.const_ranges.iter().any(|range| range.contains(&address));
+        if constant { in_const } else { !in_const && is_in(own, space, address) }
     }
+}
 
-    fn is_in(&self, warp: &Warp, space: Memory, address: u64) -> bool {
-        match space {
-            Memory::Local => in_window(LOCAL_WINDOW, address),
-            Memory::Param => in_window(PARAM_WINDOW, address),
-            Memory::Machine(Space::SharedCluster) => in_window(SHARED_WINDOW, address),
-            Memory::Machine(Space::Shared) => {
-                in_window(SHARED_WINDOW, address)
-                    && rank_of((address - SHARED_WINDOW) as u32, warp.block) == warp.block
-            }
-            Memory::Machine(Space::Global | Space::Generic) => {
-                ![LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW].iter().any(|window| in_window(*window, address))
-            }
+/// Whether an address in a thread of block `own` is of `space`.
+fn is_in(own: u32, space: Memory, address: u64) -> bool {
+    match space {
+        Memory::Local => in_window(LOCAL_WINDOW, address),
+        Memory::Param => in_window(PARAM_WINDOW, address),
+        Memory::Machine(Space::SharedCluster) => in_window(SHARED_WINDOW, address),
+        Memory::Machine(Space::Shared) => {
+            in_window(SHARED_WINDOW, address) && rank_of((address - SHARED_WINDOW) as u32, own) == own
+        }
+        Memory::Machine(Space::Global | Space::Generic) => {
+            ![LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW].iter().any(|window| in_window(*window, address))
         }
     }
+}
+
+/// `mapa`: the address of what is at `address` in block `rank`.
+pub(super) fn mapped(address: u64, rank: u64, generic: bool) -> u64 {
+    let window = if generic { SHARED_WINDOW } else { 0 };
+    window + u64::from(map_to_rank(address.wrapping_sub(window) as u32, rank as u32))
+}
+
+/// `getctarank`: the block that an address is of, in a thread of block `own`.
+pub(super) fn rank_at(address: u64, generic: bool, own: u32) -> u64 {
+    let window = if generic { SHARED_WINDOW } else { 0 };
+    u64::from(rank_of(address.wrapping_sub(window) as u32, own))
 }
 
 /// The low `from` bits of `value` as a signed number of `to` bits.

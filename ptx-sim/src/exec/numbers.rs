@@ -1,112 +1,86 @@
 //! Instructions on numbers that are more than one function over all lanes.
 
-use super::alu::bits;
+use super::float::FloatType;
 use super::float::compare::{self, Comparison};
 use super::float::convert::{self, Integer};
 use super::float::format::{E4M3, E5M2, F16, F32, Format, Round, TF32};
-use super::float::{FloatType, apply as apply_float, apply_packed};
 use super::step::Turn;
 use super::warp::Warp;
 use super::{Context, lanes_of};
 use crate::code::{
-    Carry, CarryOp, Combine, Compared, Conversion, Guard, Numeric, Op, PairConversion, Row, Truth,
+    Carry, CarryOp, Combine, Compared, Conversion, Guard, Numeric, PairConversion, Row, Truth,
 };
-use crate::machine::Machine;
 
-/// Bits, arithmetic, conversions and what a lane can ask, lane by lane.
-pub(super) fn apply(context: &Context<'_>, warp: &mut Warp, op: &Op, active: u32) {
-    let get = |warp: &Warp, row: Row, lane| warp.get(context, row, lane);
-    match op {
-        Op::Lop3(table, d, of) => {
-            for lane in lanes_of(active) {
-                let [a, b, c] = of.map(|row| get(warp, row, lane));
-                warp.set(*d, lane, bits::table(a, b, c, *table));
-            }
-        }
-        Op::Insert(width, d, of) => {
-            for lane in lanes_of(active) {
-                let [a, b, c, e] = of.map(|row| get(warp, row, lane));
-                warp.set(*d, lane, bits::insert(a, b, c, e, *width));
-            }
-        }
-        Op::PendingCount { d, state } => {
-            for lane in lanes_of(active) {
-                let count = Machine::mbarrier_pending_count(get(warp, *state, lane));
-                warp.set(*d, lane, u64::from(count));
-            }
-        }
-        Op::ActiveMask(d) => lanes_of(active).for_each(|lane| warp.set(*d, lane, u64::from(active))),
-        Op::Clock { d, wide } => {
-            let now = warp.warp_instructions;
-            let now = if *wide { now } else { now & 0xffff_ffff };
-            lanes_of(active).for_each(|lane| warp.set(*d, lane, now));
-        }
-        Op::Float { op, ty, mode, pair, d, of } => {
-            for lane in lanes_of(active) {
-                let operands = of.map(|row| get(warp, row, lane));
-                let result = if *pair {
-                    apply_packed(*op, *ty, *mode, operands)
-                } else {
-                    apply_float(*op, *ty, *mode, operands)
-                };
-                warp.set(*d, lane, result);
-            }
-        }
-        Op::Carry(carry, d, of) => {
-            for lane in lanes_of(active) {
-                let operands = of.map(|row| get(warp, row, lane));
-                let flag = get(warp, Row::CARRY, lane);
-                let (result, flag) = with_carry(*carry, operands, flag);
-                warp.set(*d, lane, result);
-                if carry.writes {
-                    warp.set(Row::CARRY, lane, flag);
-                }
-            }
-        }
-        Op::Convert(conversion, d, a) => {
-            for lane in lanes_of(active) {
-                let result = convert_one(conversion, get(warp, *a, lane));
-                warp.set(*d, lane, result);
-            }
-        }
-        Op::ConvertPair(conversion, d, [a, b]) => {
-            for lane in lanes_of(active) {
-                let result = convert_pair(*conversion, get(warp, *a, lane), get(warp, *b, lane));
-                warp.set(*d, lane, result);
-            }
-        }
-        Op::Pack(bits, d, parts) => {
-            for lane in lanes_of(active) {
-                let of = |part: u64| part & (u64::MAX >> (64 - bits));
-                let joined =
-                    parts.iter().rev().fold(0_u64, |above, part| above << bits | of(get(warp, *part, lane)));
-                warp.set(*d, lane, joined);
-            }
-        }
-        Op::Unpack(bits, parts, a) => {
-            for lane in lanes_of(active) {
-                let mut value = get(warp, *a, lane);
-                for part in parts {
-                    warp.set(*part, lane, value & (u64::MAX >> (64 - bits)));
-                    value >>= bits;
-                }
-            }
-        }
-        _ => {}
+/// Puts what `f` makes of each lane's operands into `d`.
+#[inline]
+pub(super) fn each<const N: usize>(
+    context: &Context<'_>,
+    warp: &mut Warp,
+    active: u32,
+    (d, of): (Row, [Row; N]),
+    f: impl Fn([u64; N]) -> u64,
+) {
+    for lane in lanes_of(active) {
+        let operands = of.map(|row| warp.get(context, row, lane));
+        warp.set(d, lane, f(operands));
     }
 }
 
-/// `setp` and `set`, of one number or of two in a register.
-pub(super) fn comparison(turn: &Turn<'_, '_>, warp: &mut Warp, op: &Op, active: u32) {
-    match op {
-        Op::Compare { compared, comparison, of, combine, truth, d, opposite } => {
-            compare(turn, warp, active, (*compared, *comparison, *of), *combine, *truth, [*d, *opposite]);
+/// Arithmetic with the carry flag.
+pub(super) fn carry(
+    context: &Context<'_>,
+    warp: &mut Warp,
+    active: u32,
+    carry: Carry,
+    (d, of): (Row, [Row; 3]),
+) {
+    for lane in lanes_of(active) {
+        let operands = of.map(|row| warp.get(context, row, lane));
+        let flag = warp.get(context, Row::CARRY, lane);
+        let (result, flag) = with_carry(carry, operands, flag);
+        warp.set(d, lane, result);
+        if carry.writes {
+            warp.set(Row::CARRY, lane, flag);
         }
-        Op::ComparePair { ty, flush, comparison, of, combine, truth, d } => {
-            compare_pair(turn, warp, active, (*ty, *flush, *comparison, *of), *combine, *truth, *d);
-        }
-        _ => {}
     }
+}
+
+/// Joins parts of so many bits, the first lowest.
+pub(super) fn pack(
+    context: &Context<'_>,
+    warp: &mut Warp,
+    active: u32,
+    bits: u32,
+    (d, parts): (Row, &[Row]),
+) {
+    for lane in lanes_of(active) {
+        let of = |part: u64| part & (u64::MAX >> (64 - bits));
+        let joined =
+            parts.iter().rev().fold(0, |above, part| above << bits | of(warp.get(context, *part, lane)));
+        warp.set(d, lane, joined);
+    }
+}
+
+/// The opposite of [`pack`].
+pub(super) fn unpack(
+    context: &Context<'_>,
+    warp: &mut Warp,
+    active: u32,
+    bits: u32,
+    (parts, a): (&[Row], Row),
+) {
+    for lane in lanes_of(active) {
+        let mut value = warp.get(context, a, lane);
+        for part in parts {
+            warp.set(*part, lane, value & (u64::MAX >> (64 - bits)));
+            value >>= bits;
+        }
+    }
+}
+
+/// The value of `clock`: instructions that the warp has run.
+pub(super) fn clock(warp: &Warp, wide: bool) -> u64 {
+    if wide { warp.warp_instructions } else { warp.warp_instructions & 0xffff_ffff }
 }
 
 /// The result and the new carry flag.
@@ -131,7 +105,7 @@ fn with_carry(carry: Carry, [a, b, c]: [u64; 3], flag: u64) -> (u64, u64) {
     ((sum & all) as u64, (sum >> carry.bits) as u64)
 }
 
-fn convert_one(conversion: &Conversion, value: u64) -> u64 {
+pub(super) fn convert_one(conversion: &Conversion, value: u64) -> u64 {
     let Conversion { from, to, round, integral, mode, finite, width } = *conversion;
     match (from, to) {
         (Numeric::Integer(from), Numeric::Integer(to)) => {
@@ -139,16 +113,16 @@ fn convert_one(conversion: &Conversion, value: u64) -> u64 {
             let number = if mode.saturate { number.clamp(to.least(), to.greatest()) } else { number };
             in_register(number as u64, to, width)
         }
-        (Numeric::Integer(from), Numeric::Float(to)) => {
-            finished(mode, to.format(), convert::from_integer(from.read(value), to.format(), round))
+        (Numeric::Integer(from), to) => {
+            let to = format_of(to);
+            finished(mode, to, convert::from_integer(from.read(value), to, round))
         }
-        (Numeric::Float(from), Numeric::Integer(to)) => {
-            let flush = mode.flush && from == FloatType::F32;
-            let format = from.format();
+        (from, Numeric::Integer(to)) => {
+            let flush = mode.flush && from == Numeric::Float(FloatType::F32);
+            let format = format_of(from);
             let bits = value & (u64::MAX >> (64 - format_bits(format)));
             in_register(convert::to_integer(bits, format, to, round, flush), to, width)
         }
-        (Numeric::Integer(_), Numeric::Tf32) | (Numeric::Tf32, Numeric::Integer(_)) => 0,
         (from, to) => {
             let (from, to) = (format_of(from), format_of(to));
             let bits = value & (u64::MAX >> (64 - format_bits(from)));
@@ -184,7 +158,7 @@ fn in_register(value: u64, ty: Integer, width: u32) -> u64 {
     (ty.read(value) as u64) << (64 - width) >> (64 - width)
 }
 
-fn convert_pair(conversion: PairConversion, a: u64, b: u64) -> u64 {
+pub(super) fn convert_pair(conversion: PairConversion, a: u64, b: u64) -> u64 {
     let relu = |bits: u64, format: Format, on: bool| {
         let mode = super::float::Mode { relu: on, ..Default::default() };
         finished(mode, format, bits)
@@ -230,7 +204,7 @@ fn combined(combine: Combine, a: bool, b: bool) -> bool {
 }
 
 /// `setp` and `set` of one number.
-fn compare(
+pub(super) fn compare(
     turn: &Turn<'_, '_>,
     warp: &mut Warp,
     active: u32,
@@ -285,7 +259,7 @@ fn integer_results(ty: Integer, comparison: Comparison, a: &super::alu::Lanes, b
 }
 
 /// `setp` and `set` of two halves at once.
-fn compare_pair(
+pub(super) fn compare_pair(
     turn: &Turn<'_, '_>,
     warp: &mut Warp,
     active: u32,

@@ -4,7 +4,7 @@ use super::alu::Lanes;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use super::{banks, lanes_of};
-use crate::code::{Access, Address, Compared, Inst, MapCode, Mbarrier, Memory, Op};
+use crate::code::{Collective, Compared, Inst, Manner, MapCode, Mbarrier, Memory, Op, Touch};
 use crate::machine::address::{Target, resolve};
 use crate::machine::{Phase, Place, Space, WaitingFor};
 use crate::profile::{Class, Executed, LineCounts, Named, SharedAccesses};
@@ -35,16 +35,8 @@ impl Turn<'_, '_> {
         if self.counts.is_empty() {
             return;
         }
-        let shared = match &inst.op {
-            Op::Load(access) | Op::Store(access) => {
-                let Access { memory, address, bytes, count, .. } = *access;
-                self.shared_access(warp, active, memory, address, bytes * count, false)
-            }
-            Op::Atomic { memory, address, bytes, .. } => {
-                self.shared_access(warp, active, *memory, *address, *bytes, true)
-            }
-            _ => SharedAccesses::default(),
-        };
+        let shared =
+            inst.op.touches().map(|touch| self.shared_access(warp, active, touch)).unwrap_or_default();
         let executed = Executed { warps: 1, threads: active.count_ones().into() };
         if let Some(count) = self.counts.get_mut(pc as usize) {
             count.add(Count { executed, shared });
@@ -52,15 +44,8 @@ impl Turn<'_, '_> {
     }
 
     /// The part of an access that goes to the shared memory of the warp's own block.
-    fn shared_access(
-        &self,
-        warp: &Warp,
-        active: u32,
-        memory: Memory,
-        address: Address,
-        bytes: u32,
-        serial: bool,
-    ) -> SharedAccesses {
+    fn shared_access(&self, warp: &Warp, active: u32, touch: Touch) -> SharedAccesses {
+        let Touch { manner, memory, address, bytes, .. } = touch;
         let Memory::Machine(space) = memory else { return SharedAccesses::default() };
         if space == Space::Global {
             return SharedAccesses::default();
@@ -75,7 +60,7 @@ impl Turn<'_, '_> {
                 }
             }
         }
-        banks::count(&offsets, lanes, bytes, serial)
+        banks::count(&offsets, lanes, bytes, manner == Manner::Atomic)
     }
 
     /// Puts the instruction at `pc`, which `active` lanes have run, on the timeline.
@@ -96,7 +81,7 @@ impl Turn<'_, '_> {
             (_, Part::Signals) => recorder.signalled(place, active),
             (_, Part::None) => recorder.ran(place, matches!(inst.op, Op::Branch(_))),
         }
-        if let Op::WarpBarrier(_) = inst.op {
+        if let Op::Collective { what: Collective::Barrier, .. } = inst.op {
             // Lanes that stay here are not among the warp's groups yet.
             let stays = matches!(flow, Flow::Wait { .. });
             recorder.released(warp.block, warp.index, |at| stays && at == pc || warp.groups.any_at(at));
@@ -111,7 +96,7 @@ impl Turn<'_, '_> {
             Op::ClusterWait(_) => WaitingFor::Cluster,
             Op::BulkWait { pending, read } => WaitingFor::BulkGroups { pending: *pending, read: *read },
             Op::CopyAsyncWait(pending) => WaitingFor::AsyncGroups(*pending),
-            Op::WarpBarrier(row) => WaitingFor::Warp(get(*row) as u32),
+            Op::Collective { mask, what: Collective::Barrier } => WaitingFor::Warp(get(*mask) as u32),
             Op::Map(code) => match **code {
                 MapCode::Copy { .. } => WaitingFor::Warp(warp.live),
                 MapCode::Acquire { .. } => return Part::Signals,
@@ -143,7 +128,44 @@ impl Turn<'_, '_> {
             | Op::CopyAsyncCommit
             | Op::CopyAsyncArrive { .. }
             | Op::BulkCommit => return Part::Signals,
-            _ => return Part::None,
+            Op::One(..)
+            | Op::Two(..)
+            | Op::Three(..)
+            | Op::Lop3(..)
+            | Op::Insert(..)
+            | Op::Float { .. }
+            | Op::Carry(..)
+            | Op::Compare { .. }
+            | Op::ComparePair { .. }
+            | Op::Convert(..)
+            | Op::ConvertPair(..)
+            | Op::Pack(..)
+            | Op::Unpack(..)
+            | Op::Window { .. }
+            | Op::IsSpace { .. }
+            | Op::MapToRank { .. }
+            | Op::RankOf { .. }
+            | Op::Clock { .. }
+            | Op::CacheLine { .. }
+            | Op::Load(_)
+            | Op::Store(_)
+            | Op::Atomic { .. }
+            | Op::AtomicVector(_)
+            | Op::WideAtomic(_)
+            | Op::Branch(_)
+            | Op::BranchIndexed(..)
+            | Op::Call(..)
+            | Op::Return(_)
+            | Op::Exit
+            | Op::Trap
+            | Op::Nothing
+            | Op::CopyLocal { .. }
+            | Op::Printf { .. }
+            | Op::AssertFail { .. }
+            | Op::Collective { .. }
+            | Op::ActiveMask(_)
+            | Op::PendingCount { .. }
+            | Op::Yield => return Part::None,
         };
         awaited(&what, warp.block).map_or(Part::None, |what| Part::Waits { what, gave_up: false })
     }
@@ -210,13 +232,7 @@ fn class(op: &Op) -> Class {
         },
         Op::BlockBarrier(_) | Op::ClusterArrive { .. } | Op::ClusterWait(_) => Class::Barrier,
         Op::Fence(_) => Class::Fence,
-        Op::WarpBarrier(_)
-        | Op::Shuffle { .. }
-        | Op::Vote { .. }
-        | Op::Match { .. }
-        | Op::Redux { .. }
-        | Op::Elect { .. }
-        | Op::Matrix { .. } => Class::Warp,
+        Op::Collective { .. } => Class::Warp,
         Op::Branch(_)
         | Op::BranchIndexed(..)
         | Op::Call(..)

@@ -8,8 +8,8 @@ use super::alu::Lanes;
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Access, Address, Inst, Mbarrier, Memory, Op};
-use crate::machine::{Phase, Site, Space, WaitingFor};
+use crate::code::{Access, Collective, Inst, Manner, Mbarrier, Memory, Op};
+use crate::machine::{Phase, Site, WaitingFor};
 
 /// Rounds without a change in the cluster, after which they are looked at. A warp's state is kept at this number and at each
 /// power of two after it (Brent's search for cycles), so that a loop that goes on for long costs little.
@@ -97,18 +97,14 @@ impl Turn<'_, '_> {
 
     /// What a lane asks for with an instruction that reads what others write.
     fn asks(&self, warp: &Warp, inst: &Inst, lane: u32) -> Option<(WaitingFor, Site)> {
-        let at = |address: Address| self.address(warp, address, lane);
-        let memory = |space: Space, address| WaitingFor::Memory { space, address: at(address) };
-        let what = match inst.op {
-            Op::Mbarrier { space, address, op: Mbarrier::TestWait { phase, parity, .. } } => {
-                let phase = Phase::of(self.lane(warp, phase, lane), parity);
-                WaitingFor::Mbarrier { space, address: at(address), phase }
-            }
-            Op::Load(Access { memory: Memory::Machine(space), address, .. })
-            | Op::Atomic { memory: Memory::Machine(space), address, .. } => memory(space, address),
-            Op::WideAtomic(ref wide) => memory(wide.space, wide.address),
-            _ => return None,
-        };
+        if let Op::Mbarrier { space, address, op: Mbarrier::TestWait { phase, parity, .. } } = inst.op {
+            let phase = Phase::of(self.lane(warp, phase, lane), parity);
+            let what = WaitingFor::Mbarrier { space, address: self.address(warp, address, lane), phase };
+            return Some((what, inst.site));
+        }
+        let touch = inst.op.touches().filter(|touch| touch.manner != Manner::Store)?;
+        let Memory::Machine(space) = touch.memory else { return None };
+        let what = WaitingFor::Memory { space, address: self.address(warp, touch.address, lane) };
         Some((what, inst.site))
     }
 }
@@ -116,6 +112,8 @@ impl Turn<'_, '_> {
 /// Whether an instruction that was run may have changed what others see, or is not the same each time. Atomic operations say
 /// so themselves.
 pub(super) fn changes(op: &Op, flow: &Flow, active: u32) -> bool {
+    // Who waits on has changed nothing.
+    let goes_on = !matches!(flow, Flow::Wait { stay, .. } if *stay == active);
     match op {
         Op::One(..)
         | Op::Two(..)
@@ -146,23 +144,23 @@ pub(super) fn changes(op: &Op, flow: &Flow, active: u32) -> bool {
         | Op::Return(_)
         | Op::Nothing
         | Op::Yield
-        | Op::Shuffle { .. }
-        | Op::Vote { .. }
-        | Op::Match { .. }
-        | Op::Redux { .. }
-        | Op::Elect { .. }
         | Op::Mbarrier { op: Mbarrier::TestWait { .. }, .. }
         | Op::PendingCount { .. }
         | Op::Fence(_) => false,
-        // Who waits on has changed nothing.
+        Op::Collective { what, .. } => match what {
+            Collective::Shuffle { .. }
+            | Collective::Vote { .. }
+            | Collective::Match { .. }
+            | Collective::Redux { .. }
+            | Collective::Elect { .. } => false,
+            Collective::Barrier | Collective::Matrix(_) => goes_on,
+        },
         Op::BlockBarrier(_)
         | Op::ClusterArrive { .. }
         | Op::ClusterWait(_)
-        | Op::WarpBarrier(_)
         | Op::CopyAsyncWait(_)
-        | Op::Matrix { .. }
         | Op::Map(_)
-        | Op::BulkWait { .. } => !matches!(flow, Flow::Wait { stay, .. } if *stay == active),
+        | Op::BulkWait { .. } => goes_on,
         Op::Store(_)
         | Op::CacheLine { .. }
         | Op::CopyAsync(_)

@@ -1,10 +1,11 @@
 //! One warp's turn: instructions of a group of lanes, one after the other.
 
+use super::alu::bits;
 use super::groups::Group;
 use super::observe::Count;
 use super::spin;
 use super::warp::Warp;
-use super::{Context, lanes_of, numbers};
+use super::{Context, float, lanes_of, memory, numbers};
 use crate::code::{Guard, Inst, Op, Row};
 use crate::machine::{Machine, Site, Stop, WaitingFor};
 use crate::printed::Printed;
@@ -60,7 +61,9 @@ impl Turn<'_, '_> {
                     continue;
                 }
             }
-            let Some(inst) = self.context.program.code.get(group.pc as usize) else { return Err(Stop) };
+            let Some(inst) = self.context.program.code.get(group.pc as usize) else {
+                return self.beyond_the_code(warp, group);
+            };
             let active = match inst.guard {
                 None => group.mask,
                 Some(guard) => group.mask & self.holds(warp, guard),
@@ -99,8 +102,8 @@ impl Turn<'_, '_> {
                     warp.groups.add(group.pc + 1, group.mask, None);
                     return Ok(true);
                 }
-                Flow::Wait { stay, .. } if stay == group.mask => {}
-                _ => moved = true,
+                Flow::Wait { stay, .. } => moved |= stay != group.mask,
+                Flow::Jump(_) | Flow::Scatter(_) | Flow::Exit | Flow::Spin { .. } => moved = true,
             }
             self.part(warp, group, active, flow, inst.site);
             let Some(next) = warp.groups.next() else { return Ok(moved) };
@@ -164,7 +167,7 @@ impl Turn<'_, '_> {
     }
 
     fn execute(&mut self, warp: &mut Warp, inst: &Inst, pc: u32, active: u32) -> Result<Flow, Stop> {
-        let site = inst.site;
+        let (site, context) = (inst.site, self.context);
         match &inst.op {
             Op::One(f, d, a) => {
                 let a = self.lanes(warp, *a);
@@ -181,20 +184,64 @@ impl Turn<'_, '_> {
             Op::Load(access) => return self.load(warp, access, active, site),
             Op::Store(access) => return self.store(warp, access, active, site),
             Op::Branch(target) => return Ok(Flow::Jump(*target)),
-            Op::Compare { .. } | Op::ComparePair { .. } => numbers::comparison(self, warp, &inst.op, active),
-            Op::Lop3(..)
-            | Op::Insert(..)
-            | Op::Float { .. }
-            | Op::Carry(..)
-            | Op::Convert(..)
-            | Op::ConvertPair(..)
-            | Op::Pack(..)
-            | Op::Unpack(..)
-            | Op::PendingCount { .. }
-            | Op::ActiveMask(_)
-            | Op::Clock { .. } => numbers::apply(self.context, warp, &inst.op, active),
-            Op::Window { .. } | Op::IsSpace { .. } | Op::MapToRank { .. } | Op::RankOf { .. } => {
-                self.address_op(warp, &inst.op, active);
+            Op::Compare { compared, comparison, of, combine, truth, d, opposite } => {
+                let what = (*compared, *comparison, *of);
+                numbers::compare(self, warp, active, what, *combine, *truth, [*d, *opposite]);
+            }
+            Op::ComparePair { ty, flush, comparison, of, combine, truth, d } => {
+                let what = (*ty, *flush, *comparison, *of);
+                numbers::compare_pair(self, warp, active, what, *combine, *truth, *d);
+            }
+            Op::Lop3(table, d, of) => {
+                numbers::each(context, warp, active, (*d, *of), |[a, b, c]| bits::table(a, b, c, *table));
+            }
+            Op::Insert(width, d, of) => {
+                let insert = |[a, b, c, e]: [u64; 4]| bits::insert(a, b, c, e, *width);
+                numbers::each(context, warp, active, (*d, *of), insert);
+            }
+            Op::Float { op, ty, mode, pair, d, of } => {
+                numbers::each(context, warp, active, (*d, *of), |operands| match pair {
+                    true => float::apply_packed(*op, *ty, *mode, operands),
+                    false => float::apply(*op, *ty, *mode, operands),
+                });
+            }
+            Op::Carry(carry, d, of) => numbers::carry(context, warp, active, *carry, (*d, *of)),
+            Op::Convert(conversion, d, a) => {
+                let convert = |[a]: [u64; 1]| numbers::convert_one(conversion, a);
+                numbers::each(context, warp, active, (*d, [*a]), convert);
+            }
+            Op::ConvertPair(conversion, d, of) => {
+                let convert = |[a, b]: [u64; 2]| numbers::convert_pair(*conversion, a, b);
+                numbers::each(context, warp, active, (*d, *of), convert);
+            }
+            Op::Pack(bits, d, parts) => numbers::pack(context, warp, active, *bits, (*d, parts)),
+            Op::Unpack(bits, parts, a) => numbers::unpack(context, warp, active, *bits, (parts, *a)),
+            Op::PendingCount { d, state } => {
+                let count = |[state]: [u64; 1]| Machine::mbarrier_pending_count(state).into();
+                numbers::each(context, warp, active, (*d, [*state]), count);
+            }
+            Op::ActiveMask(d) => numbers::each(context, warp, active, (*d, []), |[]| active.into()),
+            Op::Clock { d, wide } => {
+                let now = numbers::clock(warp, *wide);
+                numbers::each(context, warp, active, (*d, []), |[]| now);
+            }
+            Op::Window { d, a, window, to_generic } => {
+                let window = if *to_generic { *window } else { window.wrapping_neg() };
+                numbers::each(context, warp, active, (*d, [*a]), |[a]| a.wrapping_add(window));
+            }
+            Op::IsSpace { d, a, space, constant } => {
+                let own = warp.block;
+                let is_space = |[a]: [u64; 1]| self.is_space(own, *space, *constant, a).into();
+                numbers::each(context, warp, active, (*d, [*a]), is_space);
+            }
+            Op::MapToRank { d, address, rank, generic } => {
+                let mapped = |[address, rank]: [u64; 2]| memory::mapped(address, rank, *generic);
+                numbers::each(context, warp, active, (*d, [*address, *rank]), mapped);
+            }
+            Op::RankOf { d, address, generic } => {
+                let own = warp.block;
+                let rank = |[address]: [u64; 1]| memory::rank_at(address, *generic, own);
+                numbers::each(context, warp, active, (*d, [*address]), rank);
             }
             Op::Atomic { op, memory, order, bytes, d, address, of } => {
                 self.atomic(warp, active, (*op, *memory, *order, *bytes), *d, *address, *of, site)?;
@@ -204,12 +251,24 @@ impl Turn<'_, '_> {
             Op::CacheLine { address, discards } => {
                 self.cache_line(warp, active, *address, *discards, site)?;
             }
-            Op::BranchIndexed(..)
-            | Op::Call(..)
-            | Op::Return(_)
-            | Op::Trap
-            | Op::Printf { .. }
-            | Op::AssertFail { .. } => return self.control(warp, inst, pc, active),
+            Op::BranchIndexed(index, targets) => {
+                return self.branch_indexed(warp, active, *index, targets, site);
+            }
+            Op::Call(start, link) => {
+                numbers::each(context, warp, active, (*link, []), |[]| u64::from(pc + 1));
+                return Ok(Flow::Jump(*start));
+            }
+            Op::Return(link) => return Ok(self.back(warp, active, *link)),
+            Op::Trap => {
+                let (lane, message) = (active.trailing_zeros(), "the kernel has run into a `trap`");
+                return self.fail(warp, lane, site, message, FindingKind::Trap);
+            }
+            Op::Printf { format, args, result } => {
+                self.printf(warp, active, *format, *args, *result, site)?;
+            }
+            Op::AssertFail { message, file, line, function } => {
+                return self.assert_fail(warp, active, [*message, *file, *line, *function], site);
+            }
             Op::Exit => return Ok(Flow::Exit),
             Op::Nothing => {}
             Op::Yield => return Ok(Flow::Yield),
@@ -221,29 +280,29 @@ impl Turn<'_, '_> {
                 }
             }
             Op::ClusterWait(order) => return self.cluster_wait(warp, active, *order, site),
-            Op::WarpBarrier(_)
-            | Op::Shuffle { .. }
-            | Op::Vote { .. }
-            | Op::Match { .. }
-            | Op::Redux { .. }
-            | Op::Elect { .. }
-            | Op::Matrix { .. } => return self.collective(warp, inst, active),
+            Op::Collective { mask, what } => return self.collective(warp, active, (*mask, what), site),
             Op::Mbarrier { space, address, op } => {
                 return self.mbarrier(warp, active, *space, *address, op, site);
             }
             Op::Fence(kind) => {
                 lanes_of(active).for_each(|lane| self.machine.fence(warp.thread(lane), *kind));
             }
-            Op::CopyAsync(_)
-            | Op::CopyAsyncCommit
-            | Op::CopyAsyncWait(_)
-            | Op::CopyAsyncArrive { .. }
-            | Op::Tensor(_)
-            | Op::Map(_)
-            | Op::Bulk(_)
-            | Op::Remote(_)
-            | Op::BulkCommit
-            | Op::BulkWait { .. } => return self.asynchronous(warp, &inst.op, active, site),
+            Op::CopyAsync(code) => self.copy_async(warp, active, code, site)?,
+            Op::CopyAsyncCommit => {
+                lanes_of(active).for_each(|lane| self.machine.copy_async_commit(warp.thread(lane)));
+            }
+            Op::CopyAsyncWait(pending) => return self.copy_async_wait(warp, active, *pending),
+            Op::CopyAsyncArrive { space, address, no_increment } => {
+                self.copy_async_arrive(warp, active, (*space, *address), *no_increment, site)?;
+            }
+            Op::Tensor(code) => self.tensor(warp, active, code, site)?,
+            Op::Map(code) => return self.map(warp, active, code, site),
+            Op::Bulk(code) => self.bulk(warp, active, code, site)?,
+            Op::Remote(code) => self.remote(warp, active, code, site)?,
+            Op::BulkCommit => {
+                lanes_of(active).for_each(|lane| self.machine.bulk_commit(warp.thread(lane)));
+            }
+            Op::BulkWait { pending, read } => return self.bulk_wait(warp, active, *pending, *read, site),
         }
         Ok(Flow::Next)
     }
@@ -258,7 +317,14 @@ impl Turn<'_, '_> {
         kind: FindingKind,
     ) -> Result<T, Stop> {
         let party = self.machine.party(warp.thread(lane), site, "was here");
-        self.machine.report(Finding::new(kind, message).with(party));
-        Err(Stop)
+        self.machine.stop(Finding::new(kind, message).with(party))
+    }
+
+    /// Records that lanes are where there is no code.
+    #[cold]
+    fn beyond_the_code<T>(&mut self, warp: &Warp, group: Group) -> Result<T, Stop> {
+        let last = self.context.program.code.last().map(|inst| inst.site).unwrap_or_default();
+        let party = self.machine.party(warp.thread(group.mask.trailing_zeros()), last, "ran beyond");
+        self.machine.stop(Finding::internal("a warp has run beyond the end of its code").with(party))
     }
 }

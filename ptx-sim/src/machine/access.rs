@@ -6,12 +6,11 @@ use super::clock::View;
 use super::conflict::Act;
 use super::global::GlobalFault;
 use super::shadow::Conflict;
-use super::types::{Order, Site, Space, Stop, ThreadId};
-use crate::report::{Finding, FindingKind, counted};
+use super::types::{Order, Site, Space, ThreadId};
+use crate::report::{Finding, FindingKind, Stop, counted};
 
 /// What keeps a block's shared memory for the others.
-pub(super) const STAY: &str =
-    "let no block end before the others are done with it: `barrier.cluster.arrive` and `.wait` at the end";
+pub(super) const STAY: &str = "let no block end before the others are done with it: [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] at the end";
 
 /// An access that was found to be in bounds.
 #[derive(Clone, Copy, Debug)]
@@ -264,7 +263,7 @@ impl Machine {
                 "shared memory of rank {rank}{or_more} in a cluster of {}",
                 counted(blocks as u64, "block")
             );
-            let help = "ranks are those of `cluster_rank()`, from 0: to go around, take them modulo the number of blocks";
+            let help = "ranks are those of [[`cluster_rank()`||`%cluster_ctarank`]], from 0: to go around, take them modulo the number of blocks";
             let party = self.party(access.who, access.site, access.does);
             return self.stop(Finding::new(FindingKind::OutOfBounds, message).with(party).help(help));
         } else {

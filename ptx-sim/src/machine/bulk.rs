@@ -2,7 +2,8 @@
 
 use super::Machine;
 use super::clock::NOT_READY;
-use super::types::{Poll, Site, Stop, ThreadId};
+use super::types::{Poll, Site, ThreadId};
+use crate::report::Stop;
 
 impl Machine {
     /// `cp.async.bulk.commit_group`: the stores since the last one become a group.

@@ -6,12 +6,13 @@ use super::clock::Epoch;
 use super::conflict::Act;
 use super::counters::CopyKind;
 use super::engine::{Flight, Shape, Way};
+use super::mbarrier_ops::GONE;
 use super::overrun::Issue;
 use super::refusal;
 use super::shadow::Manner;
 use super::state::{Lent, POISON};
-use super::types::{BulkAction, BulkCopy, Reduction, Site, Space, Stop, TensorAction, TensorCopy, ThreadId};
-use crate::report::{Finding, FindingKind};
+use super::types::{BulkAction, BulkCopy, Reduction, Site, Space, TensorAction, TensorCopy, ThreadId};
+use crate::report::{Finding, FindingKind, Stop};
 use crate::tensor_map::{Element, UNIT, Walk};
 
 /// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor", which asks for 128 bytes.
@@ -46,6 +47,7 @@ impl Machine {
         if let Err(refusal) = refusal::check(copy, map) {
             return self.illegal(access, refusal.message, refusal.help);
         }
+        self.note_outside(access, copy, map);
         let TensorCopy { map: number, descriptor, at, offsets, .. } = *copy;
         let shape = |tile| Shape::Box { map: number, descriptor, at, offsets, tile };
         let units = Walk::new(map, copy.at, copy.offsets).units();
@@ -206,7 +208,8 @@ impl Machine {
         let (with, barrier) = self.shared_place(access, Space::SharedCluster, barrier, BARRIER, BARRIER)?;
         if block == source && reduce.is_none() {
             let message = format!("a copy from block to block that stays in block {block}");
-            let help = "`cp.async.bulk` from shared memory goes to another block of the cluster; threads copy their own";
+            let help = "[[`bulk_copy_to(..)`||`cp.async.bulk` from shared memory]] goes to another block of the cluster; threads \
+                        copy their own";
             return self.illegal(access, message, help);
         }
         if block != with {
@@ -214,15 +217,19 @@ impl Machine {
             return self.illegal(access, message, "the mbarrier has to be in the block that gets the bytes");
         }
         self.mbarrier_for_copy(access, block, barrier)?;
-        let Some(mbarrier) = self.blocks[block].mbarriers.look(barrier) else { return Err(Stop) };
+        let Some(mbarrier) = self.blocks[block].mbarriers.look(barrier) else {
+            return self.bug(access, GONE);
+        };
         // The mbarrier that gets the bytes also tells that the source is free.
         let reader = Epoch::new(mbarrier.component, mbarrier.phase.saturating_add(1));
-        let (shape, units) = (Shape::Line { global: 0, shared }, bytes / UNIT);
+        let (shape, units, moved) =
+            (Shape::Line { global: 0, shared }, bytes / UNIT, to.wrapping_sub(shared));
         self.lend(access, source, &shape, units, reader);
-        self.claim(access, block, &shape, units, (to.wrapping_sub(shared), reduce.is_some()));
+        self.claim(access, block, &shape, units, (moved, reduce.is_some()));
         let Access { who, site, .. } = access;
         self.blocks[source].lent.push(Lent { done: reader, who, site });
-        let (way, kind) = (Way::Across { from: source, block, to, barrier, reduce }, CopyKind::BulkAcross);
+        let way = Way::Across { from: source, block, to, moved, barrier, reduce };
+        let kind = CopyKind::BulkAcross;
         let flight = Flight { who, site, shape, way, kind, issue: self.issue_of(who), left: 0 };
         self.counters.count(kind, bytes.into());
         self.record_issue(&flight, units);
@@ -254,7 +261,7 @@ impl Machine {
         let (line, order) = (access.site.ptx_line, self.config.checks.order);
         let mut first = None;
         let target = &mut self.blocks[block];
-        for unit in (0..units).filter_map(|unit| shape.unit(&maps, unit)) {
+        for unit in (0..units).map(|unit| shape.unit(&maps, unit)) {
             let at = unit.shared.wrapping_add(moved);
             if order {
                 let view = &self.threads[index].view;
@@ -282,7 +289,7 @@ impl Machine {
         let view = &self.threads[index].view;
         let shadow = &mut self.blocks[block].shadow;
         let mut first = None;
-        for unit in (0..units).filter_map(|unit| shape.unit(&maps, unit)) {
+        for unit in (0..units).map(|unit| shape.unit(&maps, unit)) {
             let found = shadow.read_async(unit.shared, UNIT, view, reader, access.site.ptx_line, threads);
             first = first.or(found);
         }

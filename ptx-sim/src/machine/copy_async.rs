@@ -12,11 +12,12 @@ use super::clock::{Epoch, Knowledge, NOT_READY};
 use super::conflict::Act;
 use super::engine::delay;
 use super::mbarrier::Refusal;
+use super::mbarrier_ops::GONE;
 use super::overrun::Issue;
 use super::remote::Remote;
 use super::state::POISON;
-use super::types::{Arrive, Poll, Scope, Site, Space, Stop, ThreadId};
-use crate::report::{Finding, FindingKind};
+use super::types::{Arrive, Poll, Scope, Site, Space, ThreadId};
+use crate::report::{Finding, FindingKind, Stop};
 
 /// The most bytes of one copy.
 const MOST: usize = 16;
@@ -258,7 +259,9 @@ impl Machine {
     ) -> Result<(), Stop> {
         let access = Access { who, site, does: "has its copies arrive" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
-        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else {
+            return self.bug(access, GONE);
+        };
         let counted = if no_increment { Ok(()) } else { mbarrier.expect_one_more() };
         mbarrier.under_way += 1;
         mbarrier.last_load = Some((mbarrier.phase.saturating_add(1), who, site));

@@ -4,11 +4,11 @@ use super::Machine;
 use super::address::{Target, resolve};
 use super::mbarrier::{BYTES, Mbarrier};
 use super::types::{Phase, Waiting, WaitingFor};
-use crate::report::{Finding, FindingKind, Party, counted};
+use crate::report::{Finding, FindingKind, Help, Party, Stop, counted};
 
 /// What may be wrong with a loop that waits for global memory to change.
 const POLLS_GLOBAL: &str = "nothing that runs can change it any more: blocks that wait for each other have to run together, in a \
-                            cooperative launch, and all come to where they meet (as to `sync_grid`)";
+                            cooperative launch, and all come to where they meet[[ (as to `sync_grid(..)`)||]]";
 /// The same of shared memory.
 const POLLS_SHARED: &str =
     "no thread that runs, and no copy, can change it any more: does the one that is to change it get there?";
@@ -35,12 +35,12 @@ impl Machine {
     }
 
     /// No thread can go on, and nothing is under way: records the deadlock. `waiting` has the threads that have not exited.
-    pub fn deadlocked(&mut self, waiting: &[Waiting]) {
+    pub fn deadlocked(&mut self, waiting: &[Waiting]) -> Stop {
         let mut finding = self.deadlock(waiting);
         for &(who, site) in &first_of_each(waiting) {
             finding.parties.push(Party { does: "waits", ..self.party(who, site, "waits") });
         }
-        self.findings.add(finding);
+        self.findings.stop(finding)
     }
 
     fn deadlock(&mut self, waiting: &[Waiting]) -> Finding {
@@ -65,15 +65,15 @@ impl Machine {
             }
         }
         finding.message = message;
-        let polled = |thread: &Waiting| match thread.what {
-            WaitingFor::Memory { space, address } => Some(resolve(space, address, thread.who.block)),
-            _ => None,
+        let polled = |thread: &Waiting| {
+            let WaitingFor::Memory { space, address } = thread.what else { return None };
+            Some(resolve(space, address, thread.who.block))
         };
         let polled = waiting.iter().find_map(polled).map(|target| match target {
-            Target::Global(_) => POLLS_GLOBAL.to_owned(),
-            Target::Shared(..) => POLLS_SHARED.to_owned(),
+            Target::Global(_) => POLLS_GLOBAL,
+            Target::Shared(..) => POLLS_SHARED,
         });
-        finding.help = finding.help.or(polled);
+        finding.help = finding.help.or(polled.map(Help::from));
         finding
     }
 
@@ -143,16 +143,19 @@ fn explain(mbarrier: &Mbarrier, finding: &mut Finding) {
     let (expected, copied) = (mbarrier.expected_bytes, mbarrier.received_bytes);
     if mbarrier.tx != 0 && (mbarrier.pending == 0 || mbarrier.tx < 0) {
         finding.kind = FindingKind::TransactionBytes;
-        finding.help = Some(format!(
-            "the phase expects {expected} bytes, but {copied} were copied: let `expect_tx` and the copies agree"
-        ));
+        let help = format!(
+            "the phase expects {expected} bytes, but {copied} were copied: let \
+             [[`arrive_expect_tx(..)`||`mbarrier.arrive.expect_tx`]] and the copies agree"
+        );
+        finding.help = Some(help.into());
     } else if finding.help.is_none() && mbarrier.pending > 0 {
         let (pending, all) = (mbarrier.pending, mbarrier.expected);
         let (all, are) = (counted(all, "arrival"), if pending == 1 { "is" } else { "are" });
-        finding.help = Some(format!(
-            "{pending} of {all} {are} missing: is a thread to arrive, is the count of `mbarrier.init` too great, or is the \
-             parity that of the other phase?"
-        ));
+        let help = format!(
+            "{pending} of {all} {are} missing: is a thread to arrive, is the count of \
+             [[`init(..)`||`mbarrier.init`]] too great, or is the parity that of the other phase?"
+        );
+        finding.help = Some(help.into());
     }
 }
 

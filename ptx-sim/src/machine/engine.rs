@@ -11,6 +11,7 @@ use super::counters::CopyKind;
 use super::overrun::Issue;
 use super::state::Random;
 use super::types::{Reduction, Site, ThreadId};
+use crate::report::Finding;
 use crate::tensor_map::{Element, TensorMap, UNIT, Unit, Walk};
 
 /// A copy under way.
@@ -43,8 +44,16 @@ pub(super) enum Way {
     In { block: usize, barrier: u32 },
     /// Out of the shared memory of `block`, as a part of bulk group `group`.
     Out { block: usize, group: u32, reduce: Option<(Reduction, Element)> },
-    /// From block to block: `to` is where the first byte goes.
-    Across { from: usize, block: usize, to: u32, barrier: u32, reduce: Option<(Reduction, Element)> },
+    /// From block to block: `to` is where the first byte goes, `moved` bytes after where it comes
+    /// from.
+    Across {
+        from: usize,
+        block: usize,
+        to: u32,
+        moved: u32,
+        barrier: u32,
+        reduce: Option<(Reduction, Element)>,
+    },
 }
 
 /// Something that takes effect at its time: units `from..to` of a flight.
@@ -184,18 +193,19 @@ pub(super) fn delay(slowness: u64, random: &mut Random) -> u64 {
 }
 
 impl Shape {
-    /// The unit `number`.
-    pub(super) fn unit(&self, maps: &[TensorMap], number: u32) -> Option<Unit> {
+    /// The unit `number`. `maps` are those that are known, of which none is ever forgotten: a box
+    /// is made of one of them.
+    pub(super) fn unit(&self, maps: &[TensorMap], number: u32) -> Unit {
         match *self {
             Self::Box { map, at, offsets, tile, .. } => {
-                Some(Walk::new(maps.get(map as usize)?, at, offsets).unit(number, tile))
+                Walk::new(&maps[map as usize], at, offsets).unit(number, tile)
             }
-            Self::Line { global, shared } => Some(Unit {
+            Self::Line { global, shared } => Unit {
                 shared: shared + number * UNIT,
                 global: Some(global.wrapping_add(u64::from(number * UNIT))),
                 from: 0,
                 to: UNIT,
-            }),
+            },
         }
     }
 }
@@ -217,7 +227,10 @@ impl Machine {
         let mut any = false;
         while let Some(event) = self.engine.due() {
             any = true;
-            let Some(flight) = self.engine.flights.get(&event.flight).cloned() else { continue };
+            let Some(flight) = self.engine.flights.get(&event.flight).cloned() else {
+                self.report(Finding::internal("a piece of a copy takes effect that is not under way"));
+                continue;
+            };
             let access = Access { who: flight.who, site: flight.site, does: "issued the copy" };
             match (flight.way, &event.data) {
                 (Way::In { block, barrier }, _) => {
@@ -234,15 +247,14 @@ impl Machine {
                     let group = self.threads[index].bulk.group(group);
                     group.to_write = group.to_write.saturating_sub(1);
                 }
-                (Way::Across { block, to, barrier, reduce, .. }, Some(data)) => {
+                (Way::Across { block, to, moved, barrier, reduce, .. }, Some(data)) => {
                     let at = (to + event.from * UNIT) as usize;
                     let target = &mut self.blocks[block].data[at..at + data.len()];
                     match reduce {
                         None => target.copy_from_slice(data),
                         Some((with, element)) => super::reduce::reduce_bytes(target, data, with, element),
                     }
-                    let Shape::Line { shared, .. } = flight.shape else { continue };
-                    self.count_piece(access, &flight, (block, barrier), &event, to.wrapping_sub(shared));
+                    self.count_piece(access, &flight, (block, barrier), &event, moved);
                 }
             }
             self.piece_done(event.flight);
@@ -268,7 +280,7 @@ impl Machine {
             Shape::Line { .. } => None,
         };
         let (fill, element) = (map.map(TensorMap::fill_unit), map.map(|map| map.element));
-        for unit in (event.from..event.to).filter_map(|number| shape.unit(&maps, number)) {
+        for unit in (event.from..event.to).map(|number| shape.unit(&maps, number)) {
             let mut bytes = fill.unwrap_or_default();
             if let Some(global) = unit.global {
                 let inside = &mut bytes[unit.from as usize..unit.to as usize];
@@ -308,7 +320,7 @@ impl Machine {
         let counted = mbarrier.complete_tx((event.to - event.from) * UNIT);
         if self.config.checks.order {
             self.engine.name_agent(done.component(), access.who);
-            for unit in (event.from..event.to).filter_map(|number| shape.unit(&maps, number)) {
+            for unit in (event.from..event.to).map(|number| shape.unit(&maps, number)) {
                 let at = unit.shared.wrapping_add(moved);
                 self.blocks[block].shadow.landed(at, UNIT, event.flight, done);
             }
@@ -323,7 +335,7 @@ impl Machine {
     fn pick_up(&mut self, block: usize, flight: &Flight, event: Event) {
         let maps = self.maps.all();
         let mut data = Vec::with_capacity(((event.to - event.from) * UNIT) as usize);
-        for unit in (event.from..event.to).filter_map(|number| flight.shape.unit(&maps, number)) {
+        for unit in (event.from..event.to).map(|number| flight.shape.unit(&maps, number)) {
             let at = unit.shared as usize;
             data.extend_from_slice(&self.blocks[block].data[at..at + UNIT as usize]);
         }
@@ -349,7 +361,7 @@ impl Machine {
         data: &[u8],
     ) {
         let maps = self.maps.all();
-        let units = (event.from..event.to).filter_map(|number| shape.unit(&maps, number));
+        let units = (event.from..event.to).map(|number| shape.unit(&maps, number));
         for (unit, bytes) in units.zip(data.chunks(UNIT as usize)) {
             let Some(global) = unit.global else { continue };
             let done = match reduce {

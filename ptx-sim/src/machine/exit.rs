@@ -55,9 +55,10 @@ impl Machine {
         let Some(&(number, issued)) = self.threads[index].bulk.sites.first() else { return };
         let committed = number <= self.threads[index].bulk.committed;
         let help = if committed {
-            "`cp.async.bulk.wait_group.read 0` before the thread ends"
+            "[[`bulk_wait_group_read::<0>()`||`cp.async.bulk.wait_group.read 0`]] before the thread ends"
         } else {
-            "`cp.async.bulk.commit_group` and `cp.async.bulk.wait_group.read 0` before the thread ends"
+            "[[`bulk_commit_group()`||`cp.async.bulk.commit_group`]] and \
+             [[`bulk_wait_group_read::<0>()`||`cp.async.bulk.wait_group.read 0`]] before the thread ends"
         };
         let finding = Finding::new(
             FindingKind::Leak,
@@ -82,7 +83,8 @@ impl Machine {
         let left = block.visits.iter().position(|visit| visit.0 > 0).filter(|_| block.live == 1);
         let Some((thread, line)) = left.map(|thread| (thread, block.visits[thread].1)) else { return };
         let line = self.site_of(line);
-        let Some(visitor) = self.thread_of(Epoch::new(thread as u32, 1)) else { return };
+        let per_block = self.config.threads.max(1);
+        let visitor = ThreadId { block: thread as u32 / per_block, thread: thread as u32 % per_block };
         let message =
             format!("block {rank} of the cluster may end while another block uses its shared memory");
         let finding = Finding::new(FindingKind::BlockGone, message)
@@ -130,7 +132,10 @@ impl Machine {
             None => (0, self.party(mbarrier.init_by, mbarrier.init_site, "initialised it")),
         };
         let place = format!("the mbarrier at {}{}", self.spot(at), self.of_block(block));
-        let wait = "wait for the phase before the block ends";
+        let wait = format!(
+            "wait for the phase before the block ends: [[`{}`||`mbarrier.try_wait`]]",
+            self.wait_at(at)
+        );
         let finding = if mbarrier.under_way > 0 {
             Finding::new(
                 FindingKind::Leak,
@@ -140,7 +145,7 @@ impl Machine {
         } else if mbarrier.tx != 0 {
             let state = super::deadlock::describe(mbarrier);
             let message = format!("{place} ends with bytes that do not balance ({state})");
-            let help = "let `expect_tx` and the copies of each phase agree";
+            let help = "let [[`arrive_expect_tx(..)`||`mbarrier.arrive.expect_tx`]] and the copies of each phase agree";
             Finding::new(FindingKind::TransactionBytes, message).help(help)
         } else if phase > mbarrier.observed {
             let message = format!("{place} ends, and nobody has waited for a load that counts there");

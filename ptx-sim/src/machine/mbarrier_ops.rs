@@ -8,8 +8,8 @@ use super::conflict::Act;
 use super::mbarrier::{BYTES, MAX_COUNT, Mbarrier, Refusal};
 use super::overrun::Wait;
 use super::state::Passed;
-use super::types::{Arrive, Phase, Semantics, Site, Space, Stop, ThreadId, TryWait};
-use crate::report::{Finding, FindingKind};
+use super::types::{Arrive, Phase, Semantics, Site, Space, ThreadId, TryWait};
+use crate::report::{Finding, FindingKind, Stop};
 
 /// Questions in vain after which the time that goes by with each does not grow any more.
 const MOST_IN_VAIN: u32 = 16;
@@ -19,6 +19,9 @@ const MOST_IN_VAIN: u32 = 16;
 /// first tries and wrong about what it does when it gives up.
 const FEW: (u32, u64) = (2, 8);
 const MANY: (u32, u64) = (64, 1);
+
+/// What is taken to hold between finding an mbarrier and its use in the same instruction.
+pub(super) const GONE: &str = "an mbarrier that was found is not there any more";
 
 impl Machine {
     /// `mbarrier.init`.
@@ -56,7 +59,10 @@ impl Machine {
                     let finding = Finding::new(FindingKind::BarrierMisuse, message)
                         .with(self.party(who, site, access.does))
                         .with(self.party(old.init_by, old.init_site, "initialised it"))
-                        .help("one thread initialises an mbarrier, once; before anything else is made of its memory, `mbarrier.inval`");
+                        .help(
+                            "one thread initialises an mbarrier, once; before anything else is made of its memory, \
+                             [[`invalidate()`||`mbarrier.inval`]]",
+                        );
                     self.report(finding);
                 }
                 None => {
@@ -114,7 +120,9 @@ impl Machine {
         let index = self.index(who);
         let relaxed = (!arrive.semantics.order.releases()).then(|| self.issue_of(who));
         let view = &mut self.threads[index].view;
-        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else {
+            return self.bug(access, GONE);
+        };
         mbarrier.remote |= space == Space::SharedCluster || rank != who.block as usize;
         let (state, unobserved) = (mbarrier.state(), mbarrier.is_unobserved());
         match relaxed {
@@ -149,7 +157,9 @@ impl Machine {
         let access = Access { who, site, does: "expects bytes" };
         let (rank, at) = self.mbarrier_place(access, space, address)?;
         self.visit(access, rank);
-        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else {
+            return self.bug(access, GONE);
+        };
         let counted = mbarrier.expect_tx(bytes);
         self.counted_at(access, rank, at);
         counted.or_else(|refusal| self.refused(access, rank, at, refusal))
@@ -172,7 +182,9 @@ impl Machine {
         let (rank, at) = self.mbarrier_place(access, space, address)?;
         self.visit(access, rank);
         let issue = self.issue_of(who);
-        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else {
+            return self.bug(access, GONE);
+        };
         mbarrier.note_issue(&issue);
         let counted = mbarrier.complete_tx(bytes);
         self.counted_at(access, rank, at);
@@ -197,7 +209,9 @@ impl Machine {
         let (rank, at) = self.mbarrier_place(access, space, address)?;
         self.check_not_overrun(access, rank, at, phase);
         let index = self.index(who);
-        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return Err(Stop) };
+        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else {
+            return self.bug(access, GONE);
+        };
         match mbarrier.is_complete(phase) {
             Ok(true) => {}
             Ok(false) => return Ok(false),
@@ -299,10 +313,11 @@ impl Machine {
         let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else {
             return self.no_mbarrier(access, rank, at);
         };
+        let made = (mbarrier.init_by, mbarrier.init_site);
         if self.config.checks.order && !view.follows(mbarrier.init) {
-            let help = "a barrier between the initialisation and the use: `bar.sync`, or `barrier.cluster.arrive` and \
-                        `.wait` for another block's";
-            self.not_visible(access, rank, at, help);
+            let help = "a barrier between the initialisation and the use: [[`sync_threads()`||`bar.sync`]], or \
+                        [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] for another block's";
+            self.not_visible(access, at, made, help);
         }
         Ok((rank, at))
     }
@@ -314,26 +329,27 @@ impl Machine {
         let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else {
             return self.no_mbarrier(access, rank, at);
         };
+        let made = (mbarrier.init_by, mbarrier.init_site);
         if self.config.checks.order && !is_ready(mbarrier, view) {
             let help = if view.follows(mbarrier.init) {
-                "`fence.mbarrier_init.release.cluster` (or `fence.proxy.async`) after the initialisation"
+                "[[`fence_barrier_init()`||`fence.mbarrier_init.release.cluster`]] after the initialisation"
             } else {
-                "`fence.mbarrier_init.release.cluster` after the initialisation, and a barrier between that and the copy"
+                "[[`fence_barrier_init()`||`fence.mbarrier_init.release.cluster`]] after the initialisation, and a barrier \
+                 between that and the copy"
             };
-            self.not_visible(access, rank, at, help);
+            self.not_visible(access, at, made, help);
         }
         Ok(())
     }
 
-    fn not_visible(&mut self, access: Access, rank: usize, at: u32, help: &str) {
-        let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else { return };
+    fn not_visible(&mut self, access: Access, at: u32, (init_by, init_site): (ThreadId, Site), help: &str) {
         let message = format!(
             "the initialisation of the mbarrier at {} need not be visible where it is used",
             self.spot(at)
         );
         let finding = Finding::new(FindingKind::BarrierNotVisible, message)
             .with(self.party(access.who, access.site, access.does))
-            .with(self.party(mbarrier.init_by, mbarrier.init_site, "initialised it"))
+            .with(self.party(init_by, init_site, "initialised it"))
             .help(help);
         self.report(finding);
     }
@@ -350,8 +366,8 @@ impl Machine {
         let finding = Finding::new(FindingKind::BarrierMisuse, message)
             .with(self.party(access.who, access.site, access.does))
             .help(format!(
-                "wait for each phase before anybody arrives in the next one; or is its count of {count} (in `mbarrier.init`) less than \
-                 what arrives in a phase?"
+                "wait for each phase before anybody arrives in the next one; or is its count of {count}, given to \
+                 [[`init({count})`||`mbarrier.init`]], less than what arrives in a phase?"
             ));
         self.report(finding);
     }
@@ -361,11 +377,11 @@ impl Machine {
         let message =
             format!("there is no mbarrier at {spot}{of_block}: it is not initialised, or not any more");
         let help = if rank == access.who.block as usize {
-            "let one thread initialise it (`mbarrier.init`), and all meet (at a `bar.sync` that every thread comes to) before the \
-             first uses it"
+            "let one thread initialise it, [[`init(..)`||`mbarrier.init`]], and all meet, at a \
+             [[`sync_threads()`||`bar.sync`]] that every thread comes to, before the first uses it"
         } else {
-            "let a thread of its block initialise it (`mbarrier.init`), and the blocks meet (`barrier.cluster.arrive` and `.wait`) \
-             before others use it"
+            "let a thread of its block initialise it, [[`init(..)`||`mbarrier.init`]], and the blocks meet, \
+             [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]], before others use it"
         };
         self.misuse(access, message, help)
     }

@@ -78,6 +78,7 @@ mod global;
 mod mbarrier;
 mod mbarrier_ops;
 mod names;
+mod outside;
 mod overrun;
 mod record;
 mod recorder;
@@ -103,11 +104,13 @@ pub use names::SharedName;
 pub use remote::RemoteStore;
 pub use types::{
     Arrive, BarrierUse, BulkAction, BulkCopy, Checks, FenceKind, MachineConfig, Order, Phase, Poll,
-    Reduction, Scope, Semantics, Site, Space, Stop, TensorAction, TensorCopy, ThreadId, TryWait, Votes,
-    Waiting, WaitingFor,
+    Reduction, Scope, Semantics, Site, Space, TensorAction, TensorCopy, ThreadId, TryWait, Votes, Waiting,
+    WaitingFor,
 };
 
+pub use crate::report::Stop;
 use crate::report::{Finding, Findings, Party};
+use access::Access;
 use clock::{Acquirer, Epoch};
 use copy_async::Copies;
 use engine::Engine;
@@ -144,6 +147,8 @@ pub struct Machine {
     /// The next clock component; those below the number of threads are theirs.
     next_component: u32,
     findings: Findings,
+    /// What is no mistake for certain.
+    notes: Findings,
     counters: Counters,
     /// Keeps the timeline, where one is wanted.
     recorder: Option<Box<Recorder>>,
@@ -169,6 +174,7 @@ impl Machine {
             impatient: Random::new(config.seed ^ IMPATIENCE).below(8) == 0,
             next_component: threads,
             findings: Findings::default(),
+            notes: Findings::default(),
             counters: Counters::default(),
             recorder: None,
             config,
@@ -185,6 +191,11 @@ impl Machine {
         self.findings.len()
     }
 
+    /// What was noted that is no mistake for certain.
+    pub fn take_notes(&mut self) -> Findings {
+        std::mem::take(&mut self.notes)
+    }
+
     /// What was done, in numbers.
     pub fn counters(&self) -> Counters {
         self.counters
@@ -197,9 +208,15 @@ impl Machine {
     }
 
     /// Records `finding` and stops.
-    fn stop<T>(&mut self, finding: Finding) -> Result<T, Stop> {
-        self.findings.add(finding);
-        Err(Stop)
+    pub(crate) fn stop<T>(&mut self, finding: Finding) -> Result<T, Stop> {
+        Err(self.findings.stop(finding))
+    }
+
+    /// Records that `invariant` does not hold where `access` is made, and stops.
+    #[cold]
+    fn bug<T>(&mut self, access: Access, invariant: &str) -> Result<T, Stop> {
+        let party = self.party(access.who, access.site, access.does);
+        self.stop(Finding::internal(invariant).with(party))
     }
 
     fn index(&self, who: ThreadId) -> usize {

@@ -16,14 +16,19 @@ pub struct SharedName {
 }
 
 impl SharedName {
+    /// The one that the byte at `at` is of, and how far it is from its first.
+    fn place(&self, at: u32) -> (String, u32) {
+        let (name, offset) = (&self.name, at - self.from);
+        match self.step {
+            Some(step) => (format!("{name}[{}]", offset / step.max(1)), offset % step.max(1)),
+            None => (name.clone(), offset),
+        }
+    }
+
     /// The byte at `at` in words.
     fn describe(&self, at: u32) -> String {
-        let (offset, index) = match self.step {
-            Some(step) => ((at - self.from) % step.max(1), format!("[{}]", (at - self.from) / step.max(1))),
-            None => (at - self.from, String::new()),
-        };
-        let name = &self.name;
-        if offset == 0 { format!("`{name}{index}`") } else { format!("byte {offset} of `{name}{index}`") }
+        let (name, offset) = self.place(at);
+        if offset == 0 { format!("`{name}`") } else { format!("byte {offset} of `{name}`") }
     }
 }
 
@@ -34,6 +39,13 @@ impl Machine {
             Some(name) => format!("{at:#x} ({})", name.describe(at)),
             None => format!("{at:#x}"),
         }
+    }
+
+    /// What the source calls the place at an offset, if it is the start of something.
+    pub(super) fn name_of(&self, at: u32) -> Option<String> {
+        let name = self.config.names.iter().find(|name| (name.from..name.to).contains(&at))?;
+        let (name, offset) = name.place(at);
+        (offset == 0).then_some(name)
     }
 
     /// Which block is meant, where a cluster has several.

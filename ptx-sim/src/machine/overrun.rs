@@ -18,7 +18,7 @@ use super::types::{Phase, Site, ThreadId};
 use crate::report::{Finding, FindingKind};
 
 const HELP: &str = "a wait tells two phases apart, and no more: one that comes when the next phase is complete too waits for the phase \
-                    after that. Let the threads that wait arrive afterwards, or meet (`sync_threads()`), before anything \
+                    after that. Let the threads that wait arrive afterwards, or meet, [[`sync_threads()`||`bar.sync`]], before anything \
                     completes the next phase";
 
 /// A wait for a phase that was complete.

@@ -56,25 +56,35 @@ fn combine(with: Reduction, element: Element, old: u64, operand: u64) -> u64 {
                 old - 1
             }
         }
-        Reduction::Add | Reduction::Min | Reduction::Max => arithmetic(with, element, old, operand),
+        Reduction::Add => arithmetic(Arithmetic::Add, element, old, operand),
+        Reduction::Min => arithmetic(Arithmetic::Min, element, old, operand),
+        Reduction::Max => arithmetic(Arithmetic::Max, element, old, operand),
     }
 }
 
-fn arithmetic(with: Reduction, element: Element, old: u64, operand: u64) -> u64 {
+/// The reductions that read the bits as numbers.
+#[derive(Clone, Copy, Debug)]
+enum Arithmetic {
+    Add,
+    Min,
+    Max,
+}
+
+fn arithmetic(with: Arithmetic, element: Element, old: u64, operand: u64) -> u64 {
     match element {
         Element::U8 | Element::U16 | Element::U32 | Element::U64 => match with {
-            Reduction::Min => old.min(operand),
-            Reduction::Max => old.max(operand),
-            _ => old.wrapping_add(operand),
+            Arithmetic::Min => old.min(operand),
+            Arithmetic::Max => old.max(operand),
+            Arithmetic::Add => old.wrapping_add(operand),
         },
         Element::I32 | Element::I64 => {
             let signed =
                 |bits: u64| if element == Element::I32 { i64::from(bits as i32) } else { bits as i64 };
             let (old, operand) = (signed(old), signed(operand));
             let result = match with {
-                Reduction::Min => old.min(operand),
-                Reduction::Max => old.max(operand),
-                _ => old.wrapping_add(operand),
+                Arithmetic::Min => old.min(operand),
+                Arithmetic::Max => old.max(operand),
+                Arithmetic::Add => old.wrapping_add(operand),
             };
             result as u64
         }
@@ -108,11 +118,11 @@ const fn flushed(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
 }
 
-fn float(with: Reduction, old: f64, operand: f64) -> f64 {
+fn float(with: Arithmetic, old: f64, operand: f64) -> f64 {
     match with {
-        Reduction::Min => old.min(operand),
-        Reduction::Max => old.max(operand),
-        _ => old + operand,
+        Arithmetic::Min => old.min(operand),
+        Arithmetic::Max => old.max(operand),
+        Arithmetic::Add => old + operand,
     }
 }
 

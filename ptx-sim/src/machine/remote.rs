@@ -12,8 +12,8 @@ use super::copy_async::Event;
 use super::overrun::Issue;
 use super::shadow::Manner;
 use super::state::POISON;
-use super::types::{Reduction, Site, Space, Stop, ThreadId};
-use crate::report::{Finding, FindingKind};
+use super::types::{Reduction, Site, Space, ThreadId};
+use crate::report::{Finding, FindingKind, Stop};
 use crate::tensor_map::Element;
 
 /// `st.async`, and with `reduce` `red.async`, of one thread.

@@ -72,7 +72,7 @@ impl Machine {
             unordered = unordered.or(other.map(|other| (start, other)));
             stored.0.insert(start, Stretch { end, who, group, site, reduction });
         };
-        for unit in (0..units).filter_map(|number| shape.unit(&maps, number)) {
+        for unit in (0..units).map(|number| shape.unit(&maps, number)) {
             let Some(global) = unit.global else { continue };
             let (start, end) = (global.wrapping_add(unit.from.into()), global.wrapping_add(unit.to.into()));
             open = match open {
@@ -104,7 +104,7 @@ impl Machine {
             return;
         }
         let maps = self.maps.all();
-        let place = (0..units).filter_map(|number| shape.unit(&maps, number)).find_map(|unit| {
+        let place = (0..units).map(|number| shape.unit(&maps, number)).find_map(|unit| {
             let start = unit.global?.wrapping_add(unit.from.into());
             Some((start, self.stored.at(start, (unit.to - unit.from).into())?))
         });
@@ -120,8 +120,8 @@ impl Machine {
             .with(self.party(access.who, access.site, access.does))
             .with(self.party(stretch.who, stretch.site, "issued the store"))
             .help(
-                "`cp.async.bulk.wait_group` by the thread that issued the store: with `.read` it waits only until the tile \
-                 is read, not until it is written",
+                "[[`bulk_wait_group::<0>()`||`cp.async.bulk.wait_group`]] by the thread that issued the store: \
+                 [[`bulk_wait_group_read` waits||with `.read` it waits]] only until the tile is read, not until it is written",
             );
         self.report(finding);
     }

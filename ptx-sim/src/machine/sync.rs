@@ -3,8 +3,8 @@
 use super::Machine;
 use super::clock::{Gathered, Knowledge, Memory};
 use super::state::Random;
-use super::types::{BarrierUse, FenceKind, Order, Poll, Site, Stop, ThreadId, Votes, WaitingFor};
-use crate::report::{Finding, FindingKind};
+use super::types::{BarrierUse, FenceKind, Order, Poll, Site, ThreadId, Votes, WaitingFor};
+use crate::report::{Finding, FindingKind, Stop};
 
 /// Named barriers of a block. Source: PTX ISA, "bar, barrier".
 pub(super) const NAMED_BARRIERS: usize = 16;
@@ -188,7 +188,10 @@ impl Machine {
                 format!("barrier {id} is for all threads of the block, but {gone} have exited without it");
             let finding = Finding::new(FindingKind::DivergentBarrier, message)
                 .with(self.party(first.0, first.1, "waits"))
-                .help("let all threads come to the barrier, or name the number of those that do");
+                .help(
+                    "let all threads come to the barrier, or name the number of those that do: \
+                     [[`named_barrier_sync(id, threads)`||`barrier.sync id, threads`]]",
+                );
             self.report(finding);
         }
     }

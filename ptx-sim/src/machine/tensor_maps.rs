@@ -15,14 +15,15 @@ use super::access::Access;
 use super::address::{Target, resolve};
 use super::clock::{Epoch, View};
 use super::engine::{Flight, Way};
-use super::types::{Site, Space, Stop, ThreadId};
-use crate::report::{Finding, FindingKind};
+use super::types::{Site, Space, ThreadId};
+use crate::report::{Finding, FindingKind, Stop};
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor, TensorMap};
 
-const ACQUIRE: &str = "`fence.proxy.tensormap::generic.acquire.gpu [map], 128` in this block, after the change, and a barrier if \
+const ACQUIRE: &str = "[[`maps.acquire(i)`||`fence.proxy.tensormap::generic.acquire.gpu [map], 128`]] in this block, after the change, and a barrier if \
                        another thread than the one that copies has it";
-const RELEASE: &str = "`fence.proxy.tensormap::generic.release.gpu` after the change, or `tensormap.cp_fenceproxy` from shared \
-                       memory, and a barrier before the acquire if another thread has that";
+const RELEASE: &str = "[[`map.publish(maps, i)`||`fence.proxy.tensormap::generic.release.gpu`]] after the change, \
+                       [[||or `tensormap.cp_fenceproxy` from shared memory, ]]and a barrier before the acquire if another \
+                       thread has that";
 
 /// The maps of a cluster.
 #[derive(Debug, Default)]
@@ -147,7 +148,7 @@ impl Machine {
         self.illegal(
             access,
             format!("there is no tensor map at {address:#x}"),
-            "tensor maps are made by the host, or of 128 zeros by `tensormap.replace` of all their fields",
+            "tensor maps are made by the host, or [[in a `SharedMap`||of 128 zeros by `tensormap.replace` of all their fields]]",
         )
     }
 
@@ -158,7 +159,7 @@ impl Machine {
                 access,
                 format!("a tensor map at {address:#x}, in shared memory"),
                 "copies take maps in the kernel's parameters, in constant or in global memory: copy it there with \
-                 `tensormap.cp_fenceproxy`",
+                 [[`publish(..)`||`tensormap.cp_fenceproxy`]]",
             ),
         }
     }

@@ -85,10 +85,6 @@ pub enum TryWait {
     Blocked,
 }
 
-/// The kernel cannot go on. The machine has recorded why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stop;
-
 /// What is checked beyond bounds and alignment, which always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {

@@ -3,7 +3,8 @@
 use super::Machine;
 use super::access::{Access, Place};
 use super::conflict::Act;
-use super::types::{Order, Site, Space, Stop, ThreadId};
+use super::types::{Order, Site, Space, ThreadId};
+use crate::report::Stop;
 
 /// Bytes that are changed at once.
 const BYTES: u32 = 16;

@@ -17,8 +17,8 @@ use crate::report::{Finding, FindingKind};
 const CELL: u64 = 4;
 const CELLS: usize = 256;
 
-const FENCE: &str = "`fence.proxy.async.global` (or `fence.proxy.async`) between the write and the copy: after the writes, before \
-                     the barrier that orders them";
+const FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] between the write and the copy: after the \
+                     writes, before the barrier that orders them";
 
 /// A thread's write, and its PTX line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +78,7 @@ impl Machine {
             return;
         }
         let maps = self.maps.all();
-        for unit in (0..units).filter_map(|number| shape.unit(&maps, number)) {
+        for unit in (0..units).map(|number| shape.unit(&maps, number)) {
             if let Some(global) = unit.global {
                 self.written.forget(global.wrapping_add(unit.from.into()), (unit.to - unit.from).into());
             }
@@ -93,7 +93,7 @@ impl Machine {
         let maps = self.maps.all();
         let view = &self.threads[self.index(access.who)].view;
         let is_wrong = |step| view.follows(step) && !view.sees_async(step, Memory::Global);
-        let found = (0..units).filter_map(|number| shape.unit(&maps, number)).find_map(|unit| {
+        let found = (0..units).map(|number| shape.unit(&maps, number)).find_map(|unit| {
             let start = unit.global?.wrapping_add(unit.from.into());
             Some((start, self.written.find(start, (unit.to - unit.from).into(), is_wrong)?))
         });

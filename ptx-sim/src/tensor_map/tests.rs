@@ -84,7 +84,10 @@ fn walked(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
 
 fn agrees(map: &TensorMap, at: [i32; 5]) {
     assert_eq!(map.check(), Ok(()));
-    assert_eq!(walked(map, at), elements(map, at), "{map:?} at {at:?}");
+    let found = walked(map, at);
+    assert_eq!(found, elements(map, at), "{map:?} at {at:?}");
+    let is_outside = found.iter().all(|(_, address)| address.is_none());
+    assert_eq!(Walk::new(map, at, [0; 3]).is_outside(), is_outside, "{map:?} at {at:?}");
 }
 
 #[test]

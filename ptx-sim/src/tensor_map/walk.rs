@@ -35,6 +35,25 @@ impl<'m> Walk<'m> {
         self.map.rows().saturating_mul(self.map.units_in_row())
     }
 
+    /// Whether nothing of it is in the tensor. Of a column in im2col mode, its pixels are not
+    /// asked: where a filter reads beyond the edge is what the mode is for.
+    pub(crate) fn is_outside(&self) -> bool {
+        let is_out = |dimension: usize| {
+            let index = i64::from(self.at[dimension]);
+            let extent = i64::try_from(self.map.extents[dimension]).unwrap_or(i64::MAX);
+            let (taken, step) = (i64::from(self.map.taken(dimension)), i64::from(self.map.step(dimension)));
+            match &self.map.mode {
+                Mode::Tiled { .. } => {
+                    // How many of them come before the tensor's first.
+                    let before = (-index.min(0) + step - 1) / step;
+                    before >= taken || index + before * step >= extent
+                }
+                Mode::Im2col { .. } => !self.map.spatial_dimensions().contains(&dimension) && index >= extent,
+            }
+        };
+        (0..self.map.rank()).any(is_out)
+    }
+
     /// Unit `number`, of a tile whose first byte is at shared offset `tile`.
     pub(crate) fn unit(&self, number: u32, tile: u32) -> Unit {
         let in_row = self.map.units_in_row();

@@ -32,6 +32,10 @@ pub(crate) fn report(sources: &Sources<'_>, report: &Report) -> String {
         append(&mut text, format_args!("{}\n", report.findings.render(sources)));
         append(&mut text, format_args!("findings: {}\n", report.findings.len()));
     }
+    if !report.notes.is_empty() {
+        append(&mut text, format_args!("\n{}\n", report.notes.render(sources)));
+        append(&mut text, format_args!("notes: {}\n", report.notes.len()));
+    }
     instructions(&mut text, report);
     engines(&mut text, &report.counters);
     bank_conflicts(&mut text, &report.profile, sources);

@@ -127,6 +127,11 @@ fn cvt(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let (Some(to_numeric), Some(from_numeric)) = (numeric(to), numeric(from)) else {
         return Err(d.unsupported());
     };
+    // Source: PTX ISA, "cvt".
+    let of_tf32 = from_numeric == Numeric::Tf32;
+    if of_tf32 || to_numeric == Numeric::Tf32 && from_numeric != Numeric::Float(FloatType::F32) {
+        return Err(d.error("a conversion with `.tf32` is from `.f32` to it"));
+    }
     let integral = to_integral.is_some();
     let crosses = matches!(to_numeric, Numeric::Integer(_)) != matches!(from_numeric, Numeric::Integer(_));
     if crosses && !integral && round.is_none() {

@@ -2,7 +2,7 @@
 
 use super::operands::Decoder;
 use crate::code::types::Type;
-use crate::code::{MatrixCode, Op};
+use crate::code::{Collective, MatrixCode, Op};
 use crate::machine::Space;
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
@@ -29,7 +29,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.error("`.b16` is wanted"));
     }
     let mask = d.builder.bits(u32::MAX.into());
-    Ok(Op::Matrix { mask, code: Box::new(code) })
+    Ok(Op::Collective { mask, what: Collective::Matrix(Box::new(code)) })
 }
 
 fn moved(d: &mut Decoder<'_, '_, '_>, loads: bool) -> Result<MatrixCode, LoadError> {

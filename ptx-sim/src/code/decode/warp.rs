@@ -3,7 +3,7 @@
 use super::access::take_order;
 use super::operands::Decoder;
 use crate::code::types::Type;
-use crate::code::{BlockBarrier, BlockVote, Guard, Op, Redux, Row, Shuffle, Vote};
+use crate::code::{BlockBarrier, BlockVote, Collective, Guard, Op, Redux, Row, Shuffle, Vote};
 use crate::exec::float::convert::Integer;
 use crate::machine::Order;
 use crate::parse::LoadError;
@@ -55,7 +55,7 @@ fn shuffle(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let (row, valid) = with_predicate(d, WORD)?;
     let (a, b, clamp, mask) =
         (d.source(1, WORD)?, d.source(2, WORD)?, d.source(3, WORD)?, d.source(4, WORD)?);
-    Ok(Op::Shuffle { how, d: row, valid, a, b, clamp, mask })
+    Ok(Op::Collective { mask, what: Collective::Shuffle { how, d: row, valid, a, b, clamp } })
 }
 
 fn vote(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -70,7 +70,8 @@ fn vote(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     d.expect_count(3, 3)?;
     let a = d.guard(1)?;
-    Ok(Op::Vote { how, d: d.dest(0, ty)?, a, mask: d.source(2, WORD)? })
+    let what = Collective::Vote { how, d: d.dest(0, ty)?, a };
+    Ok(Op::Collective { mask: d.source(2, WORD)?, what })
 }
 
 fn matching(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -80,7 +81,7 @@ fn matching(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(3, 3)?;
     let (row, valid) = with_predicate(d, WORD)?;
     let (a, mask) = (d.source(1, ty)?, d.source(2, WORD)?);
-    Ok(Op::Match { all, d: row, valid, a, mask })
+    Ok(Op::Collective { mask, what: Collective::Match { all, d: row, valid, a } })
 }
 
 fn redux(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -103,7 +104,8 @@ fn redux(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         None => return Err(d.unsupported()),
     };
     d.expect_count(3, 3)?;
-    Ok(Op::Redux { how, d: d.dest(0, ty)?, a: d.source(1, ty)?, mask: d.source(2, WORD)? })
+    let what = Collective::Redux { how, d: d.dest(0, ty)?, a: d.source(1, ty)? };
+    Ok(Op::Collective { mask: d.source(2, WORD)?, what })
 }
 
 fn elect(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -115,7 +117,8 @@ fn elect(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.error("a register and a predicate are wanted"));
     };
     let leader = if *leader == "_" { Row::SINK } else { d.register(leader)?.0 };
-    Ok(Op::Elect { leader, d: d.predicate(chosen)?, mask: d.source(1, WORD)? })
+    let what = Collective::Elect { leader, d: d.predicate(chosen)? };
+    Ok(Op::Collective { mask: d.source(1, WORD)?, what })
 }
 
 fn warp_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -123,7 +126,7 @@ fn warp_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.unsupported());
     }
     d.expect_count(1, 1)?;
-    Ok(Op::WarpBarrier(d.source(0, WORD)?))
+    Ok(Op::Collective { mask: d.source(0, WORD)?, what: Collective::Barrier })
 }
 
 fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {

@@ -7,6 +7,7 @@ mod clusters;
 mod copies;
 mod loads;
 mod mbarriers;
+mod outside;
 mod overruns;
 mod pipeline;
 mod recorded;
@@ -154,11 +155,11 @@ impl Lab {
                 Ok(TryWait::Blocked) => {
                     let what = WaitingFor::Mbarrier { space: Space::Shared, address: at, phase };
                     if !self.machine.let_time_pass() {
-                        self.machine.deadlocked(&[Waiting { who, what, site }]);
+                        let _stop = self.machine.deadlocked(&[Waiting { who, what, site }]);
                         return false;
                     }
                 }
-                Err(Stop) => return false,
+                Err(_) => return false,
             }
         }
     }

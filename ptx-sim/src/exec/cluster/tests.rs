@@ -1,0 +1,88 @@
+//! What cannot happen, brought about by hand: it is said, and never a clean end.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::exec::groups::Groups;
+use crate::machine::{Checks, GlobalMemory};
+use crate::module::Module;
+
+const PTX: &str =
+    ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() {\n  bar.sync 0;\n  ret;\n}\n";
+
+/// The findings of a cluster of 32 threads that ends as `run` says.
+fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Finding> {
+    let module = Module::load(PTX).expect("it loads");
+    let kernel = module.kernel("k").expect("it has the kernel");
+    let context = Context {
+        program: kernel.program,
+        constants: vec![[0; 32]; kernel.program.constants.len()],
+        const_ranges: Vec::new(),
+        params: Vec::new(),
+        grid: [1; 3],
+        block: [32, 1, 1],
+        cluster: [1; 3],
+        dynamic_shared_bytes: 0,
+        profile: false,
+    };
+    let machine = MachineConfig {
+        blocks: vec![[0; 3]],
+        threads: 32,
+        shared_bytes: 0,
+        seed: 0,
+        checks: Checks::ALL,
+        global: Arc::new(GlobalMemory::default()),
+        copies: false,
+        names: Arc::new([]),
+        lines: module.lines(),
+    };
+    let mut cluster = Cluster::new(&context, machine, 1000, None);
+    let end = run(&mut cluster);
+    let outcome = cluster.outcome(end);
+    assert!(!outcome.stopped || !outcome.findings.is_empty());
+    outcome.findings.iter().cloned().collect()
+}
+
+fn to_its_end(cluster: &mut Cluster<'_>) -> Result<(), Stop> {
+    while cluster.turn()? != Turned::Ended {}
+    Ok(())
+}
+
+/// That there is one finding, of an internal error that says so.
+#[track_caller]
+fn expect_internal(findings: &[Finding], wanted: &str) {
+    let [finding] = findings else { panic!("{findings:#?}") };
+    assert_eq!(finding.kind, FindingKind::Internal);
+    assert!(finding.message.contains(wanted), "{finding:#?}");
+}
+
+#[test]
+fn a_cluster_that_runs_is_at_its_end() {
+    assert_eq!(findings(to_its_end), []);
+}
+
+#[test]
+fn a_cluster_with_threads_left_is_not() {
+    let found = findings(|_| Ok(()));
+    expect_internal(&found, "a cluster is at its end, and threads of it are not");
+}
+
+#[test]
+fn lanes_that_are_lost_are_missed() {
+    let found = findings(|cluster| {
+        cluster.warps[0].groups = Groups::new(0, 0);
+        let _ = cluster.warps[0].groups.join(0);
+        to_its_end(cluster)
+    });
+    expect_internal(&found, "a cluster is at its end, and threads of it are not");
+}
+
+#[test]
+fn a_warp_beyond_its_code_is_an_internal_error_with_a_line() {
+    let found = findings(|cluster| {
+        cluster.warps[0].groups = Groups::new(1000, u32::MAX);
+        to_its_end(cluster)
+    });
+    expect_internal(&found, "a warp has run beyond the end of its code");
+    assert_eq!(found[0].parties[0].site.ptx_line, 6);
+}

@@ -1,0 +1,85 @@
+//! A launch that ends early says why, each time: the type that stops one is made of a finding, and
+//! nothing else makes it. Here each way in which a kernel cannot go on.
+
+mod pairs;
+
+use pairs::{block, cluster};
+use ptx_sim::FindingKind::{
+    self, BarrierMisuse, Deadlock, DivergentBarrier, Execution, IllegalCopy, InstructionLimit, Misaligned,
+    OutOfBounds, TransactionBytes, Trap,
+};
+
+/// A kernel that ends, and with `||` its end before that.
+const ENDS: [(FindingKind, &str); 19] = [
+    (Trap, "[[||trap;]]"),
+    (OutOfBounds, "ld.global.u32 %r9, [%d2[[||+4096]]];"),
+    (OutOfBounds, "st.shared.u32 [dyn[[||+4096]]], %r1;"),
+    (OutOfBounds, "[[||mov.u64 %d4, 64; ld.global.u32 %r9, [%d4];]]"),
+    (OutOfBounds, "[[||ld.local.u32 %r9, [4096];]]"),
+    (Misaligned, "ld.global.u32 %r9, [%d2[[||+2]]];"),
+    (
+        BarrierMisuse,
+        "[[mbarrier.init.shared::cta.b64 [dyn], 1;]] mbarrier.arrive.shared::cta.b64 %d4, [dyn];",
+    ),
+    (BarrierMisuse, "mbarrier.init.shared::cta.b64 [dyn], [[1||0]];"),
+    (
+        BarrierMisuse,
+        "[[||mbarrier.init.shared::cta.b64 [dyn], 1; mbarrier.arrive.shared::cta.b64 %d4, [dyn], 2;]]",
+    ),
+    (
+        TransactionBytes,
+        "[[||mbarrier.init.shared::cta.b64 [dyn], 1; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [dyn], 1048576;]]",
+    ),
+    (
+        Deadlock,
+        "[[||mbarrier.init.shared::cta.b64 [dyn], 1; wait: mbarrier.try_wait.parity.shared::cta.b64 %p1, [dyn], 0; @!%p1 bra wait;]]",
+    ),
+    (Deadlock, "[[||forever: bra forever;]]"),
+    (InstructionLimit, "[[||mov.u32 %r10, 0; forever: add.u32 %r10, %r10, 1; bra forever;]]"),
+    (DivergentBarrier, "[[||mov.u32 %r10, 16; bar.sync %r10;]]"),
+    (DivergentBarrier, "[[||barrier.cluster.arrive;]] barrier.cluster.arrive; barrier.cluster.wait;"),
+    (DivergentBarrier, "[[barrier.cluster.arrive;]] barrier.cluster.wait;"),
+    (Execution, "[[||shfl.sync.idx.b32 %r9, %r1, 0, 31, 0;]]"),
+    (IllegalCopy, "[[||mov.u32 %r10, 8; cp.async.bulk.prefetch.L2.global [%d2], %r10;]]"),
+    (
+        IllegalCopy,
+        "[[||mov.u32 %r10, 8; cp.async.ca.shared.global [dyn], [%d2], 4, %r10;]] cp.async.wait_all;",
+    ),
+];
+
+#[test]
+fn every_early_end_has_a_finding() {
+    for (kind, body) in ENDS {
+        for seed in 0..4 {
+            let kernel = cluster(1, 1, body);
+            let (report, module, _) = kernel.run(true, seed);
+            let text = report.findings.render(&module.sources(|_| None));
+            assert!(!report.stopped, "seed {seed}, {body}:\n{text}");
+            let (report, module, _) = kernel.run(false, seed);
+            let text = report.findings.render(&module.sources(|_| None));
+            assert!(report.stopped, "seed {seed}, {body}:\n{text}");
+            assert!(
+                report.findings.iter().any(|finding| finding.kind == kind),
+                "seed {seed}, {body}:\n{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_used_up_limit_is_no_deadlock() {
+    let kernel = block(32, "mov.u32 %r10, 0; forever: add.u32 %r10, %r10, 1; [[||bra forever;]]");
+    kernel.gives(|_, _| 0);
+    let text = kernel.lacks(InstructionLimit);
+    assert!(text.starts_with("instruction limit: a cluster has run 4194304 instructions"), "{text}");
+    assert!(text.contains("of block (0, 0, 0) was here\n    at PTX line 11: "), "{text}");
+    assert!(text.contains("help: raise the limit, `LaunchConfig::instruction_limit`, if"), "{text}");
+    assert!(!text.contains("deadlock"), "{text}");
+}
+
+#[test]
+fn what_is_not_fatal_goes_on_to_its_end() {
+    let kernel = block(64, "st.shared.u32 [dyn], %r1; [[||ld.shared.u32 %r9, [dyn+8];]]");
+    let (report, ..) = kernel.run(false, 0);
+    assert!(!report.stopped && !report.findings.is_empty());
+}
