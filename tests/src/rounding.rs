@@ -77,8 +77,9 @@ impl Format {
     /// `step`-th of the others.
     pub fn midpoints(self, step: u64) -> impl Iterator<Item = f64> {
         let last = (1 << self.mantissa_bits) - 1;
-        let chosen =
-            move |bits: &u64| matches!(bits & last, 0 | 1) || (bits & last) + 1 >= last || bits % step == 0;
+        let chosen = move |bits: &u64| {
+            matches!(bits & last, 0 | 1) || (bits & last) + 1 >= last || bits.is_multiple_of(step)
+        };
         (0..self.greatest).filter(chosen).map(move |bits| (self.value(bits) + self.value(bits + 1)) / 2.0)
     }
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tma_tests::differential::Batch;
+use tma_tests::differential::{Batch, device};
 
 /// Kernels of a program that rustc makes.
 const BATCH: usize = 250;
@@ -27,6 +27,19 @@ fn generated_kernels_compute_what_plain_rust_does() -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Found by a generated kernel: of numbers that an `f16` cannot hold, what an `f16` is computed from.
+#[test]
+fn a_product_of_bf16_is_rounded_to_f16_afterwards() {
+    let source = "#[tma_kernel(threads = 1)]\npub fn k(words: Global<u64>, out: Global<u64>) {\n\
+                  let a = bf16::from_bits(words.get(0) as u16);\nlet b = bf16::from_bits(words.get(1) as u16);\n\
+                  out.set(0, f16::from_f32(a.to_f32() * b.to_f32()).to_bits() as u64);\n\
+                  out.set(1, f16::from_f64(a.to_f64() / b.to_f64()).to_bits() as u64);\n}";
+    let ptx = tma_codegen::compile("k.rs", source, tma_codegen::Target::default()).expect("it compiles");
+    // 2^40 and 2^-40, which are infinite and 0 as `f16`; 1.0 and 2^80, which is infinite too.
+    let found = device::run(&ptx[0], 1, &[0x5380, 0x2b80], 2);
+    assert_eq!(found, Ok(vec![0x3c00, 0x7c00]));
 }
 
 /// The test can fail: a compiler that took one instruction for another would be found.

@@ -122,16 +122,32 @@ fn between_floats<'c>(
     if from == to {
         return Ok(value);
     }
-    if from.bytes() < to.bytes() {
-        return Ok(cx.builder.build_float_ext(value, ty, "")?);
-    }
     // f16 and bf16 have the same size and not the same numbers: f32 holds both.
-    let value = if from.bytes() == to.bytes() {
-        cx.builder.build_float_ext(value, cx.context.f32_type(), "")?
-    } else {
-        value
+    let (value, from) = match (from, to) {
+        (Scalar::Bf16, _) => (single_of_bf16(cx, value)?, Scalar::F32),
+        (Scalar::F16, Scalar::Bf16) => {
+            (cx.builder.build_float_ext(value, cx.context.f32_type(), "")?, Scalar::F32)
+        }
+        _ => (value, from),
     };
-    Ok(cx.builder.build_float_trunc(value, ty, "")?)
+    if from == to {
+        Ok(value)
+    } else if from.bytes() < to.bytes() {
+        Ok(cx.builder.build_float_ext(value, ty, "")?)
+    } else {
+        Ok(cx.builder.build_float_trunc(value, ty, "")?)
+    }
+}
+
+/// The f32 of a bf16, which is its upper half. Not LLVM's `fpext`: LLVM 22 computes what is rounded
+/// to f16 afterwards in f16 from the beginning where the operands' fractions fit, and forgets that
+/// a bf16 has exponents that an f16 has not (`visitFPTrunc` of InstCombine).
+fn single_of_bf16<'c>(cx: &Cx<'c, '_>, value: FloatValue<'c>) -> Lower<FloatValue<'c>> {
+    let (i16_type, i32_type) = (cx.context.i16_type(), cx.context.i32_type());
+    let bits = int(cx.builder.build_bit_cast(value, i16_type, "")?)?;
+    let wide = cx.builder.build_int_z_extend(bits, i32_type, "")?;
+    let upper = cx.builder.build_left_shift(wide, i32_type.const_int(16, false), "")?;
+    float(cx.builder.build_bit_cast(upper, cx.context.f32_type(), "")?)
 }
 
 /// The f32 that a narrower float of at most 22 bits is made of: rounding it gives what rounding

@@ -64,7 +64,7 @@ fn program(kernels: &[Kernel]) -> String {
     let (threads, count) = (THREADS, THREADS as usize * OUTPUTS);
     _ = write!(
         program,
-        "const KERNELS: &[fn(words::Global<u64>, words::Global<u64>)] = &[\n{table}];\n\
+        "const KERNELS: &[words::Body] = &[\n{table}];\n\
          fn main() {{\n    words::run_all(KERNELS, {threads}, {count});\n}}\n"
     );
     program

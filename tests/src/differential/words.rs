@@ -39,9 +39,12 @@ impl<T: Copy> Global<T> {
     }
 }
 
+/// A kernel: its words and what it writes.
+pub type Body = fn(Global<u64>, Global<u64>);
+
 /// Runs every thread of every kernel on the words in the file that is the program's first argument,
 /// and writes to standard output what each kernel left.
-pub fn run_all(kernels: &[fn(Global<u64>, Global<u64>)], threads: u32, outputs: usize) {
+pub fn run_all(kernels: &[Body], threads: u32, outputs: usize) {
     let path = std::env::args_os().nth(1).expect("a file of words");
     let bytes = std::fs::read(path).expect("the file can be read");
     let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));

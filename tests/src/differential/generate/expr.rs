@@ -118,7 +118,7 @@ impl Writer<'_> {
                 let value = self.expr(from, depth);
                 format!("bits_{narrow}(cast::<{narrow}>({value}))")
             }
-            Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64 if self.draw.once_in(3) => self.from_narrow(ty, depth),
+            Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64 if self.draw.once_in(3) => self.out_of_narrow(ty, depth),
             _ if ty.is_primitive() && self.draw.once_in(2) => {
                 let from = *self.draw.one_of(&Ty::ALL);
                 // Of a bool Rust makes integers only, and of floats that are structs nothing.
@@ -139,7 +139,7 @@ impl Writer<'_> {
     }
 
     /// A float that has been in a format without arithmetic, or comes from bits.
-    fn from_narrow(&mut self, ty: Ty, depth: usize) -> String {
+    fn out_of_narrow(&mut self, ty: Ty, depth: usize) -> String {
         let name = ty.name();
         let from = self.numeric();
         match (self.draw.below(5), ty) {
@@ -220,16 +220,16 @@ impl Writer<'_> {
             0 => format!("(!{a})"),
             1 if ty.is_signed() => format!("(-{a})"),
             2 => format!("min({a}, {})", self.expr(ty, depth)),
-            3 => format!("({a}).{}({})", self.draw.one_of(&["min", "max"]).to_string(), self.expr(ty, depth)),
+            3 => format!("({a}).{}({})", self.draw.one_of(&["min", "max"]), self.expr(ty, depth)),
             4 if ty.is_signed() => format!("abs({a})"),
             5 if ty.is_signed() => format!("({a}).abs()"),
             5 => format!("({a}).div_ceil({})", self.divisor(ty, depth)),
             6 | 7 => {
-                format!("({a} {} {})", self.draw.one_of(&["/", "%"]).to_string(), self.divisor(ty, depth))
+                format!("({a} {} {})", self.draw.one_of(&["/", "%"]), self.divisor(ty, depth))
             }
             8 | 9 => {
                 let amount = *self.draw.one_of(&Ty::INTEGERS);
-                format!("({a} {} {})", self.draw.one_of(&["<<", ">>"]).to_string(), self.expr(amount, depth))
+                format!("({a} {} {})", self.draw.one_of(&["<<", ">>"]), self.expr(amount, depth))
             }
             _ => {
                 let op = self.draw.one_of(&["+", "-", "*", "&", "|", "^"]).to_string();

@@ -115,16 +115,16 @@ impl Writer<'_> {
         let value = match self.draw.below(3) {
             0 => format!("= {}", self.expr(ty, 3)),
             _ if ty == Ty::Bool => {
-                format!("{}= {}", self.draw.one_of(&["&", "|", "^"]).to_string(), self.expr(ty, 3))
+                format!("{}= {}", self.draw.one_of(&["&", "|", "^"]), self.expr(ty, 3))
             }
             _ if ty.is_float() => {
-                format!("{}= {}", self.draw.one_of(&["+", "-", "*", "/"]).to_string(), self.expr(ty, 3))
+                format!("{}= {}", self.draw.one_of(&["+", "-", "*", "/"]), self.expr(ty, 3))
             }
             _ => match self.draw.below(5) {
-                0 => format!("{}= {}", self.draw.one_of(&["/", "%"]).to_string(), self.divisor(ty, 2)),
+                0 => format!("{}= {}", self.draw.one_of(&["/", "%"]), self.divisor(ty, 2)),
                 1 => {
                     let amount = *self.draw.one_of(&Ty::INTEGERS);
-                    format!("{}= {}", self.draw.one_of(&["<<", ">>"]).to_string(), self.expr(amount, 2))
+                    format!("{}= {}", self.draw.one_of(&["<<", ">>"]), self.expr(amount, 2))
                 }
                 _ => {
                     let op = self.draw.one_of(&["+", "-", "*", "&", "|", "^"]).to_string();
