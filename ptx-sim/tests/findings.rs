@@ -115,7 +115,7 @@ fn uninitialised_memory() {
 
 #[test]
 fn a_refill_that_overruns_readers() {
-    expect("overrun_refill.rs", FindingKind::RefillBeforeRelease, 1);
+    expect("overrun_refill.rs", FindingKind::RefillBeforeRelease, 2);
 }
 
 #[test]

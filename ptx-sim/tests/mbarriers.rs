@@ -222,7 +222,7 @@ fn a_wait_comes_before_the_next_phase_ends() {
     let text = kernel.lacks(FindingKind::Overrun);
     assert!(text.contains("a wait for phase 0 of the mbarrier at 0x400"), "{text}");
     assert!(text.contains("may be overrun: nothing orders it before phase 1 completes"), "{text}");
-    assert!(text.contains("or meet (`sync_threads()`)"), "{text}");
+    assert!(text.contains("or meet, `bar.sync`"), "{text}");
 }
 
 /// Relaxed arrivals and waits order no memory, but they come one after the other.

@@ -284,18 +284,8 @@ impl<'a> Cx<'a> {
     pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
         let Self { arguments, params, locals, shared, variables, rings, numbers, obligations, .. } = self;
         let (infer, words, sink) = (self.infer, self.words, self.sink);
-        let parts = Parts {
-            arguments,
-            params,
-            locals,
-            shared,
-            variables,
-            rings,
-            numbers,
-            obligations,
-            infer,
-            words,
-        };
+        let parts =
+            Parts { arguments, params, locals, shared, variables, rings, numbers, obligations, infer, words };
         (parts, sink)
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use anyhow::Context;
-use tma_runtime::launch::{Arg, GlobalSlice, KernelSpec, launch};
+use tma_runtime::launch::{Arg, GlobalSlice, KernelParts, KernelSpec, launch};
 use tma_runtime::prelude::*;
 
 use super::kernels::scales::scale::{self, scale_from_ring};
@@ -39,7 +39,10 @@ static KERNELS: LazyLock<Vec<KernelSpec>> = LazyLock::new(|| {
 
 /// The kernel less its proxy fences. Its text is made once and kept.
 fn unfenced(kernel: &KernelSpec) -> KernelSpec {
-    KernelSpec { ptx: kernel.ptx.replace(FENCE, "").leak(), ..*kernel }
+    let parts = KernelParts { ptx: kernel.ptx.replace(FENCE, "").leak(), ..*kernel.parts() };
+    // SAFETY: it accesses what the kernel accesses, only without an order that a copy engine is owed:
+    // the values that it loads may be wrong, but not where they go.
+    unsafe { KernelSpec::from_parts(parts) }
 }
 
 /// A matrix, and where it is to be scaled to.
