@@ -1,9 +1,11 @@
 //! Methods and constants of scalars: `x.max(y)`, `h.to_f32()`, `u32::MAX`.
 
 use super::cx::Cx;
+use super::infer::Kind;
 use super::method::Args;
+use super::rule::{Rule, bits, is_small_float};
 use crate::diag::Code;
-use crate::ir::{BinaryOp, Const, Expr, ExprKind, MathOp, Scalar, Span};
+use crate::ir::{BinaryOp, Const, Expr, ExprKind, MathOp, Scalar, Span, Type};
 
 impl Cx<'_> {
     pub(super) fn scalar_constant(&mut self, scalar: Scalar, name: &str, span: Span) -> Expr {
@@ -66,13 +68,7 @@ impl Cx<'_> {
     /// `a.div_ceil(b)`, of unsigned integers: `a / b`, and one more if something remains.
     fn div_ceil(&mut self, a: Expr, args: &Args, span: Span) -> Expr {
         let Some([b]) = self.exactly("div_ceil", args, span) else { return Expr::error(span) };
-        if self.infer.kind(&a.ty).is_some() {
-            return self.open_receiver("div_ceil", span);
-        }
-        let scalar = self.resolve(&a.ty).as_scalar();
-        if !scalar.is_some_and(|scalar| scalar.is_integer() && !scalar.is_signed()) {
-            let message = format!("{} has no `div_ceil`", self.infer.name(&a.ty));
-            self.error(Code::InvalidOperator, span, message).help("`div_ceil` is for unsigned integers");
+        if !self.require(&a.ty, Rule::DivCeil, span) {
             return Expr::error(span);
         }
         let quotient = self.apply(BinaryOp::Div, a.clone(), b.clone(), span);
@@ -85,22 +81,27 @@ impl Cx<'_> {
 
     /// `to_f32`, `to_f64`, `to_bits`.
     fn scalar_conversion(&mut self, value: Expr, name: &str, args: &Args, span: Span) -> Option<Expr> {
-        let from = self.resolve(&value.ty).as_scalar()?;
-        let small = matches!(from, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2);
-        let to = match (name, from) {
-            ("to_f32", _) if small => Scalar::F32,
-            ("to_f64", _) if small => Scalar::F64,
-            ("to_bits", Scalar::E4m3 | Scalar::E5m2) => Scalar::U8,
-            ("to_bits", Scalar::F16 | Scalar::Bf16) => Scalar::U16,
-            ("to_bits", Scalar::F32 | Scalar::Tf32) => Scalar::U32,
-            ("to_bits", Scalar::F64) => Scalar::U64,
+        let to = match (name, self.resolve(&value.ty).as_scalar()) {
+            ("to_f32", Some(from)) if is_small_float(from) => Scalar::F32.into(),
+            ("to_f64", Some(from)) if is_small_float(from) => Scalar::F64.into(),
+            ("to_bits", Some(from)) => bits(from)?.into(),
+            ("to_f32", None) if self.require(&value.ty, Rule::Small("to_f32"), span) => Scalar::F32.into(),
+            ("to_f64", None) if self.require(&value.ty, Rule::Small("to_f64"), span) => Scalar::F64.into(),
+            ("to_bits", None) => {
+                let bits = self.infer.fresh(Kind::Integer);
+                self.require(&value.ty, Rule::Bits(bits.clone()), span).then_some(bits).unwrap_or(Type::Error)
+            }
+            ("to_f32" | "to_f64", None) => Type::Error,
             _ => return None,
         };
+        if to == Type::Error {
+            return Some(Expr::error(span));
+        }
         if self.exactly::<0>(name, args, span).is_none() {
             return Some(Expr::error(span));
         }
         let value = Box::new(value);
         let kind = if name == "to_bits" { ExprKind::Bits(value) } else { ExprKind::Cast(value) };
-        Some(Expr { kind, ty: to.into(), span })
+        Some(Expr { kind, ty: to, span })
     }
 }
