@@ -32,6 +32,12 @@ pub(super) enum Rule {
     As(Type),
     /// That `cast` converts it to this type.
     Cast(Type),
+    /// The receiver of `div_ceil`.
+    DivCeil,
+    /// The receiver of `to_f32` or `to_f64`.
+    Small(&'static str),
+    /// The receiver of `to_bits`, which gives this type.
+    Bits(Type),
 }
 
 /// A rule that waits until its type is known.
@@ -57,6 +63,9 @@ impl Cx<'_> {
 
 /// Judges what has waited: no use decides a type any more.
 pub(super) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Sink) {
+    for Obligation { rule, ty, span } in obligations {
+        settle_receiver(infer, rule, ty, *span, sink);
+    }
     infer.fall_back();
     for Obligation { rule, ty, span } in obligations {
         match verdict(infer, rule, ty) {
@@ -67,13 +76,70 @@ pub(super) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Si
     }
 }
 
+/// Decides what a method gives, where that depends on its receiver; reports a receiver that no use has given a type. rustc
+/// asks for its type even before the call. What it then knows comes of expectations, which are not followed here: so a call is
+/// refused only where later uses decide nothing either.
+fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
+    let name = match rule {
+        Rule::DivCeil => "div_ceil",
+        Rule::Small(name) => name,
+        Rule::Bits(_) => "to_bits",
+        Rule::Coordinate
+        | Rule::GlobalIndex
+        | Rule::ShiftAmount
+        | Rule::Counted
+        | Rule::Matched
+        | Rule::Covered(_)
+        | Rule::Math(_)
+        | Rule::As(_)
+        | Rule::Cast(_) => return,
+    };
+    if infer.kind(ty).is_some() {
+        let message = format!("nothing says what type `{name}` is called on");
+        sink.error(Code::CannotInfer, span, message)
+            .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`");
+        infer.give_up(ty);
+    }
+    if let (Rule::Bits(to), Some(from)) = (rule, infer.resolve(ty).as_scalar()) {
+        match bits(from) {
+            Some(bits) => _ = infer.unify(to, &bits.into(), span),
+            None => infer.give_up(to),
+        }
+    }
+}
+
+/// The integer that holds a float's bits, as `to_bits` gives it.
+pub(super) fn bits(float: Scalar) -> Option<Scalar> {
+    match float {
+        Scalar::E4m3 | Scalar::E5m2 => Some(Scalar::U8),
+        Scalar::F16 | Scalar::Bf16 => Some(Scalar::U16),
+        Scalar::F32 | Scalar::Tf32 => Some(Scalar::U32),
+        Scalar::F64 => Some(Scalar::U64),
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::U8
+        | Scalar::I16
+        | Scalar::U16
+        | Scalar::I32
+        | Scalar::U32
+        | Scalar::I64
+        | Scalar::U64
+        | Scalar::Usize => None,
+    }
+}
+
+/// Whether `to_f32` and `to_f64` are methods of it.
+pub(super) fn is_small_float(scalar: Scalar) -> bool {
+    matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)
+}
+
 /// Whether `ty` obeys `rule`; none while that depends on what becomes of it.
 fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
     let Some(from) = candidates(infer, ty) else {
         return Some(matches!(infer.resolve(ty), Type::Error | Type::Never));
     };
     let to = match rule {
-        Rule::As(to) | Rule::Cast(to) => match candidates(infer, to) {
+        Rule::As(to) | Rule::Cast(to) | Rule::Bits(to) => match candidates(infer, to) {
             Some(to) => to,
             None => return Some(infer.resolve(to) == Type::Error),
         },
@@ -83,7 +149,9 @@ fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
         | Rule::Counted
         | Rule::Matched
         | Rule::Covered(_)
-        | Rule::Math(_) => vec![Scalar::Bool],
+        | Rule::Math(_)
+        | Rule::DivCeil
+        | Rule::Small(_) => vec![Scalar::Bool],
     };
     let mut verdicts = from.iter().flat_map(|&from| to.iter().map(move |&to| obeys(rule, from, to)));
     let first = verdicts.next()?;
@@ -111,6 +179,9 @@ fn obeys(rule: &Rule, from: Scalar, to: Scalar) -> bool {
         Rule::Math(op) => has_math(from, *op),
         Rule::As(_) => is_primitive_cast(from, to),
         Rule::Cast(_) => from != Scalar::Bool && to != Scalar::Bool,
+        Rule::DivCeil => from.is_integer() && !from.is_signed(),
+        Rule::Small(_) => is_small_float(from),
+        Rule::Bits(_) => bits(from) == Some(to),
     }
 }
 
@@ -183,6 +254,13 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
             format!("{found} cannot be converted to {}", infer.name(to)),
             Some("`cast` converts numbers".to_owned()),
         ),
+        Rule::DivCeil => (
+            Code::InvalidOperator,
+            format!("{found} has no `div_ceil`"),
+            Some("`div_ceil` is for unsigned integers".to_owned()),
+        ),
+        Rule::Small(name) => (Code::UnknownMethod, format!("{found} has no method `{name}`"), None),
+        Rule::Bits(_) => (Code::UnknownMethod, format!("{found} has no method `to_bits`"), None),
     };
     let helps: Vec<_> = help.into_iter().chain(infer.since(ty, span)).collect();
     let error = sink.error(code, span, message);
@@ -215,7 +293,10 @@ fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
         | Rule::Counted
         | Rule::Matched
         | Rule::Covered(_)
-        | Rule::Math(_) => return,
+        | Rule::Math(_)
+        | Rule::DivCeil
+        | Rule::Small(_)
+        | Rule::Bits(_) => return,
     };
     if infer.kind(to) == Some(Kind::Any) {
         sink.error(Code::CannotInfer, span, format!("`{word}` is not told what to convert to")).help(help);

@@ -2,9 +2,11 @@
 
 use super::call::has_math;
 use super::cx::Cx;
+use super::infer::Kind;
 use super::method::Args;
+use super::rule::{Rule, bits, is_small_float};
 use crate::diag::Code;
-use crate::ir::{BinaryOp, Const, Expr, ExprKind, MathOp, Scalar, Span};
+use crate::ir::{BinaryOp, Const, Expr, ExprKind, MathOp, Scalar, Span, Type};
 
 impl Cx<'_> {
     pub(super) fn scalar_constant(&mut self, scalar: Scalar, name: &str, span: Span) -> Expr {
@@ -63,13 +65,7 @@ impl Cx<'_> {
     /// `a.div_ceil(b)`, of unsigned integers: `a / b`, and one more if something remains.
     fn div_ceil(&mut self, a: Expr, args: &Args, span: Span) -> Expr {
         let Some([b]) = self.exactly("div_ceil", args, span) else { return Expr::error(span) };
-        if self.infer.kind(&a.ty).is_some() {
-            return self.open_receiver("div_ceil", span);
-        }
-        let scalar = self.resolve(&a.ty).as_scalar();
-        if !scalar.is_some_and(|scalar| scalar.is_integer() && !scalar.is_signed()) {
-            let message = format!("{} has no `div_ceil`", self.infer.name(&a.ty));
-            self.error(Code::InvalidOperator, span, message).help("`div_ceil` is for unsigned integers");
+        if !self.require(&a.ty, Rule::DivCeil, span) {
             return Expr::error(span);
         }
         let quotient = self.apply(BinaryOp::Div, a.clone(), b.clone(), span);
@@ -82,14 +78,26 @@ impl Cx<'_> {
 
     /// `to_f32`, `to_f64`, `to_bits`.
     fn scalar_conversion(&mut self, value: Expr, name: &str, args: &Args, span: Span) -> Option<Expr> {
-        let from = self.resolve(&value.ty).as_scalar()?;
-        let to = conversion_to(from, name)?;
+        let to = match (name, self.resolve(&value.ty).as_scalar()) {
+            (_, Some(from)) => conversion_to(from, name)?.into(),
+            ("to_f32", None) if self.require(&value.ty, Rule::Small("to_f32"), span) => Scalar::F32.into(),
+            ("to_f64", None) if self.require(&value.ty, Rule::Small("to_f64"), span) => Scalar::F64.into(),
+            ("to_bits", None) => {
+                let bits = self.infer.fresh(Kind::Integer);
+                self.require(&value.ty, Rule::Bits(bits.clone()), span).then_some(bits).unwrap_or(Type::Error)
+            }
+            ("to_f32" | "to_f64", None) => Type::Error,
+            _ => return None,
+        };
+        if to == Type::Error {
+            return Some(Expr::error(span));
+        }
         if self.exactly::<0>(name, args, span).is_none() {
             return Some(Expr::error(span));
         }
         let value = Box::new(value);
         let kind = if name == "to_bits" { ExprKind::Bits(value) } else { ExprKind::Cast(value) };
-        Some(Expr { kind, ty: to.into(), span })
+        Some(Expr { kind, ty: to, span })
     }
 }
 
@@ -108,13 +116,10 @@ fn math_method(name: &str) -> Option<MathOp> {
 
 /// What a conversion of the scalar `from` gives.
 fn conversion_to(from: Scalar, name: &str) -> Option<Scalar> {
-    match (name, from) {
-        ("to_f32", _) if from.is_of_library() => Some(Scalar::F32),
-        ("to_f64", _) if from.is_of_library() => Some(Scalar::F64),
-        ("to_bits", Scalar::E4m3 | Scalar::E5m2) => Some(Scalar::U8),
-        ("to_bits", Scalar::F16 | Scalar::Bf16) => Some(Scalar::U16),
-        ("to_bits", Scalar::F32 | Scalar::Tf32) => Some(Scalar::U32),
-        ("to_bits", Scalar::F64) => Some(Scalar::U64),
+    match name {
+        "to_f32" => is_small_float(from).then_some(Scalar::F32),
+        "to_f64" => is_small_float(from).then_some(Scalar::F64),
+        "to_bits" => bits(from),
         _ => None,
     }
 }

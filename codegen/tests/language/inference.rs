@@ -121,16 +121,31 @@ fn words_take_the_type_of_any_of_their_arguments() {
 }
 
 #[test]
-fn a_method_needs_the_type_before_it() {
+fn a_method_needs_a_type() {
     let open = |name: &str| {
         format!(
-            "TMA0110: `{name}` is called before anything says what type this is of\nhelp: write the type where the value comes \
-             from: `1.0f32`, or `let x: f32 = ..`"
+            "TMA0110: nothing says what type `{name}` is called on\nhelp: write the type where the value comes from: `1.0f32`, or \
+             `let x: f32 = ..`"
         )
     };
     says("let a = 1.5; let b = a.to_bits();", &open("to_bits"));
-    says("let a = 7; let b = a.div_ceil(2); out.set(0, a);", &open("div_ceil"));
+    says("let a = 7; let b = a.div_ceil(2);", &open("div_ceil"));
+    says("let a = 7; let b = a.to_f32();", "TMA0103: an integer has no method `to_f32`");
     infers("let a = 7; out.set(0, a); let b = a.div_ceil(2);", "a: u32, b: u32");
+    says(
+        "let a = 7; let b = a.div_ceil(2);\nlongs.set(0, a);",
+        "TMA0107: `i64` has no `div_ceil`\nhelp: `div_ceil` is for unsigned integers; line 10 makes it `i64`",
+    );
+}
+
+/// The expected type of an array's elements, and of a call's arguments, is known to rustc from one to the next.
+#[test]
+fn a_receiver_may_be_known_by_what_is_expected_of_it() {
+    infers("let a = 7; let b: [u8; 2] = [a, a.div_ceil(2)];", "a: u8, b: [u8; 2]");
+    infers("let a = 7; out.set(0, min(a, a.div_ceil(2)));", "a: u32");
+    infers("let a = 1.5; let b: [f32; 2] = [a, f32::from_bits(a.to_bits() / 2)];", "a: f32, b: [f32; 2]");
+    infers("let a = 7; let b: u64 = if f > 0.0 { a } else { a.div_ceil(3) };", "a: u64, b: u64");
+    infers("let a = cast(f); let b = [h, a]; let c = a.to_f32();", "a: f16, b: [f16; 2], c: f32");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tma_runtime::launch::{Arg, Corners, GlobalSlice, KernelSpec, MapOptions, launch};
+use tma_runtime::launch::{Arg, Corners, KernelSpec, MapOptions, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Element;
 
@@ -197,19 +197,19 @@ impl Case {
         let blocks = self.spec.cluster.most_blocks();
 
         let src = device.tensor(&source, place.shape)?;
-        let dst: DeviceTensor<T, RANK> = device.filled_bytes(place.shape, 0xab)?;
+        let mut dst: DeviceTensor<T, RANK> = device.filled_bytes(place.shape, 0xab)?;
         let untouched = dst.to_vec()?;
-        let seen: DeviceTensor<T, 1> = device.filled_bytes([tile * blocks as usize], 0xcd)?;
+        let mut seen: DeviceTensor<T, 1> = device.filled_bytes([tile * blocks as usize], 0xcd)?;
         let device_given = device.tensor(&given, [tile])?;
         let mut args = vec![Arg::map(src.view()).with(options(&place.columns))];
         if matches!(form, Columns::Multicast | Columns::HintedMulticast) {
-            args.push(Arg::global(GlobalSlice::new(seen.view())));
+            args.push(Arg::global_mut(seen.slice_mut()));
         } else {
             // A map that the kernel writes by has no padding, also where this launch only loads.
             let columns = if form.writes() { place.columns } else { Im2col::default() };
-            args.push(Arg::map(dst.view()).with(options(&columns)));
-            args.push(Arg::global(GlobalSlice::new(seen.view())));
-            args.push(Arg::global(GlobalSlice::new(device_given.view())));
+            args.push(Arg::map_mut(dst.view_mut()).with(options(&columns)));
+            args.push(Arg::global_mut(seen.slice_mut()));
+            args.push(Arg::global(device_given.slice()));
         }
         args.push(Arg::scalar(self.how));
         args.extend(place.at.map(Arg::scalar));
@@ -234,12 +234,11 @@ impl Case {
         let before: Vec<T> = (0..place.elements()).map(|i| T::operand(op, 413, i)).collect();
         let given: Vec<T> = (0..pixels * channels).map(|i| T::operand(op, 414, i)).collect();
 
-        let dst = device.tensor(&before, place.shape)?;
+        let mut dst = device.tensor(&before, place.shape)?;
         let device_given = device.tensor(&given, [given.len()])?;
-        let given_view = GlobalSlice::new(device_given.view());
         let mut args = vec![
-            Arg::map(dst.view()).with(options(&place.columns)),
-            Arg::global(given_view),
+            Arg::map_mut(dst.view_mut()).with(options(&place.columns)),
+            Arg::global(device_given.slice()),
             Arg::scalar(self.how),
         ];
         args.extend(place.at.map(Arg::scalar));

@@ -75,9 +75,6 @@ impl Cx<'_> {
     }
 
     fn unknown_method(&mut self, ty: &Type, name: &str, at: Span, span: Span) -> Expr {
-        if self.infer.kind(ty).is_some() && methods(ty).contains(&name) {
-            return self.open_receiver(name, span);
-        }
         let known = self.methods_here(ty);
         let message = format!("{} has no method `{name}`", self.infer.name(ty));
         let error = self.error(Code::UnknownMethod, at, message);
@@ -92,14 +89,6 @@ impl Cx<'_> {
             None if known.is_empty() => {}
             None => error.help(format!("its methods are {}", known.join(", "))),
         }
-        Expr::error(span)
-    }
-
-    /// Reports a method of what no use before has given a type. rustc wants one here too.
-    pub(in crate::parse) fn open_receiver(&mut self, name: &str, span: Span) -> Expr {
-        let message = format!("`{name}` is called before anything says what type this is of");
-        self.error(Code::CannotInfer, span, message)
-            .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`");
         Expr::error(span)
     }
 

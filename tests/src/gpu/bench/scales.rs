@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use anyhow::Context;
-use tma_runtime::launch::{Arg, GlobalSlice, KernelParts, KernelSpec, launch};
+use tma_runtime::launch::{Arg, KernelParts, KernelSpec, launch};
 use tma_runtime::prelude::*;
 
 use super::kernels::scales::scale::{self, scale_from_ring};
@@ -62,10 +62,9 @@ impl Problem {
     fn launch(&mut self, kernel: &'static KernelSpec, blocks: u32, stream: &Stream) -> Result<(), Error> {
         let [rows, cols] = self.src.shape().map(|extent| extent as u32);
         let across = cols / scale::COLS;
-        let dst = GlobalSlice::new(self.dst.view());
         let args = [
             Arg::map(self.src.view()),
-            Arg::global(dst),
+            Arg::global_mut(self.dst.slice_mut()),
             Arg::scalar(2.0f32),
             Arg::scalar(across),
             Arg::scalar(rows / scale::ROWS * across),
