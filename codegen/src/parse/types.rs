@@ -10,7 +10,7 @@ use super::cx::Cx;
 use super::suggest::did_you_mean;
 use super::wording::{self, given};
 use crate::diag::Code;
-use crate::ir::{Compound, Expr, Scalar, Span, Swizzle, TileType, Type};
+use crate::ir::{Compound, Expr, Scalar, Span, TileSwizzle, TileType, Type};
 use lists::{PARAMETERS, SHARED, VALUES};
 
 const NAMES: [&str; 27] = [
@@ -251,7 +251,7 @@ impl Cx<'_> {
         let extents = self.shape(shape);
         let swizzle = match swizzle.first() {
             Some(argument) => self.swizzle(argument),
-            None => Some(Swizzle::None),
+            None => Some(TileSwizzle::None),
         };
         Some(TileType { element: element?, extents: extents?, swizzle: swizzle? })
     }
@@ -283,9 +283,9 @@ impl Cx<'_> {
         extents.into_iter().collect()
     }
 
-    fn swizzle(&mut self, argument: &GenericArgument) -> Option<Swizzle> {
+    fn swizzle(&mut self, argument: &GenericArgument) -> Option<TileSwizzle> {
         let name = self.named_segment(argument).map(|segment| segment.ident.to_string()).unwrap_or_default();
-        let found = Swizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
+        let found = TileSwizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
         if found.is_none() {
             self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
                 .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and `Interleave32` stand in their place");
