@@ -10,12 +10,12 @@ use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
 use crate::module::Module;
 use crate::profile::Profile;
 use crate::report::{Findings, counted};
-use crate::tensor_map::TensorMap;
+use crate::tensor_map::{self, TensorMap};
 use crate::trace::Trace;
 
 /// The most shared memory that a block of a Hopper GPU can have, in bytes. Source: CUDA Programming Guide, "Compute
 /// Capabilities", maximum amount of shared memory per thread block, 9.0.
-pub const MOST_SHARED_BYTES: u32 = 227 * 1024;
+pub const MOST_SHARED_BYTES: u32 = tma_model::limits::SHARED_BYTES as u32;
 
 /// The multiprocessors of the largest GPU of the Hopper generation. Source: NVIDIA H100 Tensor Core GPU Architecture, "H100
 /// GPU Architecture In-Depth": the full GH100. Each runs so many blocks and threads at a time, and has so much shared
@@ -295,7 +295,7 @@ fn parameters(program: &Program, args: &[Arg]) -> Result<Vec<u8>, Error> {
             Arg::Address(address) => address.to_le_bytes().to_vec(),
             Arg::Map(map) => {
                 map.check().map_err(|why| Error::Arguments(format!("argument {index}: {why}")))?;
-                map.descriptor().to_vec()
+                tensor_map::encode(map).to_vec()
             }
         };
         let target = bytes.get_mut(place.offset as usize..(place.offset + place.bytes) as usize);

@@ -3,8 +3,7 @@
 use crate::spec::Element;
 use std::fmt;
 
-/// The most dimensions that a tensor map has. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`.
-pub const MAX_RANK: usize = 5;
+pub use tma_model::limits::MAX_RANK;
 
 /// The memory that an address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

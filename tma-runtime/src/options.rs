@@ -1,21 +1,12 @@
 //! What a launch decides of a tensor map beside the tensor: fill, steps between elements, and fetches from L2.
 
+pub use tma_model::tensor_map::Fill;
+
 use crate::args::{MapArg, MapArgMut};
 use crate::layout::{Layout, MAX_RANK};
 use crate::scalar::Scalar;
 use crate::tensor::DeviceTensor;
 use crate::view::{TensorView, TensorViewMut};
-
-/// What a load brings for elements outside of the tensor.
-/// Source: CUDA driver API, `CUtensorMapFloatOOBfill`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fill {
-    /// Zeros.
-    #[default]
-    Zeros,
-    /// NaNs; of maps of floats only, and not of 8-bit ones, which travel as bytes.
-    Nan,
-}
 
 /// How much of global memory is brought into L2 at a time when a load misses it.
 /// Source: CUDA driver API, `CUtensorMapL2promotion`.

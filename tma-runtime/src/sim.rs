@@ -14,16 +14,15 @@ use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ptx_sim::{GlobalMemory, LaunchConfig, Module, TensorMap};
+use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
 use crate::bind::{Arg, Bound, bind};
 use crate::device::Properties;
 use crate::error::Error;
 use crate::layout::DeviceId;
-use crate::map::{MapParams, Moved, map_params};
-use crate::options::Fill;
+use crate::map::map_params;
 use crate::shape::Shape;
-use crate::spec::{Element, KernelSpec, ParamKind, Swizzle};
+use crate::spec::{KernelSpec, ParamKind};
 use hooks::{Hooks, Rewrite, Watch};
 
 /// Multiprocessors that a simulated device says it has: enough for persistent blocks to share work, few enough for a CPU.
@@ -241,7 +240,7 @@ impl Context {
             let size = sizes.next().unwrap_or(8);
             match bound {
                 Bound::Map { tensor, spec, source, .. } => {
-                    all.push(ptx_sim::Arg::Map(tensor_map(&map_params(tensor, source, spec)?)));
+                    all.push(ptx_sim::Arg::Map(map_params(tensor, source, spec)?.map));
                 }
                 Bound::Global { address, len } => {
                     all.push(ptx_sim::Arg::Address(*address));
@@ -254,61 +253,6 @@ impl Context {
             Ok(())
         })?;
         Ok(all)
-    }
-}
-
-/// The parameters that a GPU's descriptor is made of.
-fn tensor_map(map: &MapParams) -> TensorMap {
-    TensorMap {
-        element: element(map.element()),
-        address: map.address(),
-        extents: map.extents().into(),
-        byte_strides: map.byte_strides().into(),
-        mode: match map.moved() {
-            Moved::Box(extents) => ptx_sim::tensor_map::Mode::Tiled { box_extents: extents.into() },
-            Moved::Columns { lower, upper, channels, pixels } => ptx_sim::tensor_map::Mode::Im2col {
-                lower: lower.into(),
-                upper: upper.into(),
-                channels,
-                pixels,
-            },
-        },
-        element_strides: map.element_strides().into(),
-        interleave: match map.swizzle() {
-            Swizzle::None | Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => {
-                ptx_sim::tensor_map::Interleave::None
-            }
-            Swizzle::Interleave16 => ptx_sim::tensor_map::Interleave::B16,
-            Swizzle::Interleave32 => ptx_sim::tensor_map::Interleave::B32,
-        },
-        swizzle: match map.swizzle() {
-            Swizzle::None | Swizzle::Interleave16 => ptx_sim::tensor_map::Swizzle::None,
-            Swizzle::B32 | Swizzle::Interleave32 => ptx_sim::tensor_map::Swizzle::B32,
-            Swizzle::B64 => ptx_sim::tensor_map::Swizzle::B64,
-            Swizzle::B128 => ptx_sim::tensor_map::Swizzle::B128,
-        },
-        fill: match map.fill() {
-            Fill::Zeros => ptx_sim::tensor_map::Fill::Zeros,
-            Fill::Nan => ptx_sim::tensor_map::Fill::Nan,
-        },
-    }
-}
-
-/// The descriptor's element type: it has but unsigned bytes and halves, which copies do not mind.
-fn element(element: Element) -> ptx_sim::tensor_map::Element {
-    use ptx_sim::tensor_map::Element as Map;
-    match element {
-        Element::Bool | Element::U8 | Element::I8 | Element::E4m3 | Element::E5m2 => Map::U8,
-        Element::U16 | Element::I16 => Map::U16,
-        Element::U32 => Map::U32,
-        Element::I32 => Map::I32,
-        Element::U64 => Map::U64,
-        Element::I64 => Map::I64,
-        Element::F16 => Map::F16,
-        Element::Bf16 => Map::Bf16,
-        Element::F32 => Map::F32,
-        Element::F64 => Map::F64,
-        Element::Tf32 => Map::Tf32,
     }
 }
 

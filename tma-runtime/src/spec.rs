@@ -3,8 +3,9 @@
 //! Everything here is plain constant data. `#[tma_kernel]` writes one [`KernelSpec`] an instance; the backends only
 //! read it.
 
-use std::fmt;
 use std::ops::Deref;
+
+pub use tma_model::{Scalar as Element, TileSwizzle as Swizzle};
 
 use crate::ptx::Params;
 
@@ -217,138 +218,4 @@ pub enum MapMode {
         /// Dimensions of the tensor.
         rank: usize,
     },
-}
-
-/// The type of a tensor's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// `bool`, one byte.
-    Bool,
-    /// `i8`.
-    I8,
-    /// `u8`.
-    U8,
-    /// `i16`.
-    I16,
-    /// `u16`.
-    U16,
-    /// `i32`.
-    I32,
-    /// `u32`.
-    U32,
-    /// `i64`.
-    I64,
-    /// `u64`, and `usize`.
-    U64,
-    /// `f16`, IEEE 754 binary16.
-    F16,
-    /// `bf16`, bfloat16.
-    Bf16,
-    /// `f32`.
-    F32,
-    /// `f64`.
-    F64,
-    /// `tf32`, f32 with 10 bits of mantissa.
-    Tf32,
-    /// `e4m3`, 8-bit float with 4 bits of exponent.
-    E4m3,
-    /// `e5m2`, 8-bit float with 5 bits of exponent.
-    E5m2,
-}
-
-impl Element {
-    /// Its size in bytes.
-    pub const fn bytes(self) -> u32 {
-        match self {
-            Self::Bool | Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 => 1,
-            Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 2,
-            Self::I32 | Self::U32 | Self::F32 | Self::Tf32 => 4,
-            Self::I64 | Self::U64 | Self::F64 => 8,
-        }
-    }
-}
-
-impl fmt::Display for Element {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bool => "bool",
-            Self::I8 => "i8",
-            Self::U8 => "u8",
-            Self::I16 => "i16",
-            Self::U16 => "u16",
-            Self::I32 => "i32",
-            Self::U32 => "u32",
-            Self::I64 => "i64",
-            Self::U64 => "u64",
-            Self::F16 => "f16",
-            Self::Bf16 => "bf16",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::Tf32 => "tf32",
-            Self::E4m3 => "e4m3",
-            Self::E5m2 => "e5m2",
-        })
-    }
-}
-
-/// How the 16-byte chunks of a tile's rows are permuted in shared memory, against bank conflicts.
-/// Source: PTX ISA, "Swizzling Modes".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Swizzle {
-    /// Row after row, as in the tensor.
-    None,
-    /// Permuted within spans of 32 bytes.
-    B32,
-    /// Permuted within spans of 64 bytes.
-    B64,
-    /// Permuted within spans of 128 bytes.
-    B128,
-    /// Rows of pixels of 16 bytes, not permuted.
-    Interleave16,
-    /// Rows of pixels of 32 bytes, permuted within spans of 32 bytes.
-    Interleave32,
-}
-
-impl Swizzle {
-    /// The span in bytes, which a row of the tile may not exceed, and which a shorter one is padded to; `None` where any
-    /// row will do.
-    pub const fn span(self) -> Option<u32> {
-        match self {
-            Self::None | Self::Interleave16 | Self::Interleave32 => None,
-            Self::B32 => Some(32),
-            Self::B64 => Some(64),
-            Self::B128 => Some(128),
-        }
-    }
-
-    /// The bytes within which chunks of 16 change places; 16 where none does.
-    pub const fn permuted_bytes(self) -> u32 {
-        match self {
-            Self::None | Self::Interleave16 => 16,
-            Self::B32 | Self::Interleave32 => 32,
-            Self::B64 => 64,
-            Self::B128 => 128,
-        }
-    }
-
-    /// Bytes of a pixel's slice of channels, in which an interleaved layout counts along the innermost dimension.
-    pub const fn pixel_bytes(self) -> Option<u32> {
-        match self {
-            Self::None | Self::B32 | Self::B64 | Self::B128 => None,
-            Self::Interleave16 => Some(16),
-            Self::Interleave32 => Some(32),
-        }
-    }
-
-    /// Its name as the third parameter of a tile.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "NoSwizzle",
-            Self::B32 => "Swizzle32",
-            Self::B64 => "Swizzle64",
-            Self::B128 => "Swizzle128",
-            Self::Interleave16 => "Interleave16",
-            Self::Interleave32 => "Interleave32",
-        }
-    }
 }

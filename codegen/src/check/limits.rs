@@ -1,10 +1,12 @@
 //! Numbers that the hardware bounds: boxes, blocks, barriers, constant indices and parameters.
 
+use tma_model::tile::{TileFault, TileMode};
+
 use crate::abi::{AbiParam, abi_params};
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    BarrierOp, Const, Expr, ExprKind, For, Kernel, Scalar, SharedVar, Span, Stmt, StmtKind, Swizzle,
-    TileType, Type, visit,
+    BarrierOp, Const, Expr, ExprKind, For, Kernel, SharedVar, Span, Stmt, StmtKind, TileSwizzle, TileType,
+    Type, visit,
 };
 use crate::limits;
 
@@ -13,7 +15,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     parameters(kernel, sink);
     for param in &kernel.params {
         if let Some(tile) = param.ty.moved() {
-            let columns = matches!(param.ty, Type::Im2colMap(..));
+            let mode =
+                if matches!(param.ty, Type::Im2colMap(..)) { TileMode::Columns } else { TileMode::Box };
             if tile.swizzle.pixel_bytes().is_some() && !matches!(param.ty, Type::TensorMap(_)) {
                 let message = format!(
                     "`{}` is for the tile of a `TensorMap`, not of `{}`",
@@ -25,7 +28,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
                 );
                 continue;
             }
-            map_box(tile, columns, &param.name, param.ty_span, sink);
+            map_box(tile, mode, &param.name, param.ty_span, sink);
         }
     }
     for var in &kernel.shared {
@@ -88,109 +91,87 @@ fn parameters(kernel: &Kernel, sink: &mut Sink) {
     }
 }
 
-/// The box that the copy engine moves, or the pixels of a column and their channels. Source: CUDA driver API,
-/// `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`.
-fn map_box(tile: &TileType, columns: bool, name: &str, span: Span, sink: &mut Sink) {
-    if matches!(tile.element, Scalar::Bool | Scalar::I8 | Scalar::I16 | Scalar::Usize) {
-        let message = format!("a tensor map has no elements of type `{}`", tile.element);
-        sink.error(Code::ElementType, span, message).help(
-            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the unsigned \
-             type of the same size",
-        );
-    }
-    if interleaved(tile, name, span, sink) {
-        return;
-    }
-    for (dimension, &extent) in tile.extents.iter().enumerate() {
-        let most = if columns && dimension == 0 { limits::COLUMN_PIXELS } else { limits::BOX_EXTENT };
-        if !(1..=most).contains(&extent) {
-            let message = format!(
-                "the box of `{name}` has extent {extent} in dimension {dimension}; it must be 1 to {most}"
-            );
-            sink.error(Code::BoxExtent, span, message)
-                .help("move a larger tile by several copies into parts of it");
-        }
-    }
-    let row = tile.row_bytes();
-    if !row.is_multiple_of(limits::BOX_INNER_BYTES) {
-        let elements = limits::BOX_INNER_BYTES / u64::from(tile.element.bytes());
-        let message = format!(
-            "the innermost extent of `{name}` is {} × {} bytes = {row} bytes; it must be a multiple of {}",
-            tile.inner_extent(),
-            tile.element.bytes(),
-            limits::BOX_INNER_BYTES
-        );
-        sink.error(Code::BoxInnerBytes, span, message)
-            .help(format!("make the innermost extent a multiple of {elements}"));
-    }
-    if let Some(swizzle_span) = tile.swizzle.span()
-        && row > u64::from(swizzle_span)
-    {
-        let message = format!(
-            "the innermost extent of `{name}` is {row} bytes, but `{}` takes rows of at most {swizzle_span}",
-            tile.swizzle.name()
-        );
-        let most = swizzle_span / tile.element.bytes();
-        let wider = if tile.swizzle == Swizzle::B128 { "no swizzle" } else { "a wider swizzle" };
-        sink.error(Code::SwizzleSpan, span, message)
-            .help(format!("make the innermost extent {most} or less, or take {wider}"));
+/// The box that the copy engine moves, or the pixels of a column and their channels.
+fn map_box(tile: &TileType, mode: TileMode, name: &str, span: Span, sink: &mut Sink) {
+    for fault in tile.faults(mode) {
+        let (code, message, help) = tile_fault(fault, tile, name);
+        sink.error(code, span, message).help(help);
     }
 }
 
-/// Whether the box is of an interleaved layout, whose innermost dimension is of pixels and whose last but one in the
-/// hardware's order, here the second, is of slices of channels.
-///
-/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`, `boxDim` and `interleave`; that a copy moves one
-/// slice, and that a driver wants pixels × element size to be a multiple of 16, was seen on an H200.
-fn interleaved(tile: &TileType, name: &str, span: Span, sink: &mut Sink) -> bool {
-    let Some(pixel) = tile.pixel_elements() else { return false };
+/// What is wrong with the tile of the map `name`, and what to do about it.
+fn tile_fault(fault: TileFault, tile: &TileType, name: &str) -> (Code, String, String) {
+    let element = tile.element.bytes();
     let layout = tile.swizzle.name();
-    let mut refuse = |message: String, help: String| {
-        sink.error(Code::Interleave, span, message).help(help);
-    };
-    if tile.rank() < limits::INTERLEAVED_RANK {
-        refuse(
+    match fault {
+        TileFault::Element => (
+            Code::ElementType,
+            format!("a tensor map has no elements of type `{}`", tile.element),
+            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the unsigned \
+             type of the same size"
+                .to_owned(),
+        ),
+        TileFault::Extent { dimension, extent, most } => (
+            Code::BoxExtent,
+            format!("the box of `{name}` has extent {extent} in dimension {dimension}; it must be 1 to {most}"),
+            "move a larger tile by several copies into parts of it".to_owned(),
+        ),
+        TileFault::Bytes { bytes } => (
+            Code::BoxExtent,
+            format!("the box of `{name}` has {bytes} bytes; a copy moves at most {}", limits::BOX_BYTES),
+            "move a larger tile by several copies into parts of it".to_owned(),
+        ),
+        TileFault::RowBytes { bytes } => (
+            Code::BoxInnerBytes,
+            format!(
+                "the innermost extent of `{name}` is {} × {element} bytes = {bytes} bytes; it must be a multiple of {}",
+                tile.inner_extent(),
+                limits::BOX_INNER_BYTES
+            ),
+            format!(
+                "make the innermost extent a multiple of {}",
+                limits::BOX_INNER_BYTES / u64::from(element)
+            ),
+        ),
+        TileFault::SwizzleSpan { bytes, span } => {
+            let wider = if tile.swizzle == TileSwizzle::B128 { "no swizzle" } else { "a wider swizzle" };
+            (
+                Code::SwizzleSpan,
+                format!(
+                    "the innermost extent of `{name}` is {bytes} bytes, but `{layout}` takes rows of at most {span}"
+                ),
+                format!("make the innermost extent {} or less, or take {wider}", span / element),
+            )
+        }
+        TileFault::InterleavedRank => (
+            Code::Interleave,
             format!("`{layout}` is for 3 to 5 dimensions, but the box of `{name}` has {}", tile.rank()),
             "the dimensions are images, slices of channels, rows of pixels, and pixels times their channels"
                 .to_owned(),
-        );
-        return true;
-    }
-    let (inner, slices) = (tile.inner_extent(), tile.extents[1]);
-    if slices != 1 {
-        refuse(
+        ),
+        TileFault::Slices { slices } => (
+            Code::Interleave,
             format!(
                 "one copy moves 1 slice of channels, but the box of `{name}` has {slices} in dimension 1"
             ),
             "make that extent 1, and move slices by a copy each".to_owned(),
-        );
-    }
-    // Pixels, in whole numbers that a driver takes.
-    let unit = limits::BOX_INNER_BYTES as u32 / tile.element.bytes();
-    let most = limits::BOX_EXTENT;
-    if !inner.is_multiple_of(pixel * unit) || !(1..=most).contains(&(inner / pixel)) {
-        let bytes = pixel * tile.element.bytes();
-        refuse(
-            format!(
-                "the innermost extent of `{name}` is {inner}; a pixel has {pixel} elements ({bytes} bytes)"
-            ),
-            format!(
-                "take a multiple of {unit} pixels, at most {most}: {} to {} elements",
-                pixel * unit,
-                pixel * most
-            ),
-        );
-    }
-    for (dimension, &extent) in tile.extents.iter().enumerate().take(tile.rank() - 1) {
-        if dimension != 1 && !(1..=most).contains(&extent) {
-            let message = format!(
-                "the box of `{name}` has extent {extent} in dimension {dimension}; it must be 1 to {most}"
-            );
-            sink.error(Code::BoxExtent, span, message)
-                .help("move a larger tile by several copies into parts of it");
+        ),
+        TileFault::Pixels { inner, pixel, unit } => {
+            let most = limits::BOX_EXTENT;
+            (
+                Code::Interleave,
+                format!(
+                    "the innermost extent of `{name}` is {inner}; a pixel has {pixel} elements ({} bytes)",
+                    pixel * element
+                ),
+                format!(
+                    "take a multiple of {unit} pixels, at most {most}: {} to {} elements",
+                    pixel * unit,
+                    pixel * most
+                ),
+            )
         }
     }
-    true
 }
 
 fn shared_var(var: &SharedVar, sink: &mut Sink) {
@@ -264,10 +245,10 @@ fn few_turns(inner: &For, sink: &mut Sink) {
 fn barrier(op: &BarrierOp, sink: &mut Sink) {
     match op {
         BarrierOp::Init { count } | BarrierOp::ArriveMany { count } => {
-            count_within(count, 1, limits::BARRIER_ARRIVALS, "arrival count", sink);
+            count_within(count, 1, limits::BARRIER_ARRIVALS.into(), "arrival count", sink);
         }
         BarrierOp::ArriveExpectTx { bytes } | BarrierOp::ExpectTx { bytes } => {
-            count_within(bytes, 0, limits::BARRIER_BYTES_EXPECTED, "transaction count", sink);
+            count_within(bytes, 0, limits::BARRIER_BYTES_EXPECTED.into(), "transaction count", sink);
         }
         BarrierOp::Wait { parity }
         | BarrierOp::TestWait { parity, .. }

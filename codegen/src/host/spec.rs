@@ -5,7 +5,8 @@ use quote::{format_ident, quote};
 
 use crate::abi;
 use crate::ir::{
-    Cluster, GridDependency, Kernel, LaunchBounds, Param, Scalar, StmtKind, Swizzle, TileType, Type, visit,
+    Cluster, GridDependency, Kernel, LaunchBounds, Param, Scalar, StmtKind, TileSwizzle, TileType, Type,
+    visit,
 };
 use crate::limits;
 
@@ -98,12 +99,12 @@ fn map_spec(tile: &TileType, mode: &TokenStream, written: bool) -> TokenStream {
     let element = element(tile.element);
     let extents = &tile.extents;
     let swizzle = match tile.swizzle {
-        Swizzle::None => format_ident!("None"),
-        Swizzle::B32 => format_ident!("B32"),
-        Swizzle::B64 => format_ident!("B64"),
-        Swizzle::B128 => format_ident!("B128"),
-        Swizzle::Interleave16 => format_ident!("Interleave16"),
-        Swizzle::Interleave32 => format_ident!("Interleave32"),
+        TileSwizzle::None => format_ident!("None"),
+        TileSwizzle::B32 => format_ident!("B32"),
+        TileSwizzle::B64 => format_ident!("B64"),
+        TileSwizzle::B128 => format_ident!("B128"),
+        TileSwizzle::Interleave16 => format_ident!("Interleave16"),
+        TileSwizzle::Interleave32 => format_ident!("Interleave32"),
     };
     quote! {
         ::tma_runtime::spec::MapSpec {

@@ -1,6 +1,6 @@
 //! A kernel instance and what it declares.
 
-use super::{Block, Const, Scalar, Span, Swizzle, Type};
+use super::{Block, Const, Scalar, Span, TileSwizzle, Type};
 
 /// One instance of a kernel, every constant known.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub enum Argument {
     /// The type of elements or numbers.
     Element(Scalar),
     /// A swizzle.
-    Swizzle(Swizzle),
+    Swizzle(TileSwizzle),
     /// Any other type.
     Other,
 }

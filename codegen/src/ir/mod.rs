@@ -34,3 +34,5 @@ pub use span::Span;
 pub use stmt::*;
 pub use tma::*;
 pub use types::*;
+
+pub use tma_model::{AtomicOp, ReduceOp, Scalar, TileSwizzle, TileType};

@@ -1,6 +1,6 @@
 //! Statements: effects and control flow.
 
-use super::{BulkOp, Expr, LocalId, MapEdit, ParamId, ReduceOp, Scalar, Span, TmaOp};
+use super::{AtomicOp, BulkOp, Expr, LocalId, MapEdit, ParamId, ReduceOp, Span, TmaOp};
 
 /// Statements in order.
 #[derive(Clone, Debug, Default)]
@@ -132,50 +132,6 @@ pub struct For {
     pub unroll: bool,
     /// What to do for each.
     pub body: Block,
-}
-
-/// What an atomic operation puts in the place of what was there. Source: PTX ISA, "atom".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AtomicOp {
-    /// The sum; integers wrap. Also of f32 and f64.
-    Add,
-    /// The lesser.
-    Min,
-    /// The greater.
-    Max,
-    /// The bits that both have.
-    And,
-    /// The bits that either has.
-    Or,
-    /// The bits that one of them has.
-    Xor,
-    /// The operand.
-    Exchange,
-}
-
-impl AtomicOp {
-    /// Every operation, in the order of declaration.
-    pub const ALL: [AtomicOp; 7] =
-        [Self::Add, Self::Min, Self::Max, Self::And, Self::Or, Self::Xor, Self::Exchange];
-
-    /// The method's name in a kernel.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Add => "atomic_add",
-            Self::Min => "atomic_min",
-            Self::Max => "atomic_max",
-            Self::And => "atomic_and",
-            Self::Or => "atomic_or",
-            Self::Xor => "atomic_xor",
-            Self::Exchange => "atomic_exchange",
-        }
-    }
-
-    /// Whether there is such an operation on `scalar`.
-    pub const fn fits(self, scalar: Scalar) -> bool {
-        let integer = matches!(scalar, Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize);
-        integer || (matches!(self, Self::Add) && matches!(scalar, Scalar::F32 | Scalar::F64))
-    }
 }
 
 /// What is done to an mbarrier. Source: PTX ISA, "mbarrier".

@@ -1,6 +1,6 @@
 //! What the copy engine does with a tensor map.
 
-use super::{ClusterAxis, Expr};
+use super::{ClusterAxis, Expr, ReduceOp};
 
 /// What the copy engine is asked for; `hint` is a [`Type::CachePolicy`](super::Type::CachePolicy).
 /// Source: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch.tensor".
@@ -93,48 +93,6 @@ impl TmaOp {
             | Self::LoadColumn { .. }
             | Self::PrefetchColumn { .. }
             | Self::PrefetchDescriptor => false,
-        }
-    }
-}
-
-/// What a reduction puts in the place of each element of the tensor; which elements each is for is in
-/// [`limits::reduces`](crate::limits::reduces). Source: PTX ISA, "cp.reduce.async.bulk.tensor".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReduceOp {
-    /// The sum; integers wrap.
-    Add,
-    /// The lesser.
-    Min,
-    /// The greater.
-    Max,
-    /// One more, or 0 where it was the tile's element or above.
-    Inc,
-    /// One less, or the tile's element where it was 0 or above the tile's element.
-    Dec,
-    /// The bits that both have.
-    And,
-    /// The bits that either has.
-    Or,
-    /// The bits that one of them has.
-    Xor,
-}
-
-impl ReduceOp {
-    /// Every operation, in the order of declaration.
-    pub const ALL: [ReduceOp; 8] =
-        [Self::Add, Self::Min, Self::Max, Self::Inc, Self::Dec, Self::And, Self::Or, Self::Xor];
-
-    /// Its name in PTX; a kernel's method is `reduce_` and this.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Add => "add",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Inc => "inc",
-            Self::Dec => "dec",
-            Self::And => "and",
-            Self::Or => "or",
-            Self::Xor => "xor",
         }
     }
 }

@@ -6,7 +6,7 @@ use super::types::{int, pointer};
 use super::{Cx, Lower, bounds, expr, memory, place};
 use crate::backend::BackendError;
 use crate::check::layout;
-use crate::ir::{Expr, LocalId, Swizzle, TileType, Type};
+use crate::ir::{Expr, LocalId, TileSwizzle, TileType, Type};
 
 /// `dest = tile[at]`.
 pub(super) fn get(cx: &mut Cx<'_, '_>, dest: LocalId, tile: &Expr, at: &[Expr]) -> Lower<()> {
@@ -90,7 +90,7 @@ fn row_and_column<'c>(
 /// decides. Source: PTX ISA, "Swizzling Modes".
 fn swizzled<'c>(
     cx: &Cx<'c, '_>,
-    swizzle: Swizzle,
+    swizzle: TileSwizzle,
     row: IntValue<'c>,
     column: IntValue<'c>,
 ) -> Lower<IntValue<'c>> {
@@ -99,12 +99,12 @@ fn swizzled<'c>(
         cx.builder.build_and(shifted, cx.u32_const(swizzle.chunk_bits()), "")
     };
     let permuted = match swizzle {
-        Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => {
+        TileSwizzle::B32 | TileSwizzle::B64 | TileSwizzle::B128 => {
             let column = cx.builder.build_xor(column, pattern(row)?, "")?;
             cx.builder.build_int_add(row, column, "")?
         }
-        Swizzle::None | Swizzle::Interleave16 => cx.builder.build_int_add(row, column, "")?,
-        Swizzle::Interleave32 => {
+        TileSwizzle::None | TileSwizzle::Interleave16 => cx.builder.build_int_add(row, column, "")?,
+        TileSwizzle::Interleave32 => {
             let offset = cx.builder.build_int_add(row, column, "")?;
             cx.builder.build_xor(offset, pattern(offset)?, "")?
         }

@@ -14,7 +14,8 @@ use super::{condition, names};
 use crate::abi;
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Swizzle, Type,
+    Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, TileSwizzle,
+    Type,
 };
 
 /// Judges what does not depend on the instance.
@@ -135,7 +136,7 @@ impl Cx<'_> {
             named = alias.map_or(named, |alias| last_name(&alias.ty));
         }
         let Some(name) = named.map(|name| name.to_string()) else { return Argument::Other };
-        let swizzle = Swizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
+        let swizzle = TileSwizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
         match (scalar_named(&name), swizzle) {
             (Some(scalar), _) => Argument::Element(scalar),
             (None, Some(swizzle)) => Argument::Swizzle(swizzle),

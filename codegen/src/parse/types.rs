@@ -11,7 +11,7 @@ use super::names::{self, Meaning, Space};
 use super::suggest::{Kind, did_you_mean, elsewhere};
 use super::wording::{self, given};
 use crate::diag::Code;
-use crate::ir::{Compound, Expr, Scalar, Span, Swizzle, TileType, Type};
+use crate::ir::{Compound, Expr, Scalar, Span, TileSwizzle, TileType, Type};
 use lists::{PARAMETERS, SHARED, VALUES};
 
 const NAMES: [&str; 27] = [
@@ -50,7 +50,7 @@ const MOST_ALIASES: usize = 32;
 /// Every type's name.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let scalars = Scalar::ALL.into_iter().map(Scalar::name);
-    let swizzles = Swizzle::ALL.into_iter().map(Swizzle::name);
+    let swizzles = TileSwizzle::ALL.into_iter().map(TileSwizzle::name);
     scalars.chain(NAMES).chain(swizzles)
 }
 
@@ -214,7 +214,7 @@ impl<'a> Cx<'a> {
             path = type_path(&GenericArgument::Type((*alias.ty).clone()))?.clone();
         }
         let name = names::text(&path.segments.last()?.ident);
-        let known = is_part(&name) || Swizzle::ALL.into_iter().any(|swizzle| swizzle.name() == name);
+        let known = is_part(&name) || TileSwizzle::ALL.into_iter().any(|swizzle| swizzle.name() == name);
         (!known || self.takes_word(&path, Meaning::Type(name)))
             .then(|| path.segments.last().cloned())
             .flatten()
@@ -297,7 +297,7 @@ impl<'a> Cx<'a> {
         let extents = self.shape(shape);
         let swizzle = match swizzle.first() {
             Some(argument) => self.swizzle(argument),
-            None => Some(Swizzle::None),
+            None => Some(TileSwizzle::None),
         };
         Some(TileType { element: element?, extents: extents?, swizzle: swizzle? })
     }
@@ -332,10 +332,10 @@ impl<'a> Cx<'a> {
         extents.into_iter().collect()
     }
 
-    fn swizzle(&mut self, argument: &GenericArgument) -> Option<Swizzle> {
+    fn swizzle(&mut self, argument: &GenericArgument) -> Option<TileSwizzle> {
         let before = self.sink.len();
         let name = self.named_segment(argument).map(|segment| segment.ident.to_string()).unwrap_or_default();
-        let found = Swizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
+        let found = TileSwizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
         if found.is_none() && self.sink.len() == before {
             self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
                 .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and `Interleave32` stand in their place");

@@ -12,7 +12,7 @@ use super::overrun::Issue;
 use super::state::Random;
 use super::types::{Reduction, Site, ThreadId};
 use crate::report::Finding;
-use crate::tensor_map::{Element, TensorMap, UNIT, Unit, Walk};
+use crate::tensor_map::{Element, TensorMap, UNIT, Unit, Walk, convert, fill_unit};
 
 /// A copy under way.
 #[derive(Clone, Debug)]
@@ -279,7 +279,7 @@ impl Machine {
             Shape::Box { map, .. } => maps.get(map as usize),
             Shape::Line { .. } => None,
         };
-        let (fill, element) = (map.map(TensorMap::fill_unit), map.map(|map| map.element));
+        let (fill, element) = (map.map(fill_unit), map.map(|map| map.element));
         for unit in (event.from..event.to).map(|number| shape.unit(&maps, number)) {
             let mut bytes = fill.unwrap_or_default();
             if let Some(global) = unit.global {
@@ -293,7 +293,7 @@ impl Machine {
                 }
             }
             if let Some(element) = element {
-                element.convert(&mut bytes[unit.from as usize..unit.to as usize]);
+                convert(element, &mut bytes[unit.from as usize..unit.to as usize]);
             }
             let at = unit.shared as usize;
             self.blocks[block].data[at..at + UNIT as usize].copy_from_slice(&bytes);

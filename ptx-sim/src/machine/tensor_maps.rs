@@ -17,7 +17,7 @@ use super::clock::{Epoch, View};
 use super::engine::{Flight, Way};
 use super::types::{Site, Space, ThreadId};
 use crate::report::{Finding, FindingKind, Stop};
-use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor, TensorMap};
+use crate::tensor_map::{self, DESCRIPTOR_BYTES, Descriptor, TensorMap};
 
 const ACQUIRE: &str = "[[`maps.acquire(i)`||`fence.proxy.tensormap::generic.acquire.gpu [map], 128`]] in this block, after the change, and a barrier if \
                        another thread than the one that copies has it";
@@ -94,7 +94,7 @@ impl Machine {
         if let Some(number) = self.maps.numbers.get(descriptor) {
             return Some(*number);
         }
-        let map = TensorMap::from_descriptor(descriptor)?;
+        let map = tensor_map::decode(descriptor)?;
         let number = self.maps.known.len() as u32;
         Arc::make_mut(&mut self.maps.known).push(map);
         self.maps.numbers.insert(*descriptor, number);

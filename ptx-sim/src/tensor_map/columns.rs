@@ -3,18 +3,7 @@
 use super::{MAX_RANK, TensorMap};
 
 /// A dimension's part of a bounding box: its first and last index.
-pub(crate) type Bounds = (i64, i64);
-
-impl TensorMap {
-    /// The first and last index of the bounding box with these corners, in the dimension that is the `spatial`th of pixels.
-    ///
-    /// Source: PTX ISA, "Im2col mode", "Bounding box": the corners are counted from the tensor's own.
-    pub(crate) fn bounding_box(&self, lower: &[i32], upper: &[i32], spatial: usize) -> Bounds {
-        let corner = |corners: &[i32]| i64::from(corners.get(spatial).copied().unwrap_or(0));
-        let extent = self.extents.get(self.spatial_dimensions().start + spatial).copied().unwrap_or(1);
-        (corner(lower), i64::try_from(extent).unwrap_or(i64::MAX).saturating_add(corner(upper)) - 1)
-    }
-}
+type Bounds = (i64, i64);
 
 /// The index after `count` steps from `from`, where what would leave the bounds starts again at their first, and how
 /// often that happened.

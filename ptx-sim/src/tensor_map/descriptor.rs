@@ -98,86 +98,83 @@ fn corners(bytes: &Descriptor, start: usize, rank: usize) -> Vec<i32> {
         .collect()
 }
 
-impl TensorMap {
-    /// The bytes to pass as a kernel's parameter, of a map that [`check`](Self::check) accepts.
-    pub fn descriptor(&self) -> [u8; DESCRIPTOR_BYTES] {
-        let mut bytes = [0; DESCRIPTOR_BYTES];
-        put(&mut bytes, 0, MAGIC);
-        put(&mut bytes, ADDRESS, self.address.to_le_bytes());
-        for (index, stride) in self.byte_strides.iter().take(MAX_RANK - 1).enumerate() {
-            put(&mut bytes, place(STRIDES, 8, index), stride.to_le_bytes());
-        }
-        put_list::<4>(&mut bytes, EXTENTS, self.extents.iter().copied());
-        put_list::<1>(&mut bytes, STEPS, self.element_strides.iter().map(|&step| step.into()));
-        match &self.mode {
-            Mode::Tiled { box_extents } => {
-                put_list::<2>(&mut bytes, BOX, box_extents.iter().map(|&extent| extent.into()));
-            }
-            Mode::Im2col { lower, upper, channels, pixels } => {
-                bytes[MODE] = 1;
-                put_corners(&mut bytes, BOX, lower);
-                put_corners(&mut bytes, UPPER, upper);
-                put_list::<2>(&mut bytes, place(BOX, 2, 3), [*channels, *pixels].map(u64::from).into_iter());
-            }
-        }
-        bytes[RANK] = self.rank().saturating_sub(1) as u8;
-        bytes[ELEMENT] =
-            Element::NUMBERED.iter().position(|element| *element == self.element).unwrap_or(0) as u8;
-        bytes[INTERLEAVE] = self.interleave as u8;
-        bytes[SWIZZLE] = self.swizzle as u8;
-        bytes[FILL] = self.fill as u8;
-        bytes
+/// The bytes to pass as a kernel's parameter, of a map that [`check`](TensorMap::check) accepts.
+pub fn encode(map: &TensorMap) -> [u8; DESCRIPTOR_BYTES] {
+    let mut bytes = [0; DESCRIPTOR_BYTES];
+    put(&mut bytes, 0, MAGIC);
+    put(&mut bytes, ADDRESS, map.address.to_le_bytes());
+    for (index, stride) in map.byte_strides.iter().take(MAX_RANK - 1).enumerate() {
+        put(&mut bytes, place(STRIDES, 8, index), stride.to_le_bytes());
     }
+    put_list::<4>(&mut bytes, EXTENTS, map.extents.iter().copied());
+    put_list::<1>(&mut bytes, STEPS, map.element_strides.iter().map(|&step| step.into()));
+    match &map.mode {
+        Mode::Tiled { box_extents } => {
+            put_list::<2>(&mut bytes, BOX, box_extents.iter().map(|&extent| extent.into()));
+        }
+        Mode::Im2col { lower, upper, channels, pixels } => {
+            bytes[MODE] = 1;
+            put_corners(&mut bytes, BOX, lower);
+            put_corners(&mut bytes, UPPER, upper);
+            put_list::<2>(&mut bytes, place(BOX, 2, 3), [*channels, *pixels].map(u64::from).into_iter());
+        }
+    }
+    bytes[RANK] = map.rank().saturating_sub(1) as u8;
+    bytes[ELEMENT] = Element::REPLACE.iter().position(|element| *element == map.element).unwrap_or(0) as u8;
+    bytes[INTERLEAVE] = map.interleave as u8;
+    bytes[SWIZZLE] = map.swizzle as u8;
+    bytes[FILL] = map.fill as u8;
+    bytes
+}
 
-    /// The map that a descriptor's bytes hold, not checked; none if they are no descriptor.
-    pub fn from_descriptor(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<Self> {
-        let rank = usize::from(bytes[RANK]) + 1;
-        if !bytes.starts_with(&MAGIC) || rank > MAX_RANK || bytes[END..].iter().any(|byte| *byte != 0) {
-            return None;
-        }
-        let short = |at| u32::from(u16::from_le_bytes(get(bytes, at))) + 1;
-        let list = |start| (0..rank).map(|dimension| short(place(start, 2, dimension))).collect();
-        let mode = match bytes[MODE] {
-            0 => Mode::Tiled { box_extents: list(BOX) },
-            1 => Mode::Im2col {
-                lower: corners(bytes, BOX, rank),
-                upper: corners(bytes, UPPER, rank),
-                channels: short(place(BOX, 2, 3)),
-                pixels: short(place(BOX, 2, 4)),
-            },
-            _ => return None,
-        };
-        Some(Self {
-            element: *Element::NUMBERED.get(usize::from(bytes[ELEMENT]))?,
-            address: u64::from_le_bytes(get(bytes, ADDRESS)),
-            extents: (0..rank)
-                .map(|dimension| u64::from(u32::from_le_bytes(get(bytes, place(EXTENTS, 4, dimension)))) + 1)
-                .collect(),
-            byte_strides: (0..rank - 1)
-                .map(|index| u64::from_le_bytes(get(bytes, place(STRIDES, 8, index))))
-                .collect(),
-            mode,
-            element_strides: bytes[STEPS..STEPS + rank].iter().map(|&step| u32::from(step) + 1).collect(),
-            interleave: match bytes[INTERLEAVE] {
-                0 => Interleave::None,
-                1 => Interleave::B16,
-                2 => Interleave::B32,
-                _ => return None,
-            },
-            swizzle: match bytes[SWIZZLE] {
-                0 => Swizzle::None,
-                1 => Swizzle::B32,
-                2 => Swizzle::B64,
-                3 => Swizzle::B128,
-                _ => return None,
-            },
-            fill: match bytes[FILL] {
-                0 => Fill::Zeros,
-                1 => Fill::Nan,
-                _ => return None,
-            },
-        })
+/// The map that a descriptor's bytes hold, not checked; none if they are no descriptor.
+pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<TensorMap> {
+    let rank = usize::from(bytes[RANK]) + 1;
+    if !bytes.starts_with(&MAGIC) || rank > MAX_RANK || bytes[END..].iter().any(|byte| *byte != 0) {
+        return None;
     }
+    let short = |at| u32::from(u16::from_le_bytes(get(bytes, at))) + 1;
+    let list = |start| (0..rank).map(|dimension| short(place(start, 2, dimension))).collect();
+    let mode = match bytes[MODE] {
+        0 => Mode::Tiled { box_extents: list(BOX) },
+        1 => Mode::Im2col {
+            lower: corners(bytes, BOX, rank),
+            upper: corners(bytes, UPPER, rank),
+            channels: short(place(BOX, 2, 3)),
+            pixels: short(place(BOX, 2, 4)),
+        },
+        _ => return None,
+    };
+    Some(TensorMap {
+        element: *Element::REPLACE.get(usize::from(bytes[ELEMENT]))?,
+        address: u64::from_le_bytes(get(bytes, ADDRESS)),
+        extents: (0..rank)
+            .map(|dimension| u64::from(u32::from_le_bytes(get(bytes, place(EXTENTS, 4, dimension)))) + 1)
+            .collect(),
+        byte_strides: (0..rank - 1)
+            .map(|index| u64::from_le_bytes(get(bytes, place(STRIDES, 8, index))))
+            .collect(),
+        mode,
+        element_strides: bytes[STEPS..STEPS + rank].iter().map(|&step| u32::from(step) + 1).collect(),
+        interleave: match bytes[INTERLEAVE] {
+            0 => Interleave::None,
+            1 => Interleave::B16,
+            2 => Interleave::B32,
+            _ => return None,
+        },
+        swizzle: match bytes[SWIZZLE] {
+            0 => Swizzle::None,
+            1 => Swizzle::B32,
+            2 => Swizzle::B64,
+            3 => Swizzle::B128,
+            _ => return None,
+        },
+        fill: match bytes[FILL] {
+            0 => Fill::Zeros,
+            1 => Fill::Nan,
+            _ => return None,
+        },
+    })
 }
 
 /// Changes a field, as `tensormap.replace.tile` does; values that the field has no room for lose their upper bits.

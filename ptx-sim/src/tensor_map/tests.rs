@@ -187,9 +187,9 @@ fn each_rule_refuses_what_breaks_it() {
 #[test]
 fn fills_are_numbers_or_not() {
     let mut map = map(&[64], &[16], Element::F32, Swizzle::None);
-    assert_eq!(map.fill_unit(), [0; 16]);
+    assert_eq!(fill_unit(&map), [0; 16]);
     map.fill = Fill::Nan;
-    let unit = map.fill_unit();
+    let unit = fill_unit(&map);
     assert_eq!(unit[..4], [0xf7, 0x7f, 0xf7, 0x7f]);
     assert!(unit.first_chunk().copied().map(f32::from_le_bytes).is_some_and(f32::is_nan));
     assert!(unit.first_chunk().copied().map(f64::from_le_bytes).is_some_and(f64::is_nan));
@@ -199,7 +199,7 @@ fn fills_are_numbers_or_not() {
 fn loads_round_as_the_type_says() {
     let converted = |element: Element, bits: u32| {
         let mut bytes = bits.to_le_bytes();
-        element.convert(&mut bytes);
+        convert(element, &mut bytes);
         u32::from_le_bytes(bytes)
     };
     for (bits, rounded) in [

@@ -15,8 +15,8 @@ mod tiles;
 
 use std::fmt;
 
+use tma_model::limits::ELEMENT_STRIDE;
 use tma_runtime::launch::{KernelSpec, ParamKind};
-use tma_runtime::map::MAX_ELEMENT_STRIDE;
 use tma_runtime::spec::{Element, MapMode, MapSpec};
 
 pub use column_cases::Columns;
@@ -79,7 +79,7 @@ pub struct Case {
 impl Operation {
     /// Those of the kernels of [`tiles`], with the number that tells a kernel how to do it.
     fn of_tiles() -> Vec<(Self, u32)> {
-        let steps = || 2..=MAX_ELEMENT_STRIDE;
+        let steps = || 2..=ELEMENT_STRIDE;
         let loads = [(Self::Load, 0), (Self::Prefetch, 1), (Self::HintedLoad, 2), (Self::NanLoad, 0)];
         let stores = [(Self::Store, 0), (Self::HintedStore, 2)];
         let all = loads.into_iter().chain(steps().map(|step| (Self::SteppedLoad(step), 0)));

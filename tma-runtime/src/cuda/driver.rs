@@ -11,15 +11,15 @@ pub(super) use graph::{ExecutableGraph, Recording};
 pub(super) use launch::{LaunchAttribute, LaunchConfig};
 
 use crate::error::{DriverStatus, Error};
-use crate::map::{MapParams, Moved};
-use crate::options::{Fill, L2Promotion};
-use crate::spec::{Element, Swizzle};
+use crate::map::MapParams;
+use crate::options::L2Promotion;
 use libloading::Library;
 use once_cell::sync::OnceCell;
 use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
+use tma_model::tensor_map::Mode;
 
 /// `CUresult`.
 pub(super) type Status = c_int;
@@ -194,18 +194,18 @@ impl Driver {
     }
 
     /// Encodes a tensor map.
-    pub(super) fn encode(&self, map: &MapParams) -> Result<Descriptor, Status> {
+    pub(super) fn encode(&self, params: &MapParams) -> Result<Descriptor, Status> {
         let mut descriptor = MaybeUninit::<Descriptor>::uninit();
-        let (to, rank) = (descriptor.as_mut_ptr(), map.extents().len() as u32);
-        let (element, address) = (data_type(map.element()), map.address() as *mut c_void);
-        let (extents, byte_strides) = (map.extents().as_ptr(), map.byte_strides().as_ptr());
-        let element_strides = map.element_strides().as_ptr();
-        let (interleave, swizzle) = (interleave(map.swizzle()), swizzle(map.swizzle()));
-        let promotion = l2_promotion(map.l2_promotion());
-        let fill = oob_fill(map.fill());
-        checked(match map.moved() {
+        let MapParams { map, l2_promotion: promotion } = params;
+        let (to, rank) = (descriptor.as_mut_ptr(), map.rank() as u32);
+        let (element, address) = (map.element.driver_number(), map.address as *mut c_void);
+        let (extents, byte_strides) = (map.extents.as_ptr(), map.byte_strides.as_ptr());
+        let element_strides = map.element_strides.as_ptr();
+        let (interleave, swizzle) = (map.interleave as c_uint, map.swizzle as c_uint);
+        let (promotion, fill) = (l2_promotion(*promotion), map.fill as c_uint);
+        checked(match &map.mode {
             // SAFETY: the arrays have as many elements as the rank says (strides one fewer), and the descriptor is aligned.
-            Moved::Box(moved) => unsafe {
+            Mode::Tiled { box_extents } => unsafe {
                 (self.tensor_map_encode_tiled)(
                     to,
                     element,
@@ -213,7 +213,7 @@ impl Driver {
                     address,
                     extents,
                     byte_strides,
-                    moved.as_ptr(),
+                    box_extents.as_ptr(),
                     element_strides,
                     interleave,
                     swizzle,
@@ -222,7 +222,7 @@ impl Driver {
                 )
             },
             // SAFETY: as above, and the corners have two elements fewer than the rank says.
-            Moved::Columns { lower, upper, channels, pixels } => unsafe {
+            Mode::Im2col { lower, upper, channels, pixels } => unsafe {
                 (self.tensor_map_encode_im2col)(
                     to,
                     element,
@@ -232,8 +232,8 @@ impl Driver {
                     byte_strides,
                     lower.as_ptr(),
                     upper.as_ptr(),
-                    channels,
-                    pixels,
+                    *channels,
+                    *pixels,
                     element_strides,
                     interleave,
                     swizzle,
@@ -343,43 +343,6 @@ impl Driver {
     }
 }
 
-/// `CUtensorMapDataType`. Types that it lacks are copied as unsigned integers of their size: the same bytes.
-fn data_type(element: Element) -> c_uint {
-    match element {
-        Element::Bool | Element::I8 | Element::U8 | Element::E4m3 | Element::E5m2 => 0,
-        Element::I16 | Element::U16 => 1,
-        Element::U32 => 2,
-        Element::I32 => 3,
-        Element::U64 => 4,
-        Element::I64 => 5,
-        Element::F16 => 6,
-        Element::F32 => 7,
-        Element::F64 => 8,
-        Element::Bf16 => 9,
-        // 10 is f32 with subnormal numbers as zero.
-        Element::Tf32 => 11,
-    }
-}
-
-/// `CUtensorMapInterleave`.
-fn interleave(swizzle: Swizzle) -> c_uint {
-    match swizzle {
-        Swizzle::None | Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => 0,
-        Swizzle::Interleave16 => 1,
-        Swizzle::Interleave32 => 2,
-    }
-}
-
-/// `CUtensorMapSwizzle`.
-fn swizzle(swizzle: Swizzle) -> c_uint {
-    match swizzle {
-        Swizzle::None | Swizzle::Interleave16 => 0,
-        Swizzle::B32 | Swizzle::Interleave32 => 1,
-        Swizzle::B64 => 2,
-        Swizzle::B128 => 3,
-    }
-}
-
 /// `CUtensorMapL2promotion`.
 fn l2_promotion(promotion: L2Promotion) -> c_uint {
     match promotion {
@@ -387,13 +350,5 @@ fn l2_promotion(promotion: L2Promotion) -> c_uint {
         L2Promotion::B64 => 1,
         L2Promotion::B128 => 2,
         L2Promotion::B256 => 3,
-    }
-}
-
-/// `CUtensorMapFloatOOBfill`.
-fn oob_fill(fill: Fill) -> c_uint {
-    match fill {
-        Fill::Zeros => 0,
-        Fill::Nan => 1,
     }
 }

@@ -70,6 +70,7 @@ impl MapError {
             Self::PartialPixel { .. } => "TMA0523",
             Self::BoxBytes { .. } => "TMA0524",
             Self::Overlap { .. } => "TMA0525",
+            Self::Internal { .. } => "TMA0529",
             Self::Corner { .. } => "TMA0532",
             Self::BoundingBox { .. } => "TMA0533",
             Self::StoreCorner { .. } => "TMA0534",

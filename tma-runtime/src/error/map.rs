@@ -1,6 +1,7 @@
 //! What is wrong with a tensor, a tile or the options of a map: the rules of tensor maps.
 
 use crate::spec::Element;
+use tma_model::tensor_map::MapFault;
 
 /// Why a tensor and a kernel's tile make no tensor map.
 #[derive(Debug, thiserror::Error)]
@@ -303,5 +304,14 @@ pub enum MapError {
         lower: i32,
         /// The upper corner.
         upper: i32,
+    },
+
+    /// The parameters that were made of tensor and tile break a rule that was checked before.
+    #[error("{}: the tensor map of `{tensor}` has {fault}: this is a mistake of this library, please report it", self.code())]
+    Internal {
+        /// The kernel's parameter.
+        tensor: &'static str,
+        /// The rule.
+        fault: MapFault,
     },
 }

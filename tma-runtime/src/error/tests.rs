@@ -1,6 +1,7 @@
 //! Every error: its code, its message and its page.
 
 use super::*;
+use tma_model::tensor_map::MapFault;
 
 /// One error of each code, those of the driver as it would answer them.
 fn every_error() -> Vec<Error> {
@@ -39,6 +40,7 @@ fn every_error() -> Vec<Error> {
         MapError::BoxBytes { tensor, bytes: 1 << 20, most: 228 << 10 }.into(),
         MapError::Overlap { tensor, first: vec![1, 0], second: vec![0, 8] }.into(),
         Error::NotMutable { kernel, tensor },
+        MapError::Internal { tensor, fault: MapFault::RowBytes { bytes: 24 } }.into(),
         Error::MisalignedGlobal { tensor, address: 0x1004, alignment: 16 },
         MapError::Corner { tensor, dimension: 1, corner: 128, least: -128, most: 127 }.into(),
         MapError::BoundingBox { tensor, dimension: 1, first: 0, last: -1 }.into(),
@@ -109,7 +111,7 @@ fn messages_begin_with_their_code() {
         "TMA0501", "TMA0502", "TMA0503", "TMA0504", "TMA0505", "TMA0506",
         "TMA0507", "TMA0508", "TMA0509", "TMA0510", "TMA0511", "TMA0512",
         "TMA0513", "TMA0514", "TMA0515", "TMA0516", "TMA0517", "TMA0518", "TMA0519", "TMA0520", "TMA0521",
-        "TMA0522", "TMA0523", "TMA0524", "TMA0525", "TMA0526", "TMA0531", "TMA0532", "TMA0533", "TMA0534",
+        "TMA0522", "TMA0523", "TMA0524", "TMA0525", "TMA0526", "TMA0529", "TMA0531", "TMA0532", "TMA0533", "TMA0534",
         "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544",
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",

@@ -1,8 +1,16 @@
 //! Flipped pairs: each rule with two tensors or boxes that differ in one property, one accepted and one refused.
 
+use tma_model::tensor_map::Fill;
+use tma_model::{DataType, Swizzle as Pattern};
+
 use super::*;
 use crate::layout::{DeviceId, row_major_strides};
-use crate::options::Corners;
+use crate::options::{Corners, MapOptions};
+use crate::spec::{Element, Swizzle};
+
+fn boxed(extents: &[u32]) -> Mode {
+    Mode::Tiled { box_extents: extents.to_vec() }
+}
 
 /// A tensor and a box that every rule accepts; tests change one property.
 struct Case<const N: usize> {
@@ -34,7 +42,11 @@ impl<const N: usize> Case<N> {
         }
     }
 
-    fn map(&self) -> Result<MapParams, Error> {
+    fn map(&self) -> Result<TensorMap, Error> {
+        self.params().map(|params| params.map)
+    }
+
+    fn params(&self) -> Result<MapParams, Error> {
         let layout = Layout::new(DeviceId::Cuda(0), self.element, self.address, self.shape, self.strides);
         let spec = MapSpec {
             element: self.tile_element,
@@ -59,7 +71,7 @@ impl<const N: usize> Case<N> {
     }
 
     #[track_caller]
-    fn accepted(&self) -> MapParams {
+    fn accepted(&self) -> TensorMap {
         match self.map() {
             Ok(map) => map,
             Err(error) => panic!("{error}"),
@@ -72,21 +84,18 @@ fn dimensions_are_reversed_and_strides_in_bytes() {
     let mut case = Case::new([3, 5, 7, 64], &[1, 2, 4, 64]);
     case.strides = [2560, 512, 72, 1];
     let map = case.accepted();
-    assert_eq!(map.extents(), [64, 7, 5, 3]);
-    assert_eq!(map.byte_strides(), [144, 1024, 5120]);
-    assert_eq!(map.moved(), Moved::Box(&[64, 4, 2, 1]));
-    assert_eq!((map.element(), map.swizzle(), map.address()), (Element::F16, Swizzle::None, 0x7000_0000));
+    assert_eq!(map.extents, [64, 7, 5, 3]);
+    assert_eq!(map.byte_strides, [144, 1024, 5120]);
+    assert_eq!(map.mode, boxed(&[64, 4, 2, 1]));
+    assert_eq!((map.element, map.swizzle, map.address), (DataType::F16, Pattern::None, 0x7000_0000));
 }
 
 #[test]
 fn one_and_five_dimensions() {
     let line = Case::new([1000], &[256]).accepted();
-    assert_eq!(
-        (line.extents(), line.byte_strides(), line.moved()),
-        (&[1000][..], &[][..], Moved::Box(&[256]))
-    );
+    assert_eq!((line.extents, line.byte_strides, line.mode), (vec![1000], vec![], boxed(&[256])));
     let five = Case::new([2, 3, 4, 5, 8], &[1, 1, 1, 5, 8]).accepted();
-    assert_eq!(five.byte_strides(), [16, 80, 320, 960]);
+    assert_eq!(five.byte_strides, [16, 80, 320, 960]);
 }
 
 #[test]
@@ -116,7 +125,7 @@ fn tma0503_strides_are_multiples_of_16_bytes() {
 fn tma0504_strides_are_less_than_2_to_the_40_bytes() {
     let mut case = Case::new([2, 64], &[2, 64]);
     case.strides = [(1 << 39) - 8, 1];
-    assert_eq!(case.accepted().byte_strides(), [(1 << 40) - 16]);
+    assert_eq!(case.accepted().byte_strides, [(1 << 40) - 16]);
     case.strides = [1 << 39, 1];
     case.refused("TMA0504", &["dimension 0", "1099511627776 bytes"]);
     case.strides = [usize::MAX, 1];
@@ -187,7 +196,7 @@ fn tma0525_elements_that_are_written_have_a_place_each() {
     case.refused("TMA0525", &["[1, 0] and [0, 56]", "strides longer"]);
     // A window that slides by 56 elements, to read.
     case.written = false;
-    assert_eq!(case.accepted().byte_strides(), [112]);
+    assert_eq!(case.accepted().byte_strides, [112]);
 
     // The same row again and again.
     case.strides = [0, 1];
@@ -210,19 +219,19 @@ fn tma0518_rows_stored_to_are_whole_units() {
 #[test]
 fn the_stride_of_a_single_row_does_not_matter() {
     let mut case = Case::new([1, 4], &[16, 64]);
-    assert_eq!(case.accepted().byte_strides(), [16]);
+    assert_eq!(case.accepted().byte_strides, [16]);
     case.strides = [usize::MAX, 1];
-    assert_eq!(case.accepted().byte_strides(), [16]);
+    assert_eq!(case.accepted().byte_strides, [16]);
     case.shape = [2, 4];
     case.refused("TMA0504", &[]);
 
     let mut outer = Case::new([1, 2, 8], &[1, 2, 8]);
     outer.strides = [3, 512, 1];
-    assert_eq!(outer.accepted().byte_strides(), [1024, 1024]);
+    assert_eq!(outer.accepted().byte_strides, [1024, 1024]);
 
     let mut column = Case::new([128, 1], &[128, 8]);
     column.strides = [8, 99];
-    assert_eq!(column.accepted().extents(), [1, 128]);
+    assert_eq!(column.accepted().extents, [1, 128]);
     column.shape = [128, 2];
     column.refused("TMA0505", &["stride 99"]);
 }
@@ -237,9 +246,10 @@ fn options_reach_the_map_innermost_first() {
         corners: None,
     };
     let map = case.map().expect("every rule holds");
-    assert_eq!(map.element_strides(), [1, 2, 3]);
-    assert_eq!(map.moved(), Moved::Box(&[16, 15, 10]));
-    assert_eq!((map.fill(), map.l2_promotion()), (Fill::Nan, L2Promotion::B256));
+    assert_eq!(map.element_strides, [1, 2, 3]);
+    assert_eq!(map.mode, boxed(&[16, 15, 10]));
+    assert_eq!(map.fill, Fill::Nan);
+    assert_eq!(case.params().expect("as above").l2_promotion, L2Promotion::B256);
 }
 
 #[test]
@@ -291,11 +301,8 @@ fn columns(lower: [i32; 2], upper: [i32; 2]) -> Case<4> {
 #[test]
 fn columns_are_reversed_and_the_images_have_no_step() {
     let map = columns([-1, -2], [3, 4]).accepted();
-    let moved = Moved::Columns { lower: &[-2, -1], upper: &[4, 3], channels: 32, pixels: 64 };
-    assert_eq!(
-        (map.extents(), map.element_strides(), map.moved()),
-        (&[32, 11, 9, 3][..], &[1, 3, 2, 1][..], moved)
-    );
+    let moved = Mode::Im2col { lower: vec![-2, -1], upper: vec![4, 3], channels: 32, pixels: 64 };
+    assert_eq!((map.extents, map.element_strides, map.mode), (vec![32, 11, 9, 3], vec![1, 3, 2, 1], moved));
 }
 
 #[test]
@@ -375,10 +382,10 @@ fn interleaved(swizzle: Swizzle, pixel: usize) -> Case<4> {
 fn interleaved_layouts_count_pixels_along_dimension_0() {
     for (swizzle, pixel) in [(Swizzle::Interleave16, 8), (Swizzle::Interleave32, 16)] {
         let map = interleaved(swizzle, pixel).accepted();
-        assert_eq!(map.extents(), [24, 5, 4, 2]);
-        assert_eq!(map.moved(), Moved::Box(&[16, 3, 1, 2]));
+        assert_eq!(map.extents, [24, 5, 4, 2]);
+        assert_eq!(map.mode, boxed(&[16, 3, 1, 2]));
         let row = 24 * 2 * pixel as u64;
-        assert_eq!(map.byte_strides(), [row, 5 * row, 4 * 5 * row]);
+        assert_eq!(map.byte_strides, [row, 5 * row, 4 * 5 * row]);
     }
 }
 
@@ -396,8 +403,8 @@ fn interleaved_layouts_step_along_pixels() {
     let mut case = interleaved(Swizzle::Interleave16, 8);
     case.options.element_strides = [1, 1, 2, 8, 1];
     let map = case.accepted();
-    assert_eq!(map.element_strides(), [8, 2, 1, 1]);
-    assert_eq!(map.moved(), Moved::Box(&[128, 5, 1, 2]));
+    assert_eq!(map.element_strides, [8, 2, 1, 1]);
+    assert_eq!(map.mode, boxed(&[128, 5, 1, 2]));
     case.options.element_strides = [1, 1, 1, 9, 1];
     case.refused("TMA0519", &["9"]);
 }

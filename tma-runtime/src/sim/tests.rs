@@ -12,6 +12,7 @@ use super::*;
 use crate::device::{Backend, Device};
 use crate::launch::{Grid, launch};
 use crate::scalar::{Scalar, sealed};
+use crate::spec::Element;
 use crate::spec::{Cluster, KernelParts};
 
 const PARTS: KernelParts = KernelParts {

@@ -3,7 +3,6 @@
 use super::Args;
 use crate::diag::Code;
 use crate::ir::{BulkOp, Expr, ParamId, ReduceOp, Scalar, Span, StmtKind, Type};
-use crate::limits;
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 
@@ -86,7 +85,7 @@ impl Cx<'_> {
             & self.expect_count(&at)
             & self.expect_count(&count)
             & self.expect(&barrier, &Type::Remote(Box::new(Type::Barrier)));
-        if fits && op.is_none_or(|op| self.expect_reduction(op, name, element, limits::remote_reduces, span))
+        if fits && op.is_none_or(|op| self.expect_reduction(op, name, element, ReduceOp::takes_remote, span))
         {
             self.emit(StmtKind::BulkRemote { op, from, at, count, to, barrier }, span);
         }
@@ -137,7 +136,7 @@ impl Cx<'_> {
     ) -> Option<(Expr, Expr, BulkOp)> {
         let name = format!("bulk_reduce_{}", op.name());
         let (index, count, array, at) = self.bulk_out(&name, element, args, span)?;
-        if !self.expect_reduction(op, &name, element, limits::bulk_reduces, span) {
+        if !self.expect_reduction(op, &name, element, ReduceOp::takes_bulk, span) {
             return None;
         }
         Some((index, count, BulkOp::Reduce { op, array, at }))

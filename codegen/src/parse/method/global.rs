@@ -72,7 +72,7 @@ impl Cx<'_> {
         span: Span,
     ) -> Expr {
         let Some([index, value]) = self.exactly(op.name(), args, span) else { return Expr::error(span) };
-        if !op.fits(element) {
+        if !op.takes(element) {
             self.error(Code::ElementType, span, format!("there is no `{}` on `{element}`", op.name()))
                 .help("atomics are on i32, u32, i64 and u64; `atomic_add` also on f32 and f64");
             return Expr::error(span);

@@ -4,7 +4,6 @@ use super::Args;
 use super::hint::Target;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, ParamId, ReduceOp, Scalar, Span, StmtKind, TileType, TmaOp, Type};
-use crate::limits;
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 
@@ -138,9 +137,9 @@ impl Cx<'_> {
         let name = format!("reduce_{}", op.name());
         let [at, tile] = self.exactly(&name, args, span)?;
         let element = map.tile.element;
-        if !limits::reduces(op, element) {
+        if !op.takes_mapped(element) {
             let message = format!("the copy engine has no `{name}` of elements of type `{element}`");
-            let fitting = Scalar::ALL.into_iter().filter(|&element| limits::reduces(op, element));
+            let fitting = Scalar::ALL.into_iter().filter(|&element| op.takes_mapped(element));
             let fitting: Vec<_> = fitting.map(Scalar::name).collect();
             self.error(Code::ReduceElement, span, message).help(format!("it is for {}", fitting.join(", ")));
             return None;

@@ -28,7 +28,7 @@ impl Cx<'_> {
         match (tile, rank) {
             (Some(Type::Error) | None, _) | (_, None) => Type::Error,
             (Some(Type::Tile(tile)), Some(rank)) if tile.rank() == 2 => match u32::try_from(rank) {
-                Ok(rank) if IM2COL_RANKS.contains(&rank) => Type::Im2colMap(tile, rank),
+                Ok(rank) if IM2COL_RANKS.contains(&(rank as usize)) => Type::Im2colMap(tile, rank),
                 _ => {
                     let message = format!("im2col mode is for tensors of 3 to 5 dimensions, not of {rank}");
                     self.error(Code::UnsupportedType, span, message)

@@ -84,7 +84,7 @@ fn replace(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         "global_dim" => Field::GlobalDim(ordinal(d, MAX_RANK)?),
         "global_stride" => Field::GlobalStride(ordinal(d, MAX_RANK - 1)?),
         "element_stride" => Field::ElementStride(ordinal(d, MAX_RANK)?),
-        "elemtype" => listed(d, Element::NUMBERED.len(), Field::Elemtype)?,
+        "elemtype" => listed(d, Element::REPLACE.len(), Field::Elemtype)?,
         "interleave_layout" => listed(d, 3, Field::InterleaveLayout)?,
         "swizzle_mode" => listed(d, 4, Field::SwizzleMode)?,
         _ => listed(d, 2, Field::FillMode)?,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::report::{FindingKind, Findings};
-use crate::tensor_map::{Element, Fill, Interleave, Mode, Swizzle, TensorMap};
+use crate::tensor_map::{self, Element, Fill, Interleave, Mode, Swizzle, TensorMap};
 
 /// Threads of a block.
 const THREADS: u32 = 64;
@@ -83,7 +83,7 @@ impl Lab {
             names: Arc::new([]),
             lines: Arc::new([]),
         });
-        machine.know_map(&map(tensor).descriptor());
+        machine.know_map(&tensor_map::encode(&map(tensor)));
         Self { machine, global, tensor, line: 0 }
     }
 

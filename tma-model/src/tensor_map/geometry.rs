@@ -1,25 +1,40 @@
 //! How large a tile is, and how it lies in shared memory.
 
-use super::{Mode, TensorMap, UNIT};
+use std::ops::Range;
+
+use super::{Mode, TensorMap};
+use crate::limits::BOX_INNER_BYTES;
 
 impl TensorMap {
-    /// The dimension that counts slices of channels, with an interleaved layout: the last but one, before the images. A copy
-    /// moves one slice.
+    /// The dimension that counts slices of channels, with an interleaved layout: the last but one,
+    /// before the images. A copy moves one slice.
     ///
-    /// Its strides and extents are those of NC/8DHWC8 as the driver's documentation and the PTX ISA, "Interleave layout", name
-    /// it, read from the right: pixels of 16 or 32 bytes in W, H and D, then slices, then images. Seen on an H200.
-    pub(crate) fn slice_dimension(&self) -> Option<usize> {
+    /// Its strides and extents are those of NC/8DHWC8 as the driver's documentation and the PTX ISA,
+    /// "Interleave layout", name it, read from the right: pixels of 16 or 32 bytes in W, H and D, then
+    /// slices, then images. Seen on an H200.
+    pub fn slice_dimension(&self) -> Option<usize> {
         self.interleave.slice().and(self.rank().checked_sub(2))
     }
 
     /// The dimensions of pixels, in im2col mode: as many as the bounding box has corners' numbers.
-    pub(crate) fn spatial_dimensions(&self) -> std::ops::Range<usize> {
+    pub fn spatial_dimensions(&self) -> Range<usize> {
         let first = usize::from(self.interleave.slice().is_none());
         first..(first + self.rank().saturating_sub(2))
     }
 
+    /// The first and last index of the bounding box with these corners, in the dimension that is the
+    /// `spatial`th of pixels.
+    ///
+    /// Source: PTX ISA, "Im2col mode", "Bounding box": the corners are counted from the tensor's own.
+    pub fn bounding_box(&self, lower: &[i32], upper: &[i32], spatial: usize) -> (i64, i64) {
+        let corner = |corners: &[i32]| i64::from(corners.get(spatial).copied().unwrap_or(0));
+        let extent = self.extents.get(self.spatial_dimensions().start + spatial).copied().unwrap_or(1);
+        let end = i64::try_from(extent).unwrap_or(i64::MAX).saturating_add(corner(upper));
+        (corner(lower), end - 1)
+    }
+
     /// How many elements a copy moves along `dimension`, in tiled mode; of a whole pixel or slice, one.
-    pub(crate) fn taken(&self, dimension: usize) -> u32 {
+    pub fn taken(&self, dimension: usize) -> u32 {
         let Mode::Tiled { box_extents } = &self.mode else { return 1 };
         // Whatever the box says. No document says so: seen on an H200 with driver 580.
         if self.slice_dimension() == Some(dimension) {
@@ -33,7 +48,7 @@ impl TensorMap {
     /// The element stride of `dimension`. Dimension 0 has one only with an interleaved layout.
     ///
     /// Source: `elementStrides` of `cuTensorMapEncodeTiled`.
-    pub(crate) fn step(&self, dimension: usize) -> u32 {
+    pub fn step(&self, dimension: usize) -> u32 {
         if dimension == 0 && self.interleave.slice().is_none() {
             return 1;
         }
@@ -41,12 +56,12 @@ impl TensorMap {
     }
 
     /// Bytes of an index along dimension 0: an element, or a pixel's slice.
-    pub(crate) fn inner_bytes(&self) -> u32 {
+    pub fn inner_bytes(&self) -> u32 {
         self.interleave.slice().unwrap_or(self.element.bytes())
     }
 
     /// Bytes of a row of the tile: of the box, or of a pixel.
-    pub(crate) fn row_bytes(&self) -> u32 {
+    pub fn row_bytes(&self) -> u32 {
         match &self.mode {
             Mode::Tiled { .. } => self.taken(0).saturating_mul(self.inner_bytes()),
             Mode::Im2col { channels, .. } => {
@@ -57,15 +72,15 @@ impl TensorMap {
 
     /// Bytes from one row to the next in shared memory.
     ///
-    /// With a swizzle, shorter rows are padded to the span; those of slices are not. No document says so: seen on an H200 with
-    /// driver 580.
-    pub(crate) fn row_pitch(&self) -> u32 {
+    /// With a swizzle, shorter rows are padded to the span; those of slices are not. No document says
+    /// so: seen on an H200 with driver 580.
+    pub fn row_pitch(&self) -> u32 {
         let span = self.swizzle.span().filter(|_| self.interleave.slice().is_none());
         span.unwrap_or(0).max(self.row_bytes())
     }
 
     /// Rows of the tile.
-    pub(crate) fn rows(&self) -> u32 {
+    pub fn rows(&self) -> u32 {
         match &self.mode {
             Mode::Tiled { .. } => {
                 (1..self.rank()).fold(1, |rows: u32, dimension| rows.saturating_mul(self.taken(dimension)))
@@ -75,18 +90,20 @@ impl TensorMap {
     }
 
     /// 16-byte units of a row.
-    pub(crate) fn units_in_row(&self) -> u32 {
-        self.row_bytes().div_ceil(UNIT).max(1)
+    pub fn units_in_row(&self) -> u32 {
+        self.row_bytes().div_ceil(BOX_INNER_BYTES as u32).max(1)
     }
 
-    /// Bytes that a copy moves, and that a load's mbarrier gets: without the padding, with what is outside of the tensor.
+    /// Bytes that a copy moves, and that a load's mbarrier gets: without the padding, with what is
+    /// outside of the tensor.
     pub fn box_bytes(&self) -> u32 {
         self.rows().saturating_mul(self.row_bytes())
     }
 
     /// Bytes from the tile's first to its last, with the padding.
     ///
-    /// A swizzle moves units within its span: of slices that do not fill the last one, some lie behind what the box has.
+    /// A swizzle moves units within its span: of slices that do not fill the last one, some lie behind
+    /// what the box has.
     pub fn tile_bytes(&self) -> u32 {
         let bytes = self.rows().saturating_mul(self.row_pitch());
         bytes.checked_next_multiple_of(self.swizzle.span().unwrap_or(1)).unwrap_or(u32::MAX)

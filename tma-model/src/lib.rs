@@ -1,0 +1,27 @@
+//! What the hardware is: the types, numbers and rules that the compiler, the runtime and the simulator share.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`scalar`] | the scalars of kernels, and the data types of tensor maps |
+//! | [`swizzle`] | how a tile's rows lie in shared memory |
+//! | [`tile`] | a tile's geometry, and which tiles a tensor map can move |
+//! | [`tensor_map`] | the parameters of a tensor map, and the rules that the driver has for them |
+//! | [`operation`] | reductions and atomics, with the types that they take |
+//! | [`limits`] | every other number that the hardware fixes, with the document that says so |
+//!
+//! The package is pure data and arithmetic. It has no dependencies, because it is compiled into a
+//! procedural macro, into build scripts and into programs alike. What an instruction *does* is not
+//! here: the simulator has semantics of its own, so that it can judge the compiler.
+
+pub mod limits;
+pub mod operation;
+pub mod scalar;
+pub mod swizzle;
+pub mod tensor_map;
+pub mod tile;
+
+pub use operation::{AtomicOp, ReduceOp};
+pub use scalar::{DataType, Scalar};
+pub use swizzle::{Interleave, Swizzle, TileSwizzle};
+pub use tensor_map::TensorMap;
+pub use tile::TileType;

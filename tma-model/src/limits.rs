@@ -1,0 +1,159 @@
+//! Every number that the hardware fixes, with the document that says so.
+
+use std::ops::RangeInclusive;
+
+use crate::swizzle::{Interleave, Swizzle, TileSwizzle};
+
+/// Dynamic shared memory of one block, in bytes: 227 KiB.
+/// Source: CUDA C++ Programming Guide, "Compute Capabilities", technical specifications, 9.0.
+pub const SHARED_BYTES: u64 = 227 * 1024;
+
+/// Shared memory of one multiprocessor, in bytes. Source: as above.
+pub const MULTIPROCESSOR_SHARED_BYTES: u64 = 228 * 1024;
+
+/// Threads of one block. Source: as above.
+pub const BLOCK_THREADS: u64 = 1024;
+
+/// Threads of a block along z; along x and y it is [`BLOCK_THREADS`]. Source: as above.
+pub const BLOCK_THREADS_Z: u32 = 64;
+
+/// Registers of one thread. Source: as above.
+pub const THREAD_REGISTERS: u32 = 255;
+
+/// Registers of a multiprocessor. Source: as above.
+pub const MULTIPROCESSOR_REGISTERS: u32 = 65_536;
+
+/// Blocks resident on a multiprocessor at once. Source: as above.
+pub const MULTIPROCESSOR_BLOCKS: u32 = 32;
+
+/// Threads resident on a multiprocessor at once. Source: as above.
+pub const MULTIPROCESSOR_THREADS: u64 = 2048;
+
+/// Blocks of one cluster: as many as every device with clusters takes, or as a device may take on
+/// request. Source: CUDA C++ Programming Guide, "Thread Block Clusters" (8); CUDA driver API,
+/// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`, and Hopper Tuning Guide, "Thread Block
+/// Clusters" (16).
+pub const fn cluster_blocks(nonportable: bool) -> u32 {
+    if nonportable { 16 } else { 8 }
+}
+
+/// Threads of a warp.
+pub const WARP_THREADS: u32 = 32;
+
+/// Threads of a warpgroup.
+/// Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
+pub const WARPGROUP_THREADS: u32 = 128;
+
+/// Bytes of kernel parameters. Source: CUDA C++ Programming Guide, "__global__ function argument
+/// processing" (32,764 bytes since CUDA 12.1; older drivers take 4,096, which is what is kept here).
+pub const PARAM_BYTES: u64 = 4096;
+
+/// Dimensions of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`.
+pub const MAX_RANK: usize = 5;
+
+/// Bytes, and alignment, of a tensor map in memory.
+/// Source: PTX ISA, "tensormap.cp_fenceproxy" (128 bytes, in global memory at a multiple of 128).
+pub const MAP_BYTES: u32 = 128;
+
+/// The largest extent of a box along each dimension.
+/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
+pub const BOX_EXTENT: u32 = 256;
+
+/// The most bytes of a box. No document says so: a driver (580) refuses larger ones.
+pub const BOX_BYTES: u64 = MULTIPROCESSOR_SHARED_BYTES;
+
+/// What the bytes of a box's innermost dimension must be a multiple of; also the unit in which the
+/// copy engine moves bytes. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
+pub const BOX_INNER_BYTES: u64 = 16;
+
+/// The most pixels of a column in im2col mode.
+/// Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `pixelsPerColumn`.
+pub const COLUMN_PIXELS: u32 = 1024;
+
+/// Ranks of tensors in im2col mode.
+/// Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `tensorRank`.
+pub const IM2COL_RANKS: RangeInclusive<usize> = 3..=MAX_RANK;
+
+/// The greatest im2col offset of a tensor of this rank: they share 16 bits.
+/// Source: PTX ISA, "im2col mode", "im2col offsets".
+pub const fn im2col_offset(rank: usize) -> u16 {
+    match rank {
+        ..=3 => u16::MAX,
+        4 => u8::MAX as u16,
+        _ => 31,
+    }
+}
+
+/// The corners that a bounding box of a tensor of this rank may have: they share 32 bits.
+/// Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `pixelBoxLowerCorner`.
+pub const fn corner_range(rank: usize) -> RangeInclusive<i32> {
+    let reach = match rank {
+        ..=3 => 1 << 15,
+        4 => 1 << 7,
+        _ => 1 << 4,
+    };
+    -reach..=reach - 1
+}
+
+/// The least rank of an interleaved layout.
+/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`.
+pub const INTERLEAVED_RANK: usize = 3;
+
+/// The greatest extent of a tensor, in elements.
+/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `globalDim`.
+pub const TENSOR_EXTENT: u64 = 1 << 32;
+
+/// What every stride of a tensor is less than, in bytes.
+/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `globalStrides`.
+pub const STRIDE_LIMIT: u64 = 1 << 40;
+
+/// What a tensor's address and strides must be multiples of, in bytes.
+/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `globalAddress` and `globalStrides`.
+pub const fn tensor_alignment(interleave: Interleave) -> u64 {
+    match interleave {
+        Interleave::None | Interleave::B16 => 16,
+        Interleave::B32 => 32,
+    }
+}
+
+/// The farthest that two elements of a box can be apart, in elements of the tensor.
+/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `elementStrides`.
+pub const ELEMENT_STRIDE: u32 = 8;
+
+/// What the bytes before a box along the innermost dimension must be a multiple of, in loads, stores,
+/// reductions and prefetches: a unit of the copy engine, or a whole pixel of an interleaved layout.
+/// Source: PTX ISA, "Tiled mode", "Bounding Box" (its address is aligned to 16 bytes); an H200 stops
+/// with an illegal instruction.
+pub fn box_start_bytes(swizzle: TileSwizzle) -> u32 {
+    swizzle.pixel_bytes().unwrap_or(BOX_INNER_BYTES as u32)
+}
+
+/// The alignment in shared memory of a tile: 128 bytes without a swizzle; with one, the bytes after
+/// which its pattern repeats, so that the hardware's pattern, which is taken from address bits, starts
+/// at the tile. Source: CUDA C++ Programming Guide, "Using TMA to transfer multi-dimensional arrays"
+/// (128 bytes); PTX ISA, "Swizzling modes", the boundaries at which the base offset is 0 (256, 512 and
+/// 1024 bytes).
+pub const fn tile_alignment(swizzle: TileSwizzle) -> u64 {
+    match swizzle.pattern() {
+        Swizzle::None => 128,
+        Swizzle::B32 => 256,
+        Swizzle::B64 => 512,
+        Swizzle::B128 => 1024,
+    }
+}
+
+/// What the addresses and the size of a bulk copy without a tensor map must be multiples of, in bytes.
+/// Source: PTX ISA, "cp.async.bulk".
+pub const BULK_BYTES: u32 = 16;
+
+/// Bytes, and alignment, of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object".
+pub const BARRIER_BYTES: u64 = 8;
+
+/// The greatest arrival count of an mbarrier. Source: PTX ISA, "Contents of the mbarrier object".
+pub const BARRIER_ARRIVALS: u32 = (1 << 20) - 1;
+
+/// The greatest transaction count of an mbarrier, in bytes. Source: as above.
+pub const BARRIER_BYTES_EXPECTED: u32 = (1 << 20) - 1;
+
+/// Named barriers of a block; `sync_threads` is number 0. Source: PTX ISA, "barrier".
+pub const NAMED_BARRIERS: u32 = 16;

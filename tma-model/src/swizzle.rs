@@ -1,0 +1,177 @@
+//! How the rows of a tile lie in shared memory, and those of a tensor in global memory.
+
+/// How the 16-byte chunks of a tile's rows are permuted in shared memory, each at its number in the
+/// driver's API. Source: CUDA driver API, `CUtensorMapSwizzle`; PTX ISA, "Swizzling Modes".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Swizzle {
+    /// Row after row, as in the tensor.
+    #[default]
+    None,
+    /// Within spans of 32 bytes.
+    B32,
+    /// Within spans of 64 bytes.
+    B64,
+    /// Within spans of 128 bytes.
+    B128,
+}
+
+impl Swizzle {
+    /// The span in bytes, which a row may not exceed; `None` where nothing is permuted.
+    pub const fn span(self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::B32 => Some(32),
+            Self::B64 => Some(64),
+            Self::B128 => Some(128),
+        }
+    }
+
+    /// The bits of a byte offset that the pattern changes: those that number a chunk in the span.
+    pub const fn chunk_bits(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::B32 => 0x10,
+            Self::B64 => 0x30,
+            Self::B128 => 0x70,
+        }
+    }
+
+    /// Where the byte at shared offset `at` of the plain layout really is.
+    ///
+    /// The bits that number the 128-byte line are added, without carry, to those that number the
+    /// chunk in the span. Source: PTX ISA, "Swizzling Modes".
+    pub const fn permute(self, at: u32) -> u32 {
+        at ^ (at >> 3 & self.chunk_bits())
+    }
+}
+
+/// How the tensor's innermost elements lie in global memory, each at its number in the driver's API.
+/// Source: CUDA driver API, `CUtensorMapInterleave`; PTX ISA, "Interleave layout".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Interleave {
+    /// One after the other.
+    #[default]
+    None,
+    /// In slices of 16 bytes, as NC/8HWC8 has 8 channels of 2 bytes.
+    B16,
+    /// In slices of 32 bytes, as NC/16HWC16 has 16 channels of 2 bytes.
+    B32,
+}
+
+impl Interleave {
+    /// Bytes of a slice, if there are slices.
+    pub const fn slice(self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::B16 => Some(16),
+            Self::B32 => Some(32),
+        }
+    }
+}
+
+/// The third parameter of the language's `Tile`: a swizzle, or an interleaved layout with the only
+/// swizzle that goes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the width of the permuted span, or of a pixel, in bytes
+pub enum TileSwizzle {
+    None,
+    B32,
+    B64,
+    B128,
+    Interleave16,
+    /// Goes with the pattern of [`Swizzle::B32`].
+    Interleave32,
+}
+
+impl TileSwizzle {
+    /// Every one of them.
+    pub const ALL: [Self; 6] =
+        [Self::None, Self::B32, Self::B64, Self::B128, Self::Interleave16, Self::Interleave32];
+
+    /// How chunks are permuted in shared memory.
+    pub const fn pattern(self) -> Swizzle {
+        match self {
+            Self::None | Self::Interleave16 => Swizzle::None,
+            Self::B32 | Self::Interleave32 => Swizzle::B32,
+            Self::B64 => Swizzle::B64,
+            Self::B128 => Swizzle::B128,
+        }
+    }
+
+    /// How the tensor lies in global memory.
+    pub const fn interleave(self) -> Interleave {
+        match self {
+            Self::None | Self::B32 | Self::B64 | Self::B128 => Interleave::None,
+            Self::Interleave16 => Interleave::B16,
+            Self::Interleave32 => Interleave::B32,
+        }
+    }
+
+    /// The bytes that a row may not exceed, and that a shorter one is padded to; `None` where any row
+    /// will do, as in interleaved layouts.
+    pub const fn span(self) -> Option<u32> {
+        match self.interleave() {
+            Interleave::None => self.pattern().span(),
+            Interleave::B16 | Interleave::B32 => None,
+        }
+    }
+
+    /// The bits of an offset that the pattern changes: those of a chunk's place within the span.
+    pub const fn chunk_bits(self) -> u32 {
+        self.pattern().chunk_bits()
+    }
+
+    /// The bytes within which chunks of 16 change places; 16 where none does.
+    pub const fn permuted_bytes(self) -> u32 {
+        self.chunk_bits() + 16
+    }
+
+    /// Bytes of a pixel's slice of channels, in which an interleaved layout counts along the innermost
+    /// dimension.
+    pub const fn pixel_bytes(self) -> Option<u32> {
+        self.interleave().slice()
+    }
+
+    /// Its name in a kernel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "NoSwizzle",
+            Self::B32 => "Swizzle32",
+            Self::B64 => "Swizzle64",
+            Self::B128 => "Swizzle128",
+            Self::Interleave16 => "Interleave16",
+            Self::Interleave32 => "Interleave32",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_permutation_stays_within_its_span_and_undoes_itself() {
+        for swizzle in [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128] {
+            let span = swizzle.span().unwrap_or(16);
+            for at in 0..4096 {
+                let moved = swizzle.permute(at);
+                assert_eq!(moved / span, at / span);
+                assert_eq!(moved % 16, at % 16);
+                assert_eq!(swizzle.permute(moved), at);
+            }
+        }
+    }
+
+    #[test]
+    fn the_widest_pattern_spreads_a_column_over_all_banks() {
+        let chunks: std::collections::HashSet<u32> =
+            (0..8).map(|row| Swizzle::B128.permute(row * 128) % 128 / 16).collect();
+        assert_eq!(chunks.len(), 8);
+    }
+
+    #[test]
+    fn the_permuted_bytes_are_the_spans() {
+        let bytes = TileSwizzle::ALL.map(TileSwizzle::permuted_bytes);
+        assert_eq!(bytes, [16, 32, 64, 128, 16, 32]);
+    }
+}

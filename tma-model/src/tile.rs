@@ -1,0 +1,242 @@
+//! Tiles: how large they are, and which of them a tensor map can move.
+//!
+//! Extents are row-major here, outermost first, as in the language.
+
+use std::fmt;
+
+use crate::limits;
+use crate::scalar::Scalar;
+use crate::swizzle::TileSwizzle;
+
+/// The shape, element and layout of a tile; also what types a tensor map.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TileType {
+    /// What the tile holds.
+    pub element: Scalar,
+    /// Extents in elements, row-major, outermost first; 1 to 5 of them.
+    pub extents: Vec<u32>,
+    /// The permutation of chunks within rows.
+    pub swizzle: TileSwizzle,
+}
+
+impl TileType {
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// The extent of the contiguous dimension, in elements.
+    pub fn inner_extent(&self) -> u32 {
+        self.extents.last().copied().unwrap_or(1)
+    }
+
+    /// The dimension along which a sliced load divides this tile: the outermost of more than one
+    /// element, so that slices lie one after the other in shared memory.
+    pub fn sliced_dimension(&self) -> usize {
+        self.extents.iter().position(|&extent| extent > 1).unwrap_or(0)
+    }
+
+    /// Elements of a pixel's slice of channels; `None` where the layout is not interleaved.
+    pub fn pixel_elements(&self) -> Option<u32> {
+        self.swizzle.pixel_bytes().map(|bytes| bytes / self.element.bytes())
+    }
+
+    /// Bytes of one row: the innermost extent × the element's size.
+    pub fn row_bytes(&self) -> u64 {
+        u64::from(self.inner_extent()) * u64::from(self.element.bytes())
+    }
+
+    /// Bytes from one row to the next in shared memory: with a swizzle, its whole span, of which a
+    /// shorter row leaves the rest unused. No document says so; it is what an H200 does.
+    pub fn row_pitch(&self) -> u64 {
+        self.swizzle.span().map_or(0, u64::from).max(self.row_bytes())
+    }
+
+    /// Bytes that the tile takes in shared memory.
+    pub fn shared_bytes(&self) -> u64 {
+        let outer = self.extents.split_last().map_or(&[][..], |(_, outer)| outer);
+        outer.iter().fold(self.row_pitch(), |bytes, &extent| bytes.saturating_mul(u64::from(extent)))
+    }
+
+    /// Bytes of the tile's elements, which is what one copy of it adds to a barrier's transaction
+    /// count.
+    pub fn bytes(&self) -> u64 {
+        self.extents
+            .iter()
+            .fold(u64::from(self.element.bytes()), |bytes, &extent| bytes.saturating_mul(u64::from(extent)))
+    }
+
+    /// Why a tensor map cannot move this tile: every rule that it breaks, dimensions outermost first.
+    pub fn faults(&self, mode: TileMode) -> Vec<TileFault> {
+        let mut faults = Vec::new();
+        if !self.element.is_mapped() {
+            faults.push(TileFault::Element);
+        }
+        if let Some(pixel) = self.pixel_elements() {
+            return [faults, self.interleaved_faults(pixel)].concat();
+        }
+        for (dimension, &extent) in self.extents.iter().enumerate() {
+            let most = match mode {
+                TileMode::Columns if dimension == 0 => limits::COLUMN_PIXELS,
+                TileMode::Columns | TileMode::Box => limits::BOX_EXTENT,
+            };
+            faults.extend(extent_fault(dimension, extent, most));
+        }
+        let bytes = self.row_bytes();
+        if !bytes.is_multiple_of(limits::BOX_INNER_BYTES) {
+            faults.push(TileFault::RowBytes { bytes });
+        }
+        if let Some(span) = self.swizzle.span()
+            && bytes > u64::from(span)
+        {
+            faults.push(TileFault::SwizzleSpan { bytes, span });
+        }
+        faults.extend(self.size_fault());
+        faults
+    }
+
+    /// Of an interleaved layout, whose innermost dimension is of pixels and whose last but one in the
+    /// hardware's order, here the second, is of slices of channels.
+    ///
+    /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`, `boxDim` and `interleave`; that
+    /// a copy moves one slice, and that a driver wants pixels × element size to be a multiple of 16,
+    /// was seen on an H200.
+    fn interleaved_faults(&self, pixel: u32) -> Vec<TileFault> {
+        let mut faults = Vec::new();
+        if self.rank() < limits::INTERLEAVED_RANK {
+            return vec![TileFault::InterleavedRank];
+        }
+        let slices = self.extents[1];
+        if slices != 1 {
+            faults.push(TileFault::Slices { slices });
+        }
+        let (inner, unit) = (self.inner_extent(), self.pixel_unit());
+        if !inner.is_multiple_of(pixel * unit) || !(1..=limits::BOX_EXTENT).contains(&(inner / pixel)) {
+            faults.push(TileFault::Pixels { inner, pixel, unit });
+        }
+        for (dimension, &extent) in self.extents.iter().enumerate().take(self.rank() - 1) {
+            if dimension != 1 {
+                faults.extend(extent_fault(dimension, extent, limits::BOX_EXTENT));
+            }
+        }
+        faults.extend(self.size_fault());
+        faults
+    }
+
+    /// Of how many pixels the innermost extent of an interleaved tile is a multiple.
+    fn pixel_unit(&self) -> u32 {
+        limits::BOX_INNER_BYTES as u32 / self.element.bytes()
+    }
+
+    fn size_fault(&self) -> Option<TileFault> {
+        let bytes = self.bytes();
+        (bytes > limits::BOX_BYTES).then_some(TileFault::Bytes { bytes })
+    }
+}
+
+fn extent_fault(dimension: usize, extent: u32, most: u32) -> Option<TileFault> {
+    (!(1..=most).contains(&extent)).then_some(TileFault::Extent { dimension, extent, most })
+}
+
+/// Which elements of a tensor a tile holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileMode {
+    /// A box of the tensor.
+    Box,
+    /// In im2col mode, a column of pixels; its tile has pixels by channels.
+    Columns,
+}
+
+/// A rule that a tile of a tensor map breaks. Dimensions count from the outermost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileFault {
+    /// A tensor map has no such elements. Source: CUDA driver API, `CUtensorMapDataType`.
+    Element,
+    /// An extent that is not 1 to `most`.
+    #[allow(missing_docs)]
+    Extent { dimension: usize, extent: u32, most: u32 },
+    /// Rows that are not a multiple of [`limits::BOX_INNER_BYTES`].
+    #[allow(missing_docs)]
+    RowBytes { bytes: u64 },
+    /// Rows that are longer than the swizzle's span.
+    /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `swizzle`.
+    #[allow(missing_docs)]
+    SwizzleSpan { bytes: u64, span: u32 },
+    /// More bytes than [`limits::BOX_BYTES`].
+    #[allow(missing_docs)]
+    Bytes { bytes: u64 },
+    /// An interleaved layout with fewer dimensions than [`limits::INTERLEAVED_RANK`].
+    InterleavedRank,
+    /// Other than 1 slice of channels in an interleaved layout.
+    #[allow(missing_docs)]
+    Slices { slices: u32 },
+    /// An innermost extent that is not 1 to 256 whole pixels of `pixel` elements, in multiples of
+    /// `unit` pixels.
+    #[allow(missing_docs)]
+    Pixels { inner: u32, pixel: u32, unit: u32 },
+}
+
+impl fmt::Display for TileType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let extents: Vec<_> = self.extents.iter().map(u32::to_string).collect();
+        write!(f, "Tile<{}, Shape{}<{}>", self.element, self.rank(), extents.join(", "))?;
+        match self.swizzle {
+            TileSwizzle::None => f.write_str(">"),
+            swizzle => write!(f, ", {}>", swizzle.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tile(element: Scalar, extents: &[u32], swizzle: TileSwizzle) -> TileType {
+        TileType { element, extents: extents.to_vec(), swizzle }
+    }
+
+    #[track_caller]
+    fn faults(tile: TileType, expected: &[TileFault]) {
+        assert_eq!(tile.faults(TileMode::Box), expected, "{tile}");
+    }
+
+    #[test]
+    fn extents_are_1_to_256() {
+        faults(tile(Scalar::F16, &[256, 64], TileSwizzle::None), &[]);
+        let fault = |extent| TileFault::Extent { dimension: 0, extent, most: 256 };
+        faults(tile(Scalar::F16, &[257, 64], TileSwizzle::None), &[fault(257)]);
+        faults(tile(Scalar::F16, &[0, 64], TileSwizzle::None), &[fault(0)]);
+    }
+
+    #[test]
+    fn columns_have_up_to_1024_pixels() {
+        let column = |pixels| tile(Scalar::F16, &[pixels, 64], TileSwizzle::B128).faults(TileMode::Columns);
+        assert_eq!(column(1024), []);
+        assert_eq!(column(1025), [TileFault::Extent { dimension: 0, extent: 1025, most: 1024 }]);
+    }
+
+    #[test]
+    fn rows_are_whole_chunks_within_the_span() {
+        faults(tile(Scalar::F32, &[8, 4], TileSwizzle::None), &[]);
+        faults(tile(Scalar::F32, &[8, 3], TileSwizzle::None), &[TileFault::RowBytes { bytes: 12 }]);
+        faults(tile(Scalar::F32, &[8, 32], TileSwizzle::B128), &[]);
+        let fault = TileFault::SwizzleSpan { bytes: 144, span: 128 };
+        faults(tile(Scalar::F32, &[8, 36], TileSwizzle::B128), &[fault]);
+    }
+
+    #[test]
+    fn interleaved_tiles_have_one_slice_of_whole_pixels() {
+        faults(tile(Scalar::F16, &[1, 1, 64], TileSwizzle::Interleave16), &[]);
+        faults(tile(Scalar::F16, &[1, 64], TileSwizzle::Interleave16), &[TileFault::InterleavedRank]);
+        faults(tile(Scalar::F16, &[1, 2, 64], TileSwizzle::Interleave16), &[TileFault::Slices { slices: 2 }]);
+        let fault = TileFault::Pixels { inner: 72, pixel: 8, unit: 8 };
+        faults(tile(Scalar::F16, &[1, 1, 72], TileSwizzle::Interleave16), &[fault]);
+    }
+
+    #[test]
+    fn a_box_fits_a_multiprocessor() {
+        faults(tile(Scalar::U8, &[12, 76, 256], TileSwizzle::None), &[]);
+        let fault = TileFault::Bytes { bytes: 12 * 77 * 256 };
+        faults(tile(Scalar::U8, &[12, 77, 256], TileSwizzle::None), &[fault]);
+    }
+}

@@ -1,0 +1,89 @@
+//! The model's faults as the host's errors: with the parameter's name, dimensions counted from the
+//! outermost, and what to do.
+
+use tma_model::TileType;
+use tma_model::limits::{BOX_BYTES, BOX_EXTENT, BOX_INNER_BYTES, STRIDE_LIMIT, corner_range};
+use tma_model::tensor_map::MapFault;
+use tma_model::tile::{TileFault, TileMode};
+
+use crate::error::MapError;
+use crate::layout::Layout;
+use crate::spec::{MapMode, MapSpec};
+
+/// Why a map cannot move the tile, if it cannot.
+pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) -> Option<MapError> {
+    let mode = match spec.mode {
+        MapMode::Tiled => TileMode::Box,
+        MapMode::Im2col { .. } => TileMode::Columns,
+    };
+    tile.faults(mode).into_iter().find_map(|fault| tile_fault(tensor, fault, spec))
+}
+
+fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec) -> Option<MapError> {
+    let interleaved =
+        |pixel, unit| MapError::InterleavedBox { tensor, extents: spec.box_extents, pixel, unit };
+    let pixel = spec.swizzle.pixel_bytes().unwrap_or(0) / spec.element.bytes();
+    let unit = BOX_INNER_BYTES as u32 / spec.element.bytes();
+    Some(match fault {
+        // The language has no such maps, but copies move bits, whatever they are.
+        TileFault::Element => return None,
+        TileFault::Extent { dimension, extent, most } => {
+            MapError::BoxExtent { tensor, dimension, extent, most }
+        }
+        TileFault::RowBytes { bytes } => MapError::BoxRowBytes { tensor, bytes },
+        TileFault::SwizzleSpan { bytes, span } => MapError::BoxRowExceedsSwizzle { tensor, bytes, span },
+        TileFault::Bytes { bytes } => MapError::BoxBytes { tensor, bytes, most: BOX_BYTES },
+        TileFault::Pixels { inner, pixel, .. } if !(1..=BOX_EXTENT).contains(&(inner / pixel)) => {
+            let dimension = spec.box_extents.len() - 1;
+            MapError::BoxExtent { tensor, dimension, extent: inner, most: BOX_EXTENT }
+        }
+        TileFault::InterleavedRank | TileFault::Slices { .. } | TileFault::Pixels { .. } => {
+            interleaved(pixel, unit)
+        }
+    })
+}
+
+/// A rule of the hardware's that the map breaks, told of the tensor at `layout`.
+pub(super) fn map_error(tensor: &'static str, fault: MapFault, layout: &Layout, tile: &TileType) -> MapError {
+    let rank = layout.shape().len();
+    let outermost_first = |dimension: usize| rank.saturating_sub(1 + dimension);
+    match fault {
+        MapFault::Address { address, unit } => MapError::MisalignedAddress { tensor, address, unit },
+        MapFault::Extent { dimension, extent } => {
+            MapError::ExtentOutOfRange { tensor, dimension: outermost_first(dimension), extent }
+        }
+        MapFault::Stride { dimension, bytes, unit } => {
+            let dimension = outermost_first(dimension);
+            if bytes < STRIDE_LIMIT {
+                return MapError::MisalignedStride { tensor, dimension, bytes, unit };
+            }
+            let element = u128::from(layout.element().bytes());
+            let bytes = u128::from(layout.strides()[dimension]) * element;
+            MapError::StrideTooLarge { tensor, dimension, bytes }
+        }
+        MapFault::ElementStride { dimension, stride } => {
+            let dimension = outermost_first(dimension);
+            MapError::ElementStride { tensor, dimension, stride, inner: false }
+        }
+        MapFault::NanFill => MapError::NanFill { tensor, element: tile.element },
+        MapFault::Corner { dimension, corner, .. } => {
+            let (least, most) = corner_range(rank).into_inner();
+            let dimension = outermost_first(dimension);
+            MapError::Corner { tensor, dimension, corner, least, most }
+        }
+        MapFault::BoundingBox { dimension, first, last } => {
+            MapError::BoundingBox { tensor, dimension: outermost_first(dimension), first, last }
+        }
+        MapFault::Rank { .. }
+        | MapFault::Lengths { .. }
+        | MapFault::BoxRank { .. }
+        | MapFault::Corners { .. }
+        | MapFault::BoxExtent { .. }
+        | MapFault::Channels { .. }
+        | MapFault::Pixels { .. }
+        | MapFault::RowBytes { .. }
+        | MapFault::BoxBytes { .. }
+        | MapFault::SwizzleSpan { .. }
+        | MapFault::InterleaveSwizzle => MapError::Internal { tensor, fault },
+    }
+}
