@@ -89,7 +89,7 @@ impl Cx<'_> {
             ("to_f64", None) if self.require(&value.ty, Rule::Small("to_f64"), span) => Scalar::F64.into(),
             ("to_bits", None) => {
                 let bits = self.infer.fresh(Kind::Integer);
-                self.require(&value.ty, Rule::Bits(bits.clone()), span).then_some(bits).unwrap_or(Type::Error)
+                if self.require(&value.ty, Rule::Bits(bits.clone()), span) { bits } else { Type::Error }
             }
             ("to_f32" | "to_f64", None) => Type::Error,
             _ => return None,
