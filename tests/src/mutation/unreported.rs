@@ -215,6 +215,9 @@ pub const HARMLESS: &[Unreported] = &[
     copies_alone("sliced_all::*"),
     copies_alone("sliced_row"),
     copies_alone("sliced_5"),
+    copies_alone("slice_of_plane"),
+    copies_alone("slice_of_line"),
+    copies_alone("slice_of_pixels"),
     Unreported {
         kernel: "sliced_both_ways",
         instruction: ("mbarrier.try_wait.parity", &[0, 1]),
@@ -233,6 +236,9 @@ pub const HARMLESS: &[Unreported] = &[
     last_meeting("sliced_all::*", &[1], WAITED_FOR),
     last_meeting("sliced_row", &[1], WAITED_FOR),
     last_meeting("sliced_5", &[1], WAITED_FOR),
+    last_meeting("slice_of_plane", &[1], WAITED_FOR),
+    last_meeting("slice_of_line", &[1], WAITED_FOR),
+    last_meeting("slice_of_pixels", &[1], WAITED_FOR),
     Unreported {
         kernel: "cluster_shared_tile",
         instruction: ("barrier.cluster.arrive", &[0]),

@@ -83,6 +83,20 @@ impl Writer<'_> {
         }
     }
 
+    /// What a value of type `shifted` is shifted by: any amount where it is known at run time only, and
+    /// one below the width where it is a constant, of which the compiler takes no other.
+    pub(super) fn shift_amount(&mut self, shifted: Ty, depth: usize) -> String {
+        let of = *self.draw.one_of(&Ty::INTEGERS);
+        let amount = self.expr(of, depth);
+        // A block may end in a constant, whatever its other lines mention.
+        let is_known_late = self.locals.iter().any(|local| amount.contains(&local.name));
+        if !is_known_late || amount.contains('{') {
+            format!("({amount} & {})", shifted.bits() - 1)
+        } else {
+            amount
+        }
+    }
+
     /// A call of a device function, one with an effect where there is a variable for it.
     fn call(&mut self, ty: Ty, depth: usize) -> String {
         let changed: Vec<_> = self.locals.iter().filter(|local| local.mutable && local.ty == ty).collect();
@@ -228,8 +242,7 @@ impl Writer<'_> {
                 format!("({a} {} {})", self.draw.one_of(&["/", "%"]), self.divisor(ty, depth))
             }
             8 | 9 => {
-                let amount = *self.draw.one_of(&Ty::INTEGERS);
-                format!("({a} {} {})", self.draw.one_of(&["<<", ">>"]), self.expr(amount, depth))
+                format!("({a} {} {})", self.draw.one_of(&["<<", ">>"]), self.shift_amount(ty, depth))
             }
             _ => {
                 let op = self.draw.one_of(&["+", "-", "*", "&", "|", "^"]).to_string();

@@ -122,10 +122,7 @@ impl Writer<'_> {
             }
             _ => match self.draw.below(5) {
                 0 => format!("{}= {}", self.draw.one_of(&["/", "%"]), self.divisor(ty, 2)),
-                1 => {
-                    let amount = *self.draw.one_of(&Ty::INTEGERS);
-                    format!("{}= {}", self.draw.one_of(&["<<", ">>"]), self.expr(amount, 2))
-                }
+                1 => format!("{}= {}", self.draw.one_of(&["<<", ">>"]), self.shift_amount(ty, 2)),
                 _ => {
                     let op = self.draw.one_of(&["+", "-", "*", "&", "|", "^"]).to_string();
                     format!("{op}= {}", self.expr(ty, 3))

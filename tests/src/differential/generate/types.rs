@@ -79,7 +79,7 @@ impl Ty {
     }
 
     /// Its bits, of an integer.
-    const fn bits(self) -> u32 {
+    pub(super) const fn bits(self) -> u32 {
         match self {
             Self::I8 | Self::U8 => 8,
             Self::I16 | Self::U16 => 16,
