@@ -260,7 +260,7 @@ fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
             let name = format_ident!("{}", swizzle.name());
             Some(quote!(::tma_runtime::lang::#name))
         }
-        Argument::Const(Const::Float(_), _) | Argument::Other => None,
+        Argument::Const(Const::Float(_) | Const::Literal { .. }, _) | Argument::Other => None,
     });
     tokens.collect()
 }

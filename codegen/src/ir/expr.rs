@@ -1,6 +1,6 @@
 //! Expressions: pure values.
 
-use super::{LocalId, ParamId, SharedId, Span, Type};
+use super::{LocalId, ParamId, Scalar, SharedId, Span, Type};
 
 /// A value, its type, and where it stands in the source.
 #[derive(Clone, Debug)]
@@ -72,6 +72,27 @@ pub enum Const {
     Bool(bool),
     Int(i128),
     Float(f64),
+    /// A float as it is written, rounded from its digits to each type that it may turn out to have.
+    /// Only `parse` sees it: with its type it becomes a [`Const::Float`].
+    Literal {
+        single: f32,
+        double: f64,
+    },
+}
+
+impl Const {
+    /// The value that a literal has as `ty`. An `f32` must not come from the `f64`: that may be a tie
+    /// between two `f32` where the digits are none, and be rounded the other way.
+    #[must_use]
+    pub fn settled(self, ty: &Type) -> Self {
+        match self {
+            Self::Literal { single, .. } if ty.as_scalar() == Some(Scalar::F32) => {
+                Self::Float(f64::from(single))
+            }
+            Self::Literal { double, .. } => Self::Float(double),
+            Self::Bool(_) | Self::Int(_) | Self::Float(_) => self,
+        }
+    }
 }
 
 /// A fact about the thread that asks.

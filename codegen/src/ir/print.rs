@@ -245,7 +245,9 @@ impl Display for Expr {
         match &self.kind {
             ExprKind::Const(Const::Bool(value)) => write!(f, "{value}"),
             ExprKind::Const(Const::Int(value)) => write!(f, "{value}{}", self.ty),
-            ExprKind::Const(Const::Float(value)) => write!(f, "{value:?}{}", self.ty),
+            ExprKind::Const(Const::Float(value) | Const::Literal { double: value, .. }) => {
+                write!(f, "{value:?}{}", self.ty)
+            }
             ExprKind::Local(id) => write!(f, "{id}"),
             ExprKind::Shared(id) => write!(f, "{id}"),
             ExprKind::Param(id) => write!(f, "{id}"),

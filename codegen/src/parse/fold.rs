@@ -21,11 +21,7 @@ pub(super) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
             (Some(a), Some(b)) => binary(*op, a, b, &expr_scalar(expr)).map(|value| wrap(value, scalar)),
             _ => None,
         },
-        ExprKind::Cast(a) => {
-            // A literal has the digits of an f64 until something is computed from it.
-            let from = a.ty.as_scalar().unwrap_or(scalar);
-            constant(a).and_then(|value| cast(wrap(value, from), scalar))
-        }
+        ExprKind::Cast(a) => constant(a).and_then(|value| cast(value, scalar)),
         ExprKind::Math(op, all) => {
             let known: Option<Vec<_>> = all.iter().map(constant).collect();
             known.and_then(|known| math(*op, &known))
@@ -86,6 +82,8 @@ fn unary(op: UnaryOp, a: Const) -> Option<Const> {
         (UnaryOp::Not, Const::Bool(a)) => Some(Const::Bool(!a)),
         (UnaryOp::Not, Const::Int(a)) => Some(Const::Int(!a)),
         (UnaryOp::Neg, Const::Bool(_)) | (UnaryOp::Not, Const::Float(_)) => None,
+        // Its type is not known yet.
+        (_, Const::Literal { .. }) => None,
     }
 }
 
@@ -129,11 +127,9 @@ fn integers(op: BinaryOp, a: i128, b: i128, scalar: Scalar) -> Option<Const> {
 
 /// In the precision of the type, as IEEE 754, Rust and the hardware round; not in 16 bits, which Rust lacks.
 fn floats(op: BinaryOp, a: f64, b: f64, scalar: Scalar) -> Option<Const> {
-    let (a, b) = match scalar {
-        Scalar::F32 => (f64::from(a as f32), f64::from(b as f32)),
-        Scalar::F64 => (a, b),
-        _ => return None,
-    };
+    if !matches!(scalar, Scalar::F32 | Scalar::F64) {
+        return None;
+    }
     let value = match op {
         BinaryOp::Add => a + b,
         BinaryOp::Sub => a - b,

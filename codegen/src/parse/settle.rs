@@ -70,10 +70,13 @@ fn settle_node(infer: &Infer, expr: &mut Expr, sink: &mut Sink) {
     }
 }
 
-/// Gives one node its type; those inside must have theirs.
+/// Gives one node its type, and a literal its value of that type; those inside must have theirs.
 pub(super) fn settle_expr(infer: &Infer, expr: &mut Expr) {
     // What no use decides was reported with its variable, or is never read.
     expr.ty = infer.settle(&expr.ty).unwrap_or(Type::Error);
+    if let ExprKind::Const(value) = &mut expr.kind {
+        *value = value.settled(&expr.ty);
+    }
 }
 
 fn settle_local(infer: &Infer, local: &mut Local, sink: &mut Sink) {

@@ -57,6 +57,93 @@ fn known_arithmetic_wraps_and_rounds_as_it_does_at_run_time() {
     );
 }
 
+/// A little above the tie of two `f32`, 1 and 1 + 2^-23. The nearest `f64` is the tie itself, which
+/// would be rounded to even: to 1.
+const ABOVE_TIE: &str = "1.00000005960464477539062500000001";
+
+#[test]
+fn a_float_is_rounded_once_from_its_digits() {
+    let means = |body: &str, want: &str| {
+        let up = |text: &str| text.replace("ABOVE", ABOVE_TIE).replace("UP", "1.0000001192092896f32");
+        means(&up(body), &up(want));
+    };
+    means("let mut a = ABOVEf32; let mut b: f32 = ABOVE;", "v0 = UP\nv1 = UP");
+    means(
+        "let mut a = ABOVE; let mut b = ABOVEf64;",
+        "v0 = 1.0000000596046448f64\nv1 = 1.0000000596046448f64",
+    );
+    means("let a = ABOVE; let mut b = a; b = x;", "v0 = UP\nv0 = p3");
+    means(
+        "let mut a: f32 = -ABOVE; let mut b: f32 = (ABOVE); let mut c: f32 = -(-(ABOVE));",
+        "v0 = -UP\nv1 = UP\nv2 = UP",
+    );
+    means("let mut a = ABOVE as f32; let mut b = cast::<f32>(ABOVE);", "v0 = UP\nv1 = 1.0f32");
+    means(
+        "let mut a: [f32; 2] = [0.0, ABOVE]; a = [ABOVE; 2];",
+        "v0 = [0.0f32, UP]\nv0 = repeat(UP, [f32; 2])",
+    );
+    means(
+        "let mut a: f32 = [0.0, ABOVE][1]; a = x + ABOVE; a = max(ABOVE, x);",
+        "v0 = UP\nv0 = (p3 + UP)\nv0 = max(UP, p3)",
+    );
+    means("let mut a = f16::from_f32(ABOVE); let mut b = x > ABOVE;", "v0 = (UP as f16)\nv1 = (p3 > UP)");
+    means(
+        "let mut a: f32 = if n > 0 { ABOVE } else { 0.0 };",
+        "if (p0 > 0u32)\n  v0 = UP\nelse\n  v0 = 0.0f32\nv1 = v0",
+    );
+    means(
+        "let mut a: f32 = match n { 0 => -ABOVE, _ => x };",
+        "match p0\ncase 0..=0\n  v0 = -UP\nelse\n  v0 = p3\nv1 = v0",
+    );
+}
+
+#[test]
+fn constants_and_device_functions_round_a_float_once() {
+    let text = module(
+        &"const A: f32 = ABOVE; const B: f32 = -(A); const C: [f32; 2] = [B, ABOVE]; const D: f32 = A + ABOVE;
+          const E: f64 = ABOVE;
+          #[tma_device] fn f(y: f32) -> f32 { y + ABOVE }"
+            .replace("ABOVE", ABOVE_TIE),
+        &"let mut a = A; a = B; a = C[1]; a = D; a = E as f32; a = f(ABOVE);".replace("ABOVE", ABOVE_TIE),
+    );
+    let values: Vec<_> =
+        text.lines().filter_map(|line| line.split_once(" = ")).map(|(_, value)| value).collect();
+    let wanted = [
+        "1.0000001192092896f32",
+        "-1.0000001192092896f32",
+        "1.0000001192092896f32",
+        "2.000000238418579f32",
+        "1.0f32",
+        "2.000000238418579f32",
+        "v1",
+    ];
+    assert_eq!(values, wanted, "{text}");
+}
+
+#[test]
+fn arithmetic_of_known_singles_is_rounded_at_each_step() {
+    // As an `f64`, 16777216 + 1 - 16777216 would be 1.
+    means("let mut a: f32 = 16777216.0 + 1.0 - 16777216.0;", "v0 = 0.0f32");
+    means("let mut a = x + 0.1 * 3.0 / 0.7;", "v0 = (p3 + 0.4285714626312256f32)");
+    means("let mut a = (0.1f32 + 0.2) as f64;", "v0 = 0.30000001192092896f64");
+}
+
+#[test]
+fn floats_are_written_in_every_form_of_rust() {
+    means(
+        "let mut a: f32 = 1_000.5_0; let mut b = 1e3; let mut c = 1_2.5E-0_1; let mut d = 2e+2_f32; let mut e = 3_f64; let mut f = 1.;",
+        "v0 = 1000.5f32\nv1 = 1000.0f64\nv2 = 1.25f64\nv3 = 200.0f32\nv4 = 3.0f64\nv5 = 1.0f64",
+    );
+    means(
+        "let mut a = 1000000000000000000000000000000000000000000f64; let mut b = 340282346638528859811704183484516925440f32;",
+        "v0 = 1e42f64\nv1 = 3.4028234663852886e38f32",
+    );
+    means(
+        "let mut a = 0x1f_u32; let mut b = 0b1_01; let mut c = 0o17i64;",
+        "v0 = 31u32\nv1 = 5i32\nv2 = 15i64",
+    );
+}
+
 #[test]
 fn blocks_branches_and_matches_are_values() {
     means("let a = if n > 3 { n } else { 4 };", "if (p0 > 3u32)\n  v0 = p0\nelse\n  v0 = 4u32\nv1 = v0");

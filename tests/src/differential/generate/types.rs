@@ -106,7 +106,13 @@ impl Ty {
                 ),
                 1 => format!("(-0.0{name})"),
                 2 => format!("1e-{}{name}", draw.below(45)),
-                3 => format!("16777217.0{name}"),
+                // A tie of two `f32`, or so near one that no `f64` is between. What is next to it
+                // decides its type.
+                3 => {
+                    let near_ties =
+                        ["16777217.0", "16777217.00000000000000000001", "16777218.99999999999999999999"];
+                    format!("[{}, 0.0{name}][0]", draw.one_of(&near_ties))
+                }
                 4 => format!("(-{}.{}{name})", draw.below(300), draw.below(1000)),
                 _ => format!("{}.{}{name}", draw.below(300), draw.below(1000)),
             },
