@@ -1,5 +1,7 @@
 //! Expressions. What has an effect is emitted as a statement, and its value read from a local.
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::{BinOp, UnOp};
 
 use super::cx::{Binding, Cx};
@@ -194,7 +196,29 @@ impl Cx<'_> {
             return self.compound_assignment(binary, op, span);
         }
         let (left, right) = self.pair(&binary.left, &binary.right);
+        self.judge_shift(op, &left.ty, &right, binary);
         self.apply(op, left, right, span)
+    }
+
+    /// Reports a shift by the width of the shifted type or more, as rustc's lint does: where the amount
+    /// is a constant in the function's own text. What a call passes to a device function is none there:
+    /// `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
+    pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
+        if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
+            && (self.frames.len() == 1 || !self.mentions_variable(written.right.to_token_stream()))
+            && let Some(amount) = self.known_integer(by)
+        {
+            self.require(shifted, Rule::ShiftedBy(amount), Span::of(written));
+        }
+    }
+
+    /// Whether a name that the function binds is among the tokens.
+    fn mentions_variable(&self, tokens: TokenStream) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Group(group) => self.mentions_variable(group.stream()),
+            TokenTree::Ident(name) => self.lookup(&names::text(&name)).is_some(),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+        })
     }
 
     /// `left op right`, both scalars of one type (but for shifts).

@@ -12,12 +12,6 @@ pub(super) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
             (_, Some(Const::Int(0))) if matches!(op, BinaryOp::Div | BinaryOp::Rem) => {
                 return Err("it divides by zero");
             }
-            (_, Some(Const::Int(amount)))
-                if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
-                    && !(0..i128::from(scalar.bytes() * 8)).contains(&amount) =>
-            {
-                return Err("it shifts by the width of its type or more");
-            }
             (Some(a), Some(b)) => binary(*op, a, b, &expr_scalar(expr)).map(|value| wrap(value, scalar)),
             _ => None,
         },

@@ -20,6 +20,8 @@ pub(super) enum Rule {
     GlobalIndex,
     /// The right side of `<<` and `>>`, of a type of its own.
     ShiftAmount,
+    /// The left side of `<<` and `>>`, of which this amount is less than the width.
+    ShiftedBy(i128),
     /// What a `for` counts.
     Counted,
     /// What a `match` is on.
@@ -87,6 +89,7 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
+        | Rule::ShiftedBy(_)
         | Rule::Counted
         | Rule::Matched
         | Rule::Covered(_)
@@ -146,6 +149,7 @@ fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
+        | Rule::ShiftedBy(_)
         | Rule::Counted
         | Rule::Matched
         | Rule::Covered(_)
@@ -174,6 +178,7 @@ fn obeys(rule: &Rule, from: Scalar, to: Scalar) -> bool {
             matches!(from, Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::I64 | Scalar::Usize)
         }
         Rule::ShiftAmount | Rule::Counted => from.is_integer(),
+        Rule::ShiftedBy(amount) => !from.is_integer() || (0..i128::from(from.bytes() * 8)).contains(amount),
         Rule::Matched => from.is_integer() || from == Scalar::Bool,
         Rule::Covered(ranges) => covers_all(from, ranges),
         Rule::Math(op) => has_math(from, *op),
@@ -230,6 +235,11 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
             Some("cast it: `i as u64`".to_owned()),
         ),
         Rule::ShiftAmount => (Code::TypeMismatch, format!("a shift amount is an integer, not {found}"), None),
+        Rule::ShiftedBy(_) => (
+            Code::ConstantValue,
+            "this expression has no value: it shifts by the width of its type or more".to_owned(),
+            None,
+        ),
         Rule::Counted => (Code::TypeMismatch, format!("`for` counts integers, not {found}"), None),
         Rule::Matched => {
             (Code::TypeMismatch, format!("`match` is on an integer or a `bool`, not {found}"), None)
@@ -290,6 +300,7 @@ fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
+        | Rule::ShiftedBy(_)
         | Rule::Counted
         | Rule::Matched
         | Rule::Covered(_)

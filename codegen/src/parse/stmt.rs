@@ -241,6 +241,7 @@ impl Cx<'_> {
                 };
                 left = Expr { kind: ExprKind::Index(left.into(), index.clone().into()), ty, span: left_span };
             }
+            self.judge_shift(op, &left.ty, &right, binary);
             let value = self.apply(op, left, right, span);
             if !matches!(value.kind, ExprKind::Error) {
                 self.emit(StmtKind::Assign { local: place.local, index: place.index, value }, span);

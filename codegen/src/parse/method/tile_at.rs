@@ -85,7 +85,7 @@ impl Cx<'_> {
     }
 
     /// The value of an integer that is known already.
-    fn known_integer(&self, expr: &Expr) -> Option<i128> {
+    pub(in crate::parse) fn known_integer(&self, expr: &Expr) -> Option<i128> {
         let mut value = expr.clone();
         visit::within_mut(&mut value, &mut |node| {
             settle::settle_expr(&self.infer, node);

@@ -88,9 +88,11 @@ impl Writer<'_> {
     pub(super) fn shift_amount(&mut self, shifted: Ty, depth: usize) -> String {
         let of = *self.draw.one_of(&Ty::INTEGERS);
         let amount = self.expr(of, depth);
-        // A block may end in a constant, whatever its other lines mention.
-        let is_known_late = self.locals.iter().any(|local| amount.contains(&local.name));
-        if !is_known_late || amount.contains('{') {
+        // A variable that never changes may be a constant to the compiler, and a block may end in one,
+        // whatever its other lines mention.
+        let changes =
+            |amount: &str| self.locals.iter().any(|local| local.mutable && amount.contains(&local.name));
+        if !changes(&amount) || amount.contains('{') {
             format!("({amount} & {})", shifted.bits() - 1)
         } else {
             amount
