@@ -10,6 +10,7 @@
 //! and looks for the cursor at the same distance from the beginning in both. So what depends on the
 //! tokens of a body, such as an error, a hash or a number of bytes, stands behind every body.
 
+mod methods;
 mod names;
 mod ptx;
 

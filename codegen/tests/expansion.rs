@@ -37,6 +37,36 @@ fn a_condition_on_a_kernel_is_one_on_all_that_it_becomes() {
     }
 }
 
+/// rustc is asked of methods by their types' names, and arrays have none.
+#[test]
+fn methods_are_called_on_references_to_anything() {
+    let tokens = expand::module(
+        TokenStream::new(),
+        quote!(
+            mod m {
+                use tma_runtime::prelude::*;
+                #[tma_device]
+                fn len(array: &[f32; 2], phase: &mut Phase, x: &f32) -> u32 {
+                    phase.flip();
+                    x.sqrt();
+                    array.len()
+                }
+                #[tma_kernel(threads = 32)]
+                fn k(out: Global<u32>) {
+                    let mut phase = Phase::new();
+                    let mut array = [1.0f32; 2];
+                    let mut x = 1.0f32;
+                    out.set(0, len(&array, &mut phase, &x));
+                }
+            }
+        ),
+    );
+    let text = text(&tokens);
+    assert!(text.contains("has no method `len`"), "{text}");
+    assert_eq!(text.matches("any () . sqrt ()").count(), 3, "by value, by `&` and by `&mut`: {text}");
+    assert_eq!(text.matches("any () . flip ()").count(), 2, "by value and by `&`: {text}");
+}
+
 #[test]
 fn parameters_may_have_any_name() {
     let all = items(

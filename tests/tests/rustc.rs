@@ -58,7 +58,7 @@ fn the_kernels_of_the_book_pass_rustc_as_they_stand() {
 }
 
 /// Names that the expansion has as well, or that its paths begin with.
-const NAMES_OF_THE_EXPANSION: [&str; 24] = [
+const NAMES_OF_THE_EXPANSION: [&str; 26] = [
     "SPEC",
     "launch",
     "INSTANCES",
@@ -72,6 +72,8 @@ const NAMES_OF_THE_EXPANSION: [&str; 24] = [
     "conversion",
     "same_type",
     "Is",
+    "any",
+    "TheKernelLanguage",
     "HERE",
     "T",
     "core",
@@ -110,7 +112,8 @@ fn places(name: &str) -> Vec<String> {
         format!(
             "#[tma_module] pub mod m {{ use ::tma_runtime::prelude::*; {item}\n\
              #[tma_kernel(threads = 32{instances})] pub fn {signature} {{ \
-             out.set(thread_idx().x, min({value}, u32::MAX)); assert!(out.get(0) == 1); }} }}"
+             out.set(thread_idx().x, min({value}, u32::MAX)); assert!(out.get(0) == 1); \
+             out.set(1, Phase::new().parity()); }} }}"
         )
     };
     let out = "out: Global<u32>";

@@ -5,14 +5,15 @@
 //! accepts only if the name there is the vocabulary's: a function has a type of its own, and so
 //! `function(lang::min::<u32>, min)` needs both to be one function. Types are compared as types,
 //! constants by their values, and a macro is imported once more by a glob, which rustc refuses as
-//! ambiguous (E0659) unless both are one macro. All tokens of a proof have the span of the name:
-//! rustc reports it there.
+//! ambiguous (E0659) unless both are one macro. Methods have [proofs of their own](methods). All
+//! tokens of a proof have the span of the name: rustc reports it there.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Path;
 use syn::punctuated::Punctuated;
 
+use super::methods;
 use crate::ir::Scalar;
 use crate::parse::names::{Meaning, Word};
 
@@ -28,7 +29,9 @@ fn import(word: &Word) -> Option<TokenStream> {
         Meaning::Function(_) | Meaning::Type(_) => quote!(::tma_runtime::lang),
         Meaning::Scalar(scalar) if scalar.is_of_library() => quote!(::tma_runtime::lang),
         Meaning::Scalar(_) => quote!(::core::primitive),
-        Meaning::Constant(..) | Meaning::Conversion(..) | Meaning::Macro(_) => return None,
+        Meaning::Constant(..) | Meaning::Conversion(..) | Meaning::Macro(_) | Meaning::Method(_) => {
+            return None;
+        }
     };
     Some(quote!(#[allow(unused_imports)] use #path::#name;))
 }
@@ -76,6 +79,9 @@ fn proof(word: &Word) -> TokenStream {
             quote_spanned!(span=> ::tma_runtime::lang::names::function(<#word>::#name, #path);)
         }
         Meaning::Constant(scalar, name) => constant_proof(*scalar, name, path, span),
+        Meaning::Method(method) => {
+            path.get_ident().map(|name| methods::proof(method, name)).unwrap_or_default()
+        }
         Meaning::Macro(_) => TokenStream::new(),
     }
 }
@@ -127,13 +133,13 @@ fn span_of(path: &Path) -> Span {
 }
 
 /// The word itself.
-fn vocabulary(name: &str, span: Span) -> TokenStream {
+pub(super) fn vocabulary(name: &str, span: Span) -> TokenStream {
     let name = format_ident!("{name}", span = span);
     quote_spanned!(span=> ::tma_runtime::lang::#name)
 }
 
 /// A scalar by a name that nothing hides.
-fn scalar_type(scalar: Scalar, span: Span) -> TokenStream {
+pub(super) fn scalar_type(scalar: Scalar, span: Span) -> TokenStream {
     let name = format_ident!("{}", scalar.name(), span = span);
     match scalar.is_of_library() {
         true => quote_spanned!(span=> ::tma_runtime::lang::#name),
@@ -155,7 +161,7 @@ fn function_generics(name: &str, span: Span) -> TokenStream {
 }
 
 /// Any generic arguments that the type takes.
-fn type_generics(name: &str, span: Span) -> TokenStream {
+pub(super) fn type_generics(name: &str, span: Span) -> TokenStream {
     let lang = quote_spanned!(span=> ::tma_runtime::lang);
     let tile = quote_spanned!(span=> #lang::Tile<::core::primitive::f32, #lang::Shape2<8, 8>>);
     match name {

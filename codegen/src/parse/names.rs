@@ -46,12 +46,54 @@ pub(crate) enum Meaning {
     Conversion(Scalar, String),
     /// `printf!` or `assert!`.
     Macro(String),
+    /// A method.
+    Method(Method),
+}
+
+/// A method of the vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Method {
+    /// The name of the type that has it.
+    pub(crate) of: String,
+    /// The number of tiles, of a slot that dereferences to them.
+    pub(crate) tiles: usize,
+    /// What it is called on.
+    pub(crate) held: By,
+    /// What it takes.
+    pub(crate) taken: By,
+}
+
+/// A value or a reference to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Value,
+    Reference,
+    MutReference,
+}
+
+impl Method {
+    /// The steps at which rustc looks for the method before it finds it: in each, what the receiver
+    /// is, and how a method would take that.
+    pub(crate) fn earlier_steps(&self) -> Vec<(By, By)> {
+        let receivers = match self.held {
+            By::Value => vec![By::Value],
+            held @ (By::Reference | By::MutReference) => vec![held, By::Value],
+        };
+        let steps = receivers
+            .into_iter()
+            .flat_map(|held| [By::Value, By::Reference, By::MutReference].map(|taken| (held, taken)));
+        let finds = |(held, taken)| match taken {
+            By::Value => held == self.taken,
+            By::Reference | By::MutReference => held == By::Value && taken == self.taken,
+        };
+        steps.take_while(|&step| !finds(step)).collect()
+    }
 }
 
 impl Meaning {
     fn space(&self) -> Space {
         match self {
-            Self::Function(_) => Space::Value,
+            Self::Function(_) | Self::Method(_) => Space::Value,
             // Of a constant or function of a scalar, the scalar is what others can take.
             Self::Type(_) | Self::Scalar(_) | Self::Constant(..) | Self::Conversion(..) => Space::Type,
             Self::Macro(_) => Space::Macro,
@@ -135,7 +177,11 @@ impl Cx<'_> {
     fn refuse_path(&mut self, path: &Path, meaning: &Meaning) -> bool {
         let Some(prefix) = (match meaning {
             Meaning::Constant(..) | Meaning::Conversion(..) => owner(path).and_then(|path| owner(&path)),
-            Meaning::Function(_) | Meaning::Type(_) | Meaning::Scalar(_) | Meaning::Macro(_) => owner(path),
+            Meaning::Function(_)
+            | Meaning::Type(_)
+            | Meaning::Scalar(_)
+            | Meaning::Macro(_)
+            | Meaning::Method(_) => owner(path),
         }) else {
             return false;
         };
@@ -143,7 +189,11 @@ impl Cx<'_> {
         let is_std = matches!(first.as_str(), "std" | "core" | "alloc");
         let foreign = match meaning {
             Meaning::Function(_) | Meaning::Type(_) => is_std,
-            Meaning::Scalar(_) | Meaning::Constant(..) | Meaning::Conversion(..) | Meaning::Macro(_) => false,
+            Meaning::Scalar(_)
+            | Meaning::Constant(..)
+            | Meaning::Conversion(..)
+            | Meaning::Macro(_)
+            | Meaning::Method(_) => false,
         };
         let is_type = |name: &str| name == "Self" || self.type_arguments.contains_key(name);
         let generic = prefix.segments.iter().any(|segment| !segment.arguments.is_none());
@@ -210,6 +260,7 @@ pub(crate) fn judge_imports(words: &[Word], shared: &Shared, sink: &mut Sink) {
             scalar.is_of_library()
         }
         Meaning::Macro(name) => name == "printf",
+        Meaning::Method(_) => false,
     };
     let lone = |word: &&Word| {
         word.path.segments.len() == 1

@@ -140,6 +140,27 @@ fn a_refused_closure_is_reported_once() {
     assert!(said.contains("kernels do not have closures"), "{said}");
 }
 
+/// A method that takes a reference could be another's that takes the value: rustc says so of each
+/// there; see `expand/methods.rs`.
+#[test]
+fn a_kernel_that_rustc_refuses_uses_every_method_that_takes_a_reference() {
+    let said = include_str!("../../../tests/tests/ui/refused/methods_around.stderr");
+    let lang = concat!(env!("CARGO_MANIFEST_DIR"), "/../tma-runtime/src/lang");
+    let mut methods = Vec::new();
+    for file in std::fs::read_dir(lang).unwrap() {
+        let source = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let declared =
+            source.lines().filter_map(|line| line.trim().strip_prefix("pub fn ")?.split_once("(&"));
+        methods.extend(declared.filter(|(_, rest)| rest.contains("self")).map(|(name, _)| name.to_owned()));
+    }
+    assert!(methods.iter().any(|name| name == "flip"), "{methods:?}");
+    for name in &methods {
+        let types = methods.iter().filter(|other| *other == name).count();
+        let refused = said.matches(&format!("multiple `{name}` found")).count();
+        assert!(refused >= types, "of {types} methods `{name}` {refused} are refused");
+    }
+}
+
 /// rustc proves the name of each word there; see `expand/names.rs`.
 #[test]
 fn a_kernel_that_rustc_sees_uses_every_word() {

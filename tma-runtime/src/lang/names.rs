@@ -25,5 +25,10 @@ pub fn function<Word, Name: Is<Word>>(word: Word, name: Name) {}
 /// As [`function`](function()), for [`cast`](super::cast), whose argument has any type.
 pub fn conversion<Word: Fn(u32) -> f32, Name: Is<Word>>(word: Word, name: Name) {}
 
+/// A value of any type, to call methods on.
+pub fn any<T>() -> T {
+    super::device_only()
+}
+
 /// Asks whether `Name` is the type `Word`.
 pub fn same_type<Word: ?Sized, Name: Is<Word> + ?Sized>() {}

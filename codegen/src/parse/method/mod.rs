@@ -9,6 +9,7 @@ mod hint;
 mod map;
 mod phase;
 mod pipeline;
+mod receiver;
 mod remote;
 mod tile;
 mod tile_at;
@@ -27,6 +28,7 @@ pub(in crate::parse) type Args = [Expr];
 impl Cx<'_> {
     pub(in crate::parse) fn method_call(&mut self, call: &syn::ExprMethodCall, span: Span) -> Expr {
         let mut receiver = self.expr(&call.receiver);
+        self.takes_method(&self.resolve(&receiver.ty), &call.method);
         if call.method == "wait_next" && receiver.ty == Type::Barrier {
             return self.wait_next(receiver, call, span);
         }

@@ -71,6 +71,100 @@ mod extension {
     }
 }
 
+/// Nor is one that rustc would find later, one of another type, or one that is not in scope.
+mod later {
+    #[tma_runtime::tma_module]
+    mod module {
+        use tma_runtime::prelude::*;
+
+        type Row = Tile<u32, Shape2<8, 32>>;
+
+        pub struct Other;
+
+        pub trait Mine {
+            fn acquire(&mut self) -> u32;
+            fn parity(&self) -> u32;
+            fn wait(self) -> u32;
+            fn stage(self) -> u32;
+            fn sqrt(&self) -> f32;
+        }
+
+        impl Mine for Other {
+            fn acquire(&mut self) -> u32 {
+                1
+            }
+            fn parity(&self) -> u32 {
+                2
+            }
+            fn wait(self) -> u32 {
+                3
+            }
+            fn stage(self) -> u32 {
+                4
+            }
+            fn sqrt(&self) -> f32 {
+                5.0
+            }
+        }
+
+        pub trait Same {
+            fn parity(&self) -> u32;
+            fn flip(&mut self);
+        }
+
+        impl<T> Same for T {
+            fn parity(&self) -> u32 {
+                6
+            }
+            fn flip(&mut self) {}
+        }
+
+        pub mod out_of_scope {
+            pub trait Flip {
+                fn flip(self);
+            }
+
+            impl<T> Flip for T {
+                fn flip(self) {}
+            }
+        }
+
+        #[tma_device]
+        fn on_references(phase: &mut Phase, least: &mut u32, x: &f32, ring: &mut Producer<(Row,), 2>) -> f32 {
+            phase.flip();
+            *least = (*least).min(7);
+            let slot = ring.acquire();
+            *least += slot.stage();
+            x.sqrt().min(2.0)
+        }
+
+        #[tma_kernel(threads = 32)]
+        pub fn methods_of_others(out: Global<f32>) {
+            let ring: Pipeline<(Row,), 2> = shared();
+            ring.init(1);
+            sync_threads();
+            let mut producer = ring.producer();
+            let mut phase = Phase::new();
+            let mut least = 3;
+            let mut x = out.get(0);
+            x += 1.0;
+            out.set(0, on_references(&mut phase, &mut least, &x, &mut producer));
+            phase.flip();
+            out.set(1, (phase.parity() + least) as f32);
+        }
+    }
+
+    pub fn uses() {
+        use module::{Mine, Same, out_of_scope};
+        let mut other = module::Other;
+        let _ = (other.acquire(), Mine::parity(&other), other.sqrt());
+        let _ = (Mine::wait(module::Other), Mine::stage(module::Other));
+        Same::flip(&mut other);
+        let _ = Same::parity(&other);
+        out_of_scope::Flip::flip(other);
+    }
+}
+
 /// Modules take no names of functions, macros and scalars.
 mod modules {
     use std::f32;
@@ -90,6 +184,7 @@ mod modules {
 
 fn main() {
     let _ = extension::uses;
+    let _ = later::uses;
     // A function imports for itself what the module around it calls otherwise.
     struct Barrier;
     let _ = Barrier;

@@ -1,0 +1,99 @@
+//! Proofs that methods mean what the front end took them for.
+//!
+//! rustc looks for a method step by step: one that takes the receiver's type, then `&` of it, then
+//! `&mut` of it, and so on with what it dereferences to. Within a step methods of the type itself
+//! come first, but no step makes up for an earlier one: where `flip` of the vocabulary takes
+//! `&mut self`, a `flip(self)` of any trait in scope is called in its place. (The Rust Reference,
+//! "Method call expressions".)
+//!
+//! So for each step before the vocabulary's there is a call, never run, with a trait in scope that
+//! has the method at this step. If a trait of the user has it there too, rustc cannot choose
+//! (E0034), and says so at the name.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+
+use super::names::{scalar_type, type_generics, vocabulary};
+use crate::ir::Scalar;
+use crate::parse::names::{By, Method};
+
+/// What rustc accepts only if nothing takes the place of the method, which is called by `name`.
+pub(super) fn proof(method: &Method, name: &Ident) -> TokenStream {
+    method.earlier_steps().into_iter().map(|(held, taken)| step(method, name, held, taken)).collect()
+}
+
+/// One step, of a value that is held in one way and taken in another.
+fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
+    let (of, tiles, span) = (method.of.as_str(), method.tiles, Span::call_site());
+    let guard = format_ident!("{name}", span = span);
+    let scalar = Scalar::ALL.into_iter().find(|scalar| scalar.name() == of);
+    let ty = scalar.map_or_else(|| vocabulary(of, span), |scalar| scalar_type(scalar, span));
+    let (unknown, known) = (unknown_generics(of, tiles), known_generics(of, tiles));
+    let (lifetime, name) = (held.lifetime(), quote_spanned!(name.span()=> #name));
+    // A trait of the user may be implemented for some of the types only, so the generics are
+    // unknown until the method is found.
+    quote! {
+        {
+            trait TheKernelLanguage {
+                fn #guard(#taken self);
+            }
+            impl<T> TheKernelLanguage for #held T {
+                fn #guard(#taken self) {}
+            }
+            // With it here, no constant around is taken for the pattern.
+            use ::tma_runtime::lang::names::any;
+            let any: fn() -> #lifetime #ty #unknown = any;
+            any().#name();
+            let _: fn() -> #lifetime #ty #known = any;
+        }
+    }
+}
+
+impl By {
+    /// The reference, as the type of a result is written.
+    fn lifetime(self) -> TokenStream {
+        match self {
+            Self::Value => TokenStream::new(),
+            Self::Reference => quote!(&'static),
+            Self::MutReference => quote!(&'static mut),
+        }
+    }
+}
+
+impl ToTokens for By {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        tokens.extend(match self {
+            Self::Value => TokenStream::new(),
+            Self::Reference => quote!(&),
+            Self::MutReference => quote!(&mut),
+        });
+    }
+}
+
+/// As many `_` as the type has generics, those with a default too. rustc looks for methods of what
+/// a slot dereferences to as well, and so has to know that it is a tuple.
+fn unknown_generics(name: &str, tiles: usize) -> TokenStream {
+    match name {
+        "Tile" => quote!(<_, _, _>),
+        "Im2colMap" | "SharedArray" | "Stages" | "Pipeline" | "Producer" | "Consumer" => quote!(<_, _>),
+        "TensorMap" | "Maps" | "SharedMap" | "Global" | "Remote" | "EmptySlot" => quote!(<_>),
+        "LoadingSlot" | "FullSlot" => tuple(&quote!(_), tiles),
+        _ => TokenStream::new(),
+    }
+}
+
+/// Any generics that fit these.
+fn known_generics(name: &str, tiles: usize) -> TokenStream {
+    let lang = quote!(::tma_runtime::lang);
+    match name {
+        "LoadingSlot" | "FullSlot" => {
+            tuple(&quote!(#lang::Tile<::core::primitive::f32, #lang::Shape2<8, 8>>), tiles)
+        }
+        _ => type_generics(name, Span::call_site()),
+    }
+}
+
+fn tuple(element: &TokenStream, len: usize) -> TokenStream {
+    let elements = std::iter::repeat_n(element, len);
+    quote!(<(#(#elements,)*)>)
+}

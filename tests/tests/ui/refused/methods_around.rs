@@ -1,0 +1,181 @@
+//! Traits whose methods rustc finds before those of the vocabulary.
+#![allow(dead_code, unused_mut)]
+
+mod by_value {
+    use tma_runtime::prelude::*;
+
+    trait Mine {
+        fn parity(self) -> u32;
+        fn flip(self);
+    }
+
+    impl Mine for Phase {
+        fn parity(self) -> u32 {
+            7
+        }
+        fn flip(self) {}
+    }
+
+    #[tma_kernel(threads = 32)]
+    pub fn phase(out: Global<u32>) {
+        let mut phase = Phase::new();
+        out.set(0, phase.parity());
+        let mut other = Phase::new();
+        other.flip();
+    }
+}
+
+mod by_reference {
+    use tma_runtime::prelude::*;
+
+    trait Mine {
+        fn flip(&self);
+    }
+
+    impl<T> Mine for T {
+        fn flip(&self) {}
+    }
+
+    #[tma_kernel(threads = 32)]
+    pub fn flip(out: Global<u32>) {
+        let mut phase = Phase::new();
+        phase.flip();
+        out.set(0, phase.parity());
+    }
+}
+
+/// For the pipelines of one type only.
+mod pipeline {
+    #[tma_runtime::tma_module]
+    mod module {
+        use tma_runtime::prelude::*;
+
+        type Row = Tile<u32, Shape2<8, 32>>;
+
+        trait States {
+            fn acquire(&self) -> LoadingSlot<(Row,)>;
+            fn drain(self);
+        }
+
+        impl States for Producer<(Row,), 4> {
+            fn acquire(&self) -> LoadingSlot<(Row,)> {
+                unimplemented!()
+            }
+            fn drain(self) {}
+        }
+
+        trait Waits<Slot> {
+            fn wait(&self) -> Slot;
+            fn ready(self) -> bool
+            where
+                Self: Sized,
+            {
+                true
+            }
+        }
+
+        impl Waits<FullSlot<(Row,)>> for Consumer<(Row,), 4> {
+            fn wait(&self) -> FullSlot<(Row,)> {
+                unimplemented!()
+            }
+        }
+
+        impl Waits<EmptySlot<(Row,)>> for Producer<(Row,), 4> {
+            fn wait(&self) -> EmptySlot<(Row,)> {
+                unimplemented!()
+            }
+        }
+
+        trait Slots: Sized {
+            fn stage(self) -> u32 {
+                7
+            }
+            fn barrier(self) -> Barrier {
+                unimplemented!()
+            }
+        }
+
+        impl Slots for EmptySlot<(Row,)> {}
+        impl Slots for LoadingSlot<(Row,)> {}
+        impl Slots for FullSlot<(Row,)> {}
+
+        #[tma_kernel(threads = 32)]
+        pub fn fills(src: TensorMap<Row>, out: Global<u32>) {
+            let ring: Pipeline<(Row,), 4> = shared();
+            ring.init(1);
+            sync_threads();
+            let mut producer = ring.producer();
+            let slot = producer.acquire();
+            src.load(slot.0, [0, 0], slot.barrier());
+            out.set(0, producer.wait().stage());
+            out.set(1, producer.acquire().stage());
+            if producer.ready() {
+                ring.producer().drain();
+            }
+        }
+
+        #[tma_kernel(threads = 32)]
+        pub fn reads(out: Global<u32>) {
+            let ring: Pipeline<(Row,), 4> = shared();
+            ring.init(32);
+            sync_threads();
+            let mut consumer = ring.consumer();
+            out.set(0, consumer.wait().stage());
+            if consumer.ready() {
+                out.set(1, 1);
+            }
+        }
+    }
+}
+
+/// A reference comes before what it refers to.
+mod references {
+    #[tma_runtime::tma_module]
+    mod module {
+        use tma_runtime::prelude::*;
+
+        trait Mine {
+            fn sqrt(&self) -> f32;
+            fn parity(self) -> u32;
+        }
+
+        impl Mine for f32 {
+            fn sqrt(&self) -> f32 {
+                7.0
+            }
+            fn parity(self) -> u32 {
+                7
+            }
+        }
+
+        impl Mine for &mut Phase {
+            fn sqrt(&self) -> f32 {
+                7.0
+            }
+            fn parity(self) -> u32 {
+                7
+            }
+        }
+
+        #[tma_device]
+        fn root(x: &f32) -> f32 {
+            x.sqrt()
+        }
+
+        #[tma_device]
+        fn parity_of(phase: &mut Phase) -> u32 {
+            phase.parity()
+        }
+
+        #[tma_kernel(threads = 32)]
+        pub fn by_reference(out: Global<f32>, bits: Global<u32>) {
+            let mut x = out.get(0);
+            x += 1.0;
+            out.set(0, root(&x));
+            let mut phase = Phase::new();
+            bits.set(0, parity_of(&mut phase));
+        }
+    }
+}
+
+fn main() {}
