@@ -139,8 +139,21 @@ impl Generics {
 
     /// The instance with these generics.
     fn instance(&self) -> TokenStream {
-        let names = &self.names;
-        quote!(self::Instance<#(#names),*>)
+        // In braces a constant is one also where it has the name of a crate.
+        let arguments = self.names.iter().map(|name| match self.types.contains(name) {
+            true => quote!(#name),
+            false => quote!({ #name }),
+        });
+        quote!(self::Instance<#(#arguments),*>)
+    }
+
+    /// A parameter of the launcher's own. As a pattern the name of a generic constant would be that.
+    fn parameter(&self, name: &str) -> Ident {
+        let mut name = name.to_owned();
+        while self.names.iter().any(|generic| *generic == name) {
+            name.push('_');
+        }
+        Ident::new(&name, Span::mixed_site())
     }
 
     /// The launcher; nothing if the instances' parameters are not of one form.
@@ -162,7 +175,7 @@ impl Generics {
             params.push(host_param(&param, name, &element));
             args.push(host_arg(&param, name));
         }
-        let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
+        let [on, grid] = ["on", "grid"].map(|name| self.parameter(name));
         let (bounded, instance) = (&self.bounded, self.instance());
         let doc = launch_doc(&first.name);
         Some(quote! {
