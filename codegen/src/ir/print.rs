@@ -127,6 +127,7 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             writeln!(f, "bulk.wait_group{} {pending}", if *read_only { ".read" } else { "" })
         }
         StmtKind::Fence(Fence::ProxyAsync) => writeln!(f, "fence.proxy_async"),
+        StmtKind::Fence(Fence::ProxyAsyncOwn) => writeln!(f, "fence.proxy_async own"),
         StmtKind::Fence(Fence::ProxyAsyncGlobal) => writeln!(f, "fence.proxy_async_global"),
         StmtKind::Fence(Fence::Device) => writeln!(f, "fence.device"),
         StmtKind::Fence(Fence::BarrierInit) => writeln!(f, "fence.barrier_init"),

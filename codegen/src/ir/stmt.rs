@@ -182,6 +182,9 @@ pub enum Fence {
     /// `fence.proxy.async.shared::cta`: what this thread wrote to shared memory is visible to the copy
     /// engine and the tensor cores.
     ProxyAsync,
+    /// The same of the block's own shared memory, also in a kernel with clusters: what a release of a
+    /// slot needs, whose tiles are the block's own.
+    ProxyAsyncOwn,
     /// `fence.proxy.async.global`: what this thread wrote to global memory is visible to the copy engine.
     ProxyAsyncGlobal,
     /// `fence.acq_rel.gpu`: with relaxed atomics, what one thread did before is visible to another after, in

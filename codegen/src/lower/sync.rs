@@ -70,7 +70,7 @@ pub(super) fn depend(cx: &mut Cx<'_, '_>, dependency: GridDependency) -> Lower<(
 pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
     let instruction = match fence {
         Fence::ProxyAsync if cx.has_clusters() => &nvvm::FENCE_PROXY_ASYNC_CLUSTER,
-        Fence::ProxyAsync => &nvvm::FENCE_PROXY_ASYNC,
+        Fence::ProxyAsync | Fence::ProxyAsyncOwn => &nvvm::FENCE_PROXY_ASYNC,
         Fence::ProxyAsyncGlobal => &nvvm::FENCE_PROXY_ASYNC_GLOBAL,
         Fence::Device => &nvvm::FENCE_DEVICE,
         Fence::BarrierInit => &nvvm::FENCE_MBARRIER_INIT,

@@ -2,7 +2,8 @@
 //!
 //! Threads read tiles through the generic proxy, and the copies that fill them again write through the asynchronous one: a
 //! `fence.proxy.async` has to lie between (PTX ISA, "Proxies" and "Async proxy"). So a release begins with it if threads have
-//! read the slot's tiles. Stores and other copies read through the asynchronous proxy: a slot that only they read needs none.
+//! read the slot's tiles; one of the block's own memory (`.shared::cta`), where the tiles are, also in a kernel with
+//! clusters. Stores and other copies read through the asynchronous proxy: a slot that only they read needs none.
 //!
 //! Nobody but a release arrives at a pipeline's empty barriers, which is how releases are known here. Which slot an access or a
 //! release is of, its stage tells: a local, of which all that are assigned to each other count as one.
@@ -39,7 +40,7 @@ pub(super) fn fence_reads(rings: &[RingParts], body: &mut Block) {
 fn insert(block: &mut Block, is_fenced: &impl Fn(&Stmt) -> bool) {
     for mut stmt in std::mem::take(&mut block.stmts) {
         if is_fenced(&stmt) {
-            block.stmts.push(Stmt { kind: StmtKind::Fence(Fence::ProxyAsync), span: stmt.span });
+            block.stmts.push(Stmt { kind: StmtKind::Fence(Fence::ProxyAsyncOwn), span: stmt.span });
         } else {
             visit::blocks_mut(&mut stmt.kind).into_iter().for_each(|inner| insert(inner, is_fenced));
         }

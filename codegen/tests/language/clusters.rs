@@ -212,12 +212,12 @@ fn a_fence_comes_before_all_blocks_are_told() {
     let read = "v4 = tile.get s0[v3] [0i32, 0i32]\n";
     means(
         &format!("{SLOT} slot.0.get([0, 0]); slot.release_to(n);"),
-        &format!("{WAIT}{read}fence.proxy_async\nbarrier.arrive remote(s2[v3], p0)"),
+        &format!("{WAIT}{read}fence.proxy_async own\nbarrier.arrive remote(s2[v3], p0)"),
     );
     means(
         &format!("{SLOT} slot.0.get([0, 0]); slot.release_cluster();"),
         &format!(
-            "{WAIT}{read}fence.proxy_async\nl0: for v5 in 0u32..4u32 step 1usize\nbarrier.arrive remote(s2[v3], v5)"
+            "{WAIT}{read}fence.proxy_async own\nl0: for v5 in 0u32..4u32 step 1usize\nbarrier.arrive remote(s2[v3], v5)"
         ),
     );
 }

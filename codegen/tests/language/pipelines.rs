@@ -60,7 +60,7 @@ fn a_consumer_waits_and_its_slot_is_released() {
         ),
         "v0 = 0u32\nv1 = 0u32\nv2 = v0\nbarrier.wait s2[v2] v1\n\
          v0 = (v0 + 1u32)\nif (v0 == 2u32)\n  v0 = 0u32\n  v1 = (v1 ^ 1u32)\n\
-         v3 = v2\nv4 = tile.get s0[v3] [1u32, p0]\nv5 = v4\nfence.proxy_async\nbarrier.arrive s3[v3]",
+         v3 = v2\nv4 = tile.get s0[v3] [1u32, p0]\nv5 = v4\nfence.proxy_async own\nbarrier.arrive s3[v3]",
     );
 }
 
@@ -75,7 +75,7 @@ fn releases(body: &str) -> Vec<bool> {
     let lines: Vec<_> = text.lines().map(str::trim).collect();
     let is_release = |line: &str| line.contains("barrier.arrive s3") || line.contains("barrier.arrive s7");
     let places = (0..lines.len()).filter(|&at| is_release(lines[at]));
-    places.map(|at| at > 0 && lines[at - 1] == "fence.proxy_async").collect()
+    places.map(|at| at > 0 && lines[at - 1] == "fence.proxy_async own").collect()
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl<T: Tiles> FullSlot<T> {
     /// between their reads and the next load ([`fence_proxy_async`](super::fence_proxy_async)): for this thread, and for
     /// those that it has met since they read. A slot that only stores read is released without.
     ///
-    /// PTX: `fence.proxy.async.shared::cta` (in kernels with clusters `shared::cluster`) where threads have read, and
+    /// PTX: `fence.proxy.async.shared::cta` where threads have read, and
     /// `mbarrier.arrive.shared::cta.b64`.
     ///
     /// ```compile_fail,E0382

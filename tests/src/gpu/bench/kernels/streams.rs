@@ -1,10 +1,7 @@
 //! Pairs of blocks read one stream of tiles, as those of a matrix product that share an operand.
 //!
-//! Every pair reads the whole matrix, which the L2 cache holds, several times, each from another tile
-//! on. What is measured is how tiles come, so slots are released as soon as they have: threads that read
-//! a tile would need a proxy fence before they give it back, which takes them longer than a multicast
-//! takes. Of the last tiles, as many as there are stages, each thread adds up one element, so that the
-//! result tells whether the stream was in step to its end.
+//! Every pair reads the whole matrix, which the L2 cache holds, several times, each from another tile on. Of each tile each thread adds up
+//! one element, so that the result tells whether all tiles came; what is measured is how they come.
 
 use tma_runtime::tma_module;
 
@@ -28,19 +25,11 @@ pub mod stream {
         (block_idx().x / 2 * (tiles / (grid_dim().x / 2)) + k) % tiles
     }
 
-    /// Adds up this thread's elements of the last tiles. Each warp says to both blocks when it is done
-    /// with a tile.
+    /// Adds up this thread's elements. Each warp says to both blocks when it has read a tile.
     #[tma_device]
     fn sum_for_both<const STAGES: u32>(consumer: &mut Consumer<(Whole,), STAGES>, tiles: u32) -> u32 {
-        for _ in 0..PASSES * tiles - STAGES {
-            let slot = consumer.wait();
-            sync_warp();
-            if lane_idx() < 2 {
-                slot.release_to(lane_idx());
-            }
-        }
         let mut sum = 0;
-        for k in PASSES * tiles - STAGES..PASSES * tiles {
+        for k in 0..PASSES * tiles {
             let slot = consumer.wait();
             sum += slot.0.get([thread_idx().x, k % COLS]);
             sync_warp();
@@ -145,15 +134,8 @@ pub mod stream {
             }
         } else {
             let mut consumer = ring.consumer();
-            for _ in 0..PASSES * tiles - STAGES {
-                let slot = consumer.wait();
-                sync_warp();
-                if lane_idx() == 0 {
-                    slot.release();
-                }
-            }
             let mut sum = 0;
-            for k in PASSES * tiles - STAGES..PASSES * tiles {
+            for k in 0..PASSES * tiles {
                 let slot = consumer.wait();
                 sum += slot.0.get([thread_idx().x, k % COLS]);
                 sync_warp();
