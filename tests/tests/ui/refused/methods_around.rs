@@ -59,7 +59,7 @@ mod pipeline {
 
         impl States for Producer<(Row,), 4> {
             fn acquire(&self) -> LoadingSlot<(Row,)> {
-                unimplemented!()
+                loop {}
             }
             fn drain(self) {}
         }
@@ -76,13 +76,13 @@ mod pipeline {
 
         impl Waits<FullSlot<(Row,)>> for Consumer<(Row,), 4> {
             fn wait(&self) -> FullSlot<(Row,)> {
-                unimplemented!()
+                loop {}
             }
         }
 
         impl Waits<EmptySlot<(Row,)>> for Producer<(Row,), 4> {
             fn wait(&self) -> EmptySlot<(Row,)> {
-                unimplemented!()
+                loop {}
             }
         }
 
@@ -91,7 +91,7 @@ mod pipeline {
                 7
             }
             fn barrier(self) -> Barrier {
-                unimplemented!()
+                loop {}
             }
         }
 
