@@ -1,7 +1,7 @@
 //! Tensor maps: the bytes of a descriptor, and which bytes of the tensor go where in a tile.
 //!
 //! The parameters and their rules are [`tma_model`]'s. No document describes a descriptor's bits:
-//! [`descriptor`] has bits of our own, which hold all parameters, so that a kernel can copy them,
+//! `descriptor` has bits of our own, which hold all parameters, so that a kernel can copy them,
 //! change them and use them where they are.
 
 mod columns;

@@ -1,9 +1,9 @@
 //! Generated kernels on the simulator against the same text as plain Rust, bit for bit.
 //!
-//! [`generate`] writes kernels: expressions of every scalar, register arrays, control flow, device
+//! `generate` writes kernels: expressions of every scalar, register arrays, control flow, device
 //! functions. The compiler makes PTX of each, which the simulator runs ([`device`]). rustc makes a
-//! program of the same text, in which the words of the language are functions of [`words`]
-//! ([`host`]). Both get the same inputs, and what the kernels write must be equal.
+//! program of the same text, in which the words of the language are functions of `words.rs`
+//! (`host`). Both get the same inputs, and what the kernels write must be equal.
 //!
 //! All types are written out, so that inference is not what is tested. What the language leaves
 //! open does not occur: divisors are never 0 or -1, indices lie within their arrays, and the bits
