@@ -16,14 +16,12 @@ pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) 
         MapMode::Tiled => TileMode::Box,
         MapMode::Im2col { .. } => TileMode::Columns,
     };
-    tile.faults(mode).into_iter().find_map(|fault| tile_fault(tensor, fault, spec))
+    let pixel = tile.pixel_elements().unwrap_or_default();
+    tile.faults(mode).into_iter().find_map(|fault| tile_fault(tensor, fault, spec, pixel))
 }
 
-fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec) -> Option<MapError> {
-    let interleaved =
-        |pixel, unit| MapError::InterleavedBox { tensor, extents: spec.box_extents, pixel, unit };
-    let pixel = spec.swizzle.pixel_bytes().unwrap_or(0) / spec.element.bytes();
-    let unit = BOX_INNER_BYTES as u32 / spec.element.bytes();
+/// `pixel` is the elements of a pixel's slice of channels, of an interleaved layout.
+fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec, pixel: u32) -> Option<MapError> {
     Some(match fault {
         // The language has no such maps, but copies move bits, whatever they are.
         TileFault::Element => return None,
@@ -38,7 +36,8 @@ fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec) -> Option<
             MapError::BoxExtent { tensor, dimension, extent: inner, most: BOX_EXTENT }
         }
         TileFault::InterleavedRank | TileFault::Slices { .. } | TileFault::Pixels { .. } => {
-            interleaved(pixel, unit)
+            let unit = BOX_INNER_BYTES as u32 / spec.element.bytes();
+            MapError::InterleavedBox { tensor, extents: spec.box_extents, pixel, unit }
         }
     })
 }
