@@ -2,35 +2,42 @@
 
 use super::low_bits::{LowBits, Variables};
 use crate::diag::{Code, Sink};
-use crate::ir::{Expr, Kernel, Scalar, StmtKind, Type, visit};
+use crate::ir::{BulkCopy, Expr, Kernel, Param, RemoteCopy, Scalar, SharedRange, StmtKind, Type, visit};
 use crate::limits::BULK_BYTES;
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut variables = Variables::new(&kernel.body);
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         variables.pass(stmt);
-        if let StmtKind::BulkRemote { from, at, count, to, .. } = &stmt.kind
-            && let Some((element, _)) = from.ty.sequence()
-        {
-            whole_units(count, element, variables.of(count), "the count", sink);
-            whole_units(at, element, variables.of(at), "the element of shared memory to begin at", sink);
-            for array in [from, to] {
-                inside(array, at, count, sink);
-            }
-        }
-        let StmtKind::Bulk { global, index, count, op, .. } = &stmt.kind else { return };
-        let param = kernel.param(*global);
-        let Type::Global(element) = param.ty else { return };
-        let mut whole = |number: &Expr, what: &str| {
-            whole_units(number, element, variables.of(number), what, sink);
-        };
-        whole(count, "the count");
-        whole(index, &format!("the index into `{}`", param.name));
-        if let Some((array, at)) = op.shared() {
-            whole(at, "the element of shared memory to begin at");
-            inside(array, at, count, sink);
+        match &stmt.kind {
+            StmtKind::BulkCopy(copy) => bulk(kernel.param(copy.global), copy, &variables, sink),
+            StmtKind::RemoteCopy(copy) => remote(copy, &variables, sink),
+            _ => {}
         }
     });
+}
+
+fn bulk(param: &Param, copy: &BulkCopy, variables: &Variables, sink: &mut Sink) {
+    let Type::Global(element) = param.ty else { return };
+    let mut whole = |number: &Expr, what: &str| {
+        whole_units(number, element, variables.of(number), what, sink);
+    };
+    whole(&copy.count, "the count");
+    whole(&copy.index, &format!("the index into `{}`", param.name));
+    if let Some(SharedRange { array, at }) = copy.kind.shared() {
+        whole(at, "the element of shared memory to begin at");
+        inside(array, at, &copy.count, sink);
+    }
+}
+
+fn remote(copy: &RemoteCopy, variables: &Variables, sink: &mut Sink) {
+    let RemoteCopy { from, to, at, count, .. } = copy;
+    let Some((element, _)) = from.ty.sequence() else { return };
+    whole_units(count, element, variables.of(count), "the count", sink);
+    whole_units(at, element, variables.of(at), "the element of shared memory to begin at", sink);
+    for array in [from, to] {
+        inside(array, at, count, sink);
+    }
 }
 
 /// Source: PTX ISA, "cp.async.bulk": addresses and size are multiples of 16 bytes. What an element is counted from is.

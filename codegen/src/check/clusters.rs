@@ -2,8 +2,8 @@
 
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    BulkOp, Cluster, ClusterAxis, Expr, ExprKind, Kernel, Param, Span, Special, Stmt, StmtKind, Sync,
-    TileType, TmaOp, Type, visit,
+    Cluster, ClusterAxis, CopyKind, Expr, ExprKind, Kernel, Multicast, Span, Special, Stmt, StmtKind, Sync,
+    TileCopy, TileType, Type, visit,
 };
 use crate::limits;
 
@@ -18,15 +18,18 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         }
     });
     visit::for_each_stmt(&kernel.body, &mut |stmt| match &stmt.kind {
-        StmtKind::Tma {
-            op: TmaOp::LoadMulticast { mask, .. } | TmaOp::LoadColumn { mask: Some(mask), .. },
-            ..
-        } => mask_within(mask, blocks, sink),
-        StmtKind::Bulk { op: BulkOp::Load { mask: Some(mask), .. }, .. } => mask_within(mask, blocks, sink),
-        StmtKind::BulkRemote { op: None, to, .. } => elsewhere(to, blocks, sink),
-        StmtKind::Tma { map, op: TmaOp::LoadSliced { tile, axis, .. }, .. } => {
-            sliced(kernel, kernel.param(*map), tile, *axis, stmt.span, sink);
-        }
+        StmtKind::TileCopy(copy) => match copy.kind.multicast() {
+            Some(Multicast::Mask(mask)) => mask_within(mask, blocks, sink),
+            Some(Multicast::Sliced(axis)) => sliced(kernel, copy, *axis, stmt.span, sink),
+            None => {}
+        },
+        StmtKind::BulkCopy(copy) => match copy.kind.multicast() {
+            Some(Multicast::Mask(mask)) => mask_within(mask, blocks, sink),
+            Some(Multicast::Sliced(_)) | None => {}
+        },
+        // Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is in
+        // another block. Reductions have no such rule.
+        StmtKind::RemoteCopy(copy) if copy.op.is_none() => elsewhere(&copy.to, blocks, sink),
         _ => {}
     });
 }
@@ -66,12 +69,12 @@ fn words(kernel: &Kernel, sink: &mut Sink) {
             StmtKind::Sync(Sync::Cluster) => "sync_cluster",
             StmtKind::Sync(Sync::ClusterArrive) => "cluster_arrive",
             StmtKind::Sync(Sync::ClusterWait) => "cluster_wait",
-            StmtKind::Tma {
-                op: TmaOp::LoadMulticast { .. } | TmaOp::LoadColumn { mask: Some(_), .. },
-                ..
-            } => "load_multicast",
-            StmtKind::Bulk { op: BulkOp::Load { mask: Some(_), .. }, .. } => "bulk_load_multicast",
-            StmtKind::Tma { op: TmaOp::LoadSliced { .. }, .. } => "load_sliced",
+            StmtKind::TileCopy(copy) => match copy.kind.multicast() {
+                Some(Multicast::Mask(_)) => "load_multicast",
+                Some(Multicast::Sliced(_)) => "load_sliced",
+                None => return,
+            },
+            StmtKind::BulkCopy(copy) if copy.kind.multicast().is_some() => "bulk_load_multicast",
             _ => return,
         };
         refuse(word, stmt.span);
@@ -99,8 +102,6 @@ fn rank_within(rank: &Expr, blocks: u64, sink: &mut Sink) {
     }
 }
 
-/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is in another block. Reductions
-/// have no such rule.
 fn elsewhere(to: &Expr, blocks: u64, sink: &mut Sink) {
     let ExprKind::Remote(_, rank) = &to.kind else { return };
     let message = match rank.kind {
@@ -128,7 +129,9 @@ fn mask_within(mask: &Expr, blocks: u64, sink: &mut Sink) {
 
 /// The slices of a tile, one a block along the axis, one after the other along its outermost
 /// dimension of more than one element.
-fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Span, sink: &mut Sink) {
+fn sliced(kernel: &Kernel, copy: &TileCopy, axis: ClusterAxis, span: Span, sink: &mut Sink) {
+    let CopyKind::Load { to: tile, .. } = &copy.kind else { return };
+    let map = kernel.param(copy.map.param);
     let (Some(slice), Type::Tile(whole)) = (map.ty.moved(), &tile.ty) else { return };
     let Cluster::Fixed(extents) = kernel.launch.cluster else {
         sink.error(Code::SlicedLoad, span, "a load is sliced by a cluster whose size is known")

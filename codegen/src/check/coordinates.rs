@@ -2,7 +2,7 @@
 
 use super::low_bits::{LowBits, Variables};
 use crate::diag::{Code, Sink};
-use crate::ir::{Expr, Kernel, StmtKind, TileType, TmaOp, visit};
+use crate::ir::{Expr, Kernel, StmtKind, TileCopy, TileType, visit};
 use crate::limits::{box_start_bytes, im2col_offset};
 
 /// More than a box spans, or a column's corners are away from the tensor's.
@@ -12,27 +12,26 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut variables = Variables::new(&kernel.body);
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         variables.pass(stmt);
-        if let StmtKind::Tma { map, op, .. } = &stmt.kind
-            && let Some(tile) = kernel.param(*map).ty.moved()
+        if let StmtKind::TileCopy(copy) = &stmt.kind
+            && let Some(tile) = kernel.param(copy.map.param).ty.moved()
         {
-            copy(op, tile, &variables, sink);
+            coordinates(copy, tile, &variables, sink);
         }
     });
 }
 
-fn copy(op: &TmaOp, tile: &TileType, variables: &Variables, sink: &mut Sink) {
-    let coordinates = op.coordinates();
-    for offset in op.offsets() {
-        offset_within(offset, coordinates.len(), sink);
+fn coordinates(copy: &TileCopy, tile: &TileType, variables: &Variables, sink: &mut Sink) {
+    for offset in &copy.offsets {
+        offset_within(offset, copy.at.len(), sink);
     }
-    if let Some(inner) = coordinates.last() {
+    if let Some(inner) = copy.at.last() {
         innermost(inner, tile, variables.of(inner), sink);
     }
-    for (dimension, at) in coordinates.iter().enumerate() {
+    for (dimension, at) in copy.at.iter().enumerate() {
         if far(at, dimension, sink) {
             continue;
         }
-        if op.writes() {
+        if copy.kind.writes() {
             not_before(at, dimension, variables.of(at), sink);
         }
     }

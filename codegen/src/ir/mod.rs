@@ -13,26 +13,24 @@
 //! * **Coordinates are logical**: row-major, outermost first. Only `lower` and the runtime reverse them.
 //! * Spans sit beside the nodes and have no meaning. [`print`](mod@print) shows everything but spans.
 
-mod bulk;
 mod compound;
+mod copy;
 mod descriptor;
 mod expr;
 mod kernel;
 pub mod print;
 mod span;
 mod stmt;
-mod tma;
 mod types;
 pub mod visit;
 
-pub use bulk::*;
 pub use compound::*;
+pub use copy::*;
 pub use descriptor::*;
 pub use expr::*;
 pub use kernel::*;
 pub use span::Span;
 pub use stmt::*;
-pub use tma::*;
 pub use types::*;
 
 pub use tma_model::{AtomicOp, ReduceOp, Scalar, TileSwizzle, TileType};

@@ -1,6 +1,9 @@
 //! Walks over a kernel.
 
-use super::{BarrierOp, Block, BulkOp, Expr, ExprKind, MapEdit, Stmt, StmtKind, TmaOp};
+use super::{
+    Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, MapEdit, MapRef, Multicast, RemoteCopy,
+    SharedRange, Stmt, StmtKind, TileCopy,
+};
 
 /// Calls `f` for every statement in `block`, those of inner blocks after the one that holds them.
 pub fn for_each_stmt<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
@@ -69,28 +72,33 @@ macro_rules! expr_operands {
     };
 }
 
-macro_rules! tma_operands {
-    ($op:expr) => {
-        match $op {
-            TmaOp::Load { tile, at, barrier, hint } | TmaOp::LoadSliced { tile, at, barrier, hint, .. } => {
-                [tile].into_iter().chain(at).chain([barrier]).chain(hint).collect()
+macro_rules! copy_operands {
+    ($kind:expr, $place:ident) => {
+        match $kind {
+            CopyKind::Load { to, barrier, multicast } => {
+                let mask = match multicast {
+                    Some(Multicast::Mask(mask)) => Some(mask),
+                    Some(Multicast::Sliced(_)) | None => None,
+                };
+                $place!(to).into_iter().chain([barrier]).chain(mask).collect()
             }
-            TmaOp::LoadMulticast { tile, at, barrier, mask, hint } => {
-                [tile].into_iter().chain(at).chain([barrier, mask]).chain(hint).collect()
-            }
-            TmaOp::LoadColumn { tile, at, offsets, barrier, mask, hint } => {
-                [tile].into_iter().chain(at).chain(offsets).chain([barrier]).chain(mask).chain(hint).collect()
-            }
-            TmaOp::Store { at, tile, hint } | TmaOp::Reduce { at, tile, hint, .. } => {
-                at.into_iter().chain([tile]).chain(hint).collect()
-            }
-            TmaOp::Prefetch { at, hint } => at.into_iter().chain(hint).collect(),
-            TmaOp::PrefetchColumn { at, offsets, hint } => {
-                at.into_iter().chain(offsets).chain(hint).collect()
-            }
-            TmaOp::PrefetchDescriptor => Vec::new(),
+            CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => Vec::from($place!(from)),
+            CopyKind::Prefetch => vec![],
         }
     };
+}
+
+macro_rules! tile {
+    ($tile:ident) => {
+        [$tile]
+    };
+}
+
+macro_rules! shared_range {
+    ($range:ident) => {{
+        let SharedRange { array, at } = $range;
+        [array, at]
+    }};
 }
 
 macro_rules! operands {
@@ -115,7 +123,11 @@ macro_rules! operands {
             | StmtKind::While { condition, .. }
             | StmtKind::Assert { condition, .. } => vec![condition],
             StmtKind::Match { value, .. } => vec![value],
-            StmtKind::For(inner) => for_operands!(inner),
+            StmtKind::For(inner) => {
+                let For { start, end, step, label: _, variable: _, inclusive: _, unroll: _, body: _ } =
+                    unboxed!(inner);
+                vec![start, end, step]
+            }
             StmtKind::TileGet { tile, at, .. } => [tile].into_iter().chain(at).collect(),
             StmtKind::TileSet { tile, at, value } => [tile].into_iter().chain(at).chain([value]).collect(),
             StmtKind::SharedGet { array, index, .. } => vec![array, index],
@@ -139,7 +151,21 @@ macro_rules! operands {
                 | BarrierOp::TryWait { parity: operand, .. } => vec![barrier, operand],
                 BarrierOp::TryWaitFor { parity, nanoseconds, .. } => vec![barrier, parity, nanoseconds],
             },
-            StmtKind::Tma { index, op, .. } => index.into_iter().chain(tma_operands!(op)).collect(),
+            StmtKind::TileCopy(copy) => {
+                let TileCopy { map: MapRef { param: _, index }, at, offsets, hint, kind } = unboxed!(copy);
+                let shared: Vec<_> = copy_operands!(kind, tile);
+                index.into_iter().chain(at).chain(offsets).chain(shared).chain(hint).collect()
+            }
+            StmtKind::BulkCopy(copy) => {
+                let BulkCopy { global: _, index, count, hint, kind } = unboxed!(copy);
+                let shared: Vec<_> = copy_operands!(kind, shared_range);
+                [index, count].into_iter().chain(shared).chain(hint).collect()
+            }
+            StmtKind::RemoteCopy(copy) => {
+                let RemoteCopy { op: _, from, to, at, count, barrier } = unboxed!(copy);
+                vec![from, at, count, to, barrier]
+            }
+            StmtKind::PrefetchMap(MapRef { param: _, index }) => index.into_iter().collect(),
             StmtKind::EditMap { map, edit } => match edit {
                 MapEdit::CopyFrom { .. } => vec![map],
                 MapEdit::Address { index: operand, .. }
@@ -148,17 +174,6 @@ macro_rules! operands {
                 | MapEdit::Publish { index: operand, .. } => vec![map, operand],
             },
             StmtKind::AcquireMap { index, .. } => vec![index],
-            StmtKind::Bulk { index, count, op, hint, .. } => {
-                let shared = match op {
-                    BulkOp::Load { array, at, barrier, mask } => {
-                        [array, at, barrier].into_iter().chain(boxed!(mask)).collect()
-                    }
-                    BulkOp::Store { array, at } | BulkOp::Reduce { array, at, .. } => vec![array, at],
-                    BulkOp::Prefetch => vec![],
-                };
-                [index, count].into_iter().chain(shared).chain(hint).collect()
-            }
-            StmtKind::BulkRemote { from, at, count, to, barrier, .. } => vec![from, at, count, to, barrier],
             StmtKind::NamedBarrierSync { id, threads } => vec![id, threads],
             StmtKind::Printf { args, .. } => args.into_iter().collect(),
         }
@@ -170,26 +185,53 @@ macro_rules! blocks {
         match $kind {
             StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
             StmtKind::Match { arms, otherwise, .. } => {
-                arms.into_iter().map(|arm| arm_body!(arm)).chain([otherwise]).collect()
+                arms.into_iter().map(|Arm { ranges: _, body }| body).chain([otherwise]).collect()
             }
             StmtKind::Loop { body, .. } | StmtKind::Labelled { body, .. } => vec![body],
             StmtKind::While { header, body, .. } => vec![header, body],
-            StmtKind::For(inner) => vec![for_body!(inner)],
-            _ => vec![],
+            StmtKind::For(inner) => {
+                let For { body, .. } = unboxed!(inner);
+                vec![body]
+            }
+            StmtKind::Assign { .. }
+            | StmtKind::Break(_)
+            | StmtKind::Continue(_)
+            | StmtKind::Leave(_)
+            | StmtKind::Return
+            | StmtKind::TileGet { .. }
+            | StmtKind::TileSet { .. }
+            | StmtKind::SharedGet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::TileCopy(_)
+            | StmtKind::BulkCopy(_)
+            | StmtKind::RemoteCopy(_)
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::Barrier { .. }
+            | StmtKind::EditMap { .. }
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Trap
+            | StmtKind::Assert { .. }
+            | StmtKind::Printf { .. } => vec![],
         }
     };
 }
 
 /// The expressions that `kind` reads directly, not those of inner blocks (but for a loop's header).
 pub fn operands(kind: &StmtKind) -> Vec<&Expr> {
-    macro_rules! for_operands {
+    macro_rules! unboxed {
         ($inner:ident) => {
-            vec![&$inner.start, &$inner.end, &$inner.step]
-        };
-    }
-    macro_rules! boxed {
-        ($operand:ident) => {
-            $operand.as_deref()
+            &**$inner
         };
     }
     operands!(kind)
@@ -197,15 +239,9 @@ pub fn operands(kind: &StmtKind) -> Vec<&Expr> {
 
 /// As [`operands`].
 pub fn operands_mut(kind: &mut StmtKind) -> Vec<&mut Expr> {
-    macro_rules! for_operands {
-        ($inner:ident) => {{
-            let inner = &mut **$inner;
-            vec![&mut inner.start, &mut inner.end, &mut inner.step]
-        }};
-    }
-    macro_rules! boxed {
-        ($operand:ident) => {
-            $operand.as_deref_mut()
+    macro_rules! unboxed {
+        ($inner:ident) => {
+            &mut **$inner
         };
     }
     operands!(kind)
@@ -213,14 +249,9 @@ pub fn operands_mut(kind: &mut StmtKind) -> Vec<&mut Expr> {
 
 /// The blocks inside `kind`, in order.
 pub fn blocks(kind: &StmtKind) -> Vec<&Block> {
-    macro_rules! arm_body {
-        ($arm:ident) => {
-            &$arm.body
-        };
-    }
-    macro_rules! for_body {
+    macro_rules! unboxed {
         ($inner:ident) => {
-            &$inner.body
+            &**$inner
         };
     }
     blocks!(kind)
@@ -228,14 +259,9 @@ pub fn blocks(kind: &StmtKind) -> Vec<&Block> {
 
 /// As [`blocks`].
 pub fn blocks_mut(kind: &mut StmtKind) -> Vec<&mut Block> {
-    macro_rules! arm_body {
-        ($arm:ident) => {
-            &mut $arm.body
-        };
-    }
-    macro_rules! for_body {
+    macro_rules! unboxed {
         ($inner:ident) => {
-            &mut $inner.body
+            &mut **$inner
         };
     }
     blocks!(kind)

@@ -34,14 +34,11 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
             memory::global_atomic(cx, *dest, *op, *global, index, value)
         }
 
-        StmtKind::Bulk { global, index, count, op, hint } => {
-            bulk::operation(cx, *global, (index, count), op, hint.as_ref(), stmt.span)
-        }
-        StmtKind::BulkRemote { op, from, at, count, to, barrier } => {
-            bulk::remote(cx, *op, (from, at, count), (to, barrier), stmt.span)
-        }
+        StmtKind::TileCopy(copy) => tma::copy(cx, copy, stmt.span),
+        StmtKind::BulkCopy(copy) => bulk::copy(cx, copy, stmt.span),
+        StmtKind::RemoteCopy(copy) => bulk::remote(cx, copy, stmt.span),
+        StmtKind::PrefetchMap(map) => tma::prefetch_map(cx, map),
         StmtKind::Barrier { barrier, op, scope } => barrier::operation(cx, barrier, op, *scope),
-        StmtKind::Tma { map, index, op } => tma::operation(cx, (*map, index.as_ref()), op, stmt.span),
         StmtKind::EditMap { map, edit } => descriptor::edit(cx, map, edit),
         StmtKind::AcquireMap { maps, index } => descriptor::acquire(cx, *maps, index),
         StmtKind::BulkCommitGroup => tma::commit_group(cx),

@@ -7,7 +7,7 @@ use super::tma::hint;
 use super::{Instruction, memory};
 use crate::ir::{ReduceOp, Scalar};
 
-/// Global to shared. Operands: to, from, the size, the barrier. `own` as of [`tile_load`](super::tile_load).
+/// Global to shared. Operands: to, from, the size, the barrier. `own` as of [`tensor_load`](super::tensor_load).
 pub(in crate::lower) fn bulk_load(own: bool, hinted: bool) -> Instruction {
     let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
     let hint = hint(hinted);

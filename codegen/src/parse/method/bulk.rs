@@ -2,7 +2,10 @@
 
 use super::Args;
 use crate::diag::Code;
-use crate::ir::{BulkOp, Expr, ParamId, ReduceOp, Scalar, Span, StmtKind, Type};
+use crate::ir::{
+    BulkCopy, CopyKind, Expr, Multicast, ParamId, ReduceOp, RemoteCopy, Scalar, SharedRange, Span, StmtKind,
+    Type,
+};
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 
@@ -29,23 +32,23 @@ impl Cx<'_> {
                 }),
             "store" => self
                 .bulk_out("bulk_store", element, args, span)
-                .map(|(index, count, array, at)| (index, count, BulkOp::Store { array, at })),
+                .map(|(index, count, from)| (index, count, CopyKind::Store { from })),
             "prefetch" => self
                 .exactly("bulk_prefetch", args, span)
                 .filter(|[index, count]| self.expect_global_index(index) & self.expect_count(count))
-                .map(|[index, count]| (index, count, BulkOp::Prefetch)),
+                .map(|[index, count]| (index, count, CopyKind::Prefetch)),
             _ => {
                 let with = name.strip_prefix("reduce_")?;
                 let op = ReduceOp::ALL.into_iter().find(|op| op.name() == with)?;
                 self.bulk_reduce(op, element, args, span)
             }
         };
-        if let Some((index, count, op)) = parts {
+        if let Some((index, count, kind)) = parts {
             let param = &mut self.params[global.0 as usize];
-            param.written |= op.writes();
+            param.written |= kind.writes();
             // A prefetch is a hint: it rounds the address down by itself.
-            param.copied |= op.shared().is_some();
-            self.emit(StmtKind::Bulk { global, index, count, op, hint }, span);
+            param.copied |= kind.shared().is_some();
+            self.emit(StmtKind::BulkCopy(Box::new(BulkCopy { global, index, count, hint, kind })), span);
         }
         Some(unit(span))
     }
@@ -55,14 +58,14 @@ impl Cx<'_> {
         element: Scalar,
         [array, at, count, index, barrier]: [Expr; 5],
         mask: Option<Expr>,
-    ) -> Option<(Expr, Expr, BulkOp)> {
-        let mask = mask.map(Box::new);
+    ) -> Option<(Expr, Expr, CopyKind<SharedRange>)> {
         let fits = self.expect_sequence(&array, element)
             & self.expect_count(&at)
             & self.expect_count(&count)
             & self.expect_global_index(&index)
             & self.expect(&barrier, &Type::Barrier);
-        fits.then_some((index, count, BulkOp::Load { array, at, barrier, mask }))
+        let (to, multicast) = (SharedRange { array, at }, mask.map(Multicast::Mask));
+        fits.then_some((index, count, CopyKind::Load { to, barrier, multicast }))
     }
 
     /// Copies of shared memory to another block's: `bulk_copy_to` and `bulk_reduce_.._to`. None if there is no such method.
@@ -87,7 +90,8 @@ impl Cx<'_> {
             & self.expect(&barrier, &Type::Remote(Box::new(Type::Barrier)));
         if fits && op.is_none_or(|op| self.expect_reduction(op, name, element, ReduceOp::takes_remote, span))
         {
-            self.emit(StmtKind::BulkRemote { op, from, at, count, to, barrier }, span);
+            let copy = RemoteCopy { op, from, to, at, count, barrier };
+            self.emit(StmtKind::RemoteCopy(Box::new(copy)), span);
         }
         Some(unit(span))
     }
@@ -133,29 +137,29 @@ impl Cx<'_> {
         element: Scalar,
         args: &Args,
         span: Span,
-    ) -> Option<(Expr, Expr, BulkOp)> {
+    ) -> Option<(Expr, Expr, CopyKind<SharedRange>)> {
         let name = format!("bulk_reduce_{}", op.name());
-        let (index, count, array, at) = self.bulk_out(&name, element, args, span)?;
+        let (index, count, from) = self.bulk_out(&name, element, args, span)?;
         if !self.expect_reduction(op, &name, element, ReduceOp::takes_bulk, span) {
             return None;
         }
-        Some((index, count, BulkOp::Reduce { op, array, at }))
+        Some((index, count, CopyKind::Reduce { op, from }))
     }
 
-    /// The arguments of what goes from shared to global memory: index, count, array, and where in it.
+    /// The arguments of what goes from shared to global memory: index, count, and the elements.
     fn bulk_out(
         &mut self,
         name: &str,
         element: Scalar,
         args: &Args,
         span: Span,
-    ) -> Option<(Expr, Expr, Expr, Expr)> {
+    ) -> Option<(Expr, Expr, SharedRange)> {
         let [index, array, at, count] = self.exactly(name, args, span)?;
         let fits = self.expect_global_index(&index)
             & self.expect_sequence(&array, element)
             & self.expect_count(&at)
             & self.expect_count(&count);
-        fits.then_some((index, count, array, at))
+        fits.then_some((index, count, SharedRange { array, at }))
     }
 
     fn expect_count(&mut self, count: &Expr) -> bool {

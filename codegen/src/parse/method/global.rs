@@ -3,7 +3,7 @@
 use super::Args;
 use super::hint::Target;
 use crate::diag::Code;
-use crate::ir::{AtomicOp, Expr, ExprKind, ParamId, Scalar, Span, StmtKind};
+use crate::ir::{AtomicOp, Expr, ExprKind, MapRef, ParamId, Scalar, Span, StmtKind};
 use crate::parse::cx::Cx;
 use crate::parse::rule::Rule;
 use crate::parse::stmt::unit;
@@ -17,7 +17,7 @@ impl Cx<'_> {
         args: &Args,
         span: Span,
     ) -> Option<Expr> {
-        let Some(Target { param: global, hint, .. }) = Target::of(&receiver) else {
+        let Some(Target { map: MapRef { param: global, .. }, hint }) = Target::of(&receiver) else {
             return Some(Expr::error(span));
         };
         if name == "hint" {

@@ -2,7 +2,7 @@
 
 use super::Args;
 use crate::diag::Code;
-use crate::ir::{Expr, ExprKind, ParamId, Span, Type};
+use crate::ir::{Expr, ExprKind, MapRef, Span, Type};
 use crate::parse::cx::Cx;
 
 impl Cx<'_> {
@@ -26,9 +26,8 @@ impl Cx<'_> {
 
 /// What a method of a map or a slice is called on.
 pub(super) struct Target {
-    pub(super) param: ParamId,
-    /// Which of several maps it is.
-    pub(super) index: Option<Expr>,
+    /// The map, or the slice, which has no index.
+    pub(super) map: MapRef,
     /// The policy that its copies carry.
     pub(super) hint: Option<Expr>,
 }
@@ -37,9 +36,10 @@ impl Target {
     /// What `receiver` is; none if that was reported.
     pub(super) fn of(receiver: &Expr) -> Option<Self> {
         match &receiver.kind {
-            ExprKind::Param(param) => Some(Self { param: *param, index: None, hint: None }),
+            ExprKind::Param(param) => Some(Self { map: MapRef { param: *param, index: None }, hint: None }),
             ExprKind::MapAt(param, index) => {
-                Some(Self { param: *param, index: Some((**index).clone()), hint: None })
+                let index = Some((**index).clone());
+                Some(Self { map: MapRef { param: *param, index }, hint: None })
             }
             ExprKind::Hinted(receiver, policy) => {
                 Self::of(receiver).map(|target| Self { hint: Some((**policy).clone()), ..target })
