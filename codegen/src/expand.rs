@@ -24,7 +24,7 @@ use crate::host::launcher::launcher;
 use crate::ir::Kernel;
 use crate::parse::depth;
 use crate::parse::item::{self, KernelItem, Shared};
-use crate::parse::names::Word;
+use crate::parse::names::WordUse;
 use crate::pipeline::{Front, Instance, front};
 use crate::place;
 
@@ -230,7 +230,7 @@ fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
 /// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the
 /// right place. Words of the vocabulary mean it, whatever lies around: where they do not,
 /// [`names::proofs`] is the one to fail.
-fn never_called(function: &ItemFn, words: &[Word]) -> TokenStream {
+fn never_called(function: &ItemFn, words: &[WordUse]) -> TokenStream {
     let imports = names::imports(words);
     let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));
     let (sig, block, allowed) = (&function.sig, &function.block, allowed());

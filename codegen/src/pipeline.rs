@@ -5,7 +5,7 @@ use crate::diag::{Diagnostic, Sink};
 use crate::ir::Kernel;
 use crate::parse::Parsed;
 use crate::parse::item::{KernelItem, Shared};
-use crate::parse::names::{self, Word};
+use crate::parse::names::{self, WordUse};
 use crate::{dump, hash, parse};
 
 /// A kernel item taken as far as its errors allow.
@@ -18,7 +18,7 @@ pub(crate) struct Front {
     /// What is wrong with any of them.
     pub(crate) errors: Vec<Diagnostic>,
     /// What was taken for words of the vocabulary.
-    pub(crate) words: Vec<Word>,
+    pub(crate) words: Vec<WordUse>,
 }
 
 /// One instance of a kernel.

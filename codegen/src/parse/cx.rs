@@ -6,7 +6,7 @@ use syn::{Ident, Lifetime};
 
 use super::infer::Infer;
 use super::item::Shared;
-use super::names::{self, Word};
+use super::names::{self, WordUse};
 use super::release::RingParts;
 use super::rule::Obligation;
 use crate::diag::{Code, Diagnostic, Sink};
@@ -88,7 +88,7 @@ pub(super) struct Cx<'a> {
     /// What the source gives names to.
     variables: Vec<Local>,
     /// What was taken for words of the vocabulary.
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<WordUse>,
     labels: u32,
     emitted: u64,
 }
@@ -276,7 +276,7 @@ pub(super) struct Parts {
     pub(super) numbers: Vec<Expr>,
     pub(super) obligations: Vec<Obligation>,
     pub(super) infer: Infer,
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<WordUse>,
 }
 
 impl<'a> Cx<'a> {

@@ -25,23 +25,24 @@ pub(crate) mod item;
 mod literal;
 mod method;
 pub(crate) mod names;
+mod number;
 mod order;
 mod outside;
 mod pipeline;
 mod release;
 mod rule;
-mod scalar;
 mod settle;
 mod signature;
 mod stmt;
 mod suggest;
 mod types;
 mod wording;
+pub(crate) mod words;
 
 use attr::InstanceAttr;
 use cx::Cx;
 use item::{KernelItem, Shared};
-use names::Word;
+use names::WordUse;
 
 use crate::diag::{Code, Sink};
 use crate::ir::{Kernel, Span};
@@ -66,7 +67,7 @@ pub(crate) struct Parsed {
     /// Each instance.
     pub(crate) kernels: Vec<Kernel>,
     /// What any of them took for words of the vocabulary.
-    pub(crate) words: Vec<Word>,
+    pub(crate) words: Vec<WordUse>,
 }
 
 fn parse_instance(

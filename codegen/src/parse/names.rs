@@ -11,6 +11,7 @@ use syn::{Ident, Path, PathArguments};
 
 use super::cx::Cx;
 use super::item::Shared;
+use super::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
 use crate::diag::{Code, Sink};
 use crate::ir::{Scalar, Span};
 
@@ -22,9 +23,9 @@ pub(crate) enum Space {
     Macro,
 }
 
-/// A word of the vocabulary, where a kernel uses it first.
+/// Where a kernel uses a word of the vocabulary first.
 #[derive(Clone, Debug)]
-pub(crate) struct Word {
+pub(crate) struct WordUse {
     /// The path as written, without generic arguments.
     pub(crate) path: Path,
     /// What it was taken for.
@@ -35,17 +36,17 @@ pub(crate) struct Word {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// A function.
-    Function(String),
+    Function(FunctionWord),
     /// A type that is no scalar.
-    Type(String),
+    Type(TypeWord),
     /// A scalar type.
     Scalar(Scalar),
     /// A constant of a scalar: `u32::MAX`.
-    Constant(Scalar, String),
+    Constant(Scalar, ConstantWord),
     /// A function of a scalar: `f16::from_f32`.
-    Conversion(Scalar, String),
+    Conversion(Scalar, ConversionWord),
     /// `printf!` or `assert!`.
-    Macro(String),
+    Macro(MacroWord),
     /// A method.
     Method(Method),
 }
@@ -53,8 +54,8 @@ pub(crate) enum Meaning {
 /// A method of the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Method {
-    /// The name of the type that has it.
-    pub(crate) of: String,
+    /// The type that has it.
+    pub(crate) of: TypeWord,
     /// The number of tiles, of a slot that dereferences to them.
     pub(crate) tiles: usize,
     /// What it is called on.
@@ -91,6 +92,14 @@ impl Method {
 }
 
 impl Meaning {
+    /// What the name of a type is taken for.
+    pub(super) fn of_type(word: TypeWord) -> Self {
+        match word {
+            TypeWord::Scalar(scalar) => Self::Scalar(scalar),
+            _ => Self::Type(word),
+        }
+    }
+
     fn space(&self) -> Space {
         match self {
             Self::Function(_) | Self::Method(_) => Space::Value,
@@ -152,7 +161,7 @@ impl Cx<'_> {
         if let Some(last) = path.segments.last_mut() {
             last.ident = last.ident.unraw();
         }
-        note(&mut self.words, Word { path, meaning });
+        note(&mut self.words, WordUse { path, meaning });
         true
     }
 
@@ -230,9 +239,9 @@ impl Cx<'_> {
 }
 
 /// Adds a word that is not among `words` yet.
-pub(super) fn note(words: &mut Vec<Word>, word: Word) {
+pub(super) fn note(words: &mut Vec<WordUse>, word: WordUse) {
     let shown = |path: &Path| path.to_token_stream().to_string();
-    let same = |known: &Word| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
+    let same = |known: &WordUse| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
     if !words.iter().any(same) {
         words.push(word);
     }
@@ -241,9 +250,9 @@ pub(super) fn note(words: &mut Vec<Word>, word: Word) {
 /// Whether the vocabulary has `name`.
 fn is_vocabulary(name: &str, space: Space) -> bool {
     match space {
-        Space::Value => super::call::names().any(|known| known == name),
-        Space::Type => super::types::names().any(|known| known == name),
-        Space::Macro => matches!(name, "printf" | "assert"),
+        Space::Value => FunctionWord::named(name).is_some(),
+        Space::Type => TypeWord::named(name).is_some(),
+        Space::Macro => MacroWord::named(name).is_some(),
     }
 }
 
@@ -253,16 +262,19 @@ pub(super) fn is_word(name: &Ident) -> bool {
 }
 
 /// Reports words where it is certain that nothing imports any: one error, at the first of them.
-pub(crate) fn judge_imports(words: &[Word], shared: &Shared, sink: &mut Sink) {
-    let imported = |word: &&Word| match &word.meaning {
+pub(crate) fn judge_imports(words: &[WordUse], shared: &Shared, sink: &mut Sink) {
+    let imported = |word: &&WordUse| match &word.meaning {
         Meaning::Function(_) | Meaning::Type(_) => true,
         Meaning::Scalar(scalar) | Meaning::Constant(scalar, _) | Meaning::Conversion(scalar, _) => {
             scalar.is_of_library()
         }
-        Meaning::Macro(name) => name == "printf",
+        Meaning::Macro(word) => match word {
+            MacroWord::Printf => true,
+            MacroWord::Assert => false,
+        },
         Meaning::Method(_) => false,
     };
-    let lone = |word: &&Word| {
+    let lone = |word: &&WordUse| {
         word.path.segments.len() == 1
             && matches!(
                 word.meaning,

@@ -5,9 +5,12 @@
 //! judged at once where it holds, or fails, for every type that may still come of it, and else at the function's end, when
 //! literals that nothing has decided are `i32` and `f64`.
 
-use super::call::{has_math, math_types};
+use std::borrow::Cow;
+
 use super::cx::Cx;
 use super::infer::{Infer, Kind};
+use super::number::{has_math, math_types};
+use super::words::{FunctionWord, NumberWord, Word};
 use crate::diag::{Code, Sink};
 use crate::ir::{MathOp, Scalar, Span, Type};
 
@@ -37,7 +40,7 @@ pub(super) enum Rule {
     /// The receiver of `div_ceil`.
     DivCeil,
     /// The receiver of `to_f32` or `to_f64`.
-    Small(&'static str),
+    Small(NumberWord),
     /// The receiver of `to_bits`, which gives this type.
     Bits(Type),
 }
@@ -82,10 +85,10 @@ pub(super) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Si
 /// asks for its type even before the call. What it then knows comes of expectations, which are not followed here: so a call is
 /// refused only where later uses decide nothing either.
 fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
-    let name = match rule {
-        Rule::DivCeil => "div_ceil",
-        Rule::Small(name) => name,
-        Rule::Bits(_) => "to_bits",
+    let word = match rule {
+        Rule::DivCeil => NumberWord::DivCeil,
+        Rule::Small(word) => *word,
+        Rule::Bits(_) => NumberWord::ToBits,
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
@@ -98,7 +101,7 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
         | Rule::Cast(_) => return,
     };
     if infer.kind(ty).is_some() {
-        let message = format!("nothing says what type `{name}` is called on");
+        let message = format!("nothing says what type `{}` is called on", word.name());
         sink.error(Code::CannotInfer, span, message)
             .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`");
         infer.give_up(ty);
@@ -266,11 +269,13 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
         ),
         Rule::DivCeil => (
             Code::InvalidOperator,
-            format!("{found} has no `div_ceil`"),
-            Some("`div_ceil` is for unsigned integers".to_owned()),
+            format!("{found} has no `{}`", NumberWord::DivCeil.name()),
+            Some(format!("`{}` is for unsigned integers", NumberWord::DivCeil.name())),
         ),
-        Rule::Small(name) => (Code::UnknownMethod, format!("{found} has no method `{name}`"), None),
-        Rule::Bits(_) => (Code::UnknownMethod, format!("{found} has no method `to_bits`"), None),
+        Rule::Small(word) => (Code::UnknownMethod, format!("{found} has no method `{}`", word.name()), None),
+        Rule::Bits(_) => {
+            (Code::UnknownMethod, format!("{found} has no method `{}`", NumberWord::ToBits.name()), None)
+        }
     };
     let helps: Vec<_> = help.into_iter().chain(infer.since(ty, span)).collect();
     let error = sink.error(code, span, message);
@@ -295,8 +300,8 @@ fn instead_of_as(infer: &Infer, from: &Type, to: &Type) -> String {
 /// Reports a conversion to a type that no use has decided. What else is undecided is an operand that comes of one.
 fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
     let (to, word, help) = match rule {
-        Rule::As(to) => (to, "as _", "write the type: `x as f32`"),
-        Rule::Cast(to) => (to, "cast", "write `cast::<f32>(x)`"),
+        Rule::As(to) => (to, Cow::from("as _"), "write the type: `x as f32`"),
+        Rule::Cast(to) => (to, FunctionWord::Cast.name(), "write `cast::<f32>(x)`"),
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount

@@ -8,14 +8,13 @@ use super::attr::{InstanceAttr, KernelAttr};
 use super::cx::{Binding, Cx};
 use super::stmt::unit;
 use super::types::lists::PARAMETERS;
-use super::types::scalar_named;
+use super::types::{scalar_named, swizzle_named};
 use super::wording::{counted, given};
 use super::{condition, names};
 use crate::abi;
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, TileSwizzle,
-    Type,
+    Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type,
 };
 
 /// Judges what does not depend on the instance.
@@ -136,8 +135,7 @@ impl Cx<'_> {
             named = alias.map_or(named, |alias| last_name(&alias.ty));
         }
         let Some(name) = named.map(|name| name.to_string()) else { return Argument::Other };
-        let swizzle = TileSwizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
-        match (scalar_named(&name), swizzle) {
+        match (scalar_named(&name), swizzle_named(&name)) {
             (Some(scalar), _) => Argument::Element(scalar),
             (None, Some(swizzle)) => Argument::Swizzle(swizzle),
             (None, None) => Argument::Other,

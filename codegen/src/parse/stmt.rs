@@ -7,6 +7,7 @@ use super::device::own_variable;
 use super::names;
 use super::types::generic_arguments;
 use super::types::lists::SHARED;
+use super::words::FunctionWord;
 use crate::diag::Code;
 use crate::ir::{BinaryOp, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
 
@@ -187,7 +188,7 @@ impl Cx<'_> {
             [syn::GenericArgument::Type(ty)] => Some(ty),
             _ => return None,
         };
-        (call.args.is_empty() && self.is_word(&call.func, "shared")).then(|| (ty, Span::of(call)))
+        (call.args.is_empty() && self.is_word(&call.func, FunctionWord::Shared)).then(|| (ty, Span::of(call)))
     }
 
     /// `place = value`: the value comes first, then the place's indices.

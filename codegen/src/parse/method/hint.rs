@@ -1,26 +1,28 @@
 //! `hint`: a map or a slice of global memory, with the cache policy that its copies are to carry.
 
-use super::Args;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, MapRef, Span, Type};
 use crate::parse::cx::Cx;
 
 impl Cx<'_> {
-    /// `receiver.hint(policy)`. The policy is read here, whatever becomes of its variable until a copy is asked for.
-    pub(super) fn hinted(&mut self, receiver: Expr, is_hinted: bool, args: &Args, span: Span) -> Expr {
-        let Some([policy]) = self.exactly("hint", args, span) else { return Expr::error(span) };
-        if !self.expect(&policy, &Type::CachePolicy) {
-            return Expr::error(span);
-        }
+    /// `receiver.hint(policy)`. The policy is read here, whatever becomes of its variable until a copy
+    /// is asked for.
+    pub(super) fn hinted(
+        &mut self,
+        receiver: Expr,
+        is_hinted: bool,
+        policy: Expr,
+        span: Span,
+    ) -> Option<Expr> {
         if is_hinted {
             self.error(Code::UnsupportedExpression, span, "this has a hint already")
                 .help("give each copy one policy");
-            return Expr::error(span);
+            return None;
         }
         let ty = receiver.ty.clone();
         let (held, policy_now) = self.temporary("hint", Type::CachePolicy, span);
         self.assign(held, policy);
-        Expr { kind: ExprKind::Hinted(Box::new(receiver), Box::new(policy_now)), ty, span }
+        Some(Expr { kind: ExprKind::Hinted(Box::new(receiver), Box::new(policy_now)), ty, span })
     }
 }
 
