@@ -96,7 +96,7 @@ impl Cx<'_> {
             FunctionCall::Rsqrt { x } => return self.math_as(MathOp::Rsqrt, vec![x], path, span),
             FunctionCall::Exp2 { x } => return self.math_as(MathOp::Exp2, vec![x], path, span),
             FunctionCall::Log2 { x } => return self.math_as(MathOp::Log2, vec![x], path, span),
-            FunctionCall::Cast { x } => return self.cast_call(x, path, span),
+            FunctionCall::Cast { value } => return self.cast_call(value, path, span),
 
             FunctionCall::SyncThreads => self.effect(StmtKind::Sync(Sync::Threads), span),
             FunctionCall::SyncWarp => self.effect(StmtKind::Sync(Sync::Warp), span),

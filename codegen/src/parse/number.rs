@@ -44,7 +44,7 @@ impl Cx<'_> {
             NumberCall::DivCeil { other } => self.div_ceil(value, other, span),
             NumberCall::ToF32 => self.widened(value, NumberWord::ToF32, Scalar::F32, span),
             NumberCall::ToF64 => self.widened(value, NumberWord::ToF64, Scalar::F64, span),
-            NumberCall::ToBits => self.to_bits(value, span),
+            NumberCall::ToBits => self.bits_of(value, span),
         }
     }
 
@@ -61,7 +61,7 @@ impl Cx<'_> {
             self.infer.unify(&ty, &Scalar::F32.into(), span);
         }
         let fits = self.require(&ty, Rule::Math(op), span);
-        fits.then(|| Expr { kind: ExprKind::Math(op, operands), ty, span })
+        fits.then_some(Expr { kind: ExprKind::Math(op, operands), ty, span })
     }
 
     /// `a.div_ceil(b)`, of unsigned integers: `a / b`, and one more if something remains.
@@ -83,7 +83,7 @@ impl Cx<'_> {
         fits.then(|| Expr { kind: ExprKind::Cast(Box::new(value)), ty: to.into(), span })
     }
 
-    fn to_bits(&mut self, value: Expr, span: Span) -> Option<Expr> {
+    fn bits_of(&mut self, value: Expr, span: Span) -> Option<Expr> {
         let ty = match self.resolve(&value.ty).as_scalar() {
             Some(float) => bits(float)?.into(),
             None => {

@@ -52,7 +52,7 @@ fn is_of_ord(ty: &Type, name: &str) -> bool {
 
 impl Signature {
     /// How the method takes its receiver.
-    fn taken(&self) -> By {
+    pub(in crate::parse) fn taken(&self) -> By {
         match (self.has(Mark::ByRef), self.has(Mark::ByMut)) {
             (_, true) => By::MutReference,
             (true, false) => By::Reference,

@@ -40,12 +40,10 @@ macro_rules! words {
 
             impl Word for $Word {
                 fn all() -> Vec<Self> {
-                    let mut all = vec![];
-                    $(
-                        $( all.push(Self::$Variant); )*
-                        $( all.extend($Op::ALL.map(Self::$Family)); )*
-                    )+
-                    all
+                    [$(
+                        $(&[Self::$Variant][..],)*
+                        $(&$Op::ALL.map(Self::$Family)[..],)*
+                    )+].concat()
                 }
 
                 fn name(self) -> Cow<'static, str> {
@@ -60,7 +58,9 @@ macro_rules! words {
                 fn signature(self) -> &'static Signature {
                     match self { $(
                         $( Self::$Variant => const { &Signature {
-                            owner: Owner::$kind(stringify!($owner)),
+                            #[cfg(test)]
+                            owner: super::Owner::$kind(stringify!($owner)),
+                            #[cfg(test)]
                             chapter: $chapter,
                             marks: &[$(Mark::$mark),*],
                             generics: &[$($(Generic::$generic),+)?],
@@ -69,9 +69,11 @@ macro_rules! words {
                             )?],
                         } }, )*
                         $( Self::$Family(_) => const { &Signature {
-                            owner: Owner::$kind(stringify!($owner)),
+                            #[cfg(test)]
+                            owner: super::Owner::$kind(stringify!($owner)),
+                            #[cfg(test)]
                             chapter: $chapter,
-                            marks: &[],
+                            marks: &[Mark::Family],
                             generics: &[],
                             parameters: &[$(parameter!($On, $each: $Each)),+],
                         } }, )*
@@ -129,13 +131,17 @@ macro_rules! parameter {
 macro_rules! names {
     ($(
         $(#[$doc:meta])*
-        $Word:ident { $($name:ident => $Variant:ident),+ $(,)? }
+        $Word:ident in $chapter:literal { $($name:ident => $Variant:ident),+ $(,)? }
     )+) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum $Word { $($Variant),+ }
 
         impl $Word {
+            /// The heading of `docs/language.md` under which they are explained.
+            #[cfg(test)]
+            pub(crate) const CHAPTER: &'static str = $chapter;
+
             /// Every one, in the order of the table.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$Variant),+];
 

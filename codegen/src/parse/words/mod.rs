@@ -55,10 +55,10 @@ pub(super) trait Callable: Word {
 #[derive(Debug)]
 pub(crate) struct Signature {
     /// What it is a function or a method of.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the index of words"))]
+    #[cfg(test)]
     pub(crate) owner: Owner,
     /// The heading of `docs/language.md` under which it is explained.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the index of words"))]
+    #[cfg(test)]
     pub(crate) chapter: &'static str,
     /// What is special about it.
     pub(crate) marks: &'static [Mark],
@@ -69,6 +69,7 @@ pub(crate) struct Signature {
 }
 
 /// What a word belongs to.
+#[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// Functions: of the vocabulary itself (`lang`), or of a type.
@@ -84,6 +85,8 @@ pub(crate) enum Mark {
     ByMut,
     Remote,
     Sliced,
+    /// It is made of a row for several.
+    Family,
 }
 
 /// A kind of generic argument.

@@ -18,7 +18,7 @@
 use std::borrow::Cow;
 
 use super::shape::{self, Shape};
-use super::{Callable, Generic, Mark, Owner, Parameter, Signature, Word};
+use super::{Callable, Generic, Mark, Parameter, Signature, Word};
 use crate::ir::{AtomicOp, Expr, ReduceOp, Scalar, Span, TileSwizzle, TileType};
 use crate::parse::cx::Cx;
 use crate::parse::method::map::Map;
@@ -43,7 +43,7 @@ words! {
             fn unroll<Range>(range: Any) => Unroll;
         }
         "Conversions" {
-            fn cast<Number>(x: Any) => Cast;
+            fn cast<Number>(value: Any) => Cast;
         }
         "Math" {
             fn min<Number>(a: Any, b: Any) => Min;
@@ -348,6 +348,8 @@ types! {
             type Tile<Element, Shape, Swizzle>;
             type SharedArray<Element, Count>;
             type Stages<Shared, Count>;
+        }
+        "Tiles" {
             type Shape1<Count>;
             type Shape2<Count, Count>;
             type Shape3<Count, Count, Count>;
@@ -386,6 +388,8 @@ types! {
         }
         "Clusters" {
             type Remote<Shared>;
+        }
+        "Multicast" {
             type ClusterAxis;
         }
     }
@@ -393,7 +397,7 @@ types! {
 
 names! {
     /// A constant of a scalar, such as `u32::MAX`.
-    ConstantWord {
+    ConstantWord in "Conversions" {
         MIN => Min,
         MAX => Max,
         BITS => Bits,
@@ -406,7 +410,7 @@ names! {
     }
 
     /// A macro.
-    MacroWord {
+    MacroWord in "Printing and stopping" {
         printf => Printf,
         assert => Assert,
     }
