@@ -57,6 +57,7 @@ mod inference;
 mod messages;
 mod names;
 mod order;
+mod origins;
 mod pipelines;
 mod tiles;
 mod values;

@@ -61,7 +61,9 @@ impl Cx<'_> {
             Type::Global(element) => self.global_method(receiver, *element, &name, &args, span),
             Type::Scalar(_) | Type::Infer(_) => self.scalar_method(receiver, &name, &args, span),
             Type::Compound(compound) => match receiver.kind {
-                ExprKind::Compound(parts) => self.compound_method(compound, parts, &name, &args, span),
+                ExprKind::Compound(parts) => self.pipeline_call(&parts.clone(), &name, span, |cx| {
+                    cx.compound_method(compound, parts, &name, &args, span)
+                }),
                 _ => Some(Expr::error(span)),
             },
             Type::Error => Some(Expr::error(span)),
