@@ -152,7 +152,10 @@ fn sliced(kernel: &Kernel, copy: &TileCopy, axis: ClusterAxis, span: Span, sink:
     if *whole != wanted {
         let message =
             format!("{blocks} slices `{slice}` of `{}` are a `{wanted}`, but this is a `{whole}`", map.name);
-        sink.error(Code::SlicedLoad, tile.span, message).help(format!(
+        sink.error(Code::SlicedLoad, tile.span, message)
+            .label(map.ty_span, "the type of a slice")
+            .label(kernel.launch.spans.cluster, "the blocks that share the load")
+            .help(format!(
             "the map's tile is what one block loads: the whole tile's extent along dimension {along} divided by the \
              {blocks} blocks along `ClusterAxis::{}`",
             axis.name()

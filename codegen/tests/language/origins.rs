@@ -10,7 +10,7 @@ fn kernel(items: &str, body: &str) -> Kernel {
          #[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<f32>) {{\n{body}\n}}\n}}"
     );
     match tma_codegen::check("origins.rs", &source) {
-        Ok(kernels) => kernels[0].kernel.kernel().clone(),
+        Ok(accepted) => accepted.kernels[0].kernel.kernel().clone(),
         Err(failure) => panic!("refused:\n{failure}"),
     }
 }

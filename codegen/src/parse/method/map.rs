@@ -191,11 +191,14 @@ impl Cx<'_> {
             Type::Tile(found) if found == *want => true,
             Type::Error => true,
             Type::Tile(found) => {
-                let name = self.params[map.0 as usize].name.clone();
+                let (name, ty) =
+                    (self.params[map.0 as usize].name.clone(), self.params[map.0 as usize].ty_span);
                 let message = format!("`{name}` moves a `{want}`, but this is a `{found}`");
-                self.error(Code::TileMismatch, tile.span, message).help(format!(
-                    "make both one type: a `type` alias in a `#[tma_module]` keeps `{name}` and the tile alike"
-                ));
+                self.error(Code::TileMismatch, tile.span, message)
+                    .label(ty, format!("the type of `{name}` says what it moves"))
+                    .help(format!(
+                        "make both one type: a `type` alias in a `#[tma_module]` keeps `{name}` and the tile alike"
+                    ));
                 false
             }
             Type::Remote(_) => {
