@@ -14,38 +14,36 @@ pub struct Diagnostic {
     pub span: Span,
     /// What was found, and what is wanted.
     pub message: String,
-    /// Further places that explain it.
-    pub labels: Vec<Label>,
-    /// What explains it and has no place.
-    pub notes: Vec<String>,
+    /// What explains it, mostly further places.
+    pub notes: Vec<Note>,
     /// What to write instead.
     pub help: Option<String>,
 }
 
-/// A second place of a [`Diagnostic`].
+/// What explains a [`Diagnostic`].
 #[derive(Clone, Debug)]
-pub struct Label {
-    /// The place in the user's source.
-    pub span: Span,
-    /// What is there, such as "the barrier is declared here".
+pub struct Note {
+    /// The place in the user's source that it is about, if there is one.
+    pub span: Option<Span>,
+    /// What is to be said, such as "the barrier is declared here".
     pub text: String,
 }
 
 impl Diagnostic {
     /// One with a place and a message only.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
-        Self { code, span, message: message.into(), labels: vec![], notes: vec![], help: None }
+        Self { code, span, message: message.into(), notes: vec![], help: None }
     }
 
     /// Adds a place that explains it.
     pub fn label(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
-        self.labels.push(Label { span, text: text.into() });
+        self.notes.push(Note { span: Some(span), text: text.into() });
         self
     }
 
     /// Adds what explains it.
     pub fn note(&mut self, text: impl Into<String>) -> &mut Self {
-        self.notes.push(text.into());
+        self.notes.push(Note { span: None, text: text.into() });
         self
     }
 
@@ -58,11 +56,11 @@ impl Diagnostic {
     /// a macro's error, it names the lines of the others.
     pub fn text(&self) -> String {
         let mut text = Coded(self.code, &self.message).to_string();
-        for Label { span, text: label } in &self.labels {
-            text += &format!("\nnote: {label}: line {}", span.start().line);
-        }
-        for note in &self.notes {
-            text += &format!("\nnote: {note}");
+        for Note { span, text: note } in &self.notes {
+            text += &match span {
+                Some(span) => format!("\nnote: {note}: line {}", span.start().line),
+                None => format!("\nnote: {note}"),
+            };
         }
         if let Some(help) = &self.help {
             text += &format!("\nhelp: {help}");

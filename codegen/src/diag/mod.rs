@@ -12,7 +12,7 @@ mod sink;
 
 pub use codes::{Code, Severity};
 pub(crate) use diagnostic::Coded;
-pub use diagnostic::{Diagnostic, Label};
+pub use diagnostic::{Diagnostic, Note};
 pub use located::Located;
 pub use render::render;
 pub use sink::{Diagnostics, Sink};

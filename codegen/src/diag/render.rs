@@ -22,13 +22,15 @@ fn render_one(diagnostic: &Diagnostic, path: &str, source: &str, renderer: &Rend
     let mut snippet = Snippet::source(source)
         .path(path)
         .annotation(AnnotationKind::Primary.span(byte_range(diagnostic.span, source)));
-    for label in &diagnostic.labels {
-        let place = AnnotationKind::Context.span(byte_range(label.span, source));
-        snippet = snippet.annotation(place.label(&label.text));
+    for note in &diagnostic.notes {
+        if let Some(span) = note.span {
+            let place = AnnotationKind::Context.span(byte_range(span, source));
+            snippet = snippet.annotation(place.label(&note.text));
+        }
     }
     let mut group = level.primary_title(&diagnostic.message).id(&code).element(snippet);
-    for note in &diagnostic.notes {
-        group = group.element(Level::NOTE.message(note));
+    for note in diagnostic.notes.iter().filter(|note| note.span.is_none()) {
+        group = group.element(Level::NOTE.message(&note.text));
     }
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help));

@@ -89,7 +89,7 @@ macro_rules! copy_operands {
         match $kind {
             CopyKind::Load { to, barrier, multicast } => {
                 let mask = match multicast {
-                    Some(Multicast::Mask(mask)) => Some(mask),
+                    Some(Multicast::Mask(mask)) => Some(unboxed!(mask)),
                     Some(Multicast::Sliced(_)) | None => None,
                 };
                 $place!(to).into_iter().chain([barrier]).chain(mask).collect()

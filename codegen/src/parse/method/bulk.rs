@@ -64,7 +64,7 @@ impl Cx<'_> {
             & self.expect_count(&count)
             & self.expect_global_index(&index)
             & self.expect(&barrier, &Type::Barrier);
-        let (to, multicast) = (SharedRange { array, at }, mask.map(Multicast::Mask));
+        let (to, multicast) = (SharedRange { array, at }, mask.map(|mask| Multicast::Mask(Box::new(mask))));
         fits.then_some((index, count, CopyKind::Load { to, barrier, multicast }))
     }
 

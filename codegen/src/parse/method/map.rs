@@ -104,7 +104,7 @@ impl Cx<'_> {
         let place = self.place_and_tile(map, at, tile);
         let fits = self.expect(&barrier, &Type::Barrier) & self.expect(&mask, &Scalar::U16.into());
         let (at, to) = place.filter(|_| fits)?;
-        let multicast = Some(Multicast::Mask(mask));
+        let multicast = Some(Multicast::Mask(Box::new(mask)));
         Some(map.copy(at, CopyKind::Load { to, barrier, multicast }))
     }
 
@@ -141,7 +141,7 @@ impl Cx<'_> {
         let offsets = self.offsets(offsets, map.rank);
         let fits = self.expect(&barrier, &Type::Barrier) & self.expect(&mask, &Scalar::U16.into());
         let ((at, to), offsets) = place.zip(offsets).filter(|_| fits)?;
-        let multicast = Some(Multicast::Mask(mask));
+        let multicast = Some(Multicast::Mask(Box::new(mask)));
         Some(map.column(at, offsets, CopyKind::Load { to, barrier, multicast }))
     }
 
