@@ -1,7 +1,7 @@
 //! The way of a kernel through the compiler, up to the point where host and device part.
 
-use crate::check::{CheckedKernel, check};
-use crate::diag::{Diagnostic, Sink};
+use crate::check::{self, CheckedKernel, check};
+use crate::diag::{Diagnostics, Sink};
 use crate::ir::Kernel;
 use crate::parse::Parsed;
 use crate::parse::item::{KernelItem, Shared};
@@ -15,8 +15,8 @@ pub(crate) struct Front {
     pub(crate) hash: u64,
     /// What became of each instance.
     pub(crate) instances: Vec<Instance>,
-    /// What is wrong with any of them.
-    pub(crate) errors: Vec<Diagnostic>,
+    /// What is wrong with any of them, and what could be better.
+    pub(crate) diagnostics: Diagnostics,
     /// What was taken for words of the vocabulary.
     pub(crate) words: Vec<WordUse>,
 }
@@ -55,6 +55,17 @@ pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
             None => Instance::Refused(Box::new(kernel)),
         }
     });
-    let instances = instances.collect();
-    Front { hash: hash::kernel(item, shared), instances, errors: sink.into_errors(), words }
+    let instances: Vec<_> = instances.collect();
+    sink.enter(None);
+    check::unused(&checked(&instances), &mut sink);
+    Front { hash: hash::kernel(item, shared), instances, diagnostics: sink.into_diagnostics(), words }
+}
+
+/// The instances, if none of them was refused.
+fn checked(instances: &[Instance]) -> Vec<&CheckedKernel> {
+    let checked = instances.iter().map(|instance| match instance {
+        Instance::Checked(checked) => Some(&**checked),
+        Instance::Refused(_) => None,
+    });
+    checked.collect::<Option<_>>().unwrap_or_default()
 }

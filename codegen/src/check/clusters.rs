@@ -20,7 +20,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     visit::for_each_stmt(&kernel.body, &mut |stmt| match &stmt.kind {
         StmtKind::TileCopy(copy) => match copy.kind.multicast() {
             Some(Multicast::Mask(mask)) => mask_within(mask, blocks, sink),
-            Some(Multicast::Sliced(axis)) => sliced(kernel, copy, *axis, stmt.span, sink),
+            Some(Multicast::Sliced(axis)) => sliced(kernel, copy, *axis, stmt.origin.span, sink),
             None => {}
         },
         StmtKind::BulkCopy(copy) => match copy.kind.multicast() {
@@ -77,7 +77,7 @@ fn words(kernel: &Kernel, sink: &mut Sink) {
             StmtKind::BulkCopy(copy) if copy.kind.multicast().is_some() => "bulk_load_multicast",
             _ => return,
         };
-        refuse(word, stmt.span);
+        refuse(word, stmt.origin.span);
     });
     visit::for_each_expr(&kernel.body, &mut |expr| {
         let word = match expr.kind {
@@ -152,7 +152,10 @@ fn sliced(kernel: &Kernel, copy: &TileCopy, axis: ClusterAxis, span: Span, sink:
     if *whole != wanted {
         let message =
             format!("{blocks} slices `{slice}` of `{}` are a `{wanted}`, but this is a `{whole}`", map.name);
-        sink.error(Code::SlicedLoad, tile.span, message).help(format!(
+        sink.error(Code::SlicedLoad, tile.span, message)
+            .label(map.ty_span, "the type of a slice")
+            .label(kernel.launch.spans.cluster, "the blocks that share the load")
+            .help(format!(
             "the map's tile is what one block loads: the whole tile's extent along dimension {along} divided by the \
              {blocks} blocks along `ClusterAxis::{}`",
             axis.name()

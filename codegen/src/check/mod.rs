@@ -1,4 +1,5 @@
-//! Judges a kernel: what it gives is a [`CheckedKernel`], the only thing that `lower` accepts.
+//! Judges a kernel: what it gives is a [`CheckedKernel`] and, for a chip, a [`TargetKernel`], the only
+//! thing that `lower` accepts.
 //!
 //! The rules, one file each, with their codes in [`Code`](crate::diag::Code):
 //!
@@ -9,6 +10,8 @@
 //! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes, likewise.
 //! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
 //! * `size`: what loops and functions are when they are written out.
+//! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
+//! * `unused`: shared memory that nothing uses, which is a warning.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
 //! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor), and the
@@ -23,6 +26,11 @@ mod limits;
 mod low_bits;
 mod settled;
 mod size;
+mod target;
+mod unused;
+
+pub use target::{TargetKernel, for_target};
+pub(crate) use unused::unused;
 
 use crate::diag::Sink;
 use crate::ir::Kernel;

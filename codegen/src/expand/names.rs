@@ -14,6 +14,7 @@ use syn::Path;
 use syn::punctuated::Punctuated;
 
 use super::methods;
+use crate::diag::{Code, Coded};
 use crate::ir::Scalar;
 use crate::parse::names::{Meaning, WordUse};
 use crate::parse::words::{ConstantWord, FunctionWord, Generic, MacroWord, Word};
@@ -93,10 +94,9 @@ fn proof(word: &WordUse) -> TokenStream {
 /// bit, of the vocabulary's.
 fn constant_proof(scalar: Scalar, word: ConstantWord, path: &Path, span: Span) -> TokenStream {
     let bits = scalar.is_float().then(|| quote_spanned!(span=> .to_bits()));
-    let message = format!(
-        "TMA0120: `{}` means something else here",
-        path.to_token_stream().to_string().replace(' ', "")
-    );
+    let name_here = path.to_token_stream().to_string().replace(' ', "");
+    let message = format!("`{name_here}` means something else here");
+    let message = Coded(Code::OtherMeaning, message).to_string();
     let name = format_ident!("{}", word.name());
     // `BITS` is a `u32`, whatever it is of.
     let owner = scalar_type(scalar, span);

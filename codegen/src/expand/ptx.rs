@@ -102,5 +102,7 @@ fn not_seen(kernel: &Kernel, place: &Place) -> Diagnostic {
 
 fn missing(kernel: &Kernel, why: &str, help: String) -> Diagnostic {
     let message = format!("there is no PTX for `{}`: {why}", kernel.path());
-    Diagnostic { code: Code::MissingPtx, span: kernel.span, message, help: Some(help) }
+    let mut error = Diagnostic::new(Code::MissingPtx, kernel.span, message);
+    error.help(help);
+    error
 }

@@ -86,7 +86,7 @@ pub enum CopyKind<S> {
 #[derive(Clone, Debug)]
 pub enum Multicast {
     /// Those whose bit is set in a mask (`u16`).
-    Mask(Expr),
+    Mask(Box<Expr>),
     /// All along an axis. Each loads one slice for all of them, so that the barrier of each gets the
     /// bytes of the whole tile. The map's box is the slice; the coordinates are those of the tile.
     Sliced(ClusterAxis),

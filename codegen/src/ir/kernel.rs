@@ -1,6 +1,6 @@
 //! A kernel instance and what it declares.
 
-use super::{Block, Const, Scalar, Span, TileSwizzle, Type};
+use super::{Block, Call, Const, Pipeline, Scalar, Span, TileSwizzle, Type};
 
 /// One instance of a kernel, every constant known.
 #[derive(Clone, Debug)]
@@ -22,6 +22,10 @@ pub struct Kernel {
     pub locals: Vec<Local>,
     /// Every `shared()`, in order of appearance; [`SharedId`] counts these.
     pub shared: Vec<SharedVar>,
+    /// Every pipeline, in order of appearance; [`PipelineId`](super::PipelineId) counts these.
+    pub pipelines: Vec<Pipeline>,
+    /// Every call that was taken apart; [`CallId`](super::CallId) counts these.
+    pub calls: Vec<Call>,
     /// Every variable that the source names, also those that take no register, with the type that it turned out to have;
     /// those of an inlined function once a call.
     pub variables: Vec<Local>,

@@ -1,6 +1,6 @@
 //! Statements: effects and control flow.
 
-use super::{AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, ParamId, RemoteCopy, Span, TileCopy};
+use super::{AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, Origin, ParamId, RemoteCopy, TileCopy};
 
 /// Statements in order.
 #[derive(Clone, Debug, Default)]
@@ -9,13 +9,27 @@ pub struct Block {
     pub stmts: Vec<Stmt>,
 }
 
-/// An effect and where it stands in the source.
+/// An effect and where it comes from.
 #[derive(Clone, Debug)]
 pub struct Stmt {
+    /// Its name in this kernel.
+    pub id: StmtId,
     /// What it does.
     pub kind: StmtKind,
-    /// Where it is written.
-    pub span: Span,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Counts the statements of a kernel, each before those inside it. Only a finished kernel is counted;
+/// while it is parsed, all are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StmtId(pub u32);
+
+impl Stmt {
+    /// A statement of a kernel that is being parsed.
+    pub fn new(kind: StmtKind, origin: Origin) -> Self {
+        Self { id: StmtId::default(), kind, origin }
+    }
 }
 
 /// Names a loop or block, for those that leave it; unique within a kernel.

@@ -2,8 +2,20 @@
 
 use super::{
     Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, MapEdit, MapRef, Multicast, RemoteCopy,
-    SharedRange, Stmt, StmtKind, TileCopy,
+    SharedRange, Stmt, StmtId, StmtKind, TileCopy,
 };
+
+/// Numbers the statements of a kernel's body, each before those inside it.
+pub fn number(body: &mut Block) {
+    fn count_on(block: &mut Block, next: &mut u32) {
+        for stmt in &mut block.stmts {
+            stmt.id = StmtId(*next);
+            *next += 1;
+            blocks_mut(&mut stmt.kind).into_iter().for_each(|inner| count_on(inner, next));
+        }
+    }
+    count_on(body, &mut 0);
+}
 
 /// Calls `f` for every statement in `block`, those of inner blocks after the one that holds them.
 pub fn for_each_stmt<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
@@ -77,7 +89,7 @@ macro_rules! copy_operands {
         match $kind {
             CopyKind::Load { to, barrier, multicast } => {
                 let mask = match multicast {
-                    Some(Multicast::Mask(mask)) => Some(mask),
+                    Some(Multicast::Mask(mask)) => Some(unboxed!(mask)),
                     Some(Multicast::Sliced(_)) | None => None,
                 };
                 $place!(to).into_iter().chain([barrier]).chain(mask).collect()

@@ -9,7 +9,6 @@ use super::{Cx, Lower, expr, memory, nvvm, print, tile};
 use crate::backend::BackendError;
 use crate::ir::{Expr, MapEdit, ParamId, Type};
 use crate::limits::MAP_BYTES;
-use crate::target::Target;
 
 /// Words of 64 bits that a map has.
 const MAP_WORDS: u32 = MAP_BYTES / 8;
@@ -20,10 +19,6 @@ pub(super) fn edit(cx: &mut Cx<'_, '_>, map: &Expr, edit: &MapEdit) -> Lower<()>
         Type::SharedMap(tile) => tile.rank(),
         ty => return Err(BackendError::Unchecked(format!("a map to be changed of type `{ty}`"))),
     };
-    // Source: PTX ISA, "tensormap.replace", "Target ISA Notes".
-    if cx.target == Target::Sm90 {
-        return Err(BackendError::Missing { target: cx.target, instruction: "tensormap.replace" });
-    }
     let map = expr::value(cx, map).and_then(pointer)?;
     let (instruction, args) = match edit {
         MapEdit::CopyFrom { map: from } => return copy(cx, map, *from),

@@ -10,13 +10,12 @@ use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
 use super::{Cx, Lower, debug, memory};
+use crate::Checks;
 use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
-use crate::check::CheckedKernel;
-use crate::check::layout;
+use crate::check::{TargetKernel, layout};
 use crate::ir::{self, Cluster, Kernel, Scalar, Type};
 use crate::limits::{ARRAY_ALIGNMENT, cluster_blocks};
-use crate::target::Goal;
 
 /// LLVM's number of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
 const PTX_KERNEL: u32 = 71;
@@ -39,10 +38,11 @@ pub(super) enum Param<'c> {
 pub(super) fn declare<'c, 'k>(
     context: &'c Context,
     module: &'k Module<'c>,
-    checked: &'k CheckedKernel,
+    target_kernel: &'k TargetKernel,
     source: &Source<'k>,
-    Goal { target, checks }: Goal,
+    checks: Checks,
 ) -> Lower<Cx<'c, 'k>> {
+    let (checked, target) = (target_kernel.kernel(), target_kernel.target());
     let kernel = checked.kernel();
     let entry_name = abi::entry(kernel);
     let function = signature(context, module, kernel, &entry_name);

@@ -79,7 +79,13 @@ impl Cx<'_> {
 
     /// Runs `f` where no name of the function is known.
     pub(super) fn at_module_level<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> T) -> T {
-        let frame = Frame { name: name.to_owned(), scopes: vec![HashMap::new()], loops: vec![], exit: None };
+        let frame = Frame {
+            name: name.to_owned(),
+            scopes: vec![HashMap::new()],
+            loops: vec![],
+            exit: None,
+            call: None,
+        };
         self.frames.push(frame);
         let value = f(self);
         self.frames.pop();

@@ -75,12 +75,9 @@ fn ends(token: &TokenTree) -> bool {
 }
 
 fn error(span: Span) -> Diagnostic {
-    Diagnostic {
-        code: Code::UnsupportedExpression,
-        span,
-        message: "this nests too deeply".to_owned(),
-        help: Some("give the parts names: `let part = ..;`".to_owned()),
-    }
+    let mut error = Diagnostic::new(Code::UnsupportedExpression, span, "this nests too deeply");
+    error.help("give the parts names: `let part = ..;`");
+    error
 }
 
 impl Cx<'_> {

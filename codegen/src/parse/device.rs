@@ -8,7 +8,7 @@ use super::types::{generic_arguments, name_expr};
 use super::wording::{arguments, counted, given};
 use super::{condition, names};
 use crate::diag::Code;
-use crate::ir::{Expr, ExprKind, Span, StmtKind, Type};
+use crate::ir::{Callee, Expr, ExprKind, Span, StmtKind, Type};
 
 impl Cx<'_> {
     /// Inlines a device function.
@@ -38,7 +38,8 @@ impl Cx<'_> {
             );
             return Expr::error(span);
         }
-        let mut frame = Frame { name, scopes: vec![Default::default()], loops: vec![], exit: None };
+        let call = Some(self.record_call(Callee::Device(name.clone()), span));
+        let mut frame = Frame { name, scopes: vec![Default::default()], loops: vec![], exit: None, call };
         if !self.bind_generics(item, path, &mut frame, span) {
             return Expr::error(span);
         }

@@ -45,7 +45,7 @@ use item::{KernelItem, Shared};
 use names::WordUse;
 
 use crate::diag::{Code, Sink};
-use crate::ir::{Kernel, Span};
+use crate::ir::{Kernel, Span, visit};
 
 /// Every instance of a kernel; of one with errors at least the signature is right, which its launcher is made of.
 pub(crate) fn parse(item: &KernelItem, shared: &Shared, sink: &mut Sink) -> Parsed {
@@ -95,7 +95,8 @@ fn parse_instance(
     }
     let (mut parts, sink) = cx.finish();
     settle::settle(&mut parts, &mut body, sink);
-    release::fence_reads(&parts.rings, &mut body);
+    release::fence_reads(&parts.pipelines, &mut body);
+    visit::number(&mut body);
     for word in parts.words.drain(..) {
         names::note(&mut parsed.words, word);
     }
@@ -108,6 +109,8 @@ fn parse_instance(
         params: parts.params,
         locals: parts.locals,
         shared: parts.shared,
+        pipelines: parts.pipelines,
+        calls: parts.calls,
         variables: parts.variables,
         body,
         span: Span::of(&function.sig.ident),

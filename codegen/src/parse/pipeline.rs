@@ -3,11 +3,10 @@
 use syn::GenericArgument;
 
 use super::cx::{Cx, count};
-use super::release::RingParts;
 use crate::diag::Code;
 use crate::ir::{
-    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Ring, Scalar, Scope, SharedId,
-    Span, StmtKind, TileType, Type,
+    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Pipeline, Ring, Scalar, Scope,
+    SharedId, Span, StmtKind, TileType, Type,
 };
 use crate::limits;
 
@@ -108,7 +107,14 @@ impl Cx<'_> {
             parts.push(self.shared_var(format!("{name}.{barriers}"), stages(Type::Barrier), span));
         }
         let [full, empty] = [0, 1].map(|after| SharedId(first.0 + count(ring.tiles.len() + after)));
-        self.rings.push(RingParts { tiles: first.0..full.0, empty });
+        self.pipelines.push(Pipeline {
+            name: name.to_owned(),
+            tiles: (first.0..full.0).map(SharedId).collect(),
+            full,
+            empty,
+            stages: ring.stages,
+            span,
+        });
         self.compound(Compound::Pipeline(ring), parts, span)
     }
 

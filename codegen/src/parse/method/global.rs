@@ -46,7 +46,7 @@ impl Cx<'_> {
             }
             GlobalCall::BulkLoadMulticast { array, at, count, i, barrier, mask } => {
                 let to = SharedRange { array, at };
-                ([i, count], CopyKind::Load { to, barrier, multicast: Some(Multicast::Mask(mask)) })
+                ([i, count], CopyKind::Load { to, barrier, multicast: Some(Multicast::Mask(Box::new(mask))) })
             }
             GlobalCall::BulkStore { i, array, at, count } => {
                 ([i, count], CopyKind::Store { from: SharedRange { array, at } })

@@ -35,7 +35,7 @@ impl Cx<'_> {
                 (at, CopyKind::Load { to: tile, barrier, multicast: None })
             }
             MapCall::LoadMulticast { tile, at, barrier, mask } => {
-                (at, CopyKind::Load { to: tile, barrier, multicast: Some(Multicast::Mask(mask)) })
+                (at, CopyKind::Load { to: tile, barrier, multicast: Some(Multicast::Mask(Box::new(mask))) })
             }
             MapCall::LoadSliced { tile, at, barrier, axis } => {
                 (at, CopyKind::Load { to: tile, barrier, multicast: Some(Multicast::Sliced(axis)) })
@@ -61,7 +61,7 @@ impl Cx<'_> {
                 (at, offsets, CopyKind::Load { to: tile, barrier, multicast: None })
             }
             ColumnCall::LoadMulticast { tile, at, offsets, barrier, mask } => {
-                let multicast = Some(Multicast::Mask(mask));
+                let multicast = Some(Multicast::Mask(Box::new(mask)));
                 (at, offsets, CopyKind::Load { to: tile, barrier, multicast })
             }
             ColumnCall::Store { at, tile } => (at, vec![], CopyKind::Store { from: tile }),

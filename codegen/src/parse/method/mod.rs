@@ -128,7 +128,15 @@ impl Cx<'_> {
         self.append(effects);
         match method {
             _ if ty == Type::Error => Expr::error(span),
-            Some(method) => self.method(method, receiver, call, values).unwrap_or(Expr::error(span)),
+            Some(method) => {
+                let parts = match &receiver.kind {
+                    ExprKind::Compound(parts) => parts.clone(),
+                    _ => vec![],
+                };
+                let value =
+                    self.pipeline_call(&parts, &name, span, |cx| cx.method(method, receiver, call, values));
+                value.unwrap_or(Expr::error(span))
+            }
             None => self.unknown_method(&ty, &name, Span::of(&call.method), span),
         }
     }

@@ -246,9 +246,12 @@ impl Shape<Map> for MovedTile {
             Type::Tile(found) if found == map.tile => true,
             Type::Error => true,
             Type::Tile(found) => {
-                let name = cx.params[map.map.param.0 as usize].name.clone();
+                let param = &cx.params[map.map.param.0 as usize];
+                let (name, ty) = (param.name.clone(), param.ty_span);
                 let message = format!("`{name}` moves a `{}`, but this is a `{found}`", map.tile);
-                cx.error(Code::TileMismatch, tile.span, message).help(format!(
+                cx.error(Code::TileMismatch, tile.span, message)
+                    .label(ty, format!("the type of `{name}` says what it moves"))
+                    .help(format!(
                     "make both one type: a `type` alias in a `#[tma_module]` keeps `{name}` and the tile alike"
                 ));
                 false
