@@ -50,9 +50,9 @@ pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
     let instances = kernels.into_iter().map(|kernel| {
         dump::ir(&kernel);
         sink.enter(kernel.instance.as_deref());
-        match sound.then(|| check(kernel.clone(), &mut sink)).flatten() {
-            Some(checked) => Instance::Checked(Box::new(checked)),
-            None => Instance::Refused(Box::new(kernel)),
+        match if sound { check(kernel, &mut sink) } else { Err(Box::new(kernel)) } {
+            Ok(checked) => Instance::Checked(checked),
+            Err(kernel) => Instance::Refused(kernel),
         }
     });
     let instances: Vec<_> = instances.collect();

@@ -9,10 +9,43 @@ use crate::build::FOLDERS;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::Kernel;
 use crate::parse::file;
+use crate::pipeline::{Front, Instance};
 use crate::{abi, hash, note};
 
+/// The PTX of a kernel's instances.
+pub(super) struct Ptx {
+    /// That of each, or an empty text.
+    pub(super) texts: Vec<TokenStream>,
+    /// Why there is none of a kernel that broke no rule.
+    pub(super) missing: Option<Diagnostic>,
+    /// Whether there is that of every instance.
+    pub(super) is_whole: bool,
+}
+
+impl Ptx {
+    /// Looks for it where the build script puts it.
+    pub(super) fn of(front: &Front) -> Self {
+        let mut ptx = Self { texts: vec![], missing: None, is_whole: true };
+        for instance in &front.instances {
+            let found = match instance {
+                Instance::Refused(_) => None,
+                Instance::Checked(checked) => match include(checked.kernel(), front.hash) {
+                    Ok(text) => Some(text),
+                    Err(error) => {
+                        ptx.missing.get_or_insert(error);
+                        None
+                    }
+                },
+            };
+            ptx.is_whole &= found.is_some();
+            ptx.texts.push(found.unwrap_or_else(|| quote!("")));
+        }
+        ptx
+    }
+}
+
 /// `include_str!` of the kernel's PTX.
-pub(super) fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnostic> {
+fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnostic> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     let out_dir = variable("OUT_DIR").filter(|out_dir| note::is_read(out_dir));
     let Some(out_dir) = out_dir else { return Err(no_build_script(kernel)) };
