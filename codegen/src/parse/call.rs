@@ -1,5 +1,7 @@
 //! Calls of functions: the vocabulary's, those of its types, and the module's.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::callee::Callee;
 use super::cx::Cx;
 use super::infer::Kind;
@@ -198,27 +200,6 @@ impl Cx<'_> {
         };
         let ty = self.ty(ty);
         Some(self.make_shared(&FunctionWord::Shared.name(), ty, span))
-    }
-
-    /// A parameter's name, whether it is `mut`, and its type.
-    pub(super) fn parameter<'s>(
-        &mut self,
-        input: &'s syn::FnArg,
-    ) -> Option<(syn::Ident, bool, &'s syn::Type)> {
-        let syn::FnArg::Typed(typed) = input else {
-            self.error(Code::Signature, Span::of(input), "kernels and device functions have no `self`")
-                .help("write a free function");
-            return None;
-        };
-        match &*typed.pat {
-            syn::Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => {
-                Some((name.ident.clone(), name.mutability.is_some(), &typed.ty))
-            }
-            other => {
-                self.error(Code::UnsupportedPattern, Span::of(other), "a parameter takes one name here");
-                None
-            }
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which function a call calls: one of the module, one of the vocabulary, or one of a type.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use syn::Expr as Syntax;
 
 use super::cx::{Binding, Cx};
@@ -67,36 +69,32 @@ impl<'a> Cx<'a> {
 
     fn callee_of_type(&mut self, path: &syn::Path, owner: &syn::Path, name: &str) -> Callee<'a> {
         let at = Span::of(path);
-        match self.path_type(owner) {
-            Type::Scalar(scalar) => {
-                let word = ConversionWord::named(name).filter(|&word| has_conversion(scalar, word));
-                let Some(word) = word else {
-                    self.error(Code::UnknownName, at, format!("`{scalar}` has no function `{name}` in kernels"))
-                        .help("there are `from_f32`, `from_f64` and `from_bits`; `cast::<T>(x)` converts any scalar");
-                    return Callee::Refused;
-                };
-                let by_own_name =
-                    owner.segments.last().is_some_and(|owner| names::text(&owner.ident) == scalar.name());
-                if by_own_name {
-                    self.takes_word(path, Meaning::Conversion(scalar, word));
-                }
-                Callee::Conversion(scalar, word)
+        let ty = self.path_type(owner);
+        if let Type::Scalar(scalar) = ty {
+            let word = ConversionWord::named(name).filter(|&word| has_conversion(scalar, word));
+            let Some(word) = word else {
+                self.error(Code::UnknownName, at, format!("`{scalar}` has no function `{name}` in kernels"))
+                    .help("there are `from_f32`, `from_f64` and `from_bits`; `cast::<T>(x)` converts any scalar");
+                return Callee::Refused;
+            };
+            let by_own_name =
+                owner.segments.last().is_some_and(|owner| names::text(&owner.ident) == scalar.name());
+            if by_own_name {
+                self.takes_word(path, Meaning::Conversion(scalar, word));
             }
-            Type::Compound(Compound::Phase) => match PhaseFunction::named(name) {
-                Some(word) => Callee::Phase(word),
-                None => {
-                    self.error(Code::UnknownName, at, format!("`Phase` has no function `{name}`"))
-                        .help("there are `Phase::new()` and `Phase::opposite()`");
-                    Callee::Refused
-                }
-            },
-            Type::Error => Callee::Refused,
-            other => {
-                let message = format!("{} has no function `{name}`", self.infer.name(&other));
-                self.error(Code::UnknownName, at, message);
-                Callee::Refused
-            }
+            return Callee::Conversion(scalar, word);
         }
+        if ty == Type::Compound(Compound::Phase) {
+            if let Some(word) = PhaseFunction::named(name) {
+                return Callee::Phase(word);
+            }
+            self.error(Code::UnknownName, at, format!("`Phase` has no function `{name}`"))
+                .help("there are `Phase::new()` and `Phase::opposite()`");
+        } else if ty != Type::Error {
+            let message = format!("{} has no function `{name}`", self.infer.name(&ty));
+            self.error(Code::UnknownName, at, message);
+        }
+        Callee::Refused
     }
 
     /// The module's `#[tma_device]` function of this name.

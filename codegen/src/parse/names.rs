@@ -5,6 +5,8 @@
 //! rustc prove it, since imports, macros and what lies around a kernel are seen by rustc alone. See
 //! `expand/names.rs`.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Ident, Path, PathArguments};
@@ -94,10 +96,7 @@ impl Method {
 impl Meaning {
     /// What the name of a type is taken for.
     pub(super) fn of_type(word: TypeWord) -> Self {
-        match word {
-            TypeWord::Scalar(scalar) => Self::Scalar(scalar),
-            _ => Self::Type(word),
-        }
+        if let TypeWord::Scalar(scalar) = word { Self::Scalar(scalar) } else { Self::Type(word) }
     }
 
     fn space(&self) -> Space {

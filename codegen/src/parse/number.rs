@@ -1,5 +1,7 @@
 //! Methods, functions and constants of scalars: `x.max(y)`, `f16::from_f32(x)`, `u32::MAX`.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::cx::Cx;
 use super::infer::Kind;
 use super::rule::{Rule, bits, is_small_float};

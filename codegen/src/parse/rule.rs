@@ -5,6 +5,8 @@
 //! judged at once where it holds, or fails, for every type that may still come of it, and else at the function's end, when
 //! literals that nothing has decided are `i32` and `f64`.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use std::borrow::Cow;
 
 use super::cx::Cx;

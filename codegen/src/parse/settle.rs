@@ -1,5 +1,7 @@
 //! Finishes a kernel: replaces unknown types by what inference found, and folds constants.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::cx::Parts;
 use super::infer::Infer;
 use super::{fold, rule};
@@ -101,7 +103,27 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
             let Some(scalar) = a.ty.as_scalar() else { return };
             (op.sign(), a, has_operator(scalar, *op))
         }
-        _ => return,
+        ExprKind::Const(_)
+        | ExprKind::Local(_)
+        | ExprKind::Shared(_)
+        | ExprKind::Param(_)
+        | ExprKind::GlobalLen(_)
+        | ExprKind::Special(_)
+        | ExprKind::Cast(_)
+        | ExprKind::Bits(_)
+        | ExprKind::Math(..)
+        | ExprKind::Array(_)
+        | ExprKind::Repeat(_)
+        | ExprKind::Index(..)
+        | ExprKind::Stage(..)
+        | ExprKind::CachePolicy(..)
+        | ExprKind::Hinted(..)
+        | ExprKind::Remote(..)
+        | ExprKind::ClusterAxis(_)
+        | ExprKind::Compound(_)
+        | ExprKind::MapAt(..)
+        | ExprKind::Unit
+        | ExprKind::Error => return,
     };
     if !fits {
         let message = format!("`{}` has no operator `{sign}`", operand.ty);

@@ -244,6 +244,26 @@ impl Cx<'_> {
         }
     }
 
+    /// A parameter's name, whether it is `mut`, and its type.
+    pub(super) fn parameter<'s>(
+        &mut self,
+        input: &'s syn::FnArg,
+    ) -> Option<(syn::Ident, bool, &'s syn::Type)> {
+        let syn::FnArg::Typed(typed) = input else {
+            self.error(Code::Signature, Span::of(input), "kernels and device functions have no `self`")
+                .help("write a free function");
+            return None;
+        };
+        match &*typed.pat {
+            syn::Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => {
+                Some((name.ident.clone(), name.mutability.is_some(), &typed.ty))
+            }
+            other => {
+                self.error(Code::UnsupportedPattern, Span::of(other), "a parameter takes one name here");
+                None
+            }
+        }
+    }
     /// Threads a block as the answer of `block_dim()`.
     pub(super) fn block_dim(&self, span: Span) -> Expr {
         known_dim3(self.threads, span)

@@ -47,23 +47,21 @@ impl Cx<'_> {
             SharedMapCall::SetStride { bytes } => {
                 MapEdit::Stride { dimension: self.dimension(call, tile.rank() - 1)?, bytes }
             }
-            SharedMapCall::Publish { maps, i: index } => match maps.kind {
-                ExprKind::Param(maps) => MapEdit::Publish { maps, index },
-                _ => return None,
-            },
+            SharedMapCall::Publish { maps, i: index } => {
+                let ExprKind::Param(maps) = maps.kind else { return None };
+                MapEdit::Publish { maps, index }
+            }
         };
         Some(self.effect(StmtKind::EditMap { map, edit }, span))
     }
 
     fn copied_map(&mut self, from: &Expr) -> Option<MapEdit> {
-        match from.kind {
-            ExprKind::Param(map) => Some(MapEdit::CopyFrom { map }),
-            _ => {
-                self.error(Code::UnsupportedExpression, from.span, "only a parameter is copied")
-                    .help("take a `TensorMap<..>` as a parameter, and copy that");
-                None
-            }
-        }
+        let ExprKind::Param(map) = from.kind else {
+            self.error(Code::UnsupportedExpression, from.span, "only a parameter is copied")
+                .help("take a `TensorMap<..>` as a parameter, and copy that");
+            return None;
+        };
+        Some(MapEdit::CopyFrom { map })
     }
 
     /// The slice that a map is pointed at. Copies may then write to it.

@@ -37,16 +37,14 @@ pub(super) struct Target {
 impl Target {
     /// What `receiver` is; none if that was reported.
     pub(super) fn of(receiver: &Expr) -> Option<Self> {
-        match &receiver.kind {
-            ExprKind::Param(param) => Some(Self { map: MapRef { param: *param, index: None }, hint: None }),
-            ExprKind::MapAt(param, index) => {
-                let index = Some((**index).clone());
-                Some(Self { map: MapRef { param: *param, index }, hint: None })
-            }
-            ExprKind::Hinted(receiver, policy) => {
-                Self::of(receiver).map(|target| Self { hint: Some((**policy).clone()), ..target })
-            }
-            _ => None,
+        if let ExprKind::Hinted(receiver, policy) = &receiver.kind {
+            return Some(Self { hint: Some((**policy).clone()), ..Self::of(receiver)? });
         }
+        if let ExprKind::MapAt(param, index) = &receiver.kind {
+            let index = Some((**index).clone());
+            return Some(Self { map: MapRef { param: *param, index }, hint: None });
+        }
+        let ExprKind::Param(param) = receiver.kind else { return None };
+        Some(Self { map: MapRef { param, index: None }, hint: None })
     }
 }

@@ -1,5 +1,7 @@
 //! Methods: which one a call goes to, by the type that it is called on.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod array;
 mod barrier;
 mod bulk;
@@ -129,10 +131,7 @@ impl Cx<'_> {
         match method {
             _ if ty == Type::Error => Expr::error(span),
             Some(method) => {
-                let parts = match &receiver.kind {
-                    ExprKind::Compound(parts) => parts.clone(),
-                    _ => vec![],
-                };
+                let parts = parts_of(&receiver).unwrap_or_default();
                 let value =
                     self.pipeline_call(&parts, &name, span, |cx| cx.method(method, receiver, call, values));
                 value.unwrap_or(Expr::error(span))
@@ -195,31 +194,31 @@ impl Cx<'_> {
             }
             Method::Phase(word) => {
                 let call = word.read(self, &(), values, span)?;
-                self.phase_method(parts_of(receiver)?, call, span)
+                self.phase_method(parts_of(&receiver)?, call, span)
             }
             Method::Pipeline(word, ring) => {
                 let call = word.read(self, &(), values, span)?;
-                self.pipeline_method(ring, parts_of(receiver)?, call, span)
+                self.pipeline_method(ring, parts_of(&receiver)?, call, span)
             }
             Method::Producer(word, ring) => {
                 let call = word.read(self, &(), values, span)?;
-                self.producer_method(ring, parts_of(receiver)?, call, span)
+                self.producer_method(ring, parts_of(&receiver)?, call, span)
             }
             Method::Consumer(word, ring) => {
                 let call = word.read(self, &(), values, span)?;
-                self.consumer_method(ring, parts_of(receiver)?, call, span)
+                self.consumer_method(ring, parts_of(&receiver)?, call, span)
             }
             Method::EmptySlot(word, tiles) => {
                 let call = word.read(self, &(), values, span)?;
-                self.empty_slot_method(tiles, parts_of(receiver)?, call, span)
+                self.empty_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
             Method::LoadingSlot(word, tiles) => {
                 let call = word.read(self, &(), values, span)?;
-                self.loading_slot_method(tiles, parts_of(receiver)?, call, span)
+                self.loading_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
             Method::FullSlot(word, tiles) => {
                 let call = word.read(self, &(), values, span)?;
-                self.full_slot_method(tiles, parts_of(receiver)?, call, span)
+                self.full_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
         }
     }
@@ -265,9 +264,6 @@ impl Cx<'_> {
 }
 
 /// The parts of a value that has several.
-fn parts_of(receiver: Expr) -> Option<Vec<Expr>> {
-    match receiver.kind {
-        ExprKind::Compound(parts) => Some(parts),
-        _ => None,
-    }
+fn parts_of(receiver: &Expr) -> Option<Vec<Expr>> {
+    if let ExprKind::Compound(parts) = &receiver.kind { Some(parts.clone()) } else { None }
 }

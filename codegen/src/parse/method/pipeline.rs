@@ -209,10 +209,7 @@ impl Cx<'_> {
         field: &str,
         span: Span,
     ) -> Expr {
-        let tiles = match compound {
-            Compound::LoadingSlot(tiles) | Compound::FullSlot(tiles) => tiles.len(),
-            _ => 0,
-        };
+        let tiles = compound.fields().len();
         let index = field.parse::<usize>().ok().filter(|&index| index < tiles);
         if let Some(index) = index
             && let Some(Parts { tiles, state, .. }) = take_apart(parts, tiles)

@@ -1,6 +1,6 @@
 //! How methods take what they are called on.
 
-use crate::ir::{Compound, Scalar, Type};
+use crate::ir::{Scalar, Type};
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::names::{By, Meaning, Method, WordUse, note};
 use crate::parse::words::{Entry, Mark, NumberWord, Signature, TypeWord, Word};
@@ -9,10 +9,7 @@ impl Cx<'_> {
     /// Notes a method that a trait of the user could take the place of.
     pub(super) fn takes_method(&mut self, ty: &Type, word: &Entry, name: &syn::Ident) {
         let Some(of) = TypeWord::of(ty) else { return };
-        let tiles = match ty {
-            Type::Compound(Compound::LoadingSlot(tiles) | Compound::FullSlot(tiles)) => tiles.len(),
-            _ => 0,
-        };
+        let tiles = if let Type::Compound(compound) = ty { compound.fields().len() } else { 0 };
         let taken = word.signature.taken();
         for held in [By::Value, By::Reference, By::MutReference] {
             if held != By::Value && (is_of_ord(ty, &word.name) || !self.has_reference(ty, held)) {

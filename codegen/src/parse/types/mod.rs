@@ -344,18 +344,12 @@ impl<'a> Cx<'a> {
 
 /// The scalar of this name.
 pub(super) fn scalar_named(name: &str) -> Option<Scalar> {
-    match TypeWord::named(name)? {
-        TypeWord::Scalar(scalar) => Some(scalar),
-        _ => None,
-    }
+    if let TypeWord::Scalar(scalar) = TypeWord::named(name)? { Some(scalar) } else { None }
 }
 
 /// The layout of a tile's rows of this name.
 pub(super) fn swizzle_named(name: &str) -> Option<TileSwizzle> {
-    match TypeWord::named(name)? {
-        TypeWord::TileSwizzle(swizzle) => Some(swizzle),
-        _ => None,
-    }
+    if let TypeWord::TileSwizzle(swizzle) = TypeWord::named(name)? { Some(swizzle) } else { None }
 }
 
 /// What stands between the angle brackets of a method call.

@@ -6,6 +6,8 @@
 //! its calls. Suggestions, the index of words in the book, and the tests that compare the table with
 //! `tma_runtime::lang` follow from the table too.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 #[macro_use]
 mod macros;
 pub(super) mod shape;
@@ -238,10 +240,11 @@ impl TypeWord {
     /// How it is written with its generic arguments.
     pub(crate) fn usage(self) -> String {
         let extents = ["A", "B", "C", "D", "E"];
-        let generics = self.generics().iter().zip(extents).map(|(generic, extent)| match generic {
-            Generic::Count if self.is_shape() => extent,
-            generic => generic.letter(),
-        });
+        let is_extent = |generic: &Generic| self.is_shape() && matches!(generic, Generic::Count);
+        let letter = |(generic, extent): (&Generic, _)| {
+            if is_extent(generic) { extent } else { generic.letter() }
+        };
+        let generics = self.generics().iter().zip(extents).map(letter);
         let generics: Vec<_> = generics.take(self.least()).collect();
         match generics[..] {
             [] => self.name().to_owned(),

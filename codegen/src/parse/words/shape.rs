@@ -153,13 +153,8 @@ impl<On> Shape<On> for ClusterAxis {
     type Operand = ir::ClusterAxis;
 
     fn read(cx: &mut Cx<'_>, _: &On, value: Expr) -> Option<ir::ClusterAxis> {
-        match value.kind {
-            ExprKind::ClusterAxis(axis) => Some(axis),
-            _ => {
-                cx.expect(&value, &Type::ClusterAxis);
-                None
-            }
-        }
+        let fits = cx.expect(&value, &Type::ClusterAxis);
+        if let ExprKind::ClusterAxis(axis) = value.kind { fits.then_some(axis) } else { None }
     }
 }
 
@@ -171,10 +166,7 @@ impl<On> Shape<On> for Phase {
     const BY_MUT: bool = true;
 
     fn read(_: &mut Cx<'_>, _: &On, value: Expr) -> Option<Vec<Expr>> {
-        match value.kind {
-            ExprKind::Compound(parts) => Some(parts),
-            _ => None,
-        }
+        if let ExprKind::Compound(parts) = value.kind { Some(parts) } else { None }
     }
 }
 
@@ -242,32 +234,26 @@ impl Shape<Map> for MovedTile {
     type Operand = Expr;
 
     fn read(cx: &mut Cx<'_>, map: &Map, tile: Expr) -> Option<Expr> {
-        let fits = match cx.resolve(&tile.ty) {
-            Type::Tile(found) if found == map.tile => true,
-            Type::Error => true,
-            Type::Tile(found) => {
-                let param = &cx.params[map.map.param.0 as usize];
-                let (name, ty) = (param.name.clone(), param.ty_span);
-                let message = format!("`{name}` moves a `{}`, but this is a `{found}`", map.tile);
-                cx.error(Code::TileMismatch, tile.span, message)
-                    .label(ty, format!("the type of `{name}` says what it moves"))
-                    .help(format!(
+        let ty = cx.resolve(&tile.ty);
+        if let Type::Tile(found) = &ty
+            && *found != map.tile
+        {
+            let param = &cx.params[map.map.param.0 as usize];
+            let (name, ty) = (param.name.clone(), param.ty_span);
+            let message = format!("`{name}` moves a `{}`, but this is a `{found}`", map.tile);
+            cx.error(Code::TileMismatch, tile.span, message)
+                .label(ty, format!("the type of `{name}` says what it moves"))
+                .help(format!(
                     "make both one type: a `type` alias in a `#[tma_module]` keeps `{name}` and the tile alike"
                 ));
-                false
-            }
-            Type::Remote(_) => {
-                cx.error(
-                    Code::TypeMismatch,
-                    tile.span,
-                    "a copy moves the block's own tile, not a remote one",
-                )
+            return None;
+        }
+        if let Type::Remote(_) = ty {
+            cx.error(Code::TypeMismatch, tile.span, "a copy moves the block's own tile, not a remote one")
                 .help("`load_multicast` brings a tile to other blocks; each block stores its own");
-                false
-            }
-            _ => cx.expect(&tile, &Type::Tile(map.tile.clone())),
-        };
-        fits.then_some(tile)
+            return None;
+        }
+        cx.expect(&tile, &Type::Tile(map.tile.clone())).then_some(tile)
     }
 }
 
@@ -278,10 +264,8 @@ impl Shape<Map> for WholeTile {
     type Operand = Expr;
 
     fn read(cx: &mut Cx<'_>, map: &Map, tile: Expr) -> Option<Expr> {
-        match cx.resolve(&tile.ty) {
-            Type::Tile(_) => Some(tile),
-            _ => MovedTile::read(cx, map, tile),
-        }
+        let is_tile = matches!(cx.resolve(&tile.ty), Type::Tile(_));
+        if is_tile { Some(tile) } else { MovedTile::read(cx, map, tile) }
     }
 }
 
@@ -303,17 +287,17 @@ impl<On: Elements> Shape<On> for RemoteSequence {
     type Operand = Expr;
 
     fn read(cx: &mut Cx<'_>, on: &On, to: Expr) -> Option<Expr> {
-        let fits = match cx.resolve(&to.ty) {
-            Type::Remote(thing) => cx.expect_sequence(&Expr { ty: *thing, ..to.clone() }, on.element()),
-            Type::Error => true,
-            other => {
-                let message =
-                    format!("this is {}, but another block's memory is wanted", cx.infer.name(&other));
-                cx.error(Code::TypeMismatch, to.span, message).help("write `remote(array, rank)`");
-                false
-            }
+        let ty = cx.resolve(&to.ty);
+        let thing = if let Type::Remote(thing) = ty {
+            Expr { ty: *thing, ..to.clone() }
+        } else if ty == Type::Error {
+            return Some(to);
+        } else {
+            let message = format!("this is {}, but another block's memory is wanted", cx.infer.name(&ty));
+            cx.error(Code::TypeMismatch, to.span, message).help("write `remote(array, rank)`");
+            return None;
         };
-        fits.then_some(to)
+        cx.expect_sequence(&thing, on.element()).then_some(to)
     }
 }
 
@@ -389,13 +373,13 @@ impl Cx<'_> {
             return true;
         }
         let message = format!("a bulk copy does not go from or to {} here", self.infer.name(&ty));
-        let help = match &ty {
-            Type::Tile(tile) if tile.element == element => {
-                "a swizzled tile does not have its elements one after the other: leave the swizzle out, or copy by a \
-                 tensor map"
-                    .to_owned()
-            }
-            _ => format!("the shared memory is a `SharedArray<{element}, N>`, or a `Tile` of `{element}`"),
+        let is_swizzled = matches!(&ty, Type::Tile(tile) if tile.element == element);
+        let help = if is_swizzled {
+            "a swizzled tile does not have its elements one after the other: leave the swizzle out, or copy by a \
+             tensor map"
+                .to_owned()
+        } else {
+            format!("the shared memory is a `SharedArray<{element}, N>`, or a `Tile` of `{element}`")
         };
         self.error(Code::TypeMismatch, array.span, message).help(help);
         false

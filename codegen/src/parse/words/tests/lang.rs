@@ -75,10 +75,16 @@ impl Lang {
         let parameters = rest.iter().find_map(|token| group(token, Delimiter::Parenthesis));
         let parameters = parameters.expect("a function has parameters");
         let signature: syn::Signature = syn::parse2(quote!(fn f #parameters)).expect("they are Rust");
-        let taken = signature.receiver().map(|receiver| match receiver.kind {
-            syn::ReceiverKind::Reference(_, _, None) => By::Reference,
-            syn::ReceiverKind::Reference(_, _, Some(_)) => By::MutReference,
-            _ => By::Value,
+        let taken = signature.receiver().map(|receiver| {
+            let by_reference = matches!(receiver.kind, syn::ReceiverKind::Reference(..));
+            let by_mut = matches!(receiver.kind, syn::ReceiverKind::Reference(_, _, Some(_)));
+            if by_mut {
+                By::MutReference
+            } else if by_reference {
+                By::Reference
+            } else {
+                By::Value
+            }
         });
         let names = signature.inputs.iter().filter_map(|input| match input {
             syn::FnArg::Typed(typed) => Some(typed.pat.to_token_stream().to_string()),
@@ -139,21 +145,19 @@ fn transcriber(rules: &TokenTree) -> TokenStream {
 }
 
 fn group(token: &TokenTree, delimiter: Delimiter) -> Option<&Group> {
-    match token {
-        TokenTree::Group(group) if group.delimiter() == delimiter => Some(group),
-        _ => None,
-    }
+    let TokenTree::Group(group) = token else { return None };
+    (group.delimiter() == delimiter).then_some(group)
 }
 
 /// The name of a type; of what another block has `Remote<Barrier>`.
 fn owner_of(ty: &syn::Type) -> String {
     let syn::Type::Path(path) = ty else { return ty.to_token_stream().to_string() };
     let last = path.path.segments.last().expect("a path has a name");
-    match &last.arguments {
-        syn::PathArguments::AngleBracketed(list) if last.ident == "Remote" => match list.args.first() {
-            Some(syn::GenericArgument::Type(thing)) => format!("Remote<{}>", owner_of(thing)),
-            _ => last.ident.to_string(),
-        },
-        _ => last.ident.to_string(),
+    if last.ident == "Remote"
+        && let syn::PathArguments::AngleBracketed(list) = &last.arguments
+        && let Some(syn::GenericArgument::Type(thing)) = list.args.first()
+    {
+        return format!("Remote<{}>", owner_of(thing));
     }
+    last.ident.to_string()
 }
