@@ -51,11 +51,20 @@ fn unused_in(kernel: &Kernel) -> HashSet<SharedId> {
 
 /// The barrier that a statement only initialises or invalidates.
 fn set_up(stmt: &Stmt) -> Option<&Expr> {
-    match &stmt.kind {
-        StmtKind::Barrier { barrier, op: BarrierOp::Init { .. } | BarrierOp::Invalidate, .. } => {
-            Some(barrier)
-        }
-        _ => None,
+    let StmtKind::Barrier { barrier, op, scope: _ } = &stmt.kind else { return None };
+    match op {
+        BarrierOp::Init { .. } | BarrierOp::Invalidate => Some(barrier),
+        BarrierOp::Arrive
+        | BarrierOp::ArriveMany { .. }
+        | BarrierOp::ArriveToken { .. }
+        | BarrierOp::ArriveDrop
+        | BarrierOp::ArriveExpectTx { .. }
+        | BarrierOp::ExpectTx { .. }
+        | BarrierOp::Wait { .. }
+        | BarrierOp::WaitToken { .. }
+        | BarrierOp::TestWait { .. }
+        | BarrierOp::TryWait { .. }
+        | BarrierOp::TryWaitFor { .. } => None,
     }
 }
 

@@ -298,9 +298,6 @@ impl Expr {
 
     /// The integer, if it is a known one.
     pub fn as_int(&self) -> Option<i128> {
-        match self.kind {
-            ExprKind::Const(Const::Int(value)) => Some(value),
-            _ => None,
-        }
+        if let ExprKind::Const(Const::Int(value)) = self.kind { Some(value) } else { None }
     }
 }

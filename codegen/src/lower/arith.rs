@@ -32,8 +32,15 @@ pub(super) fn binary<'c>(
     let (scalar, amount) = (scalar_of(&a.ty)?, scalar_of(&b.ty)?);
     let (a, b) = (expr::value(cx, a)?, expr::value(cx, b)?);
     match (op, class(scalar)) {
-        (BinaryOp::Shl | BinaryOp::Shr, Class::Int { signed }) => {
-            shift(cx, op, signed, int(a)?, int(b)?, amount).map(Into::into)
+        (BinaryOp::Shl, Class::Int { .. }) => {
+            let (a, b) = (int(a)?, int(b)?);
+            let amount = shift_amount(cx, a, b, amount)?;
+            Ok(cx.builder.build_left_shift(a, amount, "")?.into())
+        }
+        (BinaryOp::Shr, Class::Int { signed }) => {
+            let (a, b) = (int(a)?, int(b)?);
+            let amount = shift_amount(cx, a, b, amount)?;
+            Ok(cx.builder.build_right_shift(a, amount, signed, "")?.into())
         }
         (_, Class::Bool) => integer(cx, op, false, int(a)?, int(b)?).map(Into::into),
         (_, Class::Int { signed }) => {
@@ -84,11 +91,9 @@ fn integer<'c>(
     })
 }
 
-/// A shift by `b` modulo the width, where LLVM's would be poison.
-fn shift<'c>(
+/// `b`, a number of type `amount`, modulo the width of `a`: LLVM's shift by more would be poison.
+fn shift_amount<'c>(
     cx: &Cx<'c, '_>,
-    op: BinaryOp,
-    signed: bool,
     a: IntValue<'c>,
     b: IntValue<'c>,
     amount: Scalar,
@@ -96,11 +101,7 @@ fn shift<'c>(
     let ty = a.get_type();
     let b = cx.builder.build_int_cast_sign_flag(b, ty, amount.is_signed(), "")?;
     let last = ty.const_int(u64::from(ty.get_bit_width() - 1), false);
-    let b = cx.builder.build_and(b, last, "")?;
-    Ok(match op {
-        BinaryOp::Shl => cx.builder.build_left_shift(a, b, "")?,
-        _ => cx.builder.build_right_shift(a, b, signed, "")?,
-    })
+    Ok(cx.builder.build_and(b, last, "")?)
 }
 
 /// `a / b`; `a` where `b` is 0. The divisor is kept from 0, and from -1 where there is a sign, because LLVM
