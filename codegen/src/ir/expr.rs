@@ -194,7 +194,11 @@ pub enum BinaryOp {
 impl BinaryOp {
     /// Whether it answers a `bool`.
     pub const fn is_comparison(self) -> bool {
-        matches!(self, Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge)
+        match self {
+            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => true,
+            Self::Add | Self::Sub | Self::Mul | Self::Div | Self::Rem => false,
+            Self::And | Self::Or | Self::Xor | Self::Shl | Self::Shr => false,
+        }
     }
 
     /// Its sign in Rust.

@@ -176,39 +176,51 @@ pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lo
     let refused = || BackendError::Unchecked(format!("`{}` of these operands", op.name()));
     let scalar = scalar_of(&operands.first().ok_or_else(refused)?.ty)?;
     let args = expr::values(cx, operands)?;
-    match (op, class(scalar), args.as_slice()) {
-        (MathOp::Min, Class::Float, &[_, _]) => overloaded(cx, "llvm.minimumnum", &args),
-        (MathOp::Max, Class::Float, &[_, _]) => overloaded(cx, "llvm.maximumnum", &args),
-        (MathOp::Min, Class::Int { signed: true }, &[_, _]) => overloaded(cx, "llvm.smin", &args),
-        (MathOp::Max, Class::Int { signed: true }, &[_, _]) => overloaded(cx, "llvm.smax", &args),
-        (MathOp::Min, Class::Int { signed: false }, &[_, _]) => overloaded(cx, "llvm.umin", &args),
-        (MathOp::Max, Class::Int { signed: false }, &[_, _]) => overloaded(cx, "llvm.umax", &args),
-        (MathOp::Abs, Class::Float, &[_]) => overloaded(cx, "llvm.fabs", &args),
-        (MathOp::Abs, Class::Int { signed: true }, &[a]) => {
-            // The second operand: the least integer is not poison.
-            overloaded(cx, "llvm.abs", &[a, cx.context.bool_type().const_zero().into()])
+    let class = class(scalar);
+    match op {
+        MathOp::Min | MathOp::Max => {
+            let name = extreme(op == MathOp::Max, class).ok_or_else(refused)?;
+            overloaded(cx, name, &args)
         }
-        (MathOp::Abs, Class::Int { signed: false }, &[a]) => Ok(a),
-        (MathOp::Fma, Class::Float, &[_, _, _]) => overloaded(cx, "llvm.fma", &args),
-        (MathOp::Fma, Class::Int { .. }, &[a, b, c]) => {
-            let product = cx.builder.build_int_mul(int(a)?, int(b)?, "")?;
-            Ok(cx.builder.build_int_add(product, int(c)?, "")?.into())
-        }
-        (MathOp::Sqrt, Class::Float, &[_]) => overloaded(cx, "llvm.sqrt", &args),
-        (MathOp::Recip, Class::Float, &[a]) => {
-            let a = float(a)?;
+        MathOp::Abs => match (class, &args[..]) {
+            (Class::Float, &[_]) => overloaded(cx, "llvm.fabs", &args),
+            (Class::Int { signed: true }, &[a]) => {
+                // The second operand: the least integer is not poison.
+                overloaded(cx, "llvm.abs", &[a, cx.context.bool_type().const_zero().into()])
+            }
+            (Class::Int { signed: false }, &[a]) => Ok(a),
+            _ => Err(refused()),
+        },
+        MathOp::Fma => match (class, &args[..]) {
+            (Class::Float, &[_, _, _]) => overloaded(cx, "llvm.fma", &args),
+            (Class::Int { .. }, &[a, b, c]) => {
+                let product = cx.builder.build_int_mul(int(a)?, int(b)?, "")?;
+                Ok(cx.builder.build_int_add(product, int(c)?, "")?.into())
+            }
+            _ => Err(refused()),
+        },
+        MathOp::Sqrt if class == Class::Float => overloaded(cx, "llvm.sqrt", &args),
+        MathOp::Recip if class == Class::Float => {
+            let a = float(args[0])?;
             Ok(cx.builder.build_float_div(a.get_type().const_float(1.0), a, "")?.into())
         }
-        (MathOp::Rsqrt, Class::Float, &[_]) if scalar == Scalar::F32 => {
-            nvvm::emit_value(cx, &nvvm::RSQRT, &args)
-        }
-        (MathOp::Exp2, Class::Float, &[_]) if scalar == Scalar::F32 => {
-            nvvm::emit_value(cx, &nvvm::EX2, &args)
-        }
-        (MathOp::Log2, Class::Float, &[_]) if scalar == Scalar::F32 => {
-            nvvm::emit_value(cx, &nvvm::LG2, &args)
-        }
-        _ => Err(refused()),
+        MathOp::Rsqrt if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::RSQRT, &args),
+        MathOp::Exp2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2, &args),
+        MathOp::Log2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::LG2, &args),
+        MathOp::Sqrt | MathOp::Recip | MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => Err(refused()),
+    }
+}
+
+/// LLVM's intrinsic for the greater or the lesser of two.
+fn extreme(greater: bool, class: Class) -> Option<&'static str> {
+    match (class, greater) {
+        (Class::Float, false) => Some("llvm.minimumnum"),
+        (Class::Float, true) => Some("llvm.maximumnum"),
+        (Class::Int { signed: true }, false) => Some("llvm.smin"),
+        (Class::Int { signed: true }, true) => Some("llvm.smax"),
+        (Class::Int { signed: false }, false) => Some("llvm.umin"),
+        (Class::Int { signed: false }, true) => Some("llvm.umax"),
+        (Class::Bool | Class::Tf32 | Class::Float8, _) => None,
     }
 }
 
