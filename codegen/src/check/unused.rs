@@ -92,7 +92,8 @@ fn warn(kernel: &Kernel, name: &str, parts: &[SharedId], span: Span, sink: &mut 
             });
         }
     });
-    let message = format!("`{name}` is never used, and takes {bytes} bytes of every block's shared memory");
+    let message =
+        format!("nothing accesses `{name}`, which takes {bytes} bytes of every block's shared memory");
     let warning = sink.warn(Code::UnusedShared, span, message);
     if let Some(span) = set_up_at {
         warning.label(span, "all that is done with it is to initialise it");
