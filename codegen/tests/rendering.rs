@@ -251,7 +251,7 @@ fn k() {
 }
 ",
         r"
-warning[TMA0015]: `full` is never used, and takes 8 bytes of every block's shared memory
+warning[TMA0015]: nothing accesses `full`, which takes 8 bytes of every block's shared memory
  --> src/kernels.rs:3:25
   |
 3 |     let full: Barrier = shared();
@@ -276,7 +276,7 @@ fn what_one_instance_uses_is_used() {
     warned(
         &kernel("N > 2"),
         r"
-warning[TMA0015]: `words` is never used, and takes 16 bytes of every block's shared memory
+warning[TMA0015]: nothing accesses `words`, which takes 16 bytes of every block's shared memory
  --> src/kernels.rs:3:38
   |
 3 |     let words: SharedArray<u32, 4> = shared();
@@ -300,13 +300,13 @@ fn a_pipeline_is_unused_as_a_whole_or_in_parts() {
     };
     assert_eq!(
         warnings(kernel("ring", "ring.init(1);")),
-        ["`ring` is never used, and takes 288 bytes of every block's shared memory"]
+        ["nothing accesses `ring`, which takes 288 bytes of every block's shared memory"]
     );
     assert_eq!(
         warnings(kernel("ring", "let mut p = ring.producer(); let slot = p.wait();")),
         [
-            "`ring.0` is never used, and takes 256 bytes of every block's shared memory",
-            "`ring.full` is never used, and takes 16 bytes of every block's shared memory"
+            "nothing accesses `ring.0`, which takes 256 bytes of every block's shared memory",
+            "nothing accesses `ring.full`, which takes 16 bytes of every block's shared memory"
         ]
     );
     assert_eq!(warnings(kernel("_ring", "_ring.init(1);")), [""; 0]);

@@ -6,6 +6,7 @@
 //! are this side's too: a macro of stable Rust cannot show any.
 
 mod checks;
+mod error;
 mod reuse;
 mod sources;
 mod store;
@@ -14,10 +15,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
+pub use error::BuildError;
 pub(crate) use sources::FOLDERS;
 
 use crate::check::{TargetKernel, for_target};
-use crate::diag::{Code, Coded, Diagnostic, Located, Sink};
+use crate::diag::{Diagnostic, Located, Sink};
 use crate::parse::file;
 use crate::pipeline::{Front, Instance, front};
 use crate::target::Goal;
@@ -30,10 +32,11 @@ pub fn build() {
 }
 
 /// Compiles the kernels of a package, with options.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Build {
     target: Target,
     checks: Option<Checks>,
+    warnings: bool,
     sources: Vec<PathBuf>,
 }
 
@@ -50,78 +53,9 @@ pub struct Report {
     pub warnings: Vec<Located>,
 }
 
-/// What a build script can fail at.
-#[derive(Debug)]
-pub enum BuildError {
-    /// It was not called by cargo, which sets this variable.
-    NoEnvironment(&'static str),
-    /// A file could not be read or written.
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// A file or folder could not be watched.
-    Unwatchable {
-        /// Which.
-        path: PathBuf,
-        /// What is in the way.
-        why: &'static str,
-    },
-    /// Kernels need what the target does not have. The macro cannot report this: it does not know the
-    /// target.
-    Target(Vec<Located>),
-    /// LLVM failed.
-    #[cfg(feature = "llvm")]
-    Backend {
-        /// The source file.
-        path: PathBuf,
-        /// The line of the kernel.
-        line: usize,
-        /// What LLVM said.
-        error: crate::backend::BackendError,
-    },
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoEnvironment(variable) => {
-                let why = "`tma_codegen::build()` is called from a build script, by cargo";
-                Coded(Code::Backend, format_args!("`{variable}` is not set: {why}")).fmt(f)
-            }
-            Self::File { path, error } => {
-                Coded(Code::Backend, format_args!("{}: {error}", escape::path(path))).fmt(f)
-            }
-            Self::Unwatchable { path, why } => {
-                let path = escape::path(path);
-                let message = format_args!(
-                    "cargo cannot be told to watch `{path}`, since its name {why}: rename what it lies in, or build \
-                     elsewhere (`CARGO_TARGET_DIR`)"
-                );
-                Coded(Code::Unwatchable, message).fmt(f)
-            }
-            Self::Target(errors) => {
-                let lines: Vec<_> = errors.iter().map(Located::to_string).collect();
-                f.write_str(&lines.join("\n"))
-            }
-            #[cfg(feature = "llvm")]
-            Self::Backend { path, line, error } => {
-                write!(f, "{}:{line}: {}", escape::path(path), Coded(Code::Backend, error))
-            }
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::File { error, .. } => Some(error),
-            #[cfg(feature = "llvm")]
-            Self::Backend { error, .. } => Some(error),
-            Self::NoEnvironment(_) | Self::Unwatchable { .. } | Self::Target(_) => None,
-        }
+impl Default for Build {
+    fn default() -> Self {
+        Self { target: Target::default(), checks: None, warnings: true, sources: vec![] }
     }
 }
 
@@ -141,6 +75,12 @@ impl Build {
     /// in builds with debug assertions, which cargo's profile `dev` has and `release` has not.
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = Some(checks);
+        self
+    }
+
+    /// Whether [`run`](Self::run) prints warnings, which it does unless this says otherwise.
+    pub fn warnings(mut self, warnings: bool) -> Self {
+        self.warnings = warnings;
         self
     }
 
@@ -178,7 +118,9 @@ impl Build {
             println!("cargo::rerun-if-changed={}", watched(path, &package)?);
         }
         let report = self.compile(&package, &roots, &out_dir)?;
-        report.warnings.iter().for_each(|warning| tell_cargo("warning", warning));
+        if self.warnings {
+            report.warnings.iter().for_each(|warning| tell_cargo("warning", warning));
+        }
         Ok(report)
     }
 
@@ -346,6 +288,7 @@ fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diag::Code;
 
     #[test]
     fn what_lies_in_the_package_is_watched_wherever_that_lies() {

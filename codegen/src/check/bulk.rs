@@ -1,26 +1,16 @@
 //! Bulk copies without a tensor map: what starts or ends where the copy engine cannot, as far as constants show.
 
-use super::low_bits::{LowBits, Variables};
+use super::low_bits::LowBits;
+use super::operations::Rules;
 use crate::diag::{Code, Sink};
-use crate::ir::{BulkCopy, Expr, Kernel, Param, RemoteCopy, Scalar, SharedRange, StmtKind, Type, visit};
+use crate::ir::{BulkCopy, Expr, RemoteCopy, Scalar, SharedRange, Type};
 use crate::limits::BULK_BYTES;
 
-pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
-    let mut variables = Variables::new(&kernel.body);
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        variables.pass(stmt);
-        match &stmt.kind {
-            StmtKind::BulkCopy(copy) => bulk(kernel.param(copy.global), copy, &variables, sink),
-            StmtKind::RemoteCopy(copy) => remote(copy, &variables, sink),
-            _ => {}
-        }
-    });
-}
-
-fn bulk(param: &Param, copy: &BulkCopy, variables: &Variables, sink: &mut Sink) {
+pub(super) fn bulk_copy(rules: &Rules<'_>, copy: &BulkCopy, sink: &mut Sink) {
+    let param = rules.kernel.param(copy.global);
     let Type::Global(element) = param.ty else { return };
     let mut whole = |number: &Expr, what: &str| {
-        whole_units(number, element, variables.of(number), what, sink);
+        whole_units(number, element, rules.variables.of(number), what, sink);
     };
     whole(&copy.count, "the count");
     whole(&copy.index, &format!("the index into `{}`", param.name));
@@ -30,11 +20,14 @@ fn bulk(param: &Param, copy: &BulkCopy, variables: &Variables, sink: &mut Sink) 
     }
 }
 
-fn remote(copy: &RemoteCopy, variables: &Variables, sink: &mut Sink) {
+pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink) {
     let RemoteCopy { from, to, at, count, .. } = copy;
     let Some((element, _)) = from.ty.sequence() else { return };
-    whole_units(count, element, variables.of(count), "the count", sink);
-    whole_units(at, element, variables.of(at), "the element of shared memory to begin at", sink);
+    let mut whole = |number: &Expr, what: &str| {
+        whole_units(number, element, rules.variables.of(number), what, sink);
+    };
+    whole(count, "the count");
+    whole(at, "the element of shared memory to begin at");
     for array in [from, to] {
         inside(array, at, count, sink);
     }

@@ -1,41 +1,15 @@
 //! Clusters: their size, what asks for one, the blocks that are named, and sliced loads.
 
+use super::operations::Rules;
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    Cluster, ClusterAxis, CopyKind, Expr, ExprKind, Kernel, Multicast, Span, Special, Stmt, StmtKind, Sync,
-    TileCopy, TileType, Type, visit,
+    BulkCopy, Cluster, ClusterAxis, CopyKind, Expr, ExprKind, Kernel, Multicast, RemoteCopy, Span, Special,
+    Sync, TileCopy, TileType, Type,
 };
 use crate::limits;
 
-pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
-    let Some(blocks) = size(kernel, sink) else {
-        words(kernel, sink);
-        return;
-    };
-    visit::for_each_expr(&kernel.body, &mut |expr| {
-        if let ExprKind::Remote(_, rank) = &expr.kind {
-            rank_within(rank, blocks, sink);
-        }
-    });
-    visit::for_each_stmt(&kernel.body, &mut |stmt| match &stmt.kind {
-        StmtKind::TileCopy(copy) => match copy.kind.multicast() {
-            Some(Multicast::Mask(mask)) => mask_within(mask, blocks, sink),
-            Some(Multicast::Sliced(axis)) => sliced(kernel, copy, *axis, stmt.origin.span, sink),
-            None => {}
-        },
-        StmtKind::BulkCopy(copy) => match copy.kind.multicast() {
-            Some(Multicast::Mask(mask)) => mask_within(mask, blocks, sink),
-            Some(Multicast::Sliced(_)) | None => {}
-        },
-        // Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is in
-        // another block. Reductions have no such rule.
-        StmtKind::RemoteCopy(copy) if copy.op.is_none() => elsewhere(&copy.to, blocks, sink),
-        _ => {}
-    });
-}
-
 /// The most blocks that a cluster has; none in a kernel without clusters.
-fn size(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
+pub(super) fn size(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
     let launch = &kernel.launch;
     let most = limits::cluster_blocks(launch.nonportable_cluster);
     match launch.cluster {
@@ -58,38 +32,76 @@ fn size(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
     }
 }
 
-/// What a kernel without clusters must not say.
-fn words(kernel: &Kernel, sink: &mut Sink) {
-    let mut refuse = |what: &str, span: Span| {
-        sink.error(Code::NoCluster, span, format!("`{what}` is about clusters, and this kernel has none"))
-            .help("say how many blocks a cluster has: `#[tma_kernel(threads = .., cluster = 2)]`");
+/// A copy by a tensor map: the blocks that it is multicast to.
+pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, span: Span, sink: &mut Sink) {
+    match (copy.kind.multicast(), rules.blocks) {
+        (None, _) => {}
+        (Some(Multicast::Mask(mask)), Some(blocks)) => mask_within(mask, blocks, sink),
+        (Some(Multicast::Mask(_)), None) => refuse("load_multicast", span, sink),
+        (Some(Multicast::Sliced(axis)), Some(_)) => sliced(rules.kernel, copy, *axis, span, sink),
+        (Some(Multicast::Sliced(_)), None) => refuse("load_sliced", span, sink),
+    }
+}
+
+/// A bulk copy likewise.
+pub(super) fn bulk_copy(rules: &Rules<'_>, copy: &BulkCopy, span: Span, sink: &mut Sink) {
+    match (copy.kind.multicast(), rules.blocks) {
+        (None | Some(Multicast::Sliced(_)), _) => {}
+        (Some(Multicast::Mask(mask)), Some(blocks)) => mask_within(mask, blocks, sink),
+        (Some(Multicast::Mask(_)), None) => refuse("bulk_load_multicast", span, sink),
+    }
+}
+
+/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is in another
+/// block. Reductions have no such rule.
+pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink) {
+    if let (None, Some(blocks)) = (copy.op, rules.blocks) {
+        elsewhere(&copy.to, blocks, sink);
+    }
+}
+
+pub(super) fn meeting(rules: &Rules<'_>, sync: Sync, span: Span, sink: &mut Sink) {
+    let word = match sync {
+        Sync::Cluster => "sync_cluster",
+        Sync::ClusterArrive => "cluster_arrive",
+        Sync::ClusterWait => "cluster_wait",
+        Sync::Threads | Sync::Warp => return,
     };
-    visit::for_each_stmt(&kernel.body, &mut |stmt: &Stmt| {
-        let word = match &stmt.kind {
-            StmtKind::Sync(Sync::Cluster) => "sync_cluster",
-            StmtKind::Sync(Sync::ClusterArrive) => "cluster_arrive",
-            StmtKind::Sync(Sync::ClusterWait) => "cluster_wait",
-            StmtKind::TileCopy(copy) => match copy.kind.multicast() {
-                Some(Multicast::Mask(_)) => "load_multicast",
-                Some(Multicast::Sliced(_)) => "load_sliced",
-                None => return,
-            },
-            StmtKind::BulkCopy(copy) if copy.kind.multicast().is_some() => "bulk_load_multicast",
-            _ => return,
-        };
-        refuse(word, stmt.origin.span);
-    });
-    visit::for_each_expr(&kernel.body, &mut |expr| {
-        let word = match expr.kind {
-            ExprKind::Remote(..) => "remote",
-            ExprKind::Special(Special::ClusterIdx(_)) => "cluster_idx",
-            ExprKind::Special(Special::BlockInCluster(_)) => "block_in_cluster",
-            ExprKind::Special(Special::ClusterDim(_)) => "cluster_dim",
-            ExprKind::Special(Special::ClusterRank) => "cluster_rank",
-            _ => return,
-        };
-        refuse(word, expr.span);
-    });
+    if rules.blocks.is_none() {
+        refuse(word, span, sink);
+    }
+}
+
+/// Something of the block of this rank.
+pub(super) fn remote(rules: &Rules<'_>, rank: &Expr, span: Span, sink: &mut Sink) {
+    match rules.blocks {
+        Some(blocks) => rank_within(rank, blocks, sink),
+        None => refuse("remote", span, sink),
+    }
+}
+
+pub(super) fn special(rules: &Rules<'_>, special: Special, span: Span, sink: &mut Sink) {
+    let word = match special {
+        Special::ClusterIdx(_) => "cluster_idx",
+        Special::BlockInCluster(_) => "block_in_cluster",
+        Special::ClusterDim(_) => "cluster_dim",
+        Special::ClusterRank => "cluster_rank",
+        Special::ThreadIdx(_)
+        | Special::BlockIdx(_)
+        | Special::GridDim(_)
+        | Special::LaneIdx
+        | Special::WarpIdx
+        | Special::WarpgroupIdx => return,
+    };
+    if rules.blocks.is_none() {
+        refuse(word, span, sink);
+    }
+}
+
+/// What a kernel without clusters must not say.
+fn refuse(word: &str, span: Span, sink: &mut Sink) {
+    sink.error(Code::NoCluster, span, format!("`{word}` is about clusters, and this kernel has none"))
+        .help("say how many blocks a cluster has: `#[tma_kernel(threads = .., cluster = 2)]`");
 }
 
 fn rank_within(rank: &Expr, blocks: u64, sink: &mut Sink) {
@@ -104,10 +116,12 @@ fn rank_within(rank: &Expr, blocks: u64, sink: &mut Sink) {
 
 fn elsewhere(to: &Expr, blocks: u64, sink: &mut Sink) {
     let ExprKind::Remote(_, rank) = &to.kind else { return };
-    let message = match rank.kind {
-        ExprKind::Special(Special::ClusterRank) => "a bulk copy to another block names the block itself",
-        _ if blocks == 1 => "a bulk copy to another block, but the cluster has only one",
-        _ => return,
+    let message = if let ExprKind::Special(Special::ClusterRank) = rank.kind {
+        "a bulk copy to another block names the block itself"
+    } else if blocks == 1 {
+        "a bulk copy to another block, but the cluster has only one"
+    } else {
+        return;
     };
     sink.error(Code::ClusterBlock, to.span, message)
         .help("name another block of the cluster; within a block threads copy, with `get` and `set`");

@@ -1,7 +1,8 @@
 //! Judges a kernel: what it gives is a [`CheckedKernel`] and, for a chip, a [`TargetKernel`], the only
 //! thing that `lower` accepts.
 //!
-//! The rules, one file each, with their codes in [`Code`](crate::diag::Code):
+//! The rules, one file each, with their codes in [`Code`](crate::diag::Code). `operations` says which of
+//! them each statement and each expression has to keep:
 //!
 //! * `settled`: every type is known and every literal fits its type.
 //! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant indices.
@@ -17,6 +18,8 @@
 //! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor), and the
 //! order of barrier operations among threads.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod bulk;
 mod clusters;
 mod coordinates;
@@ -24,6 +27,7 @@ mod descriptors;
 pub mod layout;
 mod limits;
 mod low_bits;
+mod operations;
 mod settled;
 mod size;
 mod target;
@@ -58,12 +62,8 @@ impl CheckedKernel {
 /// Checks every rule; reports all that are broken, and gives the kernel back if one is.
 pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<Kernel>> {
     let before = sink.len();
-    settled::check(&kernel, sink);
     limits::check(&kernel, sink);
-    coordinates::check(&kernel, sink);
-    clusters::check(&kernel, sink);
-    bulk::check(&kernel, sink);
-    descriptors::check(&kernel, sink);
+    operations::check(&kernel, sink);
     size::check(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     if sink.len() == before { Ok(Box::new(CheckedKernel { kernel, layout })) } else { Err(Box::new(kernel)) }

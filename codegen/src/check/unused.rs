@@ -51,11 +51,20 @@ fn unused_in(kernel: &Kernel) -> HashSet<SharedId> {
 
 /// The barrier that a statement only initialises or invalidates.
 fn set_up(stmt: &Stmt) -> Option<&Expr> {
-    match &stmt.kind {
-        StmtKind::Barrier { barrier, op: BarrierOp::Init { .. } | BarrierOp::Invalidate, .. } => {
-            Some(barrier)
-        }
-        _ => None,
+    let StmtKind::Barrier { barrier, op, scope: _ } = &stmt.kind else { return None };
+    match op {
+        BarrierOp::Init { .. } | BarrierOp::Invalidate => Some(barrier),
+        BarrierOp::Arrive
+        | BarrierOp::ArriveMany { .. }
+        | BarrierOp::ArriveToken { .. }
+        | BarrierOp::ArriveDrop
+        | BarrierOp::ArriveExpectTx { .. }
+        | BarrierOp::ExpectTx { .. }
+        | BarrierOp::Wait { .. }
+        | BarrierOp::WaitToken { .. }
+        | BarrierOp::TestWait { .. }
+        | BarrierOp::TryWait { .. }
+        | BarrierOp::TryWaitFor { .. } => None,
     }
 }
 
@@ -83,7 +92,8 @@ fn warn(kernel: &Kernel, name: &str, parts: &[SharedId], span: Span, sink: &mut 
             });
         }
     });
-    let message = format!("`{name}` is never used, and takes {bytes} bytes of every block's shared memory");
+    let message =
+        format!("nothing accesses `{name}`, which takes {bytes} bytes of every block's shared memory");
     let warning = sink.warn(Code::UnusedShared, span, message);
     if let Some(span) = set_up_at {
         warning.label(span, "all that is done with it is to initialise it");

@@ -15,6 +15,8 @@
 //! * **Coordinates are logical**: row-major, outermost first. Only `lower` and the runtime reverse them.
 //! * Spans and origins sit beside the nodes and have no meaning. [`print`](mod@print) shows everything but them.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod compound;
 mod copy;
 mod descriptor;

@@ -113,12 +113,28 @@ macro_rules! shared_range {
     }};
 }
 
-macro_rules! operands {
+/// What a statement consists of.
+struct Parts<E, B> {
+    /// The expressions that it reads itself, not those of inner blocks (but for a loop's header).
+    operands: Vec<E>,
+    /// The blocks inside, in order.
+    blocks: Vec<B>,
+}
+
+impl<E, B> Parts<E, B> {
+    fn read(operands: Vec<E>) -> Self {
+        Self { operands, blocks: vec![] }
+    }
+
+    fn run(operands: Vec<E>, blocks: Vec<B>) -> Self {
+        Self { operands, blocks }
+    }
+}
+
+macro_rules! parts {
     ($kind:expr) => {
         match $kind {
-            StmtKind::Loop { .. }
-            | StmtKind::Labelled { .. }
-            | StmtKind::Break(_)
+            StmtKind::Break(_)
             | StmtKind::Continue(_)
             | StmtKind::Leave(_)
             | StmtKind::Return
@@ -129,26 +145,36 @@ macro_rules! operands {
             | StmtKind::SyncGrid { .. }
             | StmtKind::GridDependency(_)
             | StmtKind::ElectOne { .. }
-            | StmtKind::Trap => vec![],
-            StmtKind::Assign { index, value, .. } => index.into_iter().chain([value]).collect(),
-            StmtKind::If { condition, .. }
-            | StmtKind::While { condition, .. }
-            | StmtKind::Assert { condition, .. } => vec![condition],
-            StmtKind::Match { value, .. } => vec![value],
+            | StmtKind::Trap => Parts::read(vec![]),
+            StmtKind::If { condition, then, otherwise } => Parts::run(vec![condition], vec![then, otherwise]),
+            StmtKind::Match { value, arms, otherwise } => {
+                let bodies = arms.into_iter().map(|Arm { ranges: _, body }| body);
+                Parts::run(vec![value], bodies.chain([otherwise]).collect())
+            }
+            StmtKind::Loop { label: _, body } | StmtKind::Labelled { label: _, body } => {
+                Parts::run(vec![], vec![body])
+            }
+            StmtKind::While { label: _, header, condition, body } => {
+                Parts::run(vec![condition], vec![header, body])
+            }
             StmtKind::For(inner) => {
-                let For { start, end, step, label: _, variable: _, inclusive: _, unroll: _, body: _ } =
+                let For { start, end, step, body, label: _, variable: _, inclusive: _, unroll: _ } =
                     unboxed!(inner);
-                vec![start, end, step]
+                Parts::run(vec![start, end, step], vec![body])
             }
-            StmtKind::TileGet { tile, at, .. } => [tile].into_iter().chain(at).collect(),
-            StmtKind::TileSet { tile, at, value } => [tile].into_iter().chain(at).chain([value]).collect(),
-            StmtKind::SharedGet { array, index, .. } => vec![array, index],
-            StmtKind::SharedSet { array, index, value } => vec![array, index, value],
-            StmtKind::GlobalGet { index, .. } => vec![index],
+            StmtKind::Assign { index, value, .. } => Parts::read(index.into_iter().chain([value]).collect()),
+            StmtKind::Assert { condition, .. } => Parts::read(vec![condition]),
+            StmtKind::TileGet { tile, at, .. } => Parts::read([tile].into_iter().chain(at).collect()),
+            StmtKind::TileSet { tile, at, value } => {
+                Parts::read([tile].into_iter().chain(at).chain([value]).collect())
+            }
+            StmtKind::SharedGet { array, index, .. } => Parts::read(vec![array, index]),
+            StmtKind::SharedSet { array, index, value } => Parts::read(vec![array, index, value]),
+            StmtKind::GlobalGet { index, .. } => Parts::read(vec![index]),
             StmtKind::GlobalSet { index, value, .. } | StmtKind::GlobalAtomic { index, value, .. } => {
-                vec![index, value]
+                Parts::read(vec![index, value])
             }
-            StmtKind::Barrier { barrier, op, scope: _ } => match op {
+            StmtKind::Barrier { barrier, op, scope: _ } => Parts::read(match op {
                 BarrierOp::Invalidate
                 | BarrierOp::Arrive
                 | BarrierOp::ArriveToken { .. }
@@ -162,121 +188,72 @@ macro_rules! operands {
                 | BarrierOp::TestWait { parity: operand, .. }
                 | BarrierOp::TryWait { parity: operand, .. } => vec![barrier, operand],
                 BarrierOp::TryWaitFor { parity, nanoseconds, .. } => vec![barrier, parity, nanoseconds],
-            },
+            }),
             StmtKind::TileCopy(copy) => {
                 let TileCopy { map: MapRef { param: _, index }, at, offsets, hint, kind } = unboxed!(copy);
                 let shared: Vec<_> = copy_operands!(kind, tile);
-                index.into_iter().chain(at).chain(offsets).chain(shared).chain(hint).collect()
+                Parts::read(index.into_iter().chain(at).chain(offsets).chain(shared).chain(hint).collect())
             }
             StmtKind::BulkCopy(copy) => {
                 let BulkCopy { global: _, index, count, hint, kind } = unboxed!(copy);
                 let shared: Vec<_> = copy_operands!(kind, shared_range);
-                [index, count].into_iter().chain(shared).chain(hint).collect()
+                Parts::read([index, count].into_iter().chain(shared).chain(hint).collect())
             }
             StmtKind::RemoteCopy(copy) => {
                 let RemoteCopy { op: _, from, to, at, count, barrier } = unboxed!(copy);
-                vec![from, at, count, to, barrier]
+                Parts::read(vec![from, at, count, to, barrier])
             }
-            StmtKind::PrefetchMap(MapRef { param: _, index }) => index.into_iter().collect(),
-            StmtKind::EditMap { map, edit } => match edit {
+            StmtKind::PrefetchMap(MapRef { param: _, index }) => Parts::read(index.into_iter().collect()),
+            StmtKind::EditMap { map, edit } => Parts::read(match edit {
                 MapEdit::CopyFrom { .. } => vec![map],
                 MapEdit::Address { index: operand, .. }
                 | MapEdit::Extent { extent: operand, .. }
                 | MapEdit::Stride { bytes: operand, .. }
                 | MapEdit::Publish { index: operand, .. } => vec![map, operand],
-            },
-            StmtKind::AcquireMap { index, .. } => vec![index],
-            StmtKind::NamedBarrierSync { id, threads } => vec![id, threads],
-            StmtKind::Printf { args, .. } => args.into_iter().collect(),
+            }),
+            StmtKind::AcquireMap { index, .. } => Parts::read(vec![index]),
+            StmtKind::NamedBarrierSync { id, threads } => Parts::read(vec![id, threads]),
+            StmtKind::Printf { args, .. } => Parts::read(args.into_iter().collect()),
         }
     };
 }
 
-macro_rules! blocks {
-    ($kind:expr) => {
-        match $kind {
-            StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
-            StmtKind::Match { arms, otherwise, .. } => {
-                arms.into_iter().map(|Arm { ranges: _, body }| body).chain([otherwise]).collect()
-            }
-            StmtKind::Loop { body, .. } | StmtKind::Labelled { body, .. } => vec![body],
-            StmtKind::While { header, body, .. } => vec![header, body],
-            StmtKind::For(inner) => {
-                let For { body, .. } = unboxed!(inner);
-                vec![body]
-            }
-            StmtKind::Assign { .. }
-            | StmtKind::Break(_)
-            | StmtKind::Continue(_)
-            | StmtKind::Leave(_)
-            | StmtKind::Return
-            | StmtKind::TileGet { .. }
-            | StmtKind::TileSet { .. }
-            | StmtKind::SharedGet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalGet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::GlobalAtomic { .. }
-            | StmtKind::TileCopy(_)
-            | StmtKind::BulkCopy(_)
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::Barrier { .. }
-            | StmtKind::EditMap { .. }
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Trap
-            | StmtKind::Assert { .. }
-            | StmtKind::Printf { .. } => vec![],
-        }
-    };
+fn parts(kind: &StmtKind) -> Parts<&Expr, &Block> {
+    macro_rules! unboxed {
+        ($inner:ident) => {
+            &**$inner
+        };
+    }
+    parts!(kind)
+}
+
+fn parts_mut(kind: &mut StmtKind) -> Parts<&mut Expr, &mut Block> {
+    macro_rules! unboxed {
+        ($inner:ident) => {
+            &mut **$inner
+        };
+    }
+    parts!(kind)
 }
 
 /// The expressions that `kind` reads directly, not those of inner blocks (but for a loop's header).
 pub fn operands(kind: &StmtKind) -> Vec<&Expr> {
-    macro_rules! unboxed {
-        ($inner:ident) => {
-            &**$inner
-        };
-    }
-    operands!(kind)
+    parts(kind).operands
 }
 
 /// As [`operands`].
 pub fn operands_mut(kind: &mut StmtKind) -> Vec<&mut Expr> {
-    macro_rules! unboxed {
-        ($inner:ident) => {
-            &mut **$inner
-        };
-    }
-    operands!(kind)
+    parts_mut(kind).operands
 }
 
 /// The blocks inside `kind`, in order.
 pub fn blocks(kind: &StmtKind) -> Vec<&Block> {
-    macro_rules! unboxed {
-        ($inner:ident) => {
-            &**$inner
-        };
-    }
-    blocks!(kind)
+    parts(kind).blocks
 }
 
 /// As [`blocks`].
 pub fn blocks_mut(kind: &mut StmtKind) -> Vec<&mut Block> {
-    macro_rules! unboxed {
-        ($inner:ident) => {
-            &mut **$inner
-        };
-    }
-    blocks!(kind)
+    parts_mut(kind).blocks
 }
 
 fn expr_operands(kind: &ExprKind) -> Vec<&Expr> {

@@ -14,7 +14,7 @@ use crate::Checks;
 use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
 use crate::check::{TargetKernel, layout};
-use crate::ir::{self, Cluster, Kernel, Scalar, Type};
+use crate::ir::{self, Cluster, Kernel, ParamKind, Scalar};
 use crate::limits::{ARRAY_ALIGNMENT, cluster_blocks};
 
 /// LLVM's number of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
@@ -196,13 +196,13 @@ fn params<'c>(cx: &Cx<'c, '_>) -> Lower<Vec<Param<'c>>> {
     kernel
         .params
         .iter()
-        .map(|param| match &param.ty {
-            Type::TensorMap(_) | Type::Im2colMap(..) => Ok(Param::TensorMap(pointer(next()?)?)),
-            Type::Global(_) | Type::Maps(_) => {
+        .map(|param| match param.kind() {
+            Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => Ok(Param::TensorMap(pointer(next()?)?)),
+            Some(ParamKind::Global(_) | ParamKind::Maps(_)) => {
                 Ok(Param::Global { address: pointer(next()?)?, len: int(next()?)? })
             }
-            Type::Scalar(scalar) => Ok(Param::Scalar(memory::from_memory(cx, next()?, *scalar)?)),
-            ty => Err(BackendError::Unchecked(format!("a parameter of type `{ty}`"))),
+            Some(ParamKind::Scalar(scalar)) => Ok(Param::Scalar(memory::from_memory(cx, next()?, scalar)?)),
+            None => Err(BackendError::Unchecked(format!("a parameter of type `{}`", param.ty))),
         })
         .collect()
 }

@@ -18,6 +18,8 @@
 //! Nothing here can fail for a user's mistake. What `check` refuses, and would have no lowering, is answered with
 //! [`BackendError::Unchecked`].
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod arith;
 mod barrier;
 mod bounds;
