@@ -4,7 +4,7 @@ use crate::check::{self, CheckedKernel, check};
 use crate::diag::{Diagnostics, Sink};
 use crate::ir::Kernel;
 use crate::parse::Parsed;
-use crate::parse::item::{KernelItem, Shared};
+use crate::parse::item::{KernelItem, ModuleItems};
 use crate::parse::names::{self, WordUse};
 use crate::{dump, hash, parse};
 
@@ -41,7 +41,7 @@ impl Instance {
 }
 
 /// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the next.
-pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
+pub(crate) fn front(item: &KernelItem, shared: &ModuleItems) -> Front {
     let mut sink = Sink::default();
     let Parsed { kernels, words } = parse::parse(item, shared, &mut sink);
     sink.enter(None);

@@ -23,7 +23,7 @@ use crate::host::generic;
 use crate::host::launcher::launcher;
 use crate::ir::Kernel;
 use crate::parse::depth;
-use crate::parse::item::{self, KernelItem, Shared};
+use crate::parse::item::{self, KernelItem, ModuleItems};
 use crate::parse::names::WordUse;
 use crate::pipeline::{Front, Instance, front};
 use crate::place;
@@ -81,7 +81,7 @@ enum Imports {
 }
 
 /// What stands in the place of `item`; what a kernel becomes besides goes `behind` all items.
-fn module_item(item: Item, shared: &Shared, imports: &mut Imports, behind: &mut TokenStream) -> Item {
+fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: &mut TokenStream) -> Item {
     let Item::Fn(mut function) = item else { return item };
     if let Some(kernel) = item::kernel(&function) {
         let mut front = front(&kernel, shared);
@@ -125,7 +125,7 @@ fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
 
 /// A kernel outside of a `#[tma_module]`.
 fn lone_kernel(item: &KernelItem) -> TokenStream {
-    let mut front = front(item, &Shared::default());
+    let mut front = front(item, &ModuleItems::default());
     let mut ptx = Ptx::of(&front);
     if let Some(error) = place::misplaced(item, Span::call_site(), ptx.is_whole) {
         // Where a module cannot stand, one more error would be about that.

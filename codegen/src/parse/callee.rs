@@ -99,7 +99,7 @@ impl<'a> Cx<'a> {
 
     /// The module's `#[tma_device]` function of this name.
     pub(super) fn device_function(&self, name: &str) -> Option<&'a syn::ItemFn> {
-        self.shared_items.functions.iter().find(|item| names::text(&item.sig.ident) == name)
+        self.module_items.functions.iter().find(|item| names::text(&item.sig.ident) == name)
     }
 
     /// Whether `name` is a variable, or the kernel itself; reports that it is called.
@@ -140,7 +140,7 @@ impl<'a> Cx<'a> {
     }
 
     fn unknown_function(&mut self, name: &str, at: Span) {
-        let devices = self.shared_items.functions.iter().map(|item| names::text(&item.sig.ident));
+        let devices = self.module_items.functions.iter().map(|item| names::text(&item.sig.ident));
         let words = FunctionWord::all().into_iter().map(|word| word.name().into_owned());
         let known: Vec<_> = devices.chain(words).collect();
         let help = elsewhere(name, suggest::Kind::Function).or_else(|| did_you_mean(name, known)).unwrap_or_else(|| {

@@ -8,13 +8,13 @@ use syn::visit::{self, Visit};
 use syn::{Block, File, ImplItemFn, Item, ItemFn, ItemMod, Stmt, TraitItemFn};
 
 use super::depth;
-use super::item::{self, KernelItem, Shared};
+use super::item::{self, KernelItem, ModuleItems};
 use super::outside;
 use crate::diag::Sink;
 
 /// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc
 /// and the macro report.
-pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<Shared>)> {
+pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<ModuleItems>)> {
     // Most files hold no kernel, and parsing takes longer than this look.
     if !text.contains("tma_kernel") || text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {
         return vec![];
@@ -24,7 +24,7 @@ pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<Shared>)> {
 
 /// The kernels of `file`, each with what it shares with others. What a file imports is not asked:
 /// texts need no imports.
-pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<Shared>)> {
+pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
     let mut all = placed_kernels(file);
     for (_, shared) in &mut all {
         Rc::make_mut(shared).lacks_words = false;
@@ -33,7 +33,7 @@ pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<Shared>)> {
 }
 
 /// As [`kernels`], and of each is known whether words are imported where it stands.
-pub(crate) fn placed_kernels(file: &File) -> Vec<(KernelItem, Rc<Shared>)> {
+pub(crate) fn placed_kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
     find(file).found
 }
 
@@ -50,7 +50,7 @@ fn find(file: &File) -> Finder {
 
 #[derive(Default)]
 struct Finder {
-    found: Vec<(KernelItem, Rc<Shared>)>,
+    found: Vec<(KernelItem, Rc<ModuleItems>)>,
     methods: Vec<KernelItem>,
     /// Whether nothing around this point, up to its module, imports words.
     lacks_words: bool,
@@ -75,7 +75,7 @@ impl<'ast> Visit<'ast> for Finder {
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
         match item::kernel(function) {
             Some(kernel) => {
-                let shared = Shared { lacks_words: self.lacks_words, ..Shared::default() };
+                let shared = ModuleItems { lacks_words: self.lacks_words, ..ModuleItems::default() };
                 self.found.push((kernel, Rc::new(shared)));
             }
             None => visit::visit_item_fn(self, function),

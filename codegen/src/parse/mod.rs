@@ -41,14 +41,14 @@ pub(crate) mod words;
 
 use attr::InstanceAttr;
 use cx::Cx;
-use item::{KernelItem, Shared};
+use item::{KernelItem, ModuleItems};
 use names::WordUse;
 
 use crate::diag::{Code, Sink};
 use crate::ir::{Kernel, Span, visit};
 
 /// Every instance of a kernel; of one with errors at least the signature is right, which its launcher is made of.
-pub(crate) fn parse(item: &KernelItem, shared: &Shared, sink: &mut Sink) -> Parsed {
+pub(crate) fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) -> Parsed {
     let attr = attr::parse(item.attr.clone(), sink);
     signature::judge(&item.function, &attr.instances, sink);
     let mut parsed = Parsed::default();
@@ -72,7 +72,7 @@ pub(crate) struct Parsed {
 
 fn parse_instance(
     item: &KernelItem,
-    shared: &Shared,
+    shared: &ModuleItems,
     attr: &attr::KernelAttr,
     instance: Option<&InstanceAttr>,
     sink: &mut Sink,

@@ -12,7 +12,7 @@ use syn::ext::IdentExt;
 use syn::{Ident, Path, PathArguments};
 
 use super::cx::Cx;
-use super::item::Shared;
+use super::item::ModuleItems;
 use super::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
 use crate::diag::{Code, Sink};
 use crate::ir::{Scalar, Span};
@@ -167,7 +167,7 @@ impl Cx<'_> {
     /// Whether `name` is an item of the host; reports it.
     pub(super) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
         let found = |other: &&super::outside::Outsider| other.name == name && other.spaces.contains(&space);
-        let Some(other) = self.shared_items.outsiders.iter().find(found) else { return false };
+        let Some(other) = self.module_items.outsiders.iter().find(found) else { return false };
         let (noun, shadows) = (other.noun, is_vocabulary(name, space));
         let message = format!("`{name}` is {noun} here, which kernels cannot use");
         let help = match (noun, shadows) {
@@ -261,7 +261,7 @@ pub(super) fn is_word(name: &Ident) -> bool {
 }
 
 /// Reports words where it is certain that nothing imports any: one error, at the first of them.
-pub(crate) fn judge_imports(words: &[WordUse], shared: &Shared, sink: &mut Sink) {
+pub(crate) fn judge_imports(words: &[WordUse], shared: &ModuleItems, sink: &mut Sink) {
     let imported = |word: &&WordUse| match &word.meaning {
         Meaning::Function(_) | Meaning::Type(_) => true,
         Meaning::Scalar(scalar) | Meaning::Constant(scalar, _) | Meaning::Conversion(scalar, _) => {

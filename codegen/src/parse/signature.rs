@@ -127,7 +127,7 @@ impl Cx<'_> {
     /// What a type is that stands for a generic; that it may stand there is judged where the
     /// generic is used.
     fn type_argument_is(&self, ty: &syn::Type) -> Argument {
-        let aliases = &self.shared_items.aliases;
+        let aliases = &self.module_items.aliases;
         let mut named = last_name(ty);
         // As many steps as there are aliases: one may be defined by itself.
         for _ in 0..aliases.len() {

@@ -182,7 +182,7 @@ impl<'a> Cx<'a> {
 
     /// The module's alias of this name.
     fn alias(&self, name: &str) -> Option<&'a syn::ItemType> {
-        self.shared_items.aliases.iter().find(|alias| names::text(&alias.ident) == name)
+        self.module_items.aliases.iter().find(|alias| names::text(&alias.ident) == name)
     }
 
     /// Whether `path` names a type that has constants or functions.
@@ -223,7 +223,7 @@ impl<'a> Cx<'a> {
     }
 
     fn unknown_type(&mut self, name: &str, span: Span) -> Type {
-        let aliases = self.shared_items.aliases.iter().map(|alias| names::text(&alias.ident));
+        let aliases = self.module_items.aliases.iter().map(|alias| names::text(&alias.ident));
         let words = TypeWord::all().into_iter().map(|word| word.name().to_owned());
         let known: Vec<_> = words.chain(aliases).collect();
         let help = elsewhere(name, Kind::Type).or_else(|| did_you_mean(name, known));
