@@ -141,7 +141,7 @@ mod tests {
 
     fn of_kernel(source: &str) -> u64 {
         let file = syn::parse_file(source).unwrap();
-        let all = crate::parse::file::kernels(&file);
+        let all = crate::parse::item::file::kernels(&file);
         assert_eq!(all.len(), 1);
         super::kernel(&all[0].0, &all[0].1)
     }

@@ -8,7 +8,7 @@ use proc_macro2::Span;
 
 use crate::diag::{Code, Diagnostic};
 use crate::hash;
-use crate::parse::file;
+use crate::parse::item::file;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::pipeline::front;
 

@@ -22,7 +22,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::host::generic;
 use crate::host::launcher::launcher;
 use crate::ir::Kernel;
-use crate::parse::depth;
+use crate::parse::item::depth;
 use crate::parse::item::{self, KernelItem, ModuleItems};
 use crate::parse::names::WordUse;
 use crate::pipeline::{Front, Instance, front};

@@ -8,7 +8,7 @@ use quote::quote;
 use crate::build::FOLDERS;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::Kernel;
-use crate::parse::file;
+use crate::parse::item::file;
 use crate::pipeline::{Front, Instance};
 use crate::{abi, hash, note};
 

@@ -2,10 +2,10 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use super::callee::Callee;
 use super::cx::Cx;
 use super::infer::Kind;
-use super::rule::Rule;
+use super::infer::rule::Rule;
+use super::names::callee::Callee;
 use super::stmt::unit;
 use super::types::generic_arguments;
 use super::words::{Callable, Entry, FunctionCall, FunctionWord, Word};

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::cx::{Cx, Frame};
-use super::{condition, fold, names, settle};
+use super::infer::{fold, settle};
+use super::item::condition;
+use super::names;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 

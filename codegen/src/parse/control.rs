@@ -3,8 +3,8 @@
 use syn::{Pat, RangeLimits};
 
 use super::cx::{Binding, Cx};
+use super::infer::rule::Rule;
 use super::names;
-use super::rule::Rule;
 use super::stmt::unit;
 use super::types::name_expr;
 use super::words::{FunctionWord, RangeWord, Word};

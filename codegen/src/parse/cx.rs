@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use syn::{Ident, Lifetime};
 
 use super::infer::Infer;
+use super::infer::rule::Obligation;
 use super::item::ModuleItems;
 use super::names::{self, WordUse};
-use super::rule::Obligation;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
     Argument, Block, Call, CallId, Callee, Cluster, Expr, ExprKind, Label, Local, LocalId, Origin, Param,

@@ -6,9 +6,9 @@ use syn::{BinOp, UnOp};
 
 use super::cx::{Binding, Cx};
 use super::device::own_variable;
+use super::infer::rule::Rule;
+use super::names::suggest::{self, did_you_mean, elsewhere};
 use super::names::{self, Meaning, Space};
-use super::rule::Rule;
-use super::suggest::{self, did_you_mean, elsewhere};
 use super::words::{FunctionWord, Word};
 use crate::diag::Code;
 use crate::ir::{

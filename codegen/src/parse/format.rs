@@ -5,9 +5,9 @@ use syn::punctuated::Punctuated;
 use syn::{LitStr, Token};
 
 use super::cx::Cx;
+use super::names::suggest::{Kind, elsewhere};
 use super::names::{self, Meaning};
 use super::stmt::unit;
-use super::suggest::{Kind, elsewhere};
 use super::types::name_expr;
 use super::words::MacroWord;
 use crate::diag::Code;

@@ -5,20 +5,14 @@
 //! says which form kernels do not have and what to write instead.
 
 mod array;
-pub(crate) mod attr;
 mod call;
-mod callee;
 mod cluster;
 mod compound;
-mod condition;
 mod constant;
 mod control;
 mod cx;
-pub(crate) mod depth;
 mod device;
 mod expr;
-pub(crate) mod file;
-mod fold;
 mod format;
 mod infer;
 pub(crate) mod item;
@@ -27,20 +21,17 @@ mod method;
 pub(crate) mod names;
 mod number;
 mod order;
-mod outside;
 mod pipeline;
 mod release;
-mod rule;
-mod settle;
 mod signature;
 mod stmt;
-mod suggest;
 mod types;
 mod wording;
 pub(crate) mod words;
 
-use attr::InstanceAttr;
 use cx::Cx;
+use infer::settle;
+use item::attr::{self, InstanceAttr};
 use item::{KernelItem, ModuleItems};
 use names::WordUse;
 

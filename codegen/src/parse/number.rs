@@ -4,7 +4,7 @@
 
 use super::cx::Cx;
 use super::infer::Kind;
-use super::rule::{Rule, bits, is_small_float};
+use super::infer::rule::{Rule, bits, is_small_float};
 use super::words::{ConstantWord, ConversionCall, ConversionWord, NumberCall, NumberWord};
 use crate::diag::Code;
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, MathOp, Scalar, Span};

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use syn::{GenericArgument, GenericParam, ItemFn, ReturnType};
 
-use super::attr::{InstanceAttr, KernelAttr};
 use super::cx::{Binding, Cx};
+use super::item::attr::{InstanceAttr, KernelAttr};
+use super::item::condition;
+use super::names;
 use super::stmt::unit;
 use super::types::lists::PARAMETERS;
 use super::types::{scalar_named, swizzle_named};
 use super::wording::{counted, given};
-use super::{condition, names};
 use crate::abi;
 use crate::diag::{Code, Sink};
 use crate::ir::{

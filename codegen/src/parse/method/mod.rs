@@ -19,10 +19,10 @@ use std::borrow::Cow;
 
 use super::cx::Cx;
 use super::number::{finds_method, has_method};
-use super::suggest::{Kind, did_you_mean, elsewhere};
 use super::words::*;
 use crate::diag::Code;
 use crate::ir::{Cluster, Compound, Const, Expr, ExprKind, Ring, Scalar, Span, TileType, Type};
+use crate::parse::names::suggest::{Kind, did_you_mean, elsewhere};
 
 /// A method of the vocabulary, with what it needs to know of its receiver's type.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use crate::diag::Code;
 use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
 use crate::parse::cx::Cx;
+use crate::parse::infer::{fold, settle};
 use crate::parse::words::shape::TileIndices;
-use crate::parse::{fold, settle};
 
 /// The axes of a grid along which tiles are counted, from the innermost dimension outwards: as
 /// `Grid::tiles` of the runtime lays blocks out.

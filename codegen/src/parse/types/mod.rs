@@ -5,14 +5,14 @@ mod maps;
 
 use syn::{GenericArgument, PathArguments};
 
-use super::condition;
 use super::cx::Cx;
 use super::names::{self, Meaning, Space};
-use super::suggest::{Kind, did_you_mean, elsewhere};
 use super::wording;
 use super::words::TypeWord;
 use crate::diag::Code;
 use crate::ir::{Compound, Expr, Scalar, Span, TileSwizzle, TileType, Type};
+use crate::parse::item::condition;
+use crate::parse::names::suggest::{Kind, did_you_mean, elsewhere};
 use lists::{PARAMETERS, SHARED, VALUES};
 
 /// How long a chain of aliases of shapes and swizzles is followed.

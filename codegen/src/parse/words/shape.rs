@@ -3,8 +3,8 @@
 use crate::diag::Code;
 use crate::ir::{self, Const, Expr, ExprKind, Type};
 use crate::parse::cx::Cx;
+use crate::parse::infer::rule::{Rule, bits};
 use crate::parse::method::map::Map;
-use crate::parse::rule::{Rule, bits};
 use crate::parse::wording::{are, counted};
 
 /// What an argument may be, of a word whose arguments depend on an `On`.

@@ -1,12 +1,18 @@
 //! Finds kernels, and what they share, in an item.
 
+pub(crate) mod attr;
+pub(in crate::parse) mod condition;
+pub(crate) mod depth;
+pub(crate) mod file;
+pub(in crate::parse) mod outside;
+
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemType, Meta};
 
-use super::outside::{self, Outsider};
 use crate::diag::{Code, Sink};
 use crate::ir::Span;
+use outside::Outsider;
 
 /// A function with `#[tma_kernel(..)]`.
 #[derive(Clone, Debug)]

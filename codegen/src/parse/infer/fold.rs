@@ -6,7 +6,7 @@ use crate::ir::{BinaryOp, Const, Expr, ExprKind, MathOp, Scalar, Type, UnaryOp};
 
 /// Replaces `expr`, whose operands are already folded, by its value if that is known.
 /// The error is why a constant expression has no value.
-pub(super) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
+pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
     let Some(scalar) = expr.ty.as_scalar() else { return fold_element(expr) };
     let value = match &expr.kind {
         ExprKind::Unary(op, a) => constant(a).and_then(|a| unary(*op, a)).map(|value| wrap(value, scalar)),
@@ -65,7 +65,7 @@ fn fold_element(expr: &mut Expr) -> Result<(), &'static str> {
 }
 
 /// Whether it is a constant, through and through.
-pub(super) fn is_known(expr: &Expr) -> bool {
+pub(in crate::parse) fn is_known(expr: &Expr) -> bool {
     if let ExprKind::Array(elements) = &expr.kind {
         return elements.iter().all(is_known);
     }
@@ -213,7 +213,7 @@ fn cast(value: Const, to: Scalar) -> Option<Const> {
 }
 
 /// Whether a literal's value fits its settled type.
-pub(super) fn literal_fits(value: Const, ty: &Type) -> bool {
+pub(in crate::parse) fn literal_fits(value: Const, ty: &Type) -> bool {
     match (value, ty.as_scalar().and_then(Scalar::integer_range)) {
         (Const::Int(value), Some((least, greatest))) => (least..=greatest).contains(&value),
         _ => true,

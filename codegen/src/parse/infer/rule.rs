@@ -9,16 +9,16 @@
 
 use std::borrow::Cow;
 
-use super::cx::Cx;
-use super::infer::{Infer, Kind};
-use super::number::{has_math, math_types};
-use super::words::{FunctionWord, NumberWord, Word};
+use super::{Infer, Kind};
 use crate::diag::{Code, Sink};
 use crate::ir::{MathOp, Scalar, Span, Type};
+use crate::parse::cx::Cx;
+use crate::parse::number::{has_math, math_types};
+use crate::parse::words::{FunctionWord, NumberWord, Word};
 
 /// What is asked of a type.
 #[derive(Clone, Debug)]
-pub(super) enum Rule {
+pub(in crate::parse) enum Rule {
     /// `[row, column]` of a tile or a tensor.
     Coordinate,
     /// An index into global memory.
@@ -49,7 +49,7 @@ pub(super) enum Rule {
 
 /// A rule that waits until its type is known.
 #[derive(Debug)]
-pub(super) struct Obligation {
+pub(in crate::parse) struct Obligation {
     rule: Rule,
     ty: Type,
     span: Span,
@@ -57,7 +57,7 @@ pub(super) struct Obligation {
 
 impl Cx<'_> {
     /// Reports if `ty` breaks `rule`; if that depends on what `ty` turns out to be, then at the end.
-    pub(super) fn require(&mut self, ty: &Type, rule: Rule, span: Span) -> bool {
+    pub(in crate::parse) fn require(&mut self, ty: &Type, rule: Rule, span: Span) -> bool {
         let verdict = verdict(&self.infer, &rule, ty);
         match verdict {
             Some(true) => {}
@@ -69,7 +69,7 @@ impl Cx<'_> {
 }
 
 /// Judges what has waited: no use decides a type any more.
-pub(super) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Sink) {
+pub(in crate::parse) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Sink) {
     for Obligation { rule, ty, span } in obligations {
         settle_receiver(infer, rule, ty, *span, sink);
     }
@@ -117,7 +117,7 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
 }
 
 /// The integer that holds a float's bits, as `to_bits` gives it.
-pub(super) fn bits(float: Scalar) -> Option<Scalar> {
+pub(in crate::parse) fn bits(float: Scalar) -> Option<Scalar> {
     match float {
         Scalar::E4m3 | Scalar::E5m2 => Some(Scalar::U8),
         Scalar::F16 | Scalar::Bf16 => Some(Scalar::U16),
@@ -137,7 +137,7 @@ pub(super) fn bits(float: Scalar) -> Option<Scalar> {
 }
 
 /// Whether `to_f32` and `to_f64` are methods of it.
-pub(super) fn is_small_float(scalar: Scalar) -> bool {
+pub(in crate::parse) fn is_small_float(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)
 }
 
@@ -208,7 +208,7 @@ fn is_primitive_cast(from: Scalar, to: Scalar) -> bool {
 }
 
 /// The least and the greatest value that a `match` on `scalar` can meet.
-pub(super) fn extremes(scalar: Scalar) -> (i128, i128) {
+pub(in crate::parse) fn extremes(scalar: Scalar) -> (i128, i128) {
     scalar.integer_range().unwrap_or((0, 1))
 }
 

@@ -4,16 +4,17 @@
 
 use syn::Expr as Syntax;
 
-use super::cx::{Binding, Cx};
-use super::names::{self, Meaning, Space};
-use super::number::has_conversion;
 use super::suggest::{self, did_you_mean, elsewhere};
-use super::words::{ConversionWord, FunctionWord, PhaseFunction, Word};
+use super::{Meaning, Space};
 use crate::diag::Code;
 use crate::ir::{Compound, Expr, ExprKind, Scalar, Span, Type};
+use crate::parse::cx::{Binding, Cx};
+use crate::parse::names;
+use crate::parse::number::has_conversion;
+use crate::parse::words::{ConversionWord, FunctionWord, PhaseFunction, Word};
 
 /// What a call calls.
-pub(super) enum Callee<'a> {
+pub(in crate::parse) enum Callee<'a> {
     /// A function of the module.
     Device(&'a syn::ItemFn),
     /// A function of the vocabulary.
@@ -28,7 +29,7 @@ pub(super) enum Callee<'a> {
 
 impl<'a> Cx<'a> {
     /// Which function a path names; reports what names none.
-    pub(super) fn callee(&mut self, path: &syn::ExprPath) -> Callee<'a> {
+    pub(in crate::parse) fn callee(&mut self, path: &syn::ExprPath) -> Callee<'a> {
         let at = Span::of(path);
         let path = match self.refuse_qualified(path.qself.as_ref(), at) {
             true => return Callee::Refused,
@@ -98,7 +99,7 @@ impl<'a> Cx<'a> {
     }
 
     /// The module's `#[tma_device]` function of this name.
-    pub(super) fn device_function(&self, name: &str) -> Option<&'a syn::ItemFn> {
+    pub(in crate::parse) fn device_function(&self, name: &str) -> Option<&'a syn::ItemFn> {
         self.module_items.functions.iter().find(|item| names::text(&item.sig.ident) == name)
     }
 
@@ -129,7 +130,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Whether `func` names this function of the vocabulary. Nothing is reported if not.
-    pub(super) fn is_word(&mut self, func: &Syntax, word: FunctionWord) -> bool {
+    pub(in crate::parse) fn is_word(&mut self, func: &Syntax, word: FunctionWord) -> bool {
         let Syntax::Path(path) = func else { return false };
         let Some(name) = path.path.segments.last().map(|last| names::text(&last.ident)) else { return false };
         let lone = names::lone_name(&path.path);

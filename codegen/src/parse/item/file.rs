@@ -7,9 +7,7 @@ use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::{Block, File, ImplItemFn, Item, ItemFn, ItemMod, Stmt, TraitItemFn};
 
-use super::depth;
-use super::item::{self, KernelItem, ModuleItems};
-use super::outside;
+use super::{KernelItem, ModuleItems, depth, outside};
 use crate::diag::Sink;
 
 /// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc
@@ -67,13 +65,13 @@ impl Finder {
     /// A method as the attribute on it sees it.
     fn method(&mut self, method: TokenStream) {
         let function = syn::parse2::<ItemFn>(method).ok();
-        self.methods.extend(function.as_ref().and_then(item::kernel));
+        self.methods.extend(function.as_ref().and_then(super::kernel));
     }
 }
 
 impl<'ast> Visit<'ast> for Finder {
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
-        match item::kernel(function) {
+        match super::kernel(function) {
             Some(kernel) => {
                 let shared = ModuleItems { lacks_words: self.lacks_words, ..ModuleItems::default() };
                 self.found.push((kernel, Rc::new(shared)));
@@ -100,18 +98,18 @@ impl<'ast> Visit<'ast> for Finder {
 
     fn visit_item_mod(&mut self, module: &'ast ItemMod) {
         let items = module.content.as_ref().map(|(_, items)| &items[..]).unwrap_or_default();
-        if !module.attrs.iter().any(|attr| item::is_named(attr, "tma_module")) {
+        if !module.attrs.iter().any(|attr| super::is_named(attr, "tma_module")) {
             return self.within(lack_words(items), |finder| visit::visit_item_mod(finder, module));
         }
         // A module without a body is the macro's error to report, not that of whoever looks for kernels.
         let mut unread = Sink::default();
-        let item::Module { kernels, shared } = item::module(module, &mut unread);
+        let super::Module { kernels, shared } = super::module(module, &mut unread);
         let shared = Rc::new(shared);
         self.found.extend(kernels.into_iter().map(|kernel| (kernel, Rc::clone(&shared))));
         // What stands deeper, in modules and functions inside, shares nothing with these.
         self.within(lack_words(items), |finder| {
             for item in items {
-                if !matches!(item, Item::Fn(function) if item::kernel(function).is_some()) {
+                if !matches!(item, Item::Fn(function) if super::kernel(function).is_some()) {
                     finder.visit_item(item);
                 }
             }

@@ -7,15 +7,19 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub(in crate::parse) mod callee;
+pub(in crate::parse) mod suggest;
+
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Ident, Path, PathArguments};
 
-use super::cx::Cx;
-use super::item::ModuleItems;
-use super::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
 use crate::diag::{Code, Sink};
 use crate::ir::{Scalar, Span};
+use crate::parse::cx::Cx;
+use crate::parse::item::ModuleItems;
+use crate::parse::item::outside::Outsider;
+use crate::parse::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
 
 /// Rust's namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +99,7 @@ impl Method {
 
 impl Meaning {
     /// What the name of a type is taken for.
-    pub(super) fn of_type(word: TypeWord) -> Self {
+    pub(in crate::parse) fn of_type(word: TypeWord) -> Self {
         if let TypeWord::Scalar(scalar) = word { Self::Scalar(scalar) } else { Self::Type(word) }
     }
 
@@ -110,12 +114,12 @@ impl Meaning {
 }
 
 /// A name without `r#`, which is no part of it.
-pub(super) fn text(name: &Ident) -> String {
+pub(in crate::parse) fn text(name: &Ident) -> String {
     name.unraw().to_string()
 }
 
 /// The name of a path that is one name, or one of this module: `x`, `self::x`.
-pub(super) fn own_name(path: &Path) -> Option<String> {
+pub(in crate::parse) fn own_name(path: &Path) -> Option<String> {
     let segments: Vec<_> = path.segments.iter().collect();
     match segments[..] {
         [name] if path.leading_colon.is_none() => Some(text(&name.ident)),
@@ -125,7 +129,7 @@ pub(super) fn own_name(path: &Path) -> Option<String> {
 }
 
 /// The name of a path that is one name, which a variable may have.
-pub(super) fn lone_name(path: &Path) -> Option<String> {
+pub(in crate::parse) fn lone_name(path: &Path) -> Option<String> {
     match path.segments.first() {
         Some(name) if path.segments.len() == 1 && path.leading_colon.is_none() => Some(text(&name.ident)),
         _ => None,
@@ -133,7 +137,7 @@ pub(super) fn lone_name(path: &Path) -> Option<String> {
 }
 
 /// `path` without its last segment, if it has others.
-pub(super) fn owner(path: &Path) -> Option<Path> {
+pub(in crate::parse) fn owner(path: &Path) -> Option<Path> {
     let mut owner = path.clone();
     owner.segments.pop();
     owner.segments.pop_punct();
@@ -143,7 +147,7 @@ pub(super) fn owner(path: &Path) -> Option<Path> {
 impl Cx<'_> {
     /// Notes that `path` was taken for a word; false, and an error, if it is certain to mean
     /// something else.
-    pub(super) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
+    pub(in crate::parse) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
         if let Some(name) = own_name(path)
             && self.refuse_outsider(&name, meaning.space(), Span::of(path))
         {
@@ -165,8 +169,8 @@ impl Cx<'_> {
     }
 
     /// Whether `name` is an item of the host; reports it.
-    pub(super) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
-        let found = |other: &&super::outside::Outsider| other.name == name && other.spaces.contains(&space);
+    pub(in crate::parse) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
+        let found = |other: &&Outsider| other.name == name && other.spaces.contains(&space);
         let Some(other) = self.module_items.outsiders.iter().find(found) else { return false };
         let (noun, shadows) = (other.noun, is_vocabulary(name, space));
         let message = format!("`{name}` is {noun} here, which kernels cannot use");
@@ -213,7 +217,7 @@ impl Cx<'_> {
     }
 
     /// Reports a path to something that kernels do not have.
-    pub(super) fn refuse_foreign_path(&mut self, path: &Path) {
+    pub(in crate::parse) fn refuse_foreign_path(&mut self, path: &Path) {
         let shown = path.to_token_stream().to_string().replace(' ', "");
         let name = path.segments.last().map(|last| text(&last.ident)).unwrap_or_default();
         let vocabulary = [Space::Value, Space::Type].into_iter().any(|space| is_vocabulary(&name, space));
@@ -228,7 +232,7 @@ impl Cx<'_> {
     }
 
     /// Whether `qself` stands before `path`, as in `<u32>::MAX`; reports it.
-    pub(super) fn refuse_qualified(&mut self, qself: Option<&syn::QSelf>, span: Span) -> bool {
+    pub(in crate::parse) fn refuse_qualified(&mut self, qself: Option<&syn::QSelf>, span: Span) -> bool {
         if qself.is_some() {
             self.error(Code::ForeignPath, span, "kernels do not have `<T>::name`")
                 .help("write the type alone, `u32::MAX`, and methods with a dot, `x.min(y)`");
@@ -238,7 +242,7 @@ impl Cx<'_> {
 }
 
 /// Adds a word that is not among `words` yet.
-pub(super) fn note(words: &mut Vec<WordUse>, word: WordUse) {
+pub(in crate::parse) fn note(words: &mut Vec<WordUse>, word: WordUse) {
     let shown = |path: &Path| path.to_token_stream().to_string();
     let same = |known: &WordUse| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
     if !words.iter().any(same) {
@@ -256,7 +260,7 @@ fn is_vocabulary(name: &str, space: Space) -> bool {
 }
 
 /// Whether the vocabulary has this name for anything.
-pub(super) fn is_word(name: &Ident) -> bool {
+pub(in crate::parse) fn is_word(name: &Ident) -> bool {
     [Space::Value, Space::Type, Space::Macro].into_iter().any(|space| is_vocabulary(&text(name), space))
 }
 
