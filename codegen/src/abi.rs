@@ -1,6 +1,6 @@
 //! What host and device must agree on: names of symbols and files, and the order and size of parameters.
 
-use crate::ir::{Kernel, Param, Type};
+use crate::ir::{Kernel, Param, ParamKind};
 use crate::limits::{BULK_BYTES, MAP_BYTES};
 
 /// The types in the module of a generic kernel. No instance may be called so: its launcher is in a
@@ -33,19 +33,20 @@ impl AbiParam {
 
 /// The PTX parameters that one parameter of the kernel becomes.
 pub fn abi_params(param: &Param) -> Vec<AbiParam> {
-    match &param.ty {
-        Type::TensorMap(_) | Type::Im2colMap(..) => vec![AbiParam::TensorMap],
-        Type::Global(_) | Type::Maps(_) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
-        ty => ty.as_scalar().map(|scalar| AbiParam::Scalar(scalar.bytes())).into_iter().collect(),
+    match param.kind() {
+        Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => vec![AbiParam::TensorMap],
+        Some(ParamKind::Global(_) | ParamKind::Maps(_)) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
+        Some(ParamKind::Scalar(scalar)) => vec![AbiParam::Scalar(scalar.bytes())],
+        None => vec![],
     }
 }
 
 /// What the address of a slice is a multiple of, in bytes.
 pub fn alignment(param: &Param) -> u32 {
-    let element = match param.ty {
-        Type::Global(element) => element.bytes(),
-        Type::Maps(_) => MAP_BYTES,
-        _ => 1,
+    let element = match param.kind() {
+        Some(ParamKind::Global(element)) => element.bytes(),
+        Some(ParamKind::Maps(_)) => MAP_BYTES,
+        Some(ParamKind::Tiles(_) | ParamKind::Columns(..) | ParamKind::Scalar(_)) | None => 1,
     };
     if param.copied { element.max(BULK_BYTES) } else { element }
 }

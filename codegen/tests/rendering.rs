@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tma_codegen::Failure;
+use tma_codegen::{Failure, Target};
 
 #[track_caller]
 fn rendered(source: &str) -> String {
@@ -155,4 +155,159 @@ fn no_message_names_a_type_of_the_compiler() {
         }
     }
     assert!(seen > 60, "only {seen} messages were looked at");
+}
+
+#[test]
+fn a_second_place_is_shown_with_its_own_words() {
+    expect(
+        "#[tma_kernel(threads = 32, min_blocks = 2,\n    threads = 64)]\nfn k() {}\n",
+        r"
+error[TMA0006]: `threads` is given twice
+ --> src/kernels.rs:2:5
+  |
+1 | #[tma_kernel(threads = 32, min_blocks = 2,
+  |              ------- first given here
+2 |     threads = 64)]
+  |     ^^^^^^^
+  |
+  = help: keep one of them",
+    );
+    expect(
+        "#[tma_kernel(threads = 32)]\nfn k(src: TensorMap<Tile<f32, Shape2<8, 8>>>) {\n    \
+         let tile: Tile<f32, Shape2<8, 16>> = shared();\n    let full: Barrier = shared();\n    \
+         src.load(tile, [0, 0], full);\n}\n",
+        r"
+error[TMA0205]: `src` moves a `Tile<f32, Shape2<8, 8>>`, but this is a `Tile<f32, Shape2<8, 16>>`
+ --> src/kernels.rs:5:14
+  |
+2 | fn k(src: TensorMap<Tile<f32, Shape2<8, 8>>>) {
+  |           ---------------------------------- the type of `src` says what it moves
+...
+5 |     src.load(tile, [0, 0], full);
+  |              ^^^^
+  |
+  = help: make both one type: a `type` alias in a `#[tma_module]` keeps `src` and the tile alike",
+    );
+}
+
+/// As in a macro's error, which has one place.
+#[test]
+fn in_a_text_the_second_place_is_a_line() {
+    let source = "#[tma_kernel(threads = 32,\n    threads = 64)]\nfn k() {}\n";
+    let Err(Failure::Rules { errors, .. }) = tma_codegen::check("k.rs", source) else { panic!("accepted") };
+    assert_eq!(
+        errors[0].text(),
+        "TMA0006: `threads` is given twice\nnote: first given here: line 1\nhelp: keep one of them"
+    );
+}
+
+#[test]
+fn what_the_target_lacks_is_shown_where_it_is_needed() {
+    let source = "\
+#[tma_kernel(threads = 32)]
+fn k(maps: Maps<Tile<f32, Shape2<8, 8>>>, model: TensorMap<Tile<f32, Shape2<8, 8>>>) {
+    let map: SharedMap<Tile<f32, Shape2<8, 8>>> = shared();
+    map.copy_from(model);
+    map.set_extent::<0>(4);
+    map.publish(maps, 0);
+}
+";
+    let found =
+        |target| tma_codegen::check_for("src/kernels.rs", source, target).map_err(|error| error.to_string());
+    assert_eq!(
+        found(Target::Sm90).expect_err("sm_90 lacks it").trim(),
+        r"
+error[TMA0227]: sm_90 has no `tensormap.replace`, which `set_extent` needs
+ --> src/kernels.rs:5:5
+  |
+5 |     map.set_extent::<0>(4);
+  |     ^^^^^^^^^^^^^^^^^^^^^^
+  |
+  = note: the target is sm_90; sm_90a, sm_100a, sm_120a have it
+  = help: name another target in `build.rs`: `Build::new().target(Target::Sm90a)`"
+            .trim()
+    );
+    for target in [Target::Sm90a, Target::Sm100a, Target::Sm120a] {
+        assert_eq!(found(target).expect("it has it").kernels.len(), 1);
+    }
+    assert!(tma_codegen::check("src/kernels.rs", source).is_ok(), "the macro knows no target");
+}
+
+#[track_caller]
+fn warned(source: &str, want: &str) {
+    let accepted = tma_codegen::check("src/kernels.rs", source).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(accepted.rendered.trim(), want.trim(), "found:\n{}", accepted.rendered);
+    assert_eq!(accepted.warnings.is_empty(), want.is_empty());
+}
+
+#[test]
+fn a_warning_is_returned_beside_the_kernels() {
+    warned(
+        "\
+#[tma_kernel(threads = 32)]
+fn k() {
+    let full: Barrier = shared();
+    full.init(1);
+}
+",
+        r"
+warning[TMA0015]: nothing accesses `full`, which takes 8 bytes of every block's shared memory
+ --> src/kernels.rs:3:25
+  |
+3 |     let full: Barrier = shared();
+  |                         ^^^^^^^^
+4 |     full.init(1);
+  |     ------------ all that is done with it is to initialise it
+  |
+  = help: remove it, or give it a name that begins with `_`",
+    );
+}
+
+#[test]
+fn what_one_instance_uses_is_used() {
+    let kernel = |condition: &str| {
+        format!(
+            "#[tma_kernel(threads = 32, instances(a = <1>, b = <2>))]\nfn k<const N: u32>(out: Global<u32>) {{\n    \
+             let words: SharedArray<u32, 4> = shared();\n    if {condition} {{\n        words.set(0, 1);\n    }}\n    \
+             out.set(0, N);\n}}\n"
+        )
+    };
+    warned(&kernel("N > 1"), "");
+    warned(
+        &kernel("N > 2"),
+        r"
+warning[TMA0015]: nothing accesses `words`, which takes 16 bytes of every block's shared memory
+ --> src/kernels.rs:3:38
+  |
+3 |     let words: SharedArray<u32, 4> = shared();
+  |                                      ^^^^^^^^
+  |
+  = help: remove it, or give it a name that begins with `_`",
+    );
+}
+
+#[test]
+fn a_pipeline_is_unused_as_a_whole_or_in_parts() {
+    let kernel = |name: &str, body: &str| {
+        format!(
+            "#[tma_kernel(threads = 32)]\nfn k() {{\n    let {name} = shared::<Pipeline<(Tile<f32, Shape1<32>>,), 2>>();\n    \
+             {body}\n}}\n"
+        )
+    };
+    let warnings = |source: String| {
+        let accepted = tma_codegen::check("k.rs", &source).unwrap_or_else(|failure| panic!("{failure}"));
+        accepted.warnings.into_iter().map(|warning| warning.message).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        warnings(kernel("ring", "ring.init(1);")),
+        ["nothing accesses `ring`, which takes 288 bytes of every block's shared memory"]
+    );
+    assert_eq!(
+        warnings(kernel("ring", "let mut p = ring.producer(); let slot = p.wait();")),
+        [
+            "nothing accesses `ring.0`, which takes 256 bytes of every block's shared memory",
+            "nothing accesses `ring.full`, which takes 16 bytes of every block's shared memory"
+        ]
+    );
+    assert_eq!(warnings(kernel("_ring", "_ring.init(1);")), [""; 0]);
 }

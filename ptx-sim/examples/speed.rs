@@ -82,8 +82,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for case in &CASES {
         let path = format!("examples/src/bin/{}.rs", case.name);
         let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(&path))?;
-        let kernels = tma_codegen::compile(&path, &source, tma_codegen::Target::default())?;
-        let kernel = kernels.first().ok_or("the example has no kernel")?;
+        let compiled = tma_codegen::compile(&path, &source, tma_codegen::Target::default())?;
+        let kernel = compiled.kernels.first().ok_or("the example has no kernel")?;
         let module = Module::load(&kernel.text)?;
         let rounds = in_turns(rounds, |observed| run(case, &module, &kernel.entry, observed))?;
         for observed in Observed::ALL {

@@ -54,19 +54,18 @@ impl Variables {
 
     /// Goes past a statement; to be called for all, in order. A variable is assigned before it is read.
     pub(super) fn pass(&mut self, stmt: &Stmt) {
-        match &stmt.kind {
-            StmtKind::Assign { local, index, value }
-                if index.is_empty() && self.assignments.get(local) == Some(&1) =>
-            {
-                let bits = self.elements(value);
-                self.known.insert(*local, bits);
-            }
-            StmtKind::For(inner) if !self.assignments.contains_key(&inner.variable) => {
-                let (start, step) = (self.of(&inner.start), self.of(&inner.step));
-                let bits = LowBits::new(start.known.min(step.trailing_zeros().min(step.known)), start.bits);
-                self.known.insert(inner.variable, vec![bits]);
-            }
-            _ => {}
+        if let StmtKind::Assign { local, index, value } = &stmt.kind
+            && index.is_empty()
+            && self.assignments.get(local) == Some(&1)
+        {
+            let bits = self.elements(value);
+            self.known.insert(*local, bits);
+        } else if let StmtKind::For(inner) = &stmt.kind
+            && !self.assignments.contains_key(&inner.variable)
+        {
+            let (start, step) = (self.of(&inner.start), self.of(&inner.step));
+            let bits = LowBits::new(start.known.min(step.trailing_zeros().min(step.known)), start.bits);
+            self.known.insert(inner.variable, vec![bits]);
         }
     }
 
@@ -105,7 +104,23 @@ impl Variables {
                 }
             }
             ExprKind::Binary(op, a, b) => binary(*op, self.of(a), self.of(b), width),
-            _ => UNKNOWN,
+            ExprKind::Shared(_)
+            | ExprKind::Param(_)
+            | ExprKind::GlobalLen(_)
+            | ExprKind::Special(_)
+            | ExprKind::Bits(_)
+            | ExprKind::Math(..)
+            | ExprKind::Array(_)
+            | ExprKind::Repeat(_)
+            | ExprKind::Stage(..)
+            | ExprKind::CachePolicy(..)
+            | ExprKind::Hinted(..)
+            | ExprKind::Remote(..)
+            | ExprKind::ClusterAxis(_)
+            | ExprKind::Compound(_)
+            | ExprKind::MapAt(..)
+            | ExprKind::Unit
+            | ExprKind::Error => UNKNOWN,
         };
         LowBits::new(found.known.min(width), found.bits)
     }
@@ -140,6 +155,15 @@ fn binary(op: BinaryOp, a: LowBits, b: LowBits, width: u32) -> LowBits {
             let amount = b.bits as u32 % width;
             LowBits::new(a.known.saturating_sub(amount), a.bits >> amount)
         }
-        _ => UNKNOWN,
+        BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Div
+        | BinaryOp::Rem
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge => UNKNOWN,
     }
 }

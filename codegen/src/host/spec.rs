@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 
 use crate::abi;
 use crate::ir::{
-    Cluster, GridDependency, Kernel, LaunchBounds, Param, Scalar, StmtKind, TileSwizzle, TileType, Type,
+    Cluster, GridDependency, Kernel, LaunchBounds, Param, ParamKind, Scalar, StmtKind, TileSwizzle, TileType,
     visit,
 };
 use crate::limits;
@@ -60,18 +60,18 @@ fn cluster_spec(launch: &LaunchBounds) -> TokenStream {
 
 fn param_spec(param: &Param) -> TokenStream {
     let name = &param.name;
-    let kind = match &param.ty {
-        Type::TensorMap(tile) => {
+    let kind = match param.kind() {
+        Some(ParamKind::Tiles(tile)) => {
             let map = map_spec(tile, &quote!(Tiled), param.written);
             quote!(::tma_runtime::spec::ParamKind::Map(#map))
         }
-        Type::Im2colMap(tile, rank) => {
-            let rank = *rank as usize;
+        Some(ParamKind::Columns(tile, rank)) => {
+            let rank = rank as usize;
             let map = map_spec(tile, &quote!(Im2col { rank: #rank }), param.written);
             quote!(::tma_runtime::spec::ParamKind::Map(#map))
         }
         // Its words, of which a map has 16.
-        Type::Maps(_) => {
+        Some(ParamKind::Maps(_)) => {
             let (element, alignment) = (element(Scalar::U64), abi::alignment(param));
             quote! {
                 ::tma_runtime::spec::ParamKind::Global {
@@ -79,20 +79,22 @@ fn param_spec(param: &Param) -> TokenStream {
                 }
             }
         }
-        Type::Global(scalar) => {
-            let (element, written, alignment) = (element(*scalar), param.written, abi::alignment(param));
+        Some(ParamKind::Global(scalar)) => {
+            let (element, written, alignment) = (element(scalar), param.written, abi::alignment(param));
             quote! {
                 ::tma_runtime::spec::ParamKind::Global {
                     element: #element, written: #written, alignment: #alignment
                 }
             }
         }
-        ty => {
-            let bytes = ty.as_scalar().map_or(0, Scalar::bytes);
-            quote!(::tma_runtime::spec::ParamKind::Scalar { bytes: #bytes })
-        }
+        Some(ParamKind::Scalar(scalar)) => scalar_spec(scalar.bytes()),
+        None => scalar_spec(0),
     };
     quote!(::tma_runtime::spec::ParamSpec { name: #name, kind: #kind })
+}
+
+fn scalar_spec(bytes: u32) -> TokenStream {
+    quote!(::tma_runtime::spec::ParamKind::Scalar { bytes: #bytes })
 }
 
 fn map_spec(tile: &TileType, mode: &TokenStream, written: bool) -> TokenStream {

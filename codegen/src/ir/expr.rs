@@ -194,7 +194,11 @@ pub enum BinaryOp {
 impl BinaryOp {
     /// Whether it answers a `bool`.
     pub const fn is_comparison(self) -> bool {
-        matches!(self, Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge)
+        match self {
+            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => true,
+            Self::Add | Self::Sub | Self::Mul | Self::Div | Self::Rem => false,
+            Self::And | Self::Or | Self::Xor | Self::Shl | Self::Shr => false,
+        }
     }
 
     /// Its sign in Rust.
@@ -298,9 +302,6 @@ impl Expr {
 
     /// The integer, if it is a known one.
     pub fn as_int(&self) -> Option<i128> {
-        match self.kind {
-            ExprKind::Const(Const::Int(value)) => Some(value),
-            _ => None,
-        }
+        if let ExprKind::Const(Const::Int(value)) = self.kind { Some(value) } else { None }
     }
 }

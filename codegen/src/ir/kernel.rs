@@ -1,6 +1,6 @@
 //! A kernel instance and what it declares.
 
-use super::{Block, Const, Scalar, Span, TileSwizzle, Type};
+use super::{Block, Call, Const, Pipeline, Scalar, Span, TileSwizzle, TileType, Type};
 
 /// One instance of a kernel, every constant known.
 #[derive(Clone, Debug)]
@@ -22,6 +22,10 @@ pub struct Kernel {
     pub locals: Vec<Local>,
     /// Every `shared()`, in order of appearance; [`SharedId`] counts these.
     pub shared: Vec<SharedVar>,
+    /// Every pipeline, in order of appearance; [`PipelineId`](super::PipelineId) counts these.
+    pub pipelines: Vec<Pipeline>,
+    /// Every call that was taken apart; [`CallId`](super::CallId) counts these.
+    pub calls: Vec<Call>,
     /// Every variable that the source names, also those that take no register, with the type that it turned out to have;
     /// those of an inlined function once a call.
     pub variables: Vec<Local>,
@@ -117,6 +121,50 @@ pub struct Param {
     pub span: Span,
     /// Its type in the source.
     pub ty_span: Span,
+}
+
+/// What a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind<'t> {
+    /// A tensor that is moved tile by tile.
+    Tiles(&'t TileType),
+    /// A tensor of this many dimensions, of which columns of pixels are moved.
+    Columns(&'t TileType, u32),
+    /// Room for maps that the kernel makes.
+    Maps(&'t TileType),
+    /// A slice of global memory.
+    Global(Scalar),
+    /// A number or a truth value.
+    Scalar(Scalar),
+}
+
+impl Param {
+    /// What it is; none if its type has been refused.
+    pub fn kind(&self) -> Option<ParamKind<'_>> {
+        match &self.ty {
+            Type::TensorMap(tile) => Some(ParamKind::Tiles(tile)),
+            Type::Im2colMap(tile, rank) => Some(ParamKind::Columns(tile, *rank)),
+            Type::Maps(tile) => Some(ParamKind::Maps(tile)),
+            Type::Global(element) => Some(ParamKind::Global(*element)),
+            Type::Scalar(scalar) => Some(ParamKind::Scalar(*scalar)),
+            Type::Unit
+            | Type::Never
+            | Type::Dim3
+            | Type::CachePolicy
+            | Type::Array(..)
+            | Type::Tile(_)
+            | Type::Barrier
+            | Type::Token
+            | Type::SharedArray(..)
+            | Type::Stages(..)
+            | Type::Remote(_)
+            | Type::ClusterAxis
+            | Type::SharedMap(_)
+            | Type::Compound(_)
+            | Type::Infer(_)
+            | Type::Error => None,
+        }
+    }
 }
 
 /// A variable in registers.

@@ -10,29 +10,33 @@
 //!   be kept in a local or picked from [`Type::Stages`] by a run-time index.
 //! * **A pipeline, its states and slots, and a phase are taken apart** while a kernel is parsed: what is left of
 //!   them are `Stages` of tiles and barriers, and locals for numbers and parities. See [`Compound`].
+//! * **Each statement says where it comes from**: its [`Origin`] names the line, and the device functions and
+//!   methods of pipelines that were taken apart into it.
 //! * **Coordinates are logical**: row-major, outermost first. Only `lower` and the runtime reverse them.
-//! * Spans sit beside the nodes and have no meaning. [`print`](mod@print) shows everything but spans.
+//! * Spans and origins sit beside the nodes and have no meaning. [`print`](mod@print) shows everything but them.
 
-mod bulk;
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod compound;
+mod copy;
 mod descriptor;
 mod expr;
 mod kernel;
+mod origin;
 pub mod print;
 mod span;
 mod stmt;
-mod tma;
 mod types;
 pub mod visit;
 
-pub use bulk::*;
 pub use compound::*;
+pub use copy::*;
 pub use descriptor::*;
 pub use expr::*;
 pub use kernel::*;
+pub use origin::*;
 pub use span::Span;
 pub use stmt::*;
-pub use tma::*;
 pub use types::*;
 
 pub use tma_model::{AtomicOp, ReduceOp, Scalar, TileSwizzle, TileType};

@@ -99,6 +99,23 @@ fn name(cx: &Cx<'_, '_>, thing: &Expr) -> String {
         ExprKind::Stage(stages, _) => format!("a stage of {}", name(cx, stages)),
         ExprKind::Index(array, _) => format!("a part of {}", name(cx, array)),
         ExprKind::Remote(thing, _) => format!("{} of another block", name(cx, thing)),
-        _ => "an array".to_owned(),
+        ExprKind::Const(_)
+        | ExprKind::Param(_)
+        | ExprKind::GlobalLen(_)
+        | ExprKind::Special(_)
+        | ExprKind::Unary(..)
+        | ExprKind::Binary(..)
+        | ExprKind::Cast(_)
+        | ExprKind::Bits(_)
+        | ExprKind::Math(..)
+        | ExprKind::Array(_)
+        | ExprKind::Repeat(_)
+        | ExprKind::CachePolicy(..)
+        | ExprKind::Hinted(..)
+        | ExprKind::ClusterAxis(_)
+        | ExprKind::Compound(_)
+        | ExprKind::MapAt(..)
+        | ExprKind::Unit
+        | ExprKind::Error => "an array".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! [`CheckedKernel`] to LLVM: one module with one `ptx_kernel` function.
+//! [`TargetKernel`] to LLVM: one module with one `ptx_kernel` function.
 //!
 //! * [`kernel`]: the function's signature, attributes and prologue.
 //! * [`stmt`] and [`control`]: statements, the straight ones and those that branch.
@@ -17,6 +17,8 @@
 //!
 //! Nothing here can fail for a user's mistake. What `check` refuses, and would have no lowering, is answered with
 //! [`BackendError::Unchecked`].
+
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod arith;
 mod barrier;
@@ -51,10 +53,11 @@ use inkwell::module::Module;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, PointerValue};
 
+use crate::Checks;
 use crate::backend::{BackendError, Source};
-use crate::check::CheckedKernel;
+use crate::check::{CheckedKernel, TargetKernel};
 use crate::ir::{Cluster, Label};
-use crate::target::{Goal, Target};
+use crate::target::Target;
 
 /// What lowering answers.
 type Lower<T> = Result<T, BackendError>;
@@ -67,19 +70,20 @@ pub(crate) struct Lowered<'c> {
     pub(crate) ptx_version: u32,
 }
 
-/// Lowers a checked kernel to an LLVM module; `source` names the file for line information.
+/// Lowers a kernel to an LLVM module for the target that it was checked for; `source` names the file for line information.
 ///
 /// # Errors
 /// LLVM refuses an instruction, or the kernel was not settled: both are mistakes of this crate.
 pub(crate) fn lower<'c>(
     context: &'c Context,
-    kernel: &CheckedKernel,
+    kernel: &TargetKernel,
     source: &Source<'_>,
-    goal: Goal,
+    checks: Checks,
 ) -> Result<Lowered<'c>, BackendError> {
-    let module = context.create_module(&kernel.kernel().path());
-    let mut cx = kernel::declare(context, &module, kernel, source, goal)?;
-    stmt::block(&mut cx, &kernel.kernel().body)?;
+    let checked = kernel.kernel().kernel();
+    let module = context.create_module(&checked.path());
+    let mut cx = kernel::declare(context, &module, kernel, source, checks)?;
+    stmt::block(&mut cx, &checked.body)?;
     kernel::finish(&cx)?;
     let ptx_version = cx.ptx_version;
     drop(cx);

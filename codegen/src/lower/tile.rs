@@ -25,10 +25,10 @@ pub(super) fn set(cx: &mut Cx<'_, '_>, tile: &Expr, at: &[Expr], value: &Expr) -
 }
 
 fn tile_type(ty: &Type) -> Lower<&TileType> {
-    match ty.local() {
-        Type::Tile(tile) => Ok(tile),
-        ty => Err(BackendError::Unchecked(format!("a tile of type `{ty}`"))),
-    }
+    let Type::Tile(tile) = ty.local() else {
+        return Err(BackendError::Unchecked(format!("a tile of type `{}`", ty.local())));
+    };
+    Ok(tile)
 }
 
 /// The address of `tile[at]`: row-major, the chunks of its row permuted by the tile's swizzle.

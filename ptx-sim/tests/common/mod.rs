@@ -55,8 +55,8 @@ pub(crate) fn compile(path: &str) -> Vec<(String, String)> {
 
 /// The kernels of a text, which is said to lie at `path`.
 pub(crate) fn compile_text(path: &str, source: &str) -> Vec<(String, String)> {
-    let kernels = tma_codegen::compile(path, source, tma_codegen::Target::default()).expect("it compiles");
-    kernels.into_iter().map(|ptx| (ptx.entry, ptx.text)).collect()
+    let compiled = tma_codegen::compile(path, source, tma_codegen::Target::default()).expect("it compiles");
+    compiled.kernels.into_iter().map(|ptx| (ptx.entry, ptx.text)).collect()
 }
 
 /// The one kernel of an example, loaded.

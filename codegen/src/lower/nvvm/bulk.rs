@@ -7,7 +7,7 @@ use super::tma::hint;
 use super::{Instruction, memory};
 use crate::ir::{ReduceOp, Scalar};
 
-/// Global to shared. Operands: to, from, the size, the barrier. `own` as of [`tile_load`](super::tile_load).
+/// Global to shared. Operands: to, from, the size, the barrier. `own` as of [`tensor_load`](super::tensor_load).
 pub(in crate::lower) fn bulk_load(own: bool, hinted: bool) -> Instruction {
     let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
     let hint = hint(hinted);
@@ -57,7 +57,10 @@ pub(in crate::lower) fn bulk_reduce(op: ReduceOp, element: Scalar, hinted: bool)
 
 /// The type of a reduction as PTX writes it.
 fn reduced_type(op: ReduceOp, element: Scalar) -> Option<&'static str> {
-    let bits = matches!(op, ReduceOp::And | ReduceOp::Or | ReduceOp::Xor);
+    let bits = match op {
+        ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => true,
+        ReduceOp::Add | ReduceOp::Min | ReduceOp::Max | ReduceOp::Inc | ReduceOp::Dec => false,
+    };
     Some(match element {
         Scalar::U32 | Scalar::I32 if bits => "b32",
         Scalar::U64 | Scalar::I64 | Scalar::Usize if bits => "b64",

@@ -3,7 +3,10 @@
 
 /// A help line, if one of `known` is near to `name`: a letter in four may differ, and in short
 /// names one.
-pub(super) fn did_you_mean(name: &str, known: impl IntoIterator<Item = impl AsRef<str>>) -> Option<String> {
+pub(in crate::parse) fn did_you_mean(
+    name: &str,
+    known: impl IntoIterator<Item = impl AsRef<str>>,
+) -> Option<String> {
     let edits = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
     known
         .into_iter()
@@ -15,7 +18,7 @@ pub(super) fn did_you_mean(name: &str, known: impl IntoIterator<Item = impl AsRe
 
 /// How an unknown name is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::parse) enum Kind {
     Value,
     Function,
     Type,
@@ -24,7 +27,7 @@ pub(super) enum Kind {
 
 /// A help line, if `name` is a word of CUDA C++, PTX, Triton or Rust's libraries whose place here
 /// is known.
-pub(super) fn elsewhere(name: &str, kind: Kind) -> Option<String> {
+pub(in crate::parse) fn elsewhere(name: &str, kind: Kind) -> Option<String> {
     let table = match kind {
         Kind::Value => VALUES,
         Kind::Function => FUNCTIONS,

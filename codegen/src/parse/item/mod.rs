@@ -1,12 +1,18 @@
 //! Finds kernels, and what they share, in an item.
 
+pub(crate) mod attr;
+pub(in crate::parse) mod condition;
+pub(crate) mod depth;
+pub(crate) mod file;
+pub(in crate::parse) mod outside;
+
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemType, Meta};
 
-use super::outside::{self, Outsider};
 use crate::diag::{Code, Sink};
 use crate::ir::Span;
+use outside::Outsider;
 
 /// A function with `#[tma_kernel(..)]`.
 #[derive(Clone, Debug)]
@@ -19,7 +25,7 @@ pub(crate) struct KernelItem {
 
 /// What the kernels of one `#[tma_module]` share; empty for a kernel that stands alone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct ModuleItems {
     pub(crate) constants: Vec<ItemConst>,
     pub(crate) aliases: Vec<ItemType>,
     pub(crate) functions: Vec<ItemFn>,
@@ -34,7 +40,7 @@ pub(crate) struct Shared {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Module {
     pub(crate) kernels: Vec<KernelItem>,
-    pub(crate) shared: Shared,
+    pub(crate) shared: ModuleItems,
 }
 
 /// Whether `attr` is `#[name]`, by whatever path.
@@ -85,7 +91,7 @@ pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
     module
 }
 
-impl Shared {
+impl ModuleItems {
     /// Everything that is shared, as tokens.
     pub(crate) fn iter(&self) -> impl Iterator<Item = TokenStream> {
         let constants = self.constants.iter().map(ToTokens::to_token_stream);

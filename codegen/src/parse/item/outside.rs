@@ -4,7 +4,7 @@
 use syn::ext::IdentExt;
 use syn::{Attribute, Fields, Ident, Item, UseTree};
 
-use super::names::{self, Space};
+use crate::parse::names::{self, Space};
 
 /// An item that the host has and kernels have not.
 #[derive(Clone, Debug)]
@@ -19,10 +19,10 @@ pub(crate) struct Outsider {
 
 /// The host's item, if `item` is one that takes a name. Imports are left to rustc, which knows what
 /// they bring; so is what stands under a condition, which rustc has not decided yet.
-pub(super) fn outsider(item: &Item) -> Option<Outsider> {
+pub(in crate::parse) fn outsider(item: &Item) -> Option<Outsider> {
     let (name, attrs, noun, spaces): (&Ident, &[Attribute], _, &'static [Space]) = match item {
         Item::Fn(item) => {
-            let noun = match super::item::kernel(item) {
+            let noun = match super::kernel(item) {
                 Some(_) => "a kernel",
                 None => "a function of the host",
             };
@@ -60,7 +60,7 @@ pub(super) fn outsider(item: &Item) -> Option<Outsider> {
 
 /// Whether `item` could bring words of the vocabulary into scope: a `use` of everything, or of a
 /// name that is a word, or a macro that may become one.
-pub(super) fn may_bring_words(item: &Item) -> bool {
+pub(in crate::parse) fn may_bring_words(item: &Item) -> bool {
     match item {
         Item::Use(item) => brings_words(&item.tree),
         Item::Macro(item) => item.ident.is_none(),

@@ -1,13 +1,14 @@
 //! Finishes a kernel: replaces unknown types by what inference found, and folds constants.
 
-use super::cx::Parts;
-use super::infer::Infer;
-use super::{fold, rule};
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use super::{Infer, fold, rule};
 use crate::diag::{Code, Sink};
 use crate::ir::{BinaryOp, Block, Const, Expr, ExprKind, Local, Scalar, StmtKind, Type, UnaryOp, visit};
+use crate::parse::cx::Parts;
 
 /// Settles every type in the kernel; reports what stays unknown and literals that do not fit.
-pub(super) fn settle(parts: &mut Parts, body: &mut Block, sink: &mut Sink) {
+pub(in crate::parse) fn settle(parts: &mut Parts, body: &mut Block, sink: &mut Sink) {
     rule::judge(&mut parts.infer, &parts.obligations, sink);
     for local in &mut parts.locals {
         settle_local(&parts.infer, local, sink);
@@ -71,7 +72,7 @@ fn settle_node(infer: &Infer, expr: &mut Expr, sink: &mut Sink) {
 }
 
 /// Gives one node its type, and a literal its value of that type; those inside must have theirs.
-pub(super) fn settle_expr(infer: &Infer, expr: &mut Expr) {
+pub(in crate::parse) fn settle_expr(infer: &Infer, expr: &mut Expr) {
     // What no use decides was reported with its variable, or is never read.
     expr.ty = infer.settle(&expr.ty).unwrap_or(Type::Error);
     if let ExprKind::Const(value) = &mut expr.kind {
@@ -101,7 +102,27 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
             let Some(scalar) = a.ty.as_scalar() else { return };
             (op.sign(), a, has_operator(scalar, *op))
         }
-        _ => return,
+        ExprKind::Const(_)
+        | ExprKind::Local(_)
+        | ExprKind::Shared(_)
+        | ExprKind::Param(_)
+        | ExprKind::GlobalLen(_)
+        | ExprKind::Special(_)
+        | ExprKind::Cast(_)
+        | ExprKind::Bits(_)
+        | ExprKind::Math(..)
+        | ExprKind::Array(_)
+        | ExprKind::Repeat(_)
+        | ExprKind::Index(..)
+        | ExprKind::Stage(..)
+        | ExprKind::CachePolicy(..)
+        | ExprKind::Hinted(..)
+        | ExprKind::Remote(..)
+        | ExprKind::ClusterAxis(_)
+        | ExprKind::Compound(_)
+        | ExprKind::MapAt(..)
+        | ExprKind::Unit
+        | ExprKind::Error => return,
     };
     if !fits {
         let message = format!("`{}` has no operator `{sign}`", operand.ty);
@@ -127,7 +148,7 @@ fn has_operator(scalar: Scalar, op: BinaryOp) -> bool {
 }
 
 /// Reports a literal that its type cannot hold.
-pub(super) fn report_range(sink: &mut Sink, literal: &Expr) {
+pub(in crate::parse) fn report_range(sink: &mut Sink, literal: &Expr) {
     let ExprKind::Const(Const::Int(value)) = literal.kind else { return };
     let range = literal.ty.as_scalar().and_then(Scalar::integer_range);
     let (least, greatest) = range.unwrap_or_default();

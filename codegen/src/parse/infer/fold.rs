@@ -1,10 +1,12 @@
 //! Computes what is known at compile time, so that rules on constants see through arithmetic.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, MathOp, Scalar, Type, UnaryOp};
 
 /// Replaces `expr`, whose operands are already folded, by its value if that is known.
 /// The error is why a constant expression has no value.
-pub(super) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
+pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
     let Some(scalar) = expr.ty.as_scalar() else { return fold_element(expr) };
     let value = match &expr.kind {
         ExprKind::Unary(op, a) => constant(a).and_then(|a| unary(*op, a)).map(|value| wrap(value, scalar)),
@@ -21,7 +23,25 @@ pub(super) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
             known.and_then(|known| math(*op, &known))
         }
         ExprKind::Index(..) => return fold_element(expr),
-        _ => None,
+        // The bits of a float are left to LLVM.
+        ExprKind::Bits(_)
+        | ExprKind::Const(_)
+        | ExprKind::Local(_)
+        | ExprKind::Shared(_)
+        | ExprKind::Param(_)
+        | ExprKind::GlobalLen(_)
+        | ExprKind::Special(_)
+        | ExprKind::Array(_)
+        | ExprKind::Repeat(_)
+        | ExprKind::Stage(..)
+        | ExprKind::CachePolicy(..)
+        | ExprKind::Hinted(..)
+        | ExprKind::Remote(..)
+        | ExprKind::ClusterAxis(_)
+        | ExprKind::Compound(_)
+        | ExprKind::MapAt(..)
+        | ExprKind::Unit
+        | ExprKind::Error => None,
     };
     if let Some(value) = value {
         expr.kind = ExprKind::Const(value);
@@ -45,28 +65,24 @@ fn fold_element(expr: &mut Expr) -> Result<(), &'static str> {
 }
 
 /// Whether it is a constant, through and through.
-pub(super) fn is_known(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Const(_) => true,
-        ExprKind::Array(elements) => elements.iter().all(is_known),
-        ExprKind::Repeat(element) => is_known(element),
-        _ => false,
+pub(in crate::parse) fn is_known(expr: &Expr) -> bool {
+    if let ExprKind::Array(elements) = &expr.kind {
+        return elements.iter().all(is_known);
     }
+    if let ExprKind::Repeat(element) = &expr.kind {
+        return is_known(element);
+    }
+    matches!(expr.kind, ExprKind::Const(_))
 }
 
 fn constant(expr: &Expr) -> Option<Const> {
-    match expr.kind {
-        ExprKind::Const(value) => Some(value),
-        _ => None,
-    }
+    if let ExprKind::Const(value) = expr.kind { Some(value) } else { None }
 }
 
 /// The type that a binary expression computes in: that of its left side.
 fn expr_scalar(expr: &Expr) -> Scalar {
-    match &expr.kind {
-        ExprKind::Binary(_, a, _) => a.ty.as_scalar().unwrap_or(Scalar::I32),
-        _ => Scalar::I32,
-    }
+    let left = if let ExprKind::Binary(_, left, _) = &expr.kind { left.ty.as_scalar() } else { None };
+    left.unwrap_or(Scalar::I32)
 }
 
 fn unary(op: UnaryOp, a: Const) -> Option<Const> {
@@ -89,7 +105,17 @@ fn binary(op: BinaryOp, a: Const, b: Const, scalar: &Scalar) -> Option<Const> {
             BinaryOp::Or => a | b,
             BinaryOp::Xor | BinaryOp::Ne => a ^ b,
             BinaryOp::Eq => a == b,
-            _ => return None,
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::Rem
+            | BinaryOp::Shl
+            | BinaryOp::Shr
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge => return None,
         })),
         (Const::Float(a), Const::Float(b)) => floats(op, a, b, *scalar),
         _ => None,
@@ -143,10 +169,17 @@ fn floats(op: BinaryOp, a: f64, b: f64, scalar: Scalar) -> Option<Const> {
 }
 
 fn math(op: MathOp, operands: &[Const]) -> Option<Const> {
-    match (op, operands) {
-        (MathOp::Min, [Const::Int(a), Const::Int(b)]) => Some(Const::Int(*a.min(b))),
-        (MathOp::Max, [Const::Int(a), Const::Int(b)]) => Some(Const::Int(*a.max(b))),
-        _ => None,
+    let [Const::Int(a), Const::Int(b)] = operands else { return None };
+    match op {
+        MathOp::Min => Some(Const::Int(*a.min(b))),
+        MathOp::Max => Some(Const::Int(*a.max(b))),
+        MathOp::Abs
+        | MathOp::Fma
+        | MathOp::Sqrt
+        | MathOp::Rsqrt
+        | MathOp::Exp2
+        | MathOp::Log2
+        | MathOp::Recip => None,
     }
 }
 
@@ -175,12 +208,12 @@ fn cast(value: Const, to: Scalar) -> Option<Const> {
             let (least, greatest) = to.integer_range()?;
             Some(Const::Int((x as i128).clamp(least, greatest)))
         }
-        _ => None,
+        Const::Int(_) | Const::Bool(_) | Const::Literal { .. } => None,
     }
 }
 
 /// Whether a literal's value fits its settled type.
-pub(super) fn literal_fits(value: Const, ty: &Type) -> bool {
+pub(in crate::parse) fn literal_fits(value: Const, ty: &Type) -> bool {
     match (value, ty.as_scalar().and_then(Scalar::integer_range)) {
         (Const::Int(value), Some((least, greatest))) => (least..=greatest).contains(&value),
         _ => true,

@@ -23,6 +23,8 @@ pub(crate) struct KernelAttr {
     pub(crate) cluster: Option<Expr>,
     /// `nonportable_cluster`.
     pub(crate) nonportable_cluster: Option<Ident>,
+    /// The names of the options that were given.
+    given: Vec<Ident>,
     /// Whether the rest could not be read.
     pub(crate) is_malformed: bool,
     /// `instances(name = <..>, ..)`.
@@ -60,31 +62,30 @@ pub(crate) fn parse(tokens: TokenStream, sink: &mut Sink) -> KernelAttr {
 
 fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn::Result<()> {
     let name: Ident = input.parse()?;
+    if let Some(first) = attr.given.iter().find(|given| **given == name) {
+        sink.error(Code::Attribute, Span::of(&name), format!("`{name}` is given twice"))
+            .label(Span::of(first), "first given here")
+            .help("keep one of them");
+    }
     let slot = match name.to_string().as_str() {
         "threads" => &mut attr.threads,
         "min_blocks" => &mut attr.min_blocks,
         "max_registers" => &mut attr.max_registers,
         word @ ("checked" | "unchecked") => {
-            let wanted = word == "checked";
-            match attr.checked.replace(wanted) {
-                None => {}
-                Some(before) if before == wanted => report_twice(&name, sink),
-                Some(_) => {
-                    sink.error(
-                        Code::Attribute,
-                        Span::of(&name),
-                        "a kernel cannot be both `checked` and `unchecked`",
-                    )
+            let opposite = if word == "checked" { "unchecked" } else { "checked" };
+            if let Some(other) = attr.given.iter().find(|given| **given == opposite) {
+                let message = "a kernel cannot be both `checked` and `unchecked`";
+                sink.error(Code::Attribute, Span::of(&name), message)
+                    .label(Span::of(other), "the other is given here")
                     .help("keep one of them; with neither, builds with debug assertions check it");
-                }
             }
+            attr.checked = Some(word == "checked");
+            attr.given.push(name);
             return Ok(());
         }
         "cluster" => &mut attr.cluster,
         "nonportable_cluster" => {
-            if attr.nonportable_cluster.is_some() {
-                report_twice(&name, sink);
-            }
+            attr.given.push(name.clone());
             attr.nonportable_cluster = Some(name);
             return Ok(());
         }
@@ -92,9 +93,7 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
             let content;
             syn::parenthesized!(content in input);
             let list = Punctuated::<InstanceAttr, Token![,]>::parse_terminated_with(&content, instance)?;
-            if !attr.instances.is_empty() {
-                report_twice(&name, sink);
-            }
+            attr.given.push(name);
             attr.instances.extend(list);
             return Ok(());
         }
@@ -108,15 +107,9 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
         }
     };
     input.parse::<Token![=]>()?;
-    let value: Expr = input.parse()?;
-    if slot.replace(value).is_some() {
-        report_twice(&name, sink);
-    }
+    *slot = Some(input.parse()?);
+    attr.given.push(name);
     Ok(())
-}
-
-fn report_twice(name: &Ident, sink: &mut Sink) {
-    sink.error(Code::Attribute, Span::of(name), format!("`{name}` is given twice")).help("keep one of them");
 }
 
 fn instance(input: ParseStream<'_>) -> syn::Result<InstanceAttr> {

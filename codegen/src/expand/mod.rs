@@ -22,11 +22,12 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::host::generic;
 use crate::host::launcher::launcher;
 use crate::ir::Kernel;
-use crate::parse::depth;
-use crate::parse::item::{self, KernelItem, Shared};
-use crate::parse::names::Word;
+use crate::parse::item::depth;
+use crate::parse::item::{self, KernelItem, ModuleItems};
+use crate::parse::names::WordUse;
 use crate::pipeline::{Front, Instance, front};
 use crate::place;
+use ptx::Ptx;
 
 /// Expands `#[tma_kernel(attr)] item`.
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
@@ -80,16 +81,17 @@ enum Imports {
 }
 
 /// What stands in the place of `item`; what a kernel becomes besides goes `behind` all items.
-fn module_item(item: Item, shared: &Shared, imports: &mut Imports, behind: &mut TokenStream) -> Item {
+fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: &mut TokenStream) -> Item {
     let Item::Fn(mut function) = item else { return item };
     if let Some(kernel) = item::kernel(&function) {
         let mut front = front(&kernel, shared);
         if *imports == Imports::Missing {
-            front.errors.retain(|error| error.code != Code::MissingPrelude);
-        } else if front.errors.iter().any(|error| error.code == Code::MissingPrelude) {
+            front.diagnostics.errors.retain(|error| error.code != Code::MissingPrelude);
+        } else if front.diagnostics.errors.iter().any(|error| error.code == Code::MissingPrelude) {
             *imports = Imports::Missing;
         }
-        let Parts { body, rest } = kernel_item(&kernel, front);
+        let ptx = Ptx::of(&front);
+        let Parts { body, rest } = kernel_item(&kernel, front, ptx);
         behind.extend(rest);
         return Item::Verbatim(body);
     }
@@ -123,22 +125,19 @@ fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
 
 /// A kernel outside of a `#[tma_module]`.
 fn lone_kernel(item: &KernelItem) -> TokenStream {
-    let mut front = front(item, &Shared::default());
-    let has_ptx = |instance: &Instance| match instance {
-        Instance::Refused(_) => false,
-        Instance::Checked(checked) => ptx::include(checked.kernel(), front.hash).is_ok(),
-    };
-    let has_ptx = front.instances.iter().all(has_ptx);
-    if let Some(error) = place::misplaced(item, Span::call_site(), has_ptx) {
+    let mut front = front(item, &ModuleItems::default());
+    let mut ptx = Ptx::of(&front);
+    if let Some(error) = place::misplaced(item, Span::call_site(), ptx.is_whole) {
         // Where a module cannot stand, one more error would be about that.
         if error.code == Code::KernelPlace {
             return compile_error(&error);
         }
         let refused = |instance: &Instance| Instance::Refused(Box::new(instance.kernel().clone()));
         front.instances = front.instances.iter().map(refused).collect();
-        front.errors = vec![error];
+        front.diagnostics.errors = vec![error];
+        ptx = Ptx::of(&front);
     }
-    let Parts { body, rest } = kernel_item(item, front);
+    let Parts { body, rest } = kernel_item(item, front, ptx);
     quote!(#body #rest)
 }
 
@@ -150,23 +149,17 @@ struct Parts {
     rest: TokenStream,
 }
 
-fn kernel_item(item: &KernelItem, front: Front) -> Parts {
-    let Front { hash, instances, errors, words } = front;
-    let mut missing = None;
-    let launchers: Vec<_> = instances
-        .iter()
-        .map(|instance| match instance {
-            Instance::Refused(kernel) => in_module(kernel, launcher(kernel, 0, &quote!(""))),
-            Instance::Checked(checked) => {
-                let kernel = checked.kernel();
-                let ptx = ptx::include(kernel, hash).unwrap_or_else(|error| {
-                    missing.get_or_insert(error);
-                    quote!("")
-                });
-                in_module(kernel, launcher(kernel, checked.layout().bytes(), &ptx))
-            }
-        })
-        .collect();
+fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx) -> Parts {
+    let Front { hash: _, instances, diagnostics, words } = front;
+    // Of warnings the build script tells: a macro of stable Rust has no way to.
+    let errors = diagnostics.errors;
+    let launchers = instances.iter().zip(&ptx.texts).map(|(instance, ptx)| {
+        let shared_bytes = match instance {
+            Instance::Refused(_) => 0,
+            Instance::Checked(checked) => checked.layout().bytes(),
+        };
+        in_module(instance.kernel(), launcher(instance.kernel(), shared_bytes, ptx))
+    });
     let all = all_instances(&instances);
     let function = &item.function;
     let kernels: Vec<_> = instances.iter().map(Instance::kernel).collect();
@@ -186,7 +179,7 @@ fn kernel_item(item: &KernelItem, front: Front) -> Parts {
     let body = body.map_or_else(TokenStream::new, |body| quote!(#conditions #body));
     let proofs = imported.then(|| names::proofs(&words)).flatten();
     let proofs = proofs.map(|proofs| quote!(#conditions #proofs));
-    let errors = errors.iter().chain(&missing).map(compile_error);
+    let errors = errors.iter().chain(&ptx.missing).map(compile_error);
     let rest = quote! {
         #(#conditions #errors)*
         #conditions
@@ -230,7 +223,7 @@ fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
 /// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the
 /// right place. Words of the vocabulary mean it, whatever lies around: where they do not,
 /// [`names::proofs`] is the one to fail.
-fn never_called(function: &ItemFn, words: &[Word]) -> TokenStream {
+fn never_called(function: &ItemFn, words: &[WordUse]) -> TokenStream {
     let imports = names::imports(words);
     let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));
     let (sig, block, allowed) = (&function.sig, &function.block, allowed());

@@ -5,15 +5,20 @@
 //! judged at once where it holds, or fails, for every type that may still come of it, and else at the function's end, when
 //! literals that nothing has decided are `i32` and `f64`.
 
-use super::call::{has_math, math_types};
-use super::cx::Cx;
-use super::infer::{Infer, Kind};
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use std::borrow::Cow;
+
+use super::{Infer, Kind};
 use crate::diag::{Code, Sink};
 use crate::ir::{MathOp, Scalar, Span, Type};
+use crate::parse::cx::Cx;
+use crate::parse::number::{has_math, math_types};
+use crate::parse::words::{FunctionWord, NumberWord, Word};
 
 /// What is asked of a type.
 #[derive(Clone, Debug)]
-pub(super) enum Rule {
+pub(in crate::parse) enum Rule {
     /// `[row, column]` of a tile or a tensor.
     Coordinate,
     /// An index into global memory.
@@ -37,14 +42,14 @@ pub(super) enum Rule {
     /// The receiver of `div_ceil`.
     DivCeil,
     /// The receiver of `to_f32` or `to_f64`.
-    Small(&'static str),
+    Small(NumberWord),
     /// The receiver of `to_bits`, which gives this type.
     Bits(Type),
 }
 
 /// A rule that waits until its type is known.
 #[derive(Debug)]
-pub(super) struct Obligation {
+pub(in crate::parse) struct Obligation {
     rule: Rule,
     ty: Type,
     span: Span,
@@ -52,7 +57,7 @@ pub(super) struct Obligation {
 
 impl Cx<'_> {
     /// Reports if `ty` breaks `rule`; if that depends on what `ty` turns out to be, then at the end.
-    pub(super) fn require(&mut self, ty: &Type, rule: Rule, span: Span) -> bool {
+    pub(in crate::parse) fn require(&mut self, ty: &Type, rule: Rule, span: Span) -> bool {
         let verdict = verdict(&self.infer, &rule, ty);
         match verdict {
             Some(true) => {}
@@ -64,7 +69,7 @@ impl Cx<'_> {
 }
 
 /// Judges what has waited: no use decides a type any more.
-pub(super) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Sink) {
+pub(in crate::parse) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Sink) {
     for Obligation { rule, ty, span } in obligations {
         settle_receiver(infer, rule, ty, *span, sink);
     }
@@ -82,10 +87,10 @@ pub(super) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Si
 /// asks for its type even before the call. What it then knows comes of expectations, which are not followed here: so a call is
 /// refused only where later uses decide nothing either.
 fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
-    let name = match rule {
-        Rule::DivCeil => "div_ceil",
-        Rule::Small(name) => name,
-        Rule::Bits(_) => "to_bits",
+    let word = match rule {
+        Rule::DivCeil => NumberWord::DivCeil,
+        Rule::Small(word) => *word,
+        Rule::Bits(_) => NumberWord::ToBits,
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
@@ -98,7 +103,7 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
         | Rule::Cast(_) => return,
     };
     if infer.kind(ty).is_some() {
-        let message = format!("nothing says what type `{name}` is called on");
+        let message = format!("nothing says what type `{}` is called on", word.name());
         sink.error(Code::CannotInfer, span, message)
             .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`");
         infer.give_up(ty);
@@ -112,7 +117,7 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
 }
 
 /// The integer that holds a float's bits, as `to_bits` gives it.
-pub(super) fn bits(float: Scalar) -> Option<Scalar> {
+pub(in crate::parse) fn bits(float: Scalar) -> Option<Scalar> {
     match float {
         Scalar::E4m3 | Scalar::E5m2 => Some(Scalar::U8),
         Scalar::F16 | Scalar::Bf16 => Some(Scalar::U16),
@@ -132,7 +137,7 @@ pub(super) fn bits(float: Scalar) -> Option<Scalar> {
 }
 
 /// Whether `to_f32` and `to_f64` are methods of it.
-pub(super) fn is_small_float(scalar: Scalar) -> bool {
+pub(in crate::parse) fn is_small_float(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)
 }
 
@@ -203,7 +208,7 @@ fn is_primitive_cast(from: Scalar, to: Scalar) -> bool {
 }
 
 /// The least and the greatest value that a `match` on `scalar` can meet.
-pub(super) fn extremes(scalar: Scalar) -> (i128, i128) {
+pub(in crate::parse) fn extremes(scalar: Scalar) -> (i128, i128) {
     scalar.integer_range().unwrap_or((0, 1))
 }
 
@@ -266,11 +271,13 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
         ),
         Rule::DivCeil => (
             Code::InvalidOperator,
-            format!("{found} has no `div_ceil`"),
-            Some("`div_ceil` is for unsigned integers".to_owned()),
+            format!("{found} has no `{}`", NumberWord::DivCeil.name()),
+            Some(format!("`{}` is for unsigned integers", NumberWord::DivCeil.name())),
         ),
-        Rule::Small(name) => (Code::UnknownMethod, format!("{found} has no method `{name}`"), None),
-        Rule::Bits(_) => (Code::UnknownMethod, format!("{found} has no method `to_bits`"), None),
+        Rule::Small(word) => (Code::UnknownMethod, format!("{found} has no method `{}`", word.name()), None),
+        Rule::Bits(_) => {
+            (Code::UnknownMethod, format!("{found} has no method `{}`", NumberWord::ToBits.name()), None)
+        }
     };
     let helps: Vec<_> = help.into_iter().chain(infer.since(ty, span)).collect();
     let error = sink.error(code, span, message);
@@ -295,8 +302,8 @@ fn instead_of_as(infer: &Infer, from: &Type, to: &Type) -> String {
 /// Reports a conversion to a type that no use has decided. What else is undecided is an operand that comes of one.
 fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
     let (to, word, help) = match rule {
-        Rule::As(to) => (to, "as _", "write the type: `x as f32`"),
-        Rule::Cast(to) => (to, "cast", "write `cast::<f32>(x)`"),
+        Rule::As(to) => (to, Cow::from("as _"), "write the type: `x as f32`"),
+        Rule::Cast(to) => (to, FunctionWord::Cast.name(), "write `cast::<f32>(x)`"),
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount

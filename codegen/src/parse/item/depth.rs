@@ -2,10 +2,10 @@
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree, token_stream};
 
-use super::cx::Cx;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{Expr, Span};
 use crate::limits::KERNEL_OPERATIONS;
+use crate::parse::cx::Cx;
 
 /// How many expressions may stand in one another, those of the functions that are inlined included.
 const LEVELS: usize = 300;
@@ -75,17 +75,14 @@ fn ends(token: &TokenTree) -> bool {
 }
 
 fn error(span: Span) -> Diagnostic {
-    Diagnostic {
-        code: Code::UnsupportedExpression,
-        span,
-        message: "this nests too deeply".to_owned(),
-        help: Some("give the parts names: `let part = ..;`".to_owned()),
-    }
+    let mut error = Diagnostic::new(Code::UnsupportedExpression, span, "this nests too deeply");
+    error.help("give the parts names: `let part = ..;`");
+    error
 }
 
 impl Cx<'_> {
     /// Runs `f` one level deeper, if there may be one.
-    pub(super) fn deeper(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Expr) -> Expr {
+    pub(in crate::parse) fn deeper(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Expr) -> Expr {
         if self.depth >= LEVELS {
             self.sink.push(error(span));
             return Expr::error(span);
@@ -97,7 +94,7 @@ impl Cx<'_> {
     }
 
     /// Whether one more function, constant or alias may be entered; reports if not.
-    pub(super) fn may_enter(&mut self, span: Span) -> bool {
+    pub(in crate::parse) fn may_enter(&mut self, span: Span) -> bool {
         let may = self.frames.len() < FRAMES;
         if !may {
             self.sink.push(error(span));

@@ -5,59 +5,18 @@ mod maps;
 
 use syn::{GenericArgument, PathArguments};
 
-use super::condition;
 use super::cx::Cx;
 use super::names::{self, Meaning, Space};
-use super::suggest::{Kind, did_you_mean, elsewhere};
-use super::wording::{self, given};
+use super::wording;
+use super::words::TypeWord;
 use crate::diag::Code;
 use crate::ir::{Compound, Expr, Scalar, Span, TileSwizzle, TileType, Type};
+use crate::parse::item::condition;
+use crate::parse::names::suggest::{Kind, did_you_mean, elsewhere};
 use lists::{PARAMETERS, SHARED, VALUES};
-
-const NAMES: [&str; 27] = [
-    "Tile",
-    "Barrier",
-    "Token",
-    "Phase",
-    "Pipeline",
-    "Producer",
-    "Consumer",
-    "EmptySlot",
-    "LoadingSlot",
-    "FullSlot",
-    "SharedArray",
-    "Stages",
-    "TensorMap",
-    "Im2colMap",
-    "Maps",
-    "SharedMap",
-    "Global",
-    "CachePolicy",
-    "Dim3",
-    "Remote",
-    "ClusterAxis",
-    "Shape1",
-    "Shape2",
-    "Shape3",
-    "Shape4",
-    "Shape5",
-    "NoSwizzle",
-];
 
 /// How long a chain of aliases of shapes and swizzles is followed.
 const MOST_ALIASES: usize = 32;
-
-/// Every type's name.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let scalars = Scalar::ALL.into_iter().map(Scalar::name);
-    let swizzles = TileSwizzle::ALL.into_iter().map(TileSwizzle::name);
-    scalars.chain(NAMES).chain(swizzles)
-}
-
-/// Whether this is a part of a tile's type, and no type of a value.
-fn is_part(name: &str) -> bool {
-    matches!(name, "Shape1" | "Shape2" | "Shape3" | "Shape4" | "Shape5" | "NoSwizzle")
-}
 
 impl<'a> Cx<'a> {
     /// The type that `ty` names; reports what is not a kernel's type and answers [`Type::Error`].
@@ -136,62 +95,64 @@ impl<'a> Cx<'a> {
                 return Type::Error;
             }
         }
-        if let Some(scalar) = scalar_named(&name) {
-            if !self.takes_word(path, Meaning::Scalar(scalar)) {
-                return Type::Error;
-            }
-            self.arguments::<0>(segment, &name);
-            return scalar.into();
-        }
-        let is_word = NAMES.contains(&name.as_str()) && !is_part(&name);
-        if is_word && !self.takes_word(path, Meaning::Type(name.clone())) {
+        let Some(word) = TypeWord::named(&name).filter(|word| !word.is_part()) else {
+            return self.unknown_type(&name, span);
+        };
+        if !self.takes_word(path, Meaning::of_type(word)) {
             return Type::Error;
         }
-        match name.as_str() {
-            "Barrier" => {
-                self.arguments::<0>(segment, &name);
-                Type::Barrier
-            }
-            "CachePolicy" => {
-                self.arguments::<0>(segment, &name);
-                Type::CachePolicy
-            }
-            "Token" => {
-                self.arguments::<0>(segment, &name);
-                Type::Token
-            }
-            "Phase" => {
-                self.arguments::<0>(segment, &name);
-                Type::Compound(Compound::Phase)
-            }
-            "Pipeline" => self.ring_type(segment, &name, Compound::Pipeline),
-            "Producer" => self.ring_type(segment, &name, Compound::Producer),
-            "Consumer" => self.ring_type(segment, &name, Compound::Consumer),
-            "EmptySlot" => self.slot_type(segment, &name, Compound::EmptySlot),
-            "LoadingSlot" => self.slot_type(segment, &name, Compound::LoadingSlot),
-            "FullSlot" => self.slot_type(segment, &name, Compound::FullSlot),
-            "Dim3" => Type::Dim3,
-            "ClusterAxis" => Type::ClusterAxis,
-            "Remote" => self.remote_type(segment),
-            "Tile" => self.tile_type(segment).map_or(Type::Error, Type::Tile),
-            "TensorMap" => self.map_type(segment, Type::TensorMap),
-            "Maps" => self.map_type(segment, Type::Maps),
-            "SharedMap" => self.map_type(segment, Type::SharedMap),
-            "Im2colMap" => self.im2col_type(segment),
-            "Global" => match self.arguments::<1>(segment, &name).and_then(|[ty]| self.scalar_argument(ty)) {
-                Some(scalar) => Type::Global(scalar),
-                None => Type::Error,
-            },
-            "SharedArray" => {
-                let Some([element, len]) = self.arguments::<2>(segment, &name) else { return Type::Error };
-                match (self.scalar_argument(element), self.u32_argument(len)) {
-                    (Some(scalar), Some(len)) => Type::SharedArray(scalar, len),
-                    _ => Type::Error,
-                }
-            }
-            "Stages" => self.stages_type(segment),
-            _ => self.unknown_type(&name, span),
+        match self.generics_of(word, segment, Span::of(segment)) {
+            Some(generics) => self.type_of(word, &generics, segment),
+            // Of a type without generics it is known what was meant.
+            None if word.generics().is_empty() => self.type_of(word, &[], segment),
+            None => Type::Error,
         }
+    }
+
+    /// The type with these generic arguments, which are as many as it takes.
+    fn type_of(&mut self, word: TypeWord, generics: &[&GenericArgument], segment: &syn::PathSegment) -> Type {
+        match word {
+            TypeWord::Scalar(scalar) => scalar.into(),
+            TypeWord::Barrier => Type::Barrier,
+            TypeWord::CachePolicy => Type::CachePolicy,
+            TypeWord::Token => Type::Token,
+            TypeWord::Phase => Type::Compound(Compound::Phase),
+            TypeWord::Pipeline => self.ring_type(generics, Compound::Pipeline),
+            TypeWord::Producer => self.ring_type(generics, Compound::Producer),
+            TypeWord::Consumer => self.ring_type(generics, Compound::Consumer),
+            TypeWord::EmptySlot => self.slot_type(generics, Compound::EmptySlot),
+            TypeWord::LoadingSlot => self.slot_type(generics, Compound::LoadingSlot),
+            TypeWord::FullSlot => self.slot_type(generics, Compound::FullSlot),
+            TypeWord::Dim3 => Type::Dim3,
+            TypeWord::ClusterAxis => Type::ClusterAxis,
+            TypeWord::Remote => self.remote_type(generics, segment),
+            TypeWord::Tile => self.tile_type(generics).map_or(Type::Error, Type::Tile),
+            TypeWord::TensorMap => self.map_type(generics, segment, Type::TensorMap),
+            TypeWord::Maps => self.map_type(generics, segment, Type::Maps),
+            TypeWord::SharedMap => self.map_type(generics, segment, Type::SharedMap),
+            TypeWord::Im2colMap => self.im2col_type(generics, segment),
+            TypeWord::Global => self.global_type(generics).map_or(Type::Error, Type::Global),
+            TypeWord::SharedArray => self.shared_array_type(generics).unwrap_or(Type::Error),
+            TypeWord::Stages => self.stages_type(generics, segment),
+            // Parts of a tile's type, which no value has.
+            TypeWord::Shape1
+            | TypeWord::Shape2
+            | TypeWord::Shape3
+            | TypeWord::Shape4
+            | TypeWord::Shape5
+            | TypeWord::TileSwizzle(_) => Type::Error,
+        }
+    }
+
+    fn global_type(&mut self, generics: &[&GenericArgument]) -> Option<Scalar> {
+        let [element] = *generics else { return None };
+        self.scalar_argument(element)
+    }
+
+    fn shared_array_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
+        let [element, len] = *generics else { return None };
+        let (element, len) = (self.scalar_argument(element), self.u32_argument(len));
+        Some(Type::SharedArray(element?, len?))
     }
 
     /// What the type generic `name` stands for. Only the kernel itself has generics, not what it calls.
@@ -214,26 +175,25 @@ impl<'a> Cx<'a> {
             path = type_path(&GenericArgument::Type((*alias.ty).clone()))?.clone();
         }
         let name = names::text(&path.segments.last()?.ident);
-        let known = is_part(&name) || TileSwizzle::ALL.into_iter().any(|swizzle| swizzle.name() == name);
-        (!known || self.takes_word(&path, Meaning::Type(name)))
-            .then(|| path.segments.last().cloned())
-            .flatten()
+        let part = TypeWord::named(&name).filter(|word| word.is_part());
+        let is_taken = part.is_none_or(|word| self.takes_word(&path, Meaning::of_type(word)));
+        is_taken.then(|| path.segments.last().cloned()).flatten()
     }
 
     /// The module's alias of this name.
     fn alias(&self, name: &str) -> Option<&'a syn::ItemType> {
-        self.shared_items.aliases.iter().find(|alias| names::text(&alias.ident) == name)
+        self.module_items.aliases.iter().find(|alias| names::text(&alias.ident) == name)
     }
 
     /// Whether `path` names a type that has constants or functions.
     pub(super) fn names_type(&self, path: &syn::Path) -> bool {
         let Some(name) = path.segments.last().map(|last| names::text(&last.ident)) else { return false };
         let is_alias = names::own_name(path).is_some_and(|name| self.alias(&name).is_some());
-        is_alias || scalar_named(&name).is_some() || NAMES.contains(&name.as_str())
+        is_alias || TypeWord::named(&name).is_some()
     }
 
-    fn stages_type(&mut self, segment: &syn::PathSegment) -> Type {
-        let Some([thing, len]) = self.arguments::<2>(segment, "Stages") else { return Type::Error };
+    fn stages_type(&mut self, generics: &[&GenericArgument], segment: &syn::PathSegment) -> Type {
+        let [thing, len] = *generics else { return Type::Error };
         match (self.type_argument(thing), self.u32_argument(len)) {
             (Some(Type::Error) | None, _) | (_, None) => Type::Error,
             (Some(thing), Some(len)) if thing.is_shared_handle() => Type::Stages(Box::new(thing), len),
@@ -246,9 +206,9 @@ impl<'a> Cx<'a> {
         }
     }
 
-    fn remote_type(&mut self, segment: &syn::PathSegment) -> Type {
-        let thing = self.arguments::<1>(segment, "Remote").and_then(|[thing]| self.type_argument(thing));
-        match thing {
+    fn remote_type(&mut self, generics: &[&GenericArgument], segment: &syn::PathSegment) -> Type {
+        let [thing] = *generics else { return Type::Error };
+        match self.type_argument(thing) {
             Some(thing) if thing.is_shared_handle() => Type::Remote(Box::new(thing)),
             Some(Type::Error) | None => Type::Error,
             Some(other) => {
@@ -263,8 +223,9 @@ impl<'a> Cx<'a> {
     }
 
     fn unknown_type(&mut self, name: &str, span: Span) -> Type {
-        let aliases = self.shared_items.aliases.iter().map(|alias| names::text(&alias.ident));
-        let known: Vec<_> = names().map(str::to_owned).chain(aliases).collect();
+        let aliases = self.module_items.aliases.iter().map(|alias| names::text(&alias.ident));
+        let words = TypeWord::all().into_iter().map(|word| word.name().to_owned());
+        let known: Vec<_> = words.chain(aliases).collect();
         let help = elsewhere(name, Kind::Type).or_else(|| did_you_mean(name, known));
         let error = self.error(Code::UnsupportedType, span, format!("`{name}` is not a kernel's type"));
         error.help(help.unwrap_or_else(|| {
@@ -282,17 +243,8 @@ impl<'a> Cx<'a> {
         self.at_module_level(&names::text(&alias.ident), |cx| cx.ty(&alias.ty))
     }
 
-    fn tile_type(&mut self, segment: &syn::PathSegment) -> Option<TileType> {
-        let arguments = generic_arguments(segment);
-        let [element, shape, swizzle @ ..] = arguments.as_slice() else {
-            self.wrong_count("Tile", "2 or 3 arguments", arguments.len(), Span::of(segment))
-                .help("write `Tile<f16, Shape2<128, 64>>`, with `Swizzle128` as a third if wanted");
-            return None;
-        };
-        if swizzle.len() > 1 {
-            self.wrong_count("Tile", "2 or 3 arguments", arguments.len(), Span::of(segment))
-                .help("remove what is too much");
-        }
+    fn tile_type(&mut self, generics: &[&GenericArgument]) -> Option<TileType> {
+        let [element, shape, ref swizzle @ ..] = *generics else { return None };
         let element = self.scalar_argument(element);
         let extents = self.shape(shape);
         let swizzle = match swizzle.first() {
@@ -305,11 +257,8 @@ impl<'a> Cx<'a> {
     fn shape(&mut self, argument: &GenericArgument) -> Option<Vec<u32>> {
         let before = self.sink.len();
         let segment = self.named_segment(argument);
-        let rank = segment.as_ref().and_then(|segment| {
-            let name = segment.ident.to_string();
-            name.strip_prefix("Shape")?.parse::<usize>().ok().filter(|rank| (1..=5).contains(rank))
-        });
-        let (Some(segment), Some(rank)) = (segment, rank) else {
+        let word = segment.as_ref().and_then(|segment| TypeWord::named(&names::text(&segment.ident)));
+        let (Some(segment), Some(word)) = (segment, word.filter(|word| word.is_shape())) else {
             if self.sink.len() == before {
                 let message = "this is not the shape of a tile";
                 self.error(Code::UnsupportedType, Span::of(argument), message)
@@ -317,25 +266,15 @@ impl<'a> Cx<'a> {
             }
             return None;
         };
-        let extents = generic_arguments(&segment);
-        if extents.len() != rank {
-            self.wrong_count(
-                &segment.ident.to_string(),
-                &wording::arguments(rank),
-                extents.len(),
-                Span::of(argument),
-            )
-            .help(format!("give {rank} extents, outermost first"));
-            return None;
-        }
+        let extents = self.generics_of(word, &segment, Span::of(argument))?;
         let extents: Vec<_> = extents.iter().map(|&extent| self.u32_argument(extent)).collect();
         extents.into_iter().collect()
     }
 
     fn swizzle(&mut self, argument: &GenericArgument) -> Option<TileSwizzle> {
         let before = self.sink.len();
-        let name = self.named_segment(argument).map(|segment| segment.ident.to_string()).unwrap_or_default();
-        let found = TileSwizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
+        let segment = self.named_segment(argument);
+        let found = segment.and_then(|segment| swizzle_named(&names::text(&segment.ident)));
         if found.is_none() && self.sink.len() == before {
             self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
                 .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and `Interleave32` stand in their place");
@@ -385,33 +324,32 @@ impl<'a> Cx<'a> {
         }
     }
 
-    pub(super) fn arguments<'s, const N: usize>(
+    /// The generic arguments of a type; reports another number than it takes.
+    fn generics_of<'s>(
         &mut self,
+        word: TypeWord,
         segment: &'s syn::PathSegment,
-        name: &str,
-    ) -> Option<[&'s GenericArgument; N]> {
-        let all = generic_arguments(segment);
-        let found = all.len();
-        <[_; N]>::try_from(all)
-            .map_err(|_| self.wrong_count(name, &wording::arguments(N), found, Span::of(segment)))
-            .ok()
-    }
-
-    fn wrong_count(
-        &mut self,
-        name: &str,
-        want: &str,
-        found: usize,
         span: Span,
-    ) -> &mut crate::diag::Diagnostic {
-        let message = format!("`{name}` takes {want}, but {}", given(found));
-        self.error(Code::ArgumentCount, span, message)
+    ) -> Option<Vec<&'s GenericArgument>> {
+        let given = generic_arguments(segment);
+        if !word.takes(given.len()) {
+            let message =
+                format!("`{}` takes {}, but {}", word.name(), word.takes_what(), wording::given(given.len()));
+            self.error(Code::ArgumentCount, span, message).help(format!("write `{}`", word.usage()));
+            return None;
+        }
+        Some(given)
     }
 }
 
 /// The scalar of this name.
 pub(super) fn scalar_named(name: &str) -> Option<Scalar> {
-    Scalar::ALL.into_iter().find(|scalar| scalar.name() == name)
+    if let TypeWord::Scalar(scalar) = TypeWord::named(name)? { Some(scalar) } else { None }
+}
+
+/// The layout of a tile's rows of this name.
+pub(super) fn swizzle_named(name: &str) -> Option<TileSwizzle> {
+    if let TypeWord::TileSwizzle(swizzle) = TypeWord::named(name)? { Some(swizzle) } else { None }
 }
 
 /// What stands between the angle brackets of a method call.

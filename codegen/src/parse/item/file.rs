@@ -7,14 +7,12 @@ use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::{Block, File, ImplItemFn, Item, ItemFn, ItemMod, Stmt, TraitItemFn};
 
-use super::depth;
-use super::item::{self, KernelItem, Shared};
-use super::outside;
+use super::{KernelItem, ModuleItems, depth, outside};
 use crate::diag::Sink;
 
 /// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc
 /// and the macro report.
-pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<Shared>)> {
+pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<ModuleItems>)> {
     // Most files hold no kernel, and parsing takes longer than this look.
     if !text.contains("tma_kernel") || text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {
         return vec![];
@@ -24,7 +22,7 @@ pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<Shared>)> {
 
 /// The kernels of `file`, each with what it shares with others. What a file imports is not asked:
 /// texts need no imports.
-pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<Shared>)> {
+pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
     let mut all = placed_kernels(file);
     for (_, shared) in &mut all {
         Rc::make_mut(shared).lacks_words = false;
@@ -33,7 +31,7 @@ pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<Shared>)> {
 }
 
 /// As [`kernels`], and of each is known whether words are imported where it stands.
-pub(crate) fn placed_kernels(file: &File) -> Vec<(KernelItem, Rc<Shared>)> {
+pub(crate) fn placed_kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
     find(file).found
 }
 
@@ -50,7 +48,7 @@ fn find(file: &File) -> Finder {
 
 #[derive(Default)]
 struct Finder {
-    found: Vec<(KernelItem, Rc<Shared>)>,
+    found: Vec<(KernelItem, Rc<ModuleItems>)>,
     methods: Vec<KernelItem>,
     /// Whether nothing around this point, up to its module, imports words.
     lacks_words: bool,
@@ -67,15 +65,15 @@ impl Finder {
     /// A method as the attribute on it sees it.
     fn method(&mut self, method: TokenStream) {
         let function = syn::parse2::<ItemFn>(method).ok();
-        self.methods.extend(function.as_ref().and_then(item::kernel));
+        self.methods.extend(function.as_ref().and_then(super::kernel));
     }
 }
 
 impl<'ast> Visit<'ast> for Finder {
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
-        match item::kernel(function) {
+        match super::kernel(function) {
             Some(kernel) => {
-                let shared = Shared { lacks_words: self.lacks_words, ..Shared::default() };
+                let shared = ModuleItems { lacks_words: self.lacks_words, ..ModuleItems::default() };
                 self.found.push((kernel, Rc::new(shared)));
             }
             None => visit::visit_item_fn(self, function),
@@ -100,18 +98,18 @@ impl<'ast> Visit<'ast> for Finder {
 
     fn visit_item_mod(&mut self, module: &'ast ItemMod) {
         let items = module.content.as_ref().map(|(_, items)| &items[..]).unwrap_or_default();
-        if !module.attrs.iter().any(|attr| item::is_named(attr, "tma_module")) {
+        if !module.attrs.iter().any(|attr| super::is_named(attr, "tma_module")) {
             return self.within(lack_words(items), |finder| visit::visit_item_mod(finder, module));
         }
         // A module without a body is the macro's error to report, not that of whoever looks for kernels.
         let mut unread = Sink::default();
-        let item::Module { kernels, shared } = item::module(module, &mut unread);
+        let super::Module { kernels, shared } = super::module(module, &mut unread);
         let shared = Rc::new(shared);
         self.found.extend(kernels.into_iter().map(|kernel| (kernel, Rc::clone(&shared))));
         // What stands deeper, in modules and functions inside, shares nothing with these.
         self.within(lack_words(items), |finder| {
             for item in items {
-                if !matches!(item, Item::Fn(function) if item::kernel(function).is_some()) {
+                if !matches!(item, Item::Fn(function) if super::kernel(function).is_some()) {
                     finder.visit_item(item);
                 }
             }

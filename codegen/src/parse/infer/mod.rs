@@ -6,13 +6,17 @@
 //! Two types are made one only where every right typing of the body has them so. Then it does not matter in which order
 //! uses are seen, or that rustc waits where this does not: what is decided before literals fall back to their defaults is
 //! decided so in rustc as well, if it takes the body at all, and the rest falls back in both. A rule that leaves a
-//! choice is not drawn from here; it is a [`Rule`](super::rule::Rule), judged when the type is known.
+//! choice is not drawn from here; it is a [`Rule`](self::rule::Rule), judged when the type is known.
+
+pub(in crate::parse) mod fold;
+pub(in crate::parse) mod rule;
+pub(in crate::parse) mod settle;
 
 use crate::ir::{InferId, Scalar, Span, Type};
 
 /// What is known about each unknown.
 #[derive(Debug, Default)]
-pub(super) struct Infer {
+pub(in crate::parse) struct Infer {
     unknowns: Vec<Unknown>,
 }
 
@@ -25,7 +29,7 @@ enum Unknown {
 
 /// What an unknown may turn out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::parse) enum Kind {
     /// Anything.
     Any,
     /// An integer: the type of an unsuffixed integer literal.
@@ -36,7 +40,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Whether a `scalar` can come of it.
-    pub(super) fn fits(self, scalar: Scalar) -> bool {
+    pub(in crate::parse) fn fits(self, scalar: Scalar) -> bool {
         match self {
             Self::Any => true,
             Self::Integer => scalar.is_integer(),
@@ -57,13 +61,13 @@ impl Kind {
 
 impl Infer {
     /// A new unknown.
-    pub(super) fn fresh(&mut self, kind: Kind) -> Type {
+    pub(in crate::parse) fn fresh(&mut self, kind: Kind) -> Type {
         self.unknowns.push(Unknown::Open(kind));
         Type::Infer(InferId(u32::try_from(self.unknowns.len() - 1).unwrap_or(u32::MAX)))
     }
 
     /// What is known of `ty` so far, inside as well.
-    pub(super) fn resolve(&self, ty: &Type) -> Type {
+    pub(in crate::parse) fn resolve(&self, ty: &Type) -> Type {
         match ty {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {
                 Unknown::Open(_) => ty.clone(),
@@ -75,7 +79,7 @@ impl Infer {
     }
 
     /// As [`Infer::resolve`], but the elements of an array stay as they are, so that it can be told what decided them.
-    pub(super) fn outermost(&self, ty: &Type) -> Type {
+    pub(in crate::parse) fn outermost(&self, ty: &Type) -> Type {
         match ty {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {
                 Unknown::Open(_) => ty.clone(),
@@ -86,7 +90,7 @@ impl Infer {
     }
 
     /// What `ty` may turn out to be, if it is unknown.
-    pub(super) fn kind(&self, ty: &Type) -> Option<Kind> {
+    pub(in crate::parse) fn kind(&self, ty: &Type) -> Option<Kind> {
         match self.resolve(ty) {
             Type::Infer(id) => match self.unknowns[id.0 as usize] {
                 Unknown::Open(kind) => Some(kind),
@@ -97,7 +101,7 @@ impl Infer {
     }
 
     /// Makes `a` and `b` one type, because of the use `at`; false if they cannot be.
-    pub(super) fn unify(&mut self, a: &Type, b: &Type, at: Span) -> bool {
+    pub(in crate::parse) fn unify(&mut self, a: &Type, b: &Type, at: Span) -> bool {
         match (self.resolve(a), self.resolve(b)) {
             (Type::Error | Type::Never, _) | (_, Type::Error | Type::Never) => true,
             (Type::Infer(a), Type::Infer(b)) if a == b => true,
@@ -141,7 +145,7 @@ impl Infer {
     }
 
     /// Gives literals that nothing has decided their default types.
-    pub(super) fn fall_back(&mut self) {
+    pub(in crate::parse) fn fall_back(&mut self) {
         for unknown in &mut self.unknowns {
             if let Unknown::Open(kind) = unknown
                 && let Some(default) = kind.default_type()
@@ -152,14 +156,14 @@ impl Infer {
     }
 
     /// Has nothing more said of `ty`, whose lack was reported.
-    pub(super) fn give_up(&mut self, ty: &Type) {
+    pub(in crate::parse) fn give_up(&mut self, ty: &Type) {
         if let Type::Infer(id) = self.resolve(ty) {
             self.unknowns[id.0 as usize] = Unknown::Known(Type::Error, None);
         }
     }
 
     /// The final type: what is known, else the literal's default, else none.
-    pub(super) fn settle(&self, ty: &Type) -> Option<Type> {
+    pub(in crate::parse) fn settle(&self, ty: &Type) -> Option<Type> {
         match self.resolve(ty) {
             Type::Array(element, len) => Some(Type::Array(Box::new(self.settle(&element)?), len)),
             Type::Infer(_) => self.kind(ty)?.default_type().map(Type::from),
@@ -168,7 +172,7 @@ impl Infer {
     }
 
     /// Which line made `ty` what it is, where that is another than that of `span`.
-    pub(super) fn since(&self, ty: &Type, span: Span) -> Option<String> {
+    pub(in crate::parse) fn since(&self, ty: &Type, span: Span) -> Option<String> {
         let line = self.decided_at(ty)?.start().line;
         // What has no place is on line 0.
         let elsewhere = line > 0 && line != span.start().line;
@@ -189,7 +193,7 @@ impl Infer {
     }
 
     /// `ty` for a message.
-    pub(super) fn name(&self, ty: &Type) -> String {
+    pub(in crate::parse) fn name(&self, ty: &Type) -> String {
         match self.kind(ty) {
             Some(Kind::Integer) => "an integer".to_owned(),
             Some(Kind::Float) => "a float".to_owned(),

@@ -5,14 +5,21 @@
 //! rustc prove it, since imports, macros and what lies around a kernel are seen by rustc alone. See
 //! `expand/names.rs`.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
+pub(in crate::parse) mod callee;
+pub(in crate::parse) mod suggest;
+
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Ident, Path, PathArguments};
 
-use super::cx::Cx;
-use super::item::Shared;
 use crate::diag::{Code, Sink};
 use crate::ir::{Scalar, Span};
+use crate::parse::cx::Cx;
+use crate::parse::item::ModuleItems;
+use crate::parse::item::outside::Outsider;
+use crate::parse::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
 
 /// Rust's namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +29,9 @@ pub(crate) enum Space {
     Macro,
 }
 
-/// A word of the vocabulary, where a kernel uses it first.
+/// Where a kernel uses a word of the vocabulary first.
 #[derive(Clone, Debug)]
-pub(crate) struct Word {
+pub(crate) struct WordUse {
     /// The path as written, without generic arguments.
     pub(crate) path: Path,
     /// What it was taken for.
@@ -35,17 +42,17 @@ pub(crate) struct Word {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// A function.
-    Function(String),
+    Function(FunctionWord),
     /// A type that is no scalar.
-    Type(String),
+    Type(TypeWord),
     /// A scalar type.
     Scalar(Scalar),
     /// A constant of a scalar: `u32::MAX`.
-    Constant(Scalar, String),
+    Constant(Scalar, ConstantWord),
     /// A function of a scalar: `f16::from_f32`.
-    Conversion(Scalar, String),
+    Conversion(Scalar, ConversionWord),
     /// `printf!` or `assert!`.
-    Macro(String),
+    Macro(MacroWord),
     /// A method.
     Method(Method),
 }
@@ -53,8 +60,8 @@ pub(crate) enum Meaning {
 /// A method of the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Method {
-    /// The name of the type that has it.
-    pub(crate) of: String,
+    /// The type that has it.
+    pub(crate) of: TypeWord,
     /// The number of tiles, of a slot that dereferences to them.
     pub(crate) tiles: usize,
     /// What it is called on.
@@ -91,6 +98,11 @@ impl Method {
 }
 
 impl Meaning {
+    /// What the name of a type is taken for.
+    pub(in crate::parse) fn of_type(word: TypeWord) -> Self {
+        if let TypeWord::Scalar(scalar) = word { Self::Scalar(scalar) } else { Self::Type(word) }
+    }
+
     fn space(&self) -> Space {
         match self {
             Self::Function(_) | Self::Method(_) => Space::Value,
@@ -102,12 +114,12 @@ impl Meaning {
 }
 
 /// A name without `r#`, which is no part of it.
-pub(super) fn text(name: &Ident) -> String {
+pub(in crate::parse) fn text(name: &Ident) -> String {
     name.unraw().to_string()
 }
 
 /// The name of a path that is one name, or one of this module: `x`, `self::x`.
-pub(super) fn own_name(path: &Path) -> Option<String> {
+pub(in crate::parse) fn own_name(path: &Path) -> Option<String> {
     let segments: Vec<_> = path.segments.iter().collect();
     match segments[..] {
         [name] if path.leading_colon.is_none() => Some(text(&name.ident)),
@@ -117,7 +129,7 @@ pub(super) fn own_name(path: &Path) -> Option<String> {
 }
 
 /// The name of a path that is one name, which a variable may have.
-pub(super) fn lone_name(path: &Path) -> Option<String> {
+pub(in crate::parse) fn lone_name(path: &Path) -> Option<String> {
     match path.segments.first() {
         Some(name) if path.segments.len() == 1 && path.leading_colon.is_none() => Some(text(&name.ident)),
         _ => None,
@@ -125,7 +137,7 @@ pub(super) fn lone_name(path: &Path) -> Option<String> {
 }
 
 /// `path` without its last segment, if it has others.
-pub(super) fn owner(path: &Path) -> Option<Path> {
+pub(in crate::parse) fn owner(path: &Path) -> Option<Path> {
     let mut owner = path.clone();
     owner.segments.pop();
     owner.segments.pop_punct();
@@ -135,7 +147,7 @@ pub(super) fn owner(path: &Path) -> Option<Path> {
 impl Cx<'_> {
     /// Notes that `path` was taken for a word; false, and an error, if it is certain to mean
     /// something else.
-    pub(super) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
+    pub(in crate::parse) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
         if let Some(name) = own_name(path)
             && self.refuse_outsider(&name, meaning.space(), Span::of(path))
         {
@@ -152,14 +164,14 @@ impl Cx<'_> {
         if let Some(last) = path.segments.last_mut() {
             last.ident = last.ident.unraw();
         }
-        note(&mut self.words, Word { path, meaning });
+        note(&mut self.words, WordUse { path, meaning });
         true
     }
 
     /// Whether `name` is an item of the host; reports it.
-    pub(super) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
-        let found = |other: &&super::outside::Outsider| other.name == name && other.spaces.contains(&space);
-        let Some(other) = self.shared_items.outsiders.iter().find(found) else { return false };
+    pub(in crate::parse) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
+        let found = |other: &&Outsider| other.name == name && other.spaces.contains(&space);
+        let Some(other) = self.module_items.outsiders.iter().find(found) else { return false };
         let (noun, shadows) = (other.noun, is_vocabulary(name, space));
         let message = format!("`{name}` is {noun} here, which kernels cannot use");
         let help = match (noun, shadows) {
@@ -205,7 +217,7 @@ impl Cx<'_> {
     }
 
     /// Reports a path to something that kernels do not have.
-    pub(super) fn refuse_foreign_path(&mut self, path: &Path) {
+    pub(in crate::parse) fn refuse_foreign_path(&mut self, path: &Path) {
         let shown = path.to_token_stream().to_string().replace(' ', "");
         let name = path.segments.last().map(|last| text(&last.ident)).unwrap_or_default();
         let vocabulary = [Space::Value, Space::Type].into_iter().any(|space| is_vocabulary(&name, space));
@@ -220,7 +232,7 @@ impl Cx<'_> {
     }
 
     /// Whether `qself` stands before `path`, as in `<u32>::MAX`; reports it.
-    pub(super) fn refuse_qualified(&mut self, qself: Option<&syn::QSelf>, span: Span) -> bool {
+    pub(in crate::parse) fn refuse_qualified(&mut self, qself: Option<&syn::QSelf>, span: Span) -> bool {
         if qself.is_some() {
             self.error(Code::ForeignPath, span, "kernels do not have `<T>::name`")
                 .help("write the type alone, `u32::MAX`, and methods with a dot, `x.min(y)`");
@@ -230,9 +242,9 @@ impl Cx<'_> {
 }
 
 /// Adds a word that is not among `words` yet.
-pub(super) fn note(words: &mut Vec<Word>, word: Word) {
+pub(in crate::parse) fn note(words: &mut Vec<WordUse>, word: WordUse) {
     let shown = |path: &Path| path.to_token_stream().to_string();
-    let same = |known: &Word| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
+    let same = |known: &WordUse| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
     if !words.iter().any(same) {
         words.push(word);
     }
@@ -241,28 +253,31 @@ pub(super) fn note(words: &mut Vec<Word>, word: Word) {
 /// Whether the vocabulary has `name`.
 fn is_vocabulary(name: &str, space: Space) -> bool {
     match space {
-        Space::Value => super::call::names().any(|known| known == name),
-        Space::Type => super::types::names().any(|known| known == name),
-        Space::Macro => matches!(name, "printf" | "assert"),
+        Space::Value => FunctionWord::named(name).is_some(),
+        Space::Type => TypeWord::named(name).is_some(),
+        Space::Macro => MacroWord::named(name).is_some(),
     }
 }
 
 /// Whether the vocabulary has this name for anything.
-pub(super) fn is_word(name: &Ident) -> bool {
+pub(in crate::parse) fn is_word(name: &Ident) -> bool {
     [Space::Value, Space::Type, Space::Macro].into_iter().any(|space| is_vocabulary(&text(name), space))
 }
 
 /// Reports words where it is certain that nothing imports any: one error, at the first of them.
-pub(crate) fn judge_imports(words: &[Word], shared: &Shared, sink: &mut Sink) {
-    let imported = |word: &&Word| match &word.meaning {
+pub(crate) fn judge_imports(words: &[WordUse], shared: &ModuleItems, sink: &mut Sink) {
+    let imported = |word: &&WordUse| match &word.meaning {
         Meaning::Function(_) | Meaning::Type(_) => true,
         Meaning::Scalar(scalar) | Meaning::Constant(scalar, _) | Meaning::Conversion(scalar, _) => {
             scalar.is_of_library()
         }
-        Meaning::Macro(name) => name == "printf",
+        Meaning::Macro(word) => match word {
+            MacroWord::Printf => true,
+            MacroWord::Assert => false,
+        },
         Meaning::Method(_) => false,
     };
-    let lone = |word: &&Word| {
+    let lone = |word: &&WordUse| {
         word.path.segments.len() == 1
             && matches!(
                 word.meaning,

@@ -8,7 +8,7 @@ use crate::diag::{Code, Sink};
 use crate::ir::Span;
 
 /// Reports the conditions inside a kernel. One on the whole of it is rustc's to decide.
-pub(super) fn refuse_in_kernel(function: &ItemFn, sink: &mut Sink) {
+pub(in crate::parse) fn refuse_in_kernel(function: &ItemFn, sink: &mut Sink) {
     let inside = conditions(|found| {
         found.visit_signature(&function.sig);
         found.visit_block(&function.block);
@@ -21,17 +21,17 @@ pub(super) fn refuse_in_kernel(function: &ItemFn, sink: &mut Sink) {
 }
 
 /// Reports the conditions on, and inside, a constant that a kernel uses.
-pub(super) fn refuse_on_constant(constant: &ItemConst, sink: &mut Sink) {
+pub(in crate::parse) fn refuse_on_constant(constant: &ItemConst, sink: &mut Sink) {
     refuse_on_shared(conditions(|found| found.visit_item_const(constant)), sink);
 }
 
 /// Reports the conditions on an alias that a kernel uses.
-pub(super) fn refuse_on_alias(alias: &ItemType, sink: &mut Sink) {
+pub(in crate::parse) fn refuse_on_alias(alias: &ItemType, sink: &mut Sink) {
     refuse_on_shared(conditions(|found| found.visit_item_type(alias)), sink);
 }
 
 /// Reports the conditions on, and inside, a device function that a kernel calls.
-pub(super) fn refuse_on_function(function: &ItemFn, sink: &mut Sink) {
+pub(in crate::parse) fn refuse_on_function(function: &ItemFn, sink: &mut Sink) {
     refuse_on_shared(conditions(|found| found.visit_item_fn(function)), sink);
 }
 
