@@ -10,51 +10,42 @@
 //! [`prelude`] brings both sides. Without the feature `cuda`, or without a GPU, [`Device::open`] gives the
 //! simulator, which runs the same PTX on the CPU.
 
-mod args;
-mod bind;
-mod device;
-mod error;
-mod graph;
-mod grid;
-mod im2col;
+// The vocabulary of kernels, for rustc and for readers. Never run.
 pub mod lang;
-pub mod launch;
-pub mod layout;
-pub mod map;
-mod memory;
-mod occupancy;
-mod options;
-pub mod picture;
-mod ptx;
-mod scalar;
-mod shape;
-mod sim;
-pub mod spec;
-mod status;
-mod stream;
-mod tensor;
-pub mod testing;
-mod tf32;
-mod view;
-mod with;
-mod workspace;
 
-#[cfg(feature = "cuda")]
-mod cuda;
-#[cfg(not(feature = "cuda"))]
-#[path = "absent.rs"]
-mod cuda;
+// What follows is in the order in which a launch uses it. A compiled kernel: PTX, block, parameters.
+pub mod spec;
+
+// Where it runs, with streams and events.
+mod device;
+
+// What it works on: memory of the device, with element type, shape and strides.
+mod tensor;
+
+// A tensor and the kernel's tile as the parameters of a tensor map, every rule checked.
+pub mod map;
+
+// Arguments, grid and options, checked against the specification; graphs of launches.
+pub mod launch;
+
+// What runs it: the NVIDIA driver, or the simulator.
+mod backend;
+
+// Everything that can go wrong on the way, with its code.
+mod error;
+
+pub mod testing;
 
 pub use device::Device;
+pub use device::stream::{Event, Stream};
 pub use error::{ClusterError, DriverStatus, Error, MapError, ViewError};
-pub use graph::{Capture, Graph};
+pub use launch::graph::{Capture, Graph};
+pub use map::picture;
 /// The simulator, for what [`Device::reporting`] gives.
 pub use ptx_sim;
-pub use scalar::Scalar;
-pub use stream::{Event, Stream};
-pub use tensor::DeviceTensor;
+pub use tensor::layout;
+pub use tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
 pub use tma_macros::{tma_device, tma_kernel, tma_module};
-pub use view::{TensorView, TensorViewMut};
 
 /// All that a file with kernels and their launches needs.
 pub mod prelude {

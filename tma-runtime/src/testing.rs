@@ -57,7 +57,7 @@ impl Drop for Repeat {
 /// # mod double {
 /// #     // What `#[tma_kernel(threads = 64)] fn double(data: Global<u32>) { .. }` gives, in short.
 /// #     use tma_runtime::launch::{Arg, GlobalArgMut, Grid, KernelParts, KernelSpec, ParamKind, ParamSpec};
-/// #     use tma_runtime::spec::{Cluster, Element};
+/// #     use tma_runtime::spec::{Cluster, Scalar};
 /// #     const PARTS: KernelParts = KernelParts {
 /// #         name: "double",
 /// #         entry: "double",
@@ -71,7 +71,7 @@ impl Drop for Repeat {
 /// #         cooperative: false,
 /// #         dependency_wait: false,
 /// #         shared_bytes: 0,
-/// #         params: &[ParamSpec { name: "data", kind: ParamKind::Global { element: Element::U32, written: true, alignment: 4 } }],
+/// #         params: &[ParamSpec { name: "data", kind: ParamKind::Global { element: Scalar::U32, written: true, alignment: 4 } }],
 /// #     };
 /// #     // SAFETY: it is launched with as many numbers as it has threads.
 /// #     static SPEC: KernelSpec = unsafe { KernelSpec::from_parts(PARTS) };

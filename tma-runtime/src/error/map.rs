@@ -1,6 +1,6 @@
 //! What is wrong with a tensor, a tile or the options of a map: the rules of tensor maps.
 
-use crate::spec::Element;
+use crate::spec::Scalar;
 use tma_model::tensor_map::MapFault;
 
 /// Why a tensor and a kernel's tile make no tensor map.
@@ -158,7 +158,7 @@ pub enum MapError {
         /// The kernel's parameter.
         tensor: &'static str,
         /// The elements of its map.
-        element: Element,
+        element: Scalar,
     },
 
     /// A box has an extent of zero or more than 256, or a column more than 1024 pixels.

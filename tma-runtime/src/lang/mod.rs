@@ -73,13 +73,13 @@ mod descriptor;
 mod global;
 mod grid;
 mod im2col;
+mod index;
 mod map;
 mod math;
 #[doc(hidden)]
 pub mod names;
 mod phase;
 mod pipeline;
-mod place;
 mod reduce;
 mod scalar;
 mod shape;
@@ -106,13 +106,13 @@ pub use descriptor::{Maps, SharedMap};
 pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex};
 pub use grid::{grid_dependency_launch, grid_dependency_wait, sync_grid};
 pub use im2col::{Im2colMap, Im2colRank, Rank};
+pub use index::{
+    Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
+};
 pub use map::{TensorMap, TileType};
 pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, recip, rsqrt, sqrt};
 pub use phase::Phase;
 pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};
-pub use place::{
-    Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
-};
 pub use reduce::{ReduceAdd, ReduceBits, ReduceCount, ReduceOrder};
 pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
 pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};

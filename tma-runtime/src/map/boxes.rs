@@ -5,7 +5,7 @@ use tma_model::limits::{BOX_EXTENT, ELEMENT_STRIDE};
 use tma_model::tensor_map::Mode;
 
 use crate::error::MapError;
-use crate::options::MapOptions;
+use crate::map::options::MapOptions;
 
 /// The box, and how far apart its elements are, innermost first: from the first to the last of the
 /// tile's elements.

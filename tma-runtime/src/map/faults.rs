@@ -7,8 +7,8 @@ use tma_model::tensor_map::MapFault;
 use tma_model::tile::{TileFault, TileMode};
 
 use crate::error::MapError;
-use crate::layout::Layout;
 use crate::spec::{MapMode, MapSpec};
+use crate::tensor::layout::Layout;
 
 /// Why a map cannot move the tile, if it cannot.
 pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) -> Option<MapError> {

@@ -4,7 +4,7 @@
 //! no room for them. Shorter strides are taken nevertheless, and loads are well defined: a window that slides over a signal is
 //! a matrix whose rows overlap. Of stores, the last to come is kept, and nobody knows which that is.
 
-use crate::layout::{Layout, MAX_RANK};
+use crate::tensor::layout::{Layout, MAX_RANK};
 
 /// The most steps of a search. Where each stride is longer than all that lies within it, one a dimension is enough; a layout that takes more
 /// than this is given the benefit of the doubt.
@@ -74,11 +74,11 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::DeviceId;
-    use crate::spec::Element;
+    use crate::spec::Scalar;
+    use crate::tensor::layout::DeviceId;
 
     fn found<const N: usize>(shape: [usize; N], strides: [usize; N]) -> Option<[Vec<u64>; 2]> {
-        overlap(&Layout::new(DeviceId::Cuda(0), Element::F32, 0, shape, strides))
+        overlap(&Layout::new(DeviceId::Cuda(0), Scalar::F32, 0, shape, strides))
     }
 
     #[test]

@@ -1,0 +1,216 @@
+//! Matching the arguments of a launch to the kernel's parameters: the same for every backend.
+
+use crate::device::stream::same_device;
+use crate::error::Error;
+use crate::launch::args::{GlobalSlice, GlobalSliceMut};
+use crate::map::options::{MapOptions, MapSource};
+use crate::spec::{KernelSpec, MapMode, MapSpec, ParamKind, ParamSpec};
+use crate::tensor::layout::{DeviceId, Layout};
+use crate::tensor::{Memory, Scalar, TensorView, TensorViewMut};
+use std::sync::Arc;
+
+/// An argument of a launch, its type erased. One that is lent to be written is not copied, as `&mut` is not:
+///
+/// ```compile_fail,E0382
+/// # use tma_runtime::{DeviceTensor, launch::Arg};
+/// fn refused<'a>(tensor: &'a mut DeviceTensor<f32, 1>) -> [Arg<'a>; 2] {
+///     let arg = Arg::global_mut(tensor.slice_mut());
+///     [arg, arg]
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Arg<'a> {
+    value: Value,
+    memory: Option<&'a Arc<Memory>>,
+    /// Whether it is lent to be written.
+    mutable: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Map(MapSource),
+    /// `len` means nothing where the elements do not lie one after the other.
+    Global {
+        layout: Layout,
+        contiguous: bool,
+        address: u64,
+        len: u64,
+    },
+    Scalar {
+        bits: u64,
+        bytes: u32,
+    },
+}
+
+impl Value {
+    fn global(layout: Layout) -> Self {
+        let len = layout.contiguous_len();
+        let (contiguous, address) = (len.is_some(), layout.address());
+        Self::Global { layout, contiguous, address, len: len.unwrap_or_default() }
+    }
+}
+
+impl<'a> Arg<'a> {
+    /// A tensor for a `TensorMap` parameter that the kernel only reads.
+    pub fn map<T: Scalar, const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
+        Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory(), mutable: false }
+    }
+
+    /// A tensor for a `TensorMap` parameter that the kernel writes.
+    pub fn map_mut<T: Scalar, const N: usize>(tensor: TensorViewMut<'a, T, N>) -> Self {
+        Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory(), mutable: true }
+    }
+
+    /// The same tensor, with `options` for its map. Other arguments have none.
+    #[must_use]
+    pub fn with(mut self, options: MapOptions) -> Self {
+        if let Value::Map(source) = &mut self.value {
+            source.options = options;
+        }
+        self
+    }
+
+    /// The elements of a tensor for a `Global` parameter that the kernel only reads.
+    pub fn global<T: Scalar>(slice: GlobalSlice<'a, T>) -> Self {
+        Self { value: Value::global(slice.layout), memory: slice.memory, mutable: false }
+    }
+
+    /// The elements of a tensor for a `Global` parameter that the kernel writes.
+    pub fn global_mut<T: Scalar>(slice: GlobalSliceMut<'a, T>) -> Self {
+        Self { value: Value::global(slice.layout), memory: slice.memory, mutable: true }
+    }
+
+    /// A value for a scalar parameter.
+    pub fn scalar<T: Scalar>(value: T) -> Self {
+        let value = Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() };
+        Self { value, memory: None, mutable: false }
+    }
+
+    /// The allocation of a tensor.
+    ///
+    /// # Errors
+    ///
+    /// The tensor is a view of memory whose owner is not known.
+    pub(crate) fn memory(&self) -> Result<Option<&'a Arc<Memory>>, ()> {
+        match (&self.value, self.memory) {
+            (Value::Scalar { .. }, _) => Ok(None),
+            (Value::Map(_) | Value::Global { .. }, Some(memory)) => Ok(Some(memory)),
+            (Value::Map(_) | Value::Global { .. }, None) => Err(()),
+        }
+    }
+
+    /// What it is, for errors.
+    fn describe(&self) -> String {
+        match &self.value {
+            Value::Map(source) => {
+                let kind = if source.options.corners.is_some() { "an im2col map" } else { "a tensor map" };
+                format!("a tensor of `{}` for {kind}", source.layout.element())
+            }
+            Value::Global { layout, .. } => format!("a tensor of `{}` for `Global`", layout.element()),
+            Value::Scalar { bytes, .. } => format!("a scalar of {bytes} bytes"),
+        }
+    }
+}
+
+/// An argument that fits its parameter.
+#[derive(Debug)]
+pub enum Bound<'a> {
+    /// One PTX parameter: the descriptor of a tensor, which [`map_params`](crate::map::map_params) has yet to check.
+    Map {
+        /// Which of the kernel's parameters it is.
+        index: usize,
+        /// The parameter's name.
+        tensor: &'static str,
+        /// The box.
+        spec: &'static MapSpec,
+        /// The tensor, and the options of its map.
+        source: &'a MapSource,
+    },
+    /// Two PTX parameters.
+    Global {
+        /// The address of the first element.
+        address: &'a u64,
+        /// The number of elements.
+        len: &'a u64,
+    },
+    /// One PTX parameter.
+    Scalar {
+        /// The value, of which as many low bytes count as the kernel declares.
+        bits: &'a u64,
+    },
+}
+
+/// Matches arguments to parameters and passes them to `visit` in order, which is that of the PTX parameters.
+///
+/// # Errors
+///
+/// [`Error::ArgumentMismatch`], [`Error::OtherDevice`], [`Error::ElementMismatch`], [`Error::NotContiguous`],
+/// [`Error::MisalignedGlobal`], [`Error::NotMutable`], and those of `visit`.
+pub fn bind<'a>(
+    device: DeviceId,
+    spec: &'static KernelSpec,
+    args: &'a [Arg<'_>],
+    mut visit: impl FnMut(Bound<'a>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if args.len() != spec.params.len() {
+        return Err(mismatch(spec, count(args.len()), count(spec.params.len())));
+    }
+    for (index, (param, arg)) in spec.params.iter().zip(args).enumerate() {
+        let tensor = param.name;
+        let bound = match (&param.kind, &arg.value) {
+            (ParamKind::Map(spec), Value::Map(source))
+                if matches!(spec.mode, MapMode::Im2col { .. }) == source.options.corners.is_some() =>
+            {
+                same_device(tensor, source.layout.device(), device)?;
+                Bound::Map { index, tensor, spec, source }
+            }
+            (
+                &ParamKind::Global { element: wanted, alignment, .. },
+                Value::Global { layout, contiguous, address, len },
+            ) => {
+                same_device(tensor, layout.device(), device)?;
+                match layout.element() {
+                    found if found != wanted => return Err(Error::ElementMismatch { tensor, found, wanted }),
+                    _ if !contiguous => return Err(Error::NotContiguous { tensor }),
+                    _ if !address.is_multiple_of(u64::from(alignment)) => {
+                        return Err(Error::MisalignedGlobal { tensor, address: *address, alignment });
+                    }
+                    _ => Bound::Global { address, len },
+                }
+            }
+            (ParamKind::Scalar { bytes: wanted }, Value::Scalar { bits, bytes }) if bytes == wanted => {
+                Bound::Scalar { bits }
+            }
+            (kind, _) => return Err(mismatch(spec, arg.describe(), describe(param, kind))),
+        };
+        if param.kind.written() && !arg.mutable {
+            return Err(Error::NotMutable { kernel: spec.name, tensor });
+        }
+        visit(bound)?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn mismatch(spec: &KernelSpec, found: String, wanted: String) -> Error {
+    Error::ArgumentMismatch { kernel: spec.name, found, wanted }
+}
+
+fn count(arguments: usize) -> String {
+    format!("{arguments} argument{}", if arguments == 1 { "" } else { "s" })
+}
+
+fn describe(param: &ParamSpec, kind: &ParamKind) -> String {
+    let name = param.name;
+    match kind {
+        ParamKind::Map(map) => {
+            let kind = if map.mode == MapMode::Tiled { "tensor map" } else { "im2col map" };
+            format!("a tensor of `{}` for the {kind} `{name}`", map.element)
+        }
+        ParamKind::Global { element, .. } => format!("a tensor of `{element}` for the `Global` `{name}`"),
+        ParamKind::Scalar { bytes } => format!("a scalar of {bytes} bytes for `{name}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! Bytes of a device, freed when nobody needs them any more.
+
+use crate::backend::Backend;
+use crate::device::Device;
+use crate::error::Error;
+
+/// Allocated bytes of a device; none at address 0 if there are none. Tensors own them, together with the graphs whose
+/// launches use them.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) device: Device,
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Memory {
+    pub(crate) fn allocate(device: &Device, bytes: u64) -> Result<Self, Error> {
+        let address = match device.backend() {
+            _ if bytes == 0 => 0,
+            Backend::Cuda(context) => context.allocate(bytes)?,
+            Backend::Sim(context) => context.allocate(bytes)?,
+        };
+        Ok(Self { device: device.clone(), address, bytes })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        match self.device.backend() {
+            _ if self.bytes == 0 => {}
+            Backend::Cuda(context) => context.free(self.address),
+            Backend::Sim(context) => context.free(self.address),
+        }
+    }
+}
