@@ -38,7 +38,7 @@ pub mod testing;
 
 pub use device::Device;
 pub use device::stream::{Event, Stream};
-pub use error::{ClusterError, DriverStatus, Error, MapError, ViewError};
+pub use error::{ArgumentKind, ClusterError, DriverStatus, Error, MapError, ViewError};
 pub use launch::graph::{Capture, Graph};
 pub use map::picture;
 /// The simulator, for what [`Device::reporting`] gives.

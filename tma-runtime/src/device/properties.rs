@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::spec::KernelParts;
-use crate::spec::ptx::{self, Params, Target};
+use crate::spec::ptx::{self, Target, entry_params};
 
 /// What a device can do.
 #[derive(Clone, Debug)]
@@ -32,13 +32,9 @@ impl Properties {
             });
         }
         let wanted = spec.ptx_params();
-        let found = Params::of(spec.ptx, spec.entry).ok_or(Error::NoEntry { kernel, entry: spec.entry })?;
+        let found = entry_params(spec.ptx, spec.entry).ok_or(Error::NoEntry { kernel, entry: spec.entry })?;
         if found != wanted {
-            return Err(Error::OtherParameters {
-                kernel,
-                found: found.to_string(),
-                wanted: wanted.to_string(),
-            });
+            return Err(Error::OtherParameters { kernel, found, wanted });
         }
         let (bytes, limit) = (spec.shared_bytes, self.shared_bytes);
         if bytes > limit { Err(Error::SharedMemory { kernel, bytes, limit }) } else { Ok(()) }

@@ -5,8 +5,9 @@
 pub enum ClusterError {
     /// The grid is not made of whole clusters.
     #[error(
-        "a grid is made of whole clusters, but {found} blocks along {axis} are no multiple of the cluster's {cluster}: \
-         launch {} and let those without work do nothing, or take smaller clusters",
+        "a grid is made of whole clusters, but {found} blocks along {axis} are no multiple of the \
+         cluster's {cluster}: launch {} and let those without work do nothing, or take smaller \
+         clusters",
         .found.checked_next_multiple_of(*.cluster).unwrap_or(*.cluster)
     )]
     Grid {

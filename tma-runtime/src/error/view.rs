@@ -6,8 +6,8 @@
 pub enum ViewError {
     /// A range that begins or ends outside of the view.
     #[error(
-        "{}: a slice lies within the view, but along dimension {dimension} it is {start}..{end} of {extent} elements: {}",
-        self.code(),
+        "a slice lies within the view, but along dimension {dimension} it is {start}..{end} of \
+         {extent} elements: {}",
         if .start > .end { "let it begin before it ends" } else { "let it end there, and launch a smaller grid" }
     )]
     Slice {
@@ -23,9 +23,8 @@ pub enum ViewError {
 
     /// An order that leaves dimensions out.
     #[error(
-        "{}: a permutation has each of the dimensions 0 to {} once, but this is {order:?}: for a transposed matrix write \
-         `[1, 0]`",
-        self.code(), .order.len().saturating_sub(1)
+        "a permutation has each of the dimensions 0 to {} once, but this is {order:?}: for a \
+         transposed matrix write `[1, 0]`", .order.len().saturating_sub(1)
     )]
     Permutation {
         /// The dimensions that were given.
@@ -34,9 +33,9 @@ pub enum ViewError {
 
     /// A shape and strides that reach beyond the memory of the tensor.
     #[error(
-        "{}: a view reaches no further than the memory it is of, but {shape:?} elements with strides {strides:?} reach {} \
-         elements, and from the first one on there are {available}: give smaller extents or strides",
-        self.code(), .reached
+        "a view reaches no further than the memory it is of, but {shape:?} elements with strides \
+         {strides:?} reach {} elements, and from the first one on there are {available}: give \
+         smaller extents or strides", .reached
     )]
     Reach {
         /// The extents, outermost first.
@@ -51,10 +50,9 @@ pub enum ViewError {
 
     /// Strides by which elements of a view to write share memory.
     #[error(
-        "{}: elements of a view to write lie apart, but with extents {shape:?} and strides {strides:?} dimension {dimension} \
-         steps {} elements and those within it reach {reached}: give it a stride of {reached} or more, or make a \
-         view to read, of which rows may overlap",
-        self.code(), .strides.get(*.dimension).copied().unwrap_or_default()
+        "elements of a view to write lie apart, but with extents {shape:?} and strides {strides:?} \
+         dimension {dimension} steps {} elements and those within it reach {reached}: give it a \
+         stride of {reached} or more, or make a view to read, of which rows may overlap", .strides.get(*.dimension).copied().unwrap_or_default()
     )]
     Overlap {
         /// The extents, outermost first.
@@ -69,9 +67,9 @@ pub enum ViewError {
 
     /// Other strides for a view with gaps, of memory that nobody here knows the end of.
     #[error(
-        "{}: the memory of a view from an address ends where its elements do, and of this one they have gaps: give \
-         `from_raw` the shape and strides that are wanted, or all of the memory without gaps",
-        self.code()
+        "the memory of a view from an address ends where its elements do, and of this one they \
+         have gaps: give `from_raw` the shape and strides that are wanted, or all of the memory \
+         without gaps"
     )]
     UnknownMemory,
 }

@@ -9,8 +9,6 @@ use std::ops::Deref;
 
 pub use tma_model::{Scalar, TileSwizzle};
 
-use ptx::Params;
-
 /// A kernel that may be launched: its [parts](KernelParts), which can be read as fields, and the promise that they are
 /// true. `#[tma_kernel]` makes it, and promises it for the PTX that its compiler emits.
 ///
@@ -118,14 +116,14 @@ pub struct KernelParts {
 }
 
 impl KernelParts {
-    /// The PTX parameters that `params` become.
-    pub(crate) fn ptx_params(&self) -> Params {
+    /// Bytes of the PTX parameters that `params` become.
+    pub(crate) fn ptx_params(&self) -> Vec<Option<u64>> {
         let sizes = self.params.iter().flat_map(|param| match param.kind {
             ParamKind::Map(_) => vec![Some(128)],
             ParamKind::Global { .. } => vec![Some(8), Some(8)],
             ParamKind::Scalar { bytes } => vec![Some(u64::from(bytes))],
         });
-        Params(sizes.collect())
+        sizes.collect()
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn encode(
     driver.encode(&map).map_err(|code| Error::MapRefused {
         tensor,
         status: driver.status(code),
-        map: map.map.to_string(),
+        map: Box::new(map.map),
     })
 }
 

@@ -1,10 +1,10 @@
 //! Matching the arguments of a launch to the kernel's parameters: the same for every backend.
 
 use crate::device::stream::same_device;
-use crate::error::Error;
+use crate::error::{ArgumentKind, Error};
 use crate::launch::args::{GlobalSlice, GlobalSliceMut};
 use crate::map::options::{MapOptions, MapSource};
-use crate::spec::{KernelSpec, MapMode, MapSpec, ParamKind, ParamSpec};
+use crate::spec::{KernelSpec, MapMode, MapSpec, ParamKind};
 use crate::tensor::layout::{DeviceId, Layout};
 use crate::tensor::{Memory, Scalar, TensorView, TensorViewMut};
 use std::sync::Arc;
@@ -99,15 +99,15 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// What it is, for errors.
-    fn describe(&self) -> String {
+    /// What kind of argument it is.
+    fn kind(&self) -> ArgumentKind {
         match &self.value {
-            Value::Map(source) => {
-                let kind = if source.options.corners.is_some() { "an im2col map" } else { "a tensor map" };
-                format!("a tensor of `{}` for {kind}", source.layout.element())
+            Value::Map(MapSource { layout, options }) if options.corners.is_some() => {
+                ArgumentKind::Im2colMap { element: layout.element() }
             }
-            Value::Global { layout, .. } => format!("a tensor of `{}` for `Global`", layout.element()),
-            Value::Scalar { bytes, .. } => format!("a scalar of {bytes} bytes"),
+            Value::Map(source) => ArgumentKind::TensorMap { element: source.layout.element() },
+            Value::Global { layout, .. } => ArgumentKind::Global { element: layout.element() },
+            &Value::Scalar { bytes, .. } => ArgumentKind::Scalar { bytes },
         }
     }
 }
@@ -144,7 +144,7 @@ pub enum Bound<'a> {
 ///
 /// # Errors
 ///
-/// [`Error::ArgumentMismatch`], [`Error::OtherDevice`], [`Error::ElementMismatch`], [`Error::NotContiguous`],
+/// [], [`Error::OtherDevice`], [`Error::ElementMismatch`], [`Error::NotContiguous`],
 /// [`Error::MisalignedGlobal`], [`Error::NotMutable`], and those of `visit`.
 pub fn bind<'a>(
     device: DeviceId,
@@ -153,7 +153,8 @@ pub fn bind<'a>(
     mut visit: impl FnMut(Bound<'a>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     if args.len() != spec.params.len() {
-        return Err(mismatch(spec, count(args.len()), count(spec.params.len())));
+        let (found, wanted) = (args.len(), spec.params.len());
+        return Err(Error::ArgumentCount { kernel: spec.name, found, wanted });
     }
     for (index, (param, arg)) in spec.params.iter().zip(args).enumerate() {
         let tensor = param.name;
@@ -181,7 +182,10 @@ pub fn bind<'a>(
             (ParamKind::Scalar { bytes: wanted }, Value::Scalar { bits, bytes }) if bytes == wanted => {
                 Bound::Scalar { bits }
             }
-            (kind, _) => return Err(mismatch(spec, arg.describe(), describe(param, kind))),
+            (kind, _) => {
+                let (found, wanted) = (arg.kind(), kind.into());
+                return Err(Error::ArgumentMismatch { kernel: spec.name, parameter: tensor, found, wanted });
+            }
         };
         if param.kind.written() && !arg.mutable {
             return Err(Error::NotMutable { kernel: spec.name, tensor });
@@ -189,27 +193,6 @@ pub fn bind<'a>(
         visit(bound)?;
     }
     Ok(())
-}
-
-#[cold]
-fn mismatch(spec: &KernelSpec, found: String, wanted: String) -> Error {
-    Error::ArgumentMismatch { kernel: spec.name, found, wanted }
-}
-
-fn count(arguments: usize) -> String {
-    format!("{arguments} argument{}", if arguments == 1 { "" } else { "s" })
-}
-
-fn describe(param: &ParamSpec, kind: &ParamKind) -> String {
-    let name = param.name;
-    match kind {
-        ParamKind::Map(map) => {
-            let kind = if map.mode == MapMode::Tiled { "tensor map" } else { "im2col map" };
-            format!("a tensor of `{}` for the {kind} `{name}`", map.element)
-        }
-        ParamKind::Global { element, .. } => format!("a tensor of `{element}` for the `Global` `{name}`"),
-        ParamKind::Scalar { bytes } => format!("a scalar of {bytes} bytes for `{name}`"),
-    }
 }
 
 #[cfg(test)]

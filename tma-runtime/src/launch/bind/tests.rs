@@ -1,7 +1,7 @@
 //! Matching arguments to parameters, in flipped pairs.
 
 use super::*;
-use crate::spec::{KernelParts, Scalar, TileSwizzle};
+use crate::spec::{KernelParts, ParamSpec, Scalar, TileSwizzle};
 
 const HERE: DeviceId = DeviceId::Cuda(0);
 const ELSEWHERE: DeviceId = DeviceId::Cuda(1);

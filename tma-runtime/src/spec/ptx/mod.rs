@@ -2,7 +2,7 @@
 
 mod params;
 
-pub(crate) use params::Params;
+pub(crate) use params::entry_params;
 
 use std::fmt;
 

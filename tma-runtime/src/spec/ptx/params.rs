@@ -1,46 +1,28 @@
-//! The parameters that an entry declares. The driver copies as many bytes of each as the PTX says, from wherever a
-//! launch points: so what the host passes has to be compared with this text, and not with what the host believes of it.
+//! The parameters that an entry declares.
+//!
+//! The driver copies as many bytes of each as the PTX says, from wherever a launch points. So the
+//! arguments of a launch are compared with the text itself, whatever the host believes of it.
 
-use std::fmt;
-
-/// The parameters of an entry, in order: the bytes of each, `None` where the declaration is one that no kernel of this
-/// package has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Params(pub(crate) Vec<Option<u64>>);
-
-impl Params {
-    /// Those that `ptx` declares for `entry`; `None` if it has no such entry.
-    /// Source: PTX ISA, "Kernel and Function Directives: .entry" and "Parameter State Space".
-    pub(crate) fn of(ptx: &str, entry: &str) -> Option<Self> {
-        let mut tokens = Tokens { rest: ptx };
-        loop {
-            tokens.find(|token| *token == ".entry")?;
-            if tokens.next()? == entry {
-                break;
-            }
+/// The bytes of each parameter that `ptx` declares for `entry`, in order, `None` for a declaration that
+/// no kernel of this package has. `None` if there is no such entry.
+///
+/// Source: PTX ISA, "Kernel and Function Directives: .entry" and "Parameter State Space".
+pub(crate) fn entry_params(ptx: &str, entry: &str) -> Option<Vec<Option<u64>>> {
+    let mut tokens = Tokens { rest: ptx };
+    loop {
+        tokens.find(|token| *token == ".entry")?;
+        if tokens.next()? == entry {
+            break;
         }
-        if tokens.next() != Some("(") {
-            return Some(Self(vec![]));
-        }
-        let list: Vec<&str> = tokens.take_while(|token| *token != ")").collect();
-        if list.is_empty() {
-            return Some(Self(vec![]));
-        }
-        Some(Self(list.split(|token| *token == ",").map(bytes).collect()))
     }
-}
-
-/// As in `128, 8 and 8 bytes`.
-impl fmt::Display for Params {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((last, others)) = self.0.split_last() else { return f.write_str("no parameters") };
-        let size =
-            |bytes: &Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());
-        let others = others.iter().map(size).collect::<Vec<_>>().join(", ");
-        let and = if others.is_empty() { "" } else { " and " };
-        let parameters = if self.0.len() == 1 { "parameter" } else { "parameters" };
-        write!(f, "{} {parameters} of {others}{and}{} bytes", self.0.len(), size(last))
+    if tokens.next() != Some("(") {
+        return Some(vec![]);
     }
+    let list: Vec<&str> = tokens.take_while(|token| *token != ")").collect();
+    if list.is_empty() {
+        return Some(vec![]);
+    }
+    Some(list.split(|token| *token == ",").map(bytes).collect())
 }
 
 /// The bytes of one declaration, such as `.param .align 64 .b8 map[128]`.
@@ -113,7 +95,7 @@ mod tests {
 
     fn params(list: &str) -> Option<Vec<Option<u64>>> {
         let text = format!(".version 8.0\n.target sm_90a\n.visible .entry copy{list}\n{{ ret; }}\n");
-        Params::of(&text, "copy").map(|params| params.0)
+        entry_params(&text, "copy")
     }
 
     #[test]
@@ -134,7 +116,7 @@ mod tests {
         assert_eq!(params("()"), Some(vec![]));
         assert_eq!(params(""), Some(vec![]));
         // A parameter for calls that the entry makes.
-        assert_eq!(Params::of(".entry copy { .param .b64 called; ret; }", "copy"), Some(Params(vec![])));
+        assert_eq!(entry_params(".entry copy { .param .b64 called; ret; }", "copy"), Some(vec![]));
     }
 
     #[test]
@@ -160,19 +142,11 @@ mod tests {
         let text = "// .entry copy(.param .u8 a)\n/* .entry copy(.param .u8 a)\n*/ .file 1 \".entry copy(.param .u8 a)\"\n\
             .func copy(.param .u8 a) { ret; } .entry copy_2(.param .u8 a) { ret; }\n\
             .entry /* here */ copy // and\n( .param .u64 a /* , .param .u64 b */ ) { ret; }";
-        assert_eq!(Params::of(text, "copy"), Some(Params(vec![Some(8)])));
-        assert_eq!(Params::of(text, "copy_2"), Some(Params(vec![Some(1)])));
-        assert_eq!(Params::of(text, "copy_"), None);
-        assert_eq!(Params::of("", "copy"), None);
-        assert_eq!(Params::of(".entry", "copy"), None);
-        assert_eq!(Params::of("/* .entry copy()", "copy"), None);
-    }
-
-    #[test]
-    fn parameters_are_told_by_their_sizes() {
-        let text = |sizes: &[Option<u64>]| Params(sizes.to_vec()).to_string();
-        assert_eq!(text(&[]), "no parameters");
-        assert_eq!(text(&[Some(8)]), "1 parameter of 8 bytes");
-        assert_eq!(text(&[Some(128), Some(8), None]), "3 parameters of 128, 8 and unknown bytes");
+        assert_eq!(entry_params(text, "copy"), Some(vec![Some(8)]));
+        assert_eq!(entry_params(text, "copy_2"), Some(vec![Some(1)]));
+        assert_eq!(entry_params(text, "copy_"), None);
+        assert_eq!(entry_params("", "copy"), None);
+        assert_eq!(entry_params(".entry", "copy"), None);
+        assert_eq!(entry_params("/* .entry copy()", "copy"), None);
     }
 }
