@@ -1,6 +1,7 @@
-//! The CUDA backend of a build without the feature `cuda`: the same names, and no values.
+//! The CUDA backend of a build without the feature `cuda`: the same names, and types without
+//! values.
 //!
-//! With it every `match` over backends is whole in every build, and nothing outside this file asks for the feature.
+//! It keeps every `match` over backends exhaustive in every build.
 
 use crate::device::Properties;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! The device that kernels run on, whichever backend stands behind it.
+//! The device that kernels run on, whatever its backend.
 
 mod properties;
 pub(crate) mod stream;
@@ -13,11 +13,11 @@ use crate::tensor::DeviceTensor;
 use crate::tensor::layout::DeviceId;
 pub(crate) use properties::Properties;
 
-/// A device: cheap to clone, and to share between threads.
+/// A device: a GPU or a simulator. It is cheap to clone and may be shared between threads.
 ///
-/// Opening the same GPU again gives the same device: its memory, and its kernels once loaded, belong to the process
-/// until it ends. Everything that is not given a [`Stream`] runs on the device's default stream, in order with all of
-/// its streams.
+/// Opening the same GPU again returns the same device: its memory and loaded kernels belong to the
+/// process until it ends. Work without a [`Stream`] runs on the device's default stream, ordered
+/// with all of its streams.
 #[derive(Clone, Debug)]
 pub struct Device {
     backend: Backend,
@@ -34,14 +34,15 @@ const _: () = {
 };
 
 impl Device {
-    /// Opens the first GPU, if the program was built with the feature `cuda` and there is one, else the simulator.
-    /// [`name`](Self::name) says which.
+    /// Opens the first GPU, if the program was built with the feature `cuda` and there is one, else
+    /// the simulator. [`name`](Self::name) says which.
     ///
-    /// The environment variable `TMA_DEVICE` decides otherwise: `sim`, `cuda`, or `cuda:1` for the second GPU.
+    /// The environment variable `TMA_DEVICE` overrides the choice: `sim`, `cuda`, or `cuda:1` for
+    /// the second GPU.
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownDevice`] for another value of the variable, and as [`Device::cuda`].
+    /// [`Error::UnknownDevice`] for any other value of the variable, and as [`Device::cuda`].
     pub fn open() -> Result<Self, Error> {
         match std::env::var("TMA_DEVICE").as_deref().map(str::trim) {
             Err(_) | Ok("") => match Self::cuda(0) {
@@ -59,16 +60,18 @@ impl Device {
         }
     }
 
-    /// A simulated device, with memory of its own. It runs the same PTX on the CPU, lets copies land late
-    /// and in pieces, and answers a launch with an error of all that is wrong with the kernel.
+    /// Makes a simulated device with its own memory. It runs the same PTX on the CPU, lets copies
+    /// land late and in pieces, and fails a launch with an error that lists everything wrong with
+    /// the kernel.
     ///
-    /// Launches run to their end at once. A pointer from elsewhere is no address of it.
+    /// Launches run to completion before they return. Pointers from elsewhere are not valid
+    /// addresses on it.
     pub fn simulator() -> Self {
         Self { backend: Backend::Sim(Arc::new(sim::Context::new())) }
     }
 
-    /// Lets a simulated device choose otherwise from now on, wherever hardware is free to: the order of warps, and
-    /// when copies land. A GPU chooses for itself.
+    /// Sets the seed by which a simulated device makes the choices that hardware is free to make:
+    /// the order of warps, and when copies land. No effect on a GPU.
     pub fn seed(self, seed: u64) -> Self {
         if let Backend::Sim(context) = &self.backend {
             context.set_seed(seed);
@@ -76,9 +79,9 @@ impl Device {
         self
     }
 
-    /// Lets a simulated device end a launch with a finding when a cluster has run so many instructions, counted for each
-    /// thread of a warp, whether it takes part or not: a test of a kernel that may not end then ends. A GPU has no such
-    /// limit.
+    /// Limits the instructions of a cluster on a simulated device; a launch that exceeds the limit
+    /// ends with a finding. A warp's instruction counts once for each of its threads, active or
+    /// not. Use it to test kernels that might not terminate. No effect on a GPU.
     pub fn instruction_limit(self, instructions: u64) -> Self {
         if let Backend::Sim(context) = &self.backend {
             context.set_instruction_limit(instructions);
@@ -86,8 +89,9 @@ impl Device {
         self
     }
 
-    /// Lets a simulated device take grids of so many blocks, in place of 2^22. Each takes some microseconds, even if it ends at
-    /// once, so that a GPU's largest grids would run for hours. A GPU takes up to [`MAX_GRID`](crate::launch::MAX_GRID).
+    /// Sets the maximum number of blocks in a grid on a simulated device; the default is 2^22. Each
+    /// block takes some microseconds even if it does nothing, so a GPU's largest grids would run
+    /// for hours. No effect on a GPU, whose limit is [`MAX_GRID`](crate::launch::MAX_GRID).
     pub fn block_limit(self, blocks: u64) -> Self {
         if let Backend::Sim(context) = &self.backend {
             context.set_block_limit(blocks);
@@ -95,9 +99,11 @@ impl Device {
         self
     }
 
-    /// Lets a simulated device run so many clusters at a time, on as many threads of the host. 0, which it does from the start,
-    /// is one a core, and one at a time of a kernel in which that could matter: one that shares global memory between blocks, by
-    /// atomic operations and the like. With another number such a kernel may give something else each time, for the same seed.
+    /// Sets how many clusters a simulated device runs at a time, each on a host thread. The
+    /// default, 0, is one per core, but one at a time for kernels whose result could depend on it:
+    /// those that share global memory between blocks, as by atomic operations. With any other
+    /// number, the result of such a kernel may differ from run to run for the same seed. No effect
+    /// on a GPU.
     pub fn host_threads(self, threads: usize) -> Self {
         if let Backend::Sim(context) = &self.backend {
             context.set_host_threads(threads);
@@ -105,9 +111,10 @@ impl Device {
         self
     }
 
-    /// Lets a simulated device give `watch` a report of each launch from now on: findings, counts of instructions, copies and
-    /// bank conflicts, and the first `trace_events` events of the timeline ([`ptx_sim::Report`]). A GPU makes no such report.
-    /// `watch` may use the device; of launches that it makes there itself it gets no report.
+    /// Calls `watch` with a report of each launch on a simulated device from now on: findings,
+    /// counts of instructions, copies and bank conflicts, and the first `trace_events` events of
+    /// the timeline ([`ptx_sim::Report`]). No effect on a GPU. `watch` may use the device; its own
+    /// launches are not reported.
     ///
     /// ```
     /// use tma_runtime::prelude::*;
@@ -128,12 +135,13 @@ impl Device {
         self
     }
 
-    /// Lets a simulated device run other PTX than the kernels' own: `rewrite` is asked at the first launch of each
-    /// kernel, and gives the text to run in its place, or `None`. So code changed by hand is tried, and so this project
-    /// removes a kernel's synchronisation step by step and sees each missing one found. A GPU runs what was compiled.
+    /// Replaces the PTX that a simulated device runs: `rewrite` is called at the first launch of
+    /// each kernel, and returns the text to run instead, or `None`. Use it to try code that was
+    /// changed by hand; this project uses it to remove a kernel's synchronisation step by step and
+    /// check that each removal is found. No effect on a GPU.
     ///
-    /// `rewrite` may use the device; launches that it makes there itself run the kernels' own PTX. Whatever the text does, it
-    /// reaches the device's simulated memory and nothing else: what leaves that is a finding.
+    /// `rewrite` may use the device; its own launches run the kernels' own PTX. Whatever the text
+    /// does, it can only access the device's simulated memory: any other access is a finding.
     pub fn rewriting(
         self,
         rewrite: impl Fn(&'static KernelSpec) -> Option<String> + Send + Sync + 'static,
@@ -144,11 +152,13 @@ impl Device {
         self
     }
 
-    /// Opens the GPU with this ordinal, counted as the driver does, which heeds `CUDA_VISIBLE_DEVICES`.
+    /// Opens the GPU with this ordinal, as the driver counts them, which respects
+    /// `CUDA_VISIBLE_DEVICES`.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDriver`], [`Error::NoDevice`], [`Error::MissingEntryPoint`] and [`Error::Driver`].
+    /// [`Error::NoDriver`], [`Error::NoDevice`], [`Error::MissingEntryPoint`] and
+    /// [`Error::Driver`].
     pub fn cuda(ordinal: u32) -> Result<Self, Error> {
         Ok(Self { backend: Backend::Cuda(cuda::Context::open(ordinal)?) })
     }
@@ -171,17 +181,17 @@ impl Device {
         self.properties().capability
     }
 
-    /// The number of multiprocessors: how many persistent blocks a launch wants.
+    /// The number of multiprocessors.
     pub fn multiprocessors(&self) -> u32 {
         self.properties().multiprocessors
     }
 
-    /// The greatest number of bytes of shared memory that a block can have.
+    /// The maximum shared memory per block, in bytes.
     pub fn shared_bytes(&self) -> u32 {
         self.properties().shared_bytes
     }
 
-    /// Makes a stream: what is queued on it runs in order, and beside other streams.
+    /// Makes a stream. Work queued on it runs in order, and concurrently with other streams.
     ///
     /// # Errors
     ///

@@ -16,13 +16,14 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
-    /// Whether a device with these can run a kernel, and the kernel is what its specification says.
+    /// Checks that a device with these properties can run the kernel, and that the PTX agrees with
+    /// the kernel's specification.
     pub(crate) fn accept(&self, spec: &KernelParts) -> Result<(), Error> {
         let kernel = spec.name;
         if !ptx::is_compiled(spec.ptx) {
             return Err(Error::NoPtx { kernel });
         }
-        // A target that cannot be read is left to the backend.
+        // A target that is not understood is left to the backend.
         if let Some(target) = Target::of(spec.ptx).filter(|target| !target.runs_on(self.capability)) {
             return Err(Error::Architecture {
                 kernel,

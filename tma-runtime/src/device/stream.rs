@@ -1,4 +1,4 @@
-//! Order and time: streams and events.
+//! Streams and events: ordering and timing of work.
 
 use crate::backend::cuda;
 use crate::device::Device;
@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::time::Instant;
 
-/// A queue of work on a device. What is queued on one stream runs in order.
+/// A queue of work on a device. Work on one stream runs in order.
 #[derive(Debug)]
 pub struct Stream {
     // Dropped before the device that it belongs to.
@@ -19,11 +19,11 @@ pub struct Stream {
 #[derive(Debug)]
 pub(crate) enum Backend {
     Cuda(cuda::Stream),
-    /// Nothing is ever queued: launches run at once.
+    /// Nothing is ever queued: launches run to completion.
     Sim,
 }
 
-/// A point in a stream, which is reached when all that was queued before it has run.
+/// A point in a stream, reached when everything queued before it has run.
 #[derive(Debug)]
 pub struct Event {
     backend: EventBackend,
@@ -70,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// Marks the point that the queue has reached now.
+    /// Records an event at the current end of the queue.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Stream {
         Ok(Event { backend, device: self.device.id() })
     }
 
-    /// Lets what is queued here from now on start only after all that is queued on `other` so far.
+    /// Makes work that is queued here from now on wait for everything queued on `other` so far.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Stream {
 }
 
 impl Event {
-    /// Waits until the event's point is reached.
+    /// Waits until the event is reached.
     ///
     /// # Errors
     ///
@@ -114,7 +114,8 @@ impl Event {
         }
     }
 
-    /// Milliseconds of the device's clock (on the simulator, of the host's) from this event to `later`, both of which are waited for.
+    /// Waits for both events and returns the milliseconds from this one to `later`, by the device's
+    /// clock, or the host's on the simulator.
     ///
     /// # Errors
     ///
@@ -126,7 +127,7 @@ impl Event {
             (EventBackend::Sim(event), EventBackend::Sim(later)) => {
                 Ok(later.saturating_duration_since(*event).as_secs_f32() * 1e3)
             }
-            // Events of two backends belong to two devices, which was refused above.
+            // Events of different backends belong to different devices, which was rejected above.
             (EventBackend::Cuda(_), EventBackend::Sim(_)) | (EventBackend::Sim(_), EventBackend::Cuda(_)) => {
                 Ok(0.0)
             }
@@ -134,7 +135,7 @@ impl Event {
     }
 }
 
-/// That `found`, the device of `what`, is the one that is `wanted`.
+/// Checks that `found`, the device of `what`, is `wanted`.
 pub(crate) fn same_device(what: &'static str, found: DeviceId, wanted: DeviceId) -> Result<(), Error> {
     if found == wanted { Ok(()) } else { Err(Error::OtherDevice { what, found, wanted }) }
 }

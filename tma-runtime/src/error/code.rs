@@ -1,4 +1,4 @@
-//! The codes of the host's errors: their one home.
+//! The codes of the host's errors. No other module defines any.
 
 use super::{Error, MapError};
 

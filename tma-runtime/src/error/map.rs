@@ -1,9 +1,10 @@
-//! What is wrong with a tensor, a tile or the options of a map: the rules of tensor maps.
+//! Rules of tensor maps that a tensor, a tile or the options of a map break.
 
 use crate::spec::Scalar;
 use tma_model::tensor_map::MapFault;
 
-/// Why a tensor and a kernel's tile make no tensor map.
+/// Why no tensor map can be made of a tensor and a kernel's tile. Displays the rule;
+/// [`Error`](super::Error) adds the code.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MapError {
@@ -18,7 +19,7 @@ pub enum MapError {
         tensor: &'static str,
         /// The address of the tensor's first element.
         address: u64,
-        /// What it must be a multiple of: 16, or 32 with `Interleave32`.
+        /// The required alignment: 16, or 32 with `Interleave32`.
         unit: u64,
     },
 
@@ -50,7 +51,7 @@ pub enum MapError {
         dimension: usize,
         /// Its stride in bytes.
         bytes: u64,
-        /// What it must be a multiple of: 16, or 32 with `Interleave32`.
+        /// The required alignment: 16, or 32 with `Interleave32`.
         unit: u64,
     },
 
@@ -64,7 +65,7 @@ pub enum MapError {
         tensor: &'static str,
         /// The dimension, counted from the outermost.
         dimension: usize,
-        /// Its stride in bytes; `u128`, for a raw view may have any.
+        /// Its stride in bytes; `u128`, as a raw view may have any.
         bytes: u128,
     },
 
@@ -93,7 +94,7 @@ pub enum MapError {
         bytes: u64,
     },
 
-    /// Elements of a tensor that a kernel writes lie in one place.
+    /// Elements of a tensor that a kernel writes overlap.
     #[error(
         "the kernel writes `{tensor}`, so each of its elements needs a place of its own, but \
          {first:?} and {second:?} share one: make the strides longer, or the extents smaller"
@@ -103,7 +104,7 @@ pub enum MapError {
         tensor: &'static str,
         /// The indices of one element, outermost dimension first.
         first: Vec<u64>,
-        /// Those of another.
+        /// The indices of another.
         second: Vec<u64>,
     },
 
@@ -125,7 +126,7 @@ pub enum MapError {
         inner: bool,
     },
 
-    /// A box with steps between its elements spans more than 256 of the tensor's.
+    /// A strided box spans more than 256 of the tensor's elements.
     #[error(
         "a box spans at most 256 elements of the tensor along each dimension, but {tile} elements \
          of `{tensor}`, {stride} apart along dimension {dimension}, span {extent}: make the tile \
@@ -144,7 +145,7 @@ pub enum MapError {
         extent: u32,
     },
 
-    /// NaN is asked for where elements have none.
+    /// NaN fill was requested for elements that have no NaN.
     #[error(
         "maps of f16, bf16, f32, f64 and tf32 can fill what is outside with NaN, but the elements \
          of `{tensor}` are `{element}`: leave `nan_fill` out, which fills with zeros"
@@ -152,7 +153,7 @@ pub enum MapError {
     NanFill {
         /// The kernel's parameter.
         tensor: &'static str,
-        /// The elements of its map.
+        /// The element type of its map.
         element: Scalar,
     },
 
@@ -168,7 +169,7 @@ pub enum MapError {
         dimension: usize,
         /// Its extent in elements.
         extent: u32,
-        /// The greatest there is.
+        /// The maximum.
         most: u32,
     },
 
@@ -198,7 +199,7 @@ pub enum MapError {
         span: u32,
     },
 
-    /// A box of an interleaved layout is not one that a copy moves.
+    /// A copy cannot move this box of an interleaved layout.
     #[error(
         "the box of an interleaved layout has 3 to 5 dimensions, 1 slice of channels in dimension \
          1, and innermost up to 256 whole pixels of {pixel} elements, in multiples of {unit}; that \
@@ -211,11 +212,11 @@ pub enum MapError {
         extents: &'static [u32],
         /// Elements of a pixel's slice of channels.
         pixel: u32,
-        /// Pixels that make 16 bytes when each is an element.
+        /// Elements in 16 bytes, which the pixels must be a multiple of.
         unit: u32,
     },
 
-    /// The rows of a tensor in an interleaved layout are not of whole pixels.
+    /// The rows of a tensor in an interleaved layout do not consist of whole pixels.
     #[error(
         "a row of an interleaved layout is of pixels with {pixel} elements each, but the innermost \
          extent of `{tensor}` is {extent}: make it pixels × {pixel}"
@@ -229,7 +230,7 @@ pub enum MapError {
         pixel: u32,
     },
 
-    /// A box has more bytes than any block has shared memory.
+    /// A box is larger than the shared memory of any block.
     #[error(
         "a copy moves at most {most} bytes, but the box of `{tensor}` has {bytes}: make the tile \
          in the kernel smaller"
@@ -239,11 +240,11 @@ pub enum MapError {
         tensor: &'static str,
         /// Bytes of the box.
         bytes: u64,
-        /// The most that a driver takes.
+        /// The maximum that the driver accepts.
         most: u64,
     },
 
-    /// A corner of an im2col bounding box is farther away than a map has bits for.
+    /// A corner of an im2col bounding box does not fit the map's bits.
     #[error(
         "the corners of `{tensor}` along dimension {dimension} must be from {least} to {most}, but \
          one is {corner}: start the view elsewhere, or pad less"
@@ -255,7 +256,7 @@ pub enum MapError {
         dimension: usize,
         /// The corner, counted from the tensor's.
         corner: i32,
-        /// The least there is for the tensor's rank.
+        /// The minimum for the tensor's rank.
         least: i32,
         /// The greatest.
         most: i32,
@@ -278,7 +279,7 @@ pub enum MapError {
         last: i64,
     },
 
-    /// The bounding box of a tensor that a kernel writes in columns leaves it.
+    /// The bounding box of a tensor that a kernel writes in columns extends beyond the tensor.
     #[error(
         "the kernel writes the columns of `{tensor}`, so its bounding box must lie within the \
          tensor, but along dimension {dimension} the corners are {lower} and {upper}: make the \
@@ -295,7 +296,7 @@ pub enum MapError {
         upper: i32,
     },
 
-    /// The parameters that were made of tensor and tile break a rule that was checked before.
+    /// The parameters computed from tensor and tile break a rule that was checked before.
     #[error("the tensor map of `{tensor}` has {fault}: this is a mistake of this library, please report it")]
     Internal {
         /// The kernel's parameter.

@@ -1,6 +1,6 @@
 //! The messages of the host's errors. Each begins with the error's code, which only the `Display`
-//! here prints; families of errors ([`MapError`](super::MapError) and the like) have the text of their
-//! own rules.
+//! here prints; families of errors ([`MapError`](super::MapError) and the like) have the text of
+//! their own rules.
 
 use super::status::KernelNames;
 use super::{ArgumentKind, Error};
@@ -196,7 +196,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Where else than on the device at hand a kernel for `target` runs: the simulated device is an `sm_90`.
+/// Where else a kernel for `target` runs: the simulated device is an `sm_90`.
 fn elsewhere(target: &str) -> &'static str {
     if target.starts_with("sm_90") { ", or run it on the simulator: `TMA_DEVICE=sim`" } else { "" }
 }

@@ -1,7 +1,7 @@
 //! Everything that can go wrong on the host, each with its code.
 //!
-//! `TMA05xx` are rules for tensors and arguments, checked before the driver is asked; `TMA06xx` concern the launch, the
-//! device and the driver. `docs/errors` has a page for each code.
+//! `TMA05xx` are rules for tensors and arguments, checked before the driver is called; `TMA06xx`
+//! concern the launch, the device and the driver. `docs/errors` has a page for each code.
 
 mod argument;
 mod cluster;
@@ -20,17 +20,17 @@ pub use status::DriverStatus;
 use tma_model::TensorMap;
 pub use view::ViewError;
 
-/// An error of the host: what was wrong, what is wanted and, where it can be said, what to do.
+/// An error of the host: what was found, what is wanted and, where possible, how to fix it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A tensor and a kernel's tile make no tensor map.
+    /// No tensor map can be made of a tensor and a kernel's tile.
     Map(MapError),
 
-    /// A view cannot be made of another one.
+    /// A view cannot be made from another one.
     View(ViewError),
 
-    /// A tensor has another number of dimensions than the kernel's box.
+    /// A tensor's rank differs from that of the kernel's box.
     RankMismatch {
         /// The kernel's parameter.
         tensor: &'static str,
@@ -40,7 +40,7 @@ pub enum Error {
         wanted: usize,
     },
 
-    /// A tensor has other elements than the kernel's parameter.
+    /// A tensor's element type differs from the kernel parameter's.
     ElementMismatch {
         /// The kernel's parameter.
         tensor: &'static str,
@@ -50,23 +50,23 @@ pub enum Error {
         wanted: Scalar,
     },
 
-    /// A view for a `Global` parameter whose elements do not lie one after the other.
+    /// A view for a `Global` parameter is not contiguous.
     NotContiguous {
         /// The kernel's parameter.
         tensor: &'static str,
     },
 
-    /// A tensor that a kernel copies in bulk does not start where the copy engine can.
+    /// A tensor that a kernel copies in bulk is not aligned for the copy engine.
     MisalignedGlobal {
         /// The kernel's parameter.
         tensor: &'static str,
         /// The address of the tensor's first element.
         address: u64,
-        /// What it must be a multiple of.
+        /// The required alignment in bytes.
         alignment: u32,
     },
 
-    /// A hand-written launch lends a tensor to be read that the kernel writes.
+    /// A hand-written launch passes an immutable tensor that the kernel writes.
     NotMutable {
         /// The kernel.
         kernel: &'static str,
@@ -74,7 +74,7 @@ pub enum Error {
         tensor: &'static str,
     },
 
-    /// A host slice has another length than the tensor.
+    /// A host slice's length differs from the tensor's.
     HostLength {
         /// Elements of the host slice.
         found: usize,
@@ -92,7 +92,7 @@ pub enum Error {
 
     /// A tensor, stream or event of one device is used on another.
     OtherDevice {
-        /// The kernel's parameter, or what it is that was passed.
+        /// The kernel's parameter, or the kind of object.
         what: &'static str,
         /// The device it belongs to.
         found: DeviceId,
@@ -102,7 +102,7 @@ pub enum Error {
 
     /// A shape has more bytes than can be addressed.
     TensorTooLarge {
-        /// The shape asked for.
+        /// The requested shape.
         shape: Vec<usize>,
         /// The element type.
         element: Scalar,
@@ -130,11 +130,11 @@ pub enum Error {
         wanted: ArgumentKind,
     },
 
-    /// The driver refused a descriptor that keeps every documented rule.
+    /// The driver rejected a tensor map that follows every documented rule.
     MapRefused {
         /// The kernel's parameter.
         tensor: &'static str,
-        /// The driver's answer.
+        /// The driver's status.
         status: DriverStatus,
         /// The parameters that the driver was given.
         map: Box<TensorMap>,
@@ -142,22 +142,22 @@ pub enum Error {
 
     /// There is no NVIDIA driver, or it does not start.
     NoDriver {
-        /// The driver's answer.
+        /// The driver's status.
         status: DriverStatus,
     },
 
-    /// There is no GPU of this number.
+    /// There is no GPU with this ordinal.
     NoDevice {
-        /// The number asked for, from 0.
+        /// The requested ordinal, from 0.
         ordinal: u32,
         /// How many there are.
         count: u32,
     },
 
-    /// This build can run kernels nowhere.
+    /// This build has no backend to run kernels on.
     NoBackend,
 
-    /// A kernel was compiled for another architecture than the device's.
+    /// A kernel was compiled for an architecture that the device does not run.
     Architecture {
         /// The kernel.
         kernel: &'static str,
@@ -179,25 +179,25 @@ pub enum Error {
     Jit {
         /// The kernel.
         kernel: &'static str,
-        /// The driver's answer.
+        /// The driver's status.
         status: DriverStatus,
-        /// What the driver's compiler wrote.
+        /// The log of the driver's compiler.
         log: String,
     },
 
-    /// A launch was refused.
+    /// The driver rejected a launch.
     Launch {
         /// The kernel.
         kernel: &'static str,
-        /// The driver's answer.
+        /// The driver's status.
         status: DriverStatus,
     },
 
-    /// A kernel stopped with a trap or a fault. The process cannot use the device any more.
+    /// A kernel stopped with a trap or a fault. The process can no longer use the device.
     KernelFault {
         /// The kernels launched since the last synchronisation of the whole device, in no order.
         kernels: Vec<&'static str>,
-        /// The driver's answer.
+        /// The driver's status.
         status: DriverStatus,
     },
 
@@ -205,11 +205,11 @@ pub enum Error {
     Findings {
         /// The kernel.
         kernel: &'static str,
-        /// The seed that shows them: [`Device::seed`](crate::Device::seed).
+        /// The seed that reproduces them: [`Device::seed`](crate::Device::seed).
         seed: u64,
-        /// How many there are that differ.
+        /// How many distinct findings there are.
         count: usize,
-        /// All of them, with the lines of PTX and Rust.
+        /// All findings, with their lines of PTX and Rust.
         text: String,
     },
 
@@ -221,43 +221,43 @@ pub enum Error {
         why: String,
     },
 
-    /// An address that is no memory of the simulated device.
+    /// An address outside of the simulated device's memory.
     SimulatedMemory {
         /// The address.
         address: u64,
     },
 
-    /// `TMA_DEVICE` names no device.
+    /// `TMA_DEVICE` does not name a device.
     UnknownDevice {
         /// The variable's value.
         name: String,
     },
 
-    /// The device has too little memory left.
+    /// The device is out of memory.
     OutOfMemory {
-        /// The bytes asked for.
+        /// The requested bytes.
         bytes: u64,
         /// The device.
         device: DeviceId,
     },
 
-    /// The host has too little memory left.
+    /// The host is out of memory.
     HostMemory {
-        /// The bytes asked for.
+        /// The requested bytes.
         bytes: u64,
     },
 
-    /// A grid with more blocks than the simulator runs in a time that can be waited for.
+    /// A grid has more blocks than the simulator runs in reasonable time.
     SimulatedGrid {
         /// The kernel.
         kernel: &'static str,
-        /// The blocks asked for.
+        /// The requested blocks.
         found: u64,
-        /// The most that there can be.
+        /// The maximum.
         limit: u64,
     },
 
-    /// A grid without blocks.
+    /// A grid has no blocks.
     GridZero {
         /// The kernel.
         kernel: &'static str,
@@ -265,19 +265,19 @@ pub enum Error {
         axis: char,
     },
 
-    /// A grid with more blocks along an axis than the hardware counts.
+    /// A grid has more blocks along an axis than the hardware supports.
     GridTooLarge {
         /// The kernel.
         kernel: &'static str,
         /// `x`, `y` or `z`.
         axis: char,
-        /// The blocks asked for.
+        /// The requested blocks.
         found: u64,
-        /// The most that there can be.
+        /// The maximum.
         limit: u64,
     },
 
-    /// Clusters that a kernel cannot be launched in.
+    /// A kernel cannot be launched in these clusters.
     Cluster {
         /// The kernel.
         kernel: &'static str,
@@ -285,23 +285,23 @@ pub enum Error {
         why: ClusterError,
     },
 
-    /// Blocks that wait for each other would not all run at the same time.
+    /// Blocks that wait for each other cannot all run at the same time.
     GridNotResident {
         /// The kernel.
         kernel: &'static str,
-        /// The blocks asked for.
+        /// The requested blocks.
         found: u64,
-        /// The blocks that run at the same time.
+        /// The maximum number of blocks that run at the same time.
         limit: u32,
     },
 
-    /// A kernel that never waits for the one before it is to start before that has ended.
+    /// A kernel that never waits for the previous one was launched to start before that has ended.
     NeverWaits {
         /// The kernel.
         kernel: &'static str,
     },
 
-    /// A captured launch is given memory that the graph cannot keep.
+    /// A captured launch uses memory that the graph cannot keep alive.
     Unowned {
         /// The kernel.
         kernel: &'static str,
@@ -309,19 +309,19 @@ pub enum Error {
         tensor: &'static str,
     },
 
-    /// A launch was to be prepared on a capture.
+    /// A launch cannot be prepared on a capture.
     PreparedCapture {
         /// The kernel.
         kernel: &'static str,
     },
 
-    /// A kernel needs more shared memory than the device gives a block.
+    /// A kernel needs more shared memory per block than the device has.
     SharedMemory {
         /// The kernel.
         kernel: &'static str,
         /// The bytes it needs.
         bytes: u32,
-        /// The bytes there are.
+        /// The maximum that the device has.
         limit: u32,
     },
 
@@ -335,11 +335,11 @@ pub enum Error {
     NoEntry {
         /// The kernel.
         kernel: &'static str,
-        /// The entry looked for.
+        /// The name of the entry.
         entry: &'static str,
     },
 
-    /// The PTX's entry takes other parameters than the kernel's specification says.
+    /// The PTX entry's parameters differ from the kernel's specification.
     OtherParameters {
         /// The kernel.
         kernel: &'static str,
@@ -352,9 +352,9 @@ pub enum Error {
 
     /// Any other call of the driver failed.
     Driver {
-        /// What was to be done.
+        /// The operation that failed.
         operation: &'static str,
-        /// The driver's answer.
+        /// The driver's status.
         status: DriverStatus,
     },
 }

@@ -1,15 +1,16 @@
-//! What the driver answers when it refuses.
+//! Statuses of the CUDA driver.
 
 use std::fmt;
 
 /// A status of the CUDA driver, with its name and the driver's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverStatus {
-    /// The number, of the enumeration `CUresult`.
+    /// The value of the enumeration `CUresult`.
     pub code: i32,
-    /// Its name, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver does not know it, or is not there.
+    /// Its name, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver does not know it, or is
+    /// missing.
     pub name: String,
-    /// What the driver says of it, or who looked for the driver.
+    /// The driver's description, or the loader's if there is no driver.
     pub description: String,
 }
 
@@ -24,15 +25,15 @@ impl fmt::Display for DriverStatus {
 }
 
 impl DriverStatus {
-    /// Whether the status says that a kernel stopped, after which every call on the context fails.
+    /// Whether a kernel stopped with a fault, after which every call on the context fails.
     ///
-    /// Source: CUDA driver API, `CUresult`: those of which it says that the context cannot be used and the process
-    /// must be relaunched.
+    /// Source: CUDA driver API, `CUresult`: the statuses after which the context cannot be used and
+    /// the process must be relaunched.
     pub fn is_fault(&self) -> bool {
         matches!(self.code, 700 | 702 | 710 | 714..=719)
     }
 
-    /// What a status commonly means in kernels written with this crate, as the end of a sentence.
+    /// The common cause of a status in kernels written with this crate, as the end of a sentence.
     pub(crate) fn hint(&self) -> &'static str {
         match self.code {
             700 => "; the kernel accessed memory that is not allocated, or a view outlived its memory",
@@ -40,7 +41,7 @@ impl DriverStatus {
                 "; a block of this kernel needs more registers or threads than the device has for one block"
             }
             710 => "; an `assert!` in the kernel failed, see its message above",
-            // As tried on an H200: the copy engine answers so to a bad coordinate.
+            // Observed on an H200: the copy engine's reaction to a bad coordinate.
             715 => {
                 "; a tensor copy started at an innermost coordinate that is not a multiple of 16 bytes, or a store at \
                  a negative coordinate"
@@ -54,7 +55,7 @@ impl DriverStatus {
     }
 }
 
-/// Kernel names in a sentence.
+/// Kernel names as part of a sentence.
 pub(crate) struct KernelNames<'a>(pub(crate) &'a [&'static str]);
 
 impl fmt::Display for KernelNames<'_> {

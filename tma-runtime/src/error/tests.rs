@@ -4,14 +4,14 @@ use super::*;
 use tma_model::tensor_map::{Fill, MapFault, Mode};
 use tma_model::{DataType, Interleave, Swizzle};
 
-/// One error of each code, those of the driver as it would answer them.
+/// One error of each code, with driver statuses as the driver would return them.
 fn every_error() -> Vec<Error> {
     let kernel = "copy";
     let tensor = "src";
     let status = |code: i32, name: &str| DriverStatus {
         code,
         name: name.to_owned(),
-        // Of a status without a name the driver says nothing either.
+        // The driver has no description of a status without a name either.
         description: if name.is_empty() { String::new() } else { "as the driver puts it".to_owned() },
     };
     let map = TensorMap {

@@ -1,10 +1,11 @@
-//! What is wrong with a view of a part of a tensor, or of its memory in another form.
+//! Rules for views of a part of a tensor, or of its memory with another shape.
 
-/// Why a view cannot be made of another one.
+/// Why a view cannot be made from another one. Displays the rule; [`Error`](super::Error) adds the
+/// code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// A range that begins or ends outside of the view.
+    /// A range begins or ends outside of the view.
     #[error(
         "a slice lies within the view, but along dimension {dimension} it is {start}..{end} of \
          {extent} elements: {}",
@@ -21,17 +22,17 @@ pub enum ViewError {
         extent: usize,
     },
 
-    /// An order that leaves dimensions out.
+    /// A permutation leaves dimensions out.
     #[error(
         "a permutation has each of the dimensions 0 to {} once, but this is {order:?}: for a \
          transposed matrix write `[1, 0]`", .order.len().saturating_sub(1)
     )]
     Permutation {
-        /// The dimensions that were given.
+        /// The dimensions in the given order.
         order: Vec<usize>,
     },
 
-    /// A shape and strides that reach beyond the memory of the tensor.
+    /// A shape and strides reach beyond the tensor's memory.
     #[error(
         "a view reaches no further than the memory it is of, but {shape:?} elements with strides \
          {strides:?} reach {} elements, and from the first one on there are {available}: give \
@@ -42,13 +43,13 @@ pub enum ViewError {
         shape: Vec<usize>,
         /// The strides in elements, outermost first.
         strides: Vec<usize>,
-        /// Elements from the first one to the last, both counted.
+        /// Elements from the first to the last, inclusive.
         reached: u128,
         /// Elements of the memory.
         available: u64,
     },
 
-    /// Strides by which elements of a view to write share memory.
+    /// The elements of a mutable view would share memory.
     #[error(
         "elements of a view to write lie apart, but with extents {shape:?} and strides {strides:?} \
          dimension {dimension} steps {} elements and those within it reach {reached}: give it a \
@@ -61,11 +62,12 @@ pub enum ViewError {
         strides: Vec<usize>,
         /// The dimension whose stride is too short.
         dimension: usize,
-        /// Elements that the dimensions of shorter strides reach.
+        /// Elements that the dimensions with shorter strides reach.
         reached: u128,
     },
 
-    /// Other strides for a view with gaps, of memory that nobody here knows the end of.
+    /// New strides for a view with gaps that was made from an address, so that the extent of its
+    /// memory is unknown.
     #[error(
         "the memory of a view from an address ends where its elements do, and of this one they \
          have gaps: give `from_raw` the shape and strides that are wanted, or all of the memory \

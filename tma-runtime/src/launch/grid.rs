@@ -2,13 +2,13 @@
 
 use crate::error::Error;
 
-/// The greatest number of blocks along x, y and z.
-/// Source: CUDA C++ Programming Guide, "Compute Capabilities", technical specifications.
+/// The maximum number of blocks along x, y and z. Source: CUDA C++ Programming Guide, "Compute
+/// Capabilities", technical specifications.
 pub const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
 
 /// The blocks of a launch along x, y and z, x running fastest.
 ///
-/// Any numbers can be held; those that the hardware refuses are an error of the launch.
+/// It can hold any numbers; a launch rejects those that the hardware does not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid([u64; 3]);
 
@@ -18,16 +18,16 @@ impl Grid {
         Self([x as u64, y as u64, z as u64])
     }
 
-    /// `x` blocks in a row.
+    /// `x` blocks along x.
     pub const fn x(x: u32) -> Self {
         Self::new(x, 1, 1)
     }
 
-    /// One block for each tile that covers a tensor, remainder tiles included.
+    /// One block per tile of a tensor, partial tiles included.
     ///
-    /// `extents` and `tile` are in elements, outermost first. The innermost dimension goes along x, the next along y,
-    /// and all further ones together along z, the innermost of them fastest. A tile extent of zero makes a grid of no
-    /// blocks, which the launch refuses.
+    /// `extents` and `tile` are in elements, outermost first. The innermost dimension goes along x,
+    /// the next along y, and all others together along z, the innermost of them fastest. A tile
+    /// extent of zero makes an empty grid, which the launch rejects.
     ///
     /// ```
     /// # use tma_runtime::launch::Grid;

@@ -1,4 +1,5 @@
-//! How many blocks of a kernel run at the same time: asked of the driver, or computed for simulated devices.
+//! How many blocks of a kernel run at the same time: reported by the driver, or computed for
+//! simulated devices.
 
 use crate::backend::Backend;
 use crate::device::Device;
@@ -7,28 +8,30 @@ use crate::launch::LaunchOn;
 use crate::launch::shape::{Shape, cluster, volume};
 use crate::spec::{KernelParts, KernelSpec};
 
-/// Threads, blocks and bytes of shared memory of a multiprocessor. Source: CUDA C++ Programming Guide, "Technical
-/// Specifications per Compute Capability", 9.0.
+/// Threads, blocks and bytes of shared memory of a multiprocessor. Source: CUDA C++ Programming
+/// Guide, "Technical Specifications per Compute Capability", 9.0.
 const THREADS: u32 = 2048;
 const BLOCKS: u32 = 32;
 const SHARED_BYTES: u32 = 228 * 1024;
-/// Bytes of it that the system keeps for each block. Source: Hopper Tuning Guide, "Unified Shared Memory/L1/Texture Cache".
+/// Shared memory that the system reserves per block, in bytes. Source: Hopper Tuning Guide,
+/// "Unified Shared Memory/L1/Texture Cache".
 const RESERVED_BYTES: u32 = 1024;
-/// Threads are given out in warps.
+/// Threads are allocated in warps.
 const WARP: u32 = 32;
 
-/// How many blocks of a kernel the device runs at the same time, if it runs nothing else: the most for a kernel that says
-/// `sync_grid`, and as many as persistent blocks want to be.
+/// How many blocks of a kernel the device runs at the same time if it runs nothing else: the limit
+/// for a kernel that calls `sync_grid`, and the right number of persistent blocks.
 ///
 /// # Errors
 ///
-/// [`Error::Cluster`], and what loading the kernel may give: [`Error::NoPtx`], [`Error::Architecture`], [`Error::Jit`],
-/// [`Error::NoEntry`], [`Error::OtherParameters`] and [`Error::SharedMemory`].
+/// [`Error::Cluster`], and the errors of loading the kernel: [`Error::NoPtx`],
+/// [`Error::Architecture`], [`Error::Jit`], [`Error::NoEntry`], [`Error::OtherParameters`] and
+/// [`Error::SharedMemory`].
 pub fn resident_blocks(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<u32, Error> {
     resident(on.device(), spec, cluster(spec, on.options())?)
 }
 
-/// That all blocks of a cooperative launch run at the same time.
+/// Checks that all blocks of a cooperative launch can run at the same time.
 ///
 /// # Errors
 ///
@@ -55,7 +58,8 @@ fn resident(device: &Device, spec: &'static KernelSpec, cluster: [u32; 3]) -> Re
     }
 }
 
-/// Blocks that fit so many multiprocessors of Hopper, whose registers are not counted; whole clusters only.
+/// Blocks that fit on this many Hopper multiprocessors, in whole clusters. Registers are not
+/// considered.
 fn simulated(multiprocessors: u32, spec: &KernelParts, cluster: [u32; 3]) -> u32 {
     let threads = volume(spec.threads).max(1);
     let by_threads = THREADS / threads.checked_next_multiple_of(WARP).unwrap_or(u32::MAX);

@@ -1,24 +1,24 @@
-//! A launch, judged before it reaches a backend: grid, clusters, and how it starts.
+//! Grid, clusters and start of a launch, checked before it reaches a backend.
 
 use crate::error::{ClusterError, Error};
 use crate::launch::LaunchOptions;
 use crate::launch::grid::Grid;
 use crate::spec::{Cluster, KernelParts};
 
-/// Blocks of a launch and of each of its clusters, and how they start.
+/// The grid of a launch, its clusters, and how they start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Blocks along x, y and z.
     pub(crate) grid: [u32; 3],
     /// Blocks of a cluster along x, y and z, of which `grid` is a multiple; 1 without clusters.
     pub(crate) cluster: [u32; 3],
-    /// All blocks at the same time.
+    /// Whether all blocks must run at the same time.
     pub(crate) cooperative: bool,
-    /// Perhaps before the kernel before it has ended.
+    /// Whether it may start before the previous kernel has ended.
     pub(crate) dependent: bool,
 }
 
-/// How many there are of what has these extents, if that fits a `u32`, else the most that does.
+/// The product of the extents, saturating.
 pub(crate) fn volume(extents: [u32; 3]) -> u32 {
     extents.into_iter().fold(1, u32::saturating_mul)
 }

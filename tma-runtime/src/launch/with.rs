@@ -14,12 +14,12 @@ use crate::spec::KernelSpec;
 pub struct LaunchOptions {
     /// Blocks of a cluster along x, y and z.
     pub cluster: Option<[u32; 3]>,
-    /// Whether the kernel may start before the one before it has ended.
+    /// Whether the kernel may start before the previous one has ended.
     pub dependent: bool,
 }
 
-/// Where to launch, and how: made by [`Device::with`], [`Stream::with`] and [`Capture::with`], and passed to a kernel's `launch` in their
-/// place.
+/// Where to launch, with options: made by [`Device::with`], [`Stream::with`] and [`Capture::with`],
+/// and passed to a kernel's `launch` in their place.
 #[derive(Clone, Copy, Debug)]
 pub struct With<'a> {
     device: &'a Device,
@@ -29,24 +29,26 @@ pub struct With<'a> {
 }
 
 impl With<'_> {
-    /// The blocks of a cluster along x, y and z, for kernels with `cluster = launch`. The grid must be a multiple of
-    /// them.
+    /// Sets the blocks per cluster along x, y and z, for kernels with `cluster = launch`. The grid
+    /// must be a multiple of them.
     #[must_use]
     pub fn cluster(mut self, extents: [u32; 3]) -> Self {
         self.options.cluster = Some(extents);
         self
     }
 
-    /// Lets the kernel start before the one before it in the stream has ended: when all blocks of that have said
-    /// `grid_dependency_launch()` or ended. For kernels that say `grid_dependency_wait()` before they touch what that one
-    /// writes. On the simulator it changes nothing: kernels run one after the other there.
+    /// Lets the kernel start before the previous one in the stream has ended: once every block of
+    /// the previous one has called `grid_dependency_launch()` or ended. The kernel must call
+    /// `grid_dependency_wait()` before it touches what the previous one writes. No effect on the
+    /// simulator, where kernels run one after another.
     #[must_use]
     pub fn dependent(mut self) -> Self {
         self.options.dependent = true;
         self
     }
 
-    /// How many blocks of a kernel the device runs at the same time, in clusters of the size given here.
+    /// How many blocks of a kernel the device runs at the same time, in clusters of the size set
+    /// here.
     ///
     /// # Errors
     ///
@@ -69,14 +71,16 @@ impl Device {
         With { device: self, stream: None, capture: None, options: LaunchOptions::default() }
     }
 
-    /// How many blocks of a kernel, given by its `SPEC`, this device runs at the same time if it runs nothing else: the most
-    /// for a kernel that says `sync_grid`, and as many as persistent blocks want to be. A simulated device counts what 2048
-    /// threads, 32 blocks and 228 KiB of shared memory a multiprocessor allow.
+    /// How many blocks of a kernel, named by its `SPEC`, this device runs at the same time if it
+    /// runs nothing else: the limit for a kernel that calls `sync_grid`, and the right number of
+    /// persistent blocks. A simulated device allows 2048 threads, 32 blocks and 228 KiB of shared
+    /// memory per multiprocessor.
     ///
     /// # Errors
     ///
-    /// [`Error::Cluster`], and what loading the kernel may give: [`Error::NoPtx`], [`Error::Architecture`],
-    /// [`Error::Jit`], [`Error::NoEntry`], [`Error::OtherParameters`] and [`Error::SharedMemory`].
+    /// [`Error::Cluster`], and the errors of loading the kernel: [`Error::NoPtx`],
+    /// [`Error::Architecture`], [`Error::Jit`], [`Error::NoEntry`], [`Error::OtherParameters`] and
+    /// [`Error::SharedMemory`].
     pub fn resident_blocks(&self, spec: &'static KernelSpec) -> Result<u32, Error> {
         resident_blocks(self, spec)
     }

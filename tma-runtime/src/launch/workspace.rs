@@ -1,16 +1,17 @@
-//! Where kernels publish tensor maps.
+//! Device memory in which kernels publish tensor maps.
 
 use crate::device::Device;
 use crate::error::Error;
 use crate::launch::args::GlobalSliceMut;
 use crate::tensor::DeviceTensor;
 
-/// Words of 64 bits that a tensor map has.
+/// 64-bit words per tensor map.
 const MAP_WORDS: usize = 16;
 
-/// Room in a device's memory for tensor maps that kernels make: the argument of a `Maps` parameter. What one launch
-/// publishes is there for the next, and so are the addresses in it: a tensor that a kernel has pointed a map at stays
-/// alive, and is not lent elsewhere, for as long as kernels copy by that map.
+/// Device memory for tensor maps that kernels make: the argument of a `Maps` parameter. Maps that
+/// one launch publishes are there for the next, including the addresses in them: a tensor that a
+/// published map points to must stay alive, and must not be borrowed elsewhere, for as long as
+/// kernels copy through that map.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -27,7 +28,7 @@ pub struct MapWorkspace {
 }
 
 impl MapWorkspace {
-    /// Room for `maps` tensor maps.
+    /// Allocates room for `maps` tensor maps.
     ///
     /// # Errors
     ///
@@ -41,12 +42,12 @@ impl MapWorkspace {
         self.words.shape()[0]
     }
 
-    /// Whether there is room for none.
+    /// Whether there is room for no map at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its words, as a launch takes them.
+    /// The memory as an argument of a launch.
     pub fn slice_mut(&mut self) -> GlobalSliceMut<'_, u64> {
         self.words.slice_mut()
     }

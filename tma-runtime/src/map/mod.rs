@@ -1,9 +1,9 @@
-//! From a tensor and a kernel's tile to the parameters of a tensor map, every rule checked on the way.
+//! Turns a tensor and a kernel's tile into the parameters of a tensor map, checking every rule.
 //!
-//! The rules are [`tma_model`]'s: which tiles a map moves, and which parameters a driver takes. What is
-//! added here is what only a launch can know: that tensor and tile belong together, that a tensor
-//! which is written has a place for each element, and the parameter's name in every error. The
-//! functions are pure: whatever encodes the map, a driver or a simulator, gets the same parameters.
+//! The rules are [`tma_model`]'s: which tiles a map moves, and which parameters a driver takes.
+//! This module adds what only a launch knows: whether tensor and tile belong together, whether the
+//! elements of a written tensor overlap, and the parameter's name for errors. The functions are
+//! pure, so driver and simulator get the same parameters.
 
 mod boxes;
 mod columns;
@@ -30,7 +30,7 @@ use tma_model::limits::{BOX_INNER_BYTES, IM2COL_RANKS, tensor_alignment};
 pub struct MapParams {
     /// What a copy moves.
     pub map: TensorMap,
-    /// How much is brought into L2 at a time.
+    /// How much is fetched into L2 at a time.
     pub l2_promotion: L2Promotion,
 }
 
@@ -39,8 +39,8 @@ pub struct MapParams {
 ///
 /// # Errors
 ///
-/// One error per rule, from [`MapError::MisalignedAddress`] to [`Error::ElementMismatch`]. The tile is
-/// checked first, then the options, then the tensor.
+/// One error per rule, from [`MapError::MisalignedAddress`] to [`Error::ElementMismatch`]. The tile
+/// is checked first, then the options, then the tensor.
 pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> Result<MapParams, Error> {
     let MapSource { layout, options } = source;
     matches_tile(tensor, layout, spec)?;
@@ -104,12 +104,12 @@ fn extents(tensor: &'static str, layout: &Layout, tile: &TileType) -> Result<Vec
     Ok(extents)
 }
 
-/// The tensor's strides in bytes, from the second innermost dimension outwards; one that has no `u64`
-/// is the greatest there is, which no map takes.
+/// The tensor's strides in bytes, from the second innermost dimension outwards. One that does not
+/// fit a `u64` saturates, which no map takes.
 ///
-/// A dimension of extent 1 is never stepped along, so its stride does not matter to the copy; but the
-/// driver checks it like any other. It is given one that passes: the longest step or row inside it, in
-/// whole multiples of what strides are multiples of.
+/// A dimension of extent 1 is never stepped along, so its stride does not matter to the copy; but
+/// the driver checks it like any other. So it gets one that passes: the longest stride or row
+/// inside it, rounded up to the required alignment.
 fn byte_strides(tensor: &'static str, layout: &Layout, interleave: Interleave) -> Result<Vec<u64>, MapError> {
     let element = u64::from(layout.element().bytes());
     let (shape, strides) = (layout.shape(), layout.strides());
@@ -130,10 +130,10 @@ fn byte_strides(tensor: &'static str, layout: &Layout, interleave: Interleave) -
         .collect())
 }
 
-/// What a tensor must be so that copies can write it.
+/// Checks that copies can write the tensor.
 fn can_be_written(tensor: &'static str, layout: &Layout, map: &TensorMap) -> Result<(), MapError> {
-    // Loads see a tensor's end to the element; stores do not. No document says so: seen on an H200 with
-    // driver 580, where a row of 5 bytes is stored as 16, and one of 37 as 48.
+    // Loads clip at a tensor's last element; stores do not. This is undocumented: on an H200 with
+    // driver 580 a row of 5 bytes is stored as 16, and one of 37 as 48.
     let bytes = map.extents[0] * u64::from(map.inner_bytes());
     if !bytes.is_multiple_of(BOX_INNER_BYTES) {
         return Err(MapError::StoreRowBytes { tensor, bytes });

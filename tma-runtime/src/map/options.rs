@@ -1,14 +1,15 @@
-//! What a launch decides of a tensor map beside the tensor: fill, steps between elements, and fetches from L2.
+//! What a launch decides about a tensor map besides the tensor: fill, element strides, L2
+//! promotion.
 
 pub use tma_model::tensor_map::Fill;
 
 use crate::tensor::layout::{Layout, MAX_RANK};
 
-/// How much of global memory is brought into L2 at a time when a load misses it.
-/// Source: CUDA driver API, `CUtensorMapL2promotion`.
+/// How much global memory is fetched into L2 when a load misses. Source: CUDA driver API,
+/// `CUtensorMapL2promotion`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum L2Promotion {
-    /// What is asked for.
+    /// Only what was requested.
     None,
     /// 64 bytes.
     B64,
@@ -19,22 +20,23 @@ pub enum L2Promotion {
     B256,
 }
 
-/// The options of a tensor map that a launch may set. None of them changes what the tile in shared memory is.
+/// The options of a tensor map that a launch may set. None of them changes the tile's layout in
+/// shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MapOptions {
-    /// What loads bring for elements outside of the tensor.
+    /// What out-of-bounds elements read as.
     pub fill: Fill,
-    /// What is brought into L2 at a time.
+    /// How much is fetched into L2 at a time.
     pub l2_promotion: L2Promotion,
-    /// How far apart the elements of a box are in the tensor, along each dimension, outermost first: 1 to 8. Of
-    /// tensors with fewer dimensions the last ones mean nothing, and are 1.
+    /// Distance between the elements of a box in the tensor, along each dimension, outermost first:
+    /// 1 to 8. With fewer dimensions the remaining entries are unused, and 1.
     pub element_strides: [u32; MAX_RANK],
     /// The bounding box of an im2col map's pixels; only those have one.
     pub corners: Option<Corners>,
 }
 
-/// The bounding box of the pixels that columns are taken from, outermost dimension first. Of tensors with fewer dimensions
-/// the last ones mean nothing, and are 0.
+/// The bounding box of the pixels that columns are taken from, outermost dimension first. With
+/// fewer dimensions the remaining entries are unused, and 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Corners {
     /// The first pixel, counted from the tensor's first.

@@ -1,12 +1,12 @@
-//! What a tile looks like in shared memory: where its elements lie, as text and as a drawing.
+//! The layout of a tile in shared memory, as text and as a drawing.
 
 use std::fmt::{self, Write};
 
 use crate::spec::{MapSpec, Scalar, TileSwizzle};
 
-/// Bytes that are permuted as one. Source: PTX ISA, "Swizzling Modes".
+/// Bytes that a swizzle moves as a unit. Source: PTX ISA, "Swizzling Modes".
 const CHUNK: u64 = 16;
-/// Bytes of one pass over the 32 banks of shared memory, which a line of a picture shows.
+/// Bytes of one pass over the 32 banks of shared memory: one line of a picture.
 const LINE: u64 = 128;
 
 /// Where the elements of a tile lie in shared memory.
@@ -26,11 +26,11 @@ pub struct TileLayout {
     swizzle: TileSwizzle,
 }
 
-/// A chunk of 16 bytes of shared memory, and what lies in it.
+/// A chunk of 16 bytes of shared memory, and its elements.
 struct Cell {
-    /// Which row of the tile, all dimensions but the innermost counted together.
+    /// The row of the tile, with all dimensions but the innermost flattened.
     row: u64,
-    /// Its place in the row, in chunks.
+    /// Its position in the row, in chunks.
     chunk: u64,
     /// The first element and the one after the last.
     elements: [u64; 2],
@@ -57,19 +57,19 @@ impl TileLayout {
         self.row_bytes().max(self.swizzle.span().map_or(0, u64::from))
     }
 
-    /// Rows, all dimensions but the innermost counted together.
+    /// The number of rows, with all dimensions but the innermost flattened.
     fn rows(&self) -> u64 {
         let outer = self.extents.split_last().map_or(&[][..], |(_, outer)| outer);
         outer.iter().map(|&extent| u64::from(extent)).product()
     }
 
-    /// Bytes of the tile in shared memory, with what is left between rows.
+    /// Bytes of the tile in shared memory, including gaps between rows.
     pub fn bytes(&self) -> u64 {
         self.rows() * self.pitch()
     }
 
-    /// Where element `at` lies, in bytes from the tile's start; `None` if the tile has no such element. One coordinate for
-    /// each dimension, outermost first.
+    /// Where element `at` lies, in bytes from the tile's start; `None` if the tile has no such
+    /// element. `at` has one coordinate per dimension, outermost first.
     pub fn offset(&self, at: &[u32]) -> Option<u64> {
         let within =
             at.len() == self.extents.len() && at.iter().zip(&self.extents).all(|(at, extent)| at < extent);
@@ -81,14 +81,14 @@ impl TileLayout {
         Some(self.permuted(row * self.pitch() + u64::from(column) * u64::from(self.element.bytes())))
     }
 
-    /// Where a byte goes: of its place among the chunks of a span, the bits are exclusive-ored with those of the line.
-    /// Its own inverse. Source: PTX ISA, "Swizzling Modes".
+    /// Where a byte goes: the number of its chunk within the span is XORed with the number of its
+    /// line. The permutation is its own inverse. Source: PTX ISA, "Swizzling Modes".
     fn permuted(&self, offset: u64) -> u64 {
         let chunks = u64::from(self.swizzle.permuted_bytes()) / CHUNK;
         offset ^ (((offset / LINE) & (chunks - 1)) * CHUNK)
     }
 
-    /// What lies in the 16 bytes at `offset`, or nothing.
+    /// The elements in the 16 bytes at `offset`, if any.
     fn cell(&self, offset: u64) -> Option<Cell> {
         let logical = self.permuted(offset);
         let (row, byte) = (logical / self.pitch(), logical % self.pitch());
@@ -101,13 +101,14 @@ impl TileLayout {
         })
     }
 
-    /// The lines of a picture, each of the chunks of 128 bytes.
+    /// The lines of a picture, each with the chunks of 128 bytes.
     fn lines(&self) -> impl Iterator<Item = [Option<Cell>; (LINE / CHUNK) as usize]> {
         let lines = self.bytes().div_ceil(LINE);
         (0..lines).map(|line| std::array::from_fn(|chunk| self.cell(line * LINE + chunk as u64 * CHUNK)))
     }
 
-    /// A drawing, a line for each 128 bytes of shared memory: chunks of one colour are of one place in their rows.
+    /// A drawing with one line per 128 bytes of shared memory. Chunks at the same position in their
+    /// rows have the same colour.
     pub fn svg(&self) -> String {
         const WIDTH: u64 = 92;
         const HEIGHT: u64 = 22;
@@ -159,7 +160,8 @@ impl fmt::Display for Cell {
     }
 }
 
-/// The picture as text: a line for each 128 bytes of shared memory, with the row and columns of the tile that lie in each 16.
+/// The picture as text: one line per 128 bytes of shared memory, with the tile's row and columns in
+/// each 16.
 impl fmt::Display for TileLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title())?;

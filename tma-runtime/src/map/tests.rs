@@ -1,4 +1,5 @@
-//! Flipped pairs: each rule with two tensors or boxes that differ in one property, one accepted and one refused.
+//! Flipped pairs: each rule with two tensors or boxes that differ in one property, one accepted and
+//! one refused.
 
 use tma_model::tensor_map::Fill;
 use tma_model::{DataType, Swizzle as Pattern};
@@ -58,7 +59,7 @@ impl<const N: usize> Case<N> {
         map_params("src", &MapSource { layout, options: self.options }, &spec)
     }
 
-    /// The code of the error, and that its message names the code, the tensor and `words`.
+    /// Checks the error's code, and that its message names the code, the tensor and `words`.
     #[track_caller]
     fn refused(&self, code: &str, words: &[&str]) {
         let error = self.map().expect_err("the map keeps every rule");
@@ -310,7 +311,7 @@ fn tma0506_columns_are_of_tensors_of_their_rank() {
     let mut case = columns([0; 2], [0; 2]);
     case.mode = MapMode::Im2col { rank: 5 };
     case.refused("TMA0506", &["5"]);
-    // As no kernel has them, but a specification by hand may.
+    // No kernel has these, but a hand-written specification may.
     case.mode = MapMode::Im2col { rank: 2 };
     case.refused("TMA0506", &["2", "3"]);
     let three = Case { tile: &[4, 64, 32], ..columns([0; 2], [0; 2]) };

@@ -1,7 +1,7 @@
-//! What a compiled kernel is, to the host: its PTX, its block and its parameters.
+//! A compiled kernel as the host sees it: its PTX, its block and its parameters.
 //!
-//! Everything here is plain constant data. `#[tma_kernel]` writes one [`KernelSpec`] an instance; the backends only
-//! read it.
+//! Everything here is plain constant data. `#[tma_kernel]` generates one [`KernelSpec`] per
+//! instance; the backends only read it.
 
 pub(crate) mod ptx;
 
@@ -9,10 +9,12 @@ use std::ops::Deref;
 
 pub use tma_model::{Scalar, TileSwizzle};
 
-/// A kernel that may be launched: its [parts](KernelParts), which can be read as fields, and the promise that they are
-/// true. `#[tma_kernel]` makes it, and promises it for the PTX that its compiler emits.
+/// A kernel that may be launched: its [parts](KernelParts), which can be read as fields, and the
+/// promise that they are true. `#[tma_kernel]` generates it, and makes that promise for the PTX
+/// that its compiler emits.
 ///
-/// For PTX from elsewhere the promise is yours, so that nothing but `unsafe` code makes a specification of it:
+/// For PTX from elsewhere the promise is yours, so only `unsafe` code can make a specification for
+/// it:
 ///
 /// ```
 /// use tma_runtime::launch::{KernelParts, KernelSpec, ParamKind, ParamSpec};
@@ -60,24 +62,26 @@ pub struct KernelSpec {
 }
 
 impl KernelSpec {
-    /// Promises that a kernel is what its parts say.
+    /// Promises that the parts describe the kernel correctly.
     ///
     /// # Safety
     ///
-    /// Launched over any grid, with arguments that fit `params`, the threads of `entry` touch no memory but
+    /// When launched over any grid with arguments that fit `params`, the threads of `entry` access
+    /// only
     ///
-    /// * shared and local memory of their own, and variables of the PTX itself;
-    /// * of a [`Map`](ParamKind::Map) what the tensor map reaches, and of a [`Global`](ParamKind::Global) the elements from
-    ///   its address on, as many as it has. They write there only where the parameter is `written`;
-    /// * what tensor maps reach that an earlier launch published in a workspace.
+    /// * their own shared and local memory, and variables of the PTX itself;
+    /// * the memory that the tensor map of a [`Map`](ParamKind::Map) reaches, and the elements of a
+    ///   [`Global`](ParamKind::Global). They write there only if the parameter is `written`;
+    /// * the memory that tensor maps reach which an earlier launch published in a workspace.
     ///
-    /// So no number that is passed as a scalar is used as an address. `threads`, `cluster`, `cooperative`,
-    /// `dependency_wait` and `shared_bytes` are what the entry was compiled for.
+    /// In particular, no scalar argument is used as an address. `threads`, `cluster`,
+    /// `cooperative`, `dependency_wait` and `shared_bytes` are those that the entry was compiled
+    /// for.
     pub const unsafe fn from_parts(parts: KernelParts) -> Self {
         Self { parts }
     }
 
-    /// What the kernel is, also in constants, where `spec.threads` cannot be written.
+    /// The kernel's parts, also in constants, where `spec.threads` is not allowed.
     pub const fn parts(&self) -> &KernelParts {
         &self.parts
     }
@@ -91,25 +95,27 @@ impl Deref for KernelSpec {
     }
 }
 
-/// A compiled kernel and all that is needed to launch it, as plain data, of which nothing is promised.
+/// A compiled kernel and everything needed to launch it, as plain data without any promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelParts {
-    /// The name as the user knows it: `copy`, or `copy::large` for a named instance.
+    /// The name as the user sees it: `copy`, or `copy::large` for a named instance.
     pub name: &'static str,
     /// The symbol of the PTX entry.
     pub entry: &'static str,
-    /// The PTX. A text without `.entry` means that the build had no LLVM to make it with. The parameters that the entry
-    /// declares are those that `params` become: a launch refuses others.
+    /// The PTX. A text without `.entry` means that the package was built without LLVM. The entry
+    /// must declare the parameters that `params` become: a launch rejects any others.
     pub ptx: &'static str,
-    /// Threads of a block along x, y and z.
+    /// Threads per block along x, y and z.
     pub threads: [u32; 3],
-    /// The clusters that its blocks come in.
+    /// The clusters that its blocks are grouped into.
     pub cluster: Cluster,
-    /// Whether its blocks wait for each other (`sync_grid`), so that all of them must run at the same time.
+    /// Whether its blocks wait for each other (`sync_grid`), which requires all of them to run at
+    /// the same time.
     pub cooperative: bool,
-    /// Whether it waits for the kernels before it (`grid_dependency_wait`), so that it may start before they have ended.
+    /// Whether it waits for previous kernels (`grid_dependency_wait`), which allows it to start
+    /// before they have ended.
     pub dependency_wait: bool,
-    /// Shared memory of a block, in bytes. All of it is dynamic.
+    /// Shared memory per block, in bytes. All of it is dynamic.
     pub shared_bytes: u32,
     /// The kernel's parameters, in the order of its signature.
     pub params: &'static [ParamSpec],
@@ -127,22 +133,22 @@ impl KernelParts {
     }
 }
 
-/// The clusters that a kernel's blocks come in.
+/// The clusters that a kernel's blocks are grouped into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cluster {
     /// None.
     None,
     /// Blocks of a cluster along x, y and z.
     Fixed([u32; 3]),
-    /// As many as the launch says.
+    /// The launch decides the size.
     AtLaunch {
-        /// The most blocks that it may say.
+        /// The maximum number of blocks.
         most: u32,
     },
 }
 
 impl Cluster {
-    /// The most blocks that a cluster may have.
+    /// The maximum number of blocks per cluster.
     pub const fn most_blocks(self) -> u32 {
         match self {
             Self::None => 1,
@@ -161,7 +167,7 @@ pub struct ParamSpec {
     pub kind: ParamKind,
 }
 
-/// What a parameter takes, and so which PTX parameters it becomes.
+/// What a parameter takes, which decides the PTX parameters that it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// `TensorMap<Tile>` or `Im2colMap<Tile, RANK>`: one parameter of 128 bytes.
@@ -172,7 +178,7 @@ pub enum ParamKind {
         element: Scalar,
         /// Whether the kernel writes through it.
         written: bool,
-        /// What the address must be a multiple of, in bytes: the element's size, or what bulk copies take.
+        /// Alignment of the address in bytes: the element's size, or what bulk copies need.
         alignment: u32,
     },
     /// A scalar: one parameter.
@@ -183,7 +189,7 @@ pub enum ParamKind {
 }
 
 impl ParamKind {
-    /// Whether the kernel writes to the memory that it is given here.
+    /// Whether the kernel writes to the argument's memory.
     pub const fn written(&self) -> bool {
         match self {
             Self::Map(map) => map.written,
@@ -193,14 +199,15 @@ impl ParamKind {
     }
 }
 
-/// The part of a tensor map that the kernel decides: the box, which is the tile that one copy moves.
+/// The part of a tensor map that the kernel decides: the tile that one copy moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapSpec {
     /// The element's type.
     pub element: Scalar,
     /// Which elements one copy moves.
     pub mode: MapMode,
-    /// Extents of the tile in elements, outermost first: those of the box, or pixels and channels of a column.
+    /// Extents of the tile in elements, outermost first: the box, or the pixels and channels of a
+    /// column.
     pub box_extents: &'static [u32],
     /// How rows of the tile are permuted in shared memory.
     pub swizzle: TileSwizzle,
@@ -211,9 +218,9 @@ pub struct MapSpec {
 /// Which elements one copy by a tensor map moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapMode {
-    /// A box of the tensor, which has as many dimensions.
+    /// A box of the tensor, with the tensor's rank.
     Tiled,
-    /// A column of the pixels of a tensor with so many dimensions: images, 1 to 3 dimensions of pixels, channels.
+    /// A column of pixels of a tensor of this rank: images, 1 to 3 spatial dimensions, channels.
     Im2col {
         /// Dimensions of the tensor.
         rank: usize,

@@ -1,4 +1,4 @@
-//! Where a tensor lies: the form in which tensors of any element type and rank reach a backend.
+//! A tensor's layout in memory, with element type and rank as values: what backends work on.
 
 use crate::spec::Scalar;
 use std::fmt;
@@ -10,7 +10,7 @@ pub use tma_model::limits::MAX_RANK;
 pub enum DeviceId {
     /// The GPU with this ordinal, as the driver counts them.
     Cuda(u32),
-    /// That of a simulated device; each has its own.
+    /// A simulated device; each has its own memory.
     Simulator(u32),
 }
 
@@ -75,12 +75,12 @@ impl Layout {
         &self.shape[..self.rank as usize]
     }
 
-    /// The distance between neighbours along each dimension, in elements, outermost first.
+    /// The strides in elements, outermost first.
     pub fn strides(&self) -> &[u64] {
         &self.strides[..self.rank as usize]
     }
 
-    /// The number of elements, if they lie one after the other in row-major order.
+    /// The number of elements, if they are contiguous in row-major order.
     pub fn contiguous_len(&self) -> Option<u64> {
         let mut len = 1u64;
         for (&extent, &stride) in self.shape().iter().zip(self.strides()).rev() {
@@ -94,10 +94,10 @@ impl Layout {
     }
 }
 
-/// The strides of a tensor whose elements lie one after the other, in elements, outermost first.
+/// The strides of a contiguous row-major tensor, in elements, outermost first.
 ///
-/// The caller has checked that the product of the extents fits `usize`; the strides of a tensor without elements mean
-/// nothing and saturate.
+/// The caller has checked that the product of the extents fits `usize`; the strides of a tensor
+/// without elements are meaningless and saturate.
 pub(crate) fn row_major_strides<const N: usize>(shape: [usize; N]) -> [usize; N] {
     let mut strides = [1; N];
     let mut stride = 1usize;

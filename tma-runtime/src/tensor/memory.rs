@@ -1,11 +1,11 @@
-//! Bytes of a device, freed when nobody needs them any more.
+//! Allocations of device memory.
 
 use crate::backend::Backend;
 use crate::device::Device;
 use crate::error::Error;
 
-/// Allocated bytes of a device; none at address 0 if there are none. Tensors own them, together with the graphs whose
-/// launches use them.
+/// An allocation of device memory; at address 0 if it has no bytes. Tensors own it, together with
+/// the graphs whose launches use it.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) device: Device,

@@ -19,10 +19,11 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// A tensor in a device's memory, of `N` (1 to 5) dimensions and elements of `T`, in row-major order without gaps.
+/// A contiguous row-major tensor in a device's memory, of `N` (1 to 5) dimensions with elements of
+/// `T`.
 ///
-/// Its address is a multiple of 256 bytes. The memory is freed when the tensor is dropped, with
-/// the last [`Graph`](crate::Graph) that uses it, once no kernel does.
+/// Its address is a multiple of 256 bytes. The memory is freed when the tensor and every
+/// [`Graph`](crate::Graph) that uses it are dropped, and no kernel uses it any more.
 #[derive(Debug)]
 pub struct DeviceTensor<T, const N: usize> {
     memory: Arc<Memory>,
@@ -31,12 +32,13 @@ pub struct DeviceTensor<T, const N: usize> {
 }
 
 impl Device {
-    /// Copies a slice of the host into a new tensor of `shape`, outermost extent first.
+    /// Copies a host slice into a new tensor of `shape`, outermost extent first.
     ///
     /// # Errors
     ///
-    /// [`Error::HostLength`] if the slice has another number of elements than the shape; [`Error::TensorTooLarge`],
-    /// [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
+    /// [`Error::HostLength`] if the slice's length differs from the shape's number of elements;
+    /// [`Error::TensorTooLarge`], [`Error::OutOfMemory`], [`Error::KernelFault`] and
+    /// [`Error::Driver`].
     pub fn tensor<T: Scalar, const N: usize>(
         &self,
         host: &[T],
@@ -53,12 +55,14 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorTooLarge`], [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
+    /// [`Error::TensorTooLarge`], [`Error::OutOfMemory`], [`Error::KernelFault`] and
+    /// [`Error::Driver`].
     pub fn zeros<T: Scalar, const N: usize>(&self, shape: [usize; N]) -> Result<DeviceTensor<T, N>, Error> {
         self.filled_bytes(shape, 0)
     }
 
-    /// Makes a tensor of which every byte is `byte`: poison, to see what a kernel leaves unwritten.
+    /// Makes a tensor with every byte set to `byte`: a poison value shows what a kernel leaves
+    /// unwritten.
     ///
     /// # Errors
     ///
@@ -110,66 +114,70 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         self.memory.address
     }
 
-    /// The tensor as a view, to read.
+    /// An immutable view of the tensor.
     pub fn view(&self) -> TensorView<'_, T, N> {
         TensorView::owned(&self.memory, self.shape)
     }
 
-    /// The tensor as a view, to read and write.
+    /// A mutable view of the tensor.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T, N> {
         TensorViewMut::owned(&self.memory, self.shape)
     }
 
-    /// The tensor's elements, as an [`Arg`](crate::launch::Arg) for a `Global` parameter takes them that the kernel only
-    /// reads.
+    /// The tensor's elements, to make an [`Arg`](crate::launch::Arg) for a `Global` parameter that
+    /// the kernel only reads.
     pub fn slice(&self) -> GlobalSlice<'_, T> {
         GlobalSlice::new(self.view())
     }
 
-    /// The tensor's elements, as an [`Arg`](crate::launch::Arg) for a `Global` parameter takes them that the kernel writes.
+    /// The tensor's elements, to make an [`Arg`](crate::launch::Arg) for a `Global` parameter that
+    /// the kernel writes.
     pub fn slice_mut(&mut self) -> GlobalSliceMut<'_, T> {
         GlobalSliceMut::new(self.view_mut())
     }
 
-    /// Copies the tensor to the host, in row-major order, once all that is queued on the device has run.
+    /// Copies the tensor to the host, in row-major order, once everything queued on the device has
+    /// run.
     ///
     /// # Errors
     ///
-    /// [`Error::KernelFault`] if a kernel stopped with a trap or a fault, [`Error::HostMemory`], and [`Error::Driver`].
+    /// [`Error::KernelFault`] if a kernel stopped with a trap or a fault, [`Error::HostMemory`],
+    /// and [`Error::Driver`].
     pub fn to_vec(&self) -> Result<Vec<T>, Error> {
         let len = self.len();
         let mut host = Vec::new();
         host.try_reserve_exact(len).map_err(|_| Error::HostMemory { bytes: self.bytes() })?;
         let elements = &mut host.spare_capacity_mut()[..len];
-        // A copy that failed has left bytes uninitialised, which nobody may look at.
+        // A copy that failed has left bytes uninitialised, which must not be read.
         self.read_into(elements)?;
         T::make_valid(elements);
-        // SAFETY: the copy initialised so many elements, and they were made valid.
+        // SAFETY: the copy initialised `len` elements, and they were made valid.
         unsafe { host.set_len(len) };
         Ok(host)
     }
 
-    /// Copies the tensor to a slice of the host, as [`to_vec`](Self::to_vec) does.
+    /// Copies the tensor to a host slice, as [`to_vec`](Self::to_vec) does.
     ///
     /// # Errors
     ///
-    /// [`Error::HostLength`] if the slice has another number of elements, and as [`to_vec`](Self::to_vec).
+    /// [`Error::HostLength`] if the slice's length differs from the tensor's, and as
+    /// [`to_vec`](Self::to_vec).
     pub fn copy_to(&self, host: &mut [T]) -> Result<(), Error> {
         same_length(host.len(), self.len())?;
         // SAFETY: `MaybeUninit<T>` has the layout of `T`, and only valid values are left in it.
         let host = unsafe { std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), host.len()) };
         let copied = self.read_into(host);
-        // Also if the copy failed, for it may have begun. All bytes were initialised before it.
+        // Even if the copy failed, as it may have begun. All bytes were initialised before it.
         T::make_valid(host);
         copied
     }
 
-    /// Overwrites the tensor with a slice of the host, once all that is queued on the device has run.
+    /// Overwrites the tensor with a host slice, once everything queued on the device has run.
     ///
     /// # Errors
     ///
-    /// [`Error::HostLength`] if the slice has another number of elements, [`Error::KernelFault`] and
-    /// [`Error::Driver`].
+    /// [`Error::HostLength`] if the slice's length differs from the tensor's,
+    /// [`Error::KernelFault`] and [`Error::Driver`].
     pub fn copy_from(&mut self, host: &[T]) -> Result<(), Error> {
         same_length(host.len(), self.len())?;
         let Memory { device, address, bytes } = &*self.memory;
@@ -177,7 +185,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             return Ok(());
         }
         match device.backend() {
-            // SAFETY: both have `bytes` bytes, as was just checked, and scalars have no padding.
+            // SAFETY: both have `bytes` bytes, as checked above, and scalars have no padding.
             Backend::Cuda(context) => unsafe {
                 context.copy_to_device(*address, host.as_ptr().cast(), *bytes)
             },
@@ -192,7 +200,8 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     ///
     /// # Errors
     ///
-    /// [`Error::ShapeMismatch`], [`Error::OtherDevice`], [`Error::KernelFault`] and [`Error::Driver`].
+    /// [`Error::ShapeMismatch`], [`Error::OtherDevice`], [`Error::KernelFault`] and
+    /// [`Error::Driver`].
     pub fn copy_from_device(&mut self, from: &Self, stream: &Stream) -> Result<(), Error> {
         same_shape(&from.shape, &self.shape)?;
         let wanted = stream.device().id();
@@ -208,13 +217,13 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             },
             stream::Backend::Sim => match self.device().backend() {
                 Backend::Sim(context) => context.copy(self.as_ptr(), from.as_ptr(), self.bytes()),
-                // All three are of one device, as was just checked.
+                // All three belong to one device, as checked above.
                 Backend::Cuda(_) => Ok(()),
             },
         }
     }
 
-    /// Sets every byte of the tensor to `byte`, once all that is queued on the device has run.
+    /// Sets every byte of the tensor to `byte`, once everything queued on the device has run.
     ///
     /// # Errors
     ///
@@ -231,8 +240,8 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         }
     }
 
-    /// Copies to the host. The bytes are the device's, which the caller has still to make valid; after an error some may
-    /// be, and the others are what they were: initialised or not.
+    /// Copies to the host, without making the values valid, which is left to the caller. After an
+    /// error some bytes may have been copied; the others are unchanged, and may be uninitialised.
     fn read_into(&self, host: &mut [MaybeUninit<T>]) -> Result<(), Error> {
         let Memory { device, address, bytes } = &*self.memory;
         if self.is_empty() {
@@ -245,8 +254,8 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             },
             Backend::Sim(context) => {
                 host.fill(MaybeUninit::zeroed());
-                // SAFETY: all bytes were just initialised, and any bytes may be written to them until they are made
-                // valid.
+                // SAFETY: all bytes were just initialised, and any bytes may be written to them
+                // until they are made valid.
                 context.read(*address, unsafe {
                     std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), *bytes as usize)
                 })
@@ -255,7 +264,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     }
 }
 
-/// The bytes of a tensor, which must fit 63 bits: what a slice of the host can have.
+/// The bytes of a tensor, which must fit 63 bits as those of a host slice do.
 fn byte_len<T: Scalar, const N: usize>(shape: [usize; N]) -> Result<u64, Error> {
     shape
         .iter()

@@ -1,4 +1,4 @@
-//! The types that tensors are made of and kernels take by value.
+//! The element types of tensors, which kernels also take by value.
 
 use crate::spec;
 use crate::tensor::tf32::tf32;
@@ -6,24 +6,24 @@ use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use std::mem::MaybeUninit;
 
-/// A scalar that host and device lay out alike: `bool`, the integers, the floats, the halves and the 8-bit floats.
+/// A scalar with the same layout on host and device: `bool`, the integers, the floats, the halves
+/// and the 8-bit floats.
 ///
 /// # Safety
 ///
-/// `ELEMENT.bytes()` is the size of `Self`, `Self` has no padding, and [`make_valid`](Scalar::make_valid) leaves only
-/// valid values, whatever bytes the device wrote.
+/// `ELEMENT.bytes()` is the size of `Self`, `Self` has no padding, and
+/// [`make_valid`](Scalar::make_valid) leaves only valid values, whatever bytes the device wrote.
 pub unsafe trait Scalar: Copy + Send + Sync + 'static + sealed::Sealed {
-    /// The element type that kernels know it as.
+    /// The element type in kernels.
     const ELEMENT: spec::Scalar;
 
     /// Its bits, zero-extended.
     #[doc(hidden)]
     fn raw_bits(self) -> u64;
 
-    /// Turns values copied from the device, of which all bytes are initialised, into valid ones. Never called where a copy
-    /// may have left bytes that are not.
+    /// Makes values copied from the device valid. All their bytes must be initialised.
     ///
-    /// Any bytes are a number, so there is nothing to do but for `bool`.
+    /// Any bytes are a valid number, so only `bool` has something to do.
     #[doc(hidden)]
     fn make_valid(_values: &mut [MaybeUninit<Self>]) {}
 }
@@ -37,8 +37,9 @@ macro_rules! scalars {
         $(
             impl sealed::Sealed for $ty {}
 
-            // SAFETY: primitive numbers, and the transparent wrappers around them, of `half`, `float8` and this crate: no padding,
-            // every bit pattern valid. The size is checked by the assertion below.
+            // SAFETY: primitive numbers, and the transparent wrappers around them, of `half`,
+            // `float8` and this crate: no padding, every bit pattern valid. The size is checked by
+            // the assertion below.
             unsafe impl Scalar for $ty {
                 const ELEMENT: spec::Scalar = spec::Scalar::$element;
 

@@ -1,12 +1,12 @@
-//! TF32: what the tensor cores take of an f32.
+//! TF32: the part of an `f32` that tensor cores read.
 
 use std::fmt;
 
-/// A float of 32 bits with the exponent of `f32` and a mantissa of 10 bits, which is what tensor cores read of an `f32`
-/// (PTX ISA, "Alternate Floating-Point Data Formats").
+/// A 32-bit float with the exponent of `f32` and a mantissa of 10 bits: the part of an `f32` that
+/// tensor cores read (PTX ISA, "Alternate Floating-Point Data Formats").
 ///
-/// It lies in memory as the `f32` of the same value, whose last 13 bits are zero. Kernels store and convert it, and
-/// compute with `f32`.
+/// In memory it is the `f32` of the same value, whose low 13 bits are zero. Kernels store and
+/// convert it, and compute with `f32`.
 ///
 /// ```
 /// # use tma_runtime::prelude::tf32;
@@ -18,13 +18,13 @@ use std::fmt;
 #[repr(transparent)]
 pub struct tf32(u32);
 
-/// The bits of an `f32` that a `tf32` has no room for.
+/// The bits of an `f32` that a `tf32` drops.
 const CUT: u32 = 0x1fff;
-/// Half of the least step that is left.
+/// Half a unit in the last place.
 const HALF: u32 = 0x1000;
 
 impl tf32 {
-    /// The nearest number; of two, the one farther from zero. What is too great becomes infinite.
+    /// Rounds to the nearest number, ties away from zero. Overflow becomes infinity.
     ///
     /// PTX: `cvt.rna.tf32.f32`.
     pub const fn from_f32(value: f32) -> Self {
@@ -36,17 +36,17 @@ impl tf32 {
         Self((bits + HALF) & !CUT)
     }
 
-    /// The nearest number; of two, the one farther from zero.
+    /// Rounds to the nearest number, ties away from zero.
     pub fn from_f64(value: f64) -> Self {
-        // An f32 whose last bit says whether it is inexact rounds as the f64 does: S. Boldo and G. Melquiond, "When
-        // double rounding is odd", 2005.
+        // An f32 rounded to odd, whose last bit records inexactness, rounds as the f64 does: S.
+        // Boldo and G. Melquiond, "When double rounding is odd", 2005.
         let near = value as f32;
         let cut = if f64::from(near).abs() > value.abs() { near.to_bits() - 1 } else { near.to_bits() };
         let inexact = near.is_finite() && f64::from(near) != value;
         Self::from_f32(f32::from_bits(if inexact { cut | 1 } else { near.to_bits() }))
     }
 
-    /// Whether it is no number.
+    /// Whether it is NaN.
     pub const fn is_nan(self) -> bool {
         self.to_f32().is_nan()
     }
@@ -61,12 +61,13 @@ impl tf32 {
         self.to_f32() as f64
     }
 
-    /// The number with these bits, those of an `f32`. The last 13 are kept in memory, and mean nothing to tensor cores.
+    /// The number with these bits of an `f32`. The low 13 are kept in memory, and ignored by tensor
+    /// cores.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// Its bits, those of an `f32`.
+    /// Its bits, as of an `f32`.
     pub const fn to_bits(self) -> u32 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Launches that are recorded, and graphs of them.
+//! Recorded launches, and the graphs made from them.
 
 use super::context::Context;
 use super::driver::{ExecutableGraph, Recording};
@@ -10,12 +10,12 @@ use crate::launch::shape::Shape;
 use crate::spec::KernelSpec;
 use std::cell::RefCell;
 
-/// A record of launches that has not ended.
+/// A recording of launches in progress.
 #[derive(Debug)]
 pub(crate) struct Capture {
     context: &'static Context,
     recording: Recording,
-    /// Of each launch, its kernel's.
+    /// One per launch, that of its kernel.
     launches: RefCell<Vec<Launches>>,
 }
 
@@ -37,7 +37,7 @@ impl Context {
 }
 
 impl Capture {
-    /// The driver copies the arguments, descriptors among them, into the record.
+    /// The driver copies the arguments, descriptors included, into the recording.
     pub(crate) fn launch(
         &self,
         spec: &'static KernelSpec,
@@ -63,8 +63,8 @@ impl Capture {
 impl Graph {
     pub(crate) fn launch(&self, stream: &Stream) -> Result<(), Error> {
         self.context.make_current()?;
-        // SAFETY: the stream is borrowed; the memory is kept by the owner of this graph, and freeing it waits for what
-        // was queued.
+        // SAFETY: the stream is borrowed; the memory is kept by the owner of this graph, and
+        // freeing it waits for what was queued.
         let queued = unsafe { self.graph.launch(stream.raw()) };
         queued.map_err(|code| self.context.failure("launch a graph", code))?;
         self.launches.iter().for_each(Launches::note);

@@ -1,4 +1,4 @@
-//! A GPU's context: what exists once a device and process.
+//! A GPU's context, which exists once per device and process.
 
 use super::driver::{self, Driver, Status};
 use super::kernel::Kernels;
@@ -15,8 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A GPU's primary context, with the kernels loaded into it.
 ///
-/// It is opened once and kept until the process ends, as the CUDA runtime does: kernels stay compiled, and tensors,
-/// streams and events never outlive it.
+/// It is opened once and kept until the process ends, as the CUDA runtime does: kernels stay
+/// compiled, and tensors, streams and events never outlive it.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(super) driver: &'static Driver,
@@ -26,11 +26,11 @@ pub(crate) struct Context {
     kernels: Mutex<Kernels>,
 }
 
-/// Every context that was opened.
+/// All open contexts.
 static OPENED: Mutex<Vec<&'static Context>> = Mutex::new(Vec::new());
 
 impl Context {
-    /// The context of the GPU with this ordinal, opened if it is not yet.
+    /// The context of the GPU with this ordinal, opened at the first call.
     pub(crate) fn open(ordinal: u32) -> Result<&'static Self, Error> {
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(context) = opened.iter().find(|context| context.ordinal == ordinal) {
@@ -82,9 +82,9 @@ impl Context {
         &self.properties
     }
 
-    /// Makes the context current on this thread, which every other call needs.
+    /// Makes the context current on this thread, which every other call requires.
     ///
-    /// The driver is asked, for others in the process may have made theirs current.
+    /// It asks the driver, since other code in the process may have changed the current context.
     pub(super) fn make_current(&self) -> Result<(), Error> {
         let raw: *mut c_void = self.context.as_raw().cast();
         if self.driver.current_context() == raw {
@@ -93,7 +93,7 @@ impl Context {
         self.asked("make the device's context current", CurrentContext::set_current(&self.context))
     }
 
-    /// The kernels loaded so far. Nothing can panic between their changes, so a poisoned lock is a whole one.
+    /// The kernels loaded so far. Nothing panics halfway through a change, so poisoning is ignored.
     pub(super) fn kernels(&self) -> MutexGuard<'_, Kernels> {
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,15 +111,16 @@ impl Context {
 
     pub(crate) fn allocate(&self, bytes: u64) -> Result<u64, Error> {
         self.make_current()?;
-        // SAFETY: an allocation of bytes, which nobody reads as anything else before they are written.
+        // SAFETY: an allocation of bytes, which are not read as anything else before they are
+        // written.
         match unsafe { cuda_malloc::<u8>(bytes as usize) } {
             Err(CudaError::OutOfMemory) => Err(Error::OutOfMemory { bytes, device: self.id() }),
             pointer => Ok(self.asked("allocate memory", pointer)?.as_raw()),
         }
     }
 
-    /// Frees an allocation, once what is queued has run. A failure is one of an earlier kernel, which other calls
-    /// report: there is nobody to tell here.
+    /// Frees an allocation, once everything queued has run. A failure belongs to an earlier kernel,
+    /// and other calls report it.
     pub(crate) fn free(&self, address: u64) {
         if self.make_current().is_ok() {
             // SAFETY: the address came from `allocate`, and its owner is being dropped.
@@ -129,7 +130,7 @@ impl Context {
 
     /// # Safety
     ///
-    /// Both places have so many bytes.
+    /// Both ranges of `bytes` bytes are valid.
     pub(crate) unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: u64) -> Result<(), Error> {
         self.make_current()?;
         // SAFETY: as the caller promises.
@@ -139,7 +140,7 @@ impl Context {
 
     /// # Safety
     ///
-    /// Both places have so many bytes.
+    /// Both ranges of `bytes` bytes are valid.
     pub(crate) unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: u64) -> Result<(), Error> {
         self.make_current()?;
         // SAFETY: as the caller promises.
@@ -152,7 +153,7 @@ impl Context {
 
     /// # Safety
     ///
-    /// The place has so many bytes, until everything queued has run.
+    /// The range of `bytes` bytes is valid until everything queued has run.
     pub(crate) unsafe fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<(), Error> {
         self.make_current()?;
         // SAFETY: as the caller promises.
@@ -165,13 +166,13 @@ impl Context {
         result.map_err(|error| self.failure(operation, code(error)))
     }
 
-    /// The error of a call that failed: of the call, or of a kernel that stopped earlier.
+    /// The error of a failed call: the call's own, or that of a kernel that stopped earlier.
     #[cold]
     pub(super) fn failure(&self, operation: &'static str, code: Status) -> Error {
         self.fault_or(code, |status| Error::Driver { operation, status })
     }
 
-    /// The error of a status, which is `otherwise` unless it says that a kernel stopped.
+    /// The error of a status: `otherwise`, unless the status means that a kernel stopped.
     #[cold]
     pub(super) fn fault_or(&self, code: Status, otherwise: impl FnOnce(DriverStatus) -> Error) -> Error {
         let status = self.driver.status(code);
@@ -183,7 +184,7 @@ impl Context {
     }
 }
 
-/// The number of one of `cust`'s errors, which are the driver's.
+/// The driver status of a `cust` error.
 pub(super) fn code(error: CudaError) -> Status {
     error as Status
 }

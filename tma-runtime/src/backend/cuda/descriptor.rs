@@ -1,4 +1,4 @@
-//! Encoded tensor maps, kept for as long as the tensor stays where it is.
+//! A cache of encoded tensor maps.
 
 use super::driver::{Descriptor, Driver};
 use crate::error::Error;
@@ -6,21 +6,22 @@ use crate::map::map_params;
 use crate::map::options::MapSource;
 use crate::spec::MapSpec;
 
-/// Slots of a cache, as a power of two.
+/// The number of slots, as a power of two.
 const SLOT_BITS: u32 = 5;
 
-/// The descriptors that launches encoded for one parameter of one kernel.
+/// The descriptors encoded for one parameter of one kernel.
 ///
-/// Direct-mapped: the tensor's address decides the slot, and another tensor in it is replaced. So it is bounded and
-/// looked up in a few nanoseconds. What a slot holds depends on nothing but the tensor and the options it was made of, for box, element
-/// type and swizzle are the parameter's own; so memory that was freed and allocated anew is no danger.
+/// It is direct-mapped: the tensor's address decides the slot, replacing any other tensor's. This
+/// bounds its size, and a lookup takes a few nanoseconds. A descriptor depends only on the tensor's
+/// layout and options, since box, element type and swizzle belong to the parameter; so memory that
+/// was freed and reallocated is not a problem.
 #[derive(Debug, Default)]
 pub(super) struct DescriptorCache {
     /// Empty until the first descriptor.
     slots: Vec<Slot>,
 }
 
-/// A descriptor and the tensor that it is of; none yet in a new slot.
+/// A descriptor and the tensor that it was encoded from; `None` in an unused slot.
 #[derive(Clone, Debug, Default)]
 struct Slot {
     source: Option<MapSource>,
@@ -28,7 +29,7 @@ struct Slot {
 }
 
 impl DescriptorCache {
-    /// The descriptor of the tensor at `layout`, checked and encoded if it is not known.
+    /// The descriptor of the tensor of `source`, checked and encoded if it is not cached.
     pub(super) fn get(
         &mut self,
         driver: &Driver,
@@ -63,7 +64,7 @@ pub(super) fn encode(
     })
 }
 
-/// The slot of an address: the high bits of a product, on which every bit of the address bears.
+/// The slot of an address: the high bits of a product, which depend on every bit of the address.
 fn slot(address: u64) -> usize {
     // 2^64 divided by the golden ratio, as in Fibonacci hashing (Knuth, volume 3, section 6.4).
     (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize

@@ -1,4 +1,4 @@
-//! Kernels loaded into a context: compiled once, with the descriptors that their launches used.
+//! Kernels loaded into a context: compiled once, with their cached descriptors.
 
 use super::context::{Context, code};
 use super::descriptor::DescriptorCache;
@@ -14,20 +14,20 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Dynamic shared memory that every function may have without asking, in bytes.
-/// Source: CUDA C++ Programming Guide, "Compute Capability 9.0", shared memory.
+/// Dynamic shared memory that a function may use without opting in, in bytes. Source: CUDA C++
+/// Programming Guide, "Compute Capability 9.0", shared memory.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
 
-/// Blocks of a cluster that every function may be launched with. Source: CUDA C++ Programming Guide, "Thread Block
-/// Clusters".
+/// Blocks per cluster that any function may be launched with. Source: CUDA C++ Programming Guide,
+/// "Thread Block Clusters".
 const PORTABLE_CLUSTER_BLOCKS: u32 = 8;
 
 /// The kernels of a context.
 #[derive(Debug, Default)]
 pub(super) struct Kernels {
     loaded: Vec<Kernel>,
-    /// From the address of a specification to its place in `loaded`. The compiler may keep several copies of one
-    /// specification, so several addresses can lead to one kernel.
+    /// From the address of a specification to its index in `loaded`. The compiler may keep several
+    /// copies of one specification, so several addresses can lead to one kernel.
     by_spec: HashMap<usize, usize>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Kernel {
     pub(super) function: Function,
     pub(super) launches: Launches,
     spec: &'static KernelSpec,
-    /// One a parameter; those of parameters that are no tensor maps stay empty.
+    /// One per parameter; those of parameters other than tensor maps stay empty.
     descriptors: Vec<DescriptorCache>,
     /// Keeps the function loaded.
     _module: Module,
@@ -54,7 +54,7 @@ impl Launches {
 }
 
 impl Kernels {
-    /// The kernel of a specification, loaded if it is not yet.
+    /// The kernel of a specification, loaded at its first launch.
     pub(super) fn get(&mut self, context: &Context, spec: &'static KernelSpec) -> Result<&mut Kernel, Error> {
         let address = ptr::from_ref(spec).addr();
         let index = match self.by_spec.get(&address) {
@@ -81,7 +81,7 @@ impl Kernels {
         launched.map(|kernel| kernel.spec.name).collect()
     }
 
-    /// The error of a load, which fails too once a kernel has stopped.
+    /// The error of a load, which also fails once a kernel has stopped.
     fn fault_or(&self, error: Error) -> Error {
         match error {
             Error::Jit { status, .. } if status.is_fault() => {
@@ -120,7 +120,7 @@ impl Kernel {
         Ok(Self { function, launches: Launches::default(), spec, descriptors, _module: module })
     }
 
-    /// The descriptor of a tensor for the parameter with this index, encoded if it is not known.
+    /// The descriptor of a tensor for the parameter with this index, encoded if it is not cached.
     pub(super) fn descriptor(
         &mut self,
         driver: &Driver,
@@ -133,17 +133,18 @@ impl Kernel {
     }
 }
 
-/// Has the driver compile the PTX, with its lines kept for profilers and debuggers, and finds the kernel's function.
+/// Lets the driver compile the PTX, with line information for profilers and debuggers, and looks up
+/// the kernel's function.
 fn compile(driver: &Driver, spec: &'static KernelSpec) -> Result<(Module, Function), Error> {
     let missing = || Error::NoEntry { kernel: spec.name, entry: spec.entry };
     let text = CString::new(spec.ptx).map_err(|_| missing())?;
-    // `cust` panics on a name with a zero byte.
+    // `cust` panics on a name with a NUL byte.
     if spec.entry.contains('\0') {
         return Err(missing());
     }
     let module = Module::from_ptx_cstr(&text, &[ModuleJitOption::GenerateLineInfo(true)])
         .map_err(|error| refusal(driver, spec, &text, error))?;
-    // A driver that loads lazily may compile only now.
+    // A lazily loading driver may compile only now.
     let function = module.get_function(spec.entry).map_err(|error| match error {
         CudaError::NotFound => missing(),
         error => refusal(driver, spec, &text, error),
@@ -152,8 +153,8 @@ fn compile(driver: &Driver, spec: &'static KernelSpec) -> Result<(Module, Functi
     Ok((module, function))
 }
 
-/// The error of PTX that the driver refused. `cust` takes no log buffers, so the compiler is asked again for what it
-/// has to say.
+/// The error for PTX that the driver rejected. `cust` takes no log buffers, so the PTX is compiled
+/// again to get the log.
 #[cold]
 fn refusal(driver: &Driver, spec: &KernelSpec, text: &CStr, error: CudaError) -> Error {
     let (again, log) = driver.jit_log(text);

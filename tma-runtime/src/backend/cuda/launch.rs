@@ -1,4 +1,4 @@
-//! Launches: arguments to pointers, pointers to the driver.
+//! Launches: turns arguments into pointers and passes them to the driver.
 
 use super::context::Context;
 use super::descriptor;
@@ -13,7 +13,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
 
-/// PTX parameters of a launch that allocates nothing.
+/// The maximum number of PTX parameters of a launch that does not allocate.
 const INLINE: usize = 64;
 
 /// One pointer for each PTX parameter, to its value.
@@ -21,7 +21,7 @@ const INLINE: usize = 64;
 struct Pointers {
     inline: [*mut c_void; INLINE],
     len: usize,
-    /// All of them, once they are more than fit `inline`.
+    /// All of them, once `inline` is full.
     spilled: Vec<*mut c_void>,
 }
 
@@ -61,7 +61,7 @@ impl Context {
         unsafe { self.queue(raw(stream), spec, shape, args, Launches::note) }
     }
 
-    /// Queues a launch, and calls `launched` if the driver took it.
+    /// Queues a launch, and calls `launched` if the driver accepted it.
     ///
     /// # Safety
     ///
@@ -75,7 +75,8 @@ impl Context {
         launched: impl FnOnce(&Launches),
     ) -> Result<(), Error> {
         self.make_current()?;
-        // Descriptors stay in the cache while the driver copies them, so the lock is held over the launch.
+        // Descriptors stay in the cache while the driver copies them, so the lock is held over the
+        // launch.
         let mut kernels = self.kernels();
         let kernel = kernels.get(self, spec)?;
         let mut pointers = Pointers::new();
@@ -92,8 +93,8 @@ impl Context {
             }
             Ok(())
         })?;
-        // SAFETY: `bind` gave a pointer for each parameter, into `args` and the locked cache, and `Properties::accept` found
-        // that the PTX reads no more of them; `stream` is alive.
+        // SAFETY: `bind` passed a pointer for each parameter, into `args` and the locked cache, and
+        // `Properties::accept` checked that the PTX reads no further; `stream` is alive.
         let queued = unsafe { call(self.driver, spec, shape, stream, kernel.function, &pointers) };
         if queued.is_ok() {
             launched(&kernel.launches);
@@ -133,7 +134,7 @@ impl Context {
         let (function, launches) = (kernel.function, kernel.launches.clone());
         drop(kernels);
 
-        // With room for all, so that none of them moves.
+        // With capacity for all, so that none of them moves.
         let mut descriptors = Vec::with_capacity(spec.params.len());
         let mut numbers: Vec<u64> = Vec::with_capacity(2 * spec.params.len());
         let mut pointers = Pointers::new();
@@ -168,14 +169,14 @@ impl Context {
         })
     }
 
-    /// The error of a launch that the driver refused.
+    /// The error of a launch that the driver rejected.
     #[cold]
     fn refusal(&self, kernel: &'static str, code: Status) -> Error {
         self.fault_or(code, |status| Error::Launch { kernel, status })
     }
 }
 
-/// A launch, decided and encoded. The pointers make it stay on its thread, where the context is current.
+/// A prepared launch. The pointers keep it on its thread, where the context is current.
 #[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     context: &'static Context,
@@ -185,16 +186,17 @@ pub(crate) struct Prepared<'a> {
     function: Function,
     launches: Launches,
     pointers: Pointers,
-    /// What the pointers point into: addresses, lengths and scalars, and the descriptors.
+    /// The values that the pointers point to: addresses, lengths, scalars and descriptors.
     _values: (Vec<u64>, Vec<Descriptor>),
-    /// The tensors stay lent.
+    /// Keeps the tensors borrowed.
     _lent: PhantomData<Arg<'a>>,
 }
 
 impl Prepared<'_> {
     pub(crate) fn run(&self) -> Result<(), Error> {
         self.launches.note();
-        // SAFETY: as in `Context::queue`, into values that `self` owns; the stream is borrowed for `'a`.
+        // SAFETY: as in `Context::queue`, into values that `self` owns; the stream is borrowed for
+        // `'a`.
         let launched = unsafe {
             call(self.context.driver, self.spec, self.shape, self.stream, self.function, &self.pointers)
         };
@@ -225,9 +227,9 @@ unsafe fn call(
     unsafe { driver.launch(&config, function, pointers.as_ptr().cast_mut()) }
 }
 
-/// The attributes of a launch, of which the first so many count.
+/// The attributes of a launch, and how many of them are used.
 fn attributes(spec: &KernelSpec, shape: Shape) -> ([LaunchAttribute; 3], usize) {
-    // A size that the kernel fixes is in its code.
+    // A fixed size is in the kernel's code.
     let at_launch = matches!(spec.cluster, Cluster::AtLaunch { .. });
     let mut all = [
         (at_launch, LaunchAttribute::cluster(shape.cluster)),
@@ -284,7 +286,7 @@ mod tests {
                 pointers.push(value);
             }
             for (i, value) in values.iter().enumerate() {
-                // SAFETY: so many pointers were pushed.
+                // SAFETY: `count` pointers were pushed.
                 let pointer = unsafe { *pointers.as_ptr().add(i) };
                 assert!(ptr::addr_eq(pointer, value), "pointer {i} of {count}");
             }

@@ -1,10 +1,11 @@
 //! The CUDA backend: kernels on NVIDIA GPUs, through `cust` and the driver.
 //!
-//! `cust` opens devices, and owns contexts, modules, streams, events and memory. [`driver`] is the only file that calls
-//! the driver itself, with those in its folder.
+//! `cust` opens devices, and owns contexts, modules, streams, events and memory. Only [`driver`]
+//! calls the driver itself.
 //!
-//! A launch takes one lock, finds the kernel by the address of its specification and each descriptor by the tensor's,
-//! and calls the driver; it allocates nothing. `absent.rs` lists this module's face to the crate.
+//! A launch takes one lock, finds the kernel by the address of its specification and each
+//! descriptor by the address of its tensor, and calls the driver; it does not allocate. `absent.rs`
+//! lists this module's interface.
 
 mod capture;
 mod context;

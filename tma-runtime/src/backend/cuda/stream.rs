@@ -6,14 +6,14 @@ use cust::event::EventFlags;
 use cust::stream::{StreamFlags, StreamWaitEventFlags};
 use std::ffi::c_void;
 
-/// A stream, in order with the default stream: `cust` makes no others.
+/// A stream that is ordered with the default stream; `cust` makes no others.
 #[derive(Debug)]
 pub(crate) struct Stream {
     context: &'static Context,
     stream: cust::stream::Stream,
 }
 
-/// An event that was recorded.
+/// A recorded event.
 #[derive(Debug)]
 pub(crate) struct Event {
     context: &'static Context,
@@ -48,7 +48,7 @@ impl Stream {
 
     /// # Safety
     ///
-    /// Both places have so many bytes until the copy has run.
+    /// Both ranges of `bytes` bytes are valid until the copy has run.
     pub(crate) unsafe fn copy_on_device(&self, to: u64, from: u64, bytes: u64) -> Result<(), Error> {
         self.context.make_current()?;
         // SAFETY: as the caller promises; the stream is alive.

@@ -1,7 +1,7 @@
-//! What a program has asked to be told of, or to decide, at the launches of a simulated device.
+//! Functions of the program that a simulated device calls at launches.
 //!
-//! No lock is held while its functions run, so that they may use the device as well. The launches that they make there
-//! themselves are run as they are, untold: else each would bring about the next without end.
+//! No lock is held while they run, so that they may use the device. Their own launches run
+//! unchanged and unreported, since each would otherwise trigger the next without end.
 
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
@@ -9,19 +9,19 @@ use std::thread::{self, ThreadId};
 use super::locked;
 use crate::spec::KernelSpec;
 
-/// Gives the PTX that is run in place of a kernel's own, if any.
+/// Returns the PTX to run in place of a kernel's own, if any.
 pub(crate) type Rewrite = Arc<dyn Fn(&'static KernelSpec) -> Option<String> + Send + Sync>;
 
-/// Gets what each launch gave.
+/// Receives the report of each launch.
 pub(crate) type Watch = Arc<dyn Fn(&'static KernelSpec, &ptx_sim::Report) + Send + Sync>;
 
 /// The functions of a device.
 #[derive(Default)]
 pub(super) struct Hooks {
     rewrite: Mutex<Option<Rewrite>>,
-    /// With how many events of the timeline are wanted.
+    /// With the number of timeline events to record.
     watch: Mutex<Option<(usize, Watch)>>,
-    /// The threads in which one of them runs.
+    /// The threads that are running one of them.
     running: Mutex<Vec<ThreadId>>,
 }
 
@@ -34,13 +34,15 @@ impl Hooks {
         *locked(&self.watch) = Some((trace_events, watch));
     }
 
-    /// What decides a kernel's PTX; none if nothing does, or this thread is within a function of the device.
+    /// The function that replaces PTX; `None` if it is not set, or this thread is running a
+    /// function of the device.
     pub(super) fn rewrite(&self) -> Option<Rewrite> {
         let rewrite = locked(&self.rewrite).clone();
         rewrite.filter(|_| !self.within())
     }
 
-    /// What is told of a launch; none if nothing is, or this thread is within a function of the device.
+    /// The function that receives reports; `None` if it is not set, or this thread is running a
+    /// function of the device.
     pub(super) fn watch(&self) -> Option<(usize, Watch)> {
         let watch = locked(&self.watch).clone();
         watch.filter(|_| !self.within())
@@ -53,7 +55,7 @@ impl Hooks {
     /// Runs `f`, one of the functions.
     pub(super) fn run<T>(&self, f: impl FnOnce() -> T) -> T {
         locked(&self.running).push(thread::current().id());
-        // Also when `f` panics.
+        // Dropped even if `f` panics.
         let _running = Running(&self.running);
         f()
     }

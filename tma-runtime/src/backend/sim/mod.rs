@@ -1,7 +1,7 @@
 //! The simulator backend: kernels' PTX on the CPU, through `ptx-sim`.
 //!
-//! A launch runs to its end before it returns, so that streams and events have nothing left to order. What the simulator
-//! finds wrong with a kernel is the launch's error.
+//! A launch runs to its end before it returns, so that streams and events have nothing left to
+//! order. The simulator's findings are the launch's error.
 
 mod hooks;
 mod output;
@@ -25,10 +25,11 @@ use crate::spec::{KernelSpec, ParamKind};
 use crate::tensor::layout::DeviceId;
 use hooks::{Hooks, Rewrite, Watch};
 
-/// Multiprocessors that a simulated device says it has: enough for persistent blocks to share work, few enough for a CPU.
+/// Multiprocessors that a simulated device reports: enough for persistent blocks to share work, few
+/// enough for a CPU.
 const MULTIPROCESSORS: u32 = 4;
 
-/// Bytes that are copied or filled at a time.
+/// Bytes copied or filled at a time.
 const CHUNK: usize = 1 << 16;
 
 /// A simulated device.
@@ -44,10 +45,10 @@ pub(crate) struct Context {
     hooks: Hooks,
 }
 
-/// Which text of which kernel a module is.
+/// Identifies a kernel's text, original or rewritten.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ModuleKey {
-    /// The address of the kernel's own PTX, which is a part of the program.
+    /// The address of the kernel's own PTX, which is a constant of the program.
     ptx: usize,
     /// Whether it could be replaced.
     rewritten: bool,
@@ -113,7 +114,7 @@ impl Context {
         self.hooks.set_watch(trace_events, watch);
     }
 
-    /// Kernels that were launched before are asked for anew.
+    /// Kernels that were launched before are rewritten as well.
     pub(crate) fn set_rewrite(&self, rewrite: Rewrite) {
         self.hooks.set_rewrite(rewrite);
         locked(&self.modules).clear();
@@ -154,12 +155,12 @@ impl Context {
     }
 }
 
-/// The offsets and lengths of the chunks of so many bytes.
+/// The offsets and lengths of the chunks of `bytes` bytes.
 fn chunks(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
     (0..bytes).step_by(CHUNK).map(move |offset| (offset, (bytes - offset).min(CHUNK as u64) as usize))
 }
 
-/// A launch with its arguments encoded. It holds addresses, and nothing that keeps them valid.
+/// A launch with its arguments encoded. It holds addresses, but does not keep their memory alive.
 #[derive(Debug)]
 pub(crate) struct Launch {
     spec: &'static KernelSpec,
@@ -181,7 +182,8 @@ impl Context {
         Ok(Launch { spec, shape, module, args })
     }
 
-    /// Runs a kernel to its end. That it may start early changes nothing: those before it have ended.
+    /// Runs a kernel to completion. A dependent launch is no different: previous kernels have
+    /// ended.
     pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
         speed::tell_if_slow();
         let watch = self.hooks.watch();
@@ -204,7 +206,8 @@ impl Context {
             ptx_sim::Error::Blocks { found, limit } => Error::SimulatedGrid { kernel, found, limit },
             error => Error::SimulatedLaunch { kernel, why: error.to_string() },
         };
-        // The device's own memory, not a clone: a module's variables are allocated at its first launch, and stay.
+        // The device's own memory, not a clone: a module's variables are allocated at its first
+        // launch, and stay.
         let mut memory = locked(&self.memory);
         let report = ptx_sim::launch(module, &mut memory, spec.entry, &config, args).map_err(refused)?;
         drop(memory);
@@ -215,8 +218,8 @@ impl Context {
         report::judge(spec.name, module, config.seed, &report)
     }
 
-    /// The module of a kernel, loaded at its first launch. If several threads launch it first, each loads it, and all take
-    /// the same one.
+    /// The module of a kernel, loaded at its first launch. If several threads launch it at the same
+    /// time, each loads it, and all use the same one.
     fn module(&self, spec: &'static KernelSpec) -> Result<Arc<Module>, Error> {
         let rewrite = self.hooks.rewrite();
         let key = ModuleKey { ptx: spec.ptx.as_ptr() as usize, rewritten: rewrite.is_some() };

@@ -4,9 +4,10 @@ use std::io::Write;
 
 use ptx_sim::{PRINTED_BYTES, Report};
 
-/// Prints what a launch has printed, and says so if that was more than a GPU's buffer holds.
+/// Prints the output of a launch, with a notice if it was more than a GPU's buffer holds.
 ///
-/// A launch does not fail because nobody reads its output: as with a GPU, whose driver prints, that is then lost.
+/// A launch does not fail because its output is closed: the output is lost, as with a GPU, where
+/// the driver prints.
 pub(super) fn show(out: &mut impl Write, kernel: &str, report: &Report) {
     if report.printed.is_empty() {
         return;
@@ -40,7 +41,7 @@ mod tests {
         assert_eq!(text, format!("seven 7\n{wanted}"));
     }
 
-    /// Like standard output, where `head` has gone.
+    /// Standard output whose reader has exited.
     struct Closed;
 
     impl Write for Closed {

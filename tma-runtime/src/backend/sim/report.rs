@@ -1,11 +1,11 @@
-//! What becomes of a launch's report: its findings are the launch's error.
+//! Turns the findings of a launch's report into the launch's error.
 
 use ptx_sim::{FindingKind, Module, Report};
 
 use crate::error::Error;
 
-/// The error of a launch that was run with `seed`; none if nothing was found. Notes alone are no
-/// error, and stand after the findings.
+/// The error of a launch that ran with `seed`, if it has findings. Notes alone are not an error,
+/// and follow the findings.
 pub(super) fn judge(kernel: &'static str, module: &Module, seed: u64, report: &Report) -> Result<(), Error> {
     if report.findings.is_empty() {
         return Ok(());

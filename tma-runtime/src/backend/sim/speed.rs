@@ -4,7 +4,7 @@
 use std::io::{Write, stderr};
 use std::sync::Once;
 
-/// The variable that silences the hint: `off`.
+/// The variable that silences the hint if set to `off`.
 const VARIABLE: &str = "TMA_HINTS";
 
 const HINT: &str = "\
@@ -15,7 +15,7 @@ hint: the simulator was compiled without optimisation, and takes some twelve tim
       opt-level = 3
 ";
 
-/// Writes the hint to standard error at the first launch of a process, if there is a reason.
+/// Writes the hint to standard error at the first launch of a process, if the simulator is slow.
 pub(super) fn tell_if_slow() {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {

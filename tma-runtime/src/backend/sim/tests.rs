@@ -1,4 +1,5 @@
-//! Simulated devices: functions that use the device which calls them, what does not fit the host, copies that fail.
+//! Simulated devices: functions that use the device that calls them, allocations that exceed the
+//! host's memory, copies that fail.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -115,7 +116,8 @@ fn tma0630_a_grid_that_would_run_for_hours_is_refused() {
     assert!(grid(&device, 99).is_ok());
 }
 
-/// Runs this test once more, in a process with so many KiB of address space: true in that.
+/// Runs this test again, in a process with `kib` KiB of address space; returns true in that
+/// process.
 fn within(test: &str, kib: u32) -> bool {
     if std::env::var_os("TMA_TEST_ADDRESS_SPACE").is_some() {
         return true;
@@ -155,7 +157,7 @@ fn large_tensors_are_filled_and_copied_in_parts() -> Result<(), Error> {
     Ok(())
 }
 
-/// A byte of which it is known whether it was made valid.
+/// A byte that records whether it was made valid.
 #[derive(Clone, Copy, Debug)]
 struct Watched(u8);
 
@@ -190,7 +192,7 @@ fn bytes_of_a_copy_that_failed_are_not_looked_at() -> Result<(), Error> {
     }
     assert_eq!(tensor.to_vec().err().map(|error| error.code()), Some("TMA0618"));
     assert_eq!(MADE_VALID.take(), 0, "of a vector's room nothing is initialised");
-    // A slice was initialised, and half a copy may have come.
+    // A slice was initialised, and the copy may have been partial.
     assert!(tensor.copy_to(&mut [Watched(0); 3]).is_err());
     assert_eq!(MADE_VALID.take(), 3);
     Ok(())

@@ -1,25 +1,27 @@
-//! A tensor as the argument of an `Im2colMap` parameter: images of pixels of channels, and which pixels columns are taken
+//! Tensors as arguments of `Im2colMap` parameters: images, and the pixels that columns are taken
 //! from.
 
 use crate::launch::args::{MapArg, MapArgMut};
 use crate::map::options::{Corners, Fill, L2Promotion, MapOptions};
 use crate::tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
 
-/// From which pixels the columns of a tensor are taken; `N` dimensions of pixels, outermost first: depth, height, width.
+/// The pixels that a tensor's columns are taken from, in `N` spatial dimensions, outermost first:
+/// depth, height, width.
 ///
-/// A convolution with filters of `R × S` taps, padding `p` and steps `s` has `lower: [-p; 2]`,
-/// `upper: [p - (R - 1), p - (S - 1)]` and `strides: [s; 2]`: the bounding box is that of the places where the first tap may
-/// lie, and a load's offsets say which tap is wanted.
+/// A convolution with filters of `R × S` taps, padding `p` and stride `s` has `lower: [-p; 2]`,
+/// `upper: [p - (R - 1), p - (S - 1)]` and `strides: [s; 2]`: the bounding box holds the positions
+/// of the first tap, and a load's offsets select the tap.
 ///
 /// Source: CUDA driver API, `cuTensorMapEncodeIm2col`; PTX ISA, "Im2col mode".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Im2col<const N: usize> {
-    /// The bounding box's first pixel, counted from the tensor's first; negative before it. -2^15 to 2^15 - 1 with one dimension of
-    /// pixels, -128 to 127 with two, -16 to 15 with three.
+    /// The bounding box's first pixel, counted from the tensor's first; negative before it. -2^15
+    /// to 2^15 - 1 with one spatial dimension, -128 to 127 with two, -16 to 15 with three.
     pub lower: [i32; N],
-    /// The bounding box's last pixel, counted from the tensor's last; negative before it. In the same ranges.
+    /// The bounding box's last pixel, counted from the tensor's last; negative before it. The same
+    /// ranges apply.
     pub upper: [i32; N],
-    /// How far apart neighbouring pixels of a column are, 1 to 8.
+    /// The distance between neighbouring pixels of a column, 1 to 8.
     pub strides: [u32; N],
 }
 
@@ -38,14 +40,14 @@ pub struct WithColumns<A> {
 }
 
 impl<A> WithColumns<A> {
-    /// Loads bring NaN for elements outside of the tensor.
+    /// Out-of-bounds elements read as NaN instead of zero.
     #[must_use]
     pub fn nan_fill(mut self) -> Self {
         self.options.fill = Fill::Nan;
         self
     }
 
-    /// Brings so much into L2 at a time. Without it: 128 bytes.
+    /// Sets how much is fetched into L2 at a time. The default is 128 bytes.
     #[must_use]
     pub fn l2_promotion(mut self, promotion: L2Promotion) -> Self {
         self.options.l2_promotion = promotion;
@@ -53,7 +55,8 @@ impl<A> WithColumns<A> {
     }
 }
 
-/// Passes a tensor of images, `N` dimensions of pixels and channels, outermost first, to an `Im2colMap` parameter.
+/// Passes a tensor of images to an `Im2colMap` parameter: images, `N` spatial dimensions, channels,
+/// outermost first.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -67,12 +70,12 @@ impl<A> WithColumns<A> {
 /// # }
 /// ```
 ///
-/// Of a tensor that the kernel writes take `tensor.view_mut()`.
+/// For a tensor that the kernel writes, use `tensor.view_mut()`.
 pub trait Im2colExt<const N: usize>: Sized {
     /// The tensor itself.
     type Tensor;
 
-    /// Itself, with the pixels that columns are taken from.
+    /// Selects the pixels that columns are taken from.
     fn im2col(self, columns: Im2col<N>) -> WithColumns<Self::Tensor>;
 }
 
@@ -82,7 +85,7 @@ fn with_columns<A, const N: usize>(tensor: A, columns: Im2col<N>) -> WithColumns
     for dimension in 0..N {
         corners.lower[dimension] = columns.lower[dimension];
         corners.upper[dimension] = columns.upper[dimension];
-        // The images come first, and have no step.
+        // Images come first, and have no stride.
         options.element_strides[dimension + 1] = columns.strides[dimension];
     }
     options.corners = Some(corners);
@@ -126,7 +129,7 @@ macro_rules! argument {
             /// The tensor's address, shape and strides.
             fn $view($($this)+ self) -> $View<'_, T, N>;
 
-            /// What the launch decides of its map.
+            /// The options of its map.
             fn options(&self) -> MapOptions;
         }
 
@@ -143,7 +146,7 @@ macro_rules! argument {
 }
 
 argument! {
-    /// A tensor of `N` dimensions and elements of `T` that a kernel reads in columns of pixels.
+    /// A tensor of `N` dimensions with elements of `T` that a kernel reads in columns of pixels.
     #[diagnostic::on_unimplemented(
         message = "this kernel's parameter takes the columns of a tensor of {N} dimensions with elements of `{T}`, not \
                    `{Self}`",
@@ -153,7 +156,8 @@ argument! {
 }
 
 argument! {
-    /// A tensor of `N` dimensions and elements of `T` that a kernel writes in columns of pixels: `TMA0301` otherwise.
+    /// A tensor of `N` dimensions with elements of `T` that a kernel writes in columns of pixels.
+    /// Any other argument is the error `TMA0301`.
     #[diagnostic::on_unimplemented(
         message = "TMA0301: the kernel writes columns of this tensor of {N} dimensions with elements of `{T}`, and cannot through `{Self}`",
         label = "pass `tensor.view_mut().im2col(Im2col {{ lower, upper, strides }})`"

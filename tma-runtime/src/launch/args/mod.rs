@@ -1,6 +1,7 @@
-//! What launchers take: the traits behind `impl MapArg<f16, 2>` and its kin.
+//! The traits of launchers' arguments, such as `impl MapArg<f16, 2>`.
 //!
-//! A parameter that the kernel writes through asks for the `Mut` form, which only `&mut` tensors have.
+//! A parameter that the kernel writes through requires the `Mut` trait, which only `&mut` tensors
+//! implement.
 
 pub(crate) mod im2col;
 pub(crate) mod options;
@@ -11,7 +12,7 @@ use crate::tensor::{DeviceTensor, Memory, Scalar, TensorView, TensorViewMut};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A tensor of `N` dimensions and elements of `T` that a kernel reads through a tensor map.
+/// A tensor of `N` dimensions with elements of `T` that a kernel reads through a tensor map.
 #[diagnostic::on_unimplemented(
     message = "this kernel's parameter takes a tensor of {N} dimensions with elements of `{T}`, not `{Self}`",
     label = "pass `&DeviceTensor<{T}, {N}>` or `TensorView<{T}, {N}>`"
@@ -20,16 +21,17 @@ pub trait MapArg<T: Scalar, const N: usize> {
     /// The tensor's address, shape and strides.
     fn view(&self) -> TensorView<'_, T, N>;
 
-    /// What the launch decides of its map.
+    /// The options of its map.
     fn options(&self) -> MapOptions {
         MapOptions::default()
     }
 }
 
-/// A tensor of `N` dimensions and elements of `T` that a kernel writes through a tensor map: `TMA0301` otherwise.
+/// A tensor of `N` dimensions with elements of `T` that a kernel writes through a tensor map. Any
+/// other argument is the error `TMA0301`.
 ///
-/// Types of other crates may implement it: a [`TensorViewMut`] comes of a tensor that is theirs to write, or of `unsafe`
-/// code.
+/// Types of other crates may implement it: a [`TensorViewMut`] comes from a tensor that they may
+/// write, or from `unsafe` code.
 ///
 /// ```
 /// # use tma_runtime::{DeviceTensor, launch::MapArgMut};
@@ -51,10 +53,10 @@ pub trait MapArg<T: Scalar, const N: usize> {
     label = "pass `&mut DeviceTensor<{T}, {N}>` or `TensorViewMut<{T}, {N}>`"
 )]
 pub trait MapArgMut<T: Scalar, const N: usize> {
-    /// The tensor's address, shape and strides, lent to be written.
+    /// The tensor's address, shape and strides, borrowed mutably.
     fn view_mut(&mut self) -> TensorViewMut<'_, T, N>;
 
-    /// What the launch decides of its map.
+    /// The options of its map.
     fn options(&self) -> MapOptions {
         MapOptions::default()
     }
@@ -76,7 +78,7 @@ pub trait GlobalArg<T: Scalar> {
     label = "pass `&mut DeviceTensor<{T}, _>` or `TensorViewMut<{T}, _>`"
 )]
 pub trait GlobalArgMut<T: Scalar> {
-    /// The tensor's elements, lent to be written.
+    /// The tensor's elements, borrowed mutably.
     fn slice_mut(&mut self) -> GlobalSliceMut<'_, T>;
 }
 
@@ -100,17 +102,17 @@ macro_rules! slice {
 }
 
 slice! {
-    /// The elements of a tensor in memory, as a `Global` parameter takes them that the kernel only reads. Whether they lie
-    /// one after the other is checked at the launch.
+    /// The elements of a tensor, for a `Global` parameter that the kernel only reads. The launch
+    /// checks that they are contiguous.
     #[derive(Clone, Copy)]
     GlobalSlice of TensorView, &'a T
 }
 
 slice! {
-    /// The elements of a tensor in memory, as a `Global` parameter takes them that the kernel writes. Whether they lie one
-    /// after the other is checked at the launch.
+    /// The elements of a tensor, for a `Global` parameter that the kernel writes. The launch checks
+    /// that they are contiguous.
     ///
-    /// A tensor that is lent as `&` has none:
+    /// A shared borrow does not give one:
     ///
     /// ```
     /// # use tma_runtime::{DeviceTensor, launch::{Arg, GlobalSliceMut}};
@@ -135,7 +137,7 @@ slice! {
     GlobalSliceMut of TensorViewMut, &'a mut T
 }
 
-/// Implements the traits of what is read for types that lend a view.
+/// Implements the traits of arguments that are read, for types with a view.
 macro_rules! read {
     ($(<$($life:lifetime)?> $ty:ty, |$tensor:ident| $view:expr;)+) => { $(
         impl<$($life,)? T: Scalar, const N: usize> MapArg<T, N> for $ty {
@@ -160,7 +162,7 @@ read! {
     <'a> &TensorView<'a, T, N>, |view| **view;
 }
 
-/// Implements the traits of what is written for types that lend a view to be written.
+/// Implements the traits of arguments that are written, for types with a mutable view.
 macro_rules! written {
     ($(<$($life:lifetime)?> $ty:ty, |$tensor:ident| $view:expr;)+) => { $(
         impl<$($life,)? T: Scalar, const N: usize> MapArgMut<T, N> for $ty {

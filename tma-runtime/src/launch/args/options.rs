@@ -4,7 +4,7 @@ use crate::launch::args::{MapArg, MapArgMut};
 use crate::map::options::{Fill, L2Promotion, MapOptions};
 use crate::tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
 
-/// A tensor as an argument of a launch, with options of its map: made by [`MapArgExt`].
+/// A tensor as an argument of a launch, with options for its map: made by [`MapArgExt`].
 #[derive(Clone, Copy, Debug)]
 pub struct WithOptions<A> {
     tensor: A,
@@ -25,32 +25,33 @@ pub struct WithOptions<A> {
 /// # }
 /// ```
 ///
-/// Of a tensor that the kernel writes take `tensor.view_mut()`, or `(&mut tensor)`: `tensor.l2_promotion(..)` alone
-/// borrows it to be read.
+/// For a tensor that the kernel writes, use `tensor.view_mut()` or `(&mut tensor)`:
+/// `tensor.l2_promotion(..)` alone borrows it immutably.
 pub trait MapArgExt<const N: usize>: Sized {
-    /// Itself, with the options it has already.
+    /// The tensor with the options that it already has.
     fn with_options(self) -> WithOptions<Self::Tensor>;
 
     /// The tensor without options.
     type Tensor;
 
-    /// Loads bring NaN for elements outside of the tensor.
+    /// Out-of-bounds elements read as NaN instead of zero.
     fn nan_fill(self) -> WithOptions<Self::Tensor> {
         let mut with = self.with_options();
         with.options.fill = Fill::Nan;
         with
     }
 
-    /// Brings so much into L2 at a time. Without it: 128 bytes.
+    /// Sets how much is fetched into L2 at a time. The default is 128 bytes.
     fn l2_promotion(self, promotion: L2Promotion) -> WithOptions<Self::Tensor> {
         let mut with = self.with_options();
         with.options.l2_promotion = promotion;
         with
     }
 
-    /// Takes only every so-many-th element along each dimension, outermost first; 1 to 8 each, and 1 along the
-    /// innermost, unless that is of pixels of an [interleaved](crate::lang::Interleave16) layout, which are taken whole.
-    /// The kernel's coordinates stay those of the tensor: a tile of 64 rows at row 0 with a stride of 2 holds
+    /// Takes only every `n`-th element along each dimension, outermost first. Strides are 1 to 8,
+    /// and 1 along the innermost dimension unless the layout is
+    /// [interleaved](crate::lang::Interleave16), where they count whole pixels. The kernel's
+    /// coordinates stay those of the tensor: a tile of 64 rows at row 0 with a stride of 2 holds
     /// rows 0, 2, … 126.
     fn element_strides(self, strides: [u32; N]) -> WithOptions<Self::Tensor> {
         let mut with = self.with_options();

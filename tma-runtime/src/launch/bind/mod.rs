@@ -1,4 +1,5 @@
-//! Matching the arguments of a launch to the kernel's parameters: the same for every backend.
+//! Matches the arguments of a launch with the kernel's parameters, in the same way for every
+//! backend.
 
 use crate::device::stream::same_device;
 use crate::error::{ArgumentKind, Error};
@@ -9,7 +10,8 @@ use crate::tensor::layout::{DeviceId, Layout};
 use crate::tensor::{Memory, Scalar, TensorView, TensorViewMut};
 use std::sync::Arc;
 
-/// An argument of a launch, its type erased. One that is lent to be written is not copied, as `&mut` is not:
+/// A type-erased argument of a launch. Like `&mut`, an argument that is borrowed mutably cannot be
+/// copied:
 ///
 /// ```compile_fail,E0382
 /// # use tma_runtime::{DeviceTensor, launch::Arg};
@@ -22,14 +24,14 @@ use std::sync::Arc;
 pub struct Arg<'a> {
     value: Value,
     memory: Option<&'a Arc<Memory>>,
-    /// Whether it is lent to be written.
+    /// Whether it is borrowed mutably.
     mutable: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Map(MapSource),
-    /// `len` means nothing where the elements do not lie one after the other.
+    /// `len` is meaningless unless the elements are contiguous.
     Global {
         layout: Layout,
         contiguous: bool,
@@ -61,7 +63,7 @@ impl<'a> Arg<'a> {
         Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory(), mutable: true }
     }
 
-    /// The same tensor, with `options` for its map. Other arguments have none.
+    /// Sets the options of the tensor's map. No effect on other arguments.
     #[must_use]
     pub fn with(mut self, options: MapOptions) -> Self {
         if let Value::Map(source) = &mut self.value {
@@ -90,7 +92,7 @@ impl<'a> Arg<'a> {
     ///
     /// # Errors
     ///
-    /// The tensor is a view of memory whose owner is not known.
+    /// The tensor is a view of memory whose owner is unknown.
     pub(crate) fn memory(&self) -> Result<Option<&'a Arc<Memory>>, ()> {
         match (&self.value, self.memory) {
             (Value::Scalar { .. }, _) => Ok(None),
@@ -115,7 +117,8 @@ impl<'a> Arg<'a> {
 /// An argument that fits its parameter.
 #[derive(Debug)]
 pub enum Bound<'a> {
-    /// One PTX parameter: the descriptor of a tensor, which [`map_params`](crate::map::map_params) has yet to check.
+    /// One PTX parameter: a tensor map, which [`map_params`](crate::map::map_params) has yet to
+    /// check.
     Map {
         /// Which of the kernel's parameters it is.
         index: usize,
@@ -135,17 +138,18 @@ pub enum Bound<'a> {
     },
     /// One PTX parameter.
     Scalar {
-        /// The value, of which as many low bytes count as the kernel declares.
+        /// The value, zero-extended; the kernel declares how many bytes it has.
         bits: &'a u64,
     },
 }
 
-/// Matches arguments to parameters and passes them to `visit` in order, which is that of the PTX parameters.
+/// Matches arguments with parameters and passes them to `visit` in the order of the PTX parameters.
 ///
 /// # Errors
 ///
-/// [], [`Error::OtherDevice`], [`Error::ElementMismatch`], [`Error::NotContiguous`],
-/// [`Error::MisalignedGlobal`], [`Error::NotMutable`], and those of `visit`.
+/// [`Error::ArgumentCount`], [`Error::ArgumentMismatch`], [`Error::OtherDevice`],
+/// [`Error::ElementMismatch`], [`Error::NotContiguous`], [`Error::MisalignedGlobal`],
+/// [`Error::NotMutable`], and those of `visit`.
 pub fn bind<'a>(
     device: DeviceId,
     spec: &'static KernelSpec,

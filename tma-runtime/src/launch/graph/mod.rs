@@ -1,4 +1,4 @@
-//! Launches that are taken down once and repeated as one.
+//! Launches that are recorded once and repeated as one.
 
 use crate::backend::Backend;
 use crate::backend::cuda;
@@ -13,11 +13,12 @@ use crate::tensor::Memory;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Launches in order, made by [`Stream::capture`]. Repeating them costs the host one call of the driver, whatever their
-/// number.
+/// Launches in order, made by [`Stream::capture`]. Repeating them costs the host one driver call,
+/// however many they are.
 ///
-/// Arguments are those of the capture: the same tensors, with what they hold when the graph runs, and the same scalars.
-/// The graph keeps the tensors' memory. It may be sent to another thread, but not be shared.
+/// Arguments are those of the capture: the same tensors, with their contents at the time the graph
+/// runs, and the same scalars. The graph keeps the tensors' memory alive. It is `Send` but not
+/// `Sync`.
 #[derive(Debug)]
 pub struct Graph {
     // Dropped before the memory that it uses.
@@ -32,7 +33,8 @@ enum GraphBackend {
     Sim(Vec<sim::Launch>),
 }
 
-/// Takes launches down in place of running them: what [`Stream::capture`] lends, to be passed to a kernel's `launch`.
+/// Records launches instead of running them. [`Stream::capture`] passes one to its closure, which
+/// passes it to a kernel's `launch`.
 #[derive(Debug)]
 pub struct Capture {
     backend: CaptureBackend,
@@ -47,11 +49,11 @@ enum CaptureBackend {
 }
 
 impl Stream {
-    /// Takes down the launches that `launches` makes on the [`Capture`] that it is lent, in order. None of them runs;
-    /// [`Graph::launch`] runs them all, as often as wanted.
+    /// Records, in order, the launches that the closure makes on its [`Capture`]. None of them
+    /// runs; [`Graph::launch`] runs them all, any number of times.
     ///
-    /// What `launches` does elsewhere, on this stream or another, is done at once as ever. If it fails, what was taken down
-    /// is thrown away.
+    /// Anything else that the closure does, on this stream or another, happens immediately as
+    /// usual. If the closure fails, the recording is discarded.
     ///
     /// ```no_run
     /// # mod scale { pub fn launch<T, U>(on: impl tma_runtime::launch::LaunchOn, blocks: u32, a: T, b: U)
@@ -77,7 +79,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Those of `launches`; of a launch there also [`Error::Unowned`]; and [`Error::Driver`].
+    /// Those of the closure, whose launches may also fail with [`Error::Unowned`]; and
+    /// [`Error::Driver`].
     pub fn capture(&self, launches: impl FnOnce(&Capture) -> Result<(), Error>) -> Result<Graph, Error> {
         let device = self.device().clone();
         let backend = match device.backend() {
@@ -101,7 +104,7 @@ impl Capture {
         &self.device
     }
 
-    /// Takes a launch down.
+    /// Records a launch.
     pub(crate) fn launch(
         &self,
         spec: &'static KernelSpec,
@@ -141,7 +144,7 @@ impl Graph {
             (GraphBackend::Sim(launches), stream::Backend::Sim, Backend::Sim(context)) => {
                 launches.iter().try_for_each(|launch| context.run(launch))
             }
-            // Stream and graph belong to one device, as was just checked.
+            // Stream and graph belong to one device, as checked above.
             (GraphBackend::Cuda(_), stream::Backend::Sim, _)
             | (GraphBackend::Sim(_), stream::Backend::Cuda(_), _)
             | (GraphBackend::Sim(_), stream::Backend::Sim, Backend::Cuda(_)) => Ok(()),
@@ -154,7 +157,7 @@ impl Graph {
     }
 }
 
-/// A graph may be launched and dropped by another thread than the one that captured it.
+/// A graph may be launched and dropped on a thread other than the one that captured it.
 const _: () = {
     const fn other_thread<T: Send>() {}
     other_thread::<Graph>();

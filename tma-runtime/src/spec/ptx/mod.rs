@@ -1,4 +1,4 @@
-//! The little that the host reads in a kernel's PTX.
+//! The parts of a kernel's PTX that the host reads: target and parameters.
 
 mod params;
 
@@ -6,7 +6,7 @@ pub(crate) use params::entry_params;
 
 use std::fmt;
 
-/// Whether the text is compiled PTX, and not the placeholder of a build without LLVM.
+/// Whether the text is compiled PTX rather than the placeholder of a build without LLVM.
 pub(crate) fn is_compiled(ptx: &str) -> bool {
     ptx.contains(".entry")
 }
@@ -19,19 +19,19 @@ pub(crate) struct Target {
     reach: Reach,
 }
 
-/// The devices that code for a target runs on.
+/// The devices that a target's code runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// `sm_90`: this and all later.
+    /// `sm_90`: this and all later ones.
     Onwards,
     /// `sm_100f`: this and later ones of the same major number.
     Family,
-    /// `sm_90a`: this alone.
+    /// `sm_90a`: only this one.
     Exact,
 }
 
 impl Target {
-    /// The target that `ptx` names; `None` if it names none that can be understood.
+    /// The target that `ptx` names; `None` if it is missing or not understood.
     pub(crate) fn of(ptx: &str) -> Option<Self> {
         let line = ptx.lines().find_map(|line| line.trim_start().strip_prefix(".target"))?;
         let name = line.split([',', ' ', '\t']).find(|word| !word.is_empty())?.strip_prefix("sm_")?;

@@ -3,8 +3,8 @@
 //! The driver copies as many bytes of each as the PTX says, from wherever a launch points. So the
 //! arguments of a launch are compared with the text itself, whatever the host believes of it.
 
-/// The bytes of each parameter that `ptx` declares for `entry`, in order, `None` for a declaration that
-/// no kernel of this package has. `None` if there is no such entry.
+/// The bytes of each parameter that `ptx` declares for `entry`, in order, `None` for a declaration
+/// that no kernel of this package has. `None` if there is no such entry.
 ///
 /// Source: PTX ISA, "Kernel and Function Directives: .entry" and "Parameter State Space".
 pub(crate) fn entry_params(ptx: &str, entry: &str) -> Option<Vec<Option<u64>>> {
@@ -55,7 +55,8 @@ fn element_bytes(name: &str) -> Option<u64> {
     }
 }
 
-/// The words and signs of a PTX text, without its comments and strings. A word ends where the next one's dot begins.
+/// The tokens of a PTX text, without comments and strings. A word ends where the next one's dot
+/// begins.
 struct Tokens<'a> {
     rest: &'a str,
 }
@@ -115,7 +116,7 @@ mod tests {
     fn an_entry_may_have_none() {
         assert_eq!(params("()"), Some(vec![]));
         assert_eq!(params(""), Some(vec![]));
-        // A parameter for calls that the entry makes.
+        // A parameter of a call that the entry makes.
         assert_eq!(entry_params(".entry copy { .param .b64 called; ret; }", "copy"), Some(vec![]));
     }
 

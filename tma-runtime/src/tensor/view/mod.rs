@@ -1,4 +1,4 @@
-//! Tensors that someone else owns: an address with a shape and strides.
+//! Borrowed tensors: an address with a shape and strides.
 
 use crate::device::Device;
 use crate::tensor::layout::{DeviceId, Layout, row_major_strides};
@@ -8,41 +8,42 @@ use std::sync::Arc;
 
 mod part;
 
-/// Where a view lies, of either kind.
+/// A view of either kind, without its element type.
 #[derive(Clone, Copy, Debug)]
 struct RawView<'a, const N: usize> {
     device: DeviceId,
     address: u64,
     shape: [usize; N],
     strides: [usize; N],
-    /// The allocation that it lies in, if that is known.
+    /// The allocation that it points into, if known.
     memory: Option<&'a Arc<Memory>>,
 }
 
 macro_rules! view {
     ($View:ident) => {
         impl<'a, T, const N: usize> $View<'a, T, N> {
-            /// The allocation that it lies in, if that is known.
+            /// The allocation that it points into, if known.
             pub(crate) fn memory(&self) -> Option<&'a Arc<Memory>> {
                 self.raw.memory
             }
         }
 
         impl<'a, T: Scalar, const N: usize> $View<'a, T, N> {
-            /// A view of memory that is not a [`DeviceTensor`](crate::DeviceTensor): of another
-            /// crate. Of a part of a tensor [`slice`](Self::slice), [`permute`](Self::permute) and
-            /// [`with_strides`](Self::with_strides) make one without `unsafe`.
+            /// A view of memory that does not belong to a [`DeviceTensor`](crate::DeviceTensor),
+            /// such as another crate's. For a part of a tensor, [`slice`](Self::slice),
+            /// [`permute`](Self::permute) and [`with_strides`](Self::with_strides) need no
+            /// `unsafe`.
             ///
-            /// `address` is that of the first element on `device`; `shape` and `strides` are in elements, outermost
-            /// first. The rules of tensor maps are checked at the launch. Rows may overlap, as windows over a signal do,
-            /// where a kernel only loads.
+            /// `address` is that of the first element on `device`; `shape` and `strides` are in
+            /// elements, outermost first. The launch checks the rules of tensor maps. Rows may
+            /// overlap, as windows over a signal do, if the kernel only loads.
             ///
             /// # Safety
             ///
-            /// `address` is a multiple of the element's size. For all of `'a`, and until what was queued with the view has
-            /// run, every element that shape and strides reach must be allocated memory of `device` that kernels may access
-            /// as this view does: initialised where it is read, and used by nobody else at the same time where it is
-            /// written.
+            /// `address` is a multiple of the element's size. For all of `'a`, and until what was
+            /// queued with the view has run, every element that shape and strides reach must be in
+            /// allocated memory of `device` that kernels may access through this view: initialised
+            /// if it is read, and not used by anything else at the same time if it is written.
             pub unsafe fn from_raw(
                 device: &Device,
                 address: u64,
@@ -62,7 +63,7 @@ macro_rules! view {
                 Self { raw, elements: PhantomData }
             }
 
-            /// All of an allocation, in row-major order.
+            /// A view of a whole allocation, in row-major order.
             pub(crate) fn owned(memory: &'a Arc<Memory>, shape: [usize; N]) -> Self {
                 let (device, strides) = (memory.device.id(), row_major_strides(shape));
                 let raw = RawView { device, address: memory.address, shape, strides, memory: Some(memory) };
@@ -74,7 +75,7 @@ macro_rules! view {
                 self.raw.shape
             }
 
-            /// The distances between neighbours along each dimension, in elements, outermost first.
+            /// The strides in elements, outermost first.
             pub fn strides(&self) -> [usize; N] {
                 self.raw.strides
             }
@@ -93,14 +94,14 @@ macro_rules! view {
     };
 }
 
-/// A tensor that kernels may read, of `N` dimensions and elements of `T`.
+/// A tensor that kernels may read, of `N` dimensions with elements of `T`.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorView<'a, T, const N: usize> {
     raw: RawView<'a, N>,
     elements: PhantomData<&'a T>,
 }
 
-/// A tensor that kernels may read and write, of `N` dimensions and elements of `T`.
+/// A tensor that kernels may read and write, of `N` dimensions with elements of `T`.
 #[derive(Debug)]
 pub struct TensorViewMut<'a, T, const N: usize> {
     raw: RawView<'a, N>,
@@ -111,12 +112,12 @@ view!(TensorView);
 view!(TensorViewMut);
 
 impl<T: Scalar, const N: usize> TensorViewMut<'_, T, N> {
-    /// The same tensor, to read.
+    /// An immutable view of the same tensor.
     pub fn as_view(&self) -> TensorView<'_, T, N> {
         TensorView { raw: self.raw, elements: PhantomData }
     }
 
-    /// The same tensor, for a shorter time.
+    /// A mutable view of the same tensor, with a shorter lifetime.
     pub fn reborrow(&mut self) -> TensorViewMut<'_, T, N> {
         TensorViewMut { raw: self.raw, elements: PhantomData }
     }

@@ -1,4 +1,4 @@
-//! Streams that record, and the graphs that come of it.
+//! Stream capture, and the graphs that result.
 
 use super::{Driver, Status, checked};
 use std::ffi::{c_uint, c_void};
@@ -9,11 +9,12 @@ const NON_BLOCKING: c_uint = 1;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const CAPTURE_MODE_RELAXED: c_uint = 2;
 
-/// A stream whose work is recorded in place of being done.
+/// A stream whose work is recorded instead of run.
 ///
-/// It is one of its own, so that nothing else gets into the record, and does not wait for the default stream, whose use
-/// would else be refused to the whole process meanwhile; calls that a stricter mode refuses, such as loading a kernel, are
-/// no danger to it. Source: CUDA C++ Programming Guide, "Stream Capture", "Prohibited and Unhandled Operations".
+/// It is a separate stream, so that nothing else is recorded, and does not wait for the default
+/// stream, which the whole process could otherwise not use in the meantime. Calls that a stricter
+/// mode rejects, such as loading a kernel, do not affect it. Source: CUDA C++ Programming Guide,
+/// "Stream Capture", "Prohibited and Unhandled Operations".
 #[derive(Debug)]
 pub(in crate::backend::cuda) struct Recording {
     driver: &'static Driver,
@@ -32,7 +33,7 @@ pub(in crate::backend::cuda) struct ExecutableGraph {
 unsafe impl Send for ExecutableGraph {}
 
 impl Recording {
-    /// Begins to record, in the current context.
+    /// Begins recording in the current context.
     pub(in crate::backend::cuda) fn begin(driver: &'static Driver) -> Result<Self, Status> {
         let mut stream = ptr::null_mut();
         // SAFETY: the driver writes the stream's handle.
@@ -48,11 +49,11 @@ impl Recording {
         self.stream
     }
 
-    /// Ends the record and makes a graph of it, in the current context.
+    /// Ends the recording and makes a graph from it, in the current context.
     pub(in crate::backend::cuda) fn finish(mut self) -> Result<ExecutableGraph, Status> {
         let (driver, graph) = (self.driver, self.end()?);
         let mut raw = ptr::null_mut();
-        // SAFETY: the graph is alive until it is destroyed, which what is made of it does not need.
+        // SAFETY: the graph is alive until it is destroyed; the executable graph does not need it.
         unsafe {
             let made = checked((driver.graph_instantiate)(&mut raw, graph, 0));
             (driver.graph_destroy)(graph);
@@ -64,19 +65,19 @@ impl Recording {
     fn end(&mut self) -> Result<*mut c_void, Status> {
         self.open = false;
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is alive and records.
+        // SAFETY: the stream is alive and recording.
         checked(unsafe { (self.driver.stream_end_capture)(self.stream, &mut graph) })?;
         Ok(graph)
     }
 }
 
-/// What was recorded and not finished is thrown away; a failure has nobody to be told to.
+/// An unfinished recording is discarded; a failure here cannot be reported.
 impl Drop for Recording {
     fn drop(&mut self) {
         if self.open
             && let Ok(graph) = self.end()
         {
-            // SAFETY: nobody else has the graph.
+            // SAFETY: the graph is not shared.
             unsafe { (self.driver.graph_destroy)(graph) };
         }
         // SAFETY: the stream is alive, and nothing was ever run on it.
@@ -96,10 +97,11 @@ impl ExecutableGraph {
     }
 }
 
-/// A graph that still runs is freed by the driver when it has. Source: CUDA driver API, `cuGraphExecDestroy`.
+/// The driver frees a running graph once it has completed. Source: CUDA driver API,
+/// `cuGraphExecDestroy`.
 impl Drop for ExecutableGraph {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the handle.
+        // SAFETY: the handle is not shared.
         unsafe { (self.driver.graph_exec_destroy)(self.raw) };
     }
 }

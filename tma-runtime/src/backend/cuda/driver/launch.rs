@@ -1,4 +1,4 @@
-//! Launches with attributes, and how many blocks run at the same time.
+//! Launches with attributes, and occupancy.
 
 use super::{Driver, Function, Status, checked};
 use std::ffi::{c_int, c_uint, c_void};
@@ -13,7 +13,7 @@ const CLUSTER_DIMENSION: c_uint = 4;
 /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
 const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
 
-/// `CUlaunchAttribute`: which, and a union of 64 bytes.
+/// `CUlaunchAttribute`: an identifier and a union of 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(8))]
 pub(in crate::backend::cuda) struct LaunchAttribute {
@@ -30,17 +30,17 @@ impl LaunchAttribute {
         Self { id: CLUSTER_DIMENSION, padding: 0, value }
     }
 
-    /// All blocks at the same time.
+    /// All blocks run at the same time.
     pub(in crate::backend::cuda) fn cooperative() -> Self {
         Self::switched_on(COOPERATIVE)
     }
 
-    /// Not before the kernel before it lets it, or has ended.
+    /// May start once the previous kernel allows it or has ended.
     pub(in crate::backend::cuda) fn programmatic_stream_serialization() -> Self {
         Self::switched_on(PROGRAMMATIC_STREAM_SERIALIZATION)
     }
 
-    /// An attribute that is an `int`, 1 for yes.
+    /// An `int` attribute, set to 1.
     fn switched_on(id: c_uint) -> Self {
         let mut value = [0; 16];
         value[0] = 1;
@@ -91,8 +91,8 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// `params` points to one pointer for each parameter of the function, each to a value of the parameter's size, all
-    /// valid for the call; the stream of `config` is alive.
+    /// `params` points to one pointer for each parameter of the function, each to a value of the
+    /// parameter's size, all valid for the call; the stream of `config` is alive.
     pub(in crate::backend::cuda) unsafe fn launch(
         &self,
         config: &LaunchConfig<'_>,
@@ -103,7 +103,8 @@ impl Driver {
         checked(unsafe { (self.launch_kernel_ex)(config, function.0, params, ptr::null_mut()) })
     }
 
-    /// How many blocks of so many threads and bytes of dynamic shared memory a multiprocessor runs at the same time.
+    /// How many blocks with this many threads and bytes of dynamic shared memory a multiprocessor
+    /// runs at the same time.
     pub(in crate::backend::cuda) fn blocks_per_multiprocessor(
         &self,
         function: Function,

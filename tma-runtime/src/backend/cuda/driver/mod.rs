@@ -1,8 +1,9 @@
-//! The driver's entry points that `cust` lacks, or wraps without what is needed here. This file and those in its folder
-//! are the only ones with FFI.
+//! The driver's entry points that `cust` lacks, or wraps without what is needed here. Only this
+//! folder has FFI.
 //!
-//! They are looked up once in the driver's library, by name, so that a program starts where there is none and can say
-//! so. Statuses are taken as numbers, because a newer driver answers with some that `cust`'s enumeration does not have.
+//! They are looked up once by name in the driver's library, so that a program starts without a
+//! driver and can report it. Statuses are plain numbers, because a newer driver returns some that
+//! `cust`'s enumeration lacks.
 
 mod graph;
 mod launch;
@@ -30,7 +31,7 @@ const SHARED_OBJECT_INIT_FAILED: Status = 303;
 /// `CUDA_ERROR_NO_DEVICE`.
 const NO_DEVICE: Status = 100;
 
-/// The driver's library, by the name that it has kept since CUDA 1.
+/// The driver's library, whose name has not changed since CUDA 1.
 const LIBRARY: &str = "libcuda.so.1";
 
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
@@ -42,17 +43,18 @@ const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
 /// `CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES`, `CU_JIT_ERROR_LOG_BUFFER`,
 /// `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`, `CU_JIT_LOG_VERBOSE` and `CU_JIT_GENERATE_LINE_INFO`.
 const JIT_LOG_OPTIONS: [c_int; 6] = [3, 4, 5, 6, 12, 13];
-/// Bytes of each of the logs of the driver's compiler.
+/// Bytes of each log of the driver's compiler.
 const JIT_LOG_BYTES: usize = 16 * 1024;
 
-/// `CUtensorMap`: 128 opaque bytes. The driver wants them aligned to 64 bytes, its header since CUDA 13 to 128.
+/// `CUtensorMap`: 128 opaque bytes. The driver wants them aligned to 64 bytes, its header since
+/// CUDA 13 to 128.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(128))]
 pub(super) struct Descriptor([u64; 16]);
 
 const _: () = assert!(size_of::<Descriptor>() == 128);
 
-/// `CUfunction`, valid as long as its module.
+/// `CUfunction`, valid for as long as its module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function(pub(super) *mut c_void);
 
@@ -123,13 +125,13 @@ static DRIVER: OnceCell<Driver> = OnceCell::new();
 ///
 /// # Errors
 ///
-/// [`Error::NoDriver`], or [`Error::MissingEntryPoint`] where it is too old. A driver without a device is one that
-/// has started: devices are counted afterwards.
+/// [`Error::NoDriver`], or [`Error::MissingEntryPoint`] if it is too old. A driver without a device
+/// counts as started: devices are counted later.
 pub(super) fn driver() -> Result<&'static Driver, Error> {
     DRIVER.get_or_try_init(|| {
         // SAFETY: the driver may be loaded at any time, from any thread.
         let library = unsafe { Library::new(LIBRARY) }.map_err(|error| {
-            // The loader's own words, which name the library.
+            // The loader's message, which names the library.
             let description = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             Error::NoDriver { status: DriverStatus { description, ..unnamed(SHARED_OBJECT_INIT_FAILED) } }
         })?;
@@ -160,11 +162,12 @@ fn checked(code: Status) -> Result<(), Status> {
 }
 
 impl Driver {
-    /// The name and the words of a status.
+    /// The name and description of a status.
     pub(super) fn status(&self, code: Status) -> DriverStatus {
         let text = |ask: unsafe extern "C" fn(Status, *mut *const c_char) -> Status| {
             let mut text = ptr::null();
-            // SAFETY: the driver writes the address of a constant string, or null for a status that it does not know.
+            // SAFETY: the driver writes the address of a constant string, or null for a status that
+            // it does not know.
             unsafe {
                 match ask(code, &mut text) {
                     SUCCESS if !text.is_null() => CStr::from_ptr(text).to_string_lossy().into_owned(),
@@ -178,7 +181,8 @@ impl Driver {
     /// The context that is current on this thread; null if there is none.
     pub(super) fn current_context(&self) -> *mut c_void {
         let mut context = ptr::null_mut();
-        // SAFETY: the driver writes one pointer. If it fails, there is no current context, and null is right.
+        // SAFETY: the driver writes one pointer. If it fails there is no current context, and null
+        // is correct.
         unsafe { (self.ctx_get_current)(&mut context) };
         context
     }
@@ -204,7 +208,8 @@ impl Driver {
         let (interleave, swizzle) = (map.interleave as c_uint, map.swizzle as c_uint);
         let (promotion, fill) = (l2_promotion(*promotion), map.fill as c_uint);
         checked(match &map.mode {
-            // SAFETY: the arrays have as many elements as the rank says (strides one fewer), and the descriptor is aligned.
+            // SAFETY: the arrays have as many elements as the rank says (strides one fewer), and
+            // the descriptor is aligned.
             Mode::Tiled { box_extents } => unsafe {
                 (self.tensor_map_encode_tiled)(
                     to,
@@ -246,25 +251,25 @@ impl Driver {
         Ok(unsafe { descriptor.assume_init() })
     }
 
-    /// Lets blocks of a function have so many bytes of dynamic shared memory.
+    /// Opts a function in to this many bytes of dynamic shared memory.
     pub(super) fn allow_shared_bytes(&self, function: Function, bytes: u32) -> Result<(), Status> {
         let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
         // SAFETY: the function's module is loaded.
         checked(unsafe { (self.func_set_attribute)(function.0, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes) })
     }
 
-    /// Lets a function be launched in clusters that not every device takes.
+    /// Opts a function in to clusters that not every device supports.
     pub(super) fn allow_nonportable_clusters(&self, function: Function) -> Result<(), Status> {
         // SAFETY: the function's module is loaded.
         checked(unsafe { (self.func_set_attribute)(function.0, NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) })
     }
 
-    /// Compiles PTX once more for what the compiler says of it: its status and its logs.
+    /// Compiles PTX again for the compiler's status and logs.
     pub(super) fn jit_log(&self, ptx: &CStr) -> (Status, String) {
         let mut info = vec![0u8; JIT_LOG_BYTES];
         let mut error = vec![0u8; JIT_LOG_BYTES];
         let mut options = JIT_LOG_OPTIONS;
-        // Numbers are passed in the place of pointers.
+        // Numbers are passed as pointers.
         let number = |value: usize| ptr::without_provenance_mut::<c_void>(value);
         let mut values = [
             info.as_mut_ptr().cast(),
@@ -275,7 +280,8 @@ impl Driver {
             number(1),
         ];
         let mut module = ptr::null_mut();
-        // SAFETY: the text is terminated, options and values are as many, and the buffers as long as their options say.
+        // SAFETY: the text is terminated, options and values are equally many, and the buffers have
+        // the lengths that the options give.
         let code = unsafe {
             let code = (self.module_load_data_ex)(
                 &mut module,
@@ -300,7 +306,7 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// Both places have so many bytes.
+    /// Both ranges of `bytes` bytes are valid.
     pub(super) unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), Status> {
         // SAFETY: as the caller promises.
         checked(unsafe { (self.memcpy_htod)(to, from.cast(), bytes) })
@@ -310,17 +316,17 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// Both places have so many bytes.
+    /// Both ranges of `bytes` bytes are valid.
     pub(super) unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Status> {
         // SAFETY: as the caller promises.
         checked(unsafe { (self.memcpy_dtoh)(to.cast(), from, bytes) })
     }
 
-    /// Queues a copy between places of the device.
+    /// Queues a copy within the device.
     ///
     /// # Safety
     ///
-    /// Both places have so many bytes until the copy has run; the stream is alive.
+    /// Both ranges of `bytes` bytes are valid until the copy has run; the stream is alive.
     pub(super) unsafe fn copy_on_device(
         &self,
         to: u64,
@@ -336,7 +342,7 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// The place has so many bytes until it is done.
+    /// The range of `bytes` bytes is valid until it is done.
     pub(super) unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), Status> {
         // SAFETY: as the caller promises.
         checked(unsafe { (self.memset_d8_async)(to, byte, bytes, ptr::null_mut()) })

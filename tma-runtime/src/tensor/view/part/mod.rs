@@ -1,5 +1,5 @@
-//! Views of a part of a tensor, or of its memory in another form. None reaches an element that its
-//! tensor does not have, and what is made of a view to write is one, in its raw: so nothing here
+//! Views of a part of a tensor, or of its memory with another shape. None reaches an element
+//! outside of its tensor, and a mutable view is consumed by the one made from it, so nothing here
 //! is unsafe.
 
 use super::{RawView, TensorView, TensorViewMut};
@@ -14,9 +14,9 @@ macro_rules! parts {
             /// The elements of `ranges`, one for each dimension, outermost first: a box within the
             /// tensor, at the same strides.
             ///
-            /// A tensor map still asks for a first element whose address is a multiple of 16 bytes,
-            /// and a `Global` for elements without gaps, as whole rows have them: both are checked
-            /// at the launch.
+            /// A tensor map still requires the first element's address to be a multiple of 16
+            /// bytes, and a `Global` requires contiguous elements, such as whole rows: the launch
+            /// checks both.
             ///
             /// ```
             /// # use tma_runtime::prelude::*;
@@ -39,8 +39,8 @@ macro_rules! parts {
             /// The same elements with their dimensions in another order: dimension `i` of the
             /// result is dimension `order[i]` of this view.
             ///
-            /// A tensor map wants the innermost dimension to be contiguous, and a `Global` all of
-            /// them: checked at the launch.
+            /// A tensor map requires the innermost dimension to be contiguous, and a `Global` all
+            /// of them: the launch checks it.
             ///
             /// ```
             /// # use tma_runtime::prelude::*;
@@ -55,7 +55,7 @@ macro_rules! parts {
             ///
             /// # Errors
             ///
-            /// [`ViewError::Permutation`] if `order` does not have each dimension once.
+            /// [`ViewError::Permutation`] if `order` does not name each dimension once.
             pub fn permute(self, order: [usize; N]) -> Result<Self, Error> {
                 Ok(Self { raw: self.raw.permuted(order)?, elements: PhantomData })
             }
@@ -63,17 +63,17 @@ macro_rules! parts {
             /// The memory from this view's first element on, with another shape and strides, in
             /// elements, outermost first.
             ///
-            /// It reaches no further than the memory of the [`DeviceTensor`](crate::DeviceTensor)
-            /// that this is a view of; of memory from an address ([`from_raw`](Self::from_raw)), no
-            /// further than this view, which must have no gaps.
+            /// It must stay within the memory of the underlying
+            /// [`DeviceTensor`](crate::DeviceTensor); if the view was made from an address
+            /// ([`from_raw`](Self::from_raw)), within this view, which must be contiguous.
             ///
             #[doc = $strides_doc]
             ///
             /// # Errors
             ///
             /// [`ViewError::Reach`] if it would reach further, [`ViewError::UnknownMemory`] if the
-            /// view is from an address and has gaps, and [`ViewError::Overlap`] if it is one to
-            /// write and two elements might share memory.
+            /// view was made from an address and has gaps, and [`ViewError::Overlap`] if it is
+            /// mutable and two elements might share memory.
             pub fn with_strides<const M: usize>(
                 self,
                 shape: [usize; M],
@@ -86,7 +86,7 @@ macro_rules! parts {
                 Ok($View { raw, elements: PhantomData })
             }
 
-            /// Elements of the memory from the first of this view on.
+            /// The number of elements of the memory from the view's first one on.
             fn available(&self) -> Result<u64, ViewError> {
                 match self.raw.memory {
                     Some(memory) => {
@@ -103,7 +103,7 @@ macro_rules! parts {
 parts!(
     TensorView,
     |_, _| Ok(()),
-    "Rows may overlap. Windows of 64 samples, each 32 after the one before:\n\n\
+    "Rows may overlap. Windows of 64 samples, 32 apart:\n\n\
      ```\n\
      # use tma_runtime::prelude::*;\n\
      # fn main() -> Result<(), Error> {\n\
@@ -120,8 +120,8 @@ parts!(
 parts!(
     TensorViewMut,
     apart,
-    "Its elements lie apart: each stride is at least what the dimensions of shorter strides reach. Dimensions merged into \
-     one:\n\n\
+    "Its elements do not overlap: each stride is at least the reach of the dimensions with shorter \
+     strides. Two dimensions merged into one:\n\n\
      ```\n\
      # use tma_runtime::prelude::*;\n\
      # fn main() -> Result<(), Error> {\n\
@@ -132,7 +132,7 @@ parts!(
      # Ok(())\n\
      # }\n\
      ```\n\n\
-     The tensor is lent for as long as the view is used:\n\n\
+     The tensor stays borrowed for as long as the view is used:\n\n\
      ```compile_fail,E0499\n\
      # use tma_runtime::prelude::*;\n\
      # fn launch(a: TensorViewMut<'_, f32, 1>, b: TensorViewMut<'_, f32, 1>) {}\n\
@@ -156,7 +156,7 @@ impl<const N: usize> RawView<'_, N> {
             self.shape[dimension] = end - start;
             first = first.wrapping_add(start.wrapping_mul(self.strides[dimension]));
         }
-        // A slice of nothing begins nowhere, least of all after the tensor's end.
+        // An empty slice keeps the address, which might otherwise be past the tensor's end.
         if self.shape.iter().all(|&extent| extent > 0) {
             self.address = self.address.wrapping_add(first.wrapping_mul(bytes) as u64);
         }
@@ -192,13 +192,14 @@ impl<'a, const N: usize> RawView<'a, N> {
     }
 }
 
-/// Elements from the first to the last of dimensions with these extents, above zero, and strides.
+/// The distance in elements from the first to one past the last, for these extents, above zero, and
+/// strides.
 fn reach(dimensions: impl Iterator<Item = (usize, usize)>) -> u128 {
     let steps = dimensions.map(|(extent, stride)| (extent as u128 - 1).saturating_mul(stride as u128));
     steps.fold(1, u128::saturating_add)
 }
 
-/// That no two elements share a raw: each dimension steps over all that lies within it.
+/// Checks that no two elements share memory: each dimension strides over everything inside it.
 fn apart<const N: usize>(shape: [usize; N], strides: [usize; N]) -> Result<(), ViewError> {
     if shape.contains(&0) {
         return Ok(());
