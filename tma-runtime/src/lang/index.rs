@@ -1,8 +1,8 @@
-//! Where a thread stands: in its warp, its block and the grid.
+//! Indices of a thread in its warp, its block and the grid.
 
 use super::device_only;
 
-/// A place or an extent in up to three dimensions; `x` varies fastest.
+/// An index or an extent in up to three dimensions; `x` varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dim3 {
     /// The first dimension; consecutive threads of a warp differ here.
@@ -13,7 +13,7 @@ pub struct Dim3 {
     pub z: u32,
 }
 
-/// This thread's place in its block. PTX: `%tid`.
+/// This thread's index in its block. PTX: `%tid`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -27,7 +27,7 @@ pub fn thread_idx() -> Dim3 {
     device_only()
 }
 
-/// This block's place in the grid. PTX: `%ctaid`.
+/// This block's index in the grid. PTX: `%ctaid`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -41,14 +41,14 @@ pub fn block_idx() -> Dim3 {
     device_only()
 }
 
-/// Threads a block in each dimension: the attribute's `threads`, constants. CUDA's `blockDim`.
+/// Threads per block in each dimension, as constants: the attribute's `threads`. CUDA's `blockDim`.
 #[doc(alias = "blockDim")]
 #[must_use]
 pub fn block_dim() -> Dim3 {
     device_only()
 }
 
-/// Blocks of the grid in each dimension. PTX: `%nctaid`.
+/// Blocks per grid in each dimension. PTX: `%nctaid`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -65,21 +65,21 @@ pub fn grid_dim() -> Dim3 {
     device_only()
 }
 
-/// The number of this thread's warp in its block: linear thread index / 32, the same in all threads of a
-/// warp.
+/// The index of this thread's warp in its block: linear thread index / 32, the same in all threads
+/// of a warp.
 #[must_use]
 pub fn warp_idx() -> u32 {
     device_only()
 }
 
-/// This thread's number in its warp, 0 to 31. PTX: `%laneid`.
+/// This thread's index in its warp, 0 to 31. PTX: `%laneid`.
 #[must_use]
 pub fn lane_idx() -> u32 {
     device_only()
 }
 
-/// The number of this thread's warpgroup in its block: linear thread index / 128. Four warps make a
-/// warpgroup, the unit in which `wgmma` works.
+/// The index of this thread's warpgroup in its block: linear thread index / 128. A warpgroup is
+/// four warps, the unit of `wgmma`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -96,13 +96,14 @@ pub fn warpgroup_idx() -> u32 {
     device_only()
 }
 
-/// `true` in exactly one thread of the warp, the same one in the whole launch. All 32 threads must call it together.
+/// `true` in exactly one thread of the warp, the same one in the whole launch. All 32 threads must
+/// call it together.
 ///
-/// Which thread it is, is not said. It need not be lane 0: what the elected thread does is not ordered with what
-/// lane 0 does by being the same thread. The simulator picks one by its seed.
+/// The elected thread is unspecified. It need not be lane 0, so its accesses are not ordered with
+/// those of lane 0 as if they were the same thread. The simulator picks one by its seed.
 ///
-/// The cheap way to pick the thread that issues copies: the compiler of the driver knows that one thread is
-/// left.
+/// The cheap way to pick the thread that issues copies: the driver's compiler knows that only one
+/// thread remains.
 ///
 /// PTX: `elect.sync` (PTX ISA, "elect.sync").
 ///
