@@ -8,7 +8,7 @@ use tma_codegen::ir::{Cluster, Kernel, Scalar, Type};
 use tma_codegen::{Target, check, compile};
 use tma_runtime::launch::{Arg, KernelParts, KernelSpec, ParamKind, ParamSpec, launch};
 use tma_runtime::prelude::*;
-use tma_runtime::spec::{self, MapMode, MapSpec, Scalar, TileSwizzle};
+use tma_runtime::spec::{self, MapMode, MapSpec, TileSwizzle};
 use tma_tests::sources::{CodeBlock, code_blocks};
 
 /// The blocks of code of a chapter.

@@ -47,19 +47,13 @@ mod tests {
     use super::*;
     use crate::device::Device;
     use crate::launch::{Arg, Grid, launch};
-    use crate::spec::{Cluster, KernelSpec, ParamKind, ParamSpec};
+    use crate::spec::{KernelSpec, ParamKind, ParamSpec};
 
     const NUMBER: ParamSpec = ParamSpec { name: "n", kind: ParamKind::Scalar { bytes: 4 } };
     const PARTS: KernelParts = KernelParts {
-        name: "nothing",
-        entry: "nothing",
-        ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }",
-        threads: [32, 1, 1],
-        cluster: Cluster::None,
-        cooperative: false,
-        dependency_wait: false,
-        shared_bytes: 0,
+        ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u32 n) { ret; }",
         params: &[NUMBER],
+        ..KernelParts::NOTHING
     };
 
     const fn spec(parts: KernelParts) -> KernelSpec {
@@ -78,7 +72,7 @@ mod tests {
         static MORE: KernelSpec = spec(KernelParts { params: &[NUMBER, NUMBER], ..PARTS });
         static SMALLER: KernelSpec = spec(KernelParts {
             ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n\
-                .visible .entry nothing(.param .align 64 .b8 n[128]) { ret; }",
+                .visible .entry k(.param .align 64 .b8 n[128]) { ret; }",
             ..PARTS
         });
         let number = || Arg::scalar(1u32);

@@ -137,22 +137,9 @@ impl<T: Scalar> Global<T> {
     }
 }
 
-macro_rules! elements {
-    ($($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
-        $(#[$doc])*
-        ///
-        /// Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types.
-        #[diagnostic::on_unimplemented(
-            message = $message,
-            label = "not an element type of this reduction",
-            note = $list
-        )]
-        pub trait $name: Scalar + Sealed {}
-        $(impl $name for $element {})+
-    )+ };
-}
-
 elements! {
+    Scalar, "\"cp.reduce.async.bulk\", the table of operations and types.";
+
     /// Elements of [`Global::bulk_reduce_add`].
     BulkAdd: "the copy engine does not add elements of type `{Self}`",
         "it adds u32, i32, u64, f16, bf16, f32 and f64", [u32, i32, u64, usize, f16, bf16, f32, f64];
@@ -295,6 +282,8 @@ macro_rules! remote_copies {
 }
 
 elements! {
+    Scalar, "\"cp.reduce.async.bulk\", the table of operations and types.";
+
     /// Elements of `bulk_reduce_add_to`.
     RemoteAdd: "the copy engine does not add elements of type `{Self}` in another block",
         "it adds u32, i32 and u64 there", [u32, i32, u64, usize];

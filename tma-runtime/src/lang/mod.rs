@@ -66,6 +66,23 @@
 #![expect(unused_variables, reason = "device functions are declared here for their types and documentation")]
 #![expect(clippy::len_without_is_empty, reason = "a kernel's lengths are constants above zero, or bounds")]
 
+/// Traits for the element types of reductions. `$of` is a supertrait; `$source` completes a sentence.
+macro_rules! elements {
+    ($of:ident, $source:literal;
+     $($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
+        $(#[$doc])*
+        ///
+        #[doc = concat!("Source: PTX ISA, ", $source)]
+        #[diagnostic::on_unimplemented(
+            message = $message,
+            label = "not an element type of this reduction",
+            note = $list
+        )]
+        pub trait $name: $of + Sealed {}
+        $(impl $name for $element {})+
+    )+ };
+}
+
 mod barrier;
 mod bulk;
 mod bulk_copy;

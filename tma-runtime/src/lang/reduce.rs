@@ -4,23 +4,11 @@ use super::{
     Coordinate, Shape, Swizzle, TensorMap, Tile, TileElement, bf16, device_only, f16, sealed::Sealed,
 };
 
-macro_rules! elements {
-    ($($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
-        $(#[$doc])*
-        ///
-        /// Source: PTX ISA, "cp.reduce.async.bulk.tensor", the table of operations and element
-        /// types, except those that an H200 rejects.
-        #[diagnostic::on_unimplemented(
-            message = $message,
-            label = "not an element type of this reduction",
-            note = $list
-        )]
-        pub trait $name: TileElement + Sealed {}
-        $(impl $name for $element {})+
-    )+ };
-}
-
 elements! {
+    TileElement,
+    "\"cp.reduce.async.bulk.tensor\", the table of operations and element types, except those \
+     that an H200 rejects.";
+
     /// Elements of [`TensorMap::reduce_add`].
     ReduceAdd: "the copy engine does not add elements of type `{Self}`",
         "it adds u32, i32, u64, f16, bf16 and f32", [u32, i32, u64, f16, bf16, f32];

@@ -74,20 +74,8 @@ mod tests {
     use crate::spec::Cluster;
 
     fn blocks(threads: [u32; 3], shared_bytes: u32, cluster: [u32; 3]) -> u32 {
-        let (name, entry, ptx, params) = ("k", "k", "", &[]);
-        let (cooperative, dependency_wait) = (true, false);
         let taken = Cluster::Fixed(cluster);
-        let parts = KernelParts {
-            name,
-            entry,
-            ptx,
-            threads,
-            cluster: taken,
-            cooperative,
-            dependency_wait,
-            shared_bytes,
-            params,
-        };
+        let parts = KernelParts { threads, cluster: taken, shared_bytes, ..KernelParts::NOTHING };
         simulated(4, &parts, cluster)
     }
 

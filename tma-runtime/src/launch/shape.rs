@@ -72,20 +72,8 @@ fn given_or_fixed(taken: Cluster, given: Option<[u32; 3]>) -> Result<[u32; 3], C
 mod tests {
     use super::*;
 
-    const PARTS: KernelParts = KernelParts {
-        name: "k",
-        entry: "k",
-        ptx: "",
-        threads: [32, 1, 1],
-        cluster: Cluster::None,
-        cooperative: false,
-        dependency_wait: false,
-        shared_bytes: 0,
-        params: &[],
-    };
-
     fn shaped(taken: Cluster, grid: Grid, given: Option<[u32; 3]>) -> Result<[u32; 3], &'static str> {
-        let spec = KernelParts { cluster: taken, ..PARTS };
+        let spec = KernelParts { cluster: taken, ..KernelParts::NOTHING };
         let options = LaunchOptions { cluster: given, ..LaunchOptions::default() };
         shape(&spec, grid, options).map(|shape| shape.cluster).map_err(|error| error.code())
     }
@@ -128,7 +116,7 @@ mod tests {
     fn tma0626_what_starts_early_waits_for_the_kernel_before() {
         let launched = |dependent, dependency_wait| {
             let options = LaunchOptions { dependent, ..LaunchOptions::default() };
-            let spec = KernelParts { dependency_wait, ..PARTS };
+            let spec = KernelParts { dependency_wait, ..KernelParts::NOTHING };
             shape(&spec, Grid::x(1), options).map(|shape| shape.dependent).map_err(|error| error.code())
         };
         assert_eq!(launched(true, false), Err("TMA0626"));

@@ -133,6 +133,22 @@ impl KernelParts {
     }
 }
 
+#[cfg(test)]
+impl KernelParts {
+    /// A kernel of one warp that does nothing. Tests change what they are about.
+    pub(crate) const NOTHING: Self = Self {
+        name: "k",
+        entry: "k",
+        ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { ret; }",
+        threads: [32, 1, 1],
+        cluster: Cluster::None,
+        cooperative: false,
+        dependency_wait: false,
+        shared_bytes: 0,
+        params: &[],
+    };
+}
+
 /// The clusters that a kernel's blocks are grouped into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cluster {

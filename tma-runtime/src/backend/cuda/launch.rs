@@ -248,19 +248,7 @@ mod tests {
     #[test]
     fn launches_have_the_attributes_that_they_ask_for() {
         let asked = |cluster, cooperative, dependent| {
-            let (name, entry, ptx, params) = ("k", "k", "", &[]);
-            let (threads, shared_bytes, dependency_wait) = ([32, 1, 1], 0, true);
-            let parts = KernelParts {
-                name,
-                entry,
-                ptx,
-                threads,
-                cluster,
-                cooperative,
-                dependency_wait,
-                shared_bytes,
-                params,
-            };
+            let parts = KernelParts { cluster, cooperative, ..KernelParts::NOTHING };
             // SAFETY: never launched.
             let spec = unsafe { KernelSpec::from_parts(parts) };
             let shape = Shape { grid: [4, 1, 1], cluster: [2, 1, 1], cooperative, dependent };

@@ -13,32 +13,19 @@ use super::*;
 use crate::backend::Backend;
 use crate::device::Device;
 use crate::launch::{Grid, launch};
-use crate::spec;
-use crate::spec::{Cluster, KernelParts};
+use crate::spec::{self, KernelParts};
 use crate::tensor::scalar::{Scalar, sealed};
-
-const PARTS: KernelParts = KernelParts {
-    name: "first",
-    entry: "k",
-    ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { ret; }",
-    threads: [32, 1, 1],
-    cluster: Cluster::None,
-    cooperative: false,
-    dependency_wait: false,
-    shared_bytes: 0,
-    params: &[],
-};
 
 const fn spec(parts: KernelParts) -> KernelSpec {
     // SAFETY: the entries touch no memory.
     unsafe { KernelSpec::from_parts(parts) }
 }
 
-static FIRST: KernelSpec = spec(PARTS);
+static FIRST: KernelSpec = spec(KernelParts { name: "first", ..KernelParts::NOTHING });
 static SECOND: KernelSpec = spec(KernelParts {
     name: "second",
     ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { nanosleep.u32 1; ret; }",
-    ..PARTS
+    ..KernelParts::NOTHING
 });
 
 fn once(device: &Device, spec: &'static KernelSpec) -> Result<(), Error> {

@@ -8,13 +8,6 @@ const ELSEWHERE: DeviceId = DeviceId::Cuda(1);
 
 const PARTS: KernelParts = KernelParts {
     name: "scale",
-    entry: "scale",
-    ptx: "",
-    threads: [128, 1, 1],
-    cluster: crate::spec::Cluster::None,
-    cooperative: false,
-    dependency_wait: false,
-    shared_bytes: 0,
     params: &[
         ParamSpec {
             name: "src",
@@ -32,6 +25,7 @@ const PARTS: KernelParts = KernelParts {
         },
         ParamSpec { name: "n", kind: ParamKind::Scalar { bytes: 4 } },
     ],
+    ..KernelParts::NOTHING
 };
 
 // SAFETY: never launched.

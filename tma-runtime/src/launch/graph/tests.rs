@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::launch::{Grid, launch, prepare};
-use crate::spec::{Cluster, KernelParts, ParamKind, ParamSpec, Scalar};
+use crate::spec::{KernelParts, ParamKind, ParamSpec, Scalar};
 use crate::tensor::{DeviceTensor, TensorView};
 
 /// `out[i] = 2 * src[i] + 1` of 32 numbers.
@@ -15,11 +15,6 @@ const PARTS: KernelParts = KernelParts {
         ld.param.b64 %d1, [src]; ld.param.b64 %d2, [out]; mov.u32 %r1, %tid.x;\n\
         mad.wide.u32 %d1, %r1, 4, %d1; mad.wide.u32 %d2, %r1, 4, %d2;\n\
         ld.global.b32 %r2, [%d1]; mad.lo.u32 %r2, %r2, 2, 1; st.global.b32 [%d2], %r2; ret; }",
-    threads: [32, 1, 1],
-    cluster: Cluster::None,
-    cooperative: false,
-    dependency_wait: false,
-    shared_bytes: 0,
     params: &[
         ParamSpec {
             name: "src",
@@ -30,6 +25,7 @@ const PARTS: KernelParts = KernelParts {
             kind: ParamKind::Global { element: Scalar::U32, written: true, alignment: 4 },
         },
     ],
+    ..KernelParts::NOTHING
 };
 
 const fn spec(parts: KernelParts) -> KernelSpec {
