@@ -7,7 +7,7 @@ use crate::check::{CheckedKernel, TargetKernel, for_target};
 #[cfg(feature = "llvm")]
 use crate::diag;
 use crate::diag::{Diagnostic, Diagnostics, Sink, render};
-use crate::parse::{depth, file};
+use crate::parse::item::{depth, file};
 use crate::pipeline::{Instance, front};
 use crate::place;
 

@@ -4,8 +4,8 @@ use crate::check::{self, CheckedKernel, check};
 use crate::diag::{Diagnostics, Sink};
 use crate::ir::Kernel;
 use crate::parse::Parsed;
-use crate::parse::item::{KernelItem, Shared};
-use crate::parse::names::{self, Word};
+use crate::parse::item::{KernelItem, ModuleItems};
+use crate::parse::names::{self, WordUse};
 use crate::{dump, hash, parse};
 
 /// A kernel item taken as far as its errors allow.
@@ -18,7 +18,7 @@ pub(crate) struct Front {
     /// What is wrong with any of them, and what could be better.
     pub(crate) diagnostics: Diagnostics,
     /// What was taken for words of the vocabulary.
-    pub(crate) words: Vec<Word>,
+    pub(crate) words: Vec<WordUse>,
 }
 
 /// One instance of a kernel.
@@ -41,7 +41,7 @@ impl Instance {
 }
 
 /// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the next.
-pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
+pub(crate) fn front(item: &KernelItem, shared: &ModuleItems) -> Front {
     let mut sink = Sink::default();
     let Parsed { kernels, words } = parse::parse(item, shared, &mut sink);
     sink.enter(None);
@@ -50,9 +50,9 @@ pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
     let instances = kernels.into_iter().map(|kernel| {
         dump::ir(&kernel);
         sink.enter(kernel.instance.as_deref());
-        match sound.then(|| check(kernel.clone(), &mut sink)).flatten() {
-            Some(checked) => Instance::Checked(Box::new(checked)),
-            None => Instance::Refused(Box::new(kernel)),
+        match if sound { check(kernel, &mut sink) } else { Err(Box::new(kernel)) } {
+            Ok(checked) => Instance::Checked(checked),
+            Err(kernel) => Instance::Refused(kernel),
         }
     });
     let instances: Vec<_> = instances.collect();

@@ -8,8 +8,8 @@ use proc_macro2::Span;
 
 use crate::diag::{Code, Diagnostic};
 use crate::hash;
-use crate::parse::file;
-use crate::parse::item::{KernelItem, Shared};
+use crate::parse::item::file;
+use crate::parse::item::{KernelItem, ModuleItems};
 use crate::pipeline::front;
 
 /// What is wrong with the place of a kernel, if the file around `at` can be read and says so. The
@@ -21,14 +21,14 @@ pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<
         return None;
     }
     let file = syn::parse_file(&text).ok()?;
-    let alone = Shared::default();
+    let alone = ModuleItems::default();
     let same = |other: &KernelItem| hash::kernel(other, &alone) == hash::kernel(kernel, &alone);
     if file::methods(&file).iter().any(same) {
         return Some(method(kernel));
     }
     let (_, shared) = file::placed_kernels(&file).into_iter().find(|(other, _)| same(other))?;
     // An error at the file's tokens would point nowhere: the kernel is judged by its own.
-    front(kernel, &Shared { lacks_words: shared.lacks_words, ..alone })
+    front(kernel, &ModuleItems { lacks_words: shared.lacks_words, ..alone })
         .diagnostics
         .errors
         .into_iter()

@@ -20,7 +20,7 @@ pub(crate) use sources::FOLDERS;
 
 use crate::check::{TargetKernel, for_target};
 use crate::diag::{Diagnostic, Located, Sink};
-use crate::parse::file;
+use crate::parse::item::file;
 use crate::pipeline::{Front, Instance, front};
 use crate::target::Goal;
 use crate::{Checks, Target, escape, note};

@@ -59,12 +59,12 @@ impl CheckedKernel {
     }
 }
 
-/// Checks every rule; tells all that are broken.
-pub fn check(kernel: Kernel, sink: &mut Sink) -> Option<CheckedKernel> {
+/// Checks every rule; reports all that are broken, and gives the kernel back if one is.
+pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<Kernel>> {
     let before = sink.len();
     limits::check(&kernel, sink);
     operations::check(&kernel, sink);
     size::check(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
-    (sink.len() == before).then_some(CheckedKernel { kernel, layout })
+    if sink.len() == before { Ok(Box::new(CheckedKernel { kernel, layout })) } else { Err(Box::new(kernel)) }
 }

@@ -113,7 +113,7 @@ fn map_spec(tile: &TileType, mode: &TokenStream, written: bool) -> TokenStream {
             element: #element,
             mode: ::tma_runtime::spec::MapMode::#mode,
             box_extents: &[#(#extents),*],
-            swizzle: ::tma_runtime::spec::Swizzle::#swizzle,
+            swizzle: ::tma_runtime::spec::TileSwizzle::#swizzle,
             written: #written,
         }
     }
@@ -139,5 +139,5 @@ fn element(scalar: Scalar) -> TokenStream {
         Scalar::E5m2 => "E5m2",
     };
     let variant = format_ident!("{variant}");
-    quote!(::tma_runtime::spec::Element::#variant)
+    quote!(::tma_runtime::spec::Scalar::#variant)
 }

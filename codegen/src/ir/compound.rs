@@ -32,6 +32,18 @@ pub struct Ring {
     pub stages: u32,
 }
 
+impl Compound {
+    /// The tiles that a slot has as fields: `slot.0`.
+    pub fn fields(&self) -> &[TileType] {
+        match self {
+            Self::LoadingSlot(tiles) | Self::FullSlot(tiles) => tiles,
+            Self::Phase | Self::Pipeline(_) | Self::Producer(_) | Self::Consumer(_) | Self::EmptySlot(_) => {
+                &[]
+            }
+        }
+    }
+}
+
 impl fmt::Display for Compound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

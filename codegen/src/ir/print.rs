@@ -104,7 +104,7 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::GlobalGet { dest, global, index } => writeln!(f, "{dest} = global.get {global} {index}"),
         StmtKind::GlobalSet { global, index, value } => writeln!(f, "global.set {global} {index} {value}"),
         StmtKind::GlobalAtomic { dest, op, global, index, value } => {
-            writeln!(f, "{dest} = global.{} {global} {index} {value}", op.name())
+            writeln!(f, "{dest} = global.atomic_{} {global} {index} {value}", op.name())
         }
         StmtKind::TileCopy(copy) => tile_copy(f, copy),
         StmtKind::BulkCopy(copy) => bulk_copy(f, copy),

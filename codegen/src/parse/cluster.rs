@@ -47,17 +47,13 @@ impl Cx<'_> {
     }
 
     /// `remote(thing, rank)`.
-    pub(super) fn remote(&mut self, args: &[&syn::Expr], span: Span) -> Expr {
-        let Some([thing, rank]) = self.values("remote", args, span) else { return Expr::error(span) };
-        if !self.expect(&rank, &Scalar::U32.into()) {
-            return Expr::error(span);
-        }
+    pub(super) fn remote(&mut self, thing: Expr, rank: Expr, span: Span) -> Option<Expr> {
         match self.resolve(&thing.ty) {
             ty if ty.is_shared_handle() => {
                 let ty = Type::Remote(Box::new(ty));
-                Expr { kind: ExprKind::Remote(Box::new(thing), Box::new(rank)), ty, span }
+                Some(Expr { kind: ExprKind::Remote(Box::new(thing), Box::new(rank)), ty, span })
             }
-            Type::Error => Expr::error(span),
+            Type::Error => None,
             other => {
                 let message = format!("{} is nothing that another block shares", self.infer.name(&other));
                 let help = match other {
@@ -65,7 +61,7 @@ impl Cx<'_> {
                     _ => "`remote` takes a tile, a shared array, a barrier, or `Stages` of these",
                 };
                 self.error(Code::TypeMismatch, thing.span, message).help(help);
-                Expr::error(span)
+                None
             }
         }
     }

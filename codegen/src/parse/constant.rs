@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::cx::{Cx, Frame};
-use super::{condition, fold, names, settle};
+use super::infer::{fold, settle};
+use super::item::condition;
+use super::names;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
@@ -46,12 +48,12 @@ impl Cx<'_> {
 
     /// Whether the module has a constant `name`.
     pub(super) fn has_constant(&self, name: &str) -> bool {
-        self.shared_items.constants.iter().any(|item| names::text(&item.ident) == name)
+        self.module_items.constants.iter().any(|item| names::text(&item.ident) == name)
     }
 
     /// The value of the module's constant `name`, if there is one.
     pub(super) fn module_constant(&mut self, name: &str, span: Span) -> Option<Expr> {
-        let shared = self.shared_items;
+        let shared = self.module_items;
         let index = shared.constants.iter().position(|item| names::text(&item.ident) == name)?;
         match self.constants.get(&index) {
             Some(Some(value)) => return Some(Expr { span, ..value.clone() }),

@@ -3,9 +3,11 @@
 use syn::{Pat, RangeLimits};
 
 use super::cx::{Binding, Cx};
-use super::rule::Rule;
+use super::infer::rule::Rule;
+use super::names;
 use super::stmt::unit;
 use super::types::name_expr;
+use super::words::{FunctionWord, RangeWord, Word};
 use crate::diag::Code;
 use crate::ir::{Arm, Block, Const, Expr, ExprKind, For, Label, Scalar, Span, StmtKind, Type};
 
@@ -228,7 +230,10 @@ impl Cx<'_> {
                 let inclusive = matches!(limits, RangeLimits::Closed(_));
                 fits.then_some(Range { start, end, inclusive, step, unroll: false })
             }
-            syn::Expr::MethodCall(call) if call.method == "step_by" && call.args.len() == 1 => {
+            syn::Expr::MethodCall(call)
+                if RangeWord::named(&names::text(&call.method)) == Some(RangeWord::StepBy)
+                    && call.args.len() == 1 =>
+            {
                 let mut range = self.range(&call.receiver)?;
                 let (effects, step) = self.block(|cx| cx.expr(&call.args[0]));
                 for bound in [&mut range.start, &mut range.end] {
@@ -239,7 +244,9 @@ impl Cx<'_> {
                 range.step = step;
                 Some(range)
             }
-            syn::Expr::Call(call) if call.args.len() == 1 && self.is_word(&call.func, "unroll") => {
+            syn::Expr::Call(call)
+                if call.args.len() == 1 && self.is_word(&call.func, FunctionWord::Unroll) =>
+            {
                 let mut range = self.range(&call.args[0])?;
                 range.unroll = true;
                 Some(range)

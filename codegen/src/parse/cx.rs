@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use syn::{Ident, Lifetime};
 
 use super::infer::Infer;
-use super::item::Shared;
-use super::names::{self, Word};
-use super::rule::Obligation;
+use super::infer::rule::Obligation;
+use super::item::ModuleItems;
+use super::names::{self, WordUse};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
     Argument, Block, Call, CallId, Callee, Cluster, Expr, ExprKind, Label, Local, LocalId, Origin, Param,
@@ -57,7 +57,7 @@ pub(super) struct Exit {
 
 /// Everything known while a kernel is parsed.
 pub(super) struct Cx<'a> {
-    pub(super) shared_items: &'a Shared,
+    pub(super) module_items: &'a ModuleItems,
     pub(super) sink: &'a mut Sink,
     pub(super) infer: Infer,
     /// Threads a block.
@@ -89,13 +89,13 @@ pub(super) struct Cx<'a> {
     /// What the source gives names to.
     variables: Vec<Local>,
     /// What was taken for words of the vocabulary.
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<WordUse>,
     labels: u32,
     emitted: u64,
 }
 
 impl<'a> Cx<'a> {
-    pub(super) fn new(shared_items: &'a Shared, sink: &'a mut Sink, name: &str) -> Self {
+    pub(super) fn new(module_items: &'a ModuleItems, sink: &'a mut Sink, name: &str) -> Self {
         let kernel = Frame {
             name: name.to_owned(),
             scopes: vec![HashMap::new()],
@@ -104,7 +104,7 @@ impl<'a> Cx<'a> {
             call: None,
         };
         Self {
-            shared_items,
+            module_items,
             sink,
             infer: Infer::default(),
             threads: [1; 3],
@@ -276,7 +276,7 @@ impl<'a> Cx<'a> {
     /// Every value that could have been named here, for suggestions.
     pub(super) fn value_names(&self) -> impl Iterator<Item = String> {
         let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
-        let constants = self.shared_items.constants.iter().map(|item| item.ident.to_string());
+        let constants = self.module_items.constants.iter().map(|item| item.ident.to_string());
         scopes.flat_map(|scope| scope.keys().cloned()).chain(constants)
     }
 
@@ -315,7 +315,7 @@ pub(super) struct Parts {
     pub(super) numbers: Vec<Expr>,
     pub(super) obligations: Vec<Obligation>,
     pub(super) infer: Infer,
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<WordUse>,
 }
 
 impl<'a> Cx<'a> {

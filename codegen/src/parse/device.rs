@@ -3,10 +3,11 @@
 use syn::Expr as Syntax;
 
 use super::cx::{Binding, Cx, Exit, Frame};
+use super::item::condition;
+use super::names;
 use super::stmt::unit;
 use super::types::{generic_arguments, name_expr};
 use super::wording::{arguments, counted, given};
-use super::{condition, names};
 use crate::diag::Code;
 use crate::ir::{Callee, Expr, ExprKind, Span, StmtKind, Type};
 

@@ -5,24 +5,22 @@ use syn::punctuated::Punctuated;
 use syn::{LitStr, Token};
 
 use super::cx::Cx;
+use super::names::suggest::{Kind, elsewhere};
 use super::names::{self, Meaning};
 use super::stmt::unit;
-use super::suggest::{Kind, elsewhere};
 use super::types::name_expr;
+use super::words::MacroWord;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, PrintfPiece, Scalar, Span, StmtKind, Type};
 
 impl Cx<'_> {
     pub(super) fn macro_call(&mut self, mac: &syn::Macro, span: Span) -> Expr {
         let name = mac.path.segments.last().map(|last| names::text(&last.ident)).unwrap_or_default();
-        let is_word = matches!(name.as_str(), "printf" | "assert");
-        if is_word && !self.takes_word(&mac.path, Meaning::Macro(name.clone())) {
-            return Expr::error(span);
-        }
-        match name.as_str() {
-            "printf" => self.printf(mac, span),
-            "assert" => self.assert(mac, span),
-            _ => {
+        match MacroWord::named(&name) {
+            Some(word) if !self.takes_word(&mac.path, Meaning::Macro(word)) => Expr::error(span),
+            Some(MacroWord::Printf) => self.printf(mac, span),
+            Some(MacroWord::Assert) => self.assert(mac, span),
+            None => {
                 let help = elsewhere(&name, Kind::Macro)
                     .unwrap_or_else(|| "the macros of kernels are `printf!` and `assert!`".to_owned());
                 self.error(Code::UnsupportedExpression, span, format!("kernels do not have `{name}!`"))

@@ -5,49 +5,41 @@
 //! says which form kernels do not have and what to write instead.
 
 mod array;
-pub(crate) mod attr;
 mod call;
-mod callee;
 mod cluster;
 mod compound;
-mod condition;
 mod constant;
 mod control;
 mod cx;
-pub(crate) mod depth;
 mod device;
 mod expr;
-pub(crate) mod file;
-mod fold;
 mod format;
 mod infer;
 pub(crate) mod item;
 mod literal;
 mod method;
 pub(crate) mod names;
+mod number;
 mod order;
-mod outside;
 mod pipeline;
 mod release;
-mod rule;
-mod scalar;
-mod settle;
 mod signature;
 mod stmt;
-mod suggest;
 mod types;
 mod wording;
+pub(crate) mod words;
 
-use attr::InstanceAttr;
 use cx::Cx;
-use item::{KernelItem, Shared};
-use names::Word;
+use infer::settle;
+use item::attr::{self, InstanceAttr};
+use item::{KernelItem, ModuleItems};
+use names::WordUse;
 
 use crate::diag::{Code, Sink};
 use crate::ir::{Kernel, Span, visit};
 
 /// Every instance of a kernel; of one with errors at least the signature is right, which its launcher is made of.
-pub(crate) fn parse(item: &KernelItem, shared: &Shared, sink: &mut Sink) -> Parsed {
+pub(crate) fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) -> Parsed {
     let attr = attr::parse(item.attr.clone(), sink);
     signature::judge(&item.function, &attr.instances, sink);
     let mut parsed = Parsed::default();
@@ -66,12 +58,12 @@ pub(crate) struct Parsed {
     /// Each instance.
     pub(crate) kernels: Vec<Kernel>,
     /// What any of them took for words of the vocabulary.
-    pub(crate) words: Vec<Word>,
+    pub(crate) words: Vec<WordUse>,
 }
 
 fn parse_instance(
     item: &KernelItem,
-    shared: &Shared,
+    shared: &ModuleItems,
     attr: &attr::KernelAttr,
     instance: Option<&InstanceAttr>,
     sink: &mut Sink,

@@ -41,11 +41,10 @@ impl Cx<'_> {
     /// `Pipeline<(A, B), 4>`, `Producer<..>` and `Consumer<..>`.
     pub(super) fn ring_type(
         &mut self,
-        segment: &syn::PathSegment,
-        name: &str,
+        generics: &[&GenericArgument],
         compound: fn(Ring) -> Compound,
     ) -> Type {
-        let Some([tuple, stages]) = self.arguments::<2>(segment, name) else { return Type::Error };
+        let [tuple, stages] = *generics else { return Type::Error };
         let (tiles, count) = (self.tile_tuple(tuple), self.u32_argument(stages));
         let (Some(tiles), Some(count)) = (tiles, count) else { return Type::Error };
         if count == 0 {
@@ -59,12 +58,11 @@ impl Cx<'_> {
     /// `EmptySlot<(A, B)>`, `LoadingSlot<(A, B)>` and `FullSlot<(A, B)>`.
     pub(super) fn slot_type(
         &mut self,
-        segment: &syn::PathSegment,
-        name: &str,
+        generics: &[&GenericArgument],
         compound: fn(Vec<TileType>) -> Compound,
     ) -> Type {
-        let tiles = self.arguments::<1>(segment, name).and_then(|[tuple]| self.tile_tuple(tuple));
-        tiles.map_or(Type::Error, |tiles| Type::Compound(compound(tiles)))
+        let [tuple] = *generics else { return Type::Error };
+        self.tile_tuple(tuple).map_or(Type::Error, |tiles| Type::Compound(compound(tiles)))
     }
 
     fn tile_tuple(&mut self, argument: &GenericArgument) -> Option<Vec<TileType>> {

@@ -46,8 +46,8 @@ fn an_element_in_memory_is_set() {
 fn bulk_waits_take_a_constant_in_angle_brackets() {
     says(
         "bulk_wait_group_read(0);",
-        "TMA0104: `bulk_wait_group_read` takes no arguments, but 1 is given: the groups that may be pending are generic\n\
-         help: write `bulk_wait_group_read::<0>()` to wait for all",
+        "TMA0104: `bulk_wait_group_read` takes no arguments, but 1 is given\n\
+         help: write `bulk_wait_group_read::<N>()`: at most `N` groups may be pending, and 0 waits for all",
     );
     says(
         "bulk_wait_group();",
@@ -63,10 +63,7 @@ fn a_wait_is_told_its_parity_and_wait_next_its_phase() {
         "TMA0104: `wait` takes one argument, but 0 are given\n\
          help: write `wait(parity)`: 0 for the first phase, then 1, then 0 again",
     );
-    says(
-        "full.arrive(1);",
-        "TMA0104: `arrive` takes no arguments, but 1 is given\nhelp: write it without arguments",
-    );
+    says("full.arrive(1);", "TMA0104: `arrive` takes no arguments, but 1 is given\nhelp: write `arrive()`");
     says(
         "full.wait_next(0);",
         "TMA0102: `wait_next` takes a `Phase`, not an integer\n\
@@ -74,7 +71,7 @@ fn a_wait_is_told_its_parity_and_wait_next_its_phase() {
     );
     says(
         "full.wait_next();",
-        "TMA0104: `wait_next` takes one argument, but 0 are given\nhelp: write `full.wait_next(&mut phase)`",
+        "TMA0104: `wait_next` takes one argument, but 0 are given\nhelp: write `wait_next(&mut phase)`",
     );
 }
 
