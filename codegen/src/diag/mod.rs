@@ -8,6 +8,7 @@ mod codes;
 mod diagnostic;
 mod located;
 mod render;
+pub(crate) mod rules;
 mod sink;
 
 pub use codes::{Code, Severity};

@@ -20,6 +20,7 @@
 mod compound;
 mod copy;
 mod descriptor;
+pub mod eval;
 mod expr;
 mod kernel;
 mod origin;
