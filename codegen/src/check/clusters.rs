@@ -52,8 +52,8 @@ pub(super) fn bulk_copy(rules: &Rules<'_>, copy: &BulkCopy, span: Span, sink: &m
     }
 }
 
-/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is in another
-/// block. Reductions have no such rule.
+/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is
+/// in another block. Reductions have no such rule.
 pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink) {
     if let (None, Some(blocks)) = (copy.op, rules.blocks) {
         elsewhere(&copy.to, blocks, sink);

@@ -1,5 +1,6 @@
-//! Operations on known values, as a kernel would compute them. None where that is not known here: where an
-//! operand has no such operation, where an integer is divided by zero, and where LLVM rounds.
+//! Operations on known values, as a kernel would compute them. None where that is not known here:
+//! where an operand has no such operation, where an integer is divided by zero, and where LLVM
+//! rounds.
 
 use super::{BinaryOp, Const, MathOp, Scalar, UnaryOp};
 
@@ -67,7 +68,8 @@ fn integers(op: BinaryOp, a: i128, b: i128, scalar: Scalar) -> Option<Const> {
     Some(Const::Int(value))
 }
 
-/// In the precision of the type, as IEEE 754, Rust and the hardware round; not in 16 bits, which Rust lacks.
+/// In the precision of the type, as IEEE 754, Rust and the hardware round; not in 16 bits, which
+/// Rust lacks.
 fn floats(op: BinaryOp, a: f64, b: f64, scalar: Scalar) -> Option<Const> {
     if !matches!(scalar, Scalar::F32 | Scalar::F64) {
         return None;
