@@ -1,4 +1,4 @@
-//! The codes of the host's errors: their one home.
+//! The codes of the host's errors. No other module defines any.
 
 use super::{Error, MapError};
 
@@ -15,7 +15,7 @@ impl Error {
             Self::ShapeMismatch { .. } => "TMA0513",
             Self::OtherDevice { .. } => "TMA0514",
             Self::TensorTooLarge { .. } => "TMA0515",
-            Self::ArgumentMismatch { .. } => "TMA0516",
+            Self::ArgumentCount { .. } | Self::ArgumentMismatch { .. } => "TMA0516",
             Self::MapRefused { .. } => "TMA0517",
             Self::NotMutable { .. } => "TMA0526",
             Self::MisalignedGlobal { .. } => "TMA0531",

@@ -6,7 +6,7 @@ mod signed;
 mod unsigned;
 
 use tma_runtime::prelude::*;
-use tma_runtime::spec::Element;
+use tma_runtime::spec;
 
 use floats::{casts_bf16, casts_e4m3, casts_e5m2, casts_f16, casts_f32, casts_f64, casts_tf32};
 use signed::{casts_i8, casts_i16, casts_i32, casts_i64};
@@ -107,7 +107,7 @@ fn tf32s(device: &Device, options: &Options) -> anyhow::Result<()> {
 /// are one already: a cast to the own type changes nothing.
 fn wanted<T: Sample + Exact>(from: T) -> Vec<u64> {
     let mut to = casts(from.exact());
-    if let (Element::E5m2, Number::Float(x), Some(own)) = (T::ELEMENT, from.exact(), to.last_mut())
+    if let (spec::Scalar::E5m2, Number::Float(x), Some(own)) = (T::ELEMENT, from.exact(), to.last_mut())
         && x.is_infinite()
     {
         *own = if x > 0.0 { 0x7c } else { 0xfc };
