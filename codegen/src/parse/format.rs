@@ -248,8 +248,8 @@ fn is_name(text: &str) -> bool {
     parses(text) || (!text.starts_with("r#") && parses(&format!("r#{text}")))
 }
 
-/// The widest field and the greatest precision: what every C library gives, whose formats these become. Source: C11,
-/// 7.21.6.1, "The fprintf function", environmental limits.
+/// The widest field and the greatest precision: what every C library gives, whose formats these
+/// become. Source: C11, 7.21.6.1, "The fprintf function", environmental limits.
 const WIDEST: u32 = 4095;
 
 /// A number without a sign.

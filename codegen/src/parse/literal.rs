@@ -67,7 +67,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Has a number judged when its type is known: it may not be where it is used, or be used at all.
+    /// Has a number judged when its type is known: it may not be where it is used, or be used at
+    /// all.
     pub(super) fn written(&mut self, number: Expr) -> Expr {
         self.numbers.push(number.clone());
         number

@@ -1,4 +1,5 @@
-//! Replaces expressions of constants by their values, so that rules on constants see through arithmetic.
+//! Replaces expressions of constants by their values, so that rules on constants see through
+//! arithmetic.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 

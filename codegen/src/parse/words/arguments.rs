@@ -8,7 +8,8 @@ use crate::parse::device::Argument;
 use crate::parse::wording::{arguments, given};
 
 impl Cx<'_> {
-    /// The values of arguments, in order, for a word with this signature; for any, if there is none.
+    /// The values of arguments, in order, for a word with this signature; for any, if there is
+    /// none.
     pub(in crate::parse) fn argument_values<'s>(
         &mut self,
         word: Option<&Entry>,

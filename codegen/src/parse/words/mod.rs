@@ -3,8 +3,8 @@
 //! [`table`] lists them. The text of a name is looked up once, with [`Word::named`], and is an enum
 //! from then on; [`Callable::read`] judges a call's arguments, by their number and by the
 //! [shapes](shape) that the row gives them. What a word does is said by an exhaustive `match` over
-//! its calls. Suggestions, the index of words in the book, and the tests that compare the table with
-//! `tma_runtime::lang` follow from the table too.
+//! its calls. Suggestions, the index of words in the book, and the tests that compare the table
+//! with `tma_runtime::lang` follow from the table too.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
