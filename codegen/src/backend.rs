@@ -11,8 +11,8 @@ pub(crate) struct Source<'a> {
     pub(crate) path: &'a str,
 }
 
-/// LLVM failed on a kernel that was checked: an installation or a compiler at fault, not a kernel. Its text
-/// is shown behind [`Code::Backend`](crate::diag::Code::Backend).
+/// LLVM failed on a kernel that was checked: an installation or a compiler at fault, not a kernel.
+/// Its text is shown behind [`Code::Backend`](crate::diag::Code::Backend).
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
     /// The LLVM that was linked does not make code for the target.

@@ -66,8 +66,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Parses and checks every kernel of `source`, which messages call `path`, as the macro does: by the
-/// rules that hold for every target.
+/// Parses and checks every kernel of `source`, which messages call `path`, as the macro does: by
+/// the rules that hold for every target.
 ///
 /// # Errors
 /// See [`Failure`].

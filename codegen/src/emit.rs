@@ -67,9 +67,9 @@ impl fmt::Display for Text<'_, '_> {
     }
 }
 
-/// Asks for bare `.file` and `.loc` directives: neither DWARF sections nor the `debug` flag of `.target`, which
-/// ptxas takes as a wish for unoptimised code. LLVM's C interface has no name for this kind of line
-/// information, its text has.
+/// Asks for bare `.file` and `.loc` directives: neither DWARF sections nor the `debug` flag of
+/// `.target`, which ptxas takes as a wish for unoptimised code. LLVM's C interface has no name for
+/// this kind of line information, its text has.
 fn with_directives_only<'c>(context: &'c Context, module: Module<'c>) -> Result<Module<'c>, LLVMString> {
     let mut text = module.print_to_string().to_string();
     drop(module);
@@ -86,9 +86,10 @@ fn machine(target: Target, version: u32) -> Result<TargetMachine, BackendError> 
     static LLVM: Once = Once::new();
     LLVM.call_once(|| {
         LlvmTarget::initialize_nvptx(&InitializationConfig::default());
-        // There is no other way to ask for these two. Addresses in shared memory have 32 bits and need half the
-        // registers; and loop strength reduction, which is after x86's addressing modes, stays away: it makes
-        // an induction variable of every address (58 registers became 48 in a loop over a swizzled tile).
+        // There is no other way to ask for these two. Addresses in shared memory have 32 bits and
+        // need half the registers; and loop strength reduction, which is after x86's addressing
+        // modes, stays away: it makes an induction variable of every address (58 registers became
+        // 48 in a loop over a swizzled tile).
         let arguments = [c"tma-codegen".as_ptr(), c"--nvptx-short-ptr".as_ptr(), c"--disable-lsr".as_ptr()];
         // SAFETY: three arguments, which outlive the call; `Once` keeps other threads out.
         unsafe { LLVMParseCommandLineOptions(3, arguments.as_ptr(), c"".as_ptr()) };
@@ -112,7 +113,8 @@ fn machine(target: Target, version: u32) -> Result<TargetMachine, BackendError> 
     Ok(machine)
 }
 
-/// Names the kernel, the compiler, the source, and what lies where in shared memory: the simulator's findings say it so.
+/// Names the kernel, the compiler, the source, and what lies where in shared memory: the
+/// simulator's findings say it so.
 fn header(checked: &CheckedKernel, source: &Source<'_>) -> String {
     let kernel = checked.kernel();
     let line = kernel.span.start().line;

@@ -6,8 +6,8 @@
 //! * [`build()`]: one line in `build.rs` makes PTX of every kernel of a package;
 //! * [`compile`]: source text to PTX, for tests and tools.
 //!
-//! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered: kernels are
-//! checked, and launchers made, but there is no PTX.
+//! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered:
+//! kernels are checked, and launchers made, but there is no PTX.
 
 pub mod abi;
 #[cfg(feature = "llvm")]

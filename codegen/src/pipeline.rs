@@ -40,7 +40,8 @@ impl Instance {
     }
 }
 
-/// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the next.
+/// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the
+/// next.
 pub(crate) fn front(item: &KernelItem, shared: &ModuleItems) -> Front {
     let mut sink = Sink::default();
     let Parsed { kernels, words } = parse::parse(item, shared, &mut sink);

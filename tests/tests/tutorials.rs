@@ -34,7 +34,9 @@ fn params(kernel: &Kernel) -> &'static [ParamSpec] {
 fn spec(block: &CodeBlock) -> &'static KernelSpec {
     let checked = check("chapter.rs", &block.code).expect("the kernel keeps every rule");
     let compiled = compile("chapter.rs", &block.code, Target::default()).expect("it compiles");
-    let ([checked], [ptx]) = (&checked[..], &compiled[..]) else { panic!("one kernel a block") };
+    let ([checked], [ptx]) = (&checked.kernels[..], &compiled.kernels[..]) else {
+        panic!("one kernel a block")
+    };
     let kernel = checked.kernel.kernel();
     let Cluster::Fixed(cluster) = kernel.launch.cluster else { panic!("the size of clusters is fixed") };
     let parts = KernelParts {

@@ -25,8 +25,8 @@ pub enum BuildError {
         /// What is in the way.
         why: &'static str,
     },
-    /// Kernels need what the target does not have. The macro cannot report this: it does not know the
-    /// target.
+    /// Kernels need what the target does not have. The macro cannot report this: it does not know
+    /// the target.
     Target(Vec<Located>),
     /// LLVM failed.
     #[cfg(feature = "llvm")]

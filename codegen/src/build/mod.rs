@@ -1,9 +1,10 @@
-//! The build script's side: finds the kernels of a package and writes the PTX that the macros include.
+//! The build script's side: finds the kernels of a package and writes the PTX that the macros
+//! include.
 //!
-//! Kernels that break a rule are passed over: the macro, which has the spans, reports them. What fails here is
-//! only what a macro cannot see: LLVM, files, and what the target does not have, which is reported as
-//! `file:line:column`. The macro meets no PTX of such a kernel, for cargo does not go on to it. Warnings
-//! are this side's too: a macro of stable Rust cannot show any.
+//! Kernels that break a rule are passed over: the macro, which has the spans, reports them. What
+//! fails here is only what a macro cannot see: LLVM, files, and what the target does not have,
+//! which is reported as `file:line:column`. The macro meets no PTX of such a kernel, for cargo does
+//! not go on to it. Warnings are this side's too: a macro of stable Rust cannot show any.
 
 mod checks;
 mod error;
@@ -25,8 +26,8 @@ use crate::pipeline::{Front, Instance, front};
 use crate::target::Goal;
 use crate::{Checks, Target, escape, note};
 
-/// Compiles the kernels of the package whose build script calls it, for `sm_90a`; all of `build.rs` in most
-/// packages. Ends the build script with an error if there is one.
+/// Compiles the kernels of the package whose build script calls it, for `sm_90a`; all of `build.rs`
+/// in most packages. Ends the build script with an error if there is one.
 pub fn build() {
     Build::new().run_or_exit();
 }
@@ -60,7 +61,8 @@ impl Default for Build {
 }
 
 impl Build {
-    /// For the default target, of the sources that cargo knows: `src`, `examples`, `tests`, `benches`.
+    /// For the default target, of the sources that cargo knows: `src`, `examples`, `tests`,
+    /// `benches`.
     pub fn new() -> Self {
         Self::default()
     }
@@ -105,8 +107,8 @@ impl Build {
     ///
     /// # Errors
     ///
-    /// Outside of a build script, when files cannot be read or written, when a kernel needs what the
-    /// target does not have, and when LLVM fails.
+    /// Outside of a build script, when files cannot be read or written, when a kernel needs what
+    /// the target does not have, and when LLVM fails.
     pub fn run(&self) -> Result<Report, BuildError> {
         let variable = |name| env::var_os(name).map(PathBuf::from).ok_or(BuildError::NoEnvironment(name));
         let package = variable("CARGO_MANIFEST_DIR")?;
@@ -124,12 +126,13 @@ impl Build {
         Ok(report)
     }
 
-    /// Compiles the kernels under `roots` into `out_dir`; `package` is what paths in messages are relative to.
+    /// Compiles the kernels under `roots` into `out_dir`; `package` is what paths in messages are
+    /// relative to.
     ///
     /// # Errors
     ///
-    /// When files cannot be read or written, when a kernel needs what the target does not have, and when
-    /// LLVM fails.
+    /// When files cannot be read or written, when a kernel needs what the target does not have, and
+    /// when LLVM fails.
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
         let folder = out_dir.join("tma");
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
@@ -168,7 +171,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Writes the PTX of a kernel's instances. Returns what they need that the target does not have.
+    /// Writes the PTX of a kernel's instances. Returns what they need that the target does not
+    /// have.
     fn write_instances(
         &mut self,
         front: Front,

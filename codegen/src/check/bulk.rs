@@ -1,4 +1,5 @@
-//! Bulk copies without a tensor map: what starts or ends where the copy engine cannot, as far as constants show.
+//! Bulk copies without a tensor map: what starts or ends where the copy engine cannot, as far as
+//! constants show.
 
 use super::low_bits::LowBits;
 use super::operations::Rules;
@@ -33,7 +34,8 @@ pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink)
     }
 }
 
-/// Source: PTX ISA, "cp.async.bulk": addresses and size are multiples of 16 bytes. What an element is counted from is.
+/// Source: PTX ISA, "cp.async.bulk": addresses and size are multiples of 16 bytes. What an element
+/// is counted from is.
 fn whole_units(number: &Expr, element: Scalar, low: LowBits, what: &str, sink: &mut Sink) {
     let unit = BULK_BYTES / element.bytes();
     let beside = low.bits % u64::from(unit);

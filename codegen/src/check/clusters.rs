@@ -1,7 +1,7 @@
 //! Clusters: their size, what asks for one, the blocks that are named, and sliced loads.
 
 use super::operations::Rules;
-use crate::diag::{Code, Sink};
+use crate::diag::{Code, Sink, rules};
 use crate::ir::{
     BulkCopy, Cluster, ClusterAxis, CopyKind, Expr, ExprKind, Kernel, Multicast, RemoteCopy, Span, Special,
     Sync, TileCopy, TileType, Type,
@@ -37,9 +37,9 @@ pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, span: Span, sink: &m
     match (copy.kind.multicast(), rules.blocks) {
         (None, _) => {}
         (Some(Multicast::Mask(mask)), Some(blocks)) => mask_within(mask, blocks, sink),
-        (Some(Multicast::Mask(_)), None) => refuse("load_multicast", span, sink),
+        (Some(Multicast::Mask(_)), None) => sink.push(rules::no_cluster("load_multicast", span)),
         (Some(Multicast::Sliced(axis)), Some(_)) => sliced(rules.kernel, copy, *axis, span, sink),
-        (Some(Multicast::Sliced(_)), None) => refuse("load_sliced", span, sink),
+        (Some(Multicast::Sliced(_)), None) => sink.push(rules::no_cluster("load_sliced", span)),
     }
 }
 
@@ -48,12 +48,12 @@ pub(super) fn bulk_copy(rules: &Rules<'_>, copy: &BulkCopy, span: Span, sink: &m
     match (copy.kind.multicast(), rules.blocks) {
         (None | Some(Multicast::Sliced(_)), _) => {}
         (Some(Multicast::Mask(mask)), Some(blocks)) => mask_within(mask, blocks, sink),
-        (Some(Multicast::Mask(_)), None) => refuse("bulk_load_multicast", span, sink),
+        (Some(Multicast::Mask(_)), None) => sink.push(rules::no_cluster("bulk_load_multicast", span)),
     }
 }
 
-/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is in another
-/// block. Reductions have no such rule.
+/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is
+/// in another block. Reductions have no such rule.
 pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink) {
     if let (None, Some(blocks)) = (copy.op, rules.blocks) {
         elsewhere(&copy.to, blocks, sink);
@@ -68,7 +68,7 @@ pub(super) fn meeting(rules: &Rules<'_>, sync: Sync, span: Span, sink: &mut Sink
         Sync::Threads | Sync::Warp => return,
     };
     if rules.blocks.is_none() {
-        refuse(word, span, sink);
+        sink.push(rules::no_cluster(word, span));
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) fn meeting(rules: &Rules<'_>, sync: Sync, span: Span, sink: &mut Sink
 pub(super) fn remote(rules: &Rules<'_>, rank: &Expr, span: Span, sink: &mut Sink) {
     match rules.blocks {
         Some(blocks) => rank_within(rank, blocks, sink),
-        None => refuse("remote", span, sink),
+        None => sink.push(rules::no_cluster("remote", span)),
     }
 }
 
@@ -94,14 +94,8 @@ pub(super) fn special(rules: &Rules<'_>, special: Special, span: Span, sink: &mu
         | Special::WarpgroupIdx => return,
     };
     if rules.blocks.is_none() {
-        refuse(word, span, sink);
+        sink.push(rules::no_cluster(word, span));
     }
-}
-
-/// What a kernel without clusters must not say.
-fn refuse(word: &str, span: Span, sink: &mut Sink) {
-    sink.error(Code::NoCluster, span, format!("`{word}` is about clusters, and this kernel has none"))
-        .help("say how many blocks a cluster has: `#[tma_kernel(threads = .., cluster = 2)]`");
 }
 
 fn rank_within(rank: &Expr, blocks: u64, sink: &mut Sink) {

@@ -1,4 +1,5 @@
-//! Boxes that the copy engine refuses with an illegal instruction, where it is certain that it will.
+//! Boxes that the copy engine refuses with an illegal instruction, where it is certain that it
+//! will.
 
 use super::low_bits::LowBits;
 use super::operations::Rules;
@@ -28,8 +29,9 @@ pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, sink: &mut Sink) {
     }
 }
 
-/// Whether a coordinate is a number that the instruction takes for one so far before the tensor that no box reaches it. A few less than
-/// 2^32 are a difference that wrapped, and mean what the instruction takes them for.
+/// Whether a coordinate is a number that the instruction takes for one so far before the tensor
+/// that no box reaches it. A few less than 2^32 are a difference that wrapped, and mean what the
+/// instruction takes them for.
 /// Source: PTX ISA, "cp.async.bulk.tensor", `tensorCoords`, which are of type `.s32`.
 fn far(at: &Expr, dimension: usize, sink: &mut Sink) -> bool {
     let positive = i128::from(i32::MAX) + 1..i128::from(u32::MAX - REACH);

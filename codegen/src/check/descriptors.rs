@@ -1,4 +1,5 @@
-//! Fields of tensor maps that a kernel sets, as far as constants show. Source: CUDA driver API, `cuTensorMapEncodeTiled`.
+//! Fields of tensor maps that a kernel sets, as far as constants show. Source: CUDA driver API,
+//! `cuTensorMapEncodeTiled`.
 
 use super::operations::Rules;
 use crate::diag::{Code, Sink};

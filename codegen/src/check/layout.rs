@@ -70,8 +70,8 @@ fn footprint(ty: &Type) -> (u64, u64) {
     }
 }
 
-/// Lays variables out by falling alignment, so that little is lost to padding, and in order of appearance
-/// where alignments are equal.
+/// Lays variables out by falling alignment, so that little is lost to padding, and in order of
+/// appearance where alignments are equal.
 pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
     let mut order: Vec<usize> = (0..kernel.shared.len()).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(alignment(&kernel.shared[i].ty)));

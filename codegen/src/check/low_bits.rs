@@ -1,7 +1,8 @@
 //! What is known of an integer's lowest bits, whatever its inputs are: `8 * n + 1` ends in `001`.
 //!
-//! Integers wrap at a power of two, so that sums, differences, products and shifts of low bits give low bits, and nothing
-//! has to be known of the bits above. Variables are seen through if they are assigned once.
+//! Integers wrap at a power of two, so that sums, differences, products and shifts of low bits give
+//! low bits, and nothing has to be known of the bits above. Variables are seen through if they are
+//! assigned once.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,8 @@ impl LowBits {
         Self { known, bits: bits & ones(known) }
     }
 
-    /// Trailing zeros, as many as are certain; of a 0 that is known all through, more than there are bits.
+    /// Trailing zeros, as many as are certain; of a 0 that is known all through, more than there
+    /// are bits.
     fn trailing_zeros(self) -> u32 {
         self.bits.trailing_zeros()
     }
@@ -52,7 +54,8 @@ impl Variables {
         Self { assignments, known: HashMap::new() }
     }
 
-    /// Goes past a statement; to be called for all, in order. A variable is assigned before it is read.
+    /// Goes past a statement; to be called for all, in order. A variable is assigned before it is
+    /// read.
     pub(super) fn pass(&mut self, stmt: &Stmt) {
         if let StmtKind::Assign { local, index, value } = &stmt.kind
             && index.is_empty()
@@ -72,7 +75,8 @@ impl Variables {
     fn elements(&self, value: &Expr) -> Vec<LowBits> {
         match (&value.kind, &value.ty) {
             (ExprKind::Array(elements), _) => elements.iter().map(|element| self.of(element)).collect(),
-            // No more than there are coordinates: the array may be of any length, too great ones included.
+            // No more than there are coordinates: the array may be of any length, too great ones
+            // included.
             (ExprKind::Repeat(element), Type::Array(_, len)) => {
                 vec![self.of(element); MAX_RANK.min(*len as usize)]
             }

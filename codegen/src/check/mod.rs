@@ -1,22 +1,25 @@
-//! Judges a kernel: what it gives is a [`CheckedKernel`] and, for a chip, a [`TargetKernel`], the only
-//! thing that `lower` accepts.
+//! Judges a kernel: what it gives is a [`CheckedKernel`] and, for a chip, a [`TargetKernel`], the
+//! only thing that `lower` accepts.
 //!
-//! The rules, one file each, with their codes in [`Code`](crate::diag::Code). `operations` says which of
-//! them each statement and each expression has to keep:
+//! The rules, one file each, with their codes in [`Code`](crate::diag::Code). `operations` says
+//! which of them each statement and each expression has to keep:
 //!
 //! * `settled`: every type is known and every literal fits its type.
-//! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant indices.
-//! * `coordinates`: boxes that the copy engine refuses, as far as constants show; `low_bits` tells what they do.
+//! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant
+//!   indices.
+//! * `coordinates`: boxes that the copy engine refuses, as far as constants show; `low_bits` tells
+//!   what they do.
 //! * `clusters`: their size, words that need one, ranks and masks, sliced loads.
-//! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes, likewise.
+//! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes,
+//!   likewise.
 //! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
 //! * `unused`: shared memory that nothing uses, which is a warning.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
-//! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor), and the
-//! order of barrier operations among threads.
+//! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor),
+//! and the order of barrier operations among threads.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 

@@ -1,5 +1,5 @@
-//! The rules of each operation. This is the one list of statements and of expressions in `check`: a new
-//! one is named here, and has to say which rules it keeps.
+//! The rules of each operation. This is the one list of statements and of expressions in `check`: a
+//! new one is named here, and has to say which rules it keeps.
 
 use super::low_bits::Variables;
 use super::{bulk, clusters, coordinates, descriptors, limits, settled};

@@ -1,5 +1,6 @@
-//! How large a kernel is once its loops are unrolled, counted before anything is written out. What is counted are
-//! operations: statements, the nodes of their expressions, and of arrays each element.
+//! How large a kernel is once its loops are unrolled, counted before anything is written out. What
+//! is counted are operations: statements, the nodes of their expressions, and of arrays each
+//! element.
 
 use super::limits::unrolled_turns;
 use crate::diag::{Code, Sink};
@@ -17,7 +18,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         .help("unroll fewer loops, call device functions in loops, or make several kernels of it");
 }
 
-/// The operations of a block; none if a loop in it has been refused, so that those around it are not refused too.
+/// The operations of a block; none if a loop in it has been refused, so that those around it are
+/// not refused too.
 fn block(block: &Block, sink: &mut Sink) -> Option<u64> {
     // All of them are looked at, also after one that is refused.
     block.stmts.iter().map(|stmt| self::stmt(stmt, sink)).reduce(plus).unwrap_or(Some(0))

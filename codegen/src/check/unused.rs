@@ -1,8 +1,8 @@
 //! Shared memory that takes room in every block and serves no purpose: a warning.
 //!
-//! rustc warns of variables that are never named. This is about those that are named only to initialise
-//! them, and about parts of pipelines. What is used in one instance of a kernel is used: it cannot be
-//! declared in that instance alone.
+//! rustc warns of variables that are never named. This is about those that are named only to
+//! initialise them, and about parts of pipelines. What is used in one instance of a kernel is used:
+//! it cannot be declared in that instance alone.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! The codes of the compiler's errors and warnings. Each has a page of its name in `docs/errors`, with a kernel that breaks
-//! just this rule and one that does not, both of which are tested.
+//! The codes of the compiler's errors and warnings. Each has a page of its name in `docs/errors`,
+//! with a kernel that breaks just this rule and one that does not, both of which are tested.
 
 use std::fmt;
 

@@ -5,7 +5,8 @@ use std::fmt;
 use super::Code;
 use crate::ir::Span;
 
-/// A broken rule, or something that a kernel is better off without; its code tells which of the two.
+/// A broken rule, or something that a kernel is better off without; its code tells which of the
+/// two.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     /// The rule.
@@ -52,8 +53,8 @@ impl Diagnostic {
         self.help = Some(help.into());
     }
 
-    /// The whole text, on as many lines as it has parts. Where only the first place can be shown, as in
-    /// a macro's error, it names the lines of the others.
+    /// The whole text, on as many lines as it has parts. Where only the first place can be shown,
+    /// as in a macro's error, it names the lines of the others.
     pub fn text(&self) -> String {
         let mut text = Coded(self.code, &self.message).to_string();
         for Note { span, text: note } in &self.notes {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::{Code, Diagnostic};
 use crate::escape;
 
-/// A diagnostic of a source file. It is displayed in one line: `src/lib.rs:12:9: TMA0015: ..; help: ..`.
+/// A diagnostic of a source file. It is displayed in one line: `src/lib.rs:12:9: TMA0015: ..; help:
+/// ..`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
     /// The file.

@@ -5,8 +5,8 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::{Diagnostic, Severity};
 
-/// Errors and warnings as text, each with the lines of `source` that it is about. `path` is what `source`
-/// is called. The spans must come from parsing `source` outside of a macro.
+/// Errors and warnings as text, each with the lines of `source` that it is about. `path` is what
+/// `source` is called. The spans must come from parsing `source` outside of a macro.
 pub fn render<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, path: &str, source: &str) -> String {
     let renderer = Renderer::plain();
     let shown = diagnostics.into_iter().map(|diagnostic| render_one(diagnostic, path, source, &renderer));

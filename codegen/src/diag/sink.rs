@@ -94,7 +94,8 @@ impl Sink {
     }
 
     /// All errors and warnings, without repetitions: each instance of a kernel, and each call of a
-    /// device function, reports the same mistake again. What only some of the instances have names them.
+    /// device function, reports the same mistake again. What only some of the instances have names
+    /// them.
     pub fn into_diagnostics(self) -> Diagnostics {
         let mut unique: Vec<(Diagnostic, BTreeSet<Option<usize>>)> = vec![];
         let mut places = HashMap::new();

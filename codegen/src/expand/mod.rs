@@ -1,7 +1,8 @@
 //! What the attributes become.
 //!
-//! A kernel becomes a module of its name, with its launcher, and a function that nobody calls, with its body:
-//! there rustc checks it against the vocabulary, and editors complete and explain what is written in it.
+//! A kernel becomes a module of its name, with its launcher, and a function that nobody calls, with
+//! its body: there rustc checks it against the vocabulary, and editors complete and explain what is
+//! written in it.
 //!
 //! # Order
 //!
@@ -237,8 +238,8 @@ fn never_called(function: &ItemFn, words: &[WordUse]) -> TokenStream {
     }
 }
 
-/// What is no mistake in code for a device: kernels have many parameters, types that say all of a tile, and none of
-/// the methods that these lints advise.
+/// What is no mistake in code for a device: kernels have many parameters, types that say all of a
+/// tile, and none of the methods that these lints advise.
 fn allowed() -> Vec<syn::Attribute> {
     syn::parse_quote! {
         #[allow(dead_code)]

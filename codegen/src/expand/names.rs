@@ -161,7 +161,8 @@ pub(super) fn examples(generics: &[Generic], span: Span) -> Option<TokenStream> 
 fn example(generic: Generic, span: Span) -> TokenStream {
     let lang = quote_spanned!(span=> ::tma_runtime::lang);
     match generic {
-        Generic::Number | Generic::Element => quote_spanned!(span=> ::core::primitive::f32),
+        Generic::Number => quote_spanned!(span=> ::core::primitive::f32),
+        Generic::Element => quote_spanned!(span=> ::core::primitive::u32),
         Generic::Shared => quote_spanned!(span=> #lang::Barrier),
         Generic::Range => quote_spanned!(span=> ::core::ops::Range<::core::primitive::u32>),
         Generic::Groups | Generic::Dimension => quote_spanned!(span=> 0),

@@ -104,8 +104,8 @@ pub(super) fn element(param: &Param) -> Option<Scalar> {
     }
 }
 
-/// A parameter of `launch`, whose elements are of the type `element`. A tensor that is written is lent
-/// by its argument, which has to be mutable for that.
+/// A parameter of `launch`, whose elements are of the type `element`. A tensor that is written is
+/// lent by its argument, which has to be mutable for that.
 pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
     let lent = if param.written { quote!(mut #name) } else { quote!(#name) };
     let map = |rank: usize| {

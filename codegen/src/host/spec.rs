@@ -10,11 +10,13 @@ use crate::ir::{
 };
 use crate::limits;
 
-/// The tokens of a `KernelSpec`. `ptx` is an expression of type `&'static str`: what `lower` made of this kernel, or nothing.
+/// The tokens of a `KernelSpec`. `ptx` is an expression of type `&'static str`: what `lower` made
+/// of this kernel, or nothing.
 ///
-/// The promise that is given with it is kept by the compiler. Kernels have no pointers; an access to a `Global` traps out of
-/// bounds, copies by a tensor map stay within the tensor, and `written` is set by whatever writes, in `parse/method`.
-/// Where a kernel points a map of its own at a tensor, the extents are the kernel's to keep (`SharedMap`).
+/// The promise that is given with it is kept by the compiler. Kernels have no pointers; an access
+/// to a `Global` traps out of bounds, copies by a tensor map stay within the tensor, and `written`
+/// is set by whatever writes, in `parse/method`. Where a kernel points a map of its own at a
+/// tensor, the extents are the kernel's to keep (`SharedMap`).
 pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
     let name = kernel.path();
     let entry = abi::entry(kernel);
@@ -28,7 +30,8 @@ pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream)
     let cooperative = has(|kind| matches!(kind, StmtKind::SyncGrid { .. }));
     let dependency_wait = has(|kind| matches!(kind, StmtKind::GridDependency(GridDependency::Wait)));
     let params = kernel.params.iter().map(param_spec);
-    // No span of the user's is at `unsafe`, so that a crate may `forbid(unsafe_code)` and have kernels.
+    // No span of the user's is at `unsafe`, so that a crate may `forbid(unsafe_code)` and have
+    // kernels.
     quote! {
         unsafe {
             ::tma_runtime::launch::KernelSpec::from_parts(::tma_runtime::launch::KernelParts {

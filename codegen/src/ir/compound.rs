@@ -4,16 +4,20 @@ use std::fmt;
 
 use super::TileType;
 
-/// What a compound value is. Its parts are the operands of an [`ExprKind::Compound`](super::ExprKind::Compound).
+/// What a compound value is. Its parts are the operands of an
+/// [`ExprKind::Compound`](super::ExprKind::Compound).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Compound {
     /// A phase of a barrier: its parity.
     Phase,
-    /// The tiles and barriers of a pipeline: `Stages` of each tile, of the full and of the empty barriers.
+    /// The tiles and barriers of a pipeline: `Stages` of each tile, of the full and of the empty
+    /// barriers.
     Pipeline(Ring),
-    /// The next stage to fill: the pipeline's parts, the stage's number, and the parity of its empty barrier.
+    /// The next stage to fill: the pipeline's parts, the stage's number, and the parity of its
+    /// empty barrier.
     Producer(Ring),
-    /// The next stage to read: the pipeline's parts, the stage's number, and the parity of its full barrier.
+    /// The next stage to read: the pipeline's parts, the stage's number, and the parity of its full
+    /// barrier.
     Consumer(Ring),
     /// A stage that is empty: the pipeline's parts, and its number.
     EmptySlot(Vec<TileType>),

@@ -3,15 +3,16 @@
 use super::{ClusterAxis, Expr, ParamId, ReduceOp};
 
 /// A copy of a box of a tensor, or of a column of its pixels, by a tensor map.
-/// Source: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch.tensor".
+/// Source: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
+/// "cp.async.bulk.prefetch.tensor".
 #[derive(Clone, Debug)]
 pub struct TileCopy {
     /// The tensor map.
     pub map: MapRef,
     /// The coordinates of the box, outermost first.
     pub at: Vec<Expr>,
-    /// How far the pixels of a column are moved: a `u16` for each dimension of pixels, outermost first.
-    /// Empty where no column is loaded or prefetched.
+    /// How far the pixels of a column are moved: a `u16` for each dimension of pixels, outermost
+    /// first. Empty where no column is loaded or prefetched.
     pub offsets: Vec<Expr>,
     /// A [`Type::CachePolicy`](super::Type::CachePolicy).
     pub hint: Option<Expr>,
@@ -19,7 +20,8 @@ pub struct TileCopy {
     pub kind: CopyKind<Expr>,
 }
 
-/// A copy of `global[index..index + count]`, without a tensor map; traps out of bounds on either side.
+/// A copy of `global[index..index + count]`, without a tensor map; traps out of bounds on either
+/// side.
 /// Source: PTX ISA, "cp.async.bulk", "cp.reduce.async.bulk", "cp.async.bulk.prefetch".
 #[derive(Clone, Debug)]
 pub struct BulkCopy {
@@ -35,8 +37,8 @@ pub struct BulkCopy {
     pub kind: CopyKind<SharedRange>,
 }
 
-/// A copy of `from[at..at + count]` to the same elements of `to`, in the shared memory of another block
-/// of the cluster, or a reduction into them; traps out of bounds on either side.
+/// A copy of `from[at..at + count]` to the same elements of `to`, in the shared memory of another
+/// block of the cluster, or a reduction into them; traps out of bounds on either side.
 /// Source: PTX ISA, "cp.async.bulk", "cp.reduce.async.bulk".
 #[derive(Clone, Debug)]
 pub struct RemoteCopy {
@@ -87,8 +89,9 @@ pub enum CopyKind<S> {
 pub enum Multicast {
     /// Those whose bit is set in a mask (`u16`).
     Mask(Box<Expr>),
-    /// All along an axis. Each loads one slice for all of them, so that the barrier of each gets the
-    /// bytes of the whole tile. The map's box is the slice; the coordinates are those of the tile.
+    /// All along an axis. Each loads one slice for all of them, so that the barrier of each gets
+    /// the bytes of the whole tile. The map's box is the slice; the coordinates are those of the
+    /// tile.
     Sliced(ClusterAxis),
 }
 

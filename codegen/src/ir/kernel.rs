@@ -26,8 +26,8 @@ pub struct Kernel {
     pub pipelines: Vec<Pipeline>,
     /// Every call that was taken apart; [`CallId`](super::CallId) counts these.
     pub calls: Vec<Call>,
-    /// Every variable that the source names, also those that take no register, with the type that it turned out to have;
-    /// those of an inlined function once a call.
+    /// Every variable that the source names, also those that take no register, with the type that
+    /// it turned out to have; those of an inlined function once a call.
     pub variables: Vec<Local>,
     /// What a thread does.
     pub body: Block,
@@ -65,8 +65,8 @@ pub struct LaunchBounds {
     pub spans: LaunchSpans,
 }
 
-/// The clusters that a kernel's blocks come in: those of one run at the same time, and reach each other's shared
-/// memory. Source: PTX ISA, "Cluster of Cooperative Thread Arrays".
+/// The clusters that a kernel's blocks come in: those of one run at the same time, and reach each
+/// other's shared memory. Source: PTX ISA, "Cluster of Cooperative Thread Arrays".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cluster {
     /// None: each block is on its own.
@@ -115,7 +115,8 @@ pub struct Param {
     pub ty: Type,
     /// Whether the kernel stores to it: the launcher then asks for `&mut`.
     pub written: bool,
-    /// Whether it is a slice that bulk copies go from or to: the launcher then asks for an address that they take.
+    /// Whether it is a slice that bulk copies go from or to: the launcher then asks for an address
+    /// that they take.
     pub copied: bool,
     /// Its name in the source.
     pub span: Span,

@@ -33,14 +33,15 @@ pub enum Type {
     SharedArray(Scalar, u32),
     /// As many of one thing in shared memory, picked by index.
     Stages(Box<Type>, u32),
-    /// The same thing in the shared memory of a block of the cluster: a tile, barrier, array, or stages of these.
+    /// The same thing in the shared memory of a block of the cluster: a tile, barrier, array, or
+    /// stages of these.
     Remote(Box<Type>),
     /// The blocks that a sliced load is shared among. Never stored in a local.
     ClusterAxis,
     /// A parameter: the descriptor of a tensor in global memory that is moved tile by tile.
     TensorMap(TileType),
-    /// A parameter: the descriptor of a tensor with this many dimensions, of which one copy moves a column of pixels. The
-    /// tile has pixels by channels.
+    /// A parameter: the descriptor of a tensor with this many dimensions, of which one copy moves a
+    /// column of pixels. The tile has pixels by channels.
     Im2colMap(TileType, u32),
     /// A parameter: maps in global memory, which kernels make.
     Maps(TileType),
@@ -98,7 +99,8 @@ impl Type {
         }
     }
 
-    /// The elements in shared memory that lie one after the other in it: their type and how many there are.
+    /// The elements in shared memory that lie one after the other in it: their type and how many
+    /// there are.
     pub fn sequence(&self) -> Option<(Scalar, u64)> {
         if let Self::SharedArray(element, len) = self {
             Some((*element, u64::from(*len)))

@@ -52,7 +52,8 @@ pub fn within_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
     f(expr);
 }
 
-// The same tables are needed for shared and for unique borrows; written once, as macros over the borrow.
+// The same tables are needed for shared and for unique borrows; written once, as macros over the
+// borrow.
 
 macro_rules! expr_operands {
     ($kind:expr, $as_ref:ident) => {

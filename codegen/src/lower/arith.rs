@@ -104,9 +104,9 @@ fn shift_amount<'c>(
     Ok(cx.builder.build_and(b, last, "")?)
 }
 
-/// `a / b`; `a` where `b` is 0. The divisor is kept from 0, and from -1 where there is a sign, because LLVM
-/// takes a division that overflows as proof that it is never reached. Folds away for known divisors; otherwise
-/// it is two instructions of the twenty or more that a division is.
+/// `a / b`; `a` where `b` is 0. The divisor is kept from 0, and from -1 where there is a sign,
+/// because LLVM takes a division that overflows as proof that it is never reached. Folds away for
+/// known divisors; otherwise it is two instructions of the twenty or more that a division is.
 fn quotient<'c>(cx: &Cx<'c, '_>, signed: bool, a: IntValue<'c>, b: IntValue<'c>) -> Lower<IntValue<'c>> {
     let safe = safe_divisor(cx, signed, b)?;
     if !signed {

@@ -1,7 +1,7 @@
 //! Tests of indices and divisors that nothing else tests, in kernels that are checked.
 //!
-//! Constants were judged by `check`, so that they cost nothing here. Indices into slices of global memory are
-//! tested in every kernel (`memory`), coordinates of copies beside the copies (`tma`).
+//! Constants were judged by `check`, so that they cost nothing here. Indices into slices of global
+//! memory are tested in every kernel (`memory`), coordinates of copies beside the copies (`tma`).
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
@@ -10,7 +10,8 @@ use super::{Cx, Lower, print};
 use crate::ir::{BinaryOp, Expr, ExprKind, Span};
 use crate::limits::{NAMED_BARRIERS, WARP_THREADS};
 
-/// Goes on only if `index` is one of the `len` of `thing`, which are `what`: `elements`. A negative index is none.
+/// Goes on only if `index` is one of the `len` of `thing`, which are `what`: `elements`. A negative
+/// index is none.
 pub(super) fn index<'c>(
     cx: &mut Cx<'c, '_>,
     index: IntValue<'c>,

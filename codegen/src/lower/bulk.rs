@@ -9,7 +9,8 @@ use crate::backend::BackendError;
 use crate::ir::{BulkCopy, CopyKind, Expr, Multicast, ParamId, RemoteCopy, Scalar, Span};
 use crate::limits::BULK_BYTES;
 
-/// The most bytes that one prefetch brings. It is a hint: what is too much for its operand is left out.
+/// The most bytes that one prefetch brings. It is a hint: what is too much for its operand is left
+/// out.
 const MOST_PREFETCHED: u64 = (u32::MAX - u32::MAX % BULK_BYTES) as u64;
 
 /// What lies where, computed once for all operations.

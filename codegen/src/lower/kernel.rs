@@ -153,8 +153,8 @@ fn enum_attribute(context: &Context, name: &str, value: u64) -> Attribute {
     context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value)
 }
 
-/// What every launch keeps to. The thread count is exact, hence `.reqntid`, which ptxas does not take together
-/// with `.maxntid`.
+/// What every launch keeps to. The thread count is exact, hence `.reqntid`, which ptxas does not
+/// take together with `.maxntid`.
 fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel) {
     let launch = &kernel.launch;
     let [x, y, z] = launch.threads;
@@ -164,8 +164,8 @@ fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel
     match launch.cluster {
         Cluster::None => {}
         Cluster::Fixed([x, y, z]) => bounds.push(("nvvm.cluster_dim", format!("{x},{y},{z}"))),
-        // `.explicitcluster` would say more, but LLVM 22 writes it for `cluster_dim = 0,0,0` only, which it then takes as
-        // proof that a cluster has one block.
+        // `.explicitcluster` would say more, but LLVM 22 writes it for `cluster_dim = 0,0,0` only,
+        // which it then takes as proof that a cluster has one block.
         Cluster::AtLaunch => {
             let most = cluster_blocks(launch.nonportable_cluster);
             bounds.push(("nvvm.maxclusterrank", most.to_string()));

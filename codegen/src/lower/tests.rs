@@ -1,5 +1,5 @@
-//! Kernels through LLVM, judged by their PTX. Where a kernel has no inputs the optimiser computes what it stores,
-//! so that the constant in the PTX shows what the kernel means.
+//! Kernels through LLVM, judged by their PTX. Where a kernel has no inputs the optimiser computes
+//! what it stores, so that the constant in the PTX shows what the kernel means.
 
 use crate::{Target, compile};
 

@@ -92,8 +92,8 @@ fn load<'c>(
     Ok([tile].into_iter().chain(place).chain([barrier]).collect())
 }
 
-/// Those of the load of this block's slice, with the blocks that get it: the tile and the place in the tensor are those of
-/// the whole tile, moved to where the slice begins.
+/// Those of the load of this block's slice, with the blocks that get it: the tile and the place in
+/// the tensor are those of the whole tile, moved to where the slice begins.
 fn load_slice<'c>(
     cx: &mut Cx<'c, '_>,
     mut place: Vec<BasicValueEnum<'c>>,
@@ -125,8 +125,8 @@ fn write<'c>(
     Ok(place)
 }
 
-/// Stops the grid with a message where the copy engine would stop it with an illegal instruction: at an innermost
-/// coordinate that is misaligned.
+/// Stops the grid with a message where the copy engine would stop it with an illegal instruction:
+/// at an innermost coordinate that is misaligned.
 fn check_alignment<'c>(
     cx: &mut Cx<'c, '_>,
     map: &str,
@@ -163,7 +163,8 @@ fn check_sign<'c>(
     print::assert(cx, inside, &message, span)
 }
 
-/// Along dimension 0 of an interleaved layout the hardware counts pixels, where the language counts elements.
+/// Along dimension 0 of an interleaved layout the hardware counts pixels, where the language counts
+/// elements.
 /// Source: PTX ISA, "Interleave layout"; seen on an H200.
 fn count_pixels<'c>(cx: &Cx<'c, '_>, moved: &TileType, coordinates: &mut [BasicValueEnum<'c>]) -> Lower<()> {
     if let (Some(elements), Some(inner)) = (moved.pixel_elements(), coordinates.first_mut()) {
@@ -173,8 +174,8 @@ fn count_pixels<'c>(cx: &Cx<'c, '_>, moved: &TileType, coordinates: &mut [BasicV
     Ok(())
 }
 
-/// Whether the target's PTX has a load into the block's own memory. Where there is the choice, it is taken: for sm_120a
-/// ptxas makes a call with a stack frame of a load into the cluster's.
+/// Whether the target's PTX has a load into the block's own memory. Where there is the choice, it
+/// is taken: for sm_120a ptxas makes a call with a stack frame of a load into the cluster's.
 pub(super) fn names_own_memory(cx: &Cx<'_, '_>) -> bool {
     cx.target.ptx_version() >= 86
 }

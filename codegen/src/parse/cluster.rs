@@ -3,7 +3,7 @@
 use super::cx::Cx;
 use super::pipeline::{binary, number};
 use super::signature::known_dim3;
-use crate::diag::Code;
+use crate::diag::{Code, rules};
 use crate::ir::{Axis, BinaryOp, Cluster, ClusterAxis, Expr, ExprKind, Scalar, Span, Special, Type};
 
 impl Cx<'_> {
@@ -39,9 +39,7 @@ impl Cx<'_> {
     pub(super) fn in_a_cluster(&mut self, word: &str, span: Span) -> bool {
         let has_clusters = self.cluster != Cluster::None;
         if !has_clusters {
-            let message = format!("`{word}` is about clusters, and this kernel has none");
-            self.error(Code::NoCluster, span, message)
-                .help("say how many blocks a cluster has: `#[tma_kernel(threads = .., cluster = 2)]`");
+            self.sink.push(rules::no_cluster(word, span));
         }
         has_clusters
     }

@@ -10,7 +10,8 @@ use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
 impl Cx<'_> {
-    /// The value of a constant expression of type `want`; reports what is not constant, or has none.
+    /// The value of a constant expression of type `want`; reports what is not constant, or has
+    /// none.
     pub(super) fn constant(&mut self, expr: &syn::Expr, want: &Type) -> Option<Expr> {
         let span = Span::of(expr);
         let (effects, value) = self.block(|cx| cx.expr(expr));

@@ -158,7 +158,8 @@ impl Cx<'_> {
         }
     }
 
-    /// What a literal or constant in a pattern stands for. Whether its type holds it is judged when that is known.
+    /// What a literal or constant in a pattern stands for. Whether its type holds it is judged when
+    /// that is known.
     fn pattern_value(&mut self, expr: &syn::Expr, value: &Expr) -> Option<i128> {
         let found = self.expr(expr);
         if matches!(found.kind, ExprKind::Error) || !self.expect(&found, &value.ty) {

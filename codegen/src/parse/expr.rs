@@ -202,9 +202,9 @@ impl Cx<'_> {
         self.apply(op, left, right, span)
     }
 
-    /// Reports a shift by the width of the shifted type or more, as rustc's lint does: where the amount
-    /// is a constant in the function's own text. What a call passes to a device function is none there:
-    /// `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
+    /// Reports a shift by the width of the shifted type or more, as rustc's lint does: where the
+    /// amount is a constant in the function's own text. What a call passes to a device function is
+    /// none there: `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
     pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
         if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
             && (self.frames.len() == 1 || !self.mentions_variable(written.right.to_token_stream()))
@@ -282,7 +282,8 @@ impl Cx<'_> {
         if matches!(value.kind, ExprKind::Error) || ty == Type::Error {
             return Expr::error(span);
         }
-        // As in rustc, a literal takes the type it is cast to, if it can; what is computed from literals does not.
+        // As in rustc, a literal takes the type it is cast to, if it can; what is computed from
+        // literals does not.
         if is_literal(&cast.expr)
             && self.infer.kind(&value.ty).is_some()
             && let Some(scalar) = self.resolve(&ty).as_scalar()

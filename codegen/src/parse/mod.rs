@@ -1,8 +1,9 @@
-//! From syntax to IR: names are resolved, types inferred, device functions inlined, constants evaluated.
+//! From syntax to IR: names are resolved, types inferred, device functions inlined, constants
+//! evaluated.
 //!
-//! The language is a part of Rust, and a kernel's body is type-checked by rustc as well. What is inferred
-//! here must therefore be what rustc infers; where a program is refused here that rustc takes, the error
-//! says which form kernels do not have and what to write instead.
+//! The language is a part of Rust, and a kernel's body is type-checked by rustc as well. What is
+//! inferred here must therefore be what rustc infers; where a program is refused here that rustc
+//! takes, the error says which form kernels do not have and what to write instead.
 
 mod array;
 mod call;
@@ -38,7 +39,8 @@ use names::WordUse;
 use crate::diag::{Code, Sink};
 use crate::ir::{Kernel, Span, visit};
 
-/// Every instance of a kernel; of one with errors at least the signature is right, which its launcher is made of.
+/// Every instance of a kernel; of one with errors at least the signature is right, which its
+/// launcher is made of.
 pub(crate) fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) -> Parsed {
     let attr = attr::parse(item.attr.clone(), sink);
     signature::judge(&item.function, &attr.instances, sink);

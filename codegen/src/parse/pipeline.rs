@@ -118,8 +118,8 @@ impl Cx<'_> {
         self.compound(Compound::Pipeline(ring), parts, span)
     }
 
-    /// Goes from `stage` to the next: after the last comes the first, in the phase of the other parity. A comparison
-    /// does what a division by the number of stages would.
+    /// Goes from `stage` to the next: after the last comes the first, in the phase of the other
+    /// parity. A comparison does what a division by the number of stages would.
     pub(super) fn next_stage(&mut self, stage: LocalId, parity: LocalId, stages: u32, span: Span) {
         if stages > 1 {
             let one = number(1, span);
@@ -148,8 +148,8 @@ impl Cx<'_> {
         self.assign(parity, flipped);
     }
 
-    /// What a pipeline does at one of its barriers. It hands over slots, which copies fill and threads read; of what
-    /// threads wrote it tells nobody.
+    /// What a pipeline does at one of its barriers. It hands over slots, which copies fill and
+    /// threads read; of what threads wrote it tells nobody.
     pub(super) fn ring_barrier_op(&mut self, barrier: Expr, op: BarrierOp, span: Span) {
         self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Block }, span);
     }

@@ -1,12 +1,14 @@
 //! Proxy fences where slots of pipelines are released.
 //!
-//! Threads read tiles through the generic proxy, and the copies that fill them again write through the asynchronous one: a
-//! `fence.proxy.async` has to lie between (PTX ISA, "Proxies" and "Async proxy"). So a release begins with it if threads have
-//! read the slot's tiles; one of the block's own memory (`.shared::cta`), where the tiles are, also in a kernel with
-//! clusters. Stores and other copies read through the asynchronous proxy: a slot that only they read needs none.
+//! Threads read tiles through the generic proxy, and the copies that fill them again write through
+//! the asynchronous one: a `fence.proxy.async` has to lie between (PTX ISA, "Proxies" and "Async
+//! proxy"). So a release begins with it if threads have read the slot's tiles; one of the block's
+//! own memory (`.shared::cta`), where the tiles are, also in a kernel with clusters. Stores and
+//! other copies read through the asynchronous proxy: a slot that only they read needs none.
 //!
-//! Nobody but a release arrives at a pipeline's empty barriers, which is how releases are known here. Which slot an access or a
-//! release is of, its stage tells: a local, of which all that are assigned to each other count as one.
+//! Nobody but a release arrives at a pipeline's empty barriers, which is how releases are known
+//! here. Which slot an access or a release is of, its stage tells: a local, of which all that are
+//! assigned to each other count as one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -49,7 +51,8 @@ enum Fenced {
 }
 
 impl Fenced {
-    /// Those that threads read. If one of them is read and never released, others are released for it: then all.
+    /// Those that threads read. If one of them is read and never released, others are released for
+    /// it: then all.
     fn of(ring: &Pipeline, body: &Block, flow: &Flow) -> Self {
         let (mut read, mut released_slots) = (HashSet::new(), HashSet::new());
         visit::for_each_stmt(body, &mut |stmt| {
@@ -76,7 +79,8 @@ impl Fenced {
     }
 }
 
-/// The slot that a statement releases, if it does no more than that: to its own block, to another, or to several in a loop.
+/// The slot that a statement releases, if it does no more than that: to its own block, to another,
+/// or to several in a loop.
 fn released(stmt: &Stmt, ring: &Pipeline) -> Option<Slot> {
     if let StmtKind::For(inner) = &stmt.kind
         && let [stmt] = &inner.body.stmts[..]
@@ -97,7 +101,8 @@ fn slot_of(stage: &Expr) -> Slot {
 struct Flow {
     /// All that is assigned to each local.
     values: HashMap<LocalId, Vec<Expr>>,
-    /// For locals that are assigned to each other, one that stands for all, after one or more steps.
+    /// For locals that are assigned to each other, one that stands for all, after one or more
+    /// steps.
     parents: HashMap<LocalId, LocalId>,
 }
 

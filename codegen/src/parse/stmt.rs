@@ -124,8 +124,8 @@ impl Cx<'_> {
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }
 
-    /// Gives `value` a name. A variable is made where there is something to store; what was reported already
-    /// keeps the type that was asked for, so that its uses are not reported again.
+    /// Gives `value` a name. A variable is made where there is something to store; what was
+    /// reported already keeps the type that was asked for, so that its uses are not reported again.
     pub(super) fn bind_value(&mut self, name: &syn::Ident, mutable: bool, value: Expr, known: Option<Type>) {
         let ty = self.resolve(&value.ty);
         let aliasable = match value.kind {
@@ -215,8 +215,9 @@ impl Cx<'_> {
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }
 
-    /// `assignee op= value`. As for any assignment the value comes first, but not where the operator is one of a
-    /// library type, and so a call. Source: The Rust Reference, "Compound assignment expressions".
+    /// `assignee op= value`. As for any assignment the value comes first, but not where the
+    /// operator is one of a library type, and so a call. Source: The Rust Reference, "Compound
+    /// assignment expressions".
     pub(super) fn compound_assignment(&mut self, binary: &syn::ExprBinary, op: BinaryOp, span: Span) -> Expr {
         let (effects, mut right) = self.block(|cx| cx.expr(&binary.right));
         let (assignee_effects, mut assignee) = self.block(|cx| cx.assignee(&binary.left));
@@ -322,7 +323,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Refuses an assignment to a part of `expr` if that names what is not in registers, whether it is `mut` or not.
+    /// Refuses an assignment to a part of `expr` if that names what is not in registers, whether it
+    /// is `mut` or not.
     fn refuse_part(&mut self, expr: &syn::Expr, span: Span) -> bool {
         let syn::Expr::Path(path) = expr else { return false };
         let Some(name) = own_variable(path) else { return false };

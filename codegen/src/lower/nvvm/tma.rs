@@ -1,6 +1,7 @@
-//! The copy engine. Sources: "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch.tensor",
-//! "createpolicy", "prefetch", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group". Coordinates are innermost first;
-//! a cache policy is the last operand of what is `hinted`.
+//! The copy engine. Sources: "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
+//! "cp.async.bulk.prefetch.tensor", "createpolicy", "prefetch", "cp.async.bulk.commit_group",
+//! "cp.async.bulk.wait_group". Coordinates are innermost first; a cache policy is the last operand
+//! of what is `hinted`.
 
 use std::borrow::Cow;
 
@@ -48,14 +49,15 @@ impl Mode {
 
 /// A load. Operands: the tile, the map, the coordinates, the barrier, and the offsets of a column.
 ///
-/// `own` names the block's own shared memory, which PTX can since 8.6; before, the same address was one of the
-/// cluster's memory.
+/// `own` names the block's own shared memory, which PTX can since 8.6; before, the same address was
+/// one of the cluster's memory.
 pub(in crate::lower) fn tensor_load(copy: TensorCopy, own: bool) -> Instruction {
     let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
     load(copy, space, "").policy(copy.hinted).memory(ptx)
 }
 
-/// A load to the same place in several blocks of the cluster. Operands: as of a load, then the mask.
+/// A load to the same place in several blocks of the cluster. Operands: as of a load, then the
+/// mask.
 pub(in crate::lower) fn tensor_load_multicast(copy: TensorCopy) -> Instruction {
     let text = load(copy, "cluster", ".multicast::cluster");
     text.text(", ").operand(B16).policy(copy.hinted).memory(80)
@@ -135,7 +137,8 @@ pub(super) const fn hint(hinted: bool) -> &'static str {
     if hinted { ".L2::cache_hint" } else { "" }
 }
 
-/// Operand: the fraction of the accesses that get the priority; the others leave what is there unchanged.
+/// Operand: the fraction of the accesses that get the priority; the others leave what is there
+/// unchanged.
 pub(in crate::lower) fn cache_policy(priority: EvictionPriority) -> Instruction {
     Instruction {
         text: Cow::Owned(format!("createpolicy.fractional.L2::{}.b64 $0, $1;", priority.name())),

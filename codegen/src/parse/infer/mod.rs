@@ -1,12 +1,13 @@
 //! Type inference, as far as kernels need it: literals take their type from how they are used.
 //!
-//! rustc infers the types of the same body, so the answers must be its answers: an unsuffixed integer that
-//! nothing decides is an `i32`, a float an `f64`.
+//! rustc infers the types of the same body, so the answers must be its answers: an unsuffixed
+//! integer that nothing decides is an `i32`, a float an `f64`.
 //!
-//! Two types are made one only where every right typing of the body has them so. Then it does not matter in which order
-//! uses are seen, or that rustc waits where this does not: what is decided before literals fall back to their defaults is
-//! decided so in rustc as well, if it takes the body at all, and the rest falls back in both. A rule that leaves a
-//! choice is not drawn from here; it is a [`Rule`](self::rule::Rule), judged when the type is known.
+//! Two types are made one only where every right typing of the body has them so. Then it does not
+//! matter in which order uses are seen, or that rustc waits where this does not: what is decided
+//! before literals fall back to their defaults is decided so in rustc as well, if it takes the body
+//! at all, and the rest falls back in both. A rule that leaves a choice is not drawn from here; it
+//! is a [`Rule`](self::rule::Rule), judged when the type is known.
 
 pub(in crate::parse) mod fold;
 pub(in crate::parse) mod rule;
@@ -78,7 +79,8 @@ impl Infer {
         }
     }
 
-    /// As [`Infer::resolve`], but the elements of an array stay as they are, so that it can be told what decided them.
+    /// As [`Infer::resolve`], but the elements of an array stay as they are, so that it can be told
+    /// what decided them.
     pub(in crate::parse) fn outermost(&self, ty: &Type) -> Type {
         match ty {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {

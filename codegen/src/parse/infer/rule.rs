@@ -1,9 +1,10 @@
 //! Rules for types that may not be known yet.
 //!
-//! Inference makes two types one only where they must be. A rule that several types obey, such as that a coordinate is a
-//! `u32` or an `i32`, decides none of them: rustc sees a trait with several implementations, and waits too. So a rule is
-//! judged at once where it holds, or fails, for every type that may still come of it, and else at the function's end, when
-//! literals that nothing has decided are `i32` and `f64`.
+//! Inference makes two types one only where they must be. A rule that several types obey, such as
+//! that a coordinate is a `u32` or an `i32`, decides none of them: rustc sees a trait with several
+//! implementations, and waits too. So a rule is judged at once where it holds, or fails, for every
+//! type that may still come of it, and else at the function's end, when literals that nothing has
+//! decided are `i32` and `f64`.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -56,7 +57,8 @@ pub(in crate::parse) struct Obligation {
 }
 
 impl Cx<'_> {
-    /// Reports if `ty` breaks `rule`; if that depends on what `ty` turns out to be, then at the end.
+    /// Reports if `ty` breaks `rule`; if that depends on what `ty` turns out to be, then at the
+    /// end.
     pub(in crate::parse) fn require(&mut self, ty: &Type, rule: Rule, span: Span) -> bool {
         let verdict = verdict(&self.infer, &rule, ty);
         match verdict {
@@ -83,9 +85,10 @@ pub(in crate::parse) fn judge(infer: &mut Infer, obligations: &[Obligation], sin
     }
 }
 
-/// Decides what a method gives, where that depends on its receiver; reports a receiver that no use has given a type. rustc
-/// asks for its type even before the call. What it then knows comes of expectations, which are not followed here: so a call is
-/// refused only where later uses decide nothing either.
+/// Decides what a method gives, where that depends on its receiver; reports a receiver that no use
+/// has given a type. rustc asks for its type even before the call. What it then knows comes of
+/// expectations, which are not followed here: so a call is refused only where later uses decide
+/// nothing either.
 fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
     let word = match rule {
         Rule::DivCeil => NumberWord::DivCeil,
@@ -299,7 +302,8 @@ fn instead_of_as(infer: &Infer, from: &Type, to: &Type) -> String {
     }
 }
 
-/// Reports a conversion to a type that no use has decided. What else is undecided is an operand that comes of one.
+/// Reports a conversion to a type that no use has decided. What else is undecided is an operand
+/// that comes of one.
 fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
     let (to, word, help) = match rule {
         Rule::As(to) => (to, Cow::from("as _"), "write the type: `x as f32`"),

@@ -40,8 +40,8 @@ fn settle_block(infer: &Infer, block: &mut Block, sink: &mut Sink) {
     }
 }
 
-/// Where a constant decides, the other branch is not for this instance: `if STAGES > 1 { full[1].init(1) }`
-/// must not be refused where there is one stage.
+/// Where a constant decides, the other branch is not for this instance: `if STAGES > 1 {
+/// full[1].init(1) }` must not be refused where there is one stage.
 fn drop_dead_branch(kind: &mut StmtKind) {
     if let StmtKind::If { condition, then, otherwise } = kind
         && let ExprKind::Const(Const::Bool(holds)) = condition.kind

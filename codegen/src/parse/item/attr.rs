@@ -1,4 +1,5 @@
-//! `#[tma_kernel(threads = 128, min_blocks = 2, max_registers = 168, cluster = 2, checked, instances(small = <64>, ..))]`.
+//! `#[tma_kernel(threads = 128, min_blocks = 2, max_registers = 168, cluster = 2, checked,
+//! instances(small = <64>, ..))]`.
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};

@@ -1,5 +1,5 @@
-//! `#[cfg(..)]` inside what is compiled. Whether it holds cannot be asked here, where tokens are seen before that is
-//! decided: what it stands on would be compiled anyway.
+//! `#[cfg(..)]` inside what is compiled. Whether it holds cannot be asked here, where tokens are
+//! seen before that is decided: what it stands on would be compiled anyway.
 
 use syn::visit::Visit;
 use syn::{Attribute, ItemConst, ItemFn, ItemType};

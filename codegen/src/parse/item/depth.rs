@@ -1,4 +1,5 @@
-//! How deeply a kernel may nest. Parsing recurses, and what calls the compiler has a stack of its own choosing.
+//! How deeply a kernel may nest. Parsing recurses, and what calls the compiler has a stack of its
+//! own choosing.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree, token_stream};
 
@@ -24,8 +25,9 @@ const GROUP_WEIGHT: usize = 8;
 
 /// What is wrong with `tokens`, if they nest too deeply to be parsed.
 ///
-/// No tree is made for this. The tokens before one in its statement, and those before the brackets around it,
-/// bound how deep it can come to stand: `- - x`, `a + b + c`, `if a {} else if b {}`, `A<B<C>>`.
+/// No tree is made for this. The tokens before one in its statement, and those before the brackets
+/// around it, bound how deep it can come to stand: `- - x`, `a + b + c`, `if a {} else if b {}`,
+/// `A<B<C>>`.
 pub(crate) fn too_deep(tokens: &TokenStream) -> Option<Diagnostic> {
     let mut open: Vec<(token_stream::IntoIter, usize, usize)> = vec![(tokens.clone().into_iter(), 0, 0)];
     let mut after_block = false;
@@ -102,8 +104,8 @@ impl Cx<'_> {
         may && self.has_room(span)
     }
 
-    /// Whether another function may be inlined into this kernel. Functions that call each other twice each double
-    /// the kernel with every level.
+    /// Whether another function may be inlined into this kernel. Functions that call each other
+    /// twice each double the kernel with every level.
     fn has_room(&mut self, span: Span) -> bool {
         let room = self.labels() < LABELS && self.emitted() < KERNEL_OPERATIONS;
         if !room {

@@ -101,7 +101,8 @@ impl<'ast> Visit<'ast> for Finder {
         if !module.attrs.iter().any(|attr| super::is_named(attr, "tma_module")) {
             return self.within(lack_words(items), |finder| visit::visit_item_mod(finder, module));
         }
-        // A module without a body is the macro's error to report, not that of whoever looks for kernels.
+        // A module without a body is the macro's error to report, not that of whoever looks for
+        // kernels.
         let mut unread = Sink::default();
         let super::Module { kernels, shared } = super::module(module, &mut unread);
         let shared = Rc::new(shared);

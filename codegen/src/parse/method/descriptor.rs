@@ -18,7 +18,8 @@ impl Cx<'_> {
         match call {
             MapsCall::Acquire { i: index } => Some(self.effect(StmtKind::AcquireMap { maps, index }, span)),
             MapsCall::At { i: index } => {
-                // Which it is is read here, whatever becomes of its variable until a copy is asked for.
+                // Which it is is read here, whatever becomes of its variable until a copy is asked
+                // for.
                 let (held, index_now) = self.temporary("map", Scalar::U32, span);
                 self.assign(held, index);
                 let kind = ExprKind::MapAt(maps, Box::new(index_now));

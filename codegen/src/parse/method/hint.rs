@@ -5,8 +5,8 @@ use crate::ir::{Expr, ExprKind, MapRef, Span, Type};
 use crate::parse::cx::Cx;
 
 impl Cx<'_> {
-    /// `receiver.hint(policy)`. The policy is read here, whatever becomes of its variable until a copy
-    /// is asked for.
+    /// `receiver.hint(policy)`. The policy is read here, whatever becomes of its variable until a
+    /// copy is asked for.
     pub(super) fn hinted(
         &mut self,
         receiver: Expr,

@@ -1,5 +1,5 @@
-//! Methods of pipelines, their states and their slots: each becomes what a user could have written with
-//! `Stages`, barriers and variables.
+//! Methods of pipelines, their states and their slots: each becomes what a user could have written
+//! with `Stages`, barriers and variables.
 
 use crate::diag::Code;
 use crate::ir::{BarrierOp, Compound, Expr, ExprKind, For, Ring, Scalar, Span, StmtKind, TileType, Type};
@@ -20,7 +20,8 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<Expr> {
         let parts = take_apart(parts, ring.tiles.len())?;
-        // A fresh barrier is past the phase of parity 1: that is how a producer finds every stage empty at first.
+        // A fresh barrier is past the phase of parity 1: that is how a producer finds every stage
+        // empty at first.
         let state = |parity| [number(0, span), number(parity, span)];
         Some(match call {
             PipelineCall::Len => self.known_u32(u64::from(ring.stages), span),
@@ -166,7 +167,8 @@ impl Cx<'_> {
         Some(put_together(parts, [slot_stage]))
     }
 
-    /// Announces the bytes of all tiles to the full barrier of a slot with these `parts`, and arrives there.
+    /// Announces the bytes of all tiles to the full barrier of a slot with these `parts`, and
+    /// arrives there.
     fn announce(&mut self, tiles: &[TileType], parts: Vec<Expr>, span: Span) -> Expr {
         let bytes = tiles.iter().map(TileType::bytes).fold(0, u64::saturating_add);
         let bytes = number(u32::try_from(bytes).unwrap_or(u32::MAX), span);

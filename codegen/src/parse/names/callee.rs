@@ -11,6 +11,7 @@ use crate::ir::{Compound, Expr, ExprKind, Scalar, Span, Type};
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::names;
 use crate::parse::number::has_conversion;
+use crate::parse::wording::listed;
 use crate::parse::words::{ConversionWord, FunctionWord, PhaseFunction, Word};
 
 /// What a call calls.
@@ -75,7 +76,10 @@ impl<'a> Cx<'a> {
             let word = ConversionWord::named(name).filter(|&word| has_conversion(scalar, word));
             let Some(word) = word else {
                 self.error(Code::UnknownName, at, format!("`{scalar}` has no function `{name}` in kernels"))
-                    .help("there are `from_f32`, `from_f64` and `from_bits`; `cast::<T>(x)` converts any scalar");
+                    .help(format!(
+                        "there are {}; `cast::<T>(x)` converts any scalar",
+                        listed(ConversionWord::all().into_iter().map(Word::name))
+                    ));
                 return Callee::Refused;
             };
             let by_own_name =
@@ -89,8 +93,10 @@ impl<'a> Cx<'a> {
             if let Some(word) = PhaseFunction::named(name) {
                 return Callee::Phase(word);
             }
-            self.error(Code::UnknownName, at, format!("`Phase` has no function `{name}`"))
-                .help("there are `Phase::new()` and `Phase::opposite()`");
+            self.error(Code::UnknownName, at, format!("`Phase` has no function `{name}`")).help(format!(
+                "there are {}",
+                listed(PhaseFunction::all().into_iter().map(|word| format!("Phase::{}()", word.name())))
+            ));
         } else if ty != Type::Error {
             let message = format!("{} has no function `{name}`", self.infer.name(&ty));
             self.error(Code::UnknownName, at, message);

@@ -155,7 +155,8 @@ impl<'a> Cx<'a> {
         Some(Type::SharedArray(element?, len?))
     }
 
-    /// What the type generic `name` stands for. Only the kernel itself has generics, not what it calls.
+    /// What the type generic `name` stands for. Only the kernel itself has generics, not what it
+    /// calls.
     fn generic_type(&self, name: &str) -> Option<syn::Type> {
         let in_kernel = self.frames.len() == 1;
         in_kernel.then(|| self.type_arguments.get(name).cloned()).flatten()

@@ -5,8 +5,8 @@
 //! Where a method depends on its receiver, that is what the rows are `on`. The headings are those
 //! of `docs/language.md`, where the words are explained.
 //!
-//! `for op in ReduceOp: fn reduce_{op}(..)` is a row for each operation. A method takes its receiver
-//! by value, unless it is marked otherwise:
+//! `for op in ReduceOp: fn reduce_{op}(..)` is a row for each operation. A method takes its
+//! receiver by value, unless it is marked otherwise:
 //!
 //! * `#[ByRef]`, `#[ByMut]`: it takes `&self`, or `&mut self`;
 //! * `#[Remote]`: another block's thing has it as well;

@@ -44,7 +44,8 @@ pub(super) fn read(folder: &Path) -> Lang {
 }
 
 impl Lang {
-    /// Notes the public items among `tokens`, which stand in an `impl` of `owner` or outside of any.
+    /// Notes the public items among `tokens`, which stand in an `impl` of `owner` or outside of
+    /// any.
     fn items(&mut self, owner: &str, tokens: &TokenStream) {
         let tokens: Vec<_> = tokens.clone().into_iter().collect();
         let word = |at: usize| tokens.get(at).map(ToString::to_string).unwrap_or_default();

@@ -4,7 +4,11 @@ mod index;
 mod lang;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use syn::parse::Parser;
+use syn::visit::{self, Visit};
 
 use super::*;
 use crate::parse::names::By;
@@ -88,4 +92,70 @@ fn receivers_are_taken_as_marked() {
     assert_eq!(ProducerWord::Acquire.signature().taken(), By::MutReference);
     assert_eq!(ProducerWord::Ready.signature().taken(), By::Reference);
     assert_eq!(FullSlotWord::Release.signature().taken(), By::Value);
+}
+
+/// Finds texts that are compared: patterns, and sides of `==` and `!=`.
+#[derive(Default)]
+struct Compared(Vec<String>);
+
+impl<'ast> Visit<'ast> for Compared {
+    fn visit_pat(&mut self, pat: &'ast syn::Pat) {
+        if let syn::Pat::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = pat {
+            self.0.push(text.value());
+        }
+        visit::visit_pat(self, pat);
+    }
+
+    fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
+        if let syn::BinOp::Eq(_) | syn::BinOp::Ne(_) = binary.op {
+            for side in [&binary.left, &binary.right] {
+                if let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &**side {
+                    self.0.push(text.value());
+                }
+            }
+        }
+        visit::visit_expr_binary(self, binary);
+    }
+
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        // `matches!(expr, pattern)`
+        let parser = |input: syn::parse::ParseStream<'_>| {
+            let (expr, _) = (input.parse::<syn::Expr>()?, input.parse::<syn::Token![,]>()?);
+            Ok((expr, syn::Pat::parse_multi_with_leading_vert(input)?))
+        };
+        if mac.path.is_ident("matches")
+            && let Ok((_, pat)) = parser.parse2(mac.tokens.clone())
+        {
+            self.visit_pat(&pat);
+        }
+    }
+}
+
+/// The Rust files in and under a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("an entry").path());
+    let under = |path: PathBuf| if path.is_dir() { sources(&path) } else { vec![path] };
+    entries.flat_map(under).collect()
+}
+
+/// A word that is compared by its text would not be found missing by the compiler.
+#[test]
+fn words_are_looked_up_in_the_table_alone() {
+    let words: BTreeSet<_> = entries()
+        .into_iter()
+        .map(|entry| entry.name.into_owned())
+        .chain(TypeWord::all().into_iter().map(|word| word.name().to_owned()))
+        .chain(ConstantWord::ALL.iter().map(|word| word.name().to_owned()))
+        .chain(MacroWord::ALL.iter().map(|word| word.name().to_owned()))
+        .collect();
+    let files = ["codegen/src/parse", "codegen/src/expand"].map(|path| sources(&folder(path)));
+    let files = files.iter().flatten().filter(|path| !path.to_string_lossy().contains("parse/words"));
+    let mut found = vec![];
+    for path in files {
+        let mut compared = Compared::default();
+        let text = fs::read_to_string(path).expect("it can be read");
+        compared.visit_file(&syn::parse_file(&text).expect("it is Rust"));
+        found.extend(compared.0.into_iter().filter(|text| words.contains(text)).map(|text| (path, text)));
+    }
+    assert!(found.is_empty(), "ask the table instead of comparing texts: {found:?}");
 }
