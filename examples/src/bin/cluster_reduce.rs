@@ -1,7 +1,7 @@
 //! Subtracts from each row of a matrix its mean, one cluster per row, as a row exceeds one block.
 //!
-//! Each block reads a quarter of the row into its shared memory and adds it up. All blocks then read
-//! the four sums from each other's shared memory, so that the row is read from global memory
+//! Each block reads a quarter of the row into its shared memory and adds it up. All blocks then
+//! read the four sums from each other's shared memory, so that the row is read from global memory
 //! only once, and only the result is written there.
 
 use tma_runtime::prelude::*;

@@ -1,8 +1,8 @@
 //! Copies a matrix with several tiles in flight, by persistent blocks with a pipeline.
 //!
-//! There is one block per multiprocessor. A thread of its first warp loads tiles into empty stages of
-//! a ring; a thread of its second warp stores them in turn, and releases each stage once the store
-//! has read it. The pipeline tracks the phases of the ring's barriers.
+//! There is one block per multiprocessor. A thread of its first warp loads tiles into empty stages
+//! of a ring; a thread of its second warp stores them in turn, and releases each stage once the
+//! store has read it. The pipeline tracks the phases of the ring's barriers.
 //!
 //! Tiles are not assigned to blocks in advance: each block takes the next one from a counter. If
 //! multiprocessors nearer to memory ran ahead, the tiles in flight would be scattered, which costs

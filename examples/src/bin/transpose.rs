@@ -1,8 +1,8 @@
 //! Transposes a matrix through swizzled tiles, without bank conflicts in shared memory.
 //!
 //! A tile's row is 32 floats: 128 bytes, once across all 32 banks. Without a swizzle, a read of a
-//! column would access one bank 32 times. `Swizzle128` permutes the eight 16-byte chunks of a row by
-//! its number (mod 8), so a column is in different chunks of eight rows. The four floats of a chunk
+//! column would access one bank 32 times. `Swizzle128` permutes the eight 16-byte chunks of a row
+//! by its number (mod 8), so a column is in different chunks of eight rows. A chunk's four floats
 //! are the other factor of 32: each group of eight lanes takes another one, group `g` column
 //! `4 * chunk + (g ^ j)`. The writes, down a column of the other tile, are then conflict-free too.
 //! `get` and `set` apply the swizzle; the kernel only picks the order.
