@@ -50,15 +50,3 @@ pub enum ClusterError {
         fixed: Option<[u32; 3]>,
     },
 }
-
-impl ClusterError {
-    /// The error's code.
-    pub(super) const fn code(self) -> &'static str {
-        match self {
-            Self::Grid { .. } => "TMA0621",
-            Self::Size { .. } => "TMA0622",
-            Self::Missing => "TMA0623",
-            Self::Given { .. } => "TMA0624",
-        }
-    }
-}

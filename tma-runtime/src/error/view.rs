@@ -75,16 +75,3 @@ pub enum ViewError {
     )]
     UnknownMemory,
 }
-
-impl ViewError {
-    /// The error's code, such as `TMA0540`: the name of its page in `docs/errors`.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Slice { .. } => "TMA0540",
-            Self::Permutation { .. } => "TMA0541",
-            Self::Reach { .. } => "TMA0542",
-            Self::Overlap { .. } => "TMA0543",
-            Self::UnknownMemory => "TMA0544",
-        }
-    }
-}

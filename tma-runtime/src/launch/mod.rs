@@ -60,7 +60,9 @@ pub trait LaunchOn: sealed::Sealed {
     fn device(&self) -> &Device;
 
     /// The stream that the kernel is queued on; `None` is the device's default stream.
-    fn stream(&self) -> Option<&Stream>;
+    fn stream(&self) -> Option<&Stream> {
+        None
+    }
 
     /// The capture that records the launch instead of running it.
     fn capture(&self) -> Option<&Capture> {
@@ -86,10 +88,6 @@ impl LaunchOn for Device {
     fn device(&self) -> &Device {
         self
     }
-
-    fn stream(&self) -> Option<&Stream> {
-        None
-    }
 }
 
 impl LaunchOn for Stream {
@@ -105,10 +103,6 @@ impl LaunchOn for Stream {
 impl LaunchOn for Capture {
     fn device(&self) -> &Device {
         self.device()
-    }
-
-    fn stream(&self) -> Option<&Stream> {
-        None
     }
 
     fn capture(&self) -> Option<&Capture> {

@@ -93,24 +93,8 @@ fn with_columns<A, const N: usize>(tensor: A, columns: Im2col<N>) -> WithColumns
 }
 
 macro_rules! tensors {
-    ($($pixels:literal $rank:literal)+) => { $(
-        impl<'a, T: Scalar> Im2colExt<$pixels> for &'a DeviceTensor<T, $rank> {
-            type Tensor = Self;
-
-            fn im2col(self, columns: Im2col<$pixels>) -> WithColumns<Self> {
-                with_columns(self, columns)
-            }
-        }
-
-        impl<'a, T: Scalar> Im2colExt<$pixels> for TensorView<'a, T, $rank> {
-            type Tensor = Self;
-
-            fn im2col(self, columns: Im2col<$pixels>) -> WithColumns<Self> {
-                with_columns(self, columns)
-            }
-        }
-
-        impl<'a, T: Scalar> Im2colExt<$pixels> for TensorViewMut<'a, T, $rank> {
+    ($($pixels:literal: $Tensor:ty;)+) => { $(
+        impl<'a, T: Scalar> Im2colExt<$pixels> for $Tensor {
             type Tensor = Self;
 
             fn im2col(self, columns: Im2col<$pixels>) -> WithColumns<Self> {
@@ -120,7 +104,17 @@ macro_rules! tensors {
     )+ };
 }
 
-tensors!(1 3  2 4  3 5);
+tensors! {
+    1: &'a DeviceTensor<T, 3>;
+    1: TensorView<'a, T, 3>;
+    1: TensorViewMut<'a, T, 3>;
+    2: &'a DeviceTensor<T, 4>;
+    2: TensorView<'a, T, 4>;
+    2: TensorViewMut<'a, T, 4>;
+    3: &'a DeviceTensor<T, 5>;
+    3: TensorView<'a, T, 5>;
+    3: TensorViewMut<'a, T, 5>;
+}
 
 macro_rules! argument {
     ($(#[$doc:meta])* $Arg:ident of $Map:ident, fn $view:ident($($this:tt)+) -> $View:ident) => {
