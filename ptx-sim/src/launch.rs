@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::code::{Constant, Op, Program};
 use crate::exec::Context;
 use crate::grid;
+use crate::isa::{Constant, Op, Program};
 use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
 use crate::module::Module;
 use crate::profile::Profile;

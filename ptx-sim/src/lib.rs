@@ -45,6 +45,7 @@
 mod code;
 mod exec;
 mod grid;
+mod isa;
 mod launch;
 pub mod machine;
 mod module;

@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::code::{self, Program};
+use crate::code;
+use crate::isa::Program;
+use crate::isa::float::float_bits;
 use crate::launch::Error;
 use crate::machine::{GlobalMemory, SharedName};
 use crate::parse::syntax::{Initial, Source, Variable, VariableSpace};
@@ -202,7 +204,7 @@ fn global(source: &Source<'_>, variable: &Variable<'_>, left: &mut u64) -> Resul
         let offset = index * scalar;
         let value = match *initial {
             Initial::Bits(bits) => bits,
-            Initial::Number(number) => code::float_bits(number.to_bits(), scalar as u32 * 8, false),
+            Initial::Number(number) => float_bits(number.to_bits(), scalar as u32 * 8, false),
             Initial::Address { symbol, offset: plus } => {
                 let found = source.variable(symbol).filter(|_| matches!(scalar, 4 | 8));
                 let Some((target, _)) = found else {

@@ -4,8 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::decode;
 use super::names::{Builder, Named};
-use super::{Constant, Inst, Op, Place, Program, Row};
-use crate::machine::Site;
+use crate::isa::{Constant, Inst, Op, Place, Program, Row, Site};
 use crate::parse::LoadError;
 use crate::parse::syntax::{Function, Operand, Source, Statement, VariableSpace};
 

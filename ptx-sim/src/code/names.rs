@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Constant, Inst, Place, Row, Special};
-use crate::exec::float::convert;
-use crate::exec::float::format::{BF16, F16, F32, F64, Round};
+use crate::isa::{Constant, Inst, Place, Row, Special};
 use crate::parse::LoadError;
 use crate::parse::syntax::{Source, Statement, Variable, VariableSpace};
 
@@ -308,15 +306,4 @@ fn special(name: &str) -> Option<(Special, u32)> {
         "%aggr_smem_size" | "%envreg0" => (Special::Zero, 32),
         _ => return None,
     })
-}
-
-/// The bits of a floating-point immediate in an instruction's type.
-pub(crate) fn float_bits(double: u64, bits: u32, bfloat: bool) -> u64 {
-    let format = match (bits, bfloat) {
-        (16, true) => BF16,
-        (16, false) => F16,
-        (32, _) => F32,
-        _ => return double,
-    };
-    convert::between(double, F64, format, Round::Nearest, false)
 }

@@ -1,10 +1,11 @@
 //! `atom` and `red`.
 
-use super::float::{FloatOp, Mode, apply, apply_packed};
+use super::float::{apply, apply_packed};
 use super::lanes_of;
 use super::step::Turn;
 use super::warp::Warp;
-use crate::code::{Address, AtomicOp, AtomicVector, Memory, Row, WideAtomic};
+use crate::isa::float::{FloatOp, Mode};
+use crate::isa::{Address, AtomicOp, AtomicVector, Memory, Row, WideAtomic};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, in_window};
 use crate::machine::{Order, Site, Space, Stop, ThreadId};
 use crate::report::FindingKind;

@@ -4,7 +4,7 @@ use super::format::{self, WIDEST};
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Memory, Row};
+use crate::isa::{Memory, Row};
 use crate::machine::{Order, Site, Space, Stop};
 use crate::report::FindingKind;
 

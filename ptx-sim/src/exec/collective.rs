@@ -3,7 +3,7 @@
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Collective, Op, Redux, Row, Shuffle, Vote};
+use crate::isa::{Collective, Op, Redux, Row, Shuffle, Vote};
 use crate::machine::{Site, Stop, WaitingFor};
 use crate::report::FindingKind;
 

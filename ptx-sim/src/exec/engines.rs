@@ -3,7 +3,7 @@
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{
+use crate::isa::{
     Address, BlockBarrier, BlockVote, BulkCode, CopyCode, Guard, Mbarrier, RemoteCode, Row, TensorCode,
     TensorCodeAction,
 };

@@ -4,7 +4,7 @@
 
 use super::step::Turn;
 use super::warp::Warp;
-use crate::code::{Address, MatrixCode, Row};
+use crate::isa::{Address, MatrixCode, Row};
 use crate::machine::address::{SHARED_WINDOW, in_window};
 use crate::machine::{Order, Site, Space, Stop};
 use crate::report::FindingKind;

@@ -5,7 +5,7 @@ use super::alu::Lanes;
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Access, Address, Memory, Row};
+use crate::isa::{Access, Address, Memory, Row};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, in_window, map_to_rank, rank_of};
 use crate::machine::{Order, Site, Space, Stop};
 use crate::report::FindingKind;

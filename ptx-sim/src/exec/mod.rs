@@ -27,7 +27,7 @@ use std::ops::Range;
 
 use alu::Lanes;
 
-use crate::code::{Program, Row};
+use crate::isa::{Program, Row};
 
 /// What all warps of a launch share.
 #[derive(Debug)]

@@ -1,14 +1,15 @@
 //! Instructions on numbers that are more than one function over all lanes.
 
-use super::float::FloatType;
-use super::float::compare::{self, Comparison};
-use super::float::convert::{self, Integer};
-use super::float::format::{E4M3, E5M2, F16, F32, Format, Round, TF32};
+use super::float::compare;
 use super::step::Turn;
 use super::warp::Warp;
 use super::{Context, lanes_of};
-use crate::code::{
-    Carry, CarryOp, Combine, Compared, Conversion, Guard, Numeric, PairConversion, Row, Truth,
+use crate::isa::float::convert;
+use crate::isa::float::format::{E4M3, E5M2, F16, F32, Format, Round, TF32};
+use crate::isa::float::{FloatType, Mode};
+use crate::isa::{
+    Carry, CarryOp, Combine, Compared, Comparison, Conversion, Guard, Integer, Numeric, PairConversion, Row,
+    Truth,
 };
 
 /// Puts what `f` makes of each lane's operands into `d`.
@@ -149,7 +150,7 @@ fn format_of(numeric: Numeric) -> Format {
     }
 }
 
-fn finished(mode: super::float::Mode, format: Format, bits: u64) -> u64 {
+fn finished(mode: Mode, format: Format, bits: u64) -> u64 {
     super::float::finish(format, mode, bits)
 }
 
@@ -160,7 +161,7 @@ fn in_register(value: u64, ty: Integer, width: u32) -> u64 {
 
 pub(super) fn convert_pair(conversion: PairConversion, a: u64, b: u64) -> u64 {
     let relu = |bits: u64, format: Format, on: bool| {
-        let mode = super::float::Mode { relu: on, ..Default::default() };
+        let mode = Mode { relu: on, ..Default::default() };
         finished(mode, format, bits)
     };
     // The first operand is the upper half of the result.

@@ -4,7 +4,7 @@ use super::alu::Lanes;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use super::{banks, lanes_of};
-use crate::code::{Collective, Compared, Inst, Manner, MapCode, Mbarrier, Memory, Op, Touch};
+use crate::isa::{Collective, Compared, Inst, Manner, MapCode, Mbarrier, Memory, Op, Touch};
 use crate::machine::address::{Target, resolve};
 use crate::machine::{Phase, Place, Space, WaitingFor};
 use crate::profile::{Class, Executed, LineCounts, Named, SharedAccesses};

@@ -8,7 +8,7 @@ use super::alu::Lanes;
 use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Access, Collective, Inst, Manner, Mbarrier, Memory, Op};
+use crate::isa::{Access, Collective, Inst, Manner, Mbarrier, Memory, Op};
 use crate::machine::{Phase, Site, WaitingFor};
 
 /// Rounds without a change in the cluster, after which they are looked at. A warp's state is kept at this number and at each

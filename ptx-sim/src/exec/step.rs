@@ -6,7 +6,7 @@ use super::observe::Count;
 use super::spin;
 use super::warp::Warp;
 use super::{Context, float, lanes_of, memory, numbers};
-use crate::code::{Guard, Inst, Op, Row};
+use crate::isa::{Guard, Inst, Op, Row};
 use crate::machine::{Machine, Site, Stop, WaitingFor};
 use crate::printed::Printed;
 use crate::report::{Finding, FindingKind};

@@ -4,7 +4,7 @@ use super::lanes_of;
 use super::memory::{Target, resolve};
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Address, MapCode, Memory};
+use crate::isa::{Address, MapCode, Memory};
 use crate::machine::{FenceKind, Order, Site, Space, Stop, WaitingFor};
 use crate::report::FindingKind;
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor, replace};

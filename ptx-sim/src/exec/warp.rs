@@ -4,7 +4,7 @@ use super::alu::Lanes;
 use super::groups::Groups;
 use super::spin::Rounds;
 use super::{Context, lanes_of};
-use crate::code::{Row, Special};
+use crate::isa::{Row, Special};
 use crate::machine::ThreadId;
 
 /// 32 threads of a block.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{GlobalMemory, SharedName};
+pub use crate::isa::{FenceKind, Order, Scope, Semantics, Site, Space};
 use crate::tensor_map::Element;
+pub use tma_model::ReduceOp as Reduction;
 
 /// A thread of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,57 +14,6 @@ pub struct ThreadId {
     pub block: u32,
     /// The thread's number in its block, with x running fastest.
     pub thread: u32,
-}
-
-/// Where in the program an effect comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Site {
-    /// The line of the PTX text, from 1.
-    pub ptx_line: u32,
-    /// File and line of `.loc`, where the PTX has one.
-    pub source: Option<(u32, u32)>,
-}
-
-/// A state space that the machine keeps. Local, parameter and constant memory are the executing side's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Space {
-    /// `.global`.
-    Global,
-    /// `.shared::cta`: offsets in the memory of the thread's own block.
-    Shared,
-    /// `.shared::cluster`: see [`address`](super::address).
-    SharedCluster,
-    /// A generic address, of global or shared memory.
-    Generic,
-}
-
-/// How an access or a synchronisation orders others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Plain: `ld`, `st`. Two of them that are not ordered otherwise race.
-    Weak,
-    /// `.relaxed`, `.volatile`, `atom` without more: does not race with its like, and orders nothing.
-    Relaxed,
-    /// `.acquire`.
-    Acquire,
-    /// `.release`.
-    Release,
-    /// `.acq_rel`.
-    AcqRel,
-}
-
-impl Order {
-    pub(super) fn acquires(self) -> bool {
-        matches!(self, Self::Acquire | Self::AcqRel)
-    }
-
-    pub(super) fn releases(self) -> bool {
-        matches!(self, Self::Release | Self::AcqRel)
-    }
-
-    pub(super) fn strong(self) -> bool {
-        self != Self::Weak
-    }
 }
 
 /// The answer of an instruction that a thread may have to wait in.
@@ -124,25 +75,6 @@ pub struct MachineConfig {
     pub lines: Arc<[Option<(u32, u32)>]>,
 }
 
-/// What a fence orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FenceKind {
-    /// `fence.proxy.async`: later asynchronous operations see earlier writes.
-    ProxyAsync,
-    /// `fence.proxy.async.shared::cta` and `.shared::cluster`, which do nothing for global memory.
-    ProxyAsyncShared,
-    /// `fence.proxy.async.global`, which does nothing for shared memory.
-    ProxyAsyncGlobal,
-    /// `fence.mbarrier_init.release.cluster`.
-    MbarrierInit,
-    /// `fence.acq_rel`, `fence.sc`, `membar`, of any scope.
-    Memory,
-    /// `fence.proxy.tensormap::generic.release`: what the thread knows of changes to tensor maps is to be seen by copies.
-    TensorMapRelease,
-    /// `fence.proxy.alias`: nothing that the machine keeps apart.
-    OtherProxy,
-}
-
 /// How a thread comes to `bar` or `barrier`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierUse {
@@ -165,31 +97,6 @@ pub struct Votes {
     pub yes: u32,
     /// All threads.
     pub all: u32,
-}
-
-/// Between whose threads a release and an acquire order memory. Source: PTX ISA, "Scope".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// `.cta`: those of a block.
-    Block,
-    /// `.cluster`.
-    Cluster,
-}
-
-/// What an operation on an mbarrier orders, and between whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Semantics {
-    /// Release or acquire, or neither.
-    pub order: Order,
-    /// Between whom.
-    pub scope: Scope,
-}
-
-impl Semantics {
-    /// That of an arrival that says nothing.
-    pub const RELEASE: Self = Self { order: Order::Release, scope: Scope::Block };
-    /// That of a wait that says nothing.
-    pub const ACQUIRE: Self = Self { order: Order::Acquire, scope: Scope::Block };
 }
 
 /// An arrive-on operation on an mbarrier.
@@ -276,27 +183,6 @@ pub struct Waiting {
     pub what: WaitingFor,
     /// Where.
     pub site: Site,
-}
-
-/// How a reduction combines memory with the tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reduction {
-    /// Sum.
-    Add,
-    /// Least.
-    Min,
-    /// Greatest.
-    Max,
-    /// Counts up, from the operand back to 0.
-    Inc,
-    /// Counts down, from 0 to the operand.
-    Dec,
-    /// Bits in both.
-    And,
-    /// Bits in either.
-    Or,
-    /// Bits in one.
-    Xor,
 }
 
 /// What a tensor copy does.

@@ -2,11 +2,11 @@
 
 use super::operands::Decoder;
 use super::{cache, remote, wide};
-use crate::code::types::Type;
-use crate::code::{Access, AtomicOp, AtomicVector, Memory, Op, Row};
-use crate::exec::float::convert::Integer;
-use crate::exec::float::{FloatType, Mode};
-use crate::machine::{Order, Space};
+use crate::isa::Integer;
+use crate::isa::Type;
+use crate::isa::float::{FloatType, Mode};
+use crate::isa::{Access, AtomicOp, AtomicVector, Memory, Op, Row};
+use crate::isa::{Order, Space};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 

@@ -1,13 +1,14 @@
 //! Integer and floating-point arithmetic.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Carry, CarryOp, Op, Row};
 use crate::exec::alu::bits::{differences_4, dot_2, dot_4};
-use crate::exec::alu::integer::{self, BinaryOp, TernaryOp, UnaryOp};
-use crate::exec::float::convert::Integer;
-use crate::exec::float::format::Round;
-use crate::exec::float::{FloatOp, FloatType, Mode, Test};
+use crate::exec::alu::integer;
+use crate::isa::Integer;
+use crate::isa::Type;
+use crate::isa::float::format::Round;
+use crate::isa::float::{FloatOp, FloatType, Mode, Test};
+use crate::isa::{BinaryOp, TernaryOp, UnaryOp};
+use crate::isa::{Carry, CarryOp, Op, Row};
 use crate::parse::LoadError;
 
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {

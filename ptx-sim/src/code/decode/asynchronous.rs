@@ -4,9 +4,9 @@ use super::access::{check_policy, take_cache_hints, take_order};
 use super::operands::Decoder;
 use super::remote::take_reduction;
 use super::{bulk, copy_async, mbarrier};
-use crate::code::types::Type;
-use crate::code::{Op, Row, TensorCode, TensorCodeAction};
-use crate::machine::{FenceKind, Order, Space};
+use crate::isa::Type;
+use crate::isa::{FenceKind, Order, Space};
+use crate::isa::{Op, Row, TensorCode, TensorCodeAction};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 

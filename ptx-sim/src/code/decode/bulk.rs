@@ -3,13 +3,14 @@
 use super::access::{check_policy, take_cache_hints};
 use super::operands::Decoder;
 use super::remote::{in_cluster, take_reduction};
-use crate::code::types::Type;
-use crate::code::{BulkCode, Op};
-use crate::exec::float::FloatType;
-use crate::exec::float::convert::Integer;
-use crate::machine::{Reduction, Space};
+use crate::isa::Integer;
+use crate::isa::Space;
+use crate::isa::Type;
+use crate::isa::float::FloatType;
+use crate::isa::{BulkCode, Op};
 use crate::parse::LoadError;
 use crate::tensor_map::Element;
+use tma_model::ReduceOp as Reduction;
 
 const WORD: Type = Type::Bits(32);
 

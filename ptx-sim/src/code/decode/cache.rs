@@ -1,9 +1,9 @@
 //! What is about caches: prefetches, policies, priorities, `discard`.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Op, Row};
 use crate::exec::alu::bits::COPY;
+use crate::isa::Type;
+use crate::isa::{Op, Row};
 use crate::parse::LoadError;
 
 /// The one size that `discard` and `applypriority` have. Source: PTX ISA, both.
@@ -85,7 +85,7 @@ fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             if fractional {
                 d.expect_count(1, 2)?;
                 if d.count() == 2 {
-                    d.source(1, Type::Float(crate::exec::float::FloatType::F32))?;
+                    d.source(1, Type::Float(crate::isa::float::FloatType::F32))?;
                 }
             } else {
                 d.take("global");

@@ -3,10 +3,10 @@
 use super::operands::Decoder;
 use crate::code::link::{Body, Formal};
 use crate::code::names::Named;
-use crate::code::types::Type;
-use crate::code::{Access, Address, Memory, Op, Row};
 use crate::exec::alu::bits;
-use crate::machine::Order;
+use crate::isa::Order;
+use crate::isa::Type;
+use crate::isa::{Access, Address, Memory, Op, Row};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -108,10 +108,7 @@ pub(super) fn call(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<O
     Ok(ops)
 }
 
-fn local(
-    d: &mut Decoder<'_, '_, '_>,
-    operand: &Operand<'_>,
-) -> Result<Option<crate::code::Place>, LoadError> {
+fn local(d: &mut Decoder<'_, '_, '_>, operand: &Operand<'_>) -> Result<Option<crate::isa::Place>, LoadError> {
     let Operand::Name(name) = operand else { return Ok(None) };
     match d.builder.find(name, d.instruction.line)? {
         Some(Named::Local(place)) => Ok(Some(place)),

@@ -2,12 +2,12 @@
 
 use super::arithmetic::take_round;
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Conversion, Memory, Numeric, Op, PairConversion};
 use crate::exec::alu::bits;
-use crate::exec::float::format::Round;
-use crate::exec::float::{FloatType, Mode};
-use crate::machine::Space;
+use crate::isa::Space;
+use crate::isa::Type;
+use crate::isa::float::format::Round;
+use crate::isa::float::{FloatType, Mode};
+use crate::isa::{Conversion, Memory, Numeric, Op, PairConversion};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;

@@ -4,9 +4,9 @@ use super::access::{check_policy, take_cache_hints};
 use super::asynchronous::take_shared;
 use super::operands::Decoder;
 use crate::code::names::Named;
-use crate::code::types::Type;
-use crate::code::{CopyCode, Op};
-use crate::machine::Space;
+use crate::isa::Space;
+use crate::isa::Type;
+use crate::isa::{CopyCode, Op};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 

@@ -1,13 +1,13 @@
 //! Bits, comparisons and selections.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Combine, Compared, Op, Row, Truth};
-use crate::exec::alu::bits::{self, Permutation};
-use crate::exec::alu::integer::{self, UnaryOp};
-use crate::exec::float::FloatType;
-use crate::exec::float::compare::Comparison;
-use crate::exec::float::convert::Integer;
+use crate::exec::alu::{bits, integer};
+use crate::isa::Comparison;
+use crate::isa::Integer;
+use crate::isa::Type;
+use crate::isa::float::FloatType;
+use crate::isa::{Combine, Compared, Op, Row, Truth};
+use crate::isa::{Permutation, UnaryOp};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 

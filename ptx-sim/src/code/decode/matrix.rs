@@ -1,9 +1,9 @@
 //! `ldmatrix`, `stmatrix`, `movmatrix`.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Collective, MatrixCode, Op};
-use crate::machine::Space;
+use crate::isa::Space;
+use crate::isa::Type;
+use crate::isa::{Collective, MatrixCode, Op};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 

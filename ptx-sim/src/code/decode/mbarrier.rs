@@ -3,9 +3,9 @@
 use super::access::take_order;
 use super::asynchronous::take_shared;
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Mbarrier, Op, Row};
-use crate::machine::{Order, Scope, Semantics, Space};
+use crate::isa::Type;
+use crate::isa::{Mbarrier, Op, Row};
+use crate::isa::{Order, Scope, Semantics, Space};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 

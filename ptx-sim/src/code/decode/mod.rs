@@ -22,8 +22,7 @@ mod wide;
 
 use super::link::Body;
 use super::names::Builder;
-use super::{Guard, Inst, Op};
-use crate::machine::Site;
+use crate::isa::{Guard, Inst, Op, Site};
 use crate::parse::LoadError;
 use crate::parse::syntax::Instruction;
 use operands::Decoder;

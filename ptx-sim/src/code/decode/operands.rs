@@ -1,9 +1,9 @@
 //! What every decoder needs of an instruction: its modifiers one by one, its operands by type.
 
-use crate::code::names::{Builder, Named, float_bits};
-use crate::code::types::Type;
-use crate::code::{Address, Constant, Guard, Row};
-use crate::exec::float::FloatType;
+use crate::code::names::{Builder, Named};
+use crate::isa::Type;
+use crate::isa::float::{FloatType, float_bits};
+use crate::isa::{Address, Constant, Guard, Row};
 use crate::parse::LoadError;
 use crate::parse::syntax::{Instruction, Operand};
 

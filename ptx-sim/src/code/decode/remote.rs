@@ -1,13 +1,14 @@
 //! `st.async` and `red.async`.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Op, RemoteCode};
-use crate::exec::float::convert::Integer;
-use crate::machine::{Reduction, Space};
+use crate::isa::Integer;
+use crate::isa::Space;
+use crate::isa::Type;
+use crate::isa::{Op, RemoteCode};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 use crate::tensor_map::Element;
+use tma_model::ReduceOp as Reduction;
 
 /// Where both go, and how they complete.
 fn take_target(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {

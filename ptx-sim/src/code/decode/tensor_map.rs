@@ -1,9 +1,9 @@
 //! `tensormap.replace`, `tensormap.cp_fenceproxy`, and the fences of the tensor map proxy.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{MapCode, Op};
-use crate::machine::{FenceKind, Space};
+use crate::isa::Type;
+use crate::isa::{FenceKind, Space};
+use crate::isa::{MapCode, Op};
 use crate::parse::LoadError;
 use crate::tensor_map::{DESCRIPTOR_BYTES, Element, Field, MAX_RANK};
 

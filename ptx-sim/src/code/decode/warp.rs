@@ -2,10 +2,10 @@
 
 use super::access::take_order;
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{BlockBarrier, BlockVote, Collective, Guard, Op, Redux, Row, Shuffle, Vote};
-use crate::exec::float::convert::Integer;
-use crate::machine::Order;
+use crate::isa::Integer;
+use crate::isa::Order;
+use crate::isa::Type;
+use crate::isa::{BlockBarrier, BlockVote, Collective, Guard, Op, Redux, Row, Shuffle, Vote};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 

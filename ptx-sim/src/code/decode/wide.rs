@@ -1,10 +1,10 @@
 //! Registers of 128 bits, which take two rows: the lower half first.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Access, Address, Memory, Op, Row, WideAtomic};
 use crate::exec::alu::bits::COPY;
-use crate::machine::Order;
+use crate::isa::Order;
+use crate::isa::Type;
+use crate::isa::{Access, Address, Memory, Op, Row, WideAtomic};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 

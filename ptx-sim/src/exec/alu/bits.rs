@@ -1,6 +1,7 @@
 //! Bits moved about: fields, bytes, funnels, tables.
 
 use super::{Lanes, One, Three, Two, one, three, two};
+use crate::isa::Permutation;
 
 /// `and`, `or`, `xor`: of any width.
 pub(crate) const AND: Two = two!(a, b => a & b);
@@ -79,19 +80,6 @@ pub(crate) fn table(a: u64, b: u64, c: u64, table: u8) -> u64 {
         }
     }
     result & 0xffff_ffff
-}
-
-/// How `prmt` picks bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Permutation {
-    /// A nibble of the selector a byte; its top bit spreads the byte's sign.
-    Generic,
-    Forward4,
-    Backward4,
-    Replicate8,
-    EdgeLeft,
-    EdgeRight,
-    Replicate16,
 }
 
 /// The lane function of `prmt`.

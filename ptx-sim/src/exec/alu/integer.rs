@@ -1,7 +1,7 @@
 //! Integer arithmetic.
 
 use super::{Lanes, One, Three, Two, one, three, two};
-use crate::exec::float::convert::Integer;
+use crate::isa::{BinaryOp, Integer, TernaryOp, UnaryOp};
 
 /// A Rust integer as a register's bits.
 trait Word: Copy {
@@ -94,30 +94,6 @@ macro_rules! typed {
     };
 }
 
-/// Operations of two integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BinaryOp {
-    Add,
-    AddSaturated,
-    Sub,
-    SubSaturated,
-    MulLow,
-    MulHigh,
-    /// The product in twice the width, at most 64 bits.
-    MulWide,
-    /// The low 32 of the 48 bits that two 24-bit numbers give.
-    Mul24Low,
-    /// The high 32 of them.
-    Mul24High,
-    Div,
-    Rem,
-    Min,
-    Max,
-    /// A negative result becomes 0.
-    MinRelu,
-    MaxRelu,
-}
-
 /// The lane function of `op`.
 pub(crate) fn binary(op: BinaryOp, ty: Integer) -> Two {
     typed!(ty, T, W => match op {
@@ -159,18 +135,6 @@ fn product_24(a: u64, b: u64, signed: bool) -> i64 {
     (number.read(a) * number.read(b)) as i64
 }
 
-/// `a · b + c`, and the sum of absolute differences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TernaryOp {
-    MadLow,
-    MadHigh,
-    MadHighSaturated,
-    MadWide,
-    Mad24Low,
-    Mad24High,
-    Sad,
-}
-
 /// The lane function of `op`.
 pub(crate) fn ternary(op: TernaryOp, ty: Integer) -> Three {
     typed!(ty, T, W => match op {
@@ -195,23 +159,6 @@ pub(crate) fn ternary(op: TernaryOp, ty: Integer) -> Three {
             T::of(c).wrapping_add(if a < b { b.wrapping_sub(a) } else { a.wrapping_sub(b) }).bits()
         }),
     })
-}
-
-/// Operations of one integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UnaryOp {
-    Abs,
-    Neg,
-    Not,
-    /// 1 for zero, 0 for all else.
-    LogicalNot,
-    CountOnes,
-    LeadingZeros,
-    ReverseBits,
-    /// The place of the highest bit that differs from the sign; all ones if there is none.
-    HighestBit,
-    /// As far as it has to be shifted left to stand at the top.
-    HighestBitShift,
 }
 
 /// The lane function of `op`.

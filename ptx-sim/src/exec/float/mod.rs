@@ -5,91 +5,13 @@
 //! their operands.
 
 pub(crate) mod compare;
-pub(crate) mod convert;
-pub(crate) mod format;
 mod soft;
 mod special;
 #[cfg(test)]
 mod tests;
 
-use format::{BF16, F16, F32, F64, Format, Round, Value};
-
-/// The type of a floating-point instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FloatType {
-    F16,
-    Bf16,
-    F32,
-    F64,
-}
-
-impl FloatType {
-    pub(crate) fn format(self) -> Format {
-        match self {
-            FloatType::F16 => F16,
-            FloatType::Bf16 => BF16,
-            FloatType::F32 => F32,
-            FloatType::F64 => F64,
-        }
-    }
-}
-
-/// The modifiers of an arithmetic instruction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mode {
-    pub(crate) round: Round,
-    /// `.ftz`: subnormal operands and results are zero.
-    pub(crate) flush: bool,
-    /// `.sat`: the result is clamped to 0..1, a NaN becomes 0.
-    pub(crate) saturate: bool,
-    /// `.relu`: a negative result becomes 0.
-    pub(crate) relu: bool,
-    /// `.NaN` of `min` and `max`: a NaN operand gives a NaN.
-    pub(crate) nan: bool,
-    /// `.xorsign.abs` of `min` and `max`.
-    pub(crate) xor_sign: bool,
-}
-
-/// What an arithmetic instruction computes from up to three operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FloatOp {
-    Add,
-    Sub,
-    Mul,
-    Fma,
-    Div,
-    /// `div.approx`: zero where the divisor is above 2^126.
-    DivApprox,
-    Min,
-    Max,
-    Abs,
-    Neg,
-    Sqrt,
-    Rcp,
-    /// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the high half of the result.
-    RcpHigh,
-    RsqrtHigh,
-    Rsqrt,
-    Ex2,
-    Lg2,
-    Sin,
-    Cos,
-    Tanh,
-    CopySign,
-    /// `testp`: 1 or 0.
-    Test(Test),
-}
-
-/// The property that `testp` asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Test {
-    Finite,
-    Infinite,
-    Number,
-    NotANumber,
-    Normal,
-    Subnormal,
-}
+use crate::isa::float::format::{F32, F64, Format, Round, Value};
+use crate::isa::float::{FloatOp, FloatType, Mode, Test};
 
 /// Applies `op`; the operands hold the format's bits and nothing above them.
 #[inline]

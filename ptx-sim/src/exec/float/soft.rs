@@ -1,6 +1,6 @@
 //! Arithmetic on exact values, rounded once: for the formats and rounding modes that the host lacks.
 
-use super::format::{Finite, Value, jam};
+use crate::isa::float::format::{Finite, Value, jam};
 
 /// The sum.
 pub(crate) fn add(a: Value, b: Value, down: bool) -> Value {

@@ -2,8 +2,8 @@
 //! precision and rounded once, which is within the error bounds that the PTX ISA gives for it ("Floating-Point Instructions", "Half
 //! Precision Floating-Point Instructions", the notes of each).
 
-use super::format::{F64, Format, Round};
-use super::{FloatOp, Mode};
+use crate::isa::float::format::{F64, Format, Round};
+use crate::isa::float::{FloatOp, Mode};
 
 /// `op` of `a` (and, for a quotient, `b`) in `format`.
 pub(super) fn approximate(op: FloatOp, format: Format, mode: Mode, a: u64, b: u64) -> u64 {

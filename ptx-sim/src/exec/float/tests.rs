@@ -1,8 +1,10 @@
 //! The exact arithmetic against the host's, and roundings against each other.
 
-use super::convert::{self, Integer};
-use super::format::{BF16, E4M3, E5M2, F16, F32, F64, Format, Round, TF32, Value};
-use super::{FloatOp, FloatType, Mode, Test, apply, general};
+use super::{apply, general};
+use crate::isa::Integer;
+use crate::isa::float::convert;
+use crate::isa::float::format::{BF16, E4M3, E5M2, F16, F32, F64, Format, Round, TF32, Value};
+use crate::isa::float::{FloatOp, FloatType, Mode, Test};
 
 /// A generator of numbers (splitmix64).
 struct Numbers(u64);

@@ -2,12 +2,12 @@
 
 use super::asynchronous::{BulkCode, CopyCode, MapCode, Mbarrier, RemoteCode, TensorCode};
 use super::{Address, Guard, Memory, Row};
+use super::{FenceKind, Order, Space};
 use crate::exec::alu::{One, Three, Two};
-use crate::exec::float::compare::Comparison;
-use crate::exec::float::convert::Integer;
-use crate::exec::float::format::Round;
-use crate::exec::float::{FloatOp, FloatType, Mode};
-use crate::machine::{FenceKind, Order, Space};
+use crate::isa::Comparison;
+use crate::isa::Integer;
+use crate::isa::float::format::Round;
+use crate::isa::float::{FloatOp, FloatType, Mode};
 
 /// How the operands of a comparison are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The memory that instructions touch by a thread's own addresses, at once: no copies.
 
+use super::Order;
 use super::{Access, Address, AtomicVector, Memory, Op, WideAtomic};
-use crate::machine::Order;
 
 /// What an instruction does with memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

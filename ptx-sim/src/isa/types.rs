@@ -1,7 +1,7 @@
 //! The fundamental types of PTX.
 
-use crate::exec::float::FloatType;
-use crate::exec::float::convert::Integer;
+use crate::isa::Integer;
+use crate::isa::float::FloatType;
 
 /// A type, as an instruction's modifier names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

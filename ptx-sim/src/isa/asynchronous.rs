@@ -1,8 +1,9 @@
 //! Instructions on mbarriers, tensor maps and asynchronous copies, before their operands are read.
 
 use super::{Address, Guard, Row};
-use crate::machine::{Reduction, Semantics, Space};
+use super::{Semantics, Space};
 use crate::tensor_map::{Element, Field};
+use tma_model::ReduceOp as Reduction;
 
 /// An operation on an mbarrier.
 #[derive(Clone, Copy, Debug)]

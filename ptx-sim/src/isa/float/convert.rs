@@ -1,5 +1,6 @@
 //! `cvt`: between floating-point formats, and between them and integers.
 
+use super::super::Integer;
 use super::format::{F32, F64, Finite, Format, Round, TF32, Value, round_to_unit};
 
 /// From one format to another.
@@ -38,34 +39,6 @@ pub(crate) fn to_integral(bits: u64, from: Format, to: Format, round: Round, flu
         other => other,
     };
     to.pack(value, Round::Nearest, flush)
-}
-
-/// The width and signedness of an integer type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Integer {
-    pub(crate) bits: u32,
-    pub(crate) signed: bool,
-}
-
-impl Integer {
-    /// The low bits of `value` as a number.
-    #[inline]
-    pub(crate) fn read(self, value: u64) -> i128 {
-        let unused = 64 - self.bits;
-        if self.signed {
-            i128::from((value << unused) as i64 >> unused)
-        } else {
-            i128::from(value << unused >> unused)
-        }
-    }
-
-    pub(crate) fn least(self) -> i128 {
-        if self.signed { -(1 << (self.bits - 1)) } else { 0 }
-    }
-
-    pub(crate) fn greatest(self) -> i128 {
-        if self.signed { (1 << (self.bits - 1)) - 1 } else { (1 << self.bits) - 1 }
-    }
 }
 
 /// An integer in a floating-point format.
