@@ -3,7 +3,7 @@
 mod common;
 
 use ptx_sim::profile::{Class, Executed, Named, SharedAccesses};
-use ptx_sim::tensor_map::{Element, Swizzle};
+use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::trace::{Awaited, Event, Row, What};
 use ptx_sim::{Arg, CopyKind, GlobalMemory, LaunchConfig, Module, Moved, Report, launch};
 
@@ -16,8 +16,8 @@ fn transpose(module: &Module, entry: &str, rows: u32, swizzle: Swizzle, config: 
     let mut memory = GlobalMemory::default();
     let extent = u64::from(rows);
     let bytes = vec![0; (extent * extent * 4) as usize];
-    let [src, dst] =
-        [Some(&*bytes), None].map(|bytes| common::Matrix::new(&mut memory, Element::F32, [extent; 2], bytes));
+    let [src, dst] = [Some(&*bytes), None]
+        .map(|bytes| common::Matrix::new(&mut memory, DataType::F32, [extent; 2], bytes));
     let args = [&src, &dst].map(|matrix| Arg::Map(matrix.map([rows, 32], swizzle)));
     let report = launch(module, &mut memory, entry, config, &args).expect("it starts");
     assert!(report.findings.is_empty(), "{}", report.findings.render(&module.sources(|_| None)));
@@ -173,7 +173,7 @@ fn no_more_events_are_kept_than_asked_for() {
     let (entry, module) = common::example("transpose");
     let run = |trace_events, host_threads| {
         let mut memory = GlobalMemory::default();
-        let matrix = common::Matrix::new(&mut memory, Element::F32, [192; 2], Some(&[0; 192 * 192 * 4]));
+        let matrix = common::Matrix::new(&mut memory, DataType::F32, [192; 2], Some(&[0; 192 * 192 * 4]));
         let args = [0, 1].map(|_| Arg::Map(matrix.map([64, 32], Swizzle::B128)));
         let tiles = common::tiles(&matrix, [64, 64], 128, 32776, 3);
         let config = LaunchConfig { trace_events, host_threads, profile: true, ..tiles };

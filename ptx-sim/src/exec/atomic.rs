@@ -7,7 +7,7 @@ use super::warp::Warp;
 use crate::isa::float::{FloatOp, Mode};
 use crate::isa::{Address, AtomicOp, AtomicVector, Memory, Row, WideAtomic};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, in_window};
-use crate::machine::{Order, Site, Space, Stop, ThreadId};
+use crate::machine::{Actor, Order, Pointer, Site, Space, Stop};
 use crate::report::FindingKind;
 
 /// An atomic instruction: what it does, where, in which order, to how many bytes.
@@ -39,8 +39,8 @@ impl Turn<'_, '_> {
                 return self.fail(warp, lane, site, message, FindingKind::OutOfBounds);
             };
             let (b, c) = (warp.get(self.context, b, lane), warp.get(self.context, c, lane));
-            let who = warp.thread(lane);
-            let old = self.change(who, (space, address), (op, b, c), (order, bytes), site)?;
+            let actor = warp.actor(lane, site);
+            let old = self.change(actor, Pointer::new(space, address), (op, b, c), (order, bytes))?;
             warp.set(d, lane, old);
         }
         Ok(())
@@ -51,18 +51,17 @@ impl Turn<'_, '_> {
     /// One operation of a thread on `bytes` bytes, and whether it has changed them.
     fn change(
         &mut self,
-        who: ThreadId,
-        (space, address): (Space, u64),
+        actor: Actor,
+        pointer: Pointer,
         (op, b, c): (AtomicOp, u64, u64),
         (order, bytes): (Order, u32),
-        site: Site,
     ) -> Result<u64, Stop> {
         let mut new = 0;
         let mut change = |old| {
             new = changed(op, old, b, c);
             new
         };
-        let old = self.machine.atomic(who, space, address, bytes as usize, order, &mut change, site)?;
+        let old = self.machine.atomic(actor, pointer, bytes as usize, order, &mut change)?;
         let unused = 64 - 8 * bytes;
         *self.changes += u64::from(new << unused != old << unused);
         Ok(old)
@@ -88,8 +87,8 @@ impl Turn<'_, '_> {
             let values: Vec<u64> = of.iter().map(|row| warp.get(self.context, *row, lane)).collect();
             for (index, b) in values.into_iter().enumerate() {
                 let at = start + u64::from(bytes) * index as u64;
-                let who = warp.thread(lane);
-                let old = self.change(who, (space, at), (op, b, 0), (order, bytes), site)?;
+                let actor = warp.actor(lane, site);
+                let old = self.change(actor, Pointer::new(space, at), (op, b, 0), (order, bytes))?;
                 if let Some(row) = d.get(index) {
                     warp.set(*row, lane, old);
                 }
@@ -113,8 +112,8 @@ impl Turn<'_, '_> {
             };
             let (compare, new) = (wide.compare.map(get), get(wide.new));
             let mut change = |old| if compare.is_none_or(|compare| compare == old) { new } else { old };
-            let (who, at) = (warp.thread(lane), addresses[lane as usize]);
-            let old = self.machine.wide_atomic(who, (wide.space, at), wide.order, &mut change, site)?;
+            let (actor, at) = (warp.actor(lane, site), Pointer::new(wide.space, addresses[lane as usize]));
+            let old = self.machine.wide_atomic(actor, at, wide.order, &mut change)?;
             *self.changes += u64::from(change(old) != old);
             warp.set(wide.d, lane, old as u64);
             warp.set(wide.d.upper(), lane, (old >> 64) as u64);

@@ -4,7 +4,9 @@ use super::observe::Count;
 use super::step::Turn;
 use super::warp::Warp;
 use super::{Context, lanes_of};
-use crate::machine::{Counters, Machine, MachineConfig, Random, Stop, ThreadId, Waiting};
+use crate::machine::{
+    BlockRank, Counters, Machine, MachineConfig, Random, Stop, ThreadId, ThreadIndex, Waiting, WarpIndex,
+};
 use crate::printed::Printed;
 use crate::report::{Finding, FindingKind, Findings};
 use crate::trace::Trace;
@@ -83,13 +85,13 @@ impl<'c> Cluster<'c> {
         events: Option<usize>,
     ) -> Self {
         let mut warps = Vec::new();
-        for (rank, block) in config.blocks.iter().enumerate() {
-            for index in 0..context.threads().div_ceil(32) {
-                warps.push(Warp::new(context, rank as u32, *block, index));
+        for (rank, block) in (0..).map(BlockRank).zip(&config.blocks) {
+            for index in (0..context.threads().div_ceil(32)).map(WarpIndex) {
+                warps.push(Warp::new(context, rank, *block, index));
             }
         }
         let random = Random::new(config.seed ^ ORDER_OF_WARPS);
-        let mut machine = Machine::new(config);
+        let mut machine = Machine::new(&config);
         if let Some(events) = events {
             machine.record(events);
         }
@@ -188,8 +190,8 @@ impl<'c> Cluster<'c> {
             let (warps, machine, changes) = (&mut self.warps, &self.machine, self.changes);
             self.ready.extend(self.waiting.extract_if(.., |index| {
                 let warp = &mut warps[*index];
-                let (block, first) = (warp.block, warp.index * 32);
-                let who = |lane| ThreadId { block, thread: first + lane };
+                let (block, index) = (warp.block, warp.index);
+                let who = |lane| ThreadId { block, thread: ThreadIndex(index.0 * 32 + lane) };
                 warp.groups.wake(changes, |lane, what| all || machine.may_end(who(lane), what))
             }));
             if !self.ready.is_empty() {
@@ -257,8 +259,7 @@ fn all_waiting(warps: &[Warp]) -> Vec<Waiting> {
         for group in warp.groups.iter() {
             let Some((what, site)) = group.waits else { continue };
             for lane in lanes_of(group.mask) {
-                let who = ThreadId { block: warp.block, thread: warp.index * 32 + lane };
-                list.push(Waiting { who, what, site });
+                list.push(Waiting { who: warp.thread(lane), what, site });
             }
         }
     }

@@ -8,9 +8,10 @@ use crate::isa::{
     TensorCodeAction,
 };
 use crate::machine::{
-    Arrive, BarrierUse, BulkAction, BulkCopy, CopyAsync, Order, Phase, Poll, RemoteStore, Site, Space, Stop,
-    TensorAction, TensorCopy, TryWait, WaitingFor,
+    Arrive, BarrierId, BarrierUse, BulkAction, BulkCopy, Combination, CopyAsync, Order, Phase, PhaseWait,
+    Pointer, Poll, RemoteStore, Site, Space, Stop, TensorAction, TensorCopy, TryWait, WaitingFor,
 };
+use tma_model::sync::Arrival;
 
 impl Turn<'_, '_> {
     pub(super) fn lane(&self, warp: &Warp, row: Row, lane: u32) -> u64 {
@@ -50,9 +51,9 @@ impl Turn<'_, '_> {
         barrier: &BlockBarrier,
         site: Site,
     ) -> Result<Flow, Stop> {
-        let mut ids = 0;
+        let mut ids = BarrierId(0);
         let stay = self.poll(active, |turn, lane| {
-            let id = turn.lane(warp, barrier.id, lane) as u32;
+            let id = BarrierId(turn.lane(warp, barrier.id, lane) as u32);
             ids = id;
             let vote = barrier
                 .vote
@@ -64,7 +65,7 @@ impl Turn<'_, '_> {
                 aligned: barrier.aligned,
                 vote,
             };
-            turn.machine.barrier(warp.thread(lane), with, site)
+            turn.machine.barrier(warp.actor(lane, site), with)
         })?;
         if let Some((_, _, what, d)) = barrier.vote {
             for lane in lanes_of(active & !stay) {
@@ -88,7 +89,7 @@ impl Turn<'_, '_> {
         site: Site,
     ) -> Result<Flow, Stop> {
         let stay =
-            self.poll(active, |turn, lane| turn.machine.cluster_wait(warp.thread(lane), order, site))?;
+            self.poll(active, |turn, lane| turn.machine.cluster_wait(warp.actor(lane, site), order))?;
         Ok(waiting(stay, WaitingFor::Cluster))
     }
 
@@ -98,10 +99,9 @@ impl Turn<'_, '_> {
         active: u32,
         pending: u32,
         read: bool,
-        site: Site,
     ) -> Result<Flow, Stop> {
         let stay =
-            self.poll(active, |turn, lane| turn.machine.bulk_wait(warp.thread(lane), pending, read, site))?;
+            self.poll(active, |turn, lane| Ok(turn.machine.bulk_wait(warp.thread(lane), pending, read)))?;
         Ok(waiting(stay, WaitingFor::BulkGroups { pending, read }))
     }
 
@@ -149,8 +149,8 @@ impl Turn<'_, '_> {
         site: Site,
     ) -> Result<(), Stop> {
         for lane in lanes_of(active) {
-            let at = self.address(warp, address, lane);
-            self.machine.copy_async_arrive(warp.thread(lane), space, at, no_increment, site)?;
+            let at = Pointer::new(space, self.address(warp, address, lane));
+            self.machine.copy_async_arrive(warp.actor(lane, site), at, no_increment)?;
         }
         Ok(())
     }
@@ -167,33 +167,35 @@ impl Turn<'_, '_> {
         let mut stay = 0;
         let mut what = WaitingFor::Cluster;
         for lane in lanes_of(active) {
-            let (who, at) = (warp.thread(lane), self.address(warp, address, lane));
+            let actor = warp.actor(lane, site);
+            let at = Pointer::new(space, self.address(warp, address, lane));
             match *op {
                 Mbarrier::Init { count } => {
                     let count = self.lane(warp, count, lane) as u32;
-                    self.machine.mbarrier_init(who, space, at, count, site)?;
+                    self.machine.mbarrier_init(actor, at, count)?;
                 }
-                Mbarrier::Invalidate => self.machine.mbarrier_inval(who, space, at, site)?,
+                Mbarrier::Invalidate => self.machine.mbarrier_inval(actor, at)?,
                 Mbarrier::Arrive { count, expect_tx, drop, no_complete, semantics, state } => {
                     let count = self.lane(warp, count, lane) as u32;
                     let expect_tx = expect_tx.map(|row| self.lane(warp, row, lane) as u32);
-                    let arrive = Arrive { count, expect_tx, drop, no_complete, semantics };
-                    let before = self.machine.mbarrier_arrive(who, space, at, arrive, site)?;
+                    let arrival = Arrival { count, expect_tx, drop, no_complete };
+                    let before = self.machine.mbarrier_arrive(actor, at, Arrive { arrival, semantics })?;
                     warp.set(state, lane, before);
                 }
                 Mbarrier::ExpectTx { bytes } => {
                     let bytes = self.lane(warp, bytes, lane) as u32;
-                    self.machine.mbarrier_expect_tx(who, space, at, bytes, site)?;
+                    self.machine.mbarrier_expect_tx(actor, at, bytes)?;
                 }
                 Mbarrier::CompleteTx { bytes } => {
                     let bytes = self.lane(warp, bytes, lane) as u32;
-                    self.machine.mbarrier_complete_tx(who, space, at, bytes, site)?;
+                    self.machine.mbarrier_complete_tx(actor, at, bytes)?;
                 }
                 Mbarrier::TestWait { phase, parity, semantics, done, may_block } => {
                     let phase = Phase::of(self.lane(warp, phase, lane), parity);
+                    let wait = PhaseWait { phase, semantics };
                     let answer = if may_block {
-                        self.machine.mbarrier_try_wait(who, space, at, phase, semantics, site)?
-                    } else if self.machine.mbarrier_poll(who, space, at, phase, semantics, site)? {
+                        self.machine.mbarrier_try_wait(actor, at, wait)?
+                    } else if self.machine.mbarrier_poll(actor, at, wait)? {
                         TryWait::Complete
                     } else {
                         TryWait::TimedOut
@@ -203,7 +205,7 @@ impl Turn<'_, '_> {
                         TryWait::TimedOut => warp.set(done, lane, 0),
                         TryWait::Blocked => {
                             stay |= 1 << lane;
-                            what = WaitingFor::Mbarrier { space, address: at, phase };
+                            what = WaitingFor::Mbarrier { pointer: at, phase };
                         }
                     }
                 }
@@ -246,7 +248,7 @@ impl Turn<'_, '_> {
             }
             let (rank, im2col) = (code.at.len() as u32, code.im2col);
             let copy = TensorCopy { map, descriptor, at, rank, im2col, offsets, action };
-            self.machine.tensor_copy(warp.thread(lane), &copy, site)?;
+            self.machine.tensor_copy(warp.actor(lane, site), &copy)?;
         }
         Ok(())
     }
@@ -268,7 +270,11 @@ impl Turn<'_, '_> {
                 },
                 BulkCode::Store { to, from, bytes, reduce } => BulkCopy {
                     bytes: size(bytes),
-                    action: BulkAction::Store { from: at(from), global: at(to), reduce },
+                    action: BulkAction::Store {
+                        from: at(from),
+                        global: at(to),
+                        reduce: reduce.map(Combination::from),
+                    },
                 },
                 BulkCode::ToCluster { to, from, bytes, barrier, reduce } => BulkCopy {
                     bytes: size(bytes),
@@ -276,14 +282,14 @@ impl Turn<'_, '_> {
                         from: at(from),
                         to: at(to),
                         barrier: at(barrier),
-                        reduce,
+                        reduce: reduce.map(Combination::from),
                     },
                 },
                 BulkCode::Prefetch { from, bytes } => {
                     BulkCopy { bytes: size(bytes), action: BulkAction::Prefetch { global: at(from) } }
                 }
             };
-            self.machine.bulk_copy(warp.thread(lane), &copy, site)?;
+            self.machine.bulk_copy(warp.actor(lane, site), &copy)?;
         }
         Ok(())
     }
@@ -305,14 +311,14 @@ impl Turn<'_, '_> {
                 place.copy_from_slice(&self.lane(warp, *row, lane).to_le_bytes()[..size]);
             }
             let store = RemoteStore {
-                who: warp.thread(lane),
                 space: code.space,
                 to: self.address(warp, code.to, lane),
-                value: (bytes, (size * code.values.len()) as u32),
+                value: bytes,
+                bytes: (size * code.values.len()) as u32,
                 barrier: self.address(warp, code.barrier, lane),
-                reduce: code.reduce,
+                reduce: code.reduce.map(Combination::from),
             };
-            self.machine.remote_store(store, site)?;
+            self.machine.remote_store(warp.actor(lane, site), &store)?;
         }
         Ok(())
     }

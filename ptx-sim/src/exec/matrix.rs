@@ -6,7 +6,7 @@ use super::step::Turn;
 use super::warp::Warp;
 use crate::isa::{Address, MatrixCode, Row};
 use crate::machine::address::{SHARED_WINDOW, in_window};
-use crate::machine::{Order, Site, Space, Stop};
+use crate::machine::{Order, Pointer, Site, Space, Stop};
 use crate::report::FindingKind;
 
 /// By row, then by column.
@@ -68,7 +68,7 @@ impl Turn<'_, '_> {
         for (row, lane) in matrix.iter_mut().zip(8 * number..) {
             let at = self.row_at(warp, (space, address), lane, site)?;
             let mut bytes = [0; 16];
-            self.machine.load(warp.thread(lane), space, at, &mut bytes, Order::Weak, site)?;
+            self.machine.load(warp.actor(lane, site), Pointer::new(space, at), &mut bytes, Order::Weak)?;
             for (number, bytes) in row.iter_mut().zip(bytes.chunks_exact(2)) {
                 *number = u16::from_le_bytes([bytes[0], bytes[1]]);
             }
@@ -90,7 +90,7 @@ impl Turn<'_, '_> {
             for (bytes, number) in bytes.chunks_exact_mut(2).zip(row) {
                 bytes.copy_from_slice(&number.to_le_bytes());
             }
-            self.machine.store(warp.thread(lane), space, at, &bytes, Order::Weak, site)?;
+            self.machine.store(warp.actor(lane, site), Pointer::new(space, at), &bytes, Order::Weak)?;
         }
         Ok(())
     }

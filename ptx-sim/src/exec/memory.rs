@@ -7,7 +7,7 @@ use super::step::{Flow, Turn};
 use super::warp::Warp;
 use crate::isa::{Access, Address, Memory, Row};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, in_window, map_to_rank, rank_of};
-use crate::machine::{Order, Site, Space, Stop};
+use crate::machine::{BlockRank, Order, Pointer, Site, Space, Stop};
 use crate::report::FindingKind;
 
 /// The most bytes that one access moves: eight 32-bit or four 64-bit elements.
@@ -16,7 +16,7 @@ const WIDEST: usize = 64;
 /// What an address refers to, once its window is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
-    Machine(Space, u64),
+    Machine(Pointer),
     Local(u64),
     Param(u64),
 }
@@ -30,7 +30,7 @@ pub(super) fn resolve(memory: Memory, address: u64) -> Target {
         Memory::Machine(Space::Generic) if in_window(PARAM_WINDOW, address) => {
             Target::Param(address - PARAM_WINDOW)
         }
-        Memory::Machine(space) => Target::Machine(space, address),
+        Memory::Machine(space) => Target::Machine(Pointer::new(space, address)),
         Memory::Local => Target::Local(address),
         Memory::Param => Target::Param(address),
     }
@@ -139,9 +139,7 @@ impl Turn<'_, '_> {
         site: Site,
     ) -> Result<(), Stop> {
         match resolve(memory, address) {
-            Target::Machine(space, address) => {
-                self.machine.load(warp.thread(lane), space, address, out, order, site)
-            }
+            Target::Machine(pointer) => self.machine.load(warp.actor(lane, site), pointer, out, order),
             Target::Local(at) => {
                 let found = self.local_range(warp, lane, at, out.len(), site)?;
                 out.copy_from_slice(&warp.local[found]);
@@ -174,9 +172,7 @@ impl Turn<'_, '_> {
         site: Site,
     ) -> Result<(), Stop> {
         match resolve(memory, address) {
-            Target::Machine(space, address) => {
-                self.machine.store(warp.thread(lane), space, address, bytes, order, site)
-            }
+            Target::Machine(pointer) => self.machine.store(warp.actor(lane, site), pointer, bytes, order),
             Target::Local(at) => {
                 let found = self.local_range(warp, lane, at, bytes.len(), site)?;
                 warp.local[found].copy_from_slice(bytes);
@@ -261,14 +257,14 @@ impl Turn<'_, '_> {
     }
 
     /// `isspacep`, of an address in a thread of block `own`.
-    pub(super) fn is_space(&self, own: u32, space: Memory, constant: bool, address: u64) -> bool {
+    pub(super) fn is_space(&self, own: BlockRank, space: Memory, constant: bool, address: u64) -> bool {
         let in_const = self.context.const_ranges.iter().any(|range| range.contains(&address));
         if constant { in_const } else { !in_const && is_in(own, space, address) }
     }
 }
 
 /// Whether an address in a thread of block `own` is of `space`.
-fn is_in(own: u32, space: Memory, address: u64) -> bool {
+fn is_in(own: BlockRank, space: Memory, address: u64) -> bool {
     match space {
         Memory::Local => in_window(LOCAL_WINDOW, address),
         Memory::Param => in_window(PARAM_WINDOW, address),
@@ -289,9 +285,9 @@ pub(super) fn mapped(address: u64, rank: u64, generic: bool) -> u64 {
 }
 
 /// `getctarank`: the block that an address is of, in a thread of block `own`.
-pub(super) fn rank_at(address: u64, generic: bool, own: u32) -> u64 {
+pub(super) fn rank_at(address: u64, generic: bool, own: BlockRank) -> u64 {
     let window = if generic { SHARED_WINDOW } else { 0 };
-    u64::from(rank_of(address.wrapping_sub(window) as u32, own))
+    u64::from(rank_of(address.wrapping_sub(window) as u32, own).0)
 }
 
 /// The low `from` bits of `value` as a signed number of `to` bits.

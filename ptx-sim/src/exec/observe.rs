@@ -6,7 +6,7 @@ use super::warp::Warp;
 use super::{banks, lanes_of};
 use crate::isa::{Collective, Compared, Inst, Manner, MapCode, Mbarrier, Memory, Op, Touch};
 use crate::machine::address::{Target, resolve};
-use crate::machine::{Phase, Place, Space, WaitingFor};
+use crate::machine::{BarrierId, BlockRank, Phase, Pointer, Position, Space, WaitingFor};
 use crate::profile::{Class, Executed, LineCounts, Named, SharedAccesses};
 use crate::trace::Awaited;
 
@@ -54,7 +54,7 @@ impl Turn<'_, '_> {
         let mut lanes = active;
         if space != Space::Shared {
             for lane in lanes_of(active) {
-                match resolve(space, offsets[lane as usize], warp.block) {
+                match resolve(Pointer::new(space, offsets[lane as usize]), warp.block) {
                     Target::Shared(rank, at) if rank == warp.block => offsets[lane as usize] = at,
                     Target::Shared(..) | Target::Global(_) => lanes &= !(1 << lane),
                 }
@@ -68,7 +68,7 @@ impl Turn<'_, '_> {
         if self.machine.recorder().is_none() {
             return;
         }
-        let place = Place { block: warp.block, warp: warp.index, pc, site: inst.site };
+        let place = Position { block: warp.block, warp: warp.index, pc, site: inst.site };
         let part = self.part_in_synchronisation(warp, &inst.op, active);
         let Some(recorder) = self.machine.recorder() else { return };
         match (flow, part) {
@@ -92,7 +92,9 @@ impl Turn<'_, '_> {
         let Some(lane) = lanes_of(active).next() else { return Part::None };
         let get = |row| warp.get(self.context, row, lane);
         let what = match op {
-            Op::BlockBarrier(barrier) if !barrier.arrive_only => WaitingFor::Barrier(get(barrier.id) as u32),
+            Op::BlockBarrier(barrier) if !barrier.arrive_only => {
+                WaitingFor::Barrier(BarrierId(get(barrier.id) as u32))
+            }
             Op::ClusterWait(_) => WaitingFor::Cluster,
             Op::BulkWait { pending, read } => WaitingFor::BulkGroups { pending: *pending, read: *read },
             Op::CopyAsyncWait(pending) => WaitingFor::AsyncGroups(*pending),
@@ -113,7 +115,7 @@ impl Turn<'_, '_> {
                 }
                 let phase = Phase::of(get(*phase), *parity);
                 let address = super::memory::effective(get(address.base), address.offset);
-                let what = WaitingFor::Mbarrier { space: *space, address, phase };
+                let what = WaitingFor::Mbarrier { pointer: Pointer::new(*space, address), phase };
                 return awaited(&what, warp.block)
                     .map_or(Part::None, |what| Part::Waits { what, gave_up: !complete });
             }
@@ -179,20 +181,20 @@ enum Part {
 }
 
 /// What lanes of block `own` wait for, with the mbarrier's address as a place.
-fn awaited(what: &WaitingFor, own: u32) -> Option<Awaited> {
+fn awaited(what: &WaitingFor, own: BlockRank) -> Option<Awaited> {
     Some(match *what {
-        WaitingFor::Barrier(id) => Awaited::Barrier(id),
+        WaitingFor::Barrier(id) => Awaited::Barrier(id.0),
         WaitingFor::Cluster => Awaited::Cluster,
-        WaitingFor::Mbarrier { space, address, phase } => match resolve(space, address, own) {
-            Target::Shared(rank, at) => Awaited::Mbarrier { rank, at: at as u32, phase },
+        WaitingFor::Mbarrier { pointer, phase } => match resolve(pointer, own) {
+            Target::Shared(rank, at) => Awaited::Mbarrier { rank: rank.0, at: at as u32, phase },
             // The machine has refused it.
-            Target::Global(_) => Awaited::Mbarrier { rank: own, at: u32::MAX, phase },
+            Target::Global(_) => Awaited::Mbarrier { rank: own.0, at: u32::MAX, phase },
         },
         WaitingFor::BulkGroups { pending, read } => Awaited::BulkGroups { pending, read },
         WaitingFor::AsyncGroups(pending) => Awaited::AsyncGroups(pending),
         WaitingFor::Warp(lanes) => Awaited::Lanes(lanes),
         // Loops are shown as what they run.
-        WaitingFor::Memory { .. } | WaitingFor::Nothing => return None,
+        WaitingFor::Memory(_) | WaitingFor::Nothing => return None,
     })
 }
 

@@ -9,7 +9,7 @@ use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use crate::isa::{Access, Collective, Inst, Manner, Mbarrier, Memory, Op};
-use crate::machine::{Phase, Site, WaitingFor};
+use crate::machine::{Phase, Pointer, Site, WaitingFor};
 
 /// Rounds without a change in the cluster, after which they are looked at. A warp's state is kept at this number and at each
 /// power of two after it (Brent's search for cycles), so that a loop that goes on for long costs little.
@@ -99,12 +99,13 @@ impl Turn<'_, '_> {
     fn asks(&self, warp: &Warp, inst: &Inst, lane: u32) -> Option<(WaitingFor, Site)> {
         if let Op::Mbarrier { space, address, op: Mbarrier::TestWait { phase, parity, .. } } = inst.op {
             let phase = Phase::of(self.lane(warp, phase, lane), parity);
-            let what = WaitingFor::Mbarrier { space, address: self.address(warp, address, lane), phase };
+            let pointer = Pointer::new(space, self.address(warp, address, lane));
+            let what = WaitingFor::Mbarrier { pointer, phase };
             return Some((what, inst.site));
         }
         let touch = inst.op.touches().filter(|touch| touch.manner != Manner::Store)?;
         let Memory::Machine(space) = touch.memory else { return None };
-        let what = WaitingFor::Memory { space, address: self.address(warp, touch.address, lane) };
+        let what = WaitingFor::Memory(Pointer::new(space, self.address(warp, touch.address, lane)));
         Some((what, inst.site))
     }
 }

@@ -133,7 +133,7 @@ impl Turn<'_, '_> {
             Flow::Exit => {
                 warp.live &= !active;
                 for lane in lanes_of(active) {
-                    self.machine.exit(warp.thread(lane), site);
+                    self.machine.exit(warp.actor(lane, site));
                 }
                 warp.groups.add(next, group.mask & !active, None);
                 // Whoever waits for lanes of this warp may now have all that there are.
@@ -276,7 +276,7 @@ impl Turn<'_, '_> {
             Op::BlockBarrier(barrier) => return self.block_barrier(warp, active, barrier, site),
             Op::ClusterArrive { order, aligned } => {
                 for lane in lanes_of(active) {
-                    self.machine.cluster_arrive(warp.thread(lane), *order, *aligned, site)?;
+                    self.machine.cluster_arrive(warp.actor(lane, site), *order, *aligned)?;
                 }
             }
             Op::ClusterWait(order) => return self.cluster_wait(warp, active, *order, site),
@@ -302,7 +302,7 @@ impl Turn<'_, '_> {
             Op::BulkCommit => {
                 lanes_of(active).for_each(|lane| self.machine.bulk_commit(warp.thread(lane)));
             }
-            Op::BulkWait { pending, read } => return self.bulk_wait(warp, active, *pending, *read, site),
+            Op::BulkWait { pending, read } => return self.bulk_wait(warp, active, *pending, *read),
         }
         Ok(Flow::Next)
     }

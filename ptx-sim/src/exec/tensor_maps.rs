@@ -5,7 +5,7 @@ use super::memory::{Target, resolve};
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use crate::isa::{Address, MapCode, Memory};
-use crate::machine::{FenceKind, Order, Site, Space, Stop, WaitingFor};
+use crate::machine::{Fence, MapId, Order, Pointer, Site, Space, Stop, WaitingFor};
 use crate::report::FindingKind;
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor, replace};
 
@@ -22,12 +22,12 @@ impl Turn<'_, '_> {
         lane: u32,
         address: Address,
         site: Site,
-    ) -> Result<(u32, Option<u64>), Stop> {
+    ) -> Result<(MapId, Option<u64>), Stop> {
         let address = self.address_of_map(warp, lane, address, site)?;
-        let who = warp.thread(lane);
+        let actor = warp.actor(lane, site);
         let start = match resolve(Memory::Machine(Space::Generic), address) {
-            Target::Machine(_, address) => {
-                return Ok((self.machine.map_at(who, address, site)?, Some(address)));
+            Target::Machine(Pointer { address, .. }) => {
+                return Ok((self.machine.map_at(actor, address)?, Some(address)));
             }
             Target::Param(at) => usize::try_from(at).unwrap_or(usize::MAX),
             Target::Local(_) => {
@@ -38,7 +38,7 @@ impl Turn<'_, '_> {
         let bytes = self.context.params.get(start..).and_then(|bytes| bytes.first_chunk());
         match bytes.and_then(|bytes| self.machine.know_map(bytes)) {
             Some(number) => Ok((number, None)),
-            None => self.machine.no_map(who, address, site),
+            None => self.machine.no_map(actor, address),
         }
     }
 
@@ -74,12 +74,12 @@ impl Turn<'_, '_> {
                 let to = self.address_of_map(warp, lane, to, site)?;
                 let bytes = self.read_map(warp, lane, Space::Shared, from, site)?;
                 self.write_map(warp, lane, Space::Global, to, &bytes, site)?;
-                self.machine.fence(warp.thread(lane), FenceKind::TensorMapRelease);
+                self.machine.fence(warp.thread(lane), Fence::TensorMapRelease);
             }
             MapCode::Acquire { address } => {
                 for lane in lanes_of(active) {
                     let at = self.address_of_map(warp, lane, address, site)?;
-                    self.machine.acquire_map(warp.thread(lane), at, site)?;
+                    self.machine.acquire_map(warp.actor(lane, site), at)?;
                 }
             }
         }
@@ -96,7 +96,7 @@ impl Turn<'_, '_> {
     ) -> Result<Descriptor, Stop> {
         let mut bytes = [0; DESCRIPTOR_BYTES];
         for (piece, at) in bytes.chunks_exact_mut(PIECE).zip((at..).step_by(PIECE)) {
-            self.machine.load(warp.thread(lane), space, at, piece, Order::Weak, site)?;
+            self.machine.load(warp.actor(lane, site), Pointer::new(space, at), piece, Order::Weak)?;
         }
         Ok(bytes)
     }
@@ -110,11 +110,11 @@ impl Turn<'_, '_> {
         bytes: &Descriptor,
         site: Site,
     ) -> Result<(), Stop> {
-        let who = warp.thread(lane);
+        let actor = warp.actor(lane, site);
         for (piece, at) in bytes.chunks_exact(PIECE).zip((at..).step_by(PIECE)) {
-            self.machine.store(who, space, at, piece, Order::Weak, site)?;
+            self.machine.store(actor, Pointer::new(space, at), piece, Order::Weak)?;
         }
-        self.machine.map_changed(who, space, at, site);
+        self.machine.map_changed(actor, Pointer::new(space, at));
         Ok(())
     }
 }

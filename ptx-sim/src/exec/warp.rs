@@ -5,15 +5,15 @@ use super::groups::Groups;
 use super::spin::Rounds;
 use super::{Context, lanes_of};
 use crate::isa::{Row, Special};
-use crate::machine::ThreadId;
+use crate::machine::{Actor, BlockRank, Site, ThreadId, ThreadIndex, WarpIndex};
 
 /// 32 threads of a block.
 #[derive(Debug)]
 pub(crate) struct Warp {
     /// The block's rank in the cluster.
-    pub(crate) block: u32,
+    pub(crate) block: BlockRank,
     /// The warp's number in its block.
-    pub(crate) index: u32,
+    pub(crate) index: WarpIndex,
     pub(crate) registers: Vec<Lanes>,
     /// Local memory, one lane's after the other's.
     pub(crate) local: Vec<u8>,
@@ -28,15 +28,15 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
-    pub(crate) fn new(context: &Context<'_>, rank: u32, block: [u32; 3], index: u32) -> Warp {
+    pub(crate) fn new(context: &Context<'_>, rank: BlockRank, block: [u32; 3], index: WarpIndex) -> Warp {
         let program = context.program;
-        let threads = context.threads().saturating_sub(index * 32).min(32);
+        let threads = context.threads().saturating_sub(index.0 * 32).min(32);
         let live = if threads == 32 { u32::MAX } else { (1 << threads) - 1 };
         let mut registers = vec![[0; 32]; program.rows as usize];
         for &(row, special) in &program.specials {
             let lanes = &mut registers[row.0 as usize];
             for lane in lanes_of(live) {
-                lanes[lane as usize] = u64::from(value(context, rank, block, index, lane, special));
+                lanes[lane as usize] = u64::from(value(context, rank.0, block, index.0, lane, special));
             }
         }
         Warp {
@@ -54,7 +54,13 @@ impl Warp {
 
     #[inline]
     pub(crate) fn thread(&self, lane: u32) -> ThreadId {
-        ThreadId { block: self.block, thread: self.index * 32 + lane }
+        ThreadId { block: self.block, thread: ThreadIndex(self.index.0 * 32 + lane) }
+    }
+
+    /// The thread of a lane, at an instruction.
+    #[inline]
+    pub(crate) fn actor(&self, lane: u32, site: Site) -> Actor {
+        Actor { who: self.thread(lane), site }
     }
 
     #[inline]

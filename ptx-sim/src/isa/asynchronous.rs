@@ -2,7 +2,7 @@
 
 use super::{Address, Guard, Row};
 use super::{Semantics, Space};
-use crate::tensor_map::{Element, Field};
+use crate::tensor_map::{DataType, Field};
 use tma_model::ReduceOp as Reduction;
 
 /// An operation on an mbarrier.
@@ -80,14 +80,14 @@ pub(crate) enum BulkCode {
         to: Address,
         from: Address,
         bytes: Row,
-        reduce: Option<(Reduction, Element)>,
+        reduce: Option<(Reduction, DataType)>,
     },
     ToCluster {
         to: Address,
         from: Address,
         bytes: Row,
         barrier: Address,
-        reduce: Option<(Reduction, Element)>,
+        reduce: Option<(Reduction, DataType)>,
     },
     Prefetch {
         from: Address,
@@ -104,7 +104,7 @@ pub(crate) struct RemoteCode {
     pub(crate) values: Vec<Row>,
     pub(crate) bytes: u32,
     pub(crate) barrier: Address,
-    pub(crate) reduce: Option<(Reduction, Element)>,
+    pub(crate) reduce: Option<(Reduction, DataType)>,
 }
 
 /// `cp.async`, before its operands are read.

@@ -21,7 +21,7 @@ pub(crate) use op::{
     Access, AtomicOp, AtomicVector, BlockBarrier, BlockVote, Carry, CarryOp, Collective, Combine, Compared,
     Conversion, MatrixCode, Numeric, Op, PairConversion, Redux, Shuffle, Truth, Vote, WideAtomic,
 };
-pub use ordering::{FenceKind, Order, Scope, Semantics, Site, Space};
+pub use ordering::{Fence, FencedMemory, Order, Scope, Semantics, Site, Space};
 pub(crate) use touches::{Manner, Touch};
 pub(crate) use types::Type;
 

@@ -2,7 +2,7 @@
 
 use super::asynchronous::{BulkCode, CopyCode, MapCode, Mbarrier, RemoteCode, TensorCode};
 use super::{Address, Guard, Memory, Row};
-use super::{FenceKind, Order, Space};
+use super::{Fence, Order, Space};
 use crate::exec::alu::{One, Three, Two};
 use crate::isa::Comparison;
 use crate::isa::Integer;
@@ -385,7 +385,7 @@ pub(crate) enum Op {
         d: Row,
         state: Row,
     },
-    Fence(FenceKind),
+    Fence(Fence),
     Tensor(Box<TensorCode>),
     Map(Box<MapCode>),
     Bulk(Box<BulkCode>),

@@ -1,4 +1,6 @@
-//! Where an instruction stands, which memory it means, and what it orders.
+//! Where an instruction is, which memory it means, and what it orders.
+
+pub use tma_model::sync::{Fence, FencedMemory, Order, Scope, Semantics};
 
 /// Where in the program an effect comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,77 +22,4 @@ pub enum Space {
     SharedCluster,
     /// A generic address, of global or shared memory.
     Generic,
-}
-
-/// How an access or a synchronisation orders others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Plain: `ld`, `st`. Two of them that are not ordered otherwise race.
-    Weak,
-    /// `.relaxed`, `.volatile`, `atom` without more: does not race with its like, and orders nothing.
-    Relaxed,
-    /// `.acquire`.
-    Acquire,
-    /// `.release`.
-    Release,
-    /// `.acq_rel`.
-    AcqRel,
-}
-
-impl Order {
-    pub(crate) fn acquires(self) -> bool {
-        matches!(self, Self::Acquire | Self::AcqRel)
-    }
-
-    pub(crate) fn releases(self) -> bool {
-        matches!(self, Self::Release | Self::AcqRel)
-    }
-
-    pub(crate) fn strong(self) -> bool {
-        self != Self::Weak
-    }
-}
-
-/// What a fence orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FenceKind {
-    /// `fence.proxy.async`: later asynchronous operations see earlier writes.
-    ProxyAsync,
-    /// `fence.proxy.async.shared::cta` and `.shared::cluster`, which do nothing for global memory.
-    ProxyAsyncShared,
-    /// `fence.proxy.async.global`, which does nothing for shared memory.
-    ProxyAsyncGlobal,
-    /// `fence.mbarrier_init.release.cluster`.
-    MbarrierInit,
-    /// `fence.acq_rel`, `fence.sc`, `membar`, of any scope.
-    Memory,
-    /// `fence.proxy.tensormap::generic.release`: what the thread knows of changes to tensor maps is to be seen by copies.
-    TensorMapRelease,
-    /// `fence.proxy.alias`: nothing that the machine keeps apart.
-    OtherProxy,
-}
-
-/// Between whose threads a release and an acquire order memory. Source: PTX ISA, "Scope".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// `.cta`: those of a block.
-    Block,
-    /// `.cluster`.
-    Cluster,
-}
-
-/// What an operation on an mbarrier orders, and between whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Semantics {
-    /// Release or acquire, or neither.
-    pub order: Order,
-    /// Between whom.
-    pub scope: Scope,
-}
-
-impl Semantics {
-    /// That of an arrival that says nothing.
-    pub const RELEASE: Self = Self { order: Order::Release, scope: Scope::Block };
-    /// That of a wait that says nothing.
-    pub const ACQUIRE: Self = Self { order: Order::Acquire, scope: Scope::Block };
 }

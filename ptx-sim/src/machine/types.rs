@@ -2,18 +2,68 @@
 
 use std::sync::Arc;
 
-use super::{GlobalMemory, SharedName};
-pub use crate::isa::{FenceKind, Order, Scope, Semantics, Site, Space};
-use crate::tensor_map::Element;
 pub use tma_model::ReduceOp as Reduction;
+use tma_model::sync::{Arrival, Awaited};
 
-/// A thread of the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ThreadId {
-    /// The block's rank in the cluster.
-    pub block: u32,
-    /// The thread's number in its block, with x running fastest.
-    pub thread: u32,
+use super::index::{BarrierId, MapId, ThreadId};
+use super::{GlobalMemory, SharedName};
+pub use crate::isa::{Fence, FencedMemory, Order, Scope, Semantics, Site, Space};
+use crate::tensor_map::DataType;
+
+/// A thread at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// The thread.
+    pub who: ThreadId,
+    /// The instruction.
+    pub site: Site,
+}
+
+impl Actor {
+    /// What it does there, as a finding says it.
+    pub(super) const fn does(self, does: &'static str) -> Action {
+        Action { who: self.who, site: self.site, does }
+    }
+}
+
+/// What a thread does at an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Action {
+    pub(super) who: ThreadId,
+    pub(super) site: Site,
+    pub(super) does: &'static str,
+}
+
+/// An address in a state space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// The space.
+    pub space: Space,
+    /// The address.
+    pub address: u64,
+}
+
+impl Pointer {
+    /// `address` of `space`.
+    #[inline]
+    pub const fn new(space: Space, address: u64) -> Self {
+        Self { space, address }
+    }
+
+    /// `address` of `.global`.
+    pub(super) const fn global(address: u64) -> Self {
+        Self::new(Space::Global, address)
+    }
+
+    /// `address` of `.shared::cta`.
+    pub(super) const fn shared(address: u64) -> Self {
+        Self::new(Space::Shared, address)
+    }
+
+    /// `address` of `.shared::cluster`.
+    pub(super) const fn cluster(address: u64) -> Self {
+        Self::new(Space::SharedCluster, address)
+    }
 }
 
 /// The answer of an instruction that a thread may have to wait in.
@@ -67,7 +117,8 @@ pub struct MachineConfig {
     pub checks: Checks,
     /// Global memory, shared with the other clusters.
     pub global: Arc<GlobalMemory>,
-    /// Whether the kernel has bulk or tensor copies. Only then what threads write to global memory is remembered for them.
+    /// Whether the kernel has bulk or tensor copies. Only then what threads write to global memory is
+    /// remembered for them.
     pub copies: bool,
     /// What the PTX calls places in shared memory.
     pub names: Arc<[SharedName]>,
@@ -79,7 +130,7 @@ pub struct MachineConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierUse {
     /// The barrier, 0 to 15.
-    pub id: u32,
+    pub id: BarrierId,
     /// The number of threads that take part; all of the block if none.
     pub threads: Option<u32>,
     /// `.arrive`: the thread does not wait.
@@ -102,22 +153,15 @@ pub struct Votes {
 /// An arrive-on operation on an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrive {
-    /// By how much the pending count falls.
-    pub count: u32,
-    /// `.expect_tx`: bytes that the phase expects in addition, from before the arrival.
-    pub expect_tx: Option<u32>,
-    /// `arrive_drop`: later phases expect `count` fewer.
-    pub drop: bool,
-    /// `.noComplete`: must not be the last of the phase.
-    pub no_complete: bool,
+    /// What it counts.
+    pub arrival: Arrival,
     /// `.release.cta`, which is the default, `.release.cluster`, or `.relaxed`.
     pub semantics: Semantics,
 }
 
 impl Arrive {
     /// `mbarrier.arrive`.
-    pub const ONE: Self =
-        Self { count: 1, expect_tx: None, drop: false, no_complete: false, semantics: Semantics::RELEASE };
+    pub const ONE: Self = Self { arrival: Arrival::ONE, semantics: Semantics::RELEASE };
 }
 
 /// The phase that a wait is for.
@@ -134,21 +178,36 @@ impl Phase {
     pub(crate) const fn of(operand: u64, is_parity: bool) -> Self {
         if is_parity { Self::Parity(operand & 1 != 0) } else { Self::State(operand) }
     }
+
+    /// The phase that is meant, of whichever mbarrier a state is.
+    pub(super) const fn awaited(self) -> Awaited {
+        match self {
+            Self::Parity(parity) => Awaited::Parity(parity),
+            Self::State(state) => Awaited::Number((state >> 32) as u32),
+        }
+    }
+}
+
+/// A wait for a phase of an mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseWait {
+    /// The phase.
+    pub phase: Phase,
+    /// `.acquire.cta`, which is the default, `.acquire.cluster`, or `.relaxed`.
+    pub semantics: Semantics,
 }
 
 /// What a thread that cannot go on is at. The executing side says so to [`Machine::deadlocked`](super::Machine::deadlocked).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitingFor {
-    /// `bar` or `barrier`, by id.
-    Barrier(u32),
+    /// `bar` or `barrier`.
+    Barrier(BarrierId),
     /// `barrier.cluster.wait`.
     Cluster,
     /// A wait on an mbarrier.
     Mbarrier {
-        /// Space of the address.
-        space: Space,
         /// The mbarrier.
-        address: u64,
+        pointer: Pointer,
         /// The phase it waits for.
         phase: Phase,
     },
@@ -163,13 +222,8 @@ pub enum WaitingFor {
     AsyncGroups(Option<u32>),
     /// Other lanes of its warp, by mask.
     Warp(u32),
-    /// A change of memory, in a loop that reads it again and again.
-    Memory {
-        /// Space of the address.
-        space: Space,
-        /// What the loop reads last.
-        address: u64,
-    },
+    /// A change of memory, in a loop that reads it again and again: what it reads last.
+    Memory(Pointer),
     /// Nothing: a loop that does not end.
     Nothing,
 }
@@ -218,8 +272,8 @@ pub enum TensorAction {
 /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorCopy {
-    /// The number of the map: see [`Machine::know_map`](super::Machine::know_map).
-    pub map: u32,
+    /// The map: see [`Machine::know_map`](super::Machine::know_map).
+    pub map: MapId,
     /// Where the map lies in global memory; none for one in the kernel's parameters.
     pub descriptor: Option<u64>,
     /// Innermost first; those beyond the rank are ignored.
@@ -232,6 +286,21 @@ pub struct TensorCopy {
     pub offsets: [u16; 3],
     /// What to do.
     pub action: TensorAction,
+}
+
+/// How the elements of a copy are combined with what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Combination {
+    /// The operation.
+    pub with: Reduction,
+    /// The elements' type.
+    pub element: DataType,
+}
+
+impl From<(Reduction, DataType)> for Combination {
+    fn from((with, element): (Reduction, DataType)) -> Self {
+        Self { with, element }
+    }
 }
 
 /// `cp.async.bulk`, `cp.reduce.async.bulk`: bytes that lie together.
@@ -266,7 +335,7 @@ pub enum BulkAction {
         /// The destination.
         global: u64,
         /// How the bytes are combined with what is there; none of a plain copy.
-        reduce: Option<(Reduction, Element)>,
+        reduce: Option<Combination>,
     },
     /// The thread's own block's shared memory to that of another; completes on an mbarrier there.
     ToCluster {
@@ -277,11 +346,43 @@ pub enum BulkAction {
         /// The mbarrier that gets the bytes, of space `shared::cluster`.
         barrier: u64,
         /// How the bytes are combined with what is there; none of a plain copy.
-        reduce: Option<(Reduction, Element)>,
+        reduce: Option<Combination>,
     },
     /// To the L2 cache only.
     Prefetch {
         /// The source.
         global: u64,
     },
+}
+
+/// `cp.async` of one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyAsync {
+    /// The thread.
+    pub who: ThreadId,
+    /// The destination, in the thread's own block.
+    pub to: u64,
+    /// The source, in global memory.
+    pub from: u64,
+    /// Bytes that are written: 4, 8 or 16.
+    pub bytes: u32,
+    /// Bytes that are read; the others become zero.
+    pub read: u32,
+}
+
+/// `st.async`, and with `reduce` `red.async`, of one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteStore {
+    /// Space of `to` and of `barrier`: `shared::cluster` or generic.
+    pub space: Space,
+    /// The destination.
+    pub to: u64,
+    /// The value.
+    pub value: [u8; 16],
+    /// How many bytes it has: 4, 8 or 16.
+    pub bytes: u32,
+    /// The mbarrier that gets the bytes, in the same block.
+    pub barrier: u64,
+    /// How the value is combined with what is there.
+    pub reduce: Option<Combination>,
 }

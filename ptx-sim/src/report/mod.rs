@@ -211,8 +211,9 @@ impl Finding {
     /// Whether `other` is of the same rule, met at the same line of the source, or of the PTX where
     /// that is not known. A race of two lines is one, whichever came first.
     fn is_like(&self, other: &Self) -> bool {
-        let at =
-            |finding: &Self, party| finding.parties.get(party).map(|party: &Party| Place::of(party.site));
+        let at = |finding: &Self, party| {
+            finding.parties.get(party).map(|party: &Party| SourceLine::of(party.site))
+        };
         let is_turned = || at(self, 0) == at(other, 1) && at(self, 1) == at(other, 0);
         self.kind == other.kind
             && (at(self, 0) == at(other, 0) || self.kind == FindingKind::Race && is_turned())
@@ -224,10 +225,10 @@ impl Finding {
         self.crowd.join(&other.crowd);
         let mut parties = other.parties.into_iter();
         if let Some(party) = parties.next() {
-            self.crowd.add(party.block, party.who.thread);
+            self.crowd.add(party.block, party.who.thread.0);
         }
         for party in parties {
-            let is_known = |known: &Party| Place::of(known.site) == Place::of(party.site);
+            let is_known = |known: &Party| SourceLine::of(known.site) == SourceLine::of(party.site);
             if self.parties.len() < SHOWN_PARTIES && !self.parties.iter().any(is_known) {
                 self.parties.push(party);
             }
@@ -266,12 +267,12 @@ impl Finding {
 /// What makes two sites one for a reader: the line of the source, or of the PTX where that has
 /// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SourceLine {
     Source(u32, u32),
     Ptx(u32),
 }
 
-impl Place {
+impl SourceLine {
     fn of(site: Site) -> Self {
         site.source.map_or(Self::Ptx(site.ptx_line), |(file, line)| Self::Source(file, line))
     }
@@ -288,7 +289,7 @@ fn append(text: &mut String, what: fmt::Arguments<'_>) {
 impl Party {
     fn render(&self, sources: &Sources<'_>, text: &mut String) {
         let [x, y, z] = self.block;
-        let (thread, lane) = (self.who.thread, self.who.thread % 32);
+        let (thread, lane) = (self.who.thread.0, self.who.thread.0 % 32);
         let warp = thread / 32;
         append(
             text,

@@ -13,8 +13,8 @@ pub(crate) use descriptor::{Descriptor, Field, replace};
 pub use descriptor::{decode, encode};
 pub(crate) use element::{convert, fill_unit};
 pub use tma_model::tensor_map::{Fill, MapFault, Mode};
-pub use tma_model::{DataType as Element, Interleave, Swizzle, TensorMap};
-pub(crate) use walk::{Unit, Walk};
+pub use tma_model::{DataType, Interleave, Swizzle, TensorMap};
+pub(crate) use walk::Walk;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ptx_sim::tensor_map::{Element, Fill, Interleave, Swizzle};
+use ptx_sim::tensor_map::{DataType, Fill, Interleave, Swizzle};
 
 use crate::numbers::Type;
 
@@ -34,7 +34,7 @@ pub(crate) enum Buffer {
 pub(crate) struct Map {
     /// Index of the buffer that the tensor lies in.
     pub(crate) buffer: usize,
-    pub(crate) element: Element,
+    pub(crate) element: DataType,
     /// With an interleaved layout the innermost counts pixels of a slice each.
     pub(crate) extents: Vec<u64>,
     pub(crate) taken: Taken,
@@ -204,21 +204,21 @@ fn map(text: &str) -> Result<Map, String> {
     Ok(Map { buffer, element, extents, taken, strides, steps, interleave, swizzle, fill })
 }
 
-fn element(name: &str) -> Result<Element, String> {
+fn element(name: &str) -> Result<DataType, String> {
     Ok(match name {
-        "u8" => Element::U8,
-        "u16" => Element::U16,
-        "u32" => Element::U32,
-        "i32" => Element::I32,
-        "u64" => Element::U64,
-        "i64" => Element::I64,
-        "f16" => Element::F16,
-        "bf16" => Element::Bf16,
-        "f32" => Element::F32,
-        "f32ftz" => Element::F32Ftz,
-        "f64" => Element::F64,
-        "tf32" => Element::Tf32,
-        "tf32ftz" => Element::Tf32Ftz,
+        "u8" => DataType::U8,
+        "u16" => DataType::U16,
+        "u32" => DataType::U32,
+        "i32" => DataType::I32,
+        "u64" => DataType::U64,
+        "i64" => DataType::I64,
+        "f16" => DataType::F16,
+        "bf16" => DataType::Bf16,
+        "f32" => DataType::F32,
+        "f32ftz" => DataType::F32Ftz,
+        "f64" => DataType::F64,
+        "tf32" => DataType::Tf32,
+        "tf32ftz" => DataType::Tf32Ftz,
         _ => {
             return Err(format!(
                 "`{name}` is no element type of a map: u8, u16, u32, i32, u64, i64, f16, bf16, f32, f32ftz, f64, \

@@ -5,7 +5,7 @@ use super::operands::Decoder;
 use super::remote::take_reduction;
 use super::{bulk, copy_async, mbarrier};
 use crate::isa::Type;
-use crate::isa::{FenceKind, Order, Space};
+use crate::isa::{Fence, FencedMemory, Order, Scope, Space};
 use crate::isa::{Op, Row, TensorCode, TensorCodeAction};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
@@ -21,7 +21,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
                 return proxy_fence(d);
             }
             d.take_of(&[("cta", ()), ("gl", ()), ("sys", ())]);
-            Ok(Op::Fence(FenceKind::Memory))
+            Ok(Op::Fence(Fence::Memory))
         }
         _ => fence(d),
     }
@@ -33,26 +33,27 @@ fn fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     if d.take("mbarrier_init") {
         if d.take("release") && d.take("cluster") {
-            return Ok(Op::Fence(FenceKind::MbarrierInit));
+            return Ok(Op::Fence(Fence::MbarrierInit));
         }
         return Err(d.unsupported());
     }
     take_order(d, Order::AcqRel);
-    Ok(Op::Fence(FenceKind::Memory))
+    Ok(Op::Fence(Fence::Memory))
 }
 
 fn proxy_fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if d.take("async") {
-        let shared = ["shared::cta", "shared::cluster", "shared"].into_iter().any(|space| d.take(space));
-        let kind = match (shared, d.take("global")) {
-            (true, false) => FenceKind::ProxyAsyncShared,
-            (false, true) => FenceKind::ProxyAsyncGlobal,
-            _ => FenceKind::ProxyAsync,
-        };
-        return Ok(Op::Fence(kind));
+        let block = FencedMemory::Shared(Scope::Block);
+        let named = d.take_of(&[
+            ("shared::cta", block),
+            ("shared", block),
+            ("shared::cluster", FencedMemory::Shared(Scope::Cluster)),
+            ("global", FencedMemory::Global),
+        ]);
+        return Ok(Op::Fence(Fence::ProxyAsync(named.unwrap_or(FencedMemory::All))));
     }
     if d.take("alias") {
-        return Ok(Op::Fence(FenceKind::OtherProxy));
+        return Ok(Op::Fence(Fence::ProxyAlias));
     }
     if d.take("tensormap::generic") {
         return super::tensor_map::fence(d);

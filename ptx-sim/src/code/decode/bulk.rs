@@ -9,7 +9,7 @@ use crate::isa::Type;
 use crate::isa::float::FloatType;
 use crate::isa::{BulkCode, Op};
 use crate::parse::LoadError;
-use crate::tensor_map::Element;
+use crate::tensor_map::DataType;
 use tma_model::ReduceOp as Reduction;
 
 const WORD: Type = Type::Bits(32);
@@ -80,7 +80,7 @@ pub(super) fn copy(d: &mut Decoder<'_, '_, '_>, reduces: bool) -> Result<Op, Loa
 }
 
 /// The operation and its type.
-fn reduction(d: &mut Decoder<'_, '_, '_>, way: Way) -> Result<(Reduction, Element), LoadError> {
+fn reduction(d: &mut Decoder<'_, '_, '_>, way: Way) -> Result<(Reduction, DataType), LoadError> {
     let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
     let no_flush = d.take("noftz");
     let ty = d.take_type()?;
@@ -99,17 +99,19 @@ fn reduction(d: &mut Decoder<'_, '_, '_>, way: Way) -> Result<(Reduction, Elemen
 
 /// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations, and there:
 /// a sum of `.f32` takes subnormal numbers as zeros.
-fn in_global(with: Reduction, ty: Type) -> Option<Element> {
+fn in_global(with: Reduction, ty: Type) -> Option<DataType> {
     match (with, ty) {
-        (Reduction::And | Reduction::Or | Reduction::Xor, Type::Bits(64)) => Some(Element::U64),
-        (Reduction::Add, Type::Float(FloatType::F32)) => Some(Element::F32Ftz),
-        (Reduction::Add, Type::Float(FloatType::F64)) => Some(Element::F64),
-        (Reduction::Add | Reduction::Min | Reduction::Max, Type::Float(FloatType::F16)) => Some(Element::F16),
+        (Reduction::And | Reduction::Or | Reduction::Xor, Type::Bits(64)) => Some(DataType::U64),
+        (Reduction::Add, Type::Float(FloatType::F32)) => Some(DataType::F32Ftz),
+        (Reduction::Add, Type::Float(FloatType::F64)) => Some(DataType::F64),
+        (Reduction::Add | Reduction::Min | Reduction::Max, Type::Float(FloatType::F16)) => {
+            Some(DataType::F16)
+        }
         (Reduction::Add | Reduction::Min | Reduction::Max, Type::Float(FloatType::Bf16)) => {
-            Some(Element::Bf16)
+            Some(DataType::Bf16)
         }
         (Reduction::Min | Reduction::Max, Type::Integer(Integer { bits: 64, signed })) => {
-            Some(if signed { Element::I64 } else { Element::U64 })
+            Some(if signed { DataType::I64 } else { DataType::U64 })
         }
         _ => in_cluster(with, ty),
     }

@@ -7,7 +7,7 @@ use crate::isa::Type;
 use crate::isa::{Op, RemoteCode};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
-use crate::tensor_map::Element;
+use crate::tensor_map::DataType;
 use tma_model::ReduceOp as Reduction;
 
 /// Where both go, and how they complete.
@@ -56,7 +56,7 @@ pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     // As ptxas has it, a signed sum of 64 bits is taken here, unlike in `cp.reduce.async.bulk`.
     let signed_64 = ty == Type::Integer(Integer { bits: 64, signed: true }) && with == Reduction::Add;
-    let element = if signed_64 { Some(Element::I64) } else { in_cluster(with, ty) };
+    let element = if signed_64 { Some(DataType::I64) } else { in_cluster(with, ty) };
     let Some(element) = element else { return Err(d.error("its operation has no such type")) };
     d.expect_count(3, 3)?;
     let (to, values, barrier) = (d.address(0)?, vec![d.source(1, ty)?], d.address(2)?);
@@ -78,15 +78,15 @@ pub(super) fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<Reduction> {
 }
 
 /// The type of a reduction in `.shared::cluster`. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations.
-pub(super) fn in_cluster(with: Reduction, ty: Type) -> Option<Element> {
+pub(super) fn in_cluster(with: Reduction, ty: Type) -> Option<DataType> {
     let integer = |bits, signed| ty == Type::Integer(Integer { bits, signed });
     match with {
-        Reduction::And | Reduction::Or | Reduction::Xor => (ty == Type::Bits(32)).then_some(Element::U32),
-        Reduction::Inc | Reduction::Dec => integer(32, false).then_some(Element::U32),
-        Reduction::Add if integer(64, false) => Some(Element::U64),
+        Reduction::And | Reduction::Or | Reduction::Xor => (ty == Type::Bits(32)).then_some(DataType::U32),
+        Reduction::Inc | Reduction::Dec => integer(32, false).then_some(DataType::U32),
+        Reduction::Add if integer(64, false) => Some(DataType::U64),
         Reduction::Add | Reduction::Min | Reduction::Max => {
-            let signed = integer(32, true).then_some(Element::I32);
-            signed.or(integer(32, false).then_some(Element::U32))
+            let signed = integer(32, true).then_some(DataType::I32);
+            signed.or(integer(32, false).then_some(DataType::U32))
         }
     }
 }

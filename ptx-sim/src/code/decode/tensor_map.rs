@@ -2,10 +2,10 @@
 
 use super::operands::Decoder;
 use crate::isa::Type;
-use crate::isa::{FenceKind, Space};
+use crate::isa::{Fence, Space};
 use crate::isa::{MapCode, Op};
 use crate::parse::LoadError;
-use crate::tensor_map::{DESCRIPTOR_BYTES, Element, Field, MAX_RANK};
+use crate::tensor_map::{DESCRIPTOR_BYTES, DataType, Field, MAX_RANK};
 
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if d.take("replace") {
@@ -31,7 +31,7 @@ pub(super) fn fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     if release {
         d.expect_count(0, 0)?;
-        return Ok(Op::Fence(FenceKind::TensorMapRelease));
+        return Ok(Op::Fence(Fence::TensorMapRelease));
     }
     d.expect_count(2, 2)?;
     size(d, 1)?;
@@ -84,7 +84,7 @@ fn replace(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         "global_dim" => Field::GlobalDim(ordinal(d, MAX_RANK)?),
         "global_stride" => Field::GlobalStride(ordinal(d, MAX_RANK - 1)?),
         "element_stride" => Field::ElementStride(ordinal(d, MAX_RANK)?),
-        "elemtype" => listed(d, Element::REPLACE.len(), Field::Elemtype)?,
+        "elemtype" => listed(d, DataType::REPLACE.len(), Field::Elemtype)?,
         "interleave_layout" => listed(d, 3, Field::InterleaveLayout)?,
         "swizzle_mode" => listed(d, 4, Field::SwizzleMode)?,
         _ => listed(d, 2, Field::FillMode)?,

@@ -1,288 +1,220 @@
-//! The mbarrier object, as the PTX ISA defines it ("mbarrier", "Phases of the mbarrier object", "Tracking asynchronous
-//! operations by the mbarrier object").
+//! The mbarriers of a block: their counts, what they order, and what findings say of them.
 
-use std::collections::BTreeMap;
+use tma_model::limits::BARRIER_BYTES;
+use tma_model::sync::{Component, Epoch, Issue, MbarrierCount, MbarrierFault, PhaseOrder};
 
-use super::clock::{Component, Epoch, Gathered, Knowledge, NOT_READY};
-use super::overrun::{Issue, Issues, Turn, Wait};
-use super::types::{Arrive, Phase, Scope, Site, ThreadId};
+use crate::machine::types::{Action, Actor, Phase};
 
-/// Bits of an arrival count.
-const COUNT_BITS: u32 = 20;
-/// The greatest arrival count. Source: "Contents of the mbarrier object".
-pub(super) const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
-/// The greatest transaction count, and the least with the sign changed. Source: the same.
-pub(super) const MAX_TX: i64 = (1 << 20) - 1;
-/// Size and alignment of the object in bytes.
-pub(super) const BYTES: u32 = 8;
+/// Size and alignment of an mbarrier in bytes.
+pub(in crate::machine) const BYTES: u32 = BARRIER_BYTES as u32;
 
 /// An mbarrier.
 #[derive(Debug)]
-pub(super) struct Mbarrier {
+pub(in crate::machine) struct Mbarrier {
     /// Its clock component: counts complete phases.
-    pub(super) component: u32,
-    /// Arrivals that a phase expects.
-    pub(super) expected: u32,
-    /// Arrivals that the current phase still expects.
-    pub(super) pending: u32,
-    /// Bytes that the current phase still expects; below zero if they came before they were expected.
-    pub(super) tx: i64,
-    /// Complete phases.
-    pub(super) phase: u32,
-    /// The initialisation, and where it is.
-    pub(super) init: Epoch,
-    pub(super) init_site: Site,
-    pub(super) init_by: ThreadId,
+    pub(in crate::machine) component: Component,
+    count: MbarrierCount,
+    /// What its phases order. Waits are known by their PTX lines.
+    pub(in crate::machine) order: PhaseOrder<u32>,
+    /// The initialisation, and its step.
+    pub(in crate::machine) init: Actor,
+    pub(in crate::machine) init_step: Epoch,
     /// The step of `fence.mbarrier_init` after the initialisation.
-    pub(super) fenced: Option<Epoch>,
-    /// What arrivals have told, of all phases.
-    arrived: Arrived,
-    /// What the last complete phase tells.
-    completed: Completed,
-    /// Bytes expected by and arrived in the current phase.
-    pub(super) expected_bytes: u64,
-    pub(super) received_bytes: u64,
+    pub(in crate::machine) fenced: Option<Epoch>,
     /// The last phase, counted from 1, that a wait has seen complete.
-    pub(super) observed: u32,
+    observed: u32,
     /// Whether threads arrive at it as at an mbarrier of the cluster.
-    pub(super) remote: bool,
-    /// The last load that counted here: its phase, from 1, and who issued it where.
-    pub(super) last_load: Option<(u32, ThreadId, Site)>,
+    pub(in crate::machine) remote: bool,
+    /// The last load that counted here.
+    pub(in crate::machine) last_load: Option<Load>,
     /// Pieces of loads that are still to count here.
-    pub(super) under_way: u32,
-    /// The waits that have seen the last complete phase: the last one of each thread, and its PTX line.
-    waits: BTreeMap<Component, (u32, u32)>,
-    /// A wait that the end of the phase after its own did not know of.
-    overrun: Option<Wait>,
+    under_way: u32,
     /// Who made which phase complete last.
-    pub(super) turned: Option<Turn>,
+    pub(in crate::machine) completer: Option<Completer>,
 }
 
-/// What arrivals have told.
-#[derive(Debug, Default)]
-struct Arrived {
-    /// Threads of the mbarrier's own block.
-    near: Gathered,
-    /// Threads of other blocks, to the cluster.
-    far: Gathered,
-    /// Threads of other blocks, to their own block.
-    aside: Gathered,
-    /// What was past for copies that have counted, and for relaxed arrivals.
-    issued: Issues,
+/// A load that counts at an mbarrier.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Load {
+    /// The phase that it counts for, from 1.
+    pub(in crate::machine) phase: u32,
+    pub(in crate::machine) issuer: Actor,
 }
 
-/// What a complete phase tells who waits within the scope of a block, and of the cluster.
-#[derive(Debug, Default)]
-struct Completed {
-    block: Knowledge,
-    cluster: Knowledge,
-}
-
-impl Arrived {
-    fn complete(&mut self, component: Component, phase: u32) -> Completed {
-        let mut near = self.near.join();
-        near.learn(component, phase, NOT_READY);
-        let (far, aside) = (self.far.join(), self.aside.join());
-        let issued = self.issued.join();
-        near.learn_past(&issued);
-        if far.is_empty() && aside.is_empty() {
-            return Completed { block: near.clone(), cluster: near };
-        }
-        let near = near.join(&aside.to_other_block());
-        Completed { block: near.join(&far.to_other_block()), cluster: near.join(&far) }
-    }
+/// What made a phase complete.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Completer {
+    /// The complete phases, with this one.
+    pub(in crate::machine) phases: u32,
+    pub(in crate::machine) action: Action,
 }
 
 /// Why an operation on an mbarrier is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// More arrivals than the phase has left.
-    TooManyArrivals,
-    /// An arrival that counts for none.
-    NoArrival,
-    /// A wait for a phase that is neither the current nor the preceding one.
-    OtherPhase,
-    /// The transaction count leaves its range.
-    TransactionRange,
-    /// The pending count goes above its range.
-    PendingRange,
-    /// `.noComplete`, but the phase is complete.
-    Completes,
+pub(in crate::machine) enum MbarrierRefusal {
+    /// Its counts do not allow it.
+    Fault(MbarrierFault),
     /// A wait with the state of another mbarrier.
     OtherBarrier,
-    /// A drop that leaves no arrival to expect.
-    NoneExpected,
+}
+
+impl From<MbarrierFault> for MbarrierRefusal {
+    fn from(fault: MbarrierFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// The opaque state of an mbarrier, from the least bit: its pending count, a mark that tells its states
+/// from those of others, and the current phase. No document has the layout; kernels cannot tell.
+#[derive(Clone, Copy, Debug)]
+struct State(u64);
+
+impl State {
+    /// Bits of the pending count.
+    const PENDING_BITS: u32 = tma_model::limits::BARRIER_ARRIVALS.count_ones();
+
+    fn new(count: &MbarrierCount, mark: u32) -> Self {
+        let low = mark << Self::PENDING_BITS | count.pending();
+        Self(u64::from(count.phase()) << 32 | u64::from(low))
+    }
+
+    fn pending(self) -> u32 {
+        self.0 as u32 & tma_model::limits::BARRIER_ARRIVALS
+    }
+
+    fn mark(self) -> u32 {
+        self.0 as u32 >> Self::PENDING_BITS
+    }
 }
 
 impl Mbarrier {
-    pub(super) fn new(component: u32, count: u32, init: Epoch, init_by: ThreadId, init_site: Site) -> Self {
+    /// An mbarrier that was just initialised.
+    pub(in crate::machine) fn new(
+        component: Component,
+        count: MbarrierCount,
+        init: Actor,
+        init_step: Epoch,
+    ) -> Self {
         Self {
             component,
-            expected: count,
-            pending: count,
-            tx: 0,
-            phase: 0,
+            count,
+            order: PhaseOrder::default(),
             init,
-            init_site,
-            init_by,
+            init_step,
             fenced: None,
-            arrived: Arrived::default(),
-            completed: Completed::default(),
-            expected_bytes: 0,
-            received_bytes: 0,
             observed: 0,
             remote: false,
             last_load: None,
             under_way: 0,
-            waits: BTreeMap::new(),
-            overrun: None,
-            turned: None,
+            completer: None,
         }
+    }
+
+    /// What it counts.
+    pub(in crate::machine) fn count(&self) -> &MbarrierCount {
+        &self.count
     }
 
     /// The pending count of a state.
-    pub(super) fn pending_of(state: u64) -> u32 {
-        state as u32 & MAX_COUNT
+    pub(in crate::machine) fn pending_of(state: u64) -> u32 {
+        State(state).pending()
     }
 
-    /// The opaque state: the current phase, whose it is, and its pending count.
-    pub(super) fn state(&self) -> u64 {
-        u64::from(self.phase) << 32 | u64::from(self.mark()) << COUNT_BITS | u64::from(self.pending)
+    /// The opaque state.
+    pub(in crate::machine) fn state(&self) -> u64 {
+        State::new(&self.count, self.mark()).0
     }
 
-    /// What tells states of this mbarrier from those of others: as much of its component as there are bits left.
+    /// As much of its component as a state has room for.
     fn mark(&self) -> u32 {
-        self.component & (u32::MAX >> COUNT_BITS)
+        self.component.number() & (u32::MAX >> State::PENDING_BITS)
     }
 
-    /// What the arrivals of threads of the own block, or of others, are gathered in.
-    pub(super) fn arrivals(&mut self, own_block: bool, scope: Scope) -> &mut Gathered {
-        match (own_block, scope) {
-            (true, _) => &mut self.arrived.near,
-            (false, Scope::Cluster) => &mut self.arrived.far,
-            (false, Scope::Block) => &mut self.arrived.aside,
+    /// Counts something, with which a phase may become complete.
+    pub(in crate::machine) fn change(
+        &mut self,
+        change: impl FnOnce(&mut MbarrierCount) -> Result<(), MbarrierFault>,
+    ) -> Result<(), MbarrierFault> {
+        let phase = self.count.phase();
+        let changed = change(&mut self.count);
+        if self.count.phase() != phase {
+            self.order.complete(Epoch::new(self.component, self.count.phase()));
         }
+        changed
     }
 
-    /// What the last complete phase tells.
-    pub(super) fn tells(&self, scope: Scope) -> &Knowledge {
-        match scope {
-            Scope::Block => &self.completed.block,
-            Scope::Cluster => &self.completed.cluster,
-        }
+    /// The step with which the current phase will be complete.
+    pub(in crate::machine) fn next_phase(&self) -> Epoch {
+        Epoch::new(self.component, self.count.phase().saturating_add(1))
     }
 
-    /// A copy counts here that was issued so, or an arrival that releases nothing.
-    pub(super) fn note_issue(&mut self, issue: &Issue) {
-        self.arrived.issued.add(issue);
+    /// Copies are started, of which so many pieces count here.
+    pub(in crate::machine) fn expect_pieces(&mut self, pieces: u32, issuer: Actor) {
+        self.under_way += pieces;
+        self.note_load(issuer);
     }
 
-    /// A wait has seen the last complete phase.
-    pub(super) fn note_wait(&mut self, wait: Wait) {
-        self.waits.insert(wait.step.component(), (wait.step.count(), wait.line));
+    /// A piece of a copy counts here, issued so.
+    pub(in crate::machine) fn piece_counts(&mut self, issuer: Actor, issue: &Issue) {
+        self.under_way = self.under_way.saturating_sub(1);
+        self.note_load(issuer);
+        self.order.note_issue(issue);
     }
 
-    /// A wait for the phase before the last complete one that nothing orders before the end of that: told once.
-    pub(super) fn take_overrun(&mut self) -> Option<Wait> {
-        self.overrun.take()
+    fn note_load(&mut self, issuer: Actor) {
+        self.last_load = Some(Load { phase: self.next_phase().count(), issuer });
     }
 
-    /// The expect-tx operation.
-    pub(super) fn expect_tx(&mut self, bytes: u32) -> Result<(), Refusal> {
-        self.tx_before_arrival(bytes)?;
-        self.complete_if_due();
-        Ok(())
+    /// Whether pieces of loads are still to count here.
+    pub(in crate::machine) fn has_loads_under_way(&self) -> bool {
+        self.under_way > 0
     }
 
-    /// The expect-tx operation as a part of an arrival, which comes right after it.
-    pub(super) fn tx_before_arrival(&mut self, bytes: u32) -> Result<(), Refusal> {
-        self.tx += i64::from(bytes);
-        self.expected_bytes += u64::from(bytes);
-        if self.tx > MAX_TX { Err(Refusal::TransactionRange) } else { Ok(()) }
+    /// A wait has seen the last phase complete.
+    pub(in crate::machine) fn observe(&mut self) {
+        self.observed = self.count.phase();
     }
 
-    /// The complete-tx operation.
-    pub(super) fn complete_tx(&mut self, bytes: u32) -> Result<(), Refusal> {
-        self.tx -= i64::from(bytes);
-        self.received_bytes += u64::from(bytes);
-        if self.tx < -MAX_TX {
-            return Err(Refusal::TransactionRange);
-        }
-        self.complete_if_due();
-        Ok(())
+    /// Whether a load that counts here is of a phase that no wait has seen complete.
+    pub(in crate::machine) fn has_unobserved_load(&self) -> bool {
+        self.last_load.is_some_and(|load| load.phase > self.observed)
     }
 
-    /// The arrive-on operation, after its expect-tx.
-    pub(super) fn arrive(&mut self, arrive: &Arrive) -> Result<(), Refusal> {
-        if arrive.count == 0 {
-            return Err(Refusal::NoArrival);
-        }
-        let Some(pending) = self.pending.checked_sub(arrive.count) else {
-            return Err(Refusal::TooManyArrivals);
-        };
-        self.pending = pending;
-        if arrive.drop {
-            self.expected = self.expected.saturating_sub(arrive.count);
-            if self.expected == 0 {
-                return Err(Refusal::NoneExpected);
-            }
-        }
-        let phase = self.phase;
-        self.complete_if_due();
-        if arrive.no_complete && self.phase != phase { Err(Refusal::Completes) } else { Ok(()) }
-    }
-
-    /// A phase is complete when no arrival is pending and no byte: the next one starts with all arrivals pending.
-    fn complete_if_due(&mut self) {
-        if self.pending > 0 || self.tx != 0 {
-            return;
-        }
-        self.phase = self.phase.wrapping_add(1);
-        self.pending = self.expected;
-        (self.expected_bytes, self.received_bytes) = (0, 0);
-        self.completed = self.arrived.complete(self.component, self.phase);
-        let past = self.completed.block.past();
-        let unknown = self.waits.iter().find(|&(&thread, &(step, _))| past.get(thread) < step);
-        self.overrun = unknown.map(|(&thread, &(step, line))| Wait { step: Epoch::new(thread, step), line });
-        self.waits.clear();
-    }
-
-    /// Whether a phase is complete that no wait has seen so. Source: PTX ISA, "Phases of the mbarrier object": between the
-    /// arrivals of one phase and those of the next there is at least one wait that returns true.
+    /// Whether a phase is complete that no wait has seen so. Source: PTX ISA, "Phases of the mbarrier
+    /// object": between the arrivals of one phase and those of the next there is at least one wait that
+    /// returns true.
     ///
-    /// Not asked of mbarriers that other blocks arrive at: a block goes on when its own phase is complete, and may be at another one's next
-    /// phase before that one has looked. An H200 counts right.
-    pub(super) fn is_unobserved(&self) -> bool {
-        self.phase > self.observed && !self.remote
+    /// Not asked of mbarriers that other blocks arrive at: a block goes on when its own phase is complete,
+    /// and may be at another one's next phase before that one has looked. An H200 counts right.
+    pub(in crate::machine) fn is_unobserved(&self) -> bool {
+        self.count.phase() > self.observed && !self.remote
     }
 
-    /// How many phases have to be complete for a wait by a thread that knows of `known`: of the two phases that a parity can
-    /// mean, the one that the thread knows to be complete, or else the next.
-    pub(super) fn awaited(phase: Phase, known: u32) -> u32 {
+    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a state is
+    /// of the same mbarrier.
+    pub(in crate::machine) fn is_complete(&self, phase: Phase) -> Result<bool, MbarrierRefusal> {
         match phase {
-            Phase::Parity(parity) if (known & 1 == 1) != parity => known,
-            Phase::Parity(_) => known.saturating_add(1),
-            Phase::State(state) => ((state >> 32) as u32).saturating_add(1),
+            Phase::State(state) if State(state).mark() != self.mark() => Err(MbarrierRefusal::OtherBarrier),
+            Phase::State(_) | Phase::Parity(_) => Ok(self.count.is_complete(phase.awaited())?),
         }
     }
 
-    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a state is of the same
-    /// mbarrier, and of the current phase or of the one right before it.
-    pub(super) fn is_complete(&self, phase: Phase) -> Result<bool, Refusal> {
-        match phase {
-            Phase::Parity(parity) => Ok((self.phase & 1 == 1) != parity),
-            Phase::State(state) if state as u32 >> COUNT_BITS != self.mark() => Err(Refusal::OtherBarrier),
-            Phase::State(state) => match self.phase.wrapping_sub((state >> 32) as u32) {
-                behind @ (0 | 1) => Ok(behind == 1),
-                _ => Err(Refusal::OtherPhase),
-            },
-        }
+    /// In words.
+    pub(in crate::machine) fn describe(&self) -> String {
+        let count = &self.count;
+        let (phase, pending, expected, tx) = (count.phase(), count.pending(), count.expected(), count.tx());
+        let (expected_bytes, received_bytes) = (count.expected_bytes(), count.received_bytes());
+        let parity = phase & 1;
+        format!(
+            "phase {phase} (parity {parity}), {pending} of {expected} arrivals pending, {tx} bytes pending: \
+             {expected_bytes} expected, {received_bytes} copied"
+        )
     }
 }
 
 /// The mbarriers of a block, by where they lie.
 #[derive(Debug)]
-pub(super) struct Mbarriers {
+pub(in crate::machine) struct Mbarriers {
     /// Of each 8 bytes: the index of the mbarrier, plus one.
     index: Vec<u32>,
     all: Vec<Option<Mbarrier>>,
@@ -298,18 +230,19 @@ impl Mbarriers {
     }
 
     /// The mbarrier at `at`.
-    pub(super) fn at(&mut self, at: u32) -> Option<&mut Mbarrier> {
+    pub(in crate::machine) fn get(&self, at: u32) -> Option<&Mbarrier> {
+        self.all.get(self.number(at)?)?.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub(in crate::machine) fn get_mut(&mut self, at: u32) -> Option<&mut Mbarrier> {
         let number = self.number(at)?;
         self.all.get_mut(number)?.as_mut()
     }
 
-    /// The same, to look at.
-    pub(super) fn look(&self, at: u32) -> Option<&Mbarrier> {
-        self.all.get(self.number(at)?)?.as_ref()
-    }
-
     /// Puts an mbarrier at `at`, and gives the one that was there.
-    pub(super) fn put(&mut self, at: u32, mbarrier: Mbarrier) -> Option<Mbarrier> {
+    pub(in crate::machine) fn put(&mut self, at: u32, mbarrier: Mbarrier) -> Option<Mbarrier> {
+        debug_assert_eq!(at % BYTES, 0, "an mbarrier is aligned");
         if let Some(number) = self.number(at) {
             return self.all.get_mut(number)?.replace(mbarrier);
         }
@@ -321,19 +254,19 @@ impl Mbarriers {
     }
 
     /// Takes the mbarrier at `at` away.
-    pub(super) fn take(&mut self, at: u32) -> Option<Mbarrier> {
+    pub(in crate::machine) fn take(&mut self, at: u32) -> Option<Mbarrier> {
         let number = self.number(at)?;
         self.all.get_mut(number)?.take()
     }
 
     /// All of them, with where they lie.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Mbarrier)> {
+    pub(in crate::machine) fn iter(&self) -> impl Iterator<Item = (u32, &Mbarrier)> {
         let places = (0..).step_by(BYTES as usize).zip(&self.index);
-        places.filter_map(|(at, _)| self.look(at).map(|mbarrier| (at, mbarrier)))
+        places.filter_map(|(at, _)| self.get(at).map(|mbarrier| (at, mbarrier)))
     }
 
-    /// All of them, to change.
-    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Mbarrier> {
+    /// All of them, to be changed.
+    pub(in crate::machine) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Mbarrier> {
         self.all.iter_mut().flatten()
     }
 }

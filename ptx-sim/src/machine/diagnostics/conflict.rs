@@ -1,14 +1,16 @@
 //! From two accesses that do not go together to a finding that says why.
 
-use super::Machine;
-use super::access::Access;
-use super::clock::Epoch;
-use super::shadow::{Conflict, IN_FLIGHT, OPAQUE, Problem};
+use tma_model::sync::{Epoch, Hazard};
+
+use crate::machine::Machine;
+use crate::machine::index::{BlockRank, OperationId, ThreadId};
+use crate::machine::memory::{Conflict, IN_FLIGHT, OPAQUE, Problem, SharedPlace};
+use crate::machine::types::Action;
 use crate::report::{Finding, FindingKind, Help};
 
 /// What the later access is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Act {
+pub(in crate::machine) enum Act {
     /// A thread reads.
     Read,
     /// A thread writes.
@@ -21,7 +23,7 @@ pub(super) enum Act {
 
 /// What the earlier access is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Other {
+enum Earlier {
     /// A thread's.
     Thread,
     /// Of an asynchronous copy.
@@ -51,84 +53,82 @@ const ORDER: &str = "a barrier that both threads take part in, between the two: 
                      block, [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] between blocks";
 
 impl Machine {
-    /// Records `conflict`, which `access` met in the shared memory of block `rank`.
+    /// Records `conflict`, which `action` met in the shared memory of a block.
     #[cold]
-    pub(super) fn conflict(&mut self, access: Access, act: Act, rank: usize, conflict: Conflict) {
-        let at = conflict.at;
-        let of_block = if self.blocks.len() > 1 { " of the cluster" } else { "" };
-        let place = format!("shared memory at {}{}{of_block}", self.spot(at), self.of_block(rank));
-        if conflict.problem == Problem::Unwritten {
-            let finding = Finding::new(
-                FindingKind::Uninitialised,
-                format!("{place} is read, but nobody has written it"),
-            );
-            return self.report(finding.with(self.party(access.who, access.site, access.does)));
-        }
-        let other = match conflict.other.component() {
-            OPAQUE => Other::Mbarrier,
-            component if (component as usize) < self.threads.len() => Other::Thread,
-            _ => Other::Copy,
-        };
-        let (kind, what, remedy) = explain(act, other, &conflict);
-        let mut finding =
-            Finding::new(kind, format!("{place} {what}")).help(self.help_with(remedy, &conflict));
-        finding = finding.with(self.party(access.who, access.site, access.does));
-        let (line, does) =
-            (self.site_of(conflict.line), if conflict.other_writes { "wrote" } else { "read" });
-        if let Some(who) = self.thread_of(conflict.other) {
-            finding = finding.with(self.party(who, line, does));
-        } else if other == Other::Copy {
-            let who = self.issuer(conflict.other).unwrap_or(access.who);
-            finding = finding.with(self.party(who, line, "issued the copy"));
-        } else {
-            finding = finding.with(self.party(access.who, line, "has the mbarrier from"));
-        }
-        if kind == FindingKind::ReadBeforeWait {
-            finding = self.with_early_wait(finding, access, conflict.other);
-        }
-        self.report(finding);
+    pub(in crate::machine) fn conflict(
+        &mut self,
+        action: Action,
+        act: Act,
+        rank: BlockRank,
+        conflict: Conflict,
+    ) {
+        let finding = self.explain(action, act, rank, conflict);
+        self.diagnostics.report(finding);
     }
 
-    fn help_with(&self, remedy: Remedy, conflict: &Conflict) -> Help {
-        match remedy {
+    fn explain(&self, action: Action, act: Act, rank: BlockRank, conflict: Conflict) -> Finding {
+        let (log, at) = (&self.diagnostics, conflict.at);
+        let of_cluster = if self.shape.blocks > 1 { " of the cluster" } else { "" };
+        let place = format!("shared memory at {}{of_cluster}", log.place(SharedPlace { rank, at }));
+        let hazard = match conflict.problem {
+            Problem::Hazard(hazard) => hazard,
+            Problem::Unwritten => {
+                let message = format!("{place} is read, but nobody has written it");
+                return Finding::new(FindingKind::Uninitialised, message).with(log.party(action));
+            }
+        };
+        let earlier = match conflict.other.component() {
+            OPAQUE => Earlier::Mbarrier,
+            _ if self.shape.thread(conflict.other).is_some() => Earlier::Thread,
+            _ => Earlier::Copy,
+        };
+        let (kind, what, remedy) = explain(act, earlier, hazard, conflict.other_writes);
+        let help = match remedy {
             Remedy::Text(text) => text.into(),
             Remedy::Wait if conflict.copied => WAIT_COPY.into(),
             Remedy::Wait => self.wait_for(conflict.other),
+        };
+        let (who, does) = match earlier {
+            Earlier::Thread if conflict.other_writes => (self.shape.thread(conflict.other), "wrote"),
+            Earlier::Thread => (self.shape.thread(conflict.other), "read"),
+            Earlier::Copy => (self.issuer(conflict.other), "issued the copy"),
+            Earlier::Mbarrier => (None, "has the mbarrier from"),
+        };
+        let other = log.actor_at(who.unwrap_or(action.who), conflict.line).does(does);
+        let finding = Finding::new(kind, format!("{place} {what}"))
+            .help(help)
+            .with(log.party(action))
+            .with(log.party(other));
+        if kind == FindingKind::ReadBeforeWait {
+            return self.with_early_wait(finding, action, conflict.other);
         }
+        finding
     }
 
     /// The wait for what `load` brings.
     fn wait_for(&self, load: Epoch) -> Help {
         let place = match load.component() {
-            IN_FLIGHT => self.engine.completes_on(load.count()).map(|(_, at)| at),
+            IN_FLIGHT => self.engines.completes_on(OperationId(load.count())),
             component => {
-                let mut all = self.blocks.iter().flat_map(|block| block.mbarriers.iter());
-                all.find(|(_, mbarrier)| mbarrier.component == component).map(|(at, _)| at)
+                let mut all = self.barriers.all_mbarriers();
+                all.find(|(_, mbarrier)| mbarrier.component == component).map(|(place, _)| place)
             }
         };
-        let wait = place.map_or_else(|| "barrier.wait(..)".to_owned(), |at| self.wait_at(at));
+        let wait =
+            place.map_or_else(|| "barrier.wait(..)".to_owned(), |place| self.diagnostics.wait_at(place.at));
         let help = "before this, wait for the phase of the mbarrier that the load's bytes count for";
         format!("{help}: [[`{wait}`||`mbarrier.try_wait`]]").into()
     }
 
-    /// How the language waits at the mbarrier at `at`. Names with a dot are those of a pipeline's
-    /// parts.
-    pub(super) fn wait_at(&self, at: u32) -> String {
-        match self.name_of(at) {
-            Some(name) if name.contains('.') => "consumer.wait()".to_owned(),
-            Some(name) => format!("{name}.wait(..)"),
-            None => "barrier.wait(..)".to_owned(),
-        }
-    }
-
-    /// Adds the last wait of the reader, if it was at the mbarrier of the load, but for a phase before the load's.
-    fn with_early_wait(&self, finding: Finding, access: Access, load: Epoch) -> Finding {
-        let Some(passed) = self.threads[self.index(access.who)].passed else { return finding };
-        let Some(mbarrier) = self.blocks[passed.rank].mbarriers.look(passed.at) else { return finding };
+    /// Adds the last wait of the reader, if it was at the mbarrier of the load, but for a phase before the
+    /// load's.
+    fn with_early_wait(&self, finding: Finding, action: Action, load: Epoch) -> Finding {
+        let Some(passed) = self.barriers.passed(action.who) else { return finding };
+        let Some(mbarrier) = self.barriers.mbarrier(passed.place) else { return finding };
         // The phase that the load's bytes count for, from 1.
         let phase = match load.component() {
-            IN_FLIGHT if self.engine.completes_on(load.count()) == Some((passed.rank, passed.at)) => {
-                mbarrier.phase.saturating_add(1)
+            IN_FLIGHT if self.engines.completes_on(OperationId(load.count())) == Some(passed.place) => {
+                mbarrier.next_phase().count()
             }
             component if component == mbarrier.component => load.count(),
             _ => return finding,
@@ -138,19 +138,21 @@ impl Machine {
         }
         // Phase n, from 0, has parity n & 1.
         let (waited, wanted) = (passed.phase.wrapping_sub(1) & 1, phase.wrapping_sub(1) & 1);
-        let (spot, of_block) = (self.spot(passed.at), self.of_block(passed.rank));
-        finding.with(self.party(access.who, passed.site, "waited, for a phase before")).help(format!(
-            "that wait, with parity {waited}, was over before the load: the load counts at the mbarrier at {spot}{of_block} for a later \
-             phase; wait for parity {wanted}[[, with `wait({wanted})`||]]"
+        let log = &self.diagnostics;
+        let wait = Action { who: action.who, site: passed.site, does: "waited, for a phase before" };
+        finding.with(log.party(wait)).help(format!(
+            "that wait, with parity {waited}, was over before the load: the load counts at the mbarrier at {} for a later \
+             phase; wait for parity {wanted}[[, with `wait({wanted})`||]]",
+            log.place(passed.place)
         ))
     }
 
     /// The thread that issued the copy of an asynchronous step.
-    fn issuer(&self, epoch: Epoch) -> Option<super::ThreadId> {
-        if epoch.component() == IN_FLIGHT {
-            return self.engine.issuer(epoch.count());
+    fn issuer(&self, step: Epoch) -> Option<ThreadId> {
+        match step.component() {
+            IN_FLIGHT => self.engines.issuer(OperationId(step.count())),
+            component => self.order.agent(component),
         }
-        self.engine.agent(epoch.component())
     }
 }
 
@@ -162,65 +164,64 @@ enum Remedy {
     Text(&'static str),
 }
 
-fn explain(act: Act, other: Other, conflict: &Conflict) -> (FindingKind, &'static str, Remedy) {
+fn explain(act: Act, earlier: Earlier, hazard: Hazard, wrote: bool) -> (FindingKind, &'static str, Remedy) {
     use FindingKind::{InFlight, MissingProxyFence, OpaqueAccess, Race, ReadBeforeWait};
     use FindingKind::{RefillBeforeRelease, UnfencedRefill};
-    let wrote = conflict.other_writes;
-    match (act, other) {
-        (_, Other::Mbarrier) => (
+    match (act, earlier) {
+        (_, Earlier::Mbarrier) => (
             OpaqueAccess,
             "is part of an mbarrier, whose bits are opaque",
             Remedy::Text("[[`invalidate()`||`mbarrier.inval`]] before its memory is used for anything else"),
         ),
-        (_, Other::Thread | Other::Copy) if conflict.problem == Problem::Untold => {
+        (_, Earlier::Thread | Earlier::Copy) if hazard == Hazard::Untold => {
             (Race, "was written before, but need not be seen by another block", Remedy::Text(TELL))
         }
-        (Act::CopyIn, Other::Thread) if conflict.problem == Problem::NoProxyFence && !wrote => (
+        (Act::CopyIn, Earlier::Thread) if hazard == Hazard::NoProxyFence && !wrote => (
             UnfencedRefill,
             "is loaded into after a thread has read it, and no proxy fence lies between",
             Remedy::Text(FENCE_READS),
         ),
-        (Act::CopyOut | Act::CopyIn, _) if conflict.problem == Problem::NoProxyFence => (
+        (Act::CopyOut | Act::CopyIn, _) if hazard == Hazard::NoProxyFence => (
             MissingProxyFence,
             "was written by a thread, and the asynchronous proxy need not see that: no proxy fence lies between",
             Remedy::Text(FENCE),
         ),
-        (Act::Read, Other::Copy) => {
+        (Act::Read, Earlier::Copy) => {
             (ReadBeforeWait, "is read, but the load that brings it is not known to be complete", Remedy::Wait)
         }
-        (Act::CopyOut, Other::Copy) => (
+        (Act::CopyOut, Earlier::Copy) => (
             ReadBeforeWait,
             "is stored from, but the load that brings it is not known to be complete",
             Remedy::Wait,
         ),
-        (Act::Write, Other::Copy) if wrote => {
+        (Act::Write, Earlier::Copy) if wrote => {
             (InFlight, "is written while a load into it is not known to be complete", Remedy::Wait)
         }
-        (Act::CopyIn, Other::Copy) if wrote => {
+        (Act::CopyIn, Earlier::Copy) if wrote => {
             (InFlight, "is loaded into while another load into it is not known to be complete", Remedy::Wait)
         }
-        (Act::Write, Other::Copy) => {
+        (Act::Write, Earlier::Copy) => {
             (InFlight, "is written while a store may still read it", Remedy::Text(WAIT_READ))
         }
-        (Act::CopyIn, Other::Copy) => {
+        (Act::CopyIn, Earlier::Copy) => {
             (InFlight, "is loaded into while a store may still read it", Remedy::Text(WAIT_READ))
         }
-        (Act::CopyIn, Other::Thread) if !wrote => {
+        (Act::CopyIn, Earlier::Thread) if !wrote => {
             (RefillBeforeRelease, "is loaded into while a thread may still read it", Remedy::Text(RELEASE))
         }
-        (Act::CopyIn, Other::Thread) => {
+        (Act::CopyIn, Earlier::Thread) => {
             (Race, "is loaded into while a thread may still write it", Remedy::Text(ORDER))
         }
-        (Act::CopyOut, Other::Thread) => {
+        (Act::CopyOut, Earlier::Thread) => {
             (Race, "is stored from while a thread may still write it", Remedy::Text(ORDER))
         }
-        (Act::Read, Other::Thread) => {
+        (Act::Read, Earlier::Thread) => {
             (Race, "is read while another thread may still write it", Remedy::Text(ORDER))
         }
-        (Act::Write, Other::Thread) if wrote => {
+        (Act::Write, Earlier::Thread) if wrote => {
             (Race, "is written by two threads in no order", Remedy::Text(ORDER))
         }
-        (Act::Write, Other::Thread) => {
+        (Act::Write, Earlier::Thread) => {
             (Race, "is written while another thread may still read it", Remedy::Text(ORDER))
         }
     }

@@ -1,10 +1,12 @@
-//! When nobody can go on: time passes for the engines, or it is a deadlock, which is shown with all that is waited for.
+//! Deadlocks, which are shown with all that is waited for.
 
-use super::Machine;
-use super::address::{Target, resolve};
-use super::mbarrier::{BYTES, Mbarrier};
-use super::types::{Phase, Waiting, WaitingFor};
-use crate::report::{Finding, FindingKind, Help, Party, Stop, counted};
+use crate::machine::Machine;
+use crate::machine::address::{Target, resolve};
+use crate::machine::barrier::{BYTES, Mbarrier};
+use crate::machine::index::{BlockRank, ThreadIndex};
+use crate::machine::memory::SharedPlace;
+use crate::machine::types::{Actor, Phase, Waiting, WaitingFor};
+use crate::report::{Finding, FindingKind, Help, Stop, counted};
 
 /// What may be wrong with a loop that waits for global memory to change.
 const POLLS_GLOBAL: &str = "nothing that runs can change it any more: blocks that wait for each other have to run together, in a \
@@ -13,61 +15,39 @@ const POLLS_GLOBAL: &str = "nothing that runs can change it any more: blocks tha
 const POLLS_SHARED: &str =
     "no thread that runs, and no copy, can change it any more: does the one that is to change it get there?";
 
-/// An mbarrier in words.
-pub(super) fn describe(mbarrier: &Mbarrier) -> String {
-    let Mbarrier { phase, pending, expected, tx, expected_bytes, received_bytes, .. } = mbarrier;
-    let parity = phase & 1;
-    format!(
-        "phase {phase} (parity {parity}), {pending} of {expected} arrivals pending, {tx} bytes pending: \
-         {expected_bytes} expected, {received_bytes} copied"
-    )
-}
-
 impl Machine {
-    /// No thread can go on: lets the next piece of a copy take effect. False if none is under way.
-    pub fn let_time_pass(&mut self) -> bool {
-        let any = self.engine.skip();
-        if any {
-            self.record_skip();
-            self.run_due();
-        }
-        any
-    }
-
-    /// No thread can go on, and nothing is under way: records the deadlock. `waiting` has the threads that have not exited.
+    /// No thread can go on, and nothing is under way: records the deadlock. `waiting` has the threads that
+    /// have not exited.
     pub fn deadlocked(&mut self, waiting: &[Waiting]) -> Stop {
         let mut finding = self.deadlock(waiting);
-        for &(who, site) in &first_of_each(waiting) {
-            finding.parties.push(Party { does: "waits", ..self.party(who, site, "waits") });
+        for actor in first_of_each(waiting) {
+            finding.parties.push(self.diagnostics.party(actor.does("waits")));
         }
-        self.findings.stop(finding)
+        self.diagnostics.stop(finding)
     }
 
-    fn deadlock(&mut self, waiting: &[Waiting]) -> Finding {
+    fn deadlock(&self, waiting: &[Waiting]) -> Finding {
         let mut message = String::from("no thread can go on");
         for group in groups(waiting) {
             message.push_str("\n  ");
             message.push_str(&self.describe_group(&group));
         }
-        let mut awaited: Vec<(usize, u32)> =
+        let mut awaited: Vec<SharedPlace> =
             waiting.iter().filter_map(|thread| self.awaited(thread)).collect();
         awaited.sort_unstable();
         awaited.dedup();
         let mut finding = Finding::new(FindingKind::Deadlock, "");
-        for (rank, block) in self.blocks.iter().enumerate() {
-            for (at, mbarrier) in block.mbarriers.iter() {
-                let state = describe(mbarrier);
-                let (spot, of_block) = (self.spot(at), self.of_block(rank));
-                message.push_str(&format!("\n  mbarrier at {spot}{of_block}: {state}"));
-                if awaited.contains(&(rank, at)) {
-                    explain(mbarrier, &mut finding);
-                }
+        for (place, mbarrier) in self.barriers.all_mbarriers() {
+            let (at, state) = (self.diagnostics.place(place), mbarrier.describe());
+            message.push_str(&format!("\n  mbarrier at {at}: {state}"));
+            if awaited.contains(&place) {
+                explain(mbarrier, &mut finding);
             }
         }
         finding.message = message;
         let polled = |thread: &Waiting| {
-            let WaitingFor::Memory { space, address } = thread.what else { return None };
-            Some(resolve(space, address, thread.who.block))
+            let WaitingFor::Memory(pointer) = thread.what else { return None };
+            Some(resolve(pointer, thread.who.block))
         };
         let polled = waiting.iter().find_map(polled).map(|target| match target {
             Target::Global(_) => POLLS_GLOBAL,
@@ -78,41 +58,43 @@ impl Machine {
     }
 
     /// The mbarrier that a thread waits for.
-    fn awaited(&self, thread: &Waiting) -> Option<(usize, u32)> {
-        let WaitingFor::Mbarrier { space, address, .. } = thread.what else { return None };
-        match resolve(space, address, thread.who.block) {
-            Target::Shared(rank, at) => Some((rank as usize, u32::try_from(at).ok()? / BYTES * BYTES)),
+    fn awaited(&self, thread: &Waiting) -> Option<SharedPlace> {
+        let WaitingFor::Mbarrier { pointer, .. } = thread.what else { return None };
+        match resolve(pointer, thread.who.block) {
+            Target::Shared(rank, at) => {
+                Some(SharedPlace { rank, at: u32::try_from(at).ok()? / BYTES * BYTES })
+            }
             Target::Global(_) => None,
         }
     }
 
-    fn describe_group(&self, group: &Group) -> String {
-        let Group { block, first, last, count, what } = *group;
+    fn describe_group(&self, group: &Alike) -> String {
+        let Alike { block, first, last, count, what } = *group;
+        let log = &self.diagnostics;
+        let offset = |at: u64| log.offset(u32::try_from(at).unwrap_or(u32::MAX));
         let threads = match count {
             1 => format!("thread {first}"),
-            _ if last - first + 1 == count => format!("threads {first} to {last}"),
+            _ if last.0 - first.0 + 1 == count => format!("threads {first} to {last}"),
             _ => format!("{count} threads from {first} to {last}"),
         };
         let waits = if count == 1 { "waits" } else { "wait" };
         let what = match what {
             WaitingFor::Barrier(id) => {
-                let barrier = self.blocks.get(block as usize).and_then(|block| block.named.get(id as usize));
-                let arrived = barrier.map_or(0, |barrier| barrier.arrived);
-                format!("at barrier {id}, where {arrived} have arrived")
+                format!("at barrier {id}, where {} have arrived", self.barriers.arrived(block, id))
             }
             WaitingFor::Cluster => {
-                format!("at the cluster's barrier, where {} have arrived", self.cluster.arrived)
+                format!("at the cluster's barrier, where {} have arrived", self.barriers.cluster.arrived)
             }
-            WaitingFor::Mbarrier { space, address, phase } => {
-                let spot = match resolve(space, address, block) {
-                    Target::Shared(_, at) => self.spot(u32::try_from(at).unwrap_or(u32::MAX)),
+            WaitingFor::Mbarrier { pointer, phase } => {
+                let at = match resolve(pointer, block) {
+                    Target::Shared(_, at) => offset(at),
                     Target::Global(address) => format!("{address:#x}"),
                 };
                 match phase {
                     Phase::Parity(parity) => {
-                        format!("for the phase of parity {} of the mbarrier at {spot}", u8::from(parity))
+                        format!("for the phase of parity {} of the mbarrier at {at}", u8::from(parity))
                     }
-                    Phase::State(state) => format!("for phase {} of the mbarrier at {spot}", state >> 32),
+                    Phase::State(state) => format!("for phase {} of the mbarrier at {at}", state >> 32),
                 }
             }
             WaitingFor::BulkGroups { pending, read } => {
@@ -122,34 +104,31 @@ impl Machine {
             WaitingFor::AsyncGroups(None) => "for all its `cp.async`".to_owned(),
             WaitingFor::AsyncGroups(Some(pending)) => format!("for all but {pending} groups of `cp.async`"),
             WaitingFor::Warp(lanes) => format!("for lanes {lanes:#010x} of the warp"),
-            WaitingFor::Memory { space, address } => match resolve(space, address, block) {
+            WaitingFor::Memory(pointer) => match resolve(pointer, block) {
                 Target::Global(address) => format!("in a loop for a change of global memory at {address:#x}"),
                 Target::Shared(rank, at) => {
-                    let spot = self.spot(u32::try_from(at).unwrap_or(u32::MAX));
-                    format!(
-                        "in a loop for a change of shared memory at {spot}{}",
-                        self.of_block(rank as usize)
-                    )
+                    format!("in a loop for a change of shared memory at {}{}", offset(at), log.of_block(rank))
                 }
             },
             WaitingFor::Nothing => "in a loop that nothing ends".to_owned(),
         };
-        format!("{threads}{} {waits} {what}", self.of_block(block as usize))
+        format!("{threads}{} {waits} {what}", log.of_block(block))
     }
 }
 
 /// Says more of the deadlock where an mbarrier that is waited for shows it.
 fn explain(mbarrier: &Mbarrier, finding: &mut Finding) {
-    let (expected, copied) = (mbarrier.expected_bytes, mbarrier.received_bytes);
-    if mbarrier.tx != 0 && (mbarrier.pending == 0 || mbarrier.tx < 0) {
+    let count = mbarrier.count();
+    let (expected, copied) = (count.expected_bytes(), count.received_bytes());
+    if count.tx() != 0 && (count.pending() == 0 || count.tx() < 0) {
         finding.kind = FindingKind::TransactionBytes;
         let help = format!(
             "the phase expects {expected} bytes, but {copied} were copied: let \
              [[`arrive_expect_tx(..)`||`mbarrier.arrive.expect_tx`]] and the copies agree"
         );
         finding.help = Some(help.into());
-    } else if finding.help.is_none() && mbarrier.pending > 0 {
-        let (pending, all) = (mbarrier.pending, mbarrier.expected);
+    } else if finding.help.is_none() && count.pending() > 0 {
+        let (pending, all) = (count.pending(), count.expected());
         let (all, are) = (counted(all, "arrival"), if pending == 1 { "is" } else { "are" });
         let help = format!(
             "{pending} of {all} {are} missing: is a thread to arrive, is the count of \
@@ -161,16 +140,16 @@ fn explain(mbarrier: &Mbarrier, finding: &mut Finding) {
 
 /// Threads of a block that wait for the same.
 #[derive(Clone, Copy, Debug)]
-struct Group {
-    block: u32,
-    first: u32,
-    last: u32,
+struct Alike {
+    block: BlockRank,
+    first: ThreadIndex,
+    last: ThreadIndex,
     count: u32,
     what: WaitingFor,
 }
 
-fn groups(waiting: &[Waiting]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(waiting: &[Waiting]) -> Vec<Alike> {
+    let mut groups: Vec<Alike> = Vec::new();
     for thread in waiting {
         let (block, number) = (thread.who.block, thread.who.thread);
         match groups.iter_mut().find(|group| group.block == block && group.what == thread.what) {
@@ -179,14 +158,14 @@ fn groups(waiting: &[Waiting]) -> Vec<Group> {
                 group.last = group.last.max(number);
                 group.count += 1;
             }
-            None => groups.push(Group { block, first: number, last: number, count: 1, what: thread.what }),
+            None => groups.push(Alike { block, first: number, last: number, count: 1, what: thread.what }),
         }
     }
     groups
 }
 
 /// The first thread that waits at each place for each thing.
-fn first_of_each(waiting: &[Waiting]) -> Vec<(super::ThreadId, super::Site)> {
+fn first_of_each(waiting: &[Waiting]) -> Vec<Actor> {
     let mut firsts: Vec<&Waiting> = Vec::new();
     for thread in waiting {
         let known = |first: &&Waiting| first.what == thread.what && first.site == thread.site;
@@ -194,5 +173,5 @@ fn first_of_each(waiting: &[Waiting]) -> Vec<(super::ThreadId, super::Site)> {
             firsts.push(thread);
         }
     }
-    firsts.iter().map(|first| (first.who, first.site)).collect()
+    firsts.iter().map(|first| Actor { who: first.who, site: first.site }).collect()
 }

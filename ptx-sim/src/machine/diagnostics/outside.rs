@@ -6,9 +6,8 @@
 //! grids are rounded up to whole clusters, and of a tile that is moved in several boxes some may
 //! lie beyond the edge that it crosses.
 
-use super::Machine;
-use super::access::Access;
-use super::types::{TensorAction, TensorCopy};
+use super::Diagnostics;
+use crate::machine::types::{Action, TensorAction, TensorCopy};
 use crate::report::{Finding, FindingKind};
 use crate::tensor_map::{TensorMap, Walk};
 
@@ -18,17 +17,17 @@ fn list<N: ToString>(numbers: impl DoubleEndedIterator<Item = N>) -> String {
     format!("[{}]", numbers.join(", "))
 }
 
-impl Machine {
+impl Diagnostics {
     /// Notes a load or a store that moves nothing of the tensor.
     #[inline]
-    pub(super) fn note_outside(&mut self, access: Access, copy: &TensorCopy, map: &TensorMap) {
+    pub(in crate::machine) fn note_outside(&mut self, action: Action, copy: &TensorCopy, map: &TensorMap) {
         if Walk::new(map, copy.at, copy.offsets).is_outside() {
-            self.outside_of_tensor(access, copy, map);
+            self.outside_of_tensor(action, copy, map);
         }
     }
 
     #[cold]
-    fn outside_of_tensor(&mut self, access: Access, copy: &TensorCopy, map: &TensorMap) {
+    fn outside_of_tensor(&mut self, action: Action, copy: &TensorCopy, map: &TensorMap) {
         let what = match copy.action {
             TensorAction::Load { .. } => "the load brings nothing but its fill",
             TensorAction::Store { .. } => "the store writes nothing",
@@ -40,11 +39,11 @@ impl Machine {
             "a box at {at} lies wholly outside of a tensor of {extents} (outermost dimension first): {what}"
         );
         let note = Finding::new(FindingKind::BoxOutside, message)
-            .with(self.party(access.who, access.site, access.does))
+            .with(self.party(action))
             .help(
                 "coordinates count elements, [[outermost dimension first, as `[row, column]`||innermost dimension first]]: are two \
                  of them swapped? Where it is meant, as in a pipeline that loads past the end, there is nothing to do",
             );
-        self.notes.add(note);
+        self.note(note);
     }
 }

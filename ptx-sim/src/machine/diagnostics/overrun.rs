@@ -10,143 +10,64 @@
 //! latter is knowledge of the *past*, which orders phases and no access to memory; relaxed arrivals tell as much, and relaxed
 //! waits learn it.
 
-use super::Machine;
-use super::access::Access;
-use super::clock::{Clock, Component, Epoch, KEPT, View};
-use super::mbarrier::Mbarrier;
-use super::types::{Phase, Site, ThreadId};
+use crate::machine::Machine;
+use crate::machine::barrier::Completer;
+use crate::machine::memory::SharedPlace;
+use crate::machine::types::{Action, Actor, Phase};
 use crate::report::{Finding, FindingKind};
 
 const HELP: &str = "a wait tells two phases apart, and no more: one that comes when the next phase is complete too waits for the phase \
                     after that. Let the threads that wait arrive afterwards, or meet, [[`sync_threads()`||`bar.sync`]], before anything \
                     completes the next phase";
 
-/// A wait for a phase that was complete.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wait {
-    /// The thread's step.
-    pub(super) step: Epoch,
-    /// Its PTX line.
-    pub(super) line: u32,
-}
-
-/// What made a phase complete.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
-    /// The complete phases, with this one.
-    phase: u32,
-    who: ThreadId,
-    site: Site,
-    does: &'static str,
-}
-
-/// What had happened when a copy was issued, or at a relaxed arrival: the waits that the thread knows of, and its own up to the
-/// step of the last.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Issue {
-    knows: Clock,
-    waited: (Component, u32),
-}
-
-impl Issue {
-    fn of(view: &View, waited: u32) -> Self {
-        Self { knows: view.knows.past().clone(), waited: (view.me, waited) }
-    }
-}
-
-/// Several of them, of the copies that have counted at an mbarrier.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Issues {
-    told: Vec<Clock>,
-    waited: Vec<(Component, u32)>,
-}
-
-impl Issues {
-    pub(super) fn add(&mut self, issue: &Issue) {
-        if !self.told.iter().any(|told| told.same(&issue.knows)) {
-            self.told.push(issue.knows.clone());
-            if self.told.len() >= KEPT {
-                self.join();
-            }
-        }
-        if self.waited.last() != Some(&issue.waited) {
-            self.waited.push(issue.waited);
-        }
-    }
-
-    /// All of it. It stays gathered, in short.
-    pub(super) fn join(&mut self) -> Clock {
-        let mut all = self.told.pop().unwrap_or_default();
-        for told in self.told.drain(..) {
-            all = all.join(&told);
-        }
-        for (component, step) in self.waited.drain(..) {
-            all.learn(component, step);
-        }
-        self.told.push(all.clone());
-        all
-    }
-}
-
 impl Machine {
-    /// What a copy that `who` issues now tells the mbarrier that it counts at.
-    pub(super) fn issue_of(&self, who: ThreadId) -> Issue {
-        let thread = &self.threads[self.index(who)];
-        Issue::of(&thread.view, thread.passed.map_or(0, |passed| passed.step))
-    }
-
-    /// A thread asks for a phase: reports it if a later one is complete already.
-    pub(super) fn check_not_overrun(&mut self, access: Access, rank: usize, at: u32, phase: Phase) {
-        if !self.config.checks.order {
+    /// A thread asks for a phase of an mbarrier: reports it if a later one is complete already.
+    pub(in crate::machine) fn check_not_overrun(&mut self, actor: Actor, place: SharedPlace, phase: Phase) {
+        if !self.order.is_checked() {
             return;
         }
-        let view = &self.threads[self.index(access.who)].view;
-        let Some(mbarrier) = self.blocks[rank].mbarriers.look(at) else { return };
-        let awaited = Mbarrier::awaited(phase, view.knows.past().get(mbarrier.component));
-        if mbarrier.phase > awaited {
-            let turned = mbarrier.turned.filter(|turned| turned.phase == awaited.saturating_add(1));
-            self.overrun(access.who, access.site, (rank, at), awaited, turned);
+        let Some(mbarrier) = self.barriers.mbarrier(place) else { return };
+        let known = self.order.view(actor.who).knows().past().get(mbarrier.component);
+        let awaited = phase.awaited().phases(known);
+        if mbarrier.count().phase() > awaited {
+            let next = awaited.saturating_add(1);
+            let completer = mbarrier.completer.filter(|completer| completer.phases == next);
+            self.overrun(actor, place, awaited, completer);
         }
     }
 
-    /// Something was done to the mbarrier at `at` of block `rank`, which may have completed a phase.
-    pub(super) fn counted_at(&mut self, access: Access, rank: usize, at: u32) {
-        self.record_phase(rank, at);
-        let Some(mbarrier) = self.blocks[rank].mbarriers.at(at) else { return };
-        let Access { who, site, does } = access;
-        let phase = mbarrier.phase;
-        if mbarrier.turned.map_or(0, |turned| turned.phase) != phase {
-            mbarrier.turned = Some(Turn { phase, who, site, does });
+    /// Something was done to an mbarrier, which may have completed a phase.
+    pub(in crate::machine) fn counted_at(&mut self, action: Action, place: SharedPlace) {
+        self.record_phase(place);
+        let Some(mbarrier) = self.barriers.mbarrier_mut(place) else { return };
+        let phases = mbarrier.count().phase();
+        if mbarrier.completer.map_or(0, |completer| completer.phases) != phases {
+            mbarrier.completer = Some(Completer { phases, action });
         }
-        let turned = mbarrier.turned;
-        if let Some(wait) = mbarrier.take_overrun()
-            && let Some(waited) = self.thread_of(wait.step)
+        let completer = mbarrier.completer;
+        if let Some(wait) = mbarrier.order.take_overrun()
+            && let Some(waited) = self.diagnostics.actor(wait.step, wait.site)
         {
-            self.overrun(waited, self.site_of(wait.line), (rank, at), phase.saturating_sub(1), turned);
+            self.overrun(waited, place, phases.saturating_sub(1), completer);
         }
     }
 
-    /// Reports a wait of `who`, for `awaited` phases to be complete, which may come after one more.
+    /// Reports a wait for `awaited` phases to be complete, which may come after one more.
     #[cold]
-    fn overrun(
-        &mut self,
-        who: ThreadId,
-        site: Site,
-        (rank, at): (usize, u32),
-        awaited: u32,
-        turned: Option<Turn>,
-    ) {
-        let place = format!("the mbarrier at {}{}", self.spot(at), self.of_block(rank));
+    fn overrun(&mut self, waits: Actor, place: SharedPlace, awaited: u32, completer: Option<Completer>) {
+        let log = &mut self.diagnostics;
+        let mbarrier = format!("the mbarrier at {}", log.place(place));
         // Phases count from 0: with one complete, phase 0 is, and phase 1 is the next.
         let what = match awaited.checked_sub(1) {
-            Some(phase) => format!("a wait for phase {phase} of {place}"),
-            None => format!("a wait that passes before phase 0 of {place} is complete"),
+            Some(phase) => format!("a wait for phase {phase} of {mbarrier}"),
+            None => format!("a wait that passes before phase 0 of {mbarrier} is complete"),
         };
         let message = format!("{what} may be overrun: nothing orders it before phase {awaited} completes");
-        let mut finding = Finding::new(FindingKind::Overrun, message).with(self.party(who, site, "waits"));
-        if let Some(Turn { who, site, does, .. }) = turned {
-            finding = finding.with(self.party(who, site, does));
+        let waits = log.party(waits.does("waits"));
+        let mut finding = Finding::new(FindingKind::Overrun, message).with(waits);
+        if let Some(Completer { action, .. }) = completer {
+            finding = finding.with(log.party(action));
         }
-        self.report(finding.help(HELP));
+        log.report(finding.help(HELP));
     }
 }

@@ -1,61 +1,127 @@
-//! Atomic operations of 128 bits.
+//! Atomic operations of threads.
 
-use super::Machine;
-use super::access::{Access, Place};
-use super::conflict::Act;
-use super::types::{Order, Site, Space, ThreadId};
+use std::sync::Arc;
+
+use crate::machine::Machine;
+use crate::machine::diagnostics::Act;
+use crate::machine::index::BlockRank;
+use crate::machine::memory::{Extent, Place, SharedPlace};
+use crate::machine::types::{Action, Actor, Order, Pointer};
 use crate::report::Stop;
 
-/// Bytes that are changed at once.
-const BYTES: u32 = 16;
+/// Bytes of the widest atomic operation.
+const WIDE: u32 = 16;
 
 impl Machine {
-    /// Changes 16 bytes at once: `change` gets what they were, which is also the answer, and gives what they are to be.
+    /// Changes `width` bytes (2, 4 or 8) at once: `change` gets what they were, which is also the answer,
+    /// and gives what they are to be.
     ///
-    /// In global memory, it is at once as far as others of these operations are concerned.
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned.
+    pub fn atomic(
+        &mut self,
+        actor: Actor,
+        pointer: Pointer,
+        width: usize,
+        order: Order,
+        change: &mut dyn FnMut(u64) -> u64,
+    ) -> Result<u64, Stop> {
+        let action = actor.does("changes");
+        let len = width as u32;
+        match self.place_atomic(action, pointer, len, order)? {
+            Place::Global(address) => {
+                self.wrote_global(actor, address, len);
+                let global = Arc::clone(&self.memory.global);
+                let updated = global.update(address, width, change);
+                updated.map_err(|fault| self.global_fault(action, address, len, fault))
+            }
+            Place::Shared(place) => {
+                let bytes = self.change_shared(action, place, len);
+                let mut wide = [0; 8];
+                let width = width.min(wide.len());
+                wide[..width].copy_from_slice(&bytes[..width]);
+                let old = u64::from_le_bytes(wide);
+                bytes[..width].copy_from_slice(&change(old).to_le_bytes()[..width]);
+                Ok(old)
+            }
+        }
+    }
+
+    /// The same with 16 bytes. In global memory, it is at once as far as others of these operations are
+    /// concerned.
     ///
     /// # Errors
     ///
     /// Out of bounds or misaligned.
     pub fn wide_atomic(
         &mut self,
-        who: ThreadId,
-        (space, address): (Space, u64),
+        actor: Actor,
+        pointer: Pointer,
         order: Order,
         change: &mut dyn FnMut(u128) -> u128,
-        site: Site,
     ) -> Result<u128, Stop> {
-        let access = Access { who, site, does: "changes" };
-        let place = self.place(access, space, address, BYTES, BYTES)?;
-        let order = if order == Order::Weak { Order::Relaxed } else { order };
-        if self.config.checks.order {
-            self.flag_read(who, space, address, order);
-            self.flag_write(who, space, address, order, true);
-        }
-        match place {
+        let action = actor.does("changes");
+        match self.place_atomic(action, pointer, WIDE, order)? {
             Place::Global(address) => {
-                self.wrote_global(access, address, BYTES);
-                let global = std::sync::Arc::clone(&self.config.global);
-                global
-                    .update_wide(address, change)
-                    .or_else(|fault| self.global_fault(access, address, BYTES, fault).map(|()| 0))
+                self.wrote_global(actor, address, WIDE);
+                let global = Arc::clone(&self.memory.global);
+                let updated = global.update_wide(address, change);
+                updated.map_err(|fault| self.global_fault(action, address, WIDE, fault))
             }
-            Place::Shared(rank, at) => {
-                self.visit(access, rank);
-                if self.config.checks.order {
-                    let index = self.index(who);
-                    let (view, shadow) = (&self.threads[index].view, &mut self.blocks[rank].shadow);
-                    if let Some(conflict) = shadow.change(at, BYTES, view, site.ptx_line) {
-                        self.conflict(access, Act::Write, rank, conflict);
-                    }
-                }
-                let place = &mut self.blocks[rank].data[at as usize..(at + BYTES) as usize];
-                let mut bytes = [0; BYTES as usize];
-                bytes.copy_from_slice(place);
-                let old = u128::from_le_bytes(bytes);
-                place.copy_from_slice(&change(old).to_le_bytes());
+            Place::Shared(place) => {
+                let bytes = self.change_shared(action, place, WIDE);
+                let mut wide = [0; WIDE as usize];
+                wide.copy_from_slice(bytes);
+                let old = u128::from_le_bytes(wide);
+                bytes.copy_from_slice(&change(old).to_le_bytes());
                 Ok(old)
             }
+        }
+    }
+
+    fn place_atomic(
+        &mut self,
+        action: Action,
+        pointer: Pointer,
+        len: u32,
+        order: Order,
+    ) -> Result<Place, Stop> {
+        let place = self.place(action, pointer, Extent::natural(len))?;
+        if self.order.is_checked() {
+            let order = if order == Order::Weak { Order::Relaxed } else { order };
+            self.order.strong_update(action.who, place, order);
+        }
+        Ok(place)
+    }
+
+    /// The bytes of shared memory that an atomic operation changes.
+    fn change_shared(&mut self, action: Action, place: SharedPlace, len: u32) -> &mut [u8] {
+        let SharedPlace { rank, at } = place;
+        if self.order.is_checked() {
+            self.visit(action, rank);
+            let (view, line) = (self.order.view(action.who), action.site.ptx_line);
+            let found = self.memory.shared[rank].shadow.change(at, len, view, line);
+            if let Some(conflict) = found {
+                self.conflict(action, Act::Write, rank, conflict);
+            }
+        }
+        self.memory.shared[rank].bytes_mut(at, len as usize)
+    }
+
+    /// A thread itself uses shared memory, which has to be there until it has. (Of copies, mbarriers tell.)
+    #[inline]
+    pub(super) fn visit(&mut self, action: Action, rank: BlockRank) {
+        if rank != action.who.block {
+            self.visit_other(action, rank);
+        }
+    }
+
+    #[cold]
+    fn visit_other(&mut self, action: Action, rank: BlockRank) {
+        if self.order.is_checked() {
+            let step = self.order.view(action.who).epoch();
+            self.memory.shared[rank].visit(step, action.site.ptx_line, self.shape);
         }
     }
 }

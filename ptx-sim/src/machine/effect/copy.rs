@@ -1,35 +1,45 @@
-//! Starting copies: what the copy engine refuses, what has to be ordered before, and who is told at the end.
+//! Bulk and tensor copies, and stores to other blocks: what the copy engine refuses of them, and what
+//! operations they are.
 
-use super::Machine;
-use super::access::Access;
-use super::clock::Epoch;
-use super::conflict::Act;
-use super::counters::CopyKind;
-use super::engine::{Flight, Shape, Way};
-use super::mbarrier_ops::GONE;
-use super::overrun::Issue;
-use super::refusal;
-use super::shadow::Manner;
-use super::state::{Lent, POISON};
-use super::types::{BulkAction, BulkCopy, Reduction, Site, Space, TensorAction, TensorCopy, ThreadId};
-use crate::report::{Finding, FindingKind, Stop};
-use crate::tensor_map::{Element, UNIT, Walk};
+use std::rc::Rc;
 
-/// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor", which asks for 128 bytes.
+use tma_model::sync::Issue;
+
+use super::mbarrier::MBARRIER;
+use crate::machine::Machine;
+use crate::machine::engine::counters::CopyKind;
+use crate::machine::engine::{
+    AsyncOp, Completion, Cut, OpKind, SharedTarget, Source, Target, TensorBox, Units, refusal,
+};
+use crate::machine::index::BlockRank;
+use crate::machine::memory::{Extent, OutgoingCopy, SharedPlace};
+use crate::machine::types::{
+    Action, Actor, BulkAction, BulkCopy, Combination, Pointer, RemoteStore, Space, TensorAction, TensorCopy,
+};
+use crate::report::{FindingKind, Stop};
+use crate::tensor_map::UNIT;
+
+/// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor", which asks
+/// for 128 bytes.
 const TILE_ALIGNMENT: u32 = 128;
-/// Size and alignment of the mbarrier of a load.
-const BARRIER: u32 = super::mbarrier::BYTES;
 
-/// A load into one or several blocks.
+/// Where a load goes: the tile and the mbarrier, and the blocks that get both.
 #[derive(Clone, Copy, Debug)]
-struct Load {
-    space: Space,
+struct LoadTarget {
+    to: Pointer,
+    extent: Extent,
+    barrier: Pointer,
+    multicast: Option<u16>,
+}
+
+/// A copy from block to block.
+#[derive(Clone, Copy, Debug)]
+struct CopyAcross {
+    from: u64,
     to: u64,
     barrier: u64,
-    multicast: Option<u16>,
-    /// Bytes from the first to the last of the destination, and what it has to be aligned to.
     bytes: u32,
-    align: u32,
+    combination: Option<Combination>,
 }
 
 impl Machine {
@@ -38,39 +48,45 @@ impl Machine {
     /// # Errors
     ///
     /// What the copy engine refuses, and tiles or mbarriers that are misaligned or not there.
-    pub fn tensor_copy(&mut self, who: ThreadId, copy: &TensorCopy, site: Site) -> Result<(), Stop> {
-        let access = Access { who, site, does: "issues the copy" };
-        let maps = self.maps.all();
-        let Some(map) = maps.get(copy.map as usize) else {
-            return self.illegal(access, format!("tensor map {} is not known", copy.map), "");
-        };
-        if let Err(refusal) = refusal::check(copy, map) {
-            return self.illegal(access, refusal.message, refusal.help);
-        }
-        self.note_outside(access, copy, map);
+    pub fn tensor_copy(&mut self, issuer: Actor, copy: &TensorCopy) -> Result<(), Stop> {
+        let action = issuer.does("issues the copy");
         let TensorCopy { map: number, descriptor, at, offsets, .. } = *copy;
-        let shape = |tile| Shape::Box { map: number, descriptor, at, offsets, tile };
-        let units = Walk::new(map, copy.at, copy.offsets).units();
+        let Some(map) = self.memory.maps.get(number).map(Rc::clone) else {
+            return self.illegal(action, format!("tensor map {number} is not known"), "");
+        };
+        if let Err(refusal) = refusal::check(copy, &map) {
+            return self.illegal(action, refusal.message, refusal.help);
+        }
+        self.diagnostics.note_outside(action, copy, &map);
+        let bytes = map.tile_bytes();
+        let extent = Extent { bytes, align: TILE_ALIGNMENT };
+        let element = map.element;
+        let units = |tile| {
+            let map = Rc::clone(&map);
+            Units::Box(TensorBox { map, descriptor, at, offsets, tile })
+        };
         match copy.action {
             TensorAction::Prefetch => {
-                self.prefetched(access, CopyKind::TensorPrefetch, &shape(0), map.tile_bytes());
+                self.prefetch(CopyKind::TensorPrefetch, &units(0), bytes, issuer);
                 Ok(())
             }
             TensorAction::Load { space, tile, barrier, multicast } => {
-                let bytes = map.tile_bytes();
-                let load = Load { space, to: tile, barrier, multicast, bytes, align: TILE_ALIGNMENT };
-                self.load_async(access, load, units, &shape)
+                let (to, barrier) = (Pointer::new(space, tile), Pointer::new(space, barrier));
+                let kind = match multicast {
+                    None => CopyKind::TensorLoad,
+                    Some(_) => CopyKind::TensorMulticast,
+                };
+                self.load_async(issuer, kind, LoadTarget { to, extent, barrier, multicast }, units)
             }
             TensorAction::Store { tile } => {
-                let (_, at) =
-                    self.shared_place(access, Space::Shared, tile, map.tile_bytes(), TILE_ALIGNMENT)?;
-                self.store_async(access, shape(at), units, None);
+                let place = self.shared_place(action, Pointer::shared(tile), extent)?;
+                self.store_async(issuer, CopyKind::TensorStore, units(place.at), None);
                 Ok(())
             }
             TensorAction::Reduce { tile, with } => {
-                let (_, at) =
-                    self.shared_place(access, Space::Shared, tile, map.tile_bytes(), TILE_ALIGNMENT)?;
-                self.store_async(access, shape(at), units, Some((with, map.element)));
+                let place = self.shared_place(action, Pointer::shared(tile), extent)?;
+                let combination = Some(Combination { with, element });
+                self.store_async(issuer, CopyKind::TensorReduce, units(place.at), combination);
                 Ok(())
             }
         }
@@ -81,237 +97,185 @@ impl Machine {
     /// # Errors
     ///
     /// What the copy engine refuses, and memory that is misaligned or not there.
-    pub fn bulk_copy(&mut self, who: ThreadId, copy: &BulkCopy, site: Site) -> Result<(), Stop> {
-        let access = Access { who, site, does: "issues the copy" };
-        if !copy.bytes.is_multiple_of(UNIT) {
-            let message = format!("a bulk copy of {} bytes, which is not a multiple of 16", copy.bytes);
-            return self.illegal(access, message, "");
+    pub fn bulk_copy(&mut self, issuer: Actor, copy: &BulkCopy) -> Result<(), Stop> {
+        let action = issuer.does("issues the copy");
+        let bytes = copy.bytes;
+        if !bytes.is_multiple_of(UNIT) {
+            let message = format!("a bulk copy of {bytes} bytes, which is not a multiple of 16");
+            return self.illegal(action, message, "");
         }
-        let (units, bytes) = (copy.bytes / UNIT, copy.bytes);
+        let extent = Extent { bytes, align: UNIT };
         match copy.action {
             BulkAction::Prefetch { global } => {
-                self.aligned_global(access, global)?;
-                self.prefetched(access, CopyKind::BulkPrefetch, &Shape::Line { global, shared: 0 }, bytes);
+                self.aligned_global(action, global)?;
+                let units = Units::Line { global, shared: 0, bytes };
+                self.prefetch(CopyKind::BulkPrefetch, &units, bytes, issuer);
                 Ok(())
             }
             BulkAction::Load { global, space, to, barrier, multicast } => {
-                self.aligned_global(access, global)?;
-                let load = Load { space, to, barrier, multicast, bytes, align: UNIT };
-                self.load_async(access, load, units, &|shared| Shape::Line { global, shared })
+                self.aligned_global(action, global)?;
+                let (to, barrier) = (Pointer::new(space, to), Pointer::new(space, barrier));
+                let kind = match multicast {
+                    None => CopyKind::BulkLoad,
+                    Some(_) => CopyKind::BulkMulticast,
+                };
+                let target = LoadTarget { to, extent, barrier, multicast };
+                self.load_async(issuer, kind, target, |shared| Units::Line { global, shared, bytes })
             }
             BulkAction::Store { from, global, reduce } => {
-                self.aligned_global(access, global)?;
-                let (_, shared) = self.shared_place(access, Space::Shared, from, bytes, UNIT)?;
-                self.store_async(access, Shape::Line { global, shared }, units, reduce);
+                self.aligned_global(action, global)?;
+                let place = self.shared_place(action, Pointer::shared(from), extent)?;
+                let units = Units::Line { global, shared: place.at, bytes };
+                self.store_async(issuer, CopyKind::BulkStore, units, reduce);
                 Ok(())
             }
             BulkAction::ToCluster { from, to, barrier, reduce } => {
-                self.copy_across(access, (from, to, barrier), bytes, reduce)
+                let copy = CopyAcross { from, to, barrier, bytes, combination: reduce };
+                self.copy_across(issuer, copy)
             }
         }
     }
 
-    fn aligned_global(&mut self, access: Access, global: u64) -> Result<(), Stop> {
+    fn aligned_global(&mut self, action: Action, global: u64) -> Result<(), Stop> {
         if global.is_multiple_of(UNIT.into()) {
             return Ok(());
         }
-        let party = self.party(access.who, access.site, access.does);
         let message = format!("the global address {global:#x} of a bulk copy is not a multiple of 16");
-        self.stop(Finding::new(FindingKind::Misaligned, message).with(party))
-    }
-
-    pub(super) fn illegal<T>(&mut self, access: Access, message: String, help: &str) -> Result<T, Stop> {
-        let mut finding = Finding::new(FindingKind::IllegalCopy, message);
-        if !help.is_empty() {
-            finding = finding.help(help);
-        }
-        let party = self.party(access.who, access.site, access.does);
-        self.stop(finding.with(party))
+        self.refuse(action, FindingKind::Misaligned, message)
     }
 
     fn load_async(
         &mut self,
-        access: Access,
-        load: Load,
-        units: u32,
-        shape: &dyn Fn(u32) -> Shape,
+        issuer: Actor,
+        kind: CopyKind,
+        target: LoadTarget,
+        units: impl Fn(u32) -> Units,
     ) -> Result<(), Stop> {
-        let (to, at) = self.shared_place(access, load.space, load.to, load.bytes, load.align)?;
-        let (with, barrier) = self.shared_place(access, load.space, load.barrier, BARRIER, BARRIER)?;
-        if to != with {
+        let action = issuer.does("issues the copy");
+        let to = self.shared_place(action, target.to, target.extent)?;
+        let barrier = self.shared_place(action, target.barrier, MBARRIER)?;
+        if to.rank != barrier.rank {
+            let (to, with) = (to.rank, barrier.rank);
             let message = format!("a load into block {to} of the cluster with an mbarrier of block {with}");
-            return self.illegal(access, message, "the mbarrier has to be in the block that gets the bytes");
+            return self.illegal(action, message, "the mbarrier has to be in the block that gets the bytes");
         }
-        let targets = match load.multicast {
-            None => vec![to],
-            Some(mask) => (0..16).filter(|rank| mask >> rank & 1 == 1).collect(),
+        let ranks: Vec<BlockRank> = match target.multicast {
+            None => vec![to.rank],
+            Some(mask) => (0..16).filter(|rank| mask >> rank & 1 == 1).map(BlockRank).collect(),
         };
-        let (kind, bytes) = (load_kind(&shape(at), load.multicast), u64::from(units * UNIT));
-        self.counters.count(kind, bytes * targets.len() as u64);
-        for block in targets {
-            if block >= self.blocks.len() {
-                let message =
-                    format!("a multicast to block {block} of a cluster that has {}", self.blocks.len());
-                return self.illegal(access, message, "");
+        let bytes = u64::from(units(to.at).all_bytes());
+        self.counters.count(kind, bytes * ranks.len() as u64);
+        for rank in ranks {
+            if rank.0 >= self.shape.blocks {
+                let blocks = self.shape.blocks;
+                let message = format!("a multicast to block {rank} of a cluster that has {blocks}");
+                return self.illegal(action, message, "");
             }
-            self.mbarrier_for_copy(access, block, barrier)?;
-            let shape = shape(at);
-            self.claim(access, block, &shape, units, (0, false));
-            self.check_loaded(access, &shape, units);
-            self.check_fenced(access, &shape, units);
-            let (Access { who, site, .. }, issue) = (access, self.issue_of(access.who));
-            let flight = Flight { who, site, shape, way: Way::In { block, barrier }, kind, issue, left: 0 };
-            self.record_issue(&flight, units);
-            let pieces = self.engine.start(flight, units, &mut self.random);
-            self.expect_pieces(access, block, barrier, pieces);
+            let barrier = SharedPlace { rank, ..barrier };
+            self.mbarrier_for_copy(action, barrier)?;
+            let op = AsyncOp {
+                issuer,
+                kind: OpKind::Bulk(kind),
+                units: units(to.at),
+                reads: Source::Global,
+                writes: Target::Shared(SharedTarget::of(rank)),
+                combination: None,
+                completes: Completion::Mbarrier(barrier),
+                issue: self.issue_of(issuer.who),
+            };
+            self.start(op, Cut::Drawn);
         }
         Ok(())
     }
 
-    fn store_async(
-        &mut self,
-        access: Access,
-        shape: Shape,
-        units: u32,
-        reduce: Option<(Reduction, Element)>,
-    ) {
-        let Access { who, site, .. } = access;
-        let (component, group) = self.open_group(who, site);
-        let block = who.block as usize;
-        self.lend(access, block, &shape, units, Epoch::new(component, group));
-        self.stores_to(access, &shape, units, group, reduce.map(|(with, _)| with));
-        match reduce {
-            Some(_) => self.check_fenced(access, &shape, units),
-            None => self.overwritten(&shape, units),
-        }
-        let kind = store_kind(&shape, reduce.is_some());
-        let (way, issue) = (Way::Out { block, group, reduce }, Issue::default());
-        let flight = Flight { who, site, shape, way, kind, issue, left: 0 };
-        self.record_issue(&flight, units);
-        let pieces = self.engine.start(flight, units, &mut self.random);
-        let index = self.index(who);
-        let group = self.threads[index].bulk.group(group);
-        group.to_read += pieces;
-        group.to_write += pieces;
-        self.counters.count(kind, u64::from(units * UNIT));
+    fn store_async(&mut self, issuer: Actor, kind: CopyKind, units: Units, combination: Option<Combination>) {
+        let group = self.engines.open_group(issuer, &mut self.order);
+        self.counters.count(kind, units.all_bytes().into());
+        let op = AsyncOp {
+            issuer,
+            kind: OpKind::Bulk(kind),
+            units,
+            reads: Source::Shared { rank: issuer.who.block, done: group },
+            writes: Target::Global,
+            combination,
+            completes: Completion::BulkGroup(group),
+            issue: Issue::default(),
+        };
+        self.start(op, Cut::Drawn);
     }
 
-    fn copy_across(
-        &mut self,
-        access: Access,
-        (from, to, barrier): (u64, u64, u64),
-        bytes: u32,
-        reduce: Option<(Reduction, Element)>,
-    ) -> Result<(), Stop> {
-        let (source, shared) = self.shared_place(access, Space::Shared, from, bytes, UNIT)?;
-        let (block, to) = self.shared_place(access, Space::SharedCluster, to, bytes, UNIT)?;
-        let (with, barrier) = self.shared_place(access, Space::SharedCluster, barrier, BARRIER, BARRIER)?;
-        if block == source && reduce.is_none() {
-            let message = format!("a copy from block to block that stays in block {block}");
+    fn copy_across(&mut self, issuer: Actor, copy: CopyAcross) -> Result<(), Stop> {
+        let action = issuer.does("issues the copy");
+        let CopyAcross { from, to, barrier, bytes, combination } = copy;
+        let extent = Extent { bytes, align: UNIT };
+        let source = self.shared_place(action, Pointer::shared(from), extent)?;
+        let to = self.shared_place(action, Pointer::cluster(to), extent)?;
+        let barrier = self.shared_place(action, Pointer::cluster(barrier), MBARRIER)?;
+        if to.rank == source.rank && combination.is_none() {
+            let message = format!("a copy from block to block that stays in block {}", to.rank);
             let help = "[[`bulk_copy_to(..)`||`cp.async.bulk` from shared memory]] goes to another block of the cluster; threads \
                         copy their own";
-            return self.illegal(access, message, help);
+            return self.illegal(action, message, help);
         }
-        if block != with {
-            let message = format!("a copy to block {block} of the cluster with an mbarrier of block {with}");
-            return self.illegal(access, message, "the mbarrier has to be in the block that gets the bytes");
+        if to.rank != barrier.rank {
+            let (to, with) = (to.rank, barrier.rank);
+            let message = format!("a copy to block {to} of the cluster with an mbarrier of block {with}");
+            return self.illegal(action, message, "the mbarrier has to be in the block that gets the bytes");
         }
-        self.mbarrier_for_copy(access, block, barrier)?;
-        let Some(mbarrier) = self.blocks[block].mbarriers.look(barrier) else {
-            return self.bug(access, GONE);
+        self.mbarrier_for_copy(action, barrier)?;
+        let Some(mbarrier) = self.barriers.mbarrier(barrier) else {
+            return Err(self.diagnostics.bug(action, "an mbarrier that was found is not there any more"));
         };
         // The mbarrier that gets the bytes also tells that the source is free.
-        let reader = Epoch::new(mbarrier.component, mbarrier.phase.saturating_add(1));
-        let (shape, units, moved) =
-            (Shape::Line { global: 0, shared }, bytes / UNIT, to.wrapping_sub(shared));
-        self.lend(access, source, &shape, units, reader);
-        self.claim(access, block, &shape, units, (moved, reduce.is_some()));
-        let Access { who, site, .. } = access;
-        self.blocks[source].lent.push(Lent { done: reader, who, site });
-        let way = Way::Across { from: source, block, to, moved, barrier, reduce };
-        let kind = CopyKind::BulkAcross;
-        let flight = Flight { who, site, shape, way, kind, issue: self.issue_of(who), left: 0 };
-        self.counters.count(kind, bytes.into());
-        self.record_issue(&flight, units);
-        let pieces = self.engine.start(flight, units, &mut self.random);
-        self.expect_pieces(access, block, barrier, pieces);
+        let done = mbarrier.next_phase();
+        let moved = to.at.wrapping_sub(source.at);
+        let op = AsyncOp {
+            issuer,
+            kind: OpKind::Bulk(CopyKind::BulkAcross),
+            units: Units::Line { global: 0, shared: source.at, bytes },
+            reads: Source::Shared { rank: source.rank, done },
+            writes: Target::Shared(SharedTarget { rank: to.rank, moved }),
+            combination,
+            completes: Completion::Mbarrier(barrier),
+            issue: self.issue_of(issuer.who),
+        };
+        self.counters.count(CopyKind::BulkAcross, bytes.into());
+        self.memory.shared[source.rank].outgoing.push(OutgoingCopy { done, issuer });
+        self.start(op, Cut::Drawn);
         Ok(())
     }
 
-    pub(super) fn expect_pieces(&mut self, access: Access, block: usize, barrier: u32, pieces: u32) {
-        if let Some(mbarrier) = self.blocks[block].mbarriers.at(barrier) {
-            mbarrier.under_way += pieces;
-            mbarrier.last_load = Some((mbarrier.phase.saturating_add(1), access.who, access.site));
+    /// `st.async` and `red.async`: late writes of a thread to the shared memory of a block of its cluster, in
+    /// the generic proxy, that an mbarrier there tells of.
+    ///
+    /// Source: PTX ISA, "st.async" and "red.async": weak and relaxed operations, whose complete-tx operation
+    /// has release semantics at cluster scope.
+    ///
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned, no mbarrier there, or one in another block than the destination.
+    pub fn remote_store(&mut self, issuer: Actor, store: &RemoteStore) -> Result<(), Stop> {
+        let action = issuer.does("issues the store");
+        let RemoteStore { space, to, value, bytes, barrier, reduce } = *store;
+        debug_assert!(space != Space::Global, "st.async goes to shared memory");
+        let to = self.shared_place(action, Pointer::new(space, to), Extent::natural(bytes))?;
+        let barrier = self.mbarrier_place(action, Pointer::new(space, barrier))?;
+        if to.rank != barrier.rank {
+            let (to, with) = (to.rank, barrier.rank);
+            let message = format!("a store to block {to} of the cluster with an mbarrier of block {with}");
+            return self.illegal(action, message, "the mbarrier has to be in the block that gets the bytes");
         }
-    }
-
-    /// The units of `shape`, `moved` bytes after their place in it, are the next copy's from now on: poison until they land,
-    /// unless it `reduces`.
-    fn claim(
-        &mut self,
-        access: Access,
-        block: usize,
-        shape: &Shape,
-        units: u32,
-        (moved, reduces): (u32, bool),
-    ) {
-        let maps = self.maps.all();
-        let (number, threads) = (self.engine.next_number(), self.threads.len() as u32);
-        let index = self.index(access.who);
-        let (line, order) = (access.site.ptx_line, self.config.checks.order);
-        let mut first = None;
-        let target = &mut self.blocks[block];
-        for unit in (0..units).map(|unit| shape.unit(&maps, unit)) {
-            let at = unit.shared.wrapping_add(moved);
-            if order {
-                let view = &self.threads[index].view;
-                let manner = Manner { generic: false, reduces };
-                let found = target.shadow.write_async(at, UNIT, view, (number, line), manner, threads);
-                first = first.or(found);
-            }
-            if !reduces {
-                target.data[at as usize..(at + UNIT) as usize].fill(POISON);
-            }
-        }
-        if let Some(conflict) = first {
-            self.conflict(access, Act::CopyIn, block, conflict);
-        }
-    }
-
-    /// The units of `shape` are read by a copy from now on, until its step `reader` is known.
-    fn lend(&mut self, access: Access, block: usize, shape: &Shape, units: u32, reader: Epoch) {
-        if !self.config.checks.order {
-            return;
-        }
-        let maps = self.maps.all();
-        let threads = self.threads.len() as u32;
-        let index = self.index(access.who);
-        let view = &self.threads[index].view;
-        let shadow = &mut self.blocks[block].shadow;
-        let mut first = None;
-        for unit in (0..units).map(|unit| shape.unit(&maps, unit)) {
-            let found = shadow.read_async(unit.shared, UNIT, view, reader, access.site.ptx_line, threads);
-            first = first.or(found);
-        }
-        if let Some(conflict) = first {
-            self.conflict(access, Act::CopyOut, block, conflict);
-        }
-    }
-}
-
-fn load_kind(shape: &Shape, multicast: Option<u16>) -> CopyKind {
-    match (shape, multicast) {
-        (Shape::Box { .. }, None) => CopyKind::TensorLoad,
-        (Shape::Box { .. }, Some(_)) => CopyKind::TensorMulticast,
-        (Shape::Line { .. }, None) => CopyKind::BulkLoad,
-        (Shape::Line { .. }, Some(_)) => CopyKind::BulkMulticast,
-    }
-}
-
-fn store_kind(shape: &Shape, reduces: bool) -> CopyKind {
-    match (shape, reduces) {
-        (Shape::Box { .. }, false) => CopyKind::TensorStore,
-        (Shape::Box { .. }, true) => CopyKind::TensorReduce,
-        (Shape::Line { .. }, _) => CopyKind::BulkStore,
+        let op = AsyncOp {
+            issuer,
+            kind: OpKind::RemoteStore,
+            units: Units::Line { global: 0, shared: to.at, bytes },
+            reads: Source::Value(value),
+            writes: Target::Shared(SharedTarget::of(to.rank)),
+            combination: reduce,
+            completes: Completion::Mbarrier(barrier),
+            issue: self.issue_of(issuer.who),
+        };
+        self.start(op, Cut::Whole);
+        Ok(())
     }
 }

@@ -115,7 +115,7 @@ impl Counters {
     }
 
     /// Counts one copy.
-    pub(super) fn count(&mut self, kind: CopyKind, bytes: u64) {
+    pub(in crate::machine) fn count(&mut self, kind: CopyKind, bytes: u64) {
         let moved = &mut self.moved[kind as usize];
         moved.copies += 1;
         moved.bytes += bytes;

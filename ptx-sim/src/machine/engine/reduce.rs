@@ -1,16 +1,15 @@
 //! `cp.reduce.async.bulk`, with a tensor map and without: combines bytes with what is in memory, element by element.
 
-use super::global::{GlobalFault, GlobalMemory};
-use super::types::Reduction;
-use crate::tensor_map::Element;
+use crate::machine::memory::{GlobalFault, GlobalMemory};
+use crate::machine::types::{Combination, Reduction};
+use crate::tensor_map::DataType;
 
 /// Combines `bytes` into global memory at `address`.
-pub(super) fn reduce(
+pub(in crate::machine) fn reduce(
     global: &GlobalMemory,
     address: u64,
     bytes: &[u8],
-    with: Reduction,
-    element: Element,
+    Combination { with, element }: Combination,
 ) -> Result<(), GlobalFault> {
     let width = element.bytes() as usize;
     for (address, bytes) in (address..).step_by(width).zip(bytes.chunks_exact(width)) {
@@ -23,7 +22,8 @@ pub(super) fn reduce(
 }
 
 /// Combines `bytes` into as many of `target`.
-pub(super) fn reduce_bytes(target: &mut [u8], bytes: &[u8], with: Reduction, element: Element) {
+pub(in crate::machine) fn reduce_bytes(target: &mut [u8], bytes: &[u8], combination: Combination) {
+    let Combination { with, element } = combination;
     let width = element.bytes() as usize;
     let wide = |bytes: &[u8]| {
         let mut wide = [0; 8];
@@ -37,7 +37,7 @@ pub(super) fn reduce_bytes(target: &mut [u8], bytes: &[u8], with: Reduction, ele
 }
 
 /// The bits of `old` combined with those of `operand`.
-fn combine(with: Reduction, element: Element, old: u64, operand: u64) -> u64 {
+fn combine(with: Reduction, element: DataType, old: u64, operand: u64) -> u64 {
     match with {
         Reduction::And => old & operand,
         Reduction::Or => old | operand,
@@ -70,16 +70,16 @@ enum Arithmetic {
     Max,
 }
 
-fn arithmetic(with: Arithmetic, element: Element, old: u64, operand: u64) -> u64 {
+fn arithmetic(with: Arithmetic, element: DataType, old: u64, operand: u64) -> u64 {
     match element {
-        Element::U8 | Element::U16 | Element::U32 | Element::U64 => match with {
+        DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => match with {
             Arithmetic::Min => old.min(operand),
             Arithmetic::Max => old.max(operand),
             Arithmetic::Add => old.wrapping_add(operand),
         },
-        Element::I32 | Element::I64 => {
+        DataType::I32 | DataType::I64 => {
             let signed =
-                |bits: u64| if element == Element::I32 { i64::from(bits as i32) } else { bits as i64 };
+                |bits: u64| if element == DataType::I32 { i64::from(bits as i32) } else { bits as i64 };
             let (old, operand) = (signed(old), signed(operand));
             let result = match with {
                 Arithmetic::Min => old.min(operand),
@@ -88,22 +88,32 @@ fn arithmetic(with: Arithmetic, element: Element, old: u64, operand: u64) -> u64
             };
             result as u64
         }
-        Element::F64 => {
+        DataType::F64 => {
             let result = float(with, f64::from_bits(old), f64::from_bits(operand));
             result.to_bits()
         }
-        Element::F32 | Element::F32Ftz | Element::Tf32 | Element::Tf32Ftz => {
+        DataType::F32 | DataType::F32Ftz | DataType::Tf32 | DataType::Tf32Ftz => {
             let kept = |bits: u32| match element {
-                Element::F32Ftz | Element::Tf32Ftz => flushed(bits),
-                _ => bits,
+                DataType::F32Ftz | DataType::Tf32Ftz => flushed(bits),
+                DataType::U8
+                | DataType::U16
+                | DataType::U32
+                | DataType::I32
+                | DataType::U64
+                | DataType::I64
+                | DataType::F16
+                | DataType::F32
+                | DataType::F64
+                | DataType::Bf16
+                | DataType::Tf32 => bits,
             };
             let (old, operand) = (f32::from_bits(kept(old as u32)), f32::from_bits(kept(operand as u32)));
             // An f64 holds the sum of two f32 exactly enough that rounding it again gives the rounded sum.
             let result = float(with, old.into(), operand.into()) as f32;
             u64::from(if result.is_nan() { NAN } else { kept(result.to_bits()) })
         }
-        Element::F16 | Element::Bf16 => {
-            let bits = if element == Element::F16 { HALF } else { BFLOAT };
+        DataType::F16 | DataType::Bf16 => {
+            let bits = if element == DataType::F16 { HALF } else { BFLOAT };
             bits.round(float(with, bits.to_f64(old as u16), bits.to_f64(operand as u16))).into()
         }
     }

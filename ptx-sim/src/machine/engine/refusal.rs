@@ -3,14 +3,14 @@
 //! Where nothing else is said it was seen on an H200 with driver 580, as an illegal instruction (`tests/probe`); no document
 //! has it.
 
-use super::types::{Reduction, TensorAction, TensorCopy};
-use crate::tensor_map::{Element, Mode, TensorMap, UNIT};
+use crate::machine::types::{Reduction, TensorAction, TensorCopy};
+use crate::tensor_map::{DataType, Mode, TensorMap, UNIT};
 
 /// Why a copy is refused, and what to do.
 #[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) message: String,
-    pub(super) help: &'static str,
+pub(in crate::machine) struct Refusal {
+    pub(in crate::machine) message: String,
+    pub(in crate::machine) help: &'static str,
 }
 
 fn refuse(message: String, help: &'static str) -> Result<(), Refusal> {
@@ -18,7 +18,7 @@ fn refuse(message: String, help: &'static str) -> Result<(), Refusal> {
 }
 
 /// Checks a copy against its map, and the map itself.
-pub(super) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
+pub(in crate::machine) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
     if let Err(error) = map.check() {
         return refuse(format!("a tensor map with {error}"), "");
     }
@@ -27,7 +27,10 @@ pub(super) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
         return refuse(message, "");
     }
     inner(copy, map)?;
-    let stores = matches!(copy.action, TensorAction::Store { .. } | TensorAction::Reduce { .. });
+    let stores = match copy.action {
+        TensorAction::Store { .. } | TensorAction::Reduce { .. } => true,
+        TensorAction::Load { .. } | TensorAction::Prefetch => false,
+    };
     if stores && let Some(dimension) = copy.at[..map.rank()].iter().position(|&at| at < 0) {
         let at = copy.at[dimension];
         let message = format!("a store at coordinate {at} of dimension {dimension} (0 is the innermost)");
@@ -107,8 +110,8 @@ fn columns(
 }
 
 /// Whether the copy engine has a reduction for a type.
-fn reduces(with: Reduction, element: Element) -> bool {
-    use Element::{Bf16, F16, F32, F32Ftz, F64, I32, I64, Tf32, Tf32Ftz, U8, U16, U32, U64};
+fn reduces(with: Reduction, element: DataType) -> bool {
+    use DataType::{Bf16, F16, F32, F32Ftz, F64, I32, I64, Tf32, Tf32Ftz, U8, U16, U32, U64};
     match with {
         Reduction::Add => match element {
             U32 | I32 | U64 | F16 | Bf16 | F32 | F32Ftz | F64 | Tf32 | Tf32Ftz => true,

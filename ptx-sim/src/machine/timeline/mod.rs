@@ -1,203 +1,121 @@
-//! Keeps the timeline of a cluster: what of it is still going on, and the events that have ended.
+//! What the machine tells of the timeline: copies, and the phases of mbarriers.
 
-use std::collections::BTreeMap;
+mod recorder;
 
-use super::types::Site;
-use crate::trace::{Awaited, Event, Row, Trace, What};
+pub(crate) use recorder::{Position, Recorder};
 
-/// The timeline of a cluster, while it is made.
-#[derive(Debug)]
-pub(crate) struct Recorder {
-    /// Steps that have gone by.
-    now: u64,
-    /// Index in the grid of each block, by rank.
-    blocks: Vec<[u32; 3]>,
-    /// The most events that are kept.
-    limit: usize,
-    trace: Trace,
-    /// Of each warp, by block and number, the instructions that it has run since another did, or since it waited.
-    runs: BTreeMap<(u32, u32), Event>,
-    /// Lanes that wait: block, warp, and their place in the code.
-    waits: BTreeMap<(u32, u32, u32), Event>,
-    /// Copies under way, by number.
-    copies: BTreeMap<u32, Event>,
-    /// The current phase of each mbarrier, by block and offset.
-    phases: BTreeMap<(u32, u32), Event>,
-}
+use super::barrier::Mbarrier;
+use super::engine::counters::CopyKind;
+use super::engine::{AsyncOp, Completion, OpKind, Source, Target, Units};
+use super::index::OperationId;
+use super::memory::SharedPlace;
+use super::types::Actor;
+use crate::trace::{Copy, Row, Trace, What};
 
-/// A warp, and the place of some of its lanes in the code.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) block: u32,
-    pub(crate) warp: u32,
-    pub(crate) pc: u32,
-    pub(crate) site: Site,
-}
+/// The timeline of a cluster, where one is wanted.
+#[derive(Debug, Default)]
+pub(super) struct Timeline(Option<Box<Recorder>>);
 
-impl Recorder {
-    pub(super) fn new(blocks: Vec<[u32; 3]>, limit: usize) -> Self {
-        Self {
-            now: 0,
-            blocks,
-            limit,
-            trace: Trace::default(),
-            runs: BTreeMap::new(),
-            waits: BTreeMap::new(),
-            copies: BTreeMap::new(),
-            phases: BTreeMap::new(),
-        }
+impl Timeline {
+    /// Keeps a timeline from now on, of at most `limit` events of these blocks.
+    pub(super) fn begin(&mut self, blocks: Vec<[u32; 3]>, limit: usize) {
+        self.0 = Some(Box::new(Recorder::new(blocks, limit)));
     }
 
-    /// An event of the block of rank `block` that begins now.
-    pub(super) fn event(&self, block: u32, row: Row, site: Site, what: What) -> Event {
-        let block = self.blocks.get(block as usize).copied().unwrap_or_default();
-        Event { block, row, begin: self.now, end: self.now, site, what, unfinished: false }
+    /// Ends the timeline; nothing is in it if none was begun.
+    pub(super) fn take(&mut self) -> Trace {
+        self.0.take().map_or_else(Trace::default, |recorder| recorder.finish())
     }
 
-    pub(super) fn keep(&mut self, event: Event) {
-        if self.trace.events.len() < self.limit {
-            self.trace.events.push(event);
-        } else {
-            self.trace.left_out += 1;
-        }
-    }
-
-    /// A warp ran an instruction, which did not wait. A `branch` begins nothing while other lanes of the warp wait: it is how
-    /// lanes whose `try_wait` timed out come back to it.
-    pub(crate) fn ran(&mut self, place: Place, branch: bool) {
-        self.now += 1;
-        let key = (place.block, place.warp);
-        if let Some(run) = self.runs.get_mut(&key)
-            && run.end + 1 == self.now
-            && let What::Runs(count) = &mut run.what
-        {
-            *count += 1;
-            run.end = self.now;
-            return;
-        }
-        self.stop_run(key);
-        if branch && self.waits_of(place.block, place.warp).next().is_some() {
-            return;
-        }
-        let mut run = self.event(place.block, Row::Warp(place.warp), place.site, What::Runs(1));
-        run.begin = self.now - 1;
-        self.runs.insert(key, run);
-    }
-
-    /// The same for one that synchronises or issues copies: also an instant.
-    pub(crate) fn signalled(&mut self, place: Place, lanes: u32) {
-        let instant = self.event(place.block, Row::Warp(place.warp), place.site, What::Signals { lanes });
-        self.keep(instant);
-        self.ran(place, false);
-    }
-
-    fn waits_of(&self, block: u32, warp: u32) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
-        self.waits.range((block, warp, 0)..=(block, warp, u32::MAX)).map(|(key, _)| *key)
-    }
-
-    fn stop_run(&mut self, key: (u32, u32)) {
-        if let Some(run) = self.runs.remove(&key) {
-            self.keep(run);
-        }
-    }
-
-    /// A warp tried an instruction at which `lanes` now wait.
-    pub(crate) fn waits(&mut self, place: Place, lanes: u32, what: Awaited) {
-        self.stop_run((place.block, place.warp));
-        let what = What::Waits { what, lanes, timed_out: false };
-        let fresh = self.event(place.block, Row::Warp(place.warp), place.site, what);
-        let wait = self.waits.entry((place.block, place.warp, place.pc)).or_insert(fresh);
-        if let What::Waits { lanes: all, .. } = &mut wait.what {
-            *all |= lanes;
-        }
-        self.now += 1;
-    }
-
-    /// The lanes at `place` went on, having waited or not.
-    pub(crate) fn waited(&mut self, place: Place, lanes: u32, what: Awaited, gave_up: bool) {
-        self.stop_run((place.block, place.warp));
-        let what = What::Waits { what, lanes, timed_out: gave_up };
-        let fresh = self.event(place.block, Row::Warp(place.warp), place.site, what);
-        let mut wait = self.waits.remove(&(place.block, place.warp, place.pc)).unwrap_or(fresh);
-        if let What::Waits { lanes: all, timed_out, .. } = &mut wait.what {
-            *all |= lanes;
-            *timed_out = gave_up;
-        }
-        self.now += 1;
-        wait.end = self.now;
-        self.keep(wait);
-    }
-
-    /// Ends the waits of a warp's lanes that another instruction let go on: those where nobody is any more.
-    pub(crate) fn released(&mut self, block: u32, warp: u32, is_at: impl Fn(u32) -> bool) {
-        let gone: Vec<_> = self.waits_of(block, warp).filter(|(_, _, pc)| !is_at(*pc)).collect();
-        for key in gone {
-            if let Some(mut wait) = self.waits.remove(&key) {
-                wait.end = self.now;
-                self.keep(wait);
-            }
-        }
+    pub(super) fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.0.as_deref_mut()
     }
 
     /// All warps wait, and the engines go on alone.
     pub(super) fn skipped(&mut self) {
-        self.now += 1;
-    }
-
-    /// Copy `number` begins.
-    pub(super) fn issued(&mut self, number: u32, event: Event) {
-        self.copies.insert(number, event);
-    }
-
-    /// A piece of copy `number` was read from shared memory.
-    pub(super) fn read(&mut self, number: u32) {
-        if let Some(Event { what: What::Copies(copy), .. }) = self.copies.get_mut(&number) {
-            copy.read = Some(self.now);
+        if let Some(recorder) = self.recorder() {
+            recorder.skipped();
         }
     }
 
-    /// The last piece of copy `number` took effect.
-    pub(super) fn landed(&mut self, number: u32) {
-        if let Some(mut event) = self.copies.remove(&number) {
-            event.end = self.now;
-            self.keep(event);
+    /// An operation is about to be started.
+    pub(super) fn issued(&mut self, number: OperationId, op: &AsyncOp) {
+        let Some(recorder) = self.recorder() else { return };
+        let OpKind::Bulk(kind) = op.kind else { return };
+        let bytes = op.units.all_bytes();
+        if bytes == 0 {
+            return;
+        }
+        let mut copy = copy_of(kind, &op.units, bytes, op.issuer, recorder);
+        let (block, row) = match (op.reads, op.writes) {
+            (Source::Shared { .. }, Target::Shared(target)) => {
+                copy.shared = copy.shared.map(|shared| shared.wrapping_add(target.moved));
+                (target.rank, Row::Across)
+            }
+            (Source::Global | Source::Value(_), Target::Shared(target)) => (target.rank, Row::Loads),
+            (_, Target::Global) if op.combination.is_some() => (op.issuer.who.block, Row::Reductions),
+            (_, Target::Global) => (op.issuer.who.block, Row::Stores),
+        };
+        match op.completes {
+            Completion::Mbarrier(place) => copy.mbarrier = Some(place.at),
+            Completion::BulkGroup(group) => copy.group = Some(group.count()),
+            Completion::Batches => {}
+        }
+        let event = recorder.event(block, row, op.issuer.site, What::Copies(Box::new(copy)));
+        recorder.issued(number, event);
+    }
+
+    /// A prefetch, which takes no effect here: an instant.
+    pub(super) fn prefetched(&mut self, kind: CopyKind, units: &Units, bytes: u32, issuer: Actor) {
+        let Some(recorder) = self.recorder() else { return };
+        let copy = Copy { shared: None, ..copy_of(kind, units, bytes, issuer, recorder) };
+        let what = What::Copies(Box::new(copy));
+        let event = recorder.event(issuer.who.block, Row::Prefetches, issuer.site, what);
+        recorder.keep(event);
+    }
+
+    /// A piece of an operation was read from shared memory.
+    pub(super) fn read(&mut self, number: OperationId) {
+        if let Some(recorder) = self.recorder() {
+            recorder.read(number);
         }
     }
 
-    /// The mbarrier at an offset of a block is in this phase, in which something has `counted` or not; initialised at `site`.
-    pub(super) fn phase(&mut self, (block, at): (u32, u32), number: u32, counted: bool, site: Site) {
-        let key = (block, at);
-        if self.phases.get(&key).is_some_and(|known| known.what != What::Phase(number)) {
-            self.end_phase(key, true);
-        }
-        let fresh = self.event(block, Row::Mbarrier(at), site, What::Phase(number));
-        self.phases.entry(key).or_insert(fresh).unfinished = counted;
-    }
-
-    /// An mbarrier's phase ends: because it is complete, or because the mbarrier is no more. A phase that nothing has counted
-    /// in is not shown then, since each mbarrier ends with one.
-    pub(super) fn end_phase(&mut self, key: (u32, u32), complete: bool) {
-        let Some(mut phase) = self.phases.remove(&key) else { return };
-        if complete || phase.unfinished {
-            (phase.end, phase.unfinished) = (self.now, !complete);
-            self.keep(phase);
+    /// The last piece of an operation took effect.
+    pub(super) fn landed(&mut self, number: OperationId) {
+        if let Some(recorder) = self.recorder() {
+            recorder.landed(number);
         }
     }
 
-    /// All that has not ended, up to now, and the trace.
-    pub(super) fn finish(mut self) -> Trace {
-        for (_, run) in std::mem::take(&mut self.runs) {
-            self.keep(run);
+    /// Something was done to the mbarrier at a place, or to where it was.
+    pub(super) fn phase(&mut self, place: SharedPlace, mbarrier: Option<&Mbarrier>) {
+        let Some(recorder) = self.recorder() else { return };
+        match mbarrier {
+            Some(mbarrier) => {
+                let count = mbarrier.count();
+                recorder.phase(place, count.phase(), count.has_counted(), mbarrier.init.site);
+            }
+            None => recorder.end_phase(place, false),
         }
-        let waits = std::mem::take(&mut self.waits).into_values();
-        let copies = std::mem::take(&mut self.copies).into_values();
-        for mut event in waits.chain(copies) {
-            (event.end, event.unfinished) = (self.now, true);
-            self.keep(event);
-        }
-        while let Some((&key, _)) = self.phases.first_key_value() {
-            self.end_phase(key, false);
-        }
-        self.trace
+    }
+}
+
+fn copy_of(kind: CopyKind, units: &Units, bytes: u32, issuer: Actor, recorder: &Recorder) -> Copy {
+    let (coordinates, shared) = match units {
+        Units::Box(tensor) => (tensor.at[..tensor.map.rank()].to_vec(), Some(tensor.tile)),
+        Units::Line { shared, .. } => (Vec::new(), Some(*shared)),
+        Units::Lanes(_) => (Vec::new(), None),
+    };
+    Copy {
+        kind,
+        bytes: bytes.into(),
+        coordinates,
+        shared,
+        mbarrier: None,
+        group: None,
+        read: None,
+        issuing_block: recorder.block(issuer.who.block),
+        issuing_thread: issuer.who.thread.0,
     }
 }

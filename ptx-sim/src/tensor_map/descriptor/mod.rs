@@ -18,7 +18,7 @@
 //! What is kept less one makes 128 zeros a map that only wants its fields, as it is on a GPU: kernels build whole descriptors
 //! with `tensormap.replace` (CUDA Programming Guide, "Encoding a tensor map on the device").
 
-use super::{DESCRIPTOR_BYTES, Element, Fill, Interleave, MAX_RANK, Mode, Swizzle, TensorMap};
+use super::{DESCRIPTOR_BYTES, DataType, Fill, Interleave, MAX_RANK, Mode, Swizzle, TensorMap};
 
 /// What a descriptor starts with.
 const MAGIC: [u8; 8] = *b"TMASIM\0\x01";
@@ -120,7 +120,7 @@ pub fn encode(map: &TensorMap) -> [u8; DESCRIPTOR_BYTES] {
         }
     }
     bytes[RANK] = map.rank().saturating_sub(1) as u8;
-    bytes[ELEMENT] = Element::REPLACE.iter().position(|element| *element == map.element).unwrap_or(0) as u8;
+    bytes[ELEMENT] = DataType::REPLACE.iter().position(|element| *element == map.element).unwrap_or(0) as u8;
     bytes[INTERLEAVE] = map.interleave as u8;
     bytes[SWIZZLE] = map.swizzle as u8;
     bytes[FILL] = map.fill as u8;
@@ -146,7 +146,7 @@ pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<TensorMap> {
         _ => return None,
     };
     Some(TensorMap {
-        element: *Element::REPLACE.get(usize::from(bytes[ELEMENT]))?,
+        element: *DataType::REPLACE.get(usize::from(bytes[ELEMENT]))?,
         address: u64::from_le_bytes(get(bytes, ADDRESS)),
         extents: (0..rank)
             .map(|dimension| u64::from(u32::from_le_bytes(get(bytes, place(EXTENTS, 4, dimension)))) + 1)
