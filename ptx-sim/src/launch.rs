@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::exec::Context;
 use crate::grid;
-use crate::isa::{Constant, Op, Program};
+use crate::isa::{Constant, Program};
 use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
 use crate::module::Module;
 use crate::profile::Profile;
@@ -191,7 +191,7 @@ pub fn launch(
         let value = match *constant {
             Constant::Bits(bits) => bits,
             Constant::Variable(index, offset) => {
-                variables.get(index as usize).copied().unwrap_or(0).wrapping_add_signed(offset)
+                variables.get(index.index()).copied().unwrap_or(0).wrapping_add_signed(offset)
             }
             Constant::DynamicShared(offset) => offset as u64,
         };
@@ -215,7 +215,7 @@ pub fn launch(
         seed: config.seed,
         checks: config.checks,
         global: Arc::new(memory.clone()),
-        copies: program.code.iter().any(|inst| matches!(inst.op, Op::Tensor(_) | Op::Bulk(_))),
+        copies: program.uses_async_proxy(),
         names: module.names(program.shared_bytes),
         lines: module.lines(),
     };
