@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tma_model::limits;
+
 use crate::exec::Context;
 use crate::grid;
-use crate::isa::{Constant, Op, Program};
+use crate::isa::{Constant, Program};
 use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
 use crate::module::Module;
 use crate::profile::Profile;
@@ -15,17 +17,18 @@ use crate::trace::Trace;
 
 /// The most shared memory that a block of a Hopper GPU can have, in bytes. Source: CUDA Programming Guide, "Compute
 /// Capabilities", maximum amount of shared memory per thread block, 9.0.
-pub const MOST_SHARED_BYTES: u32 = tma_model::limits::SHARED_BYTES as u32;
+pub const MOST_SHARED_BYTES: u32 = limits::SHARED_BYTES as u32;
 
-/// The multiprocessors of the largest GPU of the Hopper generation. Source: NVIDIA H100 Tensor Core GPU Architecture, "H100
-/// GPU Architecture In-Depth": the full GH100. Each runs so many blocks and threads at a time, and has so much shared
-/// memory, of which the system keeps some for each block. Source: CUDA C++ Programming Guide, "Technical Specifications per
-/// Compute Capability", 9.0.
+/// The multiprocessors of the largest GPU of the Hopper generation. Source: NVIDIA H100 Tensor Core GPU
+/// Architecture, "H100 GPU Architecture In-Depth": the full GH100.
 const MULTIPROCESSORS: u64 = 144;
-const RESIDENT_BLOCKS: u64 = 32;
-const RESIDENT_THREADS: u64 = 2048;
-const RESIDENT_BYTES: u64 = 228 * 1024;
+
+/// Shared memory that the system keeps of a multiprocessor for each block, in bytes. Source: CUDA C++
+/// Programming Guide, "Technical Specifications per Compute Capability", 9.0.
 const RESERVED_BYTES: u64 = 1024;
+
+/// Blocks of the largest cluster that any launch may ask for.
+const CLUSTER_BLOCKS: u64 = limits::cluster_blocks(true) as u64;
 
 /// The shape of a launch, and how it is simulated.
 #[derive(Clone, Debug)]
@@ -191,7 +194,7 @@ pub fn launch(
         let value = match *constant {
             Constant::Bits(bits) => bits,
             Constant::Variable(index, offset) => {
-                variables.get(index as usize).copied().unwrap_or(0).wrapping_add_signed(offset)
+                variables.get(index.index()).copied().unwrap_or(0).wrapping_add_signed(offset)
             }
             Constant::DynamicShared(offset) => offset as u64,
         };
@@ -215,7 +218,7 @@ pub fn launch(
         seed: config.seed,
         checks: config.checks,
         global: Arc::new(memory.clone()),
-        copies: program.code.iter().any(|inst| matches!(inst.op, Op::Tensor(_) | Op::Bulk(_))),
+        copies: program.uses_async_proxy(),
         names: module.names(program.shared_bytes),
         lines: module.lines(),
     };
@@ -230,19 +233,20 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     if grid.contains(&0) || block.contains(&0) || cluster.contains(&0) {
         return shape(format!("grid {grid:?}, block {block:?} and cluster {cluster:?} must not have a 0"));
     }
-    let limits = [
+    let most_threads = limits::BLOCK_THREADS as u32;
+    let most = [
         (grid[0], i32::MAX as u32),
         (grid[1], 65535),
         (grid[2], 65535),
-        (block[0], 1024),
-        (block[1], 1024),
-        (block[2], 64),
+        (block[0], most_threads),
+        (block[1], most_threads),
+        (block[2], limits::BLOCK_THREADS_Z),
     ];
-    if limits.iter().any(|(extent, most)| extent > most) || volume(block) > 1024 {
+    if most.iter().any(|(extent, most)| extent > most) || volume(block) > limits::BLOCK_THREADS {
         return shape(format!("a grid of {grid:?} blocks of {block:?} threads is more than a GPU takes"));
     }
-    if volume(cluster) > 16 {
-        return shape(format!("a cluster of {cluster:?} blocks; 16 in all is the most"));
+    if volume(cluster) > CLUSTER_BLOCKS {
+        return shape(format!("a cluster of {cluster:?} blocks; {CLUSTER_BLOCKS} in all is the most"));
     }
     if (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis])) {
         return shape(format!("the grid {grid:?} is not a multiple of the cluster {cluster:?}"));
@@ -273,9 +277,10 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
 
 /// How many blocks of so many threads and bytes of shared memory a GPU runs at a time. Threads are given out in warps.
 fn resident_blocks(threads: u64, shared_bytes: u64) -> u64 {
-    let by_threads = RESIDENT_THREADS / threads.next_multiple_of(32);
-    let by_shared_bytes = RESIDENT_BYTES / (shared_bytes + RESERVED_BYTES);
-    MULTIPROCESSORS * RESIDENT_BLOCKS.min(by_threads).min(by_shared_bytes)
+    let by_threads =
+        limits::MULTIPROCESSOR_THREADS / threads.next_multiple_of(u64::from(limits::WARP_THREADS));
+    let by_shared_bytes = limits::MULTIPROCESSOR_SHARED_BYTES / (shared_bytes + RESERVED_BYTES);
+    MULTIPROCESSORS * u64::from(limits::MULTIPROCESSOR_BLOCKS).min(by_threads).min(by_shared_bytes)
 }
 
 /// The bytes of all parameters.

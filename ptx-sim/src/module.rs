@@ -9,7 +9,7 @@ use crate::isa::float::float_bits;
 use crate::launch::Error;
 use crate::machine::{GlobalMemory, SharedName};
 use crate::parse::syntax::{Initial, Source, Variable, VariableSpace};
-use crate::parse::{self, LoadError, names};
+use crate::parse::{self, LoadError};
 use crate::report::Sources;
 
 /// Of each PTX line, the file and line of `.loc`.
@@ -110,7 +110,7 @@ impl Module {
             programs,
             globals,
             lines: lines.into(),
-            names: names::shared_names(ptx),
+            names: code::shared_names(ptx),
             placed: Mutex::new(None),
         })
     }

@@ -4,55 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
+pub use crate::isa::{Class, Named};
 use crate::machine::Site;
-
-/// What kind of instruction. Every instruction is of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
-    /// Integer arithmetic, logic, moves, addresses and special registers.
-    Integer,
-    /// Floating-point arithmetic and comparisons.
-    Float,
-    /// `cvt`.
-    Convert,
-    /// `ld`, and the address space that the instruction names.
-    Load(Named),
-    /// `st`.
-    Store(Named),
-    /// `atom` and `red`.
-    Atomic(Named),
-    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`, `red.async`.
-    Copy,
-    /// `cp.async.bulk.commit_group` and `.wait_group`, and those of `cp.async`.
-    BulkGroup,
-    /// `mbarrier`. A wait counts each time that it is tried.
-    Mbarrier,
-    /// `bar`, `barrier`, `barrier.cluster`. A wait counts each time that it is tried.
-    Barrier,
-    /// `fence` and `membar`.
-    Fence,
-    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`, `ldmatrix`, `stmatrix`, `movmatrix`.
-    Warp,
-    /// Branches, calls, returns, and what has no effect on the thread.
-    Control,
-}
-
-/// The state space that an instruction names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Named {
-    /// `.global`.
-    Global,
-    /// `.shared::cta`, or `.shared` alone.
-    Shared,
-    /// `.shared::cluster`.
-    Cluster,
-    /// None: the address says.
-    Generic,
-    /// `.local`.
-    Local,
-    /// `.param`.
-    Param,
-}
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,8 +5,10 @@
 //! reconverge before the caller goes on. Nothing recursive is supported, so that registers,
 //! parameters, local variables and the return address of each function have fixed places.
 
+mod comments;
 mod decode;
 mod link;
 mod names;
 
+pub(crate) use comments::shared_names;
 pub(crate) use link::link;

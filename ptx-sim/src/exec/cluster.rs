@@ -150,22 +150,21 @@ impl<'c> Cluster<'c> {
         self.left = self.left.saturating_sub((warp.warp_instructions - before) * LANES);
         if self.left == 0 {
             let finding = too_long(self.limit);
-            let group = warp.groups.iter().min_by_key(|group| group.pc);
-            let place =
-                group.and_then(|group| Some((group, self.context.program.code.get(group.pc as usize)?)));
+            let split = warp.splits.iter().min_by_key(|split| split.pc);
+            let place = split.and_then(|split| Some((split, self.context.program.inst(split.pc)?)));
             let finding = match place {
-                Some((group, inst)) => {
-                    let who = warp.thread(group.mask.trailing_zeros());
+                Some((split, inst)) => {
+                    let who = warp.thread(split.mask.trailing_zeros());
                     finding.with(self.machine.party(who, inst.site, "was here"))
                 }
                 None => finding,
             };
             return self.machine.stop(finding);
         }
-        if warp.groups.is_empty() {
+        if warp.splits.is_empty() {
             self.ready.swap_remove(place);
             self.moved = true;
-        } else if warp.groups.iter().all(|group| group.waits.is_some()) {
+        } else if warp.splits.iter().all(|split| split.waits.is_some()) {
             self.waiting.push(self.ready.swap_remove(place));
         }
         Ok(Turned::More)
@@ -190,9 +189,9 @@ impl<'c> Cluster<'c> {
             let (warps, machine, changes) = (&mut self.warps, &self.machine, self.changes);
             self.ready.extend(self.waiting.extract_if(.., |index| {
                 let warp = &mut warps[*index];
-                let (block, index) = (warp.block, warp.index);
-                let who = |lane| ThreadId { block, thread: ThreadIndex(index.0 * 32 + lane) };
-                warp.groups.wake(changes, |lane, what| all || machine.may_end(who(lane), what))
+                let (block, first) = (warp.block, warp.index.0 * 32);
+                let who = |lane| ThreadId { block, thread: ThreadIndex(first + lane) };
+                warp.splits.wake(changes, |lane, what| all || machine.may_end(who(lane), what))
             }));
             if !self.ready.is_empty() {
                 return Ok(());
@@ -207,7 +206,7 @@ impl<'c> Cluster<'c> {
 
     /// Whether lanes wait in loops.
     fn polls(&self) -> bool {
-        self.warps.iter().flat_map(|warp| warp.groups.iter()).any(|group| group.spins_since.is_some())
+        self.warps.iter().flat_map(|warp| warp.splits.iter()).any(|split| split.spins_since.is_some())
     }
 
     /// How often it has changed something itself.
@@ -256,10 +255,11 @@ fn too_long(limit: u64) -> Finding {
 fn all_waiting(warps: &[Warp]) -> Vec<Waiting> {
     let mut list = Vec::new();
     for warp in warps {
-        for group in warp.groups.iter() {
-            let Some((what, site)) = group.waits else { continue };
-            for lane in lanes_of(group.mask) {
-                list.push(Waiting { who: warp.thread(lane), what, site });
+        for split in warp.splits.iter() {
+            let Some((what, site)) = split.waits else { continue };
+            for lane in lanes_of(split.mask) {
+                let who = warp.thread(lane);
+                list.push(Waiting { who, what, site });
             }
         }
     }

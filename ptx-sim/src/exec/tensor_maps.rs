@@ -1,11 +1,12 @@
 //! Tensor maps in memory: found for copies, changed, copied and fenced.
+#![warn(clippy::wildcard_enum_match_arm)]
 
-use super::lanes_of;
-use super::memory::{Target, resolve};
+use super::addresses::{Target, resolve};
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::isa::{Address, MapCode, Memory};
-use crate::machine::{Fence, MapId, Order, Pointer, Site, Space, Stop, WaitingFor};
+use super::{Issue, Lane};
+use crate::isa::{Address, Fence, MapCode, Memory, Order, Space};
+use crate::machine::{MapId, Pointer, Stop, WaitingFor};
 use crate::report::FindingKind;
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor, replace};
 
@@ -19,12 +20,11 @@ impl Turn<'_, '_> {
     pub(super) fn map_of(
         &mut self,
         warp: &Warp,
-        lane: u32,
+        lane: Lane,
         address: Address,
-        site: Site,
     ) -> Result<(MapId, Option<u64>), Stop> {
-        let address = self.address_of_map(warp, lane, address, site)?;
-        let actor = warp.actor(lane, site);
+        let address = self.address_of_map(warp, lane, address)?;
+        let actor = warp.actor(lane.index, lane.site);
         let start = match resolve(Memory::Machine(Space::Generic), address) {
             Target::Machine(Pointer { address, .. }) => {
                 return Ok((self.machine.map_at(actor, address)?, Some(address)));
@@ -32,7 +32,7 @@ impl Turn<'_, '_> {
             Target::Param(at) => usize::try_from(at).unwrap_or(usize::MAX),
             Target::Local(_) => {
                 let message = format!("a tensor map at {address:#x}, in local memory");
-                return self.fail(warp, lane, site, message, FindingKind::IllegalCopy);
+                return self.fail(warp, lane, FindingKind::IllegalCopy, message);
             }
         };
         let bytes = self.context.params.get(start..).and_then(|bytes| bytes.first_chunk());
@@ -42,61 +42,55 @@ impl Turn<'_, '_> {
         }
     }
 
-    fn address_of_map(&mut self, warp: &Warp, lane: u32, address: Address, site: Site) -> Result<u64, Stop> {
-        let address = self.address(warp, address, lane);
+    fn address_of_map(&mut self, warp: &Warp, lane: Lane, address: Address) -> Result<u64, Stop> {
+        let address = self.address(warp, address, lane.index);
         if address.is_multiple_of(ALIGNMENT) {
             return Ok(address);
         }
         let message = format!("a tensor map at {address:#x}, which is not a multiple of {ALIGNMENT}");
-        self.fail(warp, lane, site, message, FindingKind::Misaligned)
+        self.fail(warp, lane, FindingKind::Misaligned, message)
     }
 
-    pub(super) fn map(&mut self, warp: &Warp, active: u32, code: &MapCode, site: Site) -> Result<Flow, Stop> {
+    pub(super) fn map(&mut self, warp: &Warp, code: &MapCode, issue: Issue) -> Result<Flow, Stop> {
         match *code {
             MapCode::Replace { space, address, field, value } => {
-                for lane in lanes_of(active) {
-                    let at = self.address_of_map(warp, lane, address, site)?;
-                    let mut bytes = self.read_map(warp, lane, space, at, site)?;
-                    if let Err(why) = replace(&mut bytes, field, self.lane(warp, value, lane)) {
+                for lane in issue.lanes() {
+                    let at = self.address_of_map(warp, lane, address)?;
+                    let mut bytes = self.read_map(warp, lane, space, at)?;
+                    if let Err(why) = replace(&mut bytes, field, self.lane(warp, value, lane.index)) {
                         let message = format!("`tensormap.replace` at {at:#x}, {why}");
-                        return self.fail(warp, lane, site, message, FindingKind::IllegalCopy);
+                        return self.fail(warp, lane, FindingKind::IllegalCopy, message);
                     }
-                    self.write_map(warp, lane, space, at, &bytes, site)?;
+                    self.write_map(warp, lane, space, at, &bytes)?;
                 }
             }
             // `.sync.aligned`: the warp does it together, once.
-            MapCode::Copy { .. } if active != warp.live => {
-                return Ok(Flow::Wait { stay: active, what: WaitingFor::Warp(warp.live) });
+            MapCode::Copy { .. } if issue.active != warp.live => {
+                return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::Warp(warp.live) });
             }
             MapCode::Copy { to, from } => {
-                let lane = active.trailing_zeros();
-                let from = self.address_of_map(warp, lane, from, site)?;
-                let to = self.address_of_map(warp, lane, to, site)?;
-                let bytes = self.read_map(warp, lane, Space::Shared, from, site)?;
-                self.write_map(warp, lane, Space::Global, to, &bytes, site)?;
-                self.machine.fence(warp.thread(lane), Fence::TensorMapRelease);
+                let lane = issue.first_lane();
+                let from = self.address_of_map(warp, lane, from)?;
+                let to = self.address_of_map(warp, lane, to)?;
+                let bytes = self.read_map(warp, lane, Space::Shared, from)?;
+                self.write_map(warp, lane, Space::Global, to, &bytes)?;
+                self.machine.fence(warp.thread(lane.index), Fence::TensorMapRelease);
             }
             MapCode::Acquire { address } => {
-                for lane in lanes_of(active) {
-                    let at = self.address_of_map(warp, lane, address, site)?;
-                    self.machine.acquire_map(warp.actor(lane, site), at)?;
+                for lane in issue.lanes() {
+                    let at = self.address_of_map(warp, lane, address)?;
+                    self.machine.acquire_map(warp.actor(lane.index, lane.site), at)?;
                 }
             }
         }
         Ok(Flow::Next)
     }
 
-    fn read_map(
-        &mut self,
-        warp: &Warp,
-        lane: u32,
-        space: Space,
-        at: u64,
-        site: Site,
-    ) -> Result<Descriptor, Stop> {
+    fn read_map(&mut self, warp: &Warp, lane: Lane, space: Space, at: u64) -> Result<Descriptor, Stop> {
+        let actor = warp.actor(lane.index, lane.site);
         let mut bytes = [0; DESCRIPTOR_BYTES];
         for (piece, at) in bytes.chunks_exact_mut(PIECE).zip((at..).step_by(PIECE)) {
-            self.machine.load(warp.actor(lane, site), Pointer::new(space, at), piece, Order::Weak)?;
+            self.machine.load(actor, Pointer::new(space, at), piece, Order::Weak)?;
         }
         Ok(bytes)
     }
@@ -104,13 +98,12 @@ impl Turn<'_, '_> {
     fn write_map(
         &mut self,
         warp: &Warp,
-        lane: u32,
+        lane: Lane,
         space: Space,
         at: u64,
         bytes: &Descriptor,
-        site: Site,
     ) -> Result<(), Stop> {
-        let actor = warp.actor(lane, site);
+        let actor = warp.actor(lane.index, lane.site);
         for (piece, at) in bytes.chunks_exact(PIECE).zip((at..).step_by(PIECE)) {
             self.machine.store(actor, Pointer::new(space, at), piece, Order::Weak)?;
         }

@@ -1,11 +1,11 @@
 //! A warp: registers, local memory and the lanes' places in the code.
 
 use super::alu::Lanes;
-use super::groups::Groups;
 use super::spin::Rounds;
+use super::splits::Splits;
 use super::{Context, lanes_of};
-use crate::isa::{Row, Special};
-use crate::machine::{Actor, BlockRank, Site, ThreadId, ThreadIndex, WarpIndex};
+use crate::isa::{Guard, Reg, Site, Special};
+use crate::machine::{Actor, BlockRank, ThreadId, ThreadIndex, WarpIndex};
 
 /// 32 threads of a block.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Warp {
     pub(crate) registers: Vec<Lanes>,
     /// Local memory, one lane's after the other's.
     pub(crate) local: Vec<u8>,
-    pub(crate) groups: Groups,
+    pub(crate) splits: Splits,
     /// The lanes that have not exited.
     pub(crate) live: u32,
     pub(super) rounds: Rounds,
@@ -32,9 +32,9 @@ impl Warp {
         let program = context.program;
         let threads = context.threads().saturating_sub(index.0 * 32).min(32);
         let live = if threads == 32 { u32::MAX } else { (1 << threads) - 1 };
-        let mut registers = vec![[0; 32]; program.rows as usize];
-        for &(row, special) in &program.specials {
-            let lanes = &mut registers[row.0 as usize];
+        let mut registers = vec![[0; 32]; program.registers as usize];
+        for &(reg, special) in &program.specials {
+            let lanes = &mut registers[reg.index()];
             for lane in lanes_of(live) {
                 lanes[lane as usize] = u64::from(value(context, rank.0, block, index.0, lane, special));
             }
@@ -44,7 +44,7 @@ impl Warp {
             index,
             registers,
             local: vec![0; program.local_bytes as usize * 32],
-            groups: Groups::new(program.entry, live),
+            splits: Splits::new(program.entry, live),
             live,
             rounds: Rounds::default(),
             warp_instructions: 0,
@@ -64,13 +64,25 @@ impl Warp {
     }
 
     #[inline]
-    pub(crate) fn set(&mut self, row: Row, lane: u32, value: u64) {
-        self.registers[row.0 as usize][lane as usize] = value;
+    pub(crate) fn set(&mut self, reg: Reg, lane: u32, value: u64) {
+        debug_assert!(reg.as_constant().is_none(), "constants are not written");
+        self.registers[reg.index()][lane as usize] = value;
     }
 
     #[inline]
-    pub(crate) fn get(&self, context: &Context<'_>, row: Row, lane: u32) -> u64 {
-        context.lanes(&self.registers, row)[lane as usize]
+    pub(crate) fn get(&self, context: &Context<'_>, reg: Reg, lane: u32) -> u64 {
+        context.lanes(&self.registers, reg)[lane as usize]
+    }
+
+    /// The lanes in which a predicate holds.
+    #[inline]
+    pub(crate) fn holds(&self, context: &Context<'_>, guard: Guard) -> u32 {
+        let lanes = context.lanes(&self.registers, guard.reg);
+        let mut mask = 0;
+        for (lane, value) in lanes.iter().enumerate() {
+            mask |= ((value & 1) as u32) << lane;
+        }
+        if guard.negated { !mask } else { mask }
     }
 }
 

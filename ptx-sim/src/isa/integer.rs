@@ -93,3 +93,19 @@ pub(crate) enum Permutation {
     EdgeRight,
     Replicate16,
 }
+
+/// Operations of two pairs of 16-bit integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PackedOp {
+    Add,
+    Sub,
+    Min {
+        signed: bool,
+    },
+    Max {
+        signed: bool,
+    },
+    /// Of signed ones: a negative result becomes 0.
+    MinRelu,
+    MaxRelu,
+}

@@ -9,7 +9,6 @@
 mod cursor;
 mod directive;
 mod lex;
-pub(crate) mod names;
 mod number;
 mod statement;
 pub(crate) mod syntax;

@@ -4,9 +4,9 @@ use super::access::{check_policy, take_cache_hints, take_order};
 use super::operands::Decoder;
 use super::remote::take_reduction;
 use super::{bulk, copy_async, mbarrier};
-use crate::isa::Type;
-use crate::isa::{Fence, FencedMemory, Order, Scope, Space};
-use crate::isa::{Op, Row, TensorCode, TensorCodeAction};
+use crate::isa::{
+    Fence, FencedMemory, Op, Order, Reg, Scope, Space, TensorCode, TensorCodeAction, TmaOp, Type,
+};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -79,12 +79,12 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return copy_async::decode(d);
     }
     if d.take("commit_group") {
-        return Ok(Op::BulkCommit);
+        return Ok(Op::Tma(TmaOp::Commit));
     }
     if d.take("wait_group") {
         d.expect_count(1, 1)?;
         let pending = d.immediate(0)?.min(u64::from(u32::MAX)) as u32;
-        return Ok(Op::BulkWait { pending, read: d.take("read") });
+        return Ok(Op::Tma(TmaOp::Wait { pending, read: d.take("read") }));
     }
     let prefetch = d.take("prefetch");
     match (d.take("tensor"), prefetch) {
@@ -168,7 +168,7 @@ fn take_mode(d: &mut Decoder<'_, '_, '_>, rank: usize, stores: bool) -> Result<C
 }
 
 /// The offsets of im2col mode, which follow the other operands.
-fn take_offsets(d: &mut Decoder<'_, '_, '_>, index: usize, mode: CopyMode) -> Result<Vec<Row>, LoadError> {
+fn take_offsets(d: &mut Decoder<'_, '_, '_>, index: usize, mode: CopyMode) -> Result<Vec<Reg>, LoadError> {
     if !mode.offsets {
         return Ok(Vec::new());
     }
@@ -200,5 +200,5 @@ fn tensor(
     for coordinate in coordinates {
         at.push(d.inner(coordinate, WORD)?);
     }
-    Ok(Op::Tensor(Box::new(TensorCode { map, at, im2col, offsets, action })))
+    Ok(Op::Tma(TmaOp::Tensor(Box::new(TensorCode { map, at, im2col, offsets, action }))))
 }

@@ -35,13 +35,13 @@ pub(crate) fn instruction<'s>(
 ) -> Result<(), LoadError> {
     let mut decoder = Decoder::new(builder, instruction);
     let guard = match instruction.guard {
-        Some(guard) => Some(Guard { row: decoder.predicate(guard.name)?, negated: guard.negated }),
+        Some(guard) => Some(Guard { reg: decoder.predicate(guard.name)?, negated: guard.negated }),
         None => None,
     };
     let ops = decode(&mut decoder, body)?;
     decoder.finish()?;
-    let site = Site { ptx_line: instruction.line, source: builder.place };
-    builder.code.extend(ops.into_iter().map(|op| Inst { op, guard, site }));
+    let site = Site { ptx_line: instruction.line, source: builder.source_line };
+    builder.code.extend(ops.into_iter().map(|op| Inst::new(op, guard, site)));
     Ok(())
 }
 

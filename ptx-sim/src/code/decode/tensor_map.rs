@@ -1,9 +1,7 @@
 //! `tensormap.replace`, `tensormap.cp_fenceproxy`, and the fences of the tensor map proxy.
 
 use super::operands::Decoder;
-use crate::isa::Type;
-use crate::isa::{Fence, Space};
-use crate::isa::{MapCode, Op};
+use crate::isa::{Fence, MapCode, Op, Space, TmaOp, Type};
 use crate::parse::LoadError;
 use crate::tensor_map::{DESCRIPTOR_BYTES, DataType, Field, MAX_RANK};
 
@@ -20,7 +18,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     d.expect_count(3, 3)?;
     size(d, 2)?;
-    Ok(Op::Map(Box::new(MapCode::Copy { to: d.address(0)?, from: d.address(1)? })))
+    Ok(Op::Tma(TmaOp::Map(Box::new(MapCode::Copy { to: d.address(0)?, from: d.address(1)? }))))
 }
 
 /// What follows `fence.proxy.tensormap::generic`.
@@ -35,7 +33,7 @@ pub(super) fn fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     d.expect_count(2, 2)?;
     size(d, 1)?;
-    Ok(Op::Map(Box::new(MapCode::Acquire { address: d.address(0)? })))
+    Ok(Op::Tma(TmaOp::Map(Box::new(MapCode::Acquire { address: d.address(0)? }))))
 }
 
 fn take_scope(d: &mut Decoder<'_, '_, '_>) -> bool {
@@ -101,7 +99,7 @@ fn replace(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(last + 1, last + 1)?;
     let value = d.source(last, if long { Type::Bits(64) } else { Type::Bits(32) })?;
     let address = d.address(0)?;
-    Ok(Op::Map(Box::new(MapCode::Replace { space, address, field, value })))
+    Ok(Op::Tma(TmaOp::Map(Box::new(MapCode::Replace { space, address, field, value }))))
 }
 
 /// The dimension that a field is of, below `end`.

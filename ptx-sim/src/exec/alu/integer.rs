@@ -1,7 +1,7 @@
 //! Integer arithmetic.
 
-use super::{Lanes, One, Three, Two, one, three, two};
-use crate::isa::{BinaryOp, Integer, TernaryOp, UnaryOp};
+use super::{BinaryFn, Lanes, TernaryFn, UnaryFn, one, three, two};
+use crate::isa::{BinaryOp, Integer, PackedOp, TernaryOp, UnaryOp};
 
 /// A Rust integer as a register's bits.
 trait Word: Copy {
@@ -95,7 +95,7 @@ macro_rules! typed {
 }
 
 /// The lane function of `op`.
-pub(crate) fn binary(op: BinaryOp, ty: Integer) -> Two {
+pub(super) fn binary(op: BinaryOp, ty: Integer) -> BinaryFn {
     typed!(ty, T, W => match op {
         BinaryOp::Add => two!(a, b => T::of(a).wrapping_add(T::of(b)).bits()),
         BinaryOp::AddSaturated => two!(a, b => T::of(a).saturating_add(T::of(b)).bits()),
@@ -136,7 +136,7 @@ fn product_24(a: u64, b: u64, signed: bool) -> i64 {
 }
 
 /// The lane function of `op`.
-pub(crate) fn ternary(op: TernaryOp, ty: Integer) -> Three {
+pub(super) fn ternary(op: TernaryOp, ty: Integer) -> TernaryFn {
     typed!(ty, T, W => match op {
         TernaryOp::MadLow => three!(a, b, c => T::of(a).wrapping_mul(T::of(b)).wrapping_add(T::of(c)).bits()),
         TernaryOp::MadHigh => three!(a, b, c => {
@@ -162,7 +162,7 @@ pub(crate) fn ternary(op: TernaryOp, ty: Integer) -> Three {
 }
 
 /// The lane function of `op`.
-pub(crate) fn unary(op: UnaryOp, ty: Integer) -> One {
+pub(super) fn unary(op: UnaryOp, ty: Integer) -> UnaryFn {
     typed!(ty, T, _W => match op {
         UnaryOp::Abs => one!(a => {
             let value = T::of(a);
@@ -192,7 +192,7 @@ fn highest_bit(bits: u64, width: u32, signed: bool) -> Option<u32> {
 }
 
 /// `shl` and `shr`: an amount beyond the width shifts everything out.
-pub(crate) fn shift(left: bool, ty: Integer) -> Two {
+pub(super) fn shift(left: bool, ty: Integer) -> BinaryFn {
     typed!(ty, T, _W => if left {
         two!(a, b => T::of(a).checked_shl(b as u32).unwrap_or(0).bits())
     } else {
@@ -200,8 +200,8 @@ pub(crate) fn shift(left: bool, ty: Integer) -> Two {
     })
 }
 
-/// Two 16-bit integers in one register.
-pub(crate) fn packed(op: BinaryOp, signed: bool) -> Option<Two> {
+/// BinaryFn 16-bit integers in one register.
+pub(super) fn packed(op: PackedOp) -> BinaryFn {
     macro_rules! halves {
         ($word:ident, $a:ident, $b:ident => $result:expr) => {
             two!(a, b => {
@@ -213,15 +213,14 @@ pub(crate) fn packed(op: BinaryOp, signed: bool) -> Option<Two> {
             })
         };
     }
-    Some(match (op, signed) {
-        (BinaryOp::Add, _) => halves!(u16, a, b => a.wrapping_add(b)),
-        (BinaryOp::Sub, _) => halves!(u16, a, b => a.wrapping_sub(b)),
-        (BinaryOp::Min, false) => halves!(u16, a, b => a.min(b)),
-        (BinaryOp::Min, true) => halves!(i16, a, b => a.min(b)),
-        (BinaryOp::Max, false) => halves!(u16, a, b => a.max(b)),
-        (BinaryOp::Max, true) => halves!(i16, a, b => a.max(b)),
-        (BinaryOp::MinRelu, true) => halves!(i16, a, b => a.min(b).max(0)),
-        (BinaryOp::MaxRelu, true) => halves!(i16, a, b => a.max(b).max(0)),
-        _ => return None,
-    })
+    match op {
+        PackedOp::Add => halves!(u16, a, b => a.wrapping_add(b)),
+        PackedOp::Sub => halves!(u16, a, b => a.wrapping_sub(b)),
+        PackedOp::Min { signed: false } => halves!(u16, a, b => a.min(b)),
+        PackedOp::Min { signed: true } => halves!(i16, a, b => a.min(b)),
+        PackedOp::Max { signed: false } => halves!(u16, a, b => a.max(b)),
+        PackedOp::Max { signed: true } => halves!(i16, a, b => a.max(b)),
+        PackedOp::MinRelu => halves!(i16, a, b => a.min(b).max(0)),
+        PackedOp::MaxRelu => halves!(i16, a, b => a.max(b).max(0)),
+    }
 }

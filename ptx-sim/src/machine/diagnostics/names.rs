@@ -1,21 +1,9 @@
 //! What findings call places in shared memory: by the variables that the PTX names, where it names any.
 
 use super::Diagnostics;
+pub use crate::isa::SharedName;
 use crate::machine::index::BlockRank;
 use crate::machine::memory::SharedPlace;
-
-/// A variable in the shared memory of each block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharedName {
-    /// The first byte.
-    pub from: u32,
-    /// The byte after the last one.
-    pub to: u32,
-    /// Of several things of one kind, the bytes from one to the next.
-    pub step: Option<u32>,
-    /// What the source calls it.
-    pub name: String,
-}
 
 impl SharedName {
     /// The one that the byte at `at` is of, and how far it is from its first.

@@ -5,7 +5,7 @@
 //! issued it knows before a wait: PTX ISA, "cp.async", no other mechanism than groups and mbarriers tells of
 //! the completion, and copies have no order. The copies of a warp's instruction are one operation.
 
-use tma_model::sync::Issue;
+use tma_model::sync::{Issue, MbarrierCount};
 
 use crate::machine::Machine;
 use crate::machine::engine::{
@@ -110,7 +110,7 @@ impl Machine {
         let Some(mbarrier) = self.barriers.mbarrier_mut(place) else {
             return Err(self.diagnostics.bug(action, "an mbarrier that was found is not there any more"));
         };
-        let counted = if no_increment { Ok(()) } else { mbarrier.change(|count| count.expect_arrival()) };
+        let counted = if no_increment { Ok(()) } else { mbarrier.change(MbarrierCount::expect_arrival) };
         mbarrier.expect_pieces(1, actor);
         self.accepted(action, place, counted)?;
         let issue = self.issue_of(actor.who);

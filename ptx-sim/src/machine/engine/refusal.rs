@@ -100,7 +100,7 @@ fn columns(
             return refuse(message, "for stores, lower corners are not negative and upper ones not positive");
         }
     }
-    let most = [u16::MAX, u8::MAX.into(), 31][spatial.clamp(1, 3) - 1];
+    let most = tma_model::limits::im2col_offset(map.rank());
     match copy.offsets[..spatial].iter().find(|&&offset| offset > most) {
         Some(offset) => {
             refuse(format!("an im2col offset of {offset}; with rank {} it is 0 to {most}", map.rank()), "")

@@ -3,7 +3,7 @@
 //!
 //! They serve findings alone. What is not of this form is a comment like any other.
 
-use crate::machine::SharedName;
+use crate::isa::SharedName;
 
 /// The variables that comments before the first directive name.
 pub(crate) fn shared_names(ptx: &str) -> Vec<SharedName> {

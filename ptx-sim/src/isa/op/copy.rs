@@ -1,37 +1,40 @@
-//! Instructions on mbarriers, tensor maps and asynchronous copies, before their operands are read.
+//! Asynchronous copies, before their operands are read.
 
-use super::{Address, Guard, Row};
-use super::{Semantics, Space};
+use tma_model::ReduceOp;
+
+use crate::isa::{Address, Guard, Reg, Space};
 use crate::tensor_map::{DataType, Field};
-use tma_model::ReduceOp as Reduction;
 
-/// An operation on an mbarrier.
+/// `cp.async` without `.bulk`, and what its completion is waited for with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Mbarrier {
-    Init {
-        count: Row,
-    },
-    Invalidate,
+pub(crate) enum CopyAsyncOp {
+    Copy(CopyCode),
+    /// `cp.async.commit_group`.
+    Commit,
+    /// `cp.async.wait_group`, and without a number `wait_all`.
+    Wait(Option<u32>),
+    /// `cp.async.mbarrier.arrive`.
     Arrive {
-        count: Row,
-        expect_tx: Option<Row>,
-        drop: bool,
-        no_complete: bool,
-        semantics: Semantics,
-        state: Row,
+        space: Space,
+        address: Address,
+        no_increment: bool,
     },
-    ExpectTx {
-        bytes: Row,
-    },
-    CompleteTx {
-        bytes: Row,
-    },
-    TestWait {
-        phase: Row,
-        parity: bool,
-        semantics: Semantics,
-        done: Row,
-        may_block: bool,
+}
+
+/// Tensor and bulk copies, what moves tensor maps, and bulk groups.
+#[derive(Clone, Debug)]
+pub(crate) enum TmaOp {
+    Tensor(Box<TensorCode>),
+    Bulk(Box<BulkCode>),
+    /// `st.async` and `red.async`.
+    Remote(Box<RemoteCode>),
+    Map(Box<MapCode>),
+    /// `cp.async.bulk.commit_group`.
+    Commit,
+    /// `cp.async.bulk.wait_group`.
+    Wait {
+        pending: u32,
+        read: bool,
     },
 }
 
@@ -39,18 +42,18 @@ pub(crate) enum Mbarrier {
 #[derive(Clone, Debug)]
 pub(crate) struct TensorCode {
     pub(crate) map: Address,
-    pub(crate) at: Vec<Row>,
+    pub(crate) at: Vec<Reg>,
     pub(crate) im2col: bool,
-    pub(crate) offsets: Vec<Row>,
+    pub(crate) offsets: Vec<Reg>,
     pub(crate) action: TensorCodeAction,
 }
 
 /// What a tensor copy does, before its operands are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TensorCodeAction {
-    Load { space: Space, tile: Address, barrier: Address, multicast: Option<Row> },
+    Load { space: Space, tile: Address, barrier: Address, multicast: Option<Reg> },
     Store { tile: Address },
-    Reduce { tile: Address, with: Reduction },
+    Reduce { tile: Address, with: ReduceOp },
     Prefetch,
 }
 
@@ -58,7 +61,7 @@ pub(crate) enum TensorCodeAction {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MapCode {
     /// `tensormap.replace`.
-    Replace { space: Space, address: Address, field: Field, value: Row },
+    Replace { space: Space, address: Address, field: Field, value: Reg },
     /// `tensormap.cp_fenceproxy`: from shared to global memory.
     Copy { to: Address, from: Address },
     /// `fence.proxy.tensormap::generic.acquire`.
@@ -72,26 +75,26 @@ pub(crate) enum BulkCode {
         space: Space,
         to: Address,
         from: Address,
-        bytes: Row,
+        bytes: Reg,
         barrier: Address,
-        multicast: Option<Row>,
+        multicast: Option<Reg>,
     },
     Store {
         to: Address,
         from: Address,
-        bytes: Row,
-        reduce: Option<(Reduction, DataType)>,
+        bytes: Reg,
+        reduce: Option<(ReduceOp, DataType)>,
     },
     ToCluster {
         to: Address,
         from: Address,
-        bytes: Row,
+        bytes: Reg,
         barrier: Address,
-        reduce: Option<(Reduction, DataType)>,
+        reduce: Option<(ReduceOp, DataType)>,
     },
     Prefetch {
         from: Address,
-        bytes: Row,
+        bytes: Reg,
     },
 }
 
@@ -101,10 +104,10 @@ pub(crate) struct RemoteCode {
     pub(crate) space: Space,
     pub(crate) to: Address,
     /// Values of `bytes` each: 1, 2 or 4.
-    pub(crate) values: Vec<Row>,
+    pub(crate) values: Vec<Reg>,
     pub(crate) bytes: u32,
     pub(crate) barrier: Address,
-    pub(crate) reduce: Option<(Reduction, DataType)>,
+    pub(crate) reduce: Option<(ReduceOp, DataType)>,
 }
 
 /// `cp.async`, before its operands are read.
@@ -115,7 +118,7 @@ pub(crate) struct CopyCode {
     /// Bytes that are written: 4, 8 or 16.
     pub(crate) bytes: u32,
     /// How many of them are read; all if it is not said.
-    pub(crate) read: Option<Row>,
+    pub(crate) read: Option<Reg>,
     /// `ignore-src`: none is read where this holds.
     pub(crate) ignore: Option<Guard>,
 }
