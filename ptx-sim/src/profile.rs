@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
-pub use crate::isa::{Class, Named};
+pub use crate::isa::{Class, StateSpace};
 use crate::machine::Site;
 
 impl fmt::Display for Class {
@@ -27,7 +27,7 @@ impl fmt::Display for Class {
     }
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for StateSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Global => "global",

@@ -1,5 +1,4 @@
 //! What addresses mean, and what is computed with them.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::Context;
 use super::alu::{Lanes, each};

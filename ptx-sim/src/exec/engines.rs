@@ -1,5 +1,4 @@
 //! Barriers and asynchronous copies: operands are read here, the machine does the rest.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::alu::each;
 use super::step::{Flow, Turn};

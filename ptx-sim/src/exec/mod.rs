@@ -6,6 +6,7 @@
 //!
 //! `step` hands an operation to the module of its family: `alu`, `addresses`, `memory` (with
 //! `atomic`), `collective` (with `matrix`), `engines` (with `tensor_maps`) and `control`.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod addresses;
 pub(crate) mod alu;

@@ -3,7 +3,6 @@
 //! Lanes that come back to a place with all their registers and local memory as they were, while nothing changed in the
 //! cluster, will do so for ever, until something changes. From then on they wait, as at a barrier, and a cluster in which
 //! all wait is at a deadlock. Loops that count, look at the clock or write are not taken for waiting: they may end by themselves.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::alu::Lanes;
 use super::step::{Flow, Turn};

@@ -77,9 +77,12 @@ impl Turn<'_, '_> {
                 self.record(warp, inst, issue, &flow);
             }
             *self.changes += u64::from(active != 0 && spin::changes(inst.effect, &flow, active));
-            let flow = match flow {
-                Flow::Jump(target) if target <= split.pc => self.jump_back(warp, target, issue),
-                flow => flow,
+            let flow = if let Flow::Jump(target) = flow
+                && target <= split.pc
+            {
+                self.jump_back(warp, target, issue)
+            } else {
+                flow
             };
             match flow {
                 Flow::Next => {

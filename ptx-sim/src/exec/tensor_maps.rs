@@ -1,5 +1,4 @@
 //! Tensor maps in memory: found for copies, changed, copied and fenced.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::addresses::{Target, resolve};
 use super::step::{Flow, Turn};

@@ -12,11 +12,11 @@ pub enum Class {
     /// `cvt`.
     Convert,
     /// `ld`, and the address space that the instruction names.
-    Load(Named),
+    Load(StateSpace),
     /// `st`.
-    Store(Named),
+    Store(StateSpace),
     /// `atom` and `red`.
-    Atomic(Named),
+    Atomic(StateSpace),
     /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`, `red.async`.
     Copy,
     /// `cp.async.bulk.commit_group` and `.wait_group`, and those of `cp.async`.
@@ -35,7 +35,7 @@ pub enum Class {
 
 /// The state space that an instruction names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Named {
+pub enum StateSpace {
     /// `.global`.
     Global,
     /// `.shared::cta`, or `.shared` alone.
@@ -50,7 +50,7 @@ pub enum Named {
     Param,
 }
 
-impl From<Memory> for Named {
+impl From<Memory> for StateSpace {
     fn from(memory: Memory) -> Self {
         match memory {
             Memory::Machine(Space::Global) => Self::Global,
@@ -63,7 +63,7 @@ impl From<Memory> for Named {
     }
 }
 
-impl From<Space> for Named {
+impl From<Space> for StateSpace {
     fn from(space: Space) -> Self {
         Memory::Machine(space).into()
     }

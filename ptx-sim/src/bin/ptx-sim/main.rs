@@ -3,9 +3,9 @@
 //! Ends with 0 if nothing is, with 1 if something was found, and with 2 if the kernel could not be started.
 
 mod arguments;
+mod buffers;
 mod npy;
 mod numbers;
-mod place;
 mod show;
 mod timeline;
 
@@ -132,10 +132,10 @@ fn run(options: &Run) -> Result<bool, String> {
         ..LaunchConfig::default()
     };
     let mut memory = GlobalMemory::default();
-    let (buffers, args) = place::place(&mut memory, &options.buffers, &options.args)?;
+    let (allocated, args) = buffers::allocate(&mut memory, &options.buffers, &options.args)?;
     // A wrong index is said before the kernel runs, not after.
     for index in options.show.iter().map(|show| show.0).chain(options.out.iter().map(|out| out.0)) {
-        place::find(&buffers, index)?;
+        buffers::find(&allocated, index)?;
     }
     let report =
         launch(&module, &mut memory, &options.entry, &config, &args).map_err(|why| why.to_string())?;
@@ -147,12 +147,12 @@ fn run(options: &Run) -> Result<bool, String> {
         text.push_str(&timeline::write(path, &options.entry, &report.trace, &sources)?);
     }
     for (index, count) in &options.show {
-        let array = place::find(&buffers, *index)?.read(&memory)?;
+        let array = buffers::find(&allocated, *index)?.read(&memory)?;
         text.push_str(&show::buffer(*index, &array, *count));
     }
     io::stdout().write_all(text.as_bytes()).map_err(|error| format!("standard output: {error}"))?;
     for (index, path) in &options.out {
-        let array = place::find(&buffers, *index)?.read(&memory)?;
+        let array = buffers::find(&allocated, *index)?.read(&memory)?;
         let written = fs::File::create(path).and_then(|mut file| npy::write(&array, &mut file));
         written.map_err(|error| format!("{}: {error}", path.display()))?;
     }

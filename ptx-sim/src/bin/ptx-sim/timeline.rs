@@ -142,7 +142,7 @@ fn row_name(row: Row, level: usize) -> String {
 }
 
 fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value {
-    let place = lines.place(event.site);
+    let instruction = lines.instruction(event.site);
     let mut args = Map::new();
     let (category, name) = match &event.what {
         What::Runs(instructions) => {
@@ -159,11 +159,11 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
             if *timed_out {
                 args.insert("timed out".into(), json!(true));
             }
-            ("wait", place.mnemonic.clone())
+            ("wait", instruction.mnemonic.clone())
         }
         What::Signals { lanes } => {
             args.insert("lanes".into(), json!(format!("{lanes:#010x}")));
-            ("signal", place.mnemonic.clone())
+            ("signal", instruction.mnemonic.clone())
         }
         What::Copies(copy) => {
             describe_copy(copy, &mut args);
@@ -174,7 +174,7 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
             ("mbarrier", format!("phase {number}"))
         }
     };
-    args.extend(place.args.clone());
+    args.extend(instruction.args.clone());
     if event.unfinished {
         args.insert("unfinished".into(), json!("it never ended"));
     }
@@ -236,17 +236,17 @@ fn awaited(what: &Awaited) -> String {
 /// What is said of a line, made once: finding it in a long text takes a while.
 struct Lines<'s> {
     sources: &'s Sources<'s>,
-    known: BTreeMap<Site, Place>,
+    known: BTreeMap<Site, Instruction>,
 }
 
-struct Place {
+struct Instruction {
     /// The instruction's name with its modifiers.
     mnemonic: String,
     args: Map<String, Value>,
 }
 
 impl Lines<'_> {
-    fn place(&mut self, site: Site) -> &Place {
+    fn instruction(&mut self, site: Site) -> &Instruction {
         let sources = self.sources;
         self.known.entry(site).or_insert_with(|| {
             let text = sources.ptx_line(site.ptx_line).unwrap_or_default().trim();
@@ -259,7 +259,7 @@ impl Lines<'_> {
                     args.insert("source text".into(), json!(text.trim()));
                 }
             }
-            Place { mnemonic: mnemonic(text).to_owned(), args }
+            Instruction { mnemonic: mnemonic(text).to_owned(), args }
         })
     }
 }

@@ -1,4 +1,5 @@
 //! `cp.async.bulk` and `cp.reduce.async.bulk` without a tensor map.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::access::{check_policy, take_cache_hints};
 use super::operands::Decoder;

@@ -65,7 +65,9 @@ pub(crate) fn multiply(a: Value, b: Value) -> Value {
         (Value::Infinite { negative: sign }, other) | (other, Value::Infinite { negative: sign }) => {
             match other {
                 Value::Finite(Finite { mantissa: 0, .. }) => Value::Nan,
-                other => Value::Infinite { negative: sign != is_negative(other) },
+                other @ (Value::Nan | Value::Infinite { .. } | Value::Finite(_)) => {
+                    Value::Infinite { negative: sign != is_negative(other) }
+                }
             }
         }
         (Value::Finite(a), Value::Finite(b)) => Value::Finite(Finite {

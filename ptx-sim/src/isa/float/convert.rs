@@ -12,7 +12,9 @@ pub(crate) fn between(bits: u64, from: Format, to: Format, round: Round, flush: 
     match from.unpack(bits, flush && from == F32) {
         Value::Nan if from == F64 && to == F32 => single_nan(bits),
         Value::Nan if to == TF32 && round == Round::NearestAway => bits >> TF32.below << TF32.below,
-        value => to.pack(value, round, flush && to == F32),
+        value @ (Value::Nan | Value::Infinite { .. } | Value::Finite(_)) => {
+            to.pack(value, round, flush && to == F32)
+        }
     }
 }
 
@@ -36,7 +38,7 @@ pub(crate) fn to_integral(bits: u64, from: Format, to: Format, round: Round, flu
             mantissa: u128::from(round_to_unit(finite.mantissa, finite.exponent, 0, finite.negative, round)),
             exponent: 0,
         }),
-        other => other,
+        other @ (Value::Nan | Value::Infinite { .. } | Value::Finite(_)) => other,
     };
     to.pack(value, Round::Nearest, flush)
 }
