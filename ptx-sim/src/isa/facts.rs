@@ -314,7 +314,16 @@ fn memory(op: &MemoryOp) -> Facts {
             address: wide.address,
             bytes: 16,
         }),
-        MemoryOp::CacheLine { .. } => Facts { writes: Footprint::Object, ..Facts::visible(Class::Control) },
+        MemoryOp::CacheLine { address, discards } => {
+            let line = LaneAccess {
+                memory: Memory::Machine(Space::Global),
+                order: Order::Weak,
+                address: *address,
+                bytes: 128,
+            };
+            let writes = if *discards { Footprint::Lane(line) } else { Footprint::None };
+            Facts { writes, ..Facts::visible(Class::Control) }
+        }
         MemoryOp::CopyLocal { .. } => {
             Facts { reads: Footprint::Object, writes: Footprint::Object, ..Facts::of(Class::Control) }
         }

@@ -12,6 +12,8 @@ mod op;
 mod operand;
 mod ordering;
 mod program;
+#[cfg(test)]
+mod tests;
 mod types;
 
 pub use class::{Class, StateSpace};
