@@ -32,8 +32,8 @@ pub(crate) struct Body<'l> {
     pub(crate) linked: &'l HashMap<String, Linked>,
 }
 
-/// The most instructions of all kernels together, half a gigabyte. Each kernel has the functions that it calls for itself, so
-/// that a short text with many kernels could take any memory.
+/// The most instructions of all kernels together, half a gigabyte. Each kernel has the functions
+/// that it calls for itself, so that a short text with many kernels could take any memory.
 const MOST_INSTRUCTIONS: usize = 1 << 22;
 
 /// All kernels of a module.
@@ -271,8 +271,8 @@ fn push_end(builder: &mut Builder<'_, '_>, end: ControlOp, line: u32) {
     builder.code.push(Inst::new(Op::Control(end), None, site));
 }
 
-/// Lets vector loads read only what is used. Compilers widen a load to a power of two and leave the rest alone, which
-/// may never have been written.
+/// Lets vector loads read only what is used. Compilers widen a load to a power of two and leave the
+/// rest alone, which may never have been written.
 fn drop_unread(builder: &mut Builder<'_, '_>) {
     let mut code = std::mem::take(&mut builder.code);
     for inst in &mut code {

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use crate::parse::LoadError;
 use crate::parse::syntax::{Source, Statement, Variable, VariableSpace};
 
-/// The most bytes of local memory that a thread may have, and of static shared memory that a block may.
+/// The most bytes of local memory that a thread may have, and of static shared memory that a block
+/// may.
 const MOST_BYTES: u64 = 512 << 10;
 
 /// What a name stands for.

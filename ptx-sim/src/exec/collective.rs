@@ -1,4 +1,5 @@
-//! What the lanes of a warp do together: an instruction waits until all lanes of its mask that have not exited are there.
+//! What the lanes of a warp do together: an instruction waits until all lanes of its mask that have
+//! not exited are there.
 
 use super::alu::Lanes;
 use super::step::{Flow, Turn};
@@ -19,7 +20,8 @@ struct Together {
 }
 
 impl Turn<'_, '_> {
-    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and what moves matrices, in groups of lanes that name the same mask.
+    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and what moves matrices, in
+    /// groups of lanes that name the same mask.
     pub(super) fn collective(
         &mut self,
         warp: &mut Warp,

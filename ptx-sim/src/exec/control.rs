@@ -1,4 +1,5 @@
-//! Branches, calls and ends, and the functions of CUDA's device runtime: `vprintf` and `__assertfail`.
+//! Branches, calls and ends, and the functions of CUDA's device runtime: `vprintf` and
+//! `__assertfail`.
 
 use super::alu::each;
 use super::format::{self, WIDEST};

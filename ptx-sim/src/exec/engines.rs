@@ -14,7 +14,8 @@ use crate::machine::{
 };
 
 impl Turn<'_, '_> {
-    /// Asks for each lane, and once more for those that had to wait: the last to come may have freed them.
+    /// Asks for each lane, and once more for those that had to wait: the last to come may have
+    /// freed them.
     fn poll(
         &mut self,
         active: u32,

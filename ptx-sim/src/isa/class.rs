@@ -17,7 +17,8 @@ pub enum Class {
     Store(StateSpace),
     /// `atom` and `red`.
     Atomic(StateSpace),
-    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`, `red.async`.
+    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`,
+    /// `red.async`.
     Copy,
     /// `cp.async.bulk.commit_group` and `.wait_group`, and those of `cp.async`.
     BulkGroup,
@@ -27,7 +28,8 @@ pub enum Class {
     Barrier,
     /// `fence` and `membar`.
     Fence,
-    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`, `ldmatrix`, `stmatrix`, `movmatrix`.
+    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`,
+    /// `ldmatrix`, `stmatrix`, `movmatrix`.
     Warp,
     /// Branches, calls, returns, and what has no effect on the thread.
     Control,

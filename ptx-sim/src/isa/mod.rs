@@ -1,5 +1,5 @@
-//! What instructions are: types, operands and operations. Decoding makes them of text, and execution
-//! does what they say; neither knows the other.
+//! What instructions are: types, operands and operations. Decoding makes them of text, and
+//! execution does what they say; neither knows the other.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod class;

@@ -9,7 +9,8 @@ pub struct Site {
     pub source: Option<(u32, u32)>,
 }
 
-/// A state space that the machine keeps. Local, parameter and constant memory are the executing side's own.
+/// A state space that the machine keeps. Local, parameter and constant memory are the executing
+/// side's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// `.global`.
@@ -27,7 +28,8 @@ pub enum Space {
 pub enum Order {
     /// Plain: `ld`, `st`. Two of them that are not ordered otherwise race.
     Weak,
-    /// `.relaxed`, `.volatile`, `atom` without more: does not race with its like, and orders nothing.
+    /// `.relaxed`, `.volatile`, `atom` without more: does not race with its like, and orders
+    /// nothing.
     Relaxed,
     /// `.acquire`.
     Acquire,
@@ -64,7 +66,8 @@ pub enum FenceKind {
     MbarrierInit,
     /// `fence.acq_rel`, `fence.sc`, `membar`, of any scope.
     Memory,
-    /// `fence.proxy.tensormap::generic.release`: what the thread knows of changes to tensor maps is to be seen by copies.
+    /// `fence.proxy.tensormap::generic.release`: what the thread knows of changes to tensor maps is
+    /// to be seen by copies.
     TensorMapRelease,
     /// `fence.proxy.alias`: nothing that the machine keeps apart.
     OtherProxy,

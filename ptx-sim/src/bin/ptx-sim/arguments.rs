@@ -38,7 +38,8 @@ pub(crate) struct Map {
     /// With an interleaved layout the innermost counts pixels of a slice each.
     pub(crate) extents: Vec<u64>,
     pub(crate) mode: MapMode,
-    /// In units of the innermost extent, of all dimensions but the innermost; as a dense tensor has them, if none.
+    /// In units of the innermost extent, of all dimensions but the innermost; as a dense tensor has
+    /// them, if none.
     pub(crate) strides: Option<Vec<u64>>,
     /// Ones, if none.
     pub(crate) steps: Option<Vec<u32>>,

@@ -41,7 +41,8 @@ impl DeviceBuffer {
 ///
 /// # Errors
 ///
-/// Files that are not arrays, buffers that are too large, indices of no buffer, maps that are larger than their buffer.
+/// Files that are not arrays, buffers that are too large, indices of no buffer, maps that are
+/// larger than their buffer.
 pub(crate) fn allocate(
     memory: &mut GlobalMemory,
     buffers: &[Buffer],
@@ -173,7 +174,8 @@ fn reversed<T: Copy>(list: &[T]) -> Vec<T> {
     list.iter().rev().copied().collect()
 }
 
-/// In units of the innermost extent, innermost first, of all dimensions but the innermost; none if a number does not hold them.
+/// In units of the innermost extent, innermost first, of all dimensions but the innermost; none if
+/// a number does not hold them.
 fn dense(extents: &[u64]) -> Option<Vec<u64>> {
     let inner = extents.iter().skip(1).rev();
     inner

@@ -1,6 +1,7 @@
 //! The command `ptx-sim`: runs a kernel of a PTX file on the CPU, and shows what is wrong with it.
 //!
-//! Ends with 0 if nothing is, with 1 if something was found, and with 2 if the kernel could not be started.
+//! Ends with 0 if nothing is, with 1 if something was found, and with 2 if the kernel could not be
+//! started.
 
 mod arguments;
 mod buffers;
@@ -34,7 +35,8 @@ enum Task {
 
 /// Runs a kernel once.
 ///
-/// Buffers have indices from 0: first those of --buffer, then those that --arg makes, each in the order given.
+/// Buffers have indices from 0: first those of --buffer, then those that --arg makes, each in the
+/// order given.
 #[derive(Debug, Args)]
 struct Run {
     /// The PTX
@@ -57,8 +59,9 @@ struct Run {
     /// Picks what hardware is free to choose: the order of warps, when copies land
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// How many clusters run at a time [default: one a core, or one at a time if the kernel shares global memory between
-    /// blocks, by atomic operations and the like: then what comes out would be a matter of chance]
+    /// How many clusters run at a time [default: one a core, or one at a time if the kernel shares
+    /// global memory between blocks, by atomic operations and the like: then what comes out would
+    /// be a matter of chance]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,
     /// The most blocks that the grid may have; each takes some microseconds
@@ -70,9 +73,10 @@ struct Run {
     /// A buffer that is no argument itself: zeros:TYPE:SHAPE, random:TYPE:SHAPE[:SEED] or npy:FILE
     #[arg(long = "buffer", value_name = "BUFFER", value_parser = arguments::buffer)]
     buffers: Vec<Buffer>,
-    /// An argument, in the kernel's order: TYPE:NUMBER, a buffer (passed as its address), address:INDEX, len:INDEX,
-    /// or map:INDEX:TYPE:extents=1000x520:box=128x64[:swizzle=128][:strides=520][:steps=1x1][:fill=nan], outermost
-    /// dimension first
+    /// An argument, in the kernel's order: TYPE:NUMBER, a buffer (passed as its address),
+    /// address:INDEX, len:INDEX, or
+    /// map:INDEX:TYPE:extents=1000x520:box=128x64[:swizzle=128][:strides=520][:steps=1x1][:fill=nan],
+    /// outermost dimension first
     #[arg(long = "arg", value_name = "ARGUMENT", value_parser = arguments::argument)]
     args: Vec<Argument>,
     /// Prints the first N elements of a buffer, 16 if not said
@@ -81,8 +85,8 @@ struct Run {
     /// Writes a buffer to a file
     #[arg(long, value_name = "INDEX=FILE.npy", value_parser = arguments::out)]
     out: Vec<(usize, PathBuf)>,
-    /// Writes what warps, engines and mbarriers did and when, in the Chrome trace event format; ui.perfetto.dev shows it.
-    /// Time is steps of the simulator, not a GPU's
+    /// Writes what warps, engines and mbarriers did and when, in the Chrome trace event format;
+    /// ui.perfetto.dev shows it. Time is steps of the simulator, not a GPU's
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
     /// The most events that the trace keeps

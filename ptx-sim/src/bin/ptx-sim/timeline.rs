@@ -1,8 +1,8 @@
-//! The timeline of a launch in the Chrome trace event format, which Perfetto opens. Source: "Trace Event Format", the
-//! document of the Chromium project.
+//! The timeline of a launch in the Chrome trace event format, which Perfetto opens. Source: "Trace
+//! Event Format", the document of the Chromium project.
 //!
-//! A block is a process. What overlaps on a row (copies of one engine, diverged lanes of a warp that wait in two places)
-//! lies on rows below each other, because slices of one row have to nest.
+//! A block is a process. What overlaps on a row (copies of one engine, diverged lanes of a warp
+//! that wait in two places) lies on rows below each other, because slices of one row have to nest.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -98,7 +98,8 @@ fn by_row(events: &[Event]) -> BTreeMap<[u32; 3], BTreeMap<Row, Vec<&Event>>> {
     blocks
 }
 
-/// Spreads events, which are in order, over as few rows as let none overlap. Instants stay in the first.
+/// Spreads events, which are in order, over as few rows as let none overlap. Instants stay in the
+/// first.
 fn without_overlap<'e>(events: &[&'e Event]) -> Vec<Vec<&'e Event>> {
     let mut rows: Vec<(u64, Vec<&Event>)> = vec![(0, Vec::new())];
     for event in events {
@@ -264,7 +265,8 @@ impl Lines<'_> {
     }
 }
 
-/// The name of a line's first instruction: what is neither a brace, a directive, a label nor a predicate.
+/// The name of a line's first instruction: what is neither a brace, a directive, a label nor a
+/// predicate.
 fn mnemonic(line: &str) -> &str {
     let statements = line.split([';', '{', '}']);
     let mut names = statements.filter_map(|statement| {

@@ -308,7 +308,8 @@ fn atomic_op(d: &Decoder<'_, '_, '_>, name: &str, ty: Type, memory: Memory) -> R
         ("min", Type::Integer(integer)) if wide => AtomicOp::Min(integer),
         ("max", Type::Integer(integer)) if wide => AtomicOp::Max(integer),
         ("add", Type::Float(float)) => {
-            // "atom.add.f32 on global memory flushes subnormal inputs and results": PTX ISA, "atom".
+            // "atom.add.f32 on global memory flushes subnormal inputs and results": PTX ISA,
+            // "atom".
             let flush = float == FloatType::F32 && memory == Memory::Machine(Space::Global);
             AtomicOp::AddFloat(float, Mode { flush, ..Mode::default() }, false)
         }

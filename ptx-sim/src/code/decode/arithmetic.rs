@@ -188,7 +188,8 @@ fn dot(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, a)?, of }))
 }
 
-/// `vabsdiff4`: the one video instruction that nvcc still makes of its intrinsics; all bytes in their places.
+/// `vabsdiff4`: the one video instruction that nvcc still makes of its intrinsics; all bytes in
+/// their places.
 fn differences(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     if (d.take_type()?, d.take_type()?) != (ty, ty) || ty.bits() != 32 {

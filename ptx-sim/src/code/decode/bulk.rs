@@ -96,8 +96,8 @@ fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<(Reduc
     Ok((with, element))
 }
 
-/// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations, and there:
-/// a sum of `.f32` takes subnormal numbers as zeros.
+/// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of
+/// operations, and there: a sum of `.f32` takes subnormal numbers as zeros.
 fn in_global(with: ReduceOp, ty: Type) -> Option<Element> {
     match (with, ty) {
         (ReduceOp::And | ReduceOp::Or | ReduceOp::Xor, Type::Bits(64)) => Some(Element::U64),

@@ -44,7 +44,8 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
         }
         "griddepcontrol" => {
             d.expect_count(0, 0)?;
-            // A grid starts here when those before it have ended, so that there is nothing to wait for or to let start.
+            // A grid starts here when those before it have ended, so that there is nothing to wait
+            // for or to let start.
             match d.take_of(&[("wait", ()), ("launch_dependents", ())]) {
                 Some(()) => Ok(Op::Control(ControlOp::Nothing)),
                 None => Err(d.unsupported()),

@@ -255,7 +255,8 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         }
     }
 
-    /// How a name reads as the base of an address in `.param`: in local memory, for parameters of functions.
+    /// How a name reads as the base of an address in `.param`: in local memory, for parameters of
+    /// functions.
     pub(crate) fn is_local(&mut self, operand: &Operand<'s>) -> Result<bool, LoadError> {
         let Operand::Address { base, .. } = operand else { return Ok(false) };
         let Operand::Name(name) = base.as_ref() else { return Ok(false) };

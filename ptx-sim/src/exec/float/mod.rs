@@ -1,8 +1,8 @@
 //! Floating-point arithmetic on register bits.
 //!
-//! Singles and doubles rounded to nearest are the host's own; every other format and rounding mode is computed
-//! exactly and rounded once. An operation that gives a NaN gives the one of [`Format::nan`]; only doubles keep those of
-//! their operands.
+//! Singles and doubles rounded to nearest are the host's own; every other format and rounding mode
+//! is computed exactly and rounded once. An operation that gives a NaN gives the one of
+//! [`Format::nan`]; only doubles keep those of their operands.
 
 pub(crate) mod compare;
 mod soft;
@@ -41,7 +41,8 @@ fn single(op: Exact, operands: [u64; 3]) -> u64 {
         Exact::Add => a + b,
         Exact::Sub => a - b,
         Exact::Mul => a * b,
-        // The product of two singles is exact as a double, but the sum is rounded twice; so not through doubles.
+        // The product of two singles is exact as a double, but the sum is rounded twice; so not
+        // through doubles.
         Exact::Fma => a.mul_add(b, c),
         Exact::Div => a / b,
         Exact::Sqrt => a.sqrt(),
@@ -128,9 +129,9 @@ fn is_nan(format: Format, bits: u64) -> bool {
     format.unpack(bits, false) == Value::Nan
 }
 
-/// The NaN that comes of these operands: the first of theirs that is kept. No document says which of
-/// several NaNs doubles keep: seen on an H200 with driver 580, where they lose nothing but that they
-/// signal.
+/// The NaN that comes of these operands: the first of theirs that is kept. No document says which
+/// of several NaNs doubles keep: seen on an H200 with driver 580, where they lose nothing but that
+/// they signal.
 fn nan_of(format: Format, operands: [u64; 3]) -> u64 {
     let kept = operands.into_iter().find(|bits| format == F64 && is_nan(format, *bits));
     kept.map_or(format.nan, |bits| bits | 1 << (F64.fraction - 1))

@@ -1,6 +1,7 @@
-//! The approximate functions. The hardware's tables are not public: each function here is computed in double
-//! precision and rounded once, which is within the error bounds that the PTX ISA gives for it ("Floating-Point Instructions", "Half
-//! Precision Floating-Point Instructions", the notes of each).
+//! The approximate functions. The hardware's tables are not public: each function here is computed
+//! in double precision and rounded once, which is within the error bounds that the PTX ISA gives
+//! for it ("Floating-Point Instructions", "Half Precision Floating-Point Instructions", the notes
+//! of each).
 
 use crate::isa::float::format::{F64, Format, Round};
 use crate::isa::float::{Approximate, HighHalf, Mode};
@@ -16,15 +17,16 @@ pub(super) fn approximate(op: Approximate, format: Format, mode: Mode, a: u64, b
         Approximate::Sin => x.sin(),
         Approximate::Cos => x.cos(),
         Approximate::Tanh => x.tanh(),
-        // PTX ISA, "div": above 2^126 and below 2^128, `div.approx` of an infinity is NaN, of all else a zero of the quotient's sign.
+        // PTX ISA, "div": above 2^126 and below 2^128, `div.approx` of an infinity is NaN, of all
+        // else a zero of the quotient's sign.
         Approximate::Div if y.abs() > 2_f64.powi(126) && y.is_finite() => x * 0.0 * y.signum(),
         Approximate::Div => x / y,
     };
     format.pack(F64.unpack(result.to_bits(), false), Round::Nearest, mode.flush)
 }
 
-/// The double forms of `rcp.approx` and `rsqrt.approx`: the low half of the operand is not looked at, that of the result
-/// is zero, subnormals are zero.
+/// The double forms of `rcp.approx` and `rsqrt.approx`: the low half of the operand is not looked
+/// at, that of the result is zero, subnormals are zero.
 pub(super) fn high_half(op: HighHalf, bits: u64) -> u64 {
     let high = bits >> 32 << 32;
     let subnormal = high & !F64.sign_bit() < 1 << F64.fraction;
