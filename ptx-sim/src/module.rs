@@ -74,8 +74,9 @@ impl Kernel<'_> {
         self.program.required_threads
     }
 
-    /// Whether clusters can see in which order they come to global memory: whether it has atomic operations, reductions or
-    /// loads and stores stronger than weak there. What comes out may then depend on how many clusters run at a time.
+    /// Whether clusters can see in which order they come to global memory: whether it has atomic
+    /// operations, reductions or loads and stores stronger than weak there. What comes out may then
+    /// depend on how many clusters run at a time.
     pub fn shares_memory(&self) -> bool {
         self.program.shares_memory()
     }
@@ -125,7 +126,8 @@ impl Module {
         self.programs.iter().map(|program| Kernel { program })
     }
 
-    /// What findings are rendered with. `read` gives the text of a source file by its name in the PTX, if it is known.
+    /// What findings are rendered with. `read` gives the text of a source file by its name in the
+    /// PTX, if it is known.
     pub fn sources(&self, read: impl Fn(&str) -> Option<String>) -> Sources<'_> {
         let files = self.files.iter().map(|(number, name)| (*number, name.clone(), read(name))).collect();
         Sources { ptx: &self.text, files }
@@ -177,7 +179,8 @@ impl Module {
 }
 
 impl Module {
-    /// Where the `.const` variables are, of the addresses that [`variables`](Self::variables) gives.
+    /// Where the `.const` variables are, of the addresses that [`variables`](Self::variables)
+    /// gives.
     pub(crate) fn const_ranges(&self, addresses: &[u64]) -> Vec<Range<u64>> {
         let constants = self.globals.iter().zip(addresses).filter(|(global, _)| global.constant);
         constants.map(|(global, &address)| address..address + global.bytes.len() as u64).collect()

@@ -1,10 +1,11 @@
-//! Counts of what a launch's warps ran: instructions by class, and accesses to shared memory with their bank conflicts.
+//! Counts of what a launch's warps ran: instructions by class, and accesses to shared memory with
+//! their bank conflicts.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
-pub use crate::isa::{Class, Named};
+pub use crate::isa::{Class, StateSpace};
 use crate::machine::Site;
 
 impl fmt::Display for Class {
@@ -27,7 +28,7 @@ impl fmt::Display for Class {
     }
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for StateSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Global => "global",
@@ -58,17 +59,20 @@ impl AddAssign for Executed {
 
 /// Accesses of warps to the shared memory of their own block.
 ///
-/// Shared memory has 32 banks of 4 bytes, and serves an access of a warp in *wavefronts*: in each, every bank gives or takes
-/// one word, to or from all lanes that want that word. An access of 8 bytes a lane is served by half-warps, one of 16 bytes by
-/// quarter-warps, so that without a conflict each wavefront moves 128 bytes. Lanes of an atomic operation that share a word
-/// come one after the other. Sources: CUDA C++ Programming Guide, "Compute Capability 5.x", "Shared Memory", which later
-/// architectures keep (banks, and words that lanes share), and "SIMT Architecture" (atomics on one place are serialised);
-/// Nsight Compute, "Kernel Profiling Guide", "Shared Memory" and "wavefront". That 8 bytes a lane go by half-warps stands in the
-/// guide's chapter on compute capability 2.x; of 16 bytes no document says more than that 128 bytes are the most of a
+/// Shared memory has 32 banks of 4 bytes, and serves an access of a warp in *wavefronts*: in each,
+/// every bank gives or takes one word, to or from all lanes that want that word. An access of 8
+/// bytes a lane is served by half-warps, one of 16 bytes by quarter-warps, so that without a
+/// conflict each wavefront moves 128 bytes. Lanes of an atomic operation that share a word come one
+/// after the other. Sources: CUDA C++ Programming Guide, "Compute Capability 5.x", "Shared Memory",
+/// which later architectures keep (banks, and words that lanes share), and "SIMT Architecture"
+/// (atomics on one place are serialised); Nsight Compute, "Kernel Profiling Guide", "Shared Memory"
+/// and "wavefront". That 8 bytes a lane go by half-warps stands in the guide's chapter on compute
+/// capability 2.x; of 16 bytes no document says more than that 128 bytes are the most of a
 /// wavefront. A GPU may join two such phases where their lanes want the same words.
 ///
-/// `ld`, `st`, `atom` and `red` count, with the bytes that PTX names, which ptxas may join or split. Not counted: `cp.async`,
-/// mbarriers, the asynchronous engines, and shared memory of other blocks, which comes over another network.
+/// `ld`, `st`, `atom` and `red` count, with the bytes that PTX names, which ptxas may join or
+/// split. Not counted: `cp.async`, mbarriers, the asynchronous engines, and shared memory of other
+/// blocks, which comes over another network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedAccesses {
     /// Instructions of a warp with at least one lane.
@@ -140,8 +144,9 @@ impl Profile {
         classes
     }
 
-    /// Accesses to shared memory by source line, or by PTX line where the PTX does not say. Of a source line, `ptx_line` is
-    /// the first. In the order of the sources; lines without an access are left out.
+    /// Accesses to shared memory by source line, or by PTX line where the PTX does not say. Of a
+    /// source line, `ptx_line` is the first. In the order of the sources; lines without an access
+    /// are left out.
     pub fn shared_by_source(&self) -> Vec<(Site, SharedAccesses)> {
         let mut sums: BTreeMap<_, (Site, SharedAccesses)> = BTreeMap::new();
         for line in self.lines.iter().filter(|line| line.shared.accesses > 0) {

@@ -80,7 +80,8 @@ proptest! {
     fn groups_of_cp_async_are_waited_for(
         program in prop::collection::vec((0..6_u32, any::<usize>(), prop::option::of(0..3_u32)), 0..60),
     ) {
-        // Of each copy under way, its batch; of each group, its last batch, and whether it was waited for.
+        // Of each copy under way, its batch; of each group, its last batch, and whether it was
+        // waited for.
         let (mut groups, mut under_way, mut batches) = (CopyGroups::default(), Vec::new(), 0);
         let mut committed: Vec<u32> = Vec::new();
         for (what, chosen, pending) in program {

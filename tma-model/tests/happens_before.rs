@@ -40,8 +40,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An event of the model, and the events that come right before it. Along an edge that is not `seen`
-/// an event is only known to be over.
+/// An event of the model, and the events that come right before it. Along an edge that is not
+/// `seen` an event is only known to be over.
 struct Event {
     agent: u32,
     fences: &'static [Memory],
@@ -66,7 +66,8 @@ impl Model {
         event
     }
 
-    /// Whether a path leads from one event to another, of edges along which memory is seen if `seen`.
+    /// Whether a path leads from one event to another, of edges along which memory is seen if
+    /// `seen`.
     fn leads(&self, from: usize, to: usize, seen: bool) -> bool {
         let before = |&(event, edge): &(usize, bool)| (edge || !seen) && self.leads(from, event, seen);
         from == to || (from < to && self.events[to].after.iter().any(before))

@@ -1,5 +1,6 @@
-//! Comments in which this project's compiler says what lies where in dynamic shared memory:
-//! `// shared 4096..4104 full: Barrier`, and for several of one kind `// shared 4096..4128 by 8 full: Stages<Barrier, 4>`.
+//! Comments in which this project's compiler says what lies where in dynamic shared memory: `//
+//! shared 4096..4104 full: Barrier`, and for several of one kind `// shared 4096..4128 by 8 full:
+//! Stages<Barrier, 4>`.
 //!
 //! They serve findings alone. What is not of this form is a comment like any other.
 

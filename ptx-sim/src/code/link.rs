@@ -1,10 +1,11 @@
 //! A module's kernels, each with the functions that it calls.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::isa::{Constant, ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot};
 use std::collections::{HashMap, HashSet};
 
 use super::decode;
-use super::names::{Builder, Named};
+use super::names::{Binding, Builder};
 use crate::parse::LoadError;
 use crate::parse::syntax::{Function, Operand, Source, Statement, VariableSpace};
 
@@ -31,8 +32,8 @@ pub(crate) struct Body<'l> {
     pub(crate) linked: &'l HashMap<String, Linked>,
 }
 
-/// The most instructions of all kernels together, half a gigabyte. Each kernel has the functions that it calls for itself, so
-/// that a short text with many kernels could take any memory.
+/// The most instructions of all kernels together, half a gigabyte. Each kernel has the functions
+/// that it calls for itself, so that a short text with many kernels could take any memory.
 const MOST_INSTRUCTIONS: usize = 1 << 22;
 
 /// All kernels of a module.
@@ -67,7 +68,7 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
     let statements = entry.body.as_deref().unwrap_or_default();
     builder.open(&[])?;
     for (variable, place) in entry.params.iter().zip(&params) {
-        builder.name(variable.name, Named::Param(*place));
+        builder.name(variable.name, Binding::Param(*place));
     }
     block(&mut builder, statements, &Body { link: None, linked: &linked })?;
     builder.close();
@@ -152,7 +153,12 @@ fn collect_calls<'s>(statements: &[Statement<'s>], out: &mut Vec<(&'s str, u32)>
                     }
                 }
             }
-            _ => {}
+            Statement::Instruction(_)
+            | Statement::Label(..)
+            | Statement::Registers { .. }
+            | Statement::Variable(_)
+            | Statement::SourceLine { .. }
+            | Statement::Targets(_) => {}
         }
     }
 }
@@ -174,10 +180,10 @@ fn device_function<'s>(
                     let message = "parameters in registers of 128 bits are not supported";
                     return Err(LoadError::new(variable.line, message));
                 }
-                (Formal::Register(reg, bits), Named::Register { reg, bits })
+                (Formal::Register(reg, bits), Binding::Register { reg, bits })
             } else {
                 let place = builder.local(variable)?;
-                (Formal::Local(place), Named::Local(place))
+                (Formal::Local(place), Binding::Local(place))
             };
             builder.name(variable.name, named);
             places.push(formal);
@@ -221,7 +227,7 @@ fn block<'s>(
     for statement in statements {
         match statement {
             Statement::Label(name, line) => {
-                if let Some(Named::Label(label)) = builder.find(name, *line)? {
+                if let Some(Binding::Label(label)) = builder.find(name, *line)? {
                     builder.pass(label);
                 }
                 labelled = Some(*name);
@@ -232,14 +238,14 @@ fn block<'s>(
             }
             Statement::Variable(variable) => builder.variable(variable)?,
             Statement::Block(inner) => block(builder, inner, body)?,
-            Statement::Place { file, line } => {
+            Statement::SourceLine { file, line } => {
                 builder.source_line = Some((*file, *line)).filter(|(_, line)| *line != 0);
             }
             Statement::Targets(names) => {
                 let mut targets = Vec::new();
                 for name in names {
                     match builder.find(name, 0)? {
-                        Some(Named::Label(label)) => targets.push(label),
+                        Some(Binding::Label(label)) => targets.push(label),
                         _ => {
                             return Err(LoadError::new(
                                 0,
@@ -249,7 +255,7 @@ fn block<'s>(
                     }
                 }
                 if let Some(name) = labelled {
-                    builder.name(name, Named::Targets(targets));
+                    builder.name(name, Binding::Targets(targets));
                 }
             }
             Statement::Instruction(instruction) => decode::instruction(builder, instruction, body)?,
@@ -265,8 +271,8 @@ fn push_end(builder: &mut Builder<'_, '_>, end: ControlOp, line: u32) {
     builder.code.push(Inst::new(Op::Control(end), None, site));
 }
 
-/// Lets vector loads read only what is used. Compilers widen a load to a power of two and leave the rest alone, which
-/// may never have been written.
+/// Lets vector loads read only what is used. Compilers widen a load to a power of two and leave the
+/// rest alone, which may never have been written.
 fn drop_unread(builder: &mut Builder<'_, '_>) {
     let mut code = std::mem::take(&mut builder.code);
     for inst in &mut code {

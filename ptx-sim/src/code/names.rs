@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use crate::parse::LoadError;
 use crate::parse::syntax::{Source, Statement, Variable, VariableSpace};
 
-/// The most bytes of local memory that a thread may have, and of static shared memory that a block may.
+/// The most bytes of local memory that a thread may have, and of static shared memory that a block
+/// may.
 const MOST_BYTES: u64 = 512 << 10;
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum Binding {
     Register {
         reg: Reg,
         bits: u32,
@@ -39,7 +40,7 @@ struct Range {
 
 #[derive(Debug, Default)]
 struct Scope<'s> {
-    names: HashMap<&'s str, Named>,
+    names: HashMap<&'s str, Binding>,
     ranges: HashMap<&'s str, Range>,
 }
 
@@ -96,7 +97,7 @@ impl<'m, 's> Builder<'m, 's> {
             let Statement::Label(name, line) = statement else { continue };
             let label = Label(self.labels.len() as u32);
             self.labels.push(None);
-            if scope.names.insert(*name, Named::Label(label)).is_some() {
+            if scope.names.insert(*name, Binding::Label(label)).is_some() {
                 return Err(LoadError::new(*line, format!("the label `{name}` is there twice")));
             }
         }
@@ -108,7 +109,7 @@ impl<'m, 's> Builder<'m, 's> {
         self.scopes.pop();
     }
 
-    pub(crate) fn name(&mut self, name: &'s str, named: Named) {
+    pub(crate) fn name(&mut self, name: &'s str, named: Binding) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.insert(name, named);
         }
@@ -133,7 +134,7 @@ impl<'m, 's> Builder<'m, 's> {
                 scope.ranges.insert(name, Range { first, count, bits });
             }
             None => {
-                scope.names.insert(name, Named::Register { reg: Reg(first), bits });
+                scope.names.insert(name, Binding::Register { reg: Reg(first), bits });
             }
         }
         Ok(())
@@ -148,9 +149,9 @@ impl<'m, 's> Builder<'m, 's> {
     /// A variable of a body.
     pub(crate) fn variable(&mut self, variable: &Variable<'s>) -> Result<(), LoadError> {
         let named = match variable.space {
-            VariableSpace::Local | VariableSpace::Param => Named::Local(self.local(variable)?),
+            VariableSpace::Local | VariableSpace::Param => Binding::Local(self.local(variable)?),
             VariableSpace::Shared if variable.external || variable.bytes.is_none() => self.dynamic(variable),
-            VariableSpace::Shared => Named::Shared(self.shared(variable)?),
+            VariableSpace::Shared => Binding::Shared(self.shared(variable)?),
             VariableSpace::Global | VariableSpace::Const | VariableSpace::Reg => {
                 return Err(LoadError::new(
                     variable.line,
@@ -174,9 +175,9 @@ impl<'m, 's> Builder<'m, 's> {
         Ok(place.offset)
     }
 
-    fn dynamic(&mut self, variable: &Variable<'s>) -> Named {
+    fn dynamic(&mut self, variable: &Variable<'s>) -> Binding {
         self.dynamic_align = self.dynamic_align.max(variable.align);
-        Named::DynamicShared
+        Binding::DynamicShared
     }
 
     /// Whether a register is written by one instruction and read by none.
@@ -213,15 +214,15 @@ impl<'m, 's> Builder<'m, 's> {
     }
 
     /// Looks a name up, from the innermost scope outwards.
-    pub(crate) fn find(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
+    pub(crate) fn find(&mut self, name: &str, line: u32) -> Result<Option<Binding>, LoadError> {
         let found = self.look_up(name, line)?;
-        if let Some(Named::Register { reg, .. }) = found {
+        if let Some(Binding::Register { reg, .. }) = found {
             *self.mentions.entry(reg).or_default() += 1;
         }
         Ok(found)
     }
 
-    fn look_up(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
+    fn look_up(&mut self, name: &str, line: u32) -> Result<Option<Binding>, LoadError> {
         for scope in self.scopes.iter().rev() {
             if let Some(named) = scope.names.get(name) {
                 return Ok(Some(named.clone()));
@@ -233,33 +234,33 @@ impl<'m, 's> Builder<'m, 's> {
                 let range = scope.ranges.get(&name[..end]).zip(name[end..].parse::<u32>().ok());
                 if let Some((range, index)) = range.filter(|(range, index)| *index < range.count) {
                     let reg = Reg(range.first + index * registers_of(range.bits));
-                    return Ok(Some(Named::Register { reg, bits: range.bits }));
+                    return Ok(Some(Binding::Register { reg, bits: range.bits }));
                 }
                 end += 1;
             }
         }
         if let Some((special, bits)) = special(name) {
-            return Ok(Some(Named::Register { reg: self.special(special), bits }));
+            return Ok(Some(Binding::Register { reg: self.special(special), bits }));
         }
         self.of_module(name, line)
     }
 
-    fn of_module(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
+    fn of_module(&mut self, name: &str, line: u32) -> Result<Option<Binding>, LoadError> {
         let Some((index, variable)) = self.source.variable(name) else { return Ok(None) };
         Ok(Some(match variable.space {
             VariableSpace::Shared if variable.bytes.is_none() => self.dynamic(variable),
             VariableSpace::Shared => match self.module_shared.get(name) {
-                Some(&offset) => Named::Shared(offset),
+                Some(&offset) => Binding::Shared(offset),
                 None => {
                     let offset = self.shared(variable)?;
                     self.module_shared.insert(variable.name, offset);
-                    Named::Shared(offset)
+                    Binding::Shared(offset)
                 }
             },
             _ if variable.external && variable.bytes.is_none() => {
                 return Err(LoadError::new(line, format!("`{name}` is declared but not defined")));
             }
-            _ => Named::Variable(VariableId(index as u32)),
+            _ => Binding::Variable(VariableId(index as u32)),
         }))
     }
 

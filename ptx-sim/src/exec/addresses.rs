@@ -1,5 +1,4 @@
 //! What addresses mean, and what is computed with them.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::Context;
 use super::alu::{Lanes, each};
@@ -32,7 +31,8 @@ pub(super) fn resolve(memory: Memory, address: u64) -> Target {
     }
 }
 
-/// `base + offset`; 32-bit addresses wrap within 32 bits: `[%r + 1020]` with -4 in `%r` is 1016. No 64-bit one is so low.
+/// `base + offset`; 32-bit addresses wrap within 32 bits: `[%r + 1020]` with -4 in `%r` is 1016. No
+/// 64-bit one is so low.
 #[inline]
 pub(super) fn effective(base: u64, offset: i64) -> u64 {
     let address = base.wrapping_add_signed(offset);

@@ -1,11 +1,10 @@
 //! `atom` and `red`.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::float::{apply, apply_packed};
 use super::step::Turn;
 use super::warp::Warp;
 use super::{Issue, Lane};
-use crate::isa::float::{FloatOp, Mode};
+use crate::isa::float::{Exact, FloatOp, Mode};
 use crate::isa::{Atomic, AtomicOp, AtomicVector, Memory, Order, Reg, Space, WideAtomic};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, in_window};
 use crate::machine::{Pointer, Stop};
@@ -135,7 +134,7 @@ fn changed(op: AtomicOp, old: u64, b: u64, c: u64) -> u64 {
                 old
             }
         }
-        AtomicOp::AddFloat(ty, mode, pair) => float(FloatOp::Add, ty, mode, pair),
+        AtomicOp::AddFloat(ty, mode, pair) => float(FloatOp::Exact(Exact::Add), ty, mode, pair),
         AtomicOp::MinFloat(ty, pair) => float(FloatOp::Min, ty, Mode::default(), pair),
         AtomicOp::MaxFloat(ty, pair) => float(FloatOp::Max, ty, Mode::default(), pair),
         AtomicOp::And => old & b,

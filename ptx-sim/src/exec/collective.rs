@@ -1,5 +1,5 @@
-//! What the lanes of a warp do together: an instruction waits until all lanes of its mask that have not exited are there.
-#![warn(clippy::wildcard_enum_match_arm)]
+//! What the lanes of a warp do together: an instruction waits until all lanes of its mask that have
+//! not exited are there.
 
 use super::alu::Lanes;
 use super::step::{Flow, Turn};
@@ -20,7 +20,8 @@ struct Together {
 }
 
 impl Turn<'_, '_> {
-    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and what moves matrices, in groups of lanes that name the same mask.
+    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and what moves matrices, in
+    /// groups of lanes that name the same mask.
     pub(super) fn collective(
         &mut self,
         warp: &mut Warp,
@@ -28,7 +29,6 @@ impl Turn<'_, '_> {
         issue: Issue,
     ) -> Result<Flow, Stop> {
         let masks = *self.context.lanes(&warp.registers, *mask);
-        let is_barrier = matches!(what, Collective::Barrier);
         let (mut rest, mut stay, mut waits_for) = (issue.active, 0, 0);
         while rest != 0 {
             let first = rest.trailing_zeros();
@@ -44,7 +44,7 @@ impl Turn<'_, '_> {
             rest &= !here;
             let wanted = mask & warp.live;
             // Those at a barrier may come together from different places in the code.
-            let elsewhere = if is_barrier { self.at_warp_barriers(warp, mask) } else { 0 };
+            let elsewhere = if what.is_barrier() { self.at_warp_barriers(warp, mask) } else { 0 };
             if (here | elsewhere) & wanted == wanted {
                 self.together(warp, what, Together { here, mask, site: issue.site })?;
             } else {

@@ -1,5 +1,5 @@
-//! Branches, calls and ends, and the functions of CUDA's device runtime: `vprintf` and `__assertfail`.
-#![warn(clippy::wildcard_enum_match_arm)]
+//! Branches, calls and ends, and the functions of CUDA's device runtime: `vprintf` and
+//! `__assertfail`.
 
 use super::alu::each;
 use super::format::{self, WIDEST};

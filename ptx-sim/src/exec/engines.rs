@@ -1,5 +1,4 @@
 //! Barriers and asynchronous copies: operands are read here, the machine does the rest.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use tma_model::sync::Arrival;
 
@@ -17,7 +16,8 @@ use crate::machine::{
 };
 
 impl Turn<'_, '_> {
-    /// Asks for each lane, and once more for those that had to wait: the last to come may have freed them.
+    /// Asks for each lane, and once more for those that had to wait: the last to come may have
+    /// freed them.
     fn poll(
         &mut self,
         active: u32,

@@ -1,7 +1,8 @@
-//! `ldmatrix`, `stmatrix` and `movmatrix`: matrices of 8 by 8 numbers of 16 bits, spread over the lanes of a warp.
+//! `ldmatrix`, `stmatrix` and `movmatrix`: matrices of 8 by 8 numbers of 16 bits, spread over the
+//! lanes of a warp.
 //!
-//! Source: PTX ISA, "ldmatrix": lane `4 * row + column / 2` holds the numbers of `row` at `column` and after it.
-#![warn(clippy::wildcard_enum_match_arm)]
+//! Source: PTX ISA, "ldmatrix": lane `4 * row + column / 2` holds the numbers of `row` at `column`
+//! and after it.
 
 use super::Lane;
 use super::step::Turn;

@@ -1,6 +1,5 @@
 //! Loads and stores. Global and shared memory are the machine's; local memory and parameters are
 //! kept here.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::addresses::{Target, resolve};
 use super::step::Turn;

@@ -1,11 +1,12 @@
 //! Warps that run decoded code on a [`Machine`](crate::machine::Machine).
 //!
-//! A warp runs splits: lanes that have the same pc. The split with the lowest pc goes first, so that
-//! lanes that part at a branch meet again where their ways join; one that was passed over too often
-//! goes first all the same, so that a lane that spins cannot starve the one it waits for.
+//! A warp runs splits: lanes that have the same pc. The split with the lowest pc goes first, so
+//! that lanes that part at a branch meet again where their ways join; one that was passed over too
+//! often goes first all the same, so that a lane that spins cannot starve the one it waits for.
 //!
 //! `step` hands an operation to the module of its family: `alu`, `addresses`, `memory` (with
 //! `atomic`), `collective` (with `matrix`), `engines` (with `tensor_maps`) and `control`.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod addresses;
 pub(crate) mod alu;

@@ -1,5 +1,4 @@
 //! Counts and the timeline of what warps run, where a launch asks for them.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::alu::Lanes;
 use super::step::{Flow, Turn};

@@ -1,9 +1,10 @@
-//! Loops that go round and change nothing: lanes that ask again and again for what somebody else has to change.
+//! Loops that go round and change nothing: lanes that ask again and again for what somebody else
+//! has to change.
 //!
-//! Lanes that come back to a place with all their registers and local memory as they were, while nothing changed in the
-//! cluster, will do so for ever, until something changes. From then on they wait, as at a barrier, and a cluster in which
-//! all wait is at a deadlock. Loops that count, look at the clock or write are not taken for waiting: they may end by themselves.
-#![warn(clippy::wildcard_enum_match_arm)]
+//! Lanes that come back to a place with all their registers and local memory as they were, while
+//! nothing changed in the cluster, will do so for ever, until something changes. From then on they
+//! wait, as at a barrier, and a cluster in which all wait is at a deadlock. Loops that count, look
+//! at the clock or write are not taken for waiting: they may end by themselves.
 
 use super::alu::Lanes;
 use super::step::{Flow, Turn};
@@ -12,8 +13,9 @@ use super::{Issue, lanes_of};
 use crate::isa::{Effect, Inst, Memory, Pc, Site, Synchronization, Wait};
 use crate::machine::{Phase, Pointer, WaitingFor};
 
-/// Rounds without a change in the cluster, after which they are looked at. A warp's state is kept at this number and at each
-/// power of two after it (Brent's search for cycles), so that a loop that goes on for long costs little.
+/// Rounds without a change in the cluster, after which they are looked at. A warp's state is kept
+/// at this number and at each power of two after it (Brent's search for cycles), so that a loop
+/// that goes on for long costs little.
 const FEW: u32 = 64;
 
 /// The loops of a warp.
@@ -59,7 +61,8 @@ impl Kept {
     }
 }
 
-/// Whether the lanes of `mask`, which jump back to `pc`, are as they were there before, with nothing changed in between.
+/// Whether the lanes of `mask`, which jump back to `pc`, are as they were there before, with
+/// nothing changed in between.
 fn goes_round(warp: &mut Warp, pc: Pc, mask: u32, changes: u64) -> bool {
     let mut rounds = std::mem::take(&mut warp.rounds);
     if rounds.changes != changes {
@@ -82,7 +85,8 @@ fn goes_round(warp: &mut Warp, pc: Pc, mask: u32, changes: u64) -> bool {
 }
 
 impl Turn<'_, '_> {
-    /// Where lanes go that jump backwards: to `target`, and if nothing changes any more, to wait there.
+    /// Where lanes go that jump backwards: to `target`, and if nothing changes any more, to wait
+    /// there.
     pub(super) fn jump_back(&self, warp: &mut Warp, target: Pc, issue: Issue) -> Flow {
         if !goes_round(warp, target, issue.active, *self.changes) {
             return Flow::Jump(target);

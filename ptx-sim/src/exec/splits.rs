@@ -4,8 +4,8 @@
 use crate::isa::{Pc, Site};
 use crate::machine::WaitingFor;
 
-/// Turns of the warp that a split may be passed over before it goes first. Few make spinning cheap; many let lanes of a
-/// long loop meet again behind it.
+/// Turns of the warp that a split may be passed over before it goes first. Few make spinning cheap;
+/// many let lanes of a long loop meet again behind it.
 const PATIENCE: u32 = 24;
 
 /// Lanes at the same instruction.
@@ -15,7 +15,8 @@ pub(crate) struct Split {
     pub(crate) mask: u32,
     /// What the lanes wait for, if they do.
     pub(crate) waits: Option<(WaitingFor, Site)>,
-    /// Of lanes that wait in a loop: the cluster's changes when they were found to. Until there is one more, they wait.
+    /// Of lanes that wait in a loop: the cluster's changes when they were found to. Until there is
+    /// one more, they wait.
     pub(crate) spins_since: Option<u64>,
     passed_over: u32,
 }
@@ -54,7 +55,8 @@ impl Splits {
         }
     }
 
-    /// Adds lanes that wait at `pc`, the start of a loop, for another change than the first `changes`.
+    /// Adds lanes that wait at `pc`, the start of a loop, for another change than the first
+    /// `changes`.
     pub(crate) fn add_spinning(&mut self, pc: Pc, mask: u32, waits: (WaitingFor, Site), changes: u64) {
         let anew = !self.any_at(pc);
         self.add(pc, mask, Some(waits));
@@ -63,14 +65,16 @@ impl Splits {
         }
     }
 
-    /// A turn begins: all that could run, and are not chosen for it, have been passed over once more.
+    /// A turn begins: all that could run, and are not chosen for it, have been passed over once
+    /// more.
     pub(crate) fn age(&mut self) {
         for split in &mut self.list {
             split.passed_over += u32::from(split.waits.is_none());
         }
     }
 
-    /// Takes out the split that runs next, and says whether it may run past the others: none if all wait.
+    /// Takes out the split that runs next, and says whether it may run past the others: none if all
+    /// wait.
     pub(crate) fn next(&mut self) -> Option<(Split, bool)> {
         let runs = |split: &&Split| split.waits.is_none();
         let patient = self.list.iter().filter(runs).min_by_key(|split| split.pc)?.pc;
@@ -106,8 +110,8 @@ impl Splits {
         self.list.iter().any(|split| split.pc == pc)
     }
 
-    /// Lets those that wait try again whose wait `may_end`, told by one of their lanes; and of loops, those that have not seen
-    /// all `changes` yet. The answer is whether any lanes run.
+    /// Lets those that wait try again whose wait `may_end`, told by one of their lanes; and of
+    /// loops, those that have not seen all `changes` yet. The answer is whether any lanes run.
     pub(crate) fn wake(&mut self, changes: u64, may_end: impl Fn(u32, WaitingFor) -> bool) -> bool {
         for split in self.list.iter_mut().filter(|split| split.spins_since != Some(changes)) {
             let lane = split.mask.trailing_zeros();

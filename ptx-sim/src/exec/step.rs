@@ -34,7 +34,8 @@ pub(crate) enum Flow {
     Exit,
     /// These lanes stay, the others go on.
     Wait { stay: u32, what: WaitingFor },
-    /// Those that took part at `target`, where they wait until something changes; the others at the next one.
+    /// Those that took part at `target`, where they wait until something changes; the others at the
+    /// next one.
     Spin { target: Pc, what: WaitingFor, site: Site },
     /// At the next one, and the turn is over.
     Yield,
@@ -77,15 +78,19 @@ impl Turn<'_, '_> {
                 self.record(warp, inst, issue, &flow);
             }
             *self.changes += u64::from(active != 0 && spin::changes(inst.effect, &flow, active));
-            let flow = match flow {
-                Flow::Jump(target) if target <= split.pc => self.jump_back(warp, target, issue),
-                flow => flow,
+            let flow = if let Flow::Jump(target) = flow
+                && target <= split.pc
+            {
+                self.jump_back(warp, target, issue)
+            } else {
+                flow
             };
             match flow {
                 Flow::Next => {
                     split.pc = split.pc.next();
                     moved = true;
-                    // The lanes that wait are joined wherever they are met; the limit changes only where groups do.
+                    // The lanes that wait are joined wherever they are met; the limit changes only
+                    // where groups do.
                     if divided {
                         limit = warp.splits.lowest_running();
                         divided = !warp.splits.is_empty();

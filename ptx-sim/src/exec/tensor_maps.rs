@@ -1,5 +1,4 @@
 //! Tensor maps in memory: found for copies, changed, copied and fenced.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::addresses::{Target, resolve};
 use super::step::{Flow, Turn};
@@ -10,13 +9,15 @@ use crate::machine::{MapId, Pointer, Stop, WaitingFor};
 use crate::report::FindingKind;
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor, replace};
 
-/// What a tensor map's address is a multiple of. Source: CUDA Driver API, "Tensor Map Object Management".
+/// What a tensor map's address is a multiple of. Source: CUDA Driver API, "Tensor Map Object
+/// Management".
 const ALIGNMENT: u64 = 64;
 /// The bytes of a map that are read and written at a time.
 const PIECE: usize = 16;
 
 impl Turn<'_, '_> {
-    /// The number of the tensor map that a copy names, in the kernel's parameters or in global memory, and its address there.
+    /// The number of the tensor map that a copy names, in the kernel's parameters or in global
+    /// memory, and its address there.
     pub(super) fn map_of(
         &mut self,
         warp: &Warp,

@@ -12,12 +12,13 @@ pub enum Class {
     /// `cvt`.
     Convert,
     /// `ld`, and the address space that the instruction names.
-    Load(Named),
+    Load(StateSpace),
     /// `st`.
-    Store(Named),
+    Store(StateSpace),
     /// `atom` and `red`.
-    Atomic(Named),
-    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`, `red.async`.
+    Atomic(StateSpace),
+    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`,
+    /// `red.async`.
     Copy,
     /// `cp.async.bulk.commit_group` and `.wait_group`, and those of `cp.async`.
     BulkGroup,
@@ -27,7 +28,8 @@ pub enum Class {
     Barrier,
     /// `fence` and `membar`.
     Fence,
-    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`, `ldmatrix`, `stmatrix`, `movmatrix`.
+    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`,
+    /// `ldmatrix`, `stmatrix`, `movmatrix`.
     Warp,
     /// Branches, calls, returns, and what has no effect on the thread.
     Control,
@@ -35,7 +37,7 @@ pub enum Class {
 
 /// The state space that an instruction names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Named {
+pub enum StateSpace {
     /// `.global`.
     Global,
     /// `.shared::cta`, or `.shared` alone.
@@ -50,7 +52,7 @@ pub enum Named {
     Param,
 }
 
-impl From<Memory> for Named {
+impl From<Memory> for StateSpace {
     fn from(memory: Memory) -> Self {
         match memory {
             Memory::Machine(Space::Global) => Self::Global,
@@ -63,7 +65,7 @@ impl From<Memory> for Named {
     }
 }
 
-impl From<Space> for Named {
+impl From<Space> for StateSpace {
     fn from(space: Space) -> Self {
         Memory::Machine(space).into()
     }

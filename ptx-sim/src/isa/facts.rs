@@ -35,8 +35,8 @@ pub(crate) enum Footprint {
     Lane(LaneAccess),
     /// Bytes that a copy reads or writes on its own, later.
     Copy(CopyAccess),
-    /// What only its own execution finds: an mbarrier, a tensor map, the rows of a matrix, a text, a
-    /// function's parameters.
+    /// What only its own execution finds: an mbarrier, a tensor map, the rows of a matrix, a text,
+    /// a function's parameters.
     Object,
 }
 
@@ -70,12 +70,13 @@ pub(crate) enum Proxy {
 /// the next time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It changes nothing but the registers and the local memory of its lanes, by what they hold and
-    /// what memory holds.
+    /// It changes nothing but the registers and the local memory of its lanes, by what they hold
+    /// and what memory holds.
     Local,
     /// It may change memory, and says at run time whether it did.
     Reported,
-    /// Lanes that have gone on from it have changed what others see, or get another value each time.
+    /// Lanes that have gone on from it have changed what others see, or get another value each
+    /// time.
     Visible,
 }
 
@@ -95,8 +96,8 @@ pub(crate) enum Wait {
     Barrier { id: Reg },
     /// The cluster's barrier.
     Cluster,
-    /// A phase of an mbarrier. `done` is the predicate that says whether it is complete, which a wait
-    /// that may not block gives at once.
+    /// A phase of an mbarrier. `done` is the predicate that says whether it is complete, which a
+    /// wait that may not block gives at once.
     Mbarrier { space: Space, address: Address, phase: Reg, parity: bool, done: Reg, may_block: bool },
     /// The thread's bulk groups but the last `pending`.
     BulkGroups { pending: u32, read: bool },
@@ -148,8 +149,8 @@ impl Facts {
         Self { reads, writes, ..Self::signals(Class::Copy) }
     }
 
-    /// What each lane accesses when the operation is run: once for what an atomic operation reads and
-    /// once for what it writes.
+    /// What each lane accesses when the operation is run: once for what an atomic operation reads
+    /// and once for what it writes.
     pub(crate) fn accesses(&self) -> impl Iterator<Item = LaneAccess> {
         [self.reads, self.writes].into_iter().filter_map(Footprint::lane)
     }
@@ -314,7 +315,16 @@ fn memory(op: &MemoryOp) -> Facts {
             address: wide.address,
             bytes: 16,
         }),
-        MemoryOp::CacheLine { .. } => Facts { writes: Footprint::Object, ..Facts::visible(Class::Control) },
+        MemoryOp::CacheLine { address, discards } => {
+            let line = LaneAccess {
+                memory: Memory::Machine(Space::Global),
+                order: Order::Weak,
+                address: *address,
+                bytes: 128,
+            };
+            let writes = if *discards { Footprint::Lane(line) } else { Footprint::None };
+            Facts { writes, ..Facts::visible(Class::Control) }
+        }
         MemoryOp::CopyLocal { .. } => {
             Facts { reads: Footprint::Object, writes: Footprint::Object, ..Facts::of(Class::Control) }
         }

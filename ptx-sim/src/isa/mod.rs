@@ -1,5 +1,6 @@
-//! What instructions are: types, operands and operations. Decoding makes them of text, and execution
-//! does what they say; neither knows the other.
+//! What instructions are: types, operands and operations. Decoding makes them of text, and
+//! execution does what they say; neither knows the other.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod class;
 mod comparison;
@@ -11,9 +12,11 @@ mod op;
 mod operand;
 mod ordering;
 mod program;
+#[cfg(test)]
+mod tests;
 mod types;
 
-pub use class::{Class, Named};
+pub use class::{Class, StateSpace};
 pub(crate) use comparison::Comparison;
 pub(crate) use facts::{Effect, Facts, LaneAccess, Synchronization, Wait};
 pub(crate) use index::{Label, Pc, Reg, VariableId};

@@ -11,7 +11,8 @@ pub struct Site {
     pub source: Option<(u32, u32)>,
 }
 
-/// A state space that the machine keeps. Local, parameter and constant memory are the executing side's own.
+/// A state space that the machine keeps. Local, parameter and constant memory are the executing
+/// side's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// `.global`.

@@ -71,7 +71,13 @@ impl Type {
         match self {
             Type::Integer(integer) => Some(integer),
             Type::Bits(bits) => Some(Integer { bits, signed: false }),
-            _ => None,
+            Type::Pred
+            | Type::Float(_)
+            | Type::FloatPair(_)
+            | Type::IntegerPair(_)
+            | Type::Tf32
+            | Type::Float8Pair(_)
+            | Type::B128 => None,
         }
     }
 

@@ -1,8 +1,9 @@
 //! Where the state spaces lie.
 //!
-//! A `.shared::cta` address is an offset in the memory of the thread's own block. Those of `.shared::cluster` hold the
-//! rank above the offset; as the PTX ISA wants it, an address of the first kind is also one of the second ("State
-//! Spaces", "Shared State Space"). Generic addresses are a window for each space; what is in no window is global.
+//! A `.shared::cta` address is an offset in the memory of the thread's own block. Those of
+//! `.shared::cluster` hold the rank above the offset; as the PTX ISA wants it, an address of the
+//! first kind is also one of the second ("State Spaces", "Shared State Space"). Generic addresses
+//! are a window for each space; what is in no window is global.
 
 use super::index::BlockRank;
 use super::types::{Pointer, Space};
@@ -26,11 +27,13 @@ pub const fn in_window(window: u64, address: u64) -> bool {
     address >= window && address - window < WINDOW_BYTES
 }
 
-/// The greatest rank that an address can hold, far above those of any cluster; it stands for all beyond it too.
+/// The greatest rank that an address can hold, far above those of any cluster; it stands for all
+/// beyond it too.
 pub const NO_RANK: BlockRank = BlockRank((u32::MAX >> OFFSET_BITS) - 1);
 
-/// `mapa`: the `.shared::cluster` address of what is at `address` (of either kind) in block `rank`. Where no cluster has such
-/// a rank, the address is of no block: compilers may compute it and not use it, so that only a use is refused.
+/// `mapa`: the `.shared::cluster` address of what is at `address` (of either kind) in block `rank`.
+/// Where no cluster has such a rank, the address is of no block: compilers may compute it and not
+/// use it, so that only a use is refused.
 pub const fn map_to_rank(address: u32, rank: u32) -> u32 {
     let rank = if rank < NO_RANK.0 { rank } else { NO_RANK.0 };
     (rank + 1) << OFFSET_BITS | (address & ((1 << OFFSET_BITS) - 1))

@@ -1,7 +1,9 @@
-//! Memory, barriers and asynchronous engines of one cluster of blocks, and the checks on how they are used.
+//! Memory, barriers and asynchronous engines of one cluster of blocks, and the checks on how they
+//! are used.
 //!
-//! A [`Machine`] is what the threads of a cluster act on: the executing side decides which thread does what
-//! next, and calls one method for each effect. For a seed and an order of calls it does the same each time.
+//! A [`Machine`] is what the threads of a cluster act on: the executing side decides which thread
+//! does what next, and calls one method for each effect. For a seed and an order of calls it does
+//! the same each time.
 //!
 //! # The parts
 //!
@@ -15,21 +17,22 @@
 //! | `diagnostics` | findings, out of what the parts refuse or find in no order |
 //! | `timeline` | what is kept for a timeline |
 //!
-//! A part reports nothing and knows no other part but those that it is lent for a call. Clocks, counts of
-//! mbarriers, groups of copies and the conflicts of accesses are [`tma_model::sync`]'s.
+//! A part reports nothing and knows no other part but those that it is lent for a call. Clocks,
+//! counts of mbarriers, groups of copies and the conflicts of accesses are [`tma_model::sync`]'s.
 //!
 //! # The engines
 //!
-//! A copy is cut into pieces, and the seed draws when each takes effect: soon, much later, or when nothing else can go on.
-//! Until a load lands, its tile holds poison; its mbarrier gets the bytes piece by piece. A store or reduction reads its tile
-//! late and piece by piece, and writes later still. Nothing depends on luck, though: a read before the wait is found wherever
-//! the copy happens to be.
+//! A copy is cut into pieces, and the seed draws when each takes effect: soon, much later, or when
+//! nothing else can go on. Until a load lands, its tile holds poison; its mbarrier gets the bytes
+//! piece by piece. A store or reduction reads its tile late and piece by piece, and writes later
+//! still. Nothing depends on luck, though: a read before the wait is found wherever the copy
+//! happens to be.
 //!
 //! # What comes before what
 //!
-//! Each thread, each mbarrier and each thread's bulk groups count steps, and vector clocks say which steps of others an agent
-//! has come to know of (module `order`). An access to shared memory has to follow the accesses before it that it conflicts
-//! with (module `memory`). The edges:
+//! Each thread, each mbarrier and each thread's bulk groups count steps, and vector clocks say
+//! which steps of others an agent has come to know of (module `order`). An access to shared memory
+//! has to follow the accesses before it that it conflicts with (module `memory`). The edges:
 //!
 //! | instruction | who learns | of what |
 //! | --- | --- | --- |
@@ -48,34 +51,40 @@
 //! | `fence.mbarrier_init` | the same | the initialisations that the thread made |
 //! | `fence.proxy.tensormap::generic` | copies with that map | the changes to a tensor map in global memory (module `memory`) |
 //!
-//! A block's shared memory is there until its last thread ends: what other blocks do with it has to come before the end of one
-//! of its threads.
+//! A block's shared memory is there until its last thread ends: what other blocks do with it has to
+//! come before the end of one of its threads.
 //!
 //! # Generic and asynchronous proxy
 //!
 //! `cp.async` without `.bulk` is in the generic proxy, though it is as late as the others.
 //!
-//! Knowledge within a block has two halves: what was *seen*, and what of it is *ready* for the asynchronous proxy, because a proxy
-//! fence of the memory in question lies on the way (PTX ISA, "Proxies" and "Causality order": the fence may be anywhere on it, at the writer or at who
-//! starts the copy). Both travel along every edge. A copy needs generic **writes** before it to be ready, and other copies to be
-//! seen: what an asynchronous operation has done is visible to whoever learns of its completion, with no fence (PTX ISA, "Async
-//! proxy"). A copy that writes needs generic **reads** before it to be over, and behind a proxy fence.
+//! Knowledge within a block has two halves: what was *seen*, and what of it is *ready* for the
+//! asynchronous proxy, because a proxy fence of the memory in question lies on the way (PTX ISA,
+//! "Proxies" and "Causality order": the fence may be anywhere on it, at the writer or at who starts
+//! the copy). Both travel along every edge. A copy needs generic **writes** before it to be ready,
+//! and other copies to be seen: what an asynchronous operation has done is visible to whoever
+//! learns of its completion, with no fence (PTX ISA, "Async proxy"). A copy that writes needs
+//! generic **reads** before it to be over, and behind a proxy fence.
 //!
-//! Arrivals at mbarriers, and waits, that keep to the scope of a block hand a third thing to other blocks: that what came
-//! before is *over*, and whether a proxy fence lies behind it. Memory may then be read no more and be filled again; what
-//! threads wrote to it is not thereby seen.
+//! Arrivals at mbarriers, and waits, that keep to the scope of a block hand a third thing to other
+//! blocks: that what came before is *over*, and whether a proxy fence lies behind it. Memory may
+//! then be read no more and be filled again; what threads wrote to it is not thereby seen.
 //!
 //! # Not checked
 //!
-//! * Order of accesses to global memory, but for two things within a cluster: what a bulk store writes is not touched before
-//!   the `wait_group` for it (module `memory`), and between what threads write and a copy that reads it lies a proxy fence
-//!   (module `memory`). What other clusters release through global memory: it is not ordered with anything
-//!   here.
-//! * Scopes, but those of mbarriers: any other release or acquire is taken to reach as far as it is used.
-//! * Strong reads are not remembered, so that a weak write that follows one unordered is not found, nor a missing fence.
+//! * Order of accesses to global memory, but for two things within a cluster: what a bulk store
+//!   writes is not touched before the `wait_group` for it (module `memory`), and between what
+//!   threads write and a copy that reads it lies a proxy fence (module `memory`). What other
+//!   clusters release through global memory: it is not ordered with anything here.
+//! * Scopes, but those of mbarriers: any other release or acquire is taken to reach as far as it is
+//!   used.
+//! * Strong reads are not remembered, so that a weak write that follows one unordered is not found,
+//!   nor a missing fence.
 //! * A proxy fence between what threads read from global memory and a copy that writes there.
-//! * Of several asynchronous reductions of the same bytes of shared memory, only the last one issued has to be waited for.
-//! * Uses of an mbarrier that nothing orders before its `mbarrier.inval`, unless they come after it in time.
+//! * Of several asynchronous reductions of the same bytes of shared memory, only the last one
+//!   issued has to be waited for.
+//! * Uses of an mbarrier that nothing orders before its `mbarrier.inval`, unless they come after it
+//!   in time.
 
 pub mod address;
 mod barrier;

@@ -25,7 +25,8 @@ fn map(extents: &[u64], box_extents: &[u32], element: DataType, swizzle: Swizzle
     }
 }
 
-/// Shared offset and global address of each element of a box, in the tensor or not: counted up in the plainest way.
+/// Shared offset and global address of each element of a box, in the tensor or not: counted up in
+/// the plainest way.
 fn elements(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
     let Mode::Tiled { box_extents } = &map.mode else { return Vec::new() };
     let rank = map.rank();
@@ -260,7 +261,8 @@ fn columns_go_from_row_to_row_and_image_to_image() {
 
 #[test]
 fn a_filter_of_3_by_3_reads_what_a_convolution_does() {
-    // Padding 1, stride 1: the output has the tensor's extents, and output (h, w) of tap (r, s) reads (h + r - 1, w + s - 1).
+    // Padding 1, stride 1: the output has the tensor's extents, and output (h, w) of tap (r, s)
+    // reads (h + r - 1, w + s - 1).
     let map = columns([-1, -1], [-1, -1]);
     for (r, s) in [(0, 0), (0, 2), (1, 1), (2, 0), (2, 2)] {
         let wanted: Vec<_> = (0..10_i64)

@@ -25,7 +25,8 @@ pub(crate) struct Unit {
 }
 
 impl<'m> Walk<'m> {
-    /// The elements of `map` from coordinates `at`; in im2col mode, seen through the filter's tap at `offsets`.
+    /// The elements of `map` from coordinates `at`; in im2col mode, seen through the filter's tap
+    /// at `offsets`.
     pub(crate) fn new(map: &'m TensorMap, at: [i32; MAX_RANK], offsets: [u16; 3]) -> Self {
         Self { map, at, offsets }
     }
@@ -90,8 +91,8 @@ impl<'m> Walk<'m> {
         })
     }
 
-    /// Of the unit `column` of a row that starts at index `first` of dimension 0: the bytes that are in the tensor, and the
-    /// offset of its first byte in the tensor's row.
+    /// Of the unit `column` of a row that starts at index `first` of dimension 0: the bytes that
+    /// are in the tensor, and the offset of its first byte in the tensor's row.
     fn columns(&self, column: u32, first: i64) -> (u32, u32, i64) {
         let inner = i64::from(self.map.inner_bytes());
         let end = i64::try_from(self.map.extents[0]).unwrap_or(i64::MAX).saturating_mul(inner);

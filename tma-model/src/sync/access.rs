@@ -2,9 +2,9 @@
 //!
 //! Source: PTX ISA, "Memory Consistency Model", "Proxies", "Causality order" and "Async proxy". An
 //! access needs the writes before it to be *seen*. Between accesses of different proxies a proxy
-//! fence has to lie as well, anywhere on the way. What an asynchronous operation has done is seen by
-//! whoever learns of its completion, without a fence. A read has only to be *over* before the memory
-//! is written again.
+//! fence has to lie as well, anywhere on the way. What an asynchronous operation has done is seen
+//! by whoever learns of its completion, without a fence. A read has only to be *over* before the
+//! memory is written again.
 
 use super::clock::Epoch;
 use super::fence::Memory;
@@ -26,7 +26,8 @@ pub enum AccessKind {
     Read,
     /// Replaces what is there.
     Write,
-    /// Combines with what is there, in any order with its like: `red.async`, `cp.reduce.async.bulk`.
+    /// Combines with what is there, in any order with its like: `red.async`,
+    /// `cp.reduce.async.bulk`.
     Reduce,
 }
 
@@ -98,7 +99,8 @@ impl Access {
 }
 
 impl Requirement {
-    /// What is missing between `step`, an access to `memory`, and what the agent of `view` does now.
+    /// What is missing between `step`, an access to `memory`, and what the agent of `view` does
+    /// now.
     pub fn missing(self, step: Epoch, view: &View, memory: Memory) -> Option<Hazard> {
         let is_over = || (!view.knows_over(step)).then_some(Hazard::Unordered);
         let is_seen = || match view.follows(step) {

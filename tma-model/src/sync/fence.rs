@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// `.cta`, those of a block. Also at another block's barrier it is enough to hand over memory
-    /// that its own block has read and that a copy is to fill. In a cluster it spares an arrival the
-    /// wait until all that its thread wrote is seen there.
+    /// that its own block has read and that a copy is to fill. In a cluster it spares an arrival
+    /// the wait until all that its thread wrote is seen there.
     Block,
-    /// `.cluster`, those of the cluster, where there is one: what a thread wrote is seen by those of
-    /// other blocks.
+    /// `.cluster`, those of the cluster, where there is one: what a thread wrote is seen by those
+    /// of other blocks.
     Cluster,
 }
 
@@ -27,7 +27,8 @@ impl Scope {
 pub enum Order {
     /// Plain: `ld`, `st`. Two of them that are not ordered otherwise race.
     Weak,
-    /// `.relaxed`, `.volatile`, `atom` without more: does not race with its like, and orders nothing.
+    /// `.relaxed`, `.volatile`, `atom` without more: does not race with its like, and orders
+    /// nothing.
     Relaxed,
     /// `.acquire`.
     Acquire,
@@ -121,8 +122,8 @@ pub enum Fence {
     /// `fence.mbarrier_init`: the asynchronous proxy and the cluster see the mbarriers that the
     /// thread has initialised.
     MbarrierInit,
-    /// `fence.acq_rel` and stronger ones: with relaxed atomics, what one thread did before it is seen
-    /// by another after its own.
+    /// `fence.acq_rel` and stronger ones: with relaxed atomics, what one thread did before it is
+    /// seen by another after its own.
     Memory,
     /// `fence.proxy.tensormap::generic.release`: copies elsewhere see what the thread knows of
     /// changes to tensor maps, once they have acquired the map.

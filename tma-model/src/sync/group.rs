@@ -169,8 +169,8 @@ impl CopyGroups {
         self.open.iter().all(|&(open, _)| open > batch)
     }
 
-    /// `wait_group`: waits until at most `pending` groups are left. None is `wait_all`: for all copies,
-    /// committed or not.
+    /// `wait_group`: waits until at most `pending` groups are left. None is `wait_all`: for all
+    /// copies, committed or not.
     pub fn wait(&mut self, pending: Option<u32>) -> GroupWait {
         let last = match pending {
             None => Some(self.current()),

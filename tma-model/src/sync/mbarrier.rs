@@ -93,7 +93,8 @@ impl MbarrierCount {
         self.pending
     }
 
-    /// Bytes that the current phase still expects; below zero if they came before they were expected.
+    /// Bytes that the current phase still expects; below zero if they came before they were
+    /// expected.
     pub const fn tx(&self) -> i64 {
         self.tx
     }
@@ -220,7 +221,8 @@ impl MbarrierCount {
 
 impl Awaited {
     /// How many phases have to be complete for a wait by an agent that knows of `known`: of the two
-    /// phases that a parity can mean, the one that the agent knows to be complete, or else the next.
+    /// phases that a parity can mean, the one that the agent knows to be complete, or else the
+    /// next.
     pub const fn phases(self, known: u32) -> u32 {
         match self {
             Self::Parity(parity) if (known & 1 == 1) != parity => known,

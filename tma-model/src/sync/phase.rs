@@ -158,8 +158,8 @@ impl<S: Copy> PhaseOrder<S> {
         self.waits.clear();
     }
 
-    /// A wait for the phase before the last complete one that nothing orders before the end of that:
-    /// told once.
+    /// A wait for the phase before the last complete one that nothing orders before the end of
+    /// that: told once.
     pub fn take_overrun(&mut self) -> Option<Wait<S>> {
         self.overrun.take()
     }

@@ -2,8 +2,8 @@
 //!
 //! Knowledge has four parts, each of which includes the one before it or is a part of it:
 //!
-//! * *ready*: steps whose writes the asynchronous proxy sees, for each memory, because a proxy fence
-//!   lies behind them;
+//! * *ready*: steps whose writes the asynchronous proxy sees, for each memory, because a proxy
+//!   fence lies behind them;
 //! * *seen*: steps whose writes the agent itself sees;
 //! * *over*: steps that have ended, though what they wrote need not be seen: what an arrival tells
 //!   another block within the scope of its own;
@@ -140,8 +140,8 @@ impl Knowledge {
         self.learn_fenced(step, ByMemory::default());
     }
 
-    /// Learns of a step, and that of the agent's steps those up to `fenced` lie behind a proxy fence
-    /// of each memory.
+    /// Learns of a step, and that of the agent's steps those up to `fenced` lie behind a proxy
+    /// fence of each memory.
     fn learn_fenced(&mut self, step: Epoch, fenced: ByMemory<u32>) {
         let (shared, global) =
             (Epoch::new(step.component(), fenced.shared), Epoch::new(step.component(), fenced.global));
@@ -196,7 +196,8 @@ impl View {
         step.component() == self.me || self.knows.seen.knows(step)
     }
 
-    /// Whether `step` comes before what the agent does now: enough if it wrote nothing that matters.
+    /// Whether `step` comes before what the agent does now: enough if it wrote nothing that
+    /// matters.
     #[inline]
     pub fn knows_over(&self, step: Epoch) -> bool {
         step.component() == self.me || self.knows.over().knows(step)
@@ -208,8 +209,8 @@ impl View {
         self.lies_behind(step, memory, &self.knows.ready[memory])
     }
 
-    /// Whether a proxy fence lies between the generic read `step` of shared memory, which is over, and
-    /// what the agent starts now in the asynchronous proxy.
+    /// Whether a proxy fence lies between the generic read `step` of shared memory, which is over,
+    /// and what the agent starts now in the asynchronous proxy.
     pub fn fences_read(&self, step: Epoch) -> bool {
         self.lies_behind(step, Memory::Shared, self.knows.over_fenced())
     }

@@ -37,8 +37,9 @@ pub(crate) struct Map {
     pub(crate) element: DataType,
     /// With an interleaved layout the innermost counts pixels of a slice each.
     pub(crate) extents: Vec<u64>,
-    pub(crate) taken: Taken,
-    /// In units of the innermost extent, of all dimensions but the innermost; as a dense tensor has them, if none.
+    pub(crate) mode: MapMode,
+    /// In units of the innermost extent, of all dimensions but the innermost; as a dense tensor has
+    /// them, if none.
     pub(crate) strides: Option<Vec<u64>>,
     /// Ones, if none.
     pub(crate) steps: Option<Vec<u32>>,
@@ -49,7 +50,7 @@ pub(crate) struct Map {
 
 /// What one copy takes of a tensor.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Taken {
+pub(crate) enum MapMode {
     /// A box with these extents.
     Box(Vec<u32>),
     /// So many channels of so many pixels, of a bounding box with these corners (im2col).
@@ -190,10 +191,10 @@ fn map(text: &str) -> Result<Map, String> {
     }
     let extents: Vec<u64> = tensor.ok_or("a map wants extents=.., such as extents=1000x520")?;
     let corner = |given: Option<Vec<i32>>| given.unwrap_or_else(|| vec![0; extents.len().saturating_sub(2)]);
-    let taken = match (tile, column.as_deref()) {
-        (Some(tile), None) => Taken::Box(tile),
+    let mode = match (tile, column.as_deref()) {
+        (Some(tile), None) => MapMode::Box(tile),
         (None, Some(&[pixels, channels])) => {
-            Taken::Column { pixels, channels, lower: corner(lower), upper: corner(upper) }
+            MapMode::Column { pixels, channels, lower: corner(lower), upper: corner(upper) }
         }
         (None, Some(_)) => return Err("a column is of pixels and channels, such as column=64x32".to_owned()),
         (None, None) => {
@@ -201,7 +202,7 @@ fn map(text: &str) -> Result<Map, String> {
         }
         (Some(_), Some(_)) => return Err("a map has a box or a column, not both".to_owned()),
     };
-    Ok(Map { buffer, element, extents, taken, strides, steps, interleave, swizzle, fill })
+    Ok(Map { buffer, element, extents, mode, strides, steps, interleave, swizzle, fill })
 }
 
 fn element(name: &str) -> Result<DataType, String> {
@@ -253,8 +254,8 @@ mod tests {
         else {
             panic!("it is a map");
         };
-        let taken = Taken::Column { pixels: 32, channels: 16, lower: vec![-1, -2], upper: vec![0, 0] };
-        assert_eq!((map.taken, map.interleave), (taken, Interleave::B16));
+        let mode = MapMode::Column { pixels: 32, channels: 16, lower: vec![-1, -2], upper: vec![0, 0] };
+        assert_eq!((map.mode, map.interleave), (mode, Interleave::B16));
         assert_eq!(extents("7,2"), Ok([7, 2, 1]));
         assert_eq!(show("3:9"), Ok((3, Some(9))));
     }

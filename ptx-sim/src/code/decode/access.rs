@@ -231,7 +231,8 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
     }
     let op = atomic_op(d, name, ty, memory)?;
     if count > 1 {
-        return atomic_vector(d, (op, ty, count, no_flush), (memory, order, hint), usize::from(gives));
+        let vector = VectorForm { op, ty, memory, order, count, no_flush };
+        return atomic_vector(d, vector, gives, hint);
     }
     let first = usize::from(gives);
     let values = if op == AtomicOp::CompareAndSwap { 2 } else { 1 };
@@ -248,13 +249,25 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
     Ok(Op::Memory(MemoryOp::Atomic(Atomic { op, memory, order, bytes, d: row, address, of })))
 }
 
+/// What the modifiers of an atomic operation on a vector say.
+struct VectorForm {
+    op: AtomicOp,
+    ty: Type,
+    memory: Memory,
+    order: Order,
+    count: u32,
+    no_flush: bool,
+}
+
 /// Source: PTX ISA, "atom" and "red", the vector forms.
 fn atomic_vector(
     d: &mut Decoder<'_, '_, '_>,
-    (op, ty, count, no_flush): (AtomicOp, Type, u32, bool),
-    (memory, order, hint): (Memory, Order, bool),
-    given: usize,
+    form: VectorForm,
+    gives: bool,
+    hint: bool,
 ) -> Result<Op, LoadError> {
+    let VectorForm { op, ty, memory, order, count, no_flush } = form;
+    let first = usize::from(gives);
     let Memory::Machine(space @ (Space::Global | Space::Generic)) = memory else {
         return Err(d.error("vectors are for global memory"));
     };
@@ -269,21 +282,21 @@ fn atomic_vector(
             d.error(format!("at most {most} elements, and `.noftz` for those of 16 bits, are wanted"))
         );
     }
-    let operands = given + 2 + usize::from(hint);
+    let operands = first + 2 + usize::from(hint);
     d.expect_count(operands, operands)?;
     check_hinted(d, hint, memory)?;
     let (mut rows, mut of) = (Vec::new(), Vec::new());
-    if given == 1 {
+    if gives {
         let operand = d.operand(0)?;
         for part in elements(d, operand, count)? {
             rows.push(d.wide_dest(part, ty.bits())?.0);
         }
     }
-    let operand = d.operand(given + 1)?;
+    let operand = d.operand(first + 1)?;
     for part in elements(d, operand, count)? {
         of.push(d.inner(part, ty)?);
     }
-    let (address, bytes) = (d.address(given)?, ty.bits() / 8);
+    let (address, bytes) = (d.address(first)?, ty.bits() / 8);
     let vector = AtomicVector { op, space, order, bytes, address, d: rows, of };
     Ok(Op::Memory(MemoryOp::AtomicVector(Box::new(vector))))
 }
@@ -295,7 +308,8 @@ fn atomic_op(d: &Decoder<'_, '_, '_>, name: &str, ty: Type, memory: Memory) -> R
         ("min", Type::Integer(integer)) if wide => AtomicOp::Min(integer),
         ("max", Type::Integer(integer)) if wide => AtomicOp::Max(integer),
         ("add", Type::Float(float)) => {
-            // "atom.add.f32 on global memory flushes subnormal inputs and results": PTX ISA, "atom".
+            // "atom.add.f32 on global memory flushes subnormal inputs and results": PTX ISA,
+            // "atom".
             let flush = float == FloatType::F32 && memory == Memory::Machine(Space::Global);
             AtomicOp::AddFloat(float, Mode { flush, ..Mode::default() }, false)
         }

@@ -1,8 +1,9 @@
 //! Integer and floating-point arithmetic.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::isa::float::format::Round;
-use crate::isa::float::{FloatOp, FloatType, Mode, Test};
+use crate::isa::float::{Approximate, Exact, FloatOp, FloatType, HighHalf, Mode, Test};
 use crate::isa::{
     Alu, Binary, BinaryOp, Carry, CarryOp, FloatCode, Integer, Op, PackedOp, Reg, Ternary, TernaryOp, Type,
     Unary, UnaryOp,
@@ -187,7 +188,8 @@ fn dot(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, a)?, of }))
 }
 
-/// `vabsdiff4`: the one video instruction that nvcc still makes of its intrinsics; all bytes in their places.
+/// `vabsdiff4`: the one video instruction that nvcc still makes of its intrinsics; all bytes in
+/// their places.
 fn differences(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     if (d.take_type()?, d.take_type()?) != (ty, ty) || ty.bits() != 32 {
@@ -230,43 +232,50 @@ fn floating(d: &mut Decoder<'_, '_, '_>, ty: Type, float: FloatType, pair: bool)
     let round = take_round(d);
     let mut mode = Mode { round: round.unwrap_or_default(), flush: d.take("ftz"), ..Mode::default() };
     let (op, count) = match opcode {
-        "add" => (FloatOp::Add, 2),
-        "sub" => (FloatOp::Sub, 2),
-        "mul" => (FloatOp::Mul, 2),
-        "fma" | "mad" => (FloatOp::Fma, 3),
-        "div" if approximate => (FloatOp::DivApprox, 2),
-        "div" => (FloatOp::Div, 2),
+        "add" => (FloatOp::Exact(Exact::Add), 2),
+        "sub" => (FloatOp::Exact(Exact::Sub), 2),
+        "mul" => (FloatOp::Exact(Exact::Mul), 2),
+        "fma" | "mad" => (FloatOp::Exact(Exact::Fma), 3),
+        "div" if approximate => (FloatOp::Approximate(Approximate::Div), 2),
+        "div" => (FloatOp::Exact(Exact::Div), 2),
         "min" => (FloatOp::Min, 2),
         "max" => (FloatOp::Max, 2),
         "abs" => (FloatOp::Abs, 1),
         "neg" => (FloatOp::Neg, 1),
-        "sqrt" => (FloatOp::Sqrt, 1),
-        "rcp" if approximate && float == FloatType::F64 => (FloatOp::RcpHigh, 1),
-        "rcp" => (FloatOp::Rcp, 1),
-        "rsqrt" if float == FloatType::F64 => (FloatOp::RsqrtHigh, 1),
-        "rsqrt" => (FloatOp::Rsqrt, 1),
-        "ex2" => (FloatOp::Ex2, 1),
-        "lg2" => (FloatOp::Lg2, 1),
-        "sin" => (FloatOp::Sin, 1),
-        "cos" => (FloatOp::Cos, 1),
-        "tanh" => (FloatOp::Tanh, 1),
+        "sqrt" => (FloatOp::Exact(Exact::Sqrt), 1),
+        "rcp" if approximate && float == FloatType::F64 => (FloatOp::HighHalf(HighHalf::Rcp), 1),
+        "rcp" => (FloatOp::Exact(Exact::Rcp), 1),
+        "rsqrt" if float == FloatType::F64 => (FloatOp::HighHalf(HighHalf::Rsqrt), 1),
+        "rsqrt" => (FloatOp::Approximate(Approximate::Rsqrt), 1),
+        "ex2" => (FloatOp::Approximate(Approximate::Ex2), 1),
+        "lg2" => (FloatOp::Approximate(Approximate::Lg2), 1),
+        "sin" => (FloatOp::Approximate(Approximate::Sin), 1),
+        "cos" => (FloatOp::Approximate(Approximate::Cos), 1),
+        "tanh" => (FloatOp::Approximate(Approximate::Tanh), 1),
         "copysign" => (FloatOp::CopySign, 2),
         _ => return Err(d.unsupported()),
     };
     check_forms(d, op, float, approximate || full, round.is_some())?;
-    if matches!(op, FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Fma) {
-        mode.saturate = d.take("sat");
-        mode.relu = op == FloatOp::Fma && half && d.take("relu");
-    }
-    if matches!(op, FloatOp::Min | FloatOp::Max) {
-        mode.nan = d.take("NaN");
-        mode.xor_sign = d.take("xorsign");
-        if mode.xor_sign && !d.take("abs") {
-            return Err(d.error("`.xorsign` goes with `.abs`"));
+    match op {
+        FloatOp::Exact(Exact::Add | Exact::Sub | Exact::Mul) => mode.saturate = d.take("sat"),
+        FloatOp::Exact(Exact::Fma) => {
+            mode.saturate = d.take("sat");
+            mode.relu = half && d.take("relu");
         }
-    }
-    if op == FloatOp::RcpHigh || op == FloatOp::RsqrtHigh {
-        mode.flush = false;
+        FloatOp::Min | FloatOp::Max => {
+            mode.nan = d.take("NaN");
+            mode.xor_sign = d.take("xorsign");
+            if mode.xor_sign && !d.take("abs") {
+                return Err(d.error("`.xorsign` goes with `.abs`"));
+            }
+        }
+        FloatOp::HighHalf(_) => mode.flush = false,
+        FloatOp::Exact(Exact::Div | Exact::Sqrt | Exact::Rcp)
+        | FloatOp::Approximate(_)
+        | FloatOp::Abs
+        | FloatOp::Neg
+        | FloatOp::CopySign
+        | FloatOp::Test(_) => {}
     }
     d.expect_count(count + 1, count + 1)?;
     let mut of = [Reg::SINK; 3];
@@ -286,16 +295,23 @@ fn check_forms(
 ) -> Result<(), LoadError> {
     let half = matches!(float, FloatType::F16 | FloatType::Bf16);
     let good = match op {
-        FloatOp::Ex2 | FloatOp::Tanh => approximate && float != FloatType::F64,
-        FloatOp::Rsqrt | FloatOp::Lg2 | FloatOp::Sin | FloatOp::Cos => approximate && float == FloatType::F32,
-        FloatOp::DivApprox => float == FloatType::F32,
-        FloatOp::RcpHigh | FloatOp::RsqrtHigh => approximate,
-        FloatOp::Div | FloatOp::Sqrt | FloatOp::Rcp => {
-            !half && (rounded || approximate && float == FloatType::F32)
-        }
+        FloatOp::Approximate(op) => match op {
+            Approximate::Ex2 | Approximate::Tanh => approximate && float != FloatType::F64,
+            Approximate::Rsqrt | Approximate::Lg2 | Approximate::Sin | Approximate::Cos => {
+                approximate && float == FloatType::F32
+            }
+            Approximate::Div => float == FloatType::F32,
+        },
+        FloatOp::HighHalf(HighHalf::Rcp | HighHalf::Rsqrt) => approximate,
+        FloatOp::Exact(op) => match op {
+            Exact::Div | Exact::Sqrt | Exact::Rcp => {
+                !half && (rounded || approximate && float == FloatType::F32)
+            }
+            Exact::Fma => rounded && !approximate,
+            Exact::Add | Exact::Sub | Exact::Mul => !approximate,
+        },
         FloatOp::CopySign => !half && !approximate && !rounded,
-        FloatOp::Fma => rounded && !approximate,
-        _ => !approximate,
+        FloatOp::Min | FloatOp::Max | FloatOp::Abs | FloatOp::Neg | FloatOp::Test(_) => !approximate,
     };
     if good { Ok(()) } else { Err(d.unsupported()) }
 }

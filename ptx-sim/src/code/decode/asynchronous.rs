@@ -155,7 +155,8 @@ impl CopyMode {
     }
 }
 
-/// `.tile`, which may be left out, `.im2col` where the tile is loaded, `.im2col_no_offs` where it is stored.
+/// `.tile`, which may be left out, `.im2col` where the tile is loaded, `.im2col_no_offs` where it
+/// is stored.
 fn take_mode(d: &mut Decoder<'_, '_, '_>, rank: usize, stores: bool) -> Result<CopyMode, LoadError> {
     let im2col = d.take(if stores { "im2col_no_offs" } else { "im2col" });
     if im2col && rank < 3 {

@@ -1,4 +1,5 @@
 //! `cp.async.bulk` and `cp.reduce.async.bulk` without a tensor map.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::access::{check_policy, take_cache_hints};
 use super::operands::Decoder;
@@ -95,8 +96,8 @@ fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<(Reduc
     Ok((with, element))
 }
 
-/// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations, and there:
-/// a sum of `.f32` takes subnormal numbers as zeros.
+/// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of
+/// operations, and there: a sum of `.f32` takes subnormal numbers as zeros.
 fn in_global(with: ReduceOp, ty: Type) -> Option<DataType> {
     match (with, ty) {
         (ReduceOp::And | ReduceOp::Or | ReduceOp::Xor, Type::Bits(64)) => Some(DataType::U64),

@@ -1,4 +1,5 @@
 //! What is about caches: prefetches, policies, priorities, `discard`.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::isa::{Alu, ControlOp, MemoryOp, Op, Reg, Type};

@@ -1,8 +1,9 @@
 //! Branches, calls, and what ends a thread.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::code::link::{Body, Formal};
-use crate::code::names::Named;
+use crate::code::names::Binding;
 use crate::isa::{Access, Address, Alu, ControlOp, Memory, MemoryOp, Op, Order, Pc, Reg, Slot, Type};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
@@ -43,7 +44,8 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
         }
         "griddepcontrol" => {
             d.expect_count(0, 0)?;
-            // A grid starts here when those before it have ended, so that there is nothing to wait for or to let start.
+            // A grid starts here when those before it have ended, so that there is nothing to wait
+            // for or to let start.
             match d.take_of(&[("wait", ()), ("launch_dependents", ())]) {
                 Some(()) => Ok(Op::Control(ControlOp::Nothing)),
                 None => Err(d.unsupported()),
@@ -65,7 +67,7 @@ fn branch_indexed(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let index = d.source(0, Type::Bits(32))?;
     let Operand::Name(name) = d.operand(1)? else { return Err(d.error("a list of targets is wanted")) };
     match d.builder.find(name, d.instruction.line)? {
-        Some(Named::Targets(labels)) => {
+        Some(Binding::Targets(labels)) => {
             let targets = vec![Pc(0); labels.len()];
             d.builder.branches_to(labels);
             Ok(Op::Control(ControlOp::BranchIndexed { index, targets }))
@@ -114,7 +116,7 @@ pub(super) fn call(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<O
 fn local(d: &mut Decoder<'_, '_, '_>, operand: &Operand<'_>) -> Result<Option<Slot>, LoadError> {
     let Operand::Name(name) = operand else { return Ok(None) };
     match d.builder.find(name, d.instruction.line)? {
-        Some(Named::Local(place)) => Ok(Some(place)),
+        Some(Binding::Local(place)) => Ok(Some(place)),
         _ => Ok(None),
     }
 }

@@ -1,4 +1,5 @@
 //! `cvt`, `mov`, and conversions of addresses.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::arithmetic::take_round;
 use super::operands::Decoder;
@@ -149,7 +150,12 @@ fn numeric(ty: Type) -> Option<Numeric> {
         Type::Integer(integer) => Some(Numeric::Integer(integer)),
         Type::Float(float) => Some(Numeric::Float(float)),
         Type::Tf32 => Some(Numeric::Tf32),
-        _ => None,
+        Type::Pred
+        | Type::Bits(_)
+        | Type::FloatPair(_)
+        | Type::IntegerPair(_)
+        | Type::Float8Pair(_)
+        | Type::B128 => None,
     }
 }
 

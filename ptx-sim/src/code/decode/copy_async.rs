@@ -3,7 +3,7 @@
 use super::access::{check_policy, take_cache_hints};
 use super::asynchronous::take_shared;
 use super::operands::Decoder;
-use crate::code::names::Named;
+use crate::code::names::Binding;
 use crate::isa::{CopyAsyncOp, CopyCode, Op, Space, Type};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
@@ -68,7 +68,7 @@ fn is_predicate(d: &mut Decoder<'_, '_, '_>) -> Result<bool, LoadError> {
         Operand::Not(_) => Ok(true),
         Operand::Name(name) => {
             let found = d.builder.find(name, d.instruction.line)?;
-            Ok(matches!(found, Some(Named::Register { bits: 1, .. })))
+            Ok(matches!(found, Some(Binding::Register { bits: 1, .. })))
         }
         _ => Ok(false),
     }

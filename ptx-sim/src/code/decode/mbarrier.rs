@@ -1,4 +1,5 @@
 //! Instructions on mbarriers.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::access::take_order;
 use super::asynchronous::take_shared;
@@ -39,7 +40,7 @@ type Parts = (usize, Space, MbarrierAction);
 fn take_own(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
     match take_shared(d) {
         Space::SharedCluster => Err(d.error("it is for mbarriers of the own block: `.shared::cta`")),
-        space => Ok(space),
+        space @ (Space::Global | Space::Shared | Space::Generic) => Ok(space),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Instructions: from an opcode with its modifiers and operands to what it does.
 //!
-//! Every modifier has to be taken by the decoder of its opcode: what is left over is an error, so that nothing that is
-//! not simulated can be skipped.
+//! Every modifier has to be taken by the decoder of its opcode: what is left over is an error, so
+//! that nothing that is not simulated can be skipped.
 
 mod access;
 mod arithmetic;

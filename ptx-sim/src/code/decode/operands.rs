@@ -1,6 +1,6 @@
 //! What every decoder needs of an instruction: its modifiers one by one, its operands by type.
 
-use crate::code::names::{Builder, Named};
+use crate::code::names::{Binding, Builder};
 use crate::isa::float::{FloatType, float_bits};
 use crate::isa::{Address, Constant, Guard, Label, Reg, Type};
 use crate::parse::LoadError;
@@ -128,7 +128,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
 
     pub(crate) fn register(&mut self, name: &str) -> Result<(Reg, u32), LoadError> {
         match self.builder.find(name, self.instruction.line)? {
-            Some(Named::Register { reg, bits }) => Ok((reg, bits)),
+            Some(Binding::Register { reg, bits }) => Ok((reg, bits)),
             Some(_) => Err(self.error(format!("`{name}` is no register"))),
             None => Err(self.error(format!("`{name}` is not declared"))),
         }
@@ -190,20 +190,20 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
 
     fn named(&mut self, name: &str, offset: i64, bits: u32, width: Width) -> Result<Reg, LoadError> {
         let constant = match self.builder.find(name, self.instruction.line)? {
-            Some(Named::Register { reg, bits: have }) if offset == 0 => {
+            Some(Binding::Register { reg, bits: have }) if offset == 0 => {
                 self.check_width(name, have, bits, width)?;
                 return Ok(reg);
             }
-            Some(Named::Register { .. }) => {
+            Some(Binding::Register { .. }) => {
                 return Err(self.error("a register plus a number is an address only"));
             }
-            Some(Named::Local(place) | Named::Param(place)) => {
+            Some(Binding::Local(place) | Binding::Param(place)) => {
                 Constant::Bits((i64::from(place.offset) + offset) as u64)
             }
-            Some(Named::Shared(start)) => Constant::Bits((i64::from(start) + offset) as u64),
-            Some(Named::DynamicShared) => Constant::DynamicShared(offset),
-            Some(Named::Variable(index)) => Constant::Variable(index, offset),
-            Some(Named::Label(_) | Named::Targets(_)) => {
+            Some(Binding::Shared(start)) => Constant::Bits((i64::from(start) + offset) as u64),
+            Some(Binding::DynamicShared) => Constant::DynamicShared(offset),
+            Some(Binding::Variable(index)) => Constant::Variable(index, offset),
+            Some(Binding::Label(_) | Binding::Targets(_)) => {
                 return Err(self.error(format!("`{name}` is a label, not a value")));
             }
             None => return Err(self.error(format!("`{name}` is not declared"))),
@@ -226,8 +226,8 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         };
         let base = match base.as_ref() {
             Operand::Name(name) => match self.builder.find(name, self.instruction.line)? {
-                Some(Named::Register { reg, bits: 32 | 64 }) => reg,
-                Some(Named::Register { .. }) => {
+                Some(Binding::Register { reg, bits: 32 | 64 }) => reg,
+                Some(Binding::Register { .. }) => {
                     return Err(self.error(format!("`{name}` is too narrow an address")));
                 }
                 _ => self.named(name, 0, 64, Width::Exact)?,
@@ -242,7 +242,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     pub(crate) fn label(&mut self, index: usize) -> Result<Label, LoadError> {
         let Operand::Name(name) = self.operand(index)? else { return Err(self.error("a label is wanted")) };
         match self.builder.find(name, self.instruction.line)? {
-            Some(Named::Label(label)) => Ok(label),
+            Some(Binding::Label(label)) => Ok(label),
             _ => Err(self.error(format!("`{name}` is no label"))),
         }
     }
@@ -255,10 +255,11 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         }
     }
 
-    /// How a name reads as the base of an address in `.param`: in local memory, for parameters of functions.
+    /// How a name reads as the base of an address in `.param`: in local memory, for parameters of
+    /// functions.
     pub(crate) fn is_local(&mut self, operand: &Operand<'s>) -> Result<bool, LoadError> {
         let Operand::Address { base, .. } = operand else { return Ok(false) };
         let Operand::Name(name) = base.as_ref() else { return Ok(false) };
-        Ok(matches!(self.builder.find(name, self.instruction.line)?, Some(Named::Local(_))))
+        Ok(matches!(self.builder.find(name, self.instruction.line)?, Some(Binding::Local(_))))
     }
 }

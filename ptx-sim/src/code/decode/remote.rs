@@ -44,7 +44,8 @@ pub(super) fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Tma(TmaOp::Remote(Box::new(code))))
 }
 
-/// `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]`.
+/// `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b,
+/// [mbar]`.
 pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("relaxed") || !d.take("cluster") {
         return Err(d.error("`.relaxed.cluster` is wanted"));
@@ -75,7 +76,8 @@ pub(super) fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<ReduceOp> {
     ])
 }
 
-/// The type of a reduction in `.shared::cluster`. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations.
+/// The type of a reduction in `.shared::cluster`. Source: PTX ISA, "cp.reduce.async.bulk", the
+/// table of operations.
 pub(super) fn in_cluster(with: ReduceOp, ty: Type) -> Option<DataType> {
     let integer = |bits, signed| ty == Type::Integer(Integer { bits, signed });
     match with {

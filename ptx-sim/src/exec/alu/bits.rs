@@ -18,7 +18,8 @@ pub(super) const SELECT_BY_SINGLE: TernaryFn = three!(a, b, c => {
     if f32::from_bits(c as u32) >= 0.0 { a } else { b }
 });
 
-/// `bfe`: a field of `c` bits from bit `b` on. Beyond the top it is filled with the sign, or with zeros.
+/// `bfe`: a field of `c` bits from bit `b` on. Beyond the top it is filled with the sign, or with
+/// zeros.
 pub(super) fn extract(ty: Integer) -> TernaryFn {
     match (ty.bits, ty.signed) {
         (32, false) => three!(a, b, c => field(a, b, c, 32, false)),
@@ -113,7 +114,8 @@ fn gather(bytes: u64, pick: impl Fn(u64) -> u64) -> u64 {
     (0..4).map(|index| (bytes >> (8 * pick(index)) & 0xff) << (8 * index)).sum()
 }
 
-/// `fns`: the place of the `offset`-th set bit, counted from bit `base` on: upwards if positive, downwards if negative.
+/// `fns`: the place of the `offset`-th set bit, counted from bit `base` on: upwards if positive,
+/// downwards if negative.
 pub(super) const FIND_NTH: TernaryFn = three!(a, b, c => find_nth(a as u32, b as u32, c as i32));
 
 fn find_nth(mask: u32, base: u32, offset: i32) -> u64 {

@@ -24,8 +24,9 @@ fn with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: u64) -> (u64, u64) {
     let (a, b, c) = (u128::from(a), u128::from(b), u128::from(c));
     let sum = match carry.op {
         CarryOp::Add => a + b + flag,
-        // The PTX ISA calls it a borrow, but does not say what `addc` after `sub.cc` sees. nvcc's division of 128-bit
-        // integers asks just that, and takes a carry for the absence of a borrow: as if the complement were added.
+        // The PTX ISA calls it a borrow, but does not say what `addc` after `sub.cc` sees. nvcc's
+        // division of 128-bit integers asks just that, and takes a carry for the absence of a
+        // borrow: as if the complement were added.
         CarryOp::Sub => a + (!b & all) + if carry.reads { flag } else { 1 },
         CarryOp::MadLow => ((a * b) & all) + c + flag,
         CarryOp::MadHigh => {

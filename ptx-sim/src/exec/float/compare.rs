@@ -10,7 +10,7 @@ pub(crate) fn order(ty: FloatType, flush: bool, a: u64, b: u64) -> Option<Orderi
     match ty {
         FloatType::F64 => f64::from_bits(a).partial_cmp(&f64::from_bits(b)),
         FloatType::F32 if !flush => f32::from_bits(a as u32).partial_cmp(&f32::from_bits(b as u32)),
-        _ => order_of_bits(ty.format(), flush, a, b),
+        FloatType::F16 | FloatType::Bf16 | FloatType::F32 => order_of_bits(ty.format(), flush, a, b),
     }
 }
 

@@ -12,12 +12,14 @@ pub(crate) fn between(bits: u64, from: Format, to: Format, round: Round, flush: 
     match from.unpack(bits, flush && from == F32) {
         Value::Nan if from == F64 && to == F32 => single_nan(bits),
         Value::Nan if to == TF32 && round == Round::NearestAway => bits >> TF32.below << TF32.below,
-        value => to.pack(value, round, flush && to == F32),
+        value @ (Value::Nan | Value::Infinite { .. } | Value::Finite(_)) => {
+            to.pack(value, round, flush && to == F32)
+        }
     }
 }
 
-/// The NaN of a single that keeps what it can of a double's. No document says so, nor that `cvt.rna.tf32` only cuts NaNs
-/// off: seen on an H200 with driver 580.
+/// The NaN of a single that keeps what it can of a double's. No document says so, nor that
+/// `cvt.rna.tf32` only cuts NaNs off: seen on an H200 with driver 580.
 fn single_nan(double: u64) -> u64 {
     let (sign, fraction) = (double >> 63, double & ((1 << F64.fraction) - 1));
     sign << 31 | 0x7fc0_0000 | fraction >> (F64.fraction - F32.fraction)
@@ -36,7 +38,7 @@ pub(crate) fn to_integral(bits: u64, from: Format, to: Format, round: Round, flu
             mantissa: u128::from(round_to_unit(finite.mantissa, finite.exponent, 0, finite.negative, round)),
             exponent: 0,
         }),
-        other => other,
+        other @ (Value::Nan | Value::Infinite { .. } | Value::Finite(_)) => other,
     };
     to.pack(value, Round::Nearest, flush)
 }
@@ -47,8 +49,8 @@ pub(crate) fn from_integer(value: i128, to: Format, round: Round) -> u64 {
     to.pack(Value::Finite(finite), round, false)
 }
 
-/// A floating-point number as an integer: what is out of range becomes the nearest that is in it, a NaN what the PTX
-/// ISA's section on `cvt` says.
+/// A floating-point number as an integer: what is out of range becomes the nearest that is in it, a
+/// NaN what the PTX ISA's section on `cvt` says.
 pub(crate) fn to_integer(bits: u64, from: Format, to: Integer, round: Round, flush: bool) -> u64 {
     let value = match from.unpack(bits, flush) {
         Value::Nan if from == F64 || to.bits == 64 => return 1 << (to.bits - 1),
@@ -56,7 +58,8 @@ pub(crate) fn to_integer(bits: u64, from: Format, to: Integer, round: Round, flu
         Value::Infinite { negative: true } => to.least(),
         Value::Infinite { negative: false } => to.greatest(),
         Value::Finite(Finite { negative, mantissa, exponent }) => {
-            // A significand has at most 53 bits: from here on the number is out of every integer's range.
+            // A significand has at most 53 bits: from here on the number is out of every integer's
+            // range.
             let magnitude = if exponent > 64 && mantissa != 0 {
                 i128::MAX
             } else if exponent >= 0 {

@@ -7,7 +7,8 @@ pub(crate) struct Format {
     pub(crate) fraction: u32,
     /// Bits of the exponent.
     pub(crate) exponent: u32,
-    /// Whether the top exponent holds infinities and NaNs. `e4m3` has one NaN a sign and no infinity.
+    /// Whether the top exponent holds infinities and NaNs. `e4m3` has one NaN a sign and no
+    /// infinity.
     pub(crate) infinities: bool,
     /// Zero bits below the fraction: TF32 is a single whose last 13 bits are zero.
     pub(crate) below: u32,
@@ -57,7 +58,8 @@ pub(crate) enum Value {
     Finite(Finite),
 }
 
-/// `± mantissa · 2^exponent`. A mantissa's last bit may stand for "and something less", see [`jam`].
+/// `± mantissa · 2^exponent`. A mantissa's last bit may stand for "and something less", see
+/// [`jam`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Finite {
     pub(crate) negative: bool,
@@ -65,7 +67,8 @@ pub(crate) struct Finite {
     pub(crate) exponent: i32,
 }
 
-/// Shifts right; if a bit falls off, the last bit that is left is set, so that rounding still sees a remainder.
+/// Shifts right; if a bit falls off, the last bit that is left is set, so that rounding still sees
+/// a remainder.
 pub(crate) fn jam(mantissa: u128, by: u32) -> u128 {
     match by {
         0 => mantissa,
@@ -133,7 +136,8 @@ impl Format {
         }
     }
 
-    /// As [`pack`](Self::pack), but what is too large becomes the largest finite value (`.satfinite`).
+    /// As [`pack`](Self::pack), but what is too large becomes the largest finite value
+    /// (`.satfinite`).
     pub(crate) fn pack_finite_only(self, value: Value, round: Round, flush: bool) -> u64 {
         match value {
             Value::Nan => self.nan,

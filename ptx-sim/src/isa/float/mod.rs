@@ -44,31 +44,50 @@ pub(crate) struct Mode {
 /// What an arithmetic instruction computes from up to three operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FloatOp {
+    Exact(Exact),
+    Approximate(Approximate),
+    HighHalf(HighHalf),
+    Min,
+    Max,
+    Abs,
+    Neg,
+    CopySign,
+    /// `testp`: 1 or 0.
+    Test(Test),
+}
+
+/// What is computed exactly and rounded once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exact {
     Add,
     Sub,
     Mul,
     Fma,
     Div,
-    /// `div.approx`: zero where the divisor is above 2^126.
-    DivApprox,
-    Min,
-    Max,
-    Abs,
-    Neg,
     Sqrt,
     Rcp,
-    /// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the high half of the result.
-    RcpHigh,
-    RsqrtHigh,
+}
+
+/// What is computed within a bound of error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Approximate {
+    /// `div.approx`: zero where the divisor is above 2^126.
+    Div,
     Rsqrt,
     Ex2,
     Lg2,
     Sin,
     Cos,
     Tanh,
-    CopySign,
-    /// `testp`: 1 or 0.
-    Test(Test),
+}
+
+/// What is given as the high half of a double.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HighHalf {
+    /// `rcp.approx.ftz.f64`.
+    Rcp,
+    /// `rsqrt.approx.ftz.f64`.
+    Rsqrt,
 }
 
 /// The property that `testp` asks for.

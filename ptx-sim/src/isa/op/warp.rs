@@ -46,6 +46,21 @@ pub(crate) enum Collective {
     Matrix(Box<MatrixCode>),
 }
 
+impl Collective {
+    /// Whether it is `bar.warp.sync`, to which lanes may come from different places in the code.
+    pub(crate) fn is_barrier(&self) -> bool {
+        match self {
+            Self::Barrier => true,
+            Self::Shuffle { .. }
+            | Self::Vote { .. }
+            | Self::Match { .. }
+            | Self::Redux { .. }
+            | Self::Elect { .. }
+            | Self::Matrix(_) => false,
+        }
+    }
+}
+
 /// `shfl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shuffle {

@@ -52,8 +52,8 @@ impl Barriers {
         self.waits[who].cluster.is_some()
     }
 
-    /// The thread of the actor's warp that has arrived at the cluster's barrier at another instruction,
-    /// where all of the warp come together.
+    /// The thread of the actor's warp that has arrived at the cluster's barrier at another
+    /// instruction, where all of the warp come together.
     pub(in crate::machine) fn elsewhere_in_cluster(&mut self, actor: Actor, shape: Shape) -> Option<Actor> {
         self.cluster.elsewhere(actor, shape)
     }
@@ -102,7 +102,8 @@ impl Barriers {
         self.waits[who].cluster.is_none_or(|round| self.cluster.round > round)
     }
 
-    /// A thread exits, and leaves `live` threads of the cluster. One that has arrived is not waited for.
+    /// A thread exits, and leaves `live` threads of the cluster. One that has arrived is not waited
+    /// for.
     pub(in crate::machine) fn leave_cluster(&mut self, who: ThreadId, live: u32) {
         if self.waits[who].cluster == Some(self.cluster.round) {
             self.cluster.arrived = self.cluster.arrived.saturating_sub(1);

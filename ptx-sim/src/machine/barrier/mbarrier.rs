@@ -64,8 +64,9 @@ impl From<MbarrierFault> for MbarrierRefusal {
     }
 }
 
-/// The opaque state of an mbarrier, from the least bit: its pending count, a mark that tells its states
-/// from those of others, and the current phase. No document has the layout; kernels cannot tell.
+/// The opaque state of an mbarrier, from the least bit: its pending count, a mark that tells its
+/// states from those of others, and the current phase. No document has the layout; kernels cannot
+/// tell.
 #[derive(Clone, Copy, Debug)]
 struct State(u64);
 
@@ -180,18 +181,19 @@ impl Mbarrier {
         self.last_load.is_some_and(|load| load.phase > self.observed)
     }
 
-    /// Whether a phase is complete that no wait has seen so. Source: PTX ISA, "Phases of the mbarrier
-    /// object": between the arrivals of one phase and those of the next there is at least one wait that
-    /// returns true.
+    /// Whether a phase is complete that no wait has seen so. Source: PTX ISA, "Phases of the
+    /// mbarrier object": between the arrivals of one phase and those of the next there is at least
+    /// one wait that returns true.
     ///
-    /// Not asked of mbarriers that other blocks arrive at: a block goes on when its own phase is complete,
-    /// and may be at another one's next phase before that one has looked. An H200 counts right.
+    /// Not asked of mbarriers that other blocks arrive at: a block goes on when its own phase is
+    /// complete, and may be at another one's next phase before that one has looked. An H200 counts
+    /// right.
     pub(in crate::machine) fn is_unobserved(&self) -> bool {
         self.count.phase() > self.observed && !self.remote
     }
 
-    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a state is
-    /// of the same mbarrier.
+    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a
+    /// state is of the same mbarrier.
     pub(in crate::machine) fn is_complete(&self, phase: Phase) -> Result<bool, MbarrierRefusal> {
         match phase {
             Phase::State(state) if State(state).mark() != self.mark() => Err(MbarrierRefusal::OtherBarrier),

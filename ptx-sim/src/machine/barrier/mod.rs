@@ -1,5 +1,6 @@
-//! Barriers: mbarriers, the named barriers of blocks and the barrier of the cluster, and how threads
-//! wait at them.
+//! Barriers: mbarriers, the named barriers of blocks and the barrier of the cluster, and how
+//! threads wait at them.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod cluster;
 mod mbarrier;
@@ -19,7 +20,8 @@ use super::types::{Phase, Site, Votes};
 /// Another sequence of the seed's numbers, so that the main one stays as it is.
 const IMPATIENCE: u64 = 0x5851_f42d_4c95_7f2d;
 
-/// How often a try_wait may time out before the phase completes, and of how many it is one that does.
+/// How often a try_wait may time out before the phase completes, and of how many it is one that
+/// does.
 #[derive(Clone, Copy, Debug)]
 struct Timeouts {
     most: u32,
@@ -28,8 +30,8 @@ struct Timeouts {
 
 /// Under most seeds, few: enough to show a kernel that takes false for true.
 const FEW: Timeouts = Timeouts { most: 2, one_of: 8 };
-/// Under some, all of very many: a kernel may be right about its first tries and wrong about what it does
-/// when it gives up.
+/// Under some, all of very many: a kernel may be right about its first tries and wrong about what
+/// it does when it gives up.
 const MANY: Timeouts = Timeouts { most: 64, one_of: 1 };
 
 /// Failed polls after which the time that each lets go by does not grow any more.
@@ -133,14 +135,16 @@ impl Barriers {
         times_out
     }
 
-    /// Whether a `try_wait` that failed might now end: the phase is complete, or the time may be out.
+    /// Whether a `try_wait` that failed might now end: the phase is complete, or the time may be
+    /// out.
     pub(super) fn may_end(&self, who: ThreadId, mbarrier: Option<&Mbarrier>, phase: Phase) -> bool {
         let may_time_out = self.waits[who].timeouts < self.timeouts.most;
         may_time_out || mbarrier.is_none_or(|mbarrier| mbarrier.is_complete(phase) != Ok(false))
     }
 
-    /// A thread polls an mbarrier. The answer is how much time goes by with it: twice as much with each
-    /// failed poll, so that no copy is so late that a loop of polls gets to its end by them alone.
+    /// A thread polls an mbarrier. The answer is how much time goes by with it: twice as much with
+    /// each failed poll, so that no copy is so late that a loop of polls gets to its end by them
+    /// alone.
     pub(super) fn poll_time(&mut self, who: ThreadId, complete: bool) -> u64 {
         let failed = &mut self.waits[who].failed_polls;
         *failed = if complete { 0 } else { (*failed + 1).min(MOST_FAILED_POLLS) };

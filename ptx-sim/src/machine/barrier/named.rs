@@ -87,8 +87,8 @@ impl NamedBarrier {
 }
 
 impl Barriers {
-    /// A thread comes to a barrier, or asks again whether it may go on. `live` of a block's `threads` have
-    /// not exited.
+    /// A thread comes to a barrier, or asks again whether it may go on. `live` of a block's
+    /// `threads` have not exited.
     pub(in crate::machine) fn come(
         &mut self,
         actor: Actor,
@@ -125,8 +125,8 @@ impl Barriers {
         Poll::Ready
     }
 
-    /// A thread of a block has exited, and leaves `live` of its `threads`: ends the rounds that waited for
-    /// it.
+    /// A thread of a block has exited, and leaves `live` of its `threads`: ends the rounds that
+    /// waited for it.
     pub(in crate::machine) fn end_rounds(
         &mut self,
         block: BlockRank,

@@ -120,8 +120,8 @@ impl Machine {
         format!("{help}: [[`{wait}`||`mbarrier.try_wait`]]").into()
     }
 
-    /// Adds the last wait of the reader, if it was at the mbarrier of the load, but for a phase before the
-    /// load's.
+    /// Adds the last wait of the reader, if it was at the mbarrier of the load, but for a phase
+    /// before the load's.
     fn with_early_wait(&self, finding: Finding, action: Action, load: Epoch) -> Finding {
         let Some(passed) = self.barriers.passed(action.who) else { return finding };
         let Some(mbarrier) = self.barriers.mbarrier(passed.place) else { return finding };

@@ -16,8 +16,8 @@ const POLLS_SHARED: &str =
     "no thread that runs, and no copy, can change it any more: does the one that is to change it get there?";
 
 impl Machine {
-    /// No thread can go on, and nothing is under way: records the deadlock. `waiting` has the threads that
-    /// have not exited.
+    /// No thread can go on, and nothing is under way: records the deadlock. `waiting` has the
+    /// threads that have not exited.
     pub fn deadlocked(&mut self, waiting: &[Waiting]) -> Stop {
         let mut finding = self.deadlock(waiting);
         for actor in first_of_each(waiting) {

@@ -1,4 +1,5 @@
-//! What findings call places in shared memory: by the variables that the PTX names, where it names any.
+//! What findings call places in shared memory: by the variables that the PTX names, where it names
+//! any.
 
 use super::Diagnostics;
 pub use crate::isa::SharedName;
@@ -51,8 +52,8 @@ impl Diagnostics {
         format!("{}{}", self.offset(place.at), self.of_block(place.rank))
     }
 
-    /// How the language waits at the mbarrier at an offset. Names with a dot are those of a pipeline's
-    /// parts.
+    /// How the language waits at the mbarrier at an offset. Names with a dot are those of a
+    /// pipeline's parts.
     pub(in crate::machine) fn wait_at(&self, at: u32) -> String {
         match self.name_of(at) {
             Some(name) if name.contains('.') => "consumer.wait()".to_owned(),

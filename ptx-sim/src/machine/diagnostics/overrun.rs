@@ -1,14 +1,17 @@
-//! Waits that may be overrun: a wait for a phase of an mbarrier has to come before the phase after that completes.
+//! Waits that may be overrun: a wait for a phase of an mbarrier has to come before the phase after
+//! that completes.
 //!
-//! An mbarrier tells its current phase from the one before, and no more (PTX ISA, "mbarrier.test_wait"). Whoever waits so late
-//! that one more phase has completed waits for a phase that has the same parity and is two later, or for ever. Whether it is so
-//! late is a matter of time, unless something orders the wait before the completion: the thread arrives after it, or meets
-//! one that does. So each completion has to know of the waits that have seen the phase before it complete, and a wait finds no
-//! phase complete that its thread does not know of, but the one that it waits for.
+//! An mbarrier tells its current phase from the one before, and no more (PTX ISA,
+//! "mbarrier.test_wait"). Whoever waits so late that one more phase has completed waits for a phase
+//! that has the same parity and is two later, or for ever. Whether it is so late is a matter of
+//! time, unless something orders the wait before the completion: the thread arrives after it, or
+//! meets one that does. So each completion has to know of the waits that have seen the phase before
+//! it complete, and a wait finds no phase complete that its thread does not know of, but the one
+//! that it waits for.
 //!
-//! A completion knows what its arrivals tell, and of copies that count there what had happened when they were issued. The
-//! latter is knowledge of the *past*, which orders phases and no access to memory; relaxed arrivals tell as much, and relaxed
-//! waits learn it.
+//! A completion knows what its arrivals tell, and of copies that count there what had happened when
+//! they were issued. The latter is knowledge of the *past*, which orders phases and no access to
+//! memory; relaxed arrivals tell as much, and relaxed waits learn it.
 
 use crate::machine::Machine;
 use crate::machine::barrier::Completer;

@@ -7,7 +7,8 @@ use crate::machine::types::{Action, Actor, Order, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
 
 impl Machine {
-    /// Reads `out.len()` bytes. Vectors are read at once: their address is a multiple of all their bytes.
+    /// Reads `out.len()` bytes. Vectors are read at once: their address is a multiple of all their
+    /// bytes.
     ///
     /// # Errors
     ///
@@ -75,9 +76,9 @@ impl Machine {
         }
     }
 
-    /// Whether a thread writes what another thread has just written, in no order with it. Whichever comes
-    /// last, the bytes are the same: compilers let all threads that hold a copy of a value write it, as
-    /// Triton does.
+    /// Whether a thread writes what another thread has just written, in no order with it. Whichever
+    /// comes last, the bytes are the same: compilers let all threads that hold a copy of a value
+    /// write it, as Triton does.
     #[cold]
     fn is_repeated(&self, place: SharedPlace, bytes: &[u8], conflict: Conflict) -> bool {
         conflict.other_writes
@@ -116,8 +117,8 @@ impl Machine {
     }
 }
 
-/// Fills `out` from the start of `from`, which is long enough. The sizes of most accesses are worth a case
-/// of their own.
+/// Fills `out` from the start of `from`, which is long enough. The sizes of most accesses are worth
+/// a case of their own.
 #[inline]
 fn copy(out: &mut [u8], from: &[u8]) {
     if let (Some(out), Some(from)) = (as_array::<4>(out), from.first_chunk()) {

@@ -13,8 +13,8 @@ const FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]
                      writes, before the barrier that orders them";
 
 impl Machine {
-    /// Starts an operation: its accesses are checked against earlier ones and remembered, whoever waits for
-    /// it knows that it is under way, and its pieces take effect when their time comes.
+    /// Starts an operation: its accesses are checked against earlier ones and remembered, whoever
+    /// waits for it knows that it is under way, and its pieces take effect when their time comes.
     pub(super) fn start(&mut self, op: AsyncOp, cut: Cut) {
         debug_assert!(op.parts().count() <= WARP_THREADS as usize, "a warp issues it");
         let number = self.engines.next_number();

@@ -13,8 +13,8 @@ use crate::report::Stop;
 const WIDE: u32 = 16;
 
 impl Machine {
-    /// Changes `width` bytes (2, 4 or 8) at once: `change` gets what they were, which is also the answer,
-    /// and gives what they are to be.
+    /// Changes `width` bytes (2, 4 or 8) at once: `change` gets what they were, which is also the
+    /// answer, and gives what they are to be.
     ///
     /// # Errors
     ///
@@ -48,8 +48,8 @@ impl Machine {
         }
     }
 
-    /// The same with 16 bytes. In global memory, it is at once as far as others of these operations are
-    /// concerned.
+    /// The same with 16 bytes. In global memory, it is at once as far as others of these operations
+    /// are concerned.
     ///
     /// # Errors
     ///
@@ -109,7 +109,8 @@ impl Machine {
         self.memory.shared[rank].bytes_mut(at, len as usize)
     }
 
-    /// A thread itself uses shared memory, which has to be there until it has. (Of copies, mbarriers tell.)
+    /// A thread itself uses shared memory, which has to be there until it has. (Of copies,
+    /// mbarriers tell.)
     #[inline]
     pub(super) fn visit(&mut self, action: Action, rank: BlockRank) {
         if rank != action.who.block {

@@ -40,8 +40,9 @@ impl Machine {
         Ok(poll)
     }
 
-    /// Whether a wait of `who` might end if it were tried: false saves the trial. One lane speaks for all
-    /// that wait with it, so that the answer may be wrong for others, which try when nothing else goes on.
+    /// Whether a wait of `who` might end if it were tried: false saves the trial. One lane speaks
+    /// for all that wait with it, so that the answer may be wrong for others, which try when
+    /// nothing else goes on.
     pub fn may_end(&self, who: ThreadId, what: WaitingFor) -> bool {
         match what {
             WaitingFor::Barrier(_) => self.barriers.may_leave(who),
@@ -102,17 +103,17 @@ impl Machine {
         log.report(finding);
     }
 
-    /// All of `lanes` of a warp have come to a `bar.warp.sync`, or to something else that orders their
-    /// memory.
+    /// All of `lanes` of a warp have come to a `bar.warp.sync`, or to something else that orders
+    /// their memory.
     pub fn warp_sync(&mut self, block: BlockRank, warp: WarpIndex, lanes: u32) {
         if self.order.is_checked() {
             self.order.meet(block, warp, lanes);
         }
     }
 
-    /// `elect.sync`: the lane of `here` that is elected, where lanes of `mask` ask that have not exited. PTX
-    /// promises that it is the same lane for the same mask, and not which one (PTX ISA, "elect.sync"); so
-    /// the seed picks it.
+    /// `elect.sync`: the lane of `here` that is elected, where lanes of `mask` ask that have not
+    /// exited. PTX promises that it is the same lane for the same mask, and not which one (PTX ISA,
+    /// "elect.sync"); so the seed picks it.
     pub fn elect(&self, block: BlockRank, warp: WarpIndex, mask: u32, here: u32) -> u32 {
         let warp = u64::from(block.0 * self.shape.warps() + warp.0);
         let mut random = Random::new(self.seed ^ ELECTION ^ u64::from(mask) << 32 ^ warp);
@@ -123,7 +124,8 @@ impl Machine {
         lanes.trailing_zeros()
     }
 
-    /// `barrier.cluster.arrive`; where it is `aligned`, the threads of a warp come to one instruction.
+    /// `barrier.cluster.arrive`; where it is `aligned`, the threads of a warp come to one
+    /// instruction.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Bulk and tensor copies, and stores to other blocks: what the copy engine refuses of them, and what
-//! operations they are.
+//! Bulk and tensor copies, and stores to other blocks: what the copy engine refuses of them, and
+//! what operations they are.
 
 use std::rc::Rc;
 
@@ -19,8 +19,8 @@ use crate::machine::types::{
 use crate::report::{FindingKind, Stop};
 use crate::tensor_map::UNIT;
 
-/// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor", which asks
-/// for 128 bytes.
+/// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor",
+/// which asks for 128 bytes.
 const TILE_ALIGNMENT: u32 = 128;
 
 /// Where a load goes: the tile and the mbarrier, and the blocks that get both.
@@ -245,15 +245,16 @@ impl Machine {
         Ok(())
     }
 
-    /// `st.async` and `red.async`: late writes of a thread to the shared memory of a block of its cluster, in
-    /// the generic proxy, that an mbarrier there tells of.
+    /// `st.async` and `red.async`: late writes of a thread to the shared memory of a block of its
+    /// cluster, in the generic proxy, that an mbarrier there tells of.
     ///
-    /// Source: PTX ISA, "st.async" and "red.async": weak and relaxed operations, whose complete-tx operation
-    /// has release semantics at cluster scope.
+    /// Source: PTX ISA, "st.async" and "red.async": weak and relaxed operations, whose complete-tx
+    /// operation has release semantics at cluster scope.
     ///
     /// # Errors
     ///
-    /// Out of bounds or misaligned, no mbarrier there, or one in another block than the destination.
+    /// Out of bounds or misaligned, no mbarrier there, or one in another block than the
+    /// destination.
     pub fn remote_store(&mut self, issuer: Actor, store: &RemoteStore) -> Result<(), Stop> {
         let action = issuer.does("issues the store");
         let RemoteStore { space, to, value, bytes, barrier, reduce } = *store;

@@ -1,9 +1,10 @@
-//! `cp.async` without `.bulk`: a thread's own small copies from global to shared memory, in the generic
-//! proxy.
+//! `cp.async` without `.bulk`: a thread's own small copies from global to shared memory, in the
+//! generic proxy.
 //!
-//! What a copy writes is a step of its own, numbered by the thread's batch, which not even the thread that
-//! issued it knows before a wait: PTX ISA, "cp.async", no other mechanism than groups and mbarriers tells of
-//! the completion, and copies have no order. The copies of a warp's instruction are one operation.
+//! What a copy writes is a step of its own, numbered by the thread's batch, which not even the
+//! thread that issued it knows before a wait: PTX ISA, "cp.async", no other mechanism than groups
+//! and mbarriers tells of the completion, and copies have no order. The copies of a warp's
+//! instruction are one operation.
 
 use tma_model::sync::{Issue, MbarrierCount};
 
@@ -87,14 +88,15 @@ impl Machine {
         self.engines.commit_copies(who);
     }
 
-    /// `cp.async.wait_group`: waits until at most `pending` groups are left. None is `cp.async.wait_all`: for
-    /// all copies, committed or not.
+    /// `cp.async.wait_group`: waits until at most `pending` groups are left. None is
+    /// `cp.async.wait_all`: for all copies, committed or not.
     pub fn copy_async_wait(&mut self, who: ThreadId, pending: Option<u32>) -> Poll {
         if self.engines.wait_copies(who, pending, &mut self.order) { Poll::Ready } else { Poll::Blocked }
     }
 
-    /// `cp.async.mbarrier.arrive`: an arrival when all copies that the thread has issued are complete. Unless
-    /// `no_increment`, the phase expects this arrival in addition to what it expects anyway.
+    /// `cp.async.mbarrier.arrive`: an arrival when all copies that the thread has issued are
+    /// complete. Unless `no_increment`, the phase expects this arrival in addition to what it
+    /// expects anyway.
     ///
     /// # Errors
     ///

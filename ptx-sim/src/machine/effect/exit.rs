@@ -43,7 +43,8 @@ impl Machine {
         self.diagnostics.finish()
     }
 
-    /// Whoever issues stores has to wait until their tiles are read: shared memory ends with the block.
+    /// Whoever issues stores has to wait until their tiles are read: shared memory ends with the
+    /// block.
     fn check_groups(&mut self, ends: Actor) {
         let Some((site, committed)) = self.engines.unwaited_group(ends.who) else { return };
         let help = if committed {
@@ -74,8 +75,8 @@ impl Machine {
         log.report(finding);
     }
 
-    /// A block's shared memory is there until its last thread ends: each use of it by another block has to
-    /// come before the end of some thread of its own.
+    /// A block's shared memory is there until its last thread ends: each use of it by another block
+    /// has to come before the end of some thread of its own.
     fn check_visits(&mut self, ends: Actor) {
         let rank = ends.who.block;
         let shared = &mut self.memory.shared[rank];
@@ -92,8 +93,8 @@ impl Machine {
         log.report(finding);
     }
 
-    /// A copy into another block reads this one's shared memory until the mbarrier of that one has its
-    /// bytes: some thread of this block has to know of it before the last one ends.
+    /// A copy into another block reads this one's shared memory until the mbarrier of that one has
+    /// its bytes: some thread of this block has to know of it before the last one ends.
     fn check_outgoing(&mut self, ends: Actor) {
         if !self.order.is_checked() {
             return;

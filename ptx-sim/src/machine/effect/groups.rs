@@ -12,8 +12,8 @@ impl Machine {
         self.engines.commit_group(who);
     }
 
-    /// `cp.async.bulk.wait_group`, and with `.read` if `read_only`: waits until at most `pending` groups are
-    /// left.
+    /// `cp.async.bulk.wait_group`, and with `.read` if `read_only`: waits until at most `pending`
+    /// groups are left.
     pub fn bulk_wait(&mut self, who: ThreadId, pending: u32, read_only: bool) -> Poll {
         let end = if read_only { GroupEnd::Read } else { GroupEnd::Written };
         let Some(last) = self.engines.wait_groups(who, pending, end, &mut self.order) else {

@@ -18,8 +18,8 @@ use crate::tensor_map::{TensorMap, convert, fill_unit};
 const UNIT: usize = crate::tensor_map::UNIT as usize;
 
 impl Machine {
-    /// Lets a step of time go by for the asynchronous engines. To be called between steps of threads. True
-    /// if anything took effect, so that who waited may go on.
+    /// Lets a step of time go by for the asynchronous engines. To be called between steps of
+    /// threads. True if anything took effect, so that who waited may go on.
     #[inline]
     pub fn advance(&mut self) -> bool {
         if self.engines.is_idle() {
@@ -162,8 +162,8 @@ impl Machine {
                     Some(combination) => reduce::reduce_bytes(place, bytes, combination),
                 }
             }
-            // Units that start in the tensor are written as a whole, also beyond its end. No document says
-            // so: seen on an H200 with driver 580.
+            // Units that start in the tensor are written as a whole, also beyond its end. No
+            // document says so: seen on an H200 with driver 580.
             Target::Global => {
                 let Some(global) = unit.global else { return };
                 let written = match op.combination {

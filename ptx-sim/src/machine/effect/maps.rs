@@ -99,9 +99,9 @@ impl Machine {
         self.memory.maps.changed(global, Mark { step, line: actor.site.ptx_line });
     }
 
-    /// Reports a copy that may still read the map that is changed. Source: PTX ISA, "Completion Mechanisms for
-    /// Asynchronous Copy Operations": neither source nor tensor map change before it is complete, or before a
-    /// bulk group has been read.
+    /// Reports a copy that may still read the map that is changed. Source: PTX ISA, "Completion
+    /// Mechanisms for Asynchronous Copy Operations": neither source nor tensor map change before it
+    /// is complete, or before a bulk group has been read.
     fn check_not_used(&mut self, action: Action, global: u64) {
         let Some(issuer) = self.engines.reader_of_map(global) else { return };
         let message =

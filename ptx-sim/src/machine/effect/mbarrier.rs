@@ -71,8 +71,8 @@ impl Machine {
         Ok(())
     }
 
-    /// `mbarrier.arrive` and `mbarrier.arrive_drop`, with or without `.expect_tx`. The answer is the state
-    /// before it.
+    /// `mbarrier.arrive` and `mbarrier.arrive_drop`, with or without `.expect_tx`. The answer is
+    /// the state before it.
     ///
     /// # Errors
     ///
@@ -199,8 +199,8 @@ impl Machine {
         })
     }
 
-    /// `mbarrier.test_wait`, as an instruction of its own, with which time goes by for the asynchronous
-    /// engines.
+    /// `mbarrier.test_wait`, as an instruction of its own, with which time goes by for the
+    /// asynchronous engines.
     ///
     /// # Errors
     ///
@@ -222,7 +222,8 @@ impl Machine {
         Issue::of(self.order.view(who), waited)
     }
 
-    /// Finds the mbarrier at an address, and checks that its initialisation is visible to the thread.
+    /// Finds the mbarrier at an address, and checks that its initialisation is visible to the
+    /// thread.
     pub(super) fn mbarrier_place(&mut self, action: Action, pointer: Pointer) -> Result<SharedPlace, Stop> {
         let place = self.shared_place(action, pointer, MBARRIER)?;
         let Some(mbarrier) = self.barriers.mbarrier(place) else {
@@ -297,8 +298,8 @@ impl Machine {
         log.report(finding);
     }
 
-    /// Reports an arrival in a phase, of which `state` is, before anybody has seen the phase before it
-    /// complete.
+    /// Reports an arrival in a phase, of which `state` is, before anybody has seen the phase before
+    /// it complete.
     #[cold]
     fn unobserved(&mut self, action: Action, place: SharedPlace, state: u64) {
         let phase = (state >> 32) as u32;

@@ -109,7 +109,8 @@ impl Machine {
         self.diagnostics.stop(finding.with(party))
     }
 
-    /// Records that an access to global memory is refused. Of a copy that is on its way the rest goes on.
+    /// Records that an access to global memory is refused. Of a copy that is on its way the rest
+    /// goes on.
     #[cold]
     pub(super) fn global_fault(
         &mut self,

@@ -1,5 +1,5 @@
-//! The accesses of an asynchronous operation, which are recorded as it starts: the one place that tells
-//! memory of them.
+//! The accesses of an asynchronous operation, which are recorded as it starts: the one place that
+//! tells memory of them.
 
 use tma_model::sync::{Epoch, Memory as FencedMemory};
 
@@ -27,8 +27,8 @@ fn in_flight(operation: OperationId) -> Epoch {
 }
 
 impl AsyncOp {
-    /// Records what it reads and writes from now on. Shared memory that it is to replace holds poison until
-    /// then.
+    /// Records what it reads and writes from now on. Shared memory that it is to replace holds
+    /// poison until then.
     pub(in crate::machine) fn record_accesses(
         &self,
         number: OperationId,
@@ -143,8 +143,8 @@ impl AsyncOp {
         Some(Clash::NotFenced { action: self.starts(part.who), address, write })
     }
 
-    /// Global memory is this operation's from now on. Where that is combined with what is there, it is read
-    /// as well.
+    /// Global memory is this operation's from now on. Where that is combined with what is there, it
+    /// is read as well.
     fn write_global(&self, part: &Part, memory: &mut Memory, order: &HappensBefore) -> Vec<Clash> {
         let mut clashes = Vec::new();
         let stretches = || self.units.some(part.units.clone()).filter_map(|unit| unit.stretch());

@@ -75,8 +75,9 @@ impl fmt::Display for CopyKind {
 pub struct Moved {
     /// Instructions, counted once a thread that issues them.
     pub copies: u64,
-    /// Bytes of shared memory that they write or read: whole boxes, with what lies outside of the tensor, and once for each
-    /// block that a multicast writes to. Of a prefetch, the bytes that it asks for.
+    /// Bytes of shared memory that they write or read: whole boxes, with what lies outside of the
+    /// tensor, and once for each block that a multicast writes to. Of a prefetch, the bytes that it
+    /// asks for.
     pub bytes: u64,
 }
 

@@ -87,7 +87,8 @@ impl Engines {
         self.bulk[who].groups.commit();
     }
 
-    /// `cp.async.bulk.wait_group`: the last group that was waited for, or none if the thread has to wait.
+    /// `cp.async.bulk.wait_group`: the last group that was waited for, or none if the thread has to
+    /// wait.
     pub(in crate::machine) fn wait_groups(
         &mut self,
         who: ThreadId,
@@ -110,15 +111,16 @@ impl Engines {
         }
     }
 
-    /// A copy of a bulk group that its thread has not waited for, and whether the group was committed.
+    /// A copy of a bulk group that its thread has not waited for, and whether the group was
+    /// committed.
     pub(in crate::machine) fn unwaited_group(&self, who: ThreadId) -> Option<(Site, bool)> {
         let bulk = &self.bulk[who];
         let &(number, site) = bulk.unwaited.first()?;
         Some((site, number <= bulk.groups.committed()))
     }
 
-    /// What a thread has issued of `cp.async`. Most threads issue nothing, and most kernels have none that
-    /// does.
+    /// What a thread has issued of `cp.async`. Most threads issue nothing, and most kernels have
+    /// none that does.
     fn copies(&mut self, who: ThreadId) -> &mut CopyState {
         let shape = self.shape;
         &mut self.copies.get_or_insert_with(|| PerThread::new(shape, |_| CopyState::default()))[who]
@@ -166,7 +168,8 @@ impl Engines {
         }
     }
 
-    /// `cp.async.mbarrier.arrive`: ends a thread's batch. The answer are the arrivals that may come at once.
+    /// `cp.async.mbarrier.arrive`: ends a thread's batch. The answer are the arrivals that may come
+    /// at once.
     pub(in crate::machine) fn arrive_after_copies(
         &mut self,
         actor: Actor,

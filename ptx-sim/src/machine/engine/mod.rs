@@ -1,5 +1,6 @@
-//! The asynchronous engines: operations under way, when their pieces take effect, and the groups that
-//! threads wait for.
+//! The asynchronous engines: operations under way, when their pieces take effect, and the groups
+//! that threads wait for.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod access;
 pub(super) mod counters;
@@ -225,7 +226,8 @@ impl Engines {
         self.get(operation).map(|op| op.issuer.who)
     }
 
-    /// The mbarrier that the bytes of a copy in the asynchronous proxy count at, while it is under way.
+    /// The mbarrier that the bytes of a copy in the asynchronous proxy count at, while it is under
+    /// way.
     pub(super) fn completes_on(&self, operation: OperationId) -> Option<SharedPlace> {
         let op = self.get(operation).filter(|op| op.is_in_async_proxy())?;
         match op.completes {

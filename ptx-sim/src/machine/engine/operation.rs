@@ -1,4 +1,5 @@
-//! An asynchronous operation: what it reads, what it writes, and how others learn that it is complete.
+//! An asynchronous operation: what it reads, what it writes, and how others learn that it is
+//! complete.
 //!
 //! | operation | reads | writes | completes |
 //! | --- | --- | --- | --- |

@@ -1,4 +1,5 @@
-//! `cp.reduce.async.bulk`, with a tensor map and without: combines bytes with what is in memory, element by element.
+//! `cp.reduce.async.bulk`, with a tensor map and without: combines bytes with what is in memory,
+//! element by element.
 
 use crate::machine::memory::{GlobalFault, GlobalMemory};
 use crate::machine::types::{Combination, Reduction};
@@ -108,7 +109,8 @@ fn arithmetic(with: Arithmetic, element: DataType, old: u64, operand: u64) -> u6
                 | DataType::Tf32 => bits,
             };
             let (old, operand) = (f32::from_bits(kept(old as u32)), f32::from_bits(kept(operand as u32)));
-            // An f64 holds the sum of two f32 exactly enough that rounding it again gives the rounded sum.
+            // An f64 holds the sum of two f32 exactly enough that rounding it again gives the
+            // rounded sum.
             let result = float(with, old.into(), operand.into()) as f32;
             u64::from(if result.is_nan() { NAN } else { kept(result.to_bits()) })
         }
@@ -122,8 +124,9 @@ fn arithmetic(with: Arithmetic, element: DataType, old: u64, operand: u64) -> u6
 /// The NaN that a sum of `f32` gives. No document has it: seen on an H200 with driver 580.
 const NAN: u32 = 0x7fff_ffff;
 
-/// Subnormal numbers as zeros of their sign: so with the types that say so, and with no others. The PTX ISA 9.2,
-/// "cp.reduce.async.bulk", says that `.add.f32` flushes them, 9.4 that it does not, and an H200 with driver 580 does not.
+/// Subnormal numbers as zeros of their sign: so with the types that say so, and with no others. The
+/// PTX ISA 9.2, "cp.reduce.async.bulk", says that `.add.f32` flushes them, 9.4 that it does not,
+/// and an H200 with driver 580 does not.
 const fn flushed(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
 }

@@ -1,7 +1,7 @@
 //! What the copy engine refuses of a tensor copy.
 //!
-//! Where nothing else is said it was seen on an H200 with driver 580, as an illegal instruction (`tests/probe`); no document
-//! has it.
+//! Where nothing else is said it was seen on an H200 with driver 580, as an illegal instruction
+//! (`tests/probe`); no document has it.
 
 use crate::machine::types::{Reduction, TensorAction, TensorCopy};
 use crate::tensor_map::{DataType, Mode, TensorMap, UNIT};
@@ -60,7 +60,8 @@ pub(in crate::machine) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<()
     }
 }
 
-/// The innermost coordinate is a multiple of 16 bytes; of an interleaved layout it counts slices, which are.
+/// The innermost coordinate is a multiple of 16 bytes; of an interleaved layout it counts slices,
+/// which are.
 fn inner(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
     let bytes = i64::from(copy.at[0]) * i64::from(map.inner_bytes());
     if bytes % i64::from(UNIT) == 0 {
@@ -73,8 +74,9 @@ fn inner(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
     refuse(message, "start the box at a multiple of 16 bytes along the innermost dimension")
 }
 
-/// What im2col mode asks for. That corners of stores are within the tensor, and how large offsets may be, is from the PTX
-/// ISA, "Restrictions on tensor copy instructions" and "Im2col mode"; of an offset the engine takes the low bits.
+/// What im2col mode asks for. That corners of stores are within the tensor, and how large offsets
+/// may be, is from the PTX ISA, "Restrictions on tensor copy instructions" and "Im2col mode"; of an
+/// offset the engine takes the low bits.
 fn columns(
     copy: &TensorCopy,
     map: &TensorMap,

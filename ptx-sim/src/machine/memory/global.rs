@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bits of an address within a slot. An allocation starts at a slot and is followed by at least one byte of none.
+/// Bits of an address within a slot. An allocation starts at a slot and is followed by at least one
+/// byte of none.
 const SLOT_BITS: u32 = 32;
 /// The slot of the first allocation.
 const FIRST_SLOT: u64 = 16;
@@ -25,7 +26,8 @@ pub struct GlobalMemory {
 /// Why an access to global memory is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalFault {
-    /// In no allocation, or beyond the end of one: its address and its length, if there is one near.
+    /// In no allocation, or beyond the end of one: its address and its length, if there is one
+    /// near.
     OutOfBounds {
         /// The nearest allocation that starts before the access.
         near: Option<(u64, u64)>,
@@ -60,8 +62,9 @@ fn zeros(count: u64) -> Option<Box<[AtomicU64]>> {
 impl GlobalMemory {
     /// Allocates zeroed bytes and gives their address, a multiple of 2^32.
     ///
-    /// With `track`, they count as not initialised until they are written, also by [`write`](Self::write).
-    /// None if the address space is full, more than 8 GiB would be allocated at a time, or the host has no memory for them.
+    /// With `track`, they count as not initialised until they are written, also by
+    /// [`write`](Self::write). None if the address space is full, more than 8 GiB would be
+    /// allocated at a time, or the host has no memory for them.
     pub fn allocate(&mut self, bytes: u64, track: bool) -> Option<u64> {
         let held = self.held.checked_add(bytes).filter(|&held| held <= MOST_BYTES)?;
         let words = zeros(bytes.div_ceil(8))?;
@@ -74,8 +77,8 @@ impl GlobalMemory {
         Some(base)
     }
 
-    /// So many slots that hold nothing: new ones as long as there are any, so that what was freed is not soon taken for
-    /// what came after it.
+    /// So many slots that hold nothing: new ones as long as there are any, so that what was freed
+    /// is not soon taken for what came after it.
     fn room(&mut self, count: usize) -> Option<Range<usize>> {
         let first = self.slots.len();
         if (first + count) as u64 <= SLOTS - FIRST_SLOT {
@@ -86,7 +89,8 @@ impl GlobalMemory {
         Some(freed..freed + count)
     }
 
-    /// Frees the allocation that starts at `address`: later accesses are out of bounds. False if there is none.
+    /// Frees the allocation that starts at `address`: later accesses are out of bounds. False if
+    /// there is none.
     pub fn free(&mut self, address: u64) -> bool {
         let mut freed = false;
         for slot in &mut self.slots {
@@ -162,7 +166,8 @@ impl GlobalMemory {
 }
 
 impl GlobalMemory {
-    /// Changes 16 bytes, at once as far as other such changes are concerned, and gives what they were.
+    /// Changes 16 bytes, at once as far as other such changes are concerned, and gives what they
+    /// were.
     ///
     /// # Errors
     ///

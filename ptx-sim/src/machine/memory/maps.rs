@@ -1,11 +1,13 @@
 //! Tensor maps: those that copies have named, and what is known of those in global memory.
 //!
-//! Copies read maps through a proxy of their own (PTX ISA, "Tensormap proxy"). A map in the kernel's parameters is there from
-//! the start. One in global memory has to be acquired in the block before it is used, and each time that it has changed:
-//! `fence.proxy.tensormap::generic.acquire` by the thread that issues the copy, or by one that a barrier orders before it (CUDA
-//! Programming Guide, "Using a tensor map in global memory"). What a thread of this cluster has changed has to be
-//! released as well, by a thread that knows of the change, before the acquire. Changes by other clusters, by earlier launches and by
-//! the host are seen only as other bytes.
+//! Copies read maps through a proxy of their own (PTX ISA, "Tensormap proxy"). A map in the
+//! kernel's parameters is there from the start. One in global memory has to be acquired in the
+//! block before it is used, and each time that it has changed:
+//! `fence.proxy.tensormap::generic.acquire` by the thread that issues the copy, or by one that a
+//! barrier orders before it (CUDA Programming Guide, "Using a tensor map in global memory"). What a
+//! thread of this cluster has changed has to be released as well, by a thread that knows of the
+//! change, before the acquire. Changes by other clusters, by earlier launches and by the host are
+//! seen only as other bytes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -92,8 +94,8 @@ impl Maps {
         (map.changed, map.released) = (Some(write), None);
     }
 
-    /// What is wrong with a use by `view` of the map at `address`, which now has `bytes`, and the last
-    /// change of it.
+    /// What is wrong with a use by `view` of the map at `address`, which now has `bytes`, and the
+    /// last change of it.
     pub(in crate::machine) fn misuse(
         &mut self,
         address: u64,

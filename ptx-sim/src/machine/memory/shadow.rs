@@ -1,9 +1,9 @@
 //! What is remembered of a block's shared memory: who last wrote and who has read each piece of it.
 //!
-//! As FastTrack does it (Flanagan and Freund, PLDI 2009): the last write and the last read are one step
-//! each; only where several threads read without order between them is a set of readers kept. A cell is
-//! four bytes until an access is smaller than that, and then all cells are split. Which accesses
-//! conflict is [`tma_model::sync::access`]'s to say.
+//! As FastTrack does it (Flanagan and Freund, PLDI 2009): the last write and the last read are one
+//! step each; only where several threads read without order between them is a set of readers kept.
+//! A cell is four bytes until an access is smaller than that, and then all cells are split. Which
+//! accesses conflict is [`tma_model::sync::access`]'s to say.
 
 use tma_model::sync::{Access, AccessKind, Component, Epoch, Hazard, Memory, Proxy, View};
 
@@ -89,7 +89,8 @@ impl Cell {
         }
     }
 
-    /// What is wrong with `access`, which the agent of `view` makes or starts now, after the last write.
+    /// What is wrong with `access`, which the agent of `view` makes or starts now, after the last
+    /// write.
     fn after_write(&self, access: Access, view: &View, threads: Component) -> Option<Conflict> {
         let reads = match access.kind {
             AccessKind::Read | AccessKind::Reduce => true,
@@ -105,7 +106,8 @@ impl Cell {
 }
 
 impl Shadow {
-    /// Of memory that nobody has accessed. `threads` is the first clock component that is no thread's.
+    /// Of memory that nobody has accessed. `threads` is the first clock component that is no
+    /// thread's.
     pub(super) fn new(bytes: u32, threads: Component) -> Self {
         let cells = vec![Cell::default(); bytes.div_ceil(4) as usize];
         Self { cells, threads, shift: 2, sets: Vec::new(), free: Vec::new() }
@@ -156,8 +158,8 @@ impl Shadow {
                 let found = cell.after_write(access, view, self.threads);
                 conflict = conflict.or(found.map(|found| self.placed(found, index)));
             }
-            // A strong read is not remembered: it races with a later weak write only, which is rare, and
-            // never with a strong one, which is what follows a strong read.
+            // A strong read is not remembered: it races with a later weak write only, which is
+            // rare, and never with a strong one, which is what follows a strong read.
             if cell.read != mark.step && !strong {
                 self.add_reader(index, view, mark);
             }
@@ -210,8 +212,8 @@ impl Shadow {
         self.write(at, len, view, line, true).or(conflict)
     }
 
-    /// `view` starts an asynchronous `access`, which writes here. `mark` is the step with which it has
-    /// done so, or its number.
+    /// `view` starts an asynchronous `access`, which writes here. `mark` is the step with which it
+    /// has done so, or its number.
     pub(in crate::machine) fn write_async(
         &mut self,
         at: u32,
@@ -242,8 +244,8 @@ impl Shadow {
         conflict
     }
 
-    /// `view` starts a copy in the asynchronous proxy that reads here; `reader` is the step with which it
-    /// has done so.
+    /// `view` starts a copy in the asynchronous proxy that reads here; `reader` is the step with
+    /// which it has done so.
     pub(in crate::machine) fn read_async(
         &mut self,
         at: u32,
@@ -292,14 +294,15 @@ impl Shadow {
         Conflict { at: (index as u32) << self.shift, ..conflict }
     }
 
-    /// What is wrong with a write, or with the start of one: of the last write and the reads after it.
+    /// What is wrong with a write, or with the start of one: of the last write and the reads after
+    /// it.
     fn before_write(&self, cell: &Cell, access: Access, view: &View) -> Option<Conflict> {
         cell.after_write(access, view, self.threads).or_else(|| self.after_reads(cell, access, view))
     }
 
-    /// The first reader that is in no order with `access`, or else the first behind which no proxy fence
-    /// lies. Readers that a later one knew of are not kept, but a fence that lies behind that one lies
-    /// behind them.
+    /// The first reader that is in no order with `access`, or else the first behind which no proxy
+    /// fence lies. Readers that a later one knew of are not kept, but a fence that lies behind that
+    /// one lies behind them.
     fn after_reads(&self, cell: &Cell, access: Access, view: &View) -> Option<Conflict> {
         if cell.read.is_none() {
             return None;
@@ -323,8 +326,8 @@ impl Shadow {
         if reader.component() < self.threads { Proxy::Generic } else { Proxy::Async }
     }
 
-    /// Adds the reader that a copy is, for which `view` stands. A thread's read before it stays, unless
-    /// there is a fence between.
+    /// Adds the reader that a copy is, for which `view` stands. A thread's read before it stays,
+    /// unless there is a fence between.
     fn add_async_reader(&mut self, index: usize, view: &View, reader: Mark) {
         let cell = self.cells[index];
         let by_thread = !cell.read.is_none() && self.proxy_of_reader(cell.read) == Proxy::Generic;

@@ -15,8 +15,8 @@ pub(in crate::machine) const POISON: u8 = 0xff;
 pub(in crate::machine) struct SharedMemory {
     data: Vec<u8>,
     pub(in crate::machine) shadow: Shadow,
-    /// The last step in which each thread of another block was here, by clock component, and its PTX
-    /// line; none before the first.
+    /// The last step in which each thread of another block was here, by clock component, and its
+    /// PTX line; none before the first.
     visits: Vec<(u32, u32)>,
     /// The copies from here into other blocks that no thread that has ended knows to be complete.
     pub(in crate::machine) outgoing: Vec<OutgoingCopy>,

@@ -1,10 +1,10 @@
 //! What bulk stores write in global memory, until the thread that issued them has waited for it.
 //!
-//! `cp.async.bulk.wait_group.read` tells only that the tile has been read; what was stored is there to be read after a
-//! `cp.async.bulk.wait_group` (PTX ISA, "cp.async.bulk.wait_group"). Who else in the cluster learns of that wait is not
-//! followed: once the issuing thread has made it, the memory counts as written for all. Until then another store or
-//! reduction to the same place has no order with it, not even in the same group, and only reductions by one operation may
-//! come in any.
+//! `cp.async.bulk.wait_group.read` tells only that the tile has been read; what was stored is there
+//! to be read after a `cp.async.bulk.wait_group` (PTX ISA, "cp.async.bulk.wait_group"). Who else in
+//! the cluster learns of that wait is not followed: once the issuing thread has made it, the memory
+//! counts as written for all. Until then another store or reduction to the same place has no order
+//! with it, not even in the same group, and only reductions by one operation may come in any.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,8 @@ pub(in crate::machine) struct Stretch {
     reduction: Option<Reduction>,
 }
 
-/// A store: who issued it, in which bulk group, and how it combines what it writes with what is there.
+/// A store: who issued it, in which bulk group, and how it combines what it writes with what is
+/// there.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Store {
     pub(in crate::machine) issuer: Actor,
@@ -30,8 +31,8 @@ pub(in crate::machine) struct Store {
     pub(in crate::machine) reduction: Option<Reduction>,
 }
 
-/// What bulk stores are writing, by where it begins. A later store to the same place takes the place of
-/// the earlier one.
+/// What bulk stores are writing, by where it begins. A later store to the same place takes the
+/// place of the earlier one.
 #[derive(Debug, Default)]
 pub(in crate::machine) struct UnfinishedStores(BTreeMap<u64, Stretch>);
 
@@ -57,8 +58,8 @@ impl UnfinishedStores {
         (stretch.end > address).then_some(*stretch)
     }
 
-    /// Adds a store to these stretches, each from a first address to an end. The answer is a place that
-    /// another store is on its way to, which may not come in any order with it.
+    /// Adds a store to these stretches, each from a first address to an end. The answer is a place
+    /// that another store is on its way to, which may not come in any order with it.
     pub(in crate::machine) fn add(
         &mut self,
         store: Store,

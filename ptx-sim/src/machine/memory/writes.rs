@@ -1,8 +1,9 @@
 //! What threads of the cluster have written to global memory, for the copies that read it.
 //!
-//! Copies read through the asynchronous proxy, which need not see what threads wrote unless a `fence.proxy.async` of global
-//! memory lies between (PTX ISA, "Async proxy"). Only writes that are known to come before the copy are judged: of those that
-//! nothing orders here, another cluster may know more. What other clusters, earlier launches and the host wrote is not here.
+//! Copies read through the asynchronous proxy, which need not see what threads wrote unless a
+//! `fence.proxy.async` of global memory lies between (PTX ISA, "Async proxy"). Only writes that are
+//! known to come before the copy are judged: of those that nothing orders here, another cluster may
+//! know more. What other clusters, earlier launches and the host wrote is not here.
 
 use std::collections::HashMap;
 

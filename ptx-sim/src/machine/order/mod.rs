@@ -2,6 +2,7 @@
 //!
 //! Source: PTX ISA, "Release and acquire patterns". A location keeps what was released to it; an
 //! atomic operation adds to it (it continues the release sequence), a store replaces it.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,7 +24,8 @@ pub(super) struct HappensBefore {
     acquirer: Acquirer,
     /// The next clock component; those below the number of threads are theirs.
     next: u32,
-    /// Whom the other components stand for: who issued the bulk group, or the last load to an mbarrier.
+    /// Whom the other components stand for: who issued the bulk group, or the last load to an
+    /// mbarrier.
     agents: BTreeMap<Component, ThreadId>,
 }
 

@@ -1,5 +1,5 @@
-//! Each finding in a flipped pair: a correct sequence of calls, in which nothing is found under 64 seeds, and the same with one
-//! step left out, in which the finding is made under each of 32.
+//! Each finding in a flipped pair: a correct sequence of calls, in which nothing is found under 64
+//! seeds, and the same with one step left out, in which the finding is made under each of 32.
 
 mod barriers;
 mod bounds;

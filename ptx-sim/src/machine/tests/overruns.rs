@@ -114,7 +114,8 @@ fn a_fresh_mbarrier_is_asked_before_its_first_phase_ends() {
     });
 }
 
-/// Thread 0 has armed the next phase, and the copy that ends it is issued by a thread that knows of all waits.
+/// Thread 0 has armed the next phase, and the copy that ends it is issued by a thread that knows of
+/// all waits.
 #[test]
 fn a_copy_tells_what_was_over_when_it_was_issued() {
     flipped(FindingKind::Overrun, |lab, knows| {

@@ -1,4 +1,5 @@
-//! A ring of two stages: thread 0 loads, all threads read, and each stage is released before it is loaded into again.
+//! A ring of two stages: thread 0 loads, all threads read, and each stage is released before it is
+//! loaded into again.
 
 use super::*;
 

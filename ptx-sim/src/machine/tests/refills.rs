@@ -1,9 +1,11 @@
-//! Generic reads before an asynchronous write of the same bytes: a proxy fence of shared memory lies on the way.
+//! Generic reads before an asynchronous write of the same bytes: a proxy fence of shared memory
+//! lies on the way.
 
 use super::clusters::cluster_sync;
 use super::*;
 
-/// Loads a tile, lets `read` do what it likes with it and says so at `EMPTY`, and loads again when that has `count` arrivals.
+/// Loads a tile, lets `read` do what it likes with it and says so at `EMPTY`, and loads again when
+/// that has `count` arrivals.
 fn refilled(lab: &mut Lab, count: u32, read: impl Fn(&mut Lab)) {
     refilled_after(lab, count, read, |_| {});
 }
@@ -137,7 +139,8 @@ fn a_fence_before_a_store_is_enough() {
     });
 }
 
-/// A release to another block within the scope of a block tells it that reads are over, and that they are fenced.
+/// A release to another block within the scope of a block tells it that reads are over, and that
+/// they are fenced.
 #[test]
 fn another_block_learns_of_the_fence() {
     flipped_in(2, FindingKind::UnfencedRefill, |lab, fenced| {

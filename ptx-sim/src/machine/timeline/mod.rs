@@ -1,4 +1,5 @@
 //! What the machine tells of the timeline: copies, and the phases of mbarriers.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod recorder;
 

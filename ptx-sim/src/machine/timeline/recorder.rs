@@ -78,8 +78,8 @@ impl Recorder {
         }
     }
 
-    /// A warp ran an instruction, which did not wait. A `branch` begins nothing while other lanes of the warp wait: it is how
-    /// lanes whose `try_wait` timed out come back to it.
+    /// A warp ran an instruction, which did not wait. A `branch` begins nothing while other lanes
+    /// of the warp wait: it is how lanes whose `try_wait` timed out come back to it.
     pub(crate) fn ran(&mut self, at: Position, branch: bool) {
         self.now += 1;
         let key = at.warp();
@@ -144,7 +144,8 @@ impl Recorder {
         self.keep(wait);
     }
 
-    /// Ends the waits of a warp's lanes that another instruction let go on: those where nobody is any more.
+    /// Ends the waits of a warp's lanes that another instruction let go on: those where nobody is
+    /// any more.
     pub(crate) fn released(&mut self, block: BlockRank, warp: WarpIndex, is_at: impl Fn(u32) -> bool) {
         let gone: Vec<_> = self.waits_of((block, warp)).filter(|(_, pc)| !is_at(*pc)).collect();
         for key in gone {
@@ -180,7 +181,8 @@ impl Recorder {
         }
     }
 
-    /// The mbarrier at a place is in this phase, in which something has `counted` or not; initialised at `site`.
+    /// The mbarrier at a place is in this phase, in which something has `counted` or not;
+    /// initialised at `site`.
     pub(super) fn phase(&mut self, place: SharedPlace, number: u32, counted: bool, site: Site) {
         if self.phases.get(&place).is_some_and(|known| known.what != What::Phase(number)) {
             self.end_phase(place, true);
@@ -189,8 +191,8 @@ impl Recorder {
         self.phases.entry(place).or_insert(fresh).unfinished = counted;
     }
 
-    /// An mbarrier's phase ends: because it is complete, or because the mbarrier is no more. A phase that nothing has counted
-    /// in is not shown then, since each mbarrier ends with one.
+    /// An mbarrier's phase ends: because it is complete, or because the mbarrier is no more. A
+    /// phase that nothing has counted in is not shown then, since each mbarrier ends with one.
     pub(super) fn end_phase(&mut self, place: SharedPlace, complete: bool) {
         let Some(mut phase) = self.phases.remove(&place) else { return };
         if complete || phase.unfinished {

@@ -1,7 +1,8 @@
 //! A map as the 128 bytes of a descriptor, and the changes that `tensormap.replace` makes to them.
 //!
-//! No document says what a GPU's descriptor has where, and nothing here needs to agree with it: a kernel that copies, changes
-//! and uses descriptors cannot tell. Numbers are little-endian, and dimension 0 comes first:
+//! No document says what a GPU's descriptor has where, and nothing here needs to agree with it: a
+//! kernel that copies, changes and uses descriptors cannot tell. Numbers are little-endian, and
+//! dimension 0 comes first:
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -15,8 +16,9 @@
 //! | 89 to 95 | rank less one, mode (1 is im2col), element type, interleave, swizzle, fill, 0 |
 //! | 96 to 127 | 0 |
 //!
-//! What is kept less one makes 128 zeros a map that only wants its fields, as it is on a GPU: kernels build whole descriptors
-//! with `tensormap.replace` (CUDA Programming Guide, "Encoding a tensor map on the device").
+//! What is kept less one makes 128 zeros a map that only wants its fields, as it is on a GPU:
+//! kernels build whole descriptors with `tensormap.replace` (CUDA Programming Guide, "Encoding a
+//! tensor map on the device").
 
 use super::{DESCRIPTOR_BYTES, DataType, Fill, Interleave, MAX_RANK, Mode, Swizzle, TensorMap};
 
@@ -177,7 +179,8 @@ pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<TensorMap> {
     })
 }
 
-/// Changes a field, as `tensormap.replace.tile` does; values that the field has no room for lose their upper bits.
+/// Changes a field, as `tensormap.replace.tile` does; values that the field has no room for lose
+/// their upper bits.
 ///
 /// Fails, and says why, if the bytes are neither a descriptor in tiled mode nor zeros.
 pub(crate) fn replace(bytes: &mut Descriptor, field: Field, value: u64) -> Result<(), &'static str> {

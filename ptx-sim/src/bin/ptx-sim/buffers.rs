@@ -1,4 +1,4 @@
-//! Puts buffers into simulated memory, and makes the kernel's arguments of them.
+//! Buffers in simulated memory, and the kernel's arguments that name them.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use ptx_sim::tensor_map::{Mode, TensorMap};
 use ptx_sim::{Arg, GlobalMemory};
 
-use crate::arguments::{Argument, Buffer, Map, Taken};
+use crate::arguments::{Argument, Buffer, Map, MapMode};
 use crate::npy::{self, Array};
 use crate::numbers::Type;
 
@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 1 << 32;
 
 /// A buffer in simulated memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct DeviceBuffer {
     pub(crate) address: u64,
     pub(crate) ty: Type,
     /// Extents, outermost first.
@@ -23,7 +23,7 @@ pub(crate) struct Placed {
     bytes: u64,
 }
 
-impl Placed {
+impl DeviceBuffer {
     /// Its length in elements.
     pub(crate) fn len(&self) -> u64 {
         self.bytes / self.ty.bytes() as u64
@@ -41,12 +41,13 @@ impl Placed {
 ///
 /// # Errors
 ///
-/// Files that are not arrays, buffers that are too large, indices of no buffer, maps that are larger than their buffer.
-pub(crate) fn place(
+/// Files that are not arrays, buffers that are too large, indices of no buffer, maps that are
+/// larger than their buffer.
+pub(crate) fn allocate(
     memory: &mut GlobalMemory,
     buffers: &[Buffer],
     arguments: &[Argument],
-) -> Result<(Vec<Placed>, Vec<Arg>), String> {
+) -> Result<(Vec<DeviceBuffer>, Vec<Arg>), String> {
     let passed = arguments.iter().filter_map(|argument| match argument {
         Argument::Buffer(buffer) => Some(buffer),
         Argument::Scalar(_) | Argument::Address(_) | Argument::Length(_) | Argument::Map(_) => None,
@@ -73,11 +74,11 @@ pub(crate) fn place(
 /// # Errors
 ///
 /// How many there are, if that is fewer.
-pub(crate) fn find(all: &[Placed], index: usize) -> Result<&Placed, String> {
+pub(crate) fn find(all: &[DeviceBuffer], index: usize) -> Result<&DeviceBuffer, String> {
     all.get(index).ok_or_else(|| format!("there is no buffer {index}: there are {}, from 0", all.len()))
 }
 
-fn put(memory: &mut GlobalMemory, buffer: &Buffer) -> Result<Placed, String> {
+fn put(memory: &mut GlobalMemory, buffer: &Buffer) -> Result<DeviceBuffer, String> {
     let array = match buffer {
         Buffer::Zeros { ty, shape } => {
             let bytes = zeroed(count(*ty, shape)? * ty.bytes() as u64)?;
@@ -93,7 +94,7 @@ fn put(memory: &mut GlobalMemory, buffer: &Buffer) -> Result<Placed, String> {
     let bytes = array.bytes.len() as u64;
     let address = memory.allocate(bytes, true).ok_or("global memory has no room for the buffers")?;
     memory.write(address, &array.bytes).map_err(|fault| format!("a buffer does not fit: {fault:?}"))?;
-    Ok(Placed { address, ty: array.ty, shape: array.shape, bytes })
+    Ok(DeviceBuffer { address, ty: array.ty, shape: array.shape, bytes })
 }
 
 /// So many zeros.
@@ -122,7 +123,7 @@ fn count(ty: Type, shape: &[u64]) -> Result<u64, String> {
 }
 
 /// The map with its innermost dimension first. The launch checks what the driver would.
-fn tensor_map(buffer: &Placed, map: &Map) -> Result<TensorMap, String> {
+fn tensor_map(buffer: &DeviceBuffer, map: &Map) -> Result<TensorMap, String> {
     let rank = map.extents.len();
     let size = u64::from(map.interleave.slice().unwrap_or(map.element.bytes()));
     let overflow = || format!("the strides of the map of {:?} do not fit", map.extents);
@@ -149,7 +150,7 @@ fn tensor_map(buffer: &Placed, map: &Map) -> Result<TensorMap, String> {
         address: buffer.address,
         extents,
         byte_strides,
-        mode: mode(&map.taken),
+        mode: mode(&map.mode),
         element_strides: map.steps.as_deref().map_or_else(|| vec![1; rank], reversed),
         interleave: map.interleave,
         swizzle: map.swizzle,
@@ -157,10 +158,10 @@ fn tensor_map(buffer: &Placed, map: &Map) -> Result<TensorMap, String> {
     })
 }
 
-fn mode(taken: &Taken) -> Mode {
-    match taken {
-        Taken::Box(extents) => Mode::Tiled { box_extents: reversed(extents) },
-        Taken::Column { pixels, channels, lower, upper } => Mode::Im2col {
+fn mode(mode: &MapMode) -> Mode {
+    match mode {
+        MapMode::Box(extents) => Mode::Tiled { box_extents: reversed(extents) },
+        MapMode::Column { pixels, channels, lower, upper } => Mode::Im2col {
             lower: reversed(lower),
             upper: reversed(upper),
             channels: *channels,
@@ -173,7 +174,8 @@ fn reversed<T: Copy>(list: &[T]) -> Vec<T> {
     list.iter().rev().copied().collect()
 }
 
-/// In units of the innermost extent, innermost first, of all dimensions but the innermost; none if a number does not hold them.
+/// In units of the innermost extent, innermost first, of all dimensions but the innermost; none if
+/// a number does not hold them.
 fn dense(extents: &[u64]) -> Option<Vec<u64>> {
     let inner = extents.iter().skip(1).rev();
     inner

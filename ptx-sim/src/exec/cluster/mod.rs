@@ -34,8 +34,8 @@ pub(crate) struct Outcome {
 const ORDER_OF_WARPS: u64 = 0x2545_f491_4f6c_dd1d;
 /// The most instructions that a warp runs before another may.
 const LONGEST_TURN: u64 = 256;
-/// What an instruction of a warp counts of the limit, whichever of its threads take part: so much it costs, and a thread
-/// that runs alone is stopped as soon as a warp is.
+/// What an instruction of a warp counts of the limit, whichever of its threads take part: so much
+/// it costs, and a thread that runs alone is stopped as soon as a warp is.
 const LANES: u64 = 32;
 /// Turns after which those that wait try again, though others can go on.
 const TURNS_TO_WAKE: u32 = 16;
@@ -170,8 +170,8 @@ impl<'c> Cluster<'c> {
         Ok(Turned::More)
     }
 
-    /// Lets those that wait try again, if that may be of use. When all have, and none has got anywhere, they wait for ever, or in
-    /// loops: then none is ready after this.
+    /// Lets those that wait try again, if that may be of use. When all have, and none has got
+    /// anywhere, they wait for ever, or in loops: then none is ready after this.
     fn wake(&mut self) -> Result<(), Stop> {
         self.since_wake = 0;
         loop {
