@@ -35,4 +35,5 @@ pub use stmt::*;
 pub use tma::*;
 pub use types::*;
 
+pub use tma_model::sync::Scope;
 pub use tma_model::{AtomicOp, ReduceOp, Scalar, TileSwizzle, TileType};
