@@ -57,7 +57,7 @@ pub(crate) enum Target {
 }
 
 /// Finds what `pointer` means to a thread of block `own`.
-#[inline]
+#[inline(always)]
 pub(crate) fn resolve(pointer: Pointer, own: BlockRank) -> Target {
     let Pointer { space, address } = pointer;
     match space {

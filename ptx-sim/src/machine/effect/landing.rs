@@ -61,9 +61,10 @@ impl Machine {
         match (op.reads, &piece.data) {
             (Source::Shared { rank, .. }, None) => {
                 let shared = &self.memory.shared[rank];
-                let units = op.units.some(piece.units.clone());
-                let data = units.flat_map(|unit| shared.bytes(unit.shared, unit.bytes as usize)).copied();
-                let data = data.collect();
+                let mut data = Vec::with_capacity(op.units.bytes(piece.units.clone()) as usize);
+                for unit in op.units.some(piece.units.clone()) {
+                    data.extend_from_slice(shared.bytes(unit.shared, unit.bytes as usize));
+                }
                 return self.was_read(&op, piece, data);
             }
             (Source::Shared { .. }, Some(data)) => {

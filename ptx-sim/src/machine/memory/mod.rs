@@ -91,7 +91,7 @@ impl Memory {
     }
 
     /// Where a pointer leads, in a thread of block `own`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn locate(
         &self,
         pointer: Pointer,
