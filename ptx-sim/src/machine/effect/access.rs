@@ -6,6 +6,10 @@ use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace, Write};
 use crate::machine::types::{Action, Actor, Order, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
 
+/// What a load and a store do.
+const READS: &str = "reads";
+const WRITES: &str = "writes";
+
 impl Machine {
     /// Reads `out.len()` bytes. Vectors are read at once: their address is a multiple of all their
     /// bytes.
@@ -15,19 +19,18 @@ impl Machine {
     /// Out of bounds or misaligned.
     #[inline]
     pub fn load(&mut self, actor: Actor, pointer: Pointer, out: &mut [u8], order: Order) -> Result<(), Stop> {
-        let action = actor.does("reads");
         let len = out.len() as u32;
-        let place = self.place(action, pointer, Extent::natural(len))?;
+        let place = self.place_of(&actor, READS, pointer, Extent::natural(len))?;
         match place {
-            Place::Global(address) => self.load_global(action, address, out)?,
+            Place::Global(address) => self.load_global(actor.does(READS), address, out)?,
             Place::Shared(SharedPlace { rank, at }) => {
                 if self.order.is_checked() {
-                    self.visit(action, rank);
+                    self.visit(&actor, rank);
                     let view = self.order.view(actor.who);
                     let shadow = &mut self.memory.shared[rank].shadow;
                     let found = shadow.read(at, len, view, actor.site.ptx_line, order.is_strong());
                     if let Some(conflict) = found {
-                        self.conflict(action, Act::Read, rank, conflict);
+                        self.conflict(actor.does(READS), Act::Read, rank, conflict);
                     }
                 }
                 copy(out, self.memory.shared[rank].from(at));
@@ -46,9 +49,8 @@ impl Machine {
     /// Out of bounds or misaligned.
     #[inline]
     pub fn store(&mut self, actor: Actor, pointer: Pointer, bytes: &[u8], order: Order) -> Result<(), Stop> {
-        let action = actor.does("writes");
         let len = bytes.len() as u32;
-        let place = self.place(action, pointer, Extent::natural(len))?;
+        let place = self.place_of(&actor, WRITES, pointer, Extent::natural(len))?;
         if order != Order::Weak && self.order.is_checked() {
             self.order.strong_store(actor.who, place, order);
         }
@@ -56,18 +58,18 @@ impl Machine {
             Place::Global(address) => {
                 self.wrote_global(actor, address, len);
                 let written = self.memory.global.write(address, bytes);
-                written.map_err(|fault| self.global_fault(action, address, len, fault))
+                written.map_err(|fault| self.global_fault(actor.does(WRITES), address, len, fault))
             }
             Place::Shared(place @ SharedPlace { rank, at }) => {
                 if self.order.is_checked() {
-                    self.visit(action, rank);
+                    self.visit(&actor, rank);
                     let view = self.order.view(actor.who);
                     let shadow = &mut self.memory.shared[rank].shadow;
                     let found = shadow.write(at, len, view, actor.site.ptx_line, order.is_strong());
                     if let Some(conflict) = found
                         && !self.is_repeated(place, bytes, conflict)
                     {
-                        self.conflict(action, Act::Write, rank, conflict);
+                        self.conflict(actor.does(WRITES), Act::Write, rank, conflict);
                     }
                 }
                 copy(self.memory.shared[rank].bytes_mut(at, bytes.len()), bytes);

@@ -99,7 +99,7 @@ impl Machine {
     fn change_shared(&mut self, action: Action, place: SharedPlace, len: u32) -> &mut [u8] {
         let SharedPlace { rank, at } = place;
         if self.order.is_checked() {
-            self.visit(action, rank);
+            self.visit(&Actor { who: action.who, site: action.site }, rank);
             let (view, line) = (self.order.view(action.who), action.site.ptx_line);
             let found = self.memory.shared[rank].shadow.change(at, len, view, line);
             if let Some(conflict) = found {
@@ -112,17 +112,17 @@ impl Machine {
     /// A thread itself uses shared memory, which has to be there until it has. (Of copies,
     /// mbarriers tell.)
     #[inline]
-    pub(super) fn visit(&mut self, action: Action, rank: BlockRank) {
-        if rank != action.who.block {
-            self.visit_other(action, rank);
+    pub(super) fn visit(&mut self, actor: &Actor, rank: BlockRank) {
+        if rank != actor.who.block {
+            self.visit_other(*actor, rank);
         }
     }
 
     #[cold]
-    fn visit_other(&mut self, action: Action, rank: BlockRank) {
+    fn visit_other(&mut self, actor: Actor, rank: BlockRank) {
         if self.order.is_checked() {
-            let step = self.order.view(action.who).epoch();
-            self.memory.shared[rank].visit(step, action.site.ptx_line, self.shape);
+            let step = self.order.view(actor.who).epoch();
+            self.memory.shared[rank].visit(step, actor.site.ptx_line, self.shape);
         }
     }
 }

@@ -62,26 +62,25 @@ impl Machine {
             (Source::Shared { rank, .. }, None) => {
                 let shared = &self.memory.shared[rank];
                 let mut data = Vec::with_capacity(op.units.bytes(piece.units.clone()) as usize);
-                for unit in op.units.some(piece.units.clone()) {
+                op.units.for_each(piece.units.clone(), |_, unit| {
                     data.extend_from_slice(shared.bytes(unit.shared, unit.bytes as usize));
-                }
+                });
                 return self.was_read(&op, piece, data);
             }
             (Source::Shared { .. }, Some(data)) => {
                 let mut rest = data.as_slice();
-                for unit in op.units.some(piece.units.clone()) {
+                op.units.for_each(piece.units.clone(), |_, unit| {
                     let (bytes, more) = rest.split_at_checked(unit.bytes as usize).unwrap_or((rest, &[]));
                     self.put(&op, &unit, bytes);
                     rest = more;
-                }
+                });
                 debug_assert!(rest.is_empty(), "what was read is written");
             }
             (Source::Global | Source::Value(_), _) => {
-                for number in piece.units.clone() {
-                    let unit = op.units.get(number);
+                op.units.for_each(piece.units.clone(), |number, unit| {
                     let bytes = self.fetch(&op, number, &unit);
                     self.put(&op, &unit, &bytes[..unit.bytes as usize]);
-                }
+                });
             }
         }
         self.complete(&op, &piece);
@@ -210,9 +209,9 @@ impl Machine {
             self.order.name_agent(done.component(), op.issuer.who);
             let shadow = &mut self.memory.shared[target.rank].shadow;
             let under_way = Epoch::new(IN_FLIGHT, piece.operation.0);
-            for unit in op.units.some(piece.units.clone()) {
+            op.units.for_each(piece.units.clone(), |_, unit| {
                 shadow.landed(target.place(&unit), unit.bytes, under_way, done);
-            }
+            });
         }
         let action = op.issued(op.issuer.who);
         self.counted_at(action, place);

@@ -80,7 +80,7 @@ impl Machine {
     pub fn mbarrier_arrive(&mut self, actor: Actor, pointer: Pointer, arrive: Arrive) -> Result<u64, Stop> {
         let (action, who) = (actor.does("arrives"), actor.who);
         let place = self.mbarrier_place(action, pointer)?;
-        self.visit(action, place.rank);
+        self.visit(&actor, place.rank);
         let own_block = place.rank == who.block;
         let relaxed = (!arrive.semantics.order.releases()).then(|| self.issue_of(who));
         let Some(mbarrier) = self.barriers.mbarrier_mut(place) else {
@@ -130,7 +130,7 @@ impl Machine {
         change: impl FnOnce(&mut MbarrierCount) -> Result<(), MbarrierFault>,
     ) -> Result<(), Stop> {
         let place = self.mbarrier_place(action, pointer)?;
-        self.visit(action, place.rank);
+        self.visit(&Actor { who: action.who, site: action.site }, place.rank);
         let Some(mbarrier) = self.barriers.mbarrier_mut(place) else {
             return Err(self.diagnostics.bug(action, GONE));
         };

@@ -5,29 +5,41 @@ use crate::machine::address::NO_RANK;
 use crate::machine::diagnostics::STAY;
 use crate::machine::index::BlockRank;
 use crate::machine::memory::{Extent, GlobalFault, Place, PlaceFault, SharedPlace, Stretch};
-use crate::machine::types::{Action, Pointer, Space};
+use crate::machine::types::{Action, Actor, Pointer, Space};
 use crate::report::{Finding, FindingKind, Stop, counted};
 
 impl Machine {
-    /// Finds the bytes that an instruction accesses. Inlined, because a `Place` that goes through
-    /// memory costs each load and store more than finding it.
-    #[inline(always)]
+    /// Finds the bytes that an instruction accesses.
     pub(super) fn place(&mut self, action: Action, pointer: Pointer, extent: Extent) -> Result<Place, Stop> {
-        let own = action.who.block;
+        let Action { who, site, does } = action;
+        self.place_of(&Actor { who, site }, does, pointer, extent)
+    }
+
+    /// The same for loads and stores of threads, of which there are many: inlined, and what a finding
+    /// would say of the actor is put together only where there is one.
+    #[inline(always)]
+    pub(super) fn place_of(
+        &mut self,
+        actor: &Actor,
+        does: &'static str,
+        pointer: Pointer,
+        extent: Extent,
+    ) -> Result<Place, Stop> {
+        let own = actor.who.block;
         match self.memory.locate(pointer, own, extent) {
             Ok(Place::Global(address)) => {
                 if let Some(stretch) = self.memory.stores.at(address, extent.bytes.into()) {
-                    self.not_stored(action, address, stretch);
+                    self.not_stored(actor.does(does), address, stretch);
                 }
                 Ok(Place::Global(address))
             }
             Ok(Place::Shared(place)) => {
                 if place.rank != own && self.liveness.of_block(place.rank) == 0 {
-                    self.block_gone(action, place.rank);
+                    self.block_gone(actor.does(does), place.rank);
                 }
                 Ok(Place::Shared(place))
             }
-            Err(fault) => Err(self.misplaced(action, pointer, extent, fault)),
+            Err(fault) => Err(self.misplaced(actor.does(does), pointer, extent, fault)),
         }
     }
 

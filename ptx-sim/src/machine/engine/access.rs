@@ -81,10 +81,10 @@ impl AsyncOp {
         let (view, shadow) = (order.view(part.who), &mut memory.shared[rank].shadow);
         let reader = Mark { step: done, line: self.issuer.site.ptx_line };
         let mut first = None;
-        for unit in self.units.some(part.units.clone()) {
+        self.units.for_each(part.units.clone(), |_, unit| {
             let found = shadow.read_async(unit.shared, unit.bytes, view, reader);
             first = first.or(found);
-        }
+        });
         let (action, act) = (self.starts(part.who), Act::CopyOut);
         first.map(|conflict| Clash::Shared { action, act, rank, conflict })
     }
@@ -101,7 +101,7 @@ impl AsyncOp {
         let (view, shared) = (order.view(part.who), &mut memory.shared[target.rank]);
         let (write, mark) = (self.write(), Mark { step, line: self.issuer.site.ptx_line });
         let mut first = None;
-        for unit in self.units.some(part.units.clone()) {
+        self.units.for_each(part.units.clone(), |_, unit| {
             let at = target.place(&unit);
             if order.is_checked() {
                 let found = shared.shadow.write_async(at, unit.bytes, view, write, mark);
@@ -110,7 +110,7 @@ impl AsyncOp {
             if self.combination.is_none() {
                 shared.bytes_mut(at, unit.bytes as usize).fill(POISON);
             }
-        }
+        });
         let (action, act) = (self.starts(part.who), Act::CopyIn);
         first.map(|conflict| Clash::Shared { action, act, rank: target.rank, conflict })
     }

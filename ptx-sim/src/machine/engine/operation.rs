@@ -237,13 +237,9 @@ impl Units {
     }
 
     /// One of them.
-    #[inline]
     pub(in crate::machine) fn get(&self, number: u32) -> Unit {
         match self {
-            Self::Box(tensor) => {
-                let unit = tensor.walk().unit(number, tensor.tile);
-                Unit { shared: unit.shared, bytes: UNIT, global: unit.global, inside: (unit.from, unit.to) }
-            }
+            Self::Box(tensor) => boxed(&tensor.walk(), number, tensor.tile),
             &Self::Line { global, shared, bytes } => {
                 let first = number * UNIT;
                 let bytes = bytes.saturating_sub(first).min(UNIT);
@@ -255,6 +251,18 @@ impl Units {
                 let global = Some(lane.global);
                 Unit { shared: lane.shared, bytes: lane.bytes, global, inside: (0, lane.read) }
             }
+        }
+    }
+
+    /// Calls `each` with some of them, in their order.
+    #[inline]
+    pub(in crate::machine) fn for_each(&self, range: Range<u32>, mut each: impl FnMut(u32, Unit)) {
+        match self {
+            Self::Box(tensor) => {
+                let walk = tensor.walk();
+                range.for_each(|number| each(number, boxed(&walk, number, tensor.tile)));
+            }
+            Self::Line { .. } | Self::Lanes(_) => range.for_each(|number| each(number, self.get(number))),
         }
     }
 
@@ -276,6 +284,13 @@ impl Units {
             Self::Lanes(_) => self.some(range).map(|unit| unit.bytes).sum(),
         }
     }
+}
+
+/// A unit of a box, whose tile is at this shared offset.
+#[inline]
+fn boxed(walk: &Walk<'_>, number: u32, tile: u32) -> Unit {
+    let unit = walk.unit(number, tile);
+    Unit { shared: unit.shared, bytes: UNIT, global: unit.global, inside: (unit.from, unit.to) }
 }
 
 impl TensorBox {
