@@ -163,19 +163,10 @@ impl Facts {
 
     /// The mask of a barrier of the warp; none of anything else.
     pub(crate) fn warp_barrier(&self) -> Option<Reg> {
-        match self.synchronization {
-            Synchronization::Waits(Wait::WarpBarrier { mask }) => Some(mask),
-            Synchronization::Waits(
-                Wait::Barrier { .. }
-                | Wait::Cluster
-                | Wait::Mbarrier { .. }
-                | Wait::BulkGroups { .. }
-                | Wait::AsyncGroups(_)
-                | Wait::Exchange
-                | Wait::WholeWarp,
-            )
-            | Synchronization::None
-            | Synchronization::Signals => None,
+        if let Synchronization::Waits(Wait::WarpBarrier { mask }) = self.synchronization {
+            Some(mask)
+        } else {
+            None
         }
     }
 

@@ -1,4 +1,4 @@
-//! Source lines, state spaces, and the orderings that instructions name.
+//! Where an instruction stands, which memory it means, and what it orders.
 
 /// Where in the program an effect comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
