@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::code;
-use crate::isa::Program;
 use crate::isa::float::float_bits;
+use crate::isa::{Program, VariableId};
 use crate::launch::Error;
 use crate::machine::{GlobalMemory, SharedName};
 use crate::parse::syntax::{Initial, Source, Variable, VariableSpace};
@@ -42,7 +42,7 @@ struct Global {
 #[derive(Debug)]
 struct AddressAt {
     offset: usize,
-    variable: usize,
+    variable: VariableId,
     plus: i64,
     bytes: usize,
 }
@@ -165,7 +165,8 @@ impl Module {
         for (global, address) in self.globals.iter().zip(&addresses).filter(|(global, _)| global.allocated) {
             let mut bytes = global.bytes.clone();
             for at in &global.addresses {
-                let value = addresses.get(at.variable).copied().unwrap_or(0).wrapping_add_signed(at.plus);
+                let value =
+                    addresses.get(at.variable.index()).copied().unwrap_or(0).wrapping_add_signed(at.plus);
                 if let Some(place) = bytes.get_mut(at.offset..at.offset + at.bytes) {
                     place.copy_from_slice(&value.to_le_bytes()[..at.bytes]);
                 }
@@ -214,7 +215,12 @@ fn global(source: &Source<'_>, variable: &Variable<'_>, left: &mut u64) -> Resul
                     let message = format!("the address of `{symbol}` as an initial value is not supported");
                     return Err(LoadError::new(variable.line, message));
                 };
-                addresses.push(AddressAt { offset, variable: target, plus, bytes: scalar });
+                addresses.push(AddressAt {
+                    offset,
+                    variable: VariableId(target as u32),
+                    plus,
+                    bytes: scalar,
+                });
                 continue;
             }
         };

@@ -106,7 +106,8 @@ pub enum Awaited {
         /// `.read`: until they are read.
         read: bool,
     },
-    /// The thread's groups of `cp.async` but the last of so many; all its copies if none is said.
+    /// All but the given number of the thread's latest `cp.async` groups; without a number, all its
+    /// copies.
     AsyncGroups(Option<u32>),
     /// Other lanes of the warp, by mask.
     Lanes(u32),

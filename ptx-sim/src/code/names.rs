@@ -10,7 +10,7 @@ use crate::parse::syntax::{Source, Statement, Variable, VariableSpace};
 /// may.
 const MOST_BYTES: u64 = 512 << 10;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
     Register {
@@ -65,7 +65,7 @@ pub(crate) struct Builder<'m, 's> {
     labels: Vec<Option<Pc>>,
     /// Branches, and the labels that they go to.
     branches: Vec<(Pc, Vec<Label>)>,
-    /// `.loc` as it stands.
+    /// The file and line of the latest `.loc`.
     pub(crate) source_line: Option<(u32, u32)>,
 }
 

@@ -1,6 +1,6 @@
 //! How many wavefronts an access of a warp to shared memory needs.
 //!
-//! The model and its sources stand at [`SharedAccesses`].
+//! [`SharedAccesses`] documents the model and its sources.
 
 use super::alu::Lanes;
 use super::lanes_of;

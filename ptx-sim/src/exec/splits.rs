@@ -48,7 +48,7 @@ impl Splits {
         match self.list.iter_mut().find(|split| split.pc == pc) {
             Some(split) => {
                 split.mask |= mask;
-                // Whoever has come anew has not yet tried: so all of them do.
+                // Lanes that have just arrived have not tried yet, so the whole split tries.
                 (split.waits, split.spins_since) = (split.waits.and(waits), None);
             }
             None => self.list.push(Split { pc, mask, waits, spins_since: None, passed_over: 0 }),
@@ -111,7 +111,7 @@ impl Splits {
     }
 
     /// Lets those that wait try again whose wait `may_end`, told by one of their lanes; and of
-    /// loops, those that have not seen all `changes` yet. The answer is whether any lanes run.
+    /// loops, those that have not seen all `changes` yet. Returns whether any lanes run.
     pub(crate) fn wake(&mut self, changes: u64, may_end: impl Fn(u32, WaitingFor) -> bool) -> bool {
         for split in self.list.iter_mut().filter(|split| split.spins_since != Some(changes)) {
             let lane = split.mask.trailing_zeros();

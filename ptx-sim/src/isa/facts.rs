@@ -101,7 +101,8 @@ pub(crate) enum Wait {
     Mbarrier { space: Space, address: Address, phase: Reg, parity: bool, done: Reg, may_block: bool },
     /// The thread's bulk groups but the last `pending`.
     BulkGroups { pending: u32, read: bool },
-    /// The thread's groups of `cp.async` but the last of so many; all its copies if none is said.
+    /// All but the given number of the thread's latest `cp.async` groups; without a number, all its
+    /// copies.
     AsyncGroups(Option<u32>),
     /// The lanes of a mask, at a barrier of the warp.
     WarpBarrier { mask: Reg },
@@ -162,19 +163,10 @@ impl Facts {
 
     /// The mask of a barrier of the warp; none of anything else.
     pub(crate) fn warp_barrier(&self) -> Option<Reg> {
-        match self.synchronization {
-            Synchronization::Waits(Wait::WarpBarrier { mask }) => Some(mask),
-            Synchronization::Waits(
-                Wait::Barrier { .. }
-                | Wait::Cluster
-                | Wait::Mbarrier { .. }
-                | Wait::BulkGroups { .. }
-                | Wait::AsyncGroups(_)
-                | Wait::Exchange
-                | Wait::WholeWarp,
-            )
-            | Synchronization::None
-            | Synchronization::Signals => None,
+        if let Synchronization::Waits(Wait::WarpBarrier { mask }) = self.synchronization {
+            Some(mask)
+        } else {
+            None
         }
     }
 

@@ -77,7 +77,7 @@ pub(crate) enum UnaryOp {
     ReverseBits,
     /// The place of the highest bit that differs from the sign; all ones if there is none.
     HighestBit,
-    /// As far as it has to be shifted left to stand at the top.
+    /// The left shift that brings that bit to the top.
     HighestBitShift,
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 const CLOCK: &str = "steps of the simulator, shown as microseconds: one is one instruction of one warp, or one time that only \
                      the engines go on. Not a clock: nothing here says how long anything takes on a GPU";
 
-/// Writes the file, and gives the line that says so.
+/// Writes the file, and returns the line that reports it.
 ///
 /// # Errors
 ///

@@ -67,7 +67,7 @@ fn line(d: &mut Decoder<'_, '_, '_>, discards: bool) -> Result<Op, LoadError> {
     Ok(Op::Memory(MemoryOp::CacheLine { address: d.address(0)?, discards }))
 }
 
-/// `createpolicy` gives a value that nothing here looks at.
+/// `createpolicy`, whose result has no effect in the simulator.
 fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let fraction = d.take_of(&[("fractional", true), ("range", false)]);
     let ty = Type::Bits(64);

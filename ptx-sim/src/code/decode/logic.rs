@@ -236,7 +236,7 @@ fn optional(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Reg, LoadError> {
     if name == "_" { Ok(Reg::SINK) } else { d.predicate(name) }
 }
 
-/// What `set` gives for true: 1.0, or all ones.
+/// The result of `set` for true: 1.0, or all ones.
 fn truth(d: &Decoder<'_, '_, '_>, result: Type) -> Result<Truth, LoadError> {
     Ok(match result {
         Type::Pred => Truth::Predicate,

@@ -214,7 +214,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         Ok(self.builder.constant(constant))
     }
 
-    /// `[base + offset]`, with what stands after a comma.
+    /// `[base + offset]`.
     pub(crate) fn address(&mut self, index: usize) -> Result<Address, LoadError> {
         let operand = self.operand(index)?;
         self.address_of(operand)

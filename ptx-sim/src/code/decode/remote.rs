@@ -64,16 +64,7 @@ pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 }
 
 pub(super) fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<ReduceOp> {
-    d.take_of(&[
-        ("add", ReduceOp::Add),
-        ("min", ReduceOp::Min),
-        ("max", ReduceOp::Max),
-        ("inc", ReduceOp::Inc),
-        ("dec", ReduceOp::Dec),
-        ("and", ReduceOp::And),
-        ("or", ReduceOp::Or),
-        ("xor", ReduceOp::Xor),
-    ])
+    d.take_of(&ReduceOp::ALL.map(|op| (op.name(), op)))
 }
 
 /// The type of a reduction in `.shared::cluster`. Source: PTX ISA, "cp.reduce.async.bulk", the

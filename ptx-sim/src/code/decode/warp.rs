@@ -31,7 +31,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
 }
 
-/// A register, and a predicate that may stand after a bar.
+/// A register, optionally with a predicate after a bar.
 fn with_predicate(d: &mut Decoder<'_, '_, '_>, ty: Type) -> Result<(Reg, Reg), LoadError> {
     match d.operand(0)? {
         Operand::Pair(value, valid) => {

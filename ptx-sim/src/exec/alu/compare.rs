@@ -75,7 +75,7 @@ fn integer_results(ty: Integer, comparison: Comparison, a: &Lanes, b: &Lanes) ->
     mask
 }
 
-/// Of two halves at once.
+/// Of a pair of halves.
 pub(super) fn execute_pair(context: &Context<'_>, warp: &mut Warp, code: &ComparePair, active: u32) {
     let ComparePair { ty, flush, comparison, of: [a, b], combined, truth, d: [d, second] } = *code;
     let other = Other::of(context, warp, combined);

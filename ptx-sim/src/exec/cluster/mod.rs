@@ -14,7 +14,7 @@ use crate::trace::Trace;
 #[cfg(test)]
 mod tests;
 
-/// What a cluster's run gives.
+/// The results of a cluster's run.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) findings: Findings,

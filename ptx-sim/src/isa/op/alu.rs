@@ -48,7 +48,7 @@ pub(crate) enum Alu {
         d: Reg,
         of: [Reg; 2],
     },
-    /// `mov` of a vector into a register: parts of so many bits, the first lowest.
+    /// `mov` of a vector into a register: each part has `bits` bits, and the first is the lowest.
     Pack {
         bits: u32,
         d: Reg,
@@ -195,7 +195,7 @@ pub(crate) struct Compare {
     pub(crate) opposite: Reg,
 }
 
-/// `setp` and `set` of two halves at once.
+/// `setp` and `set` of a pair of halves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComparePair {
     pub(crate) ty: FloatType,
@@ -222,7 +222,7 @@ pub(crate) enum Combine {
     Xor,
 }
 
-/// What `set` gives for true.
+/// The result for true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Truth {
     /// `setp`: a predicate.

@@ -32,7 +32,7 @@ pub(crate) struct BarrierReduction {
     pub(crate) d: Reg,
 }
 
-/// What `barrier.red` asks.
+/// The reduction of `barrier.red`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockVote {
     Count,

@@ -22,7 +22,7 @@ pub(crate) enum ControlOp {
     Trap,
     /// What has no effect here.
     Nothing,
-    /// What only asks for something soon: the turn ends.
+    /// `nanosleep`: the warp's turn ends.
     Yield,
     /// `vprintf`: where in local memory its arguments lie, and where its result goes.
     Printf {

@@ -76,7 +76,7 @@ pub(crate) enum AtomicOp {
     Dec,
 }
 
-/// `atom` or `red` of a vector: each element is changed at once, the vector is not.
+/// `atom` or `red` of a vector: atomic for each element, not for the vector.
 #[derive(Clone, Debug)]
 pub(crate) struct AtomicVector {
     pub(crate) op: AtomicOp,
