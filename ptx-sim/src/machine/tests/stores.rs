@@ -300,7 +300,7 @@ fn a_map_stays_as_it_is_while_copies_use_it() {
             let copy = lab.named(Some(at), [0; 5], action);
             lab.machine.tensor_copy(Actor { who: thread(0), site }, &copy).unwrap();
             let changes = |lab: &mut Lab| {
-                lab.machine.map_changed(Actor { who: thread(0), site }, Pointer::new(Space::Global, at))
+                lab.machine.map_changed(Actor { who: thread(0), site }, Pointer::new(Space::Global, at));
             };
             if !waits {
                 changes(lab);
