@@ -6,13 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use ptx_sim::tensor_map::{Element, Fill, Interleave, Mode, Swizzle};
+use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle};
 use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, TensorMap, launch};
 
 /// A kernel of the examples that takes two maps of a matrix, and its tile.
 struct Case {
     name: &'static str,
-    element: Element,
+    element: DataType,
     /// Rows and columns of a box, and of what a block does.
     boxed: [u32; 2],
     tile: [u32; 2],
@@ -23,7 +23,7 @@ struct Case {
 const CASES: [Case; 2] = [
     Case {
         name: "transpose",
-        element: Element::F32,
+        element: DataType::F32,
         boxed: [64, 32],
         tile: [64, 64],
         swizzle: Swizzle::B128,
@@ -31,7 +31,7 @@ const CASES: [Case; 2] = [
     },
     Case {
         name: "tma_copy",
-        element: Element::F16,
+        element: DataType::F16,
         boxed: [128, 64],
         tile: [128, 64],
         swizzle: Swizzle::None,

@@ -2,7 +2,7 @@
 
 mod common;
 
-use ptx_sim::tensor_map::{Element, Swizzle};
+use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
 
 /// What a block of `threads` finds wrong with a kernel of a tile of 32 by 32, a barrier and these statements.
@@ -14,7 +14,7 @@ fn findings(threads: u32, shared: &str, body: &str) -> String {
     let kernels = common::compile_text("kernel.rs", &source);
     let module = Module::load(&kernels[0].1).expect("it loads");
     let mut memory = GlobalMemory::default();
-    let matrix = common::Matrix::new(&mut memory, Element::U32, [32, 32], Some(&[1; 4096]));
+    let matrix = common::Matrix::new(&mut memory, DataType::U32, [32, 32], Some(&[1; 4096]));
     let out = memory.allocate(4096, false).expect("there is room");
     let map = Arg::Map(matrix.map([32, 32], Swizzle::None));
     let args = [map, Arg::Address(out), Arg::Bytes(1024u64.to_le_bytes().into())];

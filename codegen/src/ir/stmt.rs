@@ -1,6 +1,6 @@
 //! Statements: effects and control flow.
 
-use super::{AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, Origin, ParamId, RemoteCopy, TileCopy};
+use super::{AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, Origin, ParamId, RemoteCopy, Scope, TileCopy};
 
 /// Statements in order.
 #[derive(Clone, Debug, Default)]
@@ -179,16 +179,6 @@ pub enum BarrierOp {
     TryWait { dest: LocalId, parity: Expr },
     /// As `TryWait`, waiting up to about `nanoseconds`.
     TryWaitFor { dest: LocalId, parity: Expr, nanoseconds: Expr },
-}
-
-/// Between whose threads an arrival and a wait order accesses to memory. Source: PTX ISA, "Scope".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Those of a block: enough, also at another block's barrier, to hand over memory that its own block has read and that
-    /// a copy is to fill. In a cluster it spares an arrival the wait until all that its thread wrote is seen there.
-    Block,
-    /// Those of the cluster, where there is one: what a thread wrote is seen by those of other blocks.
-    Cluster,
 }
 
 /// A fence.

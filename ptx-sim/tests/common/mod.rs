@@ -7,7 +7,7 @@ pub(crate) mod command;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ptx_sim::tensor_map::{Element, Fill, Interleave, Mode, Swizzle, TensorMap};
+use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle, TensorMap};
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
 /// One warp transposes a tile of 32 × 32 floats, of which the columns lie in one bank each. The first row is not known to the
@@ -93,7 +93,7 @@ pub(crate) struct Matrix {
     pub(crate) address: u64,
     pub(crate) rows: u64,
     pub(crate) cols: u64,
-    pub(crate) element: Element,
+    pub(crate) element: DataType,
 }
 
 #[allow(dead_code, reason = "not every test has tensors")]
@@ -101,7 +101,7 @@ impl Matrix {
     /// A matrix with these bytes, or not initialised.
     pub(crate) fn new(
         memory: &mut GlobalMemory,
-        element: Element,
+        element: DataType,
         [rows, cols]: [u64; 2],
         bytes: Option<&[u8]>,
     ) -> Matrix {

@@ -13,15 +13,25 @@ fn nanoseconds(checks: Checks) -> f64 {
     for _ in 0..ROUNDS {
         for word in 0..16u32 {
             for who in all() {
-                let at = u64::from(word * THREADS + who.thread) * 4;
-                let _ = lab.machine.store(who, Space::Shared, at, &word.to_le_bytes(), Order::Weak, site);
+                let at = u64::from(word * THREADS + who.thread.0) * 4;
+                let _ = lab.machine.store(
+                    Actor { who, site },
+                    Pointer::new(Space::Shared, at),
+                    &word.to_le_bytes(),
+                    Order::Weak,
+                );
             }
         }
         lab.sync();
         for word in 0..16u32 {
             for who in all() {
-                let at = u64::from(word * THREADS + (who.thread ^ 1)) * 4;
-                let _ = lab.machine.load(who, Space::Shared, at, &mut [0; 4], Order::Weak, site);
+                let at = u64::from(word * THREADS + (who.thread.0 ^ 1)) * 4;
+                let _ = lab.machine.load(
+                    Actor { who, site },
+                    Pointer::new(Space::Shared, at),
+                    &mut [0; 4],
+                    Order::Weak,
+                );
             }
         }
         lab.sync();
