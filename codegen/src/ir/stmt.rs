@@ -1,6 +1,8 @@
 //! Statements: effects and control flow.
 
-use super::{AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, Origin, ParamId, RemoteCopy, Scope, TileCopy};
+use super::{
+    AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, Origin, ParamId, RemoteCopy, Scope, TileCopy,
+};
 
 /// Statements in order.
 #[derive(Clone, Debug, Default)]
