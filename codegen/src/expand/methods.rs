@@ -84,11 +84,8 @@ fn unknown_generics(name: &str, tiles: usize) -> TokenStream {
 
 /// Any generics that fit these.
 fn known_generics(name: &str, tiles: usize) -> TokenStream {
-    let lang = quote!(::tma_runtime::lang);
     match name {
-        "LoadingSlot" | "FullSlot" => {
-            tuple(&quote!(#lang::Tile<::core::primitive::f32, #lang::Shape2<8, 8>>), tiles)
-        }
+        "LoadingSlot" | "FullSlot" => tuple(&quote!(::tma_runtime::lang::names::AnyTile), tiles),
         _ => type_generics(name, Span::call_site()),
     }
 }

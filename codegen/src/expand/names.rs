@@ -20,20 +20,19 @@ use crate::parse::names::{Meaning, Word};
 /// The words of the vocabulary, for the block in which the body stands: there they mean nothing
 /// else.
 pub(super) fn imports(words: &[Word]) -> TokenStream {
-    words.iter().filter_map(import).collect()
-}
-
-fn import(word: &Word) -> Option<TokenStream> {
-    let name = word.path.get_ident()?;
-    let path = match &word.meaning {
-        Meaning::Function(_) | Meaning::Type(_) => quote!(::tma_runtime::lang),
-        Meaning::Scalar(scalar) if scalar.is_of_library() => quote!(::tma_runtime::lang),
-        Meaning::Scalar(_) => quote!(::core::primitive),
-        Meaning::Constant(..) | Meaning::Conversion(..) | Meaning::Macro(_) | Meaning::Method(_) => {
-            return None;
+    let (mut lang, mut primitive) = (vec![], vec![]);
+    for word in words {
+        match &word.meaning {
+            Meaning::Function(_) | Meaning::Type(_) => lang.extend(word.path.get_ident()),
+            Meaning::Scalar(scalar) if scalar.is_of_library() => lang.extend(word.path.get_ident()),
+            Meaning::Scalar(_) => primitive.extend(word.path.get_ident()),
+            Meaning::Constant(..) | Meaning::Conversion(..) | Meaning::Macro(_) | Meaning::Method(_) => {}
         }
-    };
-    Some(quote!(#[allow(unused_imports)] use #path::#name;))
+    }
+    quote! {
+        #[allow(unused_imports)]
+        use {::tma_runtime::lang::{#(#lang),*}, ::core::primitive::{#(#primitive),*}};
+    }
 }
 
 /// What rustc accepts only if every word is the vocabulary's where the kernel stands.
@@ -46,9 +45,11 @@ pub(super) fn proofs(words: &[Word]) -> Option<TokenStream> {
     let lines = others.iter().map(|word| proof(word));
     let macros = macros.iter().map(|word| macro_proof(word));
     Some(quote! {
-        #[allow(dead_code, deprecated, clippy::all)]
+        #[allow(dead_code, unreachable_code, deprecated, clippy::all)]
         const _: () = {
             fn names() {
+                // What is never reached, rustc type-checks and then drops.
+                return;
                 #(#lines)*
                 #(#macros)*
             }
@@ -162,18 +163,20 @@ fn function_generics(name: &str, span: Span) -> TokenStream {
 
 /// Any generic arguments that the type takes.
 pub(super) fn type_generics(name: &str, span: Span) -> TokenStream {
-    let lang = quote_spanned!(span=> ::tma_runtime::lang);
-    let tile = quote_spanned!(span=> #lang::Tile<::core::primitive::f32, #lang::Shape2<8, 8>>);
     match name {
-        "Tile" => quote_spanned!(span=> <::core::primitive::f32, #lang::Shape2<8, 8>>),
-        "TensorMap" | "Maps" | "SharedMap" => quote_spanned!(span=> <#tile>),
-        "Im2colMap" => quote_spanned!(span=> <#tile, 4>),
+        "Tile" => quote_spanned!(span=> <::core::primitive::f32, ::tma_runtime::lang::Shape2<8, 8>>),
+        "TensorMap" | "Maps" | "SharedMap" => quote_spanned!(span=> <::tma_runtime::lang::names::AnyTile>),
+        "Im2colMap" => quote_spanned!(span=> <::tma_runtime::lang::names::AnyTile, 4>),
         "Global" => quote_spanned!(span=> <::core::primitive::u32>),
         "SharedArray" => quote_spanned!(span=> <::core::primitive::u32, 1>),
-        "Stages" => quote_spanned!(span=> <#lang::Barrier, 1>),
-        "Remote" => quote_spanned!(span=> <#lang::Barrier>),
-        "Pipeline" | "Producer" | "Consumer" => quote_spanned!(span=> <(#tile,), 1>),
-        "EmptySlot" | "LoadingSlot" | "FullSlot" => quote_spanned!(span=> <(#tile,)>),
+        "Stages" => quote_spanned!(span=> <::tma_runtime::lang::Barrier, 1>),
+        "Remote" => quote_spanned!(span=> <::tma_runtime::lang::Barrier>),
+        "Pipeline" | "Producer" | "Consumer" => {
+            quote_spanned!(span=> <(::tma_runtime::lang::names::AnyTile,), 1>)
+        }
+        "EmptySlot" | "LoadingSlot" | "FullSlot" => {
+            quote_spanned!(span=> <(::tma_runtime::lang::names::AnyTile,)>)
+        }
         "Shape1" => quote_spanned!(span=> <1>),
         "Shape2" => quote_spanned!(span=> <1, 1>),
         "Shape3" => quote_spanned!(span=> <1, 1, 1>),

@@ -5,6 +5,7 @@ use syn::Expr as Syntax;
 use super::call::{Function, function_named};
 use super::cx::{Binding, Cx};
 use super::names::{self, Meaning, Space};
+use super::span;
 use super::suggest::{self, did_you_mean, elsewhere};
 use crate::diag::Code;
 use crate::ir::{Compound, Expr, ExprKind, Scalar, Span, Type};
@@ -26,7 +27,7 @@ pub(super) enum Callee<'a> {
 impl<'a> Cx<'a> {
     /// Which function a path names; reports what names none.
     pub(super) fn callee(&mut self, path: &syn::ExprPath) -> Callee<'a> {
-        let at = Span::of(path);
+        let at = span::of_expr_path(path);
         let path = match self.refuse_qualified(path.qself.as_ref(), at) {
             true => return Callee::Refused,
             false => &path.path,

@@ -224,7 +224,7 @@ impl<'a> Cx<'a> {
             Binding::Local { id, .. } => Some(self.locals[id.0 as usize].ty.clone()),
             Binding::Reference { .. } | Binding::Compound { .. } => None,
         };
-        self.variables.extend(ty.map(|ty| Local { name: name.to_string(), ty, span: Span::of(name) }));
+        self.variables.extend(ty.map(|ty| Local { name: name.to_string(), ty, span: name.span().into() }));
         if let Some(scope) = self.frame().scopes.last_mut() {
             scope.insert(names::text(name), binding);
         }

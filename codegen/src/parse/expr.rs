@@ -8,6 +8,7 @@ use super::cx::{Binding, Cx};
 use super::device::own_variable;
 use super::names::{self, Meaning, Space};
 use super::rule::Rule;
+use super::span;
 use super::suggest::{self, did_you_mean, elsewhere};
 use crate::diag::Code;
 use crate::ir::{
@@ -17,7 +18,7 @@ use crate::ir::{
 impl Cx<'_> {
     /// The value of an expression.
     pub(super) fn expr(&mut self, expr: &syn::Expr) -> Expr {
-        let span = Span::of(expr);
+        let span = span::of_expr(expr);
         let value = self.deeper(span, |cx| cx.expr_at(expr, span));
         // Nothing is left out in silence.
         if matches!(value.kind, ExprKind::Error) && self.sink.is_empty() {

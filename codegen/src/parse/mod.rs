@@ -33,6 +33,7 @@ mod rule;
 mod scalar;
 mod settle;
 mod signature;
+mod span;
 mod stmt;
 mod suggest;
 mod types;

@@ -11,6 +11,7 @@ use syn::{Ident, Path, PathArguments};
 
 use super::cx::Cx;
 use super::item::Shared;
+use super::span;
 use crate::diag::{Code, Sink};
 use crate::ir::{Scalar, Span};
 
@@ -137,7 +138,7 @@ impl Cx<'_> {
     /// something else.
     pub(super) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
         if let Some(name) = own_name(path)
-            && self.refuse_outsider(&name, meaning.space(), Span::of(path))
+            && self.refuse_outsider(&name, meaning.space(), span::of_path(path))
         {
             return false;
         }
@@ -231,11 +232,18 @@ impl Cx<'_> {
 
 /// Adds a word that is not among `words` yet.
 pub(super) fn note(words: &mut Vec<Word>, word: Word) {
-    let shown = |path: &Path| path.to_token_stream().to_string();
-    let same = |known: &Word| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
+    let same = |known: &Word| known.meaning == word.meaning && is_same(&known.path, &word.path);
     if !words.iter().any(same) {
         words.push(word);
     }
+}
+
+/// Whether two paths without generic arguments are written alike.
+fn is_same(one: &Path, other: &Path) -> bool {
+    fn names(path: &Path) -> impl Iterator<Item = &Ident> {
+        path.segments.iter().map(|segment| &segment.ident)
+    }
+    one.leading_colon.is_some() == other.leading_colon.is_some() && names(one).eq(names(other))
 }
 
 /// Whether the vocabulary has `name`.

@@ -8,6 +8,7 @@ use syn::{GenericArgument, PathArguments};
 use super::condition;
 use super::cx::Cx;
 use super::names::{self, Meaning, Space};
+use super::span;
 use super::suggest::{Kind, did_you_mean, elsewhere};
 use super::wording::{self, given};
 use crate::diag::Code;
@@ -124,7 +125,7 @@ impl<'a> Cx<'a> {
     pub(super) fn path_type(&mut self, path: &syn::Path) -> Type {
         let Some(segment) = path.segments.last() else { return Type::Error };
         let name = names::text(&segment.ident);
-        let span = Span::of(path);
+        let span = span::of_path(path);
         if let Some(ty) = names::lone_name(path).and_then(|name| self.generic_type(&name)) {
             return self.at_module_level(&name, |cx| cx.ty(&ty));
         }

@@ -25,6 +25,9 @@ pub fn function<Word, Name: Is<Word>>(word: Word, name: Name) {}
 /// As [`function`](function()), for [`cast`](super::cast), whose argument has any type.
 pub fn conversion<Word: Fn(u32) -> f32, Name: Is<Word>>(word: Word, name: Name) {}
 
+/// A tile, where it does not matter which.
+pub type AnyTile = super::Tile<f32, super::Shape2<8, 8>>;
+
 /// A value of any type, to call methods on.
 pub fn any<T>() -> T {
     super::device_only()

@@ -36,7 +36,7 @@ impl Cx<'_> {
         self.hold(std::slice::from_mut(&mut receiver), &effects);
         self.append(effects);
         let name = call.method.to_string();
-        let at = Span::of(&call.method);
+        let at = call.method.span().into();
         let ty = self.resolve(&receiver.ty);
         let value = match &ty {
             Type::Tile(_) | Type::SharedArray(..) if name.starts_with("bulk_") => {
