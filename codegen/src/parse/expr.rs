@@ -206,6 +206,7 @@ impl Cx<'_> {
     /// `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
     pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
         if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
+            && !self.is_left_out
             && (self.frames.len() == 1 || !self.mentions_variable(written.right.to_token_stream()))
             && let Some(amount) = self.known_integer(by)
         {
