@@ -10,8 +10,8 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::Path;
 use syn::punctuated::Punctuated;
+use syn::{Generics, Path};
 
 use super::methods;
 use crate::ir::Scalar;
@@ -20,23 +20,32 @@ use crate::parse::names::{Meaning, Word};
 /// The words of the vocabulary, for the block in which the body stands: there they mean nothing
 /// else.
 pub(super) fn imports(words: &[Word]) -> TokenStream {
-    let (mut lang, mut primitive) = (vec![], vec![]);
+    let (mut lang, mut primitive, mut traits) = (vec![], vec![], vec![]);
     for word in words {
         match &word.meaning {
             Meaning::Function(_) | Meaning::Type(_) => lang.extend(word.path.get_ident()),
             Meaning::Scalar(scalar) if scalar.is_of_library() => lang.extend(word.path.get_ident()),
             Meaning::Scalar(_) => primitive.extend(word.path.get_ident()),
-            Meaning::Constant(..) | Meaning::Conversion(..) | Meaning::Macro(_) | Meaning::Method(_) => {}
+            // Beside a trait of the user that takes integers alike, rustc cannot choose.
+            Meaning::OrdMethod => traits = vec![quote!(Ord as _)],
+            Meaning::Constant(..)
+            | Meaning::Conversion(..)
+            | Meaning::Macro(_)
+            | Meaning::Method(_)
+            | Meaning::MethodOfGeneric(..) => {}
         }
     }
     quote! {
         #[allow(unused_imports)]
-        use {::tma_runtime::lang::{#(#lang),*}, ::core::primitive::{#(#primitive),*}};
+        use {
+            ::tma_runtime::lang::{#(#lang),*},
+            ::core::{primitive::{#(#primitive),*}, cmp::{#(#traits),*}},
+        };
     }
 }
 
 /// What rustc accepts only if every word is the vocabulary's where the kernel stands.
-pub(super) fn proofs(words: &[Word]) -> Option<TokenStream> {
+pub(super) fn proofs(words: &[Word], generics: &Generics) -> Option<TokenStream> {
     if words.is_empty() {
         return None;
     }
@@ -44,6 +53,7 @@ pub(super) fn proofs(words: &[Word]) -> Option<TokenStream> {
         words.iter().partition(|word| matches!(word.meaning, Meaning::Macro(_)));
     let lines = others.iter().map(|word| proof(word));
     let macros = macros.iter().map(|word| macro_proof(word));
+    let of_generics = methods::of_generics(words, generics);
     Some(quote! {
         #[allow(dead_code, unreachable_code, deprecated, clippy::all)]
         const _: () = {
@@ -53,6 +63,7 @@ pub(super) fn proofs(words: &[Word]) -> Option<TokenStream> {
                 #(#lines)*
                 #(#macros)*
             }
+            #of_generics
         };
     })
 }
@@ -83,7 +94,9 @@ fn proof(word: &Word) -> TokenStream {
         Meaning::Method(method) => {
             path.get_ident().map(|name| methods::proof(method, name)).unwrap_or_default()
         }
-        Meaning::Macro(_) => TokenStream::new(),
+        Meaning::OrdMethod => path.get_ident().map(methods::ord_proof).unwrap_or_default(),
+        // In functions of their own.
+        Meaning::Macro(_) | Meaning::MethodOfGeneric(..) => TokenStream::new(),
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnos
     let path = out_dir.join(abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash));
     if path.is_file() {
         let path = path.to_string_lossy();
-        return Ok(quote!(include_str!(#path)));
+        return Ok(quote!(::core::include_str!(#path)));
     }
     if is_editor() {
         return Ok(quote!(""));

@@ -49,6 +49,10 @@ pub(crate) enum Meaning {
     Macro(String),
     /// A method.
     Method(Method),
+    /// A method of integers that is one of `Ord`, which the prelude of the standard library brings.
+    OrdMethod,
+    /// A method with so many arguments, called on what may be a value of this type generic.
+    MethodOfGeneric(String, usize),
 }
 
 /// A method of the vocabulary.
@@ -94,7 +98,7 @@ impl Method {
 impl Meaning {
     fn space(&self) -> Space {
         match self {
-            Self::Function(_) | Self::Method(_) => Space::Value,
+            Self::Function(_) | Self::Method(_) | Self::OrdMethod | Self::MethodOfGeneric(..) => Space::Value,
             // Of a constant or function of a scalar, the scalar is what others can take.
             Self::Type(_) | Self::Scalar(_) | Self::Constant(..) | Self::Conversion(..) => Space::Type,
             Self::Macro(_) => Space::Macro,
@@ -182,7 +186,9 @@ impl Cx<'_> {
             | Meaning::Type(_)
             | Meaning::Scalar(_)
             | Meaning::Macro(_)
-            | Meaning::Method(_) => owner(path),
+            | Meaning::Method(_)
+            | Meaning::OrdMethod
+            | Meaning::MethodOfGeneric(..) => owner(path),
         }) else {
             return false;
         };
@@ -194,7 +200,9 @@ impl Cx<'_> {
             | Meaning::Constant(..)
             | Meaning::Conversion(..)
             | Meaning::Macro(_)
-            | Meaning::Method(_) => false,
+            | Meaning::Method(_)
+            | Meaning::OrdMethod
+            | Meaning::MethodOfGeneric(..) => false,
         };
         let is_type = |name: &str| name == "Self" || self.type_arguments.contains_key(name);
         let generic = prefix.segments.iter().any(|segment| !segment.arguments.is_none());
@@ -268,7 +276,7 @@ pub(crate) fn judge_imports(words: &[Word], shared: &Shared, sink: &mut Sink) {
             scalar.is_of_library()
         }
         Meaning::Macro(name) => name == "printf",
-        Meaning::Method(_) => false,
+        Meaning::Method(_) | Meaning::OrdMethod | Meaning::MethodOfGeneric(..) => false,
     };
     let lone = |word: &&Word| {
         word.path.segments.len() == 1

@@ -127,7 +127,11 @@ impl<'a> Cx<'a> {
         let name = names::text(&segment.ident);
         let span = span::of_path(path);
         if let Some(ty) = names::lone_name(path).and_then(|name| self.generic_type(&name)) {
-            return self.at_module_level(&name, |cx| cx.ty(&ty));
+            let ty = self.at_module_level(&name, |cx| cx.ty(&ty));
+            if !self.generic_types.iter().any(|(generic, _)| *generic == name) {
+                self.generic_types.push((name, ty.clone()));
+            }
+            return ty;
         }
         if names::own_name(path).is_some() {
             if let Some(alias) = self.alias(&name) {

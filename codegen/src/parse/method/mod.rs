@@ -28,7 +28,7 @@ pub(in crate::parse) type Args = [Expr];
 impl Cx<'_> {
     pub(in crate::parse) fn method_call(&mut self, call: &syn::ExprMethodCall, span: Span) -> Expr {
         let mut receiver = self.expr(&call.receiver);
-        self.takes_method(&self.resolve(&receiver.ty), &call.method);
+        self.takes_method(&self.resolve(&receiver.ty), call);
         if call.method == "wait_next" && receiver.ty == Type::Barrier {
             return self.wait_next(receiver, call, span);
         }

@@ -1,13 +1,25 @@
 //! How methods take what they are called on.
 
 use super::methods;
-use crate::ir::{Compound, Scalar, Type};
+use crate::ir::{Compound, Type};
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::names::{By, Meaning, Method, Word, note};
 
 impl Cx<'_> {
     /// Notes a method that a trait of the user could take the place of.
-    pub(super) fn takes_method(&mut self, ty: &Type, name: &syn::Ident) {
+    pub(super) fn takes_method(&mut self, ty: &Type, call: &syn::ExprMethodCall) {
+        let name = &call.method;
+        let word = |meaning| Word { path: name.clone().into(), meaning };
+        if is_of_ord(ty, name) {
+            note(&mut self.words, word(Meaning::OrdMethod));
+        }
+        // Device functions have no type generics.
+        if self.frames.len() == 1 {
+            for (generic, _) in self.generic_types.iter().filter(|(_, argument)| argument == ty) {
+                let meaning = Meaning::MethodOfGeneric(generic.clone(), call.args.len());
+                note(&mut self.words, word(meaning));
+            }
+        }
         if methods(ty).is_empty() || matches!(ty, Type::Infer(_)) {
             return;
         }
@@ -24,7 +36,7 @@ impl Cx<'_> {
             let of = shown.split('<').next().unwrap_or_default().to_owned();
             let method = Method { of, tiles, held, taken };
             if !method.earlier_steps().is_empty() {
-                note(&mut self.words, Word { path: name.clone().into(), meaning: Meaning::Method(method) });
+                note(&mut self.words, word(Meaning::Method(method)));
             }
         }
     }
@@ -47,7 +59,11 @@ impl Cx<'_> {
 /// Whether it is a method of [`Ord`], which references have as well: at each step where a trait of
 /// the user could have it there is `Ord` too, and rustc cannot choose.
 fn is_of_ord(ty: &Type, name: &syn::Ident) -> bool {
-    ty.as_scalar().is_some_and(Scalar::is_integer) && (name == "min" || name == "max")
+    let may_be_integer = match ty {
+        Type::Scalar(scalar) => scalar.is_integer(),
+        other => matches!(other, Type::Infer(_)),
+    };
+    may_be_integer && (name == "min" || name == "max")
 }
 
 /// How the vocabulary's method takes its receiver.
