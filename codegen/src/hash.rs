@@ -87,6 +87,10 @@ impl Fnv {
         self.0
     }
 
+    pub(crate) fn number(&mut self, number: usize) {
+        (number as u64).to_le_bytes().into_iter().for_each(|byte| self.byte(byte));
+    }
+
     pub(crate) fn text(&mut self, text: &str) {
         text.bytes().for_each(|byte| self.byte(byte));
         self.byte(0xff);

@@ -17,7 +17,8 @@ use crate::pipeline::front;
 pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<Diagnostic> {
     let text = fs::read_to_string(at.local_file()?).ok()?;
     // Nearly every file with kernels imports everything from somewhere: the prelude.
-    if has_ptx && text.contains("::*") {
+    let may_be_method = !has_ptx && (text.contains("impl") || text.contains("trait"));
+    if !may_be_method && text.contains("::*") {
         return None;
     }
     let file = syn::parse_file(&text).ok()?;

@@ -44,7 +44,8 @@ pub(super) fn fingerprint(item: &KernelItem, shared: &ModuleItems, goal: Goal, s
 fn positions(tokens: TokenStream, line: usize, hash: &mut Fnv) {
     for token in tokens {
         let at = token.span().start();
-        hash.text(&format!("{}:{}", at.line.wrapping_sub(line) as isize, at.column));
+        hash.number(at.line.wrapping_sub(line));
+        hash.number(at.column);
         if let TokenTree::Group(group) = token {
             positions(group.stream(), line, hash);
         }

@@ -9,13 +9,23 @@
 //! So for each step before the vocabulary's there is a call, never run, with a trait in scope that
 //! has the method at this step. If a trait of the user has it there too, rustc cannot choose
 //! (E0034), and says so at the name.
+//!
+//! Two cases are different:
+//!
+//! * `min` and `max` of integers are methods of `Ord`, which is in scope unless a crate or module
+//!   does without the prelude (`#![no_implicit_prelude]`).
+//! * A value of a type generic has no methods but those of its bounds and of traits for all types,
+//!   while the front end sees the type that the generic stands for. So no such method may be there,
+//!   but that of `Ord`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::{Generics, TypeParam};
 
 use super::names::{examples, scalar_type, tile, vocabulary};
-use crate::parse::names::{By, Method};
-use crate::parse::words::{Generic, TypeWord};
+use crate::parse::names::{By, Meaning, Method, WordUse};
+use crate::parse::words::{Generic, NumberWord, TypeWord, Word};
 
 /// What rustc accepts only if nothing takes the place of the method, which is called by `name`.
 pub(super) fn proof(method: &Method, name: &Ident) -> TokenStream {
@@ -47,6 +57,95 @@ fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
             let any: fn() -> #lifetime #ty #unknown = any;
             any().#name();
             let _: fn() -> #lifetime #ty #known = any;
+        }
+    }
+}
+
+/// What rustc accepts only if `Ord` is in scope, of `min` or `max`.
+pub(super) fn ord_proof(name: &Ident) -> TokenStream {
+    let guard = format_ident!("{name}", span = Span::call_site());
+    let call = quote_spanned! {name.span()=>
+        ::tma_runtime::lang::names::ord_method(
+            ::tma_runtime::lang::names::any::<::tma_runtime::lang::names::Integer>()
+                .#name(::tma_runtime::lang::names::any())
+        );
+    };
+    // `Ord` takes its values at an earlier step.
+    quote! {
+        {
+            trait TheKernelLanguage {
+                fn #guard(
+                    &self,
+                    _: ::tma_runtime::lang::names::Integer,
+                ) -> ::tma_runtime::lang::names::NoMethod;
+            }
+            impl TheKernelLanguage for ::tma_runtime::lang::names::Integer {
+                fn #guard(
+                    &self,
+                    _: ::tma_runtime::lang::names::Integer,
+                ) -> ::tma_runtime::lang::names::NoMethod {
+                    ::tma_runtime::lang::names::any()
+                }
+            }
+            #call
+        }
+    }
+}
+
+/// What rustc accepts only if no trait gives a value of a generic the methods that are called on
+/// it.
+pub(super) fn of_generics(words: &[WordUse], generics: &Generics) -> TokenStream {
+    let proofs: Vec<_> = words
+        .iter()
+        .filter_map(|word| {
+            let Meaning::MethodOfGeneric(generic, arguments) = &word.meaning else { return None };
+            let param = generics.type_params().find(|param| param.ident.unraw() == generic.as_str())?;
+            Some(of_generic(param, word.path.get_ident()?, *arguments))
+        })
+        .collect();
+    if proofs.is_empty() {
+        return TokenStream::new();
+    }
+    let (generics, ..) = generics.split_for_impl();
+    quote! {
+        fn methods_of_generics #generics () {
+            return;
+            #(#proofs)*
+        }
+    }
+}
+
+fn of_generic(param: &TypeParam, name: &Ident, arguments: usize) -> TokenStream {
+    let generic = &param.ident;
+    let guard = format_ident!("{name}", span = Span::call_site());
+    let units = vec![quote!(_: ()); arguments];
+    let any = vec![quote!(::tma_runtime::lang::names::any()); arguments];
+    // With the bound `Ord` rustc takes its methods, or cannot choose.
+    let call = match NumberWord::named(&name.to_string()).is_some_and(NumberWord::is_of_ord) {
+        true => quote_spanned! {name.span()=>
+            ::tma_runtime::lang::names::ord_or_no_method(any, &any().#name(#(#any),*));
+        },
+        false => quote_spanned! {name.span()=>
+            ::tma_runtime::lang::names::no_method(&any().#name(#(#any),*));
+        },
+    };
+    // What takes `&mut self` comes last: any other method of the name is found before it, or beside
+    // it.
+    quote! {
+        {
+            use ::tma_runtime::lang::names::any;
+            let any: fn() -> #generic = any;
+            {
+                trait TheKernelLanguage {
+                    fn #guard(&mut self, #(#units),*) -> ::tma_runtime::lang::names::NoMethod;
+                }
+                impl<T> TheKernelLanguage for T {
+                    fn #guard(&mut self, #(#units),*) -> ::tma_runtime::lang::names::NoMethod {
+                        ::tma_runtime::lang::names::any()
+                    }
+                }
+                #call
+            }
         }
     }
 }

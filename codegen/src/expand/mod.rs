@@ -178,7 +178,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx) -> Parts {
     let imported = !errors.iter().any(|error| error.code == Code::MissingPrelude);
     let body = imported.then(|| never_called(function, &words));
     let body = body.map_or_else(TokenStream::new, |body| quote!(#conditions #body));
-    let proofs = imported.then(|| names::proofs(&words)).flatten();
+    let proofs = imported.then(|| names::proofs(&words, &function.sig.generics)).flatten();
     let proofs = proofs.map(|proofs| quote!(#conditions #proofs));
     let errors = errors.iter().chain(&ptx.missing).map(compile_error);
     let rest = quote! {

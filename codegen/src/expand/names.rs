@@ -10,8 +10,8 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::Path;
 use syn::punctuated::Punctuated;
+use syn::{Generics, Path};
 
 use super::methods;
 use crate::diag::{Code, Coded};
@@ -22,24 +22,32 @@ use crate::parse::words::{ConstantWord, FunctionWord, Generic, MacroWord, Word};
 /// The words of the vocabulary, for the block in which the body stands: there they mean nothing
 /// else.
 pub(super) fn imports(words: &[WordUse]) -> TokenStream {
-    words.iter().filter_map(import).collect()
-}
-
-fn import(word: &WordUse) -> Option<TokenStream> {
-    let name = word.path.get_ident()?;
-    let path = match &word.meaning {
-        Meaning::Function(_) | Meaning::Type(_) => quote!(::tma_runtime::lang),
-        Meaning::Scalar(scalar) if scalar.is_of_library() => quote!(::tma_runtime::lang),
-        Meaning::Scalar(_) => quote!(::core::primitive),
-        Meaning::Constant(..) | Meaning::Conversion(..) | Meaning::Macro(_) | Meaning::Method(_) => {
-            return None;
+    let (mut lang, mut primitive, mut traits) = (vec![], vec![], vec![]);
+    for word in words {
+        match &word.meaning {
+            Meaning::Function(_) | Meaning::Type(_) => lang.extend(word.path.get_ident()),
+            Meaning::Scalar(scalar) if scalar.is_of_library() => lang.extend(word.path.get_ident()),
+            Meaning::Scalar(_) => primitive.extend(word.path.get_ident()),
+            // Beside a trait of the user that takes integers alike, rustc cannot choose.
+            Meaning::OrdMethod => traits = vec![quote!(Ord as _)],
+            Meaning::Constant(..)
+            | Meaning::Conversion(..)
+            | Meaning::Macro(_)
+            | Meaning::Method(_)
+            | Meaning::MethodOfGeneric(..) => {}
         }
-    };
-    Some(quote!(#[allow(unused_imports)] use #path::#name;))
+    }
+    quote! {
+        #[allow(unused_imports)]
+        use {
+            ::tma_runtime::lang::{#(#lang),*},
+            ::core::{primitive::{#(#primitive),*}, cmp::{#(#traits),*}},
+        };
+    }
 }
 
 /// What rustc accepts only if every word is the vocabulary's where the kernel stands.
-pub(super) fn proofs(words: &[WordUse]) -> Option<TokenStream> {
+pub(super) fn proofs(words: &[WordUse], generics: &Generics) -> Option<TokenStream> {
     if words.is_empty() {
         return None;
     }
@@ -47,13 +55,17 @@ pub(super) fn proofs(words: &[WordUse]) -> Option<TokenStream> {
         words.iter().partition(|word| matches!(word.meaning, Meaning::Macro(_)));
     let lines = others.iter().map(|word| proof(word));
     let macros = macros.iter().map(|word| macro_proof(word));
+    let of_generics = methods::of_generics(words, generics);
     Some(quote! {
-        #[allow(dead_code, deprecated, clippy::all)]
+        #[allow(dead_code, unreachable_code, deprecated, clippy::all)]
         const _: () = {
             fn names() {
+                // What is never reached, rustc type-checks and then drops.
+                return;
                 #(#lines)*
                 #(#macros)*
             }
+            #of_generics
         };
     })
 }
@@ -86,7 +98,9 @@ fn proof(word: &WordUse) -> TokenStream {
         Meaning::Method(method) => {
             path.get_ident().map(|name| methods::proof(method, name)).unwrap_or_default()
         }
-        Meaning::Macro(_) => TokenStream::new(),
+        Meaning::OrdMethod => path.get_ident().map(methods::ord_proof).unwrap_or_default(),
+        // In functions of their own.
+        Meaning::Macro(_) | Meaning::MethodOfGeneric(..) => TokenStream::new(),
     }
 }
 
@@ -180,6 +194,5 @@ fn example(generic: Generic, span: Span) -> TokenStream {
 
 /// The type of any tile.
 pub(super) fn tile(span: Span) -> TokenStream {
-    let lang = quote_spanned!(span=> ::tma_runtime::lang);
-    quote_spanned!(span=> #lang::Tile<::core::primitive::f32, #lang::Shape2<8, 8>>)
+    quote_spanned!(span=> ::tma_runtime::lang::names::AnyTile)
 }

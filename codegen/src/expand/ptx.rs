@@ -52,7 +52,7 @@ fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnostic> {
     let path = out_dir.join(abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash));
     if path.is_file() {
         let path = path.to_string_lossy();
-        return Ok(quote!(include_str!(#path)));
+        return Ok(quote!(::core::include_str!(#path)));
     }
     if is_editor() {
         return Ok(quote!(""));

@@ -20,6 +20,11 @@ impl Span {
         Self { first: first.span(), last }
     }
 
+    /// From the beginning of `first` to the end of `last`.
+    pub(crate) fn between(first: Self, last: Self) -> Self {
+        Self { first: first.first, last: last.last }
+    }
+
     /// The macro's invocation: the place of what has none of its own.
     pub fn call_site() -> Self {
         proc_macro2::Span::call_site().into()

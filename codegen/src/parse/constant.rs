@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::cx::{Cx, Frame};
 use super::infer::{fold, settle};
 use super::item::condition;
-use super::names;
+use super::{names, span};
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
@@ -13,7 +13,7 @@ impl Cx<'_> {
     /// The value of a constant expression of type `want`; reports what is not constant, or has
     /// none.
     pub(super) fn constant(&mut self, expr: &syn::Expr, want: &Type) -> Option<Expr> {
-        let span = Span::of(expr);
+        let span = span::of_expr(expr);
         let (effects, value) = self.block(|cx| cx.expr(expr));
         if matches!(value.kind, ExprKind::Error) || !self.expect(&value, want) {
             return None;

@@ -15,9 +15,13 @@ impl Cx<'_> {
     pub(super) fn if_value(&mut self, if_: &syn::ExprIf, span: Span) -> Expr {
         let condition = self.expr(&if_.cond);
         self.expect(&condition, &Scalar::Bool.into());
-        let (then, then_value) = self.branch(|cx| cx.block_value(&if_.then_branch));
+        let holds = self.known_bool(&condition);
+        let (then, then_value) =
+            self.left_out(holds == Some(false), |cx| cx.branch(|cx| cx.block_value(&if_.then_branch)));
         let (otherwise, else_value) = match &if_.else_branch {
-            Some((_, otherwise)) => self.branch(|cx| cx.expr(otherwise)),
+            Some((_, otherwise)) => {
+                self.left_out(holds == Some(true), |cx| cx.branch(|cx| cx.expr(otherwise)))
+            }
             None => (Block::default(), unit(span)),
         };
         let mut branches = vec![(then, then_value), (otherwise, else_value)];
@@ -25,6 +29,15 @@ impl Cx<'_> {
         let otherwise = branches.pop().map(|(block, _)| block).unwrap_or_default();
         let then = branches.pop().map(|(block, _)| block).unwrap_or_default();
         self.emit(StmtKind::If { condition, then, otherwise }, span);
+        value
+    }
+
+    /// Runs `f` for a branch that may be left out of this instance, since a constant decides.
+    fn left_out<T>(&mut self, is_left_out: bool, f: impl FnOnce(&mut Self) -> T) -> T {
+        let around = self.is_left_out;
+        self.is_left_out |= is_left_out;
+        let value = f(self);
+        self.is_left_out = around;
         value
     }
 

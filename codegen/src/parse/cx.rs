@@ -64,6 +64,8 @@ pub(super) struct Cx<'a> {
     pub(super) threads: [u32; 3],
     /// What the kernel's type generics stand for in this instance.
     pub(super) type_arguments: HashMap<String, syn::Type>,
+    /// Those of them that the kernel uses as types of values, by name.
+    pub(super) generic_types: Vec<(String, Type)>,
     /// What all of its generics stand for, in order.
     pub(super) arguments: Vec<Argument>,
     /// Blocks a cluster.
@@ -78,6 +80,9 @@ pub(super) struct Cx<'a> {
     blocks: Vec<Block>,
     /// How many loops and branches are around this point, in all functions.
     pub(super) nesting: u32,
+    /// Whether a constant leaves this point out of the instance: values of constants are not judged
+    /// there.
+    pub(super) is_left_out: bool,
     /// How many expressions are around this point, in all functions.
     pub(super) depth: usize,
     /// Constants of the module, by index; `None` while one is being evaluated.
@@ -109,6 +114,7 @@ impl<'a> Cx<'a> {
             infer: Infer::default(),
             threads: [1; 3],
             type_arguments: HashMap::new(),
+            generic_types: vec![],
             arguments: vec![],
             cluster: Cluster::None,
             params: vec![],
@@ -119,6 +125,7 @@ impl<'a> Cx<'a> {
             frames: vec![kernel],
             blocks: vec![Block::default()],
             nesting: 0,
+            is_left_out: false,
             depth: 0,
             constants: HashMap::new(),
             numbers: vec![],
@@ -262,7 +269,7 @@ impl<'a> Cx<'a> {
             Binding::Local { id, .. } => Some(self.locals[id.0 as usize].ty.clone()),
             Binding::Reference { .. } | Binding::Compound { .. } => None,
         };
-        self.variables.extend(ty.map(|ty| Local { name: name.to_string(), ty, span: Span::of(name) }));
+        self.variables.extend(ty.map(|ty| Local { name: name.to_string(), ty, span: name.span().into() }));
         if let Some(scope) = self.frame().scopes.last_mut() {
             scope.insert(names::text(name), binding);
         }

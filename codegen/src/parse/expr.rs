@@ -9,6 +9,7 @@ use super::device::own_variable;
 use super::infer::rule::Rule;
 use super::names::suggest::{self, did_you_mean, elsewhere};
 use super::names::{self, Meaning, Space};
+use super::span;
 use super::words::{FunctionWord, Word};
 use crate::diag::Code;
 use crate::ir::{
@@ -18,7 +19,7 @@ use crate::ir::{
 impl Cx<'_> {
     /// The value of an expression.
     pub(super) fn expr(&mut self, expr: &syn::Expr) -> Expr {
-        let span = Span::of(expr);
+        let span = span::of_expr(expr);
         let value = self.deeper(span, |cx| cx.expr_at(expr, span));
         // Nothing is left out in silence.
         if matches!(value.kind, ExprKind::Error) && self.sink.is_empty() {
@@ -207,6 +208,7 @@ impl Cx<'_> {
     /// none there: `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
     pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
         if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
+            && !self.is_left_out
             && (self.frames.len() == 1 || !self.mentions_variable(written.right.to_token_stream()))
             && let Some(amount) = self.known_integer(by)
         {

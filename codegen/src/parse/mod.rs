@@ -25,6 +25,7 @@ mod order;
 mod pipeline;
 mod release;
 mod signature;
+mod span;
 mod stmt;
 mod types;
 mod wording;

@@ -8,7 +8,8 @@
 //!
 //! Nobody but a release arrives at a pipeline's empty barriers, which is how releases are known
 //! here. Which slot an access or a release is of, its stage tells: a local, of which all that are
-//! assigned to each other count as one.
+//! assigned to each other count as one. The stage of a consumer is none of them: it is a number at
+//! first, and counts on, and each slot has what it was when the slot was taken.
 
 use std::collections::{HashMap, HashSet};
 
@@ -109,18 +110,28 @@ struct Flow {
 impl Flow {
     fn of(body: &Block) -> Self {
         let mut flow = Self { values: HashMap::new(), parents: HashMap::new() };
+        let mut copies = vec![];
         visit::for_each_stmt(body, &mut |stmt| {
             if let StmtKind::Assign { local, value, .. } = &stmt.kind {
                 flow.values.entry(*local).or_default().push(value.clone());
                 if let ExprKind::Local(from) = value.kind {
-                    let (one, other) = (flow.root(*local), flow.root(from));
-                    if one != other {
-                        flow.parents.insert(one, other);
-                    }
+                    copies.push((*local, from));
                 }
             }
         });
+        for (local, from) in copies {
+            let (one, other) = (flow.root(local), flow.root(from));
+            if !flow.is_counted(from) && one != other {
+                flow.parents.insert(one, other);
+            }
+        }
         flow
+    }
+
+    /// Whether a local is more than a copy of others.
+    fn is_counted(&self, local: LocalId) -> bool {
+        let mut values = self.values.get(&local).into_iter().flatten();
+        values.any(|value| !matches!(value.kind, ExprKind::Local(_)))
     }
 
     /// The local that stands for this one.

@@ -5,6 +5,7 @@ use syn::{Pat, Stmt};
 use super::cx::{Binding, Cx};
 use super::device::own_variable;
 use super::names;
+use super::span;
 use super::types::generic_arguments;
 use super::types::lists::SHARED;
 use super::words::FunctionWord;
@@ -18,7 +19,7 @@ impl Cx<'_> {
     }
 
     fn statements(&mut self, block: &syn::Block) -> Expr {
-        let span = Span::of(block);
+        let span = span::of_block(block);
         let mut value = unit(span);
         let mut diverged = false;
         for (i, stmt) in block.stmts.iter().enumerate() {
@@ -72,7 +73,7 @@ impl Cx<'_> {
     }
 
     fn let_(&mut self, local: &syn::Local) -> Expr {
-        let span = Span::of(local);
+        let span = span::of_local(local);
         let (pat, annotation) = match &local.pat {
             Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
             pat => (pat, None),
@@ -142,18 +143,18 @@ impl Cx<'_> {
         if aliasable || !ty.is_storable() {
             if mutable {
                 let message = format!("{} cannot be changed", self.infer.name(&ty));
-                self.error(Code::NotAssignable, Span::of(name), message).help("remove `mut`");
+                self.error(Code::NotAssignable, name.span().into(), message).help("remove `mut`");
             }
             return self.bind(name, Binding::Value(value));
         }
-        let id = self.local(name.to_string(), value.ty.clone(), Span::of(name));
+        let id = self.local(name.to_string(), value.ty.clone(), name.span().into());
         self.assign(id, value);
         self.bind(name, Binding::Local { id, mutable });
     }
 
     /// Makes a name known whose declaration was refused, so that its uses are not.
     fn bind_error(&mut self, name: &syn::Ident) {
-        self.bind(name, Binding::Value(Expr::error(Span::of(name))));
+        self.bind(name, Binding::Value(Expr::error(name.span().into())));
     }
 
     /// `shared()`, as `ty`.
@@ -188,7 +189,8 @@ impl Cx<'_> {
             [syn::GenericArgument::Type(ty)] => Some(ty),
             _ => return None,
         };
-        (call.args.is_empty() && self.is_word(&call.func, FunctionWord::Shared)).then(|| (ty, Span::of(call)))
+        (call.args.is_empty() && self.is_word(&call.func, FunctionWord::Shared))
+            .then(|| (ty, span::of_expr(expr)))
     }
 
     /// `assignee = value`: the value comes first, then the assignee's indices.
@@ -234,7 +236,7 @@ impl Cx<'_> {
             self.append(assignee_effects);
         }
         if let Some(assignee) = assignee {
-            let left_span = Span::of(&binary.left);
+            let left_span = span::of_expr(&binary.left);
             let mut left = self.read(assignee.local, left_span);
             for index in &assignee.index {
                 let ty = match self.infer.outermost(&left.ty) {
@@ -254,7 +256,7 @@ impl Cx<'_> {
 
     /// What an assignment changes; reports what cannot be changed.
     fn assignee(&mut self, expr: &syn::Expr) -> Option<Assignee> {
-        let span = Span::of(expr);
+        let span = span::of_expr(expr);
         match expr {
             syn::Expr::Paren(paren) => self.assignee(&paren.expr),
             syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => self.assignee(&unary.expr),

@@ -115,6 +115,18 @@ fn each_slot_is_fenced_for_its_own_readers() {
     ] {
         assert_eq!(releases(&format!("{two} {body}")), want, "{body}");
     }
+    // Both of one consumer; and of two that are kept in one variable, each is released for both.
+    let one_state = "let mut c = ring.consumer(); let one = c.wait(); let other = c.wait();";
+    for (body, want) in [
+        ("one.1.get([0, 0]); map.store([0, 0], other.1); one.release(); other.release();", [true, false]),
+        ("other.1.get([0, 0]); let kept = other; one.release(); kept.release();", [false, true]),
+        (
+            "let mut kept = one; kept.1.get([0, 0]); kept.release(); kept = other; kept.release();",
+            [true, true],
+        ),
+    ] {
+        assert_eq!(releases(&format!("{one_state} {body}")), want, "{body}");
+    }
     let other_ring = "let more: Pipeline<(Tile<f32, Shape2<2, 8>>, Tile<f32, Shape2<8, 8>>), 2> = shared(); \
                       let mut a = ring.consumer(); let mut b = more.consumer(); let one = a.wait(); let other = b.wait();";
     let body = format!("{other_ring} other.0.get([0, 0]); one.release(); other.release();");

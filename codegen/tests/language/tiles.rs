@@ -120,6 +120,26 @@ fn a_tile_begins_where_a_coordinate_can() {
         map.prefetch(map.tile_at([268435455, -268435456]));\n}");
 }
 
+/// As all values of constants: see "Instances" in docs/language.md.
+#[test]
+fn a_branch_that_a_constant_leaves_out_is_not_judged() {
+    let instances = |body: &str| {
+        format!(
+            "#[tma_kernel(threads = 32, instances(a = <1, 40>))]\n\
+             fn k<const N: u32, const S: u32>(map: TensorMap<Tile<f32, Shape2<8, 8>>>, n: u32) {{\n{body}\n}}"
+        )
+    };
+    let (tile, shift) = ("map.prefetch(map.tile_at([268435456, 0]));", "map.prefetch([n << S, 0]);");
+    for left_out in ["if N > 1 { .. }", "if N == 1 {} else { .. }", "if N > 1 { if n == 0 { .. } }"] {
+        ir(&instances(&left_out.replace("..", tile)));
+        ir(&instances(&left_out.replace("..", shift)));
+    }
+    for kept in ["if N == 1 { .. }", "if n > 1 { .. }", "if N > 1 {} else { .. }", "if N > 1 {} .."] {
+        assert!(refused(&instances(&kept.replace("..", tile))).contains("TMA0226"), "{kept}");
+        refused(&instances(&kept.replace("..", shift)));
+    }
+}
+
 #[test]
 fn columns_are_no_tiles_of_a_grid() {
     for word in ["tile_at([0, 0])", "block_tile()"] {

@@ -24,10 +24,64 @@ pub fn function<Word, Name: Is<Word>>(word: Word, name: Name) {}
 /// As [`function`](function()), for [`cast`](super::cast), whose argument has any type.
 pub fn conversion<Word: Fn(u32) -> f32, Name: Is<Word>>(word: Word, name: Name) {}
 
+/// A tile, where it does not matter which.
+pub type AnyTile = super::Tile<f32, super::Shape2<8, 8>>;
+
 /// A value of any type, to call methods on.
 pub fn any<T>() -> T {
     super::device_only()
 }
+
+/// What a method returns that takes the place of one that should not be there.
+pub struct NoMethod;
+
+/// Implemented for [`NoMethod`] alone.
+#[diagnostic::on_unimplemented(
+    message = "TMA0120: on a value of a generic type this is a method of a trait, not of the kernel language",
+    label = "not the method of the kernel language",
+    note = "the kernel would be compiled with the method of the type that the generic stands for",
+    note = "call the function instead, as in `sqrt(x)`, and give the generic the bound that it asks for"
+)]
+pub trait IsNoMethod {}
+
+impl IsNoMethod for NoMethod {}
+
+/// Checks that no trait has a method: `result` is what the call of that name gave.
+pub fn no_method<Found: IsNoMethod>(result: &Found) {}
+
+/// An integer that has the methods of [`Ord`] and no others.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub struct Integer;
+
+/// Implemented for [`Integer`] alone.
+#[diagnostic::on_unimplemented(
+    message = "TMA0120: `min` and `max` of integers are methods of `Ord`, which is not in scope here",
+    label = "not the method of `Ord`",
+    note = "the kernel would be compiled with the method of `Ord`",
+    note = "write `use std::cmp::Ord;`, or call the function of the kernel language, `min(a, b)`"
+)]
+pub trait IsOrd {}
+
+impl IsOrd for Integer {}
+
+/// Checks that a method is the one of [`Ord`]: `result` is what the call of that name gave.
+pub fn ord_method<Found: IsOrd>(result: Found) {}
+
+/// As [`IsNoMethod`]; and implemented for what a method of [`Ord`] returns on a `T`.
+#[diagnostic::on_unimplemented(
+    message = "TMA0120: on a value of a generic type this is a method of a trait, not of the kernel language",
+    label = "not the method of the kernel language",
+    note = "the kernel would be compiled with the method of the type that the generic stands for",
+    note = "give the generic the bound `std::cmp::Ord`, or call the function, `min(a, b)`, with `Ordered`"
+)]
+pub trait IsOrdOrNoMethod<T> {}
+
+impl<T> IsOrdOrNoMethod<T> for NoMethod {}
+impl<T: Ord> IsOrdOrNoMethod<T> for T {}
+
+/// Checks that no trait but [`Ord`] has a method: `result` is what the call of that name gave on a
+/// value of `any`.
+pub fn ord_or_no_method<T, Found: IsOrdOrNoMethod<T>>(any: fn() -> T, result: &Found) {}
 
 /// Checks that `Name` is the type `Word`.
 pub fn same_type<Word: ?Sized, Name: Is<Word> + ?Sized>() {}

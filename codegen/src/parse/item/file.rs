@@ -14,10 +14,16 @@ use crate::diag::Sink;
 /// and the macro report.
 pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<ModuleItems>)> {
     // Most files hold no kernel, and parsing takes longer than this look.
-    if !text.contains("tma_kernel") || text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {
+    if !text.contains("tma_kernel") {
         return vec![];
     }
-    syn::parse_file(text).map(|parsed| kernels(&parsed)).unwrap_or_default()
+    let tokens: Option<TokenStream> = text.parse().ok();
+    if tokens.as_ref().and_then(depth::too_deep).is_some() {
+        return vec![];
+    }
+    // Only of a text syn knows that it may begin with a `#!` line, which is no Rust.
+    let parsed = tokens.and_then(|tokens| syn::parse2(tokens).ok()).or_else(|| syn::parse_file(text).ok());
+    parsed.map(|file| kernels(&file)).unwrap_or_default()
 }
 
 /// The kernels of `file`, each with what it shares with others. What a file imports is not asked:

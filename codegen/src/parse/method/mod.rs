@@ -19,6 +19,7 @@ use std::borrow::Cow;
 
 use super::cx::Cx;
 use super::number::{finds_method, has_method};
+use super::span;
 use super::words::*;
 use crate::diag::Code;
 use crate::ir::{Cluster, Compound, Const, Expr, ExprKind, Ring, Scalar, Span, TileType, Type};
@@ -123,7 +124,7 @@ impl Cx<'_> {
         let method = Method::all(&ty).into_iter().find(|method| method.entry().name == name);
         let entry = method.map(Method::entry);
         if let Some(entry) = &entry {
-            self.takes_method(&ty, entry, &call.method);
+            self.takes_method(&ty, entry, call);
         }
         let (effects, values) = self.block(|cx| cx.argument_values(entry.as_ref(), &call.args));
         self.hold(std::slice::from_mut(&mut receiver), &effects);
@@ -136,7 +137,7 @@ impl Cx<'_> {
                     self.pipeline_call(&parts, &name, span, |cx| cx.method(method, receiver, call, values));
                 value.unwrap_or(Expr::error(span))
             }
-            None => self.unknown_method(&ty, &name, Span::of(&call.method), span),
+            None => self.unknown_method(&ty, &name, call.method.span().into(), span),
         }
     }
 
@@ -148,7 +149,7 @@ impl Cx<'_> {
         call: &syn::ExprMethodCall,
         values: Vec<Expr>,
     ) -> Option<Expr> {
-        let span = Span::of(call);
+        let span = span::of_method_call(call);
         match method {
             Method::Tile(word, tile) => {
                 let call = word.read(self, tile, values, span)?;

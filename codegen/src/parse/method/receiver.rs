@@ -1,26 +1,35 @@
 //! How methods take what they are called on.
 
-use crate::ir::{Scalar, Type};
+use crate::ir::Type;
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::names::{By, Meaning, Method, WordUse, note};
 use crate::parse::words::{Entry, Mark, NumberWord, Signature, TypeWord, Word};
 
 impl Cx<'_> {
     /// Notes a method that a trait of the user could take the place of.
-    pub(super) fn takes_method(&mut self, ty: &Type, word: &Entry, name: &syn::Ident) {
+    pub(super) fn takes_method(&mut self, ty: &Type, entry: &Entry, call: &syn::ExprMethodCall) {
+        let name = &call.method;
+        let word = |meaning| WordUse { path: name.clone().into(), meaning };
+        if is_of_ord(ty, &entry.name) {
+            note(&mut self.words, word(Meaning::OrdMethod));
+        }
+        // Device functions have no type generics.
+        if self.frames.len() == 1 {
+            for (generic, _) in self.generic_types.iter().filter(|(_, argument)| argument == ty) {
+                let meaning = Meaning::MethodOfGeneric(generic.clone(), call.args.len());
+                note(&mut self.words, word(meaning));
+            }
+        }
         let Some(of) = TypeWord::of(ty) else { return };
         let tiles = if let Type::Compound(compound) = ty { compound.fields().len() } else { 0 };
-        let taken = word.signature.taken();
+        let taken = entry.signature.taken();
         for held in [By::Value, By::Reference, By::MutReference] {
-            if held != By::Value && (is_of_ord(ty, &word.name) || !self.has_reference(ty, held)) {
+            if held != By::Value && (is_of_ord(ty, &entry.name) || !self.has_reference(ty, held)) {
                 continue;
             }
             let method = Method { of, tiles, held, taken };
             if !method.earlier_steps().is_empty() {
-                note(
-                    &mut self.words,
-                    WordUse { path: name.clone().into(), meaning: Meaning::Method(method) },
-                );
+                note(&mut self.words, word(Meaning::Method(method)));
             }
         }
     }
@@ -43,8 +52,18 @@ impl Cx<'_> {
 /// Whether it is a method of [`Ord`], which references have as well: at each step where a trait of
 /// the user could have it there is `Ord` too, and rustc cannot choose.
 fn is_of_ord(ty: &Type, name: &str) -> bool {
-    ty.as_scalar().is_some_and(Scalar::is_integer)
-        && matches!(NumberWord::named(name), Some(NumberWord::Min | NumberWord::Max))
+    let may_be_integer = match ty {
+        Type::Scalar(scalar) => scalar.is_integer(),
+        other => matches!(other, Type::Infer(_)),
+    };
+    may_be_integer && NumberWord::named(name).is_some_and(NumberWord::is_of_ord)
+}
+
+impl NumberWord {
+    /// Whether [`Ord`] has a method of this name.
+    pub(crate) fn is_of_ord(self) -> bool {
+        matches!(self, Self::Min | Self::Max)
+    }
 }
 
 impl Signature {

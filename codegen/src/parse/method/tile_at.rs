@@ -52,7 +52,8 @@ impl Cx<'_> {
     /// is that.
     fn first_of(&mut self, index: Expr, extent: u32, element: &Type) -> Option<Expr> {
         let reach = i128::from(i32::MIN)..=i128::from(i32::MAX);
-        if let Some(value) = self.known_integer(&index)
+        if !self.is_left_out
+            && let Some(value) = self.known_integer(&index)
             && let coordinate = value.saturating_mul(i128::from(extent))
             && !reach.contains(&coordinate)
         {
@@ -73,12 +74,25 @@ impl Cx<'_> {
 
     /// The value of an integer that is known already.
     pub(in crate::parse) fn known_integer(&self, expr: &Expr) -> Option<i128> {
+        self.known(expr).as_int()
+    }
+
+    /// The value of a condition that is known already.
+    pub(in crate::parse) fn known_bool(&self, expr: &Expr) -> Option<bool> {
+        match self.known(expr).kind {
+            ExprKind::Const(Const::Bool(holds)) => Some(holds),
+            _ => None,
+        }
+    }
+
+    /// The expression, as far as constants and what is known of types decide it.
+    fn known(&self, expr: &Expr) -> Expr {
         let mut value = expr.clone();
         visit::within_mut(&mut value, &mut |node| {
             settle::settle_expr(&self.infer, node);
             // A division by zero is reported where all constants are.
             let _reported_later = fold::fold(node);
         });
-        value.as_int()
+        value
     }
 }

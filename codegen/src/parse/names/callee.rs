@@ -11,6 +11,7 @@ use crate::ir::{Compound, Expr, ExprKind, Scalar, Span, Type};
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::names;
 use crate::parse::number::has_conversion;
+use crate::parse::span;
 use crate::parse::wording::listed;
 use crate::parse::words::{ConversionWord, FunctionWord, PhaseFunction, Word};
 
@@ -31,7 +32,7 @@ pub(in crate::parse) enum Callee<'a> {
 impl<'a> Cx<'a> {
     /// Which function a path names; reports what names none.
     pub(in crate::parse) fn callee(&mut self, path: &syn::ExprPath) -> Callee<'a> {
-        let at = Span::of(path);
+        let at = span::of_expr_path(path);
         let path = match self.refuse_qualified(path.qself.as_ref(), at) {
             true => return Callee::Refused,
             false => &path.path,
@@ -70,7 +71,7 @@ impl<'a> Cx<'a> {
     }
 
     fn callee_of_type(&mut self, path: &syn::Path, owner: &syn::Path, name: &str) -> Callee<'a> {
-        let at = Span::of(path);
+        let at = span::of_path(path);
         let ty = self.path_type(owner);
         if let Type::Scalar(scalar) = ty {
             let word = ConversionWord::named(name).filter(|&word| has_conversion(scalar, word));

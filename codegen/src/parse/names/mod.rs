@@ -19,6 +19,7 @@ use crate::ir::{Scalar, Span};
 use crate::parse::cx::Cx;
 use crate::parse::item::ModuleItems;
 use crate::parse::item::outside::Outsider;
+use crate::parse::span;
 use crate::parse::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
 
 /// Rust's namespaces.
@@ -55,6 +56,10 @@ pub(crate) enum Meaning {
     Macro(MacroWord),
     /// A method.
     Method(Method),
+    /// A method of integers that is one of `Ord`, which the prelude of the standard library brings.
+    OrdMethod,
+    /// A method with so many arguments, called on what may be a value of this type generic.
+    MethodOfGeneric(String, usize),
 }
 
 /// A method of the vocabulary.
@@ -105,7 +110,7 @@ impl Meaning {
 
     fn space(&self) -> Space {
         match self {
-            Self::Function(_) | Self::Method(_) => Space::Value,
+            Self::Function(_) | Self::Method(_) | Self::OrdMethod | Self::MethodOfGeneric(..) => Space::Value,
             // Of a constant or function of a scalar, the scalar is what others can take.
             Self::Type(_) | Self::Scalar(_) | Self::Constant(..) | Self::Conversion(..) => Space::Type,
             Self::Macro(_) => Space::Macro,
@@ -149,7 +154,7 @@ impl Cx<'_> {
     /// something else.
     pub(in crate::parse) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
         if let Some(name) = own_name(path)
-            && self.refuse_outsider(&name, meaning.space(), Span::of(path))
+            && self.refuse_outsider(&name, meaning.space(), span::of_path(path))
         {
             return false;
         }
@@ -193,7 +198,9 @@ impl Cx<'_> {
             | Meaning::Type(_)
             | Meaning::Scalar(_)
             | Meaning::Macro(_)
-            | Meaning::Method(_) => owner(path),
+            | Meaning::Method(_)
+            | Meaning::OrdMethod
+            | Meaning::MethodOfGeneric(..) => owner(path),
         }) else {
             return false;
         };
@@ -205,7 +212,9 @@ impl Cx<'_> {
             | Meaning::Constant(..)
             | Meaning::Conversion(..)
             | Meaning::Macro(_)
-            | Meaning::Method(_) => false,
+            | Meaning::Method(_)
+            | Meaning::OrdMethod
+            | Meaning::MethodOfGeneric(..) => false,
         };
         let is_type = |name: &str| name == "Self" || self.type_arguments.contains_key(name);
         let generic = prefix.segments.iter().any(|segment| !segment.arguments.is_none());
@@ -243,11 +252,18 @@ impl Cx<'_> {
 
 /// Adds a word that is not among `words` yet.
 pub(in crate::parse) fn note(words: &mut Vec<WordUse>, word: WordUse) {
-    let shown = |path: &Path| path.to_token_stream().to_string();
-    let same = |known: &WordUse| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
+    let same = |known: &WordUse| known.meaning == word.meaning && is_same(&known.path, &word.path);
     if !words.iter().any(same) {
         words.push(word);
     }
+}
+
+/// Whether two paths without generic arguments are written alike.
+fn is_same(one: &Path, other: &Path) -> bool {
+    fn names(path: &Path) -> impl Iterator<Item = &Ident> {
+        path.segments.iter().map(|segment| &segment.ident)
+    }
+    one.leading_colon.is_some() == other.leading_colon.is_some() && names(one).eq(names(other))
 }
 
 /// Whether the vocabulary has `name`.
@@ -275,7 +291,7 @@ pub(crate) fn judge_imports(words: &[WordUse], shared: &ModuleItems, sink: &mut 
             MacroWord::Printf => true,
             MacroWord::Assert => false,
         },
-        Meaning::Method(_) => false,
+        Meaning::Method(_) | Meaning::OrdMethod | Meaning::MethodOfGeneric(..) => false,
     };
     let lone = |word: &&WordUse| {
         word.path.segments.len() == 1

@@ -7,6 +7,7 @@ use syn::{GenericArgument, PathArguments};
 
 use super::cx::Cx;
 use super::names::{self, Meaning, Space};
+use super::span;
 use super::wording;
 use super::words::TypeWord;
 use crate::diag::Code;
@@ -83,9 +84,13 @@ impl<'a> Cx<'a> {
     pub(super) fn path_type(&mut self, path: &syn::Path) -> Type {
         let Some(segment) = path.segments.last() else { return Type::Error };
         let name = names::text(&segment.ident);
-        let span = Span::of(path);
+        let span = span::of_path(path);
         if let Some(ty) = names::lone_name(path).and_then(|name| self.generic_type(&name)) {
-            return self.at_module_level(&name, |cx| cx.ty(&ty));
+            let ty = self.at_module_level(&name, |cx| cx.ty(&ty));
+            if !self.generic_types.iter().any(|(generic, _)| *generic == name) {
+                self.generic_types.push((name, ty.clone()));
+            }
+            return ty;
         }
         if names::own_name(path).is_some() {
             if let Some(alias) = self.alias(&name) {

@@ -165,6 +165,57 @@ mod later {
     }
 }
 
+/// A generic's value has the methods of `Ord`, its bound, and other values have theirs.
+mod generics {
+    use tma_runtime::prelude::*;
+
+    pub trait Rows {
+        fn rows(&self) -> u32;
+    }
+
+    impl Rows for u32 {
+        fn rows(&self) -> u32 {
+            7
+        }
+    }
+
+    #[tma_kernel(threads = 32, instances(words = <u32>))]
+    pub fn methods_beside_generics<T: TileElement + Ord + Rows>(data: Global<T>, out: Global<f32>) {
+        let tile: Tile<u32, Shape2<8, 8>> = shared();
+        let least = data.get(0).min(data.get(1)).max(data.get(2));
+        data.set(3, least);
+        out.set(0, out.get(tile.rows()).sqrt());
+    }
+}
+
+/// Without a prelude `Ord` is imported, or its methods are not used.
+mod no_prelude {
+    #![no_implicit_prelude]
+    use ::std::assert;
+    use ::std::cmp::Ord;
+    use ::tma_runtime::prelude::*;
+
+    #[tma_kernel(threads = 32)]
+    pub fn ord_imported(out: Global<u32>) {
+        let least = out.get(1).min(2).max(1);
+        assert!(least > 0);
+        out.set(0, least);
+    }
+
+    mod functions {
+        use ::tma_runtime::prelude::*;
+
+        #[tma_kernel(threads = 32)]
+        pub fn function_of_the_language(out: Global<f32>) {
+            let ring: Pipeline<(Tile<f32, Shape2<8, 32>>,), 2> = shared();
+            ring.init(1);
+            sync_threads();
+            ring.producer().drain();
+            out.set(0, min(out.get(1), 2.0).min(1.0).sqrt());
+        }
+    }
+}
+
 /// Modules take no names of functions, macros and scalars.
 mod modules {
     use std::f32;
@@ -184,6 +235,7 @@ mod modules {
 
 fn main() {
     let _ = extension::uses;
+    let _ = generics::Rows::rows(&1);
     let _ = later::uses;
     // A function imports for itself what the module around it calls otherwise.
     struct Barrier;

@@ -178,4 +178,136 @@ mod references {
     }
 }
 
+/// The methods of a generic's bounds, and of traits for all types.
+mod generics {
+    use tma_runtime::prelude::*;
+
+    trait Mine: TileElement {
+        fn sqrt(self) -> Self;
+        fn rows(&self) -> u32;
+    }
+
+    impl Mine for f32 {
+        fn sqrt(self) -> f32 {
+            7.0
+        }
+        fn rows(&self) -> u32 {
+            7
+        }
+    }
+
+    #[tma_kernel(threads = 32, instances(floats = <f32>))]
+    pub fn by_bound<T: Mine>(out: Global<T>) {
+        out.set(0, out.get(1).sqrt());
+    }
+
+    trait ForAll: Sized {
+        fn min(&mut self, _other: Self) -> u32 {
+            7
+        }
+    }
+
+    impl<T> ForAll for T {}
+
+    #[tma_kernel(threads = 32, instances(words = <u32>))]
+    pub fn for_all_types<T: TileElement>(data: Global<T>, out: Global<u32>) {
+        let mut x = data.get(0);
+        out.set(0, x.min(data.get(1)));
+    }
+
+    trait Cells {
+        fn set(&self, at: u32, value: u32);
+    }
+
+    impl Cells for Global<u32> {
+        fn set(&self, _at: u32, _value: u32) {}
+    }
+
+    #[tma_kernel(threads = 32, instances(words = <Global<u32>>))]
+    pub fn of_a_handle<T: Cells>(out: T) {
+        out.set(0, 1);
+    }
+
+    mod other_ord {
+        use tma_runtime::prelude::*;
+
+        trait Ord {
+            fn max(self, other: Self) -> Self;
+        }
+
+        impl Ord for u32 {
+            fn max(self, _other: u32) -> u32 {
+                7
+            }
+        }
+
+        #[tma_kernel(threads = 32, instances(words = <u32>))]
+        pub fn not_the_bound_of_std<T: Ord + TileElement>(data: Global<T>) {
+            data.set(0, data.get(0).max(data.get(1)));
+        }
+    }
+}
+
+/// `min` of integers comes from a prelude, which a module may do without.
+mod no_prelude {
+    #![no_implicit_prelude]
+
+    mod by_value {
+        use ::tma_runtime::prelude::*;
+
+        trait Mine {
+            fn min(self, other: Self) -> Self;
+        }
+
+        impl Mine for u32 {
+            fn min(self, _other: u32) -> u32 {
+                7
+            }
+        }
+
+        #[tma_kernel(threads = 32)]
+        pub fn min_of_a_value(out: Global<u32>) {
+            out.set(0, out.get(1).min(2));
+        }
+    }
+
+    mod by_reference {
+        use ::tma_runtime::prelude::*;
+
+        trait Mine {
+            fn max(&self, other: Self) -> Self;
+        }
+
+        impl Mine for i32 {
+            fn max(&self, _other: i32) -> i32 {
+                7
+            }
+        }
+
+        #[tma_kernel(threads = 32)]
+        pub fn max_of_a_reference(out: Global<i32>) {
+            out.set(0, out.get(1).max(2));
+        }
+    }
+
+    mod for_all_types {
+        use ::tma_runtime::prelude::*;
+
+        trait Mine {
+            fn min(self, other: Self) -> Self;
+        }
+
+        impl<T> Mine for T {
+            fn min(self, _other: T) -> T {
+                self
+            }
+        }
+
+        #[tma_kernel(threads = 32)]
+        pub fn min_of_all(out: Global<u32>) {
+            out.set(0, out.get(1).min(2));
+        }
+    }
+}
+
 fn main() {}
