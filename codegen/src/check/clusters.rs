@@ -65,7 +65,7 @@ pub(super) fn meeting(rules: &Rules<'_>, sync: Sync, span: Span, sink: &mut Sink
         Sync::Cluster => "sync_cluster",
         Sync::ClusterArrive => "cluster_arrive",
         Sync::ClusterWait => "cluster_wait",
-        Sync::Threads | Sync::Warp => return,
+        Sync::Threads | Sync::Warp | Sync::Warpgroup => return,
     };
     if rules.blocks.is_none() {
         sink.push(rules::no_cluster(word, span));

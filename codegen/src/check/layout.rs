@@ -57,6 +57,9 @@ fn footprint(ty: &Type) -> (u64, u64) {
         | Type::Dim3
         | Type::CachePolicy
         | Type::Array(..)
+        | Type::Accumulator(_)
+        | Type::Rows(..)
+        | Type::Fragment(_)
         | Type::Token
         | Type::Remote(_)
         | Type::ClusterAxis

@@ -116,6 +116,7 @@ impl Variables {
             | ExprKind::Math(..)
             | ExprKind::Array(_)
             | ExprKind::Repeat(_)
+            | ExprKind::ZeroAccumulator
             | ExprKind::Stage(..)
             | ExprKind::CachePolicy(..)
             | ExprKind::Hinted(..)

@@ -2,7 +2,7 @@
 //! new one is named here, and has to say which rules it keeps.
 
 use super::low_bits::Variables;
-use super::{bulk, clusters, coordinates, descriptors, limits, settled};
+use super::{bulk, clusters, coordinates, descriptors, limits, mma, settled};
 use crate::diag::Sink;
 use crate::ir::{Expr, ExprKind, Kernel, Stmt, StmtKind, visit};
 
@@ -50,10 +50,19 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         StmtKind::Barrier { op, barrier: _, scope: _ } => limits::barrier(op, sink),
         StmtKind::EditMap { map, edit } => descriptors::edit(rules, map, edit, sink),
         StmtKind::Sync(sync) => clusters::meeting(rules, *sync, span, sink),
-        StmtKind::NamedBarrierSync { id, threads } => limits::named_barrier(id, threads, sink),
+        StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
+            limits::named_barrier(id, threads, sink);
+        }
+        StmtKind::Mma(multiplication) => mma::multiplication(rules, multiplication, span, sink),
+        StmtKind::StoreAccumulator { accumulator, first, tile } => {
+            mma::store(rules, *accumulator, first, tile, sink);
+        }
+        StmtKind::Pack { dest, accumulator } => mma::pack(rules, *dest, *accumulator, span, sink),
+        StmtKind::ReduceRows { accumulator, .. } => mma::reduce_rows(rules, *accumulator, span, sink),
+        StmtKind::SetMaxRegisters { registers, .. } => mma::registers(*registers, span, sink),
+        StmtKind::Assign { local, index, value: _ } => mma::assigned(rules, *local, index, sink),
         // Their operands are judged as expressions; nothing else about them has a rule.
-        StmtKind::Assign { .. }
-        | StmtKind::If { .. }
+        StmtKind::If { .. }
         | StmtKind::Match { .. }
         | StmtKind::Loop { .. }
         | StmtKind::While { .. }
@@ -70,6 +79,8 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         | StmtKind::BulkCommitGroup
         | StmtKind::BulkWaitGroup { .. }
         | StmtKind::Fence(_)
+        // `flights` follows these through the kernel.
+        | StmtKind::MmaWait { .. }
         | StmtKind::SyncGrid { .. }
         | StmtKind::GridDependency(_)
         | StmtKind::ElectOne { .. }
@@ -85,7 +96,10 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
         ExprKind::Compound(_) | ExprKind::Unit | ExprKind::Error => {
             return settled::no_value(expr, sink);
         }
-        ExprKind::Index(array, index) => limits::array_element(array, index, sink),
+        ExprKind::Index(array, index) => {
+            limits::array_element(array, index, sink);
+            mma::element(rules, &array.ty, index, sink);
+        }
         ExprKind::Stage(stages, index) => limits::stage(stages, index, sink),
         ExprKind::CachePolicy(_, fraction) => limits::cache_fraction(fraction, sink),
         ExprKind::Array(_) | ExprKind::Repeat(_) => limits::register_array(expr, sink),
@@ -102,6 +116,7 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
         | ExprKind::Bits(_)
         | ExprKind::Math(..)
         | ExprKind::Hinted(..)
+        | ExprKind::ZeroAccumulator
         | ExprKind::ClusterAxis(_)
         | ExprKind::MapAt(..) => {}
     }

@@ -21,6 +21,9 @@ pub(super) fn of_known_type(expr: &Expr, sink: &mut Sink) {
         | Type::Dim3
         | Type::CachePolicy
         | Type::Array(..)
+        | Type::Accumulator(_)
+        | Type::Rows(..)
+        | Type::Fragment(_)
         | Type::Tile(_)
         | Type::Barrier
         | Type::Token

@@ -77,9 +77,16 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::AcquireMap { .. }
         | StmtKind::BulkCommitGroup
         | StmtKind::BulkWaitGroup { .. }
+        | StmtKind::Mma(_)
+        | StmtKind::MmaWait { .. }
+        | StmtKind::Pack { .. }
+        | StmtKind::StoreAccumulator { .. }
+        | StmtKind::ReduceRows { .. }
+        | StmtKind::SetMaxRegisters { .. }
         | StmtKind::Fence(_)
         | StmtKind::Sync(_)
         | StmtKind::NamedBarrierSync { .. }
+        | StmtKind::NamedBarrierArrive { .. }
         | StmtKind::SyncGrid { .. }
         | StmtKind::GridDependency(_)
         | StmtKind::ElectOne { .. }

@@ -175,6 +175,21 @@ codes! {
     /// A field of a tensor map set to what the copy engine does not take.
     MapField = "TMA0243",
 
+    /// An accumulator, or an operand of a multiplication, of a shape that the tensor cores do not take.
+    MmaShape = "TMA0251",
+    /// Elements that the tensor cores do not multiply, or do not add to such an accumulator.
+    MmaElement = "TMA0252",
+    /// A multiplication that is not waited for, or not on every path.
+    OpenFlight = "TMA0253",
+    /// An element of an accumulator whose index is not known when the kernel is compiled.
+    AccumulatorIndex = "TMA0254",
+    /// A call of a function in a kernel with tensor cores.
+    MmaCall = "TMA0255",
+    /// A number of registers that a warpgroup cannot ask for.
+    Registers = "TMA0256",
+    /// Tensor cores in a block that is not made of warpgroups.
+    Warpgroups = "TMA0257",
+
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::TileType;
+use super::{AccumulatorType, OperandType, TileType, Type};
 
 /// What a compound value is. Its parts are the operands of an
 /// [`ExprKind::Compound`](super::ExprKind::Compound).
@@ -25,6 +25,12 @@ pub enum Compound {
     LoadingSlot(Vec<TileType>),
     /// A stage that may be read: the pipeline's parts, and its number.
     FullSlot(Vec<TileType>),
+    /// A tile as an operand of a multiplication, transposed or negated: the tile.
+    Operand(OperandType),
+    /// So many columns of an accumulator: the accumulator, and the first column.
+    Columns(AccumulatorType, u32),
+    /// A multiplication under way: the accumulator, and the parts of what it keeps.
+    Flight(AccumulatorType, Box<Type>),
 }
 
 /// The stages of a pipeline.
@@ -44,6 +50,7 @@ impl Compound {
             Self::Phase | Self::Pipeline(_) | Self::Producer(_) | Self::Consumer(_) | Self::EmptySlot(_) => {
                 &[]
             }
+            Self::Operand(_) | Self::Columns(..) | Self::Flight(..) => &[],
         }
     }
 }
@@ -58,6 +65,13 @@ impl fmt::Display for Compound {
             Self::EmptySlot(tiles) => write!(f, "EmptySlot<{}>", Tuple(tiles)),
             Self::LoadingSlot(tiles) => write!(f, "LoadingSlot<{}>", Tuple(tiles)),
             Self::FullSlot(tiles) => write!(f, "FullSlot<{}>", Tuple(tiles)),
+            Self::Operand(operand) => operand.fmt(f),
+            Self::Columns(of, columns) => {
+                write!(f, "Columns<{}, {}, {columns}>", of.element, of.rows)
+            }
+            Self::Flight(of, keep) => {
+                write!(f, "Flight<{}, {}, {}, {keep}>", of.element, of.rows, of.columns)
+            }
         }
     }
 }

@@ -45,7 +45,9 @@ pub enum ExprKind {
     Array(Vec<Expr>),
     /// A register array of one value repeated.
     Repeat(Box<Expr>),
-    /// An element of a register array, by a `usize`.
+    /// An accumulator of zeros.
+    ZeroAccumulator,
+    /// An element of a register array, of an accumulator or of its rows, by a `usize`.
     Index(Box<Expr>, Box<Expr>),
     /// One of `Stages`, by a `u32`.
     Stage(Box<Expr>, Box<Expr>),

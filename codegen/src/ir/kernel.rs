@@ -153,6 +153,9 @@ impl Param {
             | Type::Dim3
             | Type::CachePolicy
             | Type::Array(..)
+            | Type::Accumulator(_)
+            | Type::Rows(..)
+            | Type::Fragment(_)
             | Type::Tile(_)
             | Type::Barrier
             | Type::Token

@@ -117,12 +117,27 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::BulkWaitGroup { pending, read_only } => {
             writeln!(f, "bulk.wait_group{} {pending}", if *read_only { ".read" } else { "" })
         }
+        StmtKind::Mma(mma) => multiplication(f, mma),
+        StmtKind::MmaWait { accumulator, awaited } => {
+            writeln!(f, "mma.wait {accumulator}{}", if *awaited == Awaited::Older { " older" } else { "" })
+        }
+        StmtKind::Pack { dest, accumulator } => writeln!(f, "{dest} = pack {accumulator}"),
+        StmtKind::StoreAccumulator { accumulator, first, tile } => {
+            writeln!(f, "accumulator.store {accumulator}[{first}] {tile}")
+        }
+        StmtKind::ReduceRows { dest, op, accumulator } => {
+            writeln!(f, "{dest} = row_{} {accumulator}", op.name())
+        }
+        StmtKind::SetMaxRegisters { increase, registers } => {
+            writeln!(f, "setmaxnreg_{} {registers}", if *increase { "inc" } else { "dec" })
+        }
         StmtKind::Fence(Fence::ProxyAsync) => writeln!(f, "fence.proxy_async"),
         StmtKind::Fence(Fence::ProxyAsyncOwn) => writeln!(f, "fence.proxy_async own"),
         StmtKind::Fence(Fence::ProxyAsyncGlobal) => writeln!(f, "fence.proxy_async_global"),
         StmtKind::Fence(Fence::Device) => writeln!(f, "fence.device"),
         StmtKind::Fence(Fence::BarrierInit) => writeln!(f, "fence.barrier_init"),
         StmtKind::Sync(Sync::Threads) => writeln!(f, "sync.threads"),
+        StmtKind::Sync(Sync::Warpgroup) => writeln!(f, "sync.warpgroup"),
         StmtKind::Sync(Sync::Warp) => writeln!(f, "sync.warp"),
         StmtKind::Sync(Sync::Cluster) => writeln!(f, "sync.cluster"),
         StmtKind::Sync(Sync::ClusterArrive) => writeln!(f, "sync.cluster_arrive"),
@@ -131,11 +146,30 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::GridDependency(GridDependency::Wait) => writeln!(f, "grid_dependency.wait"),
         StmtKind::GridDependency(GridDependency::Launch) => writeln!(f, "grid_dependency.launch"),
         StmtKind::NamedBarrierSync { id, threads } => writeln!(f, "sync.named {id} {threads}"),
+        StmtKind::NamedBarrierArrive { id, threads } => writeln!(f, "arrive.named {id} {threads}"),
         StmtKind::ElectOne { dest } => writeln!(f, "{dest} = elect_one"),
         StmtKind::Trap => writeln!(f, "trap"),
         StmtKind::Assert { condition, message } => writeln!(f, "assert {condition} {message:?}"),
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
     }
+}
+
+fn multiplication(f: &mut Formatter<'_>, mma: &Mma) -> fmt::Result {
+    let Mma { accumulator, left, right } = mma;
+    write!(f, "mma {accumulator} ")?;
+    match left {
+        LeftOperand::Shared(left) => shared_operand(f, left)?,
+        LeftOperand::Registers(fragment) => write!(f, "{fragment}")?,
+    }
+    f.write_char(' ')?;
+    shared_operand(f, right)?;
+    f.write_char('\n')
+}
+
+fn shared_operand(f: &mut Formatter<'_>, operand: &SharedOperand) -> fmt::Result {
+    let OperandType { tile: _, transposed, negated } = operand.ty;
+    let (sign, suffix) = (if negated { "-" } else { "" }, if transposed { ".t" } else { "" });
+    write!(f, "{sign}{}{suffix}", operand.tile)
 }
 
 fn map_edit(f: &mut Formatter<'_>, map: &Expr, edit: &MapEdit) -> fmt::Result {
@@ -269,6 +303,7 @@ impl Display for Expr {
             ExprKind::Remote(a, rank) => write!(f, "remote({a}, {rank})"),
             ExprKind::ClusterAxis(axis) => f.write_str(axis.name()),
             ExprKind::MapAt(maps, index) => write!(f, "{maps}[{index}]"),
+            ExprKind::ZeroAccumulator => write!(f, "zero({})", self.ty),
             ExprKind::Unit => f.write_str("()"),
             ExprKind::Error => f.write_str("<error>"),
         }

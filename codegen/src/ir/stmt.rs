@@ -1,7 +1,8 @@
 //! Statements: effects and control flow.
 
 use super::{
-    AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, Origin, ParamId, RemoteCopy, Scope, TileCopy,
+    AtomicOp, Awaited, BulkCopy, Expr, LocalId, MapEdit, MapRef, Mma, Origin, ParamId, RemoteCopy, RowOp,
+    Scope, TileCopy,
 };
 
 /// Statements in order.
@@ -100,12 +101,29 @@ pub enum StmtKind {
     /// Waits until at most `pending` of this thread's groups are unfinished: reading their source
     /// (`read_only`), or altogether.
     BulkWaitGroup { pending: u32, read_only: bool },
+
+    /// Starts a multiplication by the tensor cores, as a group of its own.
+    Mma(Box<Mma>),
+    /// Waits until these multiplications of `accumulator` are complete.
+    MmaWait { accumulator: LocalId, awaited: Awaited },
+    /// `dest` is `accumulator`, converted to the elements of a left operand.
+    Pack { dest: LocalId, accumulator: LocalId },
+    /// `tile = accumulator[.., first..]`, converted, by the whole warpgroup; `first` is a `usize`.
+    StoreAccumulator { accumulator: LocalId, first: Expr, tile: Expr },
+    /// `dest` has `op` of each row of `accumulator`, over all threads that have elements of the row.
+    ReduceRows { dest: LocalId, op: RowOp, accumulator: LocalId },
+    /// Gives the warpgroup's threads this many registers, which is more than they have
+    /// (`increase`), or less.
+    SetMaxRegisters { increase: bool, registers: u32 },
+
     /// Orders memory accesses.
     Fence(Fence),
     /// Threads meet.
     Sync(Sync),
     /// `threads` threads meet at barrier `id` (`barrier.sync id, threads`).
     NamedBarrierSync { id: Expr, threads: Expr },
+    /// Counts this thread in at barrier `id`, where `threads` meet (`barrier.arrive id, threads`).
+    NamedBarrierArrive { id: Expr, threads: Expr },
     /// All threads of the grid meet: one of each block counts it in at `counter[0]`, a `u32`, and waits for the others.
     SyncGrid { counter: ParamId },
     /// Waits for the grids before this one, or lets the next one start.
@@ -208,6 +226,8 @@ pub enum Sync {
     Threads,
     /// All threads of the warp (`bar.warp.sync`).
     Warp,
+    /// All threads of the warpgroup (`barrier.sync`, of a barrier that is the warpgroup's).
+    Warpgroup,
     /// All threads of the cluster (`barrier.cluster.arrive`, `.wait`).
     Cluster,
     /// The first half of [`Sync::Cluster`]: this thread is there.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Compound, Scalar, TileSwizzle, TileType};
+use super::{AccumulatorType, Compound, FragmentType, Scalar, TileSwizzle, TileType};
 
 /// An unknown of type inference; gone once `parse` has finished a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +23,12 @@ pub enum Type {
     CachePolicy,
     /// A fixed array in registers.
     Array(Box<Type>, u32),
+    /// A matrix in registers, which the tensor cores add to.
+    Accumulator(AccumulatorType),
+    /// A value for each of so many rows of an accumulator that a thread has elements of.
+    Rows(Scalar, u32),
+    /// A left operand of the tensor cores in registers.
+    Fragment(FragmentType),
     /// A tile in shared memory.
     Tile(TileType),
     /// An mbarrier in shared memory.
@@ -63,12 +69,26 @@ impl Type {
         if let Self::Scalar(scalar) = self { Some(*scalar) } else { None }
     }
 
-    /// How many scalars a value of it holds in registers: of an array all, of anything else one.
+    /// How many scalars a value of it holds in registers: of what has elements all, of anything
+    /// else one.
     pub fn scalars(&self) -> u64 {
+        match self.elements() {
+            Some((element, len)) => element.scalars().saturating_mul(u64::from(len)),
+            None => 1,
+        }
+    }
+
+    /// What has elements in registers that are read and written by index: their type, and how many
+    /// a thread has.
+    pub fn elements(&self) -> Option<(Type, u32)> {
         if let Self::Array(element, len) = self {
-            element.scalars().saturating_mul(u64::from(*len))
+            Some(((**element).clone(), *len))
+        } else if let Self::Accumulator(accumulator) = self {
+            Some((accumulator.element.into(), accumulator.len()))
+        } else if let Self::Rows(element, rows) = self {
+            Some(((*element).into(), rows / 32))
         } else {
-            1
+            None
         }
     }
 
@@ -76,6 +96,7 @@ impl Type {
     pub fn is_storable(&self) -> bool {
         match self {
             Self::Scalar(_) | Self::Array(..) | Self::Token | Self::CachePolicy | Self::Infer(_) => true,
+            Self::Accumulator(_) | Self::Rows(..) | Self::Fragment(_) => true,
             Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..) | Self::Remote(_) => {
                 true
             }
@@ -125,6 +146,9 @@ impl Type {
             | Self::Dim3
             | Self::CachePolicy
             | Self::Array(..)
+            | Self::Accumulator(_)
+            | Self::Rows(..)
+            | Self::Fragment(_)
             | Self::Token
             | Self::Remote(_)
             | Self::ClusterAxis
@@ -159,6 +183,9 @@ impl fmt::Display for Type {
             Self::Dim3 => f.write_str("Dim3"),
             Self::CachePolicy => f.write_str("CachePolicy"),
             Self::Array(element, len) => write!(f, "[{element}; {len}]"),
+            Self::Accumulator(accumulator) => accumulator.fmt(f),
+            Self::Rows(element, rows) => write!(f, "Rows<{element}, {rows}>"),
+            Self::Fragment(fragment) => fragment.fmt(f),
             Self::Tile(tile) => tile.fmt(f),
             Self::Barrier => f.write_str("Barrier"),
             Self::Token => f.write_str("Token"),

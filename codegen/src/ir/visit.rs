@@ -1,8 +1,8 @@
 //! Walks over a kernel.
 
 use super::{
-    Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, MapEdit, MapRef, Multicast, RemoteCopy,
-    SharedRange, Stmt, StmtId, StmtKind, TileCopy,
+    Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, LeftOperand, MapEdit, MapRef, Mma,
+    Multicast, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy,
 };
 
 /// Numbers the statements of a kernel's body, each before those inside it.
@@ -65,6 +65,7 @@ macro_rules! expr_operands {
             | ExprKind::GlobalLen(_)
             | ExprKind::Special(_)
             | ExprKind::ClusterAxis(_)
+            | ExprKind::ZeroAccumulator
             | ExprKind::Unit
             | ExprKind::Error => vec![],
             ExprKind::Unary(_, a)
@@ -146,6 +147,10 @@ macro_rules! parts {
             | StmtKind::SyncGrid { .. }
             | StmtKind::GridDependency(_)
             | StmtKind::ElectOne { .. }
+            | StmtKind::MmaWait { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Trap => Parts::read(vec![]),
             StmtKind::If { condition, then, otherwise } => Parts::run(vec![condition], vec![then, otherwise]),
             StmtKind::Match { value, arms, otherwise } => {
@@ -213,7 +218,18 @@ macro_rules! parts {
                 | MapEdit::Publish { index: operand, .. } => vec![map, operand],
             }),
             StmtKind::AcquireMap { index, .. } => Parts::read(vec![index]),
-            StmtKind::NamedBarrierSync { id, threads } => Parts::read(vec![id, threads]),
+            StmtKind::Mma(mma) => {
+                let Mma { accumulator: _, left, right: SharedOperand { tile: right, ty: _ } } = unboxed!(mma);
+                let left = match left {
+                    LeftOperand::Shared(SharedOperand { tile, ty: _ }) => Some(tile),
+                    LeftOperand::Registers(_) => None,
+                };
+                Parts::read(left.into_iter().chain([right]).collect())
+            }
+            StmtKind::StoreAccumulator { accumulator: _, first, tile } => Parts::read(vec![first, tile]),
+            StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
+                Parts::read(vec![id, threads])
+            }
             StmtKind::Printf { args, .. } => Parts::read(args.into_iter().collect()),
         }
     };

@@ -24,6 +24,13 @@ impl Cx<'_> {
                 }
                 Expr { kind: ExprKind::Index(Box::new(base), Box::new(position)), ty: *element, span }
             }
+            ty @ (Type::Accumulator(_) | Type::Rows(..)) => {
+                if !self.expect(&position, &Scalar::Usize.into()) {
+                    return Expr::error(span);
+                }
+                let ty = ty.elements().map_or(Type::Error, |(element, _)| element);
+                Expr { kind: ExprKind::Index(Box::new(base), Box::new(position)), ty, span }
+            }
             Type::Stages(thing, _) => {
                 if !self.expect(&position, &Scalar::U32.into()) {
                     return Expr::error(span);

@@ -42,6 +42,14 @@ impl Cx<'_> {
             Callee::Conversion(scalar, word) => {
                 self.call_of(word, &scalar, call, span).map(|call| self.conversion(scalar, call, span))
             }
+            Callee::Accumulator(word, owner) => {
+                let call = self.call_of(word, &(), call, span);
+                call.map(|call| self.accumulator_function(&owner, call, span))
+            }
+            Callee::Rows(word, element, rows) => {
+                let call = self.call_of(word, &element, call, span);
+                call.map(|call| self.rows_function(Type::Rows(element, rows), call, span))
+            }
             Callee::Phase(word) => self.call_of(word, &(), call, span).map(|call| self.new_phase(call, span)),
             Callee::Refused => {
                 for arg in &call.args {
@@ -105,6 +113,12 @@ impl Cx<'_> {
             FunctionCall::SyncCluster => self.effect(StmtKind::Sync(Sync::Cluster), span),
             FunctionCall::ClusterArrive => self.effect(StmtKind::Sync(Sync::ClusterArrive), span),
             FunctionCall::ClusterWait => self.effect(StmtKind::Sync(Sync::ClusterWait), span),
+            FunctionCall::SyncWarpgroup => self.effect(StmtKind::Sync(Sync::Warpgroup), span),
+            FunctionCall::NamedBarrierArrive { id, threads } => {
+                self.effect(StmtKind::NamedBarrierArrive { id, threads }, span)
+            }
+            FunctionCall::SetmaxnregInc => return self.set_max_registers(path, true, span),
+            FunctionCall::SetmaxnregDec => return self.set_max_registers(path, false, span),
             FunctionCall::NamedBarrierSync { id, threads } => {
                 self.effect(StmtKind::NamedBarrierSync { id, threads }, span)
             }
@@ -170,6 +184,18 @@ impl Cx<'_> {
         };
         let pending = self.u32_argument(pending)?;
         Some(self.effect(StmtKind::BulkWaitGroup { pending, read_only }, span))
+    }
+
+    /// `setmaxnreg_inc::<232>()` and `setmaxnreg_dec::<40>()`.
+    fn set_max_registers(&mut self, path: &syn::PathSegment, increase: bool, span: Span) -> Option<Expr> {
+        let [registers] = generic_arguments(path)[..] else {
+            let name = &path.ident;
+            let message = format!("`{name}` takes a number of registers, in angle brackets");
+            self.error(Code::ArgumentCount, span, message).help(format!("write `{name}::<40>()`"));
+            return None;
+        };
+        let registers = self.u32_argument(registers)?;
+        Some(self.effect(StmtKind::SetMaxRegisters { increase, registers }, span))
     }
 
     /// A statement that gives no value.

@@ -16,9 +16,12 @@ impl Cx<'_> {
     /// Gives `parts` the name of a variable: those that are not shared get locals.
     pub(super) fn bind_compound(&mut self, name: &syn::Ident, mutable: bool, parts: Vec<Expr>, ty: Type) {
         let span = Span::of(name);
-        let is_shared = |part: &Expr| matches!(part.kind, ExprKind::Shared(_));
+        // What a flight or some columns are of is the accumulator itself.
+        let is_same = |part: &Expr| {
+            matches!(part.kind, ExprKind::Shared(_)) || matches!(part.ty, Type::Accumulator(_))
+        };
         let parts = parts.into_iter().map(|part| {
-            if is_shared(&part) {
+            if is_same(&part) {
                 return part;
             }
             let (local, read) = self.temporary(&name.to_string(), part.ty.clone(), span);
@@ -72,7 +75,9 @@ impl Cx<'_> {
             return;
         }
         for (old, new) in pairs {
-            if let ExprKind::Local(local) = old.kind {
+            if let ExprKind::Local(local) = old.kind
+                && !matches!(old.ty, Type::Accumulator(_))
+            {
                 self.assign(local, new.clone());
             }
         }

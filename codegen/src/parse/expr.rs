@@ -162,6 +162,11 @@ impl Cx<'_> {
             UnOp::Neg(_) => UnaryOp::Neg,
             _ => UnaryOp::Not,
         };
+        if op == UnaryOp::Neg
+            && let Some(negated) = self.negated(&operand, span)
+        {
+            return negated;
+        }
         if !self.is_scalar(&operand) {
             return self.no_operator(if op == UnaryOp::Neg { "-" } else { "!" }, &operand, span);
         }

@@ -239,10 +239,7 @@ impl Cx<'_> {
             let left_span = span::of_expr(&binary.left);
             let mut left = self.read(assignee.local, left_span);
             for index in &assignee.index {
-                let ty = match self.infer.outermost(&left.ty) {
-                    Type::Array(element, _) => *element,
-                    _ => Type::Error,
-                };
+                let ty = self.infer.outermost(&left.ty).elements().map_or(Type::Error, |(element, _)| element);
                 left = Expr { kind: ExprKind::Index(left.into(), index.clone().into()), ty, span: left_span };
             }
             self.judge_shift(op, &left.ty, &right, binary);
@@ -308,13 +305,13 @@ impl Cx<'_> {
                 self.hold(&mut assignee.index, &effects);
                 self.append(effects);
                 let ty = self.infer.outermost(&assignee.ty);
-                let Type::Array(element, _) = ty else {
+                let Some((element, _)) = ty.elements() else {
                     self.no_part(&ty, "it", span);
                     return None;
                 };
                 self.expect(&position, &Scalar::Usize.into());
                 assignee.index.push(position);
-                assignee.ty = *element;
+                assignee.ty = element;
                 Some(assignee)
             }
             _ => {
@@ -338,7 +335,7 @@ impl Cx<'_> {
             None => return false,
         };
         let ty = self.resolve(&ty);
-        if matches!(ty, Type::Array(..) | Type::Error | Type::Infer(_)) {
+        if ty.elements().is_some() || matches!(ty, Type::Error | Type::Infer(_)) {
             return false;
         }
         self.no_part(&ty, &name, span);

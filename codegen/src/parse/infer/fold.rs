@@ -34,6 +34,7 @@ pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
         | ExprKind::Special(_)
         | ExprKind::Array(_)
         | ExprKind::Repeat(_)
+        | ExprKind::ZeroAccumulator
         | ExprKind::Stage(..)
         | ExprKind::CachePolicy(..)
         | ExprKind::Hinted(..)

@@ -113,6 +113,7 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
         | ExprKind::Math(..)
         | ExprKind::Array(_)
         | ExprKind::Repeat(_)
+        | ExprKind::ZeroAccumulator
         | ExprKind::Index(..)
         | ExprKind::Stage(..)
         | ExprKind::CachePolicy(..)

@@ -2,10 +2,12 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod accumulator;
 mod array;
 mod barrier;
 mod bulk;
 mod descriptor;
+mod flight;
 mod global;
 mod hint;
 pub(super) mod map;
@@ -22,7 +24,9 @@ use super::number::{finds_method, has_method};
 use super::span;
 use super::words::*;
 use crate::diag::Code;
-use crate::ir::{Cluster, Compound, Const, Expr, ExprKind, Ring, Scalar, Span, TileType, Type};
+use crate::ir::{
+    AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, Ring, Scalar, Span, TileType, Type,
+};
 use crate::parse::names::suggest::{Kind, did_you_mean, elsewhere};
 
 /// A method of the vocabulary, with what it needs to know of its receiver's type.
@@ -45,6 +49,10 @@ enum Method<'t> {
     EmptySlot(EmptySlotWord, &'t [TileType]),
     LoadingSlot(LoadingSlotWord, &'t [TileType]),
     FullSlot(FullSlotWord, &'t [TileType]),
+    Accumulator(AccumulatorWord, AccumulatorType),
+    Columns(ColumnsWord, AccumulatorType, u32),
+    Rows(RowsWord, u32),
+    Flight(FlightWord, &'t Type),
 }
 
 impl<'t> Method<'t> {
@@ -81,7 +89,13 @@ impl<'t> Method<'t> {
                 Compound::EmptySlot(tiles) => of(|word| Self::EmptySlot(word, tiles)),
                 Compound::LoadingSlot(tiles) => of(|word| Self::LoadingSlot(word, tiles)),
                 Compound::FullSlot(tiles) => of(|word| Self::FullSlot(word, tiles)),
+                Compound::Columns(ty, columns) => of(|word| Self::Columns(word, *ty, *columns)),
+                Compound::Flight(_, keep) => of(|word| Self::Flight(word, keep)),
+                Compound::Operand(_) => vec![],
             },
+            Type::Accumulator(ty) => of(|word| Self::Accumulator(word, *ty)),
+            Type::Rows(_, rows) => of(|word| Self::Rows(word, *rows)),
+            Type::Fragment(_) => vec![],
             Type::Unit
             | Type::Never
             | Type::Dim3
@@ -113,6 +127,10 @@ impl<'t> Method<'t> {
             Self::EmptySlot(word, _) => Entry::of(word),
             Self::LoadingSlot(word, _) => Entry::of(word),
             Self::FullSlot(word, _) => Entry::of(word),
+            Self::Accumulator(word, _) => Entry::of(word),
+            Self::Columns(word, ..) => Entry::of(word),
+            Self::Rows(word, _) => Entry::of(word),
+            Self::Flight(word, _) => Entry::of(word),
         }
     }
 }
@@ -132,7 +150,11 @@ impl Cx<'_> {
         match method {
             _ if ty == Type::Error => Expr::error(span),
             Some(method) => {
-                let parts = parts_of(&receiver).unwrap_or_default();
+                // What a flight keeps is no part of its method.
+                let parts = match method {
+                    Method::Flight(..) => vec![],
+                    _ => parts_of(&receiver).unwrap_or_default(),
+                };
                 let value =
                     self.pipeline_call(&parts, &name, span, |cx| cx.method(method, receiver, call, values));
                 value.unwrap_or(Expr::error(span))
@@ -152,8 +174,8 @@ impl Cx<'_> {
         let span = span::of_method_call(call);
         match method {
             Method::Tile(word, tile) => {
-                let call = word.read(self, tile, values, span)?;
-                self.tile_method(receiver, tile, call, span)
+                let read = word.read(self, tile, values, span)?;
+                self.tile_method(receiver, tile, read, call)
             }
             Method::Array(word, element, len) => {
                 let call = word.read(self, &element, values, span)?;
@@ -220,6 +242,22 @@ impl Cx<'_> {
             Method::FullSlot(word, tiles) => {
                 let call = word.read(self, &(), values, span)?;
                 self.full_slot_method(tiles, parts_of(&receiver)?, call, span)
+            }
+            Method::Accumulator(word, ty) => {
+                let read = word.read(self, &(), values, span)?;
+                self.accumulator_method(receiver, ty, read, call)
+            }
+            Method::Columns(word, ty, columns) => {
+                let call = word.read(self, &(), values, span)?;
+                self.columns_method(parts_of(&receiver)?, (ty, columns), call, span)
+            }
+            Method::Rows(word, rows) => {
+                let call = word.read(self, &(), values, span)?;
+                Some(self.rows_method(rows, call, span))
+            }
+            Method::Flight(word, keep) => {
+                let call = word.read(self, &(), values, span)?;
+                self.flight_method(parts_of(&receiver)?, keep, call, span)
             }
         }
     }

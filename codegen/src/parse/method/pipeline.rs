@@ -2,7 +2,7 @@
 //! with `Stages`, barriers and variables.
 
 use crate::diag::Code;
-use crate::ir::{BarrierOp, Compound, Expr, ExprKind, For, Ring, Scalar, Span, StmtKind, TileType, Type};
+use crate::ir::{BarrierOp, BinaryOp, Compound, Expr, ExprKind, For, Ring, Scalar, Span, StmtKind, TileType, Type};
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::{Parts, number, of_stage, put_together, take_apart};
 use crate::parse::stmt::unit;
@@ -84,6 +84,10 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let parts = take_apart(parts, ring.tiles.len())?;
         match call {
+            ConsumerCall::Skip { stages } => {
+                self.skip(ring, &parts, stages, span)?;
+                Some(unit(span))
+            }
             ConsumerCall::Ready => self.is_ready(&parts.full, &parts.state, span),
             ConsumerCall::Wait => {
                 let parts = self.take_stage(ring, parts, |parts| &parts.full, span)?;
@@ -192,6 +196,25 @@ impl Cx<'_> {
             cx.ring_barrier_op(of_stage(&parts.empty, &read_stage, span), wait, span);
             cx.next_stage(at_stage, at_parity, ring.stages, span);
         });
+    }
+
+    /// Goes on by so many stages, without waiting for any.
+    fn skip(&mut self, ring: &Ring, parts: &Parts, stages: Expr, span: Span) -> Option<()> {
+        let [stage, parity] = &parts.state[..] else { return None };
+        let (stage, parity) = (self.state(stage, span)?, self.state(parity, span)?);
+        let all = number(ring.stages, span);
+        let (next, next_value) = self.temporary("next", Scalar::U32, span);
+        let now = self.read(stage, span);
+        let sum = self.apply(BinaryOp::Add, now, stages, span);
+        self.assign(next, sum);
+        let turns = self.apply(BinaryOp::Div, next_value.clone(), all.clone(), span);
+        let odd = self.apply(BinaryOp::And, turns, number(1, span), span);
+        let before = self.read(parity, span);
+        let after = self.apply(BinaryOp::Xor, before, odd, span);
+        self.assign(parity, after);
+        let place = self.apply(BinaryOp::Rem, next_value, all, span);
+        self.assign(stage, place);
+        Some(())
     }
 
     /// Whether the wait of a state at `barriers` would return at once.

@@ -1,6 +1,8 @@
 //! Methods of tiles in shared memory.
 
-use crate::ir::{Expr, RemoteCopy, Span, StmtKind, TileType};
+use crate::diag::Code;
+use crate::ir::{Expr, ExprKind, RemoteCopy, Span, StmtKind, TileType, Type};
+use crate::limits;
 use crate::parse::cx::Cx;
 use crate::parse::words::TileCall;
 
@@ -10,8 +12,9 @@ impl Cx<'_> {
         tile: Expr,
         ty: &TileType,
         call: TileCall,
-        span: Span,
+        written: &syn::ExprMethodCall,
     ) -> Option<Expr> {
+        let span = Span::of(written);
         Some(match call {
             TileCall::Bytes => self.known_u32(ty.bytes(), span),
             TileCall::Rows => {
@@ -20,6 +23,8 @@ impl Cx<'_> {
             }
             TileCall::Cols => self.known_u32(u64::from(ty.inner_extent()), span),
             TileCall::TileAt { index } => return self.tile_at(ty, index, span),
+            TileCall::Band { i } => return self.band(tile, ty, i, written),
+            TileCall::T => self.transposed(tile, ty, span),
             TileCall::Get { at } => {
                 let (dest, value) = self.temporary("element", ty.element, span);
                 self.emit(StmtKind::TileGet { dest, tile, at }, span);
@@ -35,5 +40,31 @@ impl Cx<'_> {
                 return self.remote_copy(copy, ty.element, span);
             }
         })
+    }
+
+    /// `band::<R>(i)`: rows `i * R` and those after, as a tile of `R` rows.
+    fn band(&mut self, tile: Expr, ty: &TileType, i: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
+        let span = Span::of(call);
+        let rows = self.count_of(call, "write `tile.band::<64>(i)`: the i-th 64 rows")?;
+        let mut band = ty.clone();
+        let whole = band.extents.first_mut()?;
+        if ty.rank() != 2 || rows == 0 || *whole % rows != 0 {
+            self.error(Code::TileMismatch, span, format!("a `{ty}` has no bands of {rows} rows"))
+                .help("take a tile of two dimensions, and a number of rows that divides its own");
+            return None;
+        }
+        let bands = *whole / rows;
+        *whole = rows;
+        // The pattern of a swizzle repeats every 8 rows of its span, which is where a tile begins.
+        let bytes = u64::from(rows) * ty.row_pitch();
+        let alignment = limits::tile_alignment(ty.swizzle);
+        if bytes % alignment != 0 {
+            let message = format!("a band of {rows} rows has {bytes} bytes, but a tile begins at a multiple of {alignment}");
+            self.error(Code::TileMismatch, span, message).help("take 8 rows or a multiple of them");
+            return None;
+        }
+        let band = Type::Tile(band);
+        let stages = Expr { ty: Type::Stages(Box::new(band.clone()), bands), ..tile };
+        Some(Expr { kind: ExprKind::Stage(Box::new(stages), Box::new(i)), ty: band, span })
     }
 }

@@ -9,11 +9,14 @@ use super::{Meaning, Space};
 use crate::diag::Code;
 use crate::ir::{Compound, Expr, ExprKind, Scalar, Span, Type};
 use crate::parse::cx::{Binding, Cx};
+use crate::parse::infer::Kind;
 use crate::parse::names;
 use crate::parse::number::has_conversion;
 use crate::parse::span;
 use crate::parse::wording::listed;
-use crate::parse::words::{ConversionWord, FunctionWord, PhaseFunction, Word};
+use crate::parse::words::{
+    AccumulatorFunction, ConversionWord, FunctionWord, PhaseFunction, RowsFunction, TypeWord, Word,
+};
 
 /// What a call calls.
 pub(in crate::parse) enum Callee<'a> {
@@ -25,9 +28,17 @@ pub(in crate::parse) enum Callee<'a> {
     Conversion(Scalar, ConversionWord),
     /// A function of `Phase`.
     Phase(PhaseFunction),
+    /// A function of an accumulator's type.
+    Accumulator(AccumulatorFunction, AccumulatorOwner),
+    /// A function of the type of so many rows of these scalars.
+    Rows(RowsFunction, Scalar, u32),
     /// Nothing; that was reported.
     Refused,
 }
+
+/// The type of an accumulator whose function is called; not yet known where it stands without its
+/// generics.
+pub(in crate::parse) struct AccumulatorOwner(pub(in crate::parse) Type);
 
 impl<'a> Cx<'a> {
     /// Which function a path names; reports what names none.
@@ -72,7 +83,7 @@ impl<'a> Cx<'a> {
 
     fn callee_of_type(&mut self, path: &syn::Path, owner: &syn::Path, name: &str) -> Callee<'a> {
         let at = span::of_path(path);
-        let ty = self.path_type(owner);
+        let ty = self.owner_type(owner);
         if let Type::Scalar(scalar) = ty {
             let word = ConversionWord::named(name).filter(|&word| has_conversion(scalar, word));
             let Some(word) = word else {
@@ -90,7 +101,21 @@ impl<'a> Cx<'a> {
             }
             return Callee::Conversion(scalar, word);
         }
-        if ty == Type::Compound(Compound::Phase) {
+        if let Type::Accumulator(_) | Type::Infer(_) = ty {
+            if let Some(word) = AccumulatorFunction::named(name) {
+                return Callee::Accumulator(word, AccumulatorOwner(ty));
+            }
+            let names = AccumulatorFunction::all().into_iter().map(Word::name);
+            self.error(Code::UnknownName, at, format!("`Accumulator` has no function `{name}`"))
+                .help(format!("there are {}", listed(names)));
+        } else if let Type::Rows(element, rows) = ty {
+            if let Some(word) = RowsFunction::named(name) {
+                return Callee::Rows(word, element, rows);
+            }
+            let names = RowsFunction::all().into_iter().map(Word::name);
+            self.error(Code::UnknownName, at, format!("`Rows` has no function `{name}`"))
+                .help(format!("there are {}", listed(names)));
+        } else if ty == Type::Compound(Compound::Phase) {
             if let Some(word) = PhaseFunction::named(name) {
                 return Callee::Phase(word);
             }
@@ -103,6 +128,18 @@ impl<'a> Cx<'a> {
             self.error(Code::UnknownName, at, message);
         }
         Callee::Refused
+    }
+
+    /// The type whose function is called. That of an accumulator may be left to what it becomes.
+    fn owner_type(&mut self, owner: &syn::Path) -> Type {
+        let is_open = owner.segments.last().is_some_and(|last| {
+            last.arguments.is_none() && TypeWord::named(&names::text(&last.ident)) == Some(TypeWord::Accumulator)
+        });
+        let is_own = names::own_name(owner).is_none_or(|name| self.alias(&name).is_none());
+        if is_open && is_own && self.takes_word(owner, Meaning::Type(TypeWord::Accumulator)) {
+            return self.infer.fresh(Kind::Any);
+        }
+        self.path_type(owner)
     }
 
     /// The module's `#[tma_device]` function of this name.

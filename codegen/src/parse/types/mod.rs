@@ -2,6 +2,7 @@
 
 pub(super) mod lists;
 mod maps;
+mod mma;
 
 use syn::{GenericArgument, PathArguments};
 
@@ -139,6 +140,9 @@ impl<'a> Cx<'a> {
             TypeWord::Global => self.global_type(generics).map_or(Type::Error, Type::Global),
             TypeWord::SharedArray => self.shared_array_type(generics).unwrap_or(Type::Error),
             TypeWord::Stages => self.stages_type(generics, segment),
+            TypeWord::Accumulator => self.accumulator_type(generics).unwrap_or(Type::Error),
+            TypeWord::Rows => self.rows_type(generics).unwrap_or(Type::Error),
+            TypeWord::Fragment => self.fragment_type(generics).unwrap_or(Type::Error),
             // Parts of a tile's type, which no value has.
             TypeWord::Shape1
             | TypeWord::Shape2
@@ -187,7 +191,7 @@ impl<'a> Cx<'a> {
     }
 
     /// The module's alias of this name.
-    fn alias(&self, name: &str) -> Option<&'a syn::ItemType> {
+    pub(super) fn alias(&self, name: &str) -> Option<&'a syn::ItemType> {
         self.module_items.aliases.iter().find(|alias| names::text(&alias.ident) == name)
     }
 

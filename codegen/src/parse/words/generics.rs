@@ -13,6 +13,12 @@ pub(crate) enum Generic {
     Shared,
     /// What a `for` runs over.
     Range,
+    /// What an accumulator holds.
+    Sum,
+    /// What tensor cores multiply.
+    Factor,
+    /// How many registers a thread has.
+    Registers,
     /// How many bulk groups may be pending.
     Groups,
     /// A dimension of a tensor.
@@ -37,10 +43,11 @@ impl Generic {
     /// What stands for it in a text.
     pub(super) fn letter(self) -> &'static str {
         match self {
-            Self::Number | Self::Element => "T",
+            Self::Number | Self::Element | Self::Sum => "T",
+            Self::Factor => "E",
             Self::Shared => "X",
             Self::Range => "R",
-            Self::Groups | Self::Count | Self::Rank => "N",
+            Self::Groups | Self::Count | Self::Rank | Self::Registers => "N",
             Self::Dimension => "D",
             Self::Shape => "S",
             Self::Swizzle => "W",
@@ -54,9 +61,12 @@ impl Generic {
         match self {
             Self::Groups => ": at most `N` groups may be pending, and 0 waits for all",
             Self::Dimension => ", for dimension `D`",
+            Self::Registers => ": so many registers a thread, a multiple of 8 from 24 to 256",
             Self::Number
             | Self::Shared
             | Self::Range
+            | Self::Sum
+            | Self::Factor
             | Self::Element
             | Self::Shape
             | Self::Swizzle
@@ -69,7 +79,7 @@ impl Generic {
 
     /// Whether it has to be written in a call, since nothing else decides it.
     pub(super) fn is_written(self) -> bool {
-        matches!(self, Self::Groups | Self::Dimension)
+        matches!(self, Self::Groups | Self::Dimension | Self::Registers)
     }
 }
 
@@ -123,6 +133,9 @@ impl TypeWord {
             Type::Scalar(scalar) => Self::Scalar(*scalar),
             Type::Dim3 => Self::Dim3,
             Type::CachePolicy => Self::CachePolicy,
+            Type::Accumulator(_) => Self::Accumulator,
+            Type::Rows(..) => Self::Rows,
+            Type::Fragment(_) => Self::Fragment,
             Type::Tile(_) => Self::Tile,
             Type::Barrier => Self::Barrier,
             Type::Token => Self::Token,
@@ -143,6 +156,7 @@ impl TypeWord {
                 Compound::EmptySlot(_) => Self::EmptySlot,
                 Compound::LoadingSlot(_) => Self::LoadingSlot,
                 Compound::FullSlot(_) => Self::FullSlot,
+                Compound::Operand(_) | Compound::Columns(..) | Compound::Flight(..) => return None,
             },
             Type::Unit | Type::Never | Type::Array(..) | Type::Infer(_) | Type::Error => return None,
         })

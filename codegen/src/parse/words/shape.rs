@@ -183,6 +183,24 @@ impl<On: Dimensions> Shape<On> for Coordinates {
     }
 }
 
+/// A tile that an accumulator is stored to.
+pub(in crate::parse) struct StoredTile;
+
+impl<On> Shape<On> for StoredTile {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, _: &On, tile: Expr) -> Option<Expr> {
+        let ty = cx.resolve(&tile.ty);
+        let is_tile = matches!(ty, Type::Tile(_));
+        if !is_tile && ty != Type::Error {
+            let message = format!("an accumulator is stored to a tile, not to {}", cx.infer.name(&ty));
+            cx.error(Code::TypeMismatch, tile.span, message)
+                .help("store to a `Tile` of the block's own shared memory, and from there by a copy");
+        }
+        is_tile.then_some(tile)
+    }
+}
+
 /// As [`Coordinates`], counted in tiles.
 pub(in crate::parse) struct TileCoordinates;
 

@@ -59,11 +59,17 @@ words! {
         "Ordering" {
             fn sync_threads() => SyncThreads;
             fn sync_warp() => SyncWarp;
+            fn sync_warpgroup() => SyncWarpgroup;
             fn named_barrier_sync(id: U32, threads: U32) => NamedBarrierSync;
+            fn named_barrier_arrive(id: U32, threads: U32) => NamedBarrierArrive;
             fn fence_proxy_async() => FenceProxyAsync;
             fn fence_proxy_async_global() => FenceProxyAsyncGlobal;
             fn fence() => Fence;
             fn fence_barrier_init() => FenceBarrierInit;
+        }
+        "Tensor cores" {
+            fn setmaxnreg_inc<Registers>() => SetmaxnregInc;
+            fn setmaxnreg_dec<Registers>() => SetmaxnregDec;
         }
         "Bulk groups" {
             fn bulk_commit_group() => BulkCommitGroup;
@@ -105,6 +111,10 @@ words! {
             #[Remote] fn rows() => Rows;
             #[Remote] fn cols() => Cols;
             fn tile_at(index: TileCoordinates) => TileAt;
+        }
+        "Tensor cores" {
+            fn band<Count>(i: U32) => Band;
+            fn t() => T;
         }
         "Bulk copies" {
             fn bulk_copy_to(to: RemoteSequence, at: U32, count: U32, barrier: RemoteBarrier) => CopyTo;
@@ -196,6 +206,7 @@ words! {
         "Pipelines" {
             #[ByMut] fn wait() => Wait;
             #[ByRef] fn ready() => Ready;
+            #[ByMut] fn skip(stages: U32) => Skip;
         }
     }
 
@@ -222,6 +233,59 @@ words! {
             fn release_to(rank: U32) => ReleaseTo;
             fn release_cluster() => ReleaseCluster;
             #[ByRef] fn stage() => Stage;
+        }
+    }
+
+    /// A function of the type of accumulators.
+    Functions of Accumulator: AccumulatorFunction => AccumulatorFunctionCall, on () {
+        "Tensor cores" {
+            fn zero() => Zero;
+        }
+    }
+
+    /// A method of an accumulator.
+    Methods of Accumulator: AccumulatorWord => AccumulatorCall, on () {
+        "Tensor cores" {
+            #[ByMut] fn mma(a: Any, b: Any, keep: Any) => Mma;
+            #[ByRef] fn len() => Len;
+            #[ByRef] fn row(i: Usize) => Row;
+            #[ByRef] fn at(i: Usize) => At;
+            #[ByRef] fn columns<Count>(j: Usize) => Columns;
+            #[ByRef] fn store(tile: StoredTile) => Store;
+            #[ByRef] fn pack<Factor>() => Pack;
+            #[ByRef] fn row_max() => RowMax;
+            #[ByRef] fn row_sum() => RowSum;
+        }
+    }
+
+    /// A method of some columns of an accumulator.
+    Methods of Columns: ColumnsWord => ColumnsCall, on () {
+        "Tensor cores" {
+            #[ByRef] fn len() => Len;
+            #[ByRef] fn at(i: Usize) => At;
+            #[ByRef] fn store(tile: StoredTile) => Store;
+        }
+    }
+
+    /// A function of the type of an accumulator's rows.
+    Functions of Rows: RowsFunction => RowsFunctionCall, on Scalar {
+        "Tensor cores" {
+            fn filled(value: Element) => Filled;
+        }
+    }
+
+    /// A method of an accumulator's rows.
+    Methods of Rows: RowsWord => RowsCall, on () {
+        "Tensor cores" {
+            #[ByRef] fn len() => Len;
+        }
+    }
+
+    /// A method of a multiplication under way.
+    Methods of Flight: FlightWord => FlightCall, on () {
+        "Tensor cores" {
+            #[ByMut] fn mma(a: Any, b: Any, keep: Any) => Mma;
+            fn wait() => Wait;
         }
     }
 
@@ -372,6 +436,11 @@ types! {
         }
         "TMA" {
             type TensorMap<Tile>;
+        }
+        "Tensor cores" {
+            type Accumulator<Sum, Count, Count>;
+            type Rows<Number, Count>;
+            type Fragment<Factor, Count, Count>;
         }
         "Columns of pixels" {
             type Im2colMap<Tile, Rank>;

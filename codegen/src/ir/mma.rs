@@ -1,0 +1,155 @@
+//! Multiplications by the tensor cores, and what they work on. Source: PTX ISA, "wgmma".
+
+use std::fmt;
+
+use super::{Expr, LocalId, Scalar, TileType};
+
+/// A matrix in the registers of a warpgroup, which multiplications add to. Each of its 128 threads
+/// holds `len` of the elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AccumulatorType {
+    /// `f32`, `f16` or `i32`.
+    pub element: Scalar,
+    /// A multiple of 64.
+    pub rows: u32,
+    /// What one instruction takes.
+    pub columns: u32,
+}
+
+/// The left operand of a multiplication, in the registers of a warpgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FragmentType {
+    /// What tensor cores multiply.
+    pub element: Scalar,
+    /// A multiple of 64.
+    pub rows: u32,
+    /// Along these it is multiplied.
+    pub columns: u32,
+}
+
+/// A tile as the operand of a multiplication.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OperandType {
+    /// What lies in shared memory.
+    pub tile: TileType,
+    /// Whether rows are taken for columns.
+    pub transposed: bool,
+    /// Whether its elements are negated.
+    pub negated: bool,
+}
+
+/// `accumulator += left · rightᵀ`, over all columns of both: a group of its own.
+#[derive(Clone, Debug)]
+pub struct Mma {
+    /// What is added to.
+    pub accumulator: LocalId,
+    /// Of as many rows as the accumulator.
+    pub left: LeftOperand,
+    /// With a row for each column of the accumulator.
+    pub right: SharedOperand,
+}
+
+/// The left operand.
+#[derive(Clone, Debug)]
+pub enum LeftOperand {
+    /// In shared memory.
+    Shared(SharedOperand),
+    /// In registers: a local that nothing else writes while the multiplication is under way.
+    Registers(LocalId),
+}
+
+/// An operand in shared memory.
+#[derive(Clone, Debug)]
+pub struct SharedOperand {
+    /// The address.
+    pub tile: Expr,
+    /// What it is.
+    pub ty: OperandType,
+}
+
+/// Which multiplications of an accumulator a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Awaited {
+    /// All of them.
+    All,
+    /// All but the newest.
+    Older,
+}
+
+/// How the values of a row become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowOp {
+    /// The greatest; the number where one is NaN.
+    Max,
+    /// The sum.
+    Sum,
+}
+
+/// Rows of a matrix that one instruction takes.
+pub const MMA_ROWS: u32 = 64;
+
+impl AccumulatorType {
+    /// How many of its elements a thread holds.
+    pub const fn len(self) -> u32 {
+        (self.rows / MMA_ROWS).saturating_mul(self.columns / 2)
+    }
+
+    /// How many of them belong to 64 rows.
+    pub const fn len_of_band(self) -> u32 {
+        self.columns / 2
+    }
+}
+
+impl FragmentType {
+    /// How many registers of 32 bits a thread holds: four for 64 rows and 32 bytes of a row.
+    pub const fn registers(self) -> u32 {
+        (self.rows / MMA_ROWS).saturating_mul(self.steps()).saturating_mul(4)
+    }
+
+    /// How many instructions it lasts for, one after another.
+    pub const fn steps(self) -> u32 {
+        self.columns.saturating_mul(self.element.bytes()) / 32
+    }
+}
+
+impl OperandType {
+    /// Rows and columns, those along which is multiplied last.
+    pub fn extents(&self) -> Option<[u32; 2]> {
+        let [.., rows, columns] = self.tile.extents[..] else { return None };
+        Some(if self.transposed { [columns, rows] } else { [rows, columns] })
+    }
+}
+
+impl RowOp {
+    /// Its name in a kernel, after `row_`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Max => "max",
+            Self::Sum => "sum",
+        }
+    }
+}
+
+impl fmt::Display for AccumulatorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Accumulator<{}, {}, {}>", self.element, self.rows, self.columns)
+    }
+}
+
+impl fmt::Display for FragmentType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fragment<{}, {}, {}>", self.element, self.rows, self.columns)
+    }
+}
+
+impl fmt::Display for OperandType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wrap = |f: &mut fmt::Formatter<'_>, name: &str, inner: &dyn fmt::Display| write!(f, "{name}<{inner}>");
+        match (self.negated, self.transposed) {
+            (false, false) => self.tile.fmt(f),
+            (false, true) => wrap(f, "Transposed", &self.tile),
+            (true, false) => wrap(f, "Negated", &self.tile),
+            (true, true) => write!(f, "Negated<Transposed<{}>>", self.tile),
+        }
+    }
+}

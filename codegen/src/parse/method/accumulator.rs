@@ -1,0 +1,190 @@
+//! Accumulators and their rows: what a thread holds of them, and what becomes of them.
+
+use crate::diag::Code;
+use crate::ir::{
+    AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, RowOp, Scalar, Span,
+    Special, StmtKind, Type,
+};
+use crate::parse::cx::Cx;
+use crate::parse::names::callee::AccumulatorOwner;
+use crate::parse::types::turbofish_arguments;
+use crate::parse::words::{
+    AccumulatorCall, AccumulatorFunctionCall, ColumnsCall, RowsCall, RowsFunctionCall,
+};
+
+impl Cx<'_> {
+    /// `Accumulator::<f32, 64, 256>::zero()`; without the generics, what it is assigned to has them.
+    pub(in crate::parse) fn accumulator_function(
+        &mut self,
+        ty: &AccumulatorOwner,
+        call: AccumulatorFunctionCall,
+        span: Span,
+    ) -> Expr {
+        let AccumulatorFunctionCall::Zero = call;
+        Expr { kind: ExprKind::ZeroAccumulator, ty: ty.0.clone(), span }
+    }
+
+    /// `Rows::<f32, 64>::filled(0.0)`.
+    pub(in crate::parse) fn rows_function(&mut self, rows: Type, call: RowsFunctionCall, span: Span) -> Expr {
+        let RowsFunctionCall::Filled { value } = call;
+        Expr { kind: ExprKind::Repeat(Box::new(value)), ty: rows, span }
+    }
+
+    pub(super) fn accumulator_method(
+        &mut self,
+        receiver: Expr,
+        ty: AccumulatorType,
+        call: AccumulatorCall,
+        written: &syn::ExprMethodCall,
+    ) -> Option<Expr> {
+        let span = Span::of(written);
+        let local = self.accumulator(&receiver)?;
+        Some(match call {
+            AccumulatorCall::Mma { a, b, keep } => return self.start_flight(receiver, ty, (a, b, keep), span),
+            AccumulatorCall::Len => usize_number(ty.len(), span),
+            AccumulatorCall::Row { i } => self.row_of(ty, i, span),
+            AccumulatorCall::At { i } => self.place_of(ty, i, span),
+            AccumulatorCall::Columns { j } => return self.columns(receiver, ty, j, written),
+            AccumulatorCall::Store { tile } => {
+                let first = usize_number(0, span);
+                self.effect(StmtKind::StoreAccumulator { accumulator: local, first, tile }, span)
+            }
+            AccumulatorCall::Pack => return self.pack(local, ty, written),
+            AccumulatorCall::RowMax => self.reduce_rows(local, ty, RowOp::Max, span),
+            AccumulatorCall::RowSum => self.reduce_rows(local, ty, RowOp::Sum, span),
+        })
+    }
+
+    pub(super) fn columns_method(
+        &mut self,
+        parts: Vec<Expr>,
+        (ty, columns): (AccumulatorType, u32),
+        call: ColumnsCall,
+        span: Span,
+    ) -> Option<Expr> {
+        let [accumulator, first] = <[Expr; 2]>::try_from(parts).ok()?;
+        let part = AccumulatorType { columns, ..ty };
+        Some(match call {
+            ColumnsCall::Len => usize_number(part.len(), span),
+            ColumnsCall::At { i } => self.place_of(part, i, span),
+            ColumnsCall::Store { tile } => {
+                let accumulator = self.accumulator(&accumulator)?;
+                self.effect(StmtKind::StoreAccumulator { accumulator, first, tile }, span)
+            }
+        })
+    }
+
+    pub(super) fn rows_method(&mut self, rows: u32, call: RowsCall, span: Span) -> Expr {
+        let RowsCall::Len = call;
+        usize_number(rows / 32, span)
+    }
+
+    /// The local that an accumulator is; reports a value that nothing holds.
+    pub(super) fn accumulator(&mut self, value: &Expr) -> Option<LocalId> {
+        if let ExprKind::Local(local) = value.kind {
+            return Some(local);
+        }
+        if !matches!(value.kind, ExprKind::Error) {
+            self.error(Code::NotAssignable, value.span, "this accumulator is in no variable")
+                .help("write `let mut sum = Accumulator::<f32, 64, 128>::zero();`");
+        }
+        None
+    }
+
+    /// `columns::<C>(j)`: the accumulator, and the first of the columns.
+    fn columns(
+        &mut self,
+        accumulator: Expr,
+        ty: AccumulatorType,
+        group: Expr,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Expr> {
+        let span = Span::of(call);
+        let columns = self.count_of(call, "write `sum.columns::<64>(j)`: the j-th 64 columns")?;
+        let first = self.usize_op(BinaryOp::Mul, group, columns, span);
+        Some(self.compound(Compound::Columns(ty, columns), vec![accumulator, first], span))
+    }
+
+    /// The constant that `method::<N>(..)` names.
+    pub(super) fn count_of(&mut self, call: &syn::ExprMethodCall, help: &str) -> Option<u32> {
+        let [argument] = turbofish_arguments(call)[..] else {
+            let message = format!("`{}` takes a number between angle brackets", call.method);
+            self.error(Code::ArgumentCount, Span::of(call), message).help(help);
+            return None;
+        };
+        self.u32_argument(argument)
+    }
+
+    /// `pack::<bf16>()`.
+    fn pack(
+        &mut self,
+        accumulator: LocalId,
+        ty: AccumulatorType,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Expr> {
+        let span = Span::of(call);
+        let [syn::GenericArgument::Type(element)] = turbofish_arguments(call)[..] else {
+            self.error(Code::ArgumentCount, span, "`pack` does not say of which elements the operand is")
+                .help("write `sum.pack::<bf16>()`");
+            return None;
+        };
+        let Type::Scalar(element) = self.ty(element) else { return None };
+        let fragment = FragmentType { element, rows: ty.rows, columns: ty.columns };
+        let (dest, value) = self.temporary("fragment", Type::Fragment(fragment), span);
+        self.emit(StmtKind::Pack { dest, accumulator }, span);
+        Some(value)
+    }
+
+    fn reduce_rows(&mut self, accumulator: LocalId, ty: AccumulatorType, op: RowOp, span: Span) -> Expr {
+        let (dest, value) = self.temporary("rows", Type::Rows(ty.element, ty.rows), span);
+        self.emit(StmtKind::ReduceRows { dest, op, accumulator }, span);
+        value
+    }
+
+    /// Which of a thread's rows its element `i` is in: two of each 64.
+    ///
+    /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", accumulator D.
+    fn row_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
+        let band = self.usize_op(BinaryOp::Div, i.clone(), ty.len_of_band(), span);
+        let pair = self.usize_op(BinaryOp::Div, i, 2, span);
+        let half = self.usize_op(BinaryOp::Rem, pair, 2, span);
+        let first = self.usize_op(BinaryOp::Mul, band, 2, span);
+        self.apply(BinaryOp::Add, first, half, span)
+    }
+
+    /// Row and column of a thread's element `i`: row 64 · band + 16 · warp + lane / 4 + 8 · half,
+    /// column 8 · group + 2 · (lane % 4) + parity. Source: as for [`Cx::row_of`].
+    fn place_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
+        let i = Expr { kind: ExprKind::Cast(Box::new(i)), ty: Scalar::U32.into(), span };
+        let special = |special| Expr { kind: ExprKind::Special(special), ty: Scalar::U32.into(), span };
+        let (warp, lane) = (special(Special::WarpIdx), special(Special::LaneIdx));
+        let mut op = |op, left: Expr, right: u32| {
+            let right = Expr::constant(Const::Int(right.into()), Scalar::U32, span);
+            self.apply(op, left, right, span)
+        };
+        let band = op(BinaryOp::Div, i.clone(), ty.len_of_band());
+        let in_band = op(BinaryOp::Rem, i.clone(), ty.len_of_band());
+        let (pair, group) = (op(BinaryOp::Div, i.clone(), 2), op(BinaryOp::Div, in_band, 4));
+        let (half, parity) = (op(BinaryOp::Rem, pair, 2), op(BinaryOp::Rem, i, 2));
+        let (warp, quad) = (op(BinaryOp::Rem, warp, 4), op(BinaryOp::Div, lane.clone(), 4));
+        let in_quad = op(BinaryOp::Rem, lane, 4);
+        let row = [op(BinaryOp::Mul, band, 64), op(BinaryOp::Mul, warp, 16), quad, op(BinaryOp::Mul, half, 8)];
+        let column = [op(BinaryOp::Mul, group, 8), op(BinaryOp::Mul, in_quad, 2), parity];
+        let sum = |cx: &mut Self, terms: &[Expr]| {
+            let mut terms = terms.iter().cloned();
+            let first = terms.next().unwrap_or(Expr::error(span));
+            terms.fold(first, |sum, term| cx.apply(BinaryOp::Add, sum, term, span))
+        };
+        let at = vec![sum(self, &row), sum(self, &column)];
+        Expr { kind: ExprKind::Array(at), ty: Type::Array(Box::new(Scalar::U32.into()), 2), span }
+    }
+
+    fn usize_op(&mut self, op: BinaryOp, left: Expr, right: u32, span: Span) -> Expr {
+        self.apply(op, left, usize_number(right, span), span)
+    }
+}
+
+/// A `usize` that is known.
+fn usize_number(value: u32, span: Span) -> Expr {
+    Expr::constant(Const::Int(value.into()), Scalar::Usize, span)
+}

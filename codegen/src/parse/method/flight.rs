@@ -1,0 +1,160 @@
+//! Multiplications under way: what they are started with, and what they give back.
+//!
+//! A flight is taken apart, as a pipeline's slots are: the accumulator that it adds to, and the
+//! parts of what it keeps until it is over. Which groups are open where, `check` finds out.
+
+use crate::diag::Code;
+use crate::ir::{
+    AccumulatorType, Awaited, Compound, Expr, ExprKind, LeftOperand, LocalId, Mma, OperandType,
+    SharedOperand, Span, StmtKind, TileType, Type,
+};
+use crate::parse::cx::Cx;
+use crate::parse::stmt::unit;
+use crate::parse::words::FlightCall;
+
+impl Cx<'_> {
+    /// `sum.mma(a, b, keep)`.
+    pub(super) fn start_flight(
+        &mut self,
+        accumulator: Expr,
+        ty: AccumulatorType,
+        (a, b, keep): (Expr, Expr, Expr),
+        span: Span,
+    ) -> Option<Expr> {
+        let local = self.accumulator(&accumulator)?;
+        self.multiply(local, a, b, span)?;
+        let (keep_ty, kept) = (self.resolve(&keep.ty), kept_parts(keep));
+        let flight = Compound::Flight(ty, Box::new(keep_ty));
+        Some(self.compound(flight, [accumulator].into_iter().chain(kept).collect(), span))
+    }
+
+    pub(super) fn flight_method(
+        &mut self,
+        parts: Vec<Expr>,
+        keep_ty: &Type,
+        call: FlightCall,
+        span: Span,
+    ) -> Option<Expr> {
+        let (accumulator, kept) = parts.split_first()?;
+        let accumulator = self.accumulator(accumulator)?;
+        match call {
+            FlightCall::Wait => {
+                self.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::All }, span);
+                Some(kept_value(keep_ty, kept.to_vec(), span))
+            }
+            FlightCall::Mma { a, b, keep } => {
+                if !self.expect(&keep, keep_ty) {
+                    return None;
+                }
+                self.multiply(accumulator, a, b, span)?;
+                self.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::Older }, span);
+                let before = self.exchange(kept, kept_parts(keep), span)?;
+                Some(kept_value(keep_ty, before, span))
+            }
+        }
+    }
+
+    /// Gives the flight's variables what the next multiplication keeps: what they held before.
+    fn exchange(&mut self, kept: &[Expr], next: Vec<Expr>, span: Span) -> Option<Vec<Expr>> {
+        let mut before = vec![];
+        for (old, new) in kept.iter().zip(next) {
+            before.push(match (&old.kind, &new.kind) {
+                (ExprKind::Local(local), _) => {
+                    let (held, value) = self.temporary("done", old.ty.clone(), span);
+                    self.assign(held, old.clone());
+                    self.assign(*local, new);
+                    value
+                }
+                (ExprKind::Shared(old_id), ExprKind::Shared(new_id)) if old_id == new_id => old.clone(),
+                (ExprKind::Const(old_value), ExprKind::Const(new_value)) if old_value == new_value => {
+                    old.clone()
+                }
+                _ => {
+                    self.error(Code::TypeMismatch, new.span, "the flight keeps what belongs to another pipeline")
+                        .help("wait for it, and start another with `mma` of the accumulator");
+                    return None;
+                }
+            });
+        }
+        Some(before)
+    }
+
+    /// Starts `accumulator += a · bᵀ`.
+    fn multiply(&mut self, accumulator: LocalId, a: Expr, b: Expr, span: Span) -> Option<()> {
+        let left = self.left_operand(a, span);
+        let right = self.shared_operand(b);
+        let mma = Mma { accumulator, left: left?, right: right? };
+        self.emit(StmtKind::Mma(Box::new(mma)), span);
+        Some(())
+    }
+
+    fn left_operand(&mut self, value: Expr, span: Span) -> Option<LeftOperand> {
+        let ty = self.resolve(&value.ty);
+        if !matches!(ty, Type::Fragment(_)) {
+            return self.shared_operand(value).map(LeftOperand::Shared);
+        }
+        // A copy that nothing else writes: the variable may be given another value while this one
+        // is still read.
+        let (held, _) = self.temporary("left", ty, span);
+        self.assign(held, value);
+        Some(LeftOperand::Registers(held))
+    }
+
+    fn shared_operand(&mut self, value: Expr) -> Option<SharedOperand> {
+        match (self.resolve(&value.ty), value) {
+            (Type::Tile(tile), value) => {
+                Some(SharedOperand { tile: value, ty: OperandType { tile, transposed: false, negated: false } })
+            }
+            (Type::Compound(Compound::Operand(ty)), Expr { kind: ExprKind::Compound(parts), .. }) => {
+                Some(SharedOperand { tile: parts.into_iter().next()?, ty })
+            }
+            (Type::Error, _) => None,
+            (other, value) => {
+                let message = format!("tensor cores multiply tiles, not {}", self.infer.name(&other));
+                self.error(Code::TypeMismatch, value.span, message)
+                    .help("pass a `Tile` in shared memory, or as the left operand a `Fragment`");
+                None
+            }
+        }
+    }
+
+    /// `tile.t()`: rows for columns.
+    pub(super) fn transposed(&mut self, tile: Expr, ty: &TileType, span: Span) -> Expr {
+        let operand = OperandType { tile: ty.clone(), transposed: true, negated: false };
+        self.compound(Compound::Operand(operand), vec![tile], span)
+    }
+
+    /// `-tile`, `-tile.t()`; none if it is neither.
+    pub(in crate::parse) fn negated(&mut self, value: &Expr, span: Span) -> Option<Expr> {
+        let SharedOperand { tile, ty } = match (self.resolve(&value.ty), &value.kind) {
+            (Type::Tile(tile), _) => SharedOperand {
+                tile: value.clone(),
+                ty: OperandType { tile, transposed: false, negated: false },
+            },
+            (Type::Compound(Compound::Operand(ty)), ExprKind::Compound(parts)) => {
+                SharedOperand { tile: parts.first()?.clone(), ty }
+            }
+            _ => return None,
+        };
+        let ty = OperandType { negated: !ty.negated, ..ty };
+        Some(self.compound(Compound::Operand(ty), vec![tile], span))
+    }
+}
+
+/// The parts of what a flight keeps.
+fn kept_parts(keep: Expr) -> Vec<Expr> {
+    match keep.kind {
+        ExprKind::Compound(parts) => parts,
+        ExprKind::Unit => vec![],
+        _ => vec![keep],
+    }
+}
+
+/// What a flight gives back.
+fn kept_value(ty: &Type, mut parts: Vec<Expr>, span: Span) -> Expr {
+    match ty {
+        Type::Compound(_) => Expr { kind: ExprKind::Compound(parts), ty: ty.clone(), span },
+        Type::Unit => unit(span),
+        _ => parts.pop().map_or(Expr::error(span), |kept| Expr { span, ..kept }),
+    }
+}
