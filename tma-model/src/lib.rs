@@ -8,6 +8,7 @@
 //! | [`tensor_map`] | the parameters of a tensor map, and the rules that the driver has for them |
 //! | [`operation`] | reductions and atomics, with the types that they take |
 //! | [`sync`] | the arithmetic of clocks, mbarriers, groups of copies and conflicting accesses |
+//! | [`mma`] | tensor cores: types, shapes, fragments, descriptors, layouts |
 //! | [`limits`] | every other number that the hardware fixes, with the document that says so |
 //!
 //! The package is pure data and arithmetic. It has no dependencies, because it is compiled into a
@@ -15,6 +16,7 @@
 //! here: the simulator has semantics of its own, so that it can judge the compiler.
 
 pub mod limits;
+pub mod mma;
 pub mod operation;
 pub mod scalar;
 pub mod swizzle;

@@ -1,0 +1,192 @@
+//! Matrix descriptors: the 64 bits that name an operand in shared memory.
+//!
+//! | bits | field |
+//! | --- | --- |
+//! | 0–13 | start address, without its 4 low bits |
+//! | 16–29 | leading-dimension byte offset (LBO), without its 4 low bits |
+//! | 32–45 | stride-dimension byte offset (SBO), without its 4 low bits |
+//! | 49–51 | base offset |
+//! | 62–63 | swizzle: 0 none, 1 128 bytes, 2 64 bytes, 3 32 bytes |
+//!
+//! Sources: PTX ISA, "Matrix Descriptor Format"; CUTLASS, `cute/arch/mma_sm90_desc.hpp`.
+
+use super::element::Operand;
+use super::layout::Major;
+use super::{CHUNK_BYTES, CORE_ROWS};
+use crate::swizzle::Swizzle;
+
+/// Bits of an address in shared memory that a descriptor can name, and of its offsets.
+const ADDRESS_BITS: u32 = 0x3_ffff;
+
+/// The bits that no field has.
+const RESERVED: u64 = !(0x3fff | 0x3fff << 16 | 0x3fff << 32 | 0x7 << 49 | 0x3 << 62);
+
+/// A descriptor's fields, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Descriptor {
+    /// The address of the operand's first chunk in the block's shared memory.
+    pub start: u32,
+    /// LBO, whose meaning depends on swizzle and major-ness.
+    pub leading: u32,
+    /// SBO.
+    pub stride: u32,
+    /// Which row of the swizzle's pattern a start has that is not aligned to the pattern.
+    pub base_offset: u32,
+    /// How chunks are permuted.
+    pub swizzle: Swizzle,
+}
+
+/// A rule that a descriptor breaks. Source: PTX ISA, "Matrix Descriptor Format".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DescriptorFault {
+    /// The start address is not a multiple of 16.
+    StartAlignment,
+    /// The start address does not fit in 18 bits.
+    StartRange,
+    /// LBO or SBO is not a multiple of 16.
+    OffsetAlignment,
+    /// LBO or SBO does not fit in 18 bits.
+    OffsetRange,
+    /// The base offset is more than 7.
+    BaseOffset,
+    /// Bits are set that no field has.
+    Reserved,
+}
+
+const fn field(bytes: u32) -> u64 {
+    ((bytes & ADDRESS_BITS) >> 4) as u64
+}
+
+const fn bytes(field: u64) -> u32 {
+    ((field & 0x3fff) as u32) << 4
+}
+
+const fn code_of(swizzle: Swizzle) -> u64 {
+    match swizzle {
+        Swizzle::None => 0,
+        Swizzle::B128 => 1,
+        Swizzle::B64 => 2,
+        Swizzle::B32 => 3,
+    }
+}
+
+impl Descriptor {
+    /// Every rule that the fields break.
+    pub fn faults(self) -> Vec<DescriptorFault> {
+        let offsets = [self.leading, self.stride];
+        let rules = [
+            (!self.start.is_multiple_of(CHUNK_BYTES), DescriptorFault::StartAlignment),
+            (self.start > ADDRESS_BITS, DescriptorFault::StartRange),
+            (
+                offsets.iter().any(|bytes| !bytes.is_multiple_of(CHUNK_BYTES)),
+                DescriptorFault::OffsetAlignment,
+            ),
+            (offsets.iter().any(|&bytes| bytes > ADDRESS_BITS), DescriptorFault::OffsetRange),
+            (self.base_offset > 7, DescriptorFault::BaseOffset),
+        ];
+        rules.into_iter().filter_map(|(broken, fault)| broken.then_some(fault)).collect()
+    }
+
+    /// Its bits. What does not fit a field is cut off, as [`faults`](Self::faults) tells.
+    pub const fn encode(self) -> u64 {
+        field(self.start)
+            | field(self.leading) << 16
+            | field(self.stride) << 32
+            | ((self.base_offset & 7) as u64) << 49
+            | code_of(self.swizzle) << 62
+    }
+
+    /// The fields of 64 bits.
+    ///
+    /// # Errors
+    ///
+    /// [`DescriptorFault::Reserved`] if bits are set that no field has.
+    pub const fn decode(bits: u64) -> Result<Self, DescriptorFault> {
+        if bits & RESERVED != 0 {
+            return Err(DescriptorFault::Reserved);
+        }
+        Ok(Self {
+            start: bytes(bits),
+            leading: bytes(bits >> 16),
+            stride: bytes(bits >> 32),
+            base_offset: (bits >> 49 & 7) as u32,
+            swizzle: match bits >> 62 {
+                0 => Swizzle::None,
+                1 => Swizzle::B128,
+                2 => Swizzle::B64,
+                _ => Swizzle::B32,
+            },
+        })
+    }
+
+    /// Where the tensor core reads a chunk of 16 bytes.
+    ///
+    /// K-major, `line` counts rows of A or columns of B, and `chunk` goes along K. MN-major, `line`
+    /// counts along K, and `chunk` along rows or columns. The swizzle works on addresses, so that a
+    /// start may be moved within the pattern. A base offset is not taken into account.
+    ///
+    /// Source: CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`, the canonical layouts.
+    #[inline]
+    pub const fn chunk(self, major: Major, line: u32, chunk: u32) -> u32 {
+        let (core, row) = (line / CORE_ROWS, line % CORE_ROWS);
+        let at = match (major, self.swizzle.span()) {
+            (Major::K, None) => row * CHUNK_BYTES + core * self.stride + chunk * self.leading,
+            (Major::K, Some(span)) => row * span + core * self.stride + chunk * CHUNK_BYTES,
+            (Major::Mn, None) => row * CHUNK_BYTES + core * self.leading + chunk * self.stride,
+            (Major::Mn, Some(span)) => {
+                let each = span / CHUNK_BYTES;
+                row * span + core * self.stride + chunk / each * self.leading + chunk % each * CHUNK_BYTES
+            }
+        };
+        self.swizzle.permute((self.start + at) & ADDRESS_BITS)
+    }
+
+    /// The address of the byte that holds an element: `i` is a row of A or a column of B.
+    pub const fn address(self, major: Major, element: Operand, [i, k]: [u32; 2]) -> u32 {
+        let (line, along) = match major {
+            Major::K => (i, k),
+            Major::Mn => (k, i),
+        };
+        let each = element.per_chunk();
+        self.chunk(major, line, along / each) + along % each * element.bits() / 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_where_the_isa_has_them() {
+        let descriptor =
+            Descriptor { start: 0x1_2340, leading: 16, stride: 1024, base_offset: 0, swizzle: Swizzle::B128 };
+        assert_eq!(descriptor.encode(), 0x4000_0040_0001_1234);
+        assert_eq!(Descriptor::decode(0x4000_0040_0001_1234), Ok(descriptor));
+        assert_eq!(Descriptor::decode(0xc000_0000_0000_0000).map(|d| d.swizzle), Ok(Swizzle::B32));
+        assert_eq!(Descriptor::decode(5 << 49).map(|d| d.base_offset), Ok(5));
+    }
+
+    #[test]
+    fn bits_of_no_field_are_refused() {
+        for bit in (0..64).filter(|bit| RESERVED >> bit & 1 == 1) {
+            assert_eq!(Descriptor::decode(1 << bit), Err(DescriptorFault::Reserved), "{bit}");
+        }
+        assert_eq!(RESERVED.count_ones(), 64 - 3 * 14 - 3 - 2);
+    }
+
+    #[test]
+    fn each_rule_is_told_of() {
+        let good = Descriptor { start: 1024, leading: 16, stride: 1024, ..Descriptor::default() };
+        assert_eq!(good.faults(), []);
+        let bad = [
+            (Descriptor { start: 1032, ..good }, DescriptorFault::StartAlignment),
+            (Descriptor { start: 1 << 18, ..good }, DescriptorFault::StartRange),
+            (Descriptor { leading: 8, ..good }, DescriptorFault::OffsetAlignment),
+            (Descriptor { stride: 1 << 18, ..good }, DescriptorFault::OffsetRange),
+            (Descriptor { base_offset: 8, ..good }, DescriptorFault::BaseOffset),
+        ];
+        for (descriptor, fault) in bad {
+            assert_eq!(descriptor.faults(), [fault]);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The types of operands and accumulators.
+
+use std::fmt;
+
+use crate::scalar::Scalar;
+
+/// The type of the elements of A or B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // each is named as in PTX
+pub enum Operand {
+    F16,
+    Bf16,
+    /// In 32 bits, of which the low 13 are not read.
+    Tf32,
+    E4m3,
+    E5m2,
+    S8,
+    U8,
+    /// Single bits: A and B are combined by `and`, and the ones are counted.
+    B1,
+}
+
+/// The type of D, and of what is accumulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // each is named as in PTX
+pub enum Accumulated {
+    F32,
+    F16,
+    S32,
+}
+
+/// Types that multiply each other, alone or mixed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    F16,
+    Bf16,
+    Tf32,
+    Float8,
+    Integer8,
+    Bit,
+}
+
+impl Operand {
+    /// Every one of them.
+    pub const ALL: [Self; 8] =
+        [Self::F16, Self::Bf16, Self::Tf32, Self::E4m3, Self::E5m2, Self::S8, Self::U8, Self::B1];
+
+    /// Its name in PTX, without the dot.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::Tf32 => "tf32",
+            Self::E4m3 => "e4m3",
+            Self::E5m2 => "e5m2",
+            Self::S8 => "s8",
+            Self::U8 => "u8",
+            Self::B1 => "b1",
+        }
+    }
+
+    /// The operand type whose elements a tile of this scalar holds.
+    pub const fn of(scalar: Scalar) -> Option<Self> {
+        match scalar {
+            Scalar::F16 => Some(Self::F16),
+            Scalar::Bf16 => Some(Self::Bf16),
+            Scalar::Tf32 => Some(Self::Tf32),
+            Scalar::E4m3 => Some(Self::E4m3),
+            Scalar::E5m2 => Some(Self::E5m2),
+            Scalar::I8 => Some(Self::S8),
+            Scalar::U8 => Some(Self::U8),
+            Scalar::Bool
+            | Scalar::I16
+            | Scalar::U16
+            | Scalar::I32
+            | Scalar::U32
+            | Scalar::I64
+            | Scalar::U64
+            | Scalar::Usize
+            | Scalar::F32
+            | Scalar::F64 => None,
+        }
+    }
+
+    /// Bits of an element in shared memory and in registers.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Tf32 => 32,
+            Self::F16 | Self::Bf16 => 16,
+            Self::E4m3 | Self::E5m2 | Self::S8 | Self::U8 => 8,
+            Self::B1 => 1,
+        }
+    }
+
+    /// Elements of a register, or of any other 4 bytes.
+    pub const fn per_register(self) -> u32 {
+        32 / self.bits()
+    }
+
+    /// Elements of a chunk of 16 bytes.
+    pub const fn per_chunk(self) -> u32 {
+        128 / self.bits()
+    }
+
+    const fn family(self) -> Family {
+        match self {
+            Self::F16 => Family::F16,
+            Self::Bf16 => Family::Bf16,
+            Self::Tf32 => Family::Tf32,
+            Self::E4m3 | Self::E5m2 => Family::Float8,
+            Self::S8 | Self::U8 => Family::Integer8,
+            Self::B1 => Family::Bit,
+        }
+    }
+
+    /// Whether A of this type is multiplied by B of `other`: 8-bit floats mix freely, and so do
+    /// 8-bit integers. Source: PTX ISA, "wgmma.mma_async", the types of A and B.
+    pub fn multiplies(self, other: Self) -> bool {
+        self.family() == other.family()
+    }
+
+    /// What products of this type are accumulated in.
+    /// Source: PTX ISA, "wgmma.mma_async", the types of D.
+    pub const fn accumulates(self) -> &'static [Accumulated] {
+        match self.family() {
+            Family::F16 | Family::Float8 => &[Accumulated::F32, Accumulated::F16],
+            Family::Bf16 | Family::Tf32 => &[Accumulated::F32],
+            Family::Integer8 | Family::Bit => &[Accumulated::S32],
+        }
+    }
+
+    /// Whether operands in shared memory may be MN-major, which takes the immediates `imm-trans-a`
+    /// and `imm-trans-b`: those of 16 bits. Source: PTX ISA, "wgmma.mma_async".
+    pub const fn is_transposable(self) -> bool {
+        match self.family() {
+            Family::F16 | Family::Bf16 => true,
+            Family::Tf32 | Family::Float8 | Family::Integer8 | Family::Bit => false,
+        }
+    }
+
+    /// Whether the immediates `imm-scale-a` and `imm-scale-b`, which negate, are there: those of
+    /// floats. Source: as above.
+    pub const fn is_negatable(self) -> bool {
+        match self.family() {
+            Family::F16 | Family::Bf16 | Family::Tf32 | Family::Float8 => true,
+            Family::Integer8 | Family::Bit => false,
+        }
+    }
+
+    /// Whether `.satfinite` may clamp the sum: 8-bit integers'. Source: as above.
+    pub const fn is_saturable(self) -> bool {
+        match self.family() {
+            Family::Integer8 => true,
+            Family::F16 | Family::Bf16 | Family::Tf32 | Family::Float8 | Family::Bit => false,
+        }
+    }
+
+    /// Whether there are instructions for a sparse A: of all types but single bits.
+    /// Source: PTX ISA, "wgmma.mma_async.sp".
+    pub const fn is_sparse(self) -> bool {
+        match self.family() {
+            Family::F16 | Family::Bf16 | Family::Tf32 | Family::Float8 | Family::Integer8 => true,
+            Family::Bit => false,
+        }
+    }
+
+    /// Whether N has the finer steps: every multiple of 8. Source: PTX ISA, "wgmma.mma_async".
+    pub(super) const fn has_every_width(self) -> bool {
+        self.is_negatable()
+    }
+}
+
+impl Accumulated {
+    /// Every one of them.
+    pub const ALL: [Self; 3] = [Self::F32, Self::F16, Self::S32];
+
+    /// Its name in PTX, without the dot.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::S32 => "s32",
+        }
+    }
+
+    /// Elements of a register: f16 come in pairs of columns.
+    pub const fn per_register(self) -> u32 {
+        match self {
+            Self::F32 | Self::S32 => 1,
+            Self::F16 => 2,
+        }
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Accumulated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_eight_bit_types_mix() {
+        let mut pairs = Vec::new();
+        for a in Operand::ALL {
+            pairs.extend(Operand::ALL.into_iter().filter(|&b| a != b && a.multiplies(b)).map(|b| (a, b)));
+        }
+        let mixed = [
+            (Operand::E4m3, Operand::E5m2),
+            (Operand::E5m2, Operand::E4m3),
+            (Operand::S8, Operand::U8),
+            (Operand::U8, Operand::S8),
+        ];
+        assert_eq!(pairs, mixed);
+    }
+}

@@ -1,0 +1,123 @@
+//! Fragments: which element of a matrix each register of each thread of a warpgroup holds.
+//!
+//! Warp w of a warpgroup has the rows 16w to 16w + 15. Within it lane l has the rows l / 4 and
+//! l / 4 + 8, so that four neighbouring lanes share a row. Sources: PTX ISA, "Register Fragments
+//! and Shared Memory Matrix Layouts" of `wgmma`; CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`,
+//! `CLayout_64xN` and `ALayout_64x*`.
+
+use super::element::{Accumulated, Operand};
+
+/// Where an element is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The thread of the warpgroup, 0 to 127.
+    pub thread: u32,
+    /// The register among those of the operand.
+    pub register: u32,
+    /// Which element of the register, from the low bits up.
+    pub part: u32,
+}
+
+/// The row of a thread: its first, or the one 8 below it.
+const fn row_of(thread: u32, below: u32) -> u32 {
+    let (warp, lane) = (thread / 32, thread % 32);
+    16 * warp + lane / 4 + 8 * below
+}
+
+/// The thread that holds a row at a quarter (0 to 3), and whether it is its lower one.
+const fn thread_of(row: u32, quarter: u32) -> (u32, u32) {
+    (row / 16 * 32 + row % 8 * 4 + quarter, row / 8 % 2)
+}
+
+impl Accumulated {
+    /// Row and column of D that a place holds.
+    pub const fn coordinates(self, Place { thread, register, part }: Place) -> [u32; 2] {
+        let element = register * self.per_register() + part;
+        let column = 8 * (element / 4) + 2 * (thread % 4) + element % 2;
+        [row_of(thread, element / 2 % 2), column]
+    }
+
+    /// The place that holds this row and column of D.
+    pub const fn place(self, [row, column]: [u32; 2]) -> Place {
+        let (thread, below) = thread_of(row, column % 8 / 2);
+        let element = 4 * (column / 8) + 2 * below + column % 2;
+        Place { thread, register: element / self.per_register(), part: element % self.per_register() }
+    }
+}
+
+impl Operand {
+    /// Row of A, and element along K, that a place holds; registers are 0 to 3.
+    pub const fn coordinates(self, Place { thread, register, part }: Place) -> [u32; 2] {
+        let each = self.per_register();
+        let k = each * (thread % 4) + part + 4 * each * (register / 2);
+        [row_of(thread, register % 2), k]
+    }
+
+    /// The place that holds this row of A and element along K.
+    pub const fn place(self, [row, k]: [u32; 2]) -> Place {
+        let each = self.per_register();
+        let (thread, below) = thread_of(row, k / each % 4);
+        Place { thread, register: 2 * (k / (4 * each)) + below, part: k % each }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Form, ROWS};
+    use super::*;
+
+    #[test]
+    fn places_and_coordinates_of_d_undo_each_other() {
+        for d in Accumulated::ALL {
+            for row in 0..ROWS {
+                for column in 0..256 {
+                    let place = d.place([row, column]);
+                    assert_eq!(d.coordinates(place), [row, column]);
+                    assert!(place.thread < 128 && place.register < 128 / d.per_register());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_and_coordinates_of_a_undo_each_other() {
+        for a in Operand::ALL {
+            for row in 0..ROWS {
+                for k in 0..256 / a.bits() {
+                    let place = a.place([row, k]);
+                    assert_eq!(a.coordinates(place), [row, k]);
+                    assert!(place.thread < 128 && place.register < Form::LEFT_REGISTERS);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn known_places_are_where_the_isa_draws_them() {
+        let place = |thread, register, part| Place { thread, register, part };
+        let f32 = Accumulated::F32;
+        assert_eq!(f32.coordinates(place(0, 0, 0)), [0, 0]);
+        assert_eq!(f32.coordinates(place(1, 1, 0)), [0, 3]);
+        assert_eq!(f32.coordinates(place(5, 2, 0)), [9, 2]);
+        assert_eq!(f32.coordinates(place(127, 7, 0)), [63, 15]);
+        assert_eq!(Accumulated::F16.coordinates(place(33, 3, 1)), [24, 11]);
+        assert_eq!(Operand::F16.coordinates(place(0, 1, 0)), [8, 0]);
+        assert_eq!(Operand::F16.coordinates(place(0, 2, 1)), [0, 9]);
+        assert_eq!(Operand::E4m3.coordinates(place(1, 2, 3)), [0, 23]);
+        assert_eq!(Operand::Tf32.coordinates(place(6, 3, 0)), [9, 6]);
+    }
+
+    /// Sixteen columns of D, converted pairwise, are A of the next multiplication.
+    #[test]
+    fn accumulators_are_laid_out_as_a_of_16_bits() {
+        for thread in 0..128 {
+            for register in 0..4 {
+                for part in 0..2 {
+                    let [row, k] = Operand::F16.coordinates(Place { thread, register, part });
+                    let d = Place { thread, register: 2 * register + part, part: 0 };
+                    assert_eq!(Accumulated::F32.coordinates(d), [row, k]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The forms of `wgmma.mma_async`: which types and extents there are.
+
+use std::fmt;
+
+use super::element::{Accumulated, Operand};
+use super::{ROWS, STEP_BYTES};
+use crate::limits::WARPGROUP_THREADS;
+
+/// The types and the width of an instruction. M is always [`ROWS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Form {
+    /// The type of D.
+    pub d: Accumulated,
+    /// The type of A.
+    pub a: Operand,
+    /// The type of B.
+    pub b: Operand,
+    /// Columns of B and D.
+    pub n: u32,
+    /// `.sp`: of each four elements of A along K two are there (for tf32, of each two one), which
+    /// metadata picks.
+    pub sparse: bool,
+}
+
+/// A rule that a form breaks. Source: PTX ISA, "wgmma.mma_async" and "wgmma.mma_async.sp".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormFault {
+    /// A and B are of types that do not multiply each other.
+    Pair,
+    /// Their products are not accumulated in the type of D.
+    Accumulated,
+    /// N is not one of [`Form::widths`].
+    Width,
+    /// There is no sparse form of this type.
+    Sparse,
+}
+
+impl Form {
+    /// K: elements along the dimension that is summed; a sparse form's count those that A leaves out.
+    pub const fn k(self) -> u32 {
+        let stored = self.stored_k();
+        if self.sparse { 2 * stored } else { stored }
+    }
+
+    /// Elements of a row of A that are there.
+    pub const fn stored_k(self) -> u32 {
+        STEP_BYTES * 8 / self.a.bits()
+    }
+
+    /// Bytes of a column of B along K.
+    pub const fn right_bytes(self) -> u32 {
+        if self.sparse { 2 * STEP_BYTES } else { STEP_BYTES }
+    }
+
+    /// Registers of D in each thread.
+    pub const fn accumulator_registers(self) -> u32 {
+        ROWS * self.n / WARPGROUP_THREADS / self.d.per_register()
+    }
+
+    /// Registers of A in each thread, where A is in registers.
+    pub const LEFT_REGISTERS: u32 = ROWS * STEP_BYTES / WARPGROUP_THREADS / 4;
+
+    /// Whether an operand type takes this many columns: for floats the multiples of 8 up to 256, for
+    /// integers and bits 8, 16, 24, 32 and then the multiples of 16.
+    pub const fn takes_width(operand: Operand, n: u32) -> bool {
+        let step = if operand.has_every_width() || n <= 32 { 8 } else { 16 };
+        n >= 8 && n <= 256 && n.is_multiple_of(step)
+    }
+
+    /// Every N that an operand type takes, ascending.
+    pub fn widths(operand: Operand) -> impl Iterator<Item = u32> {
+        (8..=256).step_by(8).filter(move |&n| Self::takes_width(operand, n))
+    }
+
+    /// Every rule that it breaks.
+    pub fn faults(self) -> Vec<FormFault> {
+        let Self { d, a, b, n, sparse } = self;
+        let mut faults = Vec::new();
+        if !a.multiplies(b) {
+            faults.push(FormFault::Pair);
+        }
+        if !a.accumulates().contains(&d) {
+            faults.push(FormFault::Accumulated);
+        }
+        if !Self::takes_width(a, n) {
+            faults.push(FormFault::Width);
+        }
+        if sparse && !a.is_sparse() {
+            faults.push(FormFault::Sparse);
+        }
+        faults
+    }
+
+    /// The first version of the PTX ISA that has it, major and minor.
+    pub fn ptx_version(self) -> (u32, u32) {
+        let mixes_integers = self.a != self.b && self.a.is_saturable();
+        if self.sparse {
+            (8, if mixes_integers { 4 } else { 2 })
+        } else {
+            (8, if mixes_integers { 4 } else { 0 })
+        }
+    }
+}
+
+/// As the instruction spells it: `m64n128k16.f32.bf16.bf16`.
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { d, a, b, n, .. } = self;
+        write!(f, "m{ROWS}n{n}k{}.{d}.{a}.{b}", self.k())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(d: Accumulated, a: Operand, b: Operand, n: u32) -> Form {
+        Form { d, a, b, n, sparse: false }
+    }
+
+    #[test]
+    fn forms_are_spelled_as_in_ptx() {
+        let names = [
+            (Accumulated::F32, Operand::Bf16, "m64n64k16.f32.bf16.bf16"),
+            (Accumulated::F32, Operand::Tf32, "m64n64k8.f32.tf32.tf32"),
+            (Accumulated::F16, Operand::E5m2, "m64n64k32.f16.e5m2.e5m2"),
+            (Accumulated::S32, Operand::B1, "m64n64k256.s32.b1.b1"),
+        ];
+        for (d, a, name) in names {
+            assert_eq!(form(d, a, a, 64).to_string(), name);
+            assert_eq!(form(d, a, a, 64).faults(), []);
+        }
+        let sparse = Form { sparse: true, ..form(Accumulated::F32, Operand::F16, Operand::F16, 8) };
+        assert_eq!(sparse.to_string(), "m64n8k32.f32.f16.f16");
+    }
+
+    #[test]
+    fn integers_have_fewer_widths() {
+        assert_eq!(Form::widths(Operand::F16).count(), 32);
+        let integers: Vec<u32> = Form::widths(Operand::S8).collect();
+        assert_eq!(integers[..6], [8, 16, 24, 32, 48, 64]);
+        assert_eq!(integers.len(), 4 + 14);
+        assert_eq!(Form::widths(Operand::B1).collect::<Vec<_>>(), integers);
+    }
+
+    #[test]
+    fn each_rule_is_told_of() {
+        let f32 = Accumulated::F32;
+        assert_eq!(form(f32, Operand::Bf16, Operand::F16, 8).faults(), [FormFault::Pair]);
+        assert_eq!(form(f32, Operand::S8, Operand::U8, 8).faults(), [FormFault::Accumulated]);
+        assert_eq!(form(f32, Operand::F16, Operand::F16, 12).faults(), [FormFault::Width]);
+        assert_eq!(form(f32, Operand::F16, Operand::F16, 264).faults(), [FormFault::Width]);
+        assert_eq!(form(f32, Operand::F16, Operand::F16, 0).faults(), [FormFault::Width]);
+        let bits = form(Accumulated::S32, Operand::B1, Operand::B1, 8);
+        assert_eq!(Form { sparse: true, ..bits }.faults(), [FormFault::Sparse]);
+    }
+
+    #[test]
+    fn registers_hold_all_of_d_and_a() {
+        assert_eq!(form(Accumulated::F32, Operand::F16, Operand::F16, 256).accumulator_registers(), 128);
+        assert_eq!(form(Accumulated::F16, Operand::F16, Operand::F16, 8).accumulator_registers(), 2);
+        assert_eq!(Form::LEFT_REGISTERS, 4);
+    }
+
+    #[test]
+    fn mixed_integers_are_newer() {
+        assert_eq!(form(Accumulated::S32, Operand::S8, Operand::S8, 8).ptx_version(), (8, 0));
+        assert_eq!(form(Accumulated::S32, Operand::S8, Operand::U8, 8).ptx_version(), (8, 4));
+        assert_eq!(form(Accumulated::F32, Operand::E4m3, Operand::E5m2, 8).ptx_version(), (8, 0));
+    }
+}
