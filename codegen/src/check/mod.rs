@@ -13,6 +13,9 @@
 //! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes,
 //!   likewise.
 //! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
+//! * `mma`: what tensor cores multiply, and what is done with accumulators; `statics` tells which indices
+//!   are known.
+//! * `flights`: multiplications that nobody waits for, and how many each wait leaves open.
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
 //! * `unused`: shared memory that nothing uses, which is a warning.
@@ -27,12 +30,15 @@ mod bulk;
 mod clusters;
 mod coordinates;
 mod descriptors;
+pub mod flights;
 pub mod layout;
 mod limits;
 mod low_bits;
+pub(crate) mod mma;
 mod operations;
 mod settled;
 mod size;
+mod statics;
 mod target;
 mod unused;
 
@@ -41,6 +47,7 @@ pub(crate) use unused::unused;
 
 use crate::diag::Sink;
 use crate::ir::Kernel;
+use flights::Flights;
 use layout::SharedLayout;
 
 /// A kernel that broke no rule, and where its shared variables lie.
@@ -48,6 +55,7 @@ use layout::SharedLayout;
 pub struct CheckedKernel {
     kernel: Kernel,
     layout: SharedLayout,
+    flights: Flights,
 }
 
 impl CheckedKernel {
@@ -60,6 +68,11 @@ impl CheckedKernel {
     pub fn layout(&self) -> &SharedLayout {
         &self.layout
     }
+
+    /// Which multiplications are under way where.
+    pub fn flights(&self) -> &Flights {
+        &self.flights
+    }
 }
 
 /// Checks every rule; reports all that are broken, and gives the kernel back if one is.
@@ -68,6 +81,8 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     limits::check(&kernel, sink);
     operations::check(&kernel, sink);
     size::check(&kernel, sink);
+    mma::check(&kernel, sink);
+    let flights = flights::follow(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
-    if sink.len() == before { Ok(Box::new(CheckedKernel { kernel, layout })) } else { Err(Box::new(kernel)) }
+    if sink.len() == before { Ok(Box::new(CheckedKernel { kernel, layout, flights })) } else { Err(Box::new(kernel)) }
 }

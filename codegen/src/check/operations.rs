@@ -2,6 +2,7 @@
 //! new one is named here, and has to say which rules it keeps.
 
 use super::low_bits::Variables;
+use super::statics::Statics;
 use super::{bulk, clusters, coordinates, descriptors, limits, mma, settled};
 use crate::diag::Sink;
 use crate::ir::{Expr, ExprKind, Kernel, Stmt, StmtKind, visit};
@@ -13,11 +14,14 @@ pub(super) struct Rules<'k> {
     pub(super) blocks: Option<u64>,
     /// What is known of the variables where a statement stands.
     pub(super) variables: Variables,
+    /// What is known once loops are unrolled.
+    pub(super) statics: Statics,
 }
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let blocks = clusters::size(kernel, sink);
-    let mut rules = Rules { kernel, blocks, variables: Variables::new(&kernel.body) };
+    let (variables, statics) = (Variables::new(&kernel.body), Statics::new(&kernel.body));
+    let mut rules = Rules { kernel, blocks, variables, statics };
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         rules.variables.pass(stmt);
         statement(&rules, stmt, sink);

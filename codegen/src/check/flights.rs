@@ -1,0 +1,250 @@
+//! Which multiplications are under way where: how many groups a wait leaves open, and where an
+//! accumulator is known to be zero.
+//!
+//! Groups of a warpgroup complete in the order in which they were committed (PTX ISA,
+//! "wgmma.wait_group"), so a wait for one says how many younger ones may be left. That must be known
+//! when the kernel is compiled: on all paths to a place the same multiplications are open there.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::diag::{Code, Sink};
+use crate::ir::{Awaited, Block, ExprKind, Kernel, Label, LeftOperand, LocalId, Span, Stmt, StmtId, StmtKind, visit};
+
+/// What is known of the multiplications of a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Flights {
+    /// How many groups each wait leaves open.
+    pending: HashMap<StmtId, u32>,
+    /// The multiplications that begin a sum.
+    first: HashSet<StmtId>,
+    /// The operands in registers that the multiplications of each accumulator read.
+    fragments: HashMap<LocalId, Vec<LocalId>>,
+}
+
+impl Flights {
+    /// How many groups may be open after this wait.
+    pub fn pending(&self, wait: StmtId) -> u32 {
+        self.pending.get(&wait).copied().unwrap_or(0)
+    }
+
+    /// Whether the accumulator is zero before this multiplication.
+    pub fn is_first(&self, mma: StmtId) -> bool {
+        self.first.contains(&mma)
+    }
+
+    /// The operands in registers that multiplications of `accumulator` read.
+    pub fn fragments(&self, accumulator: LocalId) -> &[LocalId] {
+        self.fragments.get(&accumulator).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Follows the multiplications through the kernel; reports those that are not waited for.
+pub(super) fn follow(kernel: &Kernel, sink: &mut Sink) -> Flights {
+    let mut walk = Walk { kernel, sink, flights: Flights::default(), exits: HashMap::new() };
+    let end = walk.block(&kernel.body, Some(State::default()));
+    walk.all_over(end.as_ref());
+    walk.flights
+}
+
+/// What is known at a place.
+#[derive(Clone, Default)]
+struct State {
+    /// The groups under way, oldest first.
+    open: Vec<Group>,
+    /// The accumulators that are zero.
+    zero: HashSet<LocalId>,
+}
+
+/// A multiplication under way.
+#[derive(Clone)]
+struct Group {
+    accumulator: LocalId,
+    span: Span,
+}
+
+struct Walk<'k, 's> {
+    kernel: &'k Kernel,
+    sink: &'s mut Sink,
+    flights: Flights,
+    /// What is known where a label is left to, and where its loop goes on.
+    exits: HashMap<Label, Exits>,
+}
+
+#[derive(Default)]
+struct Exits {
+    leave: Option<State>,
+    next: Option<State>,
+}
+
+impl Walk<'_, '_> {
+    /// What is known after `block`; none if control does not get there.
+    fn block(&mut self, block: &Block, before: Option<State>) -> Option<State> {
+        block.stmts.iter().fold(before, |state, stmt| self.stmt(stmt, state?))
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, mut state: State) -> Option<State> {
+        match &stmt.kind {
+            StmtKind::Mma(mma) => {
+                if let LeftOperand::Registers(fragment) = mma.left {
+                    let fragments = self.flights.fragments.entry(mma.accumulator).or_default();
+                    if !fragments.contains(&fragment) {
+                        fragments.push(fragment);
+                    }
+                }
+                if state.zero.remove(&mma.accumulator) {
+                    self.flights.first.insert(stmt.id);
+                }
+                state.open.push(Group { accumulator: mma.accumulator, span: stmt.origin.span });
+                Some(state)
+            }
+            StmtKind::MmaWait { accumulator, awaited } => {
+                let mut groups = state.open.iter().rposition(|group| group.accumulator == *accumulator);
+                if *awaited == Awaited::Older {
+                    let older = groups.and_then(|newest| state.open.get(..newest)).unwrap_or_default();
+                    groups = older.iter().rposition(|group| group.accumulator == *accumulator);
+                }
+                state.open.drain(..groups.map_or(0, |last| last + 1));
+                self.flights.pending.insert(stmt.id, u32::try_from(state.open.len()).unwrap_or(u32::MAX));
+                Some(state)
+            }
+            StmtKind::Assign { local, index, value } => {
+                let is_zero = index.is_empty() && matches!(value.kind, ExprKind::ZeroAccumulator);
+                if is_zero {
+                    state.zero.insert(*local);
+                } else {
+                    state.zero.remove(local);
+                }
+                Some(state)
+            }
+            StmtKind::If { condition: _, then, otherwise } => {
+                let (one, other) = (self.block(then, Some(state.clone())), self.block(otherwise, Some(state)));
+                self.join(one, other, stmt.origin.span)
+            }
+            StmtKind::Match { value: _, arms, otherwise } => {
+                let mut joined = self.block(otherwise, Some(state.clone()));
+                for arm in arms {
+                    let one = self.block(&arm.body, Some(state.clone()));
+                    joined = self.join(joined, one, stmt.origin.span);
+                }
+                joined
+            }
+            StmtKind::Loop { label, body } => self.repeat(*label, &[body], state, (false, stmt.origin.span)),
+            StmtKind::While { label, header, condition: _, body } => {
+                self.repeat(*label, &[header, body], state, (true, stmt.origin.span))
+            }
+            StmtKind::For(inner) => {
+                self.repeat(inner.label, &[&inner.body], state, (true, stmt.origin.span))
+            }
+            StmtKind::Labelled { label, body } => {
+                self.exits.insert(*label, Exits::default());
+                let end = self.block(body, Some(state));
+                let left = self.exits.remove(label).and_then(|exits| exits.leave);
+                self.join(end, left, stmt.origin.span)
+            }
+            StmtKind::Break(label) | StmtKind::Leave(label) => {
+                let before = self.exits.get_mut(label).and_then(|exits| exits.leave.take());
+                let joined = self.join(before, Some(state), stmt.origin.span);
+                self.exits.entry(*label).or_default().leave = joined;
+                None
+            }
+            StmtKind::Continue(label) => {
+                let before = self.exits.get_mut(label).and_then(|exits| exits.next.take());
+                let joined = self.join(before, Some(state), stmt.origin.span);
+                self.exits.entry(*label).or_default().next = joined;
+                None
+            }
+            StmtKind::Return => {
+                self.all_over(Some(&state));
+                None
+            }
+            StmtKind::Trap => None,
+            StmtKind::TileGet { .. }
+            | StmtKind::TileSet { .. }
+            | StmtKind::SharedGet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::TileCopy(_)
+            | StmtKind::BulkCopy(_)
+            | StmtKind::RemoteCopy(_)
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::Barrier { .. }
+            | StmtKind::EditMap { .. }
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::StoreAccumulator { .. }
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::SetMaxRegisters { .. }
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::Printf { .. } => Some(state),
+        }
+    }
+
+    /// A loop, which may be left before its first turn if it `may_end` there.
+    fn repeat(
+        &mut self,
+        label: Label,
+        bodies: &[&Block],
+        mut before: State,
+        (may_end, span): (bool, Span),
+    ) -> Option<State> {
+        // What a turn writes is not zero at the beginning of every turn.
+        for body in bodies {
+            visit::for_each_stmt(body, &mut |stmt| match &stmt.kind {
+                StmtKind::Mma(mma) => _ = before.zero.remove(&mma.accumulator),
+                StmtKind::Assign { local, .. } => _ = before.zero.remove(local),
+                _ => {}
+            });
+        }
+        self.exits.insert(label, Exits::default());
+        let end = bodies.iter().fold(Some(before.clone()), |state, body| self.block(body, state));
+        let Exits { leave, next } = self.exits.remove(&label).unwrap_or_default();
+        for turn in [end, next].into_iter().flatten() {
+            self.join(Some(before.clone()), Some(turn), span);
+        }
+        let ended = may_end.then_some(before);
+        self.join(ended, leave, span)
+    }
+
+    /// What is known where two paths meet; reports where different multiplications are open.
+    fn join(&mut self, one: Option<State>, other: Option<State>, span: Span) -> Option<State> {
+        let (mut one, other) = match (one, other) {
+            (Some(one), Some(other)) => (one, other),
+            (only, None) | (None, only) => return only,
+        };
+        one.zero.retain(|local| other.zero.contains(local));
+        let differs = |(a, b): (&Group, &Group)| a.accumulator != b.accumulator;
+        if one.open.len() != other.open.len() || one.open.iter().zip(&other.open).any(differs) {
+            let open = one.open.last().or(other.open.last());
+            let message = "multiplications are under way on one path to the end of this, and not on the other";
+            let error = self.sink.error(Code::OpenFlight, span, message);
+            if let Some(open) = open {
+                error.label(open.span, "this one");
+            }
+            error.help("wait for it in the branch or the turn that starts it, or start one on both paths");
+            // What is said once is enough.
+            one.open.clear();
+        }
+        Some(one)
+    }
+
+    /// Reports what is still under way where a thread ends.
+    fn all_over(&mut self, end: Option<&State>) {
+        for group in end.into_iter().flat_map(|state| &state.open) {
+            let name = &self.kernel.local(group.accumulator).name;
+            self.sink
+                .error(Code::OpenFlight, group.span, format!("nobody waits for this multiplication of `{name}`"))
+                .help("keep what `mma` gives, and call its `wait()` before the kernel ends");
+        }
+    }
+}
