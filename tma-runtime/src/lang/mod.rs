@@ -19,7 +19,8 @@
 //! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], scalars |
 //! | indices | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
-//! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
+//! | tensor cores | [`Accumulator`], [`Flight`], [`Fragment`], [`Rows`], [`Columns`], [`Transposed`], [`Negated`], [`Left`], [`Right`], [`setmaxnreg_inc`], [`setmaxnreg_dec`] |
+//! | ordering | [`sync_threads`], [`sync_warpgroup`], [`sync_warp`], [`named_barrier_sync`], [`named_barrier_arrive`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
@@ -96,6 +97,7 @@ mod im2col;
 mod index;
 mod map;
 mod math;
+mod mma;
 #[doc(hidden)]
 pub mod names;
 mod phase;
@@ -131,6 +133,11 @@ pub use index::{
 };
 pub use map::{TensorMap, TileType};
 pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, recip, rsqrt, sqrt};
+pub use mma::{
+    Accumulator, AccumulatorElement, Columns, Flight, Fragment, Left, MatrixElement, MatrixFloat,
+    MatrixShape, MatrixSwizzle, Multiply, Negated, PackAs, Right, Rows, StoreAs, Transposed,
+    TransposedElement, setmaxnreg_dec, setmaxnreg_inc,
+};
 pub use phase::Phase;
 pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};
 pub use reduce::{ReduceAdd, ReduceBits, ReduceCount, ReduceOrder};
@@ -138,8 +145,8 @@ pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32}
 pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
 pub use shared::{Shared, SharedArray, Stages, shared};
 pub use sync::{
-    fence, fence_barrier_init, fence_proxy_async, fence_proxy_async_global, named_barrier_sync, sync_threads,
-    sync_warp,
+    fence, fence_barrier_init, fence_proxy_async, fence_proxy_async_global, named_barrier_arrive,
+    named_barrier_sync, sync_threads, sync_warp, sync_warpgroup,
 };
 pub use tile::{Interleave16, Interleave32, NoSwizzle, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile};
 

@@ -219,6 +219,32 @@ impl<T: Tiles, const STAGES: u32> Consumer<T, STAGES> {
         device_only()
     }
 
+    /// Goes past the next `steps` stages without waiting for them: other threads read and release
+    /// them. [`Pipeline::init`] counts the releases of one stage, so only of those that read it.
+    ///
+    /// For warpgroups that take turns: each reads the stages of its own tiles, and goes past those
+    /// of the others'.
+    ///
+    /// PTX: an addition, a division by `STAGES` and an `xor`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(ring: Pipeline<(Tile<f32, Shape2<8, 8>>,), 4>, steps: u32, tiles: u32) {
+    /// let mut consumer = ring.consumer();
+    /// consumer.skip(warpgroup_idx() * steps);
+    /// for tile in (warpgroup_idx()..tiles).step_by(2) {
+    ///     for k in 0..steps {
+    ///         let slot = consumer.wait();
+    ///         slot.release();
+    ///     }
+    ///     consumer.skip(steps); // the other warpgroup's tile
+    /// }
+    /// # }
+    /// ```
+    pub fn skip(&mut self, steps: u32) {
+        device_only()
+    }
+
     /// Whether [`wait`](Consumer::wait) would return at once.
     ///
     /// PTX: `mbarrier.test_wait.parity`.

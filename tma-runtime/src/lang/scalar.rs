@@ -11,11 +11,11 @@ pub use crate::tensor::tf32::tf32;
 /// A [`Scalar`] that can be an element of a tensor map, and so of a [`Tile`](super::Tile).
 ///
 /// The element types of `CUtensorMapDataType` (CUDA driver API, "Tensor Map Object Management").
-/// The 8-bit floats travel as bytes.
+/// `i8` and the 8-bit floats travel as bytes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the element of a tile",
     label = "the copy engine has no such element type",
-    note = "tiles hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 or e5m2"
+    note = "tiles hold i8, u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 or e5m2"
 )]
 pub trait TileElement: Scalar {}
 
@@ -32,7 +32,7 @@ macro_rules! mark {
 }
 
 mark!(Sealed: bool, u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, tf32, e4m3, e5m2);
-mark!(TileElement: u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3, e5m2);
+mark!(TileElement: i8, u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3, e5m2);
 mark!(Number: u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, tf32, e4m3, e5m2);
 
 /// Converts a number to the type `To`, by value.

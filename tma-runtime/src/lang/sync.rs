@@ -30,6 +30,32 @@ pub fn sync_warp() {
     device_only()
 }
 
+/// A barrier for the 128 threads of the warpgroup, after which they see each other's earlier
+/// writes. All of them must reach it.
+///
+/// PTX: `barrier.sync id, 128` (PTX ISA, "bar, barrier"); the compiler picks a hardware barrier for
+/// each warpgroup of the block.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # type C = Tile<bf16, Shape2<64, 64>, Swizzle128>;
+/// # fn kernel(sum: Accumulator<f32, 64, 64>, outs: Stages<C, 2>, c: TensorMap<C>) {
+/// let out = outs[warpgroup_idx()];
+/// sum.store(out);
+/// fence_proxy_async();
+/// sync_warpgroup(); // the other warpgroup goes on
+/// if thread_idx().x % 128 == 0 {
+///     c.store([warpgroup_idx() * 64, 0], out);
+///     bulk_commit_group();
+///     bulk_wait_group_read::<0>();
+/// }
+/// # }
+/// ```
+#[doc(alias = "barrier.sync")]
+pub fn sync_warpgroup() {
+    device_only()
+}
+
 /// A barrier for `threads` threads, a multiple of 32, by the block's hardware barrier `id`.
 /// Afterwards they see each other's earlier writes.
 ///
@@ -49,6 +75,35 @@ pub fn sync_warp() {
 /// ```
 #[doc(alias = "barrier.sync")]
 pub fn named_barrier_sync(id: u32, threads: u32) {
+    device_only()
+}
+
+/// Arrives at the block's hardware barrier `id` and goes on, without waiting. Threads that wait
+/// there ([`named_barrier_sync`]) see the writes of this one before it.
+///
+/// `threads` counts all that take part, those that arrive and those that wait, and is the same in
+/// all calls: a multiple of 32. `id` is 1 to 15. Only whole warps take part, and a warp that has
+/// arrived must know that the barrier is complete before it arrives there again.
+///
+/// PTX: `barrier.arrive id, threads` (PTX ISA, "bar, barrier").
+///
+/// It passes a turn from one warpgroup to another:
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel() {
+/// if warpgroup_idx() == 0 {
+///     // .. multiplies, then
+///     named_barrier_arrive(1, 256); // the other warpgroup's turn
+///     // .. stores
+/// } else {
+///     named_barrier_sync(1, 256); // my turn
+///     // .. multiplies
+/// }
+/// # }
+/// ```
+#[doc(alias = "barrier.arrive")]
+pub fn named_barrier_arrive(id: u32, threads: u32) {
     device_only()
 }
 

@@ -1,0 +1,50 @@
+//! Tensor cores: products of tiles, accumulated in the registers of a warpgroup.
+//!
+//! An [`Accumulator`] is M × N numbers in the registers of a warpgroup's 128 threads.
+//! [`mma`](Accumulator::mma) starts adding `a · bᵀ`, where `a` is M × K and `b` is N × K, and
+//! returns at once: the tensor cores work while the threads go on. The [`Flight`] it returns
+//! borrows the accumulator and owns what must not be reused before the product is complete, so
+//! that rustc rejects the mistakes that hardware would answer with wrong numbers:
+//!
+//! | mistake | error |
+//! | --- | --- |
+//! | reading or writing an accumulator in flight | E0502, E0503, E0506 |
+//! | starting a second product on it other than by [`Flight::mma`] | E0499 |
+//! | releasing a pipeline's slot that is being read | E0382 |
+//! | using a [`Fragment`] again | E0382 |
+//! | extents, element types or layouts that do not fit | E0277 |
+//!
+//! | operand | as `a` (M × K) | as `b` (N × K) |
+//! | --- | --- | --- |
+//! | `Tile<E, Shape2<M, K>, W>` and `Tile<E, Shape2<N, K>, W>`, or `Shape3` with an outermost extent of 1 | yes | yes |
+//! | [`tile.t()`](super::Tile::t) of a K × M or K × N tile, 16-bit elements only | yes | yes |
+//! | `-tile`, floats only | yes | yes |
+//! | [`Fragment<E, M, K>`](Fragment), in registers | yes | no |
+//!
+//! All four warps of a warpgroup call these words together, outside of branches that only some of
+//! their threads take, with the same operands. A `printf!` anywhere in a kernel would make the
+//! driver's compiler serialise its products, so the two exclude each other.
+//!
+//! Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+
+mod accumulator;
+mod columns;
+mod element;
+mod flight;
+mod fragment;
+mod operand;
+mod registers;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use accumulator::Accumulator;
+pub use columns::Columns;
+pub use element::{
+    AccumulatorElement, MatrixElement, MatrixFloat, Multiply, PackAs, StoreAs, TransposedElement,
+};
+pub use flight::Flight;
+pub use fragment::Fragment;
+pub use operand::{Left, MatrixShape, MatrixSwizzle, Negated, Right, Transposed};
+pub use registers::{setmaxnreg_dec, setmaxnreg_inc};
+pub use rows::Rows;

@@ -1,0 +1,253 @@
+//! Operands of a product, by extents, layout and element.
+
+use std::marker::PhantomData;
+use std::ops::Neg;
+
+use super::{Fragment, MatrixElement, MatrixFloat, TransposedElement};
+use crate::lang::{
+    NoSwizzle, Shape, Shape2, Shape3, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile, TileElement,
+    device_only, sealed::Sealed,
+};
+
+/// The left operand of a product, M × K: a [`Tile`] of M rows, [`tile.t()`](Tile::t) of one of K
+/// rows, either of them negated, or a [`Fragment`].
+///
+/// Tiles are read from shared memory through the async proxy: after a load, the wait on its barrier
+/// suffices; after [`Tile::set`], every thread that wrote calls
+/// [`fence_proxy_async`](crate::lang::fence_proxy_async) before all meet.
+///
+/// Their addresses, strides and swizzle go into a descriptor, which follows from the tile's type.
+/// Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix
+/// Descriptor Format".
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a left operand of {M} × {K}",
+    label = "not the left operand of this product",
+    note = "a left operand is M × K: a tile of M rows, `tile.t()` of a tile of K rows, or a fragment, `acc.pack()`"
+)]
+pub trait Left<const M: u32, const K: u32>: Sealed {
+    /// The element's type.
+    type Element: MatrixElement;
+}
+
+/// The right operand of a product, N × K: a [`Tile`] of N rows, [`tile.t()`](Tile::t) of one of K
+/// rows, or either of them negated. As for [`Left`], except that it is never in registers.
+///
+/// Its K is that of the left operand:
+///
+/// ```compile_fail,E0277
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(
+/// #     a: Tile<bf16, Shape2<64, 64>, Swizzle128>,
+/// #     b: Tile<bf16, Shape2<128, 32>, Swizzle64>,
+/// # ) {
+/// let mut sum = Accumulator::<f32, 64, 128>::zero();
+/// sum.mma(a, b, ()).wait(); // error: a tile of 128 rows and 64 columns is wanted here
+/// # }
+/// ```
+///
+/// Its N is that of the accumulator:
+///
+/// ```compile_fail,E0277
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(
+/// #     a: Tile<bf16, Shape2<64, 64>, Swizzle128>,
+/// #     b: Tile<bf16, Shape2<128, 64>, Swizzle128>,
+/// # ) {
+/// let mut sum = Accumulator::<f32, 64, 256>::zero();
+/// sum.mma(a, b, ()).wait(); // error: a tile of 256 rows and 64 columns is wanted here
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a right operand of {N} × {K}",
+    label = "not the right operand of this product",
+    note = "a right operand is N × K, in shared memory: a tile of N rows, or `tile.t()` of a tile of K rows"
+)]
+pub trait Right<const N: u32, const K: u32>: Sealed {
+    /// The element's type.
+    type Element: MatrixElement;
+}
+
+/// The shape of a matrix: `Shape2<ROWS, COLUMNS>`, or that in a batch,
+/// `Shape3<1, ROWS, COLUMNS>`.
+#[diagnostic::on_unimplemented(
+    message = "a tile of {ROWS} rows and {COLUMNS} columns is wanted here, but this one is `{Self}`",
+    label = "does not fit the accumulator, or the other operand",
+    note = "`mma(a, b, ..)` on an accumulator of M × N takes an `a` of M × K and a `b` of N × K, with the same K",
+    note = "a tile of K rows is transposed by `tile.t()`, and one of more rows divided by `tile.band::<ROWS>(i)`"
+)]
+pub trait MatrixShape<const ROWS: u32, const COLUMNS: u32>: Shape {}
+
+impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape2<ROWS, COLUMNS> {}
+impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape3<1, ROWS, COLUMNS> {}
+
+/// The swizzles that tensor cores read: [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`] and
+/// [`Swizzle128`], the fastest.
+#[diagnostic::on_unimplemented(
+    message = "tensor cores do not read tiles with the layout `{Self}`",
+    label = "not a layout of an operand",
+    note = "they read tiles with NoSwizzle, Swizzle32, Swizzle64 and Swizzle128"
+)]
+pub trait MatrixSwizzle: Swizzle {}
+
+impl MatrixSwizzle for NoSwizzle {}
+impl MatrixSwizzle for Swizzle32 {}
+impl MatrixSwizzle for Swizzle64 {}
+impl MatrixSwizzle for Swizzle128 {}
+
+/// A tile, read with its rows and columns exchanged: [`tile.t()`](Tile::t). A handle, as the tile.
+pub struct Transposed<X>(PhantomData<X>);
+
+/// An operand with the opposite sign: `-tile`, `-tile.t()`. A handle, as the tile.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # type Part = Tile<f16, Shape2<64, 64>, Swizzle128>;
+/// # fn kernel(ar: Part, ai: Part, br: Part, bi: Part) {
+/// // The real part of a product of complex numbers.
+/// let mut sum = Accumulator::<f32, 64, 64>::zero();
+/// let mut flight = sum.mma(ar, br, ());
+/// flight.mma(-ai, bi, ());
+/// flight.wait();
+/// # }
+/// ```
+///
+/// PTX: `imm-scale-a` and `imm-scale-b` of -1 (PTX ISA, "wgmma.mma_async").
+pub struct Negated<X>(PhantomData<X>);
+
+macro_rules! handles {
+    ($($handle:ident)+) => { $(
+        impl<X> Clone for $handle<X> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<X> Copy for $handle<X> {}
+        impl<X> Sealed for $handle<X> {}
+    )+ };
+}
+
+handles!(Transposed Negated);
+
+macro_rules! operands {
+    ($($operand:ident)+) => { $(
+        impl<E, S, W, const ROWS: u32, const K: u32> $operand<ROWS, K> for Tile<E, S, W>
+        where
+            E: MatrixElement,
+            S: MatrixShape<ROWS, K>,
+            W: MatrixSwizzle,
+        {
+            type Element = E;
+        }
+
+        impl<E, S, W, const ROWS: u32, const K: u32> $operand<ROWS, K> for Transposed<Tile<E, S, W>>
+        where
+            E: TransposedElement,
+            S: MatrixShape<K, ROWS>,
+            W: MatrixSwizzle,
+        {
+            type Element = E;
+        }
+
+        impl<X, const ROWS: u32, const K: u32> $operand<ROWS, K> for Negated<X>
+        where
+            X: $operand<ROWS, K>,
+        {
+            type Element = X::Element;
+        }
+    )+ };
+}
+
+operands!(Left Right);
+
+impl<E: MatrixElement, const M: u32, const K: u32> Left<M, K> for Fragment<E, M, K> {
+    type Element = E;
+}
+
+impl<T: MatrixFloat, S: Shape, W: Swizzle> Neg for Tile<T, S, W> {
+    type Output = Negated<Self>;
+
+    fn neg(self) -> Negated<Self> {
+        device_only()
+    }
+}
+
+impl<T: MatrixFloat, S: Shape, W: Swizzle> Neg for Transposed<Tile<T, S, W>> {
+    type Output = Negated<Self>;
+
+    fn neg(self) -> Negated<Self> {
+        device_only()
+    }
+}
+
+/// # Operands of tensor cores
+impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
+    /// The tile with rows and columns exchanged, as an operand of
+    /// [`mma`](super::Accumulator::mma): of a K × N tile, the right operand N × K. Nothing moves:
+    /// the tensor cores read it so. Only for 16-bit elements.
+    ///
+    /// PTX: `imm-trans-a` or `imm-trans-b` (PTX ISA, "wgmma.mma_async").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     a: Tile<bf16, Shape2<64, 32>, Swizzle64>,
+    /// #     b: Tile<bf16, Shape2<32, 64>, Swizzle128>,
+    /// # ) {
+    /// let mut sum = Accumulator::<f32, 64, 64>::zero();
+    /// sum.mma(a, b.t(), ()).wait(); // A · B, as B has K rows of N columns
+    /// # }
+    /// ```
+    ///
+    /// Without it:
+    ///
+    /// ```compile_fail,E0277
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     a: Tile<bf16, Shape2<64, 32>, Swizzle64>,
+    /// #     b: Tile<bf16, Shape2<32, 64>, Swizzle128>,
+    /// # ) {
+    /// let mut sum = Accumulator::<f32, 64, 64>::zero();
+    /// sum.mma(a, b, ()).wait(); // error: a tile of 64 rows and 32 columns is wanted here
+    /// # }
+    /// ```
+    ///
+    /// Of 8-bit elements:
+    ///
+    /// ```compile_fail,E0277
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(b: Tile<e4m3, Shape2<32, 64>, Swizzle64>) {
+    /// let transposed = b.t(); // error: tensor cores do not transpose a tile of `e4m3`
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn t(self) -> Transposed<Self>
+    where
+        T: TransposedElement,
+    {
+        device_only()
+    }
+}
+
+/// # Parts of a matrix
+impl<T: TileElement, W: Swizzle, const ROWS: u32, const COLUMNS: u32> Tile<T, Shape2<ROWS, COLUMNS>, W> {
+    /// Rows `i * R` to `i * R + R` of this tile, as a tile: the part of a warpgroup. `R` divides the
+    /// tile's rows, and is a multiple of those after which the swizzle's pattern repeats, 8.
+    ///
+    /// Costs the addition of an offset to an address.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     a: Tile<bf16, Shape2<128, 64>, Swizzle128>,
+    /// #     b: Tile<bf16, Shape2<256, 64>, Swizzle128>,
+    /// # ) {
+    /// let mut sum = Accumulator::<f32, 64, 256>::zero();
+    /// sum.mma(a.band::<64>(warpgroup_idx()), b, ()).wait(); // two warpgroups read one b
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn band<const R: u32>(self, i: u32) -> Tile<T, Shape2<R, COLUMNS>, W> {
+        device_only()
+    }
+}
