@@ -108,7 +108,7 @@ pub enum StmtKind {
     MmaWait { accumulator: LocalId, awaited: Awaited },
     /// `dest` is `accumulator`, converted to the elements of a left operand.
     Pack { dest: LocalId, accumulator: LocalId },
-    /// `tile = accumulator[.., first..]`, converted, by the whole warpgroup; `first` is a `usize`.
+    /// `tile = accumulator[.., first..]`, converted, by the whole warpgroup; `first` is a `u32`.
     StoreAccumulator { accumulator: LocalId, first: Expr, tile: Expr },
     /// `dest` has `op` of each row of `accumulator`, over all threads that have elements of the row.
     ReduceRows { dest: LocalId, op: RowOp, accumulator: LocalId },

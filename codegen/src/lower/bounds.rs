@@ -113,6 +113,7 @@ fn name(cx: &Cx<'_, '_>, thing: &Expr) -> String {
         | ExprKind::Repeat(_)
         | ExprKind::CachePolicy(..)
         | ExprKind::Hinted(..)
+        | ExprKind::ZeroAccumulator
         | ExprKind::ClusterAxis(_)
         | ExprKind::Compound(_)
         | ExprKind::MapAt(..)

@@ -6,7 +6,7 @@ use super::kernel::Param;
 use super::types::{int, int_const, pointer, scalar_of};
 use super::{Cx, Lower, arith, cast, cluster, debug, nvvm, place, tile};
 use crate::backend::BackendError;
-use crate::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special, Type};
+use crate::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
 /// The value of `expr`, computed here.
@@ -69,9 +69,10 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         }
         ExprKind::Repeat(element) => {
             let element = value(cx, element)?;
-            let len = if let Type::Array(_, len) = expr.ty { len } else { 0 };
+            let len = expr.ty.elements().map_or(0, |(_, len)| len);
             place::array(cx, &expr.ty, std::iter::repeat_n(element, len as usize))
         }
+        ExprKind::ZeroAccumulator => Ok(cx.value_type(&expr.ty)?.const_zero()),
         ExprKind::Index(array, index) => place::element(cx, array, index),
         ExprKind::Stage(stages, index) => {
             let base = value(cx, stages).and_then(pointer)?;

@@ -33,6 +33,7 @@ mod descriptor;
 mod expr;
 mod kernel;
 mod memory;
+mod mma;
 mod nvvm;
 mod place;
 mod print;
@@ -97,6 +98,8 @@ struct Cx<'c, 'k> {
     context: &'c Context,
     module: &'k Module<'c>,
     target: Target,
+    /// Whether it multiplies with the tensor cores, and so must call nothing.
+    has_mma: bool,
     /// Whether the kernel tests what Rust's debug builds test.
     checked: bool,
     /// Stands where the next instruction goes.

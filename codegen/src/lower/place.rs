@@ -1,14 +1,16 @@
 //! Locals and register arrays.
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{AggregateValueEnum, BasicValueEnum, PointerValue};
+use inkwell::values::{
+    AggregateValueEnum, BasicValue, BasicValueEnum, InstructionValue, IntValue, PointerValue,
+};
 
 use super::{Cx, Lower, bounds, expr};
 use crate::backend::BackendError;
 use crate::ir::{Expr, ExprKind, LocalId, Type};
 
 /// Where `local` lives.
-fn home<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<PointerValue<'c>> {
+pub(super) fn home<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<PointerValue<'c>> {
     cx.locals
         .get(local.0 as usize)
         .copied()
@@ -19,6 +21,32 @@ fn home<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<PointerValue<'c>> {
 pub(super) fn load<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<BasicValueEnum<'c>> {
     let ty = cx.value_type(&cx.kernel.kernel().local(local).ty)?;
     Ok(cx.builder.build_load(ty, home(cx, local)?, "")?)
+}
+
+/// The address of the `index`th `ty` from `base` on.
+pub(super) fn at<'c>(
+    cx: &Cx<'c, '_>,
+    ty: BasicTypeEnum<'c>,
+    base: PointerValue<'c>,
+    index: IntValue<'c>,
+) -> Lower<PointerValue<'c>> {
+    // SAFETY: without `inbounds` the address may lie anywhere.
+    Ok(unsafe { cx.builder.build_gep(ty, base, &[index], "")? })
+}
+
+/// Says of a load that its address is a multiple of so many bytes, and no more.
+pub(super) fn align(loaded: BasicValueEnum<'_>, bytes: u32) -> Lower<()> {
+    match loaded.as_instruction_value() {
+        Some(load) => align_store(load, bytes),
+        None => Ok(()),
+    }
+}
+
+/// As [`align`], of a store.
+pub(super) fn align_store(access: InstructionValue<'_>, bytes: u32) -> Lower<()> {
+    access
+        .set_alignment(bytes)
+        .map_err(|error| BackendError::Unchecked(format!("an alignment of {bytes} bytes: {error}")))
 }
 
 /// `local = value`.
@@ -36,7 +64,7 @@ pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value:
     let mut array = Expr { kind: ExprKind::Local(local), ty, span: value_span };
     for index in index {
         place = element_place(cx, place, &array, index)?;
-        let ty = element_type(&array.ty)?.clone();
+        let ty = element_type(&array.ty)?;
         array =
             Expr { kind: ExprKind::Index(Box::new(array), Box::new(index.clone())), ty, span: index.span };
     }
@@ -67,7 +95,7 @@ pub(super) fn array<'c>(
 
 /// `array[index]`. Where nothing tests it, an index outside reads nothing in particular.
 pub(super) fn element<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<BasicValueEnum<'c>> {
-    let ty = cx.value_type(element_type(&array.ty)?)?;
+    let ty = cx.value_type(&element_type(&array.ty)?)?;
     let place = place_of(cx, array)?;
     let place = element_place(cx, place, array, index)?;
     Ok(cx.builder.build_load(ty, place, "")?)
@@ -88,11 +116,9 @@ fn place_of<'c>(cx: &mut Cx<'c, '_>, array: &Expr) -> Lower<PointerValue<'c>> {
     Ok(place)
 }
 
-fn element_type(array: &Type) -> Lower<&Type> {
-    let Type::Array(element, _) = array else {
-        return Err(BackendError::Unchecked(format!("an element of type `{array}`")));
-    };
-    Ok(element)
+fn element_type(array: &Type) -> Lower<Type> {
+    let element = array.elements().map(|(element, _)| element);
+    element.ok_or_else(|| BackendError::Unchecked(format!("an element of type `{array}`")))
 }
 
 /// The place of `array[index]`, of an array at `place`.
@@ -102,12 +128,12 @@ fn element_place<'c>(
     array: &Expr,
     index: &Expr,
 ) -> Lower<PointerValue<'c>> {
-    let Type::Array(element, len) = &array.ty else {
+    let Some((element, len)) = array.ty.elements() else {
         return Err(BackendError::Unchecked(format!("an element of type `{}`", array.ty)));
     };
     let at = expr::int_value(cx, index)?;
-    bounds::index(cx, at, (array, *len, "elements"), index.span)?;
-    let element = cx.value_type(element)?;
+    bounds::index(cx, at, (array, len, "elements"), index.span)?;
+    let element = cx.value_type(&element)?;
     // SAFETY: without `inbounds` the address may lie anywhere; `place` points to `element`s.
     Ok(unsafe { cx.builder.build_gep(element, place, &[at], "")? })
 }

@@ -1,6 +1,8 @@
 //! Statements, in order.
 
-use super::{Cx, Lower, barrier, bulk, control, debug, descriptor, memory, place, print, sync, tile, tma};
+use super::{
+    Cx, Lower, barrier, bulk, control, debug, descriptor, memory, mma, place, print, sync, tile, tma,
+};
 use crate::ir::{Block, Stmt, StmtKind};
 
 /// Lowers the statements of `block`.
@@ -43,11 +45,18 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::AcquireMap { maps, index } => descriptor::acquire(cx, *maps, index),
         StmtKind::BulkCommitGroup => tma::commit_group(cx),
         StmtKind::BulkWaitGroup { pending, read_only } => tma::wait_group(cx, *pending, *read_only),
+        StmtKind::Mma(multiplication) => mma::multiply(cx, multiplication, stmt.id),
+        StmtKind::MmaWait { accumulator, awaited: _ } => mma::wait(cx, *accumulator, stmt.id),
+        StmtKind::Pack { dest, accumulator } => mma::pack(cx, *dest, *accumulator),
+        StmtKind::StoreAccumulator { accumulator, first, tile } => mma::store(cx, *accumulator, first, tile),
+        StmtKind::ReduceRows { dest, op, accumulator } => mma::reduce_rows(cx, *dest, *op, *accumulator),
+        StmtKind::SetMaxRegisters { increase, registers } => mma::set_max_registers(cx, *increase, *registers),
         StmtKind::Fence(fence) => sync::fence(cx, *fence),
-        StmtKind::Sync(meeting) => sync::meet(cx, *meeting),
+        StmtKind::Sync(meeting) => sync::meet(cx, *meeting, stmt.origin.span),
         StmtKind::SyncGrid { counter } => sync::meet_grid(cx, *counter, stmt.origin.span),
         StmtKind::GridDependency(dependency) => sync::depend(cx, *dependency),
         StmtKind::NamedBarrierSync { id, threads } => sync::meet_at(cx, id, threads),
+        StmtKind::NamedBarrierArrive { id, threads } => sync::arrive_at(cx, id, threads),
         StmtKind::ElectOne { dest } => sync::elect_one(cx, *dest),
 
         StmtKind::Trap => print::trap(cx),

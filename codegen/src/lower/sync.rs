@@ -3,16 +3,17 @@
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 
-use super::{Cx, Lower, bounds, expr, memory, nvvm, place};
+use super::{Cx, Lower, bounds, expr, memory, mma, nvvm, place};
 use crate::ir::{Axis, Expr, Fence, GridDependency, LocalId, ParamId, Span, Sync};
 
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
 /// Lowers a meeting of threads.
-pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync) -> Lower<()> {
+pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync, span: Span) -> Lower<()> {
     let instruction = match sync {
         Sync::Threads => &nvvm::SYNC_THREADS,
         Sync::Warp => &nvvm::SYNC_WARP,
+        Sync::Warpgroup => return mma::sync_warpgroup(cx, span),
         Sync::Cluster => &nvvm::SYNC_CLUSTER,
         Sync::ClusterArrive => &nvvm::CLUSTER_ARRIVE,
         Sync::ClusterWait => &nvvm::CLUSTER_WAIT,
@@ -26,6 +27,14 @@ pub(super) fn meet_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<(
     let (id_value, thread_count) = (expr::int_value(cx, id)?, expr::int_value(cx, threads)?);
     bounds::named_barrier(cx, (id_value, id.span), (thread_count, threads.span))?;
     nvvm::emit(cx, &nvvm::SYNC_NAMED, &[id_value.into(), thread_count.into()])?;
+    Ok(())
+}
+
+/// Counts this thread in at barrier `id`, where `threads` threads meet.
+pub(super) fn arrive_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<()> {
+    let (id_value, thread_count) = (expr::int_value(cx, id)?, expr::int_value(cx, threads)?);
+    bounds::named_barrier(cx, (id_value, id.span), (thread_count, threads.span))?;
+    nvvm::emit(cx, &nvvm::ARRIVE_NAMED, &[id_value.into(), thread_count.into()])?;
     Ok(())
 }
 

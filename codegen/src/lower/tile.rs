@@ -89,7 +89,7 @@ fn row_and_column<'c>(
 /// rows are as long as the span, so that the row alone decides, and the exchange stays within it.
 /// Interleaved rows are of any length, and the whole offset decides. Source: PTX ISA, "Swizzling
 /// Modes".
-fn swizzled<'c>(
+pub(super) fn swizzled<'c>(
     cx: &Cx<'c, '_>,
     swizzle: TileSwizzle,
     row: IntValue<'c>,

@@ -84,6 +84,11 @@ impl<'c> Cx<'c, '_> {
         match ty {
             Type::Scalar(scalar) => Ok(self.scalar_type(*scalar)),
             Type::Array(element, len) => Ok(self.value_type(element)?.array_type(*len).into()),
+            Type::Accumulator(_) | Type::Rows(..) => {
+                let (element, len) = ty.elements().unwrap_or((Type::Error, 0));
+                Ok(self.value_type(&element)?.array_type(len).into())
+            }
+            Type::Fragment(fragment) => Ok(self.context.i32_type().array_type(fragment.registers()).into()),
             Type::Token | Type::CachePolicy => Ok(self.context.i64_type().into()),
             Type::Tile(_) | Type::Barrier | Type::SharedArray(..) | Type::SharedMap(_) | Type::Stages(..) => {
                 Ok(self.pointer_type(SHARED).into())

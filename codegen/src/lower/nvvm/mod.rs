@@ -21,6 +21,7 @@ mod atomics;
 mod bulk;
 mod descriptor;
 mod mbarrier;
+mod mma;
 mod sync;
 mod text;
 mod tma;
@@ -30,6 +31,7 @@ pub(in crate::lower) use atomics::*;
 pub(in crate::lower) use bulk::*;
 pub(in crate::lower) use descriptor::*;
 pub(in crate::lower) use mbarrier::*;
+pub(in crate::lower) use mma::*;
 pub(in crate::lower) use sync::*;
 pub(in crate::lower) use tma::*;
 

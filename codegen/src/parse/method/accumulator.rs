@@ -7,6 +7,7 @@ use crate::ir::{
 };
 use crate::parse::cx::Cx;
 use crate::parse::names::callee::AccumulatorOwner;
+use crate::parse::pipeline::number;
 use crate::parse::types::turbofish_arguments;
 use crate::parse::words::{
     AccumulatorCall, AccumulatorFunctionCall, ColumnsCall, RowsCall, RowsFunctionCall,
@@ -46,7 +47,7 @@ impl Cx<'_> {
             AccumulatorCall::At { i } => self.place_of(ty, i, span),
             AccumulatorCall::Columns { j } => return self.columns(receiver, ty, j, written),
             AccumulatorCall::Store { tile } => {
-                let first = usize_number(0, span);
+                let first = number(0, span);
                 self.effect(StmtKind::StoreAccumulator { accumulator: local, first, tile }, span)
             }
             AccumulatorCall::Pack => return self.pack(local, ty, written),
@@ -101,7 +102,7 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let span = Span::of(call);
         let columns = self.count_of(call, "write `sum.columns::<64>(j)`: the j-th 64 columns")?;
-        let first = self.usize_op(BinaryOp::Mul, group, columns, span);
+        let first = self.apply(BinaryOp::Mul, group, number(columns, span), span);
         Some(self.compound(Compound::Columns(ty, columns), vec![accumulator, first], span))
     }
 

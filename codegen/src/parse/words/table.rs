@@ -250,7 +250,7 @@ words! {
             #[ByRef] fn len() => Len;
             #[ByRef] fn row(i: Usize) => Row;
             #[ByRef] fn at(i: Usize) => At;
-            #[ByRef] fn columns<Count>(j: Usize) => Columns;
+            #[ByRef] fn columns<Count>(j: U32) => Columns;
             #[ByRef] fn store(tile: StoredTile) => Store;
             #[ByRef] fn pack<Factor>() => Pack;
             #[ByRef] fn row_max() => RowMax;

@@ -1,0 +1,245 @@
+//! Instructions of the tensor cores. Sources: "Asynchronous Warpgroup Level Matrix Instructions",
+//! "stmatrix", "setmaxnreg", "shfl.sync".
+
+use std::borrow::Cow;
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum};
+use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, StructValue};
+use tma_model::mma::{Form, Major};
+
+use super::Operand::{self, B16, B32, B64, F32, Shared};
+use super::{Cx, Effect, Instruction, Lower, convergent, memory};
+use crate::backend::BackendError;
+
+/// Registers that instructions write, and read before if they are tied.
+pub(in crate::lower) struct InPlace {
+    text: String,
+    register: Operand,
+    count: usize,
+    /// Whether what is in the registers is read. If not, no operand shares one with them: they are
+    /// written while operands are still read.
+    is_tied: bool,
+    operands: Vec<Operand>,
+    ptx: u32,
+}
+
+/// The operands of a multiplication, and how it reads them.
+pub(in crate::lower) struct Multiplication {
+    /// The instruction.
+    pub(in crate::lower) form: Form,
+    /// How many registers of an accumulator one instruction has.
+    pub(in crate::lower) registers: usize,
+    /// What `D` is in a register.
+    pub(in crate::lower) register: Operand,
+    /// Whether the first instruction of each band begins a sum.
+    pub(in crate::lower) begins: bool,
+    /// For each step along K, and in it each band of 64 rows.
+    pub(in crate::lower) steps: Vec<Vec<Step>>,
+    pub(in crate::lower) left: Side,
+    pub(in crate::lower) right: Side,
+}
+
+/// How one operand is read.
+#[derive(Clone, Copy)]
+pub(in crate::lower) struct Side {
+    pub(in crate::lower) negated: bool,
+    /// Of an operand in shared memory whose type can be transposed.
+    pub(in crate::lower) major: Option<Major>,
+}
+
+/// Where one instruction finds its operands.
+pub(in crate::lower) struct Step {
+    pub(in crate::lower) left: LeftPlace,
+    /// What is added to the right operand's descriptor.
+    pub(in crate::lower) right: u32,
+}
+
+/// Where one instruction finds its left operand.
+pub(in crate::lower) enum LeftPlace {
+    /// What is added to its descriptor.
+    Shared(u32),
+    /// The first of its registers.
+    Registers(usize),
+}
+
+/// All of a multiplication: the fence before it, its instructions, and the end of its group.
+///
+/// The operands are the left one, a descriptor or registers, and the right one's descriptor. As one
+/// text, so that nothing comes in between: ptxas serialises a multiplication whose accumulator is
+/// touched on the way.
+pub(in crate::lower) fn multiply(multiplication: &Multiplication, left_registers: usize) -> InPlace {
+    let Multiplication { form, registers, register, begins, steps, .. } = multiplication;
+    let bands = steps.first().map_or(0, Vec::len);
+    let count = registers * bands;
+    let first_operand = if *begins { count } else { 2 * count };
+    let left_operands = left_registers.max(1);
+    let right = format!("${}", first_operand + left_operands);
+    let mut lines = vec![
+        "{".to_owned(),
+        ".reg .b64 %left, %right;".to_owned(),
+        "wgmma.fence.sync.aligned;".to_owned(),
+    ];
+    for (number, step) in steps.iter().enumerate() {
+        for (band, Step { left, right: right_offset }) in step.iter().enumerate() {
+            let left = match left {
+                LeftPlace::Shared(offset) => moved(&mut lines, "%left", &format!("${first_operand}"), *offset),
+                LeftPlace::Registers(first) => list(first_operand + first, Form::LEFT_REGISTERS as usize),
+            };
+            let right = moved(&mut lines, "%right", &right, *right_offset);
+            let d = list(band * registers, *registers);
+            let adds = u32::from(!*begins || number > 0);
+            lines.push(format!(
+                "wgmma.mma_async.sync.aligned.{form} {d}, {left}, {right}, {adds}{};",
+                immediates(multiplication)
+            ));
+        }
+    }
+    lines.extend(["wgmma.commit_group.sync.aligned;".to_owned(), "}".to_owned()]);
+    let (major, minor) = form.ptx_version();
+    let left = if left_registers > 0 { vec![B32; left_registers] } else { vec![B64] };
+    InPlace {
+        text: lines.join("\n\t"),
+        register: *register,
+        count,
+        is_tied: !*begins,
+        operands: left.into_iter().chain([B64]).collect(),
+        ptx: major * 10 + minor,
+    }
+}
+
+/// A descriptor moved on by `offset`: as it is, or in the register `name`.
+fn moved(lines: &mut Vec<String>, name: &str, descriptor: &str, offset: u32) -> String {
+    if offset == 0 {
+        return descriptor.to_owned();
+    }
+    lines.push(format!("add.s64 {name}, {descriptor}, {offset};"));
+    name.to_owned()
+}
+
+/// So many operands in braces.
+fn list(first: usize, count: usize) -> String {
+    let all: Vec<_> = (first..first + count).map(|operand| format!("${operand}")).collect();
+    format!("{{{}}}", all.join(", "))
+}
+
+/// `imm-scale-a`, `imm-scale-b`, `imm-trans-a`, `imm-trans-b`, as far as the form has them.
+fn immediates(multiplication: &Multiplication) -> String {
+    let Multiplication { form, left, right, .. } = multiplication;
+    let mut all = vec![];
+    if form.a.is_negatable() {
+        all.extend([left, right].map(|side| if side.negated { -1 } else { 1 }));
+    }
+    let majors = [left.major, right.major].into_iter().flatten();
+    all.extend(majors.map(|major| i32::from(major == Major::Mn)));
+    all.iter().map(|value| format!(", {value}")).collect()
+}
+
+/// Waits until at most `pending` groups are under way; `operands` registers are read until then.
+pub(in crate::lower) fn wgmma_wait(register: Operand, count: usize, operands: usize, pending: u32) -> InPlace {
+    InPlace {
+        text: format!("wgmma.wait_group.sync.aligned {pending};"),
+        register,
+        count,
+        is_tied: true,
+        operands: vec![B32; operands],
+        ptx: 80,
+    }
+}
+
+/// Emits instructions that work on registers in place: what is in them afterwards.
+pub(in crate::lower) fn emit_in_place<'c>(
+    cx: &mut Cx<'c, '_>,
+    instruction: &InPlace,
+    registers: &[BasicValueEnum<'c>],
+    args: &[BasicValueEnum<'c>],
+) -> Lower<Vec<BasicValueEnum<'c>>> {
+    let InPlace { text, register, count, is_tied, operands, ptx } = instruction;
+    cx.ptx_version = cx.ptx_version.max(*ptx);
+    let letter = register.constraint();
+    let output = if *is_tied { format!("={letter}") } else { format!("=&{letter}") };
+    let tied = if *is_tied { *count } else { 0 };
+    let constraints: Vec<_> = std::iter::repeat_n(output, *count)
+        .chain((0..tied).map(|i| i.to_string()))
+        .chain(operands.iter().map(|operand| operand.constraint().to_owned()))
+        .chain(["~{memory}".to_owned()])
+        .collect();
+    let inputs: Vec<_> = registers.iter().take(tied).chain(args).copied().collect();
+    let types: Vec<BasicTypeEnum<'c>> = inputs.iter().map(BasicValueEnum::get_type).collect();
+    let wanted = std::iter::repeat_n(register, tied).chain(operands).map(|operand| operand.ty(cx));
+    if !wanted.eq(types.iter().copied()) {
+        return Err(BackendError::Unchecked(format!("operands that `{text}` does not take")));
+    }
+    let result = cx.context.struct_type(&vec![register.ty(cx); *count], false);
+    let types: Vec<BasicMetadataTypeEnum<'c>> = types.into_iter().map(Into::into).collect();
+    let ty = result.fn_type(&types, false);
+    let assembly =
+        cx.context.create_inline_asm(ty, text.clone(), constraints.join(","), true, false, None, false);
+    let inputs: Vec<BasicMetadataValueEnum<'c>> = inputs.into_iter().map(Into::into).collect();
+    let call = cx.builder.build_indirect_call(ty, assembly, &inputs, "")?;
+    for name in ["nounwind", "convergent"] {
+        let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
+        call.add_attribute(AttributeLoc::Function, attribute);
+    }
+    let Some(BasicValueEnum::StructValue(results)) = call.try_as_basic_value().basic() else {
+        return Err(BackendError::Unchecked(format!("the results of `{text}`")));
+    };
+    parts(cx, results, *count)
+}
+
+fn parts<'c>(cx: &Cx<'c, '_>, all: StructValue<'c>, count: usize) -> Lower<Vec<BasicValueEnum<'c>>> {
+    let part = |i| Ok(cx.builder.build_extract_value(all, i, "")?);
+    (0..u32::try_from(count).unwrap_or(u32::MAX)).map(part).collect()
+}
+
+/// Stores matrices of 8 × 8 elements of 16 bits, one a register.
+pub(in crate::lower) fn stmatrix(registers: usize) -> Instruction {
+    let all: Vec<_> = (1..=registers).map(|i| format!("${i}")).collect();
+    Instruction {
+        text: Cow::Owned(format!(
+            "stmatrix.sync.aligned.m8n8.x{registers}.shared.b16 [$0], {{{}}};",
+            all.join(", ")
+        )),
+        result: None,
+        operands: Cow::Owned([Shared].into_iter().chain(std::iter::repeat_n(B32, registers)).collect()),
+        effect: Effect::Convergent,
+        ptx: 78,
+    }
+}
+
+/// Two f32, converted to two elements in one register, the second in the high half.
+pub(in crate::lower) fn packed(element: &str, saturates: bool) -> Instruction {
+    let saturation = if saturates { ".satfinite" } else { "" };
+    Instruction {
+        text: Cow::Owned(format!("cvt.rn{saturation}.{element}x2.f32 $0, $2, $1;")),
+        result: Some(if saturates { B16 } else { B32 }),
+        operands: Cow::Borrowed(&[F32, F32]),
+        effect: Effect::Pure,
+        ptx: if saturates { 78 } else { 70 },
+    }
+}
+
+/// The f32 of the lane whose number differs in this bit.
+pub(in crate::lower) fn shuffle_xor(bit: u32) -> Instruction {
+    Instruction {
+        text: Cow::Owned(format!("shfl.sync.bfly.b32 $0, $1, {bit}, 31, 0xffffffff;")),
+        result: Some(F32),
+        operands: Cow::Borrowed(&[F32]),
+        effect: Effect::Convergent,
+        ptx: 60,
+    }
+}
+
+pub(in crate::lower) fn set_max_registers(increase: bool, registers: u32) -> Instruction {
+    let which = if increase { "inc" } else { "dec" };
+    Instruction {
+        text: Cow::Owned(format!("setmaxnreg.{which}.sync.aligned.u32 {registers};")),
+        result: None,
+        operands: Cow::Borrowed(&[]),
+        effect: Effect::Convergent,
+        ptx: 80,
+    }
+}
+
+pub(in crate::lower) const SYNC_WARPGROUP: Instruction = convergent("barrier.sync $0, 128;", &[B32], 60);
+pub(in crate::lower) const ARRIVE_NAMED: Instruction = memory("barrier.arrive $0, $1;", &[B32, B32], 60);
