@@ -62,8 +62,8 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
     ///
     /// Operands: [`Left`], [`Right`]. Elements: [`Multiply`]. K is a multiple of 32 bytes.
     ///
-    /// An instruction adds 32 bytes of K at once. On an H200 its sum is truncated to `f32`, and rounded
-    /// to nearest, ties to even, to `f16`.
+    /// An instruction adds 32 bytes of K at once. On an H200 its sum is truncated to `f32`, and
+    /// rounded to nearest, ties to even, to `f16`.
     ///
     /// PTX: `wgmma.fence.sync.aligned`; for each 64 rows and each 32 bytes of K, a
     /// `wgmma.mma_async.sync.aligned.m64nNkK`; `wgmma.commit_group.sync.aligned` (PTX ISA,

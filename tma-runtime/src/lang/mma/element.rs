@@ -67,7 +67,7 @@ pub trait TransposedElement: MatrixElement {}
 /// #     b: Tile<e4m3, Shape2<128, 64>, Swizzle64>,
 /// # ) {
 /// let mut sum = Accumulator::<f32, 64, 128>::zero();
-/// sum.mma(a, b, ()).wait(); // error: tensor cores do not multiply `bf16` by `e4m3` and sum in `f32`
+/// sum.mma(a, b, ()).wait(); // error: tensor cores do not multiply `bf16` by `e4m3`
 /// # }
 /// ```
 #[diagnostic::on_unimplemented(

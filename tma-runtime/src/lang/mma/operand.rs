@@ -231,8 +231,9 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
 
 /// # Parts of a matrix
 impl<T: TileElement, W: Swizzle, const ROWS: u32, const COLUMNS: u32> Tile<T, Shape2<ROWS, COLUMNS>, W> {
-    /// Rows `i * R` to `i * R + R` of this tile, as a tile: the part of a warpgroup. `R` divides the
-    /// tile's rows and is a multiple of 8, the rows after which the pattern of a swizzle repeats.
+    /// Rows `i * R` to `i * R + R` of this tile, as a tile: the part of a warpgroup. `R` divides
+    /// the tile's rows and is a multiple of 8, the rows after which the pattern of a swizzle
+    /// repeats.
     ///
     /// Costs the addition of an offset to an address.
     ///
