@@ -62,8 +62,8 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
     ///
     /// Operands: [`Left`], [`Right`]. Elements: [`Multiply`]. K is a multiple of 32 bytes.
     ///
-    /// The sums of a row of products are rounded as the hardware does, in no order that a program
-    /// may rely on.
+    /// An instruction adds 32 bytes of K at once. On an H200 its sum is truncated to `f32`, and
+    /// rounded to nearest, ties to even, to `f16`.
     ///
     /// PTX: `wgmma.fence.sync.aligned`; for each 64 rows and each 32 bytes of K, a
     /// `wgmma.mma_async.sync.aligned.m64nNkK`; `wgmma.commit_group.sync.aligned` (PTX ISA,
@@ -83,17 +83,19 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
     /// slot.release();
     /// # }
     /// ```
+    // `EA` and `EB` are parameters, and `Multiply` is asked of the right element, for the sake of
+    // rustc's errors: they point at the operand that does not fit, and say why.
     #[doc(alias = "wgmma.mma_async")]
-    pub fn mma<'a, A, B, Keep, const K: u32>(
+    pub fn mma<'a, A, B, Keep, EA, EB, const K: u32>(
         &'a mut self,
         a: A,
         b: B,
         keep: Keep,
     ) -> Flight<'a, T, M, N, Keep>
     where
-        A: Left<M, K>,
-        B: Right<N, K>,
-        A::Element: Multiply<B::Element, T>,
+        A: Left<M, K, Element = EA>,
+        B: Right<N, K, Element = EB>,
+        EB: Multiply<EA, T>,
     {
         device_only()
     }
@@ -118,8 +120,8 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
     /// # fn kernel(mut scores: Accumulator<f32, 64, 128>, query: u32, key: u32) {
     /// // A causal mask: this tile of scores begins at row `query` and column `key`.
     /// for i in unroll(0..scores.len()) {
-    ///     let [row, column] = [scores.at(i)[0], scores.at(i)[1]];
-    ///     if key + column > query + row {
+    ///     let at = scores.at(i);
+    ///     if key + at[1] > query + at[0] {
     ///         scores[i] = f32::NEG_INFINITY;
     ///     }
     /// }

@@ -42,7 +42,9 @@ pub trait MatrixFloat: MatrixElement {}
 )]
 pub trait TransposedElement: MatrixElement {}
 
-/// Which elements are multiplied with each other, and in which type their products are summed.
+/// Which elements are multiplied with each other, and in which type their products are summed:
+/// `B: Multiply<A, T>` if the left operand's elements are of type `A`, the right one's of `B` and
+/// the accumulator's of `T`.
 ///
 /// | left and right | sum |
 /// | --- | --- |
@@ -65,15 +67,15 @@ pub trait TransposedElement: MatrixElement {}
 /// #     b: Tile<e4m3, Shape2<128, 64>, Swizzle64>,
 /// # ) {
 /// let mut sum = Accumulator::<f32, 64, 128>::zero();
-/// sum.mma(a, b, ()).wait(); // error: tensor cores do not multiply `bf16` by `e4m3` and sum in `f32`
+/// sum.mma(a, b, ()).wait(); // error: tensor cores do not multiply `bf16` by `e4m3`
 /// # }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "tensor cores do not multiply `{Self}` by `{Right}` and sum in `{Sum}`",
+    message = "tensor cores do not multiply `{Left}` by `{Self}` and sum in `{Sum}`",
     label = "these element types do not go together",
     note = "they multiply f16 by f16, summing in f32 or f16; bf16 by bf16 and tf32 by tf32, in f32; e4m3 or e5m2 by e4m3 or e5m2, in f32 or f16; i8 or u8 by i8 or u8, in i32"
 )]
-pub trait Multiply<Right, Sum>: Sealed {}
+pub trait Multiply<Left, Sum>: MatrixElement {}
 
 /// The types as which an accumulator of `Self` is [stored](super::Accumulator::store).
 #[diagnostic::on_unimplemented(
@@ -101,9 +103,9 @@ mark!(MatrixElement: f16, bf16, tf32, e4m3, e5m2, i8, u8);
 mark!(MatrixFloat: f16, bf16, tf32, e4m3, e5m2);
 mark!(TransposedElement: f16, bf16);
 
-/// `Left: [Right => Sum, ..];`
+/// `Right: [Left => Sum, ..];`
 macro_rules! products {
-    ($($left:ty: [$($right:ty => $sum:ty),+];)+) => { $($(impl Multiply<$right, $sum> for $left {})+)+ };
+    ($($right:ty: [$($left:ty => $sum:ty),+];)+) => { $($(impl Multiply<$left, $sum> for $right {})+)+ };
 }
 
 products! {

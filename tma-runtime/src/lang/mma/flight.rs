@@ -89,11 +89,11 @@ impl<T: AccumulatorElement, const M: u32, const N: u32, Keep> Flight<'_, T, M, N
     /// # }
     /// ```
     #[doc(alias = "wgmma.mma_async")]
-    pub fn mma<A, B, const K: u32>(&mut self, a: A, b: B, keep: Keep) -> Keep
+    pub fn mma<A, B, EA, EB, const K: u32>(&mut self, a: A, b: B, keep: Keep) -> Keep
     where
-        A: Left<M, K>,
-        B: Right<N, K>,
-        A::Element: Multiply<B::Element, T>,
+        A: Left<M, K, Element = EA>,
+        B: Right<N, K, Element = EB>,
+        EB: Multiply<EA, T>,
     {
         device_only()
     }

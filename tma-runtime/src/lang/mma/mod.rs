@@ -4,12 +4,12 @@
 //! [`mma`](Accumulator::mma) starts adding `a · bᵀ`, where `a` is M × K and `b` is N × K, and
 //! returns at once: the tensor cores work while the threads go on. The [`Flight`] it returns
 //! borrows the accumulator and owns what must not be reused before the product is complete, so
-//! that rustc rejects the mistakes that hardware would answer with wrong numbers:
+//! that rustc rejects mistakes that would be wrong numbers on a GPU:
 //!
 //! | mistake | error |
 //! | --- | --- |
-//! | reading or writing an accumulator in flight | E0502, E0503, E0506 |
-//! | starting a second product on it other than by [`Flight::mma`] | E0499 |
+//! | reading an accumulator in flight | E0502 |
+//! | writing it, or starting a second product other than by [`Flight::mma`] | E0499 |
 //! | releasing a pipeline's slot that is being read | E0382 |
 //! | using a [`Fragment`] again | E0382 |
 //! | extents, element types or layouts that do not fit | E0277 |

@@ -72,7 +72,7 @@ pub trait Right<const N: u32, const K: u32>: Sealed {
 #[diagnostic::on_unimplemented(
     message = "a tile of {ROWS} rows and {COLUMNS} columns is wanted here, but this one is `{Self}`",
     label = "does not fit the accumulator, or the other operand",
-    note = "`mma(a, b, ..)` on an accumulator of M × N takes an `a` of M × K and a `b` of N × K, with the same K",
+    note = "`mma(a, b, ..)` on an accumulator of M × N takes an `a` of M × K and a `b` of N × K, with the same K; its `store` takes a tile of M × N",
     note = "a tile of K rows is transposed by `tile.t()`, and one of more rows divided by `tile.band::<ROWS>(i)`"
 )]
 pub trait MatrixShape<const ROWS: u32, const COLUMNS: u32>: Shape {}
@@ -231,8 +231,9 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
 
 /// # Parts of a matrix
 impl<T: TileElement, W: Swizzle, const ROWS: u32, const COLUMNS: u32> Tile<T, Shape2<ROWS, COLUMNS>, W> {
-    /// Rows `i * R` to `i * R + R` of this tile, as a tile: the part of a warpgroup. `R` divides the
-    /// tile's rows, and is a multiple of those after which the swizzle's pattern repeats, 8.
+    /// Rows `i * R` to `i * R + R` of this tile, as a tile: the part of a warpgroup. `R` divides
+    /// the tile's rows and is a multiple of 8, the rows after which the pattern of a swizzle
+    /// repeats.
     ///
     /// Costs the addition of an offset to an address.
     ///

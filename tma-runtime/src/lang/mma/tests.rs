@@ -24,7 +24,7 @@ mod persistent {
         [first + rest % height, rest / height]
     }
 
-    #[expect(dead_code, reason = "type-checked only")]
+    #[expect(dead_code, clippy::manual_is_multiple_of, reason = "type-checked only, as a kernel is written")]
     fn gemm(a: TensorMap<A>, b: TensorMap<HalfOfB>, c: TensorMap<C>, rows: u32, columns: u32, steps: u32) {
         let ring: Pipeline<(A, B), 4> = shared();
         let outs: Stages<C, 4> = shared();
@@ -158,20 +158,22 @@ mod dense {
         }
     }
 
-    /// The same text for other types, extents and layouts; operands and result of a batch.
+    type InBatch<E, W, const ROWS: u32, const COLUMNS: u32> = Tile<E, Shape3<1, ROWS, COLUMNS>, W>;
+
+    /// Types, extents and layouts as generics; operands and result of a batch; B with K rows.
     #[expect(dead_code, reason = "type-checked only")]
-    fn generic<E, W, const BM: u32, const BN: u32, const BK: u32>(
-        ring: Pipeline<(Tile<E, Shape3<1, BM, BK>, W>, Tile<E, Shape3<1, BK, BN>, Swizzle128>), 4>,
-        out: Tile<E, Shape3<1, BM, BN>, W>,
+    fn generic<E, F, W, const BM: u32, const BN: u32, const BK: u32>(
+        a: InBatch<E, W, BM, BK>,
+        b: InBatch<F, Swizzle128, BK, BN>,
+        out: InBatch<F, W, BM, BN>,
     ) where
-        E: TransposedElement + Multiply<E, f32>,
-        f32: StoreAs<E>,
+        E: MatrixElement,
+        F: TransposedElement + Multiply<E, f32>,
+        f32: StoreAs<F>,
         W: MatrixSwizzle,
     {
-        let mut consumer = ring.consumer();
         let mut sum = Accumulator::<f32, BM, BN>::zero();
-        let slot = consumer.wait();
-        sum.mma(slot.0, slot.1.t(), slot).wait().release();
+        sum.mma(a, b.t(), ()).wait();
         sum.store(out);
     }
 }
