@@ -6,7 +6,8 @@ use proc_macro::TokenStream;
 ///
 /// Options: `threads = 128` or `threads = [x, y, z]` (threads a block, needed), `min_blocks = n` (blocks that
 /// should fit one multiprocessor at once), `max_registers = n` (registers of a thread), and
-/// `instances(name = <64, 128>, ..)` (what to compile of a kernel with const generics).
+/// `instances(name = <f16, 128>, ..)` or `instances(T in [f16, bf16], N in [64, 128])` (what to compile of a
+/// generic kernel: instances by name, or all combinations of lists).
 ///
 /// The function becomes a module of its name, with `launch` and `SPEC`; each instance a module within it.
 /// Mistakes are reported with a code, `TMA0001` to `TMA0999`, each of which has a page in the book.

@@ -2,9 +2,9 @@
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
-use syn::punctuated::Punctuated;
-use syn::{Expr, GenericArgument, Ident, Token};
+use syn::{Expr, Ident, Token};
 
+use super::instances;
 use crate::diag::{Code, Sink};
 use crate::ir::Span;
 
@@ -25,15 +25,8 @@ pub(crate) struct KernelAttr {
     pub(crate) nonportable_cluster: Option<Ident>,
     /// Whether the rest could not be read.
     pub(crate) is_malformed: bool,
-    /// `instances(name = <..>, ..)`.
-    pub(crate) instances: Vec<InstanceAttr>,
-}
-
-/// `name = <f16, 64, 128>`.
-#[derive(Clone, Debug)]
-pub(crate) struct InstanceAttr {
-    pub(crate) name: Ident,
-    pub(crate) arguments: Vec<GenericArgument>,
+    /// `instances(name = <..>, T in [..], ..)`.
+    pub(crate) instances: Vec<instances::Entry>,
 }
 
 /// Reads the attribute's arguments; what is wrong with them goes to the sink.
@@ -50,12 +43,15 @@ pub(crate) fn parse(tokens: TokenStream, sink: &mut Sink) -> KernelAttr {
         Ok(())
     };
     let parsed = parser.parse2(tokens);
-    attr.is_malformed = parsed.is_err();
     if let Err(error) = parsed {
-        sink.error(Code::Attribute, error.span().into(), format!("malformed attribute: {error}"))
-            .help("write `#[tma_kernel(threads = 128)]`");
+        attr.is_malformed = true;
+        report_malformed(&error, "write `#[tma_kernel(threads = 128)]`", sink);
     }
     attr
+}
+
+fn report_malformed(error: &syn::Error, help: &str, sink: &mut Sink) {
+    sink.error(Code::Attribute, error.span().into(), format!("malformed attribute: {error}")).help(help);
 }
 
 fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn::Result<()> {
@@ -91,7 +87,17 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
         "instances" => {
             let content;
             syn::parenthesized!(content in input);
-            let list = Punctuated::<InstanceAttr, Token![,]>::parse_terminated_with(&content, instance)?;
+            let list = instances::entries(&content).unwrap_or_else(|error| {
+                report_malformed(
+                    &error,
+                    "write `name = <..>` or `T in [..]`, with commas between them",
+                    sink,
+                );
+                attr.is_malformed = true;
+                vec![]
+            });
+            // What is left of a list that could not be read.
+            content.parse::<TokenStream>()?;
             if !attr.instances.is_empty() {
                 report_twice(&name, sink);
             }
@@ -117,13 +123,6 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
 
 fn report_twice(name: &Ident, sink: &mut Sink) {
     sink.error(Code::Attribute, Span::of(name), format!("`{name}` is given twice")).help("keep one of them");
-}
-
-fn instance(input: ParseStream<'_>) -> syn::Result<InstanceAttr> {
-    let name = input.parse()?;
-    input.parse::<Token![=]>()?;
-    let list: syn::AngleBracketedGenericArguments = input.parse()?;
-    Ok(InstanceAttr { name, arguments: list.args.into_iter().collect() })
 }
 
 /// Passes over the value of an unknown option, so that those after it are still read.

@@ -21,6 +21,7 @@ pub(crate) mod file;
 mod fold;
 mod format;
 mod infer;
+mod instances;
 pub(crate) mod item;
 mod literal;
 mod method;
@@ -38,8 +39,8 @@ mod suggest;
 mod types;
 mod wording;
 
-use attr::InstanceAttr;
 use cx::Cx;
+use instances::InstanceAttr;
 use item::{KernelItem, Shared};
 use names::Word;
 
@@ -49,12 +50,14 @@ use crate::ir::{Kernel, Span};
 /// Every instance of a kernel; of one with errors at least the signature is right, which its launcher is made of.
 pub(crate) fn parse(item: &KernelItem, shared: &Shared, sink: &mut Sink) -> Parsed {
     let attr = attr::parse(item.attr.clone(), sink);
-    signature::judge(&item.function, &attr.instances, sink);
+    signature::judge(&item.function, sink);
     let mut parsed = Parsed::default();
-    if attr.instances.is_empty() {
+    let Some(instances) = instances::expand(&item.function, &attr.instances, sink) else { return parsed };
+    signature::judge_instances(&item.function, &instances, sink);
+    if instances.is_empty() {
         parse_instance(item, shared, &attr, None, sink, &mut parsed);
     }
-    for instance in &attr.instances {
+    for instance in &instances {
         parse_instance(item, shared, &attr, Some(instance), sink, &mut parsed);
     }
     parsed
