@@ -8,12 +8,12 @@ use crate::random::{Sample, noise, samples};
 
 /// A case that runs a kernel of this file on integers.
 macro_rules! case {
-    ($name:literal, $kernel:ident, $ty:ty) => {
+    ($name:literal, $ty:ident) => {
         Case {
             name: $name,
             run: |device, options| {
                 let launch: Launch<$ty> =
-                    |on, grid, values, all, taken| $kernel::launch(on, grid, values, all, taken);
+                    |on, grid, values, all, taken| atomics::$ty::launch(on, grid, values, all, taken);
                 let fold = |all: [$ty; 6], x: $ty| {
                     [all[0].wrapping_add(x), all[1].min(x), all[2].max(x), all[3] & x, all[4] | x, all[5] ^ x]
                 };
@@ -25,10 +25,10 @@ macro_rules! case {
 
 /// What is checked here.
 pub const CASES: &[Case] = &[
-    case!("atomics::i32", atomics_i32, i32),
-    case!("atomics::u32", atomics_u32, u32),
-    case!("atomics::i64", atomics_i64, i64),
-    case!("atomics::u64", atomics_u64, u64),
+    case!("atomics::i32", i32),
+    case!("atomics::u32", u32),
+    case!("atomics::i64", i64),
+    case!("atomics::u64", u64),
     Case { name: "atomics::floats", run: floats },
 ];
 
@@ -67,51 +67,9 @@ fn check<T: Sample + Ord>(
     same("exchanged values, sorted", &gone, &put)
 }
 
-/// Every operation on `i32`.
-#[tma_kernel(threads = 128)]
-pub fn atomics_i32(values: Global<i32>, all: Global<i32>, taken: Global<i32>) {
-    let i = block_idx().x * 128 + thread_idx().x;
-    let x = values.get(i);
-    all.atomic_add(0, x);
-    all.atomic_min(1, x);
-    all.atomic_max(2, x);
-    all.atomic_and(3, x);
-    all.atomic_or(4, x);
-    all.atomic_xor(5, x);
-    taken.set(i, all.atomic_exchange(6, x));
-}
-
-/// Every operation on `u32`.
-#[tma_kernel(threads = 128)]
-pub fn atomics_u32(values: Global<u32>, all: Global<u32>, taken: Global<u32>) {
-    let i = block_idx().x * 128 + thread_idx().x;
-    let x = values.get(i);
-    all.atomic_add(0, x);
-    all.atomic_min(1, x);
-    all.atomic_max(2, x);
-    all.atomic_and(3, x);
-    all.atomic_or(4, x);
-    all.atomic_xor(5, x);
-    taken.set(i, all.atomic_exchange(6, x));
-}
-
-/// Every operation on `i64`.
-#[tma_kernel(threads = 128)]
-pub fn atomics_i64(values: Global<i64>, all: Global<i64>, taken: Global<i64>) {
-    let i = block_idx().x * 128 + thread_idx().x;
-    let x = values.get(i);
-    all.atomic_add(0, x);
-    all.atomic_min(1, x);
-    all.atomic_max(2, x);
-    all.atomic_and(3, x);
-    all.atomic_or(4, x);
-    all.atomic_xor(5, x);
-    taken.set(i, all.atomic_exchange(6, x));
-}
-
-/// Every operation on `u64`.
-#[tma_kernel(threads = 128)]
-pub fn atomics_u64(values: Global<u64>, all: Global<u64>, taken: Global<u64>) {
+/// Every operation on integers.
+#[tma_kernel(threads = 128, instances(T in [i32, u32, i64, u64]))]
+pub fn atomics<T: AtomicInteger>(values: Global<T>, all: Global<T>, taken: Global<T>) {
     let i = block_idx().x * 128 + thread_idx().x;
     let x = values.get(i);
     all.atomic_add(0, x);

@@ -173,7 +173,7 @@ macro_rules! wide {
 wide!(f32 f64);
 
 /// Every operator that all floats have.
-#[tma_kernel(threads = 128, instances(f16 = <f16>, bf16 = <bf16>, f32 = <f32>, f64 = <f64>))]
+#[tma_kernel(threads = 128, instances(T in [f16, bf16, f32, f64]))]
 pub fn floats<T: Float>(a: Global<T>, b: Global<T>, c: Global<T>, out: Global<T>, order: Global<u8>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {
@@ -194,7 +194,7 @@ pub fn floats<T: Float>(a: Global<T>, b: Global<T>, c: Global<T>, out: Global<T>
 }
 
 /// What the wide ones have besides.
-#[tma_kernel(threads = 128, instances(f32 = <f32>, f64 = <f64>))]
+#[tma_kernel(threads = 128, instances(T in [f32, f64]))]
 pub fn roots<T: Wide>(a: Global<T>, out: Global<T>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {

@@ -170,10 +170,7 @@ integers!(i8 u8 i16 u16 i32 u32 i64 u64 usize);
 signed_integers!(i8 i16 i32 i64);
 
 /// Every operator that all integers have.
-#[tma_kernel(threads = 128, instances(
-    i8 = <i8>, u8 = <u8>, i16 = <i16>, u16 = <u16>, i32 = <i32>, u32 = <u32>, i64 = <i64>, u64 = <u64>,
-    usize = <usize>,
-))]
+#[tma_kernel(threads = 128, instances(T in [i8, u8, i16, u16, i32, u32, i64, u64, usize]))]
 pub fn integers<T: Integer>(
     a: Global<T>,
     b: Global<T>,
@@ -204,7 +201,7 @@ pub fn integers<T: Integer>(
 }
 
 /// What signed integers have besides.
-#[tma_kernel(threads = 128, instances(i8 = <i8>, i16 = <i16>, i32 = <i32>, i64 = <i64>))]
+#[tma_kernel(threads = 128, instances(T in [i8, i16, i32, i64]))]
 pub fn signed_integers<T: SignedInteger>(a: Global<T>, out: Global<T>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {

@@ -1,16 +1,12 @@
 //! Casts: every scalar to every other.
 
-mod floats;
 mod narrow;
-mod signed;
-mod unsigned;
+mod pairs;
 
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Element;
 
-use floats::{casts_bf16, casts_e4m3, casts_e5m2, casts_f16, casts_f32, casts_f64, casts_tf32};
-use signed::{casts_i8, casts_i16, casts_i32, casts_i64};
-use unsigned::{casts_bool, casts_u8, casts_u16, casts_u32, casts_u64, casts_usize};
+use pairs::{casts, casts_bool, casts_tf32};
 
 use crate::case::{Case, Options, blocks};
 use crate::random::{Sample, samples};
@@ -18,11 +14,11 @@ use crate::rounding::{Format, integer_to_odd};
 
 /// A case that runs a kernel.
 macro_rules! case {
-    ($name:literal, $kernel:ident) => {
+    ($name:literal, $($launcher:ident)::+) => {
         Case {
             name: $name,
             run: |device, options| {
-                check(device, options, |on, grid, from, to| $kernel::launch(on, grid, from, to))
+                check(device, options, |on, grid, from, to| $($launcher)::+::launch(on, grid, from, to))
             },
         }
     };
@@ -31,21 +27,21 @@ macro_rules! case {
 /// What is checked here.
 pub const CASES: &[Case] = &[
     case!("casts::bool", casts_bool),
-    case!("casts::i8", casts_i8),
-    case!("casts::u8", casts_u8),
-    case!("casts::i16", casts_i16),
-    case!("casts::u16", casts_u16),
-    case!("casts::i32", casts_i32),
-    case!("casts::u32", casts_u32),
-    case!("casts::i64", casts_i64),
-    case!("casts::u64", casts_u64),
-    case!("casts::usize", casts_usize),
-    case!("casts::f16", casts_f16),
-    case!("casts::bf16", casts_bf16),
-    case!("casts::f32", casts_f32),
-    case!("casts::f64", casts_f64),
-    case!("casts::e4m3", casts_e4m3),
-    case!("casts::e5m2", casts_e5m2),
+    case!("casts::i8", casts::i8),
+    case!("casts::u8", casts::u8),
+    case!("casts::i16", casts::i16),
+    case!("casts::u16", casts::u16),
+    case!("casts::i32", casts::i32),
+    case!("casts::u32", casts::u32),
+    case!("casts::i64", casts::i64),
+    case!("casts::u64", casts::u64),
+    case!("casts::usize", casts::usize),
+    case!("casts::f16", casts::f16),
+    case!("casts::bf16", casts::bf16),
+    case!("casts::f32", casts::f32),
+    case!("casts::f64", casts::f64),
+    case!("casts::e4m3", casts::e4m3),
+    case!("casts::e5m2", casts::e5m2),
     Case { name: "casts::tf32", run: tf32s },
     Case { name: "casts::narrow", run: narrow::check },
 ];
@@ -56,7 +52,7 @@ const TO: [&str; 15] = [
     "e5m2",
 ];
 
-/// Launches a kernel of this file on inputs, and the bits of each of them in every type.
+/// Launches a kernel on inputs, and the bits of each of them in every type.
 type Launch<T> = fn(&Device, Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<u64, 1>) -> Result<(), Error>;
 
 fn check<T: Sample + Exact>(device: &Device, options: &Options, launch: Launch<T>) -> anyhow::Result<()> {
@@ -106,7 +102,7 @@ fn tf32s(device: &Device, options: &Options) -> anyhow::Result<()> {
 /// The bits of a scalar in every type. Infinities become the greatest number of an 8-bit float, but for those that
 /// are one already: a cast to the own type changes nothing.
 fn wanted<T: Sample + Exact>(from: T) -> Vec<u64> {
-    let mut to = casts(from.exact());
+    let mut to = in_every_type(from.exact());
     if let (Element::E5m2, Number::Float(x), Some(own)) = (T::ELEMENT, from.exact(), to.last_mut())
         && x.is_infinite()
     {
@@ -160,7 +156,7 @@ exact! {
 }
 
 /// The bits of a number in every type.
-fn casts(number: Number) -> Vec<u64> {
+fn in_every_type(number: Number) -> Vec<u64> {
     macro_rules! integers {
         ($x:expr) => {
             [

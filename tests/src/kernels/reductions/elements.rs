@@ -18,7 +18,7 @@ pub(super) const CASES: &[Case] = &[
 // `dst` is one matrix, `src` as many below one another, each as high as the grid: block `z` reduces a tile of the z-th.
 
 /// Adds.
-#[tma_kernel(threads = 32, instances(u32s = <u32>, i32s = <i32>, u64s = <u64>, f16s = <f16>, bf16s = <bf16>, f32s = <f32>))]
+#[tma_kernel(threads = 32, instances(T in [u32, i32, u64, f16, bf16, f32]))]
 pub fn reduction_add<T: ReduceAdd>(
     src: TensorMap<Tile<T, Shape2<8, 16>>>,
     dst: TensorMap<Tile<T, Shape2<8, 16>>>,
@@ -40,7 +40,9 @@ pub fn reduction_add<T: ReduceAdd>(
 }
 
 /// Takes the lesser, or the greater.
-#[tma_kernel(threads = 32, instances(min_u32 = <u32, false>, min_i32 = <i32, false>, min_u64 = <u64, false>, min_i64 = <i64, false>, min_f16 = <f16, false>, min_bf16 = <bf16, false>, max_u32 = <u32, true>, max_i32 = <i32, true>, max_u64 = <u64, true>, max_i64 = <i64, true>, max_f16 = <f16, true>, max_bf16 = <bf16, true>))]
+#[tma_kernel(threads = 32, instances(
+    GREATER in [min = false, max = true], T in [u32, i32, u64, i64, f16, bf16]
+))]
 pub fn reduction_order<T: ReduceOrder, const GREATER: bool>(
     src: TensorMap<Tile<T, Shape2<8, 16>>>,
     dst: TensorMap<Tile<T, Shape2<8, 16>>>,
@@ -92,7 +94,7 @@ pub fn reduction_count<T: ReduceCount, const UP: bool>(
 }
 
 /// Combines bits: `and` (0), `or` (1), `xor` (2).
-#[tma_kernel(threads = 32, instances(and_u32 = <u32, 0>, and_i32 = <i32, 0>, and_u64 = <u64, 0>, or_u32 = <u32, 1>, or_i32 = <i32, 1>, or_u64 = <u64, 1>, xor_u32 = <u32, 2>, xor_i32 = <i32, 2>, xor_u64 = <u64, 2>,))]
+#[tma_kernel(threads = 32, instances(OP in [and = 0, or = 1, xor = 2], T in [u32, i32, u64]))]
 pub fn reduction_bits<T: ReduceBits, const OP: u32>(
     src: TensorMap<Tile<T, Shape2<8, 16>>>,
     dst: TensorMap<Tile<T, Shape2<8, 16>>>,
@@ -165,7 +167,7 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
         |i| hash(1, i) as u32,
         &bits(2, 5),
         u32::wrapping_add,
-        |grid, src, dst| reduction_add::u32s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::u32::launch(device, grid, src, dst),
     )?;
     check(
         "i32",
@@ -173,7 +175,7 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
         |i| hash(3, i) as i32,
         &bits(4, 5),
         i32::wrapping_add,
-        |grid, src, dst| reduction_add::i32s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::i32::launch(device, grid, src, dst),
     )?;
     check(
         "u64",
@@ -181,7 +183,7 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
         |i| hash(5, i),
         &bits(6, 5),
         u64::wrapping_add,
-        |grid, src, dst| reduction_add::u64s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::u64::launch(device, grid, src, dst),
     )?;
     let f16_parts = small_parts(f16::from_f32);
     check(
@@ -190,7 +192,7 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
         |i| f16::from_f32(small(i)),
         &f16_parts,
         |a, b| a + b,
-        |grid, src, dst| reduction_add::f16s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::f16::launch(device, grid, src, dst),
     )?;
     let bf16_parts = small_parts(bf16::from_f32);
     check(
@@ -199,7 +201,7 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
         |i| bf16::from_f32(small(i)),
         &bf16_parts,
         |a, b| a + b,
-        |grid, src, dst| reduction_add::bf16s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::bf16::launch(device, grid, src, dst),
     )?;
     check(
         "f32",
@@ -207,7 +209,7 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
         small,
         &small_parts(|x| x),
         |a, b| a + b,
-        |grid, src, dst| reduction_add::f32s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::f32::launch(device, grid, src, dst),
     )
 }
 
@@ -224,7 +226,7 @@ fn add_subnormal(device: &Device, _: &Options) -> anyhow::Result<()> {
         multiple,
         &parts,
         |a, b| a + b,
-        |grid, src, dst| reduction_add::f32s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::f32::launch(device, grid, src, dst),
     )
 }
 
@@ -245,7 +247,7 @@ fn add_rounded(device: &Device, _: &Options) -> anyhow::Result<()> {
         |i| number(411, i),
         &numbers(412),
         halves,
-        |grid, src, dst| reduction_add::f16s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::f16::launch(device, grid, src, dst),
     )?;
     let bfloats = |a: bf16, b: bf16| bf16::from_f32(a.to_f32() + b.to_f32());
     check(
@@ -254,7 +256,7 @@ fn add_rounded(device: &Device, _: &Options) -> anyhow::Result<()> {
         |i| number(413, i),
         &numbers(414),
         bfloats,
-        |grid, src, dst| reduction_add::bf16s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::bf16::launch(device, grid, src, dst),
     )?;
     check(
         "f32",
@@ -262,7 +264,7 @@ fn add_rounded(device: &Device, _: &Options) -> anyhow::Result<()> {
         |i| number(415, i),
         &numbers(416),
         |a: f32, b| a + b,
-        |grid, src, dst| reduction_add::f32s::launch(device, grid, src, dst),
+        |grid, src, dst| reduction_add::f32::launch(device, grid, src, dst),
     )
 }
 
