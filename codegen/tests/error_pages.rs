@@ -1,9 +1,11 @@
 //! Every page of `docs/errors` holds what it says: what it shows as refused is refused with just the errors
 //! noted on its lines, and what it shows as accepted is accepted.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod pages;
 
+use std::fs;
+
+use pages::{Example, examples, folder, page};
 use tma_codegen::Failure;
 use tma_codegen::diag::Code;
 
@@ -11,55 +13,12 @@ use tma_codegen::diag::Code;
 /// texts need not have.
 const PROSE_ONLY: [Code; 3] = [Code::MissingPrelude, Code::MissingPtx, Code::Backend];
 
-/// A fenced block of a page.
-struct Example {
-    /// The page's line (from 1) before the block's first.
-    before: usize,
-    refused: bool,
-    source: String,
-}
-
 /// An error, as noted with `//~ CODE text`, or as reported.
 #[derive(Debug)]
 struct Expected<'a> {
     line: usize,
     code: &'a str,
     text: &'a str,
-}
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors")
-}
-
-fn page(code: Code) -> Option<String> {
-    fs::read_to_string(folder().join(format!("{code}.md"))).ok()
-}
-
-/// The blocks that are kernels.
-fn examples(page: &str) -> Vec<Example> {
-    let mut found: Vec<Example> = vec![];
-    let mut open = false;
-    for (number, line) in page.lines().enumerate() {
-        match line {
-            "```rust,refused" | "```rust,accepted" => {
-                found.push(Example {
-                    before: number + 1,
-                    refused: line.ends_with("refused"),
-                    source: String::new(),
-                });
-                open = true;
-            }
-            "```" => open = false,
-            line if open => {
-                if let Some(example) = found.last_mut() {
-                    example.source.push_str(line);
-                    example.source.push('\n');
-                }
-            }
-            _ => {}
-        }
-    }
-    found
 }
 
 /// What the comments of `source` say of it.
