@@ -12,36 +12,24 @@ use crate::case::{Case, Options, blocks};
 use crate::random::{Sample, samples};
 use crate::rounding::{Format, integer_to_odd};
 
-/// A case that runs a kernel.
-macro_rules! case {
-    ($name:literal, $($launcher:ident)::+) => {
-        Case {
-            name: $name,
-            run: |device, options| {
-                check(device, options, |on, grid, from, to| $($launcher)::+::launch(on, grid, from, to))
-            },
-        }
-    };
-}
-
 /// What is checked here.
 pub const CASES: &[Case] = &[
-    case!("casts::bool", casts_bool),
-    case!("casts::i8", casts::i8),
-    case!("casts::u8", casts::u8),
-    case!("casts::i16", casts::i16),
-    case!("casts::u16", casts::u16),
-    case!("casts::i32", casts::i32),
-    case!("casts::u32", casts::u32),
-    case!("casts::i64", casts::i64),
-    case!("casts::u64", casts::u64),
-    case!("casts::usize", casts::usize),
-    case!("casts::f16", casts::f16),
-    case!("casts::bf16", casts::bf16),
-    case!("casts::f32", casts::f32),
-    case!("casts::f64", casts::f64),
-    case!("casts::e4m3", casts::e4m3),
-    case!("casts::e5m2", casts::e5m2),
+    Case { name: "casts::bool", run: bools },
+    Case { name: "casts::i8", run: numbers::<i8> },
+    Case { name: "casts::u8", run: numbers::<u8> },
+    Case { name: "casts::i16", run: numbers::<i16> },
+    Case { name: "casts::u16", run: numbers::<u16> },
+    Case { name: "casts::i32", run: numbers::<i32> },
+    Case { name: "casts::u32", run: numbers::<u32> },
+    Case { name: "casts::i64", run: numbers::<i64> },
+    Case { name: "casts::u64", run: numbers::<u64> },
+    Case { name: "casts::usize", run: numbers::<usize> },
+    Case { name: "casts::f16", run: numbers::<f16> },
+    Case { name: "casts::bf16", run: numbers::<bf16> },
+    Case { name: "casts::f32", run: numbers::<f32> },
+    Case { name: "casts::f64", run: numbers::<f64> },
+    Case { name: "casts::e4m3", run: numbers::<e4m3> },
+    Case { name: "casts::e5m2", run: numbers::<e5m2> },
     Case { name: "casts::tf32", run: tf32s },
     Case { name: "casts::narrow", run: narrow::check },
 ];
@@ -52,17 +40,30 @@ const TO: [&str; 15] = [
     "e5m2",
 ];
 
-/// Launches a kernel on inputs, and the bits of each of them in every type.
-type Launch<T> = fn(&Device, Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<u64, 1>) -> Result<(), Error>;
+fn bools(device: &Device, options: &Options) -> anyhow::Result<()> {
+    check::<bool>(device, options, |grid, from, to| casts_bool::launch(device, grid, from, to))
+}
 
-fn check<T: Sample + Exact>(device: &Device, options: &Options, launch: Launch<T>) -> anyhow::Result<()> {
+fn numbers<T: Sample + Exact>(device: &Device, options: &Options) -> anyhow::Result<()>
+where
+    casts::Instance<T>: casts::Compiled,
+{
+    check::<T>(device, options, |grid, from, to| casts::launch::<T>(device, grid, from, to))
+}
+
+/// Launches a kernel on inputs, and compares the bits of each of them in every type.
+fn check<T: Sample + Exact>(
+    device: &Device,
+    options: &Options,
+    launch: impl Fn(Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<u64, 1>) -> Result<(), Error>,
+) -> anyhow::Result<()> {
     let n = options.elements(1 << 14);
     let from = samples::<T>(3, n);
     let wanted: Vec<_> = from.iter().map(|&from| wanted(from)).collect();
     let width = wanted[0].len();
 
     let mut to = device.filled_bytes([n * width], 0xab)?;
-    launch(device, blocks(n), &device.tensor(&from, [n])?, &mut to)?;
+    launch(blocks(n), &device.tensor(&from, [n])?, &mut to)?;
     for (i, found) in to.to_vec()?.chunks(width).enumerate() {
         for (k, (&found, &wanted)) in found.iter().zip(&wanted[i]).enumerate() {
             let (found, wanted) = (canonical(k, found), canonical(k, wanted));
