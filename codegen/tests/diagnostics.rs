@@ -1,6 +1,6 @@
-//! How errors read, whole: with the source that they are about, all at once, each once, in the words
-//! of the language. Each file of `diagnostics` is a case, and so is each page of `docs/errors`, with
-//! the kernels that it shows as refused; beside the case is what is said of it.
+//! How errors read, whole: with the source that they are about, all at once, each once, in the
+//! words of the language. Each file of `diagnostics` is a case, and so is each page of
+//! `docs/errors`, with the kernels that it shows as refused; beside the case is what is said of it.
 //!
 //! `TMA_DIAGNOSTICS=accept cargo test -p tma-codegen --test diagnostics` writes what is new.
 

@@ -160,57 +160,31 @@ fn small_parts<T>(convert: impl Fn(f32) -> T) -> Vec<T> {
     (0..5 * PART as u64).map(|i| convert(small(i + 1000))).collect()
 }
 
+/// Adds matrices by the instance for their elements.
+fn sum<T: Sample>(
+    device: &Device,
+    before: impl Fn(u64) -> T,
+    parts: &[T],
+    combine: impl Fn(T, T) -> T,
+) -> anyhow::Result<()>
+where
+    reduction_add::Instance<T>: reduction_add::Compiled,
+{
+    let name = <reduction_add::Instance<T> as reduction_add::Compiled>::SPEC.name;
+    check(name, device, before, parts, combine, |grid, src, dst| {
+        reduction_add::launch::<T>(device, grid, src, dst)
+    })
+}
+
 fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
-    check(
-        "u32",
-        device,
-        |i| hash(1, i) as u32,
-        &bits(2, 5),
-        u32::wrapping_add,
-        |grid, src, dst| reduction_add::u32::launch(device, grid, src, dst),
-    )?;
-    check(
-        "i32",
-        device,
-        |i| hash(3, i) as i32,
-        &bits(4, 5),
-        i32::wrapping_add,
-        |grid, src, dst| reduction_add::i32::launch(device, grid, src, dst),
-    )?;
-    check(
-        "u64",
-        device,
-        |i| hash(5, i),
-        &bits(6, 5),
-        u64::wrapping_add,
-        |grid, src, dst| reduction_add::u64::launch(device, grid, src, dst),
-    )?;
+    sum(device, |i| hash(1, i) as u32, &bits(2, 5), u32::wrapping_add)?;
+    sum(device, |i| hash(3, i) as i32, &bits(4, 5), i32::wrapping_add)?;
+    sum(device, |i| hash(5, i), &bits(6, 5), u64::wrapping_add)?;
     let f16_parts = small_parts(f16::from_f32);
-    check(
-        "f16",
-        device,
-        |i| f16::from_f32(small(i)),
-        &f16_parts,
-        |a, b| a + b,
-        |grid, src, dst| reduction_add::f16::launch(device, grid, src, dst),
-    )?;
+    sum(device, |i| f16::from_f32(small(i)), &f16_parts, |a, b| a + b)?;
     let bf16_parts = small_parts(bf16::from_f32);
-    check(
-        "bf16",
-        device,
-        |i| bf16::from_f32(small(i)),
-        &bf16_parts,
-        |a, b| a + b,
-        |grid, src, dst| reduction_add::bf16::launch(device, grid, src, dst),
-    )?;
-    check(
-        "f32",
-        device,
-        small,
-        &small_parts(|x| x),
-        |a, b| a + b,
-        |grid, src, dst| reduction_add::f32::launch(device, grid, src, dst),
-    )
+    sum(device, |i| bf16::from_f32(small(i)), &bf16_parts, |a, b| a + b)?;
+    sum(device, small, &small_parts(|x| x), |a, b| a + b)
 }
 
 /// Sums around the least normal number: whole multiples of the least subnormal one, which are exact in whatever order.
@@ -220,14 +194,7 @@ fn add_subnormal(device: &Device, _: &Options) -> anyhow::Result<()> {
         if hash(403, i).is_multiple_of(2) { size } else { -size }
     };
     let parts: Vec<f32> = (0..5 * PART as u64).map(|i| multiple(i + 1000)).collect();
-    check(
-        "f32",
-        device,
-        multiple,
-        &parts,
-        |a, b| a + b,
-        |grid, src, dst| reduction_add::f32::launch(device, grid, src, dst),
-    )
+    sum(device, multiple, &parts, |a, b| a + b)
 }
 
 /// One addition to each element, which rounds to nearest, ties to even.
@@ -241,31 +208,10 @@ fn add_rounded(device: &Device, _: &Options) -> anyhow::Result<()> {
     }
     // What f32 rounds first is right for 16 bits: it has more than twice their digits, and two.
     let halves = |a: f16, b: f16| f16::from_f32(a.to_f32() + b.to_f32());
-    check(
-        "f16",
-        device,
-        |i| number(411, i),
-        &numbers(412),
-        halves,
-        |grid, src, dst| reduction_add::f16::launch(device, grid, src, dst),
-    )?;
+    sum(device, |i| number(411, i), &numbers(412), halves)?;
     let bfloats = |a: bf16, b: bf16| bf16::from_f32(a.to_f32() + b.to_f32());
-    check(
-        "bf16",
-        device,
-        |i| number(413, i),
-        &numbers(414),
-        bfloats,
-        |grid, src, dst| reduction_add::bf16::launch(device, grid, src, dst),
-    )?;
-    check(
-        "f32",
-        device,
-        |i| number(415, i),
-        &numbers(416),
-        |a: f32, b| a + b,
-        |grid, src, dst| reduction_add::f32::launch(device, grid, src, dst),
-    )
+    sum(device, |i| number(413, i), &numbers(414), bfloats)?;
+    sum(device, |i| number(415, i), &numbers(416), |a: f32, b| a + b)
 }
 
 fn min_and_max(device: &Device, _: &Options) -> anyhow::Result<()> {
