@@ -45,7 +45,11 @@ fn write_kernels(
     let source = fs::read_to_string(file)?;
     let here = std::env::current_dir()?;
     let shown = file.strip_prefix(here).unwrap_or(file).to_string_lossy();
-    for ptx in tma_codegen::compile(&shown, &source, options.target)? {
+    let compiled = tma_codegen::compile(&shown, &source, options.target)?;
+    if !compiled.warnings.is_empty() {
+        eprintln!("{}", compiled.rendered);
+    }
+    for ptx in compiled.kernels {
         match &options.out {
             None => println!("{}", ptx.text),
             Some(folder) => {

@@ -1,6 +1,7 @@
-//! What host and device must agree on: names of symbols and files, and the order and size of parameters.
+//! What host and device must agree on: names of symbols and files, and the order and size of
+//! parameters.
 
-use crate::ir::{Kernel, Param, Type};
+use crate::ir::{Kernel, Param, ParamKind};
 use crate::limits::{BULK_BYTES, MAP_BYTES};
 
 /// The types in the module of a generic kernel. No instance may be called so: its launcher is in a
@@ -33,19 +34,20 @@ impl AbiParam {
 
 /// The PTX parameters that one parameter of the kernel becomes.
 pub fn abi_params(param: &Param) -> Vec<AbiParam> {
-    match &param.ty {
-        Type::TensorMap(_) | Type::Im2colMap(..) => vec![AbiParam::TensorMap],
-        Type::Global(_) | Type::Maps(_) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
-        ty => ty.as_scalar().map(|scalar| AbiParam::Scalar(scalar.bytes())).into_iter().collect(),
+    match param.kind() {
+        Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => vec![AbiParam::TensorMap],
+        Some(ParamKind::Global(_) | ParamKind::Maps(_)) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
+        Some(ParamKind::Scalar(scalar)) => vec![AbiParam::Scalar(scalar.bytes())],
+        None => vec![],
     }
 }
 
 /// What the address of a slice is a multiple of, in bytes.
 pub fn alignment(param: &Param) -> u32 {
-    let element = match param.ty {
-        Type::Global(element) => element.bytes(),
-        Type::Maps(_) => MAP_BYTES,
-        _ => 1,
+    let element = match param.kind() {
+        Some(ParamKind::Global(element)) => element.bytes(),
+        Some(ParamKind::Maps(_)) => MAP_BYTES,
+        Some(ParamKind::Tiles(_) | ParamKind::Columns(..) | ParamKind::Scalar(_)) | None => 1,
     };
     if param.copied { element.max(BULK_BYTES) } else { element }
 }
@@ -53,12 +55,12 @@ pub fn alignment(param: &Param) -> u32 {
 /// The symbol of the block's shared memory.
 pub const SHARED_MEMORY: &str = "tma_shared";
 
-/// Symbols that mean something else in a kernel's PTX: the shared memory, the driver's two functions, and the one
-/// constant that PTX names. Source: PTX ISA, "Predefined Identifiers".
+/// Symbols that mean something else in a kernel's PTX: the shared memory, the driver's two
+/// functions, and the one constant that PTX names. Source: PTX ISA, "Predefined Identifiers".
 const TAKEN: [&str; 4] = [SHARED_MEMORY, "vprintf", "__assertfail", "WARP_SZ"];
 
-/// The symbol of the PTX entry: `copy`, or `copy__large` for an instance. No other kernel is in the same PTX, so it
-/// must be a name of PTX's, but not one that no other kernel has.
+/// The symbol of the PTX entry: `copy`, or `copy__large` for an instance. No other kernel is in the
+/// same PTX, so it must be a name of PTX's, but not one that no other kernel has.
 pub fn entry(kernel: &Kernel) -> String {
     let name = match &kernel.instance {
         Some(instance) => format!("{}__{}", symbol(&kernel.name), symbol(instance)),

@@ -2,7 +2,6 @@
 
 use inkwell::builder::BuilderError;
 
-use crate::diag::Code;
 use crate::target::Target;
 
 /// Where a kernel comes from.
@@ -13,10 +12,11 @@ pub(crate) struct Source<'a> {
 }
 
 /// LLVM failed on a kernel that was checked: an installation or a compiler at fault, not a kernel.
+/// Its text is shown behind [`Code::Backend`](crate::diag::Code::Backend).
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
     /// The LLVM that was linked does not make code for the target.
-    #[error("{code}: this LLVM makes no PTX {version} for {target}: {message}", code = Code::Backend)]
+    #[error("this LLVM makes no PTX {version} for {target}: {message}")]
     Target {
         /// What was asked for.
         target: Target,
@@ -25,19 +25,11 @@ pub enum BackendError {
         /// What LLVM says.
         message: String,
     },
-    /// The target does not have an instruction that the kernel needs.
-    #[error("{code}: {target} has no `{instruction}`: compile for {target}a, or without it", code = Code::Backend)]
-    Missing {
-        /// What was asked for.
-        target: Target,
-        /// The instruction.
-        instruction: &'static str,
-    },
     /// An instruction could not be built.
-    #[error("{code}: LLVM's builder refused an instruction: {0}", code = Code::Backend)]
+    #[error("LLVM's builder refused an instruction: {0}")]
     Build(#[from] BuilderError),
     /// A step of LLVM's failed.
-    #[error("{code}: LLVM failed to {step} `{kernel}`: {message}", code = Code::Backend)]
+    #[error("LLVM failed to {step} `{kernel}`: {message}")]
     Llvm {
         /// The kernel.
         kernel: String,
@@ -47,6 +39,6 @@ pub enum BackendError {
         message: String,
     },
     /// The kernel holds what no checked kernel should.
-    #[error("{code}: a checked kernel has {0}; please report this mistake of the compiler", code = Code::Backend)]
+    #[error("a checked kernel has {0}; please report this mistake of the compiler")]
     Unchecked(String),
 }

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
-use crate::check::CheckedKernel;
-use crate::diag::{Diagnostic, render};
-use crate::parse::{depth, file};
+use crate::Target;
+use crate::check::{CheckedKernel, TargetKernel, for_target};
+#[cfg(feature = "llvm")]
+use crate::diag;
+use crate::diag::{Diagnostic, Diagnostics, Sink, render};
+use crate::parse::item::{depth, file};
 use crate::pipeline::{Instance, front};
 use crate::place;
 
@@ -17,6 +20,17 @@ pub struct Checked {
     pub hash: u64,
 }
 
+/// What became of a source file whose kernels break no rule.
+#[derive(Clone, Debug)]
+pub struct Accepted<T> {
+    /// Its kernel instances.
+    pub kernels: Vec<T>,
+    /// What could be better.
+    pub warnings: Vec<Diagnostic>,
+    /// All warnings as text, with the lines they are about.
+    pub rendered: String,
+}
+
 /// Why a source file gave no kernels.
 #[derive(Debug)]
 pub enum Failure {
@@ -26,6 +40,8 @@ pub enum Failure {
     Rules {
         /// Each error.
         errors: Vec<Diagnostic>,
+        /// What could be better besides.
+        warnings: Vec<Diagnostic>,
         /// All of them as text, with the lines they are about.
         rendered: String,
     },
@@ -43,36 +59,64 @@ impl fmt::Display for Failure {
             }
             Self::Rules { rendered, .. } => f.write_str(rendered),
             #[cfg(feature = "llvm")]
-            Self::Backend(error) => error.fmt(f),
+            Self::Backend(error) => diag::Coded(diag::Code::Backend, error).fmt(f),
         }
     }
 }
 
 impl std::error::Error for Failure {}
 
-/// Parses and checks every kernel of `source`, which messages call `path`.
-pub fn check(path: &str, source: &str) -> Result<Vec<Checked>, Failure> {
+/// Parses and checks every kernel of `source`, which messages call `path`, as the macro does: by
+/// the rules that hold for every target.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn check(path: &str, source: &str) -> Result<Accepted<Checked>, Failure> {
+    judge(path, source, |checked, _| Some(checked))
+}
+
+/// As [`check`], also by the rules of one target.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn check_for(path: &str, source: &str, target: Target) -> Result<Accepted<TargetKernel>, Failure> {
+    judge(path, source, |checked, sink| for_target(checked.kernel, target, sink))
+}
+
+/// Parses and checks every kernel; `last` judges each that broke no rule so far.
+fn judge<T>(
+    path: &str,
+    source: &str,
+    mut last: impl FnMut(Checked, &mut Sink) -> Option<T>,
+) -> Result<Accepted<T>, Failure> {
+    let failure = |Diagnostics { errors, warnings }| {
+        let rendered = render(errors.iter().chain(&warnings), path, source);
+        Failure::Rules { errors, warnings, rendered }
+    };
     if let Some(error) = source.parse().ok().as_ref().and_then(depth::too_deep) {
-        let errors = vec![error];
-        return Err(Failure::Rules { rendered: render(&errors, path, source), errors });
+        return Err(failure(Diagnostics { errors: vec![error], warnings: vec![] }));
     }
     let parsed = syn::parse_file(source).map_err(Failure::Syntax)?;
     let mut kernels = vec![];
-    let mut errors = vec![];
-    errors.extend(file::methods(&parsed).iter().map(place::method));
+    let mut found =
+        Diagnostics { errors: file::methods(&parsed).iter().map(place::method).collect(), warnings: vec![] };
     for (item, shared) in file::kernels(&parsed) {
         let front = front(&item, &shared);
-        errors.extend(front.errors);
-        kernels.extend(front.instances.into_iter().filter_map(|instance| match instance {
-            Instance::Checked(kernel) => Some(Checked { kernel: *kernel, hash: front.hash }),
-            Instance::Refused(_) => None,
-        }));
+        found.extend(front.diagnostics);
+        let mut sink = Sink::default();
+        for instance in front.instances {
+            if let Instance::Checked(kernel) = instance {
+                sink.enter(kernel.kernel().instance.as_deref());
+                kernels.extend(last(Checked { kernel: *kernel, hash: front.hash }, &mut sink));
+            }
+        }
+        found.extend(sink.into_diagnostics());
     }
-    if errors.is_empty() {
-        return Ok(kernels);
+    if !found.errors.is_empty() {
+        return Err(failure(found));
     }
-    let rendered = render(&errors, path, source);
-    Err(Failure::Rules { errors, rendered })
+    let rendered = render(&found.warnings, path, source);
+    Ok(Accepted { kernels, warnings: found.warnings, rendered })
 }
 
 /// The PTX of a kernel instance.
@@ -89,25 +133,32 @@ pub struct Ptx {
 
 /// Compiles every kernel of `source`, which messages and line information call `path`, as a release
 /// build does: checked are those kernels that say so.
+///
+/// # Errors
+/// See [`Failure`].
 #[cfg(feature = "llvm")]
-pub fn compile(path: &str, source: &str, target: crate::Target) -> Result<Vec<Ptx>, Failure> {
+pub fn compile(path: &str, source: &str, target: Target) -> Result<Accepted<Ptx>, Failure> {
     compile_with(path, source, target, crate::Checks::Off)
 }
 
 /// As [`compile`]; `checks` says whether kernels are checked that do not say it themselves.
+///
+/// # Errors
+/// See [`Failure`].
 #[cfg(feature = "llvm")]
 pub fn compile_with(
     path: &str,
     source: &str,
-    target: crate::Target,
+    target: Target,
     checks: crate::Checks,
-) -> Result<Vec<Ptx>, Failure> {
-    let goal = crate::target::Goal { target, checks };
-    let compile_one = |checked: Checked| {
-        let kernel = checked.kernel.kernel();
-        let text = crate::emit::ptx(&checked.kernel, &crate::backend::Source { path }, goal)
-            .map_err(Failure::Backend)?;
+) -> Result<Accepted<Ptx>, Failure> {
+    let compile_one = |kernel: &TargetKernel| {
+        let text =
+            crate::emit::ptx(kernel, &crate::backend::Source { path }, checks).map_err(Failure::Backend)?;
+        let kernel = kernel.kernel().kernel();
         Ok(Ptx { name: kernel.path(), entry: crate::abi::entry(kernel), text })
     };
-    check(path, source)?.into_iter().map(compile_one).collect()
+    let Accepted { kernels, warnings, rendered } = check_for(path, source, target)?;
+    let kernels = kernels.iter().map(compile_one).collect::<Result<_, Failure>>()?;
+    Ok(Accepted { kernels, warnings, rendered })
 }

@@ -1,4 +1,5 @@
-//! `TMA_DUMP=ir,llvm,ptx` prints what a kernel looks like after each of these stages, to standard error.
+//! `TMA_DUMP=ir,llvm,ptx` prints what a kernel looks like after each of these stages, to standard
+//! error.
 
 use std::fmt::Display;
 

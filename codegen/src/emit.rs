@@ -15,32 +15,37 @@ use inkwell::targets::{
 };
 
 use crate::backend::{BackendError, Source};
-use crate::check::{CheckedKernel, layout};
+use crate::check::{CheckedKernel, TargetKernel, layout};
 use crate::ir::{SharedId, SharedVar, Type};
 use crate::lower::{Lowered, lower};
-use crate::target::{Goal, Target};
-use crate::{dump, escape};
+use crate::target::Target;
+use crate::{Checks, dump, escape};
 
 /// Compiles a kernel to PTX. The same kernel gives the same text, byte for byte.
 ///
 /// # Errors
 /// See [`BackendError`].
-pub(crate) fn ptx(kernel: &CheckedKernel, source: &Source<'_>, goal: Goal) -> Result<String, BackendError> {
+pub(crate) fn ptx(
+    kernel: &TargetKernel,
+    source: &Source<'_>,
+    checks: Checks,
+) -> Result<String, BackendError> {
+    let checked = kernel.kernel();
     let path = escape::source(source.path);
     let source = &Source { path: &path };
-    let name = kernel.kernel().path();
+    let name = checked.kernel().path();
     let failed = |step| {
         let kernel = name.clone();
         move |message: LLVMString| BackendError::Llvm { kernel, step, message: message.to_string() }
     };
 
     let context = Context::create();
-    let Lowered { module, ptx_version } = lower(&context, kernel, source, goal)?;
+    let Lowered { module, ptx_version } = lower(&context, kernel, source, checks)?;
     let module = with_directives_only(&context, module).map_err(failed("read back"))?;
     dump::stage("llvm", Text(&module));
     module.verify().map_err(failed("verify"))?;
 
-    let machine = machine(goal.target, ptx_version)?;
+    let machine = machine(kernel.target(), ptx_version)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(failed("optimise"))?;
@@ -48,7 +53,7 @@ pub(crate) fn ptx(kernel: &CheckedKernel, source: &Source<'_>, goal: Goal) -> Re
 
     let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(failed("emit"))?;
     let text = String::from_utf8_lossy(buffer.as_slice());
-    let ptx = header(kernel, source) + &body(&text);
+    let ptx = header(checked, source) + &body(&text);
     dump::stage("ptx", &ptx);
     Ok(ptx)
 }
@@ -62,9 +67,9 @@ impl fmt::Display for Text<'_, '_> {
     }
 }
 
-/// Asks for bare `.file` and `.loc` directives: neither DWARF sections nor the `debug` flag of `.target`, which
-/// ptxas takes as a wish for unoptimised code. LLVM's C interface has no name for this kind of line
-/// information, its text has.
+/// Asks for bare `.file` and `.loc` directives: neither DWARF sections nor the `debug` flag of
+/// `.target`, which ptxas takes as a wish for unoptimised code. LLVM's C interface has no name for
+/// this kind of line information, its text has.
 fn with_directives_only<'c>(context: &'c Context, module: Module<'c>) -> Result<Module<'c>, LLVMString> {
     let mut text = module.print_to_string().to_string();
     drop(module);
@@ -81,9 +86,10 @@ fn machine(target: Target, version: u32) -> Result<TargetMachine, BackendError> 
     static LLVM: Once = Once::new();
     LLVM.call_once(|| {
         LlvmTarget::initialize_nvptx(&InitializationConfig::default());
-        // There is no other way to ask for these two. Addresses in shared memory have 32 bits and need half the
-        // registers; and loop strength reduction, which is after x86's addressing modes, stays away: it makes
-        // an induction variable of every address (58 registers became 48 in a loop over a swizzled tile).
+        // There is no other way to ask for these two. Addresses in shared memory have 32 bits and
+        // need half the registers; and loop strength reduction, which is after x86's addressing
+        // modes, stays away: it makes an induction variable of every address (58 registers became
+        // 48 in a loop over a swizzled tile).
         let arguments = [c"tma-codegen".as_ptr(), c"--nvptx-short-ptr".as_ptr(), c"--disable-lsr".as_ptr()];
         // SAFETY: three arguments, which outlive the call; `Once` keeps other threads out.
         unsafe { LLVMParseCommandLineOptions(3, arguments.as_ptr(), c"".as_ptr()) };
@@ -107,7 +113,8 @@ fn machine(target: Target, version: u32) -> Result<TargetMachine, BackendError> 
     Ok(machine)
 }
 
-/// Names the kernel, the compiler, the source, and what lies where in shared memory: the simulator's findings say it so.
+/// Names the kernel, the compiler, the source, and what lies where in shared memory: the
+/// simulator's findings say it so.
 fn header(checked: &CheckedKernel, source: &Source<'_>) -> String {
     let kernel = checked.kernel();
     let line = kernel.span.start().line;

@@ -14,16 +14,16 @@ use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Block, Expr, ItemFn, Stmt};
 
-use crate::parse::item::{KernelItem, Shared};
+use crate::parse::item::{KernelItem, ModuleItems};
 
 /// The hash of a kernel and of what it shares with the others of its module.
-pub(crate) fn kernel(item: &KernelItem, shared: &Shared) -> u64 {
+pub(crate) fn kernel(item: &KernelItem, shared: &ModuleItems) -> u64 {
     let mut hash = Fnv::new();
     hash.tokens(item.attr.clone());
     hash.byte(0);
     hash.tokens(normal(ItemFn { attrs: vec![], ..item.function.clone() }).into_token_stream());
     let functions = shared.functions.iter().cloned().map(normal).collect();
-    let shared = Shared { functions, ..shared.clone() };
+    let shared = ModuleItems { functions, ..shared.clone() };
     for tokens in shared.iter() {
         hash.byte(0);
         hash.tokens(tokens);
@@ -141,7 +141,7 @@ mod tests {
 
     fn of_kernel(source: &str) -> u64 {
         let file = syn::parse_file(source).unwrap();
-        let all = crate::parse::file::kernels(&file);
+        let all = crate::parse::item::file::kernels(&file);
         assert_eq!(all.len(), 1);
         super::kernel(&all[0].0, &all[0].1)
     }

@@ -6,8 +6,8 @@
 //! * [`build()`]: one line in `build.rs` makes PTX of every kernel of a package;
 //! * [`compile`]: source text to PTX, for tests and tools.
 //!
-//! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered: kernels are
-//! checked, and launchers made, but there is no PTX.
+//! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered:
+//! kernels are checked, and launchers made, but there is no PTX.
 
 pub mod abi;
 #[cfg(feature = "llvm")]
@@ -38,7 +38,7 @@ mod target;
 pub use backend::BackendError;
 pub use build::{Build, BuildError, Report, build};
 pub use checks::Checks;
-pub use compile::{Checked, Failure, check};
+pub use compile::{Accepted, Checked, Failure, check, check_for};
 #[cfg(feature = "llvm")]
 pub use compile::{Ptx, compile, compile_with};
-pub use target::{Target, UnknownTarget};
+pub use target::{Feature, Target, UnknownTarget};

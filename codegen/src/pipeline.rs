@@ -1,11 +1,11 @@
 //! The way of a kernel through the compiler, up to the point where host and device part.
 
-use crate::check::{CheckedKernel, check};
-use crate::diag::{Diagnostic, Sink};
+use crate::check::{self, CheckedKernel, check};
+use crate::diag::{Diagnostics, Sink};
 use crate::ir::Kernel;
 use crate::parse::Parsed;
-use crate::parse::item::{KernelItem, Shared};
-use crate::parse::names::{self, Word};
+use crate::parse::item::{KernelItem, ModuleItems};
+use crate::parse::names::{self, WordUse};
 use crate::{dump, hash, parse};
 
 /// A kernel item taken as far as its errors allow.
@@ -15,10 +15,10 @@ pub(crate) struct Front {
     pub(crate) hash: u64,
     /// What became of each instance.
     pub(crate) instances: Vec<Instance>,
-    /// What is wrong with any of them.
-    pub(crate) errors: Vec<Diagnostic>,
+    /// What is wrong with any of them, and what could be better.
+    pub(crate) diagnostics: Diagnostics,
     /// What was taken for words of the vocabulary.
-    pub(crate) words: Vec<Word>,
+    pub(crate) words: Vec<WordUse>,
 }
 
 /// One instance of a kernel.
@@ -40,8 +40,9 @@ impl Instance {
     }
 }
 
-/// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the next.
-pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
+/// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the
+/// next.
+pub(crate) fn front(item: &KernelItem, shared: &ModuleItems) -> Front {
     let mut sink = Sink::default();
     let Parsed { kernels, words } = parse::parse(item, shared, &mut sink);
     sink.enter(None);
@@ -50,11 +51,22 @@ pub(crate) fn front(item: &KernelItem, shared: &Shared) -> Front {
     let instances = kernels.into_iter().map(|kernel| {
         dump::ir(&kernel);
         sink.enter(kernel.instance.as_deref());
-        match sound.then(|| check(kernel.clone(), &mut sink)).flatten() {
-            Some(checked) => Instance::Checked(Box::new(checked)),
-            None => Instance::Refused(Box::new(kernel)),
+        match if sound { check(kernel, &mut sink) } else { Err(Box::new(kernel)) } {
+            Ok(checked) => Instance::Checked(checked),
+            Err(kernel) => Instance::Refused(kernel),
         }
     });
-    let instances = instances.collect();
-    Front { hash: hash::kernel(item, shared), instances, errors: sink.into_errors(), words }
+    let instances: Vec<_> = instances.collect();
+    sink.enter(None);
+    check::unused(&checked(&instances), &mut sink);
+    Front { hash: hash::kernel(item, shared), instances, diagnostics: sink.into_diagnostics(), words }
+}
+
+/// The instances, if none of them was refused.
+fn checked(instances: &[Instance]) -> Vec<&CheckedKernel> {
+    let checked = instances.iter().map(|instance| match instance {
+        Instance::Checked(checked) => Some(&**checked),
+        Instance::Refused(_) => None,
+    });
+    checked.collect::<Option<_>>().unwrap_or_default()
 }

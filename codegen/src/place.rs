@@ -8,8 +8,8 @@ use proc_macro2::Span;
 
 use crate::diag::{Code, Diagnostic};
 use crate::hash;
-use crate::parse::file;
-use crate::parse::item::{KernelItem, Shared};
+use crate::parse::item::file;
+use crate::parse::item::{KernelItem, ModuleItems};
 use crate::pipeline::front;
 
 /// What is wrong with the place of a kernel, if the file around `at` can be read and says so. The
@@ -21,14 +21,15 @@ pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<
         return None;
     }
     let file = syn::parse_file(&text).ok()?;
-    let alone = Shared::default();
+    let alone = ModuleItems::default();
     let same = |other: &KernelItem| hash::kernel(other, &alone) == hash::kernel(kernel, &alone);
     if file::methods(&file).iter().any(same) {
         return Some(method(kernel));
     }
     let (_, shared) = file::placed_kernels(&file).into_iter().find(|(other, _)| same(other))?;
     // An error at the file's tokens would point nowhere: the kernel is judged by its own.
-    front(kernel, &Shared { lacks_words: shared.lacks_words, ..alone })
+    front(kernel, &ModuleItems { lacks_words: shared.lacks_words, ..alone })
+        .diagnostics
         .errors
         .into_iter()
         .find(|error| error.code == Code::MissingPrelude)
@@ -37,14 +38,11 @@ pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<
 /// The error of a kernel in an `impl` or a trait.
 pub(crate) fn method(kernel: &KernelItem) -> Diagnostic {
     let name = &kernel.function.sig.ident;
-    Diagnostic {
-        code: Code::KernelPlace,
-        span: crate::ir::Span::of(name),
-        message: format!("the kernel `{name}` stands in an `impl` or a trait"),
-        help: Some(
-            "move it out, into the module: a kernel becomes a module of its name, and those stand in modules and \
-             functions"
-                .to_owned(),
-        ),
-    }
+    let message = format!("the kernel `{name}` stands in an `impl` or a trait");
+    let mut error = Diagnostic::new(Code::KernelPlace, crate::ir::Span::of(name), message);
+    error.help(
+        "move it out, into the module: a kernel becomes a module of its name, and those stand in modules and \
+         functions",
+    );
+    error
 }

@@ -45,6 +45,41 @@ impl Target {
     }
 }
 
+/// What not every target has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Feature {
+    /// `tensormap.replace`: changing a field of a tensor map.
+    ReplaceTensorMap,
+}
+
+impl Feature {
+    /// Its name in PTX.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReplaceTensorMap => "tensormap.replace",
+        }
+    }
+}
+
+impl Target {
+    /// Whether the chip has `feature`.
+    pub const fn has(self, feature: Feature) -> bool {
+        match feature {
+            // Source: PTX ISA, "tensormap.replace", "Target ISA Notes".
+            Feature::ReplaceTensorMap => match self {
+                Self::Sm90 => false,
+                Self::Sm90a | Self::Sm100a | Self::Sm120a => true,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// What kernels are compiled for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal {

@@ -1,6 +1,7 @@
-//! How errors read, whole: with the source that they are about, all at once, each once, in the
-//! words of the language. Each file of `diagnostics` is a case, and so is each page of
-//! `docs/errors`, with the kernels that it shows as refused; beside the case is what is said of it.
+//! How errors and warnings read, whole: with the source that they are about, all at once, each
+//! once, in the words of the language. Each file of `diagnostics` is a case, and so is each page of
+//! `docs/errors`, with the kernels that it shows as refused or warned of. The `.stderr` beside the
+//! case has its diagnostics.
 //!
 //! `TMA_DIAGNOSTICS=accept cargo test -p tma-codegen --test diagnostics` writes what is new.
 
@@ -10,8 +11,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pages::{examples, page};
-use tma_codegen::check;
+use pages::{Outcome, examples, page};
+use tma_codegen::Target;
 use tma_codegen::diag::Code;
 
 fn folder() -> PathBuf {
@@ -27,11 +28,11 @@ fn names(folder: &Path, extension: &str) -> BTreeSet<String> {
 }
 
 #[track_caller]
-fn rendered(path: &str, source: &str) -> String {
-    match check(path, source) {
-        Ok(_) => panic!("{path} is accepted:\n{source}"),
-        Err(failure) => failure.to_string().trim_end().to_owned() + "\n",
-    }
+fn rendered(path: &str, source: &str, target: Option<Target>) -> String {
+    let rendered =
+        pages::judge(path, source, target).map_or_else(|no_rust| no_rust, |judged| judged.rendered);
+    assert!(!rendered.is_empty(), "{path} is accepted without a warning:\n{source}");
+    rendered.trim_end().to_owned() + "\n"
 }
 
 /// Every case, by the path of what is said of it in the folder.
@@ -39,19 +40,20 @@ fn cases() -> Vec<(String, String)> {
     let files = names(&folder(), "rs").into_iter().map(|name| {
         let path = format!("{name}.rs");
         let source = fs::read_to_string(folder().join(&path)).expect("it can be read");
-        (name, rendered(&path, &source))
+        (name, rendered(&path, &source, None))
     });
     let pages = Code::ALL.iter().filter_map(|&code| {
         let page = page(code)?;
-        let refused = examples(&page).into_iter().filter(|example| example.refused);
-        let said: Vec<_> = refused.map(|example| rendered(&format!("{code}.md"), &example.source)).collect();
-        (!said.is_empty()).then(|| (format!("pages/{code}"), said.join("\n")))
+        let path = format!("{code}.md");
+        let wrong = examples(&page).into_iter().filter(|example| example.outcome != Outcome::Accepted);
+        let texts: Vec<_> = wrong.map(|example| rendered(&path, &example.source, example.target)).collect();
+        (!texts.is_empty()).then(|| (format!("pages/{code}"), texts.join("\n")))
     });
     files.chain(pages).collect()
 }
 
 #[test]
-fn every_error_reads_as_it_did() {
+fn every_error_and_warning_reads_as_it_did() {
     let accepts = std::env::var_os("TMA_DIAGNOSTICS").is_some_and(|value| value == "accept");
     let mut wrong = String::new();
     for (name, found) in cases() {
@@ -86,9 +88,33 @@ fn no_message_names_a_type_of_the_compiler() {
     let cases = cases();
     assert!(cases.len() > 60, "only {} texts were looked at", cases.len());
     for (name, text) in cases {
-        let told = text.lines().filter(|line| line.starts_with("error") || line.contains("= help"));
-        for line in told {
+        let starts = ["error", "warning", "= help", "= note"];
+        let is_message = |line: &&str| starts.iter().any(|start| line.trim_start().starts_with(start));
+        for line in text.lines().filter(is_message) {
             assert!(inner.iter().all(|word| !line.contains(word)), "{name}: {line}");
         }
     }
+}
+
+/// As in a macro's error, which has one place.
+#[test]
+fn in_a_text_the_second_place_is_a_line() {
+    let source = "#[tma_kernel(threads = 32,\n    threads = 64)]\nfn k() {}\n";
+    let judged = pages::judge("k.rs", source, None).expect("it is Rust");
+    assert_eq!(
+        judged.diagnostics.errors[0].text(),
+        "TMA0006: `threads` is given twice\nnote: first given here: line 1\nhelp: keep one of them"
+    );
+}
+
+#[test]
+fn an_instruction_is_missed_only_where_the_target_lacks_it() {
+    let page = page(Code::TargetFeature).expect("it has a page");
+    let source = &examples(&page)[0].source;
+    let errors = |target| pages::judge("k.rs", source, target).expect("it is Rust").diagnostics.errors.len();
+    assert_eq!(errors(Some(Target::Sm90)), 1);
+    for target in [Target::Sm90a, Target::Sm100a, Target::Sm120a] {
+        assert_eq!(errors(Some(target)), 0, "{target}");
+    }
+    assert_eq!(errors(None), 0, "the macro knows no target");
 }

@@ -4,14 +4,14 @@
 mod pages;
 
 use std::fs;
+use std::path::Path;
 
-use pages::{Example, examples, folder, page};
-use tma_codegen::Failure;
-use tma_codegen::diag::Code;
+use pages::{Example, Judged, Outcome, examples, folder, page};
+use tma_codegen::diag::{Code, Diagnostics};
 
 /// Codes that no kernel alone brings about: they are about the build, and about imports, which
 /// texts need not have.
-const PROSE_ONLY: [Code; 3] = [Code::MissingPrelude, Code::MissingPtx, Code::Backend];
+const PROSE_ONLY: [Code; 4] = [Code::MissingPrelude, Code::MissingPtx, Code::Backend, Code::Unwatchable];
 
 /// An error, as noted with `//~ CODE text`, or as reported.
 #[derive(Debug)]
@@ -19,6 +19,16 @@ struct Expected<'a> {
     line: usize,
     code: &'a str,
     text: &'a str,
+}
+
+/// The errors and the warnings of an example, or why it is none.
+fn diagnostics(example: &Example) -> Result<Diagnostics, String> {
+    let Judged { accepted_kernels, diagnostics, .. } =
+        pages::judge("page.rs", &example.source, example.target)?;
+    match diagnostics.errors.is_empty() && accepted_kernels == 0 {
+        true => Err("there is no kernel in it".to_owned()),
+        false => Ok(diagnostics),
+    }
 }
 
 /// What the comments of `source` say of it.
@@ -38,15 +48,13 @@ fn expected(source: &str) -> Vec<Expected<'_>> {
 /// What is wrong with an example, if anything is.
 fn judge(example: &Example) -> Result<(), String> {
     let expected = expected(&example.source);
-    if example.refused == expected.is_empty() {
+    if (example.outcome == Outcome::Accepted) != expected.is_empty() {
         return Err("a refused block notes its errors, an accepted one has none".to_owned());
     }
-    let errors = match tma_codegen::check("page.rs", &example.source) {
-        Ok(kernels) if kernels.is_empty() => return Err("there is no kernel in it".to_owned()),
-        Ok(_) => vec![],
-        Err(Failure::Rules { errors, .. }) => errors,
-        Err(other) => return Err(other.to_string()),
-    };
+    let Diagnostics { mut errors, warnings } = diagnostics(example)?;
+    if example.outcome == Outcome::Warned {
+        errors.extend(warnings);
+    }
     let as_noted = errors.len() == expected.len()
         && errors.iter().zip(&expected).all(|(error, note)| {
             error.code.as_str() == note.code
@@ -87,7 +95,11 @@ fn every_code_has_a_page_with_a_flipped_pair() {
             wrong.push(format!("the title of {code}.md does not begin with `{code}: `"));
         }
         let examples = examples(&page);
-        let in_pairs = examples.chunks(2).all(|pair| matches!(pair, [a, b] if a.refused && !b.refused));
+        let is_pair = |pair: &[Example]| match pair {
+            [a, b] => a.outcome != Outcome::Accepted && b.outcome == Outcome::Accepted,
+            _ => false,
+        };
+        let in_pairs = examples.chunks(2).all(is_pair);
         if !in_pairs || examples.is_empty() != PROSE_ONLY.contains(&code) {
             wrong.push(format!("{code}.md does not show each refused kernel beside one that is accepted"));
         }
@@ -97,6 +109,29 @@ fn every_code_has_a_page_with_a_flipped_pair() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whoever shows a code displays it: it is spelt out in one file, and in tests.
+#[test]
+fn codes_are_spelt_out_in_one_place() {
+    fn spelt_out(folder: &Path, found: &mut Vec<String>) {
+        for path in fs::read_dir(folder).expect("a folder of sources").flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                spelt_out(&path, found);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            let lines = code.lines().filter(|line| line.contains("TMA0") && !line.trim().starts_with("//"));
+            found.extend(lines.map(|line| format!("{}: {line}", path.display())));
+        }
+    }
+    let mut found = vec![];
+    spelt_out(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    let home = ["codes.rs: ", "tests.rs: "];
+    assert!(found.len() >= Code::ALL.len(), "the sources were not found");
+    found.retain(|line| !home.iter().any(|home| line.contains(home)));
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 /// Of each page its title, which says what is wrong.
@@ -119,7 +154,8 @@ fn the_index_has_the_title_of_every_page() {
 fn wrong_notes_are_noticed() {
     let kernel = |line: &str, refused| Example {
         before: 1,
-        refused,
+        outcome: if refused { Outcome::Refused } else { Outcome::Accepted },
+        target: None,
         source: format!("#[tma_kernel(threads = 32)]\nfn k(n: u32) {{\n    {line}\n}}\n"),
     };
     assert_eq!(judge(&kernel("let x = m; //~ TMA0101 is called `m`", true)), Ok(()));

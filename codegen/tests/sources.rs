@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tma_codegen::{Build, Report};
+use tma_codegen::{Build, BuildError, Report, Target};
 
 /// A package of its own.
 struct Package(PathBuf);
@@ -80,4 +80,40 @@ fn what_is_no_rust_file_is_passed_over() {
     #[cfg(unix)]
     std::os::unix::fs::symlink(Path::new("nowhere"), package.0.join("src/.#lib.rs")).unwrap();
     assert_eq!(package.compile().compiled, ["k"]);
+}
+
+#[test]
+fn warnings_are_in_the_report_with_their_places() {
+    let package = Package::new("warned");
+    package.write(
+        "lib.rs",
+        "#[tma_kernel(threads = 32)]\nfn k() {\n    let full: Barrier = shared();\n    full.init(1);\n}\n",
+    );
+    for compiled in [1, 0] {
+        let report = package.compile();
+        assert_eq!(report.compiled.len(), compiled, "a kernel is warned of, compiled or kept");
+        let [warning] = &report.warnings[..] else { panic!("{report:?}") };
+        let text = warning.to_string();
+        assert!(text.starts_with("src/lib.rs:3:25: TMA0015: nothing accesses `full`"), "{text}");
+    }
+}
+
+/// The macro does not know the target: nobody else would tell.
+#[test]
+fn what_the_target_lacks_is_an_error_with_its_places() {
+    let package = Package::new("lacking");
+    let changing = "fn k(maps: Maps<Tile<f32, Shape1<32>>>, model: TensorMap<Tile<f32, Shape1<32>>>) {\n    \
+                    let map: SharedMap<Tile<f32, Shape1<32>>> = shared();\n    map.copy_from(model);\n    \
+                    map.set_extent::<0>(4);\n    map.publish(maps, 0);\n}\n";
+    package.write("lib.rs", format!("{}#[tma_kernel(threads = 32)]\n{changing}", kernel("first")));
+    let roots = [package.0.join("src")];
+    let build = |target| Build::new().target(target).compile(&package.0, &roots, &package.0.join("out"));
+    let error = build(Target::Sm90).expect_err("sm_90 lacks it");
+    let BuildError::Target(errors) = &error else { panic!("{error}") };
+    assert_eq!(errors.len(), 1);
+    assert!(
+        error.to_string().starts_with("src/lib.rs:6:5: TMA0227: sm_90 has no `tensormap.replace`"),
+        "{error}"
+    );
+    assert_eq!(build(Target::Sm90a).map(|report| report.compiled.len()).ok(), Some(2));
 }

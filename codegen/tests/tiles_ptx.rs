@@ -16,7 +16,7 @@ fn copy(at: &str) -> String {
          bulk_commit_group(); bulk_wait_group_read::<0>();\n}}\n}}"
     );
     match compile("src/kernel.rs", &source, Target::default()) {
-        Ok(kernels) => kernels.into_iter().map(|kernel| kernel.text).collect(),
+        Ok(compiled) => compiled.kernels.into_iter().map(|kernel| kernel.text).collect(),
         Err(failure) => panic!("{failure}"),
     }
 }

@@ -1,6 +1,6 @@
 //! How fast the simulator is on one core: launches of two examples, with more and more looked at.
 //!
-//! `docs/benchmarks.md` has the figures, and what was wanted of them.
+//! `docs/benchmarks.md` has the figures, and the targets.
 
 use std::error::Error;
 use std::fs;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use criterion::measurement::{Measurement, ValueFormatter};
 use criterion::{Criterion, SamplingMode, Throughput};
-use ptx_sim::tensor_map::{Element, Fill, Interleave, Mode, Swizzle};
+use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle};
 use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, TensorMap, launch};
 
 /// A kernel of the examples that takes two maps of a matrix, and its tile.
 struct Case {
     name: &'static str,
-    element: Element,
+    element: DataType,
     /// Rows and columns of a box, and of what a block does.
     boxed: [u32; 2],
     tile: [u32; 2],
@@ -26,7 +26,7 @@ struct Case {
 const CASES: [Case; 2] = [
     Case {
         name: "transpose",
-        element: Element::F32,
+        element: DataType::F32,
         boxed: [64, 32],
         tile: [64, 64],
         swizzle: Swizzle::B128,
@@ -34,7 +34,7 @@ const CASES: [Case; 2] = [
     },
     Case {
         name: "tma_copy",
-        element: Element::F16,
+        element: DataType::F16,
         boxed: [128, 64],
         tile: [128, 64],
         swizzle: Swizzle::None,
@@ -78,14 +78,14 @@ fn kernels() -> Vec<Kernel> {
     let kernels = CASES.iter().map(|case| {
         let path = format!("examples/src/bin/{}.rs", case.name);
         let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(&path))?;
-        let kernels = tma_codegen::compile(&path, &source, tma_codegen::Target::default())?;
-        let kernel = kernels.into_iter().next().ok_or("the example has no kernel")?;
+        let compiled = tma_codegen::compile(&path, &source, tma_codegen::Target::default())?;
+        let kernel = compiled.kernels.into_iter().next().ok_or("the example has no kernel")?;
         Ok(Kernel { case, module: Module::load(&kernel.text)?, entry: kernel.entry })
     });
     kernels.collect::<Result<_, Box<dyn Error>>>().expect("the examples compile")
 }
 
-/// Seconds of a launch, and thread-instructions a second.
+/// Seconds of a launch, and thread-instructions per second.
 fn launches(criterion: &mut Criterion) {
     for kernel in kernels() {
         let mut group = criterion.benchmark_group(kernel.case.name);

@@ -45,8 +45,8 @@ impl Clusters<'_> {
     }
 }
 
-/// All clusters, the first ones first. When one cannot go on, those after it are not reported, so that the report is
-/// the same however many threads the host has.
+/// All clusters, the first ones first. When one cannot go on, those after it are not reported, so
+/// that the report is the same however many threads the host has.
 fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     let (config, count) = (clusters.config, clusters.count());
     let threads = host_threads(context, config).min(usize::try_from(count).unwrap_or(usize::MAX));
@@ -71,8 +71,8 @@ fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     sum.into_inner().unwrap_or_else(PoisonError::into_inner).report(context, count)
 }
 
-/// All clusters in turns, which the seed picks, so that they can wait for each other. When one cannot go on, the others
-/// are stopped where they are.
+/// All clusters in turns, which the seed picks, so that they can wait for each other. When one
+/// cannot go on, the others are stopped where they are.
 fn together(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     let config = clusters.config;
     let mut sum = Sum::new(config.trace_events);
@@ -162,8 +162,9 @@ fn blocks_of(place: [u64; 3], cluster: [u32; 3]) -> Vec<[u32; 3]> {
     (0..count).map(block).collect()
 }
 
-/// The report as far as all clusters before `next` have ended. Outcomes are taken in their order, whichever ends first, and
-/// as soon as may be: a grid has more clusters than there is room for outcomes.
+/// The report as far as all clusters before `next` have ended. Outcomes are taken in their order,
+/// whichever ends first, and as soon as may be: a grid has more clusters than there is room for
+/// outcomes.
 struct Sum {
     next: u64,
     early: BTreeMap<u64, Outcome>,
@@ -187,7 +188,8 @@ impl Sum {
         }
     }
 
-    /// How many events of cluster `index` may be kept; none if one before it could not go on, so that it is not to run.
+    /// How many events of cluster `index` may be kept; none if one before it could not go on, so
+    /// that it is not to run.
     fn room(&self, index: u64) -> Option<usize> {
         let stopped = self.stopped || self.early.range(..index).any(|(_, outcome)| outcome.stopped);
         (!stopped).then(|| self.trace_events - self.report.trace.events.len())

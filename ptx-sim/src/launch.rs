@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::code::{Constant, Op, Program};
+use tma_model::limits;
+
 use crate::exec::Context;
 use crate::grid;
+use crate::isa::{Constant, Program};
 use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
 use crate::module::Module;
 use crate::profile::Profile;
@@ -13,19 +15,20 @@ use crate::report::{Findings, counted};
 use crate::tensor_map::{self, TensorMap};
 use crate::trace::Trace;
 
-/// The most shared memory that a block of a Hopper GPU can have, in bytes. Source: CUDA Programming Guide, "Compute
-/// Capabilities", maximum amount of shared memory per thread block, 9.0.
-pub const MOST_SHARED_BYTES: u32 = tma_model::limits::SHARED_BYTES as u32;
+/// The most shared memory that a block of a Hopper GPU can have, in bytes. Source: CUDA Programming
+/// Guide, "Compute Capabilities", maximum amount of shared memory per thread block, 9.0.
+pub const MOST_SHARED_BYTES: u32 = limits::SHARED_BYTES as u32;
 
-/// The multiprocessors of the largest GPU of the Hopper generation. Source: NVIDIA H100 Tensor Core GPU Architecture, "H100
-/// GPU Architecture In-Depth": the full GH100. Each runs so many blocks and threads at a time, and has so much shared
-/// memory, of which the system keeps some for each block. Source: CUDA C++ Programming Guide, "Technical Specifications per
-/// Compute Capability", 9.0.
+/// The multiprocessors of the largest GPU of the Hopper generation. Source: NVIDIA H100 Tensor Core
+/// GPU Architecture, "H100 GPU Architecture In-Depth": the full GH100.
 const MULTIPROCESSORS: u64 = 144;
-const RESIDENT_BLOCKS: u64 = 32;
-const RESIDENT_THREADS: u64 = 2048;
-const RESIDENT_BYTES: u64 = 228 * 1024;
+
+/// Shared memory that the system keeps of a multiprocessor for each block, in bytes. Source: CUDA
+/// C++ Programming Guide, "Technical Specifications per Compute Capability", 9.0.
 const RESERVED_BYTES: u64 = 1024;
+
+/// Blocks of the largest cluster that any launch may ask for.
+const CLUSTER_BLOCKS: u64 = limits::cluster_blocks(true) as u64;
 
 /// The shape of a launch, and how it is simulated.
 #[derive(Clone, Debug)]
@@ -36,8 +39,9 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Blocks of a cluster along x, y and z; the grid's extents are multiples of them.
     pub cluster: [u32; 3],
-    /// Whether all blocks run at once, so that they can wait for each other (CUDA driver API, `cuLaunchCooperativeKernel`):
-    /// no more than the largest GPU holds. Otherwise a cluster may end before the next begins.
+    /// Whether all blocks run at once, so that they can wait for each other (CUDA driver API,
+    /// `cuLaunchCooperativeKernel`): no more than the largest GPU holds. Otherwise a cluster may
+    /// end before the next begins.
     pub cooperative: bool,
     /// Dynamic shared memory of a block in bytes.
     pub dynamic_shared_bytes: u32,
@@ -45,21 +49,24 @@ pub struct LaunchConfig {
     pub seed: u64,
     /// What is checked beyond bounds and alignment.
     pub checks: Checks,
-    /// How many clusters run at a time, 256 at most; a cooperative launch has its own order for all of them. 0 means as many as
-    /// the host has cores, or one of a kernel in which that could matter ([`Kernel::shares_memory`](crate::Kernel::shares_memory)),
-    /// so that a launch is the same each time for a seed. Another number makes the order of what different clusters do in global
-    /// memory a matter of chance; everything within a cluster stays as the seed has it.
+    /// How many clusters run at a time, 256 at most; a cooperative launch has its own order for all
+    /// of them. 0 means as many as the host has cores, or one of a kernel in which that could
+    /// matter ([`Kernel::shares_memory`](crate::Kernel::shares_memory)), so that a launch is the
+    /// same each time for a seed. Another number makes the order of what different clusters do in
+    /// global memory a matter of chance; everything within a cluster stays as the seed has it.
     pub host_threads: usize,
-    /// The most instructions of threads that one cluster may run before it counts as not ending. Each instruction of a warp
-    /// counts as that of its 32 threads, however many take part.
+    /// The most instructions of threads that one cluster may run before it counts as not ending.
+    /// Each instruction of a warp counts as that of its 32 threads, however many take part.
     pub instruction_limit: u64,
-    /// The most blocks that a grid may have. Even one that ends at once costs some microseconds, so that the greatest grid of a
-    /// GPU would take hours.
+    /// The most blocks that a grid may have. Even one that ends at once costs some microseconds, so
+    /// that the greatest grid of a GPU would take hours.
     pub block_limit: u64,
-    /// Whether instructions and bank conflicts are counted: [`Report::profile`]. A run takes longer for it.
+    /// Whether instructions and bank conflicts are counted: [`Report::profile`]. A run takes longer
+    /// for it.
     pub profile: bool,
-    /// The most events of the timeline that are kept: [`Report::trace`]. None are recorded at 0, the default. An event takes
-    /// about 120 bytes, that of a copy twice as much; what does not fit is counted in [`Trace::left_out`].
+    /// The most events of the timeline that are kept: [`Report::trace`]. None are recorded at 0,
+    /// the default. An event takes about 120 bytes, that of a copy twice as much; what does not fit
+    /// is counted in [`Trace::left_out`].
     pub trace_events: usize,
 }
 
@@ -104,7 +111,8 @@ pub struct Report {
     /// What is no mistake for certain, and does not make a launch fail: copies whose box lies
     /// wholly outside of the tensor.
     pub notes: Findings,
-    /// What `printf` has printed, cluster by cluster: the last [`PRINTED_BYTES`](crate::PRINTED_BYTES) of it.
+    /// What `printf` has printed, cluster by cluster: the last
+    /// [`PRINTED_BYTES`](crate::PRINTED_BYTES) of it.
     pub printed: String,
     /// The bytes before those, which a GPU's buffer would not have held either.
     pub printed_lost: u64,
@@ -114,7 +122,8 @@ pub struct Report {
     pub warp_instructions: u64,
     /// What the asynchronous engines have moved.
     pub counters: Counters,
-    /// Instructions by line and class, and accesses to shared memory; empty unless [`LaunchConfig::profile`] is set.
+    /// Instructions by line and class, and accesses to shared memory; empty unless
+    /// [`LaunchConfig::profile`] is set.
     pub profile: Profile,
     /// The timeline; empty unless [`LaunchConfig::trace_events`] is set.
     pub trace: Trace,
@@ -158,7 +167,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What a block costs the simulator before its kernel does anything, in microseconds, on one core of a machine of today.
+/// What a block costs the simulator before its kernel does anything, in microseconds, on one core
+/// of a machine of today.
 const MICROSECONDS_PER_BLOCK: u64 = 4;
 
 /// How long so many blocks take at the least.
@@ -169,8 +179,8 @@ pub fn least_time(blocks: u64) -> String {
 
 /// Runs a kernel on all blocks of a grid, and gives what was found.
 ///
-/// The module's `.global` and `.const` variables lie in the memory of its first launch, and keep their values from
-/// launch to launch.
+/// The module's `.global` and `.const` variables lie in the memory of its first launch, and keep
+/// their values from launch to launch.
 ///
 /// # Errors
 ///
@@ -191,7 +201,7 @@ pub fn launch(
         let value = match *constant {
             Constant::Bits(bits) => bits,
             Constant::Variable(index, offset) => {
-                variables.get(index as usize).copied().unwrap_or(0).wrapping_add_signed(offset)
+                variables.get(index.index()).copied().unwrap_or(0).wrapping_add_signed(offset)
             }
             Constant::DynamicShared(offset) => offset as u64,
         };
@@ -215,7 +225,7 @@ pub fn launch(
         seed: config.seed,
         checks: config.checks,
         global: Arc::new(memory.clone()),
-        copies: program.code.iter().any(|inst| matches!(inst.op, Op::Tensor(_) | Op::Bulk(_))),
+        copies: program.uses_async_proxy(),
         names: module.names(program.shared_bytes),
         lines: module.lines(),
     };
@@ -230,19 +240,20 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     if grid.contains(&0) || block.contains(&0) || cluster.contains(&0) {
         return shape(format!("grid {grid:?}, block {block:?} and cluster {cluster:?} must not have a 0"));
     }
-    let limits = [
+    let most_threads = limits::BLOCK_THREADS as u32;
+    let most = [
         (grid[0], i32::MAX as u32),
         (grid[1], 65535),
         (grid[2], 65535),
-        (block[0], 1024),
-        (block[1], 1024),
-        (block[2], 64),
+        (block[0], most_threads),
+        (block[1], most_threads),
+        (block[2], limits::BLOCK_THREADS_Z),
     ];
-    if limits.iter().any(|(extent, most)| extent > most) || volume(block) > 1024 {
+    if most.iter().any(|(extent, most)| extent > most) || volume(block) > limits::BLOCK_THREADS {
         return shape(format!("a grid of {grid:?} blocks of {block:?} threads is more than a GPU takes"));
     }
-    if volume(cluster) > 16 {
-        return shape(format!("a cluster of {cluster:?} blocks; 16 in all is the most"));
+    if volume(cluster) > CLUSTER_BLOCKS {
+        return shape(format!("a cluster of {cluster:?} blocks; {CLUSTER_BLOCKS} in all is the most"));
     }
     if (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis])) {
         return shape(format!("the grid {grid:?} is not a multiple of the cluster {cluster:?}"));
@@ -271,11 +282,13 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     if found > limit { Err(Error::Blocks { found, limit }) } else { Ok(()) }
 }
 
-/// How many blocks of so many threads and bytes of shared memory a GPU runs at a time. Threads are given out in warps.
+/// How many blocks of so many threads and bytes of shared memory a GPU runs at a time. Threads are
+/// given out in warps.
 fn resident_blocks(threads: u64, shared_bytes: u64) -> u64 {
-    let by_threads = RESIDENT_THREADS / threads.next_multiple_of(32);
-    let by_shared_bytes = RESIDENT_BYTES / (shared_bytes + RESERVED_BYTES);
-    MULTIPROCESSORS * RESIDENT_BLOCKS.min(by_threads).min(by_shared_bytes)
+    let by_threads =
+        limits::MULTIPROCESSOR_THREADS / threads.next_multiple_of(u64::from(limits::WARP_THREADS));
+    let by_shared_bytes = limits::MULTIPROCESSOR_SHARED_BYTES / (shared_bytes + RESERVED_BYTES);
+    MULTIPROCESSORS * u64::from(limits::MULTIPROCESSOR_BLOCKS).min(by_threads).min(by_shared_bytes)
 }
 
 /// The bytes of all parameters.

@@ -1,5 +1,5 @@
-//! Runs PTX on the CPU with the semantics of TMA, mbarriers, bulk groups, fences and clusters, and finds what a GPU shows
-//! only as garbage or a hang.
+//! Runs PTX on the CPU with the semantics of TMA, mbarriers, bulk groups, fences and clusters, and
+//! finds what a GPU shows only as garbage or a hang.
 //!
 //! ```
 //! use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
@@ -30,21 +30,34 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The data's way
+//! # Data flow
 //!
-//! `parse` (PTX text to syntax), `code` (each kernel with the functions it calls, decoded: registers, labels and
-//! constants as numbers), `exec` (warps that run it), [`machine`] (memory, barriers, asynchronous engines, and what comes
-//! before what). A launch can also count ([`profile`]) and keep a timeline ([`trace`]).
+//! `parse` turns PTX text into syntax. `code` links each kernel with the functions that it calls
+//! and decodes it: registers, labels and constants become numbers. `exec` has the warps that run
+//! it, on a [`machine`], which keeps memory, barriers, asynchronous engines, and what comes before
+//! what. What instructions are is in `isa`. A launch can also count ([`profile`]) and keep a
+//! timeline ([`trace`]).
+//!
+//! Imports follow this order, which `tests/imports.rs` checks:
+//!
+//! | module | may import, of these |
+//! | --- | --- |
+//! | `parse` | none |
+//! | `isa` | none |
+//! | `code` | `parse`, `isa` |
+//! | `machine` | `isa` |
+//! | `exec` | `isa`, `machine` |
 //!
 //! # What is not simulated
 //!
-//! An instruction or modifier that is not supported is a [`LoadError`] with its line, never skipped. Not supported are
-//! `mma`, `wgmma`, `multimem`, textures and surfaces, the video instructions but `vabsdiff4`, recursion, and calls through a
-//! register.
+//! An instruction or modifier that is not supported is a [`LoadError`] with its line, never
+//! skipped. Not supported are `mma`, `wgmma`, `multimem`, textures and surfaces, the video
+//! instructions but `vabsdiff4`, recursion, and calls through a register.
 
 mod code;
 mod exec;
 mod grid;
+mod isa;
 mod launch;
 pub mod machine;
 mod module;

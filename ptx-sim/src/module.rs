@@ -3,11 +3,13 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::code::{self, Program};
+use crate::code;
+use crate::isa::float::float_bits;
+use crate::isa::{Program, VariableId};
 use crate::launch::Error;
 use crate::machine::{GlobalMemory, SharedName};
 use crate::parse::syntax::{Initial, Source, Variable, VariableSpace};
-use crate::parse::{self, LoadError, names};
+use crate::parse::{self, LoadError};
 use crate::report::Sources;
 
 /// Of each PTX line, the file and line of `.loc`.
@@ -40,7 +42,7 @@ struct Global {
 #[derive(Debug)]
 struct AddressAt {
     offset: usize,
-    variable: usize,
+    variable: VariableId,
     plus: i64,
     bytes: usize,
 }
@@ -72,8 +74,9 @@ impl Kernel<'_> {
         self.program.required_threads
     }
 
-    /// Whether clusters can see in which order they come to global memory: whether it has atomic operations, reductions or
-    /// loads and stores stronger than weak there. What comes out may then depend on how many clusters run at a time.
+    /// Whether clusters can see in which order they come to global memory: whether it has atomic
+    /// operations, reductions or loads and stores stronger than weak there. What comes out may then
+    /// depend on how many clusters run at a time.
     pub fn shares_memory(&self) -> bool {
         self.program.shares_memory()
     }
@@ -108,7 +111,7 @@ impl Module {
             programs,
             globals,
             lines: lines.into(),
-            names: names::shared_names(ptx),
+            names: code::shared_names(ptx),
             placed: Mutex::new(None),
         })
     }
@@ -123,7 +126,8 @@ impl Module {
         self.programs.iter().map(|program| Kernel { program })
     }
 
-    /// What findings are rendered with. `read` gives the text of a source file by its name in the PTX, if it is known.
+    /// What findings are rendered with. `read` gives the text of a source file by its name in the
+    /// PTX, if it is known.
     pub fn sources(&self, read: impl Fn(&str) -> Option<String>) -> Sources<'_> {
         let files = self.files.iter().map(|(number, name)| (*number, name.clone(), read(name))).collect();
         Sources { ptx: &self.text, files }
@@ -161,7 +165,8 @@ impl Module {
         for (global, address) in self.globals.iter().zip(&addresses).filter(|(global, _)| global.allocated) {
             let mut bytes = global.bytes.clone();
             for at in &global.addresses {
-                let value = addresses.get(at.variable).copied().unwrap_or(0).wrapping_add_signed(at.plus);
+                let value =
+                    addresses.get(at.variable.index()).copied().unwrap_or(0).wrapping_add_signed(at.plus);
                 if let Some(place) = bytes.get_mut(at.offset..at.offset + at.bytes) {
                     place.copy_from_slice(&value.to_le_bytes()[..at.bytes]);
                 }
@@ -175,7 +180,8 @@ impl Module {
 }
 
 impl Module {
-    /// Where the `.const` variables are, of the addresses that [`variables`](Self::variables) gives.
+    /// Where the `.const` variables are, of the addresses that [`variables`](Self::variables)
+    /// gives.
     pub(crate) fn const_ranges(&self, addresses: &[u64]) -> Vec<Range<u64>> {
         let constants = self.globals.iter().zip(addresses).filter(|(global, _)| global.constant);
         constants.map(|(global, &address)| address..address + global.bytes.len() as u64).collect()
@@ -202,14 +208,19 @@ fn global(source: &Source<'_>, variable: &Variable<'_>, left: &mut u64) -> Resul
         let offset = index * scalar;
         let value = match *initial {
             Initial::Bits(bits) => bits,
-            Initial::Number(number) => code::float_bits(number.to_bits(), scalar as u32 * 8, false),
+            Initial::Number(number) => float_bits(number.to_bits(), scalar as u32 * 8, false),
             Initial::Address { symbol, offset: plus } => {
                 let found = source.variable(symbol).filter(|_| matches!(scalar, 4 | 8));
                 let Some((target, _)) = found else {
                     let message = format!("the address of `{symbol}` as an initial value is not supported");
                     return Err(LoadError::new(variable.line, message));
                 };
-                addresses.push(AddressAt { offset, variable: target, plus, bytes: scalar });
+                addresses.push(AddressAt {
+                    offset,
+                    variable: VariableId(target as u32),
+                    plus,
+                    bytes: scalar,
+                });
                 continue;
             }
         };

@@ -1,10 +1,12 @@
 //! What a kernel prints, as far as a GPU's buffer would hold it.
 
-/// The bytes of a launch's output that are kept: as many as a GPU's buffer for `printf` has unless the host asks for another
-/// size. It is circular, so that later output takes the place of earlier. Source: CUDA C++ Programming Guide, "Formatted
-/// Output", limitations; CUDA driver API, `CU_LIMIT_PRINTF_FIFO_SIZE`.
+/// The bytes of a launch's output that are kept: as many as a GPU's buffer for `printf` has unless
+/// the host asks for another size. It is circular, so that later output takes the place of earlier.
+/// Source: CUDA C++ Programming Guide, "Formatted Output", limitations; CUDA driver API,
+/// `CU_LIMIT_PRINTF_FIFO_SIZE`.
 ///
-/// A GPU's buffer holds formats and arguments, and the simulator counts the text that comes of them.
+/// A GPU's buffer holds formats and arguments, and the simulator counts the text that comes of
+/// them.
 pub const PRINTED_BYTES: usize = 1 << 20;
 
 /// The last [`PRINTED_BYTES`] of a text, and how much came before them.

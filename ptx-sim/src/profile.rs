@@ -1,58 +1,12 @@
-//! Counts of what a launch's warps ran: instructions by class, and accesses to shared memory with their bank conflicts.
+//! Counts of what a launch's warps ran: instructions by class, and accesses to shared memory with
+//! their bank conflicts.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
+pub use crate::isa::{Class, StateSpace};
 use crate::machine::Site;
-
-/// What kind of instruction. Every instruction is of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
-    /// Integer arithmetic, logic, moves, addresses and special registers.
-    Integer,
-    /// Floating-point arithmetic and comparisons.
-    Float,
-    /// `cvt`.
-    Convert,
-    /// `ld`, and the address space that the instruction names.
-    Load(Named),
-    /// `st`.
-    Store(Named),
-    /// `atom` and `red`.
-    Atomic(Named),
-    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`, `red.async`.
-    Copy,
-    /// `cp.async.bulk.commit_group` and `.wait_group`, and those of `cp.async`.
-    BulkGroup,
-    /// `mbarrier`. A wait counts each time that it is tried.
-    Mbarrier,
-    /// `bar`, `barrier`, `barrier.cluster`. A wait counts each time that it is tried.
-    Barrier,
-    /// `fence` and `membar`.
-    Fence,
-    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`, `ldmatrix`, `stmatrix`, `movmatrix`.
-    Warp,
-    /// Branches, calls, returns, and what has no effect on the thread.
-    Control,
-}
-
-/// The state space that an instruction names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Named {
-    /// `.global`.
-    Global,
-    /// `.shared::cta`, or `.shared` alone.
-    Shared,
-    /// `.shared::cluster`.
-    Cluster,
-    /// None: the address says.
-    Generic,
-    /// `.local`.
-    Local,
-    /// `.param`.
-    Param,
-}
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,7 +28,7 @@ impl fmt::Display for Class {
     }
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for StateSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Global => "global",
@@ -105,17 +59,20 @@ impl AddAssign for Executed {
 
 /// Accesses of warps to the shared memory of their own block.
 ///
-/// Shared memory has 32 banks of 4 bytes, and serves an access of a warp in *wavefronts*: in each, every bank gives or takes
-/// one word, to or from all lanes that want that word. An access of 8 bytes a lane is served by half-warps, one of 16 bytes by
-/// quarter-warps, so that without a conflict each wavefront moves 128 bytes. Lanes of an atomic operation that share a word
-/// come one after the other. Sources: CUDA C++ Programming Guide, "Compute Capability 5.x", "Shared Memory", which later
-/// architectures keep (banks, and words that lanes share), and "SIMT Architecture" (atomics on one place are serialised);
-/// Nsight Compute, "Kernel Profiling Guide", "Shared Memory" and "wavefront". That 8 bytes a lane go by half-warps stands in the
-/// guide's chapter on compute capability 2.x; of 16 bytes no document says more than that 128 bytes are the most of a
+/// Shared memory has 32 banks of 4 bytes, and serves an access of a warp in *wavefronts*: in each,
+/// every bank gives or takes one word, to or from all lanes that want that word. An access of 8
+/// bytes a lane is served by half-warps, one of 16 bytes by quarter-warps, so that without a
+/// conflict each wavefront moves 128 bytes. Lanes of an atomic operation that share a word come one
+/// after the other. Sources: CUDA C++ Programming Guide, "Compute Capability 5.x", "Shared Memory",
+/// which later architectures keep (banks, and words that lanes share), and "SIMT Architecture"
+/// (atomics on one place are serialised); Nsight Compute, "Kernel Profiling Guide", "Shared Memory"
+/// and "wavefront". That 8 bytes a lane go by half-warps stands in the guide's chapter on compute
+/// capability 2.x; of 16 bytes no document says more than that 128 bytes are the most of a
 /// wavefront. A GPU may join two such phases where their lanes want the same words.
 ///
-/// `ld`, `st`, `atom` and `red` count, with the bytes that PTX names, which ptxas may join or split. Not counted: `cp.async`,
-/// mbarriers, the asynchronous engines, and shared memory of other blocks, which comes over another network.
+/// `ld`, `st`, `atom` and `red` count, with the bytes that PTX names, which ptxas may join or
+/// split. Not counted: `cp.async`, mbarriers, the asynchronous engines, and shared memory of other
+/// blocks, which comes over another network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedAccesses {
     /// Instructions of a warp with at least one lane.
@@ -187,8 +144,9 @@ impl Profile {
         classes
     }
 
-    /// Accesses to shared memory by source line, or by PTX line where the PTX does not say. Of a source line, `ptx_line` is
-    /// the first. In the order of the sources; lines without an access are left out.
+    /// Accesses to shared memory by source line, or by PTX line where the PTX does not say. Of a
+    /// source line, `ptx_line` is the first. In the order of the sources; lines without an access
+    /// are left out.
     pub fn shared_by_source(&self) -> Vec<(Site, SharedAccesses)> {
         let mut sums: BTreeMap<_, (Site, SharedAccesses)> = BTreeMap::new();
         for line in self.lines.iter().filter(|line| line.shared.accesses > 0) {

@@ -1,6 +1,7 @@
-//! Clusters that run at a time on threads of the host. They may wait for each other in global memory, as blocks do that are
-//! on a GPU together; one that waits in a loop is at a deadlock when all that run wait, and have looked again after the last
-//! change. Those that have not begun by then never will: there is no room for them.
+//! Clusters that run at a time on threads of the host. They may wait for each other in global
+//! memory, as blocks do that are on a GPU together; one that waits in a loop is at a deadlock when
+//! all that run wait, and have looked again after the last change. Those that have not begun by
+//! then never will: there is no room for them.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -53,7 +54,8 @@ impl Residents {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of the next cluster below `count`; none after a deadlock. A thread that gets none is done.
+    /// The number of the next cluster below `count`; none after a deadlock. A thread that gets none
+    /// is done.
     pub(crate) fn begin(&self, count: u64) -> Option<u64> {
         let mut state = self.state();
         if state.deadlock || state.next >= count {
@@ -98,7 +100,8 @@ impl Residents {
         cluster.outcome(end)
     }
 
-    /// A cluster waits in loops: sleeps until others may have changed what it reads. False if none ever will.
+    /// A cluster waits in loops: sleeps until others may have changed what it reads. False if none
+    /// ever will.
     fn may_go_on(&self, own: &mut Resident, changes: u64) -> bool {
         let mut state = self.state();
         let missed = state.news != own.seen;
@@ -122,7 +125,8 @@ impl Residents {
                 own.seen = state.news;
                 return !state.deadlock;
             }
-            // If all of them wait, the last to look finds it out; or else some change memory without a word.
+            // If all of them wait, the last to look finds it out; or else some change memory
+            // without a word.
             if state.polling == state.threads {
                 state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;

@@ -1,13 +1,15 @@
 //! The timeline of a launch: what each warp, engine and mbarrier did, from when to when.
 //!
-//! Time is counted in **steps** of the simulator, which are no clock: one step is one instruction of one warp, and each
-//! time that all warps wait and only the engines go on is one more. Warps of a cluster therefore never run in the same step,
-//! and a copy takes as many steps as the seed lets pass, not as many as its bytes would take on a GPU. Order is what a
-//! timeline shows; durations compare only with those of the same launch. Each cluster counts from 0.
+//! Time is counted in **steps** of the simulator, which are no clock: one step is one instruction
+//! of one warp, and each time that all warps wait and only the engines go on is one more. Warps of
+//! a cluster therefore never run in the same step, and a copy takes as many steps as the seed lets
+//! pass, not as many as its bytes would take on a GPU. Order is what a timeline shows; durations
+//! compare only with those of the same launch. Each cluster counts from 0.
 
 use crate::machine::{CopyKind, Phase, Site};
 
-/// What a launch recorded, if [`LaunchConfig::trace_events`](crate::LaunchConfig::trace_events) let it.
+/// What a launch recorded, if [`LaunchConfig::trace_events`](crate::LaunchConfig::trace_events) let
+/// it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// Cluster by cluster, in the order in which they ended.
@@ -59,7 +61,8 @@ pub enum Row {
 pub enum What {
     /// The warp ran this many instructions, one after the other; the event's site is the first.
     Runs(u64),
-    /// Lanes of the warp were at an instruction that may wait, from the first try until they went on.
+    /// Lanes of the warp were at an instruction that may wait, from the first try until they went
+    /// on.
     Waits {
         /// What for.
         what: Awaited,
@@ -68,7 +71,8 @@ pub enum What {
         /// Whether a `try_wait` gave up: its predicate is false.
         timed_out: bool,
     },
-    /// An instant: lanes of the warp synchronised without waiting (an arrival, a fence, a commit), or issued a copy.
+    /// An instant: lanes of the warp synchronised without waiting (an arrival, a fence, a commit),
+    /// or issued a copy.
     Signals {
         /// The lanes, by mask.
         lanes: u32,
@@ -102,7 +106,8 @@ pub enum Awaited {
         /// `.read`: until they are read.
         read: bool,
     },
-    /// The thread's groups of `cp.async` but the last of so many; all its copies if none is said.
+    /// All but the given number of the thread's latest `cp.async` groups; without a number, all its
+    /// copies.
     AsyncGroups(Option<u32>),
     /// Other lanes of the warp, by mask.
     Lanes(u32),

@@ -2,8 +2,8 @@
 
 mod common;
 
-use ptx_sim::profile::{Class, Executed, Named, SharedAccesses};
-use ptx_sim::tensor_map::{Element, Swizzle};
+use ptx_sim::profile::{Class, Executed, SharedAccesses, StateSpace};
+use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::trace::{Awaited, Event, Row, What};
 use ptx_sim::{Arg, CopyKind, GlobalMemory, LaunchConfig, Module, Moved, Report, launch};
 
@@ -16,8 +16,8 @@ fn transpose(module: &Module, entry: &str, rows: u32, swizzle: Swizzle, config: 
     let mut memory = GlobalMemory::default();
     let extent = u64::from(rows);
     let bytes = vec![0; (extent * extent * 4) as usize];
-    let [src, dst] =
-        [Some(&*bytes), None].map(|bytes| common::Matrix::new(&mut memory, Element::F32, [extent; 2], bytes));
+    let [src, dst] = [Some(&*bytes), None]
+        .map(|bytes| common::Matrix::new(&mut memory, DataType::F32, [extent; 2], bytes));
     let args = [&src, &dst].map(|matrix| Arg::Map(matrix.map([rows, 32], swizzle)));
     let report = launch(module, &mut memory, entry, config, &args).expect("it starts");
     assert!(report.findings.is_empty(), "{}", report.findings.render(&module.sources(|_| None)));
@@ -66,8 +66,8 @@ fn instructions_and_bytes_are_counted_by_kind() {
     });
     assert_eq!((all.warps, all.threads), (report.warp_instructions, report.thread_instructions));
     let accesses = Executed { warps: 32, threads: 1024 };
-    assert_eq!(classes[&Class::Load(Named::Shared)], accesses);
-    assert_eq!(classes[&Class::Store(Named::Shared)], accesses);
+    assert_eq!(classes[&Class::Load(StateSpace::Shared)], accesses);
+    assert_eq!(classes[&Class::Store(StateSpace::Shared)], accesses);
     assert_eq!(classes[&Class::Copy], Executed { warps: 2, threads: 2 });
     assert_eq!(classes.get(&Class::Float), None);
     for (kind, moved) in report.counters.iter() {
@@ -125,8 +125,8 @@ fn every_space_that_leads_to_shared_memory_counts() {
         lines.iter().map(|(site, s)| (site.ptx_line, s.accesses, s.wavefronts, s.ideal)).collect();
     assert_eq!(by_line, [(9, 1, 1, 1), (10, 1, 32, 1), (13, 1, 1, 1), (17, 1, 1, 1)]);
     let classes = report.profile.by_class();
-    assert_eq!(classes[&Class::Load(Named::Shared)], Executed { warps: 1, threads: 5 });
-    assert_eq!(classes[&Class::Load(Named::Global)], Executed { warps: 1, threads: 32 });
+    assert_eq!(classes[&Class::Load(StateSpace::Shared)], Executed { warps: 1, threads: 5 });
+    assert_eq!(classes[&Class::Load(StateSpace::Global)], Executed { warps: 1, threads: 32 });
 }
 
 fn copies(events: &[Event], row: Row) -> Vec<&Event> {
@@ -173,7 +173,7 @@ fn no_more_events_are_kept_than_asked_for() {
     let (entry, module) = common::example("transpose");
     let run = |trace_events, host_threads| {
         let mut memory = GlobalMemory::default();
-        let matrix = common::Matrix::new(&mut memory, Element::F32, [192; 2], Some(&[0; 192 * 192 * 4]));
+        let matrix = common::Matrix::new(&mut memory, DataType::F32, [192; 2], Some(&[0; 192 * 192 * 4]));
         let args = [0, 1].map(|_| Arg::Map(matrix.map([64, 32], Swizzle::B128)));
         let tiles = common::tiles(&matrix, [64, 64], 128, 32776, 3);
         let config = LaunchConfig { trace_events, host_threads, profile: true, ..tiles };

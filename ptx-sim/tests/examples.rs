@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Matrix, example, tiles};
-use ptx_sim::tensor_map::{Element, Swizzle};
+use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, Report, launch};
 
 const SEEDS: u64 = 8;
@@ -33,8 +33,8 @@ fn tma_copy() {
         for shape in [[1, 8], [300, 136], [128, 64]] {
             let mut memory = GlobalMemory::default();
             let host = halves(shape[0] * shape[1]);
-            let src = Matrix::new(&mut memory, Element::F16, shape, Some(&host));
-            let dst = Matrix::new(&mut memory, Element::F16, shape, None);
+            let src = Matrix::new(&mut memory, DataType::F16, shape, Some(&host));
+            let dst = Matrix::new(&mut memory, DataType::F16, shape, None);
             let config = tiles(&src, [128, 64], 128, 16384 + 8, seed);
             let map = |matrix: &Matrix| Arg::Map(matrix.map([128, 64], Swizzle::None));
             let report =
@@ -52,8 +52,8 @@ fn tma_scale() {
         for shape in [[1, 4], [100, 68]] {
             let mut memory = GlobalMemory::default();
             let host = floats(shape[0] * shape[1]);
-            let src = Matrix::new(&mut memory, Element::F32, shape, Some(&bytes_of(&host)));
-            let dst = Matrix::new(&mut memory, Element::F32, shape, None);
+            let src = Matrix::new(&mut memory, DataType::F32, shape, Some(&bytes_of(&host)));
+            let dst = Matrix::new(&mut memory, DataType::F32, shape, None);
             let config = tiles(&src, [64, 32], 128, 8192 + 8, seed);
             let map = |matrix: &Matrix| Arg::Map(matrix.map([64, 32], Swizzle::None));
             let factor = Arg::Bytes(2.5_f32.to_le_bytes().to_vec());
@@ -73,8 +73,8 @@ fn tma_copy_pipelined() {
         for (shape, blocks) in [([70, 520], 2), ([200, 1032], 3)] {
             let mut memory = GlobalMemory::default();
             let host = halves(shape[0] * shape[1]);
-            let src = Matrix::new(&mut memory, Element::F16, shape, Some(&host));
-            let dst = Matrix::new(&mut memory, Element::F16, shape, None);
+            let src = Matrix::new(&mut memory, DataType::F16, shape, Some(&host));
+            let dst = Matrix::new(&mut memory, DataType::F16, shape, None);
             let work = memory.allocate(8, false).expect("there is room");
             let map = |matrix: &Matrix| Arg::Map(matrix.map([32, 256], Swizzle::None));
             let (down, across) = (shape[0].div_ceil(32) as u32, shape[1].div_ceil(256) as u32);
@@ -125,8 +125,8 @@ fn run_transpose(
 ) -> (Vec<f32>, Matrix, GlobalMemory) {
     let mut memory = GlobalMemory::default();
     let host = floats(shape[0] * shape[1]);
-    let src = Matrix::new(&mut memory, Element::F32, shape, Some(&bytes_of(&host)));
-    let dst = Matrix::new(&mut memory, Element::F32, [shape[1], shape[0]], None);
+    let src = Matrix::new(&mut memory, DataType::F32, shape, Some(&bytes_of(&host)));
+    let dst = Matrix::new(&mut memory, DataType::F32, [shape[1], shape[0]], None);
     let config = LaunchConfig { host_threads, ..tiles(&src, [64, 64], 128, 32768 + 8, seed) };
     let map = |matrix: &Matrix| Arg::Map(matrix.map([64, 32], Swizzle::B128));
     let report = launch(module, &mut memory, entry, &config, &[map(&src), map(&dst)]).expect("it starts");

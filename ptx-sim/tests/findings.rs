@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::Matrix;
-use ptx_sim::tensor_map::{Element, Swizzle};
+use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 
 /// For each rule the case that comes under it first; rustc says where one is missing.
@@ -74,7 +74,7 @@ fn run(file: &str) -> (Report, String) {
     let mut memory = GlobalMemory::default();
     let bytes = [1; 4 * 64 * 128];
     let [src, dst] = [0, 1].map(|_| {
-        Matrix::new(&mut memory, Element::U32, [64, 128], Some(&bytes)).map([32, 32], Swizzle::None)
+        Matrix::new(&mut memory, DataType::U32, [64, 128], Some(&bytes)).map([32, 32], Swizzle::None)
     });
     let out = memory.allocate(4 * 1024, false).expect("there is room");
     let args = [Arg::Map(src), Arg::Map(dst), Arg::Address(out), Arg::Bytes(1024_u64.to_le_bytes().into())];

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Matrix, compile, sources, tiles};
-use ptx_sim::tensor_map::{Element, Swizzle};
+use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
 
 #[test]
@@ -124,7 +124,7 @@ fn broken_text_neither_panics_nor_hangs() {
                 continue;
             };
             let mut memory = GlobalMemory::default();
-            let matrix = Matrix::new(&mut memory, Element::F32, [64, 64], Some(&[0; 64 * 64 * 4]));
+            let matrix = Matrix::new(&mut memory, DataType::F32, [64, 64], Some(&[0; 64 * 64 * 4]));
             let swizzle = if example == "transpose" { Swizzle::B128 } else { Swizzle::None };
             let map = || Arg::Map(matrix.map([64, 32], swizzle));
             let mut args = vec![map(), map(), Arg::Bytes(vec![0; 4])];

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ptx_sim::tensor_map::{Element, Fill, Interleave, Mode, Swizzle, TensorMap};
+use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle, TensorMap};
 use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, launch};
 
 const RESULTS: &str = include_str!("probe/results.txt");
@@ -92,21 +92,21 @@ impl Case<'_> {
     }
 }
 
-fn element(name: &str) -> Element {
+fn element(name: &str) -> DataType {
     match name {
-        "u8" => Element::U8,
-        "u16" => Element::U16,
-        "u32" => Element::U32,
-        "i32" => Element::I32,
-        "u64" => Element::U64,
-        "i64" => Element::I64,
-        "f16" => Element::F16,
-        "f32" => Element::F32,
-        "f64" => Element::F64,
-        "bf16" => Element::Bf16,
-        "f32ftz" => Element::F32Ftz,
-        "tf32" => Element::Tf32,
-        "tf32ftz" => Element::Tf32Ftz,
+        "u8" => DataType::U8,
+        "u16" => DataType::U16,
+        "u32" => DataType::U32,
+        "i32" => DataType::I32,
+        "u64" => DataType::U64,
+        "i64" => DataType::I64,
+        "f16" => DataType::F16,
+        "f32" => DataType::F32,
+        "f64" => DataType::F64,
+        "bf16" => DataType::Bf16,
+        "f32ftz" => DataType::F32Ftz,
+        "tf32" => DataType::Tf32,
+        "tf32ftz" => DataType::Tf32Ftz,
         other => panic!("an element type {other}"),
     }
 }

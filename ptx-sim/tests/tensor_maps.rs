@@ -1,6 +1,6 @@
 //! Tensor maps that kernels change, and copies in im2col mode: kernels by hand, each with twins that break one thing.
 
-use ptx_sim::tensor_map::{Element, Fill, Interleave, Mode, Swizzle, TensorMap};
+use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle, TensorMap};
 use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, launch};
 
 /// Rows and columns of the matrices of `u16`, and of the box.
@@ -69,7 +69,7 @@ DONE:
 /// A map of a matrix of `u16`.
 fn matrix(address: u64) -> TensorMap {
     TensorMap {
-        element: Element::U16,
+        element: DataType::U16,
         address,
         extents: vec![MATRIX[1], MATRIX[0]],
         byte_strides: vec![MATRIX[1] * 2],
@@ -367,7 +367,7 @@ fn swizzled_slices_need_the_whole_of_their_last_span() {
         let mut memory = GlobalMemory::default();
         let address = memory.allocate(480, true).expect("there is room");
         let map = TensorMap {
-            element: Element::F64,
+            element: DataType::F64,
             address,
             extents: vec![30, 1, 1],
             byte_strides: vec![480, 480],

@@ -1,7 +1,7 @@
 //! How long the compiler takes for one kernel inside a running process, over the examples: to its
 //! PTX, as release builds and as debug builds compile it, and to the error of a misspelt word.
 //!
-//! Needs no GPU. `docs/benchmarks.md` has the figures, and what was wanted of them.
+//! Needs no GPU. `docs/benchmarks.md` has the figures, and the targets.
 
 use std::hint::black_box;
 use std::time::Duration;

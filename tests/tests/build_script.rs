@@ -125,7 +125,7 @@ impl Package {
 
 fn report(compiled: &[&str], reused: &[&str], refused: &[&str]) -> Report {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Report { compiled: names(compiled), reused: names(reused), refused: names(refused) }
+    Report { compiled: names(compiled), reused: names(reused), refused: names(refused), warnings: vec![] }
 }
 
 #[test]

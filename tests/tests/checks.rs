@@ -21,7 +21,7 @@ fn kernel(option: &str, body: &str) -> String {
 fn run(source: &str, checks: Checks, words: &[u64]) -> Result<u64, String> {
     let compiled = compile_with(FILE, source, Target::default(), checks);
     let compiled = compiled.unwrap_or_else(|failure| panic!("{failure}"));
-    device::run(&compiled[0], 1, words, 1).map(|out| out[0])
+    device::run(&compiled.kernels[0], 1, words, 1).map(|out| out[0])
 }
 
 /// Whether the kernel can stop for another reason than the slices that every kernel tests, judged
@@ -29,7 +29,7 @@ fn run(source: &str, checks: Checks, words: &[u64]) -> Result<u64, String> {
 fn tests_more(option: &str, body: &str, checks: Checks) -> bool {
     let count = |option: &str, body: &str, checks| {
         let compiled = compile_with(FILE, &kernel(option, body), Target::default(), checks);
-        compiled.unwrap_or_else(|failure| panic!("{failure}"))[0]
+        compiled.unwrap_or_else(|failure| panic!("{failure}")).kernels[0]
             .text
             .matches("call.uni __assertfail")
             .count()

@@ -36,9 +36,9 @@ fn a_product_of_bf16_is_rounded_to_f16_afterwards() {
                   let a = bf16::from_bits(words.get(0) as u16);\nlet b = bf16::from_bits(words.get(1) as u16);\n\
                   out.set(0, f16::from_f32(a.to_f32() * b.to_f32()).to_bits() as u64);\n\
                   out.set(1, f16::from_f64(a.to_f64() / b.to_f64()).to_bits() as u64);\n}";
-    let ptx = tma_codegen::compile("k.rs", source, tma_codegen::Target::default()).expect("it compiles");
+    let compiled = tma_codegen::compile("k.rs", source, tma_codegen::Target::default()).expect("it compiles");
     // 2^40 and 2^-40, which are infinite and 0 as `f16`; 1.0 and 2^80, which is infinite too.
-    let found = device::run(&ptx[0], 1, &[0x5380, 0x2b80], 2);
+    let found = device::run(&compiled.kernels[0], 1, &[0x5380, 0x2b80], 2);
     assert_eq!(found, Ok(vec![0x3c00, 0x7c00]));
 }
 

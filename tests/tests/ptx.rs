@@ -178,7 +178,7 @@ const INSTRUCTIONS: &[&str] = &[
 /// Every kernel of the sources.
 fn compiled(sources: &[Source], target: Target) -> Vec<Ptx> {
     let of_source = |source: &Source| match compile(source.path, source.text, target) {
-        Ok(kernels) => kernels,
+        Ok(compiled) => compiled.kernels,
         Err(failure) => panic!("{}, for {target}:\n{failure}", source.path),
     };
     sources.iter().filter(|source| source.is_for(target.name())).flat_map(of_source).collect()
@@ -305,7 +305,10 @@ fn what_a_target_does_not_have_is_an_error() {
             Ok(_) => panic!("{} compiles for sm_90", source.path),
             Err(failure) => {
                 let message = failure.to_string();
-                assert!(message.contains("TMA0902: sm_90 has no `tensormap.replace`"), "{message}");
+                assert!(
+                    message.contains("error[TMA0227]: sm_90 has no `tensormap.replace`, which `set_"),
+                    "{message}"
+                );
             }
         }
     }

@@ -27,7 +27,10 @@ fn ptxas() -> PathBuf {
 }
 
 fn compiled(path: &str, text: &str, target: Target) -> Vec<Ptx> {
-    compile(path, text, target).unwrap_or_else(|failure| panic!("{path}, for {target}:\n{failure}"))
+    match compile(path, text, target) {
+        Ok(compiled) => compiled.kernels,
+        Err(failure) => panic!("{path}, for {target}:\n{failure}"),
+    }
 }
 
 /// Every kernel of the examples, the corpus, the benchmarks, the book and the conformance table.

@@ -8,7 +8,7 @@ use tma_codegen::ir::{Cluster, Kernel, Scalar, Type};
 use tma_codegen::{Target, check, compile};
 use tma_runtime::launch::{Arg, KernelParts, KernelSpec, ParamKind, ParamSpec, launch};
 use tma_runtime::prelude::*;
-use tma_runtime::spec::{self, Element, MapMode, MapSpec, Swizzle};
+use tma_runtime::spec::{self, MapMode, MapSpec, TileSwizzle};
 use tma_tests::sources::{CodeBlock, code_blocks};
 
 /// The blocks of code of a chapter.
@@ -22,9 +22,9 @@ fn params(kernel: &Kernel) -> &'static [ParamSpec] {
     let param = |param: &tma_codegen::ir::Param| {
         let Type::TensorMap(tile) = &param.ty else { panic!("`{}` is no tensor map", param.name) };
         assert_eq!(tile.element, Scalar::I32);
-        let (element, box_extents) = (Element::I32, &*tile.extents.clone().leak());
+        let (element, box_extents) = (Scalar::I32, &*tile.extents.clone().leak());
         let mode = MapMode::Tiled;
-        let map = MapSpec { element, mode, box_extents, swizzle: Swizzle::None, written: param.written };
+        let map = MapSpec { element, mode, box_extents, swizzle: TileSwizzle::None, written: param.written };
         ParamSpec { name: param.name.clone().leak(), kind: ParamKind::Map(map) }
     };
     kernel.params.iter().map(param).collect::<Vec<_>>().leak()
@@ -34,7 +34,9 @@ fn params(kernel: &Kernel) -> &'static [ParamSpec] {
 fn spec(block: &CodeBlock) -> &'static KernelSpec {
     let checked = check("chapter.rs", &block.code).expect("the kernel keeps every rule");
     let compiled = compile("chapter.rs", &block.code, Target::default()).expect("it compiles");
-    let ([checked], [ptx]) = (&checked[..], &compiled[..]) else { panic!("one kernel a block") };
+    let ([checked], [ptx]) = (&checked.kernels[..], &compiled.kernels[..]) else {
+        panic!("one kernel a block")
+    };
     let kernel = checked.kernel.kernel();
     let Cluster::Fixed(cluster) = kernel.launch.cluster else { panic!("the size of clusters is fixed") };
     let parts = KernelParts {

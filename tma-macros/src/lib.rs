@@ -1,16 +1,18 @@
-//! The attributes of TMA kernels; `tma-codegen` has what is behind them, `tma-runtime` the vocabulary.
+//! The attributes of TMA kernels. `tma-codegen` implements them; `tma-runtime` has the vocabulary.
 
 use proc_macro::TokenStream;
 
-/// Makes a kernel of a function.
+/// Turns a function into a kernel.
 ///
-/// Options: `threads = 128` or `threads = [x, y, z]` (threads a block, needed), `min_blocks = n` (blocks that
-/// should fit one multiprocessor at once), `max_registers = n` (registers of a thread), and
-/// `instances(name = <f16, 128>, ..)` or `instances(T in [f16, bf16], N in [64, 128])` (what to compile of a
-/// generic kernel: instances by name, or all combinations of lists).
+/// Options: `threads = 128` or `threads = [x, y, z]` (threads per block, required),
+/// `min_blocks = n` (blocks that should fit one multiprocessor at the same time),
+/// `max_registers = n` (registers per thread), and `instances(name = <f16, 128>, ..)` or
+/// `instances(T in [f16, bf16], N in [64, 128])` (the instances of a generic kernel to compile: one
+/// by one, or all combinations of lists). The language reference has them all.
 ///
-/// The function becomes a module of its name, with `launch` and `SPEC`; each instance a module within it.
-/// Mistakes are reported with a code, `TMA0001` to `TMA0999`, each of which has a page in the book.
+/// The function becomes a module of its name, with `launch` and `SPEC`, and a module in it for each
+/// instance. Mistakes are reported with a code, `TMA0001` to `TMA0999`, which has a page in the
+/// book.
 #[proc_macro_attribute]
 pub fn tma_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     tma_codegen::expand::kernel(attr.into(), item.into()).into()
@@ -18,7 +20,8 @@ pub fn tma_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Lets the kernels of a module share its constants, type aliases and `#[tma_device]` functions.
 ///
-/// An attribute sees only the item that it stands on, so what kernels share must stand in one module.
+/// An attribute sees only its own item, so kernels and the items that they share must be in one
+/// module.
 #[proc_macro_attribute]
 pub fn tma_module(attr: TokenStream, item: TokenStream) -> TokenStream {
     tma_codegen::expand::module(attr.into(), item.into()).into()

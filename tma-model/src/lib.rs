@@ -7,6 +7,7 @@
 //! | [`tile`] | a tile's geometry, and which tiles a tensor map can move |
 //! | [`tensor_map`] | the parameters of a tensor map, and the rules that the driver has for them |
 //! | [`operation`] | reductions and atomics, with the types that they take |
+//! | [`sync`] | the arithmetic of clocks, mbarriers, groups of copies and conflicting accesses |
 //! | [`limits`] | every other number that the hardware fixes, with the document that says so |
 //!
 //! The package is pure data and arithmetic. It has no dependencies, because it is compiled into a
@@ -17,6 +18,7 @@ pub mod limits;
 pub mod operation;
 pub mod scalar;
 pub mod swizzle;
+pub mod sync;
 pub mod tensor_map;
 pub mod tile;
 

@@ -115,16 +115,16 @@ impl AtomicOp {
     pub const ALL: [AtomicOp; 7] =
         [Self::Add, Self::Min, Self::Max, Self::And, Self::Or, Self::Xor, Self::Exchange];
 
-    /// The method's name in a kernel.
+    /// Its name; a kernel's method is `atomic_` and this.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Add => "atomic_add",
-            Self::Min => "atomic_min",
-            Self::Max => "atomic_max",
-            Self::And => "atomic_and",
-            Self::Or => "atomic_or",
-            Self::Xor => "atomic_xor",
-            Self::Exchange => "atomic_exchange",
+            Self::Add => "add",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Xor => "xor",
+            Self::Exchange => "exchange",
         }
     }
 

@@ -222,6 +222,7 @@ impl DataType {
     }
 
     /// Its size in bytes.
+    #[inline]
     pub const fn bytes(self) -> u32 {
         match self {
             Self::U8 => 1,

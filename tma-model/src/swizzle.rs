@@ -17,6 +17,7 @@ pub enum Swizzle {
 
 impl Swizzle {
     /// The span in bytes, which a row may not exceed; `None` where nothing is permuted.
+    #[inline]
     pub const fn span(self) -> Option<u32> {
         match self {
             Self::None => None,
@@ -27,6 +28,7 @@ impl Swizzle {
     }
 
     /// The bits of a byte offset that the pattern changes: those that number a chunk in the span.
+    #[inline]
     pub const fn chunk_bits(self) -> u32 {
         match self {
             Self::None => 0,
@@ -40,6 +42,7 @@ impl Swizzle {
     ///
     /// The bits that number the 128-byte line are added, without carry, to those that number the
     /// chunk in the span. Source: PTX ISA, "Swizzling Modes".
+    #[inline]
     pub const fn permute(self, at: u32) -> u32 {
         at ^ (at >> 3 & self.chunk_bits())
     }
@@ -60,6 +63,7 @@ pub enum Interleave {
 
 impl Interleave {
     /// Bytes of a slice, if there are slices.
+    #[inline]
     pub const fn slice(self) -> Option<u32> {
         match self {
             Self::None => None,

@@ -1,62 +1,55 @@
 //! The host and device sides of kernels written with `#[tma_kernel]`.
 //!
-//! * [`lang`] is the vocabulary of kernels: tiles, barriers, tensor maps, places. It is type-checked by rustc and run
-//!   only on devices.
-//! * [`Device`], [`DeviceTensor`], [`Stream`] and [`launch`] are the host: memory, order and launches.
-//! * [`spec`] is what the attribute tells the host of a kernel, and [`map`] how a tensor and a kernel's tile become a
-//!   tensor map, with every rule of the hardware checked.
+//! * [`lang`] is the vocabulary of kernels: tiles, barriers, tensor maps, thread indices. rustc
+//!   type-checks it; it runs only on devices.
+//! * [`Device`], [`DeviceTensor`], [`Stream`] and [`launch`] are the host side: memory, ordering
+//!   and launches.
+//! * [`spec`] describes a compiled kernel to the host; [`map`] turns a tensor and a kernel's tile
+//!   into the parameters of a tensor map and checks every rule of the hardware.
 //! * [`testing`] runs a check under many seeds of the simulator.
 //!
-//! [`prelude`] brings both sides. Without the feature `cuda`, or without a GPU, [`Device::open`] gives the
-//! simulator, which runs the same PTX on the CPU.
+//! [`prelude`] exports both sides. Without the feature `cuda`, or without a GPU, [`Device::open`]
+//! returns the simulator, which runs the same PTX on the CPU.
 
-mod args;
-mod bind;
-mod device;
-mod error;
-mod graph;
-mod grid;
-mod im2col;
+// The vocabulary of kernels, for rustc and for readers. Never run.
 pub mod lang;
-pub mod launch;
-pub mod layout;
-pub mod map;
-mod memory;
-mod occupancy;
-mod options;
-pub mod picture;
-mod ptx;
-mod scalar;
-mod shape;
-mod sim;
-pub mod spec;
-mod status;
-mod stream;
-mod tensor;
-pub mod testing;
-mod tf32;
-mod view;
-mod with;
-mod workspace;
 
-#[cfg(feature = "cuda")]
-mod cuda;
-#[cfg(not(feature = "cuda"))]
-#[path = "absent.rs"]
-mod cuda;
+// What follows is in the order in which a launch uses it. A compiled kernel: PTX, block,
+// parameters.
+pub mod spec;
+
+// Where it runs, with streams and events.
+mod device;
+
+// What it works on: memory of the device, with element type, shape and strides.
+mod tensor;
+
+// A tensor and the kernel's tile as the parameters of a tensor map, every rule checked.
+pub mod map;
+
+// Arguments, grid and options, checked against the specification; graphs of launches.
+pub mod launch;
+
+// What runs it: the NVIDIA driver, or the simulator.
+mod backend;
+
+// Everything that can go wrong on the way, with its code.
+mod error;
+
+pub mod testing;
 
 pub use device::Device;
-pub use error::{ClusterError, DriverStatus, Error, MapError, ViewError};
-pub use graph::{Capture, Graph};
-/// The simulator, for what [`Device::reporting`] gives.
+pub use device::stream::{Event, Stream};
+pub use error::{ArgumentKind, ClusterError, DriverStatus, Error, MapError, ViewError};
+pub use launch::graph::{Capture, Graph};
+pub use map::picture;
+/// The simulator, whose report [`Device::reporting`] passes on.
 pub use ptx_sim;
-pub use scalar::Scalar;
-pub use stream::{Event, Stream};
-pub use tensor::DeviceTensor;
+pub use tensor::layout;
+pub use tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
 pub use tma_macros::{tma_device, tma_kernel, tma_module};
-pub use view::{TensorView, TensorViewMut};
 
-/// All that a file with kernels and their launches needs.
+/// Everything that a file with kernels and their launches needs.
 pub mod prelude {
     pub use crate::lang::*;
     pub use crate::launch::{Grid, Im2col, Im2colExt, L2Promotion, MapArgExt, MapWorkspace};

@@ -1,7 +1,8 @@
-//! Help for tests of kernels: one check under many orders of warps and many landings of copies.
+//! Support for tests of kernels: runs a check under many orders of warps and arrivals of copies.
 //!
-//! What the simulator may choose, it chooses by a seed. A kernel that is correct gives the same under each of them; one
-//! that is not may be lucky under some. [`under_seeds`] tries several and says under which one the check failed.
+//! The simulator makes its choices by a seed. A correct kernel computes the same under each of
+//! them; an incorrect one may be lucky under some. [`under_seeds`] tries several and reports the
+//! seed under which the check failed.
 
 use std::error::Error;
 use std::fmt;
@@ -10,26 +11,26 @@ use std::thread;
 
 use crate::device::Device;
 
-/// The first seed under which a check failed.
+/// A failed check, and the first seed under which it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeedFailure<E> {
-    /// [`Device::seed`] of the simulated device that it failed on.
+    /// The [`Device::seed`] of the simulated device that it failed on.
     pub seed: u64,
-    /// What the check answered.
+    /// The check's error.
     pub error: E,
 }
 
 impl<E: fmt::Display> fmt::Display for SeedFailure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, error } = self;
-        // The alternate form is the one in which anyhow's errors show what they come from.
+        // anyhow's errors show their sources in the alternate form.
         write!(f, "{} failed: {error:#}", Repeat(*seed))
     }
 }
 
 impl<E: fmt::Debug + fmt::Display> Error for SeedFailure<E> {}
 
-/// A seed, with how to use it.
+/// A seed, with instructions to reproduce.
 struct Repeat(u64);
 
 impl fmt::Display for Repeat {
@@ -38,11 +39,11 @@ impl fmt::Display for Repeat {
     }
 }
 
-/// Names the seed if the check leaves by a panic, as `assert_eq!` does.
+/// Prints the seed if the check panics, as `assert_eq!` does.
 impl Drop for Repeat {
     fn drop(&mut self) {
         if thread::panicking() {
-            // To a closed output it would panic once more, which ends the process.
+            // `eprintln!` would panic again if standard error is closed, which aborts the process.
             let _nobody_reads = writeln!(io::stderr(), "{self} panicked");
         }
     }
@@ -50,14 +51,14 @@ impl Drop for Repeat {
 
 /// Runs `check` on a new simulated device under each of the seeds 0 to `seeds - 1`, until it fails.
 ///
-/// `check` allocates what it needs on the device that it is given, launches, and compares. It may answer with an error
-/// of any type or panic; either way the seed is told.
+/// `check` allocates what it needs on its device, launches, and compares. It may return an error of
+/// any type or panic; either way the seed is reported.
 ///
 /// ```
 /// # mod double {
 /// #     // What `#[tma_kernel(threads = 64)] fn double(data: Global<u32>) { .. }` gives, in short.
 /// #     use tma_runtime::launch::{Arg, GlobalArgMut, Grid, KernelParts, KernelSpec, ParamKind, ParamSpec};
-/// #     use tma_runtime::spec::{Cluster, Element};
+/// #     use tma_runtime::spec::{Cluster, Scalar};
 /// #     const PARTS: KernelParts = KernelParts {
 /// #         name: "double",
 /// #         entry: "double",
@@ -71,7 +72,7 @@ impl Drop for Repeat {
 /// #         cooperative: false,
 /// #         dependency_wait: false,
 /// #         shared_bytes: 0,
-/// #         params: &[ParamSpec { name: "data", kind: ParamKind::Global { element: Element::U32, written: true, alignment: 4 } }],
+/// #         params: &[ParamSpec { name: "data", kind: ParamKind::Global { element: Scalar::U32, written: true, alignment: 4 } }],
 /// #     };
 /// #     // SAFETY: it is launched with as many numbers as it has threads.
 /// #     static SPEC: KernelSpec = unsafe { KernelSpec::from_parts(PARTS) };
@@ -102,7 +103,7 @@ impl Drop for Repeat {
 ///
 /// # Errors
 ///
-/// What `check` answered first, with its seed.
+/// The first error of `check`, with its seed.
 pub fn under_seeds<E>(
     seeds: u64,
     mut check: impl FnMut(&Device) -> Result<(), E>,

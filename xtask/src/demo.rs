@@ -10,7 +10,8 @@ use crate::{
     workspace,
 };
 
-/// Sets up, compiles the examples and shows what became of `tma_copy`: its PTX, and a corner of the matrix that it copied.
+/// Sets up, compiles the examples and shows `tma_copy`: its PTX, and a corner of the matrix that it
+/// copied.
 pub(crate) fn run() -> Result<()> {
     println!("== Setting up");
     let tools = setup::run()?;
@@ -32,7 +33,7 @@ pub(crate) fn run() -> Result<()> {
     process::run(example.args(["run", "-p", "tma-examples", "--bin", "tma_copy"]))
 }
 
-/// Prints the PTX and lets ptxas assemble it, which prints registers, spills and shared memory.
+/// Prints the PTX and assembles it with ptxas, which prints registers, spills and shared memory.
 fn show_ptx(tools: &Tools) -> Result<()> {
     let folder = workspace::target().join("demo");
     workspace::fresh_folder(&folder)?;
@@ -48,8 +49,8 @@ fn show_ptx(tools: &Tools) -> Result<()> {
     Ok(())
 }
 
-/// Whether there is the device file of a GPU. A container may have been given any of the host's, so
-/// the number need not be 0.
+/// Whether a GPU's device file exists. A container may have any of the host's GPUs, so its number
+/// need not be 0.
 fn has_gpu() -> bool {
     let files = fs::read_dir("/dev").into_iter().flatten().flatten().map(|entry| entry.file_name());
     files.filter_map(|name| name.into_string().ok()).any(|name| {

@@ -1,7 +1,8 @@
-//! `cargo xtask fuzz`: made-up inputs against what takes input from outside.
+//! `cargo xtask fuzz`: fuzzes everything that takes input from outside.
 //!
-//! The simulator is fuzzed by cargo-fuzz, guided by coverage: it is Rust without `unsafe`, so no sanitizer is asked for, and
-//! stable Rust does. What needs the compiler, whose LLVM no coverage is counted in, is fuzzed by a program of the tests.
+//! cargo-fuzz fuzzes the simulator, guided by coverage. The simulator has no `unsafe`, so it runs
+//! without a sanitizer, on stable Rust. A program of the tests fuzzes everything that needs the
+//! compiler, since LLVM has no coverage instrumentation.
 
 use std::{
     fs,
@@ -13,16 +14,16 @@ use clap::ValueEnum;
 
 use crate::{process, ptx, setup, workspace};
 
-/// What gets the inputs.
+/// The target of the inputs.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Target {
     /// The front end of the compiler: mutated kernels
     Kernel,
-    /// Generated kernels, against the same text as plain Rust
+    /// Generated kernels, compared with the same text as plain Rust
     Values,
     /// The runtime: launches, tensors and tensor maps
     Host,
-    /// The types that the front end infers, against rustc's
+    /// Types inferred by the front end, compared with rustc's
     Types,
     /// The simulator's parser and loader: mutated PTX
     Ptx,
@@ -32,22 +33,23 @@ pub(crate) enum Target {
     Command,
 }
 
-/// How much is tried.
+/// How long to run.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) minutes: u32,
-    /// In place of a time.
+    /// Instead of a time.
     pub(crate) inputs: Option<u32>,
 }
 
-/// The longest that one input may take, in seconds.
+/// The time limit of one input, in seconds.
 const PATIENCE: u32 = 30;
 
-/// How long inputs of numbers may be. They are so from the start: libFuzzer's own beginning with the shortest ones is meant for
-/// texts, and no launch comes of less than some sixty bytes.
+/// The maximum length of binary inputs, which applies from the start: libFuzzer by default begins
+/// with short ones, but a launch takes at least some sixty bytes.
 const NUMBERS: [&str; 2] = ["-max_len=512", "-len_control=0"];
 
-/// Runs the fuzzer on `target`; a panic, a hang or too much memory fails it, and of `types` another answer than rustc's.
+/// Runs the fuzzer on `target`. A panic, a hang or too much memory fails it, and for `types` any
+/// difference from rustc.
 pub(crate) fn run(target: Target, extent: Extent) -> Result<()> {
     match target {
         Target::Kernel => mutate("kernel", extent),
@@ -82,8 +84,8 @@ fn mutate(target: &str, extent: Extent) -> Result<()> {
     process::run(&mut fuzzer)
 }
 
-/// Runs a target of cargo-fuzz. It starts from what earlier runs have kept and from the files in `seeds`; `options` are
-/// libFuzzer's.
+/// Runs a target of cargo-fuzz. It starts from the corpus of earlier runs and from the files in
+/// `seeds`; `options` are libFuzzer's.
 fn guide(target: &str, extent: Extent, seeds: &[PathBuf], options: &[&str]) -> Result<()> {
     let kept = Path::new("fuzz/corpus").join(target);
     let folder = simulator().join(&kept);

@@ -1,7 +1,7 @@
 //! The project's tasks, run as `cargo xtask TASK`.
 //!
-//! It links none of the project's packages and needs nothing but Rust and a C compiler, so that
-//! it can install what the others need. A task that compiles kernels runs [`setup`] first.
+//! It links none of the project's packages and needs only Rust and a C compiler, so that it can
+//! install what the others need. A task that compiles kernels runs [`setup`] first.
 
 mod bundle;
 mod demo;
@@ -27,13 +27,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Installs LLVM 22 and unpacks ptxas; does nothing where both are there
+    /// Installs LLVM 22 and unpacks ptxas, unless both are present
     Setup,
-    /// Sets up, compiles the examples, shows the PTX of `tma_copy`, and runs it: without a GPU on the simulator
+    /// Sets up, compiles the examples, shows the PTX of `tma_copy`, and runs it (on the simulator
+    /// if there is no GPU)
     Demo,
     /// Sets up, then checks format, lints, features, tests and documentation
     Test,
-    /// Writes the PTX of every kernel of the examples and tests, one file an instance
+    /// Writes the PTX of every kernel of the examples and tests, one file per instance
     Ptx {
         /// Folder to write to [default: target/ptx]
         #[arg(long)]
@@ -45,17 +46,19 @@ enum Task {
     /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
     /// it installs
     Editor,
-    /// Builds the GPU tests, benchmarks and examples into target/bundle, to be carried to a GPU
+    /// Builds the GPU tests, benchmarks and examples into target/bundle, to be copied to a machine
+    /// with a GPU
     Bundle,
-    /// Looks for inputs that panic, hang or eat memory: kernels, PTX, launches; or whose types rustc sees otherwise
+    /// Looks for inputs (kernels, PTX, launches) that panic, hang, exhaust memory, or whose
+    /// inferred types differ from rustc's
     Fuzz {
-        /// What gets the inputs
+        /// The target of the inputs
         #[arg(long, value_enum, default_value_t = fuzz::Target::Kernel)]
         target: fuzz::Target,
         /// How long to run
         #[arg(long, default_value_t = 10)]
         minutes: u32,
-        /// How many inputs, however long they take
+        /// How many inputs, instead of a time
         #[arg(long)]
         inputs: Option<u32>,
     },

@@ -1,4 +1,4 @@
-//! Running other programs, with errors that name the command line.
+//! Runs other programs, with errors that name the command line.
 
 use std::{
     path::Path,
@@ -29,18 +29,18 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("{} wrote something other than text", shown(command)))
 }
 
-/// What `command` writes to standard output, or `None` if it is missing or fails: for looking around.
+/// The standard output of `command`, or `None` if the program is missing or fails.
 pub(crate) fn probe(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Lets everybody run the file at `path`.
+/// Makes the file at `path` executable for all users.
 pub(crate) fn make_executable(path: &Path) -> Result<()> {
     run(Command::new("chmod").arg("a+x").arg(path))
 }
 
-/// The command line as one would type it.
+/// The command line as it would be typed.
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();

@@ -1,4 +1,4 @@
-//! `cargo xtask ptx`: the PTX of the workspace's kernels, one file an instance.
+//! `cargo xtask ptx`: writes the PTX of the workspace's kernels, one file per instance.
 
 use std::{
     fs,
@@ -13,16 +13,17 @@ use crate::{
     workspace,
 };
 
-/// The architecture that kernels are compiled for unless another is asked for.
+/// The default architecture.
 pub(crate) const DEFAULT_TARGET: &str = "sm_90a";
 
-/// Writes the PTX of all kernels into `out`, which is made if it is missing.
+/// Writes the PTX of all kernels into `out`, which is created if it is missing.
 pub(crate) fn run(out: Option<&Path>, target: &str) -> Result<()> {
     let tools = setup::run()?;
     let out = match out {
         Some(folder) => std::path::absolute(folder)?,
         None => {
-            // This folder is the task's own: what an earlier run wrote for a kernel since gone must go too.
+            // This folder belongs to the task: PTX that an earlier run wrote for a deleted kernel
+            // must go too.
             let folder = workspace::target().join("ptx");
             workspace::fresh_folder(&folder)?;
             folder
@@ -33,7 +34,8 @@ pub(crate) fn run(out: Option<&Path>, target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Compiles the kernels in the Rust files `sources` and returns the PTX files that `out` then holds.
+/// Compiles the kernels in the Rust files `sources` and returns the PTX files that `out` then
+/// holds.
 pub(crate) fn write(tools: &Tools, out: &Path, target: &str, sources: &[PathBuf]) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let mut compile = tools.cargo();

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: everything that is checked on every commit. Stops at the first failing step.
+//! `cargo xtask test`: runs everything that is checked on every commit, and stops at the first
+//! failing step.
 
 use std::{
     process::Command,
@@ -16,7 +17,7 @@ use crate::{
 /// The packages that have the feature `cuda`.
 const CUDA_PACKAGES: [&str; 6] = ["-p", "tma-runtime", "-p", "tma-examples", "-p", "tma-tests"];
 
-/// The feature with the command `ptx-sim`, which is off by default; it changes nothing in the library.
+/// The feature with the command `ptx-sim`, which is off by default; it does not affect the library.
 const SIMULATOR_COMMAND: [&str; 2] = ["--features", "ptx-sim/cli"];
 
 /// Runs the steps in order and prints how long each took.
@@ -37,7 +38,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// rustfmt and clippy are missing where Rust was installed with rustup's minimal profile.
+/// rustup's minimal profile lacks rustfmt and clippy.
 fn provide_components() -> Result<()> {
     let is_missing = |tool| process::probe(workspace::cargo().args([tool, "--version"])).is_none();
     if ["fmt", "clippy"].into_iter().any(is_missing) {
@@ -65,7 +66,7 @@ fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// What is run, cheapest first.
+/// The steps, cheapest first.
 fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let cargo = |arguments: &[&str]| {
         let mut command = tools.cargo();
@@ -82,8 +83,8 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let mut lints_with_cuda = cargo(&["clippy", "--all-targets", "--features", "cuda"]);
     lints_with_cuda.args(CUDA_PACKAGES).args(deny_warnings);
 
-    // The build has to do without LLVM and CUDA, also where they are installed: with these variables
-    // a build script that looked for either would find nothing.
+    // The build must work without LLVM and CUDA even if they are installed: with these variables, a
+    // build script that looked for either would find nothing.
     let mut bare = workspace::cargo();
     bare.args(["clippy", "--workspace", "--no-default-features"]).args(deny_warnings);
     let nowhere = workspace::target().join("nowhere");

@@ -1,4 +1,4 @@
-//! Where things lie in the workspace.
+//! Paths of the workspace.
 
 use std::{
     fs,
@@ -17,19 +17,20 @@ pub(crate) fn root() -> &'static Path {
     package.parent().unwrap_or(package)
 }
 
-/// The folder for what tasks make. `CARGO_TARGET_DIR` does not move it: tests look for tools here.
+/// The folder for the output of tasks. `CARGO_TARGET_DIR` does not move it: tests look for tools
+/// here.
 pub(crate) fn target() -> PathBuf {
     root().join("target")
 }
 
-/// A call of the cargo that runs this program, in the workspace's root.
+/// A call to the cargo that runs this program, in the workspace's root.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// What `cargo metadata` says of the workspace and, unless `members_only`, of all its dependencies.
+/// `cargo metadata` of the workspace and, unless `members_only`, of all its dependencies.
 pub(crate) fn metadata(members_only: bool) -> Result<Value> {
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1", "--all-features"]);
@@ -48,7 +49,7 @@ pub(crate) fn package<'a>(metadata: &'a Value, name: &str) -> Result<&'a Value> 
         .with_context(|| format!("there is no package {name}"))
 }
 
-/// Every `.rs` file under the folder `under`, in a fixed order. A missing folder holds none.
+/// Every `.rs` file under the folder `under`, in a fixed order; none if the folder is missing.
 pub(crate) fn rust_files(under: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![under.to_owned()];
@@ -70,7 +71,7 @@ pub(crate) fn rust_files(under: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Removes the folder `path` with all it holds, if there is one, and makes it anew.
+/// Removes the folder `path` and its contents, if it exists, and creates it again.
 pub(crate) fn fresh_folder(path: &Path) -> Result<()> {
     if path.exists() {
         fs::remove_dir_all(path).with_context(|| format!("cannot remove {}", path.display()))?;

@@ -1,39 +1,47 @@
-//! The build script's side: finds the kernels of a package and writes the PTX that the macros include.
+//! The build script's side: finds the kernels of a package and writes the PTX that the macros
+//! include.
 //!
-//! Kernels that break a rule are passed over: the macro, which has the spans, reports them. What fails here is
-//! only what a macro cannot see: LLVM, and files.
+//! Kernels that break a rule are passed over: the macro, which has the spans, reports them. What
+//! fails here is only what a macro cannot see: LLVM, files, and what the target does not have,
+//! which is reported as `file:line:column`. The macro meets no PTX of such a kernel, for cargo does
+//! not go on to it. Warnings are this side's too: a macro of stable Rust cannot show any.
 
 mod checks;
+mod error;
 mod reuse;
 mod sources;
 mod store;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{env, fmt, fs, io};
 
+pub use error::BuildError;
 pub(crate) use sources::FOLDERS;
 
-use crate::parse::file;
+use crate::check::{TargetKernel, for_target};
+use crate::diag::{Diagnostic, Located, Sink};
+use crate::parse::item::file;
 use crate::pipeline::{Front, Instance, front};
 use crate::target::Goal;
 use crate::{Checks, Target, escape, note};
 
-/// Compiles the kernels of the package whose build script calls it, for `sm_90a`; all of `build.rs` in most
-/// packages. Ends the build script with an error if there is one.
+/// Compiles the kernels of the package whose build script calls it, for `sm_90a`; all of `build.rs`
+/// in most packages. Ends the build script with an error if there is one.
 pub fn build() {
     Build::new().run_or_exit();
 }
 
 /// Compiles the kernels of a package, with options.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Build {
     target: Target,
     checks: Option<Checks>,
+    warnings: bool,
     sources: Vec<PathBuf>,
 }
 
-/// What became of a package's kernels; each list holds `kernel` or `kernel::instance`.
+/// What became of a package's kernels; each list of kernels holds `kernel` or `kernel::instance`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Compiled in this run.
@@ -42,49 +50,19 @@ pub struct Report {
     pub reused: Vec<String>,
     /// Passed over, since they break a rule that the macro reports.
     pub refused: Vec<String>,
+    /// What could be better in any of them.
+    pub warnings: Vec<Located>,
 }
 
-/// What a build script can fail at.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// It was not called by cargo.
-    #[error("TMA0902: `{0}` is not set: `tma_codegen::build()` is called from a build script, by cargo")]
-    NoEnvironment(&'static str),
-    /// A file could not be read or written.
-    #[error("TMA0902: {path}: {error}", path = escape::path(.path))]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// A file or folder could not be watched.
-    #[error(
-        "TMA0904: cargo cannot be told to watch `{path}`, since its name {why}: rename what it lies in, or build \
-         elsewhere (`CARGO_TARGET_DIR`)",
-        path = escape::path(.path)
-    )]
-    Unwatchable {
-        /// Which.
-        path: PathBuf,
-        /// What is in the way.
-        why: &'static str,
-    },
-    /// LLVM failed.
-    #[cfg(feature = "llvm")]
-    #[error("{path}:{line}: {error}", path = escape::path(.path))]
-    Backend {
-        /// The source file.
-        path: PathBuf,
-        /// The line of the kernel.
-        line: usize,
-        /// What LLVM said.
-        error: crate::backend::BackendError,
-    },
+impl Default for Build {
+    fn default() -> Self {
+        Self { target: Target::default(), checks: None, warnings: true, sources: vec![] }
+    }
 }
 
 impl Build {
-    /// For the default target, of the sources that cargo knows: `src`, `examples`, `tests`, `benches`.
+    /// For the default target, of the sources that cargo knows: `src`, `examples`, `tests`,
+    /// `benches`.
     pub fn new() -> Self {
         Self::default()
     }
@@ -102,26 +80,35 @@ impl Build {
         self
     }
 
+    /// Whether [`run`](Self::run) prints warnings, which it does unless this says otherwise.
+    pub fn warnings(mut self, warnings: bool) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
     /// Looks for kernels in a further file or folder, relative to the package.
     pub fn source(mut self, path: impl Into<PathBuf>) -> Self {
         self.sources.push(path.into());
         self
     }
 
-    /// As [`Build::run`]; tells cargo of an error and ends the build script.
+    /// As [`Build::run`]; tells cargo of errors and ends the build script.
     pub fn run_or_exit(&self) {
         if let Err(error) = self.run() {
-            // One line: cargo reads instructions line by line.
-            println!("cargo::error={}", escape::controls(&error.to_string().replace('\n', " ")));
+            match &error {
+                BuildError::Target(errors) => errors.iter().for_each(|error| tell_cargo("error", error)),
+                other => tell_cargo("error", other),
+            }
             std::process::exit(1);
         }
     }
 
-    /// Compiles what has changed since the last run, and tells cargo what to watch.
+    /// Compiles what has changed since the last run, tells cargo what to watch, and warns.
     ///
     /// # Errors
     ///
-    /// Outside of a build script, when files cannot be read or written, and when LLVM fails.
+    /// Outside of a build script, when files cannot be read or written, when a kernel needs what
+    /// the target does not have, and when LLVM fails.
     pub fn run(&self) -> Result<Report, BuildError> {
         let variable = |name| env::var_os(name).map(PathBuf::from).ok_or(BuildError::NoEnvironment(name));
         let package = variable("CARGO_MANIFEST_DIR")?;
@@ -132,19 +119,25 @@ impl Build {
         for path in roots.iter().chain([&note]) {
             println!("cargo::rerun-if-changed={}", watched(path, &package)?);
         }
-        self.compile(&package, &roots, &out_dir)
+        let report = self.compile(&package, &roots, &out_dir)?;
+        if self.warnings {
+            report.warnings.iter().for_each(|warning| tell_cargo("warning", warning));
+        }
+        Ok(report)
     }
 
-    /// Compiles the kernels under `roots` into `out_dir`; `package` is what paths in messages are relative to.
+    /// Compiles the kernels under `roots` into `out_dir`; `package` is what paths in messages are
+    /// relative to.
     ///
     /// # Errors
     ///
-    /// When files cannot be read or written, and when LLVM fails.
+    /// When files cannot be read or written, when a kernel needs what the target does not have, and
+    /// when LLVM fails.
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
         let folder = out_dir.join("tma");
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
-        let mut report = Report::default();
-        let mut current = HashSet::new();
+        let mut run = Run { goal: self.goal(), out_dir, current: HashSet::new(), report: Report::default() };
+        let mut lacking = vec![];
         for path in sources::rust_files(roots)? {
             let bytes = fs::read(&path).map_err(file_error(&path))?;
             // What is not Rust, rustc reports.
@@ -152,75 +145,116 @@ impl Build {
             let shown = path.strip_prefix(package).unwrap_or(&path);
             for (item, shared) in file::kernels_in(&text) {
                 let front = front(&item, &shared);
-                let fingerprint = reuse::fingerprint(&item, &shared, self.goal(), shown);
-                self.write_instances(front, fingerprint, shown, out_dir, &mut current, &mut report)?;
+                let fingerprint = reuse::fingerprint(&item, &shared, run.goal, shown);
+                lacking.extend(run.write_instances(front, fingerprint, shown)?);
             }
         }
-        remove_stale(&folder, &current)?;
-        Ok(report)
+        if !lacking.is_empty() {
+            return Err(BuildError::Target(lacking));
+        }
+        remove_stale(&folder, &run.current)?;
+        Ok(run.report)
     }
 
     fn goal(&self) -> Goal {
         Goal { target: self.target, checks: self.checks.unwrap_or_else(checks::of_this_build) }
     }
+}
 
+/// A run of the build script.
+struct Run<'a> {
+    goal: Goal,
+    out_dir: &'a Path,
+    /// The files that belong to kernels as they are now.
+    current: HashSet<PathBuf>,
+    report: Report,
+}
+
+impl Run<'_> {
+    /// Writes the PTX of a kernel's instances. Returns what they need that the target does not
+    /// have.
     fn write_instances(
-        &self,
+        &mut self,
         front: Front,
         fingerprint: reuse::Fingerprint,
         source: &Path,
-        out_dir: &Path,
-        current: &mut HashSet<PathBuf>,
-        report: &mut Report,
-    ) -> Result<(), BuildError> {
+    ) -> Result<Vec<Located>, BuildError> {
+        let located = |diagnostic: &Diagnostic| Located::new(source, diagnostic);
+        self.report.warnings.extend(front.diagnostics.warnings.iter().map(located));
+        let mut sink = Sink::default();
         for instance in front.instances {
             let checked = match instance {
                 Instance::Refused(kernel) => {
-                    report.refused.push(kernel.path());
+                    self.report.refused.push(kernel.path());
                     continue;
                 }
-                Instance::Checked(checked) => checked,
+                Instance::Checked(checked) => *checked,
             };
-            let kernel = checked.kernel();
-            let file =
-                out_dir.join(crate::abi::ptx_file(&kernel.name, kernel.instance.as_deref(), front.hash));
-            // The same kernel stands in another place as well: one PTX serves both.
-            if current.contains(&file) {
-                report.reused.push(kernel.path());
-                continue;
+            sink.enter(checked.kernel().instance.as_deref());
+            if let Some(kernel) = for_target(checked, self.goal.target, &mut sink) {
+                self.write(&kernel, front.hash, &fingerprint, source)?;
             }
-            let old = fs::read_to_string(&file).ok();
-            let text = match old.as_deref().and_then(|old| reuse::reuse(old, &fingerprint)) {
-                Some(text) => {
-                    report.reused.push(kernel.path());
-                    text
-                }
-                None => {
-                    report.compiled.push(kernel.path());
-                    fingerprint.mark(&ptx(&checked, source, self.goal())?)
-                }
-            };
-            // An unchanged file keeps its date, and whoever includes it is not compiled again.
-            if old.as_deref() != Some(&text) {
-                store::write(&file, &text).map_err(file_error(&file))?;
-            }
-            current.insert(file);
         }
+        Ok(sink.into_errors().iter().map(located).collect())
+    }
+
+    /// Writes the PTX of an instance, unless it is there already.
+    fn write(
+        &mut self,
+        target_kernel: &TargetKernel,
+        hash: u64,
+        fingerprint: &reuse::Fingerprint,
+        source: &Path,
+    ) -> Result<(), BuildError> {
+        let kernel = target_kernel.kernel().kernel();
+        let file = self.out_dir.join(crate::abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash));
+        // The same kernel stands in another place as well: one PTX serves both.
+        if self.current.contains(&file) {
+            self.report.reused.push(kernel.path());
+            return Ok(());
+        }
+        let old = fs::read_to_string(&file).ok();
+        let text = match old.as_deref().and_then(|old| reuse::reuse(old, fingerprint)) {
+            Some(text) => {
+                self.report.reused.push(kernel.path());
+                text
+            }
+            None => {
+                self.report.compiled.push(kernel.path());
+                fingerprint.mark(&ptx(target_kernel, source, self.goal.checks)?)
+            }
+        };
+        // An unchanged file keeps its date, and whoever includes it is not compiled again.
+        if old.as_deref() != Some(&text) {
+            store::write(&file, &text).map_err(file_error(&file))?;
+        }
+        self.current.insert(file);
         Ok(())
     }
 }
 
+/// Prints an instruction to cargo.
+fn tell_cargo(instruction: &str, text: &impl fmt::Display) {
+    println!("{}", directive(instruction, text));
+}
+
+/// An instruction to cargo, which reads them line by line.
+fn directive(instruction: &str, text: &impl fmt::Display) -> String {
+    format!("cargo::{instruction}={}", escape::controls(&text.to_string().replace('\n', " ")))
+}
+
 #[cfg(feature = "llvm")]
-fn ptx(checked: &crate::check::CheckedKernel, source: &Path, goal: Goal) -> Result<String, BuildError> {
+fn ptx(kernel: &TargetKernel, source: &Path, checks: Checks) -> Result<String, BuildError> {
     let path = source.to_string_lossy();
-    crate::emit::ptx(checked, &crate::backend::Source { path: &path }, goal).map_err(|error| {
-        BuildError::Backend { path: source.to_owned(), line: checked.kernel().span.start().line, error }
+    crate::emit::ptx(kernel, &crate::backend::Source { path: &path }, checks).map_err(|error| {
+        let line = kernel.kernel().kernel().span.start().line;
+        BuildError::Backend { path: source.to_owned(), line, error }
     })
 }
 
 /// Without LLVM the file says so, and the runtime repeats it when the kernel is launched.
 #[cfg(not(feature = "llvm"))]
-fn ptx(_: &crate::check::CheckedKernel, _: &Path, _: Goal) -> Result<String, BuildError> {
+fn ptx(_: &TargetKernel, _: &Path, _: Checks) -> Result<String, BuildError> {
     Ok("// no code: `tma-codegen` was built without its feature `llvm`\n".to_owned())
 }
 
@@ -258,12 +292,22 @@ fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diag::Code;
 
     #[test]
     fn what_lies_in_the_package_is_watched_wherever_that_lies() {
         let package = Path::new("/new\nline");
         assert_eq!(watched(&package.join("src"), package).unwrap(), "src");
         assert_eq!(watched(Path::new("/out/tma-missing"), package).unwrap(), "/out/tma-missing");
+    }
+
+    #[test]
+    fn a_diagnostic_is_one_line_to_cargo() {
+        let mut warning =
+            Diagnostic::new(Code::UnusedShared, proc_macro2::Span::call_site().into(), "`a\r` is");
+        warning.help("remove it");
+        let line = directive("warning", &Located::new(Path::new("src/lib.rs"), &warning));
+        assert_eq!(line, "cargo::warning=src/lib.rs:1:1: TMA0015: `a\\r` is; help: remove it");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
 use crate::hash::Fnv;
-use crate::parse::item::{KernelItem, Shared};
+use crate::parse::item::{KernelItem, ModuleItems};
 use crate::target::Goal;
 
 /// What the PTX of a kernel depends on, but for the line it starts at.
@@ -23,7 +23,7 @@ pub(super) struct Fingerprint {
 const PREFIX: &str = "// fingerprint: ";
 
 /// The fingerprint of a kernel in the file `source`.
-pub(super) fn fingerprint(item: &KernelItem, shared: &Shared, goal: Goal, source: &Path) -> Fingerprint {
+pub(super) fn fingerprint(item: &KernelItem, shared: &ModuleItems, goal: Goal, source: &Path) -> Fingerprint {
     let mut all = item.attr.clone();
     all.extend(item.function.to_token_stream());
     all.extend(shared.iter());

@@ -17,7 +17,8 @@ pub(super) fn roots(package: &Path, further: &[PathBuf]) -> Vec<PathBuf> {
     all.filter(|path| path.exists()).collect()
 }
 
-/// The Rust files under `roots`, sorted. A link that leads nowhere is none: some editors lock a file by one.
+/// The Rust files under `roots`, sorted. A link that leads nowhere is none: some editors lock a
+/// file by one.
 ///
 /// Links are followed, but a folder is listed once, by whatever names it can be reached; and a link
 /// to a folder around it, such as `.`, `..` or the root, is passed over, since that holds more than

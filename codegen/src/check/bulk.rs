@@ -1,39 +1,41 @@
-//! Bulk copies without a tensor map: what starts or ends where the copy engine cannot, as far as constants show.
+//! Bulk copies without a tensor map: what starts or ends where the copy engine cannot, as far as
+//! constants show.
 
-use super::low_bits::{LowBits, Variables};
+use super::low_bits::LowBits;
+use super::operations::Rules;
 use crate::diag::{Code, Sink};
-use crate::ir::{Expr, Kernel, Scalar, StmtKind, Type, visit};
+use crate::ir::{BulkCopy, Expr, RemoteCopy, Scalar, SharedRange, Type};
 use crate::limits::BULK_BYTES;
 
-pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
-    let mut variables = Variables::new(&kernel.body);
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        variables.pass(stmt);
-        if let StmtKind::BulkRemote { from, at, count, to, .. } = &stmt.kind
-            && let Some((element, _)) = from.ty.sequence()
-        {
-            whole_units(count, element, variables.of(count), "the count", sink);
-            whole_units(at, element, variables.of(at), "the element of shared memory to begin at", sink);
-            for array in [from, to] {
-                inside(array, at, count, sink);
-            }
-        }
-        let StmtKind::Bulk { global, index, count, op, .. } = &stmt.kind else { return };
-        let param = kernel.param(*global);
-        let Type::Global(element) = param.ty else { return };
-        let mut whole = |number: &Expr, what: &str| {
-            whole_units(number, element, variables.of(number), what, sink);
-        };
-        whole(count, "the count");
-        whole(index, &format!("the index into `{}`", param.name));
-        if let Some((array, at)) = op.shared() {
-            whole(at, "the element of shared memory to begin at");
-            inside(array, at, count, sink);
-        }
-    });
+pub(super) fn bulk_copy(rules: &Rules<'_>, copy: &BulkCopy, sink: &mut Sink) {
+    let param = rules.kernel.param(copy.global);
+    let Type::Global(element) = param.ty else { return };
+    let mut whole = |number: &Expr, what: &str| {
+        whole_units(number, element, rules.variables.of(number), what, sink);
+    };
+    whole(&copy.count, "the count");
+    whole(&copy.index, &format!("the index into `{}`", param.name));
+    if let Some(SharedRange { array, at }) = copy.kind.shared() {
+        whole(at, "the element of shared memory to begin at");
+        inside(array, at, &copy.count, sink);
+    }
 }
 
-/// Source: PTX ISA, "cp.async.bulk": addresses and size are multiples of 16 bytes. What an element is counted from is.
+pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink) {
+    let RemoteCopy { from, to, at, count, .. } = copy;
+    let Some((element, _)) = from.ty.sequence() else { return };
+    let mut whole = |number: &Expr, what: &str| {
+        whole_units(number, element, rules.variables.of(number), what, sink);
+    };
+    whole(count, "the count");
+    whole(at, "the element of shared memory to begin at");
+    for array in [from, to] {
+        inside(array, at, count, sink);
+    }
+}
+
+/// Source: PTX ISA, "cp.async.bulk": addresses and size are multiples of 16 bytes. What an element
+/// is counted from is.
 fn whole_units(number: &Expr, element: Scalar, low: LowBits, what: &str, sink: &mut Sink) {
     let unit = BULK_BYTES / element.bytes();
     let beside = low.bits % u64::from(unit);

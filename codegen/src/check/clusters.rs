@@ -1,38 +1,15 @@
 //! Clusters: their size, what asks for one, the blocks that are named, and sliced loads.
 
-use crate::diag::{Code, Sink};
+use super::operations::Rules;
+use crate::diag::{Code, Sink, rules};
 use crate::ir::{
-    BulkOp, Cluster, ClusterAxis, Expr, ExprKind, Kernel, Param, Span, Special, Stmt, StmtKind, Sync,
-    TileType, TmaOp, Type, visit,
+    BulkCopy, Cluster, ClusterAxis, CopyKind, Expr, ExprKind, Kernel, Multicast, RemoteCopy, Span, Special,
+    Sync, TileCopy, TileType, Type,
 };
 use crate::limits;
 
-pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
-    let Some(blocks) = size(kernel, sink) else {
-        words(kernel, sink);
-        return;
-    };
-    visit::for_each_expr(&kernel.body, &mut |expr| {
-        if let ExprKind::Remote(_, rank) = &expr.kind {
-            rank_within(rank, blocks, sink);
-        }
-    });
-    visit::for_each_stmt(&kernel.body, &mut |stmt| match &stmt.kind {
-        StmtKind::Tma {
-            op: TmaOp::LoadMulticast { mask, .. } | TmaOp::LoadColumn { mask: Some(mask), .. },
-            ..
-        } => mask_within(mask, blocks, sink),
-        StmtKind::Bulk { op: BulkOp::Load { mask: Some(mask), .. }, .. } => mask_within(mask, blocks, sink),
-        StmtKind::BulkRemote { op: None, to, .. } => elsewhere(to, blocks, sink),
-        StmtKind::Tma { map, op: TmaOp::LoadSliced { tile, axis, .. }, .. } => {
-            sliced(kernel, kernel.param(*map), tile, *axis, stmt.span, sink);
-        }
-        _ => {}
-    });
-}
-
 /// The most blocks that a cluster has; none in a kernel without clusters.
-fn size(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
+pub(super) fn size(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
     let launch = &kernel.launch;
     let most = limits::cluster_blocks(launch.nonportable_cluster);
     match launch.cluster {
@@ -55,38 +32,70 @@ fn size(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
     }
 }
 
-/// What a kernel without clusters must not say.
-fn words(kernel: &Kernel, sink: &mut Sink) {
-    let mut refuse = |what: &str, span: Span| {
-        sink.error(Code::NoCluster, span, format!("`{what}` is about clusters, and this kernel has none"))
-            .help("say how many blocks a cluster has: `#[tma_kernel(threads = .., cluster = 2)]`");
+/// A copy by a tensor map: the blocks that it is multicast to.
+pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, span: Span, sink: &mut Sink) {
+    match (copy.kind.multicast(), rules.blocks) {
+        (None, _) => {}
+        (Some(Multicast::Mask(mask)), Some(blocks)) => mask_within(mask, blocks, sink),
+        (Some(Multicast::Mask(_)), None) => sink.push(rules::no_cluster("load_multicast", span)),
+        (Some(Multicast::Sliced(axis)), Some(_)) => sliced(rules.kernel, copy, *axis, span, sink),
+        (Some(Multicast::Sliced(_)), None) => sink.push(rules::no_cluster("load_sliced", span)),
+    }
+}
+
+/// A bulk copy likewise.
+pub(super) fn bulk_copy(rules: &Rules<'_>, copy: &BulkCopy, span: Span, sink: &mut Sink) {
+    match (copy.kind.multicast(), rules.blocks) {
+        (None | Some(Multicast::Sliced(_)), _) => {}
+        (Some(Multicast::Mask(mask)), Some(blocks)) => mask_within(mask, blocks, sink),
+        (Some(Multicast::Mask(_)), None) => sink.push(rules::no_cluster("bulk_load_multicast", span)),
+    }
+}
+
+/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is
+/// in another block. Reductions have no such rule.
+pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink) {
+    if let (None, Some(blocks)) = (copy.op, rules.blocks) {
+        elsewhere(&copy.to, blocks, sink);
+    }
+}
+
+pub(super) fn meeting(rules: &Rules<'_>, sync: Sync, span: Span, sink: &mut Sink) {
+    let word = match sync {
+        Sync::Cluster => "sync_cluster",
+        Sync::ClusterArrive => "cluster_arrive",
+        Sync::ClusterWait => "cluster_wait",
+        Sync::Threads | Sync::Warp => return,
     };
-    visit::for_each_stmt(&kernel.body, &mut |stmt: &Stmt| {
-        let word = match &stmt.kind {
-            StmtKind::Sync(Sync::Cluster) => "sync_cluster",
-            StmtKind::Sync(Sync::ClusterArrive) => "cluster_arrive",
-            StmtKind::Sync(Sync::ClusterWait) => "cluster_wait",
-            StmtKind::Tma {
-                op: TmaOp::LoadMulticast { .. } | TmaOp::LoadColumn { mask: Some(_), .. },
-                ..
-            } => "load_multicast",
-            StmtKind::Bulk { op: BulkOp::Load { mask: Some(_), .. }, .. } => "bulk_load_multicast",
-            StmtKind::Tma { op: TmaOp::LoadSliced { .. }, .. } => "load_sliced",
-            _ => return,
-        };
-        refuse(word, stmt.span);
-    });
-    visit::for_each_expr(&kernel.body, &mut |expr| {
-        let word = match expr.kind {
-            ExprKind::Remote(..) => "remote",
-            ExprKind::Special(Special::ClusterIdx(_)) => "cluster_idx",
-            ExprKind::Special(Special::BlockInCluster(_)) => "block_in_cluster",
-            ExprKind::Special(Special::ClusterDim(_)) => "cluster_dim",
-            ExprKind::Special(Special::ClusterRank) => "cluster_rank",
-            _ => return,
-        };
-        refuse(word, expr.span);
-    });
+    if rules.blocks.is_none() {
+        sink.push(rules::no_cluster(word, span));
+    }
+}
+
+/// Something of the block of this rank.
+pub(super) fn remote(rules: &Rules<'_>, rank: &Expr, span: Span, sink: &mut Sink) {
+    match rules.blocks {
+        Some(blocks) => rank_within(rank, blocks, sink),
+        None => sink.push(rules::no_cluster("remote", span)),
+    }
+}
+
+pub(super) fn special(rules: &Rules<'_>, special: Special, span: Span, sink: &mut Sink) {
+    let word = match special {
+        Special::ClusterIdx(_) => "cluster_idx",
+        Special::BlockInCluster(_) => "block_in_cluster",
+        Special::ClusterDim(_) => "cluster_dim",
+        Special::ClusterRank => "cluster_rank",
+        Special::ThreadIdx(_)
+        | Special::BlockIdx(_)
+        | Special::GridDim(_)
+        | Special::LaneIdx
+        | Special::WarpIdx
+        | Special::WarpgroupIdx => return,
+    };
+    if rules.blocks.is_none() {
+        sink.push(rules::no_cluster(word, span));
+    }
 }
 
 fn rank_within(rank: &Expr, blocks: u64, sink: &mut Sink) {
@@ -99,14 +108,14 @@ fn rank_within(rank: &Expr, blocks: u64, sink: &mut Sink) {
     }
 }
 
-/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is in another block. Reductions
-/// have no such rule.
 fn elsewhere(to: &Expr, blocks: u64, sink: &mut Sink) {
     let ExprKind::Remote(_, rank) = &to.kind else { return };
-    let message = match rank.kind {
-        ExprKind::Special(Special::ClusterRank) => "a bulk copy to another block names the block itself",
-        _ if blocks == 1 => "a bulk copy to another block, but the cluster has only one",
-        _ => return,
+    let message = if let ExprKind::Special(Special::ClusterRank) = rank.kind {
+        "a bulk copy to another block names the block itself"
+    } else if blocks == 1 {
+        "a bulk copy to another block, but the cluster has only one"
+    } else {
+        return;
     };
     sink.error(Code::ClusterBlock, to.span, message)
         .help("name another block of the cluster; within a block threads copy, with `get` and `set`");
@@ -128,7 +137,9 @@ fn mask_within(mask: &Expr, blocks: u64, sink: &mut Sink) {
 
 /// The slices of a tile, one a block along the axis, one after the other along its outermost
 /// dimension of more than one element.
-fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Span, sink: &mut Sink) {
+fn sliced(kernel: &Kernel, copy: &TileCopy, axis: ClusterAxis, span: Span, sink: &mut Sink) {
+    let CopyKind::Load { to: tile, .. } = &copy.kind else { return };
+    let map = kernel.param(copy.map.param);
     let (Some(slice), Type::Tile(whole)) = (map.ty.moved(), &tile.ty) else { return };
     let Cluster::Fixed(extents) = kernel.launch.cluster else {
         sink.error(Code::SlicedLoad, span, "a load is sliced by a cluster whose size is known")
@@ -149,7 +160,10 @@ fn sliced(kernel: &Kernel, map: &Param, tile: &Expr, axis: ClusterAxis, span: Sp
     if *whole != wanted {
         let message =
             format!("{blocks} slices `{slice}` of `{}` are a `{wanted}`, but this is a `{whole}`", map.name);
-        sink.error(Code::SlicedLoad, tile.span, message).help(format!(
+        sink.error(Code::SlicedLoad, tile.span, message)
+            .label(map.ty_span, "the type of a slice")
+            .label(kernel.launch.spans.cluster, "the blocks that share the load")
+            .help(format!(
             "the map's tile is what one block loads: the whole tile's extent along dimension {along} divided by the \
              {blocks} blocks along `ClusterAxis::{}`",
             axis.name()

@@ -1,45 +1,37 @@
-//! Boxes that the copy engine refuses with an illegal instruction, where it is certain that it will.
+//! Boxes that the copy engine refuses with an illegal instruction, where it is certain that it
+//! will.
 
-use super::low_bits::{LowBits, Variables};
+use super::low_bits::LowBits;
+use super::operations::Rules;
 use crate::diag::{Code, Sink};
-use crate::ir::{Expr, Kernel, StmtKind, TileType, TmaOp, visit};
+use crate::ir::{Expr, TileCopy, TileType};
 use crate::limits::{box_start_bytes, im2col_offset};
 
 /// More than a box spans, or a column's corners are away from the tensor's.
 const REACH: u32 = 1 << 16;
 
-pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
-    let mut variables = Variables::new(&kernel.body);
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        variables.pass(stmt);
-        if let StmtKind::Tma { map, op, .. } = &stmt.kind
-            && let Some(tile) = kernel.param(*map).ty.moved()
-        {
-            copy(op, tile, &variables, sink);
-        }
-    });
-}
-
-fn copy(op: &TmaOp, tile: &TileType, variables: &Variables, sink: &mut Sink) {
-    let coordinates = op.coordinates();
-    for offset in op.offsets() {
-        offset_within(offset, coordinates.len(), sink);
+pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, sink: &mut Sink) {
+    let Some(tile) = rules.kernel.param(copy.map.param).ty.moved() else { return };
+    let variables = &rules.variables;
+    for offset in &copy.offsets {
+        offset_within(offset, copy.at.len(), sink);
     }
-    if let Some(inner) = coordinates.last() {
+    if let Some(inner) = copy.at.last() {
         innermost(inner, tile, variables.of(inner), sink);
     }
-    for (dimension, at) in coordinates.iter().enumerate() {
+    for (dimension, at) in copy.at.iter().enumerate() {
         if far(at, dimension, sink) {
             continue;
         }
-        if op.writes() {
+        if copy.kind.writes() {
             not_before(at, dimension, variables.of(at), sink);
         }
     }
 }
 
-/// Whether a coordinate is a number that the instruction takes for one so far before the tensor that no box reaches it. A few less than
-/// 2^32 are a difference that wrapped, and mean what the instruction takes them for.
+/// Whether a coordinate is a number that the instruction takes for one so far before the tensor
+/// that no box reaches it. A few less than 2^32 are a difference that wrapped, and mean what the
+/// instruction takes them for.
 /// Source: PTX ISA, "cp.async.bulk.tensor", `tensorCoords`, which are of type `.s32`.
 fn far(at: &Expr, dimension: usize, sink: &mut Sink) -> bool {
     let positive = i128::from(i32::MAX) + 1..i128::from(u32::MAX - REACH);

@@ -25,35 +25,53 @@ impl SharedLayout {
 
 /// The bytes a shared type takes; those of `Stages` include the padding between one and the next.
 pub fn size(ty: &Type) -> u64 {
-    match ty {
-        Type::Tile(tile) => tile.shared_bytes(),
-        Type::Barrier => limits::BARRIER_BYTES,
-        Type::SharedMap(_) => u64::from(limits::MAP_BYTES),
-        Type::SharedArray(scalar, len) => u64::from(scalar.bytes()) * u64::from(*len),
-        Type::Stages(thing, len) => stride(thing).saturating_mul(u64::from(*len)),
-        _ => 0,
-    }
+    footprint(ty).0
 }
 
 /// Bytes from one of `Stages` to the next.
 pub fn stride(ty: &Type) -> u64 {
-    size(ty).checked_next_multiple_of(alignment(ty)).unwrap_or(u64::MAX)
+    let (size, alignment) = footprint(ty);
+    size.checked_next_multiple_of(alignment).unwrap_or(u64::MAX)
 }
 
 /// The alignment a shared type asks for.
 pub fn alignment(ty: &Type) -> u64 {
+    footprint(ty).1
+}
+
+/// Size and alignment, in bytes.
+fn footprint(ty: &Type) -> (u64, u64) {
     match ty {
-        Type::Tile(tile) => limits::tile_alignment(tile.swizzle),
-        Type::Barrier => limits::BARRIER_BYTES,
-        Type::SharedMap(_) => u64::from(limits::MAP_BYTES),
-        Type::SharedArray(scalar, _) => u64::from(scalar.bytes()).max(limits::ARRAY_ALIGNMENT),
-        Type::Stages(thing, _) => alignment(thing),
-        _ => 1,
+        Type::Tile(tile) => (tile.shared_bytes(), limits::tile_alignment(tile.swizzle)),
+        Type::Barrier => (limits::BARRIER_BYTES, limits::BARRIER_BYTES),
+        Type::SharedMap(_) => (u64::from(limits::MAP_BYTES), u64::from(limits::MAP_BYTES)),
+        Type::SharedArray(scalar, len) => {
+            let element = u64::from(scalar.bytes());
+            (element * u64::from(*len), element.max(limits::ARRAY_ALIGNMENT))
+        }
+        Type::Stages(thing, len) => (stride(thing).saturating_mul(u64::from(*len)), alignment(thing)),
+        // Nothing that lies in the block's shared memory.
+        Type::Unit
+        | Type::Never
+        | Type::Scalar(_)
+        | Type::Dim3
+        | Type::CachePolicy
+        | Type::Array(..)
+        | Type::Token
+        | Type::Remote(_)
+        | Type::ClusterAxis
+        | Type::TensorMap(_)
+        | Type::Im2colMap(..)
+        | Type::Maps(_)
+        | Type::Global(_)
+        | Type::Compound(_)
+        | Type::Infer(_)
+        | Type::Error => (0, 1),
     }
 }
 
-/// Lays variables out by falling alignment, so that little is lost to padding, and in order of appearance
-/// where alignments are equal.
+/// Lays variables out by falling alignment, so that little is lost to padding, and in order of
+/// appearance where alignments are equal.
 pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
     let mut order: Vec<usize> = (0..kernel.shared.len()).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(alignment(&kernel.shared[i].ty)));

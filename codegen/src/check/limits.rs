@@ -5,8 +5,7 @@ use tma_model::tile::{TileFault, TileMode};
 use crate::abi::{AbiParam, abi_params};
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    BarrierOp, Const, Expr, ExprKind, For, Kernel, SharedVar, Span, Stmt, StmtKind, TileSwizzle, TileType,
-    Type, visit,
+    BarrierOp, Const, Expr, ExprKind, For, Kernel, SharedVar, Span, TileSwizzle, TileType, Type,
 };
 use crate::limits;
 
@@ -34,8 +33,6 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     for var in &kernel.shared {
         shared_var(var, sink);
     }
-    visit::for_each_stmt(&kernel.body, &mut |stmt| statement(stmt, sink));
-    visit::for_each_expr(&kernel.body, &mut |expr| index(expr, sink));
 }
 
 /// A block's threads, and what the launch bounds promise of a multiprocessor.
@@ -180,10 +177,12 @@ fn shared_var(var: &SharedVar, sink: &mut Sink) {
         empty(*len, &var.name, var.span, sink);
         ty = thing;
     }
-    match ty {
-        Type::SharedArray(_, len) => empty(*len, &var.name, var.span, sink),
-        Type::Tile(tile) if tile.bytes() == 0 => empty(0, &var.name, var.span, sink),
-        _ => {}
+    if let Type::SharedArray(_, len) = ty {
+        empty(*len, &var.name, var.span, sink);
+    } else if let Type::Tile(tile) = ty
+        && tile.bytes() == 0
+    {
+        empty(0, &var.name, var.span, sink);
     }
 }
 
@@ -194,37 +193,35 @@ fn empty(len: u32, name: &str, span: Span, sink: &mut Sink) {
     }
 }
 
-fn statement(stmt: &Stmt, sink: &mut Sink) {
-    match &stmt.kind {
-        StmtKind::TileGet { tile, at, .. } | StmtKind::TileSet { tile, at, .. } => {
-            if let Type::Tile(tile) = tile.ty.local() {
-                for (coordinate, &extent) in at.iter().zip(&tile.extents) {
-                    within(coordinate, extent, "the tile's extent here", sink);
-                }
-            }
+pub(super) fn tile_element(tile: &Expr, at: &[Expr], sink: &mut Sink) {
+    if let Type::Tile(tile) = tile.ty.local() {
+        for (coordinate, &extent) in at.iter().zip(&tile.extents) {
+            within(coordinate, extent, "the tile's extent here", sink);
         }
-        StmtKind::SharedGet { array, index, .. } | StmtKind::SharedSet { array, index, .. } => {
-            if let Type::SharedArray(_, len) = array.ty.local() {
-                within(index, *len, "the array's length", sink);
-            }
-        }
-        StmtKind::Barrier { op, .. } => barrier(op, sink),
-        StmtKind::NamedBarrierSync { id, threads } => named_barrier(id, threads, sink),
-        StmtKind::For(inner) if inner.step.as_int() == Some(0) => {
-            sink.error(Code::ConstantValue, inner.step.span, "a step of 0 never ends")
-                .help("step by 1 or more");
-        }
-        StmtKind::For(inner) if inner.unroll => {
-            for bound in [&inner.start, &inner.end, &inner.step] {
-                if bound.as_int().is_none() {
-                    sink.error(Code::NotConstant, bound.span, "`unroll` needs bounds known at compile time")
-                        .help("use constants, or leave `unroll` out");
-                }
-            }
-            few_turns(inner, sink);
-        }
-        _ => {}
     }
+}
+
+pub(super) fn shared_element(array: &Expr, index: &Expr, sink: &mut Sink) {
+    if let Type::SharedArray(_, len) = array.ty.local() {
+        within(index, *len, "the array's length", sink);
+    }
+}
+
+pub(super) fn for_loop(inner: &For, sink: &mut Sink) {
+    if inner.step.as_int() == Some(0) {
+        sink.error(Code::ConstantValue, inner.step.span, "a step of 0 never ends").help("step by 1 or more");
+        return;
+    }
+    if !inner.unroll {
+        return;
+    }
+    for bound in [&inner.start, &inner.end, &inner.step] {
+        if bound.as_int().is_none() {
+            sink.error(Code::NotConstant, bound.span, "`unroll` needs bounds known at compile time")
+                .help("use constants, or leave `unroll` out");
+        }
+    }
+    few_turns(inner, sink);
 }
 
 /// How often the body of an unrolled loop is written out, if its bounds are known.
@@ -242,7 +239,7 @@ fn few_turns(inner: &For, sink: &mut Sink) {
     }
 }
 
-fn barrier(op: &BarrierOp, sink: &mut Sink) {
+pub(super) fn barrier(op: &BarrierOp, sink: &mut Sink) {
     match op {
         BarrierOp::Init { count } | BarrierOp::ArriveMany { count } => {
             count_within(count, 1, limits::BARRIER_ARRIVALS.into(), "arrival count", sink);
@@ -282,7 +279,7 @@ fn count_within(count: &Expr, least: i128, most: i128, what: &str, sink: &mut Si
     }
 }
 
-fn named_barrier(id: &Expr, threads: &Expr, sink: &mut Sink) {
+pub(super) fn named_barrier(id: &Expr, threads: &Expr, sink: &mut Sink) {
     if let Some(id_value) = id.as_int()
         && !(1..i128::from(limits::NAMED_BARRIERS)).contains(&id_value)
     {
@@ -298,37 +295,32 @@ fn named_barrier(id: &Expr, threads: &Expr, sink: &mut Sink) {
     }
 }
 
-/// Indices within an expression that are known, and what they pick from.
-fn index(expr: &Expr, sink: &mut Sink) {
-    match &expr.kind {
-        ExprKind::Index(array, index) => {
-            if let Type::Array(_, len) = array.ty {
-                within(index, len, "the array's length", sink);
-            }
-        }
-        ExprKind::Stage(stages, index) => {
-            if let Type::Stages(_, len) = stages.ty.local() {
-                within(index, *len, "the number of stages", sink);
-            }
-        }
-        ExprKind::CachePolicy(_, fraction) => cache_fraction(fraction, sink),
-        ExprKind::Array(_) | ExprKind::Repeat(_) => {
-            let elements = elements(&expr.ty);
-            if elements > limits::REGISTER_ARRAY_ELEMENTS {
-                let message = format!(
-                    "a thread's own array has at most {} elements, not {elements}",
-                    limits::REGISTER_ARRAY_ELEMENTS
-                );
-                sink.error(Code::UnsupportedType, expr.span, message)
-                    .help("put it into shared memory, `SharedArray<T, N>`, or into a `Global<T>`");
-            }
-        }
-        _ => {}
+pub(super) fn array_element(array: &Expr, index: &Expr, sink: &mut Sink) {
+    if let Type::Array(_, len) = array.ty {
+        within(index, len, "the array's length", sink);
+    }
+}
+
+pub(super) fn stage(stages: &Expr, index: &Expr, sink: &mut Sink) {
+    if let Type::Stages(_, len) = stages.ty.local() {
+        within(index, *len, "the number of stages", sink);
+    }
+}
+
+pub(super) fn register_array(array: &Expr, sink: &mut Sink) {
+    let elements = array.ty.scalars();
+    if elements > limits::REGISTER_ARRAY_ELEMENTS {
+        let message = format!(
+            "a thread's own array has at most {} elements, not {elements}",
+            limits::REGISTER_ARRAY_ELEMENTS
+        );
+        sink.error(Code::UnsupportedType, array.span, message)
+            .help("put it into shared memory, `SharedArray<T, N>`, or into a `Global<T>`");
     }
 }
 
 /// Source: PTX ISA, "createpolicy", `fraction`.
-fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
+pub(super) fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
     if let ExprKind::Const(Const::Float(value)) = fraction.kind
         && !(value > 0.0 && value <= 1.0)
     {
@@ -336,14 +328,6 @@ fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
             format!("a policy is for more than none and at most all of the accesses, not for {value}");
         sink.error(Code::CacheFraction, fraction.span, message)
             .help("give a fraction above 0.0 and up to 1.0");
-    }
-}
-
-/// The scalars that a register array holds.
-fn elements(ty: &Type) -> u64 {
-    match ty {
-        Type::Array(element, len) => elements(element).saturating_mul(u64::from(*len)),
-        _ => 1,
     }
 }
 

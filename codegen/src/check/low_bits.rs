@@ -1,7 +1,8 @@
 //! What is known of an integer's lowest bits, whatever its inputs are: `8 * n + 1` ends in `001`.
 //!
-//! Integers wrap at a power of two, so that sums, differences, products and shifts of low bits give low bits, and nothing
-//! has to be known of the bits above. Variables are seen through if they are assigned once.
+//! Integers wrap at a power of two, so that sums, differences, products and shifts of low bits give
+//! low bits, and nothing has to be known of the bits above. Variables are seen through if they are
+//! assigned once.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,8 @@ impl LowBits {
         Self { known, bits: bits & ones(known) }
     }
 
-    /// Trailing zeros, as many as are certain; of a 0 that is known all through, more than there are bits.
+    /// Trailing zeros, as many as are certain; of a 0 that is known all through, more than there
+    /// are bits.
     fn trailing_zeros(self) -> u32 {
         self.bits.trailing_zeros()
     }
@@ -52,28 +54,29 @@ impl Variables {
         Self { assignments, known: HashMap::new() }
     }
 
-    /// Goes past a statement; to be called for all, in order. A variable is assigned before it is read.
+    /// Goes past a statement; to be called for all, in order. A variable is assigned before it is
+    /// read.
     pub(super) fn pass(&mut self, stmt: &Stmt) {
-        match &stmt.kind {
-            StmtKind::Assign { local, index, value }
-                if index.is_empty() && self.assignments.get(local) == Some(&1) =>
-            {
-                let bits = self.elements(value);
-                self.known.insert(*local, bits);
-            }
-            StmtKind::For(inner) if !self.assignments.contains_key(&inner.variable) => {
-                let (start, step) = (self.of(&inner.start), self.of(&inner.step));
-                let bits = LowBits::new(start.known.min(step.trailing_zeros().min(step.known)), start.bits);
-                self.known.insert(inner.variable, vec![bits]);
-            }
-            _ => {}
+        if let StmtKind::Assign { local, index, value } = &stmt.kind
+            && index.is_empty()
+            && self.assignments.get(local) == Some(&1)
+        {
+            let bits = self.elements(value);
+            self.known.insert(*local, bits);
+        } else if let StmtKind::For(inner) = &stmt.kind
+            && !self.assignments.contains_key(&inner.variable)
+        {
+            let (start, step) = (self.of(&inner.start), self.of(&inner.step));
+            let bits = LowBits::new(start.known.min(step.trailing_zeros().min(step.known)), start.bits);
+            self.known.insert(inner.variable, vec![bits]);
         }
     }
 
     fn elements(&self, value: &Expr) -> Vec<LowBits> {
         match (&value.kind, &value.ty) {
             (ExprKind::Array(elements), _) => elements.iter().map(|element| self.of(element)).collect(),
-            // No more than there are coordinates: the array may be of any length, too great ones included.
+            // No more than there are coordinates: the array may be of any length, too great ones
+            // included.
             (ExprKind::Repeat(element), Type::Array(_, len)) => {
                 vec![self.of(element); MAX_RANK.min(*len as usize)]
             }
@@ -105,7 +108,23 @@ impl Variables {
                 }
             }
             ExprKind::Binary(op, a, b) => binary(*op, self.of(a), self.of(b), width),
-            _ => UNKNOWN,
+            ExprKind::Shared(_)
+            | ExprKind::Param(_)
+            | ExprKind::GlobalLen(_)
+            | ExprKind::Special(_)
+            | ExprKind::Bits(_)
+            | ExprKind::Math(..)
+            | ExprKind::Array(_)
+            | ExprKind::Repeat(_)
+            | ExprKind::Stage(..)
+            | ExprKind::CachePolicy(..)
+            | ExprKind::Hinted(..)
+            | ExprKind::Remote(..)
+            | ExprKind::ClusterAxis(_)
+            | ExprKind::Compound(_)
+            | ExprKind::MapAt(..)
+            | ExprKind::Unit
+            | ExprKind::Error => UNKNOWN,
         };
         LowBits::new(found.known.min(width), found.bits)
     }
@@ -140,6 +159,15 @@ fn binary(op: BinaryOp, a: LowBits, b: LowBits, width: u32) -> LowBits {
             let amount = b.bits as u32 % width;
             LowBits::new(a.known.saturating_sub(amount), a.bits >> amount)
         }
-        _ => UNKNOWN,
+        BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Div
+        | BinaryOp::Rem
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge => UNKNOWN,
     }
 }

@@ -1,18 +1,27 @@
-//! Judges a kernel: what it gives is a [`CheckedKernel`], the only thing that `lower` accepts.
+//! Judges a kernel: what it gives is a [`CheckedKernel`] and, for a chip, a [`TargetKernel`], the
+//! only thing that `lower` accepts.
 //!
-//! The rules, one file each, with their codes in [`Code`](crate::diag::Code):
+//! The rules, one file each, with their codes in [`Code`](crate::diag::Code). `operations` says
+//! which of them each statement and each expression has to keep:
 //!
 //! * `settled`: every type is known and every literal fits its type.
-//! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant indices.
-//! * `coordinates`: boxes that the copy engine refuses, as far as constants show; `low_bits` tells what they do.
+//! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant
+//!   indices.
+//! * `coordinates`: boxes that the copy engine refuses, as far as constants show; `low_bits` tells
+//!   what they do.
 //! * `clusters`: their size, words that need one, ranks and masks, sliced loads.
-//! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes, likewise.
+//! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes,
+//!   likewise.
 //! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
 //! * `size`: what loops and functions are when they are written out.
+//! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
+//! * `unused`: shared memory that nothing uses, which is a warning.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
-//! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor), and the
-//! order of barrier operations among threads.
+//! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor),
+//! and the order of barrier operations among threads.
+
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod bulk;
 mod clusters;
@@ -21,8 +30,14 @@ mod descriptors;
 pub mod layout;
 mod limits;
 mod low_bits;
+mod operations;
 mod settled;
 mod size;
+mod target;
+mod unused;
+
+pub use target::{TargetKernel, for_target};
+pub(crate) use unused::unused;
 
 use crate::diag::Sink;
 use crate::ir::Kernel;
@@ -47,16 +62,12 @@ impl CheckedKernel {
     }
 }
 
-/// Checks every rule; tells all that are broken.
-pub fn check(kernel: Kernel, sink: &mut Sink) -> Option<CheckedKernel> {
+/// Checks every rule; reports all that are broken, and gives the kernel back if one is.
+pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<Kernel>> {
     let before = sink.len();
-    settled::check(&kernel, sink);
     limits::check(&kernel, sink);
-    coordinates::check(&kernel, sink);
-    clusters::check(&kernel, sink);
-    bulk::check(&kernel, sink);
-    descriptors::check(&kernel, sink);
+    operations::check(&kernel, sink);
     size::check(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
-    (sink.len() == before).then_some(CheckedKernel { kernel, layout })
+    if sink.len() == before { Ok(Box::new(CheckedKernel { kernel, layout })) } else { Err(Box::new(kernel)) }
 }

@@ -1,9 +1,10 @@
-//! How large a kernel is once its loops are unrolled, counted before anything is written out. What is counted are
-//! operations: statements, the nodes of their expressions, and of arrays each element.
+//! How large a kernel is once its loops are unrolled, counted before anything is written out. What
+//! is counted are operations: statements, the nodes of their expressions, and of arrays each
+//! element.
 
 use super::limits::unrolled_turns;
 use crate::diag::{Code, Sink};
-use crate::ir::{Block, Expr, For, Kernel, Stmt, StmtKind, Type, visit};
+use crate::ir::{Block, Expr, For, Kernel, Stmt, StmtKind, visit};
 use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
@@ -17,7 +18,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         .help("unroll fewer loops, call device functions in loops, or make several kernels of it");
 }
 
-/// The operations of a block; none if a loop in it has been refused, so that those around it are not refused too.
+/// The operations of a block; none if a loop in it has been refused, so that those around it are
+/// not refused too.
 fn block(block: &Block, sink: &mut Sink) -> Option<u64> {
     // All of them are looked at, also after one that is refused.
     block.stmts.iter().map(|stmt| self::stmt(stmt, sink)).reduce(plus).unwrap_or(Some(0))
@@ -32,14 +34,19 @@ fn stmt(stmt: &Stmt, sink: &mut Sink) -> Option<u64> {
     let own = operands.fold(1, |sum: u64, expr| sum.saturating_add(nodes(expr)));
     let blocks = visit::blocks(&stmt.kind).into_iter();
     let inner = blocks.map(|inner| block(inner, sink)).reduce(plus).unwrap_or(Some(0));
-    let inner = match &stmt.kind {
-        StmtKind::For(unrolled) if unrolled.unroll => written_out(unrolled, inner?, sink),
-        StmtKind::Match { arms, .. } => {
-            plus(inner, Some(arms.iter().map(|arm| arm.ranges.len() as u64).sum()))
-        }
-        _ => inner,
-    };
-    plus(inner, Some(own))
+    if let StmtKind::For(unrolled) = &stmt.kind
+        && unrolled.unroll
+    {
+        return plus(written_out(unrolled, inner?, sink), Some(own));
+    }
+    let ranges = match_ranges(&stmt.kind);
+    plus(inner, Some(own.saturating_add(ranges)))
+}
+
+/// The comparisons of a `match`.
+fn match_ranges(kind: &StmtKind) -> u64 {
+    let StmtKind::Match { arms, .. } = kind else { return 0 };
+    arms.iter().map(|arm| arm.ranges.len() as u64).sum()
 }
 
 /// The operations of all turns of a loop with a body of so many.
@@ -61,13 +68,6 @@ fn written_out(inner: &For, body: u64, sink: &mut Sink) -> Option<u64> {
 
 fn nodes(expr: &Expr) -> u64 {
     let mut sum = 0_u64;
-    visit::within(expr, &mut |node| sum = sum.saturating_add(elements(&node.ty)));
+    visit::within(expr, &mut |node| sum = sum.saturating_add(node.ty.scalars()));
     sum
-}
-
-fn elements(ty: &Type) -> u64 {
-    match ty {
-        Type::Array(element, len) => u64::from(*len).saturating_mul(elements(element)),
-        _ => 1,
-    }
 }

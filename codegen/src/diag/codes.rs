@@ -1,10 +1,10 @@
-//! The codes of the compiler's errors. Each has a page of its name in `docs/errors`, with a kernel that breaks
-//! just this rule and one that does not, both of which are tested.
+//! The codes of the compiler's errors and warnings. Each has a page of its name in `docs/errors`,
+//! with a kernel that breaks just this rule and one that does not, both of which are tested.
 
 use std::fmt;
 
 macro_rules! codes {
-    ($($(#[doc = $rule:literal])+ $name:ident = $code:literal,)+) => {
+    ($($(#[doc = $rule:literal])+ $name:ident = $code:literal $(($severity:ident))?,)+) => {
         /// The rule that a kernel breaks.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code {
@@ -21,8 +21,33 @@ macro_rules! codes {
                     $(Code::$name => $code,)+
                 }
             }
+
+            /// Whether it stops a kernel.
+            pub const fn severity(self) -> Severity {
+                match self {
+                    $(Code::$name => severity!($($severity)?),)+
+                }
+            }
         }
     };
+}
+
+macro_rules! severity {
+    () => {
+        Severity::Error
+    };
+    (warning) => {
+        Severity::Warning
+    };
+}
+
+/// What becomes of a kernel that a code is said of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// It is not compiled.
+    Error,
+    /// It is compiled all the same.
+    Warning,
 }
 
 codes! {
@@ -50,6 +75,8 @@ codes! {
     KernelPlace = "TMA0011",
     /// A kernel that is too large once its functions are inlined and its loops unrolled.
     KernelSize = "TMA0014",
+    /// Shared memory that a kernel does not use.
+    UnusedShared = "TMA0015" (warning),
 
     /// A name that is not known.
     UnknownName = "TMA0101",
@@ -127,6 +154,8 @@ codes! {
     Interleave = "TMA0225",
     /// A coordinate of 2^31 or more.
     CoordinateRange = "TMA0226",
+    /// An instruction that the chip does not have which the build is for.
+    TargetFeature = "TMA0227",
 
     /// A cluster with no blocks or with too many.
     ClusterSize = "TMA0231",
@@ -150,6 +179,8 @@ codes! {
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.
     Backend = "TMA0902",
+    /// A path that cargo cannot be told to watch.
+    Unwatchable = "TMA0904",
 }
 
 impl fmt::Display for Code {

@@ -1,25 +1,38 @@
-//! Shows errors with the source they are about.
+//! Shows errors and warnings with the source they are about.
 
 use crate::ir::Span;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-use super::Diagnostic;
+use super::{Diagnostic, Severity};
 
-/// The errors as text, each with the lines of `source` that it is about. `path` is what `source` is called.
-/// The spans must come from parsing `source` outside of a macro.
-pub fn render(errors: &[Diagnostic], path: &str, source: &str) -> String {
+/// Errors and warnings as text, each with the lines of `source` that it is about. `path` is what
+/// `source` is called. The spans must come from parsing `source` outside of a macro.
+pub fn render<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, path: &str, source: &str) -> String {
     let renderer = Renderer::plain();
-    let shown: Vec<_> = errors.iter().map(|error| render_one(error, path, source, &renderer)).collect();
-    shown.join("\n\n")
+    let shown = diagnostics.into_iter().map(|diagnostic| render_one(diagnostic, path, source, &renderer));
+    shown.collect::<Vec<_>>().join("\n\n")
 }
 
-fn render_one(error: &Diagnostic, path: &str, source: &str, renderer: &Renderer) -> String {
-    let code = error.code.to_string();
-    let snippet = Snippet::source(source)
+fn render_one(diagnostic: &Diagnostic, path: &str, source: &str, renderer: &Renderer) -> String {
+    let level = match diagnostic.code.severity() {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let code = diagnostic.code.to_string();
+    let mut snippet = Snippet::source(source)
         .path(path)
-        .annotation(AnnotationKind::Primary.span(byte_range(error.span, source)));
-    let mut group = Level::ERROR.primary_title(&error.message).id(&code).element(snippet);
-    if let Some(help) = &error.help {
+        .annotation(AnnotationKind::Primary.span(byte_range(diagnostic.span, source)));
+    for note in &diagnostic.notes {
+        if let Some(span) = note.span {
+            let place = AnnotationKind::Context.span(byte_range(span, source));
+            snippet = snippet.annotation(place.label(&note.text));
+        }
+    }
+    let mut group = level.primary_title(&diagnostic.message).id(&code).element(snippet);
+    for note in diagnostic.notes.iter().filter(|note| note.span.is_none()) {
+        group = group.element(Level::NOTE.message(&note.text));
+    }
+    if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help));
     }
     renderer.render(&[group])

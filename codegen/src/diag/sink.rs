@@ -1,75 +1,73 @@
-//! Collects the errors of a stage, so that the user sees all of them at once.
+//! Collects what a stage has to say, so that the user sees all of it at once.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::Code;
+use super::{Code, Diagnostic, Severity};
 use crate::ir::Span;
 
-/// A broken rule: which, where, what was found and wanted, and what to do.
-#[derive(Clone, Debug)]
-pub struct Diagnostic {
-    /// The rule.
-    pub code: Code,
-    /// The place in the user's source.
-    pub span: Span,
-    /// What was found, and what is wanted.
-    pub message: String,
-    /// What to write instead.
-    pub help: Option<String>,
-}
-
-impl Diagnostic {
-    /// Adds what to write instead.
-    pub fn help(&mut self, help: impl Into<String>) {
-        self.help = Some(help.into());
-    }
-
-    /// The whole text, on as many lines as it has parts.
-    pub fn text(&self) -> String {
-        match &self.help {
-            Some(help) => format!("{}: {}\nhelp: {help}", self.code, self.message),
-            None => format!("{}: {}", self.code, self.message),
-        }
-    }
-
-    /// What makes it the same error as another.
-    fn key(&self) -> (Code, String, String) {
-        (self.code, format!("{:?}", self.span), self.message.clone())
-    }
-}
-
-/// The errors so far.
+/// The errors and warnings so far.
 #[derive(Debug, Default)]
 #[must_use = "errors that nobody reads are errors that nobody sees"]
 pub struct Sink {
-    errors: Vec<Reported>,
-    /// The names of the instances whose errors are taken, in their order.
+    reported: Vec<Reported>,
+    errors: usize,
+    /// The names of the instances whose diagnostics are taken, in their order.
     instances: Vec<String>,
     /// Which of them is looked at.
     current: Option<usize>,
 }
 
-/// An error, and the instance in which it was found.
+impl Diagnostics {
+    /// Adds those of another stage or kernel.
+    pub fn extend(&mut self, more: Self) {
+        self.errors.extend(more.errors);
+        self.warnings.extend(more.warnings);
+    }
+}
+
+/// A diagnostic, and the instance in which it was found.
 #[derive(Debug)]
 struct Reported {
-    error: Diagnostic,
+    diagnostic: Diagnostic,
     instance: Option<usize>,
 }
 
+/// All that was said, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    /// What stops a kernel.
+    pub errors: Vec<Diagnostic>,
+    /// What does not.
+    pub warnings: Vec<Diagnostic>,
+}
+
 impl Sink {
-    /// Adds an error; a help may be put on what it returns.
+    /// Adds an error or a warning, as its code is; labels and a help may be put on what it returns.
+    pub fn report(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.push(Diagnostic::new(code, span, message));
+        let last = self.reported.len() - 1;
+        &mut self.reported[last].diagnostic
+    }
+
+    /// Adds an error.
     pub fn error(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
-        self.push(Diagnostic { code, span, message: message.into(), help: None });
-        let last = self.errors.len() - 1;
-        &mut self.errors[last].error
+        debug_assert_eq!(code.severity(), Severity::Error, "{code}");
+        self.report(code, span, message)
     }
 
-    /// Adds an error that is made already.
-    pub fn push(&mut self, error: Diagnostic) {
-        self.errors.push(Reported { error, instance: self.current });
+    /// Adds a warning.
+    pub fn warn(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        debug_assert_eq!(code.severity(), Severity::Warning, "{code}");
+        self.report(code, span, message)
     }
 
-    /// From here on errors are those of this instance, or of none.
+    /// Adds an error or a warning that is made already.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.errors += usize::from(is_error(&diagnostic));
+        self.reported.push(Reported { diagnostic, instance: self.current });
+    }
+
+    /// From here on diagnostics are those of this instance, or of none.
     pub fn enter(&mut self, instance: Option<&str>) {
         self.current = instance.map(|name| {
             let known = self.instances.iter().position(|known| known == name);
@@ -80,29 +78,35 @@ impl Sink {
         });
     }
 
-    /// How many errors there are.
+    /// How many errors there are; warnings are not counted.
     pub fn len(&self) -> usize {
-        self.errors.len()
+        self.errors
     }
 
-    /// Whether there is none.
+    /// Whether there is no error.
     pub fn is_empty(&self) -> bool {
-        self.errors.is_empty()
+        self.errors == 0
     }
 
-    /// All errors, in order, without repetitions: each instance of a kernel, and each call of a device
-    /// function, reports the same mistake again. What only some of the instances have names them.
+    /// As [`Sink::into_diagnostics`], where nothing is warned of.
     pub fn into_errors(self) -> Vec<Diagnostic> {
+        self.into_diagnostics().errors
+    }
+
+    /// All errors and warnings, without repetitions: each instance of a kernel, and each call of a
+    /// device function, reports the same mistake again. What only some of the instances have names
+    /// them.
+    pub fn into_diagnostics(self) -> Diagnostics {
         let mut unique: Vec<(Diagnostic, BTreeSet<Option<usize>>)> = vec![];
         let mut places = HashMap::new();
-        for Reported { error, instance } in self.errors {
-            let place = *places.entry(error.key()).or_insert(unique.len());
+        for Reported { diagnostic, instance } in self.reported {
+            let place = *places.entry(key(&diagnostic)).or_insert(unique.len());
             match unique.get_mut(place) {
                 Some((_, found_in)) => _ = found_in.insert(instance),
-                None => unique.push((error, BTreeSet::from([instance]))),
+                None => unique.push((diagnostic, BTreeSet::from([instance]))),
             }
         }
-        let name = |(mut error, found_in): (Diagnostic, BTreeSet<Option<usize>>)| {
+        let name = |(mut diagnostic, found_in): (Diagnostic, BTreeSet<Option<usize>>)| {
             let names: Vec<_> = found_in
                 .iter()
                 .flatten()
@@ -110,10 +114,20 @@ impl Sink {
                 .collect();
             if !found_in.contains(&None) && names.len() < self.instances.len() {
                 let noun = if names.len() == 1 { "instance" } else { "instances" };
-                error.message = format!("{} (in the {noun} {})", error.message, names.join(", "));
+                diagnostic.message = format!("{} (in the {noun} {})", diagnostic.message, names.join(", "));
             }
-            error
+            diagnostic
         };
-        unique.into_iter().map(name).collect()
+        let (errors, warnings) = unique.into_iter().map(name).partition(is_error);
+        Diagnostics { errors, warnings }
     }
+}
+
+fn is_error(diagnostic: &Diagnostic) -> bool {
+    diagnostic.code.severity() == Severity::Error
+}
+
+/// What makes a diagnostic the same as another.
+fn key(diagnostic: &Diagnostic) -> (Code, String, String) {
+    (diagnostic.code, format!("{:?}", diagnostic.span), diagnostic.message.clone())
 }

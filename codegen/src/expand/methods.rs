@@ -13,9 +13,9 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 
-use super::names::{scalar_type, type_generics, vocabulary};
-use crate::ir::Scalar;
+use super::names::{examples, scalar_type, tile, vocabulary};
 use crate::parse::names::{By, Method};
+use crate::parse::words::{Generic, TypeWord};
 
 /// What rustc accepts only if nothing takes the place of the method, which is called by `name`.
 pub(super) fn proof(method: &Method, name: &Ident) -> TokenStream {
@@ -24,11 +24,13 @@ pub(super) fn proof(method: &Method, name: &Ident) -> TokenStream {
 
 /// One step, of a value that is held in one way and taken in another.
 fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
-    let (of, tiles, span) = (method.of.as_str(), method.tiles, Span::call_site());
+    let span = Span::call_site();
     let guard = format_ident!("{name}", span = span);
-    let scalar = Scalar::ALL.into_iter().find(|scalar| scalar.name() == of);
-    let ty = scalar.map_or_else(|| vocabulary(of, span), |scalar| scalar_type(scalar, span));
-    let (unknown, known) = (unknown_generics(of, tiles), known_generics(of, tiles));
+    let ty = match method.of {
+        TypeWord::Scalar(scalar) => scalar_type(scalar, span),
+        word => vocabulary(word.name(), span),
+    };
+    let (unknown, known) = (unknown_generics(method), known_generics(method));
     let (lifetime, name) = (held.lifetime(), quote_spanned!(name.span()=> #name));
     // A trait of the user may be implemented for some of the types only, so the generics are
     // unknown until the method is found.
@@ -72,28 +74,26 @@ impl ToTokens for By {
 
 /// As many `_` as the type has generics, those with a default too. rustc looks for methods of what
 /// a slot dereferences to as well, and so has to know that it is a tuple.
-fn unknown_generics(name: &str, tiles: usize) -> TokenStream {
-    match name {
-        "Tile" => quote!(<_, _, _>),
-        "Im2colMap" | "SharedArray" | "Stages" | "Pipeline" | "Producer" | "Consumer" => quote!(<_, _>),
-        "TensorMap" | "Maps" | "SharedMap" | "Global" | "Remote" | "EmptySlot" => quote!(<_>),
-        "LoadingSlot" | "FullSlot" => tuple(&quote!(_), tiles),
-        _ => TokenStream::new(),
-    }
+fn unknown_generics(method: &Method) -> Option<TokenStream> {
+    let unknown = method.of.generics().iter().map(|generic| match generic {
+        Generic::Tiles if method.tiles > 0 => tuple(&quote!(_), method.tiles),
+        _ => quote!(_),
+    });
+    let unknown: Vec<_> = unknown.collect();
+    (!unknown.is_empty()).then(|| quote!(<#(#unknown),*>))
 }
 
 /// Any generics that fit these.
-fn known_generics(name: &str, tiles: usize) -> TokenStream {
-    let lang = quote!(::tma_runtime::lang);
-    match name {
-        "LoadingSlot" | "FullSlot" => {
-            tuple(&quote!(#lang::Tile<::core::primitive::f32, #lang::Shape2<8, 8>>), tiles)
-        }
-        _ => type_generics(name, Span::call_site()),
+fn known_generics(method: &Method) -> Option<TokenStream> {
+    let span = Span::call_site();
+    if method.tiles == 0 {
+        return examples(method.of.generics(), span);
     }
+    let tiles = tuple(&tile(span), method.tiles);
+    Some(quote!(<#tiles>))
 }
 
 fn tuple(element: &TokenStream, len: usize) -> TokenStream {
     let elements = std::iter::repeat_n(element, len);
-    quote!(<(#(#elements,)*)>)
+    quote!((#(#elements,)*))
 }

@@ -14,16 +14,18 @@ use syn::Path;
 use syn::punctuated::Punctuated;
 
 use super::methods;
+use crate::diag::{Code, Coded};
 use crate::ir::Scalar;
-use crate::parse::names::{Meaning, Word};
+use crate::parse::names::{Meaning, WordUse};
+use crate::parse::words::{ConstantWord, FunctionWord, Generic, MacroWord, Word};
 
 /// The words of the vocabulary, for the block in which the body stands: there they mean nothing
 /// else.
-pub(super) fn imports(words: &[Word]) -> TokenStream {
+pub(super) fn imports(words: &[WordUse]) -> TokenStream {
     words.iter().filter_map(import).collect()
 }
 
-fn import(word: &Word) -> Option<TokenStream> {
+fn import(word: &WordUse) -> Option<TokenStream> {
     let name = word.path.get_ident()?;
     let path = match &word.meaning {
         Meaning::Function(_) | Meaning::Type(_) => quote!(::tma_runtime::lang),
@@ -37,7 +39,7 @@ fn import(word: &Word) -> Option<TokenStream> {
 }
 
 /// What rustc accepts only if every word is the vocabulary's where the kernel stands.
-pub(super) fn proofs(words: &[Word]) -> Option<TokenStream> {
+pub(super) fn proofs(words: &[WordUse]) -> Option<TokenStream> {
     if words.is_empty() {
         return None;
     }
@@ -56,29 +58,31 @@ pub(super) fn proofs(words: &[Word]) -> Option<TokenStream> {
     })
 }
 
-fn proof(word: &Word) -> TokenStream {
+fn proof(word: &WordUse) -> TokenStream {
     let path = &word.path;
     let span = span_of(path);
     match &word.meaning {
-        Meaning::Function(name) => {
-            let same = format_ident!("{}", if name == "cast" { "conversion" } else { "function" });
-            let word = vocabulary(name, span);
-            let generics = function_generics(name, span);
+        Meaning::Function(word) => {
+            let same =
+                format_ident!("{}", if *word == FunctionWord::Cast { "conversion" } else { "function" });
+            let generics = examples(word.signature().generics, span);
+            let generics = generics.map(|generics| quote_spanned!(span=> ::#generics));
+            let word = vocabulary(&word.name(), span);
             quote_spanned!(span=> ::tma_runtime::lang::names::#same(#word #generics, #path);)
         }
-        Meaning::Type(name) => {
-            let (word, generics) = (vocabulary(name, span), type_generics(name, span));
+        Meaning::Type(word) => {
+            let (word, generics) = (vocabulary(word.name(), span), examples(word.generics(), span));
             quote_spanned!(span=> ::tma_runtime::lang::names::same_type::<#word #generics, #path #generics>();)
         }
         Meaning::Scalar(scalar) => {
             let word = scalar_type(*scalar, span);
             quote_spanned!(span=> ::tma_runtime::lang::names::same_type::<#word, #path>();)
         }
-        Meaning::Conversion(scalar, name) => {
-            let (word, name) = (scalar_type(*scalar, span), format_ident!("{name}"));
+        Meaning::Conversion(scalar, word) => {
+            let (word, name) = (scalar_type(*scalar, span), format_ident!("{}", word.name()));
             quote_spanned!(span=> ::tma_runtime::lang::names::function(<#word>::#name, #path);)
         }
-        Meaning::Constant(scalar, name) => constant_proof(*scalar, name, path, span),
+        Meaning::Constant(scalar, word) => constant_proof(*scalar, *word, path, span),
         Meaning::Method(method) => {
             path.get_ident().map(|name| methods::proof(method, name)).unwrap_or_default()
         }
@@ -88,16 +92,15 @@ fn proof(word: &Word) -> TokenStream {
 
 /// `u32::MAX` may be a constant of a module `u32`: it must have the type and the value, bit for
 /// bit, of the vocabulary's.
-fn constant_proof(scalar: Scalar, name: &str, path: &Path, span: Span) -> TokenStream {
+fn constant_proof(scalar: Scalar, word: ConstantWord, path: &Path, span: Span) -> TokenStream {
     let bits = scalar.is_float().then(|| quote_spanned!(span=> .to_bits()));
-    let message = format!(
-        "TMA0120: `{}` means something else here",
-        path.to_token_stream().to_string().replace(' ', "")
-    );
-    let name = format_ident!("{name}");
+    let name_here = path.to_token_stream().to_string().replace(' ', "");
+    let message = format!("`{name_here}` means something else here");
+    let message = Coded(Code::OtherMeaning, message).to_string();
+    let name = format_ident!("{}", word.name());
     // `BITS` is a `u32`, whatever it is of.
     let owner = scalar_type(scalar, span);
-    let ty = if name == "BITS" { scalar_type(Scalar::U32, span) } else { owner.clone() };
+    let ty = if word == ConstantWord::Bits { scalar_type(Scalar::U32, span) } else { owner.clone() };
     quote_spanned! {span=>
         const _: () = {
             const HERE: #ty = #path;
@@ -107,7 +110,7 @@ fn constant_proof(scalar: Scalar, name: &str, path: &Path, span: Span) -> TokenS
 }
 
 /// A block in which both the name as it stands and the vocabulary's are in scope.
-fn macro_proof(word: &Word) -> TokenStream {
+fn macro_proof(word: &WordUse) -> TokenStream {
     let Some(last) = word.path.segments.last() else { return TokenStream::new() };
     let (span, name) = (last.ident.span(), &last.ident);
     let mut owner = Path { segments: Punctuated::new(), ..word.path.clone() };
@@ -115,7 +118,7 @@ fn macro_proof(word: &Word) -> TokenStream {
     let by_path =
         (!owner.segments.is_empty()).then(|| quote_spanned!(span=> #[allow(unused_imports)] use #owner::*;));
     let arguments = match &word.meaning {
-        Meaning::Macro(name) if name == "assert" => quote_spanned!(span=> (true)),
+        Meaning::Macro(MacroWord::Assert) => quote_spanned!(span=> (true)),
         _ => quote_spanned!(span=> ("")),
     };
     quote_spanned! {span=>
@@ -147,38 +150,36 @@ pub(super) fn scalar_type(scalar: Scalar, span: Span) -> TokenStream {
     }
 }
 
-/// Any generic arguments that the function takes: rustc gives the other side the same.
-fn function_generics(name: &str, span: Span) -> TokenStream {
-    match name {
-        "min" | "max" | "abs" | "fma" | "sqrt" | "recip" | "cast" => {
-            quote_spanned!(span=> ::<::core::primitive::f32>)
+/// Any generic arguments that fit, between angle brackets: rustc gives the other side the same.
+/// Those with a default are left out.
+pub(super) fn examples(generics: &[Generic], span: Span) -> Option<TokenStream> {
+    let examples = generics.iter().filter(|generic| **generic != Generic::Swizzle);
+    let examples: Vec<_> = examples.map(|&generic| example(generic, span)).collect();
+    (!examples.is_empty()).then(|| quote_spanned!(span=> <#(#examples),*>))
+}
+
+fn example(generic: Generic, span: Span) -> TokenStream {
+    let lang = quote_spanned!(span=> ::tma_runtime::lang);
+    match generic {
+        Generic::Number => quote_spanned!(span=> ::core::primitive::f32),
+        Generic::Element => quote_spanned!(span=> ::core::primitive::u32),
+        Generic::Shared => quote_spanned!(span=> #lang::Barrier),
+        Generic::Range => quote_spanned!(span=> ::core::ops::Range<::core::primitive::u32>),
+        Generic::Groups | Generic::Dimension => quote_spanned!(span=> 0),
+        Generic::Shape => quote_spanned!(span=> #lang::Shape2<8, 8>),
+        Generic::Swizzle => quote_spanned!(span=> #lang::NoSwizzle),
+        Generic::Count => quote_spanned!(span=> 1),
+        Generic::Rank => quote_spanned!(span=> 4),
+        Generic::Tile => tile(span),
+        Generic::Tiles => {
+            let tile = tile(span);
+            quote_spanned!(span=> (#tile,))
         }
-        "shared" | "remote" => quote_spanned!(span=> ::<::tma_runtime::lang::Barrier>),
-        "unroll" => quote_spanned!(span=> ::<::core::ops::Range<::core::primitive::u32>>),
-        "bulk_wait_group" | "bulk_wait_group_read" => quote_spanned!(span=> ::<0>),
-        _ => TokenStream::new(),
     }
 }
 
-/// Any generic arguments that the type takes.
-pub(super) fn type_generics(name: &str, span: Span) -> TokenStream {
+/// The type of any tile.
+pub(super) fn tile(span: Span) -> TokenStream {
     let lang = quote_spanned!(span=> ::tma_runtime::lang);
-    let tile = quote_spanned!(span=> #lang::Tile<::core::primitive::f32, #lang::Shape2<8, 8>>);
-    match name {
-        "Tile" => quote_spanned!(span=> <::core::primitive::f32, #lang::Shape2<8, 8>>),
-        "TensorMap" | "Maps" | "SharedMap" => quote_spanned!(span=> <#tile>),
-        "Im2colMap" => quote_spanned!(span=> <#tile, 4>),
-        "Global" => quote_spanned!(span=> <::core::primitive::u32>),
-        "SharedArray" => quote_spanned!(span=> <::core::primitive::u32, 1>),
-        "Stages" => quote_spanned!(span=> <#lang::Barrier, 1>),
-        "Remote" => quote_spanned!(span=> <#lang::Barrier>),
-        "Pipeline" | "Producer" | "Consumer" => quote_spanned!(span=> <(#tile,), 1>),
-        "EmptySlot" | "LoadingSlot" | "FullSlot" => quote_spanned!(span=> <(#tile,)>),
-        "Shape1" => quote_spanned!(span=> <1>),
-        "Shape2" => quote_spanned!(span=> <1, 1>),
-        "Shape3" => quote_spanned!(span=> <1, 1, 1>),
-        "Shape4" => quote_spanned!(span=> <1, 1, 1, 1>),
-        "Shape5" => quote_spanned!(span=> <1, 1, 1, 1, 1>),
-        _ => TokenStream::new(),
-    }
+    quote_spanned!(span=> #lang::Tile<::core::primitive::f32, #lang::Shape2<8, 8>>)
 }

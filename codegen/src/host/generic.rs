@@ -157,7 +157,8 @@ impl Generics {
         quote!(self::Instance<#(#arguments),*>)
     }
 
-    /// A parameter of the launcher's own. As a pattern the name of a generic constant would be that.
+    /// A parameter of the launcher's own. As a pattern the name of a generic constant would be
+    /// that.
     fn parameter(&self, name: &str) -> Ident {
         let mut name = name.to_owned();
         while self.names.iter().any(|generic| *generic == name) {

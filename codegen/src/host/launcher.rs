@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
 use super::spec::kernel_spec;
-use crate::ir::{Kernel, Param, Scalar, Type};
+use crate::ir::{Kernel, Param, ParamKind, Scalar, Type};
 
 /// `SPEC`, `launch` and the grids of its maps, to be put into the kernel's module.
 pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
@@ -96,46 +96,44 @@ pub(super) fn tiles_doc(path: &str, param: &Param) -> String {
 
 /// The type of a parameter's elements, or of the number that it is.
 pub(super) fn element(param: &Param) -> Option<Scalar> {
-    match &param.ty {
-        Type::TensorMap(tile) | Type::Im2colMap(tile, _) => Some(tile.element),
-        Type::Global(scalar) => Some(*scalar),
-        Type::Maps(_) => None,
-        ty => Some(ty.as_scalar().unwrap_or(Scalar::U32)),
+    match param.kind() {
+        Some(ParamKind::Tiles(tile) | ParamKind::Columns(tile, _)) => Some(tile.element),
+        Some(ParamKind::Global(scalar) | ParamKind::Scalar(scalar)) => Some(scalar),
+        Some(ParamKind::Maps(_)) => None,
+        None => Some(Scalar::U32),
     }
 }
 
-/// A parameter of `launch`, whose elements are of the type `element`. A tensor that is written is lent
-/// by its argument, which has to be mutable for that.
+/// A parameter of `launch`, whose elements are of the type `element`. A tensor that is written is
+/// lent by its argument, which has to be mutable for that.
 pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
-    let lends = matches!(param.ty, Type::TensorMap(_) | Type::Im2colMap(..) | Type::Global(_));
-    let name = if param.written && lends { quote!(mut #name) } else { quote!(#name) };
-    match &param.ty {
-        Type::TensorMap(tile) => {
-            let (kind, rank) = (map_trait(param), tile.rank());
-            quote!(#name: impl ::tma_runtime::launch::#kind<#element, #rank>)
-        }
-        Type::Im2colMap(_, rank) => {
-            let (kind, rank) = (map_trait(param), *rank as usize);
-            quote!(#name: impl ::tma_runtime::launch::#kind<#element, #rank>)
-        }
-        Type::Maps(_) => quote!(#name: &mut ::tma_runtime::launch::MapWorkspace),
-        Type::Global(_) => {
+    let lent = if param.written { quote!(mut #name) } else { quote!(#name) };
+    let map = |rank: usize| {
+        let kind = map_trait(param);
+        quote!(#lent: impl ::tma_runtime::launch::#kind<#element, #rank>)
+    };
+    match param.kind() {
+        Some(ParamKind::Tiles(tile)) => map(tile.rank()),
+        Some(ParamKind::Columns(_, rank)) => map(rank as usize),
+        Some(ParamKind::Maps(_)) => quote!(#name: &mut ::tma_runtime::launch::MapWorkspace),
+        Some(ParamKind::Global(_)) => {
             let kind = global_trait(param);
-            quote!(#name: impl ::tma_runtime::launch::#kind<#element>)
+            quote!(#lent: impl ::tma_runtime::launch::#kind<#element>)
         }
-        _ => quote!(#name: #element),
+        Some(ParamKind::Scalar(_)) | None => quote!(#name: #element),
     }
 }
 
 pub(super) fn host_arg(param: &Param, name: &Ident) -> TokenStream {
     let launch = quote!(::tma_runtime::launch);
-    match (&param.ty, param.written) {
-        (Type::TensorMap(_) | Type::Im2colMap(..), false) => {
+    match param.kind() {
+        Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => {
             let kind = map_trait(param);
-            quote!(#launch::Arg::map(#launch::#kind::view(&#name)).with(#launch::#kind::options(&#name)))
-        }
-        (Type::TensorMap(_) | Type::Im2colMap(..), true) => {
-            let kind = map_trait(param);
+            if !param.written {
+                return quote!(
+                    #launch::Arg::map(#launch::#kind::view(&#name)).with(#launch::#kind::options(&#name))
+                );
+            }
             // Of this span it is another name than that of any parameter.
             let options = Ident::new("options", Span::mixed_site());
             quote!({
@@ -143,12 +141,12 @@ pub(super) fn host_arg(param: &Param, name: &Ident) -> TokenStream {
                 #launch::Arg::map_mut(#launch::#kind::view_mut(&mut #name)).with(#options)
             })
         }
-        (Type::Maps(_), _) => quote!(#launch::Arg::global_mut(#name.slice_mut())),
-        (Type::Global(_), false) => quote!(#launch::Arg::global(#launch::GlobalArg::slice(&#name))),
-        (Type::Global(_), true) => {
+        Some(ParamKind::Maps(_)) => quote!(#launch::Arg::global_mut(#name.slice_mut())),
+        Some(ParamKind::Global(_)) if param.written => {
             quote!(#launch::Arg::global_mut(#launch::GlobalArgMut::slice_mut(&mut #name)))
         }
-        _ => quote!(#launch::Arg::scalar(#name)),
+        Some(ParamKind::Global(_)) => quote!(#launch::Arg::global(#launch::GlobalArg::slice(&#name))),
+        Some(ParamKind::Scalar(_)) | None => quote!(#launch::Arg::scalar(#name)),
     }
 }
 
@@ -176,6 +174,17 @@ pub(super) fn host_type(scalar: Scalar) -> TokenStream {
         Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2 => {
             quote!(::tma_runtime::lang::#name)
         }
-        _ => quote!(::core::primitive::#name),
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::U8
+        | Scalar::I16
+        | Scalar::U16
+        | Scalar::I32
+        | Scalar::U32
+        | Scalar::I64
+        | Scalar::U64
+        | Scalar::Usize
+        | Scalar::F32
+        | Scalar::F64 => quote!(::core::primitive::#name),
     }
 }

@@ -5,16 +5,18 @@ use quote::{format_ident, quote};
 
 use crate::abi;
 use crate::ir::{
-    Cluster, GridDependency, Kernel, LaunchBounds, Param, Scalar, StmtKind, TileSwizzle, TileType, Type,
+    Cluster, GridDependency, Kernel, LaunchBounds, Param, ParamKind, Scalar, StmtKind, TileSwizzle, TileType,
     visit,
 };
 use crate::limits;
 
-/// The tokens of a `KernelSpec`. `ptx` is an expression of type `&'static str`: what `lower` made of this kernel, or nothing.
+/// The tokens of a `KernelSpec`. `ptx` is an expression of type `&'static str`: what `lower` made
+/// of this kernel, or nothing.
 ///
-/// The promise that is given with it is kept by the compiler. Kernels have no pointers; an access to a `Global` traps out of
-/// bounds, copies by a tensor map stay within the tensor, and `written` is set by whatever writes, in `parse/method`.
-/// Where a kernel points a map of its own at a tensor, the extents are the kernel's to keep (`SharedMap`).
+/// The promise that is given with it is kept by the compiler. Kernels have no pointers; an access
+/// to a `Global` traps out of bounds, copies by a tensor map stay within the tensor, and `written`
+/// is set by whatever writes, in `parse/method`. Where a kernel points a map of its own at a
+/// tensor, the extents are the kernel's to keep (`SharedMap`).
 pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
     let name = kernel.path();
     let entry = abi::entry(kernel);
@@ -28,7 +30,8 @@ pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream)
     let cooperative = has(|kind| matches!(kind, StmtKind::SyncGrid { .. }));
     let dependency_wait = has(|kind| matches!(kind, StmtKind::GridDependency(GridDependency::Wait)));
     let params = kernel.params.iter().map(param_spec);
-    // No span of the user's is at `unsafe`, so that a crate may `forbid(unsafe_code)` and have kernels.
+    // No span of the user's is at `unsafe`, so that a crate may `forbid(unsafe_code)` and have
+    // kernels.
     quote! {
         unsafe {
             ::tma_runtime::launch::KernelSpec::from_parts(::tma_runtime::launch::KernelParts {
@@ -60,18 +63,18 @@ fn cluster_spec(launch: &LaunchBounds) -> TokenStream {
 
 fn param_spec(param: &Param) -> TokenStream {
     let name = &param.name;
-    let kind = match &param.ty {
-        Type::TensorMap(tile) => {
+    let kind = match param.kind() {
+        Some(ParamKind::Tiles(tile)) => {
             let map = map_spec(tile, &quote!(Tiled), param.written);
             quote!(::tma_runtime::spec::ParamKind::Map(#map))
         }
-        Type::Im2colMap(tile, rank) => {
-            let rank = *rank as usize;
+        Some(ParamKind::Columns(tile, rank)) => {
+            let rank = rank as usize;
             let map = map_spec(tile, &quote!(Im2col { rank: #rank }), param.written);
             quote!(::tma_runtime::spec::ParamKind::Map(#map))
         }
         // Its words, of which a map has 16.
-        Type::Maps(_) => {
+        Some(ParamKind::Maps(_)) => {
             let (element, alignment) = (element(Scalar::U64), abi::alignment(param));
             quote! {
                 ::tma_runtime::spec::ParamKind::Global {
@@ -79,20 +82,22 @@ fn param_spec(param: &Param) -> TokenStream {
                 }
             }
         }
-        Type::Global(scalar) => {
-            let (element, written, alignment) = (element(*scalar), param.written, abi::alignment(param));
+        Some(ParamKind::Global(scalar)) => {
+            let (element, written, alignment) = (element(scalar), param.written, abi::alignment(param));
             quote! {
                 ::tma_runtime::spec::ParamKind::Global {
                     element: #element, written: #written, alignment: #alignment
                 }
             }
         }
-        ty => {
-            let bytes = ty.as_scalar().map_or(0, Scalar::bytes);
-            quote!(::tma_runtime::spec::ParamKind::Scalar { bytes: #bytes })
-        }
+        Some(ParamKind::Scalar(scalar)) => scalar_spec(scalar.bytes()),
+        None => scalar_spec(0),
     };
     quote!(::tma_runtime::spec::ParamSpec { name: #name, kind: #kind })
+}
+
+fn scalar_spec(bytes: u32) -> TokenStream {
+    quote!(::tma_runtime::spec::ParamKind::Scalar { bytes: #bytes })
 }
 
 fn map_spec(tile: &TileType, mode: &TokenStream, written: bool) -> TokenStream {
@@ -111,7 +116,7 @@ fn map_spec(tile: &TileType, mode: &TokenStream, written: bool) -> TokenStream {
             element: #element,
             mode: ::tma_runtime::spec::MapMode::#mode,
             box_extents: &[#(#extents),*],
-            swizzle: ::tma_runtime::spec::Swizzle::#swizzle,
+            swizzle: ::tma_runtime::spec::TileSwizzle::#swizzle,
             written: #written,
         }
     }
@@ -137,5 +142,5 @@ fn element(scalar: Scalar) -> TokenStream {
         Scalar::E5m2 => "E5m2",
     };
     let variant = format_ident!("{variant}");
-    quote!(::tma_runtime::spec::Element::#variant)
+    quote!(::tma_runtime::spec::Scalar::#variant)
 }

@@ -4,16 +4,20 @@ use std::fmt;
 
 use super::TileType;
 
-/// What a compound value is. Its parts are the operands of an [`ExprKind::Compound`](super::ExprKind::Compound).
+/// What a compound value is. Its parts are the operands of an
+/// [`ExprKind::Compound`](super::ExprKind::Compound).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Compound {
     /// A phase of a barrier: its parity.
     Phase,
-    /// The tiles and barriers of a pipeline: `Stages` of each tile, of the full and of the empty barriers.
+    /// The tiles and barriers of a pipeline: `Stages` of each tile, of the full and of the empty
+    /// barriers.
     Pipeline(Ring),
-    /// The next stage to fill: the pipeline's parts, the stage's number, and the parity of its empty barrier.
+    /// The next stage to fill: the pipeline's parts, the stage's number, and the parity of its
+    /// empty barrier.
     Producer(Ring),
-    /// The next stage to read: the pipeline's parts, the stage's number, and the parity of its full barrier.
+    /// The next stage to read: the pipeline's parts, the stage's number, and the parity of its full
+    /// barrier.
     Consumer(Ring),
     /// A stage that is empty: the pipeline's parts, and its number.
     EmptySlot(Vec<TileType>),
@@ -30,6 +34,18 @@ pub struct Ring {
     pub tiles: Vec<TileType>,
     /// How many stages there are.
     pub stages: u32,
+}
+
+impl Compound {
+    /// The tiles that a slot has as fields: `slot.0`.
+    pub fn fields(&self) -> &[TileType] {
+        match self {
+            Self::LoadingSlot(tiles) | Self::FullSlot(tiles) => tiles,
+            Self::Phase | Self::Pipeline(_) | Self::Producer(_) | Self::Consumer(_) | Self::EmptySlot(_) => {
+                &[]
+            }
+        }
+    }
 }
 
 impl fmt::Display for Compound {

@@ -2,7 +2,8 @@
 
 use super::{Expr, ParamId};
 
-/// What is done to a tensor map in shared memory, or with it. Dimensions are counted from the outermost.
+/// What is done to a tensor map in shared memory, or with it. Dimensions are counted from the
+/// outermost.
 /// Source: PTX ISA, "tensormap.replace", "tensormap.cp_fenceproxy".
 #[allow(missing_docs)] // each variant's own line names its fields
 #[derive(Clone, Debug)]
@@ -15,7 +16,7 @@ pub enum MapEdit {
     Extent { dimension: u32, extent: Expr },
     /// From one index to the next along a dimension there are so many bytes (a `u64`).
     Stride { dimension: u32, bytes: Expr },
-    /// Copies it to `maps[index]`, where copies of other threads can use it once they have acquired it; traps out of
-    /// bounds. All threads of a warp together.
+    /// Copies it to `maps[index]`, where copies of other threads can use it once they have acquired
+    /// it; traps out of bounds. All threads of a warp together.
     Publish { maps: ParamId, index: Expr },
 }

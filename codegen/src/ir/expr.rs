@@ -30,10 +30,12 @@ pub enum ExprKind {
     Special(Special),
     /// `-a`, `!a`.
     Unary(UnaryOp, Box<Expr>),
-    /// `a + b` and the rest. Integers wrap, as in a release build of Rust; shift amounts are taken modulo the
-    /// width; what an integer division by zero gives is unspecified. Both sides are always evaluated.
+    /// `a + b` and the rest. Integers wrap, as in a release build of Rust; shift amounts are taken
+    /// modulo the width; what an integer division by zero gives is unspecified. Both sides are
+    /// always evaluated.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A conversion between scalars, by value. Float to integer saturates and takes NaN to 0, as Rust's `as`.
+    /// A conversion between scalars, by value. Float to integer saturates and takes NaN to 0, as
+    /// Rust's `as`.
     Cast(Box<Expr>),
     /// The same bits as another scalar of the same size.
     Bits(Box<Expr>),
@@ -49,7 +51,8 @@ pub enum ExprKind {
     Stage(Box<Expr>, Box<Expr>),
     /// A cache policy that gives a fraction (f32) of the accesses this priority.
     CachePolicy(EvictionPriority, Box<Expr>),
-    /// A map or a slice whose copies carry a cache policy. Only `parse` sees it: operations hold the two apart.
+    /// A map or a slice whose copies carry a cache policy. Only `parse` sees it: operations hold
+    /// the two apart.
     Hinted(Box<Expr>, Box<Expr>),
     /// A shared thing as the block of this rank (a `u32`) in the cluster has it (`mapa`).
     Remote(Box<Expr>, Box<Expr>),
@@ -59,7 +62,8 @@ pub enum ExprKind {
     Compound(Vec<Expr>),
     /// One of `Maps`, by a `u32`. Only `parse` sees it: operations hold the two apart.
     MapAt(ParamId, Box<Expr>),
-    /// Nothing: what a block without a last expression gives. No operand of a checked kernel is one.
+    /// Nothing: what a block without a last expression gives. No operand of a checked kernel is
+    /// one.
     Unit,
     /// What was already reported. Nothing in a checked kernel is one.
     Error,
@@ -81,8 +85,8 @@ pub enum Const {
 }
 
 impl Const {
-    /// The value that a literal has as `ty`. An `f32` must not come from the `f64`: that may be a tie
-    /// between two `f32` where the digits are none, and be rounded the other way.
+    /// The value that a literal has as `ty`. An `f32` must not come from the `f64`: that may be a
+    /// tie between two `f32` where the digits are none, and be rounded the other way.
     #[must_use]
     pub fn settled(self, ty: &Type) -> Self {
         match self {
@@ -194,7 +198,11 @@ pub enum BinaryOp {
 impl BinaryOp {
     /// Whether it answers a `bool`.
     pub const fn is_comparison(self) -> bool {
-        matches!(self, Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge)
+        match self {
+            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => true,
+            Self::Add | Self::Sub | Self::Mul | Self::Div | Self::Rem => false,
+            Self::And | Self::Or | Self::Xor | Self::Shl | Self::Shr => false,
+        }
     }
 
     /// Its sign in Rust.
@@ -298,9 +306,6 @@ impl Expr {
 
     /// The integer, if it is a known one.
     pub fn as_int(&self) -> Option<i128> {
-        match self.kind {
-            ExprKind::Const(Const::Int(value)) => Some(value),
-            _ => None,
-        }
+        if let ExprKind::Const(Const::Int(value)) = self.kind { Some(value) } else { None }
     }
 }

@@ -1,6 +1,6 @@
 //! A kernel instance and what it declares.
 
-use super::{Block, Const, Scalar, Span, TileSwizzle, Type};
+use super::{Block, Call, Const, Pipeline, Scalar, Span, TileSwizzle, TileType, Type};
 
 /// One instance of a kernel, every constant known.
 #[derive(Clone, Debug)]
@@ -22,8 +22,12 @@ pub struct Kernel {
     pub locals: Vec<Local>,
     /// Every `shared()`, in order of appearance; [`SharedId`] counts these.
     pub shared: Vec<SharedVar>,
-    /// Every variable that the source names, also those that take no register, with the type that it turned out to have;
-    /// those of an inlined function once a call.
+    /// Every pipeline, in order of appearance; [`PipelineId`](super::PipelineId) counts these.
+    pub pipelines: Vec<Pipeline>,
+    /// Every call that was taken apart; [`CallId`](super::CallId) counts these.
+    pub calls: Vec<Call>,
+    /// Every variable that the source names, also those that take no register, with the type that
+    /// it turned out to have; those of an inlined function once a call.
     pub variables: Vec<Local>,
     /// What a thread does.
     pub body: Block,
@@ -61,8 +65,8 @@ pub struct LaunchBounds {
     pub spans: LaunchSpans,
 }
 
-/// The clusters that a kernel's blocks come in: those of one run at the same time, and reach each other's shared
-/// memory. Source: PTX ISA, "Cluster of Cooperative Thread Arrays".
+/// The clusters that a kernel's blocks come in: those of one run at the same time, and reach each
+/// other's shared memory. Source: PTX ISA, "Cluster of Cooperative Thread Arrays".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cluster {
     /// None: each block is on its own.
@@ -111,12 +115,57 @@ pub struct Param {
     pub ty: Type,
     /// Whether the kernel stores to it: the launcher then asks for `&mut`.
     pub written: bool,
-    /// Whether it is a slice that bulk copies go from or to: the launcher then asks for an address that they take.
+    /// Whether it is a slice that bulk copies go from or to: the launcher then asks for an address
+    /// that they take.
     pub copied: bool,
     /// Its name in the source.
     pub span: Span,
     /// Its type in the source.
     pub ty_span: Span,
+}
+
+/// What a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind<'t> {
+    /// A tensor that is moved tile by tile.
+    Tiles(&'t TileType),
+    /// A tensor of this many dimensions, of which columns of pixels are moved.
+    Columns(&'t TileType, u32),
+    /// Room for maps that the kernel makes.
+    Maps(&'t TileType),
+    /// A slice of global memory.
+    Global(Scalar),
+    /// A number or a truth value.
+    Scalar(Scalar),
+}
+
+impl Param {
+    /// What it is; none if its type has been refused.
+    pub fn kind(&self) -> Option<ParamKind<'_>> {
+        match &self.ty {
+            Type::TensorMap(tile) => Some(ParamKind::Tiles(tile)),
+            Type::Im2colMap(tile, rank) => Some(ParamKind::Columns(tile, *rank)),
+            Type::Maps(tile) => Some(ParamKind::Maps(tile)),
+            Type::Global(element) => Some(ParamKind::Global(*element)),
+            Type::Scalar(scalar) => Some(ParamKind::Scalar(*scalar)),
+            Type::Unit
+            | Type::Never
+            | Type::Dim3
+            | Type::CachePolicy
+            | Type::Array(..)
+            | Type::Tile(_)
+            | Type::Barrier
+            | Type::Token
+            | Type::SharedArray(..)
+            | Type::Stages(..)
+            | Type::Remote(_)
+            | Type::ClusterAxis
+            | Type::SharedMap(_)
+            | Type::Compound(_)
+            | Type::Infer(_)
+            | Type::Error => None,
+        }
+    }
 }
 
 /// A variable in registers.

@@ -104,22 +104,13 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::GlobalGet { dest, global, index } => writeln!(f, "{dest} = global.get {global} {index}"),
         StmtKind::GlobalSet { global, index, value } => writeln!(f, "global.set {global} {index} {value}"),
         StmtKind::GlobalAtomic { dest, op, global, index, value } => {
-            writeln!(f, "{dest} = global.{} {global} {index} {value}", op.name())
+            writeln!(f, "{dest} = global.atomic_{} {global} {index} {value}", op.name())
         }
-        StmtKind::Bulk { global, index, count, op, hint } => {
-            bulk_op(f, op)?;
-            write!(f, " {global}[{index}; {count}]")?;
-            end_with_hint(f, hint.as_ref())
-        }
-        StmtKind::BulkRemote { op: None, from, at, count, to, barrier } => {
-            writeln!(f, "bulk.copy_to {from}[{at}; {count}] {to} {barrier}")
-        }
-        StmtKind::BulkRemote { op: Some(op), from, at, count, to, barrier } => {
-            writeln!(f, "bulk.reduce_{}_to {from}[{at}; {count}] {to} {barrier}", op.name())
-        }
+        StmtKind::TileCopy(copy) => tile_copy(f, copy),
+        StmtKind::BulkCopy(copy) => bulk_copy(f, copy),
+        StmtKind::RemoteCopy(copy) => remote_copy(f, copy),
+        StmtKind::PrefetchMap(map) => writeln!(f, "tma.prefetch_descriptor {map}"),
         StmtKind::Barrier { barrier, op, scope: _ } => barrier_op(f, barrier, op),
-        StmtKind::Tma { map, index: None, op } => tma_op(f, &map.to_string(), op),
-        StmtKind::Tma { map, index: Some(index), op } => tma_op(f, &format!("{map}[{index}]"), op),
         StmtKind::EditMap { map, edit } => map_edit(f, map, edit),
         StmtKind::AcquireMap { maps, index } => writeln!(f, "map.acquire {maps}[{index}]"),
         StmtKind::BulkCommitGroup => writeln!(f, "bulk.commit_group"),
@@ -157,60 +148,69 @@ fn map_edit(f: &mut Formatter<'_>, map: &Expr, edit: &MapEdit) -> fmt::Result {
     }
 }
 
-fn tma_op(f: &mut Formatter<'_>, map: &str, op: &TmaOp) -> fmt::Result {
-    let hint = match op {
-        TmaOp::Load { tile, at, barrier, hint } => {
-            write!(f, "tma.load {map} {} {tile} {barrier}", List(at))?;
-            hint.as_ref()
-        }
-        TmaOp::LoadMulticast { tile, at, barrier, mask, hint } => {
-            write!(f, "tma.load_multicast {map} {} {tile} {barrier} {mask}", List(at))?;
-            hint.as_ref()
-        }
-        TmaOp::LoadSliced { tile, at, barrier, axis, hint } => {
-            write!(f, "tma.load_sliced {map} {} {tile} {barrier} {}", List(at), axis.name())?;
-            hint.as_ref()
-        }
-        TmaOp::Store { at, tile, hint } => {
-            write!(f, "tma.store {map} {} {tile}", List(at))?;
-            hint.as_ref()
-        }
-        TmaOp::Reduce { op, at, tile, hint } => {
-            write!(f, "tma.reduce_{} {map} {} {tile}", op.name(), List(at))?;
-            hint.as_ref()
-        }
-        TmaOp::Prefetch { at, hint } => {
-            write!(f, "tma.prefetch {map} {}", List(at))?;
-            hint.as_ref()
-        }
-        TmaOp::LoadColumn { tile, at, offsets, barrier, mask, hint } => {
-            write!(f, "tma.load {map} {} offsets {} {tile} {barrier}", List(at), List(offsets))?;
-            if let Some(mask) = mask {
-                write!(f, " multicast {mask}")?;
-            }
-            hint.as_ref()
-        }
-        TmaOp::PrefetchColumn { at, offsets, hint } => {
-            write!(f, "tma.prefetch {map} {} offsets {}", List(at), List(offsets))?;
-            hint.as_ref()
-        }
-        TmaOp::PrefetchDescriptor => {
-            write!(f, "tma.prefetch_descriptor {map}")?;
-            None
-        }
-    };
-    end_with_hint(f, hint)
+fn tile_copy(f: &mut Formatter<'_>, copy: &TileCopy) -> fmt::Result {
+    let TileCopy { map, at, offsets, hint, kind } = copy;
+    write!(f, "tma.{} {map} {}", copy_name(kind), List(at))?;
+    if !offsets.is_empty() {
+        write!(f, " offsets {}", List(offsets))?;
+    }
+    shared_side(f, kind)?;
+    end_with_hint(f, hint.as_ref())
 }
 
-fn bulk_op(f: &mut Formatter<'_>, op: &BulkOp) -> fmt::Result {
-    match op {
-        BulkOp::Load { array, at, barrier, mask: None } => write!(f, "bulk.load {array}[{at}] {barrier}"),
-        BulkOp::Load { array, at, barrier, mask: Some(mask) } => {
-            write!(f, "bulk.load_multicast {array}[{at}] {barrier} {mask}")
+fn bulk_copy(f: &mut Formatter<'_>, copy: &BulkCopy) -> fmt::Result {
+    let BulkCopy { global, index, count, hint, kind } = copy;
+    write!(f, "bulk.{}", copy_name(kind))?;
+    shared_side(f, kind)?;
+    write!(f, " {global}[{index}; {count}]")?;
+    end_with_hint(f, hint.as_ref())
+}
+
+fn remote_copy(f: &mut Formatter<'_>, copy: &RemoteCopy) -> fmt::Result {
+    let RemoteCopy { op, from, to, at, count, barrier } = copy;
+    let name = op.map_or_else(|| "copy".to_owned(), |op| format!("reduce_{}", op.name()));
+    writeln!(f, "bulk.{name}_to {from}[{at}; {count}] {to} {barrier}")
+}
+
+fn copy_name<S>(kind: &CopyKind<S>) -> String {
+    match kind {
+        CopyKind::Load { multicast: None, .. } => "load".to_owned(),
+        CopyKind::Load { multicast: Some(Multicast::Mask(_)), .. } => "load_multicast".to_owned(),
+        CopyKind::Load { multicast: Some(Multicast::Sliced(_)), .. } => "load_sliced".to_owned(),
+        CopyKind::Store { .. } => "store".to_owned(),
+        CopyKind::Reduce { op, .. } => format!("reduce_{}", op.name()),
+        CopyKind::Prefetch => "prefetch".to_owned(),
+    }
+}
+
+/// The place in shared memory, with a load's barrier and the blocks that get it.
+fn shared_side(f: &mut Formatter<'_>, kind: &CopyKind<impl Display>) -> fmt::Result {
+    match kind {
+        CopyKind::Load { to, barrier, multicast } => {
+            write!(f, " {to} {barrier}")?;
+            match multicast {
+                None => Ok(()),
+                Some(Multicast::Mask(mask)) => write!(f, " {mask}"),
+                Some(Multicast::Sliced(axis)) => write!(f, " {}", axis.name()),
+            }
         }
-        BulkOp::Store { array, at } => write!(f, "bulk.store {array}[{at}]"),
-        BulkOp::Reduce { op, array, at } => write!(f, "bulk.reduce_{} {array}[{at}]", op.name()),
-        BulkOp::Prefetch => f.write_str("bulk.prefetch"),
+        CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => write!(f, " {from}"),
+        CopyKind::Prefetch => Ok(()),
+    }
+}
+
+impl Display for SharedRange {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]", self.array, self.at)
+    }
+}
+
+impl Display for MapRef {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.index {
+            None => write!(f, "{}", self.param),
+            Some(index) => write!(f, "{}[{index}]", self.param),
+        }
     }
 }
 

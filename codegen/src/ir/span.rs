@@ -3,8 +3,8 @@
 use proc_macro2::LineColumn;
 use quote::ToTokens;
 
-/// A run of tokens in the source. Kept as its two ends: on stable Rust a macro cannot join spans, but an
-/// error whose first and last token carry these is shown from one to the other.
+/// A run of tokens in the source. Kept as its two ends: on stable Rust a macro cannot join spans,
+/// but an error whose first and last token carry these is shown from one to the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     first: proc_macro2::Span,

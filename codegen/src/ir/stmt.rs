@@ -1,6 +1,8 @@
 //! Statements: effects and control flow.
 
-use super::{AtomicOp, BulkOp, Expr, LocalId, MapEdit, ParamId, ReduceOp, Span, TmaOp};
+use super::{
+    AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, Origin, ParamId, RemoteCopy, Scope, TileCopy,
+};
 
 /// Statements in order.
 #[derive(Clone, Debug, Default)]
@@ -9,13 +11,27 @@ pub struct Block {
     pub stmts: Vec<Stmt>,
 }
 
-/// An effect and where it stands in the source.
+/// An effect and where it comes from.
 #[derive(Clone, Debug)]
 pub struct Stmt {
+    /// Its name in this kernel.
+    pub id: StmtId,
     /// What it does.
     pub kind: StmtKind,
-    /// Where it is written.
-    pub span: Span,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Counts the statements of a kernel, each before those inside it. Only a finished kernel is counted;
+/// while it is parsed, all are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StmtId(pub u32);
+
+impl Stmt {
+    /// A statement of a kernel that is being parsed.
+    pub fn new(kind: StmtKind, origin: Origin) -> Self {
+        Self { id: StmtId::default(), kind, origin }
+    }
 }
 
 /// Names a loop or block, for those that leave it; unique within a kernel.
@@ -65,15 +81,16 @@ pub enum StmtKind {
     /// `dest = global[index]` and `global[index] = op(dest, value)`, as one step; traps out of bounds.
     GlobalAtomic { dest: LocalId, op: AtomicOp, global: ParamId, index: Expr, value: Expr },
 
-    /// A copy of `global[index..index + count]`, `count` a `u32`; traps out of bounds on either side.
-    Bulk { global: ParamId, index: Expr, count: Expr, op: BulkOp, hint: Option<Expr> },
-    /// A copy of `from[at..at + count]` to the same elements of `to`, another block's, which completes on that block's
-    /// `barrier` with the bytes; or a reduction into them. Traps out of bounds on either side.
-    BulkRemote { op: Option<ReduceOp>, from: Expr, at: Expr, count: Expr, to: Expr, barrier: Expr },
+    /// A copy by a tensor map.
+    TileCopy(Box<TileCopy>),
+    /// A copy of consecutive elements between global and shared memory.
+    BulkCopy(Box<BulkCopy>),
+    /// A copy of consecutive elements to another block of the cluster.
+    RemoteCopy(Box<RemoteCopy>),
+    /// Brings a tensor map into the cache of descriptors (`prefetch.tensormap`).
+    PrefetchMap(MapRef),
     /// An mbarrier operation; `scope` tells between whom an arrival and a wait order memory.
     Barrier { barrier: Expr, op: BarrierOp, scope: Scope },
-    /// A copy engine operation, with the map `map`, or of several with `map[index]`, which traps out of bounds.
-    Tma { map: ParamId, index: Option<Expr>, op: TmaOp },
     /// Changes a map in shared memory.
     EditMap { map: Expr, edit: MapEdit },
     /// Makes what was published as `maps[index]` visible to the copies of this thread; traps out of bounds.
@@ -164,16 +181,6 @@ pub enum BarrierOp {
     TryWait { dest: LocalId, parity: Expr },
     /// As `TryWait`, waiting up to about `nanoseconds`.
     TryWaitFor { dest: LocalId, parity: Expr, nanoseconds: Expr },
-}
-
-/// Between whose threads an arrival and a wait order accesses to memory. Source: PTX ISA, "Scope".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Those of a block: enough, also at another block's barrier, to hand over memory that its own block has read and that
-    /// a copy is to fill. In a cluster it spares an arrival the wait until all that its thread wrote is seen there.
-    Block,
-    /// Those of the cluster, where there is one: what a thread wrote is seen by those of other blocks.
-    Cluster,
 }
 
 /// A fence.

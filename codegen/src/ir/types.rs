@@ -33,14 +33,15 @@ pub enum Type {
     SharedArray(Scalar, u32),
     /// As many of one thing in shared memory, picked by index.
     Stages(Box<Type>, u32),
-    /// The same thing in the shared memory of a block of the cluster: a tile, barrier, array, or stages of these.
+    /// The same thing in the shared memory of a block of the cluster: a tile, barrier, array, or
+    /// stages of these.
     Remote(Box<Type>),
     /// The blocks that a sliced load is shared among. Never stored in a local.
     ClusterAxis,
     /// A parameter: the descriptor of a tensor in global memory that is moved tile by tile.
     TensorMap(TileType),
-    /// A parameter: the descriptor of a tensor with this many dimensions, of which one copy moves a column of pixels. The
-    /// tile has pixels by channels.
+    /// A parameter: the descriptor of a tensor with this many dimensions, of which one copy moves a
+    /// column of pixels. The tile has pixels by channels.
     Im2colMap(TileType, u32),
     /// A parameter: maps in global memory, which kernels make.
     Maps(TileType),
@@ -59,9 +60,15 @@ pub enum Type {
 impl Type {
     /// The scalar, if it is one.
     pub fn as_scalar(&self) -> Option<Scalar> {
-        match self {
-            Self::Scalar(scalar) => Some(*scalar),
-            _ => None,
+        if let Self::Scalar(scalar) = self { Some(*scalar) } else { None }
+    }
+
+    /// How many scalars a value of it holds in registers: of an array all, of anything else one.
+    pub fn scalars(&self) -> u64 {
+        if let Self::Array(element, len) = self {
+            element.scalars().saturating_mul(u64::from(*len))
+        } else {
+            1
         }
     }
 
@@ -85,37 +92,55 @@ impl Type {
 
     /// The tile that a map moves.
     pub fn moved(&self) -> Option<&TileType> {
-        match self {
-            Self::TensorMap(tile) | Self::Im2colMap(tile, _) | Self::Maps(tile) => Some(tile),
-            _ => None,
+        if let Self::TensorMap(tile) | Self::Im2colMap(tile, _) | Self::Maps(tile) = self {
+            Some(tile)
+        } else {
+            None
         }
     }
 
-    /// The elements in shared memory that lie one after the other in it: their type and how many there are.
+    /// The elements in shared memory that lie one after the other in it: their type and how many
+    /// there are.
     pub fn sequence(&self) -> Option<(Scalar, u64)> {
-        match self {
-            Self::SharedArray(element, len) => Some((*element, u64::from(*len))),
-            Self::Tile(tile) if tile.swizzle == TileSwizzle::None => {
-                Some((tile.element, tile.bytes() / u64::from(tile.element.bytes())))
-            }
-            _ => None,
+        if let Self::SharedArray(element, len) = self {
+            Some((*element, u64::from(*len)))
+        } else if let Self::Tile(tile) = self
+            && tile.swizzle == TileSwizzle::None
+        {
+            Some((tile.element, tile.bytes() / u64::from(tile.element.bytes())))
+        } else {
+            None
         }
     }
 
     /// Whether a value of it is an address in the block's shared memory.
     pub fn is_shared_handle(&self) -> bool {
-        matches!(
-            self,
-            Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::SharedMap(_) | Self::Stages(..)
-        )
+        match self {
+            Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::SharedMap(_) | Self::Stages(..) => {
+                true
+            }
+            Self::Unit
+            | Self::Never
+            | Self::Scalar(_)
+            | Self::Dim3
+            | Self::CachePolicy
+            | Self::Array(..)
+            | Self::Token
+            | Self::Remote(_)
+            | Self::ClusterAxis
+            | Self::TensorMap(_)
+            | Self::Im2colMap(..)
+            | Self::Maps(_)
+            | Self::Global(_)
+            | Self::Compound(_)
+            | Self::Infer(_)
+            | Self::Error => false,
+        }
     }
 
     /// The thing itself, where it may be another block's.
     pub fn local(&self) -> &Type {
-        match self {
-            Self::Remote(thing) => thing,
-            ty => ty,
-        }
+        if let Self::Remote(thing) = self { thing } else { self }
     }
 }
 

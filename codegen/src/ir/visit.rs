@@ -1,6 +1,21 @@
 //! Walks over a kernel.
 
-use super::{BarrierOp, Block, BulkOp, Expr, ExprKind, MapEdit, Stmt, StmtKind, TmaOp};
+use super::{
+    Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, MapEdit, MapRef, Multicast, RemoteCopy,
+    SharedRange, Stmt, StmtId, StmtKind, TileCopy,
+};
+
+/// Numbers the statements of a kernel's body, each before those inside it.
+pub fn number(body: &mut Block) {
+    fn count_on(block: &mut Block, next: &mut u32) {
+        for stmt in &mut block.stmts {
+            stmt.id = StmtId(*next);
+            *next += 1;
+            blocks_mut(&mut stmt.kind).into_iter().for_each(|inner| count_on(inner, next));
+        }
+    }
+    count_on(body, &mut 0);
+}
 
 /// Calls `f` for every statement in `block`, those of inner blocks after the one that holds them.
 pub fn for_each_stmt<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
@@ -37,7 +52,8 @@ pub fn within_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
     f(expr);
 }
 
-// The same tables are needed for shared and for unique borrows; written once, as macros over the borrow.
+// The same tables are needed for shared and for unique borrows; written once, as macros over the
+// borrow.
 
 macro_rules! expr_operands {
     ($kind:expr, $as_ref:ident) => {
@@ -69,36 +85,57 @@ macro_rules! expr_operands {
     };
 }
 
-macro_rules! tma_operands {
-    ($op:expr) => {
-        match $op {
-            TmaOp::Load { tile, at, barrier, hint } | TmaOp::LoadSliced { tile, at, barrier, hint, .. } => {
-                [tile].into_iter().chain(at).chain([barrier]).chain(hint).collect()
+macro_rules! copy_operands {
+    ($kind:expr, $place:ident) => {
+        match $kind {
+            CopyKind::Load { to, barrier, multicast } => {
+                let mask = match multicast {
+                    Some(Multicast::Mask(mask)) => Some(unboxed!(mask)),
+                    Some(Multicast::Sliced(_)) | None => None,
+                };
+                $place!(to).into_iter().chain([barrier]).chain(mask).collect()
             }
-            TmaOp::LoadMulticast { tile, at, barrier, mask, hint } => {
-                [tile].into_iter().chain(at).chain([barrier, mask]).chain(hint).collect()
-            }
-            TmaOp::LoadColumn { tile, at, offsets, barrier, mask, hint } => {
-                [tile].into_iter().chain(at).chain(offsets).chain([barrier]).chain(mask).chain(hint).collect()
-            }
-            TmaOp::Store { at, tile, hint } | TmaOp::Reduce { at, tile, hint, .. } => {
-                at.into_iter().chain([tile]).chain(hint).collect()
-            }
-            TmaOp::Prefetch { at, hint } => at.into_iter().chain(hint).collect(),
-            TmaOp::PrefetchColumn { at, offsets, hint } => {
-                at.into_iter().chain(offsets).chain(hint).collect()
-            }
-            TmaOp::PrefetchDescriptor => Vec::new(),
+            CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => Vec::from($place!(from)),
+            CopyKind::Prefetch => vec![],
         }
     };
 }
 
-macro_rules! operands {
+macro_rules! tile {
+    ($tile:ident) => {
+        [$tile]
+    };
+}
+
+macro_rules! shared_range {
+    ($range:ident) => {{
+        let SharedRange { array, at } = $range;
+        [array, at]
+    }};
+}
+
+/// What a statement consists of.
+struct Parts<E, B> {
+    /// The expressions that it reads itself, not those of inner blocks (but for a loop's header).
+    operands: Vec<E>,
+    /// The blocks inside, in order.
+    blocks: Vec<B>,
+}
+
+impl<E, B> Parts<E, B> {
+    fn read(operands: Vec<E>) -> Self {
+        Self { operands, blocks: vec![] }
+    }
+
+    fn run(operands: Vec<E>, blocks: Vec<B>) -> Self {
+        Self { operands, blocks }
+    }
+}
+
+macro_rules! parts {
     ($kind:expr) => {
         match $kind {
-            StmtKind::Loop { .. }
-            | StmtKind::Labelled { .. }
-            | StmtKind::Break(_)
+            StmtKind::Break(_)
             | StmtKind::Continue(_)
             | StmtKind::Leave(_)
             | StmtKind::Return
@@ -109,22 +146,36 @@ macro_rules! operands {
             | StmtKind::SyncGrid { .. }
             | StmtKind::GridDependency(_)
             | StmtKind::ElectOne { .. }
-            | StmtKind::Trap => vec![],
-            StmtKind::Assign { index, value, .. } => index.into_iter().chain([value]).collect(),
-            StmtKind::If { condition, .. }
-            | StmtKind::While { condition, .. }
-            | StmtKind::Assert { condition, .. } => vec![condition],
-            StmtKind::Match { value, .. } => vec![value],
-            StmtKind::For(inner) => for_operands!(inner),
-            StmtKind::TileGet { tile, at, .. } => [tile].into_iter().chain(at).collect(),
-            StmtKind::TileSet { tile, at, value } => [tile].into_iter().chain(at).chain([value]).collect(),
-            StmtKind::SharedGet { array, index, .. } => vec![array, index],
-            StmtKind::SharedSet { array, index, value } => vec![array, index, value],
-            StmtKind::GlobalGet { index, .. } => vec![index],
-            StmtKind::GlobalSet { index, value, .. } | StmtKind::GlobalAtomic { index, value, .. } => {
-                vec![index, value]
+            | StmtKind::Trap => Parts::read(vec![]),
+            StmtKind::If { condition, then, otherwise } => Parts::run(vec![condition], vec![then, otherwise]),
+            StmtKind::Match { value, arms, otherwise } => {
+                let bodies = arms.into_iter().map(|Arm { ranges: _, body }| body);
+                Parts::run(vec![value], bodies.chain([otherwise]).collect())
             }
-            StmtKind::Barrier { barrier, op, scope: _ } => match op {
+            StmtKind::Loop { label: _, body } | StmtKind::Labelled { label: _, body } => {
+                Parts::run(vec![], vec![body])
+            }
+            StmtKind::While { label: _, header, condition, body } => {
+                Parts::run(vec![condition], vec![header, body])
+            }
+            StmtKind::For(inner) => {
+                let For { start, end, step, body, label: _, variable: _, inclusive: _, unroll: _ } =
+                    unboxed!(inner);
+                Parts::run(vec![start, end, step], vec![body])
+            }
+            StmtKind::Assign { index, value, .. } => Parts::read(index.into_iter().chain([value]).collect()),
+            StmtKind::Assert { condition, .. } => Parts::read(vec![condition]),
+            StmtKind::TileGet { tile, at, .. } => Parts::read([tile].into_iter().chain(at).collect()),
+            StmtKind::TileSet { tile, at, value } => {
+                Parts::read([tile].into_iter().chain(at).chain([value]).collect())
+            }
+            StmtKind::SharedGet { array, index, .. } => Parts::read(vec![array, index]),
+            StmtKind::SharedSet { array, index, value } => Parts::read(vec![array, index, value]),
+            StmtKind::GlobalGet { index, .. } => Parts::read(vec![index]),
+            StmtKind::GlobalSet { index, value, .. } | StmtKind::GlobalAtomic { index, value, .. } => {
+                Parts::read(vec![index, value])
+            }
+            StmtKind::Barrier { barrier, op, scope: _ } => Parts::read(match op {
                 BarrierOp::Invalidate
                 | BarrierOp::Arrive
                 | BarrierOp::ArriveToken { .. }
@@ -138,107 +189,72 @@ macro_rules! operands {
                 | BarrierOp::TestWait { parity: operand, .. }
                 | BarrierOp::TryWait { parity: operand, .. } => vec![barrier, operand],
                 BarrierOp::TryWaitFor { parity, nanoseconds, .. } => vec![barrier, parity, nanoseconds],
-            },
-            StmtKind::Tma { index, op, .. } => index.into_iter().chain(tma_operands!(op)).collect(),
-            StmtKind::EditMap { map, edit } => match edit {
+            }),
+            StmtKind::TileCopy(copy) => {
+                let TileCopy { map: MapRef { param: _, index }, at, offsets, hint, kind } = unboxed!(copy);
+                let shared: Vec<_> = copy_operands!(kind, tile);
+                Parts::read(index.into_iter().chain(at).chain(offsets).chain(shared).chain(hint).collect())
+            }
+            StmtKind::BulkCopy(copy) => {
+                let BulkCopy { global: _, index, count, hint, kind } = unboxed!(copy);
+                let shared: Vec<_> = copy_operands!(kind, shared_range);
+                Parts::read([index, count].into_iter().chain(shared).chain(hint).collect())
+            }
+            StmtKind::RemoteCopy(copy) => {
+                let RemoteCopy { op: _, from, to, at, count, barrier } = unboxed!(copy);
+                Parts::read(vec![from, at, count, to, barrier])
+            }
+            StmtKind::PrefetchMap(MapRef { param: _, index }) => Parts::read(index.into_iter().collect()),
+            StmtKind::EditMap { map, edit } => Parts::read(match edit {
                 MapEdit::CopyFrom { .. } => vec![map],
                 MapEdit::Address { index: operand, .. }
                 | MapEdit::Extent { extent: operand, .. }
                 | MapEdit::Stride { bytes: operand, .. }
                 | MapEdit::Publish { index: operand, .. } => vec![map, operand],
-            },
-            StmtKind::AcquireMap { index, .. } => vec![index],
-            StmtKind::Bulk { index, count, op, hint, .. } => {
-                let shared = match op {
-                    BulkOp::Load { array, at, barrier, mask } => {
-                        [array, at, barrier].into_iter().chain(boxed!(mask)).collect()
-                    }
-                    BulkOp::Store { array, at } | BulkOp::Reduce { array, at, .. } => vec![array, at],
-                    BulkOp::Prefetch => vec![],
-                };
-                [index, count].into_iter().chain(shared).chain(hint).collect()
-            }
-            StmtKind::BulkRemote { from, at, count, to, barrier, .. } => vec![from, at, count, to, barrier],
-            StmtKind::NamedBarrierSync { id, threads } => vec![id, threads],
-            StmtKind::Printf { args, .. } => args.into_iter().collect(),
+            }),
+            StmtKind::AcquireMap { index, .. } => Parts::read(vec![index]),
+            StmtKind::NamedBarrierSync { id, threads } => Parts::read(vec![id, threads]),
+            StmtKind::Printf { args, .. } => Parts::read(args.into_iter().collect()),
         }
     };
 }
 
-macro_rules! blocks {
-    ($kind:expr) => {
-        match $kind {
-            StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
-            StmtKind::Match { arms, otherwise, .. } => {
-                arms.into_iter().map(|arm| arm_body!(arm)).chain([otherwise]).collect()
-            }
-            StmtKind::Loop { body, .. } | StmtKind::Labelled { body, .. } => vec![body],
-            StmtKind::While { header, body, .. } => vec![header, body],
-            StmtKind::For(inner) => vec![for_body!(inner)],
-            _ => vec![],
-        }
-    };
+fn parts(kind: &StmtKind) -> Parts<&Expr, &Block> {
+    macro_rules! unboxed {
+        ($inner:ident) => {
+            &**$inner
+        };
+    }
+    parts!(kind)
+}
+
+fn parts_mut(kind: &mut StmtKind) -> Parts<&mut Expr, &mut Block> {
+    macro_rules! unboxed {
+        ($inner:ident) => {
+            &mut **$inner
+        };
+    }
+    parts!(kind)
 }
 
 /// The expressions that `kind` reads directly, not those of inner blocks (but for a loop's header).
 pub fn operands(kind: &StmtKind) -> Vec<&Expr> {
-    macro_rules! for_operands {
-        ($inner:ident) => {
-            vec![&$inner.start, &$inner.end, &$inner.step]
-        };
-    }
-    macro_rules! boxed {
-        ($operand:ident) => {
-            $operand.as_deref()
-        };
-    }
-    operands!(kind)
+    parts(kind).operands
 }
 
 /// As [`operands`].
 pub fn operands_mut(kind: &mut StmtKind) -> Vec<&mut Expr> {
-    macro_rules! for_operands {
-        ($inner:ident) => {{
-            let inner = &mut **$inner;
-            vec![&mut inner.start, &mut inner.end, &mut inner.step]
-        }};
-    }
-    macro_rules! boxed {
-        ($operand:ident) => {
-            $operand.as_deref_mut()
-        };
-    }
-    operands!(kind)
+    parts_mut(kind).operands
 }
 
 /// The blocks inside `kind`, in order.
 pub fn blocks(kind: &StmtKind) -> Vec<&Block> {
-    macro_rules! arm_body {
-        ($arm:ident) => {
-            &$arm.body
-        };
-    }
-    macro_rules! for_body {
-        ($inner:ident) => {
-            &$inner.body
-        };
-    }
-    blocks!(kind)
+    parts(kind).blocks
 }
 
 /// As [`blocks`].
 pub fn blocks_mut(kind: &mut StmtKind) -> Vec<&mut Block> {
-    macro_rules! arm_body {
-        ($arm:ident) => {
-            &mut $arm.body
-        };
-    }
-    macro_rules! for_body {
-        ($inner:ident) => {
-            &mut $inner.body
-        };
-    }
-    blocks!(kind)
+    parts_mut(kind).blocks
 }
 
 fn expr_operands(kind: &ExprKind) -> Vec<&Expr> {

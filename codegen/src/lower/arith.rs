@@ -32,8 +32,15 @@ pub(super) fn binary<'c>(
     let (scalar, amount) = (scalar_of(&a.ty)?, scalar_of(&b.ty)?);
     let (a, b) = (expr::value(cx, a)?, expr::value(cx, b)?);
     match (op, class(scalar)) {
-        (BinaryOp::Shl | BinaryOp::Shr, Class::Int { signed }) => {
-            shift(cx, op, signed, int(a)?, int(b)?, amount).map(Into::into)
+        (BinaryOp::Shl, Class::Int { .. }) => {
+            let (a, b) = (int(a)?, int(b)?);
+            let amount = shift_amount(cx, a, b, amount)?;
+            Ok(cx.builder.build_left_shift(a, amount, "")?.into())
+        }
+        (BinaryOp::Shr, Class::Int { signed }) => {
+            let (a, b) = (int(a)?, int(b)?);
+            let amount = shift_amount(cx, a, b, amount)?;
+            Ok(cx.builder.build_right_shift(a, amount, signed, "")?.into())
         }
         (_, Class::Bool) => integer(cx, op, false, int(a)?, int(b)?).map(Into::into),
         (_, Class::Int { signed }) => {
@@ -84,11 +91,9 @@ fn integer<'c>(
     })
 }
 
-/// A shift by `b` modulo the width, where LLVM's would be poison.
-fn shift<'c>(
+/// `b`, a number of type `amount`, modulo the width of `a`: LLVM's shift by more would be poison.
+fn shift_amount<'c>(
     cx: &Cx<'c, '_>,
-    op: BinaryOp,
-    signed: bool,
     a: IntValue<'c>,
     b: IntValue<'c>,
     amount: Scalar,
@@ -96,16 +101,12 @@ fn shift<'c>(
     let ty = a.get_type();
     let b = cx.builder.build_int_cast_sign_flag(b, ty, amount.is_signed(), "")?;
     let last = ty.const_int(u64::from(ty.get_bit_width() - 1), false);
-    let b = cx.builder.build_and(b, last, "")?;
-    Ok(match op {
-        BinaryOp::Shl => cx.builder.build_left_shift(a, b, "")?,
-        _ => cx.builder.build_right_shift(a, b, signed, "")?,
-    })
+    Ok(cx.builder.build_and(b, last, "")?)
 }
 
-/// `a / b`; `a` where `b` is 0. The divisor is kept from 0, and from -1 where there is a sign, because LLVM
-/// takes a division that overflows as proof that it is never reached. Folds away for known divisors; otherwise
-/// it is two instructions of the twenty or more that a division is.
+/// `a / b`; `a` where `b` is 0. The divisor is kept from 0, and from -1 where there is a sign,
+/// because LLVM takes a division that overflows as proof that it is never reached. Folds away for
+/// known divisors; otherwise it is two instructions of the twenty or more that a division is.
 fn quotient<'c>(cx: &Cx<'c, '_>, signed: bool, a: IntValue<'c>, b: IntValue<'c>) -> Lower<IntValue<'c>> {
     let safe = safe_divisor(cx, signed, b)?;
     if !signed {
@@ -175,39 +176,51 @@ pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lo
     let refused = || BackendError::Unchecked(format!("`{}` of these operands", op.name()));
     let scalar = scalar_of(&operands.first().ok_or_else(refused)?.ty)?;
     let args = expr::values(cx, operands)?;
-    match (op, class(scalar), args.as_slice()) {
-        (MathOp::Min, Class::Float, &[_, _]) => overloaded(cx, "llvm.minimumnum", &args),
-        (MathOp::Max, Class::Float, &[_, _]) => overloaded(cx, "llvm.maximumnum", &args),
-        (MathOp::Min, Class::Int { signed: true }, &[_, _]) => overloaded(cx, "llvm.smin", &args),
-        (MathOp::Max, Class::Int { signed: true }, &[_, _]) => overloaded(cx, "llvm.smax", &args),
-        (MathOp::Min, Class::Int { signed: false }, &[_, _]) => overloaded(cx, "llvm.umin", &args),
-        (MathOp::Max, Class::Int { signed: false }, &[_, _]) => overloaded(cx, "llvm.umax", &args),
-        (MathOp::Abs, Class::Float, &[_]) => overloaded(cx, "llvm.fabs", &args),
-        (MathOp::Abs, Class::Int { signed: true }, &[a]) => {
-            // The second operand: the least integer is not poison.
-            overloaded(cx, "llvm.abs", &[a, cx.context.bool_type().const_zero().into()])
+    let class = class(scalar);
+    match op {
+        MathOp::Min | MathOp::Max => {
+            let name = extreme(op == MathOp::Max, class).ok_or_else(refused)?;
+            overloaded(cx, name, &args)
         }
-        (MathOp::Abs, Class::Int { signed: false }, &[a]) => Ok(a),
-        (MathOp::Fma, Class::Float, &[_, _, _]) => overloaded(cx, "llvm.fma", &args),
-        (MathOp::Fma, Class::Int { .. }, &[a, b, c]) => {
-            let product = cx.builder.build_int_mul(int(a)?, int(b)?, "")?;
-            Ok(cx.builder.build_int_add(product, int(c)?, "")?.into())
-        }
-        (MathOp::Sqrt, Class::Float, &[_]) => overloaded(cx, "llvm.sqrt", &args),
-        (MathOp::Recip, Class::Float, &[a]) => {
-            let a = float(a)?;
+        MathOp::Abs => match (class, &args[..]) {
+            (Class::Float, &[_]) => overloaded(cx, "llvm.fabs", &args),
+            (Class::Int { signed: true }, &[a]) => {
+                // The second operand: the least integer is not poison.
+                overloaded(cx, "llvm.abs", &[a, cx.context.bool_type().const_zero().into()])
+            }
+            (Class::Int { signed: false }, &[a]) => Ok(a),
+            _ => Err(refused()),
+        },
+        MathOp::Fma => match (class, &args[..]) {
+            (Class::Float, &[_, _, _]) => overloaded(cx, "llvm.fma", &args),
+            (Class::Int { .. }, &[a, b, c]) => {
+                let product = cx.builder.build_int_mul(int(a)?, int(b)?, "")?;
+                Ok(cx.builder.build_int_add(product, int(c)?, "")?.into())
+            }
+            _ => Err(refused()),
+        },
+        MathOp::Sqrt if class == Class::Float => overloaded(cx, "llvm.sqrt", &args),
+        MathOp::Recip if class == Class::Float => {
+            let a = float(args[0])?;
             Ok(cx.builder.build_float_div(a.get_type().const_float(1.0), a, "")?.into())
         }
-        (MathOp::Rsqrt, Class::Float, &[_]) if scalar == Scalar::F32 => {
-            nvvm::emit_value(cx, &nvvm::RSQRT, &args)
-        }
-        (MathOp::Exp2, Class::Float, &[_]) if scalar == Scalar::F32 => {
-            nvvm::emit_value(cx, &nvvm::EX2, &args)
-        }
-        (MathOp::Log2, Class::Float, &[_]) if scalar == Scalar::F32 => {
-            nvvm::emit_value(cx, &nvvm::LG2, &args)
-        }
-        _ => Err(refused()),
+        MathOp::Rsqrt if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::RSQRT, &args),
+        MathOp::Exp2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2, &args),
+        MathOp::Log2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::LG2, &args),
+        MathOp::Sqrt | MathOp::Recip | MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => Err(refused()),
+    }
+}
+
+/// LLVM's intrinsic for the greater or the lesser of two.
+fn extreme(greater: bool, class: Class) -> Option<&'static str> {
+    match (class, greater) {
+        (Class::Float, false) => Some("llvm.minimumnum"),
+        (Class::Float, true) => Some("llvm.maximumnum"),
+        (Class::Int { signed: true }, false) => Some("llvm.smin"),
+        (Class::Int { signed: true }, true) => Some("llvm.smax"),
+        (Class::Int { signed: false }, false) => Some("llvm.umin"),
+        (Class::Int { signed: false }, true) => Some("llvm.umax"),
+        (Class::Bool | Class::Tf32 | Class::Float8, _) => None,
     }
 }
 

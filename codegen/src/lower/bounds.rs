@@ -1,7 +1,7 @@
 //! Tests of indices and divisors that nothing else tests, in kernels that are checked.
 //!
-//! Constants were judged by `check`, so that they cost nothing here. Indices into slices of global memory are
-//! tested in every kernel (`memory`), coordinates of copies beside the copies (`tma`).
+//! Constants were judged by `check`, so that they cost nothing here. Indices into slices of global
+//! memory are tested in every kernel (`memory`), coordinates of copies beside the copies (`tma`).
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
@@ -10,7 +10,8 @@ use super::{Cx, Lower, print};
 use crate::ir::{BinaryOp, Expr, ExprKind, Span};
 use crate::limits::{NAMED_BARRIERS, WARP_THREADS};
 
-/// Goes on only if `index` is one of the `len` of `thing`, which are `what`: `elements`. A negative index is none.
+/// Goes on only if `index` is one of the `len` of `thing`, which are `what`: `elements`. A negative
+/// index is none.
 pub(super) fn index<'c>(
     cx: &mut Cx<'c, '_>,
     index: IntValue<'c>,
@@ -99,6 +100,23 @@ fn name(cx: &Cx<'_, '_>, thing: &Expr) -> String {
         ExprKind::Stage(stages, _) => format!("a stage of {}", name(cx, stages)),
         ExprKind::Index(array, _) => format!("a part of {}", name(cx, array)),
         ExprKind::Remote(thing, _) => format!("{} of another block", name(cx, thing)),
-        _ => "an array".to_owned(),
+        ExprKind::Const(_)
+        | ExprKind::Param(_)
+        | ExprKind::GlobalLen(_)
+        | ExprKind::Special(_)
+        | ExprKind::Unary(..)
+        | ExprKind::Binary(..)
+        | ExprKind::Cast(_)
+        | ExprKind::Bits(_)
+        | ExprKind::Math(..)
+        | ExprKind::Array(_)
+        | ExprKind::Repeat(_)
+        | ExprKind::CachePolicy(..)
+        | ExprKind::Hinted(..)
+        | ExprKind::ClusterAxis(_)
+        | ExprKind::Compound(_)
+        | ExprKind::MapAt(..)
+        | ExprKind::Unit
+        | ExprKind::Error => "an array".to_owned(),
     }
 }

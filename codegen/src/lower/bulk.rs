@@ -6,10 +6,11 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use super::types::pointer;
 use super::{Cx, Lower, expr, memory, nvvm, print, tma};
 use crate::backend::BackendError;
-use crate::ir::{BulkOp, Expr, ParamId, ReduceOp, Scalar, Span};
+use crate::ir::{BulkCopy, CopyKind, Expr, Multicast, ParamId, RemoteCopy, Scalar, Span};
 use crate::limits::BULK_BYTES;
 
-/// The most bytes that one prefetch brings. It is a hint: what is too much for its operand is left out.
+/// The most bytes that one prefetch brings. It is a hint: what is too much for its operand is left
+/// out.
 const MOST_PREFETCHED: u64 = (u32::MAX - u32::MAX % BULK_BYTES) as u64;
 
 /// What lies where, computed once for all operations.
@@ -23,46 +24,43 @@ struct Range<'c> {
     span: Span,
 }
 
-/// Lowers `op` of `global[index..index + count]`.
-pub(super) fn operation(
-    cx: &mut Cx<'_, '_>,
-    global: ParamId,
-    (index, count): (&Expr, &Expr),
-    op: &BulkOp,
-    hint: Option<&Expr>,
-    span: Span,
-) -> Lower<()> {
-    let (address, len, element) = memory::slice(cx, global)?;
+/// Lowers a copy between global and shared memory.
+pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &BulkCopy, span: Span) -> Lower<()> {
+    let BulkCopy { global, index, count, hint, kind } = copy;
+    let (address, len, element) = memory::slice(cx, *global)?;
     let range = Range { index: expr::widened(cx, index)?, count: expr::widened(cx, count)?, element, span };
-    within_global(cx, &range, global, len)?;
+    within_global(cx, &range, *global, len)?;
     let from_or_to = memory::element_address(cx, address, element, range.index)?;
     let hinted = hint.is_some();
-    let (instruction, mut args): (_, Vec<BasicValueEnum<'_>>) = match op {
-        BulkOp::Load { array, at, barrier, mask } => {
-            let to = shared_range(cx, array, at, &range)?;
+    let (instruction, mut args): (_, Vec<BasicValueEnum<'_>>) = match kind {
+        CopyKind::Load { to, barrier, multicast } => {
+            let to = shared_address(cx, &to.array, &to.at, &range)?;
             let barrier = expr::value(cx, barrier).and_then(pointer)?;
             let size = size(cx, &range)?;
             let mut args = vec![to.into(), from_or_to.into(), size.into(), barrier.into()];
-            match mask {
-                Some(mask) => {
+            match multicast {
+                None => (nvvm::bulk_load(tma::names_own_memory(cx), hinted), args),
+                Some(Multicast::Mask(mask)) => {
                     args.push(expr::value(cx, mask)?);
                     (nvvm::bulk_load_multicast(hinted), args)
                 }
-                None => (nvvm::bulk_load(tma::names_own_memory(cx), hinted), args),
+                Some(Multicast::Sliced(_)) => {
+                    return Err(BackendError::Unchecked("a bulk copy in slices".to_owned()));
+                }
             }
         }
-        BulkOp::Store { array, at } => {
-            let from = shared_range(cx, array, at, &range)?;
+        CopyKind::Store { from } => {
+            let from = shared_address(cx, &from.array, &from.at, &range)?;
             (nvvm::bulk_store(hinted), vec![from_or_to.into(), from.into(), size(cx, &range)?.into()])
         }
-        BulkOp::Reduce { op, array, at } => {
-            let from = shared_range(cx, array, at, &range)?;
+        CopyKind::Reduce { op, from } => {
+            let from = shared_address(cx, &from.array, &from.at, &range)?;
             let instruction = nvvm::bulk_reduce(*op, element, hinted).ok_or_else(|| {
                 BackendError::Unchecked(format!("`bulk_reduce_{}` of `{element}`", op.name()))
             })?;
             (instruction, vec![from_or_to.into(), from.into(), size(cx, &range)?.into()])
         }
-        BulkOp::Prefetch => {
+        CopyKind::Prefetch => {
             let size = prefetch_size(cx, &range)?;
             (nvvm::bulk_prefetch(hinted), vec![from_or_to.into(), size.into()])
         }
@@ -74,14 +72,9 @@ pub(super) fn operation(
     Ok(())
 }
 
-/// Lowers a copy, or a reduction, of `from[at..at + count]` into another block's memory.
-pub(super) fn remote(
-    cx: &mut Cx<'_, '_>,
-    op: Option<ReduceOp>,
-    (from, at, count): (&Expr, &Expr, &Expr),
-    (to, barrier): (&Expr, &Expr),
-    span: Span,
-) -> Lower<()> {
+/// Lowers a copy, or a reduction, into another block's memory.
+pub(super) fn remote(cx: &mut Cx<'_, '_>, copy: &RemoteCopy, span: Span) -> Lower<()> {
+    let RemoteCopy { op, from, to, at, count, barrier } = copy;
     let Some((element, _)) = from.ty.sequence() else {
         return Err(BackendError::Unchecked(format!("a bulk copy of `{}`", from.ty)));
     };
@@ -89,12 +82,12 @@ pub(super) fn remote(
     if cx.checked {
         whole_units(cx, &range, range.count, "the count of a bulk copy")?;
     }
-    let from = shared_range(cx, from, at, &range)?;
-    let to = shared_range(cx, to, at, &range)?;
+    let from = shared_address(cx, from, at, &range)?;
+    let to = shared_address(cx, to, at, &range)?;
     let barrier = expr::value(cx, barrier).and_then(pointer)?;
     let instruction = match op {
         None => nvvm::BULK_COPY_REMOTE,
-        Some(op) => nvvm::bulk_reduce_remote(op, element).ok_or_else(|| {
+        Some(op) => nvvm::bulk_reduce_remote(*op, element).ok_or_else(|| {
             BackendError::Unchecked(format!("`bulk_reduce_{}_to` of `{element}`", op.name()))
         })?,
     };
@@ -125,7 +118,7 @@ fn within_global<'c>(
 }
 
 /// The address of `array[at]`, from which on there are as many elements as `range` has.
-fn shared_range<'c>(
+fn shared_address<'c>(
     cx: &mut Cx<'c, '_>,
     array: &Expr,
     at: &Expr,

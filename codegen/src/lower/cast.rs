@@ -8,8 +8,9 @@ use super::types::{Class, class, float, float_type, int, int_const};
 use super::{Cx, Lower};
 use crate::ir::Scalar;
 
-/// `value` as a scalar `to`. Integers are cut or extended by the sign of `from`; floats are rounded to nearest,
-/// ties to even; a float saturates as an integer, and NaN is 0; an 8-bit float saturates at its greatest number.
+/// `value` as a scalar `to`. Integers are cut or extended by the sign of `from`; floats are rounded
+/// to nearest, ties to even; a float saturates as an integer, and NaN is 0; an 8-bit float
+/// saturates at its greatest number.
 pub(super) fn cast<'c>(
     cx: &mut Cx<'c, '_>,
     value: BasicValueEnum<'c>,
@@ -68,8 +69,9 @@ pub(super) fn cast<'c>(
     }
 }
 
-/// A float as an integer, by the hardware's own saturation. Source: PTX ISA, "cvt": out of range is clamped, and
-/// NaN is 0 unless one side has 64 bits. (LLVM's `fptosi.sat` does by comparisons what the instruction does.)
+/// A float as an integer, by the hardware's own saturation. Source: PTX ISA, "cvt": out of range is
+/// clamped, and NaN is 0 unless one side has 64 bits. (LLVM's `fptosi.sat` does by comparisons what
+/// the instruction does.)
 fn to_integer<'c>(
     cx: &mut Cx<'c, '_>,
     value: FloatValue<'c>,

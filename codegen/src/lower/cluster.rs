@@ -62,7 +62,8 @@ pub(super) fn slice<'c>(
     })
 }
 
-/// The mask of the blocks along `axis` of which the first has rank 0. Ranks count along x, then y, then z.
+/// The mask of the blocks along `axis` of which the first has rank 0. Ranks count along x, then y,
+/// then z.
 /// Source: PTX ISA, "Special Registers: %cluster_ctarank".
 fn peers(extents @ [x, y, _]: [u32; 3], axis: ClusterAxis) -> u32 {
     let apart = match axis {

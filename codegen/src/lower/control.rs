@@ -146,7 +146,8 @@ pub(super) fn for_(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
     }
 }
 
-/// The body once for every value. Done here and not by LLVM, so that it holds whatever the body's size.
+/// The body once for every value. Done here and not by LLVM, so that it holds whatever the body's
+/// size.
 fn unrolled(cx: &mut Cx<'_, '_>, inner: &For, start: i128, end: i128, step: i128) -> Lower<()> {
     let ty = cx.bits_type(scalar_of(&inner.start.ty)?);
     let end_loop = cx.new_block("end_unrolled");
@@ -165,8 +166,8 @@ fn unrolled(cx: &mut Cx<'_, '_>, inner: &For, start: i128, end: i128, step: i128
     Ok(())
 }
 
-/// A loop that counts. Bounds are taken once. Whether there is another turn is asked of the distance to the
-/// end, which unlike the next value cannot overflow.
+/// A loop that counts. Bounds are taken once. Whether there is another turn is asked of the
+/// distance to the end, which unlike the next value cannot overflow.
 fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
     let range = range(cx, inner)?;
     if !range.step.is_const() {

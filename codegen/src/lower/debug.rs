@@ -1,7 +1,7 @@
 //! Lines of the source, so that profilers, sanitizers and the simulator can name them.
 //!
-//! Every instruction carries the line and column of its statement, or of its expression where that stands on
-//! another line. `emit` turns this into bare `.loc` directives.
+//! Every instruction carries the line and column of its statement, or of its expression where that
+//! stands on another line. `emit` turns this into bare `.loc` directives.
 
 use inkwell::context::Context;
 use inkwell::debug_info::{
@@ -88,7 +88,8 @@ pub(super) fn at_stmt(cx: &mut Cx<'_, '_>, span: Span) {
     cx.builder.set_current_debug_location(location);
 }
 
-/// Runs `f` with instructions that belong to the expression at `span`, then goes back to the statement.
+/// Runs `f` with instructions that belong to the expression at `span`, then goes back to the
+/// statement.
 pub(super) fn at_expr<'c, 'k, T>(cx: &mut Cx<'c, 'k>, span: Span, f: impl FnOnce(&mut Cx<'c, 'k>) -> T) -> T {
     let outer = cx.lines.current;
     if outer.is_some_and(|(line, _)| line == line_of(span)) {

@@ -9,21 +9,16 @@ use super::{Cx, Lower, expr, memory, nvvm, print, tile};
 use crate::backend::BackendError;
 use crate::ir::{Expr, MapEdit, ParamId, Type};
 use crate::limits::MAP_BYTES;
-use crate::target::Target;
 
 /// Words of 64 bits that a map has.
 const MAP_WORDS: u32 = MAP_BYTES / 8;
 
 /// Lowers a change of the map in shared memory `map`.
 pub(super) fn edit(cx: &mut Cx<'_, '_>, map: &Expr, edit: &MapEdit) -> Lower<()> {
-    let rank = match &map.ty {
-        Type::SharedMap(tile) => tile.rank(),
-        ty => return Err(BackendError::Unchecked(format!("a map to be changed of type `{ty}`"))),
+    let Type::SharedMap(tile) = &map.ty else {
+        return Err(BackendError::Unchecked(format!("a map to be changed of type `{}`", map.ty)));
     };
-    // Source: PTX ISA, "tensormap.replace", "Target ISA Notes".
-    if cx.target == Target::Sm90 {
-        return Err(BackendError::Missing { target: cx.target, instruction: "tensormap.replace" });
-    }
+    let rank = tile.rank();
     let map = expr::value(cx, map).and_then(pointer)?;
     let (instruction, args) = match edit {
         MapEdit::CopyFrom { map: from } => return copy(cx, map, *from),

@@ -10,13 +10,12 @@ use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
 use super::{Cx, Lower, debug, memory};
+use crate::Checks;
 use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
-use crate::check::CheckedKernel;
-use crate::check::layout;
-use crate::ir::{self, Cluster, Kernel, Scalar, Type};
+use crate::check::{TargetKernel, layout};
+use crate::ir::{self, Cluster, Kernel, ParamKind, Scalar};
 use crate::limits::{ARRAY_ALIGNMENT, cluster_blocks};
-use crate::target::Goal;
 
 /// LLVM's number of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
 const PTX_KERNEL: u32 = 71;
@@ -39,10 +38,11 @@ pub(super) enum Param<'c> {
 pub(super) fn declare<'c, 'k>(
     context: &'c Context,
     module: &'k Module<'c>,
-    checked: &'k CheckedKernel,
+    target_kernel: &'k TargetKernel,
     source: &Source<'k>,
-    Goal { target, checks }: Goal,
+    checks: Checks,
 ) -> Lower<Cx<'c, 'k>> {
+    let (checked, target) = (target_kernel.kernel(), target_kernel.target());
     let kernel = checked.kernel();
     let entry_name = abi::entry(kernel);
     let function = signature(context, module, kernel, &entry_name);
@@ -153,8 +153,8 @@ fn enum_attribute(context: &Context, name: &str, value: u64) -> Attribute {
     context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value)
 }
 
-/// What every launch keeps to. The thread count is exact, hence `.reqntid`, which ptxas does not take together
-/// with `.maxntid`.
+/// What every launch keeps to. The thread count is exact, hence `.reqntid`, which ptxas does not
+/// take together with `.maxntid`.
 fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel) {
     let launch = &kernel.launch;
     let [x, y, z] = launch.threads;
@@ -164,8 +164,8 @@ fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel
     match launch.cluster {
         Cluster::None => {}
         Cluster::Fixed([x, y, z]) => bounds.push(("nvvm.cluster_dim", format!("{x},{y},{z}"))),
-        // `.explicitcluster` would say more, but LLVM 22 writes it for `cluster_dim = 0,0,0` only, which it then takes as
-        // proof that a cluster has one block.
+        // `.explicitcluster` would say more, but LLVM 22 writes it for `cluster_dim = 0,0,0` only,
+        // which it then takes as proof that a cluster has one block.
         Cluster::AtLaunch => {
             let most = cluster_blocks(launch.nonportable_cluster);
             bounds.push(("nvvm.maxclusterrank", most.to_string()));
@@ -196,13 +196,13 @@ fn params<'c>(cx: &Cx<'c, '_>) -> Lower<Vec<Param<'c>>> {
     kernel
         .params
         .iter()
-        .map(|param| match &param.ty {
-            Type::TensorMap(_) | Type::Im2colMap(..) => Ok(Param::TensorMap(pointer(next()?)?)),
-            Type::Global(_) | Type::Maps(_) => {
+        .map(|param| match param.kind() {
+            Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => Ok(Param::TensorMap(pointer(next()?)?)),
+            Some(ParamKind::Global(_) | ParamKind::Maps(_)) => {
                 Ok(Param::Global { address: pointer(next()?)?, len: int(next()?)? })
             }
-            Type::Scalar(scalar) => Ok(Param::Scalar(memory::from_memory(cx, next()?, *scalar)?)),
-            ty => Err(BackendError::Unchecked(format!("a parameter of type `{ty}`"))),
+            Some(ParamKind::Scalar(scalar)) => Ok(Param::Scalar(memory::from_memory(cx, next()?, scalar)?)),
+            None => Err(BackendError::Unchecked(format!("a parameter of type `{}`", param.ty))),
         })
         .collect()
 }

@@ -88,7 +88,8 @@ pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, val
     store(cx, address, value, scalar)
 }
 
-/// `dest = global[index]` and `global[index] = op(dest, value)`, as one step that orders nothing else.
+/// `dest = global[index]` and `global[index] = op(dest, value)`, as one step that orders nothing
+/// else.
 pub(super) fn global_atomic(
     cx: &mut Cx<'_, '_>,
     dest: LocalId,

@@ -1,4 +1,4 @@
-//! [`CheckedKernel`] to LLVM: one module with one `ptx_kernel` function.
+//! [`TargetKernel`] to LLVM: one module with one `ptx_kernel` function.
 //!
 //! * [`kernel`]: the function's signature, attributes and prologue.
 //! * [`stmt`] and [`control`]: statements, the straight ones and those that branch.
@@ -6,17 +6,20 @@
 //! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory;
 //!   [`bounds`]: tests of indices and divisors.
 //! * [`cluster`]: other blocks of the cluster, and slices of a load.
-//! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in [`nvvm`], the
-//!   one table of what LLVM IR has no operation for.
+//! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in
+//!   [`nvvm`], the one table of what LLVM IR has no operation for.
 //! * [`print`]: `printf!`, `assert!` and `trap`. [`debug`]: lines of the source.
 //!
-//! A local is an `alloca`, a read of it a `load`; LLVM's O3 makes registers of them. A handle (tile, barrier,
-//! array, stages) is a `ptr addrspace(3)`, that of another block a `ptr addrspace(7)`. A `bool` is `i1` in registers and `i8` in memory and parameters, an
-//! 8-bit float is `i8`. Integer operations wrap and have no `nsw` or `nuw`; float operations have no fast-math
+//! A local is an `alloca`, a read of it a `load`; LLVM's O3 makes registers of them. A handle
+//! (tile, barrier, array, stages) is a `ptr addrspace(3)`, that of another block a `ptr
+//! addrspace(7)`. A `bool` is `i1` in registers and `i8` in memory and parameters, an 8-bit float
+//! is `i8`. Integer operations wrap and have no `nsw` or `nuw`; float operations have no fast-math
 //! flags, so that nothing is contracted or reassociated.
 //!
-//! Nothing here can fail for a user's mistake. What `check` refuses, and would have no lowering, is answered with
-//! [`BackendError::Unchecked`].
+//! Nothing here can fail for a user's mistake. What `check` refuses, and would have no lowering, is
+//! answered with [`BackendError::Unchecked`].
+
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod arith;
 mod barrier;
@@ -51,10 +54,11 @@ use inkwell::module::Module;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, PointerValue};
 
+use crate::Checks;
 use crate::backend::{BackendError, Source};
-use crate::check::CheckedKernel;
+use crate::check::{CheckedKernel, TargetKernel};
 use crate::ir::{Cluster, Label};
-use crate::target::{Goal, Target};
+use crate::target::Target;
 
 /// What lowering answers.
 type Lower<T> = Result<T, BackendError>;
@@ -67,19 +71,21 @@ pub(crate) struct Lowered<'c> {
     pub(crate) ptx_version: u32,
 }
 
-/// Lowers a checked kernel to an LLVM module; `source` names the file for line information.
+/// Lowers a kernel to an LLVM module for the target that it was checked for; `source` names the
+/// file for line information.
 ///
 /// # Errors
 /// LLVM refuses an instruction, or the kernel was not settled: both are mistakes of this crate.
 pub(crate) fn lower<'c>(
     context: &'c Context,
-    kernel: &CheckedKernel,
+    kernel: &TargetKernel,
     source: &Source<'_>,
-    goal: Goal,
+    checks: Checks,
 ) -> Result<Lowered<'c>, BackendError> {
-    let module = context.create_module(&kernel.kernel().path());
-    let mut cx = kernel::declare(context, &module, kernel, source, goal)?;
-    stmt::block(&mut cx, &kernel.kernel().body)?;
+    let checked = kernel.kernel().kernel();
+    let module = context.create_module(&checked.path());
+    let mut cx = kernel::declare(context, &module, kernel, source, checks)?;
+    stmt::block(&mut cx, &checked.body)?;
     kernel::finish(&cx)?;
     let ptx_version = cx.ptx_version;
     drop(cx);
@@ -117,7 +123,8 @@ struct Cx<'c, 'k> {
     ptx_version: u32,
 }
 
-/// Where a label's `break` (or `leave`) and `continue` go; a labelled block's `continue` is never asked for.
+/// Where a label's `break` (or `leave`) and `continue` go; a labelled block's `continue` is never
+/// asked for.
 #[derive(Clone, Copy)]
 struct Exits<'c> {
     leave: BasicBlock<'c>,

@@ -75,26 +75,24 @@ pub(super) fn element<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lo
 
 /// Where an array is: a local's home or a part of it, or else a home made for it here.
 fn place_of<'c>(cx: &mut Cx<'c, '_>, array: &Expr) -> Lower<PointerValue<'c>> {
-    match &array.kind {
-        ExprKind::Local(local) => home(cx, *local),
-        ExprKind::Index(outer, index) => {
-            let place = place_of(cx, outer)?;
-            element_place(cx, place, outer, index)
-        }
-        _ => {
-            let value = expr::value(cx, array)?;
-            let place = cx.allocas.build_alloca(value.get_type(), "")?;
-            cx.builder.build_store(place, value)?;
-            Ok(place)
-        }
+    if let ExprKind::Local(local) = array.kind {
+        return home(cx, local);
     }
+    if let ExprKind::Index(outer, index) = &array.kind {
+        let place = place_of(cx, outer)?;
+        return element_place(cx, place, outer, index);
+    }
+    let value = expr::value(cx, array)?;
+    let place = cx.allocas.build_alloca(value.get_type(), "")?;
+    cx.builder.build_store(place, value)?;
+    Ok(place)
 }
 
 fn element_type(array: &Type) -> Lower<&Type> {
-    match array {
-        Type::Array(element, _) => Ok(element),
-        ty => Err(BackendError::Unchecked(format!("an element of type `{ty}`"))),
-    }
+    let Type::Array(element, _) = array else {
+        return Err(BackendError::Unchecked(format!("an element of type `{array}`")));
+    };
+    Ok(element)
 }
 
 /// The place of `array[index]`, of an array at `place`.

@@ -1,7 +1,8 @@
 //! `printf!`, `assert!` and `trap`.
 //!
-//! The first two are calls of the two functions that the driver provides. Source: CUDA C++ Programming Guide,
-//! "Formatted Output" and "Assertion"; "CUDA Interoperability", "System Calls", of the NVPTX ABI for `vprintf`.
+//! The first two are calls of the two functions that the driver provides. Source: CUDA C++
+//! Programming Guide, "Formatted Output" and "Assertion"; "CUDA Interoperability", "System Calls",
+//! of the NVPTX ABI for `vprintf`.
 
 use std::fmt::Write as _;
 

@@ -9,7 +9,7 @@ pub(super) fn block(cx: &mut Cx<'_, '_>, block: &Block) -> Lower<()> {
 }
 
 fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
-    debug::at_stmt(cx, stmt.span);
+    debug::at_stmt(cx, stmt.origin.span);
     match &stmt.kind {
         StmtKind::Assign { local, index, value } => place::assign(cx, *local, index, value),
         StmtKind::If { condition, then, otherwise } => control::if_(cx, condition, then, otherwise),
@@ -34,27 +34,26 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
             memory::global_atomic(cx, *dest, *op, *global, index, value)
         }
 
-        StmtKind::Bulk { global, index, count, op, hint } => {
-            bulk::operation(cx, *global, (index, count), op, hint.as_ref(), stmt.span)
-        }
-        StmtKind::BulkRemote { op, from, at, count, to, barrier } => {
-            bulk::remote(cx, *op, (from, at, count), (to, barrier), stmt.span)
-        }
+        StmtKind::TileCopy(copy) => tma::copy(cx, copy, stmt.origin.span),
+        StmtKind::BulkCopy(copy) => bulk::copy(cx, copy, stmt.origin.span),
+        StmtKind::RemoteCopy(copy) => bulk::remote(cx, copy, stmt.origin.span),
+        StmtKind::PrefetchMap(map) => tma::prefetch_map(cx, map),
         StmtKind::Barrier { barrier, op, scope } => barrier::operation(cx, barrier, op, *scope),
-        StmtKind::Tma { map, index, op } => tma::operation(cx, (*map, index.as_ref()), op, stmt.span),
         StmtKind::EditMap { map, edit } => descriptor::edit(cx, map, edit),
         StmtKind::AcquireMap { maps, index } => descriptor::acquire(cx, *maps, index),
         StmtKind::BulkCommitGroup => tma::commit_group(cx),
         StmtKind::BulkWaitGroup { pending, read_only } => tma::wait_group(cx, *pending, *read_only),
         StmtKind::Fence(fence) => sync::fence(cx, *fence),
         StmtKind::Sync(meeting) => sync::meet(cx, *meeting),
-        StmtKind::SyncGrid { counter } => sync::meet_grid(cx, *counter, stmt.span),
+        StmtKind::SyncGrid { counter } => sync::meet_grid(cx, *counter, stmt.origin.span),
         StmtKind::GridDependency(dependency) => sync::depend(cx, *dependency),
         StmtKind::NamedBarrierSync { id, threads } => sync::meet_at(cx, id, threads),
         StmtKind::ElectOne { dest } => sync::elect_one(cx, *dest),
 
         StmtKind::Trap => print::trap(cx),
-        StmtKind::Assert { condition, message } => print::assert_stmt(cx, condition, message, stmt.span),
+        StmtKind::Assert { condition, message } => {
+            print::assert_stmt(cx, condition, message, stmt.origin.span)
+        }
         StmtKind::Printf { pieces, args } => print::printf(cx, pieces, args),
     }
 }

@@ -1,13 +1,13 @@
-//! Kernels through LLVM, judged by their PTX. Where a kernel has no inputs the optimiser computes what it stores,
-//! so that the constant in the PTX shows what the kernel means.
+//! Kernels through LLVM, judged by their PTX. Where a kernel has no inputs the optimiser computes
+//! what it stores, so that the constant in the PTX shows what the kernel means.
 
 use crate::{Target, compile};
 
 /// The PTX of the one kernel of `source`.
 fn ptx_for(source: &str, target: Target) -> String {
     let mut all = compile("src/kernel.rs", source, target).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(all.len(), 1, "one kernel");
-    all.remove(0).text
+    assert_eq!(all.kernels.len(), 1, "one kernel");
+    all.kernels.remove(0).text
 }
 
 fn ptx(source: &str) -> String {
@@ -402,7 +402,8 @@ fn printing_passes_what_c_expects() {
 #[test]
 fn errors_carry_their_code() {
     let error = crate::backend::BackendError::Unchecked("nothing".to_owned());
-    assert!(error.to_string().starts_with("TMA0902: "), "{error}");
+    let text = crate::Failure::Backend(error).to_string();
+    assert!(text.starts_with("TMA0902: a checked kernel has nothing"), "{text}");
 }
 
 #[test]

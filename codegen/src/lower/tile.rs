@@ -25,10 +25,10 @@ pub(super) fn set(cx: &mut Cx<'_, '_>, tile: &Expr, at: &[Expr], value: &Expr) -
 }
 
 fn tile_type(ty: &Type) -> Lower<&TileType> {
-    match ty.local() {
-        Type::Tile(tile) => Ok(tile),
-        ty => Err(BackendError::Unchecked(format!("a tile of type `{ty}`"))),
-    }
+    let Type::Tile(tile) = ty.local() else {
+        return Err(BackendError::Unchecked(format!("a tile of type `{}`", ty.local())));
+    };
+    Ok(tile)
 }
 
 /// The address of `tile[at]`: row-major, the chunks of its row permuted by the tile's swizzle.
@@ -83,11 +83,12 @@ fn row_and_column<'c>(
 
 /// The offset of byte `column` of the row that begins at offset `row`.
 ///
-/// The hardware exchanges 16-byte chunks by address: bits 4 to 6 ^= bits 7 to 9 with a 128-byte span, bits 4
-/// and 5 ^= bits 7 and 8 with a 64-byte one, bit 4 ^= bit 7 with a 32-byte one. A tile is aligned to the bytes
-/// after which the pattern repeats, so offsets do for addresses; and its rows are as long as the span, so that the
-/// row alone decides, and the exchange stays within it. Interleaved rows are of any length, and the whole offset
-/// decides. Source: PTX ISA, "Swizzling Modes".
+/// The hardware exchanges 16-byte chunks by address: bits 4 to 6 ^= bits 7 to 9 with a 128-byte
+/// span, bits 4 and 5 ^= bits 7 and 8 with a 64-byte one, bit 4 ^= bit 7 with a 32-byte one. A tile
+/// is aligned to the bytes after which the pattern repeats, so offsets do for addresses; and its
+/// rows are as long as the span, so that the row alone decides, and the exchange stays within it.
+/// Interleaved rows are of any length, and the whole offset decides. Source: PTX ISA, "Swizzling
+/// Modes".
 fn swizzled<'c>(
     cx: &Cx<'c, '_>,
     swizzle: TileSwizzle,

@@ -49,16 +49,24 @@ impl<'c> Cx<'c, '_> {
             Scalar::Bf16 => self.context.bf16_type().into(),
             Scalar::F32 => self.context.f32_type().into(),
             Scalar::F64 => self.context.f64_type().into(),
-            _ => self.bits_type(scalar).into(),
+            Scalar::I8
+            | Scalar::U8
+            | Scalar::I16
+            | Scalar::U16
+            | Scalar::I32
+            | Scalar::U32
+            | Scalar::I64
+            | Scalar::U64
+            | Scalar::Usize
+            | Scalar::Tf32
+            | Scalar::E4m3
+            | Scalar::E5m2 => self.bits_type(scalar).into(),
         }
     }
 
     /// The type of `scalar` in memory and as a parameter: a `bool` takes a byte there.
     pub(super) fn memory_type(&self, scalar: Scalar) -> BasicTypeEnum<'c> {
-        match scalar {
-            Scalar::Bool => self.context.i8_type().into(),
-            _ => self.scalar_type(scalar),
-        }
+        if scalar == Scalar::Bool { self.context.i8_type().into() } else { self.scalar_type(scalar) }
     }
 
     /// The integer as wide as `scalar` is in memory.
@@ -119,32 +127,32 @@ pub(super) fn scalar_of(ty: &Type) -> Lower<Scalar> {
 
 /// The integer (or truth value) that `value` is.
 pub(super) fn int(value: BasicValueEnum<'_>) -> Lower<IntValue<'_>> {
-    match value {
-        BasicValueEnum::IntValue(value) => Ok(value),
-        _ => Err(BackendError::Unchecked("an integer that is none".to_owned())),
-    }
+    let BasicValueEnum::IntValue(value) = value else {
+        return Err(BackendError::Unchecked("an integer that is none".to_owned()));
+    };
+    Ok(value)
 }
 
 /// The float that `value` is.
 pub(super) fn float(value: BasicValueEnum<'_>) -> Lower<FloatValue<'_>> {
-    match value {
-        BasicValueEnum::FloatValue(value) => Ok(value),
-        _ => Err(BackendError::Unchecked("a float that is none".to_owned())),
-    }
+    let BasicValueEnum::FloatValue(value) = value else {
+        return Err(BackendError::Unchecked("a float that is none".to_owned()));
+    };
+    Ok(value)
 }
 
 /// The address that `value` is.
 pub(super) fn pointer(value: BasicValueEnum<'_>) -> Lower<PointerValue<'_>> {
-    match value {
-        BasicValueEnum::PointerValue(value) => Ok(value),
-        _ => Err(BackendError::Unchecked("an address that is none".to_owned())),
-    }
+    let BasicValueEnum::PointerValue(value) = value else {
+        return Err(BackendError::Unchecked("an address that is none".to_owned()));
+    };
+    Ok(value)
 }
 
 /// The float type that `ty` is.
 pub(super) fn float_type(ty: BasicTypeEnum<'_>) -> Lower<FloatType<'_>> {
-    match ty {
-        BasicTypeEnum::FloatType(ty) => Ok(ty),
-        _ => Err(BackendError::Unchecked("a float type that is none".to_owned())),
-    }
+    let BasicTypeEnum::FloatType(ty) = ty else {
+        return Err(BackendError::Unchecked("a float type that is none".to_owned()));
+    };
+    Ok(ty)
 }

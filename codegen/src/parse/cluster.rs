@@ -3,7 +3,7 @@
 use super::cx::Cx;
 use super::pipeline::{binary, number};
 use super::signature::known_dim3;
-use crate::diag::Code;
+use crate::diag::{Code, rules};
 use crate::ir::{Axis, BinaryOp, Cluster, ClusterAxis, Expr, ExprKind, Scalar, Span, Special, Type};
 
 impl Cx<'_> {
@@ -39,25 +39,19 @@ impl Cx<'_> {
     pub(super) fn in_a_cluster(&mut self, word: &str, span: Span) -> bool {
         let has_clusters = self.cluster != Cluster::None;
         if !has_clusters {
-            let message = format!("`{word}` is about clusters, and this kernel has none");
-            self.error(Code::NoCluster, span, message)
-                .help("say how many blocks a cluster has: `#[tma_kernel(threads = .., cluster = 2)]`");
+            self.sink.push(rules::no_cluster(word, span));
         }
         has_clusters
     }
 
     /// `remote(thing, rank)`.
-    pub(super) fn remote(&mut self, args: &[&syn::Expr], span: Span) -> Expr {
-        let Some([thing, rank]) = self.values("remote", args, span) else { return Expr::error(span) };
-        if !self.expect(&rank, &Scalar::U32.into()) {
-            return Expr::error(span);
-        }
+    pub(super) fn remote(&mut self, thing: Expr, rank: Expr, span: Span) -> Option<Expr> {
         match self.resolve(&thing.ty) {
             ty if ty.is_shared_handle() => {
                 let ty = Type::Remote(Box::new(ty));
-                Expr { kind: ExprKind::Remote(Box::new(thing), Box::new(rank)), ty, span }
+                Some(Expr { kind: ExprKind::Remote(Box::new(thing), Box::new(rank)), ty, span })
             }
-            Type::Error => Expr::error(span),
+            Type::Error => None,
             other => {
                 let message = format!("{} is nothing that another block shares", self.infer.name(&other));
                 let help = match other {
@@ -65,7 +59,7 @@ impl Cx<'_> {
                     _ => "`remote` takes a tile, a shared array, a barrier, or `Stages` of these",
                 };
                 self.error(Code::TypeMismatch, thing.span, message).help(help);
-                Expr::error(span)
+                None
             }
         }
     }

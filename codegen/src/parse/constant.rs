@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 
 use super::cx::{Cx, Frame};
-use super::{condition, fold, names, settle};
+use super::infer::{fold, settle};
+use super::item::condition;
+use super::names;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
 impl Cx<'_> {
-    /// The value of a constant expression of type `want`; reports what is not constant, or has none.
+    /// The value of a constant expression of type `want`; reports what is not constant, or has
+    /// none.
     pub(super) fn constant(&mut self, expr: &syn::Expr, want: &Type) -> Option<Expr> {
         let span = Span::of(expr);
         let (effects, value) = self.block(|cx| cx.expr(expr));
@@ -46,12 +49,12 @@ impl Cx<'_> {
 
     /// Whether the module has a constant `name`.
     pub(super) fn has_constant(&self, name: &str) -> bool {
-        self.shared_items.constants.iter().any(|item| names::text(&item.ident) == name)
+        self.module_items.constants.iter().any(|item| names::text(&item.ident) == name)
     }
 
     /// The value of the module's constant `name`, if there is one.
     pub(super) fn module_constant(&mut self, name: &str, span: Span) -> Option<Expr> {
-        let shared = self.shared_items;
+        let shared = self.module_items;
         let index = shared.constants.iter().position(|item| names::text(&item.ident) == name)?;
         match self.constants.get(&index) {
             Some(Some(value)) => return Some(Expr { span, ..value.clone() }),
@@ -79,7 +82,13 @@ impl Cx<'_> {
 
     /// Runs `f` where no name of the function is known.
     pub(super) fn at_module_level<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> T) -> T {
-        let frame = Frame { name: name.to_owned(), scopes: vec![HashMap::new()], loops: vec![], exit: None };
+        let frame = Frame {
+            name: name.to_owned(),
+            scopes: vec![HashMap::new()],
+            loops: vec![],
+            exit: None,
+            call: None,
+        };
         self.frames.push(frame);
         let value = f(self);
         self.frames.pop();

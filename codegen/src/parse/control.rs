@@ -3,9 +3,11 @@
 use syn::{Pat, RangeLimits};
 
 use super::cx::{Binding, Cx};
-use super::rule::Rule;
+use super::infer::rule::Rule;
+use super::names;
 use super::stmt::unit;
 use super::types::name_expr;
+use super::words::{FunctionWord, RangeWord, Word};
 use crate::diag::Code;
 use crate::ir::{Arm, Block, Const, Expr, ExprKind, For, Label, Scalar, Span, StmtKind, Type};
 
@@ -156,7 +158,8 @@ impl Cx<'_> {
         }
     }
 
-    /// What a literal or constant in a pattern stands for. Whether its type holds it is judged when that is known.
+    /// What a literal or constant in a pattern stands for. Whether its type holds it is judged when
+    /// that is known.
     fn pattern_value(&mut self, expr: &syn::Expr, value: &Expr) -> Option<i128> {
         let found = self.expr(expr);
         if matches!(found.kind, ExprKind::Error) || !self.expect(&found, &value.ty) {
@@ -228,7 +231,10 @@ impl Cx<'_> {
                 let inclusive = matches!(limits, RangeLimits::Closed(_));
                 fits.then_some(Range { start, end, inclusive, step, unroll: false })
             }
-            syn::Expr::MethodCall(call) if call.method == "step_by" && call.args.len() == 1 => {
+            syn::Expr::MethodCall(call)
+                if RangeWord::named(&names::text(&call.method)) == Some(RangeWord::StepBy)
+                    && call.args.len() == 1 =>
+            {
                 let mut range = self.range(&call.receiver)?;
                 let (effects, step) = self.block(|cx| cx.expr(&call.args[0]));
                 for bound in [&mut range.start, &mut range.end] {
@@ -239,7 +245,9 @@ impl Cx<'_> {
                 range.step = step;
                 Some(range)
             }
-            syn::Expr::Call(call) if call.args.len() == 1 && self.is_word(&call.func, "unroll") => {
+            syn::Expr::Call(call)
+                if call.args.len() == 1 && self.is_word(&call.func, FunctionWord::Unroll) =>
+            {
                 let mut range = self.range(&call.args[0])?;
                 range.unroll = true;
                 Some(range)

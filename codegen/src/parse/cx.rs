@@ -5,14 +5,13 @@ use std::collections::HashMap;
 use syn::{Ident, Lifetime};
 
 use super::infer::Infer;
-use super::item::Shared;
-use super::names::{self, Word};
-use super::release::RingParts;
-use super::rule::Obligation;
+use super::infer::rule::Obligation;
+use super::item::ModuleItems;
+use super::names::{self, WordUse};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
-    Argument, Block, Cluster, Expr, ExprKind, Label, Local, LocalId, Param, ParamId, SharedId, SharedVar,
-    Span, Stmt, StmtKind, Type,
+    Argument, Block, Call, CallId, Callee, Cluster, Expr, ExprKind, Label, Local, LocalId, Origin, Param,
+    ParamId, Pipeline, PipelineId, SharedId, SharedVar, Span, Stmt, StmtKind, Type,
 };
 
 /// What a name stands for.
@@ -44,6 +43,8 @@ pub(super) struct Frame {
     pub(super) loops: Vec<Breakable>,
     /// Where a `return` goes, and the local that takes its value; none in the kernel itself.
     pub(super) exit: Option<Exit>,
+    /// The call that its statements are a part of; none in the kernel itself.
+    pub(super) call: Option<CallId>,
 }
 
 /// The end of an inlined function.
@@ -56,7 +57,7 @@ pub(super) struct Exit {
 
 /// Everything known while a kernel is parsed.
 pub(super) struct Cx<'a> {
-    pub(super) shared_items: &'a Shared,
+    pub(super) module_items: &'a ModuleItems,
     pub(super) sink: &'a mut Sink,
     pub(super) infer: Infer,
     /// Threads a block.
@@ -70,8 +71,8 @@ pub(super) struct Cx<'a> {
     pub(super) params: Vec<Param>,
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
-    /// The pipelines' places in shared memory.
-    pub(super) rings: Vec<RingParts>,
+    pub(super) pipelines: Vec<Pipeline>,
+    calls: Vec<Call>,
     pub(super) frames: Vec<Frame>,
     /// The block that takes the statements, with those around it.
     blocks: Vec<Block>,
@@ -88,16 +89,22 @@ pub(super) struct Cx<'a> {
     /// What the source gives names to.
     variables: Vec<Local>,
     /// What was taken for words of the vocabulary.
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<WordUse>,
     labels: u32,
     emitted: u64,
 }
 
 impl<'a> Cx<'a> {
-    pub(super) fn new(shared_items: &'a Shared, sink: &'a mut Sink, name: &str) -> Self {
-        let kernel = Frame { name: name.to_owned(), scopes: vec![HashMap::new()], loops: vec![], exit: None };
+    pub(super) fn new(module_items: &'a ModuleItems, sink: &'a mut Sink, name: &str) -> Self {
+        let kernel = Frame {
+            name: name.to_owned(),
+            scopes: vec![HashMap::new()],
+            loops: vec![],
+            exit: None,
+            call: None,
+        };
         Self {
-            shared_items,
+            module_items,
             sink,
             infer: Infer::default(),
             threads: [1; 3],
@@ -107,7 +114,8 @@ impl<'a> Cx<'a> {
             params: vec![],
             locals: vec![],
             shared: vec![],
-            rings: vec![],
+            pipelines: vec![],
+            calls: vec![],
             frames: vec![kernel],
             blocks: vec![Block::default()],
             nesting: 0,
@@ -128,9 +136,39 @@ impl<'a> Cx<'a> {
 
     pub(super) fn emit(&mut self, kind: StmtKind, span: Span) {
         self.emitted += 1;
+        let origin = Origin { span, call: self.frame().call };
         if let Some(block) = self.blocks.last_mut() {
-            block.stmts.push(Stmt { kind, span });
+            block.stmts.push(Stmt::new(kind, origin));
         }
+    }
+
+    /// A call by the function being parsed, which is to be taken apart.
+    pub(super) fn record_call(&mut self, callee: Callee, span: Span) -> CallId {
+        let caller = self.frame().call;
+        self.calls.push(Call { callee, span, caller });
+        CallId(count(self.calls.len() - 1))
+    }
+
+    /// Runs `f` as a call of a method of the pipeline that `parts` belong to, if they do.
+    pub(super) fn pipeline_call<T>(
+        &mut self,
+        parts: &[Expr],
+        method: &str,
+        span: Span,
+        f: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let is_part = |pipeline: &Pipeline| {
+            parts.iter().any(|part| matches!(part.kind, ExprKind::Shared(id) if id == pipeline.empty))
+        };
+        let caller = self.frame().call;
+        if let Some(index) = self.pipelines.iter().position(is_part) {
+            let pipeline = PipelineId(count(index));
+            let call = self.record_call(Callee::Pipeline { pipeline, method: method.to_owned() }, span);
+            self.frame().call = Some(call);
+        }
+        let value = f(self);
+        self.frame().call = caller;
+        value
     }
 
     /// Emits statements that were collected.
@@ -238,7 +276,7 @@ impl<'a> Cx<'a> {
     /// Every value that could have been named here, for suggestions.
     pub(super) fn value_names(&self) -> impl Iterator<Item = String> {
         let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
-        let constants = self.shared_items.constants.iter().map(|item| item.ident.to_string());
+        let constants = self.module_items.constants.iter().map(|item| item.ident.to_string());
         scopes.flat_map(|scope| scope.keys().cloned()).chain(constants)
     }
 
@@ -272,21 +310,31 @@ pub(super) struct Parts {
     pub(super) locals: Vec<Local>,
     pub(super) shared: Vec<SharedVar>,
     pub(super) variables: Vec<Local>,
-    pub(super) rings: Vec<RingParts>,
+    pub(super) pipelines: Vec<Pipeline>,
+    pub(super) calls: Vec<Call>,
     pub(super) numbers: Vec<Expr>,
     pub(super) obligations: Vec<Obligation>,
     pub(super) infer: Infer,
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<WordUse>,
 }
 
 impl<'a> Cx<'a> {
     /// Takes what was made, and gives the sink back.
     pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
-        let Self { arguments, params, locals, shared, variables, rings, numbers, obligations, .. } = self;
-        let (infer, words, sink) = (self.infer, self.words, self.sink);
-        let parts =
-            Parts { arguments, params, locals, shared, variables, rings, numbers, obligations, infer, words };
-        (parts, sink)
+        let parts = Parts {
+            arguments: self.arguments,
+            params: self.params,
+            locals: self.locals,
+            shared: self.shared,
+            pipelines: self.pipelines,
+            calls: self.calls,
+            variables: self.variables,
+            numbers: self.numbers,
+            obligations: self.obligations,
+            infer: self.infer,
+            words: self.words,
+        };
+        (parts, self.sink)
     }
 }
 

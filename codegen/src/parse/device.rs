@@ -3,12 +3,13 @@
 use syn::Expr as Syntax;
 
 use super::cx::{Binding, Cx, Exit, Frame};
+use super::item::condition;
+use super::names;
 use super::stmt::unit;
 use super::types::{generic_arguments, name_expr};
 use super::wording::{arguments, counted, given};
-use super::{condition, names};
 use crate::diag::Code;
-use crate::ir::{Expr, ExprKind, Span, StmtKind, Type};
+use crate::ir::{Callee, Expr, ExprKind, Span, StmtKind, Type};
 
 impl Cx<'_> {
     /// Inlines a device function.
@@ -38,7 +39,8 @@ impl Cx<'_> {
             );
             return Expr::error(span);
         }
-        let mut frame = Frame { name, scopes: vec![Default::default()], loops: vec![], exit: None };
+        let call = Some(self.record_call(Callee::Device(name.clone()), span));
+        let mut frame = Frame { name, scopes: vec![Default::default()], loops: vec![], exit: None, call };
         if !self.bind_generics(item, path, &mut frame, span) {
             return Expr::error(span);
         }

@@ -6,9 +6,10 @@ use syn::{BinOp, UnOp};
 
 use super::cx::{Binding, Cx};
 use super::device::own_variable;
+use super::infer::rule::Rule;
+use super::names::suggest::{self, did_you_mean, elsewhere};
 use super::names::{self, Meaning, Space};
-use super::rule::Rule;
-use super::suggest::{self, did_you_mean, elsewhere};
+use super::words::{FunctionWord, Word};
 use crate::diag::Code;
 use crate::ir::{
     Axis, BinaryOp, Block, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
@@ -112,11 +113,13 @@ impl Cx<'_> {
         let name = path.segments.last().map(|last| names::text(&last.ident)).unwrap_or_default();
         match self.path_type(owner) {
             Type::Scalar(scalar) => {
-                let value = self.scalar_constant(scalar, &name, span);
+                let Some((word, value)) = self.scalar_constant(scalar, &name, span) else {
+                    return Expr::error(span);
+                };
                 let by_own_name =
                     owner.segments.last().is_some_and(|owner| names::text(&owner.ident) == scalar.name());
-                if by_own_name && !matches!(value.kind, ExprKind::Error) {
-                    self.takes_word(path, Meaning::Constant(scalar, name));
+                if by_own_name {
+                    self.takes_word(path, Meaning::Constant(scalar, word));
                 }
                 value
             }
@@ -132,8 +135,7 @@ impl Cx<'_> {
 
     pub(super) fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
         let known: Vec<_> = self.value_names().collect();
-        let is_function =
-            super::call::names().any(|word| word == name) || self.device_function(name).is_some();
+        let is_function = FunctionWord::named(name).is_some() || self.device_function(name).is_some();
         let call = || is_function.then(|| format!("`{name}` is a function: write `{name}()` to call it"));
         let help = call()
             .or_else(|| elsewhere(name, suggest::Kind::Value))
@@ -200,9 +202,9 @@ impl Cx<'_> {
         self.apply(op, left, right, span)
     }
 
-    /// Reports a shift by the width of the shifted type or more, as rustc's lint does: where the amount
-    /// is a constant in the function's own text. What a call passes to a device function is none there:
-    /// `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
+    /// Reports a shift by the width of the shifted type or more, as rustc's lint does: where the
+    /// amount is a constant in the function's own text. What a call passes to a device function is
+    /// none there: `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
     pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
         if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
             && (self.frames.len() == 1 || !self.mentions_variable(written.right.to_token_stream()))
@@ -280,7 +282,8 @@ impl Cx<'_> {
         if matches!(value.kind, ExprKind::Error) || ty == Type::Error {
             return Expr::error(span);
         }
-        // As in rustc, a literal takes the type it is cast to, if it can; what is computed from literals does not.
+        // As in rustc, a literal takes the type it is cast to, if it can; what is computed from
+        // literals does not.
         if is_literal(&cast.expr)
             && self.infer.kind(&value.ty).is_some()
             && let Some(scalar) = self.resolve(&ty).as_scalar()

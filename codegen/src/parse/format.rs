@@ -5,26 +5,27 @@ use syn::punctuated::Punctuated;
 use syn::{LitStr, Token};
 
 use super::cx::Cx;
+use super::names::suggest::{Kind, elsewhere};
 use super::names::{self, Meaning};
 use super::stmt::unit;
-use super::suggest::{Kind, elsewhere};
 use super::types::name_expr;
+use super::wording::listed;
+use super::words::MacroWord;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, PrintfPiece, Scalar, Span, StmtKind, Type};
 
 impl Cx<'_> {
     pub(super) fn macro_call(&mut self, mac: &syn::Macro, span: Span) -> Expr {
         let name = mac.path.segments.last().map(|last| names::text(&last.ident)).unwrap_or_default();
-        let is_word = matches!(name.as_str(), "printf" | "assert");
-        if is_word && !self.takes_word(&mac.path, Meaning::Macro(name.clone())) {
-            return Expr::error(span);
-        }
-        match name.as_str() {
-            "printf" => self.printf(mac, span),
-            "assert" => self.assert(mac, span),
-            _ => {
-                let help = elsewhere(&name, Kind::Macro)
-                    .unwrap_or_else(|| "the macros of kernels are `printf!` and `assert!`".to_owned());
+        match MacroWord::named(&name) {
+            Some(word) if !self.takes_word(&mac.path, Meaning::Macro(word)) => Expr::error(span),
+            Some(MacroWord::Printf) => self.printf(mac, span),
+            Some(MacroWord::Assert) => self.assert(mac, span),
+            None => {
+                let help = elsewhere(&name, Kind::Macro).unwrap_or_else(|| {
+                    let macros = MacroWord::ALL.iter().map(|word| format!("{}!", word.name()));
+                    format!("the macros of kernels are {}", listed(macros))
+                });
                 self.error(Code::UnsupportedExpression, span, format!("kernels do not have `{name}!`"))
                     .help(help);
                 Expr::error(span)
@@ -247,8 +248,8 @@ fn is_name(text: &str) -> bool {
     parses(text) || (!text.starts_with("r#") && parses(&format!("r#{text}")))
 }
 
-/// The widest field and the greatest precision: what every C library gives, whose formats these become. Source: C11,
-/// 7.21.6.1, "The fprintf function", environmental limits.
+/// The widest field and the greatest precision: what every C library gives, whose formats these
+/// become. Source: C11, 7.21.6.1, "The fprintf function", environmental limits.
 const WIDEST: u32 = 4095;
 
 /// A number without a sign.

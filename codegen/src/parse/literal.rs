@@ -13,7 +13,7 @@ impl Cx<'_> {
     pub(super) fn literal(&mut self, lit: &Lit, negative: bool, span: Span) -> Expr {
         match lit {
             Lit::Bool(lit) if !negative => Expr::constant(Const::Bool(lit.value), Scalar::Bool, span),
-            Lit::Int(lit) if matches!(lit.suffix(), "f32" | "f64") => {
+            Lit::Int(lit) if matches!(scalar_named(lit.suffix()), Some(Scalar::F32 | Scalar::F64)) => {
                 self.float(lit.base10_digits(), lit.suffix(), negative, span)
             }
             Lit::Int(lit) => match lit.base10_digits().parse::<i128>() {
@@ -67,7 +67,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Has a number judged when its type is known: it may not be where it is used, or be used at all.
+    /// Has a number judged when its type is known: it may not be where it is used, or be used at
+    /// all.
     pub(super) fn written(&mut self, number: Expr) -> Expr {
         self.numbers.push(number.clone());
         number

@@ -1,24 +1,19 @@
-//! From syntax to IR: names are resolved, types inferred, device functions inlined, constants evaluated.
+//! From syntax to IR: names are resolved, types inferred, device functions inlined, constants
+//! evaluated.
 //!
-//! The language is a part of Rust, and a kernel's body is type-checked by rustc as well. What is inferred
-//! here must therefore be what rustc infers; where a program is refused here that rustc takes, the error
-//! says which form kernels do not have and what to write instead.
+//! The language is a part of Rust, and a kernel's body is type-checked by rustc as well. What is
+//! inferred here must therefore be what rustc infers; where a program is refused here that rustc
+//! takes, the error says which form kernels do not have and what to write instead.
 
 mod array;
-pub(crate) mod attr;
 mod call;
-mod callee;
 mod cluster;
 mod compound;
-mod condition;
 mod constant;
 mod control;
 mod cx;
-pub(crate) mod depth;
 mod device;
 mod expr;
-pub(crate) mod file;
-mod fold;
 mod format;
 mod infer;
 mod instances;
@@ -26,29 +21,29 @@ pub(crate) mod item;
 mod literal;
 mod method;
 pub(crate) mod names;
+mod number;
 mod order;
-mod outside;
 mod pipeline;
 mod release;
-mod rule;
-mod scalar;
-mod settle;
 mod signature;
 mod stmt;
-mod suggest;
 mod types;
 mod wording;
+pub(crate) mod words;
 
 use cx::Cx;
+use infer::settle;
 use instances::InstanceAttr;
-use item::{KernelItem, Shared};
-use names::Word;
+use item::attr;
+use item::{KernelItem, ModuleItems};
+use names::WordUse;
 
 use crate::diag::{Code, Sink};
-use crate::ir::{Kernel, Span};
+use crate::ir::{Kernel, Span, visit};
 
-/// Every instance of a kernel; of one with errors at least the signature is right, which its launcher is made of.
-pub(crate) fn parse(item: &KernelItem, shared: &Shared, sink: &mut Sink) -> Parsed {
+/// Every instance of a kernel; of one with errors at least the signature is right, which its
+/// launcher is made of.
+pub(crate) fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) -> Parsed {
     let attr = attr::parse(item.attr.clone(), sink);
     signature::judge(&item.function, sink);
     let mut parsed = Parsed::default();
@@ -69,12 +64,12 @@ pub(crate) struct Parsed {
     /// Each instance.
     pub(crate) kernels: Vec<Kernel>,
     /// What any of them took for words of the vocabulary.
-    pub(crate) words: Vec<Word>,
+    pub(crate) words: Vec<WordUse>,
 }
 
 fn parse_instance(
     item: &KernelItem,
-    shared: &Shared,
+    shared: &ModuleItems,
     attr: &attr::KernelAttr,
     instance: Option<&InstanceAttr>,
     sink: &mut Sink,
@@ -97,7 +92,8 @@ fn parse_instance(
     }
     let (mut parts, sink) = cx.finish();
     settle::settle(&mut parts, &mut body, sink);
-    release::fence_reads(&parts.rings, &mut body);
+    release::fence_reads(&parts.pipelines, &mut body);
+    visit::number(&mut body);
     for word in parts.words.drain(..) {
         names::note(&mut parsed.words, word);
     }
@@ -110,6 +106,8 @@ fn parse_instance(
         params: parts.params,
         locals: parts.locals,
         shared: parts.shared,
+        pipelines: parts.pipelines,
+        calls: parts.calls,
         variables: parts.variables,
         body,
         span: Span::of(&function.sig.ident),

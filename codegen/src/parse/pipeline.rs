@@ -3,11 +3,10 @@
 use syn::GenericArgument;
 
 use super::cx::{Cx, count};
-use super::release::RingParts;
 use crate::diag::Code;
 use crate::ir::{
-    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Ring, Scalar, Scope, SharedId,
-    Span, StmtKind, TileType, Type,
+    BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Pipeline, Ring, Scalar, Scope,
+    SharedId, Span, StmtKind, TileType, Type,
 };
 use crate::limits;
 
@@ -42,11 +41,10 @@ impl Cx<'_> {
     /// `Pipeline<(A, B), 4>`, `Producer<..>` and `Consumer<..>`.
     pub(super) fn ring_type(
         &mut self,
-        segment: &syn::PathSegment,
-        name: &str,
+        generics: &[&GenericArgument],
         compound: fn(Ring) -> Compound,
     ) -> Type {
-        let Some([tuple, stages]) = self.arguments::<2>(segment, name) else { return Type::Error };
+        let [tuple, stages] = *generics else { return Type::Error };
         let (tiles, count) = (self.tile_tuple(tuple), self.u32_argument(stages));
         let (Some(tiles), Some(count)) = (tiles, count) else { return Type::Error };
         if count == 0 {
@@ -60,12 +58,11 @@ impl Cx<'_> {
     /// `EmptySlot<(A, B)>`, `LoadingSlot<(A, B)>` and `FullSlot<(A, B)>`.
     pub(super) fn slot_type(
         &mut self,
-        segment: &syn::PathSegment,
-        name: &str,
+        generics: &[&GenericArgument],
         compound: fn(Vec<TileType>) -> Compound,
     ) -> Type {
-        let tiles = self.arguments::<1>(segment, name).and_then(|[tuple]| self.tile_tuple(tuple));
-        tiles.map_or(Type::Error, |tiles| Type::Compound(compound(tiles)))
+        let [tuple] = *generics else { return Type::Error };
+        self.tile_tuple(tuple).map_or(Type::Error, |tiles| Type::Compound(compound(tiles)))
     }
 
     fn tile_tuple(&mut self, argument: &GenericArgument) -> Option<Vec<TileType>> {
@@ -110,12 +107,19 @@ impl Cx<'_> {
             parts.push(self.shared_var(format!("{name}.{barriers}"), stages(Type::Barrier), span));
         }
         let [full, empty] = [0, 1].map(|after| SharedId(first.0 + count(ring.tiles.len() + after)));
-        self.rings.push(RingParts { tiles: first.0..full.0, empty });
+        self.pipelines.push(Pipeline {
+            name: name.to_owned(),
+            tiles: (first.0..full.0).map(SharedId).collect(),
+            full,
+            empty,
+            stages: ring.stages,
+            span,
+        });
         self.compound(Compound::Pipeline(ring), parts, span)
     }
 
-    /// Goes from `stage` to the next: after the last comes the first, in the phase of the other parity. A comparison
-    /// does what a division by the number of stages would.
+    /// Goes from `stage` to the next: after the last comes the first, in the phase of the other
+    /// parity. A comparison does what a division by the number of stages would.
     pub(super) fn next_stage(&mut self, stage: LocalId, parity: LocalId, stages: u32, span: Span) {
         if stages > 1 {
             let one = number(1, span);
@@ -144,8 +148,8 @@ impl Cx<'_> {
         self.assign(parity, flipped);
     }
 
-    /// What a pipeline does at one of its barriers. It hands over slots, which copies fill and threads read; of what
-    /// threads wrote it tells nobody.
+    /// What a pipeline does at one of its barriers. It hands over slots, which copies fill and
+    /// threads read; of what threads wrote it tells nobody.
     pub(super) fn ring_barrier_op(&mut self, barrier: Expr, op: BarrierOp, span: Span) {
         self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Block }, span);
     }

@@ -1,35 +1,28 @@
 //! Proxy fences where slots of pipelines are released.
 //!
-//! Threads read tiles through the generic proxy, and the copies that fill them again write through the asynchronous one: a
-//! `fence.proxy.async` has to lie between (PTX ISA, "Proxies" and "Async proxy"). So a release begins with it if threads have
-//! read the slot's tiles; one of the block's own memory (`.shared::cta`), where the tiles are, also in a kernel with
-//! clusters. Stores and other copies read through the asynchronous proxy: a slot that only they read needs none.
+//! Threads read tiles through the generic proxy, and the copies that fill them again write through
+//! the asynchronous one: a `fence.proxy.async` has to lie between (PTX ISA, "Proxies" and "Async
+//! proxy"). So a release begins with it if threads have read the slot's tiles; one of the block's
+//! own memory (`.shared::cta`), where the tiles are, also in a kernel with clusters. Stores and
+//! other copies read through the asynchronous proxy: a slot that only they read needs none.
 //!
-//! Nobody but a release arrives at a pipeline's empty barriers, which is how releases are known here. Which slot an access or a
-//! release is of, its stage tells: a local, of which all that are assigned to each other count as one.
+//! Nobody but a release arrives at a pipeline's empty barriers, which is how releases are known
+//! here. Which slot an access or a release is of, its stage tells: a local, of which all that are
+//! assigned to each other count as one.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
-use crate::ir::{BarrierOp, Block, Expr, ExprKind, Fence, LocalId, SharedId, Stmt, StmtKind, visit};
-
-/// The places of a pipeline in shared memory.
-pub(super) struct RingParts {
-    /// The ids of its tiles.
-    pub(super) tiles: Range<u32>,
-    /// Its empty barriers.
-    pub(super) empty: SharedId,
-}
+use crate::ir::{BarrierOp, Block, Expr, ExprKind, Fence, LocalId, Pipeline, Stmt, StmtKind, visit};
 
 /// Puts a fence before each release of a slot that threads have read.
-pub(super) fn fence_reads(rings: &[RingParts], body: &mut Block) {
+pub(super) fn fence_reads(rings: &[Pipeline], body: &mut Block) {
     if rings.is_empty() {
         return;
     }
     let flow = Flow::of(body);
     let fenced: Vec<_> = rings.iter().map(|ring| Fenced::of(ring, body, &flow)).collect();
     let is_fenced = |stmt: &Stmt| {
-        let is = |(ring, fenced): (&RingParts, &Fenced)| {
+        let is = |(ring, fenced): (&Pipeline, &Fenced)| {
             released(stmt, ring).is_some_and(|slot| fenced.has(slot.map(|stage| flow.root(stage))))
         };
         rings.iter().zip(&fenced).any(is)
@@ -40,7 +33,7 @@ pub(super) fn fence_reads(rings: &[RingParts], body: &mut Block) {
 fn insert(block: &mut Block, is_fenced: &impl Fn(&Stmt) -> bool) {
     for mut stmt in std::mem::take(&mut block.stmts) {
         if is_fenced(&stmt) {
-            block.stmts.push(Stmt { kind: StmtKind::Fence(Fence::ProxyAsyncOwn), span: stmt.span });
+            block.stmts.push(Stmt::new(StmtKind::Fence(Fence::ProxyAsyncOwn), stmt.origin));
         } else {
             visit::blocks_mut(&mut stmt.kind).into_iter().for_each(|inner| insert(inner, is_fenced));
         }
@@ -58,8 +51,9 @@ enum Fenced {
 }
 
 impl Fenced {
-    /// Those that threads read. If one of them is read and never released, others are released for it: then all.
-    fn of(ring: &RingParts, body: &Block, flow: &Flow) -> Self {
+    /// Those that threads read. If one of them is read and never released, others are released for
+    /// it: then all.
+    fn of(ring: &Pipeline, body: &Block, flow: &Flow) -> Self {
         let (mut read, mut released_slots) = (HashSet::new(), HashSet::new());
         visit::for_each_stmt(body, &mut |stmt| {
             if let StmtKind::TileGet { tile, .. } = &stmt.kind {
@@ -85,8 +79,9 @@ impl Fenced {
     }
 }
 
-/// The slot that a statement releases, if it does no more than that: to its own block, to another, or to several in a loop.
-fn released(stmt: &Stmt, ring: &RingParts) -> Option<Slot> {
+/// The slot that a statement releases, if it does no more than that: to its own block, to another,
+/// or to several in a loop.
+fn released(stmt: &Stmt, ring: &Pipeline) -> Option<Slot> {
     if let StmtKind::For(inner) = &stmt.kind
         && let [stmt] = &inner.body.stmts[..]
     {
@@ -106,7 +101,8 @@ fn slot_of(stage: &Expr) -> Slot {
 struct Flow {
     /// All that is assigned to each local.
     values: HashMap<LocalId, Vec<Expr>>,
-    /// For locals that are assigned to each other, one that stands for all, after one or more steps.
+    /// For locals that are assigned to each other, one that stands for all, after one or more
+    /// steps.
     parents: HashMap<LocalId, LocalId>,
 }
 
@@ -136,8 +132,8 @@ impl Flow {
     }
 
     /// The slots of `ring` that `tile` may be of.
-    fn slots(&self, tile: &Expr, ring: &RingParts) -> Vec<Slot> {
-        let is_tile = |expr: &Expr| matches!(expr.kind, ExprKind::Shared(id) if ring.tiles.contains(&id.0));
+    fn slots(&self, tile: &Expr, ring: &Pipeline) -> Vec<Slot> {
+        let is_tile = |expr: &Expr| matches!(expr.kind, ExprKind::Shared(id) if ring.tiles.contains(&id));
         let (mut slots, mut known, mut open) = (vec![], HashSet::new(), vec![tile]);
         while let Some(tile) = open.pop() {
             if let ExprKind::Stage(stages, stage) = &tile.kind

@@ -4,19 +4,19 @@ use std::collections::HashSet;
 
 use syn::{GenericArgument, GenericParam, ItemFn, ReturnType};
 
-use super::attr::KernelAttr;
 use super::cx::{Binding, Cx};
 use super::instances::InstanceAttr;
+use super::item::attr::KernelAttr;
+use super::item::condition;
+use super::names;
 use super::stmt::unit;
 use super::types::lists::PARAMETERS;
-use super::types::scalar_named;
+use super::types::{scalar_named, swizzle_named};
 use super::wording::{counted, given};
-use super::{condition, names};
 use crate::abi;
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, TileSwizzle,
-    Type,
+    Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type,
 };
 
 /// Judges what does not depend on the instance.
@@ -129,7 +129,7 @@ impl Cx<'_> {
     /// What a type is that stands for a generic; that it may stand there is judged where the
     /// generic is used.
     fn type_argument_is(&self, ty: &syn::Type) -> Argument {
-        let aliases = &self.shared_items.aliases;
+        let aliases = &self.module_items.aliases;
         let mut named = last_name(ty);
         // As many steps as there are aliases: one may be defined by itself.
         for _ in 0..aliases.len() {
@@ -137,8 +137,7 @@ impl Cx<'_> {
             named = alias.map_or(named, |alias| last_name(&alias.ty));
         }
         let Some(name) = named.map(|name| name.to_string()) else { return Argument::Other };
-        let swizzle = TileSwizzle::ALL.into_iter().find(|swizzle| swizzle.name() == name);
-        match (scalar_named(&name), swizzle) {
+        match (scalar_named(&name), swizzle_named(&name)) {
             (Some(scalar), _) => Argument::Element(scalar),
             (None, Some(swizzle)) => Argument::Swizzle(swizzle),
             (None, None) => Argument::Other,
@@ -247,6 +246,26 @@ impl Cx<'_> {
         }
     }
 
+    /// A parameter's name, whether it is `mut`, and its type.
+    pub(super) fn parameter<'s>(
+        &mut self,
+        input: &'s syn::FnArg,
+    ) -> Option<(syn::Ident, bool, &'s syn::Type)> {
+        let syn::FnArg::Typed(typed) = input else {
+            self.error(Code::Signature, Span::of(input), "kernels and device functions have no `self`")
+                .help("write a free function");
+            return None;
+        };
+        match &*typed.pat {
+            syn::Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => {
+                Some((name.ident.clone(), name.mutability.is_some(), &typed.ty))
+            }
+            other => {
+                self.error(Code::UnsupportedPattern, Span::of(other), "a parameter takes one name here");
+                None
+            }
+        }
+    }
     /// Threads a block as the answer of `block_dim()`.
     pub(super) fn block_dim(&self, span: Span) -> Expr {
         known_dim3(self.threads, span)

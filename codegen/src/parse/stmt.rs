@@ -7,6 +7,7 @@ use super::device::own_variable;
 use super::names;
 use super::types::generic_arguments;
 use super::types::lists::SHARED;
+use super::words::FunctionWord;
 use crate::diag::Code;
 use crate::ir::{BinaryOp, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
 
@@ -123,8 +124,8 @@ impl Cx<'_> {
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }
 
-    /// Gives `value` a name. A variable is made where there is something to store; what was reported already
-    /// keeps the type that was asked for, so that its uses are not reported again.
+    /// Gives `value` a name. A variable is made where there is something to store; what was
+    /// reported already keeps the type that was asked for, so that its uses are not reported again.
     pub(super) fn bind_value(&mut self, name: &syn::Ident, mutable: bool, value: Expr, known: Option<Type>) {
         let ty = self.resolve(&value.ty);
         let aliasable = match value.kind {
@@ -187,10 +188,10 @@ impl Cx<'_> {
             [syn::GenericArgument::Type(ty)] => Some(ty),
             _ => return None,
         };
-        (call.args.is_empty() && self.is_word(&call.func, "shared")).then(|| (ty, Span::of(call)))
+        (call.args.is_empty() && self.is_word(&call.func, FunctionWord::Shared)).then(|| (ty, Span::of(call)))
     }
 
-    /// `place = value`: the value comes first, then the place's indices.
+    /// `assignee = value`: the value comes first, then the assignee's indices.
     pub(super) fn assignment(&mut self, assign: &syn::ExprAssign, span: Span) -> Expr {
         if matches!(&*assign.left, syn::Expr::Infer(_)) {
             return self.discard(&assign.right);
@@ -200,41 +201,42 @@ impl Cx<'_> {
             self.assign_compound(&assign.left, parts, &value, span);
             return unit(span);
         }
-        let (effects, place) = self.block(|cx| cx.place(&assign.left));
+        let (effects, assignee) = self.block(|cx| cx.assignee(&assign.left));
         self.hold(std::slice::from_mut(&mut value), &effects);
         self.append(effects);
         let diverges = value.ty == Type::Never;
-        if let Some(place) = place
+        if let Some(assignee) = assignee
             && !matches!(value.kind, ExprKind::Error)
-            && self.expect(&value, &place.ty)
+            && self.expect(&value, &assignee.ty)
             && !diverges
         {
-            self.emit(StmtKind::Assign { local: place.local, index: place.index, value }, span);
+            self.emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);
         }
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }
 
-    /// `place op= value`. As for any assignment the value comes first, but not where the operator is one of a
-    /// library type, and so a call. Source: The Rust Reference, "Compound assignment expressions".
+    /// `assignee op= value`. As for any assignment the value comes first, but not where the
+    /// operator is one of a library type, and so a call. Source: The Rust Reference, "Compound
+    /// assignment expressions".
     pub(super) fn compound_assignment(&mut self, binary: &syn::ExprBinary, op: BinaryOp, span: Span) -> Expr {
         let (effects, mut right) = self.block(|cx| cx.expr(&binary.right));
-        let (place_effects, mut place) = self.block(|cx| cx.place(&binary.left));
-        let is_call = place
-            .as_ref()
-            .is_some_and(|place| matches!(self.resolve(&place.ty), Type::Scalar(Scalar::F16 | Scalar::Bf16)));
-        if let (true, Some(place)) = (is_call, &mut place) {
-            self.append(place_effects);
-            self.hold(&mut place.index, &effects);
+        let (assignee_effects, mut assignee) = self.block(|cx| cx.assignee(&binary.left));
+        let is_call = assignee.as_ref().is_some_and(|assignee| {
+            matches!(self.resolve(&assignee.ty), Type::Scalar(Scalar::F16 | Scalar::Bf16))
+        });
+        if let (true, Some(assignee)) = (is_call, &mut assignee) {
+            self.append(assignee_effects);
+            self.hold(&mut assignee.index, &effects);
             self.append(effects);
         } else {
             self.append(effects);
-            self.hold(std::slice::from_mut(&mut right), &place_effects);
-            self.append(place_effects);
+            self.hold(std::slice::from_mut(&mut right), &assignee_effects);
+            self.append(assignee_effects);
         }
-        if let Some(place) = place {
+        if let Some(assignee) = assignee {
             let left_span = Span::of(&binary.left);
-            let mut left = self.read(place.local, left_span);
-            for index in &place.index {
+            let mut left = self.read(assignee.local, left_span);
+            for index in &assignee.index {
                 let ty = match self.infer.outermost(&left.ty) {
                     Type::Array(element, _) => *element,
                     _ => Type::Error,
@@ -244,18 +246,18 @@ impl Cx<'_> {
             self.judge_shift(op, &left.ty, &right, binary);
             let value = self.apply(op, left, right, span);
             if !matches!(value.kind, ExprKind::Error) {
-                self.emit(StmtKind::Assign { local: place.local, index: place.index, value }, span);
+                self.emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);
             }
         }
         unit(span)
     }
 
     /// What an assignment changes; reports what cannot be changed.
-    fn place(&mut self, expr: &syn::Expr) -> Option<Place> {
+    fn assignee(&mut self, expr: &syn::Expr) -> Option<Assignee> {
         let span = Span::of(expr);
         match expr {
-            syn::Expr::Paren(paren) => self.place(&paren.expr),
-            syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => self.place(&unary.expr),
+            syn::Expr::Paren(paren) => self.assignee(&paren.expr),
+            syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => self.assignee(&unary.expr),
             syn::Expr::Path(path) => {
                 if self.refuse_qualified(path.qself.as_ref(), span) {
                     return None;
@@ -293,25 +295,25 @@ impl Cx<'_> {
                     self.not_assignable(&name, span);
                     return None;
                 }
-                Some(Place { local: id, index: vec![], ty: self.locals[id.0 as usize].ty.clone() })
+                Some(Assignee { local: id, index: vec![], ty: self.locals[id.0 as usize].ty.clone() })
             }
             syn::Expr::Index(index) => {
                 if self.refuse_part(&index.expr, span) {
                     return None;
                 }
-                let mut place = self.place(&index.expr)?;
+                let mut assignee = self.assignee(&index.expr)?;
                 let (effects, position) = self.block(|cx| cx.expr(&index.index));
-                self.hold(&mut place.index, &effects);
+                self.hold(&mut assignee.index, &effects);
                 self.append(effects);
-                let ty = self.infer.outermost(&place.ty);
+                let ty = self.infer.outermost(&assignee.ty);
                 let Type::Array(element, _) = ty else {
                     self.no_part(&ty, "it", span);
                     return None;
                 };
                 self.expect(&position, &Scalar::Usize.into());
-                place.index.push(position);
-                place.ty = *element;
-                Some(place)
+                assignee.index.push(position);
+                assignee.ty = *element;
+                Some(assignee)
             }
             _ => {
                 self.error(Code::NotAssignable, span, "this cannot be assigned to")
@@ -321,7 +323,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Refuses an assignment to a part of `expr` if that names what is not in registers, whether it is `mut` or not.
+    /// Refuses an assignment to a part of `expr` if that names what is not in registers, whether it
+    /// is `mut` or not.
     fn refuse_part(&mut self, expr: &syn::Expr, span: Span) -> bool {
         let syn::Expr::Path(path) = expr else { return false };
         let Some(name) = own_variable(path) else { return false };
@@ -366,8 +369,8 @@ impl Cx<'_> {
     }
 }
 
-/// What an assignment changes.
-struct Place {
+/// What an assignment changes. The name is that of The Rust Reference, "Assignment expressions".
+struct Assignee {
     local: LocalId,
     index: Vec<Expr>,
     ty: Type,

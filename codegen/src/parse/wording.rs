@@ -1,5 +1,7 @@
 //! Numbers with their nouns and verbs, as messages say them.
 
+use std::fmt::Display;
+
 /// `1 argument`, `2 arguments`.
 pub(super) fn counted(n: usize, noun: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
@@ -23,4 +25,14 @@ pub(super) fn arguments(n: usize) -> String {
 /// `1 is given`, `2 are given`.
 pub(super) fn given(n: usize) -> String {
     format!("{n} {} given", are(n))
+}
+
+/// `a`, `b` and `c`.
+pub(super) fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
+    let mut names: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match names.pop() {
+        Some(last) if names.is_empty() => last,
+        Some(last) => format!("{} and {last}", names.join(", ")),
+        None => String::new(),
+    }
 }

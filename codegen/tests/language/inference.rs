@@ -19,7 +19,7 @@ fn kernel(body: &str) -> String {
 #[track_caller]
 fn infers(body: &str, want: &str) {
     let kernels = match tma_codegen::check("inference.rs", &kernel(body)) {
-        Ok(kernels) => kernels,
+        Ok(accepted) => accepted.kernels,
         Err(failure) => panic!("refused: {body}\n{failure}"),
     };
     let known = ["out", "longs", "halves", "reals", "map", "h", "s", "f", "full", "tile"];

@@ -5,7 +5,7 @@ use tma_codegen::Failure;
 #[track_caller]
 fn ir(source: &str) -> String {
     match tma_codegen::check("language.rs", source) {
-        Ok(kernels) => kernels.iter().map(|checked| checked.kernel.kernel().to_string()).collect(),
+        Ok(accepted) => accepted.kernels.iter().map(|checked| checked.kernel.kernel().to_string()).collect(),
         Err(failure) => panic!("refused:\n{failure}"),
     }
 }
@@ -58,6 +58,7 @@ mod instances;
 mod messages;
 mod names;
 mod order;
+mod origins;
 mod pipelines;
 mod tiles;
 mod values;

@@ -1,19 +1,19 @@
-//! Subtracts from each row of a matrix its mean, a cluster a row: what one block cannot hold, four can together.
+//! Subtracts from each row of a matrix its mean, one cluster per row, as a row exceeds one block.
 //!
-//! Each block reads a quarter of the row into its shared memory and adds it up. The four sums are then read by all four
-//! blocks from each other's shared memory, so that the row is read from global memory once and nothing but the
-//! result is written there.
+//! Each block reads a quarter of the row into its shared memory and adds it up. All blocks then
+//! read the four sums from each other's shared memory, so that the row is read from global memory
+//! only once, and only the result is written there.
 
 use tma_runtime::prelude::*;
 
-/// The blocks of a cluster, and the most elements that each holds.
+/// The blocks per cluster, and the maximum number of elements that each holds.
 const BLOCKS: usize = 4;
 const PART: usize = 8192;
 
-/// The longest row.
+/// The maximum length of a row.
 pub const LONGEST: usize = BLOCKS * PART;
 
-/// `dst = src` less the mean of its row; row `block_idx().y` has `cols` elements.
+/// `dst = src` minus the mean of its row; row `block_idx().y` has `cols` elements.
 #[tma_kernel(threads = 256, cluster = 4)]
 pub fn cluster_reduce(src: Global<f32>, dst: Global<f32>, cols: u32) {
     let part: SharedArray<f32, 8192> = shared();
@@ -53,7 +53,7 @@ pub fn cluster_reduce(src: Global<f32>, dst: Global<f32>, cols: u32) {
     }
 }
 
-/// Launches the kernel over all rows of `src`, which have [`LONGEST`] elements at most.
+/// Launches the kernel over all rows of `src`, which have at most [`LONGEST`] elements.
 pub fn launch(
     device: &Device,
     src: &DeviceTensor<f32, 2>,
@@ -68,7 +68,7 @@ pub fn launch(
 fn main() -> anyhow::Result<()> {
     let device = Device::open()?;
     let [rows, cols] = [16, 5000];
-    // Whole numbers with a small sum, so that every order of adding gives the same.
+    // Whole numbers with a small sum, so that every order of addition gives the same result.
     let host: Vec<f32> = (0..rows * cols).map(|i| (i % 17) as f32).collect();
     let src = device.tensor(&host, [rows, cols])?;
     let mut dst = device.zeros([rows, cols])?;

@@ -1,11 +1,11 @@
-//! Loads a matrix tile by tile; each block prints where its tile lies and what it begins with.
+//! Loads a matrix tile by tile; each block prints its tile's coordinates and corner elements.
 //!
-//! Coordinates count elements, not tiles: block `[y, x]` starts at row `y * 32`, column `x * 16`. The last blocks hang
-//! over the end of the matrix, and find zeros there.
+//! Coordinates count elements, not tiles: block `[y, x]` starts at row `y * 32`, column `x * 16`.
+//! The last blocks extend past the end of the matrix, and read zeros there.
 
 use tma_runtime::prelude::*;
 
-/// Puts the first and the last element of each tile into `corners`.
+/// Writes the first and the last element of each tile to `corners`.
 #[tma_kernel(threads = 32)]
 pub fn tma_coordinates(src: TensorMap<Tile<u32, Shape2<32, 16>>>, corners: Global<u32>) {
     let tile: Tile<u32, Shape2<32, 16>> = shared();
@@ -31,7 +31,7 @@ pub fn tma_coordinates(src: TensorMap<Tile<u32, Shape2<32, 16>>>, corners: Globa
     }
 }
 
-/// Launches it over a matrix whose elements tell their places, and checks the corners of the tiles.
+/// Launches it over a matrix whose elements encode their indices, and checks the tiles' corners.
 pub fn run(device: &Device) -> anyhow::Result<()> {
     let shape = [80_usize, 40];
     let element = |row, col| if row < shape[0] && col < shape[1] { (row * 1000 + col) as u32 } else { 0 };

@@ -1,8 +1,8 @@
-//! Copies a matrix tile by tile: the smallest whole use of the copy engine.
+//! Copies a matrix tile by tile: the smallest complete use of the copy engine.
 //!
-//! One thread asks the copy engine for a tile and tells the barrier how many bytes will come; all threads wait
-//! for them; one thread asks for the tile to be written elsewhere. Tiles that stick out of the matrix need no
-//! code: what lies outside is filled with zeros on the way in and left out on the way back.
+//! One thread issues a load and tells the barrier how many bytes will arrive; all threads wait for
+//! them; one thread issues the store. Tiles that extend past the matrix need no code: out-of-bounds
+//! elements read as zero and are skipped on store.
 
 use tma_runtime::prelude::*;
 
@@ -40,7 +40,7 @@ pub fn launch(
     tma_copy::launch(device, tma_copy::tiles_of_dst(dst.shape()), src, dst)
 }
 
-/// Prints what lies around the first element of the last tile, with lines where four tiles meet.
+/// Prints the elements around the first one of the last tile, with lines between four tiles.
 fn show_corner(matrix: &[f16], [rows, cols]: [usize; 2]) {
     let [row, col] = [(rows - 1) / 128 * 128, (cols - 1) / 64 * 64];
     println!("where the last tile begins, at row {row} and column {col}:");

@@ -1,17 +1,17 @@
-//! Copies a matrix with several tiles in flight: persistent blocks, a pipeline, and one thread on each side of it.
+//! Copies a matrix with several tiles in flight, by persistent blocks with a pipeline.
 //!
-//! There is one block a multiprocessor. A thread of its first warp loads tiles into the stages of a ring, as far ahead
-//! as there are empty ones; a thread of its second stores them in turn, and gives each stage back when the store has read it.
-//! The ring keeps the phases of its barriers itself.
+//! There is one block per multiprocessor. A thread of its first warp loads tiles into empty stages
+//! of a ring; a thread of its second warp stores them in turn, and releases each stage once the
+//! store has read it. The pipeline tracks the phases of the ring's barriers.
 //!
-//! Blocks do not share the tiles out beforehand: each takes the next one from a counter. Some multiprocessors
-//! are nearer to memory than others; if they ran ahead, the tiles in flight would lie scattered, which costs
-//! memory bandwidth. So the loading thread tells the storing one, beside each tile, which tile it is.
+//! Tiles are not assigned to blocks in advance: each block takes the next one from a counter. If
+//! multiprocessors nearer to memory ran ahead, the tiles in flight would be scattered, which costs
+//! memory bandwidth. So the loading thread passes each tile's number to the storing one.
 
 use tma_runtime::prelude::*;
 
-/// Copies `src` to `dst`, which are `across` tiles wide and hold `tiles` tiles in all. `work` holds the number
-/// of the next tile and that of the blocks that are done, both 0 before the launch and after it.
+/// Copies `src` to `dst`, which are `across` tiles wide and have `tiles` tiles in all. `work` holds
+/// the number of the next tile and of the finished blocks, both 0 before and after the launch.
 #[tma_kernel(threads = 64, instances(deep = <32, 256, 4>))]
 pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
     src: TensorMap<Tile<f16, Shape2<ROWS, COLS>>>,
@@ -35,8 +35,8 @@ pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
             let empty = producer.wait();
             numbers.set(empty.stage(), tile);
             let slot = empty.announce();
-            // The number after the last tells the other thread to stop; its tile lies outside of the tensor, and
-            // so nothing is read.
+            // The number after the last tells the other thread to stop; its tile is outside of the
+            // tensor, so nothing is read.
             src.load(slot.0, src.tile_at([tile / across, tile % across]), slot.barrier());
             if tile >= tiles {
                 break;
@@ -65,7 +65,7 @@ pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
     }
 }
 
-/// Launches the copy with as many blocks as the device has multiprocessors. `work` holds two zeros.
+/// Launches the copy with one block per multiprocessor. `work` holds two zeros.
 pub fn launch(
     device: &Device,
     src: &DeviceTensor<f16, 2>,

@@ -1,7 +1,7 @@
-//! Loads a matrix of 8-bit floats, 256 × 256, by tiles of 64 × 128, and widens it.
+//! Loads a matrix of 8-bit floats, 256 × 256, in tiles of 64 × 128, and widens it.
 //!
-//! To the copy engine 8-bit floats are bytes. `get` gives an `e4m3` (4 bits of exponent, 3 of mantissa), which is for
-//! storage: threads compute with what `to_f32` makes of it.
+//! The copy engine treats 8-bit floats as bytes. `get` returns an `e4m3` (4 bits of exponent, 3 of
+//! mantissa), which is only for storage: threads compute with the result of `to_f32`.
 
 use tma_runtime::prelude::*;
 
@@ -26,7 +26,7 @@ pub fn tma_fp8(src: TensorMap<Tile<e4m3, Shape2<64, 128>, Swizzle128>>, dst: Glo
     }
 }
 
-/// Widens a matrix that has every number of the type, and checks it.
+/// Widens a matrix that contains every number of the type, and checks it.
 pub fn run(device: &Device) -> anyhow::Result<()> {
     let shape = [256, 256];
     let numbers = (0..=255).map(e4m3::from_bits).filter(|x| !x.is_nan());

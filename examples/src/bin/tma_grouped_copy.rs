@@ -1,10 +1,10 @@
-//! A grouped copy: one launch copies matrices of different sizes, which lie one after the other in memory. The kernel makes a tensor map
-//! for each of them, of one map that it is given.
+//! A grouped copy: one launch copies matrices of different sizes, contiguous in memory. The kernel
+//! makes a tensor map for each of them, from one that is a parameter.
 
 use anyhow::ensure;
 use tma_runtime::prelude::*;
 
-/// Block `g` of the grid copies matrix `g`. `shapes` has for each where it begins, its rows and its columns. `template` is any map of the right type.
+/// Block `g` copies matrix `g`, with origin, rows and columns in `shapes`. `template` is any map.
 #[tma_kernel(threads = 32)]
 pub fn tma_grouped_copy(
     template: TensorMap<Tile<f32, Shape2<8, 32>>>,
@@ -58,7 +58,7 @@ pub fn tma_grouped_copy(
     }
 }
 
-/// Copies five matrices, and leaves what lies between them as it is.
+/// Copies five matrices, and leaves the gaps between them unchanged.
 pub fn run(device: &Device) -> anyhow::Result<()> {
     let sizes: [[usize; 2]; 5] = [[1, 4], [8, 32], [20, 36], [3, 100], [17, 64]];
     let mut shapes = vec![];

@@ -1,11 +1,11 @@
-//! A convolution of images by 3 × 3 filters, with padding and steps, whose input the copy engine gathers in im2col mode: tap
-//! by tap, the pixels that 64 places of the filter see there.
+//! A convolution of images by 3 × 3 filters, with padding and strides. The copy engine gathers the
+//! input in im2col mode: tap by tap, the pixels of 64 positions of the filter.
 
 use anyhow::ensure;
 use tma_runtime::prelude::*;
 
-/// One block computes 64 pixels of the output, in the order in which they lie in memory, for 32 filters. `filters` has a
-/// weight for each tap, channel and filter; `height` and `width` are those of the output.
+/// One block computes 64 consecutive pixels of the output for 32 filters. `filters` has one weight
+/// per tap, channel and filter; `height` and `width` are those of the output.
 #[tma_kernel(threads = 128)]
 pub fn tma_im2col(
     images: Im2colMap<Tile<f32, Shape2<64, 32>, Swizzle128>, 4>,
@@ -19,7 +19,7 @@ pub fn tma_im2col(
     let first = block_idx().x * 64;
     let row = (first / width) % height;
     let image = first / (width * height);
-    // The place of the filter's first tap for the block's first pixel: steps of 2, and padding of 1.
+    // The position of the filter's first tap for the block's first pixel: stride 2, padding 1.
     let at = [image as i32, row as i32 * 2 - 1, (first % width) as i32 * 2 - 1, 0];
     let filter = lane_idx();
     let mut sums = [0.0f32; 16];
@@ -56,7 +56,7 @@ pub fn tma_im2col(
 /// Convolves three images of 15 × 13 pixels of 32 channels, and compares with plain Rust.
 pub fn run(device: &Device) -> anyhow::Result<()> {
     let [count, height, width, channels, filters] = [3usize, 15, 13, 32, 32];
-    // Small whole numbers, whose sums are exact in whatever order.
+    // Small whole numbers, whose sums are exact in any order.
     let number = |i: usize| ((i * 7919) % 13) as f32 - 6.0;
     let pixels: Vec<f32> = (0..count * height * width * channels).map(number).collect();
     let weights: Vec<f32> = (0..9 * channels * filters).map(|i| number(i + 5)).collect();
@@ -64,7 +64,7 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
 
     let images = device.tensor(&pixels, [count, height, width, channels])?;
     let mut output = device.zeros::<f32, 4>([count, down, across, filters])?;
-    // The first tap goes from one before the first pixel to one before the last, by steps of 2.
+    // The first tap goes from one before the first pixel to one before the last, with stride 2.
     let taps = Im2col { lower: [-1, -1], upper: [-1, -1], strides: [2, 2] };
     let grid = Grid::tiles([count * down * across], [64]);
     let [h, w] = [down as u32, across as u32];

@@ -1,8 +1,8 @@
-//! One load for several blocks: what is read from global memory once lands in the shared memory of a cluster.
+//! One load for several blocks: data read from global memory once lands in several blocks.
 //!
-//! Two blocks share a tile of 16 × 16 integers; then four, of which those side by side share one. Each of the two twice:
-//! with a *mask*, one block loading for all that the mask names, and in *slices*, each block loading its part for all.
-//! The program prints what each block holds.
+//! Two blocks share a tile of 16 × 16 integers; then four, of which those in a row share one. Each
+//! is shown with a *mask*, where one block loads for all, and in *slices*, where each block loads
+//! its part for all. The program prints the tile that each block holds.
 
 use tma_runtime::prelude::*;
 
@@ -36,7 +36,7 @@ pub fn multicast_by_mask(
     sync_cluster(); // no block ends while another may use its shared memory
 }
 
-/// Each block loads 8 of the 16 rows, for both.
+/// Each block loads 8 of the 16 rows for both.
 #[tma_kernel(threads = 32, cluster = 2)]
 pub fn multicast_by_slices(
     src: TensorMap<Tile<i32, Shape2<8, 16>>>,
@@ -92,7 +92,7 @@ pub fn multicast_rows_by_mask(
     sync_cluster();
 }
 
-/// Four blocks, two by two: each loads half of its row's tile, for its row.
+/// Four blocks, two by two: each loads half of its row's tile for the row.
 #[tma_kernel(threads = 32, cluster = [2, 2])]
 pub fn multicast_rows_by_slices(
     src: TensorMap<Tile<i32, Shape2<8, 16>>>,
@@ -119,10 +119,10 @@ pub fn multicast_rows_by_slices(
     sync_cluster();
 }
 
-/// A launch of one of the programs, over one cluster.
+/// A launch of one of the programs over one cluster.
 pub type Launch = fn(&Device, &DeviceTensor<i32, 2>, &mut DeviceTensor<i32, 2>) -> Result<(), Error>;
 
-/// The programs: what each does, how many blocks a cluster has, the tile of the block of each rank, and the launch.
+/// The programs: description, blocks per cluster, the tile of the block of each rank, and launch.
 pub const PROGRAMS: [(&str, &[usize], Launch); 4] = [
     ("block 0 loads for two blocks", &[0, 0], |device, src, held| {
         multicast_by_mask::launch(device, 2, src, held)
@@ -138,7 +138,7 @@ pub const PROGRAMS: [(&str, &[usize], Launch); 4] = [
     }),
 ];
 
-/// Runs a program on tiles of `source`, one below the other; what the blocks hold, in the same way.
+/// Runs a program on tiles of `source`, stacked vertically; returns the blocks' tiles in order.
 pub fn run(device: &Device, launch: Launch, source: &[i32], blocks: usize) -> Result<Vec<i32>, Error> {
     let [rows, cols] = TILE;
     let src = device.tensor(source, [source.len() / cols, cols])?;

@@ -1,14 +1,14 @@
-//! Sums a stack of matrices, and finds their least and greatest elements: blocks share the work along the stack, and the
-//! copy engine combines what they found.
+//! Sums a stack of matrices, and finds their minimum and maximum elements: blocks share the work
+//! along the stack, and the copy engine combines their results.
 //!
-//! This is what a matrix product does that is split along K. Where one block would have to walk through the whole stack,
-//! each takes four layers and reduces a partial tile into the result, at the same place as other blocks: element by
-//! element, in whatever order they come. The result must hold something to begin with: 0 for a sum.
+//! A split-K matrix product works in this way. Instead of one block that iterates over the whole
+//! stack, each takes four layers and reduces a partial tile into the result, like other blocks:
+//! element by element, in any order. The result must be initialised: to 0 for a sum.
 
 use tma_runtime::prelude::*;
 
-/// Combines four layers of `src` in each block, an element in each thread. There must be whole fours of them: zeros from
-/// past the end would be among the least and the greatest.
+/// Combines four layers of `src` in each block, one element per thread. The number of layers must
+/// be a multiple of four, as out-of-bounds zeros would take part in minimum and maximum.
 #[tma_kernel(threads = 256)]
 pub fn tma_reduce(
     src: TensorMap<Tile<i32, Shape3<4, 8, 32>>>,

@@ -1,11 +1,11 @@
-//! Stores tiles that threads have filled: thread `i` writes row `i`.
+//! Stores tiles that threads have written: thread `i` writes row `i`.
 //!
-//! The copy engine sees what threads wrote only after `fence_proxy_async()` in each of them, and a meeting of all. Then
-//! one thread asks for the store, and waits until the tile has been read before the block may end.
+//! The copy engine sees threads' writes only after `fence_proxy_async()` in each of them, and a
+//! barrier. Then one thread issues the store, and waits until it has read the tile before it ends.
 
 use tma_runtime::prelude::*;
 
-/// Fills each row of `dst` with its number, one block a tile.
+/// Fills each row of `dst` with its number, one block per tile.
 #[tma_kernel(threads = 64)]
 pub fn tma_row_fill(dst: TensorMap<Tile<u32, Shape2<64, 32>, Swizzle128>>) {
     let tile: Tile<u32, Shape2<64, 32>, Swizzle128> = shared();

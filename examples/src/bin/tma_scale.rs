@@ -1,11 +1,11 @@
-//! Multiplies a matrix by a number: what comes by the copy engine is changed in shared memory and goes back.
+//! Multiplies a matrix by a number: tiles are loaded, modified in shared memory, and stored.
 //!
-//! The copy engine sees shared memory through a proxy of its own. What threads have written there is certain to
-//! be seen by it only after `fence_proxy_async()` in each thread that wrote, and a meeting of all of them.
+//! The copy engine accesses shared memory through a separate proxy. It is only certain to see
+//! threads' writes after `fence_proxy_async()` in each thread that wrote, and a barrier for all.
 
 use tma_runtime::prelude::*;
 
-/// `dst = src × factor`, one block a tile.
+/// `dst = src × factor`, one block per tile.
 #[tma_kernel(threads = 128)]
 pub fn tma_scale(
     src: TensorMap<Tile<f32, Shape2<64, 32>>>,

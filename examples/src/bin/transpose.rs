@@ -1,15 +1,15 @@
-//! Transposes a matrix through swizzled tiles, without a bank conflict in shared memory.
+//! Transposes a matrix through swizzled tiles, without bank conflicts in shared memory.
 //!
-//! A tile's row is 32 floats: 128 bytes, once over all 32 banks. Reading a column of a tile as it lies would hit
-//! one bank 32 times. `Swizzle128` permutes the eight 16-byte chunks of a row by the row's number (mod 8), so that
-//! eight rows of one column lie in eight chunks. The four floats of a chunk are the other factor of 32: of a
-//! warp's lanes, each group of eight takes another one, group `g` column `4 * chunk + (g ^ j)`. The writes, which
-//! go down a column of the other tile, then fall into 32 different banks as well. `get` and `set` apply the
-//! swizzle; the kernel only picks the order.
+//! A tile's row is 32 floats: 128 bytes, once across all 32 banks. Without a swizzle, a read of a
+//! column would access one bank 32 times. `Swizzle128` permutes the eight 16-byte chunks of a row
+//! by its number (mod 8), so a column is in different chunks of eight rows. A chunk's four floats
+//! are the other factor of 32: each group of eight lanes takes another one, group `g` column
+//! `4 * chunk + (g ^ j)`. The writes, down a column of the other tile, are then conflict-free too.
+//! `get` and `set` apply the swizzle; the kernel only picks the order.
 
 use tma_runtime::prelude::*;
 
-/// `dst = srcᵀ`, one block a square of 64 × 64: two tiles of 64 × 32 in, two out, a quarter for each warp.
+/// `dst = srcᵀ`, one block per 64 × 64: two tiles of 64 × 32 in, two out, a quarter per warp.
 #[tma_kernel(threads = 128)]
 pub fn transpose(
     src: TensorMap<Tile<f32, Shape2<64, 32>, Swizzle128>>,

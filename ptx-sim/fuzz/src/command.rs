@@ -3,8 +3,8 @@
 use ptx_sim::GlobalMemory;
 
 use crate::arguments::{self, Argument, Buffer};
+use crate::buffers;
 use crate::npy;
-use crate::place::place;
 
 /// The most elements of a buffer that is really made, and less than the command refuses to make: what is between would
 /// only take memory.
@@ -48,7 +48,7 @@ fn are_understood(options: &[&str]) -> bool {
         }));
     }
     let mut memory = GlobalMemory::default();
-    match place(&mut memory, &buffers, &args) {
+    match buffers::allocate(&mut memory, &buffers, &args) {
         Ok((placed, args)) => {
             for buffer in placed {
                 let array = buffer.read(&memory).expect("a buffer can be read back");

@@ -19,10 +19,10 @@ pub mod text;
 // The command's own files, for their functions: a command has no library.
 #[path = "../../src/bin/ptx-sim/arguments.rs"]
 mod arguments;
+#[path = "../../src/bin/ptx-sim/buffers.rs"]
+mod buffers;
 #[path = "../../src/bin/ptx-sim/npy.rs"]
 mod npy;
 #[path = "../../src/bin/ptx-sim/numbers.rs"]
 #[expect(dead_code, reason = "the command shows numbers, too")]
 mod numbers;
-#[path = "../../src/bin/ptx-sim/place.rs"]
-mod place;

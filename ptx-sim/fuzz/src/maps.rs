@@ -2,24 +2,24 @@
 
 use arbitrary::{Result, Unstructured};
 use ptx_sim::TensorMap;
-use ptx_sim::tensor_map::{Element, Fill, Interleave, Mode, Swizzle};
+use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle};
 
 use crate::draw::{below, mostly, number, once_in};
 
-const ELEMENTS: [Element; 13] = [
-    Element::U8,
-    Element::U16,
-    Element::U32,
-    Element::I32,
-    Element::U64,
-    Element::I64,
-    Element::F16,
-    Element::Bf16,
-    Element::F32,
-    Element::F32Ftz,
-    Element::F64,
-    Element::Tf32,
-    Element::Tf32Ftz,
+const ELEMENTS: [DataType; 13] = [
+    DataType::U8,
+    DataType::U16,
+    DataType::U32,
+    DataType::I32,
+    DataType::U64,
+    DataType::I64,
+    DataType::F16,
+    DataType::Bf16,
+    DataType::F32,
+    DataType::F32Ftz,
+    DataType::F64,
+    DataType::Tf32,
+    DataType::Tf32Ftz,
 ];
 
 const SWIZZLES: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];

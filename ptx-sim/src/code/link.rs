@@ -1,19 +1,19 @@
 //! A module's kernels, each with the functions that it calls.
+#![warn(clippy::wildcard_enum_match_arm)]
 
+use crate::isa::{Constant, ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot};
 use std::collections::{HashMap, HashSet};
 
 use super::decode;
-use super::names::{Builder, Named};
-use super::{Constant, Inst, Op, Place, Program, Row};
-use crate::machine::Site;
+use super::names::{Binding, Builder};
 use crate::parse::LoadError;
 use crate::parse::syntax::{Function, Operand, Source, Statement, VariableSpace};
 
 /// A function that is already in the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Linked {
-    pub(crate) start: u32,
-    pub(crate) link: Row,
+    pub(crate) start: Pc,
+    pub(crate) link: Reg,
     pub(crate) params: Vec<Formal>,
     pub(crate) returns: Vec<Formal>,
 }
@@ -21,19 +21,19 @@ pub(crate) struct Linked {
 /// Where a function's parameter lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Formal {
-    Local(Place),
-    Register(Row, u32),
+    Local(Slot),
+    Register(Reg, u32),
 }
 
 /// How a body ends, and what it may call.
 pub(crate) struct Body<'l> {
     /// The register of the return address; none for a kernel.
-    pub(crate) link: Option<Row>,
+    pub(crate) link: Option<Reg>,
     pub(crate) linked: &'l HashMap<String, Linked>,
 }
 
-/// The most instructions of all kernels together, half a gigabyte. Each kernel has the functions that it calls for itself, so
-/// that a short text with many kernels could take any memory.
+/// The most instructions of all kernels together, half a gigabyte. Each kernel has the functions
+/// that it calls for itself, so that a short text with many kernels could take any memory.
 const MOST_INSTRUCTIONS: usize = 1 << 22;
 
 /// All kernels of a module.
@@ -63,17 +63,17 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
         let done = device_function(&mut builder, function, &linked)?;
         linked.insert(function.name.to_owned(), done);
     }
-    let start = builder.code.len() as u32;
+    let start = builder.here();
     let params = kernel_params(entry)?;
     let statements = entry.body.as_deref().unwrap_or_default();
     builder.open(&[])?;
     for (variable, place) in entry.params.iter().zip(&params) {
-        builder.name(variable.name, Named::Param(*place));
+        builder.name(variable.name, Binding::Param(*place));
     }
     block(&mut builder, statements, &Body { link: None, linked: &linked })?;
     builder.close();
-    push_end(&mut builder, Op::Exit, entry.line);
-    patch(&mut builder, entry.line)?;
+    push_end(&mut builder, ControlOp::Exit, entry.line);
+    builder.resolve_labels(entry.line)?;
     drop_unread(&mut builder);
     let dynamic = builder.shared_bytes.next_multiple_of(builder.dynamic_align.max(1));
     for constant in &mut builder.constants {
@@ -81,11 +81,11 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
             *constant = Constant::Bits((i64::from(dynamic) + offset) as u64 & 0xffff_ffff);
         }
     }
-    Ok(Program {
+    let program = Program {
         name: entry.name.to_owned(),
         code: builder.code,
         entry: start,
-        rows: builder.rows,
+        registers: builder.registers,
         constants: builder.constants,
         specials: builder.specials,
         param_bytes: params.last().map_or(0, |last| last.offset + last.bytes),
@@ -95,7 +95,9 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
         required_threads: entry.required_threads,
         most_threads: entry.most_threads,
         required_cluster: entry.required_cluster,
-    })
+    };
+    debug_assert!(program.is_consistent(), "`{}` names what it does not have", program.name);
+    Ok(program)
 }
 
 /// The deepest that calls may nest.
@@ -151,7 +153,12 @@ fn collect_calls<'s>(statements: &[Statement<'s>], out: &mut Vec<(&'s str, u32)>
                     }
                 }
             }
-            _ => {}
+            Statement::Instruction(_)
+            | Statement::Label(..)
+            | Statement::Registers { .. }
+            | Statement::Variable(_)
+            | Statement::SourceLine { .. }
+            | Statement::Targets(_) => {}
         }
     }
 }
@@ -161,22 +168,22 @@ fn device_function<'s>(
     function: &Function<'s>,
     linked: &HashMap<String, Linked>,
 ) -> Result<Linked, LoadError> {
-    let start = builder.code.len() as u32;
+    let start = builder.here();
     builder.open(&[])?;
-    let link = builder.fresh_row();
+    let link = builder.fresh_register();
     let mut formals = |variables: &[crate::parse::syntax::Variable<'s>]| -> Result<Vec<Formal>, LoadError> {
         let mut places = Vec::new();
         for variable in variables {
             let (formal, named) = if variable.space == VariableSpace::Reg {
-                let (row, bits) = (builder.fresh_row(), variable.scalar_bytes * 8);
+                let (reg, bits) = (builder.fresh_register(), variable.scalar_bytes * 8);
                 if bits > 64 {
                     let message = "parameters in registers of 128 bits are not supported";
                     return Err(LoadError::new(variable.line, message));
                 }
-                (Formal::Register(row, bits), Named::Register { row, bits })
+                (Formal::Register(reg, bits), Binding::Register { reg, bits })
             } else {
                 let place = builder.local(variable)?;
-                (Formal::Local(place), Named::Local(place))
+                (Formal::Local(place), Binding::Local(place))
             };
             builder.name(variable.name, named);
             places.push(formal);
@@ -188,11 +195,11 @@ fn device_function<'s>(
     let statements = function.body.as_deref().unwrap_or_default();
     block(builder, statements, &Body { link: Some(link), linked })?;
     builder.close();
-    push_end(builder, Op::Return(link), function.line);
+    push_end(builder, ControlOp::Return(link), function.line);
     Ok(Linked { start, link, params, returns })
 }
 
-fn kernel_params(entry: &Function<'_>) -> Result<Vec<Place>, LoadError> {
+fn kernel_params(entry: &Function<'_>) -> Result<Vec<Slot>, LoadError> {
     let mut end = 0;
     let mut places = Vec::new();
     for variable in &entry.params {
@@ -204,7 +211,7 @@ fn kernel_params(entry: &Function<'_>) -> Result<Vec<Place>, LoadError> {
         if offset + bytes > 1 << 20 {
             return Err(LoadError::new(variable.line, "more parameters than a kernel may have"));
         }
-        places.push(Place { offset: offset as u32, bytes: bytes as u32 });
+        places.push(Slot { offset: offset as u32, bytes: bytes as u32 });
         end = (offset + bytes) as u32;
     }
     Ok(places)
@@ -220,26 +227,25 @@ fn block<'s>(
     for statement in statements {
         match statement {
             Statement::Label(name, line) => {
-                if let Some(Named::Label(label)) = builder.find(name, *line)? {
-                    let here = builder.code.len() as u32;
-                    builder.labels[label as usize] = Some(here);
+                if let Some(Binding::Label(label)) = builder.find(name, *line)? {
+                    builder.pass(label);
                 }
                 labelled = Some(*name);
                 continue;
             }
             Statement::Registers { name, count, bits, line } => {
-                builder.registers(name, *count, *bits, *line)?;
+                builder.declare_registers(name, *count, *bits, *line)?;
             }
             Statement::Variable(variable) => builder.variable(variable)?,
             Statement::Block(inner) => block(builder, inner, body)?,
-            Statement::Place { file, line } => {
-                builder.place = Some((*file, *line)).filter(|place| place.1 != 0);
+            Statement::SourceLine { file, line } => {
+                builder.source_line = Some((*file, *line)).filter(|(_, line)| *line != 0);
             }
             Statement::Targets(names) => {
                 let mut targets = Vec::new();
                 for name in names {
                     match builder.find(name, 0)? {
-                        Some(Named::Label(label)) => targets.push(label),
+                        Some(Binding::Label(label)) => targets.push(label),
                         _ => {
                             return Err(LoadError::new(
                                 0,
@@ -249,7 +255,7 @@ fn block<'s>(
                     }
                 }
                 if let Some(name) = labelled {
-                    builder.name(name, Named::Targets(targets));
+                    builder.name(name, Binding::Targets(targets));
                 }
             }
             Statement::Instruction(instruction) => decode::instruction(builder, instruction, body)?,
@@ -260,46 +266,25 @@ fn block<'s>(
     Ok(())
 }
 
-fn push_end(builder: &mut Builder<'_, '_>, op: Op, line: u32) {
+fn push_end(builder: &mut Builder<'_, '_>, end: ControlOp, line: u32) {
     let site = builder.code.last().map_or(Site { ptx_line: line, source: None }, |last| last.site);
-    builder.code.push(Inst { op, guard: None, site });
+    builder.code.push(Inst::new(Op::Control(end), None, site));
 }
 
-/// Lets vector loads read only what is used. Compilers widen a load to a power of two and leave the rest alone, which
-/// may never have been written.
+/// Lets vector loads read only what is used. Compilers widen a load to a power of two and leave the
+/// rest alone, which may never have been written.
 fn drop_unread(builder: &mut Builder<'_, '_>) {
     let mut code = std::mem::take(&mut builder.code);
     for inst in &mut code {
-        if let Op::Load(access) = &mut inst.op
+        if let Op::Memory(MemoryOp::Load(access)) = &mut inst.op
             && access.count > 1
         {
-            for row in &mut access.rows[..access.count as usize] {
-                if builder.is_unread(*row) {
-                    *row = Row::SINK;
+            for reg in &mut access.registers[..access.count as usize] {
+                if builder.is_unread(*reg) {
+                    *reg = Reg::SINK;
                 }
             }
         }
     }
     builder.code = code;
-}
-
-/// Labels to places in the code.
-fn patch(builder: &mut Builder<'_, '_>, line: u32) -> Result<(), LoadError> {
-    let labels = &builder.labels;
-    let place = |label: u32| {
-        let place = labels.get(label as usize).copied().flatten();
-        place.ok_or_else(|| LoadError::new(line, "a label that is in no place"))
-    };
-    for inst in &mut builder.code {
-        match &mut inst.op {
-            Op::Branch(target) => *target = place(*target)?,
-            Op::BranchIndexed(_, targets) => {
-                for target in targets {
-                    *target = place(*target)?;
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }

@@ -1,33 +1,33 @@
 //! What names mean while a kernel is put together, and where its registers and variables lie.
 
+use crate::isa::{Constant, Inst, Label, Op, Pc, Reg, Slot, Special, VariableId};
 use std::collections::HashMap;
 
-use super::{Constant, Inst, Place, Row, Special};
-use crate::exec::float::convert;
-use crate::exec::float::format::{BF16, F16, F32, F64, Round};
 use crate::parse::LoadError;
 use crate::parse::syntax::{Source, Statement, Variable, VariableSpace};
 
-/// The most bytes of local memory that a thread may have, and of static shared memory that a block may.
+/// The most bytes of local memory that a thread may have, and of static shared memory that a block
+/// may.
 const MOST_BYTES: u64 = 512 << 10;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum Binding {
     Register {
-        row: Row,
+        reg: Reg,
         bits: u32,
     },
     /// In a thread's local memory: local variables, and parameters of calls.
-    Local(Place),
+    Local(Slot),
     /// A parameter of the kernel.
-    Param(Place),
+    Param(Slot),
     Shared(u32),
     DynamicShared,
     /// Global or constant: its place in the module.
-    Variable(u32),
-    Label(u32),
-    Targets(Vec<u32>),
+    Variable(VariableId),
+    Label(Label),
+    /// `.branchtargets`.
+    Targets(Vec<Label>),
 }
 
 /// `%r<100>`.
@@ -40,7 +40,7 @@ struct Range {
 
 #[derive(Debug, Default)]
 struct Scope<'s> {
-    names: HashMap<&'s str, Named>,
+    names: HashMap<&'s str, Binding>,
     ranges: HashMap<&'s str, Range>,
 }
 
@@ -49,21 +49,24 @@ struct Scope<'s> {
 pub(crate) struct Builder<'m, 's> {
     pub(crate) source: &'m Source<'s>,
     pub(crate) code: Vec<Inst>,
-    pub(crate) rows: u32,
+    /// How many registers there are.
+    pub(crate) registers: u32,
     pub(crate) constants: Vec<Constant>,
-    constant_rows: HashMap<Constant, Row>,
-    pub(crate) specials: Vec<(Row, Special)>,
+    constant_regs: HashMap<Constant, Reg>,
+    pub(crate) specials: Vec<(Reg, Special)>,
     pub(crate) local_bytes: u32,
     pub(crate) shared_bytes: u32,
     pub(crate) dynamic_align: u32,
     module_shared: HashMap<&'s str, u32>,
     scopes: Vec<Scope<'s>>,
-    /// How often each register was named, by row.
-    mentions: HashMap<Row, u32>,
-    /// The pc of each label, once it was passed.
-    pub(crate) labels: Vec<Option<u32>>,
-    /// `.loc` as it stands.
-    pub(crate) place: Option<(u32, u32)>,
+    /// How often each register was named.
+    mentions: HashMap<Reg, u32>,
+    /// The instruction of each label, once it was passed.
+    labels: Vec<Option<Pc>>,
+    /// Branches, and the labels that they go to.
+    branches: Vec<(Pc, Vec<Label>)>,
+    /// The file and line of the latest `.loc`.
+    pub(crate) source_line: Option<(u32, u32)>,
 }
 
 impl<'m, 's> Builder<'m, 's> {
@@ -71,9 +74,9 @@ impl<'m, 's> Builder<'m, 's> {
         Builder {
             source,
             code: Vec::new(),
-            rows: Row::FIRST_FREE,
+            registers: Reg::FIRST_FREE,
             constants: Vec::new(),
-            constant_rows: HashMap::new(),
+            constant_regs: HashMap::new(),
             mentions: HashMap::new(),
             specials: Vec::new(),
             local_bytes: 0,
@@ -82,7 +85,8 @@ impl<'m, 's> Builder<'m, 's> {
             module_shared: HashMap::new(),
             scopes: Vec::new(),
             labels: Vec::new(),
-            place: None,
+            branches: Vec::new(),
+            source_line: None,
         }
     }
 
@@ -91,9 +95,9 @@ impl<'m, 's> Builder<'m, 's> {
         let mut scope = Scope::default();
         for statement in statements {
             let Statement::Label(name, line) = statement else { continue };
-            let label = self.labels.len() as u32;
+            let label = Label(self.labels.len() as u32);
             self.labels.push(None);
-            if scope.names.insert(*name, Named::Label(label)).is_some() {
+            if scope.names.insert(*name, Binding::Label(label)).is_some() {
                 return Err(LoadError::new(*line, format!("the label `{name}` is there twice")));
             }
         }
@@ -105,49 +109,49 @@ impl<'m, 's> Builder<'m, 's> {
         self.scopes.pop();
     }
 
-    pub(crate) fn name(&mut self, name: &'s str, named: Named) {
+    pub(crate) fn name(&mut self, name: &'s str, named: Binding) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.insert(name, named);
         }
     }
 
-    pub(crate) fn registers(
+    pub(crate) fn declare_registers(
         &mut self,
         name: &'s str,
         count: Option<u32>,
         bits: u32,
         line: u32,
     ) -> Result<(), LoadError> {
-        let first = self.rows;
-        let rows = u64::from(self.rows) + u64::from(count.unwrap_or(1)) * u64::from(rows_of(bits));
-        if rows > 1 << 20 {
+        let first = self.registers;
+        let all = u64::from(first) + u64::from(count.unwrap_or(1)) * u64::from(registers_of(bits));
+        if all > 1 << 20 {
             return Err(LoadError::new(line, "more registers than a kernel may have"));
         }
-        self.rows = rows as u32;
+        self.registers = all as u32;
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
         match count {
             Some(count) => {
                 scope.ranges.insert(name, Range { first, count, bits });
             }
             None => {
-                scope.names.insert(name, Named::Register { row: Row(first), bits });
+                scope.names.insert(name, Binding::Register { reg: Reg(first), bits });
             }
         }
         Ok(())
     }
 
     /// A register that has no name.
-    pub(crate) fn fresh_row(&mut self) -> Row {
-        self.rows += 1;
-        Row(self.rows - 1)
+    pub(crate) fn fresh_register(&mut self) -> Reg {
+        self.registers += 1;
+        Reg(self.registers - 1)
     }
 
     /// A variable of a body.
     pub(crate) fn variable(&mut self, variable: &Variable<'s>) -> Result<(), LoadError> {
         let named = match variable.space {
-            VariableSpace::Local | VariableSpace::Param => Named::Local(self.local(variable)?),
+            VariableSpace::Local | VariableSpace::Param => Binding::Local(self.local(variable)?),
             VariableSpace::Shared if variable.external || variable.bytes.is_none() => self.dynamic(variable),
-            VariableSpace::Shared => Named::Shared(self.shared(variable)?),
+            VariableSpace::Shared => Binding::Shared(self.shared(variable)?),
             VariableSpace::Global | VariableSpace::Const | VariableSpace::Reg => {
                 return Err(LoadError::new(
                     variable.line,
@@ -159,7 +163,7 @@ impl<'m, 's> Builder<'m, 's> {
         Ok(())
     }
 
-    pub(crate) fn local(&mut self, variable: &Variable<'s>) -> Result<Place, LoadError> {
+    pub(crate) fn local(&mut self, variable: &Variable<'s>) -> Result<Slot, LoadError> {
         let place = reserve(self.local_bytes, variable)?;
         self.local_bytes = place.offset + place.bytes;
         Ok(place)
@@ -171,26 +175,54 @@ impl<'m, 's> Builder<'m, 's> {
         Ok(place.offset)
     }
 
-    fn dynamic(&mut self, variable: &Variable<'s>) -> Named {
+    fn dynamic(&mut self, variable: &Variable<'s>) -> Binding {
         self.dynamic_align = self.dynamic_align.max(variable.align);
-        Named::DynamicShared
+        Binding::DynamicShared
     }
 
     /// Whether a register is written by one instruction and read by none.
-    pub(crate) fn is_unread(&self, row: Row) -> bool {
-        self.mentions.get(&row) == Some(&1)
+    pub(crate) fn is_unread(&self, reg: Reg) -> bool {
+        self.mentions.get(&reg) == Some(&1)
+    }
+
+    /// The place of the instruction that is decoded next.
+    pub(crate) fn here(&self) -> Pc {
+        Pc(self.code.len() as u32)
+    }
+
+    /// The instruction that is decoded now branches to these labels.
+    pub(crate) fn branches_to(&mut self, labels: Vec<Label>) {
+        self.branches.push((self.here(), labels));
+    }
+
+    /// A label is here.
+    pub(crate) fn pass(&mut self, label: Label) {
+        self.labels[label.index()] = Some(self.here());
+    }
+
+    /// Gives all branches the instructions of their labels.
+    pub(crate) fn resolve_labels(&mut self, line: u32) -> Result<(), LoadError> {
+        for (pc, labels) in &self.branches {
+            let Op::Control(branch) = &mut self.code[pc.index()].op else { continue };
+            debug_assert_eq!(branch.targets_mut().len(), labels.len(), "every branch waits for its labels");
+            for (target, label) in branch.targets_mut().iter_mut().zip(labels) {
+                let passed = self.labels.get(label.index()).copied().flatten();
+                *target = passed.ok_or_else(|| LoadError::new(line, "a label that is in no place"))?;
+            }
+        }
+        Ok(())
     }
 
     /// Looks a name up, from the innermost scope outwards.
-    pub(crate) fn find(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
+    pub(crate) fn find(&mut self, name: &str, line: u32) -> Result<Option<Binding>, LoadError> {
         let found = self.look_up(name, line)?;
-        if let Some(Named::Register { row, .. }) = found {
-            *self.mentions.entry(row).or_default() += 1;
+        if let Some(Binding::Register { reg, .. }) = found {
+            *self.mentions.entry(reg).or_default() += 1;
         }
         Ok(found)
     }
 
-    fn look_up(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
+    fn look_up(&mut self, name: &str, line: u32) -> Result<Option<Binding>, LoadError> {
         for scope in self.scopes.iter().rev() {
             if let Some(named) = scope.names.get(name) {
                 return Ok(Some(named.clone()));
@@ -201,73 +233,73 @@ impl<'m, 's> Builder<'m, 's> {
             while end < name.len() {
                 let range = scope.ranges.get(&name[..end]).zip(name[end..].parse::<u32>().ok());
                 if let Some((range, index)) = range.filter(|(range, index)| *index < range.count) {
-                    let row = Row(range.first + index * rows_of(range.bits));
-                    return Ok(Some(Named::Register { row, bits: range.bits }));
+                    let reg = Reg(range.first + index * registers_of(range.bits));
+                    return Ok(Some(Binding::Register { reg, bits: range.bits }));
                 }
                 end += 1;
             }
         }
         if let Some((special, bits)) = special(name) {
-            return Ok(Some(Named::Register { row: self.special(special), bits }));
+            return Ok(Some(Binding::Register { reg: self.special(special), bits }));
         }
         self.of_module(name, line)
     }
 
-    fn of_module(&mut self, name: &str, line: u32) -> Result<Option<Named>, LoadError> {
+    fn of_module(&mut self, name: &str, line: u32) -> Result<Option<Binding>, LoadError> {
         let Some((index, variable)) = self.source.variable(name) else { return Ok(None) };
         Ok(Some(match variable.space {
             VariableSpace::Shared if variable.bytes.is_none() => self.dynamic(variable),
             VariableSpace::Shared => match self.module_shared.get(name) {
-                Some(&offset) => Named::Shared(offset),
+                Some(&offset) => Binding::Shared(offset),
                 None => {
                     let offset = self.shared(variable)?;
                     self.module_shared.insert(variable.name, offset);
-                    Named::Shared(offset)
+                    Binding::Shared(offset)
                 }
             },
             _ if variable.external && variable.bytes.is_none() => {
                 return Err(LoadError::new(line, format!("`{name}` is declared but not defined")));
             }
-            _ => Named::Variable(index as u32),
+            _ => Binding::Variable(VariableId(index as u32)),
         }))
     }
 
-    pub(crate) fn special(&mut self, special: Special) -> Row {
-        if let Some(&(row, _)) = self.specials.iter().find(|(_, known)| *known == special) {
-            return row;
+    pub(crate) fn special(&mut self, special: Special) -> Reg {
+        if let Some(&(reg, _)) = self.specials.iter().find(|(_, known)| *known == special) {
+            return reg;
         }
-        let row = self.fresh_row();
-        self.specials.push((row, special));
-        row
+        let reg = self.fresh_register();
+        self.specials.push((reg, special));
+        reg
     }
 
-    pub(crate) fn constant(&mut self, constant: Constant) -> Row {
-        if let Some(&row) = self.constant_rows.get(&constant) {
-            return row;
+    pub(crate) fn constant(&mut self, constant: Constant) -> Reg {
+        if let Some(&reg) = self.constant_regs.get(&constant) {
+            return reg;
         }
-        let row = Row(self.constants.len() as u32 | Row::CONSTANT);
+        let reg = Reg::constant(self.constants.len());
         self.constants.push(constant);
-        self.constant_rows.insert(constant, row);
-        row
+        self.constant_regs.insert(constant, reg);
+        reg
     }
 
-    pub(crate) fn bits(&mut self, bits: u64) -> Row {
+    pub(crate) fn bits(&mut self, bits: u64) -> Reg {
         self.constant(Constant::Bits(bits))
     }
 }
 
-/// The rows that a register takes: each holds up to 64 bits.
-fn rows_of(bits: u32) -> u32 {
+/// How many registers of a program a register of PTX takes: each holds up to 64 bits.
+fn registers_of(bits: u32) -> u32 {
     bits.div_ceil(64)
 }
 
-fn reserve(used: u32, variable: &Variable<'_>) -> Result<Place, LoadError> {
+fn reserve(used: u32, variable: &Variable<'_>) -> Result<Slot, LoadError> {
     let bytes = variable.bytes.unwrap_or(0);
     let offset = u64::from(used).next_multiple_of(u64::from(variable.align.max(1)));
     if offset + bytes > MOST_BYTES {
         return Err(LoadError::new(variable.line, format!("`{}` does not fit its memory", variable.name)));
     }
-    Ok(Place { offset: offset as u32, bytes: bytes as u32 })
+    Ok(Slot { offset: offset as u32, bytes: bytes as u32 })
 }
 
 /// A special register and its bits.
@@ -308,15 +340,4 @@ fn special(name: &str) -> Option<(Special, u32)> {
         "%aggr_smem_size" | "%envreg0" => (Special::Zero, 32),
         _ => return None,
     })
-}
-
-/// The bits of a floating-point immediate in an instruction's type.
-pub(crate) fn float_bits(double: u64, bits: u32, bfloat: bool) -> u64 {
-    let format = match (bits, bfloat) {
-        (16, true) => BF16,
-        (16, false) => F16,
-        (32, _) => F32,
-        _ => return double,
-    };
-    convert::between(double, F64, format, Round::Nearest, false)
 }

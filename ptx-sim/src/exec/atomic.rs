@@ -1,32 +1,31 @@
 //! `atom` and `red`.
 
-use super::float::{FloatOp, Mode, apply, apply_packed};
-use super::lanes_of;
+use super::float::{apply, apply_packed};
 use super::step::Turn;
 use super::warp::Warp;
-use crate::code::{Address, AtomicOp, AtomicVector, Memory, Row, WideAtomic};
+use super::{Issue, Lane};
+use crate::isa::float::{Exact, FloatOp, Mode};
+use crate::isa::{Atomic, AtomicOp, AtomicVector, Memory, Order, Reg, Space, WideAtomic};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, in_window};
-use crate::machine::{Order, Site, Space, Stop, ThreadId};
+use crate::machine::{Pointer, Stop};
 use crate::report::FindingKind;
 
-/// An atomic instruction: what it does, where, in which order, to how many bytes.
-type Kind = (AtomicOp, Memory, Order, u32);
+/// One operation of a lane on one element.
+#[derive(Clone, Copy)]
+struct Update {
+    op: AtomicOp,
+    operands: [u64; 2],
+    pointer: Pointer,
+    order: Order,
+    bytes: u32,
+}
 
 impl Turn<'_, '_> {
-    #[expect(clippy::too_many_arguments, reason = "an instruction's operands")]
-    pub(super) fn atomic(
-        &mut self,
-        warp: &mut Warp,
-        active: u32,
-        (op, memory, order, bytes): Kind,
-        d: Row,
-        address: Address,
-        [b, c]: [Row; 2],
-        site: Site,
-    ) -> Result<(), Stop> {
+    pub(super) fn atomic(&mut self, warp: &mut Warp, atomic: &Atomic, issue: Issue) -> Result<(), Stop> {
+        let Atomic { op, memory, order, bytes, d, address, of } = *atomic;
         let addresses = self.addresses(warp, address);
-        for lane in lanes_of(active) {
-            let address = addresses[lane as usize];
+        for lane in issue.lanes() {
+            let address = addresses[lane.index as usize];
             let own = in_window(LOCAL_WINDOW, address) || in_window(PARAM_WINDOW, address);
             let space = match memory {
                 Memory::Machine(Space::Generic) if own => None,
@@ -35,33 +34,26 @@ impl Turn<'_, '_> {
             };
             let Some(space) = space else {
                 let message = "an atomic operation on memory that only this thread has";
-                return self.fail(warp, lane, site, message, FindingKind::OutOfBounds);
+                return self.fail(warp, lane, FindingKind::OutOfBounds, message);
             };
-            let (b, c) = (warp.get(self.context, b, lane), warp.get(self.context, c, lane));
-            let who = warp.thread(lane);
-            let old = self.change(who, (space, address), (op, b, c), (order, bytes), site)?;
-            warp.set(d, lane, old);
+            let pointer = Pointer::new(space, address);
+            let operands = of.map(|reg| warp.get(self.context, reg, lane.index));
+            let old = self.update(warp, lane, Update { op, operands, pointer, order, bytes })?;
+            warp.set(d, lane.index, old);
         }
         Ok(())
     }
-}
 
-impl Turn<'_, '_> {
-    /// One operation of a thread on `bytes` bytes, and whether it has changed them.
-    fn change(
-        &mut self,
-        who: ThreadId,
-        (space, address): (Space, u64),
-        (op, b, c): (AtomicOp, u64, u64),
-        (order, bytes): (Order, u32),
-        site: Site,
-    ) -> Result<u64, Stop> {
+    /// Does what `update` says, and counts whether it has changed memory. Returns what was there.
+    fn update(&mut self, warp: &Warp, lane: Lane, update: Update) -> Result<u64, Stop> {
+        let Update { op, operands: [b, c], pointer, order, bytes } = update;
         let mut new = 0;
         let mut change = |old| {
             new = changed(op, old, b, c);
             new
         };
-        let old = self.machine.atomic(who, space, address, bytes as usize, order, &mut change, site)?;
+        let actor = warp.actor(lane.index, lane.site);
+        let old = self.machine.atomic(actor, pointer, bytes as usize, order, &mut change)?;
         let unused = 64 - 8 * bytes;
         *self.changes += u64::from(new << unused != old << unused);
         Ok(old)
@@ -71,26 +63,25 @@ impl Turn<'_, '_> {
     pub(super) fn atomic_vector(
         &mut self,
         warp: &mut Warp,
-        active: u32,
         vector: &AtomicVector,
-        site: Site,
+        issue: Issue,
     ) -> Result<(), Stop> {
         let AtomicVector { op, space, order, bytes, address, ref d, ref of } = *vector;
         let addresses = self.addresses(warp, address);
         let whole = u64::from(bytes) * of.len() as u64;
-        for lane in lanes_of(active) {
-            let start = addresses[lane as usize];
+        for lane in issue.lanes() {
+            let start = addresses[lane.index as usize];
             if !start.is_multiple_of(whole) {
                 let message = format!("a vector at {start:#x}, which is not a multiple of its {whole} bytes");
-                return self.fail(warp, lane, site, message, FindingKind::Misaligned);
+                return self.fail(warp, lane, FindingKind::Misaligned, message);
             }
-            let values: Vec<u64> = of.iter().map(|row| warp.get(self.context, *row, lane)).collect();
+            let values: Vec<u64> = of.iter().map(|reg| warp.get(self.context, *reg, lane.index)).collect();
             for (index, b) in values.into_iter().enumerate() {
-                let at = start + u64::from(bytes) * index as u64;
-                let who = warp.thread(lane);
-                let old = self.change(who, (space, at), (op, b, 0), (order, bytes), site)?;
-                if let Some(row) = d.get(index) {
-                    warp.set(*row, lane, old);
+                let pointer = Pointer::new(space, start + u64::from(bytes) * index as u64);
+                let update = Update { op, operands: [b, 0], pointer, order, bytes };
+                let old = self.update(warp, lane, update)?;
+                if let Some(reg) = d.get(index) {
+                    warp.set(*reg, lane.index, old);
                 }
             }
         }
@@ -100,23 +91,23 @@ impl Turn<'_, '_> {
     pub(super) fn wide_atomic(
         &mut self,
         warp: &mut Warp,
-        active: u32,
         wide: &WideAtomic,
-        site: Site,
+        issue: Issue,
     ) -> Result<(), Stop> {
         let addresses = self.addresses(warp, wide.address);
-        for lane in lanes_of(active) {
-            let get = |row: Row| {
-                let half = |row| u128::from(warp.get(self.context, row, lane));
-                half(row) | half(row.upper()) << 64
+        for lane in issue.lanes() {
+            let get = |reg: Reg| {
+                let half = |reg| u128::from(warp.get(self.context, reg, lane.index));
+                half(reg) | half(reg.upper()) << 64
             };
             let (compare, new) = (wide.compare.map(get), get(wide.new));
             let mut change = |old| if compare.is_none_or(|compare| compare == old) { new } else { old };
-            let (who, at) = (warp.thread(lane), addresses[lane as usize]);
-            let old = self.machine.wide_atomic(who, (wide.space, at), wide.order, &mut change, site)?;
+            let actor = warp.actor(lane.index, lane.site);
+            let at = Pointer::new(wide.space, addresses[lane.index as usize]);
+            let old = self.machine.wide_atomic(actor, at, wide.order, &mut change)?;
             *self.changes += u64::from(change(old) != old);
-            warp.set(wide.d, lane, old as u64);
-            warp.set(wide.d.upper(), lane, (old >> 64) as u64);
+            warp.set(wide.d, lane.index, old as u64);
+            warp.set(wide.d.upper(), lane.index, (old >> 64) as u64);
         }
         Ok(())
     }
@@ -143,7 +134,7 @@ fn changed(op: AtomicOp, old: u64, b: u64, c: u64) -> u64 {
                 old
             }
         }
-        AtomicOp::AddFloat(ty, mode, pair) => float(FloatOp::Add, ty, mode, pair),
+        AtomicOp::AddFloat(ty, mode, pair) => float(FloatOp::Exact(Exact::Add), ty, mode, pair),
         AtomicOp::MinFloat(ty, pair) => float(FloatOp::Min, ty, Mode::default(), pair),
         AtomicOp::MaxFloat(ty, pair) => float(FloatOp::Max, ty, Mode::default(), pair),
         AtomicOp::And => old & b,

@@ -1,6 +1,6 @@
 //! How many wavefronts an access of a warp to shared memory needs.
 //!
-//! The model and its sources stand at [`SharedAccesses`].
+//! [`SharedAccesses`] documents the model and its sources.
 
 use super::alu::Lanes;
 use super::lanes_of;
@@ -12,8 +12,8 @@ const WORD: u32 = 4;
 /// Bytes that all banks move in a wavefront.
 const WAVEFRONT: u32 = BANKS * WORD;
 
-/// Counts one access of `bytes` bytes, at the offset in shared memory that each of the lanes has. `serial`: lanes that want
-/// the same word do not share it.
+/// Counts one access of `bytes` bytes, at the offset in shared memory that each of the lanes has.
+/// `serial`: lanes that want the same word do not share it.
 pub(super) fn count(offsets: &Lanes, lanes: u32, bytes: u32, serial: bool) -> SharedAccesses {
     let mut sum = SharedAccesses { accesses: u64::from(lanes != 0), ..SharedAccesses::default() };
     // Lanes that are served together, so that they want as many words as there are banks at most.

@@ -1,29 +1,42 @@
-//! What the lanes of a warp do together: an instruction waits until all lanes of its mask that have not exited are there.
+//! What the lanes of a warp do together: an instruction waits until all lanes of its mask that have
+//! not exited are there.
 
-use super::lanes_of;
+use super::alu::Lanes;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Collective, Op, Redux, Row, Shuffle, Vote};
-use crate::machine::{Site, Stop, WaitingFor};
+use super::{Issue, Lane, lanes_of};
+use crate::isa::{Collective, Redux, Reg, Shuffle, Site, Vote, WarpOp};
+use crate::machine::{Stop, WaitingFor};
 use crate::report::FindingKind;
 
+/// Lanes at an instruction, with which all are there that it names.
+#[derive(Clone, Copy)]
+struct Together {
+    /// The lanes at the instruction.
+    here: u32,
+    /// These, and those that wait at another barrier or have exited.
+    mask: u32,
+    site: Site,
+}
+
 impl Turn<'_, '_> {
-    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and what moves matrices, in groups of lanes that name the same mask.
+    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and what moves matrices, in
+    /// groups of lanes that name the same mask.
     pub(super) fn collective(
         &mut self,
         warp: &mut Warp,
-        active: u32,
-        (mask, what): (Row, &Collective),
-        site: Site,
+        WarpOp { mask, what }: &WarpOp,
+        issue: Issue,
     ) -> Result<Flow, Stop> {
-        let masks = *self.context.lanes(&warp.registers, mask);
-        let (mut rest, mut stay, mut waits_for) = (active, 0, 0);
+        let masks = *self.context.lanes(&warp.registers, *mask);
+        let (mut rest, mut stay, mut waits_for) = (issue.active, 0, 0);
         while rest != 0 {
             let first = rest.trailing_zeros();
             let mask = masks[first as usize] as u32;
             if mask >> first & 1 == 0 {
                 let message = format!("lane {first} is not in the mask {mask:#010x} that it names");
-                return self.fail(warp, first, site, message, FindingKind::Execution);
+                let lane = Lane { index: first, site: issue.site };
+                return self.fail(warp, lane, FindingKind::Execution, message);
             }
             let here = lanes_of(rest)
                 .filter(|lane| masks[*lane as usize] as u32 == mask)
@@ -33,7 +46,7 @@ impl Turn<'_, '_> {
             // Those at a barrier may come together from different places in the code.
             let elsewhere = if what.is_barrier() { self.at_warp_barriers(warp, mask) } else { 0 };
             if (here | elsewhere) & wanted == wanted {
-                self.together(warp, here, mask, what, site)?;
+                self.together(warp, what, Together { here, mask, site: issue.site })?;
             } else {
                 stay |= here;
                 waits_for = mask;
@@ -45,12 +58,12 @@ impl Turn<'_, '_> {
     /// The lanes that wait at another `bar.warp.sync` with the same mask.
     fn at_warp_barriers(&self, warp: &Warp, mask: u32) -> u32 {
         let mut there = 0;
-        for group in warp.groups.iter() {
-            let Some(inst) = self.context.program.code.get(group.pc as usize) else { continue };
-            let Op::Collective { mask: row, what: Collective::Barrier } = inst.op else { continue };
-            if let Some((WaitingFor::Warp(_), _)) = group.waits {
-                let masks = self.context.lanes(&warp.registers, row);
-                let same = lanes_of(group.mask).filter(|lane| masks[*lane as usize] as u32 == mask);
+        for split in warp.splits.iter() {
+            let Some(inst) = self.context.program.inst(split.pc) else { continue };
+            let Some(reg) = inst.op.facts().warp_barrier() else { continue };
+            if let Some((WaitingFor::Warp(_), _)) = split.waits {
+                let masks = self.context.lanes(&warp.registers, reg);
+                let same = lanes_of(split.mask).filter(|lane| masks[*lane as usize] as u32 == mask);
                 there |= same.fold(0, |m, lane| m | 1 << lane);
             }
         }
@@ -62,26 +75,19 @@ impl Turn<'_, '_> {
         if lanes == 0 {
             return;
         }
-        let places: Vec<_> = warp.groups.iter().map(|group| (group.pc, group.mask & lanes)).collect();
+        let places: Vec<_> = warp.splits.iter().map(|split| (split.pc, split.mask & lanes)).collect();
         for (pc, released) in places {
             if released != 0 {
-                let mask = warp.groups.join(pc);
-                warp.groups.add(pc, mask & !released, None);
-                warp.groups.add(pc + 1, released, None);
+                let mask = warp.splits.join(pc);
+                warp.splits.add(pc, mask & !released, None);
+                warp.splits.add(pc.next(), released, None);
             }
         }
     }
 
-    /// All lanes of `here`, which are at the instruction, and those of `mask` that wait at another
-    /// barrier or have exited, are all that it names.
-    fn together(
-        &mut self,
-        warp: &mut Warp,
-        here: u32,
-        mask: u32,
-        what: &Collective,
-        site: Site,
-    ) -> Result<(), Stop> {
+    /// Does what lanes do together that are all there.
+    fn together(&mut self, warp: &mut Warp, what: &Collective, all: Together) -> Result<(), Stop> {
+        let Together { here, mask, site } = all;
         match *what {
             Collective::Barrier => {
                 let wanted = mask & warp.live;
@@ -89,10 +95,11 @@ impl Turn<'_, '_> {
                 self.release(warp, wanted & !here);
             }
             Collective::Shuffle { how, d, valid, a, b, clamp } => {
-                self.shuffle(warp, here, how, [d, valid], [a, b, clamp]);
+                let values = [a, b, clamp].map(|reg| *self.context.lanes(&warp.registers, reg));
+                shuffle(warp, here, how, [d, valid], &values);
             }
             Collective::Vote { how, d, a } => {
-                let yes = self.holds(warp, a) & here;
+                let yes = warp.holds(self.context, a) & here;
                 let answer = match how {
                     Vote::All => u64::from(yes == here),
                     Vote::Any => u64::from(yes != 0),
@@ -101,7 +108,17 @@ impl Turn<'_, '_> {
                 };
                 lanes_of(here).for_each(|lane| warp.set(d, lane, answer));
             }
-            Collective::Match { all, d, valid, a } => self.matching(warp, here, all, [d, valid], a),
+            Collective::Match { all, d, valid, a } => {
+                let values = *self.context.lanes(&warp.registers, a);
+                for lane in lanes_of(here) {
+                    let same = lanes_of(here)
+                        .filter(|other| values[*other as usize] == values[lane as usize])
+                        .fold(0_u32, |mask, other| mask | 1 << other);
+                    let answer = if !all || same == here { same } else { 0 };
+                    warp.set(d, lane, u64::from(answer));
+                    warp.set(valid, lane, u64::from(same == here));
+                }
+            }
             Collective::Redux { how, d, a } => {
                 let lanes = *self.context.lanes(&warp.registers, a);
                 let values = lanes_of(here).map(|lane| lanes[lane as usize] as u32);
@@ -118,46 +135,34 @@ impl Turn<'_, '_> {
             Collective::Matrix(_) if here != u32::MAX => {
                 let message =
                     format!("a matrix is moved by lanes {here:#010x}; all of a warp have to take part");
-                return self.fail(warp, here.trailing_zeros(), site, message, FindingKind::Execution);
+                let lane = Lane { index: here.trailing_zeros(), site };
+                return self.fail(warp, lane, FindingKind::Execution, message);
             }
             Collective::Matrix(ref code) => self.matrix(warp, code, site)?,
         }
         Ok(())
     }
+}
 
-    /// Source: PTX ISA, "shfl.sync", the pseudocode of its semantics.
-    fn shuffle(&self, warp: &mut Warp, here: u32, how: Shuffle, [d, valid]: [Row; 2], [a, b, c]: [Row; 3]) {
-        let [a, b, c] = [a, b, c].map(|row| *self.context.lanes(&warp.registers, row));
-        for lane in lanes_of(here) {
-            let at = lane as usize;
-            let (amount, clamp, segment) = (b[at] as i32 & 31, c[at] as i32 & 31, (c[at] >> 8) as i32 & 31);
-            let own = lane as i32;
-            let last = own & segment | clamp & !segment;
-            let (from, inside) = match how {
-                Shuffle::Up => (own - amount, own - amount >= last),
-                Shuffle::Down => (own + amount, own + amount <= last),
-                Shuffle::Butterfly => (own ^ amount, (own ^ amount) <= last),
-                Shuffle::Index => {
-                    let from = own & segment | amount & !segment;
-                    (from, from <= last)
-                }
-            };
-            let from = if inside { from } else { own };
-            warp.set(d, lane, a[(from & 31) as usize]);
-            warp.set(valid, lane, u64::from(inside));
-        }
-    }
-
-    fn matching(&self, warp: &mut Warp, here: u32, all: bool, [d, valid]: [Row; 2], a: Row) {
-        let values = *self.context.lanes(&warp.registers, a);
-        for lane in lanes_of(here) {
-            let same = lanes_of(here)
-                .filter(|other| values[*other as usize] == values[lane as usize])
-                .fold(0_u32, |mask, other| mask | 1 << other);
-            let answer = if !all || same == here { same } else { 0 };
-            warp.set(d, lane, u64::from(answer));
-            warp.set(valid, lane, u64::from(same == here));
-        }
+/// Source: PTX ISA, "shfl.sync", the pseudocode of its semantics.
+fn shuffle(warp: &mut Warp, here: u32, how: Shuffle, [d, valid]: [Reg; 2], [a, b, c]: &[Lanes; 3]) {
+    for lane in lanes_of(here) {
+        let at = lane as usize;
+        let (amount, clamp, segment) = (b[at] as i32 & 31, c[at] as i32 & 31, (c[at] >> 8) as i32 & 31);
+        let own = lane as i32;
+        let last = own & segment | clamp & !segment;
+        let (from, inside) = match how {
+            Shuffle::Up => (own - amount, own - amount >= last),
+            Shuffle::Down => (own + amount, own + amount <= last),
+            Shuffle::Butterfly => (own ^ amount, (own ^ amount) <= last),
+            Shuffle::Index => {
+                let from = own & segment | amount & !segment;
+                (from, from <= last)
+            }
+        };
+        let from = if inside { from } else { own };
+        warp.set(d, lane, a[(from & 31) as usize]);
+        warp.set(valid, lane, u64::from(inside));
     }
 }
 
@@ -171,20 +176,5 @@ fn reduced(how: Redux, a: u32, b: u32) -> u32 {
         Redux::And => a & b,
         Redux::Or => a | b,
         Redux::Xor => a ^ b,
-    }
-}
-
-impl Collective {
-    /// `bar.warp.sync`.
-    pub(super) fn is_barrier(&self) -> bool {
-        match self {
-            Self::Barrier => true,
-            Self::Shuffle { .. }
-            | Self::Vote { .. }
-            | Self::Match { .. }
-            | Self::Redux { .. }
-            | Self::Elect { .. }
-            | Self::Matrix(_) => false,
-        }
     }
 }

@@ -1,27 +1,23 @@
 //! Barriers and asynchronous copies: operands are read here, the machine does the rest.
 
-use super::lanes_of;
+use tma_model::sync::Arrival;
+
+use super::alu::each;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{
-    Address, BlockBarrier, BlockVote, BulkCode, CopyCode, Guard, Mbarrier, RemoteCode, Row, TensorCode,
-    TensorCodeAction,
+use super::{Issue, lanes_of};
+use crate::isa::{
+    Address, BarrierOp, BlockBarrier, BlockVote, BulkCode, CopyAsyncOp, CopyCode, MbarrierAction, MbarrierOp,
+    RemoteCode, Space, TensorCode, TensorCodeAction, TmaOp,
 };
 use crate::machine::{
-    Arrive, BarrierUse, BulkAction, BulkCopy, CopyAsync, Order, Phase, Poll, RemoteStore, Site, Space, Stop,
-    TensorAction, TensorCopy, TryWait, WaitingFor,
+    Arrive, BarrierId, BarrierUse, BulkAction, BulkCopy, Combination, CopyAsync, Machine, Phase, PhaseWait,
+    Pointer, Poll, RemoteStore, Stop, TensorAction, TensorCopy, TryWait, WaitingFor,
 };
 
 impl Turn<'_, '_> {
-    pub(super) fn lane(&self, warp: &Warp, row: Row, lane: u32) -> u64 {
-        warp.get(self.context, row, lane)
-    }
-
-    pub(super) fn address(&self, warp: &Warp, address: Address, lane: u32) -> u64 {
-        super::memory::effective(self.lane(warp, address.base, lane), address.offset)
-    }
-
-    /// Asks for each lane, and once more for those that had to wait: the last to come may have freed them.
+    /// Asks for each lane, and once more for those that had to wait: the last to come may have
+    /// freed them.
     fn poll(
         &mut self,
         active: u32,
@@ -43,77 +39,83 @@ impl Turn<'_, '_> {
         Ok(stay)
     }
 
-    pub(super) fn block_barrier(
-        &mut self,
-        warp: &mut Warp,
-        active: u32,
-        barrier: &BlockBarrier,
-        site: Site,
-    ) -> Result<Flow, Stop> {
-        let mut ids = 0;
-        let stay = self.poll(active, |turn, lane| {
-            let id = turn.lane(warp, barrier.id, lane) as u32;
+    pub(super) fn barrier(&mut self, warp: &mut Warp, op: &BarrierOp, issue: Issue) -> Result<Flow, Stop> {
+        let Issue { active, site, .. } = issue;
+        match op {
+            BarrierOp::Block(barrier) => self.block_barrier(warp, barrier, issue),
+            BarrierOp::ClusterArrive { order, aligned } => {
+                for lane in lanes_of(active) {
+                    self.machine.cluster_arrive(warp.actor(lane, site), *order, *aligned)?;
+                }
+                Ok(Flow::Next)
+            }
+            BarrierOp::ClusterWait(order) => {
+                let stay = self
+                    .poll(active, |turn, lane| turn.machine.cluster_wait(warp.actor(lane, site), *order))?;
+                Ok(waiting(stay, WaitingFor::Cluster))
+            }
+        }
+    }
+
+    fn block_barrier(&mut self, warp: &mut Warp, barrier: &BlockBarrier, issue: Issue) -> Result<Flow, Stop> {
+        let mut ids = BarrierId(0);
+        let yes = barrier.reduction.map_or(0, |reduction| warp.holds(self.context, reduction.predicate));
+        let stay = self.poll(issue.active, |turn, lane| {
+            let id = BarrierId(turn.lane(warp, barrier.id, lane) as u32);
             ids = id;
-            let vote = barrier
-                .vote
-                .is_some_and(|(row, negated, ..)| turn.holds(warp, Guard { row, negated }) >> lane & 1 != 0);
             let with = BarrierUse {
                 id,
-                threads: barrier.threads.map(|row| turn.lane(warp, row, lane) as u32),
+                threads: barrier.threads.map(|reg| turn.lane(warp, reg, lane) as u32),
                 arrive_only: barrier.arrive_only,
                 aligned: barrier.aligned,
-                vote,
+                vote: yes >> lane & 1 != 0,
             };
-            turn.machine.barrier(warp.thread(lane), with, site)
+            turn.machine.barrier(warp.actor(lane, issue.site), with)
         })?;
-        if let Some((_, _, what, d)) = barrier.vote {
-            for lane in lanes_of(active & !stay) {
+        if let Some(reduction) = barrier.reduction {
+            for lane in lanes_of(issue.active & !stay) {
                 let votes = self.machine.barrier_votes(warp.thread(lane));
-                let answer = match what {
+                let answer = match reduction.vote {
                     BlockVote::Count => votes.yes,
                     BlockVote::All => u32::from(votes.yes == votes.all),
                     BlockVote::Any => u32::from(votes.yes > 0),
                 };
-                warp.set(d, lane, u64::from(answer));
+                warp.set(reduction.d, lane, u64::from(answer));
             }
         }
         Ok(waiting(stay, WaitingFor::Barrier(ids)))
     }
 
-    pub(super) fn cluster_wait(
-        &mut self,
-        warp: &Warp,
-        active: u32,
-        order: Order,
-        site: Site,
-    ) -> Result<Flow, Stop> {
-        let stay =
-            self.poll(active, |turn, lane| turn.machine.cluster_wait(warp.thread(lane), order, site))?;
-        Ok(waiting(stay, WaitingFor::Cluster))
+    pub(super) fn copy_async(&mut self, warp: &Warp, op: &CopyAsyncOp, issue: Issue) -> Result<Flow, Stop> {
+        let Issue { active, site, .. } = issue;
+        match *op {
+            CopyAsyncOp::Copy(code) => {
+                let copies = self.async_copies(warp, code, active);
+                self.machine.copy_async(&copies, site)?;
+            }
+            CopyAsyncOp::Commit => {
+                lanes_of(active).for_each(|lane| self.machine.copy_async_commit(warp.thread(lane)));
+            }
+            CopyAsyncOp::Wait(pending) => {
+                let stay = self.poll(active, |turn, lane| {
+                    Ok(turn.machine.copy_async_wait(warp.thread(lane), pending))
+                })?;
+                return Ok(waiting(stay, WaitingFor::AsyncGroups(pending)));
+            }
+            CopyAsyncOp::Arrive { space, address, no_increment } => {
+                for lane in lanes_of(active) {
+                    let at = Pointer::new(space, self.address(warp, address, lane));
+                    self.machine.copy_async_arrive(warp.actor(lane, site), at, no_increment)?;
+                }
+            }
+        }
+        Ok(Flow::Next)
     }
 
-    pub(super) fn bulk_wait(
-        &mut self,
-        warp: &Warp,
-        active: u32,
-        pending: u32,
-        read: bool,
-        site: Site,
-    ) -> Result<Flow, Stop> {
-        let stay =
-            self.poll(active, |turn, lane| turn.machine.bulk_wait(warp.thread(lane), pending, read, site))?;
-        Ok(waiting(stay, WaitingFor::BulkGroups { pending, read }))
-    }
-
-    pub(super) fn copy_async(
-        &mut self,
-        warp: &Warp,
-        active: u32,
-        code: &CopyCode,
-        site: Site,
-    ) -> Result<(), Stop> {
-        let ignored = code.ignore.map_or(0, |guard| self.holds(warp, guard));
-        let copies: Vec<CopyAsync> = lanes_of(active)
+    /// The copies of `cp.async`, one of each lane.
+    fn async_copies(&self, warp: &Warp, code: CopyCode, active: u32) -> Vec<CopyAsync> {
+        let ignored = code.ignore.map_or(0, |guard| warp.holds(self.context, guard));
+        lanes_of(active)
             .map(|lane| CopyAsync {
                 who: warp.thread(lane),
                 to: self.address(warp, code.to, lane),
@@ -121,79 +123,66 @@ impl Turn<'_, '_> {
                 bytes: code.bytes,
                 read: match code.read {
                     _ if ignored >> lane & 1 == 1 => 0,
-                    Some(row) => self.lane(warp, row, lane) as u32,
+                    Some(reg) => self.lane(warp, reg, lane) as u32,
                     None => code.bytes,
                 },
             })
-            .collect();
-        self.machine.copy_async(&copies, site)
+            .collect()
     }
 
-    pub(super) fn copy_async_wait(
-        &mut self,
-        warp: &Warp,
-        active: u32,
-        pending: Option<u32>,
-    ) -> Result<Flow, Stop> {
-        let stay =
-            self.poll(active, |turn, lane| Ok(turn.machine.copy_async_wait(warp.thread(lane), pending)))?;
-        Ok(waiting(stay, WaitingFor::AsyncGroups(pending)))
-    }
-
-    pub(super) fn copy_async_arrive(
-        &mut self,
-        warp: &Warp,
-        active: u32,
-        (space, address): (Space, Address),
-        no_increment: bool,
-        site: Site,
-    ) -> Result<(), Stop> {
-        for lane in lanes_of(active) {
-            let at = self.address(warp, address, lane);
-            self.machine.copy_async_arrive(warp.thread(lane), space, at, no_increment, site)?;
+    pub(super) fn mbarrier(&mut self, warp: &mut Warp, op: &MbarrierOp, issue: Issue) -> Result<Flow, Stop> {
+        match *op {
+            MbarrierOp::At { space, address, action } => {
+                self.mbarrier_at(warp, (space, address), action, issue)
+            }
+            MbarrierOp::PendingCount { d, state } => {
+                let count = |[state]: [u64; 1]| Machine::mbarrier_pending_count(state).into();
+                each(self.context, warp, issue.active, (d, [state]), count);
+                Ok(Flow::Next)
+            }
         }
-        Ok(())
     }
 
-    pub(super) fn mbarrier(
+    fn mbarrier_at(
         &mut self,
         warp: &mut Warp,
-        active: u32,
-        space: Space,
-        address: Address,
-        op: &Mbarrier,
-        site: Site,
+        (space, address): (Space, Address),
+        action: MbarrierAction,
+        issue: Issue,
     ) -> Result<Flow, Stop> {
+        let Issue { active, site, .. } = issue;
         let mut stay = 0;
         let mut what = WaitingFor::Cluster;
         for lane in lanes_of(active) {
-            let (who, at) = (warp.thread(lane), self.address(warp, address, lane));
-            match *op {
-                Mbarrier::Init { count } => {
+            let actor = warp.actor(lane, site);
+            let at = Pointer::new(space, self.address(warp, address, lane));
+            match action {
+                MbarrierAction::Init { count } => {
                     let count = self.lane(warp, count, lane) as u32;
-                    self.machine.mbarrier_init(who, space, at, count, site)?;
+                    self.machine.mbarrier_init(actor, at, count)?;
                 }
-                Mbarrier::Invalidate => self.machine.mbarrier_inval(who, space, at, site)?,
-                Mbarrier::Arrive { count, expect_tx, drop, no_complete, semantics, state } => {
+                MbarrierAction::Invalidate => self.machine.mbarrier_inval(actor, at)?,
+                MbarrierAction::Arrive { count, expect_tx, drop, no_complete, semantics, state } => {
                     let count = self.lane(warp, count, lane) as u32;
-                    let expect_tx = expect_tx.map(|row| self.lane(warp, row, lane) as u32);
-                    let arrive = Arrive { count, expect_tx, drop, no_complete, semantics };
-                    let before = self.machine.mbarrier_arrive(who, space, at, arrive, site)?;
+                    let expect_tx = expect_tx.map(|reg| self.lane(warp, reg, lane) as u32);
+                    let arrival = Arrival { count, expect_tx, drop, no_complete };
+                    let before = self.machine.mbarrier_arrive(actor, at, Arrive { arrival, semantics })?;
                     warp.set(state, lane, before);
                 }
-                Mbarrier::ExpectTx { bytes } => {
+                MbarrierAction::ExpectTx { bytes } => {
                     let bytes = self.lane(warp, bytes, lane) as u32;
-                    self.machine.mbarrier_expect_tx(who, space, at, bytes, site)?;
+                    self.machine.mbarrier_expect_tx(actor, at, bytes)?;
                 }
-                Mbarrier::CompleteTx { bytes } => {
+                MbarrierAction::CompleteTx { bytes } => {
                     let bytes = self.lane(warp, bytes, lane) as u32;
-                    self.machine.mbarrier_complete_tx(who, space, at, bytes, site)?;
+                    self.machine.mbarrier_complete_tx(actor, at, bytes)?;
                 }
-                Mbarrier::TestWait { phase, parity, semantics, done, may_block } => {
+                MbarrierAction::TestWait { phase, parity, semantics, done, may_block } => {
                     let phase = Phase::of(self.lane(warp, phase, lane), parity);
+                    let wait = PhaseWait { phase, semantics };
                     let answer = if may_block {
-                        self.machine.mbarrier_try_wait(who, space, at, phase, semantics, site)?
-                    } else if self.machine.mbarrier_poll(who, space, at, phase, semantics, site)? {
+                        self.machine.mbarrier_try_wait(actor, at, wait)?
+                    } else if self.machine.mbarrier_poll(actor, at, wait)? {
                         TryWait::Complete
                     } else {
                         TryWait::TimedOut
@@ -203,7 +192,7 @@ impl Turn<'_, '_> {
                         TryWait::TimedOut => warp.set(done, lane, 0),
                         TryWait::Blocked => {
                             stay |= 1 << lane;
-                            what = WaitingFor::Mbarrier { space, address: at, phase };
+                            what = WaitingFor::Mbarrier { pointer: at, phase };
                         }
                     }
                 }
@@ -212,25 +201,40 @@ impl Turn<'_, '_> {
         Ok(waiting(stay, what))
     }
 
-    pub(super) fn tensor(
-        &mut self,
-        warp: &Warp,
-        active: u32,
-        code: &TensorCode,
-        site: Site,
-    ) -> Result<(), Stop> {
-        for lane in lanes_of(active) {
-            let (map, descriptor) = self.map_of(warp, lane, code.map, site)?;
+    pub(super) fn tma(&mut self, warp: &Warp, op: &TmaOp, issue: Issue) -> Result<Flow, Stop> {
+        match op {
+            TmaOp::Tensor(code) => self.tensor(warp, code, issue)?,
+            TmaOp::Bulk(code) => self.bulk(warp, code, issue)?,
+            TmaOp::Remote(code) => self.remote(warp, code, issue)?,
+            TmaOp::Map(code) => return self.map(warp, code, issue),
+            TmaOp::Commit => {
+                lanes_of(issue.active).for_each(|lane| self.machine.bulk_commit(warp.thread(lane)));
+            }
+            TmaOp::Wait { pending, read } => {
+                let (pending, read) = (*pending, *read);
+                let stay = self.poll(issue.active, |turn, lane| {
+                    Ok(turn.machine.bulk_wait(warp.thread(lane), pending, read))
+                })?;
+                return Ok(waiting(stay, WaitingFor::BulkGroups { pending, read }));
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn tensor(&mut self, warp: &Warp, code: &TensorCode, issue: Issue) -> Result<(), Stop> {
+        for named in issue.lanes() {
+            let (map, descriptor) = self.map_of(warp, named, code.map)?;
+            let lane = named.index;
             let mut at = [0; 5];
-            for (place, row) in at.iter_mut().zip(&code.at) {
-                *place = self.lane(warp, *row, lane) as i32;
+            for (place, reg) in at.iter_mut().zip(&code.at) {
+                *place = self.lane(warp, *reg, lane) as i32;
             }
             let action = match code.action {
                 TensorCodeAction::Load { space, tile, barrier, multicast } => TensorAction::Load {
                     space,
                     tile: self.address(warp, tile, lane),
                     barrier: self.address(warp, barrier, lane),
-                    multicast: multicast.map(|row| self.lane(warp, row, lane) as u16),
+                    multicast: multicast.map(|reg| self.lane(warp, reg, lane) as u16),
                 },
                 TensorCodeAction::Store { tile } => {
                     TensorAction::Store { tile: self.address(warp, tile, lane) }
@@ -241,20 +245,20 @@ impl Turn<'_, '_> {
                 TensorCodeAction::Prefetch => TensorAction::Prefetch,
             };
             let mut offsets = [0; 3];
-            for (place, row) in offsets.iter_mut().zip(&code.offsets) {
-                *place = self.lane(warp, *row, lane) as u16;
+            for (place, reg) in offsets.iter_mut().zip(&code.offsets) {
+                *place = self.lane(warp, *reg, lane) as u16;
             }
             let (rank, im2col) = (code.at.len() as u32, code.im2col);
             let copy = TensorCopy { map, descriptor, at, rank, im2col, offsets, action };
-            self.machine.tensor_copy(warp.thread(lane), &copy, site)?;
+            self.machine.tensor_copy(warp.actor(lane, issue.site), &copy)?;
         }
         Ok(())
     }
 
-    pub(super) fn bulk(&mut self, warp: &Warp, active: u32, code: &BulkCode, site: Site) -> Result<(), Stop> {
-        for lane in lanes_of(active) {
+    fn bulk(&mut self, warp: &Warp, code: &BulkCode, issue: Issue) -> Result<(), Stop> {
+        for lane in lanes_of(issue.active) {
             let at = |address| self.address(warp, address, lane);
-            let size = |row| self.lane(warp, row, lane) as u32;
+            let size = |reg| self.lane(warp, reg, lane) as u32;
             let copy = match *code {
                 BulkCode::Load { space, to, from, bytes, barrier, multicast } => BulkCopy {
                     bytes: size(bytes),
@@ -263,12 +267,16 @@ impl Turn<'_, '_> {
                         space,
                         to: at(to),
                         barrier: at(barrier),
-                        multicast: multicast.map(|row| size(row) as u16),
+                        multicast: multicast.map(|reg| size(reg) as u16),
                     },
                 },
                 BulkCode::Store { to, from, bytes, reduce } => BulkCopy {
                     bytes: size(bytes),
-                    action: BulkAction::Store { from: at(from), global: at(to), reduce },
+                    action: BulkAction::Store {
+                        from: at(from),
+                        global: at(to),
+                        reduce: reduce.map(Combination::from),
+                    },
                 },
                 BulkCode::ToCluster { to, from, bytes, barrier, reduce } => BulkCopy {
                     bytes: size(bytes),
@@ -276,43 +284,35 @@ impl Turn<'_, '_> {
                         from: at(from),
                         to: at(to),
                         barrier: at(barrier),
-                        reduce,
+                        reduce: reduce.map(Combination::from),
                     },
                 },
                 BulkCode::Prefetch { from, bytes } => {
                     BulkCopy { bytes: size(bytes), action: BulkAction::Prefetch { global: at(from) } }
                 }
             };
-            self.machine.bulk_copy(warp.thread(lane), &copy, site)?;
+            self.machine.bulk_copy(warp.actor(lane, issue.site), &copy)?;
         }
         Ok(())
     }
-}
 
-impl Turn<'_, '_> {
     /// `st.async` and `red.async`.
-    pub(super) fn remote(
-        &mut self,
-        warp: &Warp,
-        active: u32,
-        code: &RemoteCode,
-        site: Site,
-    ) -> Result<(), Stop> {
+    fn remote(&mut self, warp: &Warp, code: &RemoteCode, issue: Issue) -> Result<(), Stop> {
         let size = code.bytes as usize;
-        for lane in lanes_of(active) {
+        for lane in lanes_of(issue.active) {
             let mut bytes = [0; 16];
-            for (place, row) in bytes.chunks_exact_mut(size).zip(&code.values) {
-                place.copy_from_slice(&self.lane(warp, *row, lane).to_le_bytes()[..size]);
+            for (place, reg) in bytes.chunks_exact_mut(size).zip(&code.values) {
+                place.copy_from_slice(&self.lane(warp, *reg, lane).to_le_bytes()[..size]);
             }
             let store = RemoteStore {
-                who: warp.thread(lane),
                 space: code.space,
                 to: self.address(warp, code.to, lane),
-                value: (bytes, (size * code.values.len()) as u32),
+                value: bytes,
+                bytes: (size * code.values.len()) as u32,
                 barrier: self.address(warp, code.barrier, lane),
-                reduce: code.reduce,
+                reduce: code.reduce.map(Combination::from),
             };
-            self.machine.remote_store(store, site)?;
+            self.machine.remote_store(warp.actor(lane, issue.site), &store)?;
         }
         Ok(())
     }

@@ -26,8 +26,8 @@ pub(super) struct Spec {
     letter: u8,
 }
 
-/// The widest field and the greatest precision, so that a broken format cannot ask for all memory: what every C library
-/// gives. Source: C11, 7.21.6.1, "The fprintf function", environmental limits.
+/// The widest field and the greatest precision, so that a broken format cannot ask for all memory:
+/// what every C library gives. Source: C11, 7.21.6.1, "The fprintf function", environmental limits.
 pub(super) const WIDEST: usize = 4095;
 
 /// Splits a format string. A conversion that is none is text.

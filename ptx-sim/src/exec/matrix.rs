@@ -1,12 +1,15 @@
-//! `ldmatrix`, `stmatrix` and `movmatrix`: matrices of 8 by 8 numbers of 16 bits, spread over the lanes of a warp.
+//! `ldmatrix`, `stmatrix` and `movmatrix`: matrices of 8 by 8 numbers of 16 bits, spread over the
+//! lanes of a warp.
 //!
-//! Source: PTX ISA, "ldmatrix": lane `4 * row + column / 2` holds the numbers of `row` at `column` and after it.
+//! Source: PTX ISA, "ldmatrix": lane `4 * row + column / 2` holds the numbers of `row` at `column`
+//! and after it.
 
+use super::Lane;
 use super::step::Turn;
 use super::warp::Warp;
-use crate::code::{Address, MatrixCode, Row};
+use crate::isa::{Address, MatrixCode, Reg};
 use crate::machine::address::{SHARED_WINDOW, in_window};
-use crate::machine::{Order, Site, Space, Stop};
+use crate::machine::{Order, Pointer, Site, Space, Stop};
 use crate::report::FindingKind;
 
 /// By row, then by column.
@@ -15,6 +18,14 @@ type Matrix = [[u16; 8]; 8];
 /// The two numbers that a lane holds of a matrix: row, and first column.
 const fn held(lane: u32) -> (usize, usize) {
     (lane as usize / 4, lane as usize % 4 * 2)
+}
+
+/// Where the lanes' rows of matrices lie.
+#[derive(Clone, Copy)]
+struct Rows {
+    space: Space,
+    address: Address,
+    site: Site,
 }
 
 fn transposed(matrix: &Matrix) -> Matrix {
@@ -29,27 +40,29 @@ impl Turn<'_, '_> {
                 let matrix = transposed(&self.gather(warp, *a));
                 spread(warp, *d, &matrix);
             }
-            MatrixCode::Load { space, address, rows, transpose } => {
-                for (number, row) in (0..).zip(rows) {
-                    let matrix = self.load_matrix(warp, (*space, *address), number, site)?;
-                    spread(warp, *row, &if *transpose { transposed(&matrix) } else { matrix });
+            MatrixCode::Load { space, address, registers, transpose } => {
+                let rows = Rows { space: *space, address: *address, site };
+                for (number, reg) in (0..).zip(registers) {
+                    let matrix = self.load_matrix(warp, rows, number)?;
+                    spread(warp, *reg, &if *transpose { transposed(&matrix) } else { matrix });
                 }
             }
-            MatrixCode::Store { space, address, rows, transpose } => {
-                for (number, row) in (0..).zip(rows) {
-                    let matrix = self.gather(warp, *row);
+            MatrixCode::Store { space, address, registers, transpose } => {
+                let rows = Rows { space: *space, address: *address, site };
+                for (number, reg) in (0..).zip(registers) {
+                    let matrix = self.gather(warp, *reg);
                     let matrix = if *transpose { transposed(&matrix) } else { matrix };
-                    self.store_matrix(warp, (*space, *address), number, &matrix, site)?;
+                    self.store_matrix(warp, rows, number, &matrix)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn gather(&self, warp: &Warp, row: Row) -> Matrix {
+    fn gather(&self, warp: &Warp, reg: Reg) -> Matrix {
         let mut matrix = [[0; 8]; 8];
         for lane in 0..32 {
-            let (value, (row, column)) = (warp.get(self.context, row, lane), held(lane));
+            let (value, (row, column)) = (warp.get(self.context, reg, lane), held(lane));
             matrix[row][column] = value as u16;
             matrix[row][column + 1] = (value >> 16) as u16;
         }
@@ -57,18 +70,13 @@ impl Turn<'_, '_> {
     }
 
     /// Lane `8 * number + row` has the address of a row of matrix `number`, and reads it for all.
-    fn load_matrix(
-        &mut self,
-        warp: &Warp,
-        (space, address): (Space, Address),
-        number: u32,
-        site: Site,
-    ) -> Result<Matrix, Stop> {
+    fn load_matrix(&mut self, warp: &Warp, rows: Rows, number: u32) -> Result<Matrix, Stop> {
         let mut matrix = [[0; 8]; 8];
         for (row, lane) in matrix.iter_mut().zip(8 * number..) {
-            let at = self.row_at(warp, (space, address), lane, site)?;
+            let at = self.row_at(warp, rows, lane)?;
             let mut bytes = [0; 16];
-            self.machine.load(warp.thread(lane), space, at, &mut bytes, Order::Weak, site)?;
+            let (actor, at) = (warp.actor(lane, rows.site), Pointer::new(rows.space, at));
+            self.machine.load(actor, at, &mut bytes, Order::Weak)?;
             for (number, bytes) in row.iter_mut().zip(bytes.chunks_exact(2)) {
                 *number = u16::from_le_bytes([bytes[0], bytes[1]]);
             }
@@ -76,43 +84,32 @@ impl Turn<'_, '_> {
         Ok(matrix)
     }
 
-    fn store_matrix(
-        &mut self,
-        warp: &Warp,
-        (space, address): (Space, Address),
-        number: u32,
-        matrix: &Matrix,
-        site: Site,
-    ) -> Result<(), Stop> {
+    fn store_matrix(&mut self, warp: &Warp, rows: Rows, number: u32, matrix: &Matrix) -> Result<(), Stop> {
         for (row, lane) in matrix.iter().zip(8 * number..) {
-            let at = self.row_at(warp, (space, address), lane, site)?;
+            let at = self.row_at(warp, rows, lane)?;
             let mut bytes = [0; 16];
             for (bytes, number) in bytes.chunks_exact_mut(2).zip(row) {
                 bytes.copy_from_slice(&number.to_le_bytes());
             }
-            self.machine.store(warp.thread(lane), space, at, &bytes, Order::Weak, site)?;
+            let (actor, at) = (warp.actor(lane, rows.site), Pointer::new(rows.space, at));
+            self.machine.store(actor, at, &bytes, Order::Weak)?;
         }
         Ok(())
     }
 
-    fn row_at(
-        &mut self,
-        warp: &Warp,
-        (space, address): (Space, Address),
-        lane: u32,
-        site: Site,
-    ) -> Result<u64, Stop> {
-        let base = warp.get(self.context, address.base, lane);
-        let at = super::memory::effective(base, address.offset);
+    fn row_at(&mut self, warp: &Warp, rows: Rows, lane: u32) -> Result<u64, Stop> {
+        let Rows { space, address, site } = rows;
+        let at = self.address(warp, address, lane);
         if space == Space::Generic && !in_window(SHARED_WINDOW, at) {
             let message = format!("a row of a matrix at {at:#x}, which is not in shared memory");
-            return self.fail(warp, lane, site, message, FindingKind::OutOfBounds);
+            let lane = Lane { index: lane, site };
+            return self.fail(warp, lane, FindingKind::OutOfBounds, message);
         }
         Ok(at)
     }
 }
 
-fn spread(warp: &mut Warp, register: Row, matrix: &Matrix) {
+fn spread(warp: &mut Warp, register: Reg, matrix: &Matrix) {
     for lane in 0..32 {
         let (row, column) = held(lane);
         let pair = u64::from(matrix[row][column]) | u64::from(matrix[row][column + 1]) << 16;

@@ -1,24 +1,28 @@
 //! Warps that run decoded code on a [`Machine`](crate::machine::Machine).
 //!
-//! A warp runs groups of lanes that have the same pc. The group with the lowest pc goes first, so that lanes that part
-//! at a branch meet again where their ways join; a group that was passed over too often goes first all the same, so
-//! that a lane that spins cannot starve the one it waits for.
+//! A warp runs splits: lanes that have the same pc. The split with the lowest pc goes first, so
+//! that lanes that part at a branch meet again where their ways join; one that was passed over too
+//! often goes first all the same, so that a lane that spins cannot starve the one it waits for.
+//!
+//! `step` hands an operation to the module of its family: `alu`, `addresses`, `memory` (with
+//! `atomic`), `collective` (with `matrix`), `engines` (with `tensor_maps`) and `control`.
+#![warn(clippy::wildcard_enum_match_arm)]
 
+mod addresses;
 pub(crate) mod alu;
 mod atomic;
 mod banks;
-mod calls;
 pub(crate) mod cluster;
 mod collective;
+mod control;
 mod engines;
 pub(crate) mod float;
 mod format;
-mod groups;
 mod matrix;
 mod memory;
-mod numbers;
 pub(crate) mod observe;
 mod spin;
+mod splits;
 mod step;
 mod tensor_maps;
 mod warp;
@@ -27,7 +31,7 @@ use std::ops::Range;
 
 use alu::Lanes;
 
-use crate::code::{Program, Row};
+use crate::isa::{Pc, Program, Reg, Site};
 
 /// What all warps of a launch share.
 #[derive(Debug)]
@@ -48,19 +52,48 @@ pub(crate) struct Context<'p> {
 }
 
 impl Context<'_> {
-    /// A row of the constants or of a warp's registers.
+    /// A register of a warp, or a constant.
     #[inline(always)]
-    pub(crate) fn lanes<'r>(&'r self, registers: &'r [Lanes], row: Row) -> &'r Lanes {
-        if row.0 & Row::CONSTANT != 0 {
-            &self.constants[(row.0 & !Row::CONSTANT) as usize]
-        } else {
-            &registers[row.0 as usize]
+    pub(crate) fn lanes<'r>(&'r self, registers: &'r [Lanes], reg: Reg) -> &'r Lanes {
+        match reg.as_constant() {
+            Some(constant) => &self.constants[constant],
+            None => &registers[reg.index()],
         }
     }
 
     pub(crate) fn threads(&self) -> u32 {
         self.block.iter().product()
     }
+}
+
+/// An instruction as lanes of a warp run it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Issue {
+    /// The lanes that take part.
+    pub(crate) active: u32,
+    pub(crate) pc: Pc,
+    pub(crate) site: Site,
+}
+
+impl Issue {
+    /// The lanes that take part, lowest first.
+    #[inline]
+    pub(crate) fn lanes(self) -> impl Iterator<Item = Lane> {
+        lanes_of(self.active).map(move |index| Lane { index, site: self.site })
+    }
+
+    /// The first lane that takes part.
+    pub(crate) fn first_lane(self) -> Lane {
+        debug_assert!(self.active != 0, "an instruction is run by some lane");
+        Lane { index: self.active.trailing_zeros(), site: self.site }
+    }
+}
+
+/// A lane, at an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lane {
+    pub(crate) index: u32,
+    pub(crate) site: Site,
 }
 
 /// The lanes of a mask, lowest first.

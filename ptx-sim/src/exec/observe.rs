@@ -3,11 +3,11 @@
 use super::alu::Lanes;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use super::{banks, lanes_of};
-use crate::code::{Collective, Compared, Inst, Manner, MapCode, Mbarrier, Memory, Op, Touch};
+use super::{Issue, banks, lanes_of};
+use crate::isa::{Facts, Inst, LaneAccess, Memory, Pc, Space, Synchronization, Wait};
 use crate::machine::address::{Target, resolve};
-use crate::machine::{Phase, Place, Space, WaitingFor};
-use crate::profile::{Class, Executed, LineCounts, Named, SharedAccesses};
+use crate::machine::{BarrierId, BlockRank, Phase, Pointer, Position, WaitingFor};
+use crate::profile::{Executed, LineCounts, SharedAccesses};
 use crate::trace::Awaited;
 
 /// What was counted of one instruction of the program.
@@ -25,149 +25,107 @@ impl Count {
 
     pub(crate) fn of_line(self, inst: &Inst) -> LineCounts {
         let Self { executed, shared } = self;
-        LineCounts { site: inst.site, class: class(&inst.op), executed, shared }
+        LineCounts { site: inst.site, class: inst.op.facts().class, executed, shared }
     }
 }
 
 impl Turn<'_, '_> {
-    /// Counts the instruction at `pc`, which `active` lanes are about to run.
-    pub(super) fn count(&mut self, warp: &Warp, inst: &Inst, pc: u32, active: u32) {
+    /// Counts an instruction, which the lanes are about to run.
+    pub(super) fn count(&mut self, warp: &Warp, inst: &Inst, issue: Issue) {
         if self.counts.is_empty() {
             return;
         }
-        let shared =
-            inst.op.touches().map(|touch| self.shared_access(warp, active, touch)).unwrap_or_default();
-        let executed = Executed { warps: 1, threads: active.count_ones().into() };
-        if let Some(count) = self.counts.get_mut(pc as usize) {
-            count.add(Count { executed, shared });
+        let facts = inst.op.facts();
+        let access = facts.accesses().next();
+        let shared = access.map(|access| self.shared_access(warp, access, facts.is_atomic(), issue));
+        let executed = Executed { warps: 1, threads: issue.active.count_ones().into() };
+        if let Some(count) = self.counts.get_mut(issue.pc.index()) {
+            count.add(Count { executed, shared: shared.unwrap_or_default() });
         }
     }
 
     /// The part of an access that goes to the shared memory of the warp's own block.
-    fn shared_access(&self, warp: &Warp, active: u32, touch: Touch) -> SharedAccesses {
-        let Touch { manner, memory, address, bytes, .. } = touch;
+    fn shared_access(
+        &self,
+        warp: &Warp,
+        access: LaneAccess,
+        is_atomic: bool,
+        issue: Issue,
+    ) -> SharedAccesses {
+        let LaneAccess { memory, address, bytes, .. } = access;
         let Memory::Machine(space) = memory else { return SharedAccesses::default() };
         if space == Space::Global {
             return SharedAccesses::default();
         }
         let mut offsets: Lanes = self.addresses(warp, address);
-        let mut lanes = active;
+        let mut lanes = issue.active;
         if space != Space::Shared {
-            for lane in lanes_of(active) {
-                match resolve(space, offsets[lane as usize], warp.block) {
+            for lane in lanes_of(issue.active) {
+                match resolve(Pointer::new(space, offsets[lane as usize]), warp.block) {
                     Target::Shared(rank, at) if rank == warp.block => offsets[lane as usize] = at,
                     Target::Shared(..) | Target::Global(_) => lanes &= !(1 << lane),
                 }
             }
         }
-        banks::count(&offsets, lanes, bytes, manner == Manner::Atomic)
+        banks::count(&offsets, lanes, bytes, is_atomic)
     }
 
-    /// Puts the instruction at `pc`, which `active` lanes have run, on the timeline.
-    pub(super) fn record(&mut self, warp: &Warp, inst: &Inst, pc: u32, active: u32, flow: &Flow) {
+    /// Puts an instruction, which the lanes have run, on the timeline.
+    pub(super) fn record(&mut self, warp: &Warp, inst: &Inst, issue: Issue, flow: &Flow) {
         if self.machine.recorder().is_none() {
             return;
         }
-        let place = Place { block: warp.block, warp: warp.index, pc, site: inst.site };
-        let part = self.part_in_synchronisation(warp, &inst.op, active);
+        let Issue { active, pc, site } = issue;
+        let at = Position { block: warp.block, warp: warp.index, pc: pc.0, site };
+        let facts = inst.op.facts();
+        let part = self.part_in_synchronization(warp, &facts, active);
         let Some(recorder) = self.machine.recorder() else { return };
         match (flow, part) {
             (Flow::Wait { stay, what }, _) => {
                 if let Some(what) = awaited(what, warp.block) {
-                    recorder.waits(place, *stay, what);
+                    recorder.waits(at, *stay, what);
                 }
             }
-            (_, Part::Waits { what, gave_up }) => recorder.waited(place, active, what, gave_up),
-            (_, Part::Signals) => recorder.signalled(place, active),
-            (_, Part::None) => recorder.ran(place, matches!(inst.op, Op::Branch(_))),
+            (_, Part::Waits { what, gave_up }) => recorder.waited(at, active, what, gave_up),
+            (_, Part::Signals) => recorder.signalled(at, active),
+            (_, Part::None) => recorder.ran(at, facts.is_branch),
         }
-        if let Op::Collective { what: Collective::Barrier, .. } = inst.op {
-            // Lanes that stay here are not among the warp's groups yet.
+        if facts.warp_barrier().is_some() {
+            // Lanes that stay here are not among the warp's splits yet.
             let stays = matches!(flow, Flow::Wait { .. });
-            recorder.released(warp.block, warp.index, |at| stays && at == pc || warp.groups.any_at(at));
+            let waits = |at| stays && at == pc.0 || warp.splits.any_at(Pc(at));
+            recorder.released(warp.block, warp.index, waits);
         }
     }
 
-    fn part_in_synchronisation(&self, warp: &Warp, op: &Op, active: u32) -> Part {
+    fn part_in_synchronization(&self, warp: &Warp, facts: &Facts, active: u32) -> Part {
         let Some(lane) = lanes_of(active).next() else { return Part::None };
-        let get = |row| warp.get(self.context, row, lane);
-        let what = match op {
-            Op::BlockBarrier(barrier) if !barrier.arrive_only => WaitingFor::Barrier(get(barrier.id) as u32),
-            Op::ClusterWait(_) => WaitingFor::Cluster,
-            Op::BulkWait { pending, read } => WaitingFor::BulkGroups { pending: *pending, read: *read },
-            Op::CopyAsyncWait(pending) => WaitingFor::AsyncGroups(*pending),
-            Op::Collective { mask, what: Collective::Barrier } => WaitingFor::Warp(get(*mask) as u32),
-            Op::Map(code) => match **code {
-                MapCode::Copy { .. } => WaitingFor::Warp(warp.live),
-                MapCode::Acquire { .. } => return Part::Signals,
-                MapCode::Replace { .. } => return Part::None,
-            },
-            Op::Mbarrier {
-                space,
-                address,
-                op: Mbarrier::TestWait { phase, parity, done, may_block, .. },
-            } => {
-                let complete = lanes_of(active).all(|lane| warp.get(self.context, *done, lane) != 0);
+        let get = |reg| warp.get(self.context, reg, lane);
+        let wait = match facts.synchronization {
+            Synchronization::None => return Part::None,
+            Synchronization::Signals => return Part::Signals,
+            Synchronization::Waits(wait) => wait,
+        };
+        let (what, gave_up) = match wait {
+            // Shown as what it runs.
+            Wait::Exchange => return Part::None,
+            Wait::Barrier { id } => (WaitingFor::Barrier(BarrierId(get(id) as u32)), false),
+            Wait::Cluster => (WaitingFor::Cluster, false),
+            Wait::BulkGroups { pending, read } => (WaitingFor::BulkGroups { pending, read }, false),
+            Wait::AsyncGroups(pending) => (WaitingFor::AsyncGroups(pending), false),
+            Wait::WarpBarrier { mask } => (WaitingFor::Warp(get(mask) as u32), false),
+            Wait::WholeWarp => (WaitingFor::Warp(warp.live), false),
+            Wait::Mbarrier { space, address, phase, parity, done, may_block } => {
+                let complete = lanes_of(active).all(|lane| warp.get(self.context, done, lane) != 0);
                 if !complete && !may_block {
                     return Part::None;
                 }
-                let phase = Phase::of(get(*phase), *parity);
-                let address = super::memory::effective(get(address.base), address.offset);
-                let what = WaitingFor::Mbarrier { space: *space, address, phase };
-                return awaited(&what, warp.block)
-                    .map_or(Part::None, |what| Part::Waits { what, gave_up: !complete });
+                let phase = Phase::of(get(phase), parity);
+                let pointer = Pointer::new(space, self.address(warp, address, lane));
+                (WaitingFor::Mbarrier { pointer, phase }, !complete)
             }
-            Op::BlockBarrier(_)
-            | Op::ClusterArrive { .. }
-            | Op::Mbarrier { .. }
-            | Op::Fence(_)
-            | Op::Tensor(_)
-            | Op::Bulk(_)
-            | Op::Remote(_)
-            | Op::CopyAsync(_)
-            | Op::CopyAsyncCommit
-            | Op::CopyAsyncArrive { .. }
-            | Op::BulkCommit => return Part::Signals,
-            Op::One(..)
-            | Op::Two(..)
-            | Op::Three(..)
-            | Op::Lop3(..)
-            | Op::Insert(..)
-            | Op::Float { .. }
-            | Op::Carry(..)
-            | Op::Compare { .. }
-            | Op::ComparePair { .. }
-            | Op::Convert(..)
-            | Op::ConvertPair(..)
-            | Op::Pack(..)
-            | Op::Unpack(..)
-            | Op::Window { .. }
-            | Op::IsSpace { .. }
-            | Op::MapToRank { .. }
-            | Op::RankOf { .. }
-            | Op::Clock { .. }
-            | Op::CacheLine { .. }
-            | Op::Load(_)
-            | Op::Store(_)
-            | Op::Atomic { .. }
-            | Op::AtomicVector(_)
-            | Op::WideAtomic(_)
-            | Op::Branch(_)
-            | Op::BranchIndexed(..)
-            | Op::Call(..)
-            | Op::Return(_)
-            | Op::Exit
-            | Op::Trap
-            | Op::Nothing
-            | Op::CopyLocal { .. }
-            | Op::Printf { .. }
-            | Op::AssertFail { .. }
-            | Op::Collective { .. }
-            | Op::ActiveMask(_)
-            | Op::PendingCount { .. }
-            | Op::Yield => return Part::None,
         };
-        awaited(&what, warp.block).map_or(Part::None, |what| Part::Waits { what, gave_up: false })
+        awaited(&what, warp.block).map_or(Part::None, |what| Part::Waits { what, gave_up })
     }
 }
 
@@ -179,82 +137,19 @@ enum Part {
 }
 
 /// What lanes of block `own` wait for, with the mbarrier's address as a place.
-fn awaited(what: &WaitingFor, own: u32) -> Option<Awaited> {
+fn awaited(what: &WaitingFor, own: BlockRank) -> Option<Awaited> {
     Some(match *what {
-        WaitingFor::Barrier(id) => Awaited::Barrier(id),
+        WaitingFor::Barrier(id) => Awaited::Barrier(id.0),
         WaitingFor::Cluster => Awaited::Cluster,
-        WaitingFor::Mbarrier { space, address, phase } => match resolve(space, address, own) {
-            Target::Shared(rank, at) => Awaited::Mbarrier { rank, at: at as u32, phase },
+        WaitingFor::Mbarrier { pointer, phase } => match resolve(pointer, own) {
+            Target::Shared(rank, at) => Awaited::Mbarrier { rank: rank.0, at: at as u32, phase },
             // The machine has refused it.
-            Target::Global(_) => Awaited::Mbarrier { rank: own, at: u32::MAX, phase },
+            Target::Global(_) => Awaited::Mbarrier { rank: own.0, at: u32::MAX, phase },
         },
         WaitingFor::BulkGroups { pending, read } => Awaited::BulkGroups { pending, read },
         WaitingFor::AsyncGroups(pending) => Awaited::AsyncGroups(pending),
         WaitingFor::Warp(lanes) => Awaited::Lanes(lanes),
         // Loops are shown as what they run.
-        WaitingFor::Memory { .. } | WaitingFor::Nothing => return None,
+        WaitingFor::Memory(_) | WaitingFor::Nothing => return None,
     })
-}
-
-fn class(op: &Op) -> Class {
-    match op {
-        Op::One(..)
-        | Op::Two(..)
-        | Op::Three(..)
-        | Op::Lop3(..)
-        | Op::Insert(..)
-        | Op::Carry(..)
-        | Op::Compare { compared: Compared::Integer(_), .. }
-        | Op::Pack(..)
-        | Op::Unpack(..)
-        | Op::Window { .. }
-        | Op::IsSpace { .. }
-        | Op::MapToRank { .. }
-        | Op::RankOf { .. }
-        | Op::Clock { .. }
-        | Op::ActiveMask(_) => Class::Integer,
-        Op::Float { .. } | Op::Compare { compared: Compared::Float(..), .. } | Op::ComparePair { .. } => {
-            Class::Float
-        }
-        Op::Convert(..) | Op::ConvertPair(..) => Class::Convert,
-        Op::Load(access) => Class::Load(named(access.memory)),
-        Op::Store(access) => Class::Store(named(access.memory)),
-        Op::Atomic { memory, .. } => Class::Atomic(named(*memory)),
-        Op::AtomicVector(vector) => Class::Atomic(named(Memory::Machine(vector.space))),
-        Op::WideAtomic(wide) => Class::Atomic(named(Memory::Machine(wide.space))),
-        Op::CopyAsync(_) | Op::Tensor(_) | Op::Bulk(_) | Op::Remote(_) => Class::Copy,
-        Op::BulkCommit | Op::BulkWait { .. } | Op::CopyAsyncCommit | Op::CopyAsyncWait(_) => Class::BulkGroup,
-        Op::Mbarrier { .. } | Op::PendingCount { .. } | Op::CopyAsyncArrive { .. } => Class::Mbarrier,
-        Op::Map(code) => match **code {
-            MapCode::Replace { space, .. } => Class::Store(named(Memory::Machine(space))),
-            MapCode::Copy { .. } => Class::Copy,
-            MapCode::Acquire { .. } => Class::Fence,
-        },
-        Op::BlockBarrier(_) | Op::ClusterArrive { .. } | Op::ClusterWait(_) => Class::Barrier,
-        Op::Fence(_) => Class::Fence,
-        Op::Collective { .. } => Class::Warp,
-        Op::Branch(_)
-        | Op::BranchIndexed(..)
-        | Op::Call(..)
-        | Op::Return(_)
-        | Op::Exit
-        | Op::Trap
-        | Op::Nothing
-        | Op::CacheLine { .. }
-        | Op::CopyLocal { .. }
-        | Op::Printf { .. }
-        | Op::AssertFail { .. }
-        | Op::Yield => Class::Control,
-    }
-}
-
-fn named(memory: Memory) -> Named {
-    match memory {
-        Memory::Machine(Space::Global) => Named::Global,
-        Memory::Machine(Space::Shared) => Named::Shared,
-        Memory::Machine(Space::SharedCluster) => Named::Cluster,
-        Memory::Machine(Space::Generic) => Named::Generic,
-        Memory::Local => Named::Local,
-        Memory::Param => Named::Param,
-    }
 }

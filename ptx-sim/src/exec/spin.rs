@@ -1,18 +1,21 @@
-//! Loops that go round and change nothing: lanes that ask again and again for what somebody else has to change.
+//! Loops that go round and change nothing: lanes that ask again and again for what somebody else
+//! has to change.
 //!
-//! Lanes that come back to a place with all their registers and local memory as they were, while nothing changed in the
-//! cluster, will do so for ever, until something changes. From then on they wait, as at a barrier, and a cluster in which
-//! all wait is at a deadlock. Loops that count, look at the clock or write are not taken for waiting: they may end by themselves.
+//! Lanes that come back to a place with all their registers and local memory as they were, while
+//! nothing changed in the cluster, will do so for ever, until something changes. From then on they
+//! wait, as at a barrier, and a cluster in which all wait is at a deadlock. Loops that count, look
+//! at the clock or write are not taken for waiting: they may end by themselves.
 
 use super::alu::Lanes;
-use super::lanes_of;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Access, Collective, Inst, Manner, Mbarrier, Memory, Op};
-use crate::machine::{Phase, Site, WaitingFor};
+use super::{Issue, lanes_of};
+use crate::isa::{Effect, Inst, Memory, Pc, Site, Synchronization, Wait};
+use crate::machine::{Phase, Pointer, WaitingFor};
 
-/// Rounds without a change in the cluster, after which they are looked at. A warp's state is kept at this number and at each
-/// power of two after it (Brent's search for cycles), so that a loop that goes on for long costs little.
+/// Rounds without a change in the cluster, after which they are looked at. A warp's state is kept
+/// at this number and at each power of two after it (Brent's search for cycles), so that a loop
+/// that goes on for long costs little.
 const FEW: u32 = 64;
 
 /// The loops of a warp.
@@ -30,7 +33,7 @@ pub(super) struct Rounds {
 /// Lanes as they once were at a place.
 #[derive(Debug)]
 struct Kept {
-    pc: u32,
+    pc: Pc,
     mask: u32,
     registers: Vec<Lanes>,
     local: Vec<u8>,
@@ -58,8 +61,9 @@ impl Kept {
     }
 }
 
-/// Whether the lanes of `mask`, which jump back to `pc`, are as they were there before, with nothing changed in between.
-fn goes_round(warp: &mut Warp, pc: u32, mask: u32, changes: u64) -> bool {
+/// Whether the lanes of `mask`, which jump back to `pc`, are as they were there before, with
+/// nothing changed in between.
+fn goes_round(warp: &mut Warp, pc: Pc, mask: u32, changes: u64) -> bool {
     let mut rounds = std::mem::take(&mut warp.rounds);
     if rounds.changes != changes {
         rounds = Rounds { changes, ..Rounds::default() };
@@ -81,102 +85,45 @@ fn goes_round(warp: &mut Warp, pc: u32, mask: u32, changes: u64) -> bool {
 }
 
 impl Turn<'_, '_> {
-    /// Where lanes go that jump backwards from `pc`: to `target`, and if nothing changes any more, to wait there.
-    pub(super) fn jump_back(&self, warp: &mut Warp, pc: u32, target: u32, active: u32) -> Flow {
-        if !goes_round(warp, target, active, *self.changes) {
+    /// Where lanes go that jump backwards: to `target`, and if nothing changes any more, to wait
+    /// there.
+    pub(super) fn jump_back(&self, warp: &mut Warp, target: Pc, issue: Issue) -> Flow {
+        if !goes_round(warp, target, issue.active, *self.changes) {
             return Flow::Jump(target);
         }
-        let code = self.context.program.code.get(target as usize..=pc as usize).unwrap_or_default();
-        let asked = code.iter().filter_map(|inst| self.asks(warp, inst, active.trailing_zeros()));
+        let code = self.context.program.code.get(target.index()..=issue.pc.index()).unwrap_or_default();
+        let asked = code.iter().filter_map(|inst| self.asks(warp, inst, issue.first_lane().index));
         // What is last in the loop is mostly what its end depends on; an mbarrier says most.
         let asked = asked.max_by_key(|(what, _)| u32::from(matches!(what, WaitingFor::Mbarrier { .. })));
-        let branch = code.last().map(|inst| inst.site).unwrap_or_default();
-        let (what, site) = asked.unwrap_or((WaitingFor::Nothing, branch));
+        let (what, site) = asked.unwrap_or((WaitingFor::Nothing, issue.site));
         Flow::Spin { target, what, site }
     }
 
     /// What a lane asks for with an instruction that reads what others write.
     fn asks(&self, warp: &Warp, inst: &Inst, lane: u32) -> Option<(WaitingFor, Site)> {
-        if let Op::Mbarrier { space, address, op: Mbarrier::TestWait { phase, parity, .. } } = inst.op {
+        let facts = inst.op.facts();
+        if let Synchronization::Waits(Wait::Mbarrier { space, address, phase, parity, .. }) =
+            facts.synchronization
+        {
             let phase = Phase::of(self.lane(warp, phase, lane), parity);
-            let what = WaitingFor::Mbarrier { space, address: self.address(warp, address, lane), phase };
+            let pointer = Pointer::new(space, self.address(warp, address, lane));
+            let what = WaitingFor::Mbarrier { pointer, phase };
             return Some((what, inst.site));
         }
-        let touch = inst.op.touches().filter(|touch| touch.manner != Manner::Store)?;
-        let Memory::Machine(space) = touch.memory else { return None };
-        let what = WaitingFor::Memory { space, address: self.address(warp, touch.address, lane) };
+        let read = facts.reads.lane()?;
+        let Memory::Machine(space) = read.memory else { return None };
+        let what = WaitingFor::Memory(Pointer::new(space, self.address(warp, read.address, lane)));
         Some((what, inst.site))
     }
 }
 
-/// Whether an instruction that was run may have changed what others see, or is not the same each time. Atomic operations say
-/// so themselves.
-pub(super) fn changes(op: &Op, flow: &Flow, active: u32) -> bool {
-    // Who waits on has changed nothing.
-    let goes_on = !matches!(flow, Flow::Wait { stay, .. } if *stay == active);
-    match op {
-        Op::One(..)
-        | Op::Two(..)
-        | Op::Three(..)
-        | Op::Lop3(..)
-        | Op::Insert(..)
-        | Op::Float { .. }
-        | Op::Carry(..)
-        | Op::Compare { .. }
-        | Op::ComparePair { .. }
-        | Op::Convert(..)
-        | Op::ConvertPair(..)
-        | Op::Pack(..)
-        | Op::Unpack(..)
-        | Op::Window { .. }
-        | Op::IsSpace { .. }
-        | Op::MapToRank { .. }
-        | Op::RankOf { .. }
-        | Op::Load(_)
-        | Op::Store(Access { memory: Memory::Local, .. })
-        | Op::Atomic { .. }
-        | Op::AtomicVector(_)
-        | Op::WideAtomic(_)
-        | Op::CopyLocal { .. }
-        | Op::Branch(_)
-        | Op::BranchIndexed(..)
-        | Op::Call(..)
-        | Op::Return(_)
-        | Op::Nothing
-        | Op::Yield
-        | Op::Mbarrier { op: Mbarrier::TestWait { .. }, .. }
-        | Op::PendingCount { .. }
-        | Op::Fence(_) => false,
-        Op::Collective { what, .. } => match what {
-            Collective::Shuffle { .. }
-            | Collective::Vote { .. }
-            | Collective::Match { .. }
-            | Collective::Redux { .. }
-            | Collective::Elect { .. } => false,
-            Collective::Barrier | Collective::Matrix(_) => goes_on,
-        },
-        Op::BlockBarrier(_)
-        | Op::ClusterArrive { .. }
-        | Op::ClusterWait(_)
-        | Op::CopyAsyncWait(_)
-        | Op::Map(_)
-        | Op::BulkWait { .. } => goes_on,
-        Op::Store(_)
-        | Op::CacheLine { .. }
-        | Op::CopyAsync(_)
-        | Op::CopyAsyncCommit
-        | Op::CopyAsyncArrive { .. }
-        | Op::Exit
-        | Op::Trap
-        | Op::Printf { .. }
-        | Op::AssertFail { .. }
-        | Op::Mbarrier { .. }
-        | Op::Tensor(_)
-        | Op::Bulk(_)
-        | Op::Remote(_)
-        | Op::BulkCommit
-        // Of the warp alone, but never the same.
-        | Op::Clock { .. }
-        | Op::ActiveMask(_) => true,
+/// Whether an instruction that was run may have changed what others see, or is not the same each
+/// time. Atomic operations say so themselves.
+#[inline]
+pub(super) fn changes(effect: Effect, flow: &Flow, active: u32) -> bool {
+    match effect {
+        Effect::Local | Effect::Reported => false,
+        // Who waits on has changed nothing.
+        Effect::Visible => !matches!(flow, Flow::Wait { stay, .. } if *stay == active),
     }
 }

@@ -1,102 +1,97 @@
 //! Tensor maps in memory: found for copies, changed, copied and fenced.
 
-use super::lanes_of;
-use super::memory::{Target, resolve};
+use super::addresses::{Target, resolve};
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use crate::code::{Address, MapCode, Memory};
-use crate::machine::{FenceKind, Order, Site, Space, Stop, WaitingFor};
+use super::{Issue, Lane};
+use crate::isa::{Address, Fence, MapCode, Memory, Order, Space};
+use crate::machine::{MapId, Pointer, Stop, WaitingFor};
 use crate::report::FindingKind;
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor, replace};
 
-/// What a tensor map's address is a multiple of. Source: CUDA Driver API, "Tensor Map Object Management".
+/// What a tensor map's address is a multiple of. Source: CUDA Driver API, "Tensor Map Object
+/// Management".
 const ALIGNMENT: u64 = 64;
 /// The bytes of a map that are read and written at a time.
 const PIECE: usize = 16;
 
 impl Turn<'_, '_> {
-    /// The number of the tensor map that a copy names, in the kernel's parameters or in global memory, and its address there.
+    /// The number of the tensor map that a copy names, in the kernel's parameters or in global
+    /// memory, and its address there.
     pub(super) fn map_of(
         &mut self,
         warp: &Warp,
-        lane: u32,
+        lane: Lane,
         address: Address,
-        site: Site,
-    ) -> Result<(u32, Option<u64>), Stop> {
-        let address = self.address_of_map(warp, lane, address, site)?;
-        let who = warp.thread(lane);
+    ) -> Result<(MapId, Option<u64>), Stop> {
+        let address = self.address_of_map(warp, lane, address)?;
+        let actor = warp.actor(lane.index, lane.site);
         let start = match resolve(Memory::Machine(Space::Generic), address) {
-            Target::Machine(_, address) => {
-                return Ok((self.machine.map_at(who, address, site)?, Some(address)));
+            Target::Machine(Pointer { address, .. }) => {
+                return Ok((self.machine.map_at(actor, address)?, Some(address)));
             }
             Target::Param(at) => usize::try_from(at).unwrap_or(usize::MAX),
             Target::Local(_) => {
                 let message = format!("a tensor map at {address:#x}, in local memory");
-                return self.fail(warp, lane, site, message, FindingKind::IllegalCopy);
+                return self.fail(warp, lane, FindingKind::IllegalCopy, message);
             }
         };
         let bytes = self.context.params.get(start..).and_then(|bytes| bytes.first_chunk());
         match bytes.and_then(|bytes| self.machine.know_map(bytes)) {
             Some(number) => Ok((number, None)),
-            None => self.machine.no_map(who, address, site),
+            None => self.machine.no_map(actor, address),
         }
     }
 
-    fn address_of_map(&mut self, warp: &Warp, lane: u32, address: Address, site: Site) -> Result<u64, Stop> {
-        let address = self.address(warp, address, lane);
+    fn address_of_map(&mut self, warp: &Warp, lane: Lane, address: Address) -> Result<u64, Stop> {
+        let address = self.address(warp, address, lane.index);
         if address.is_multiple_of(ALIGNMENT) {
             return Ok(address);
         }
         let message = format!("a tensor map at {address:#x}, which is not a multiple of {ALIGNMENT}");
-        self.fail(warp, lane, site, message, FindingKind::Misaligned)
+        self.fail(warp, lane, FindingKind::Misaligned, message)
     }
 
-    pub(super) fn map(&mut self, warp: &Warp, active: u32, code: &MapCode, site: Site) -> Result<Flow, Stop> {
+    pub(super) fn map(&mut self, warp: &Warp, code: &MapCode, issue: Issue) -> Result<Flow, Stop> {
         match *code {
             MapCode::Replace { space, address, field, value } => {
-                for lane in lanes_of(active) {
-                    let at = self.address_of_map(warp, lane, address, site)?;
-                    let mut bytes = self.read_map(warp, lane, space, at, site)?;
-                    if let Err(why) = replace(&mut bytes, field, self.lane(warp, value, lane)) {
+                for lane in issue.lanes() {
+                    let at = self.address_of_map(warp, lane, address)?;
+                    let mut bytes = self.read_map(warp, lane, space, at)?;
+                    if let Err(why) = replace(&mut bytes, field, self.lane(warp, value, lane.index)) {
                         let message = format!("`tensormap.replace` at {at:#x}, {why}");
-                        return self.fail(warp, lane, site, message, FindingKind::IllegalCopy);
+                        return self.fail(warp, lane, FindingKind::IllegalCopy, message);
                     }
-                    self.write_map(warp, lane, space, at, &bytes, site)?;
+                    self.write_map(warp, lane, space, at, &bytes)?;
                 }
             }
             // `.sync.aligned`: the warp does it together, once.
-            MapCode::Copy { .. } if active != warp.live => {
-                return Ok(Flow::Wait { stay: active, what: WaitingFor::Warp(warp.live) });
+            MapCode::Copy { .. } if issue.active != warp.live => {
+                return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::Warp(warp.live) });
             }
             MapCode::Copy { to, from } => {
-                let lane = active.trailing_zeros();
-                let from = self.address_of_map(warp, lane, from, site)?;
-                let to = self.address_of_map(warp, lane, to, site)?;
-                let bytes = self.read_map(warp, lane, Space::Shared, from, site)?;
-                self.write_map(warp, lane, Space::Global, to, &bytes, site)?;
-                self.machine.fence(warp.thread(lane), FenceKind::TensorMapRelease);
+                let lane = issue.first_lane();
+                let from = self.address_of_map(warp, lane, from)?;
+                let to = self.address_of_map(warp, lane, to)?;
+                let bytes = self.read_map(warp, lane, Space::Shared, from)?;
+                self.write_map(warp, lane, Space::Global, to, &bytes)?;
+                self.machine.fence(warp.thread(lane.index), Fence::TensorMapRelease);
             }
             MapCode::Acquire { address } => {
-                for lane in lanes_of(active) {
-                    let at = self.address_of_map(warp, lane, address, site)?;
-                    self.machine.acquire_map(warp.thread(lane), at, site)?;
+                for lane in issue.lanes() {
+                    let at = self.address_of_map(warp, lane, address)?;
+                    self.machine.acquire_map(warp.actor(lane.index, lane.site), at)?;
                 }
             }
         }
         Ok(Flow::Next)
     }
 
-    fn read_map(
-        &mut self,
-        warp: &Warp,
-        lane: u32,
-        space: Space,
-        at: u64,
-        site: Site,
-    ) -> Result<Descriptor, Stop> {
+    fn read_map(&mut self, warp: &Warp, lane: Lane, space: Space, at: u64) -> Result<Descriptor, Stop> {
+        let actor = warp.actor(lane.index, lane.site);
         let mut bytes = [0; DESCRIPTOR_BYTES];
         for (piece, at) in bytes.chunks_exact_mut(PIECE).zip((at..).step_by(PIECE)) {
-            self.machine.load(warp.thread(lane), space, at, piece, Order::Weak, site)?;
+            self.machine.load(actor, Pointer::new(space, at), piece, Order::Weak)?;
         }
         Ok(bytes)
     }
@@ -104,17 +99,16 @@ impl Turn<'_, '_> {
     fn write_map(
         &mut self,
         warp: &Warp,
-        lane: u32,
+        lane: Lane,
         space: Space,
         at: u64,
         bytes: &Descriptor,
-        site: Site,
     ) -> Result<(), Stop> {
-        let who = warp.thread(lane);
+        let actor = warp.actor(lane.index, lane.site);
         for (piece, at) in bytes.chunks_exact(PIECE).zip((at..).step_by(PIECE)) {
-            self.machine.store(who, space, at, piece, Order::Weak, site)?;
+            self.machine.store(actor, Pointer::new(space, at), piece, Order::Weak)?;
         }
-        self.machine.map_changed(who, space, at, site);
+        self.machine.map_changed(actor, Pointer::new(space, at));
         Ok(())
     }
 }

@@ -1,23 +1,23 @@
 //! A warp: registers, local memory and the lanes' places in the code.
 
 use super::alu::Lanes;
-use super::groups::Groups;
 use super::spin::Rounds;
+use super::splits::Splits;
 use super::{Context, lanes_of};
-use crate::code::{Row, Special};
-use crate::machine::ThreadId;
+use crate::isa::{Guard, Reg, Site, Special};
+use crate::machine::{Actor, BlockRank, ThreadId, ThreadIndex, WarpIndex};
 
 /// 32 threads of a block.
 #[derive(Debug)]
 pub(crate) struct Warp {
     /// The block's rank in the cluster.
-    pub(crate) block: u32,
+    pub(crate) block: BlockRank,
     /// The warp's number in its block.
-    pub(crate) index: u32,
+    pub(crate) index: WarpIndex,
     pub(crate) registers: Vec<Lanes>,
     /// Local memory, one lane's after the other's.
     pub(crate) local: Vec<u8>,
-    pub(crate) groups: Groups,
+    pub(crate) splits: Splits,
     /// The lanes that have not exited.
     pub(crate) live: u32,
     pub(super) rounds: Rounds,
@@ -28,15 +28,15 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
-    pub(crate) fn new(context: &Context<'_>, rank: u32, block: [u32; 3], index: u32) -> Warp {
+    pub(crate) fn new(context: &Context<'_>, rank: BlockRank, block: [u32; 3], index: WarpIndex) -> Warp {
         let program = context.program;
-        let threads = context.threads().saturating_sub(index * 32).min(32);
+        let threads = context.threads().saturating_sub(index.0 * 32).min(32);
         let live = if threads == 32 { u32::MAX } else { (1 << threads) - 1 };
-        let mut registers = vec![[0; 32]; program.rows as usize];
-        for &(row, special) in &program.specials {
-            let lanes = &mut registers[row.0 as usize];
+        let mut registers = vec![[0; 32]; program.registers as usize];
+        for &(reg, special) in &program.specials {
+            let lanes = &mut registers[reg.index()];
             for lane in lanes_of(live) {
-                lanes[lane as usize] = u64::from(value(context, rank, block, index, lane, special));
+                lanes[lane as usize] = u64::from(value(context, rank.0, block, index.0, lane, special));
             }
         }
         Warp {
@@ -44,7 +44,7 @@ impl Warp {
             index,
             registers,
             local: vec![0; program.local_bytes as usize * 32],
-            groups: Groups::new(program.entry, live),
+            splits: Splits::new(program.entry, live),
             live,
             rounds: Rounds::default(),
             warp_instructions: 0,
@@ -54,17 +54,35 @@ impl Warp {
 
     #[inline]
     pub(crate) fn thread(&self, lane: u32) -> ThreadId {
-        ThreadId { block: self.block, thread: self.index * 32 + lane }
+        ThreadId { block: self.block, thread: ThreadIndex(self.index.0 * 32 + lane) }
+    }
+
+    /// The thread of a lane, at an instruction.
+    #[inline]
+    pub(crate) fn actor(&self, lane: u32, site: Site) -> Actor {
+        Actor { who: self.thread(lane), site }
     }
 
     #[inline]
-    pub(crate) fn set(&mut self, row: Row, lane: u32, value: u64) {
-        self.registers[row.0 as usize][lane as usize] = value;
+    pub(crate) fn set(&mut self, reg: Reg, lane: u32, value: u64) {
+        debug_assert!(reg.as_constant().is_none(), "constants are not written");
+        self.registers[reg.index()][lane as usize] = value;
     }
 
     #[inline]
-    pub(crate) fn get(&self, context: &Context<'_>, row: Row, lane: u32) -> u64 {
-        context.lanes(&self.registers, row)[lane as usize]
+    pub(crate) fn get(&self, context: &Context<'_>, reg: Reg, lane: u32) -> u64 {
+        context.lanes(&self.registers, reg)[lane as usize]
+    }
+
+    /// The lanes in which a predicate holds.
+    #[inline]
+    pub(crate) fn holds(&self, context: &Context<'_>, guard: Guard) -> u32 {
+        let lanes = context.lanes(&self.registers, guard.reg);
+        let mut mask = 0;
+        for (lane, value) in lanes.iter().enumerate() {
+            mask |= ((value & 1) as u32) << lane;
+        }
+        if guard.negated { !mask } else { mask }
     }
 }
 

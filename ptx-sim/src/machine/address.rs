@@ -1,10 +1,12 @@
 //! Where the state spaces lie.
 //!
-//! A `.shared::cta` address is an offset in the memory of the thread's own block. Those of `.shared::cluster` hold the
-//! rank above the offset; as the PTX ISA wants it, an address of the first kind is also one of the second ("State
-//! Spaces", "Shared State Space"). Generic addresses are a window for each space; what is in no window is global.
+//! A `.shared::cta` address is an offset in the memory of the thread's own block. Those of
+//! `.shared::cluster` hold the rank above the offset; as the PTX ISA wants it, an address of the
+//! first kind is also one of the second ("State Spaces", "Shared State Space"). Generic addresses
+//! are a window for each space; what is in no window is global.
 
-use super::types::Space;
+use super::index::BlockRank;
+use super::types::{Pointer, Space};
 
 /// Bits of a shared address that are the offset: 16 MiB, more than any block has.
 const OFFSET_BITS: u32 = 24;
@@ -25,21 +27,23 @@ pub const fn in_window(window: u64, address: u64) -> bool {
     address >= window && address - window < WINDOW_BYTES
 }
 
-/// The greatest rank that an address can hold, far above those of any cluster; it stands for all beyond it too.
-pub const NO_RANK: u32 = (u32::MAX >> OFFSET_BITS) - 1;
+/// The greatest rank that an address can hold, far above those of any cluster; it stands for all
+/// beyond it too.
+pub const NO_RANK: BlockRank = BlockRank((u32::MAX >> OFFSET_BITS) - 1);
 
-/// `mapa`: the `.shared::cluster` address of what is at `address` (of either kind) in block `rank`. Where no cluster has such
-/// a rank, the address is of no block: compilers may compute it and not use it, so that only a use is refused.
+/// `mapa`: the `.shared::cluster` address of what is at `address` (of either kind) in block `rank`.
+/// Where no cluster has such a rank, the address is of no block: compilers may compute it and not
+/// use it, so that only a use is refused.
 pub const fn map_to_rank(address: u32, rank: u32) -> u32 {
-    let rank = if rank < NO_RANK { rank } else { NO_RANK };
+    let rank = if rank < NO_RANK.0 { rank } else { NO_RANK.0 };
     (rank + 1) << OFFSET_BITS | (address & ((1 << OFFSET_BITS) - 1))
 }
 
 /// `getctarank`: the block that `address` is of, for a thread of block `own`.
-pub const fn rank_of(address: u32, own: u32) -> u32 {
+pub const fn rank_of(address: u32, own: BlockRank) -> BlockRank {
     match address >> OFFSET_BITS {
         0 => own,
-        above => above - 1,
+        above => BlockRank(above - 1),
     }
 }
 
@@ -49,12 +53,13 @@ pub(crate) enum Target {
     /// Global memory.
     Global(u64),
     /// Shared memory: rank and offset, either of which may be out of range.
-    Shared(u32, u64),
+    Shared(BlockRank, u64),
 }
 
-/// Finds what `address` of `space` means to a thread of block `own`.
-#[inline]
-pub(crate) fn resolve(space: Space, address: u64, own: u32) -> Target {
+/// Finds what `pointer` means to a thread of block `own`.
+#[inline(always)]
+pub(crate) fn resolve(pointer: Pointer, own: BlockRank) -> Target {
+    let Pointer { space, address } = pointer;
     match space {
         Space::Shared => Target::Shared(own, address),
         Space::Global => Target::Global(address),
@@ -64,7 +69,7 @@ pub(crate) fn resolve(space: Space, address: u64, own: u32) -> Target {
     }
 }
 
-fn in_cluster(address: u64, own: u32) -> Target {
+fn in_cluster(address: u64, own: BlockRank) -> Target {
     match u32::try_from(address) {
         Ok(short) => Target::Shared(rank_of(short, own), u64::from(short & ((1 << OFFSET_BITS) - 1))),
         Err(_) => Target::Shared(own, address),

@@ -1,4 +1,5 @@
-//! What stands outside bodies: functions, variables, files; and the declarations of variables anywhere.
+//! What stands outside bodies: functions, variables, files; and the declarations of variables
+//! anywhere.
 
 use super::LoadError;
 use super::cursor::Cursor;
@@ -287,8 +288,8 @@ fn declare<'s>(cursor: &mut Cursor<'_, 's>, head: &mut Head) -> Result<Variable<
     })
 }
 
-/// One value or nested braces of them, flattened: what inner braces leave out is not filled in, so only the last of
-/// them may be short.
+/// One value or nested braces of them, flattened: what inner braces leave out is not filled in, so
+/// only the last of them may be short.
 fn initialiser<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Vec<Initial<'s>>, LoadError> {
     if cursor.take(b'{') {
         let parts = cursor.nested(|cursor| cursor.list(b'}', initialiser))?;

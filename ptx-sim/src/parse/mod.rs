@@ -1,15 +1,15 @@
 //! PTX text to syntax.
 //!
-//! Why not a parser from the registry: `ptx-syntax` (the successor of `ptx-90-parser`) has one type for each form of
-//! each instruction, 126 000 lines that a decoder would have to unfold again, and brings `clap`, `serde` and
-//! `stacker` into every build; `ptx-parser` knows a fraction of the ISA. PTX's grammar itself is small: an instruction
-//! is an opcode, modifiers and operands, whatever the opcode means. What the modifiers mean has to be judged once,
-//! where an instruction gets its semantics (`code/`), and an unknown one must be an error with its line there.
+//! Why not a parser from the registry: `ptx-syntax` (the successor of `ptx-90-parser`) has one type
+//! for each form of each instruction, 126 000 lines that a decoder would have to unfold again, and
+//! brings `clap`, `serde` and `stacker` into every build; `ptx-parser` knows a fraction of the ISA.
+//! PTX's grammar itself is small: an instruction is an opcode, modifiers and operands, whatever the
+//! opcode means. What the modifiers mean has to be judged once, where an instruction gets its
+//! semantics (`code/`), and an unknown one must be an error with its line there.
 
 mod cursor;
 mod directive;
 mod lex;
-pub(crate) mod names;
 mod number;
 mod statement;
 pub(crate) mod syntax;

@@ -5,7 +5,8 @@ use super::cursor::Cursor;
 use super::lex::Kind;
 use super::syntax::Operand;
 
-/// A number as an operand: an integer, a single (`0f`) or a double (`0d`, or with a point or exponent).
+/// A number as an operand: an integer, a single (`0f`) or a double (`0d`, or with a point or
+/// exponent).
 pub(crate) fn literal<'s>(text: &str, line: u32) -> Result<Operand<'s>, LoadError> {
     let wrong = || LoadError::new(line, format!("`{text}` is not a number"));
     let hex = |digits: &str| u64::from_str_radix(digits, 16).map_err(|_| wrong());
@@ -30,7 +31,8 @@ pub(crate) fn literal<'s>(text: &str, line: u32) -> Result<Operand<'s>, LoadErro
     }
 }
 
-/// A constant expression of integers: `+ - * / % << >> & | ^ ~ !` and brackets, as 64-bit two's complement.
+/// A constant expression of integers: `+ - * / % << >> & | ^ ~ !` and brackets, as 64-bit two's
+/// complement.
 pub(crate) fn integer(cursor: &mut Cursor<'_, '_>) -> Result<i64, LoadError> {
     cursor.nested(|cursor| binary(cursor, 0))
 }

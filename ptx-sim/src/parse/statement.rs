@@ -50,7 +50,7 @@ fn directive_in_body<'s>(cursor: &mut Cursor<'_, 's>, out: &mut Vec<Statement<'s
             if cursor.take(b',') {
                 inlined_at(cursor)?;
             }
-            out.push(Statement::Place { file, line });
+            out.push(Statement::SourceLine { file, line });
         }
         "reg" => registers(cursor, out)?,
         "pragma" => {

@@ -110,7 +110,7 @@ pub(crate) enum Statement<'s> {
     Variable(Variable<'s>),
     Block(Vec<Statement<'s>>),
     /// `.loc`: the numbers of file and line.
-    Place {
+    SourceLine {
         file: u32,
         line: u32,
     },

@@ -5,8 +5,8 @@ use super::{MAX_RANK, TensorMap};
 /// A dimension's part of a bounding box: its first and last index.
 type Bounds = (i64, i64);
 
-/// The index after `count` steps from `from`, where what would leave the bounds starts again at their first, and how
-/// often that happened.
+/// The index after `count` steps from `from`, where what would leave the bounds starts again at
+/// their first, and how often that happened.
 fn wrapped(from: i64, count: i64, step: i64, (first, last): Bounds) -> (i64, i64) {
     let left = (last - from).max(0) / step + 1;
     if count < left {
@@ -19,8 +19,9 @@ fn wrapped(from: i64, count: i64, step: i64, (first, last): Bounds) -> (i64, i64
 
 /// The indices of pixel `number` of the column that starts at `at`.
 ///
-/// The walk is in the bounding box, by the element strides, and goes from row to row, slice to slice and image to image.
-/// The filter's tap at `offsets` only moves what is read. Source: PTX ISA, "Im2col mode"; seen on an H200 with driver 580.
+/// The walk is in the bounding box, by the element strides, and goes from row to row, slice to
+/// slice and image to image. The filter's tap at `offsets` only moves what is read. Source: PTX
+/// ISA, "Im2col mode"; seen on an H200 with driver 580.
 pub(super) fn pixel(
     map: &TensorMap,
     lower: &[i32],

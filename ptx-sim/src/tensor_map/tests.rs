@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn map(extents: &[u64], box_extents: &[u32], element: Element, swizzle: Swizzle) -> TensorMap {
+fn map(extents: &[u64], box_extents: &[u32], element: DataType, swizzle: Swizzle) -> TensorMap {
     let mut stride = (extents[0] * u64::from(element.bytes())).next_multiple_of(16);
     let byte_strides = extents[1..]
         .iter()
@@ -25,7 +25,8 @@ fn map(extents: &[u64], box_extents: &[u32], element: Element, swizzle: Swizzle)
     }
 }
 
-/// Shared offset and global address of each element of a box, in the tensor or not: counted up in the plainest way.
+/// Shared offset and global address of each element of a box, in the tensor or not: counted up in
+/// the plainest way.
 fn elements(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
     let Mode::Tiled { box_extents } = &map.mode else { return Vec::new() };
     let rank = map.rank();
@@ -95,7 +96,7 @@ fn walks_agree_with_the_parameters_in_each_rank() {
     let extents = [40, 6, 5, 4, 3];
     let boxes = [16, 3, 2, 2, 2];
     for rank in 1..=5 {
-        let map = map(&extents[..rank], &boxes[..rank], Element::F16, Swizzle::None);
+        let map = map(&extents[..rank], &boxes[..rank], DataType::F16, Swizzle::None);
         for at in [
             [0; 5],
             [8, 1, 1, 1, 1],
@@ -111,7 +112,7 @@ fn walks_agree_with_the_parameters_in_each_rank() {
 
 #[test]
 fn walks_agree_with_each_element_type() {
-    use Element::{Bf16, F16, F32, F32Ftz, F64, I32, I64, Tf32, Tf32Ftz, U8, U16, U32, U64};
+    use DataType::{Bf16, F16, F32, F32Ftz, F64, I32, I64, Tf32, Tf32Ftz, U8, U16, U32, U64};
     for element in [U8, U16, U32, I32, U64, I64, F16, Bf16, F32, F32Ftz, F64, Tf32, Tf32Ftz] {
         let width = 64 / element.bytes();
         let map = map(&[u64::from(width) * 2 + 1, 9], &[width, 4], element, Swizzle::B64);
@@ -125,7 +126,7 @@ fn walks_agree_with_each_element_type() {
 fn walks_agree_with_each_swizzle_and_short_rows() {
     for (swizzle, span) in [(Swizzle::B32, 32), (Swizzle::B64, 64), (Swizzle::B128, 128)] {
         for row in (16..=span).step_by(16) {
-            let map = map(&[256, 40], &[row, 32], Element::U8, swizzle);
+            let map = map(&[256, 40], &[row, 32], DataType::U8, swizzle);
             assert_eq!([map.row_pitch(), map.box_bytes()], [span, row * 32]);
             agrees(&map, [16, 3, 0, 0, 0]);
         }
@@ -146,7 +147,7 @@ fn the_swizzle_of_128_bytes_is_the_documented_one() {
 
 #[test]
 fn element_strides_skip() {
-    let mut skipping = map(&[64, 20, 9], &[16, 8, 5], Element::F32, Swizzle::None);
+    let mut skipping = map(&[64, 20, 9], &[16, 8, 5], DataType::F32, Swizzle::None);
     skipping.element_strides = vec![1, 3, 2];
     assert_eq!(skipping.rows(), 3 * 3);
     agrees(&skipping, [0; 5]);
@@ -156,7 +157,7 @@ fn element_strides_skip() {
 
 #[test]
 fn each_rule_refuses_what_breaks_it() {
-    let good = map(&[64, 64], &[32, 8], Element::F16, Swizzle::B64);
+    let good = map(&[64, 64], &[32, 8], DataType::F16, Swizzle::B64);
     assert_eq!(good.check(), Ok(()));
     let refused = |change: &dyn Fn(&mut TensorMap), what: &str| {
         let mut bad = good.clone();
@@ -175,18 +176,18 @@ fn each_rule_refuses_what_breaks_it() {
     refused(&|map| map.mode = boxed(64, 8), "exceed the swizzle's span of 64");
     refused(&|map| map.mode = Mode::Tiled { box_extents: vec![32] }, "1 box extents");
     refused(
-        &|map| (map.mode, map.element, map.swizzle) = (boxed(256, 256), Element::U32, Swizzle::None),
+        &|map| (map.mode, map.element, map.swizzle) = (boxed(256, 256), DataType::U32, Swizzle::None),
         "a box of 262144 bytes",
     );
     refused(&|map| map.element_strides[1] = 9, "element stride 9");
     refused(&|map| map.element_strides.truncate(1), "1 element strides");
     refused(&|map| map.extents.clear(), "a rank of 0");
-    refused(&|map| (map.fill, map.element) = (Fill::Nan, Element::U16), "NaN");
+    refused(&|map| (map.fill, map.element) = (Fill::Nan, DataType::U16), "NaN");
 }
 
 #[test]
 fn fills_are_numbers_or_not() {
-    let mut map = map(&[64], &[16], Element::F32, Swizzle::None);
+    let mut map = map(&[64], &[16], DataType::F32, Swizzle::None);
     assert_eq!(fill_unit(&map), [0; 16]);
     map.fill = Fill::Nan;
     let unit = fill_unit(&map);
@@ -197,7 +198,7 @@ fn fills_are_numbers_or_not() {
 
 #[test]
 fn loads_round_as_the_type_says() {
-    let converted = |element: Element, bits: u32| {
+    let converted = |element: DataType, bits: u32| {
         let mut bytes = bits.to_le_bytes();
         convert(element, &mut bytes);
         u32::from_le_bytes(bytes)
@@ -212,10 +213,10 @@ fn loads_round_as_the_type_says() {
         (0xff80_0001, 0x7fff_e000),
         (0x0000_1001, 0x0000_2000),
     ] {
-        for element in [Element::Tf32, Element::Tf32Ftz] {
+        for element in [DataType::Tf32, DataType::Tf32Ftz] {
             assert_eq!(converted(element, bits), rounded, "{bits:#x}");
         }
-        for element in [Element::F32, Element::F32Ftz, Element::U32] {
+        for element in [DataType::F32, DataType::F32Ftz, DataType::U32] {
             assert_eq!(converted(element, bits), bits);
         }
     }
@@ -225,7 +226,7 @@ fn loads_round_as_the_type_says() {
 fn columns(lower: [i32; 2], upper: [i32; 2]) -> TensorMap {
     TensorMap {
         mode: Mode::Im2col { lower: lower.into(), upper: upper.into(), channels: 8, pixels: 10 },
-        ..map(&[8, 4, 3, 2], &[8, 1, 1, 1], Element::U16, Swizzle::None)
+        ..map(&[8, 4, 3, 2], &[8, 1, 1, 1], DataType::U16, Swizzle::None)
     }
 }
 
@@ -260,7 +261,8 @@ fn columns_go_from_row_to_row_and_image_to_image() {
 
 #[test]
 fn a_filter_of_3_by_3_reads_what_a_convolution_does() {
-    // Padding 1, stride 1: the output has the tensor's extents, and output (h, w) of tap (r, s) reads (h + r - 1, w + s - 1).
+    // Padding 1, stride 1: the output has the tensor's extents, and output (h, w) of tap (r, s)
+    // reads (h + r - 1, w + s - 1).
     let map = columns([-1, -1], [-1, -1]);
     for (r, s) in [(0, 0), (0, 2), (1, 1), (2, 0), (2, 2)] {
         let wanted: Vec<_> = (0..10_i64)
@@ -320,7 +322,7 @@ fn sliced() -> TensorMap {
         interleave: Interleave::B32,
         swizzle: Swizzle::B32,
         byte_strides: vec![160, 640, 1920],
-        ..map(&[5, 4, 3, 2], &[8, 2, 9, 2], Element::U16, Swizzle::None)
+        ..map(&[5, 4, 3, 2], &[8, 2, 9, 2], DataType::U16, Swizzle::None)
     }
 }
 
@@ -349,7 +351,7 @@ fn a_tile_holds_what_its_swizzle_moves() {
                 interleave: Interleave::B16,
                 swizzle,
                 // Pixels of 16 bytes, which no span pads; an odd number of rows of them.
-                ..map(&[9, 5, 3, 2], &[columns, 3, 1, 1], Element::U64, Swizzle::None)
+                ..map(&[9, 5, 3, 2], &[columns, 3, 1, 1], DataType::U64, Swizzle::None)
             };
             let walk = Walk::new(&map, [0; 5], [0; 3]);
             let tile = 0x80;
@@ -384,7 +386,7 @@ fn each_rule_of_interleaved_layouts_refuses_what_breaks_it() {
 
 #[test]
 fn sizes_that_no_number_holds_are_no_panic() {
-    let mut wild = map(&[64, 64], &[32, 8], Element::F64, Swizzle::None);
+    let mut wild = map(&[64, 64], &[32, 8], DataType::F64, Swizzle::None);
     wild.mode = Mode::Tiled { box_extents: vec![u32::MAX; 2] };
     assert_eq!((wild.box_bytes(), wild.tile_bytes()), (u32::MAX, u32::MAX));
     assert!(wild.check().is_err());

@@ -9,6 +9,9 @@ pub(crate) struct Walk<'m> {
     map: &'m TensorMap,
     at: [i32; MAX_RANK],
     offsets: [u16; 3],
+    /// Units of a row, and bytes from one row to the next in shared memory.
+    units_in_row: u32,
+    row_pitch: u32,
 }
 
 /// Up to 16 bytes of a row of the tile.
@@ -25,14 +28,16 @@ pub(crate) struct Unit {
 }
 
 impl<'m> Walk<'m> {
-    /// The elements of `map` from coordinates `at`; in im2col mode, seen through the filter's tap at `offsets`.
+    /// The elements of `map` from coordinates `at`; in im2col mode, seen through the filter's tap
+    /// at `offsets`.
     pub(crate) fn new(map: &'m TensorMap, at: [i32; MAX_RANK], offsets: [u16; 3]) -> Self {
-        Self { map, at, offsets }
+        let (units_in_row, row_pitch) = (map.units_in_row(), map.row_pitch());
+        Self { map, at, offsets, units_in_row, row_pitch }
     }
 
     /// Units of the tile.
     pub(crate) fn units(&self) -> u32 {
-        self.map.rows().saturating_mul(self.map.units_in_row())
+        self.map.rows().saturating_mul(self.units_in_row)
     }
 
     /// Whether nothing of it is in the tensor. Of a column in im2col mode, its pixels are not
@@ -56,9 +61,8 @@ impl<'m> Walk<'m> {
 
     /// Unit `number`, of a tile whose first byte is at shared offset `tile`.
     pub(crate) fn unit(&self, number: u32, tile: u32) -> Unit {
-        let in_row = self.map.units_in_row();
-        let (row, column) = (number / in_row, number % in_row);
-        let shared = self.map.swizzle.permute(tile + row * self.map.row_pitch() + column * UNIT);
+        let (row, column) = (number / self.units_in_row, number % self.units_in_row);
+        let shared = self.map.swizzle.permute(tile + row * self.row_pitch + column * UNIT);
         let indices = match &self.map.mode {
             Mode::Tiled { .. } => self.row(row),
             Mode::Im2col { lower, upper, .. } => pixel(self.map, lower, upper, self.at, self.offsets, row),
@@ -90,8 +94,8 @@ impl<'m> Walk<'m> {
         })
     }
 
-    /// Of the unit `column` of a row that starts at index `first` of dimension 0: the bytes that are in the tensor, and the
-    /// offset of its first byte in the tensor's row.
+    /// Of the unit `column` of a row that starts at index `first` of dimension 0: the bytes that
+    /// are in the tensor, and the offset of its first byte in the tensor's row.
     fn columns(&self, column: u32, first: i64) -> (u32, u32, i64) {
         let inner = i64::from(self.map.inner_bytes());
         let end = i64::try_from(self.map.extents[0]).unwrap_or(i64::MAX).saturating_mul(inner);

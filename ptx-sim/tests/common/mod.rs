@@ -7,7 +7,7 @@ pub(crate) mod command;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ptx_sim::tensor_map::{Element, Fill, Interleave, Mode, Swizzle, TensorMap};
+use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle, TensorMap};
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
 /// One warp transposes a tile of 32 × 32 floats, of which the columns lie in one bank each. The first row is not known to the
@@ -55,8 +55,8 @@ pub(crate) fn compile(path: &str) -> Vec<(String, String)> {
 
 /// The kernels of a text, which is said to lie at `path`.
 pub(crate) fn compile_text(path: &str, source: &str) -> Vec<(String, String)> {
-    let kernels = tma_codegen::compile(path, source, tma_codegen::Target::default()).expect("it compiles");
-    kernels.into_iter().map(|ptx| (ptx.entry, ptx.text)).collect()
+    let compiled = tma_codegen::compile(path, source, tma_codegen::Target::default()).expect("it compiles");
+    compiled.kernels.into_iter().map(|ptx| (ptx.entry, ptx.text)).collect()
 }
 
 /// The one kernel of an example, loaded.
@@ -93,7 +93,7 @@ pub(crate) struct Matrix {
     pub(crate) address: u64,
     pub(crate) rows: u64,
     pub(crate) cols: u64,
-    pub(crate) element: Element,
+    pub(crate) element: DataType,
 }
 
 #[allow(dead_code, reason = "not every test has tensors")]
@@ -101,7 +101,7 @@ impl Matrix {
     /// A matrix with these bytes, or not initialised.
     pub(crate) fn new(
         memory: &mut GlobalMemory,
-        element: Element,
+        element: DataType,
         [rows, cols]: [u64; 2],
         bytes: Option<&[u8]>,
     ) -> Matrix {

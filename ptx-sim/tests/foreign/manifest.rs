@@ -1,7 +1,7 @@
 //! The cases of the corpus, as their JSON files have them: see `corpus/README.md`.
 
 use half::{bf16, f16};
-use ptx_sim::tensor_map::Element;
+use ptx_sim::tensor_map::DataType;
 use serde::Deserialize;
 
 /// A launch of a kernel.
@@ -112,18 +112,18 @@ pub(crate) enum Type {
 
 impl Type {
     /// As tensor maps name it.
-    pub(crate) fn element(self) -> Element {
+    pub(crate) fn element(self) -> DataType {
         match self {
-            Type::U8 => Element::U8,
-            Type::U16 => Element::U16,
-            Type::U32 => Element::U32,
-            Type::U64 => Element::U64,
-            Type::I32 => Element::I32,
-            Type::I64 => Element::I64,
-            Type::F16 => Element::F16,
-            Type::Bf16 => Element::Bf16,
-            Type::F32 => Element::F32,
-            Type::F64 => Element::F64,
+            Type::U8 => DataType::U8,
+            Type::U16 => DataType::U16,
+            Type::U32 => DataType::U32,
+            Type::U64 => DataType::U64,
+            Type::I32 => DataType::I32,
+            Type::I64 => DataType::I64,
+            Type::F16 => DataType::F16,
+            Type::Bf16 => DataType::Bf16,
+            Type::F32 => DataType::F32,
+            Type::F64 => DataType::F64,
         }
     }
 
@@ -188,7 +188,7 @@ pub(crate) struct Map {
     pub(crate) map: String,
     /// The elements' type where it is not the buffer's.
     #[serde(default, rename = "as", deserialize_with = "element")]
-    pub(crate) element: Option<Element>,
+    pub(crate) element: Option<DataType>,
     pub(crate) extents: Vec<u64>,
     /// Elements from one index to the next; dense if nothing is said.
     #[serde(default)]
@@ -206,9 +206,9 @@ pub(crate) enum Nan {
     Nan,
 }
 
-fn element<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Element>, D::Error> {
+fn element<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<DataType>, D::Error> {
     match String::deserialize(from)?.as_str() {
-        "tf32" => Ok(Some(Element::Tf32)),
+        "tf32" => Ok(Some(DataType::Tf32)),
         other => Err(serde::de::Error::custom(format!("`{other}` is no element type"))),
     }
 }

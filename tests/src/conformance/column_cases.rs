@@ -4,7 +4,7 @@ use std::fmt;
 
 use tma_runtime::launch::{Arg, Corners, KernelSpec, MapOptions, launch};
 use tma_runtime::prelude::*;
-use tma_runtime::spec::Element;
+use tma_runtime::spec::Scalar;
 
 use super::reduce::{Reduce, Reduction};
 use super::{Case, Edge, columns, columns_reduced};
@@ -134,13 +134,13 @@ impl Case {
     /// Runs a case with columns.
     pub(super) fn run_columns(&self, device: &Device, form: Columns) -> anyhow::Result<()> {
         match (form, self.map.element) {
-            (Columns::Reduce(op) | Columns::HintedReduce(op), Element::U32) => {
+            (Columns::Reduce(op) | Columns::HintedReduce(op), Scalar::U32) => {
                 by_rank!(self, column_reduced::<u32>(device, op))
             }
-            (_, Element::U8) => by_rank!(self, column::<u8>(device, form)),
-            (_, Element::U16) => by_rank!(self, column::<u16>(device, form)),
-            (_, Element::U32) => by_rank!(self, column::<u32>(device, form)),
-            (_, Element::U64) => by_rank!(self, column::<u64>(device, form)),
+            (_, Scalar::U8) => by_rank!(self, column::<u8>(device, form)),
+            (_, Scalar::U16) => by_rank!(self, column::<u16>(device, form)),
+            (_, Scalar::U32) => by_rank!(self, column::<u32>(device, form)),
+            (_, Scalar::U64) => by_rank!(self, column::<u64>(device, form)),
             (_, other) => anyhow::bail!("no case has columns of `{other}`"),
         }
     }

@@ -17,7 +17,7 @@ use std::fmt;
 
 use tma_model::limits::ELEMENT_STRIDE;
 use tma_runtime::launch::{KernelSpec, ParamKind};
-use tma_runtime::spec::{Element, MapMode, MapSpec};
+use tma_runtime::spec::{MapMode, MapSpec, Scalar};
 
 pub use column_cases::Columns;
 pub use page::table;
@@ -91,15 +91,14 @@ impl Operation {
     fn fits(self, map: &MapSpec) -> bool {
         match self {
             Self::SteppedLoad(_) | Self::SteppedStore(_) => {
-                map.box_extents.len() > 1 && matches!(map.element, Element::U8 | Element::U32)
+                map.box_extents.len() > 1 && matches!(map.element, Scalar::U8 | Scalar::U32)
             }
             Self::Prefetch | Self::HintedLoad | Self::HintedStore => {
-                matches!(map.element, Element::U8 | Element::U16 | Element::U32 | Element::U64)
+                matches!(map.element, Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64)
             }
-            Self::NanLoad => matches!(
-                map.element,
-                Element::F16 | Element::Bf16 | Element::F32 | Element::F64 | Element::Tf32
-            ),
+            Self::NanLoad => {
+                matches!(map.element, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64 | Scalar::Tf32)
+            }
             Self::Load | Self::Multicast | Self::Store | Self::Reduce(_) | Self::Columns(_) => true,
         }
     }

@@ -1,17 +1,17 @@
 //! The table that the book has of the cases.
 
-use tma_runtime::spec::{Element, Swizzle};
+use tma_runtime::spec::{Scalar, TileSwizzle};
 
 use super::{Case, Operation};
 
 /// The layouts, a column each.
-const LAYOUTS: [(Swizzle, &str); 6] = [
-    (Swizzle::None, "no swizzle"),
-    (Swizzle::B32, "32 bytes"),
-    (Swizzle::B64, "64 bytes"),
-    (Swizzle::B128, "128 bytes"),
-    (Swizzle::Interleave16, "interleave 16"),
-    (Swizzle::Interleave32, "interleave 32"),
+const LAYOUTS: [(TileSwizzle, &str); 6] = [
+    (TileSwizzle::None, "no swizzle"),
+    (TileSwizzle::B32, "32 bytes"),
+    (TileSwizzle::B64, "64 bytes"),
+    (TileSwizzle::B128, "128 bytes"),
+    (TileSwizzle::Interleave16, "interleave 16"),
+    (TileSwizzle::Interleave32, "interleave 32"),
 ];
 
 /// The page of the book: for each operation, rank and element how many edges there are under each layout.
@@ -23,7 +23,7 @@ pub fn table(cases: &[Case]) -> String {
         " --- |".repeat(LAYOUTS.len())
     );
     let row_of = |case: &Case| (name(case.operation), case.rank(), case.map.element);
-    let mut rows: Vec<(String, usize, Element)> = vec![];
+    let mut rows: Vec<(String, usize, Scalar)> = vec![];
     for row in cases.iter().map(row_of) {
         if !rows.contains(&row) {
             rows.push(row);

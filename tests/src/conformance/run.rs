@@ -2,7 +2,7 @@
 
 use tma_runtime::launch::{Arg, Fill, MapOptions, launch};
 use tma_runtime::prelude::*;
-use tma_runtime::spec::Element;
+use tma_runtime::spec::Scalar;
 
 use super::places::Places;
 use super::reduce::{Reduce, Reduction};
@@ -35,30 +35,30 @@ impl Case {
         }
         if let Operation::Reduce(op) = self.operation {
             return match self.map.element {
-                Element::U32 => by_rank!(self, reduce::<u32>(device, op)),
-                Element::I32 => by_rank!(self, reduce::<i32>(device, op)),
-                Element::U64 => by_rank!(self, reduce::<u64>(device, op)),
-                Element::I64 => by_rank!(self, reduce::<i64>(device, op)),
-                Element::F16 => by_rank!(self, reduce::<f16>(device, op)),
-                Element::Bf16 => by_rank!(self, reduce::<bf16>(device, op)),
-                Element::F32 => by_rank!(self, reduce::<f32>(device, op)),
+                Scalar::U32 => by_rank!(self, reduce::<u32>(device, op)),
+                Scalar::I32 => by_rank!(self, reduce::<i32>(device, op)),
+                Scalar::U64 => by_rank!(self, reduce::<u64>(device, op)),
+                Scalar::I64 => by_rank!(self, reduce::<i64>(device, op)),
+                Scalar::F16 => by_rank!(self, reduce::<f16>(device, op)),
+                Scalar::Bf16 => by_rank!(self, reduce::<bf16>(device, op)),
+                Scalar::F32 => by_rank!(self, reduce::<f32>(device, op)),
                 other => anyhow::bail!("no reductions of `{other}`"),
             };
         }
         match self.map.element {
-            Element::U8 => by_rank!(self, copy::<u8>(device)),
-            Element::U16 => by_rank!(self, copy::<u16>(device)),
-            Element::U32 => by_rank!(self, copy::<u32>(device)),
-            Element::I32 => by_rank!(self, copy::<i32>(device)),
-            Element::U64 => by_rank!(self, copy::<u64>(device)),
-            Element::I64 => by_rank!(self, copy::<i64>(device)),
-            Element::F16 => by_rank!(self, copy::<f16>(device)),
-            Element::Bf16 => by_rank!(self, copy::<bf16>(device)),
-            Element::F32 => by_rank!(self, copy::<f32>(device)),
-            Element::F64 => by_rank!(self, copy::<f64>(device)),
-            Element::Tf32 => by_rank!(self, copy::<tf32>(device)),
-            Element::E4m3 => by_rank!(self, copy::<e4m3>(device)),
-            Element::E5m2 => by_rank!(self, copy::<e5m2>(device)),
+            Scalar::U8 => by_rank!(self, copy::<u8>(device)),
+            Scalar::U16 => by_rank!(self, copy::<u16>(device)),
+            Scalar::U32 => by_rank!(self, copy::<u32>(device)),
+            Scalar::I32 => by_rank!(self, copy::<i32>(device)),
+            Scalar::U64 => by_rank!(self, copy::<u64>(device)),
+            Scalar::I64 => by_rank!(self, copy::<i64>(device)),
+            Scalar::F16 => by_rank!(self, copy::<f16>(device)),
+            Scalar::Bf16 => by_rank!(self, copy::<bf16>(device)),
+            Scalar::F32 => by_rank!(self, copy::<f32>(device)),
+            Scalar::F64 => by_rank!(self, copy::<f64>(device)),
+            Scalar::Tf32 => by_rank!(self, copy::<tf32>(device)),
+            Scalar::E4m3 => by_rank!(self, copy::<e4m3>(device)),
+            Scalar::E5m2 => by_rank!(self, copy::<e5m2>(device)),
             other => anyhow::bail!("tensor maps have no elements of type `{other}`"),
         }
     }

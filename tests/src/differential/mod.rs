@@ -111,7 +111,7 @@ fn compile_one(kernel: &Kernel) -> Result<Ptx, String> {
     let checks = if kernel.text.len().is_multiple_of(2) { Checks::On } else { Checks::Off };
     let compiled = compile_with("generated.rs", &kernel.text, Target::default(), checks);
     let mut compiled = compiled.map_err(|failure| failure.to_string())?;
-    compiled.pop().ok_or_else(|| "no kernel is in the text".to_owned())
+    compiled.kernels.pop().ok_or_else(|| "no kernel is in the text".to_owned())
 }
 
 fn compare(found: &[u64], wanted: &[u64]) -> Result<(), String> {

@@ -12,11 +12,13 @@ impl TensorMap {
     /// Its strides and extents are those of NC/8DHWC8 as the driver's documentation and the PTX ISA,
     /// "Interleave layout", name it, read from the right: pixels of 16 or 32 bytes in W, H and D, then
     /// slices, then images. Seen on an H200.
+    #[inline]
     pub fn slice_dimension(&self) -> Option<usize> {
         self.interleave.slice().and(self.rank().checked_sub(2))
     }
 
     /// The dimensions of pixels, in im2col mode: as many as the bounding box has corners' numbers.
+    #[inline]
     pub fn spatial_dimensions(&self) -> Range<usize> {
         let first = usize::from(self.interleave.slice().is_none());
         first..(first + self.rank().saturating_sub(2))
@@ -26,6 +28,7 @@ impl TensorMap {
     /// `spatial`th of pixels.
     ///
     /// Source: PTX ISA, "Im2col mode", "Bounding box": the corners are counted from the tensor's own.
+    #[inline]
     pub fn bounding_box(&self, lower: &[i32], upper: &[i32], spatial: usize) -> (i64, i64) {
         let corner = |corners: &[i32]| i64::from(corners.get(spatial).copied().unwrap_or(0));
         let extent = self.extents.get(self.spatial_dimensions().start + spatial).copied().unwrap_or(1);
@@ -34,6 +37,7 @@ impl TensorMap {
     }
 
     /// How many elements a copy moves along `dimension`, in tiled mode; of a whole pixel or slice, one.
+    #[inline]
     pub fn taken(&self, dimension: usize) -> u32 {
         let Mode::Tiled { box_extents } = &self.mode else { return 1 };
         // Whatever the box says. No document says so: seen on an H200 with driver 580.
@@ -48,6 +52,7 @@ impl TensorMap {
     /// The element stride of `dimension`. Dimension 0 has one only with an interleaved layout.
     ///
     /// Source: `elementStrides` of `cuTensorMapEncodeTiled`.
+    #[inline]
     pub fn step(&self, dimension: usize) -> u32 {
         if dimension == 0 && self.interleave.slice().is_none() {
             return 1;
@@ -56,11 +61,13 @@ impl TensorMap {
     }
 
     /// Bytes of an index along dimension 0: an element, or a pixel's slice.
+    #[inline]
     pub fn inner_bytes(&self) -> u32 {
         self.interleave.slice().unwrap_or(self.element.bytes())
     }
 
     /// Bytes of a row of the tile: of the box, or of a pixel.
+    #[inline]
     pub fn row_bytes(&self) -> u32 {
         match &self.mode {
             Mode::Tiled { .. } => self.taken(0).saturating_mul(self.inner_bytes()),
@@ -74,12 +81,14 @@ impl TensorMap {
     ///
     /// With a swizzle, shorter rows are padded to the span; those of slices are not. No document says
     /// so: seen on an H200 with driver 580.
+    #[inline]
     pub fn row_pitch(&self) -> u32 {
         let span = self.swizzle.span().filter(|_| self.interleave.slice().is_none());
         span.unwrap_or(0).max(self.row_bytes())
     }
 
     /// Rows of the tile.
+    #[inline]
     pub fn rows(&self) -> u32 {
         match &self.mode {
             Mode::Tiled { .. } => {
@@ -90,12 +99,14 @@ impl TensorMap {
     }
 
     /// 16-byte units of a row.
+    #[inline]
     pub fn units_in_row(&self) -> u32 {
         self.row_bytes().div_ceil(BOX_INNER_BYTES as u32).max(1)
     }
 
     /// Bytes that a copy moves, and that a load's mbarrier gets: without the padding, with what is
     /// outside of the tensor.
+    #[inline]
     pub fn box_bytes(&self) -> u32 {
         self.rows().saturating_mul(self.row_bytes())
     }
@@ -104,6 +115,7 @@ impl TensorMap {
     ///
     /// A swizzle moves units within its span: of slices that do not fill the last one, some lie behind
     /// what the box has.
+    #[inline]
     pub fn tile_bytes(&self) -> u32 {
         let bytes = self.rows().saturating_mul(self.row_pitch());
         bytes.checked_next_multiple_of(self.swizzle.span().unwrap_or(1)).unwrap_or(u32::MAX)

@@ -72,6 +72,7 @@ pub struct TensorMap {
 
 impl TensorMap {
     /// The rank.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.extents.len()
     }

@@ -1,12 +1,14 @@
-//! What a launch can get wrong about clusters.
+//! Rules of clusters.
 
-/// A rule about clusters that a launch breaks.
+/// A rule of clusters that a launch breaks. Displays the rule; [`Error`](super::Error) adds kernel
+/// and code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
-    /// The grid is not made of whole clusters.
+    /// The grid does not consist of whole clusters.
     #[error(
-        "a grid is made of whole clusters, but {found} blocks along {axis} are no multiple of the cluster's {cluster}: \
-         launch {} and let those without work do nothing, or take smaller clusters",
+        "a grid is made of whole clusters, but {found} blocks along {axis} are no multiple of the \
+         cluster's {cluster}: launch {} and let those without work do nothing, or take smaller \
+         clusters",
         .found.checked_next_multiple_of(*.cluster).unwrap_or(*.cluster)
     )]
     Grid {
@@ -27,15 +29,15 @@ pub enum ClusterError {
     Size {
         /// Blocks along x, y and z.
         found: [u32; 3],
-        /// The most that there may be.
+        /// The maximum number.
         most: u32,
     },
 
-    /// The kernel takes its cluster's size at launch, but none is given.
+    /// The kernel takes its cluster's size at launch, but none was set.
     #[error("it takes the size of its clusters at launch: `launch(device.with().cluster([2, 1, 1]), ..)`")]
     Missing,
 
-    /// A size is given to a kernel that does not take one.
+    /// A size was set for a kernel that does not take one.
     #[error(
         "{}: launch it without `cluster(..)`, or write `cluster = launch` in its attribute",
         match .fixed {
@@ -44,19 +46,7 @@ pub enum ClusterError {
         }
     )]
     Given {
-        /// The size that the attribute says, if it says one.
+        /// The size that the attribute fixes, if any.
         fixed: Option<[u32; 3]>,
     },
-}
-
-impl ClusterError {
-    /// The error's code.
-    pub(super) const fn code(self) -> &'static str {
-        match self {
-            Self::Grid { .. } => "TMA0621",
-            Self::Size { .. } => "TMA0622",
-            Self::Missing => "TMA0623",
-            Self::Given { .. } => "TMA0624",
-        }
-    }
 }

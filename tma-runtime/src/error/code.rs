@@ -1,6 +1,6 @@
-//! The codes of the host's errors: their one home.
+//! The codes of the host's errors. No other module defines any.
 
-use super::{Error, MapError};
+use super::{ClusterError, Error, MapError, ViewError};
 
 impl Error {
     /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
@@ -15,7 +15,7 @@ impl Error {
             Self::ShapeMismatch { .. } => "TMA0513",
             Self::OtherDevice { .. } => "TMA0514",
             Self::TensorTooLarge { .. } => "TMA0515",
-            Self::ArgumentMismatch { .. } => "TMA0516",
+            Self::ArgumentCount { .. } | Self::ArgumentMismatch { .. } => "TMA0516",
             Self::MapRefused { .. } => "TMA0517",
             Self::NotMutable { .. } => "TMA0526",
             Self::MisalignedGlobal { .. } => "TMA0531",
@@ -74,6 +74,31 @@ impl MapError {
             Self::Corner { .. } => "TMA0532",
             Self::BoundingBox { .. } => "TMA0533",
             Self::StoreCorner { .. } => "TMA0534",
+        }
+    }
+}
+
+impl ViewError {
+    /// The error's code, such as `TMA0540`: the name of its page in `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Slice { .. } => "TMA0540",
+            Self::Permutation { .. } => "TMA0541",
+            Self::Reach { .. } => "TMA0542",
+            Self::Overlap { .. } => "TMA0543",
+            Self::UnknownMemory => "TMA0544",
+        }
+    }
+}
+
+impl ClusterError {
+    /// The error's code.
+    pub(super) const fn code(self) -> &'static str {
+        match self {
+            Self::Grid { .. } => "TMA0621",
+            Self::Size { .. } => "TMA0622",
+            Self::Missing => "TMA0623",
+            Self::Given { .. } => "TMA0624",
         }
     }
 }

@@ -1,17 +1,29 @@
 //! Every error: its code, its message and its page.
 
 use super::*;
-use tma_model::tensor_map::MapFault;
+use tma_model::tensor_map::{Fill, MapFault, Mode};
+use tma_model::{DataType, Interleave, Swizzle};
 
-/// One error of each code, those of the driver as it would answer them.
+/// One error of each code, with driver statuses as the driver would return them.
 fn every_error() -> Vec<Error> {
     let kernel = "copy";
     let tensor = "src";
     let status = |code: i32, name: &str| DriverStatus {
         code,
         name: name.to_owned(),
-        // Of a status without a name the driver says nothing either.
+        // The driver has no description of a status without a name either.
         description: if name.is_empty() { String::new() } else { "as the driver puts it".to_owned() },
+    };
+    let map = TensorMap {
+        element: DataType::F32,
+        address: 0x1000,
+        extents: vec![64, 32],
+        byte_strides: vec![256],
+        mode: Mode::Tiled { box_extents: vec![32, 8] },
+        element_strides: vec![1, 1],
+        interleave: Interleave::None,
+        swizzle: Swizzle::None,
+        fill: Fill::Zeros,
     };
     vec![
         MapError::MisalignedAddress { tensor, address: 0x1008, unit: 16 }.into(),
@@ -23,18 +35,24 @@ fn every_error() -> Vec<Error> {
         MapError::BoxExtent { tensor, dimension: 0, extent: 257, most: 256 }.into(),
         MapError::BoxRowBytes { tensor, bytes: 24 }.into(),
         MapError::BoxRowExceedsSwizzle { tensor, bytes: 144, span: 128 }.into(),
-        Error::ElementMismatch { tensor, found: Element::F32, wanted: Element::F16 },
+        Error::ElementMismatch { tensor, found: Scalar::F32, wanted: Scalar::F16 },
         Error::NotContiguous { tensor },
         Error::HostLength { found: 5, wanted: 6 },
         Error::ShapeMismatch { found: vec![2, 3], wanted: vec![3, 2] },
         Error::OtherDevice { what: tensor, found: DeviceId::Cuda(1), wanted: DeviceId::Cuda(0) },
-        Error::TensorTooLarge { shape: vec![usize::MAX], element: Element::F64 },
-        Error::ArgumentMismatch { kernel, found: "1 argument".to_owned(), wanted: "2 arguments".to_owned() },
-        Error::MapRefused { tensor, status: status(1, "CUDA_ERROR_INVALID_VALUE"), map: "a map".to_owned() },
+        Error::TensorTooLarge { shape: vec![usize::MAX], element: Scalar::F64 },
+        Error::ArgumentCount { kernel, found: 1, wanted: 2 },
+        Error::ArgumentMismatch {
+            kernel,
+            parameter: tensor,
+            found: ArgumentKind::Global { element: Scalar::F32 },
+            wanted: ArgumentKind::Im2colMap { element: Scalar::F16 },
+        },
+        Error::MapRefused { tensor, status: status(1, "CUDA_ERROR_INVALID_VALUE"), map: Box::new(map) },
         MapError::StoreRowBytes { tensor, bytes: 148 }.into(),
         MapError::ElementStride { tensor, dimension: 0, stride: 9, inner: false }.into(),
         MapError::StridedBox { tensor, dimension: 0, tile: 128, stride: 4, extent: 509 }.into(),
-        MapError::NanFill { tensor, element: Element::U32 }.into(),
+        MapError::NanFill { tensor, element: Scalar::U32 }.into(),
         MapError::InterleavedBox { tensor, extents: &[1, 2, 64], pixel: 8, unit: 8 }.into(),
         MapError::PartialPixel { tensor, extent: 60, pixel: 8 }.into(),
         MapError::BoxBytes { tensor, bytes: 1 << 20, most: 228 << 10 }.into(),
@@ -81,11 +99,7 @@ fn every_error() -> Vec<Error> {
         Error::SimulatedLaunch { kernel, why: "line 7: `wgmma` is not supported".to_owned() },
         Error::SimulatedMemory { address: 0x1000 },
         Error::UnknownDevice { name: "gpu".to_owned() },
-        Error::OtherParameters {
-            kernel,
-            found: "2 parameters of 128 and 8 bytes".to_owned(),
-            wanted: "1 parameter of 128 bytes".to_owned(),
-        },
+        Error::OtherParameters { kernel, found: vec![Some(128), Some(8), None], wanted: vec![Some(128)] },
         Error::Cluster { kernel, why: ClusterError::Grid { axis: 'x', found: 5, cluster: 2 } },
         Error::Cluster { kernel, why: ClusterError::Size { found: [4, 4, 1], most: 8 } },
         Error::Cluster { kernel, why: ClusterError::Missing },
@@ -110,7 +124,7 @@ fn messages_begin_with_their_code() {
     let wanted = [
         "TMA0501", "TMA0502", "TMA0503", "TMA0504", "TMA0505", "TMA0506",
         "TMA0507", "TMA0508", "TMA0509", "TMA0510", "TMA0511", "TMA0512",
-        "TMA0513", "TMA0514", "TMA0515", "TMA0516", "TMA0517", "TMA0518", "TMA0519", "TMA0520", "TMA0521",
+        "TMA0513", "TMA0514", "TMA0515", "TMA0516", "TMA0516", "TMA0517", "TMA0518", "TMA0519", "TMA0520", "TMA0521",
         "TMA0522", "TMA0523", "TMA0524", "TMA0525", "TMA0526", "TMA0529", "TMA0531", "TMA0532", "TMA0533", "TMA0534",
         "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544",
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
@@ -203,4 +217,15 @@ fn tma0601_tma0615_statuses_without_a_name_are_numbers() {
     assert!(message("TMA0601").contains("CUDA_ERROR_STUB_LIBRARY (34: "));
     assert!(message("TMA0601").contains("`libcuda.so.1`"));
     assert!(message("TMA0615").ends_with("failed to make a stream: CUDA error 999"));
+}
+
+/// Every message in full. A change of words is seen here, and made in `messages.txt` as well.
+#[test]
+fn messages_are_as_they_were() {
+    let messages: Vec<String> = every_error().iter().map(Error::to_string).collect();
+    let (found, wanted) = (messages.join("\n\n") + "\n", include_str!("messages.txt"));
+    for (found, wanted) in found.lines().zip(wanted.lines()) {
+        assert_eq!(found, wanted);
+    }
+    assert_eq!(found, wanted);
 }

@@ -1,13 +1,14 @@
-//! What is wrong with a view of a part of a tensor, or of its memory in another form.
+//! Rules for views of a part of a tensor, or of its memory with another shape.
 
-/// Why a view cannot be made of another one.
+/// Why a view cannot be made from another one. Displays the rule; [`Error`](super::Error) adds the
+/// code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// A range that begins or ends outside of the view.
+    /// A range begins or ends outside of the view.
     #[error(
-        "{}: a slice lies within the view, but along dimension {dimension} it is {start}..{end} of {extent} elements: {}",
-        self.code(),
+        "a slice lies within the view, but along dimension {dimension} it is {start}..{end} of \
+         {extent} elements: {}",
         if .start > .end { "let it begin before it ends" } else { "let it end there, and launch a smaller grid" }
     )]
     Slice {
@@ -21,40 +22,38 @@ pub enum ViewError {
         extent: usize,
     },
 
-    /// An order that leaves dimensions out.
+    /// A permutation leaves dimensions out.
     #[error(
-        "{}: a permutation has each of the dimensions 0 to {} once, but this is {order:?}: for a transposed matrix write \
-         `[1, 0]`",
-        self.code(), .order.len().saturating_sub(1)
+        "a permutation has each of the dimensions 0 to {} once, but this is {order:?}: for a \
+         transposed matrix write `[1, 0]`", .order.len().saturating_sub(1)
     )]
     Permutation {
-        /// The dimensions that were given.
+        /// The dimensions in the given order.
         order: Vec<usize>,
     },
 
-    /// A shape and strides that reach beyond the memory of the tensor.
+    /// A shape and strides reach beyond the tensor's memory.
     #[error(
-        "{}: a view reaches no further than the memory it is of, but {shape:?} elements with strides {strides:?} reach {} \
-         elements, and from the first one on there are {available}: give smaller extents or strides",
-        self.code(), .reached
+        "a view reaches no further than the memory it is of, but {shape:?} elements with strides \
+         {strides:?} reach {} elements, and from the first one on there are {available}: give \
+         smaller extents or strides", .reached
     )]
     Reach {
         /// The extents, outermost first.
         shape: Vec<usize>,
         /// The strides in elements, outermost first.
         strides: Vec<usize>,
-        /// Elements from the first one to the last, both counted.
+        /// Elements from the first to the last, inclusive.
         reached: u128,
         /// Elements of the memory.
         available: u64,
     },
 
-    /// Strides by which elements of a view to write share memory.
+    /// The elements of a mutable view would share memory.
     #[error(
-        "{}: elements of a view to write lie apart, but with extents {shape:?} and strides {strides:?} dimension {dimension} \
-         steps {} elements and those within it reach {reached}: give it a stride of {reached} or more, or make a \
-         view to read, of which rows may overlap",
-        self.code(), .strides.get(*.dimension).copied().unwrap_or_default()
+        "elements of a view to write lie apart, but with extents {shape:?} and strides {strides:?} \
+         dimension {dimension} steps {} elements and those within it reach {reached}: give it a \
+         stride of {reached} or more, or make a view to read, of which rows may overlap", .strides.get(*.dimension).copied().unwrap_or_default()
     )]
     Overlap {
         /// The extents, outermost first.
@@ -63,28 +62,16 @@ pub enum ViewError {
         strides: Vec<usize>,
         /// The dimension whose stride is too short.
         dimension: usize,
-        /// Elements that the dimensions of shorter strides reach.
+        /// Elements that the dimensions with shorter strides reach.
         reached: u128,
     },
 
-    /// Other strides for a view with gaps, of memory that nobody here knows the end of.
+    /// New strides for a view with gaps that was made from an address, so that the extent of its
+    /// memory is unknown.
     #[error(
-        "{}: the memory of a view from an address ends where its elements do, and of this one they have gaps: give \
-         `from_raw` the shape and strides that are wanted, or all of the memory without gaps",
-        self.code()
+        "the memory of a view from an address ends where its elements do, and of this one they \
+         have gaps: give `from_raw` the shape and strides that are wanted, or all of the memory \
+         without gaps"
     )]
     UnknownMemory,
-}
-
-impl ViewError {
-    /// The error's code, such as `TMA0540`: the name of its page in `docs/errors`.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Slice { .. } => "TMA0540",
-            Self::Permutation { .. } => "TMA0541",
-            Self::Reach { .. } => "TMA0542",
-            Self::Overlap { .. } => "TMA0543",
-            Self::UnknownMemory => "TMA0544",
-        }
-    }
 }

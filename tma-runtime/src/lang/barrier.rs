@@ -1,17 +1,17 @@
-//! The mbarrier: where threads and the copy engine meet.
+//! The mbarrier, which synchronises threads with the copy engine.
 
 use super::{Phase, device_only};
 
-/// An mbarrier in shared memory (8 bytes; PTX ISA, "Parallel Synchronization and Communication Instructions:
-/// mbarrier").
+/// An mbarrier in shared memory (8 bytes; PTX ISA, "Parallel Synchronization and Communication
+/// Instructions: mbarrier").
 ///
-/// A barrier goes through phases. A phase completes when all its *arrivals* have come, as many as
-/// [`init`](Barrier::init) said, **and** its *transaction count* is zero: bytes announced by
-/// [`expect_tx`](Barrier::expect_tx), less the bytes that copies have delivered. The next phase then begins
-/// by itself, with the same arrival count. Phases are named by their *parity*: the first is 0, the next 1,
-/// then 0 again.
+/// A barrier goes through phases. A phase completes when it has received all *arrivals*, as many as
+/// set by [`init`](Barrier::init), **and** its *transaction count* is zero: the bytes announced by
+/// [`expect_tx`](Barrier::expect_tx) minus the bytes that copies have delivered. The next phase
+/// then begins automatically, with the same arrival count. Phases are named by their *parity*: the
+/// first is 0, the next 1, then 0 again.
 ///
-/// A fresh barrier's life, and its reuse over several tiles:
+/// A barrier used for several tiles in turn:
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -38,18 +38,20 @@ use super::{Phase, device_only};
 pub struct Barrier(());
 
 impl Barrier {
-    /// Makes the barrier: `count` arrivals (1 to 2^20 - 1) complete each phase. Phase 0 begins.
+    /// Initialises the barrier: `count` arrivals (1 to 2^20 - 1) complete each phase. Phase 0
+    /// begins.
     ///
-    /// By one thread, once, before any other use. [`fence_barrier_init`](super::fence_barrier_init) then
-    /// shows it to the copy engine, and [`sync_threads`](super::sync_threads) to the other threads.
+    /// Call it once, in one thread, before any other use.
+    /// [`fence_barrier_init`](super::fence_barrier_init) then makes it visible to the copy engine,
+    /// and [`sync_threads`](super::sync_threads) to the other threads.
     ///
     /// PTX: `mbarrier.init.shared::cta.b64`.
     pub fn init(self, count: u32) {
         device_only()
     }
 
-    /// Arrives: one arrival fewer is pending in the current phase. What this thread did before is seen by
-    /// those that wait for the phase.
+    /// Arrives: one arrival fewer is pending in the current phase. This thread's earlier accesses
+    /// are visible to threads that wait for the phase.
     ///
     /// PTX: `mbarrier.arrive.shared::cta.b64`.
     #[doc(alias = "mbarrier.arrive")]
@@ -57,11 +59,11 @@ impl Barrier {
         device_only()
     }
 
-    /// Arrives as `count` threads would: `count` arrivals (1 to 2^20 - 1) fewer are pending in the current phase. For one
-    /// thread that speaks for others, such as the first lane of a warp that has met at
-    /// [`sync_warp`](super::sync_warp).
+    /// Arrives as `count` threads would: `count` arrivals (1 to 2^20 - 1) fewer are pending in the
+    /// current phase. For one thread that arrives on behalf of others, such as the first lane of a
+    /// warp after [`sync_warp`](super::sync_warp).
     ///
-    /// There may be no more arrivals than the phase has pending: what then becomes of it is undefined.
+    /// More arrivals than the phase has pending are undefined behaviour.
     ///
     /// PTX: `mbarrier.arrive.shared::cta.b64` with a count.
     #[doc(alias = "mbarrier.arrive")]
@@ -69,8 +71,8 @@ impl Barrier {
         device_only()
     }
 
-    /// Arrives, and gives the state of the phase that it arrived at, to wait for this very phase with
-    /// [`wait_token`](Barrier::wait_token). No parity has to be kept.
+    /// Arrives, and returns the state of the phase that it arrived at, to wait for exactly this
+    /// phase with [`wait_token`](Barrier::wait_token). No parity has to be tracked.
     ///
     /// PTX: `mbarrier.arrive.shared::cta.b64` with its result.
     ///
@@ -90,9 +92,10 @@ impl Barrier {
         device_only()
     }
 
-    /// Arrives, and leaves: from the next phase on, one arrival fewer completes a phase; at least one must be left. For a thread that ends, or has
-    /// nothing more to give, while the others go on. It does not wait for the phase any more: nobody waits for it, so the
-    /// others may be two phases further, where the same parity is under way again.
+    /// Arrives, and lowers the arrival count by one from the next phase on; at least one must
+    /// remain. For a thread that ends while the others continue. The thread must not wait on the
+    /// barrier afterwards: the others no longer depend on it, and may be two phases ahead, where
+    /// the same parity is current again.
     ///
     /// PTX: `mbarrier.arrive_drop.shared::cta.b64`.
     #[doc(alias = "mbarrier.arrive_drop")]
@@ -101,11 +104,11 @@ impl Barrier {
     }
 
     /// Announces `bytes` to the current phase, then arrives: [`expect_tx`](Barrier::expect_tx) and
-    /// [`arrive`](Barrier::arrive) in one, so that the phase cannot complete in between.
+    /// [`arrive`](Barrier::arrive) as one operation, so that the phase cannot complete in between.
     ///
     /// `bytes` is the sum over all copies that will complete on this phase: for loads, each tile's
-    /// [`bytes`](super::Tile::bytes), the whole box even where it hangs over the tensor's edge. Too many and
-    /// the wait never ends; too few and it ends before the data is there.
+    /// [`bytes`](super::Tile::bytes), the whole box even if it extends past the tensor's edge. With
+    /// too many, the wait never ends; with too few, it ends before the data has arrived.
     ///
     /// PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`.
     #[doc(alias = "mbarrier.arrive.expect_tx")]
@@ -113,8 +116,8 @@ impl Barrier {
         device_only()
     }
 
-    /// Announces `bytes` to the current phase without arriving. The transaction count holds up to 2^20 - 1
-    /// bytes (PTX ISA, "Contents of the mbarrier object").
+    /// Announces `bytes` to the current phase without arriving. The transaction count holds up to
+    /// 2^20 - 1 bytes (PTX ISA, "Contents of the mbarrier object").
     ///
     /// PTX: `mbarrier.expect_tx.relaxed.cta.shared::cta.b64`.
     #[doc(alias = "mbarrier.expect_tx")]
@@ -122,43 +125,49 @@ impl Barrier {
         device_only()
     }
 
-    /// Waits until the phase of this parity (0 or 1) has completed. What arrived threads and completed copies
-    /// wrote is visible afterwards.
+    /// Waits until the phase of this parity (0 or 1) has completed. Writes of the threads that
+    /// arrived and of completed copies are visible afterwards.
     ///
-    /// The barrier knows its current phase only: `wait(p)` returns at once if the phase under way has the
-    /// *other* parity. So a fresh barrier passes `wait(1)`, which is how the producers of a pipeline find
-    /// their stages empty at first; and a waiter may fall at most one phase behind. So every wait for a phase comes before
-    /// the next phase completes: the thread arrives, or meets the others, between its wait and what completes it. The
-    /// simulator reports a wait that nothing orders so.
+    /// The barrier knows only its current phase: `wait(p)` returns at once if the current phase has
+    /// the *other* parity. A fresh barrier therefore passes `wait(1)`, which is how a pipeline's
+    /// producer finds its stages empty at first, and a waiter may fall at most one phase behind:
+    /// every wait for a phase must come before the next phase completes. To ensure that, the thread
+    /// arrives, or synchronises with the others, between its wait and the completion of the next
+    /// phase. The simulator reports waits without such an order.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with clusters.
+    /// PTX: a loop of `mbarrier.try_wait.parity.shared::cta.b64`, with `.acquire.cluster` in
+    /// kernels with clusters.
     #[doc(alias = "mbarrier.try_wait")]
     pub fn wait(self, parity: u32) {
         device_only()
     }
 
-    /// Waits for the phase of `phase`, and goes on to the next: [`wait`](Barrier::wait) with the
-    /// [`parity`](Phase::parity), then [`flip`](Phase::flip).
+    /// Waits for the phase of `phase`, and advances it to the next: [`wait`](Barrier::wait) with
+    /// the [`parity`](Phase::parity), then [`flip`](Phase::flip).
     ///
     /// PTX: as [`wait`](Barrier::wait), and one `xor`.
     pub fn wait_next(self, phase: &mut Phase) {
         device_only()
     }
 
-    /// Waits until the phase that `token` is of has completed; the token comes from
-    /// [`arrive_token`](Barrier::arrive_token) of this barrier, in the phase under way or the one just before
-    /// it. What arrived threads and completed copies wrote is visible afterwards.
+    /// Waits until the phase of `token` has completed. The token must come from
+    /// [`arrive_token`](Barrier::arrive_token) of this barrier, in the current phase or the one
+    /// before it. Writes of the threads that arrived and of completed copies are visible
+    /// afterwards.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.shared::cta.b64`, with `.acquire.cluster` in kernels with clusters.
+    /// PTX: a loop of `mbarrier.try_wait.shared::cta.b64`, with `.acquire.cluster` in kernels with
+    /// clusters.
     #[doc(alias = "mbarrier.try_wait")]
     pub fn wait_token(self, token: Token) {
         device_only()
     }
 
-    /// Asks whether the phase of this parity has completed, and answers at once: for a thread that has other work to do
-    /// meanwhile. After `true` what was written before the arrivals is visible, as after [`wait`](Barrier::wait).
+    /// Whether the phase of this parity has completed. It does not block, for a thread that has
+    /// other work to do in the meantime. If it returns `true`, writes from before the arrivals are
+    /// visible, as after [`wait`](Barrier::wait).
     ///
-    /// PTX: `mbarrier.test_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with clusters.
+    /// PTX: `mbarrier.test_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with
+    /// clusters.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -175,10 +184,11 @@ impl Barrier {
         device_only()
     }
 
-    /// Asks whether the phase of this parity has completed. May hold the thread a while, up to a limit that
-    /// the hardware sets; `false` is not yet a failure.
+    /// Whether the phase of this parity has completed. It may suspend the thread up to a time limit
+    /// of the hardware; `false` only means that the phase has not completed yet.
     ///
-    /// PTX: `mbarrier.try_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with clusters.
+    /// PTX: `mbarrier.try_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with
+    /// clusters.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -195,8 +205,8 @@ impl Barrier {
         device_only()
     }
 
-    /// As [`try_wait`](Barrier::try_wait), holding the thread up to about `nanoseconds`: a hint that takes the place of the
-    /// hardware's own limit.
+    /// As [`try_wait`](Barrier::try_wait), but suspends the thread for up to about `nanoseconds`: a
+    /// hint that replaces the hardware's limit.
     ///
     /// PTX: as [`try_wait`](Barrier::try_wait), with `suspendTimeHint`.
     ///
@@ -213,7 +223,8 @@ impl Barrier {
         device_only()
     }
 
-    /// Ends the barrier's life, when no thread and no copy uses it any more. It may then be initialised anew.
+    /// Invalidates the barrier, once no thread and no copy uses it any more. It may then be
+    /// initialised again.
     ///
     /// PTX: `mbarrier.inval.shared::cta.b64`.
     #[doc(alias = "mbarrier.inval")]
@@ -222,7 +233,7 @@ impl Barrier {
     }
 }
 
-/// The state of a barrier's phase, as [`arrive_token`](Barrier::arrive_token) gives it (64 bits in a register; PTX
-/// ISA, "Phase of the mbarrier object").
+/// The state of a barrier's phase, returned by [`arrive_token`](Barrier::arrive_token) (64 bits in
+/// a register; PTX ISA, "Phase of the mbarrier object").
 #[derive(Clone, Copy)]
 pub struct Token(());

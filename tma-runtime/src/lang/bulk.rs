@@ -1,12 +1,12 @@
-//! Bulk groups: how a thread learns that its stores and reductions are done.
+//! Bulk groups, by which a thread waits for its stores and reductions.
 //!
-//! Loads report to a barrier. Stores and reductions report to the thread that issued them, in groups, and groups finish in
-//! order.
+//! Loads report to a barrier. Stores and reductions report to the thread that issued them, in
+//! groups, and groups finish in order.
 
 use super::device_only;
 
-/// Closes the group of the bulk stores that this thread has issued since its last group. Per thread: call it
-/// in the thread that issued them.
+/// Commits the bulk stores that this thread has issued since its last group as a group. Groups are
+/// per thread: call it in the thread that issued the stores.
 ///
 /// PTX: `cp.async.bulk.commit_group` (PTX ISA, "cp.async.bulk.commit_group").
 #[doc(alias = "cp.async.bulk.commit_group")]
@@ -14,8 +14,8 @@ pub fn bulk_commit_group() {
     device_only()
 }
 
-/// Waits until at most `PENDING` of this thread's newest groups are unfinished; those that are done have
-/// written global memory, and this thread sees it.
+/// Waits until at most `PENDING` of this thread's newest groups are pending. The others have
+/// written global memory, visibly to this thread.
 ///
 /// PTX: `cp.async.bulk.wait_group PENDING` (PTX ISA, "cp.async.bulk.wait_group").
 #[doc(alias = "cp.async.bulk.wait_group")]
@@ -23,12 +23,13 @@ pub fn bulk_wait_group<const PENDING: u32>() {
     device_only()
 }
 
-/// Waits until at most `PENDING` of this thread's newest groups still *read* their tiles. Sooner over than
-/// [`bulk_wait_group`], and all that is needed before a tile is written anew or the block ends.
+/// Waits until at most `PENDING` of this thread's newest groups still *read* their tiles. It
+/// returns earlier than [`bulk_wait_group`], and suffices before a tile is overwritten or the block
+/// ends.
 ///
 /// PTX: `cp.async.bulk.wait_group.read PENDING` (PTX ISA, "cp.async.bulk.wait_group").
 ///
-/// Two tiles in turns, one store always in flight:
+/// Two tiles in turn, with one store always in flight:
 ///
 /// ```
 /// # use tma_runtime::prelude::*;

@@ -1,12 +1,12 @@
-//! Bulk copies: elements that lie one after the other, moved by the copy engine without a tensor map.
+//! Bulk copies: contiguous elements, moved by the copy engine without a tensor map.
 
 use super::{
     Barrier, CachePolicy, Global, GlobalIndex, NoSwizzle, Remote, Scalar, Shape, Shared, SharedArray, Tile,
     TileElement, bf16, device_only, f16, sealed::Sealed,
 };
 
-/// Shared memory whose elements of type `T` lie one after the other: a [`SharedArray`], or a [`Tile`] without a
-/// swizzle, its elements counted in row-major order.
+/// Shared memory with contiguous elements of type `T`: a [`SharedArray`], or a [`Tile`] without a
+/// swizzle, whose elements are counted in row-major order.
 #[diagnostic::on_unimplemented(
     message = "a bulk copy of elements of type `{T}` does not go from or to `{Self}`",
     label = "not a SharedArray, or a Tile without a swizzle, of such elements",
@@ -19,21 +19,24 @@ impl<T: TileElement, S: Shape> Sequence<T> for Tile<T, S, NoSwizzle> {}
 
 /// # Bulk copies
 ///
-/// One thread asks, and the copy engine moves `count` elements, without registers and without a
-/// tensor map. Source, destination and size are multiples of 16 bytes: an index, an offset and a
-/// count that certainly are not are a compile error, others stop the grid with an error of the
-/// hardware, and with a message in a checked kernel (docs/language.md, "Checks"). The launcher
-/// refuses tensors that do not begin at a multiple of 16 bytes. Elements that are not there, on
-/// either side, stop the grid as with [`get`](Global::get).
+/// One thread issues the copy, and the copy engine moves `count` elements, without registers and
+/// without a tensor map. Source, destination and size must be multiples of 16 bytes: an index,
+/// offset or count that provably is not is a compile error; any other stops the grid with a
+/// hardware error, or with a message in a checked kernel (docs/language.md, "Checks"). The launcher
+/// rejects tensors that do not begin at a multiple of 16 bytes. Out-of-bounds elements, on either
+/// side, stop the grid as with [`get`](Global::get).
 impl<T: Scalar> Global<T> {
-    /// Starts copying the `count` elements from `i` on to `array`, from its element `at` on, and returns at once.
+    /// Starts copying the `count` elements from `i` on to `array`, from its element `at` on, and
+    /// returns at once.
     ///
     /// Every byte that lands lowers the transaction count of `barrier`'s current phase, as with
     /// [`TensorMap::load`](super::TensorMap::load): announce `count` times the element's size with
-    /// [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the array only after [`wait`](Barrier::wait).
-    /// What is said there about memory that was in use before holds here too.
+    /// [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the array only after
+    /// [`wait`](Barrier::wait). The rules there for memory that was in use before apply here as
+    /// well.
     ///
-    /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes` (PTX ISA, "cp.async.bulk").
+    /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes` (PTX ISA,
+    /// "cp.async.bulk").
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -62,12 +65,12 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// As [`bulk_load`](Global::bulk_load), to the same place in the blocks of the cluster whose bit is set in `mask`,
-    /// bit `i` for the block of rank `i`. The bytes count on the barrier at the same place in each of them, and each
-    /// announces them.
+    /// As [`bulk_load`](Global::bulk_load), to the same offset in each block of the cluster whose
+    /// bit is set in `mask`, where bit `i` is the block of rank `i`. The bytes count on the barrier
+    /// at the same offset in each of them, and each block announces them.
     ///
-    /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster` (PTX ISA,
-    /// "cp.async.bulk").
+    /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster`
+    /// (PTX ISA, "cp.async.bulk").
     #[doc(alias = "cp.async.bulk")]
     pub fn bulk_load_multicast<I: GlobalIndex>(
         self,
@@ -81,11 +84,12 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Starts copying `count` elements of `array`, from its element `at` on, to those from `i` on, and returns at once.
+    /// Starts copying `count` elements of `array`, from its element `at` on, to those from `i` on,
+    /// and returns at once.
     ///
-    /// The copy joins the thread's next bulk group, and what threads wrote to the array needs
-    /// [`fence_proxy_async`](super::fence_proxy_async) before, as with [`TensorMap::store`](super::TensorMap::store).
-    /// The launcher asks for `&mut` of the tensor.
+    /// The copy joins the thread's next bulk group. If threads wrote to the array, it needs
+    /// [`fence_proxy_async`](super::fence_proxy_async) first, as with
+    /// [`TensorMap::store`](super::TensorMap::store). The launcher requires `&mut` of the tensor.
     ///
     /// PTX: `cp.async.bulk.global.shared::cta.bulk_group` (PTX ISA, "cp.async.bulk").
     ///
@@ -106,8 +110,8 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Starts bringing the `count` elements from `i` on into the L2 cache. A hint: nothing waits for it, and no result
-    /// depends on it.
+    /// Starts fetching the `count` elements from `i` on into the L2 cache. A hint: nothing waits
+    /// for it, and no result depends on it.
     ///
     /// PTX: `cp.async.bulk.prefetch.L2.global` (PTX ISA, "cp.async.bulk.prefetch").
     #[doc(alias = "cp.async.bulk.prefetch")]
@@ -115,9 +119,8 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// The same slice, whose bulk copies ask the L2 cache for `policy`. A hint, which changes no result. Only methods
-    /// whose names begin with
-    /// `bulk_` take one.
+    /// The same slice, with `policy` as the L2 cache policy of its bulk copies. A hint, which
+    /// changes no result. Only methods whose names begin with `bulk_` use it.
     ///
     /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy`.
     ///
@@ -134,22 +137,9 @@ impl<T: Scalar> Global<T> {
     }
 }
 
-macro_rules! elements {
-    ($($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
-        $(#[$doc])*
-        ///
-        /// Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types.
-        #[diagnostic::on_unimplemented(
-            message = $message,
-            label = "not an element type of this reduction",
-            note = $list
-        )]
-        pub trait $name: Scalar + Sealed {}
-        $(impl $name for $element {})+
-    )+ };
-}
-
 elements! {
+    Scalar, "\"cp.reduce.async.bulk\", the table of operations and types.";
+
     /// Elements of [`Global::bulk_reduce_add`].
     BulkAdd: "the copy engine does not add elements of type `{Self}`",
         "it adds u32, i32, u64, f16, bf16, f32 and f64", [u32, i32, u64, usize, f16, bf16, f32, f64];
@@ -159,7 +149,8 @@ elements! {
     /// Elements of [`Global::bulk_reduce_inc`] and [`Global::bulk_reduce_dec`].
     BulkCount: "the copy engine does not count in elements of type `{Self}`",
         "it counts in u32", [u32];
-    /// Elements of [`Global::bulk_reduce_and`], [`Global::bulk_reduce_or`] and [`Global::bulk_reduce_xor`].
+    /// Elements of [`Global::bulk_reduce_and`], [`Global::bulk_reduce_or`] and
+    /// [`Global::bulk_reduce_xor`].
     BulkBits: "the copy engine does not combine the bits of elements of type `{Self}`",
         "it combines those of u32, i32, u64 and i64", [u32, i32, u64, usize, i64];
 }
@@ -185,32 +176,34 @@ macro_rules! reductions {
 
 /// # Bulk reductions
 ///
-/// What [`bulk_store`](Global::bulk_store) does, but each element is combined with the one that is there, as one step
-/// that no other reduction comes between (`.relaxed.gpu`).
+/// As [`bulk_store`](Global::bulk_store), but each element is combined atomically with the one in
+/// memory (`.relaxed.gpu`).
 impl<T: Scalar> Global<T> {
     reductions! {
-        /// Starts adding `count` elements of `array`, from its element `at` on, to those from `i` on. Integers wrap;
-        /// floats round to nearest, ties to even, at each addition. Of f32, subnormal numbers may be taken as zeros.
+        /// Starts adding `count` elements of `array`, from its element `at` on, to those from `i`
+        /// on. Integers wrap; floats round to nearest, ties to even, at each addition. Subnormal
+        /// f32 numbers may be treated as zero.
         bulk_reduce_add("add"): BulkAdd;
-        /// Starts putting the lesser of both into the `count` elements from `i` on.
+        /// Starts reducing into the `count` elements from `i` on by minimum.
         bulk_reduce_min("min"): BulkOrder;
-        /// Starts putting the greater of both into the `count` elements from `i` on.
+        /// Starts reducing into the `count` elements from `i` on by maximum.
         bulk_reduce_max("max"): BulkOrder;
-        /// Starts counting up in the `count` elements from `i` on: 1 more, or 0 where they are not below the array's.
+        /// Starts incrementing the `count` elements from `i` on, wrapping to 0 where they are not
+        /// below the array's.
         bulk_reduce_inc("inc"): BulkCount;
-        /// Starts counting down in the `count` elements from `i` on: 1 less, or the array's element where they are 0 or
-        /// above it.
+        /// Starts decrementing the `count` elements from `i` on, wrapping to the array's element
+        /// where they are 0 or above it.
         bulk_reduce_dec("dec"): BulkCount;
-        /// Starts taking away from the `count` elements from `i` on the bits that the array's do not have.
+        /// Starts a bitwise AND of the array's elements into the `count` elements from `i` on.
         bulk_reduce_and("and"): BulkBits;
-        /// Starts adding the array's bits to those of the `count` elements from `i` on.
+        /// Starts a bitwise OR of the array's elements into the `count` elements from `i` on.
         bulk_reduce_or("or"): BulkBits;
-        /// Starts flipping the array's bits in the `count` elements from `i` on.
+        /// Starts a bitwise XOR of the array's elements into the `count` elements from `i` on.
         bulk_reduce_xor("xor"): BulkBits;
     }
 }
 
-/// Another block's shared memory whose elements of type `T` lie one after the other: a [`Remote`] array or tile.
+/// Another block's shared memory with contiguous elements of type `T`: a [`Remote`] array or tile.
 #[diagnostic::on_unimplemented(
     message = "a bulk copy of elements of type `{T}` does not go to `{Self}`",
     label = "not another block's SharedArray, or Tile without a swizzle, of such elements",
@@ -243,15 +236,16 @@ macro_rules! remote_copies {
     ($([$($generic:tt)*] $ty:ty;)+) => { $(
         /// # Copies to other blocks
         ///
-        /// `count` elements, from element `at` on, to the same elements in another block of the cluster. Their bytes count on
-        /// `barrier`, which is that block's: it announces them, and reads after its wait. What threads wrote to
-        /// the array needs [`fence_proxy_async`](super::fence_proxy_async) before. The numbers keep the rules of [bulk
-        /// copies](Global#bulk-copies).
+        /// These copy `count` elements, from element `at` on, to the same elements in another block
+        /// of the cluster. Their bytes count on `barrier`, which belongs to that block: it
+        /// announces them, and reads after its wait. If threads wrote to the array, it needs
+        /// [`fence_proxy_async`](super::fence_proxy_async) first. Offset and count follow the rules
+        /// of [bulk copies](Global#bulk-copies).
         impl<$($generic)*> $ty {
-            /// Starts copying, to another block than this one.
+            /// Starts copying to a block other than this one.
             ///
-            /// PTX: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes` (PTX ISA,
-            /// "cp.async.bulk").
+            /// PTX: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes` (PTX
+            /// ISA, "cp.async.bulk").
             #[doc(alias = "cp.async.bulk")]
             pub fn bulk_copy_to(
                 self,
@@ -264,21 +258,23 @@ macro_rules! remote_copies {
             }
 
             remote_reductions! {
-                /// Starts adding; integers wrap.
+                /// Starts a sum into the elements there; integers wrap.
                 bulk_reduce_add_to("add"): RemoteAdd;
-                /// Starts putting the lesser of both there.
+                /// Starts a minimum into the elements there.
                 bulk_reduce_min_to("min"): RemoteInteger;
-                /// Starts putting the greater of both there.
+                /// Starts a maximum into the elements there.
                 bulk_reduce_max_to("max"): RemoteInteger;
-                /// Starts counting up: 1 more, or 0 where what is there is not below this block's element.
+                /// Starts incrementing the elements there, wrapping to 0 where they are not below
+                /// this block's.
                 bulk_reduce_inc_to("inc"): BulkCount;
-                /// Starts counting down: 1 less, or this block's element where what is there is 0 or above it.
+                /// Starts decrementing the elements there, wrapping to this block's element where
+                /// they are 0 or above it.
                 bulk_reduce_dec_to("dec"): BulkCount;
-                /// Starts taking away the bits that this block's elements do not have.
+                /// Starts a bitwise AND into the elements there.
                 bulk_reduce_and_to("and"): RemoteInteger;
-                /// Starts adding this block's bits.
+                /// Starts a bitwise OR into the elements there.
                 bulk_reduce_or_to("or"): RemoteInteger;
-                /// Starts flipping this block's bits.
+                /// Starts a bitwise XOR into the elements there.
                 bulk_reduce_xor_to("xor"): RemoteInteger;
             }
         }
@@ -286,10 +282,12 @@ macro_rules! remote_copies {
 }
 
 elements! {
+    Scalar, "\"cp.reduce.async.bulk\", the table of operations and types.";
+
     /// Elements of `bulk_reduce_add_to`.
     RemoteAdd: "the copy engine does not add elements of type `{Self}` in another block",
         "it adds u32, i32 and u64 there", [u32, i32, u64, usize];
-    /// Elements of the other reductions into another block but counting.
+    /// Elements of the other reductions into another block, except increment and decrement.
     RemoteInteger: "the copy engine does not reduce elements of type `{Self}` so in another block",
         "it is for u32 and i32 there", [u32, i32];
 }

@@ -1,6 +1,6 @@
-//! Cache policies: what the L2 cache is asked to keep.
+//! Cache policies: hints on what the L2 cache should keep.
 //!
-//! A policy is a hint. It changes no result, and the hardware may pass over it.
+//! A policy is a hint. It changes no result, and the hardware may ignore it.
 
 use std::marker::PhantomData;
 
@@ -31,8 +31,8 @@ macro_rules! policies {
     ($($(#[$doc:meta])* $policy:ident: $ptx:literal;)+) => { $(
         $(#[$doc])*
         ///
-        /// `fraction` of the accesses, above 0 and up to 1, get this priority; the others leave that of their
-        /// lines unchanged. A constant is checked at compile time.
+        /// The `fraction` of accesses, above 0 and up to 1, that get this priority; the others
+        /// leave their lines' priority unchanged. A constant is checked at compile time.
         ///
         #[doc = concat!("PTX: `createpolicy.fractional.L2::", $ptx, ".b64` (PTX ISA, \"createpolicy\").")]
         #[doc(alias = "createpolicy")]
@@ -44,12 +44,12 @@ macro_rules! policies {
 }
 
 policies! {
-    /// Lines that go before all others: for what is read or written once.
+    /// Evicts these lines first: for data that is read or written once.
     l2_evict_first: "evict_first";
-    /// Lines that go after all others: for what many blocks read, or what is read again soon.
+    /// Evicts these lines last: for data that many blocks read, or that is read again soon.
     l2_evict_last: "evict_last";
-    /// Lines as without a hint.
+    /// The priority of accesses without a hint.
     l2_evict_normal: "evict_normal";
-    /// Lines that keep the priority that they have.
+    /// Keeps the current priority of these lines.
     l2_evict_unchanged: "evict_unchanged";
 }

@@ -1,4 +1,4 @@
-//! Clusters: blocks that run at the same time and reach each other's shared memory.
+//! Clusters: blocks that run at the same time and can access each other's shared memory.
 
 use std::marker::PhantomData;
 use std::ops::Index;
@@ -8,9 +8,10 @@ use super::{
     device_only,
 };
 
-/// This block's number in its cluster, below `cluster_dim().x * cluster_dim().y * cluster_dim().z`; `x` counts fastest.
+/// This block's rank in its cluster, below `cluster_dim().x * cluster_dim().y * cluster_dim().z`;
+/// `x` counts fastest.
 ///
-/// What [`remote`] and masks name blocks by. In kernels whose attribute says `cluster = ..`.
+/// [`remote`] and masks name blocks by it. Only in kernels with the option `cluster = ..`.
 ///
 /// PTX: `%cluster_ctarank`.
 #[doc(alias = "cluster_ctarank")]
@@ -19,32 +20,35 @@ pub fn cluster_rank() -> u32 {
     device_only()
 }
 
-/// This block's place in its cluster. PTX: `%cluster_ctaid`.
+/// This block's index in its cluster. PTX: `%cluster_ctaid`.
 #[doc(alias = "cluster_ctaid")]
 #[must_use]
 pub fn block_in_cluster() -> Dim3 {
     device_only()
 }
 
-/// The place of this block's cluster in the grid, counted in clusters. PTX: `%clusterid`.
+/// The index of this block's cluster in the grid, in clusters. PTX: `%clusterid`.
 #[doc(alias = "clusterid")]
 #[must_use]
 pub fn cluster_idx() -> Dim3 {
     device_only()
 }
 
-/// Blocks of a cluster in each dimension: constants where the attribute says them, else PTX `%cluster_nctaid`.
+/// Blocks per cluster in each dimension: constants if the attribute fixes them, else PTX
+/// `%cluster_nctaid`.
 #[doc(alias = "cluster_nctaid")]
 #[must_use]
 pub fn cluster_dim() -> Dim3 {
     device_only()
 }
 
-/// All threads of the cluster meet here; what each wrote to shared memory before, of any block, is seen by all after.
-/// Every thread of every block must come: not under a condition that only some fulfil.
+/// A barrier for all threads of the cluster. Writes to shared memory of any block before it are
+/// visible to all threads after it. Every thread of every block must reach it, so it must not be in
+/// a branch that only some take.
 ///
-/// Needed before another block's shared memory is first used, since that block must have started and made its
-/// barriers, and before a block ends that others may still be reading or writing.
+/// It is needed before the first use of another block's shared memory, since that block must have
+/// started and initialised its barriers, and before a block ends while others may still access its
+/// memory.
 ///
 /// PTX: `barrier.cluster.arrive.release.aligned`, `barrier.cluster.wait.acquire.aligned` (PTX ISA,
 /// "barrier.cluster").
@@ -66,8 +70,8 @@ pub fn sync_cluster() {
     device_only()
 }
 
-/// The first half of [`sync_cluster`]: tells that this thread is here, and goes on. What it wrote before is seen by
-/// those that [`cluster_wait`] for it. Every thread arrives once before it waits.
+/// The first half of [`sync_cluster`]: arrives without waiting. This thread's earlier writes are
+/// visible after [`cluster_wait`]. Every thread arrives once before it waits.
 ///
 /// PTX: `barrier.cluster.arrive.release`.
 #[doc(alias = "barrier.cluster.arrive")]
@@ -83,10 +87,12 @@ pub fn cluster_wait() {
     device_only()
 }
 
-/// `thing` as the block of this rank has it: each block of a cluster has the same variables at the same places.
+/// The instance of `thing` in the block of this rank: each block of a cluster has the same
+/// variables at the same addresses.
 ///
-/// The block must have started, and not have ended: [`sync_cluster`] before the first use and after the last. A rank
-/// that the cluster does not have is an error where it is a constant, and undefined else.
+/// The block must have started and must not have ended: call [`sync_cluster`] before the first use
+/// and after the last. A rank outside of the cluster is a compile error if it is constant, and
+/// undefined behaviour otherwise.
 ///
 /// PTX: `mapa.shared::cluster` (PTX ISA, "mapa").
 ///
@@ -108,11 +114,11 @@ pub fn remote<X: Shared>(thing: X, rank: u32) -> Remote<X> {
     device_only()
 }
 
-/// What another block of the cluster shares: made by [`remote`].
+/// A variable in the shared memory of another block of the cluster: made by [`remote`].
 ///
-/// Tiles and arrays are read and written, barriers are arrived at. Of the copy engine's work,
-/// [`bulk_copy_to`](SharedArray::bulk_copy_to) and its reductions take them;
-/// [`load_multicast`](super::TensorMap::load_multicast) is how loads reach other blocks.
+/// Tiles and arrays can be read and written, and barriers can be arrived at. Among copies,
+/// [`bulk_copy_to`](SharedArray::bulk_copy_to) and its reductions take them; loads reach other
+/// blocks by [`load_multicast`](super::TensorMap::load_multicast).
 pub struct Remote<X: Shared>(PhantomData<X>);
 
 impl<X: Shared> Clone for Remote<X> {
@@ -174,8 +180,8 @@ impl<T: Scalar, const N: u32> Remote<SharedArray<T, N>> {
 }
 
 impl Remote<Barrier> {
-    /// Arrives at the other block's barrier: what this thread did before is seen by those of that block that wait for
-    /// the phase.
+    /// Arrives at the other block's barrier. This thread's earlier accesses are visible to threads
+    /// of that block that wait for the phase.
     ///
     /// PTX: `mbarrier.arrive.release.cluster.shared::cluster.b64`.
     ///
@@ -232,12 +238,12 @@ impl<X: Shared, const N: u32> Index<u32> for Remote<Stages<X, N>> {
 /// The blocks of a cluster that share a [`load_sliced`](super::TensorMap::load_sliced).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterAxis {
-    /// Those that differ in `block_in_cluster().x` only.
+    /// Those that differ only in `block_in_cluster().x`.
     X,
-    /// Those that differ in `block_in_cluster().y` only.
+    /// Those that differ only in `block_in_cluster().y`.
     Y,
-    /// Those that differ in `block_in_cluster().z` only.
+    /// Those that differ only in `block_in_cluster().z`.
     Z,
-    /// All of the cluster, by rank.
+    /// All blocks of the cluster, by rank.
     All,
 }

@@ -1,4 +1,4 @@
-//! Loops without a loop, stopping, and printing.
+//! Unrolled loops, traps, and printing.
 
 use std::fmt::Arguments;
 use std::iter::StepBy;
@@ -18,10 +18,11 @@ impl<T: Number> CountedRange for Range<T> where Self: Iterator {}
 impl<T: Number> CountedRange for RangeInclusive<T> where Self: Iterator {}
 impl<R: CountedRange> CountedRange for StepBy<R> {}
 
-/// Unrolls a loop: `for i in unroll(0..4)` is written out four times, with `i` a constant in each.
+/// Unrolls a loop: the body of `for i in unroll(0..4)` is repeated four times, with `i` a constant
+/// in each.
 ///
-/// The bounds and step must be constants: literals, `const` items, const generics, extents of tiles. A
-/// register array indexed by an unrolled variable stays in registers.
+/// The bounds and step must be constants: literals, `const` items, const generics, extents of
+/// tiles. A register array indexed by an unrolled variable stays in registers.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -40,10 +41,11 @@ pub fn unroll<R: CountedRange>(range: R) -> R {
     device_only()
 }
 
-/// Stops the whole grid with an error; the host sees a launch failure, and its CUDA context is lost.
+/// Stops the whole grid with an error: the host sees a launch failure, and its CUDA context is
+/// lost.
 ///
-/// `assert!(condition, "message")` prints the message and traps unless the condition holds. The message has
-/// no arguments.
+/// `assert!(condition, "message")` prints the message and traps unless the condition holds. The
+/// message takes no arguments.
 ///
 /// PTX: `trap`.
 ///
@@ -60,14 +62,14 @@ pub fn trap() -> ! {
     device_only()
 }
 
-/// Prints from the GPU, once for every thread that comes by. The text appears on the host's standard output
-/// when the device is synchronised; what different threads print comes in any order.
+/// Prints from the GPU, once per thread that executes it. The text appears on the host's standard
+/// output when the device is synchronised; the output of different threads comes in any order.
 ///
-/// The first argument is a string literal as for `print!`: a line ends only where it says `\n`. Arguments are
-/// scalars; `{}`, `{0}`, `{name}`, hexadecimal (`{:x}`), a width (`{:8}`) and a precision (`{:.3}`) are
-/// understood.
+/// The first argument is a string literal as for `print!`: a line ends only at `\n`. Arguments are
+/// scalars; `{}`, `{0}`, `{name}`, hexadecimal (`{:x}`), a width (`{:8}`) and a precision (`{:.3}`)
+/// are supported.
 ///
-/// PTX: a call of `vprintf` (CUDA C++ Programming Guide, "Formatted Output").
+/// PTX: a call to `vprintf` (CUDA C++ Programming Guide, "Formatted Output").
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -84,7 +86,8 @@ macro_rules! printf {
     };
 }
 
-/// What [`printf!`](crate::printf!) becomes, so that rustc checks format string and arguments.
+/// The expansion of [`printf!`](crate::printf!), which lets rustc check format string and
+/// arguments.
 #[doc(hidden)]
 pub fn device_printf(text: Arguments<'_>) {
     device_only()

@@ -1,4 +1,4 @@
-//! Tensor maps that a kernel makes: of one that it was given, for tensors that only it knows.
+//! Tensor maps that a kernel makes from one of its parameters, for tensors that only it knows.
 
 use std::marker::PhantomData;
 
@@ -6,8 +6,9 @@ use super::{
     Global, GlobalIndex, Scalar, Shape, Swizzle, TensorMap, Tile, TileElement, TileType, device_only,
 };
 
-/// A kernel's parameter: tensor maps in global memory that kernels [publish](SharedMap::publish) there and copy by. On
-/// the host it is a [`MapWorkspace`](crate::launch::MapWorkspace), which says how many there are.
+/// A kernel's parameter: tensor maps in global memory that kernels [publish](SharedMap::publish)
+/// and copy through. On the host it is a [`MapWorkspace`](crate::launch::MapWorkspace), which sets
+/// their number.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -27,16 +28,16 @@ impl<X: TileType> Clone for Maps<X> {
 impl<X: TileType> Copy for Maps<X> {}
 
 impl<X: TileType> Maps<X> {
-    /// The map `i`, for copies. Traps if there is no such map. The thread that copies has acquired it, or
-    /// has met one of its block that has, since it was published.
+    /// Map `i`, for copies. Traps if there is no such map. Since the map was published, the copying
+    /// thread must have acquired it, or synchronised with a thread of its block that has.
     #[must_use]
     pub fn at(self, i: u32) -> TensorMap<X> {
         device_only()
     }
 
-    /// Makes map `i`, as it was last published, visible to the copies that this thread and those that it meets ask
-    /// for. That it has been published is known by a barrier within a block, by an atomic of the device between
-    /// blocks, or because an earlier launch did it.
+    /// Makes the last published version of map `i` visible to copies of this thread, and of threads
+    /// that synchronise with it. That it has been published must be ensured by a barrier within a
+    /// block, by a device-wide atomic between blocks, or by an earlier launch.
     ///
     /// PTX: `fence.proxy.tensormap::generic.acquire.gpu` (PTX ISA, "membar / fence").
     #[doc(alias = "fence.proxy.tensormap")]
@@ -45,14 +46,15 @@ impl<X: TileType> Maps<X> {
     }
 }
 
-/// A tensor map in shared memory, to be changed: one that the kernel was given, with another address, other extents and
-/// other strides. The element type, the box and the swizzle stay those of `X`. Made by `shared()`.
+/// A tensor map in shared memory that can be modified: a copy of one of the kernel's parameters,
+/// with another address, other extents and other strides. Element type, box and swizzle stay those
+/// of `X`. Made by `shared()`.
 ///
-/// One thread makes the changes. Then its warp, which has met since, [publishes](SharedMap::publish) the map all
-/// together. Dimensions are counted from the outermost.
+/// One thread makes the changes. Then its whole warp, after synchronising,
+/// [publishes](SharedMap::publish) the map together. Dimensions are counted from the outermost.
 ///
-/// What the launcher checks of a tensor is here the kernel's to keep: the address and the strides are multiples of 16
-/// bytes, and the tensor lies within the memory that it is pointed at.
+/// The kernel itself must ensure what the launcher otherwise checks: address and strides are
+/// multiples of 16 bytes, and the tensor lies within the memory that the map points to.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -85,14 +87,14 @@ impl<X: TileType> Clone for SharedMap<X> {
 impl<X: TileType> Copy for SharedMap<X> {}
 
 impl<X: TileType> SharedMap<X> {
-    /// Makes it equal to `map`, a parameter.
+    /// Copies `map`, a parameter, into it.
     ///
-    /// PTX: `ld.param`, `st.shared`, of 128 bytes.
+    /// PTX: `ld.param` and `st.shared` of 128 bytes.
     pub fn copy_from(self, map: TensorMap<X>) {
         device_only()
     }
 
-    /// The tensor has so many elements along dimension `D`.
+    /// Sets the tensor's extent along dimension `D`, in elements.
     ///
     /// PTX: `tensormap.replace.tile.global_dim` (PTX ISA, "tensormap.replace").
     #[doc(alias = "tensormap.replace")]
@@ -100,7 +102,7 @@ impl<X: TileType> SharedMap<X> {
         device_only()
     }
 
-    /// From one index to the next along dimension `D` there are so many bytes, a multiple of 16 below 2^40. The
+    /// Sets the tensor's stride along dimension `D` in bytes, a multiple of 16 below 2^40. The
     /// innermost dimension has no stride.
     ///
     /// PTX: `tensormap.replace.tile.global_stride` (PTX ISA, "tensormap.replace").
@@ -109,12 +111,13 @@ impl<X: TileType> SharedMap<X> {
         device_only()
     }
 
-    /// Copies it to map `i` of `maps`, and releases that to copies of the whole device: who has
-    /// [acquired](Maps::acquire) it then copies by it. Traps if there is no such map. All threads of a warp call it
-    /// together, after [`sync_warp`](super::sync_warp).
+    /// Copies it to map `i` of `maps`, and releases that to the whole device: threads that
+    /// [acquire](Maps::acquire) it then copy through it. Traps if there is no such map. All threads
+    /// of a warp must call it together, after [`sync_warp`](super::sync_warp).
     ///
-    /// PTX: `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned` (PTX ISA,
-    /// "tensormap.cp_fenceproxy").
+    /// PTX:
+    /// `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned`
+    /// (PTX ISA, "tensormap.cp_fenceproxy").
     #[doc(alias = "tensormap.cp_fenceproxy")]
     pub fn publish(self, maps: Maps<X>, i: u32) {
         device_only()
@@ -122,8 +125,9 @@ impl<X: TileType> SharedMap<X> {
 }
 
 impl<T: TileElement + Scalar, S: Shape, W: Swizzle> SharedMap<Tile<T, S, W>> {
-    /// The tensor begins at element `i` of `global`, whose address is a multiple of 16 bytes; traps if there is no
-    /// such element. The launcher asks for `&mut` of `global`, for copies by the map may write to it.
+    /// Sets the tensor's address to element `i` of `global`, which must be a multiple of 16 bytes;
+    /// traps if there is no such element. The launcher requires `&mut` of `global`, since copies
+    /// through the map may write to it.
     ///
     /// PTX: `tensormap.replace.tile.global_address` (PTX ISA, "tensormap.replace").
     #[doc(alias = "tensormap.replace")]

@@ -6,9 +6,10 @@ use super::{Scalar, device_only, sealed::Sealed};
 
 /// A kernel's parameter: a contiguous slice of global memory, read and written by threads.
 ///
-/// On the device it is an address and a length. Every access is checked against the length; one outside stops
-/// the grid (`trap`), and the host sees a launch failure. The launcher takes `&` of a tensor that the kernel
-/// only reads, `&mut` of one that it writes. Only a parameter can be a `Global`.
+/// On the device it is an address and a length. Every access is bounds-checked; an out-of-bounds
+/// access stops the grid (`trap`), and the host sees a launch failure. The launcher takes `&` of a
+/// tensor that the kernel only reads, and `&mut` of one that it writes. Only a parameter can be a
+/// `Global`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -29,8 +30,8 @@ impl<T: Scalar> Clone for Global<T> {
 
 impl<T: Scalar> Copy for Global<T> {}
 
-/// An index into [`Global`] memory, in elements: an integer of 32 or 64 bits. A negative one is out of
-/// bounds.
+/// An index into [`Global`] memory, in elements: an integer of 32 or 64 bits. A negative one is out
+/// of bounds.
 #[diagnostic::on_unimplemented(
     message = "an index into global memory is an integer of 32 or 64 bits, not `{Self}`",
     label = "not an index",
@@ -59,18 +60,18 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Writes element `i`; traps if there is none. Two threads that write one element without meeting in
-    /// between race.
+    /// Writes element `i`; traps if there is none. Two threads that write the same element without
+    /// synchronisation race.
     ///
     /// PTX: `st.global`.
     pub fn set<I: GlobalIndex>(self, i: I, value: T) {
         device_only()
     }
 
-    /// Adds `value` to element `i` in one step and gives what was there; integers wrap. Traps if there is no
-    /// such element.
+    /// Atomically adds `value` to element `i` and returns the old value; integers wrap. Traps if
+    /// there is no such element.
     ///
-    /// Like every atomic here it is relaxed and seen by the whole device: it orders nothing but itself.
+    /// Like every atomic here it is relaxed and has device scope: it orders no other accesses.
     ///
     /// PTX: `atom.global.add`.
     pub fn atomic_add<I: GlobalIndex>(self, i: I, value: T) -> T
@@ -80,7 +81,7 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Puts the lesser of element `i` and `value` there in one step and gives what was there.
+    /// Atomically sets element `i` to the minimum of it and `value`, and returns the old value.
     ///
     /// PTX: `atom.global.min`.
     pub fn atomic_min<I: GlobalIndex>(self, i: I, value: T) -> T
@@ -90,7 +91,7 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Puts the greater of element `i` and `value` there in one step and gives what was there.
+    /// Atomically sets element `i` to the maximum of it and `value`, and returns the old value.
     ///
     /// PTX: `atom.global.max`.
     pub fn atomic_max<I: GlobalIndex>(self, i: I, value: T) -> T
@@ -100,7 +101,7 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Keeps the bits of element `i` that `value` has too, in one step, and gives what was there.
+    /// Atomically sets element `i` to the bitwise AND of it and `value`, and returns the old value.
     ///
     /// PTX: `atom.global.and`.
     pub fn atomic_and<I: GlobalIndex>(self, i: I, value: T) -> T
@@ -110,7 +111,7 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Sets the bits of `value` in element `i` in one step and gives what was there.
+    /// Atomically sets element `i` to the bitwise OR of it and `value`, and returns the old value.
     ///
     /// PTX: `atom.global.or`.
     pub fn atomic_or<I: GlobalIndex>(self, i: I, value: T) -> T
@@ -120,7 +121,7 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Flips the bits of `value` in element `i` in one step and gives what was there.
+    /// Atomically sets element `i` to the bitwise XOR of it and `value`, and returns the old value.
     ///
     /// PTX: `atom.global.xor`.
     pub fn atomic_xor<I: GlobalIndex>(self, i: I, value: T) -> T
@@ -130,7 +131,7 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Puts `value` in the place of element `i` in one step and gives what was there.
+    /// Atomically replaces element `i` with `value`, and returns the old value.
     ///
     /// PTX: `atom.global.exch`.
     pub fn atomic_exchange<I: GlobalIndex>(self, i: I, value: T) -> T
@@ -141,15 +142,15 @@ impl<T: Scalar> Global<T> {
     }
 }
 
-/// What [`Global::atomic_add`] adds: integers of 32 and 64 bits, `f32` and `f64`.
-/// Source: PTX ISA, "Parallel Synchronization and Communication Instructions: atom".
+/// Elements of [`Global::atomic_add`]: integers of 32 and 64 bits, `f32` and `f64`. Source: PTX
+/// ISA, "Parallel Synchronization and Communication Instructions: atom".
 #[diagnostic::on_unimplemented(
     message = "the device adds no `{Self}` atomically",
     label = "not an atomic number"
 )]
 pub trait AtomicNumber: Scalar {}
 
-/// What the other atomics change: integers of 32 and 64 bits. Source: as for [`AtomicNumber`].
+/// Elements of the other atomics: integers of 32 and 64 bits. Source: as for [`AtomicNumber`].
 #[diagnostic::on_unimplemented(
     message = "the device has no atomics on `{Self}` but, maybe, `atomic_add`",
     label = "not an atomic integer"

@@ -1,23 +1,26 @@
-//! All blocks of a grid, and the grids before and after it.
+//! Synchronisation of a grid's blocks, and with the grids before and after it.
 
 use super::{Global, device_only};
 
-/// All threads of the grid meet here; what each wrote to global memory before is seen by all after.
+/// A barrier for all threads of the grid. Writes to global memory before it are visible to all
+/// threads after it.
 ///
-/// `counter[0]` counts the blocks: one `u32` that is 0 before the first launch, and that nothing else touches. Each
-/// meeting leaves it ready for the next, in this launch or a later one. Traps if `counter` has no element.
+/// `counter[0]` counts the blocks: a `u32` that must be 0 before the first launch, and that nothing
+/// else may touch. Each barrier leaves it ready for the next, in this launch or a later one. Traps
+/// if `counter` has no element.
 ///
-/// Every thread of the grid must come, as to [`sync_threads`](super::sync_threads). All blocks must run at the same time,
-/// so a kernel with this word is launched cooperatively, and a grid with more blocks than fit the device is refused:
-/// `Device::resident_blocks` says how many do.
+/// Every thread of the grid must reach it, as with [`sync_threads`](super::sync_threads). All
+/// blocks must run at the same time, so a kernel that calls it is launched cooperatively, and a
+/// grid with more blocks than fit the device is rejected: `Device::resident_blocks` returns the
+/// limit.
 ///
-/// It orders the accesses of threads: `get`, `set` and atomics, in global memory and on shared tiles and arrays. Bulk
-/// stores and reductions come before it if their thread has waited for them with
-/// [`bulk_wait_group::<0>()`](super::bulk_wait_group). It does not order what threads wrote before what the copy engine
-/// reads from global memory after.
+/// It orders the accesses of threads: `get`, `set` and atomics, in global memory and on shared
+/// tiles and arrays. Bulk stores and reductions are ordered before it if their thread has waited
+/// for them with [`bulk_wait_group::<0>()`](super::bulk_wait_group). It does not order writes of
+/// threads before later reads of global memory by the copy engine.
 ///
-/// PTX: `atom.release.gpu.add` and `ld.acquire.gpu` between two `barrier.sync.aligned 0` (PTX ISA, "Memory Consistency
-/// Model"; CUDA C++ Programming Guide, "Grid Synchronization").
+/// PTX: `atom.release.gpu.add` and `ld.acquire.gpu` between two `barrier.sync.aligned 0` (PTX ISA,
+/// "Memory Consistency Model"; CUDA C++ Programming Guide, "Grid Synchronization").
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -35,14 +38,16 @@ pub fn sync_grid(counter: Global<u32>) {
     device_only()
 }
 
-/// Waits until the grids before this one in its stream have ended, and sees all that they wrote.
+/// Waits until the previous grids in the stream have ended. Everything that they wrote is visible
+/// afterwards.
 ///
-/// For kernels launched with `.dependent()`, which may start before those have ended: each thread says this before it
-/// touches what they write, or writes what they read. What comes before it in the kernel, such as preparing barriers, then
-/// runs beside their end. Launched otherwise, it does nothing. A kernel without it cannot be launched so.
+/// For kernels launched with `.dependent()`, which may start before those have ended: each thread
+/// must call it before it accesses memory that they write, or writes memory that they read. Code
+/// before it, such as the initialisation of barriers, overlaps with their end. Without
+/// `.dependent()` it does nothing; a kernel without it cannot be launched with `.dependent()`.
 ///
-/// PTX: `griddepcontrol.wait` (PTX ISA, "griddepcontrol"; CUDA C++ Programming Guide, "Programmatic Dependent Launch and
-/// Synchronization").
+/// PTX: `griddepcontrol.wait` (PTX ISA, "griddepcontrol"; CUDA C++ Programming Guide, "Programmatic
+/// Dependent Launch and Synchronization").
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -58,11 +63,11 @@ pub fn grid_dependency_wait() {
     device_only()
 }
 
-/// Lets the next grid of the stream start, if it is launched with `.dependent()`, once all blocks of this one have said
-/// so or ended.
+/// Allows the next grid in the stream, if launched with `.dependent()`, to start once all blocks of
+/// this one have called it or ended.
 ///
-/// It promises nothing about what this kernel has written: the next one's [`grid_dependency_wait`] still waits for the
-/// end. One thread of a block speaks for it. Without this word the next grid starts when all blocks have ended.
+/// It makes no writes visible: the next grid's [`grid_dependency_wait`] still waits for this one to
+/// end. One thread per block suffices. Without it, the next grid starts when all blocks have ended.
 ///
 /// PTX: `griddepcontrol.launch_dependents` (PTX ISA, "griddepcontrol").
 ///

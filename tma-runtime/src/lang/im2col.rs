@@ -7,7 +7,7 @@ use super::{
     TileElement, TileType, device_only, sealed::Sealed,
 };
 
-/// How many dimensions a tensor of images has.
+/// The rank of a tensor of images.
 pub struct Rank<const N: usize>;
 
 /// The ranks of im2col mode: 3, 4 and 5.
@@ -17,7 +17,7 @@ pub struct Rank<const N: usize>;
     note = "they are images, one to three dimensions of pixels, and channels"
 )]
 pub trait Im2colRank: Sealed {
-    /// An offset for each dimension of pixels, outermost first.
+    /// One offset per spatial dimension, outermost first.
     type Offsets;
 }
 
@@ -32,21 +32,22 @@ macro_rules! ranks {
 
 ranks!(3 1  4 2  5 3);
 
-/// A kernel's parameter: a tensor of images in global memory, of which one copy moves `PIXELS` pixels with their
-/// channels, in im2col mode. `X` is `Tile<T, Shape2<PIXELS, CHANNELS>, W>`; `RANK` is the tensor's: images, one to
-/// three dimensions of pixels, channels, outermost first.
+/// A kernel's parameter: a tensor of images in global memory. One copy moves `PIXELS` pixels with
+/// their channels, in im2col mode. `X` is `Tile<T, Shape2<PIXELS, CHANNELS>, W>`; `RANK` is the
+/// tensor's: images, one to three spatial dimensions, channels, outermost first.
 ///
 /// # Which pixels
 ///
-/// The launch gives each dimension of pixels two corners, which make a bounding box, and a step
-/// ([`tensor.im2col(..)`](crate::launch::Im2colExt::im2col)). A copy starts at pixel `at` of the bounding box and goes
-/// on by the steps from pixel to pixel; at the end of a row of the box it goes to the next row, and from the last to
-/// the next image. What is loaded for a pixel lies `offsets` pixels further: the tap of the filter. Where that is
-/// outside of the tensor, zeros are brought. So the tile has, for as many places of the filter as it has rows, the
-/// input of one tap.
+/// The launch sets two corners, which make a bounding box, and a stride for each spatial dimension
+/// ([`tensor.im2col(..)`](crate::launch::Im2colExt::im2col)). A copy starts at pixel `at` of the
+/// bounding box and steps by the strides from pixel to pixel; at the end of a row of the box it
+/// continues with the next row, and after the last row with the next image. The pixel that is
+/// loaded lies `offsets` further: the filter's tap. Out-of-bounds pixels read as zero. The tile
+/// then holds the input of one tap, for as many positions of the filter as it has rows.
 ///
-/// Up to 1024 pixels and 256 channels; the channels' bytes are a multiple of 16, and fit the swizzle's span.
-/// Coordinates lie in the bounding box; that of the channels times the element's size is a multiple of 16 bytes.
+/// A copy moves up to 1024 pixels and 256 channels; the channels' bytes must be a multiple of 16,
+/// and fit the swizzle's span. Coordinates lie in the bounding box; the channel coordinate times
+/// the element's size must be a multiple of 16 bytes.
 ///
 /// Source: PTX ISA, "Im2col mode"; CUDA driver API, `cuTensorMapEncodeIm2col`.
 pub struct Im2colMap<X: TileType, const RANK: usize>(PhantomData<X>);
@@ -60,13 +61,14 @@ impl<X: TileType, const RANK: usize> Clone for Im2colMap<X, RANK> {
 impl<X: TileType, const RANK: usize> Copy for Im2colMap<X, RANK> {}
 
 impl<X: TileType, const RANK: usize> Im2colMap<X, RANK> {
-    /// Brings the descriptor into its cache, as
+    /// Fetches the descriptor into its cache, as
     /// [`TensorMap::prefetch_descriptor`](super::TensorMap::prefetch_descriptor).
     pub fn prefetch_descriptor(self) {
         device_only()
     }
 
-    /// The same map, whose copies ask the L2 cache for `policy`, as [`TensorMap::hint`](super::TensorMap::hint).
+    /// The same map, with `policy` as the L2 cache policy of its copies, as
+    /// [`TensorMap::hint`](super::TensorMap::hint).
     #[must_use]
     pub fn hint(self, policy: CachePolicy) -> Self {
         device_only()
@@ -78,14 +80,16 @@ impl<T: TileElement, const PIXELS: u32, const CHANNELS: u32, W: Swizzle, const R
 where
     Rank<RANK>: Im2colRank,
 {
-    /// Starts copying the column that begins at `at`, moved by `offsets`, into `tile`, and returns at once. `at` is an
-    /// image, a pixel and the first of the channels. In all else as [`TensorMap::load`](super::TensorMap::load); the
-    /// barrier gets the bytes of the whole tile.
+    /// Starts copying the column that begins at `at`, shifted by `offsets`, into `tile`, and
+    /// returns at once. `at` is an image, a pixel and the first channel. Otherwise as
+    /// [`TensorMap::load`](super::TensorMap::load); the barrier receives the bytes of the whole
+    /// tile.
     ///
-    /// Offsets are up to 65535 with one dimension of pixels, 255 with two, 31 with three.
+    /// Offsets are at most 65535 with one spatial dimension, 255 with two, 31 with three.
     ///
-    /// PTX: `cp.async.bulk.tensor.{3..5}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes` (PTX ISA,
-    /// "cp.async.bulk.tensor").
+    /// PTX:
+    /// `cp.async.bulk.tensor.{3..5}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes`
+    /// (PTX ISA, "cp.async.bulk.tensor").
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -105,8 +109,8 @@ where
         device_only()
     }
 
-    /// As [`load`](Im2colMap::load), to the same place in the blocks of the cluster whose bit is set in `mask`, as
-    /// [`TensorMap::load_multicast`](super::TensorMap::load_multicast).
+    /// As [`load`](Im2colMap::load), to the same offset in each block of the cluster whose bit is
+    /// set in `mask`, as [`TensorMap::load_multicast`](super::TensorMap::load_multicast).
     ///
     /// PTX:
     /// `cp.async.bulk.tensor.{3..5}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster`
@@ -123,15 +127,17 @@ where
         device_only()
     }
 
-    /// Starts bringing a column into the L2 cache, as [`TensorMap::prefetch`](super::TensorMap::prefetch).
+    /// Starts fetching a column into the L2 cache, as
+    /// [`TensorMap::prefetch`](super::TensorMap::prefetch).
     ///
-    /// PTX: `cp.async.bulk.prefetch.tensor.{3..5}d.L2.global.im2col` (PTX ISA, "cp.async.bulk.prefetch.tensor").
+    /// PTX: `cp.async.bulk.prefetch.tensor.{3..5}d.L2.global.im2col` (PTX ISA,
+    /// "cp.async.bulk.prefetch.tensor").
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     pub fn prefetch<I: Coordinate>(self, at: [I; RANK], offsets: <Rank<RANK> as Im2colRank>::Offsets) {
         device_only()
     }
 
-    /// Starts copying `tile` to the pixels from `at` on, without offsets. In all else as
+    /// Starts copying `tile` to the pixels from `at` on, without offsets. Otherwise as
     /// [`TensorMap::store`](super::TensorMap::store). The bounding box must lie within the tensor.
     ///
     /// PTX: `cp.async.bulk.tensor.{3..5}d.global.shared::cta.im2col_no_offs.bulk_group` (PTX ISA,
@@ -163,29 +169,29 @@ macro_rules! reductions {
 
 /// # Reductions
 ///
-/// What a [`store`](Im2colMap::store) does, but each element is combined with what is in the tensor, as by the methods
-/// of the same names of [`TensorMap`](super::TensorMap).
+/// As [`store`](Im2colMap::store), but each element is combined with the tensor's, as by the
+/// methods of the same names of [`TensorMap`](super::TensorMap).
 impl<T: TileElement, const PIXELS: u32, const CHANNELS: u32, W: Swizzle, const RANK: usize>
     Im2colMap<Tile<T, Shape2<PIXELS, CHANNELS>, W>, RANK>
 where
     Rank<RANK>: Im2colRank,
 {
     reductions! {
-        /// Starts adding `tile` to the pixels from `at` on.
+        /// Starts a sum of `tile` into the pixels from `at` on.
         reduce_add("add"): ReduceAdd;
-        /// Starts putting the lesser of both into the pixels from `at` on.
+        /// Starts a minimum into the pixels from `at` on.
         reduce_min("min"): ReduceOrder;
-        /// Starts putting the greater of both into the pixels from `at` on.
+        /// Starts a maximum into the pixels from `at` on.
         reduce_max("max"): ReduceOrder;
-        /// Starts counting up in the pixels from `at` on.
+        /// Starts incrementing the pixels from `at` on.
         reduce_inc("inc"): ReduceCount;
-        /// Starts counting down in the pixels from `at` on.
+        /// Starts decrementing the pixels from `at` on.
         reduce_dec("dec"): ReduceCount;
-        /// Starts taking away from the pixels from `at` on the bits that the tile does not have.
+        /// Starts a bitwise AND of the tile into the pixels from `at` on.
         reduce_and("and"): ReduceBits;
-        /// Starts adding the tile's bits to those of the pixels from `at` on.
+        /// Starts a bitwise OR of the tile into the pixels from `at` on.
         reduce_or("or"): ReduceBits;
-        /// Starts flipping the tile's bits in the pixels from `at` on.
+        /// Starts a bitwise XOR of the tile into the pixels from `at` on.
         reduce_xor("xor"): ReduceBits;
     }
 }

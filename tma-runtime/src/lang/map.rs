@@ -1,4 +1,4 @@
-//! Tensor maps: tensors in global memory that the copy engine moves tile by tile.
+//! Tensor maps: tensors in global memory that the copy engine moves in tiles.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use super::{
     sealed::Sealed,
 };
 
-/// What types a [`TensorMap`]: the [`Tile`] that it moves.
+/// The type parameter of a [`TensorMap`]: the [`Tile`] that it moves.
 #[diagnostic::on_unimplemented(
     message = "a tensor map is typed by the tile that it moves, not by `{Self}`",
     label = "not a tile",
@@ -17,26 +17,27 @@ pub trait TileType: Sealed {}
 
 impl<T: TileElement, S: Shape, W: Swizzle> TileType for Tile<T, S, W> {}
 
-/// A kernel's parameter: a tensor in global memory, moved by the tensor memory accelerator in boxes of the
-/// tile `X`.
+/// A kernel's parameter: a tensor in global memory, moved by the tensor memory accelerator in boxes
+/// of the tile `X`.
 ///
-/// On the device it is a 128-byte descriptor (`CUtensorMap`) in parameter space. The launcher makes it from
-/// the tensor's address, shape and strides, and from `X`: the tile's element type, extents and swizzle are
-/// the descriptor's, so that the two cannot disagree. Only a parameter can be a tensor map.
+/// On the device it is a 128-byte descriptor (`CUtensorMap`) in parameter space. The launcher
+/// encodes it from the tensor's address, shape and strides, and from the element type, extents and
+/// swizzle of `X`, so that tile and descriptor cannot disagree. Only a parameter can be a tensor
+/// map.
 ///
-/// What the tensor must be like is checked at launch: base address a multiple of 16 bytes, strides multiples
-/// of 16 bytes and below 2^40, extents up to 2^32 (CUDA driver API, `cuTensorMapEncodeTiled`).
+/// The launch checks the tensor: base address a multiple of 16 bytes, strides multiples of 16 bytes
+/// and below 2^40, extents up to 2^32 (CUDA driver API, `cuTensorMapEncodeTiled`).
 ///
 /// # Coordinates
 ///
-/// `at` is the place of the tile's first element in the tensor: one coordinate for each dimension,
-/// in elements (not in tiles), outermost first. Boxes may hang over the tensor's end or lie past
-/// it: loads bring zeros for what is outside, stores leave it out. Loads may also start before the
-/// tensor, with negative `i32` coordinates. The copy engine refuses, with an illegal-instruction
-/// error, a store with a negative coordinate, and a load or store whose innermost coordinate is not
-/// a multiple of 16 bytes (found on an H200). Where constants show it, this is a compile error; a
-/// checked kernel (docs/language.md, "Checks") tests it before each copy and stops with a message;
-/// the simulator always finds it.
+/// `at` is the position of the tile's first element in the tensor: one coordinate per dimension, in
+/// elements (not in tiles), outermost first. Boxes may extend past the tensor's end or lie beyond
+/// it: out-of-bounds elements read as zero and are skipped on store. Loads may also start before
+/// the tensor, with negative `i32` coordinates. The copy engine rejects, with an
+/// illegal-instruction error, a store with a negative coordinate, and a load or store whose
+/// innermost coordinate is not a multiple of 16 bytes (observed on an H200). If constants show it,
+/// this is a compile error; a checked kernel (docs/language.md, "Checks") tests it before each copy
+/// and stops with a message; the simulator always finds it.
 pub struct TensorMap<X: TileType>(PhantomData<X>);
 
 impl<X: TileType> Clone for TensorMap<X> {
@@ -48,8 +49,8 @@ impl<X: TileType> Clone for TensorMap<X> {
 impl<X: TileType> Copy for TensorMap<X> {}
 
 impl<X: TileType> TensorMap<X> {
-    /// Brings the descriptor into its cache, to save the first copy the wait. A hint; by one thread, at the
-    /// kernel's start.
+    /// Fetches the descriptor into its cache, which speeds up the first copy. A hint, for one
+    /// thread at the kernel's start.
     ///
     /// PTX: `prefetch.tensormap` (PTX ISA, "prefetch, prefetchu").
     ///
@@ -65,8 +66,8 @@ impl<X: TileType> TensorMap<X> {
         device_only()
     }
 
-    /// The same map, whose copies ask the L2 cache for `policy`: loads, stores, reductions and prefetches. A hint,
-    /// which changes no result.
+    /// The same map, with `policy` as the L2 cache policy of its loads, stores, reductions and
+    /// prefetches. A hint, which changes no result.
     ///
     /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy`.
     ///
@@ -84,11 +85,11 @@ impl<X: TileType> TensorMap<X> {
 }
 
 impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
-    /// The coordinates of a tile, if the tensor is taken apart into tiles from its first element
-    /// on: each index times the tile's extent, outermost first.
+    /// The coordinates of a tile if the tensor is divided into tiles from its first element on:
+    /// each index times the tile's extent, outermost first.
     ///
-    /// Element strides, which a launch may ask for, do not enter: they are not known here. Of the
-    /// map of a slice ([`load_sliced`](TensorMap::load_sliced)) these are slices; [`Tile::tile_at`]
+    /// Element strides, which a launch may set, are not known here and not considered. For the map
+    /// of a slice ([`load_sliced`](TensorMap::load_sliced)) it counts slices; [`Tile::tile_at`]
     /// counts whole tiles.
     ///
     /// ```
@@ -104,13 +105,13 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
         device_only()
     }
 
-    /// The coordinates of this block's tile in a grid of one block for each tile of the tensor: the
+    /// The coordinates of this block's tile in a grid with one block per tile of the tensor: the
     /// innermost dimension goes along x, the next along y, the outermost of three along z.
     ///
     /// That is the grid that the kernel's launcher computes from the tensor's shape:
-    /// `kernel::tiles_of_dst(shape)` for a map called `dst`. It is `tile_at([block_idx().y,
-    /// block_idx().x])` of a map of two dimensions. Tiles of more than three dimensions have none
-    /// (`TMA0238`): a grid has three axes.
+    /// `kernel::tiles_of_dst(shape)` for a map called `dst`. It is
+    /// `tile_at([block_idx().y, block_idx().x])` of a map of two dimensions. It is not available
+    /// for tiles of more than three dimensions (`TMA0238`): a grid has three axes.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -128,16 +129,16 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
     /// Starts copying the tensor's box at `at` into `tile`, and returns at once.
     ///
     /// Every byte that lands lowers the transaction count of `barrier`'s current phase: announce
-    /// [`tile.bytes()`](Tile::bytes) with [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the
-    /// tile only after [`wait`](Barrier::wait). Each thread that calls it issues a copy of its own: call it
-    /// in one thread.
+    /// [`tile.bytes()`](Tile::bytes) with [`arrive_expect_tx`](Barrier::arrive_expect_tx) first,
+    /// and read the tile only after [`wait`](Barrier::wait). Each thread that calls it issues its
+    /// own copy: call it in one thread.
     ///
-    /// If the tile was read or written by threads before, they must have met that one thread since (a
-    /// [`sync_threads`](super::sync_threads), or arrivals at an "empty" barrier); after writes also
-    /// [`fence_proxy_async`](super::fence_proxy_async).
+    /// If threads read or wrote the tile before, they must have synchronised with that thread since
+    /// (a [`sync_threads`](super::sync_threads), or arrivals at an "empty" barrier); after writes
+    /// they also need [`fence_proxy_async`](super::fence_proxy_async).
     ///
-    /// PTX: `cp.async.bulk.tensor.{1..5}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes` (PTX ISA,
-    /// "cp.async.bulk.tensor").
+    /// PTX: `cp.async.bulk.tensor.{1..5}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`
+    /// (PTX ISA, "cp.async.bulk.tensor").
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -164,14 +165,16 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
         device_only()
     }
 
-    /// As [`load`](TensorMap::load), once read from global memory, to `tile` in every block of the cluster whose bit in
-    /// `mask` is set: bit i is the block of [rank](super::cluster_rank) i.
+    /// As [`load`](TensorMap::load), but reads global memory once and writes `tile` in every block
+    /// of the cluster whose bit in `mask` is set: bit i is the block of [rank](super::cluster_rank)
+    /// i.
     ///
     /// In each of them the bytes lower the count of *its* `barrier`: each block announces
-    /// [`tile.bytes()`](Tile::bytes) of its own, and waits for itself. All barriers must have been made before the copy
-    /// starts, and all tiles be free: [`sync_cluster`](super::sync_cluster).
+    /// [`tile.bytes()`](Tile::bytes) and waits by itself. Before the copy starts, all barriers must
+    /// be initialised and all tiles free: [`sync_cluster`](super::sync_cluster).
     ///
-    /// PTX: `cp.async.bulk.tensor.{1..5}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster`
+    /// PTX:
+    /// `cp.async.bulk.tensor.{1..5}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster`
     /// (PTX ISA, "cp.async.bulk.tensor").
     ///
     /// ```
@@ -202,18 +205,19 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
         device_only()
     }
 
-    /// Loads `tile` into all blocks along `axis`, each of which brings one slice and multicasts it.
+    /// Loads `tile` into all blocks along `axis`, each of which loads one slice and multicasts it.
     ///
-    /// The map's type is the slice; `tile` is as many of them as there are blocks along `axis`, one
-    /// after the other along the outermost dimension of `tile` that has more than one element. `at`
-    /// is where the whole tile begins ([`tile.tile_at`](Tile::tile_at)), the same in all of these
-    /// blocks, and all of them must call. The tile is thus read from global memory once. Each
-    /// block's `barrier` gets the bytes of the whole tile, from all of them: announce
-    /// [`tile.bytes()`](Tile::bytes) in each. As with
+    /// The map's type is the slice; `tile` consists of as many slices as there are blocks along
+    /// `axis`, stacked along the outermost dimension of `tile` that has more than one element. `at`
+    /// is the origin of the whole tile ([`tile.tile_at`](Tile::tile_at)), which must be the same in
+    /// all of these blocks, and all of them must call. The tile is thus read from global memory
+    /// once. Each block's `barrier` receives the bytes of the whole tile, from all of them:
+    /// announce [`tile.bytes()`](Tile::bytes) in each. As with
     /// [`load_multicast`](TensorMap::load_multicast), all barriers and tiles must be ready.
     ///
-    /// The cluster's size must be in the attribute. A slice must begin where the swizzle's pattern does. What CuTe calls
-    /// the partition of a multicast TMA load by the block's rank in the cluster.
+    /// The attribute must fix the cluster's size. A slice must begin where the swizzle's pattern
+    /// does. CuTe calls this the partition of a multicast TMA load by the block's rank in the
+    /// cluster.
     ///
     /// PTX: as [`load_multicast`](TensorMap::load_multicast).
     ///
@@ -246,10 +250,11 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
         device_only()
     }
 
-    /// Starts bringing the tensor's box at `at` into the L2 cache, for a load that comes later, of any block. A
-    /// hint: nothing waits for it, and no result depends on it. By one thread.
+    /// Starts fetching the tensor's box at `at` into the L2 cache, for a later load of any block. A
+    /// hint: nothing waits for it, and no result depends on it. Call it in one thread.
     ///
-    /// PTX: `cp.async.bulk.prefetch.tensor.{1..5}d.L2.global.tile` (PTX ISA, "cp.async.bulk.prefetch.tensor").
+    /// PTX: `cp.async.bulk.prefetch.tensor.{1..5}d.L2.global.tile` (PTX ISA,
+    /// "cp.async.bulk.prefetch.tensor").
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -264,14 +269,15 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
         device_only()
     }
 
-    /// Starts copying `tile` to the tensor's box at `at`, and returns at once. What lies outside the tensor
-    /// is left out.
+    /// Starts copying `tile` to the tensor's box at `at`, and returns at once. Out-of-bounds
+    /// elements are skipped.
     ///
-    /// The copy joins the thread's next bulk group: [`bulk_commit_group`](super::bulk_commit_group), then
-    /// [`bulk_wait_group_read`](super::bulk_wait_group_read) before the tile is overwritten or the block
-    /// ends. If threads wrote the tile: [`fence_proxy_async`](super::fence_proxy_async) in each of them, then
-    /// [`sync_threads`](super::sync_threads), then the store, in one thread. The launcher asks for `&mut` of
-    /// the tensor.
+    /// The copy joins the thread's next bulk group:
+    /// [`bulk_commit_group`](super::bulk_commit_group), then
+    /// [`bulk_wait_group_read`](super::bulk_wait_group_read) before the tile is overwritten or the
+    /// block ends. If threads wrote the tile: [`fence_proxy_async`](super::fence_proxy_async) in
+    /// each of them, then [`sync_threads`](super::sync_threads), then the store, in one thread. The
+    /// launcher requires `&mut` of the tensor.
     ///
     /// PTX: `cp.async.bulk.tensor.{1..5}d.global.shared::cta.tile.bulk_group` (PTX ISA,
     /// "cp.async.bulk.tensor").

@@ -1,11 +1,11 @@
-//! Functions of numbers that the hardware has instructions for.
+//! Arithmetic functions that are hardware instructions.
 //!
-//! `min`, `max`, `abs`, `mul_add`, `sqrt` and `recip` also work as methods (`x.min(y)`, `x.mul_add(y, z)`),
-//! where the type has them in Rust.
+//! `min`, `max`, `abs`, `mul_add`, `sqrt` and `recip` are also methods (`x.min(y)`,
+//! `x.mul_add(y, z)`) if the type has them in Rust.
 
 use super::{bf16, device_only, f16, sealed::Sealed};
 
-/// A number with a [`min`] and a [`max`]: integers, `f16`, `bf16`, `f32`, `f64`.
+/// Numbers with [`min`] and [`max`]: integers, `f16`, `bf16`, `f32`, `f64`.
 #[diagnostic::on_unimplemented(
     message = "kernels have no `min` and `max` of `{Self}`",
     label = "not an integer, f16, bf16, f32 or f64",
@@ -13,14 +13,14 @@ use super::{bf16, device_only, f16, sealed::Sealed};
 )]
 pub trait Ordered: Sealed + Copy {}
 
-/// A number with a magnitude ([`abs`]): signed integers, `f16`, `bf16`, `f32`, `f64`.
+/// Numbers with an absolute value ([`abs`]): signed integers, `f16`, `bf16`, `f32`, `f64`.
 #[diagnostic::on_unimplemented(
     message = "kernels have no `abs` of `{Self}`",
     label = "not a signed integer, f16, bf16, f32 or f64"
 )]
 pub trait Signed: Ordered {}
 
-/// A float that kernels compute with: `f16`, `bf16`, `f32`, `f64`.
+/// Floats that kernels compute with: `f16`, `bf16`, `f32`, `f64`.
 #[diagnostic::on_unimplemented(
     message = "kernels do not compute with `{Self}` as a float",
     label = "not f16, bf16, f32 or f64",
@@ -28,7 +28,7 @@ pub trait Signed: Ordered {}
 )]
 pub trait Real: Signed {}
 
-/// A float with a [`sqrt`] and a [`recip`] of its own precision: `f32`, `f64`.
+/// Floats with [`sqrt`] and [`recip`] of their own precision: `f32`, `f64`.
 #[diagnostic::on_unimplemented(
     message = "kernels have this function of `f32` and `f64`, not of `{Self}`",
     label = "not f32 or f64",
@@ -45,7 +45,7 @@ mark!(Signed: i8, i16, i32, i64, f16, bf16, f32, f64);
 mark!(Real: f16, bf16, f32, f64);
 mark!(Precise: f32, f64);
 
-/// The lesser of two numbers; of a NaN and a number, the number.
+/// The minimum of two numbers; of a NaN and a number, the number.
 ///
 /// PTX: `min`.
 ///
@@ -60,7 +60,7 @@ pub fn min<T: Ordered>(a: T, b: T) -> T {
     device_only()
 }
 
-/// The greater of two numbers; of a NaN and a number, the number.
+/// The maximum of two numbers; of a NaN and a number, the number.
 ///
 /// PTX: `max`.
 #[must_use]
@@ -68,7 +68,8 @@ pub fn max<T: Ordered>(a: T, b: T) -> T {
     device_only()
 }
 
-/// The magnitude. The least integer of a type is its own magnitude, as in a release build of Rust.
+/// The absolute value. That of a type's minimum integer wraps to itself, as in a release build of
+/// Rust.
 ///
 /// PTX: `abs`.
 #[must_use]
@@ -76,7 +77,8 @@ pub fn abs<T: Signed>(x: T) -> T {
     device_only()
 }
 
-/// `a * b + c`, rounded once. Nothing else is fused: `a * b + c` written out is rounded twice, as in Rust.
+/// `a * b + c`, rounded once. Nothing else is fused: the expression `a * b + c` is rounded twice,
+/// as in Rust.
 ///
 /// PTX: `fma.rn`.
 ///
@@ -110,7 +112,7 @@ pub fn recip<T: Precise>(x: T) -> T {
     device_only()
 }
 
-/// `1 / sqrt(x)`, approximate, fast.
+/// `1 / sqrt(x)`, fast and approximate.
 ///
 /// PTX: `rsqrt.approx.f32`, whose error the PTX ISA bounds ("Floating Point Instructions: rsqrt").
 #[must_use]
@@ -118,8 +120,8 @@ pub fn rsqrt(x: f32) -> f32 {
     device_only()
 }
 
-/// 2 to the power `x`, approximate, fast. For `e` to the power `x`, multiply `x` by the logarithm of e to
-/// base 2 first.
+/// 2 to the power `x`, fast and approximate. For `e` to the power `x`, multiply `x` by the base-2
+/// logarithm of e first.
 ///
 /// PTX: `ex2.approx.f32`, whose error the PTX ISA bounds ("Floating Point Instructions: ex2").
 ///
@@ -134,7 +136,7 @@ pub fn exp2(x: f32) -> f32 {
     device_only()
 }
 
-/// The logarithm to base 2, approximate, fast.
+/// The base-2 logarithm, fast and approximate.
 ///
 /// PTX: `lg2.approx.f32`, whose error the PTX ISA bounds ("Floating Point Instructions: lg2").
 #[must_use]

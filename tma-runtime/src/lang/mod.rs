@@ -1,12 +1,14 @@
-//! The words of a kernel.
+//! The vocabulary of kernels.
 //!
-//! This module is what rustc checks the body of a `#[tma_kernel]` function against, and so it is the
-//! language's documentation: hover over a word in a kernel and the text is from here. Each item says what it
-//! does on the device, which PTX it becomes, and where the hardware's rule is written down.
+//! rustc type-checks the body of a `#[tma_kernel]` function against this module, which is therefore
+//! the language's documentation: hovering over a word in a kernel shows its text. Each item says
+//! what it does on the device, which PTX it compiles to, and where the hardware's rule is
+//! documented.
 //!
-//! **Nothing here runs on the host.** Kernels are compiled to PTX from their source; the functions below exist for
-//! their types alone, and called outside a kernel each of them panics. Handles (tiles, barriers, tensor maps,
-//! slices of global memory) are `Copy` and have no size: in a kernel they name an address.
+//! **Nothing here runs on the host.** Kernels are compiled to PTX from their source; the functions
+//! below exist only for their types, and panic when called outside of a kernel. Handles (tiles,
+//! barriers, tensor maps, slices of global memory) are `Copy` and have no size: in a kernel they
+//! name an address.
 //!
 //! | group | words |
 //! | --- | --- |
@@ -15,18 +17,19 @@
 //! | barriers and pipelines | [`Token`], [`Phase`], [`Pipeline`], [`Producer`], [`Consumer`], [`EmptySlot`], [`LoadingSlot`], [`FullSlot`] |
 //! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`], [`Interleave16`], [`Interleave32`] |
 //! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], scalars |
-//! | places | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
+//! | indices | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
-//! | the whole grid, and its neighbours | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
+//! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
 //! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`] |
-//! | control and help | [`unroll`], [`trap`], [`printf!`], `assert!` |
+//! | control and debugging | [`unroll`], [`trap`], [`printf!`], `assert!` |
 //!
-//! Coordinates and extents are written in logical row-major order, outermost first, as Rust arrays are.
+//! Coordinates and extents are written in logical row-major order, outermost first, as Rust arrays
+//! are.
 //!
-//! The whole way of a tile, from a tensor in global memory through shared memory to another tensor:
+//! A tile copied from a tensor in global memory through shared memory to another tensor:
 //!
 //! ```
 //! # use tma_runtime::prelude::*;
@@ -57,11 +60,28 @@
 //! # }
 //! ```
 //!
-//! Section names of the PTX ISA and of the CUDA driver API are given as sources throughout.
+//! Sources are sections of the PTX ISA and of the CUDA driver API.
 
-// Bodies are never run, and a parameter's name is for the reader: `at`, not `_at`.
+// Bodies never run, and parameter names are for the reader: `at`, not `_at`.
 #![expect(unused_variables, reason = "device functions are declared here for their types and documentation")]
 #![expect(clippy::len_without_is_empty, reason = "a kernel's lengths are constants above zero, or bounds")]
+
+/// Traits for the element types of reductions. `$of` is a supertrait; `$source` completes a sentence.
+macro_rules! elements {
+    ($of:ident, $source:literal;
+     $($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
+        $(#[$doc])*
+        ///
+        #[doc = concat!("Source: PTX ISA, ", $source)]
+        #[diagnostic::on_unimplemented(
+            message = $message,
+            label = "not an element type of this reduction",
+            note = $list
+        )]
+        pub trait $name: $of + Sealed {}
+        $(impl $name for $element {})+
+    )+ };
+}
 
 mod barrier;
 mod bulk;
@@ -73,13 +93,13 @@ mod descriptor;
 mod global;
 mod grid;
 mod im2col;
+mod index;
 mod map;
 mod math;
 #[doc(hidden)]
 pub mod names;
 mod phase;
 mod pipeline;
-mod place;
 mod reduce;
 mod scalar;
 mod shape;
@@ -106,13 +126,13 @@ pub use descriptor::{Maps, SharedMap};
 pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex};
 pub use grid::{grid_dependency_launch, grid_dependency_wait, sync_grid};
 pub use im2col::{Im2colMap, Im2colRank, Rank};
+pub use index::{
+    Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
+};
 pub use map::{TensorMap, TileType};
 pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, recip, rsqrt, sqrt};
 pub use phase::Phase;
 pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};
-pub use place::{
-    Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
-};
 pub use reduce::{ReduceAdd, ReduceBits, ReduceCount, ReduceOrder};
 pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
 pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
@@ -133,8 +153,8 @@ fn device_only() -> ! {
     panic!("this is a word of the kernel language: it means something only inside a `#[tma_kernel]` function")
 }
 
-/// Closes the traits of the language: a kernel's types are those the compiler knows.
+/// Seals the traits of the language: a kernel's types are those that the compiler knows.
 mod sealed {
-    /// Implemented in this module only.
+    /// Implemented only in this module.
     pub trait Sealed {}
 }

@@ -1,14 +1,13 @@
-//! What the expansion of a kernel asks of its names. It is called by generated code alone, and
-//! never run.
+//! Checks on the names in a kernel. Only generated code calls it, and it never runs.
 
-/// The macros of kernels and no others, to be imported by a glob: a macro that an import or a
-/// definition brings under the same name is then ambiguous (E0659), unless it is the same.
+/// Only the macros of kernels, to be imported by a glob: a different macro of the same name,
+/// imported or defined, is then ambiguous (E0659).
 pub mod macros {
     pub use crate::printf;
     pub use core::assert;
 }
 
-/// Implemented by each type for itself, so that a bound asks whether two types are one.
+/// Implemented by each type for itself, so that a bound checks whether two types are the same.
 #[diagnostic::on_unimplemented(
     message = "TMA0120: this name means something else here than in the kernel language: `{Self}`",
     label = "not the word of the kernel language",
@@ -19,7 +18,7 @@ pub trait Is<Word: ?Sized> {}
 
 impl<T: ?Sized> Is<T> for T {}
 
-/// Asks whether `name` is the function `word`: each function has a type of its own.
+/// Checks that `name` is the function `word`: each function has its own type.
 pub fn function<Word, Name: Is<Word>>(word: Word, name: Name) {}
 
 /// As [`function`](function()), for [`cast`](super::cast), whose argument has any type.
@@ -30,5 +29,5 @@ pub fn any<T>() -> T {
     super::device_only()
 }
 
-/// Asks whether `Name` is the type `Word`.
+/// Checks that `Name` is the type `Word`.
 pub fn same_type<Word: ?Sized, Name: Is<Word> + ?Sized>() {}

@@ -1,11 +1,11 @@
-//! The phase that a thread waits for, without counting.
+//! The phase that a thread waits for, tracked for it.
 
 use super::device_only;
 
-/// The phase of a barrier that a thread will wait for next. It is a parity, in a register.
+/// The phase of a barrier that a thread waits for next: a parity, in a register.
 ///
-/// A barrier tells its phases apart by their parity alone: 0, 1, 0, 1 and so on. Each thread that waits has to know
-/// which it is at, and a `Phase` knows:
+/// A barrier distinguishes phases only by their parity: 0, 1, 0, 1 and so on. Each waiting thread
+/// has to know which one is next, and a `Phase` tracks it:
 ///
 /// ```text
 /// barrier   phase 0     | phase 1     | phase 2     | phase 3     | ..
@@ -14,8 +14,9 @@ use super::device_only;
 /// wait_next            1st           2nd           3rd           4th     each returns when the phase is complete
 /// ```
 ///
-/// One `Phase` belongs to one thread and one barrier, from the barrier's [`init`](super::Barrier::init) on. It
-/// must not miss a phase: whoever skips one wait waits for the wrong one ever after.
+/// One `Phase` belongs to one thread and one barrier, from the barrier's
+/// [`init`](super::Barrier::init) on. It must not miss a phase: a thread that skips one wait waits
+/// for the wrong phase from then on.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -42,20 +43,20 @@ impl Phase {
         device_only()
     }
 
-    /// Parity 1: the phase before the first, which every fresh barrier has completed. A wait for it returns at once, as a
-    /// producer wants it that finds its buffers empty at first.
+    /// Parity 1: the phase before the first, which counts as completed on a fresh barrier. A wait
+    /// for it returns at once, as needed by a producer whose buffers are empty at first.
     #[must_use]
     pub fn opposite() -> Self {
         device_only()
     }
 
-    /// Its parity, 0 or 1: for what takes a number, such as [`try_wait`](super::Barrier::try_wait).
+    /// Its parity, 0 or 1, for methods such as [`try_wait`](super::Barrier::try_wait).
     #[must_use]
     pub fn parity(&self) -> u32 {
         device_only()
     }
 
-    /// Goes on to the next phase.
+    /// Advances to the next phase.
     ///
     /// PTX: `xor.b32`.
     pub fn flip(&mut self) {

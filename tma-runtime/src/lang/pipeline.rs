@@ -5,7 +5,8 @@ use std::ops::Deref;
 
 use super::{Barrier, Shape, Shared, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
 
-/// What a stage of a pipeline holds: a tuple of 1 to 6 tiles. Of one it is `(Tile<..>,)`, with the comma.
+/// The contents of a pipeline's stage: a tuple of 1 to 6 tiles. A tuple of one is `(Tile<..>,)`,
+/// with the comma.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not what a pipeline's stage holds",
     label = "a tuple of tiles is wanted",
@@ -27,13 +28,13 @@ tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3);
 tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3, T4 S4 W4);
 tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3, T4 S4 W4, T5 S5 W5);
 
-/// A ring of `STAGES` stages in shared memory, each with the tiles `T` and two barriers: one thread fills stages
-/// with loads while others read those filled before.
+/// A ring of `STAGES` stages in shared memory, each with the tiles `T` and two barriers: one thread
+/// fills stages by loads while others read those that were filled before.
 ///
-/// A stage's *full* barrier completes when its tiles are there, its *empty* barrier when all consumers have released
-/// it. Which stage is next, and the parity of its phase, are kept by a [`Producer`] and [`Consumer`], in two
-/// registers each: no parity is counted by hand, no byte announced by hand, and a slot that was released cannot be read
-/// again, because rustc knows it as moved.
+/// A stage's *full* barrier completes when its tiles have arrived, its *empty* barrier when all
+/// consumers have released it. [`Producer`] and [`Consumer`] track the next stage and the parity of
+/// its phase, in two registers each: parities and bytes are not counted by hand, and a released
+/// slot cannot be read again, because it was moved.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -72,7 +73,8 @@ tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3, T4 S4 W4, T5 S5 W5);
 /// # }
 /// ```
 ///
-/// What it becomes is what one would write with [`Stages`](super::Stages) of tiles and barriers.
+/// It compiles to the code that one would write with [`Stages`](super::Stages) of tiles and
+/// barriers.
 pub struct Pipeline<T: Tiles, const STAGES: u32>(PhantomData<T>);
 
 impl<T: Tiles, const STAGES: u32> Clone for Pipeline<T, STAGES> {
@@ -86,34 +88,36 @@ impl<T: Tiles, const STAGES: u32> Sealed for Pipeline<T, STAGES> {}
 impl<T: Tiles, const STAGES: u32> Shared for Pipeline<T, STAGES> {}
 
 impl<T: Tiles, const STAGES: u32> Pipeline<T, STAGES> {
-    /// Makes the barriers of all stages, which are empty then. `consumers` is how many
-    /// [`release`](FullSlot::release)s make a stage empty again (1 to 2^20 - 1):
+    /// Initialises the barriers of all stages, which are then empty. `consumers` is the number of
+    /// [`release`](FullSlot::release)s that make a stage empty again (1 to 2^20 - 1):
     ///
     /// * the number of consuming threads, where each releases;
     /// * the number of consuming warps, where one lane of each releases: `sync_warp()`, then
-    ///   `if lane_idx() == 0 { slot.release() }`. Fewer arrivals, and so the better choice for several warps;
-    /// * the number of warpgroups, where the threads of each meet first, at a
+    ///   `if lane_idx() == 0 { slot.release() }`. With fewer arrivals, this is the better choice
+    ///   for several warps;
+    /// * the number of warpgroups, where the threads of each synchronise first, by a
     ///   [`named_barrier_sync`](super::named_barrier_sync).
     ///
-    /// Of stages that are filled by multicast, the consumers of all blocks are counted that release to this one
-    /// ([`release_cluster`](FullSlot::release_cluster)).
+    /// For stages that are filled by multicast, count the consumers of all blocks that release to
+    /// this one ([`release_cluster`](FullSlot::release_cluster)).
     ///
-    /// By one thread, once; then [`fence_barrier_init`](super::fence_barrier_init), and
-    /// [`sync_threads`](super::sync_threads), as for a barrier; [`sync_cluster`](super::sync_cluster) where blocks load or
-    /// release across the cluster.
+    /// Call it once, in one thread; then [`fence_barrier_init`](super::fence_barrier_init) and
+    /// [`sync_threads`](super::sync_threads), as for a barrier, or
+    /// [`sync_cluster`](super::sync_cluster) if blocks load or release across the cluster.
     ///
-    /// PTX: `mbarrier.init.shared::cta.b64`, twice a stage.
+    /// PTX: `mbarrier.init.shared::cta.b64`, twice per stage.
     pub fn init(self, consumers: u32) {
         device_only()
     }
 
-    /// The state of the thread that fills stages. One thread has it: the pipeline's first stage is next.
+    /// The state of the one thread that fills stages, beginning with the first.
     #[must_use]
     pub fn producer(self) -> Producer<T, STAGES> {
         device_only()
     }
 
-    /// The state of a thread that reads stages. Each has its own: the pipeline's first stage is next.
+    /// The state of a thread that reads stages, beginning with the first. Each such thread has its
+    /// own.
     #[must_use]
     pub fn consumer(self) -> Consumer<T, STAGES> {
         device_only()
@@ -125,38 +129,39 @@ impl<T: Tiles, const STAGES: u32> Pipeline<T, STAGES> {
         device_only()
     }
 
-    /// Ends the life of the barriers, when nobody waits or loads any more ([`drain`](Producer::drain)). It may then be
-    /// initialised anew, with new states.
+    /// Invalidates the barriers, once no thread waits and no load is pending
+    /// ([`drain`](Producer::drain)). The pipeline may then be initialised again, with new states.
     ///
-    /// PTX: `mbarrier.inval.shared::cta.b64`, twice a stage.
+    /// PTX: `mbarrier.inval.shared::cta.b64`, twice per stage.
     pub fn invalidate(self) {
         device_only()
     }
 }
 
-/// Where the producer of a [`Pipeline`] is: the stage to fill next, and the parity of its empty barrier. Both in
-/// registers; a device function takes it by `&mut`.
+/// The position of a [`Pipeline`]'s producer: the stage to fill next, and the parity of its empty
+/// barrier, both in registers. A device function takes it by `&mut`.
 pub struct Producer<T: Tiles, const STAGES: u32>(PhantomData<T>);
 
 impl<T: Tiles, const STAGES: u32> Producer<T, STAGES> {
-    /// Waits until the next stage is empty, announces the bytes of all its tiles to its full barrier, and goes on to
-    /// the stage after it. Every tile of the slot must then be loaded once: [`wait`](Producer::wait) and
-    /// [`announce`](EmptySlot::announce) in one.
+    /// Waits until the next stage is empty, announces the bytes of all its tiles to its full
+    /// barrier, and advances: [`wait`](Producer::wait) and [`announce`](EmptySlot::announce) in
+    /// one. Every tile of the slot must then be loaded exactly once.
     ///
-    /// One thread calls it. Consumers that *wrote* to the tiles say so with
+    /// Call it in one thread. Consumers that *wrote* to the tiles need
     /// [`fence_proxy_async`](super::fence_proxy_async) before they release.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.parity`, `mbarrier.arrive.expect_tx`, and to go on an addition, a comparison,
-    /// two selections and an `xor`.
+    /// PTX: a loop of `mbarrier.try_wait.parity`, `mbarrier.arrive.expect_tx`, and to advance an
+    /// addition, a comparison, two selections and an `xor`.
     pub fn acquire(&mut self) -> LoadingSlot<T> {
         device_only()
     }
 
-    /// Waits until the next stage is empty, and goes on to the stage after it. For a producer that has something to say
-    /// beside the tiles: what it writes before [`announce`](EmptySlot::announce) is seen by the consumers of the
-    /// slot.
+    /// Waits until the next stage is empty, and advances. For a producer that passes data besides
+    /// the tiles: its writes before [`announce`](EmptySlot::announce) are visible to the slot's
+    /// consumers.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.parity`, and to go on an addition, a comparison, two selections and an `xor`.
+    /// PTX: a loop of `mbarrier.try_wait.parity`, and to advance an addition, a comparison, two
+    /// selections and an `xor`.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -186,8 +191,8 @@ impl<T: Tiles, const STAGES: u32> Producer<T, STAGES> {
         device_only()
     }
 
-    /// Waits until consumers have released every slot: afterwards the tiles may be used for something else, and a block
-    /// that others release to may end. The state stays as it is.
+    /// Waits until consumers have released every slot. The tiles may then be used for something
+    /// else, and a block that others release to may end. The state does not change.
     ///
     /// PTX: a loop of `mbarrier.try_wait.parity` for each stage.
     pub fn drain(&self) {
@@ -195,18 +200,21 @@ impl<T: Tiles, const STAGES: u32> Producer<T, STAGES> {
     }
 }
 
-/// Where a consumer of a [`Pipeline`] is: the stage to read next, and the parity of its full barrier. Both in
-/// registers; a device function takes it by `&mut`.
+/// The position of a [`Pipeline`]'s consumer: the stage to read next, and the parity of its full
+/// barrier, both in registers. A device function takes it by `&mut`.
 pub struct Consumer<T: Tiles, const STAGES: u32>(PhantomData<T>);
 
 impl<T: Tiles, const STAGES: u32> Consumer<T, STAGES> {
-    /// Waits until the next stage is full, and goes on to the stage after it. Every consuming thread calls it, once a
-    /// stage, so that all states stay alike; who releases is another matter ([`Pipeline::init`]).
+    /// Waits until the next stage is full, and advances. Every consuming thread calls it once per
+    /// stage, so that all states agree; which threads release is a separate choice
+    /// ([`Pipeline::init`]).
     ///
-    /// A further `wait` before the slot is released is fine, as long as some stage is left to the producer: a slot
-    /// that an asynchronous reader is still at (a store, an mma) is kept in a variable and released later.
+    /// Another `wait` before the slot is released is fine as long as the producer has a stage left:
+    /// keep a slot that is still being read asynchronously (by a store, an mma) in a variable, and
+    /// release it later.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.parity`, and to go on an addition, a comparison, two selections and an `xor`.
+    /// PTX: a loop of `mbarrier.try_wait.parity`, and to advance an addition, a comparison, two
+    /// selections and an `xor`.
     pub fn wait(&mut self) -> FullSlot<T> {
         device_only()
     }
@@ -220,12 +228,13 @@ impl<T: Tiles, const STAGES: u32> Consumer<T, STAGES> {
     }
 }
 
-/// A stage that is empty: [`Producer::wait`] gives it.
+/// An empty stage, returned by [`Producer::wait`].
 #[must_use = "a slot that is not announced is never full: its consumers wait for ever"]
 pub struct EmptySlot<T: Tiles>(PhantomData<T>);
 
 impl<T: Tiles> EmptySlot<T> {
-    /// Announces the bytes of all its tiles to its full barrier, and arrives there. Every tile must then be loaded once.
+    /// Announces the bytes of all its tiles to its full barrier, and arrives there. Every tile must
+    /// then be loaded exactly once.
     ///
     /// PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`.
     #[doc(alias = "mbarrier.arrive.expect_tx")]
@@ -233,7 +242,7 @@ impl<T: Tiles> EmptySlot<T> {
         device_only()
     }
 
-    /// Its number in the ring: for what is kept beside the tiles, in [`Stages`](super::Stages) or a
+    /// Its index in the ring, for data besides the tiles, in [`Stages`](super::Stages) or a
     /// [`SharedArray`](super::SharedArray).
     #[must_use]
     pub fn stage(&self) -> u32 {
@@ -241,8 +250,8 @@ impl<T: Tiles> EmptySlot<T> {
     }
 }
 
-/// A stage to load: [`Producer::acquire`] or [`EmptySlot::announce`] gives it. Its tiles are `slot.0`, `slot.1` and so
-/// on.
+/// A stage to load, returned by [`Producer::acquire`] or [`EmptySlot::announce`]. Its tiles are
+/// `slot.0`, `slot.1` and so on.
 #[must_use = "its full barrier waits for the bytes of every tile: load them"]
 pub struct LoadingSlot<T: Tiles>(PhantomData<T>);
 
@@ -253,7 +262,7 @@ impl<T: Tiles> LoadingSlot<T> {
         device_only()
     }
 
-    /// Its number in the ring.
+    /// Its index in the ring.
     #[must_use]
     pub fn stage(&self) -> u32 {
         device_only()
@@ -268,20 +277,22 @@ impl<T: Tiles> Deref for LoadingSlot<T> {
     }
 }
 
-/// A stage to read: [`Consumer::wait`] gives it. Its tiles are `slot.0`, `slot.1` and so on.
+/// A stage to read, returned by [`Consumer::wait`]. Its tiles are `slot.0`, `slot.1` and so on.
 #[must_use = "a stage that is never released is never filled again"]
 pub struct FullSlot<T: Tiles>(PhantomData<T>);
 
 impl<T: Tiles> FullSlot<T> {
-    /// Gives the stage back: arrives at its empty barrier. When as many have done so as [`Pipeline::init`] said, the
-    /// producer may fill it.
+    /// Releases the stage: arrives at its empty barrier. After as many releases as set by
+    /// [`Pipeline::init`], the producer may fill it again.
     ///
-    /// A thread that stored from the tiles waits for the store's reading first
+    /// A thread that stored from the tiles must first wait until the store has read them
     /// ([`bulk_wait_group_read`](super::bulk_wait_group_read)).
     ///
-    /// Where threads have read the slot's tiles ([`Tile::get`](super::Tile::get)), it begins with the proxy fence that lies
-    /// between their reads and the next load ([`fence_proxy_async`](super::fence_proxy_async)): for this thread, and for
-    /// those that it has met since they read. A slot that only stores read is released without.
+    /// If threads have read the slot's tiles ([`Tile::get`](super::Tile::get)), it begins with the
+    /// proxy fence that is needed between their reads and the next load
+    /// ([`fence_proxy_async`](super::fence_proxy_async)): for this thread, and for threads that
+    /// have synchronised with it since they read. A slot that only stores read is released without
+    /// a fence.
     ///
     /// PTX: `fence.proxy.async.shared::cta` where threads have read, and
     /// `mbarrier.arrive.shared::cta.b64`.
@@ -300,20 +311,22 @@ impl<T: Tiles> FullSlot<T> {
         device_only()
     }
 
-    /// Gives the stage back to the block of this `rank` of the cluster: arrives at the empty barrier that it has at the
-    /// same place. For rings whose stages are filled by multicast: a block may not load into this one before its
-    /// consumers are done, so they say so to every block that loads for them, and [`Pipeline::init`] of each counts
-    /// the arrivals from all.
+    /// Releases the stage to the block of this `rank` of the cluster: arrives at that block's empty
+    /// barrier of the same stage. For rings whose stages are filled by multicast: a block may load
+    /// into this one only when its consumers are done, so they release to every block that loads
+    /// for them, and [`Pipeline::init`] of each counts the arrivals from all.
     ///
-    /// A thread arrives once, so the ranks are spread over threads: of a warp, lane `i` tells block `i`.
+    /// A thread arrives once, so distribute the ranks over threads: lane `i` of a warp releases to
+    /// block `i`.
     ///
-    /// It says that the stage has been read, and no more: what this thread wrote before need not be seen by that block
-    /// after its wait. To hand over what threads wrote, arrive at a [`remote`](super::remote) barrier.
+    /// It only signals that the stage has been read: this thread's earlier writes need not be
+    /// visible to that block after its wait. To publish writes, arrive at a
+    /// [`remote`](super::remote) barrier.
     ///
     /// It begins with a proxy fence as [`release`](FullSlot::release) does.
     ///
-    /// PTX: `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`, whose scope is the block (PTX ISA,
-    /// "mbarrier.arrive").
+    /// PTX: `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`, whose scope is
+    /// the block (PTX ISA, "mbarrier.arrive").
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -332,11 +345,12 @@ impl<T: Tiles> FullSlot<T> {
         device_only()
     }
 
-    /// Gives the stage back to every block of the cluster, this one too: as [`release_to`](FullSlot::release_to) each of
-    /// them, by one thread. [`Pipeline::init`] gets the consumers of all blocks of the cluster.
+    /// Releases the stage to every block of the cluster including this one, as
+    /// [`release_to`](FullSlot::release_to) does for each, in one thread. [`Pipeline::init`] then
+    /// counts the consumers of all blocks of the cluster.
     ///
-    /// Nothing written before is published by it, as by [`release_to`](FullSlot::release_to). It begins with one proxy fence
-    /// where [`release`](FullSlot::release) does.
+    /// Like [`release_to`](FullSlot::release_to), it publishes no writes. It begins with one proxy
+    /// fence if [`release`](FullSlot::release) does.
     ///
     /// PTX: for each block `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`.
     #[doc(alias = "mbarrier.arrive")]
@@ -344,7 +358,7 @@ impl<T: Tiles> FullSlot<T> {
         device_only()
     }
 
-    /// Its number in the ring: for what is kept beside the tiles, in [`Stages`](super::Stages) or a
+    /// Its index in the ring, for data besides the tiles, in [`Stages`](super::Stages) or a
     /// [`SharedArray`](super::SharedArray).
     #[must_use]
     pub fn stage(&self) -> u32 {

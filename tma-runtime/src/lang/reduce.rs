@@ -1,26 +1,14 @@
-//! Reductions: a tile is combined with what is in a tensor, element by element.
+//! Reductions: a tile is combined with a tensor, element by element.
 
 use super::{
     Coordinate, Shape, Swizzle, TensorMap, Tile, TileElement, bf16, device_only, f16, sealed::Sealed,
 };
 
-macro_rules! elements {
-    ($($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
-        $(#[$doc])*
-        ///
-        /// Source: PTX ISA, "cp.reduce.async.bulk.tensor", the table of operations and element types, without what an
-        /// H200 refuses all the same.
-        #[diagnostic::on_unimplemented(
-            message = $message,
-            label = "not an element type of this reduction",
-            note = $list
-        )]
-        pub trait $name: TileElement + Sealed {}
-        $(impl $name for $element {})+
-    )+ };
-}
-
 elements! {
+    TileElement,
+    "\"cp.reduce.async.bulk.tensor\", the table of operations and element types, except those \
+     that an H200 rejects.";
+
     /// Elements of [`TensorMap::reduce_add`].
     ReduceAdd: "the copy engine does not add elements of type `{Self}`",
         "it adds u32, i32, u64, f16, bf16 and f32", [u32, i32, u64, f16, bf16, f32];
@@ -30,7 +18,8 @@ elements! {
     /// Elements of [`TensorMap::reduce_inc`] and [`TensorMap::reduce_dec`].
     ReduceCount: "the copy engine does not count in elements of type `{Self}`",
         "it counts in u32", [u32];
-    /// Elements of [`TensorMap::reduce_and`], [`TensorMap::reduce_or`] and [`TensorMap::reduce_xor`].
+    /// Elements of [`TensorMap::reduce_and`], [`TensorMap::reduce_or`] and
+    /// [`TensorMap::reduce_xor`].
     ReduceBits: "the copy engine does not combine the bits of elements of type `{Self}`",
         "it combines those of u32, i32 and u64", [u32, i32, u64];
 }
@@ -56,10 +45,10 @@ macro_rules! reductions {
 
 /// # Reductions
 ///
-/// What a [`store`](TensorMap::store) does, but each element is combined with what is in the tensor, as one step
-/// that no other reduction comes between (`.relaxed.gpu`): blocks may reduce into the same elements at once, in an
-/// order that nobody knows. A reduction joins the thread's bulk group, as a store does, and the launcher asks for
-/// `&mut` of the tensor.
+/// As [`store`](TensorMap::store), but each element is combined atomically with the tensor's
+/// (`.relaxed.gpu`): blocks may reduce into the same elements concurrently, in unspecified order. A
+/// reduction joins the thread's bulk group, as a store does, and the launcher requires `&mut` of
+/// the tensor.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -75,22 +64,24 @@ macro_rules! reductions {
 /// ```
 impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
     reductions! {
-        /// Starts adding `tile` to the tensor's box at `at`. Integers wrap; floats round to nearest, ties to even,
-        /// at each addition. Subnormal numbers of f32 may be taken as zeros.
+        /// Starts adding `tile` to the tensor's box at `at`. Integers wrap; floats round to
+        /// nearest, ties to even, at each addition. Subnormal f32 numbers may be treated as zero.
         reduce_add("add"): ReduceAdd;
-        /// Starts putting the lesser of the tensor's and the tile's element into the box at `at`.
+        /// Starts a minimum of `tile` into the tensor's box at `at`.
         reduce_min("min"): ReduceOrder;
-        /// Starts putting the greater of the tensor's and the tile's element into the box at `at`.
+        /// Starts a maximum of `tile` into the tensor's box at `at`.
         reduce_max("max"): ReduceOrder;
-        /// Starts counting up in the box at `at`: 1 more, or 0 where the tensor's element is not below the tile's.
+        /// Starts incrementing the tensor's box at `at`, wrapping to 0 where its element is not
+        /// below the tile's.
         reduce_inc("inc"): ReduceCount;
-        /// Starts counting down in the box at `at`: 1 less, or the tile's element where the tensor's is 0 or above it.
+        /// Starts decrementing the tensor's box at `at`, wrapping to the tile's element where its
+        /// element is 0 or above that.
         reduce_dec("dec"): ReduceCount;
-        /// Starts taking away from the box at `at` the bits that the tile does not have.
+        /// Starts a bitwise AND of `tile` into the tensor's box at `at`.
         reduce_and("and"): ReduceBits;
-        /// Starts adding the tile's bits to those of the box at `at`.
+        /// Starts a bitwise OR of `tile` into the tensor's box at `at`.
         reduce_or("or"): ReduceBits;
-        /// Starts flipping the tile's bits in the box at `at`.
+        /// Starts a bitwise XOR of `tile` into the tensor's box at `at`.
         reduce_xor("xor"): ReduceBits;
     }
 }

@@ -1,4 +1,4 @@
-//! Scalars: the values that fit a register.
+//! Scalars: values that fit a register.
 
 use super::{device_only, sealed::Sealed};
 
@@ -6,12 +6,12 @@ pub use crate::Scalar;
 pub use float8::{F8E4M3 as e4m3, F8E5M2 as e5m2};
 pub use half::{bf16, f16};
 
-pub use crate::tf32::tf32;
+pub use crate::tensor::tf32::tf32;
 
-/// A [`Scalar`] that a tensor map, and so a [`Tile`](super::Tile), may hold.
+/// A [`Scalar`] that can be an element of a tensor map, and so of a [`Tile`](super::Tile).
 ///
-/// The element types of `CUtensorMapDataType` (CUDA driver API, "Tensor Map Object Management"). The 8-bit
-/// floats travel as bytes.
+/// The element types of `CUtensorMapDataType` (CUDA driver API, "Tensor Map Object Management").
+/// The 8-bit floats travel as bytes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the element of a tile",
     label = "the copy engine has no such element type",
@@ -37,14 +37,14 @@ mark!(Number: u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, 
 
 /// Converts a number to the type `To`, by value.
 ///
-/// Between primitives it is what `as` is: integers are truncated or extended, a float becomes the
-/// nearest integer towards zero, saturated, with NaN as 0. Conversions to a float round once, to
-/// nearest, ties to even (to [`tf32`] away from zero). It also takes and gives [`f16`](struct@f16),
-/// [`bf16`], [`tf32`], [`e4m3`] and [`e5m2`], which `as` does not know; a number that an 8-bit
-/// float cannot hold becomes its greatest.
+/// Between primitives it is `as`: integers are truncated or extended, a float becomes the nearest
+/// integer towards zero, saturated, with NaN as 0. Conversions to a float round once, to nearest,
+/// ties to even (to [`tf32`] away from zero). It also converts from and to [`f16`](struct@f16),
+/// [`bf16`], [`tf32`], [`e4m3`] and [`e5m2`], which `as` does not support; numbers outside of an
+/// 8-bit float's range saturate.
 ///
-/// In kernels `f16::from_f64(x)` is `cast::<f16>(x)`, and likewise of `bf16`. On the host they are
-/// functions of the crate `half`, which rounds some `f64`s twice: next to a tie it may give the
+/// In kernels `f16::from_f64(x)` is `cast::<f16>(x)`, and likewise for `bf16`. On the host they are
+/// functions of the crate `half`, which rounds some `f64`s twice: next to a tie it may return the
 /// neighbouring number.
 ///
 /// PTX: `cvt`. (PTX ISA, "Data Movement and Conversion Instructions: cvt".)

@@ -4,10 +4,10 @@ use super::sealed::Sealed;
 
 /// The extents of a [`Tile`](super::Tile), in elements: [`Shape1`] to [`Shape5`].
 ///
-/// Logical row-major order, outermost first; the last dimension is the contiguous one. The hardware counts
-/// the other way round, and the compiler reverses. A tensor map's box takes 1 to 5 dimensions of 1 to 256
-/// elements each, and the bytes of its innermost dimension must be a multiple of 16 (CUDA driver API,
-/// `cuTensorMapEncodeTiled`: `boxDim`).
+/// Logical row-major order, outermost first; the last dimension is the contiguous one. The hardware
+/// counts dimensions the other way round, and the compiler reverses them. A tensor map's box takes
+/// 1 to 5 dimensions of 1 to 256 elements each, and the bytes of its innermost dimension must be a
+/// multiple of 16 (CUDA driver API, `cuTensorMapEncodeTiled`: `boxDim`).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the shape of a tile",
     label = "not a shape",
@@ -17,13 +17,14 @@ pub trait Shape: Sealed + Copy {
     /// The extents, outermost first.
     const EXTENTS: &'static [u32];
 
-    /// One coordinate for each dimension, outermost first: an array `[I; RANK]`.
+    /// One coordinate per dimension, outermost first: an array `[I; RANK]`.
     type At<I: Coordinate>: Copy;
 }
 
 /// A coordinate in a tile or tensor: `u32`, or `i32` for a load that may start before the tensor.
 ///
-/// All coordinates of one array are of one type; bare integer literals become whichever the others are.
+/// All coordinates of an array have the same type; bare integer literals take the type of the
+/// others.
 #[diagnostic::on_unimplemented(
     message = "coordinates are `u32` or `i32`, not `{Self}`",
     label = "not a coordinate",
@@ -56,8 +57,8 @@ shapes! {
     Shape2<A, B>, 2;
     /// `A` planes of `B` rows of `C` elements.
     Shape3<A, B, C>, 3;
-    /// Four dimensions, outermost first: `D` is contiguous.
+    /// Four dimensions, outermost first: `D` is the contiguous one.
     Shape4<A, B, C, D>, 4;
-    /// Five dimensions, outermost first: `E` is contiguous.
+    /// Five dimensions, outermost first: `E` is the contiguous one.
     Shape5<A, B, C, D, E>, 5;
 }

@@ -1,4 +1,4 @@
-//! Shared memory: how a kernel declares it, plain arrays in it, and stages.
+//! Shared memory: its declaration, plain arrays, and stages.
 
 use std::marker::PhantomData;
 use std::ops::Index;
@@ -7,7 +7,7 @@ use super::{
     Barrier, Scalar, Shape, SharedMap, Swizzle, Tile, TileElement, TileType, device_only, sealed::Sealed,
 };
 
-/// What lives in shared memory: [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] of these, and
+/// The types of shared variables: [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] of these, and
 /// [`Pipeline`](super::Pipeline).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not live in shared memory",
@@ -27,13 +27,13 @@ impl<X: TileType> Shared for SharedMap<X> {}
 impl<X: Shared, const N: u32> Sealed for Stages<X, N> {}
 impl<X: Shared, const N: u32> Shared for Stages<X, N> {}
 
-/// Declares a variable in the block's shared memory: one for all threads of the block.
+/// Declares a variable in the block's shared memory, shared by all its threads.
 ///
-/// Only as the value of a `let`, outside loops and branches: each `shared()` in the source is one piece of
-/// memory. Its type comes from the `let`. The content is undefined until something is written or loaded, and
-/// a [`Barrier`] has to be [initialised](Barrier::init). Alignment and placement are the compiler's business;
-/// all of it together may have 227 KiB (232448 bytes) a block (CUDA C++ Programming Guide, "Compute
-/// Capability 9.x: Shared Memory").
+/// It is only allowed as the value of a `let`, outside of loops and branches: each `shared()` in
+/// the source is one variable, whose type comes from the `let`. Its content is undefined until it
+/// is written or loaded, and a [`Barrier`] has to be [initialised](Barrier::init). The compiler
+/// decides alignment and placement; the limit is 227 KiB (232448 bytes) per block (CUDA C++
+/// Programming Guide, "Compute Capability 9.x: Shared Memory").
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -48,7 +48,7 @@ pub fn shared<X: Shared>() -> X {
     device_only()
 }
 
-/// `N` scalars in shared memory, side by side.
+/// A contiguous array of `N` scalars in shared memory.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -99,10 +99,11 @@ impl<T: Scalar, const N: u32> SharedArray<T, N> {
     }
 }
 
-/// `N` tiles, barriers or shared arrays of one type, picked by a `u32` index: the buffers of a pipeline.
+/// `N` tiles, barriers or shared arrays of one type, selected by a `u32` index: the buffers of a
+/// pipeline.
 ///
-/// An index must be below `N`; it need not be a constant. Each stage is aligned as a tile of its own would
-/// be.
+/// An index must be below `N`; it need not be a constant. Each stage is aligned as a separate tile
+/// would be.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;

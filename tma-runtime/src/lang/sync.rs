@@ -1,9 +1,10 @@
-//! Where threads meet, and fences.
+//! Barriers for threads, and fences.
 
 use super::device_only;
 
-/// All threads of the block meet here; what each wrote to shared memory before is seen by all after. Every
-/// thread of the block must come: not under a condition that only some fulfil.
+/// A barrier for all threads of the block. Writes to shared memory before it are visible to all
+/// threads after it. Every thread of the block must reach it, so it must not be in a branch that
+/// only some take.
 ///
 /// PTX: `barrier.sync.aligned 0` (PTX ISA, "bar, barrier").
 ///
@@ -21,7 +22,7 @@ pub fn sync_threads() {
     device_only()
 }
 
-/// All 32 threads of the warp meet here, and see what the others wrote before.
+/// A barrier for all 32 threads of the warp, after which they see each other's earlier writes.
 ///
 /// PTX: `bar.warp.sync 0xffffffff` (PTX ISA, "bar.warp.sync").
 #[doc(alias = "__syncwarp")]
@@ -29,11 +30,11 @@ pub fn sync_warp() {
     device_only()
 }
 
-/// `threads` threads, a multiple of 32, meet at the block's hardware barrier `id`, and see what the others
-/// wrote before.
+/// A barrier for `threads` threads, a multiple of 32, by the block's hardware barrier `id`.
+/// Afterwards they see each other's earlier writes.
 ///
-/// `id` is 1 to 15: number 0 is [`sync_threads`]. For the threads of one role in a kernel whose warps do
-/// different things. Warps take part as wholes.
+/// `id` is 1 to 15; 0 is used by [`sync_threads`]. For the threads of one role in a kernel whose
+/// warps have different roles. Only whole warps take part.
 ///
 /// PTX: `barrier.sync id, threads` (PTX ISA, "bar, barrier").
 ///
@@ -51,25 +52,26 @@ pub fn named_barrier_sync(id: u32, threads: u32) {
     device_only()
 }
 
-/// Orders this thread's accesses to shared memory before later ones of the *async proxy*: copy engine and
-/// tensor cores.
+/// Orders this thread's accesses to shared memory before later accesses through the *async proxy*,
+/// by copy engine and tensor cores.
 ///
-/// Ordinary reads and writes go through the generic proxy, TMA and `wgmma` through the async proxy, and accesses of
-/// the two to the same memory need this fence between them, unless both read:
+/// Ordinary reads and writes go through the generic proxy, TMA and `wgmma` through the async proxy,
+/// and accesses to the same memory through both need this fence in between, unless both read:
 ///
-/// * between [`Tile::set`](super::Tile::set) and a [`store`](super::TensorMap::store) of that tile, in every thread that
-///   wrote, *before* they meet;
-/// * between [`Tile::get`](super::Tile::get) and the next [`load`](super::TensorMap::load) into that tile, in every thread
-///   that read, *before* they meet or arrive where the producer waits. [`FullSlot::release`](super::FullSlot::release)
-///   does it by itself.
+/// * between [`Tile::set`](super::Tile::set) and a [`store`](super::TensorMap::store) of that tile,
+///   in every thread that wrote, *before* they synchronise;
+/// * between [`Tile::get`](super::Tile::get) and the next [`load`](super::TensorMap::load) into
+///   that tile, in every thread that read, *before* they synchronise with the producer or arrive at
+///   its barrier. [`FullSlot::release`](super::FullSlot::release) includes it.
 ///
-/// Not needed after a load: [`Barrier::wait`](super::Barrier::wait) does it. Nor between a store of a tile and the next
-/// load into it: both are of the async proxy.
+/// It is not needed after a load, since [`Barrier::wait`](super::Barrier::wait) orders it, nor
+/// between a store of a tile and the next load into it, since both use the async proxy.
 ///
-/// In kernels with clusters also what was written to [`remote`](super::remote) blocks. For global memory there is
-/// [`fence_proxy_async_global`].
+/// In kernels with clusters it includes writes to [`remote`](super::remote) blocks. For global
+/// memory, use [`fence_proxy_async_global`].
 ///
-/// PTX: `fence.proxy.async.shared::cta`, with clusters `shared::cluster` (PTX ISA, "membar, fence", and "Async proxy").
+/// PTX: `fence.proxy.async.shared::cta`, with clusters `shared::cluster` (PTX ISA, "membar, fence",
+/// and "Async proxy").
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -89,11 +91,13 @@ pub fn fence_proxy_async() {
     device_only()
 }
 
-/// Orders this thread's accesses to global memory before later ones of the *async proxy*, which copies make.
+/// Orders this thread's accesses to global memory before later accesses through the *async proxy*,
+/// by copies.
 ///
-/// What [`Global::set`](super::Global::set) or an atomic wrote need not be seen by a copy that reads it afterwards in the
-/// same kernel: a [`bulk_load`](super::Global::bulk_load), a [`load`](super::TensorMap::load), or a reduction into it. The
-/// fence stands in every thread that wrote, *before* they meet. Not needed for what an earlier kernel wrote.
+/// Without it, a write by [`Global::set`](super::Global::set) or an atomic need not be visible to a
+/// later copy in the same kernel: a [`bulk_load`](super::Global::bulk_load), a
+/// [`load`](super::TensorMap::load), or a reduction into it. Call it in every thread that wrote,
+/// *before* they synchronise. It is not needed for writes of an earlier kernel.
 ///
 /// PTX: `fence.proxy.async.global` (PTX ISA, "membar, fence", and "Async proxy").
 ///
@@ -114,14 +118,18 @@ pub fn fence_proxy_async_global() {
     device_only()
 }
 
-/// Orders this thread's accesses to memory, for the whole device: with an atomic, blocks hand values over.
+/// Orders this thread's accesses to memory for the whole device. Together with an atomic, it passes
+/// values between blocks.
 ///
-/// Atomics of a [`Global`](super::Global) are relaxed: they order nothing but themselves. What a thread wrote before its
-/// fence and an atomic after it is seen by a thread that reads that atomic's value and then fences. The order goes on
-/// through meetings: what the other threads of the block wrote before [`sync_threads`] belongs to it, and after one they
-/// see what this thread sees. It waits for nobody; the atomic tells whether the other side has come by.
+/// Atomics of a [`Global`](super::Global) are relaxed: they order no other accesses. Writes of a
+/// thread before its fence and a subsequent atomic are visible to a thread that reads the atomic's
+/// value and then executes a fence. The order is transitive through barriers: it includes what the
+/// block's other threads wrote before [`sync_threads`], and after another one they see what this
+/// thread sees. A fence does not wait; the atomic's value tells whether the other side has reached
+/// it.
 ///
-/// It is for accesses of threads. For what copies read, [`fence_proxy_async_global`] has to follow.
+/// It orders accesses of threads. For data that copies read, [`fence_proxy_async_global`] must
+/// follow.
 ///
 /// PTX: `fence.acq_rel.gpu` (PTX ISA, "membar, fence", and "Release and acquire patterns").
 ///
@@ -143,8 +151,9 @@ pub fn fence() {
     device_only()
 }
 
-/// Makes this thread's [`Barrier::init`](super::Barrier::init) visible to the copy engine and to the cluster.
-/// After the last `init`, in the thread that did them; [`sync_threads`] then tells the block.
+/// Makes this thread's [`Barrier::init`](super::Barrier::init) visible to the copy engine and to
+/// the cluster. Call it after the last `init`, in the same thread; [`sync_threads`] then makes them
+/// visible to the block.
 ///
 /// PTX: `fence.mbarrier_init.release.cluster` (PTX ISA, "membar, fence").
 ///

@@ -1,6 +1,7 @@
-//! That every word is there, and that rustc infers what kernels leave out.
+//! Every word exists, and rustc infers the types that kernels leave out.
 //!
-//! The functions below are kernels as rustc sees them: that they compile is the test. None is ever run.
+//! The functions below are kernels as rustc sees them: that they compile is the test. None is ever
+//! run.
 
 use super::*;
 
@@ -29,7 +30,7 @@ fn tma_copy(src: TensorMap<Tile<f16, Shape2<128, 64>>>, dst: TensorMap<Tile<f16,
     }
 }
 
-/// Stages of tiles whose shapes are const generics, a producer warp, and phases kept by hand.
+/// Stages of tiles whose shapes are const generics, a producer warp, and phases tracked by hand.
 #[expect(dead_code, reason = "type-checked only")]
 fn staged<const BM: u32, const BN: u32, const BK: u32, const STAGES: u32>(
     a: TensorMap<Tile<bf16, Shape2<BM, BK>, Swizzle128>>,
@@ -181,7 +182,7 @@ fn bulk_copies(words: Global<u32>, reals: Global<f64>, n: u64) {
     words.bulk_reduce_xor(0, array, 4, 8);
 }
 
-/// The words that the other kernels do not use.
+/// Words that no other kernel here uses.
 #[expect(dead_code, reason = "type-checked only")]
 fn remaining_words(n: u32, x: f32) -> f32 {
     let full: Barrier = shared();
@@ -217,7 +218,8 @@ fn remaining_words(n: u32, x: f32) -> f32 {
     }
 }
 
-/// Phases, tokens and pipelines: states by `&mut`, slots that are kept, reassigned and released by one lane.
+/// Phases, tokens and pipelines: states by `&mut`, slots that are kept, reassigned and released by
+/// one lane.
 #[expect(dead_code, reason = "type-checked only")]
 fn pipelined<const STAGES: u32>(
     a: TensorMap<Tile<f16, Shape2<64, 64>, Swizzle128>>,
@@ -268,7 +270,7 @@ fn pipelined<const STAGES: u32>(
     }
 }
 
-/// A handle is copied whatever it is made of, and takes no room.
+/// Handles are `Copy` whatever their type parameters, and have no size.
 #[test]
 fn handles_are_copy_and_have_no_size() {
     fn size_of_copy<X: Copy>() -> usize {

@@ -1,17 +1,17 @@
-//! Tiles in shared memory, and how their rows are permuted.
+//! Tiles in shared memory, and their swizzles.
 
 use std::marker::PhantomData;
 
 use super::{Coordinate, Shape, TileElement, device_only, sealed::Sealed};
 
-/// How the 16-byte chunks of a [`Tile`]'s rows are permuted in shared memory.
+/// The permutation of the 16-byte chunks of a [`Tile`]'s rows in shared memory.
 ///
-/// Shared memory has 32 banks of 4 bytes. Without a permutation, threads that read down a column of a tile
-/// with 128-byte rows all meet in the same banks. A swizzle of span `B` exchanges the 16-byte chunks within
-/// every `B` bytes by a pattern that depends on the row, so that columns are spread over all banks. The copy
-/// engine permutes as it writes and un-permutes as it reads, the tensor cores read permuted tiles, and
-/// [`Tile::get`] and [`Tile::set`] apply the permutation: a kernel always names elements by their logical
-/// place.
+/// Shared memory has 32 banks of 4 bytes. Without a permutation, threads that read a column of a
+/// tile with 128-byte rows all access the same banks. A swizzle of span `B` permutes the 16-byte
+/// chunks within every `B` bytes by a pattern that depends on the row, which spreads columns over
+/// all banks. The copy engine permutes as it writes and un-permutes as it reads, tensor cores read
+/// permuted tiles, and [`Tile::get`] and [`Tile::set`] apply the permutation: a kernel always uses
+/// logical indices.
 ///
 /// The bytes of a tile's innermost dimension may not exceed the span (CUDA driver API,
 /// `cuTensorMapEncodeTiled`: `CUtensorMapSwizzle`). Pattern: PTX ISA, "Swizzling Modes".
@@ -33,40 +33,41 @@ macro_rules! swizzles {
 }
 
 swizzles! {
-    /// Rows lie in shared memory as they are. The default of [`Tile`].
+    /// Rows are not permuted. The default of [`Tile`].
     NoSwizzle;
     /// The 2 chunks of every 32 bytes are permuted; the pattern repeats every 256 bytes.
     Swizzle32;
     /// The 4 chunks of every 64 bytes are permuted; the pattern repeats every 512 bytes.
     Swizzle64;
-    /// The 8 chunks of every 128 bytes are permuted; the pattern repeats every 1024 bytes. What `wgmma` likes
-    /// best.
+    /// The 8 chunks of every 128 bytes are permuted; the pattern repeats every 1024 bytes. The best
+    /// choice for `wgmma`.
     Swizzle128;
     /// Rows of pixels with 16 bytes of channels each, NC/8HWC8 for `f16`; not permuted.
     ///
-    /// The tensor's dimensions, and the tile's, are the images; the slices of channels; up to two of pixels; and
-    /// pixels × channels of a slice, contiguous. So a tensor of 2 images with 32 channels in `f16` and 60 × 80 pixels is
-    /// of shape `[2, 4, 60, 80 * 8]`, and a tile of it is a `Tile<f16, Shape4<1, 1, 4, 128>, Interleave16>`: one slice
-    /// of 4 × 16 pixels. Coordinates count elements, as everywhere: along the innermost dimension they
-    /// are multiples of a pixel, which a kernel tests before it copies where the compiler cannot know it.
+    /// The dimensions of tensor and tile are the images; the slices of channels; up to two of
+    /// pixels; and pixels × channels of a slice, contiguous. For example, 2 images of 60 × 80
+    /// pixels with 32 channels in `f16` are a tensor of shape `[2, 4, 60, 80 * 8]`, and a
+    /// `Tile<f16, Shape4<1, 1, 4, 128>, Interleave16>` is one slice of 4 × 16 pixels. Coordinates
+    /// count elements, as everywhere: along the innermost dimension they must be multiples of a
+    /// pixel, which the kernel tests before the copy unless the compiler can prove it.
     ///
-    /// In return, rows may have up to 256 pixels, and the element stride of the innermost dimension, in pixels, may be
-    /// more than 1. A copy moves one slice, so that the tile's extent there is 1; its pixels times the element's size
-    /// are a multiple of 16. Source: CUDA driver API, `CUtensorMapInterleave`; PTX ISA, "Interleave layout"; seen on an H200.
+    /// In return, rows may have up to 256 pixels, and the element stride of the innermost
+    /// dimension, in pixels, may be more than 1. A copy moves one slice, so the tile's extent there
+    /// must be 1; its pixels times the element's size must be a multiple of 16. Source: CUDA driver
+    /// API, `CUtensorMapInterleave`; PTX ISA, "Interleave layout"; observed on an H200.
     Interleave16;
-    /// As [`Interleave16`], with pixels of 32 bytes, and permuted as by [`Swizzle32`], which the driver's
-    /// documentation asks for. The tensor's address and strides are multiples of 32 bytes.
+    /// As [`Interleave16`], with pixels of 32 bytes, and permuted as by [`Swizzle32`], which the
+    /// driver's documentation requires. The tensor's address and strides are multiples of 32 bytes.
     Interleave32;
 }
 
 /// A tile in shared memory: elements `T`, extents `S` in row-major order, rows permuted by `W`.
 ///
-/// Made by [`shared`](super::shared()), filled by [`TensorMap::load`](super::TensorMap::load) or by
-/// [`set`](Tile::set), sent by [`TensorMap::store`](super::TensorMap::store). It starts at an address that
-/// suits the copy engine and its swizzle (at least 128 bytes aligned: PTX ISA, "cp.async.bulk.tensor"); the
-/// compiler lays shared memory out.
+/// Made by [`shared`](super::shared()), filled by [`TensorMap::load`](super::TensorMap::load) or
+/// [`set`](Tile::set), stored by [`TensorMap::store`](super::TensorMap::store). The compiler aligns
+/// it as copy engine and swizzle require (at least to 128 bytes: PTX ISA, "cp.async.bulk.tensor").
 ///
-/// The handle is a name for that memory: `Copy`, passed by value, and two copies are the same tile.
+/// The handle names that memory. It is `Copy`: copies of it are the same tile.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -90,7 +91,7 @@ impl<T: TileElement, S: Shape, W: Swizzle> Clone for Tile<T, S, W> {
 impl<T: TileElement, S: Shape, W: Swizzle> Copy for Tile<T, S, W> {}
 
 impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
-    /// The bytes of the tile: what one copy of it adds to a barrier's transaction count. A constant.
+    /// The tile's size in bytes, which one copy of it delivers to a barrier. A constant.
     #[must_use]
     pub fn bytes(self) -> u32 {
         device_only()
@@ -108,10 +109,9 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
         device_only()
     }
 
-    /// The coordinates of a tile, if a tensor is taken apart into tiles like this one: each index
-    /// times the extent, outermost first. As [`TensorMap::tile_at`](super::TensorMap::tile_at), for
-    /// a map whose own tile is a part of this one: that of a slice
-    /// ([`load_sliced`](super::TensorMap::load_sliced)).
+    /// The coordinates of a tile if a tensor is divided into tiles like this one: each index times
+    /// the extent, outermost first. As [`TensorMap::tile_at`](super::TensorMap::tile_at), for a map
+    /// of slices of this tile ([`load_sliced`](super::TensorMap::load_sliced)).
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -125,10 +125,12 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
         device_only()
     }
 
-    /// Reads one element. `at` has one coordinate for each dimension, outermost first: `[row, column]` for a
-    /// [`Shape2`](super::Shape2). The swizzle is applied. Coordinates must lie inside the tile.
+    /// Reads one element. `at` has one coordinate per dimension, outermost first: `[row, column]`
+    /// for a [`Shape2`](super::Shape2). The swizzle is applied. Coordinates must lie within the
+    /// tile.
     ///
-    /// After a TMA load, read only once [`Barrier::wait`](super::Barrier::wait) has returned for its phase.
+    /// After a TMA load, read only once [`Barrier::wait`](super::Barrier::wait) has returned for
+    /// its phase.
     ///
     /// PTX: `ld.shared`.
     #[must_use]
@@ -138,7 +140,7 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
 
     /// Writes one element; `at` as for [`get`](Tile::get).
     ///
-    /// Before a TMA store of what was written: [`fence_proxy_async`](super::fence_proxy_async) in every
+    /// Before a TMA store of the tile: [`fence_proxy_async`](super::fence_proxy_async) in every
     /// thread that wrote, then [`sync_threads`](super::sync_threads), then the store.
     ///
     /// PTX: `st.shared`.

@@ -1,17 +1,17 @@
-//! Boxes of a tensor, whose elements may be some steps apart.
+//! Tiled mode: boxes, whose elements may be strided.
 
 use tma_model::TileType;
 use tma_model::limits::{BOX_EXTENT, ELEMENT_STRIDE};
 use tma_model::tensor_map::Mode;
 
 use crate::error::MapError;
-use crate::options::MapOptions;
+use crate::map::options::MapOptions;
 
-/// The box, and how far apart its elements are, innermost first: from the first to the last of the
-/// tile's elements.
+/// The box that spans the tile's elements in the tensor, and its element strides, innermost first.
 ///
-/// Source: `elementStrides` of `cuTensorMapEncodeTiled`, which steps along dimension 0 only if that is of
-/// pixels; a box there goes up to the pixel that would be next, so that it stays a multiple of 16.
+/// Source: `elementStrides` of `cuTensorMapEncodeTiled`, which strides along dimension 0 only if
+/// its elements are pixels. A box there ends before the pixel that would come next, which keeps it
+/// a multiple of 16 bytes.
 pub(super) fn strided_box(
     tensor: &'static str,
     tile: &TileType,

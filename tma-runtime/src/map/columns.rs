@@ -5,10 +5,10 @@ use tma_model::limits::ELEMENT_STRIDE;
 use tma_model::tensor_map::Mode;
 
 use crate::error::MapError;
-use crate::options::MapOptions;
+use crate::map::options::MapOptions;
 
-/// The columns of a tile of pixels by channels of a tensor of this rank, and the element strides of the
-/// map, innermost first. Of images and channels each is taken.
+/// The im2col mode of a tile of pixels by channels over a tensor of this rank, and the map's
+/// element strides, innermost first. Images and channels are never strided.
 pub(super) fn columns(
     tensor: &'static str,
     rank: usize,

@@ -7,10 +7,10 @@ use tma_model::tensor_map::MapFault;
 use tma_model::tile::{TileFault, TileMode};
 
 use crate::error::MapError;
-use crate::layout::Layout;
 use crate::spec::{MapMode, MapSpec};
+use crate::tensor::layout::Layout;
 
-/// Why a map cannot move the tile, if it cannot.
+/// The rule by which a map cannot move the tile, if there is one.
 pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) -> Option<MapError> {
     let mode = match spec.mode {
         MapMode::Tiled => TileMode::Box,
@@ -20,10 +20,10 @@ pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) 
     tile.faults(mode).into_iter().find_map(|fault| tile_fault(tensor, fault, spec, pixel))
 }
 
-/// `pixel` is the elements of a pixel's slice of channels, of an interleaved layout.
+/// `pixel` is the number of elements of a pixel's slice of channels in an interleaved layout.
 fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec, pixel: u32) -> Option<MapError> {
     Some(match fault {
-        // The language has no such maps, but copies move bits, whatever they are.
+        // The language has no such maps, but copies move bits of any type.
         TileFault::Element => return None,
         TileFault::Extent { dimension, extent, most } => {
             MapError::BoxExtent { tensor, dimension, extent, most }
@@ -42,7 +42,7 @@ fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec, pixel: u32
     })
 }
 
-/// A rule of the hardware's that the map breaks, told of the tensor at `layout`.
+/// A hardware rule that the map breaks, as an error about the tensor at `layout`.
 pub(super) fn map_error(tensor: &'static str, fault: MapFault, layout: &Layout, tile: &TileType) -> MapError {
     let rank = layout.shape().len();
     let outermost_first = |dimension: usize| rank.saturating_sub(1 + dimension);

@@ -1,18 +1,20 @@
-//! Elements of a tensor that share a place in memory.
+//! Elements of a tensor that share memory.
 //!
-//! The driver's documentation computes each stride from the extent within it and some padding (`globalStrides`), and so leaves
-//! no room for them. Shorter strides are taken nevertheless, and loads are well defined: a window that slides over a signal is
-//! a matrix whose rows overlap. Of stores, the last to come is kept, and nobody knows which that is.
+//! The driver's documentation computes each stride from the extent inside it plus padding
+//! (`globalStrides`), so that elements never overlap. The driver accepts shorter strides
+//! nevertheless, and loads are well defined: a window that slides over a signal is a matrix whose
+//! rows overlap. Overlapping stores race, and the last one wins.
 
-use crate::layout::{Layout, MAX_RANK};
+use crate::tensor::layout::{Layout, MAX_RANK};
 
-/// The most steps of a search. Where each stride is longer than all that lies within it, one a dimension is enough; a layout that takes more
-/// than this is given the benefit of the doubt.
+/// The maximum number of search steps. If each stride exceeds the reach of the dimensions inside
+/// it, one step per dimension is enough; a layout that takes more than this is accepted.
 const MOST: u32 = 1 << 16;
 
-/// Two elements of a tensor, by their indices, outermost dimension first, that lie in one place; none if there are none.
+/// The indices, outermost dimension first, of two elements of a tensor at one address, if there are
+/// any.
 pub(super) fn overlap(layout: &Layout) -> Option<[Vec<u64>; 2]> {
-    // From the longest stride down, so that what is left to reach soon decides.
+    // From the longest stride down, so that the remaining reach soon cuts the search.
     let mut order: Vec<usize> = (0..layout.shape().len()).filter(|&at| layout.shape()[at] > 1).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(layout.strides()[at]));
     let mut search = Search { layout, order: &order, apart: [0; MAX_RANK], steps: 0 };
@@ -24,7 +26,7 @@ pub(super) fn overlap(layout: &Layout) -> Option<[Vec<u64>; 2]> {
     Some([indices(1), indices(-1)])
 }
 
-/// Looks for how far apart, along each dimension, two elements in one place are.
+/// Searches for the distance, along each dimension, between two elements at one address.
 struct Search<'a> {
     layout: &'a Layout,
     order: &'a [usize],
@@ -33,14 +35,15 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether the dimensions from `depth` on of the order bring a distance in memory back to 0, `apart` being other than all zeros.
+    /// Whether the dimensions from `depth` on in the order can bring a distance in memory back to 0
+    /// with `apart` not all zeros.
     fn meets(&mut self, depth: usize, distance: i128) -> bool {
         self.steps += 1;
         let Some((&at, inner)) = self.order.get(depth..).and_then(<[usize]>::split_first) else {
             return distance == 0 && self.apart != [0; MAX_RANK];
         };
         let (extent, stride) = self.dimension(at);
-        // What the dimensions after this one can make up for.
+        // The distance that the remaining dimensions can cover.
         let reach: i128 =
             inner.iter().map(|&at| self.dimension(at)).map(|(extent, stride)| (extent - 1) * stride).sum();
         let most = extent - 1;
@@ -74,11 +77,11 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::DeviceId;
-    use crate::spec::Element;
+    use crate::spec::Scalar;
+    use crate::tensor::layout::DeviceId;
 
     fn found<const N: usize>(shape: [usize; N], strides: [usize; N]) -> Option<[Vec<u64>; 2]> {
-        overlap(&Layout::new(DeviceId::Cuda(0), Element::F32, 0, shape, strides))
+        overlap(&Layout::new(DeviceId::Cuda(0), Scalar::F32, 0, shape, strides))
     }
 
     #[test]
@@ -89,7 +92,8 @@ mod tests {
 
     #[test]
     fn rows_may_lie_between_others() {
-        // At 0, 16 and 32, and at 24, 40 and 56: the second dimension does not end where the first steps.
+        // At 0, 16 and 32, and at 24, 40 and 56: the second dimension does not end where the first
+        // steps.
         assert_eq!(found([2, 3, 8], [24, 16, 1]), None);
         assert_eq!(found([3, 4, 8], [24, 16, 1]), Some([vec![2, 0, 0], vec![0, 3, 0]]));
     }

@@ -1,12 +1,13 @@
-//! Flipped pairs: each rule with two tensors or boxes that differ in one property, one accepted and one refused.
+//! Flipped pairs: each rule with two tensors or boxes that differ in one property, one accepted and
+//! one refused.
 
 use tma_model::tensor_map::Fill;
 use tma_model::{DataType, Swizzle as Pattern};
 
 use super::*;
-use crate::layout::{DeviceId, row_major_strides};
-use crate::options::{Corners, MapOptions};
-use crate::spec::{Element, Swizzle};
+use crate::map::options::{Corners, MapOptions};
+use crate::spec::{Scalar, TileSwizzle};
+use crate::tensor::layout::{DeviceId, row_major_strides};
 
 fn boxed(extents: &[u32]) -> Mode {
     Mode::Tiled { box_extents: extents.to_vec() }
@@ -14,14 +15,14 @@ fn boxed(extents: &[u32]) -> Mode {
 
 /// A tensor and a box that every rule accepts; tests change one property.
 struct Case<const N: usize> {
-    element: Element,
+    element: Scalar,
     address: u64,
     shape: [usize; N],
     strides: [usize; N],
     tile: &'static [u32],
-    tile_element: Element,
+    tile_element: Scalar,
     mode: MapMode,
-    swizzle: Swizzle,
+    swizzle: TileSwizzle,
     written: bool,
     options: MapOptions,
 }
@@ -29,14 +30,14 @@ struct Case<const N: usize> {
 impl<const N: usize> Case<N> {
     fn new(shape: [usize; N], tile: &'static [u32]) -> Self {
         Self {
-            element: Element::F16,
+            element: Scalar::F16,
             address: 0x7000_0000,
             shape,
             strides: row_major_strides(shape),
             tile,
-            tile_element: Element::F16,
+            tile_element: Scalar::F16,
             mode: MapMode::Tiled,
-            swizzle: Swizzle::None,
+            swizzle: TileSwizzle::None,
             written: false,
             options: MapOptions::default(),
         }
@@ -58,7 +59,7 @@ impl<const N: usize> Case<N> {
         map_params("src", &MapSource { layout, options: self.options }, &spec)
     }
 
-    /// The code of the error, and that its message names the code, the tensor and `words`.
+    /// Checks the error's code, and that its message names the code, the tensor and `words`.
     #[track_caller]
     fn refused(&self, code: &str, words: &[&str]) {
         let error = self.map().expect_err("the map keeps every rule");
@@ -164,9 +165,9 @@ fn tma0508_box_rows_are_multiples_of_16_bytes() {
 #[test]
 fn tma0509_box_rows_are_no_longer_than_the_swizzle_span() {
     for (swizzle, fits, exceeds) in [
-        (Swizzle::B32, &[8, 16][..], &[8, 24][..]),
-        (Swizzle::B64, &[8, 32], &[8, 40]),
-        (Swizzle::B128, &[8, 64], &[8, 72]),
+        (TileSwizzle::B32, &[8, 16][..], &[8, 24][..]),
+        (TileSwizzle::B64, &[8, 32], &[8, 40]),
+        (TileSwizzle::B128, &[8, 64], &[8, 72]),
     ] {
         let mut case = Case::new([128, 128], fits);
         case.swizzle = swizzle;
@@ -180,9 +181,9 @@ fn tma0509_box_rows_are_no_longer_than_the_swizzle_span() {
 #[test]
 fn tma0510_elements_are_those_of_the_kernel() {
     let mut case = Case::new([128, 64], &[128, 64]);
-    case.element = Element::F16;
+    case.element = Scalar::F16;
     case.accepted();
-    case.element = Element::Bf16;
+    case.element = Scalar::Bf16;
     case.refused("TMA0510", &["`f16`", "`bf16`"]);
 }
 
@@ -283,9 +284,9 @@ fn tma0521_only_floats_are_filled_with_nan() {
         (case.element, case.tile_element, case.options.fill) = (element, element, Fill::Nan);
         case.map().map(|_| ()).map_err(|error| error.code())
     };
-    assert_eq!(with(Element::F32), Ok(()));
-    assert_eq!(with(Element::U32), Err("TMA0521"));
-    assert_eq!(with(Element::E4m3), Err("TMA0521"));
+    assert_eq!(with(Scalar::F32), Ok(()));
+    assert_eq!(with(Scalar::U32), Err("TMA0521"));
+    assert_eq!(with(Scalar::E4m3), Err("TMA0521"));
 }
 
 /// Images of 9 × 11 pixels of 32 channels, by corners of height and width.
@@ -310,7 +311,7 @@ fn tma0506_columns_are_of_tensors_of_their_rank() {
     let mut case = columns([0; 2], [0; 2]);
     case.mode = MapMode::Im2col { rank: 5 };
     case.refused("TMA0506", &["5"]);
-    // As no kernel has them, but a specification by hand may.
+    // No kernel has these, but a hand-written specification may.
     case.mode = MapMode::Im2col { rank: 2 };
     case.refused("TMA0506", &["2", "3"]);
     let three = Case { tile: &[4, 64, 32], ..columns([0; 2], [0; 2]) };
@@ -373,14 +374,14 @@ fn tma0534_what_is_stored_to_lies_within_the_tensor() {
 }
 
 /// 2 images, 4 slices of channels, 5 rows of 24 pixels.
-fn interleaved(swizzle: Swizzle, pixel: usize) -> Case<4> {
+fn interleaved(swizzle: TileSwizzle, pixel: usize) -> Case<4> {
     let tile: &[u32] = if pixel == 8 { &[2, 1, 3, 128] } else { &[2, 1, 3, 256] };
     Case { swizzle, ..Case::new([2, 4, 5, 24 * pixel], tile) }
 }
 
 #[test]
 fn interleaved_layouts_count_pixels_along_dimension_0() {
-    for (swizzle, pixel) in [(Swizzle::Interleave16, 8), (Swizzle::Interleave32, 16)] {
+    for (swizzle, pixel) in [(TileSwizzle::Interleave16, 8), (TileSwizzle::Interleave32, 16)] {
         let map = interleaved(swizzle, pixel).accepted();
         assert_eq!(map.extents, [24, 5, 4, 2]);
         assert_eq!(map.mode, boxed(&[16, 3, 1, 2]));
@@ -391,16 +392,16 @@ fn interleaved_layouts_count_pixels_along_dimension_0() {
 
 #[test]
 fn interleaved_layouts_of_32_bytes_start_and_step_at_multiples_of_32() {
-    Case { address: 0x7000_0010, ..interleaved(Swizzle::Interleave16, 8) }.accepted();
-    Case { address: 0x7000_0010, ..interleaved(Swizzle::Interleave32, 16) }.refused("TMA0501", &["32"]);
+    Case { address: 0x7000_0010, ..interleaved(TileSwizzle::Interleave16, 8) }.accepted();
+    Case { address: 0x7000_0010, ..interleaved(TileSwizzle::Interleave32, 16) }.refused("TMA0501", &["32"]);
     let strides = [9000, 2000, 392, 1];
-    Case { strides, ..interleaved(Swizzle::Interleave16, 8) }.accepted();
-    Case { strides, ..interleaved(Swizzle::Interleave32, 16) }.refused("TMA0503", &["784", "32"]);
+    Case { strides, ..interleaved(TileSwizzle::Interleave16, 8) }.accepted();
+    Case { strides, ..interleaved(TileSwizzle::Interleave32, 16) }.refused("TMA0503", &["784", "32"]);
 }
 
 #[test]
 fn interleaved_layouts_step_along_pixels() {
-    let mut case = interleaved(Swizzle::Interleave16, 8);
+    let mut case = interleaved(TileSwizzle::Interleave16, 8);
     case.options.element_strides = [1, 1, 2, 8, 1];
     let map = case.accepted();
     assert_eq!(map.element_strides, [8, 2, 1, 1]);
@@ -411,19 +412,22 @@ fn interleaved_layouts_step_along_pixels() {
 
 #[test]
 fn tma0522_interleaved_boxes_are_of_one_slice_and_whole_pixels() {
-    let case = interleaved(Swizzle::Interleave16, 8);
+    let case = interleaved(TileSwizzle::Interleave16, 8);
     case.accepted();
     Case { tile: &[2, 2, 3, 128], ..case }.refused("TMA0522", &["1 slice"]);
     Case { tile: &[2, 1, 3, 96], ..case }.refused("TMA0522", &["multiples of 8"]);
-    Case { tile: &[2, 1, 3, 2048], ..interleaved(Swizzle::Interleave16, 8) }.accepted();
-    Case { tile: &[2, 1, 3, 2112], ..interleaved(Swizzle::Interleave16, 8) }.refused("TMA0507", &["2112"]);
-    Case { swizzle: Swizzle::Interleave16, ..Case::new([64, 64], &[1, 64]) }.refused("TMA0522", &["3 to 5"]);
+    Case { tile: &[2, 1, 3, 2048], ..interleaved(TileSwizzle::Interleave16, 8) }.accepted();
+    Case { tile: &[2, 1, 3, 2112], ..interleaved(TileSwizzle::Interleave16, 8) }
+        .refused("TMA0507", &["2112"]);
+    Case { swizzle: TileSwizzle::Interleave16, ..Case::new([64, 64], &[1, 64]) }
+        .refused("TMA0522", &["3 to 5"]);
 }
 
 #[test]
 fn tma0523_interleaved_rows_are_of_whole_pixels() {
-    Case { shape: [2, 4, 5, 184], ..interleaved(Swizzle::Interleave16, 8) }.accepted();
-    Case { shape: [2, 4, 5, 188], ..interleaved(Swizzle::Interleave16, 8) }.refused("TMA0523", &["188", "8"]);
+    Case { shape: [2, 4, 5, 184], ..interleaved(TileSwizzle::Interleave16, 8) }.accepted();
+    Case { shape: [2, 4, 5, 188], ..interleaved(TileSwizzle::Interleave16, 8) }
+        .refused("TMA0523", &["188", "8"]);
 }
 
 #[test]

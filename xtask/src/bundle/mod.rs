@@ -1,5 +1,5 @@
-//! `cargo xtask bundle`: the GPU tests, benchmarks and examples as programs that need neither Rust
-//! nor LLVM, only the GPU's driver and a C library no older than this machine's.
+//! `cargo xtask bundle`: builds the GPU tests, benchmarks and examples as programs that need
+//! neither Rust nor LLVM, only the GPU's driver and a C library no older than this machine's.
 
 use std::{
     fs,
@@ -16,13 +16,13 @@ use crate::{
     workspace,
 };
 
-/// The script that runs the bundle and sums up.
+/// The script that runs the bundle and prints a summary.
 const SCRIPT: &str = include_str!("run.sh");
 
-/// The programs of package tma-tests that go into the bundle; `run.sh` names them too.
+/// The programs of package tma-tests in the bundle; `run.sh` names them too.
 const TEST_PROGRAMS: [&str; 2] = ["tma-gpu-tests", "tma-gpu-bench"];
 
-/// Builds the programs and lays them out in `target/bundle`.
+/// Builds the programs into `target/bundle`.
 pub(crate) fn run() -> Result<()> {
     let tools = setup::run()?;
     let metadata = workspace::metadata(true)?;
@@ -31,7 +31,8 @@ pub(crate) fn run() -> Result<()> {
     build(&tools, "tma-examples", &examples)?;
 
     let built = Path::new(metadata["target_directory"].as_str().context("cargo names no target folder")?);
-    // Made aside and then renamed: what lies in `target/bundle` is whole, and of one build.
+    // Built elsewhere and then renamed, so that `target/bundle` is always complete and from one
+    // build.
     let finished = workspace::target().join("bundle");
     let bundle = workspace::target().join("bundle.new");
     workspace::fresh_folder(&bundle)?;
@@ -70,7 +71,7 @@ fn build(tools: &Tools, package: &str, programs: &[&str]) -> Result<()> {
     process::run(command.args(programs.iter().flat_map(|program| ["--bin", program])))
 }
 
-/// Copies a program into the folder `to` without its symbols, if it can run elsewhere.
+/// Copies a program without its symbols into the folder `to`, if it can run on other machines.
 fn add(program: &Path, to: &Path) -> Result<()> {
     let name = program.file_name().context("a program without a name")?;
     let copy: PathBuf = to.join(name);
@@ -90,7 +91,7 @@ mod tests {
     use super::SCRIPT;
     use crate::{process, workspace};
 
-    /// A bundle of shell scripts in place of the programs, given as name and body.
+    /// A bundle with shell scripts, given as name and body, instead of the programs.
     fn bundle(name: &str, programs: &[(&str, &str)]) -> PathBuf {
         let folder = workspace::target().join("tools").join(name);
         workspace::fresh_folder(&folder.join("examples")).unwrap();
@@ -139,7 +140,8 @@ mod tests {
 
     #[test]
     fn each_sanitizer_counts_as_one() {
-        // In place of the sanitizer: it is called as `--tool TOOL --error-exitcode 1 PROGRAM --quick`.
+        // Replaces the sanitizer, which is called as
+        // `--tool TOOL --error-exitcode 1 PROGRAM --quick`.
         let sanitizer = r#"test "$2 $6" = "memcheck --quick" -o "$2 $6" = "initcheck --quick""#;
         let folder = bundle("bundle-sanitized", &[("compute-sanitizer", sanitizer)]);
         assert_eq!(run(&folder, &["--sanitize"]), (Some(1), "2 passed, 1 failed".to_owned()));

@@ -1,4 +1,4 @@
-//! The package that the editor is opened on.
+//! The package that the editor opens.
 
 use std::{
     fs,
@@ -9,9 +9,8 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// Kernels by every way: alone, with instances, in a module, and a device function. Blocks are
-/// statements with and without another behind them. Where `// HERE name` stands, something is
-/// typed.
+/// Kernels of every form: alone, with instances, in a module, and a device function. Some blocks
+/// are statements followed by others, some are not. Checks type at the positions of `// HERE name`.
 pub(super) const SOURCE: &str = r#"//! Kernels to be edited.
 
 use tma_runtime::prelude::*;
@@ -127,7 +126,7 @@ pub(super) fn write() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Where the package's source is.
+/// The path of the package's source.
 pub(super) fn file(folder: &Path) -> PathBuf {
     folder.join("src/lib.rs")
 }

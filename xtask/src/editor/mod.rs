@@ -1,7 +1,7 @@
-//! `cargo xtask editor`: what an editor shows in a kernel, asked of a real rust-analyzer.
+//! `cargo xtask editor`: checks what a real rust-analyzer shows in a kernel.
 //!
-//! It works on the macro's expansion: on tokens that it has mended, with a marker at the cursor, of
-//! text that no build script has seen. None of that happens in a build.
+//! rust-analyzer works on the macro's expansion of tokens that it has repaired, with a marker at
+//! the cursor, from text that no build script has seen. None of that happens in a build.
 
 mod checks;
 mod fixture;
@@ -12,11 +12,11 @@ use anyhow::{Result, bail};
 
 use crate::{process, setup::rust_analyzer, workspace};
 
-/// Opens a package with kernels, and makes all checks on it.
+/// Opens a package with kernels, and runs all checks on it.
 pub(crate) fn run() -> Result<()> {
     let program = rust_analyzer::provide()?;
     let folder = fixture::write()?;
-    // Not by the editor, which would say less of what goes wrong.
+    // Not by the editor, whose error messages say less.
     process::run(workspace::cargo().current_dir(&folder).args(["check", "--quiet"]))?;
     println!("Loading {}", folder.display());
     let mut session = session::Session::open(&program, &folder)?;

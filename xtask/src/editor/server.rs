@@ -1,4 +1,4 @@
-//! A language server in a process of its own, and as much of its protocol as the checks need.
+//! A language server in a separate process, and the part of its protocol that the checks need.
 //!
 //! Source: Language Server Protocol 3.17.
 
@@ -14,27 +14,27 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-/// How long the server may load the package and build what that depends on.
+/// The time limit for loading the package and building its dependencies.
 const LOADING: Duration = Duration::from_secs(900);
 
-/// How long an answer may take.
+/// The time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// "The content was changed" and "the server gave up": the request is to be made again.
+/// "The content was changed" and "the server gave up": the request must be repeated.
 const AGAIN: [i64; 2] = [-32801, -32802];
 
-/// A language server that runs. It ends with this value.
+/// A running language server, which ends when this value is dropped.
 pub(super) struct Server {
     child: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
     requests: u64,
-    /// What the server last said of its own state.
+    /// The server's last status.
     status: Value,
 }
 
 impl Server {
-    /// Starts `program` on the package in `folder`, and waits until it has loaded that.
+    /// Starts `program` on the package in `folder`, and waits until the package is loaded.
     pub(super) fn start(program: &Path, folder: &Path) -> Result<Self> {
         let mut command = Command::new(program);
         command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -58,12 +58,12 @@ impl Server {
     fn initialize(&mut self, folder: &Path) -> Result<()> {
         let capabilities = json!({
             "textDocument": { "diagnostic": {}, "hover": { "contentFormat": ["plaintext"] } },
-            // rust-analyzer then says when it has loaded all.
+            // Lets rust-analyzer report when it has loaded everything.
             "experimental": { "serverStatusNotification": true },
         });
         let options = json!({
-            // Errors of rustc are tested elsewhere; here only those count that the editor finds by
-            // itself.
+            // Errors from rustc are tested elsewhere; only those that the editor finds by itself
+            // count here.
             "checkOnSave": false,
             "cachePriming": { "enable": false },
             "cargo": { "buildScripts": { "enable": true } },
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// Tells the server something that it does not answer.
+    /// Sends a notification, which the server does not answer.
     pub(super) fn notify(&mut self, method: &str, parameters: &Value) -> Result<()> {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": parameters }))
     }
@@ -119,7 +119,7 @@ impl Server {
         self.input.flush().context("the server has ended")
     }
 
-    /// The next message; what the server asks is answered first.
+    /// The next message, after answering requests of the server.
     fn next(&mut self, deadline: Instant) -> Result<Value> {
         let left = deadline.saturating_duration_since(Instant::now());
         let message = self.messages.recv_timeout(left).context("the server is silent, or has ended")?;
@@ -127,8 +127,7 @@ impl Server {
             self.status = message["params"].clone();
         }
         if message.get("method").is_some() && message.get("id").is_some() {
-            // Whatever is asked, such as for leave to show progress: nothing is the answer that
-            // changes nothing.
+            // Any request, such as for permission to show progress: a null answer changes nothing.
             self.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": null }))?;
         }
         Ok(message)
@@ -137,13 +136,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// Reads one message: lines of headers, an empty line, and JSON of as many bytes as a header says.
+/// Reads one message: header lines, an empty line, and JSON with the length that a header gives.
 fn receive(output: &mut impl BufRead) -> Result<Value> {
     let mut length = 0;
     loop {
@@ -164,7 +163,7 @@ fn receive(output: &mut impl BufRead) -> Result<Value> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// A path as the protocol names it.
+/// A path in the protocol's form.
 pub(super) fn uri(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
     let escaped = path.as_os_str().as_encoded_bytes().iter().map(|&byte| match plain(byte) {

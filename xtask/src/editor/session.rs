@@ -1,4 +1,4 @@
-//! The package's one source file in an editor.
+//! An editor session on the package's one source file.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::{
     server::{Server, uri},
 };
 
-/// An open file. What is typed is not saved.
+/// An open file. Typed text is not saved.
 pub(super) struct Session {
     server: Server,
     uri: String,
@@ -29,13 +29,12 @@ impl Session {
         Ok(Self { server, uri, text, version: 0 })
     }
 
-    /// Undoes all that was typed.
+    /// Undoes all typing.
     pub(super) fn restore(&mut self) -> Result<()> {
         self.replace(fixture::SOURCE.to_owned())
     }
 
-    /// Types `typed` in the place of `// HERE place`, and returns how many bytes into the file it
-    /// ends.
+    /// Types `typed` in the place of `// HERE place`, and returns the byte offset of its end.
     pub(super) fn type_at(&mut self, place: &str, typed: &str) -> Result<usize> {
         let mark = format!("// HERE {place}\n");
         let split = fixture::SOURCE.split_once(&mark);
@@ -53,7 +52,7 @@ impl Session {
             .notify("textDocument/didChange", &json!({ "textDocument": document, "contentChanges": changes }))
     }
 
-    /// What is underlined: line, from 1, and message.
+    /// The diagnostics: line, from 1, and message.
     pub(super) fn diagnostics(&mut self) -> Result<Vec<String>> {
         let parameters = json!({ "textDocument": { "uri": self.uri } });
         let report = self.server.request("textDocument/diagnostic", &parameters)?;
@@ -63,7 +62,7 @@ impl Session {
         Ok(items.iter().map(|item| format!("{}: {}", line(item), message(item))).collect())
     }
 
-    /// The methods and fields that are offered behind `typed`.
+    /// The methods and fields that completion offers after `typed`.
     pub(super) fn members(&mut self, place: &str, typed: &str) -> Result<Vec<String>> {
         let end = self.type_at(place, typed)?;
         let parameters = self.position(end);
@@ -76,7 +75,7 @@ impl Session {
         Ok(names.map(|label| label.split('(').next().unwrap_or(label).to_owned()).collect())
     }
 
-    /// What is shown for the word at the beginning of the first `text`.
+    /// The hover text of the word at the beginning of the first `text`.
     pub(super) fn hover(&mut self, text: &str) -> Result<String> {
         let parameters = self.position(self.find(text)?);
         let answer = self.server.request("textDocument/hover", &parameters)?;
@@ -103,7 +102,7 @@ impl Session {
         self.text.find(text).with_context(|| format!("`{text}` is not in the file"))
     }
 
-    /// A place in the file as the protocol has it. The file is in ASCII, so a byte is a column.
+    /// A position in the file in the protocol's form. The file is ASCII, so a byte is a column.
     fn position(&self, at: usize) -> Value {
         let before = &self.text[..at];
         let line = before.matches('\n').count();

@@ -1,7 +1,8 @@
-//! cargo-fuzz, which builds and runs the simulator's fuzz targets, and what it needs. Only `cargo xtask fuzz` asks for it.
+//! cargo-fuzz, which builds and runs the simulator's fuzz targets, and its requirements. Only
+//! `cargo xtask fuzz` needs it.
 //!
-//! Cargo compares what it downloads with the checksums of the registry, and with `--locked` takes
-//! the versions that the release was made with.
+//! Cargo verifies downloads by the registry's checksums, and with `--locked` uses the versions that
+//! the release was made with.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,7 +14,7 @@ use anyhow::{Context, Result};
 use super::system::{self, Need};
 use crate::{process, workspace};
 
-/// The version that is installed where there is none: any later one does.
+/// The version to install if there is none; any later one works too.
 const VERSION: &str = "0.13.2";
 
 const CXX_COMPILER: Need = Need {
@@ -28,7 +29,7 @@ fn has_cxx_compiler() -> bool {
     process::probe(Command::new(compiler).arg("--version")).is_some()
 }
 
-/// The program, found on PATH or where an earlier run has put it, or else built.
+/// The program: on PATH, or installed by an earlier run, or else built.
 pub(crate) fn provide() -> Result<PathBuf> {
     system::provide(&[&CXX_COMPILER])?;
     let tools = workspace::target().join("tools");

@@ -1,4 +1,4 @@
-//! LLVM 22 with its headers, as llvm-sys looks for it.
+//! Finds LLVM 22 and its headers, in the way that llvm-sys does.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::system::Need;
 use crate::process;
 
-/// The variable that tells llvm-sys 221 where LLVM is: it then looks nowhere else.
+/// The variable that tells llvm-sys 221 where LLVM is. If set, it looks nowhere else.
 pub(super) const VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 
 /// The folder in which Debian's packages install LLVM.
@@ -30,11 +30,11 @@ pub(super) const NEED: Need = Need {
 pub(super) struct Llvm {
     pub(super) version: String,
     pub(super) prefix: PathBuf,
-    /// Whether llvm-sys finds it without being given a further variable.
+    /// Whether llvm-sys finds it without another variable.
     pub(super) on_path: bool,
 }
 
-/// Looks where llvm-sys looks, and then in Debian's folder.
+/// Looks where llvm-sys looks, then in Debian's folder.
 pub(super) fn find() -> Result<Llvm> {
     search().context("LLVM 22 is gone again")
 }
@@ -49,8 +49,8 @@ fn search() -> Option<Llvm> {
     on_path.or_else(|| usable(&Path::new(DEBIAN_PREFIX).join("bin/llvm-config"), false))
 }
 
-/// Asks one `llvm-config`. The runtime package alone has that program, but neither headers nor the
-/// library that is linked with.
+/// Asks one `llvm-config`. The runtime package has that program as well, but neither headers nor
+/// the library to link with.
 fn usable(config: &Path, on_path: bool) -> Option<Llvm> {
     let ask = |what: &str| process::probe(Command::new(config).arg(what));
     let version = ask("--version").filter(|version| version.starts_with("22."))?;

@@ -1,7 +1,7 @@
-//! `cargo xtask setup`: what the build needs, found or installed. Running it again changes nothing.
+//! `cargo xtask setup`: finds or installs what the build needs. Running it again changes nothing.
 //!
-//! Order: list what the system lacks, install that in one go, then fetch ptxas and make the stub
-//! of the CUDA driver's library. Each part tells what it found in one line.
+//! It lists what the system lacks, installs that in one go, then fetches ptxas and makes the stub
+//! of the CUDA driver's library. Each part reports what it found in one line.
 
 pub(crate) mod cargo_fuzz;
 mod llvm;
@@ -16,18 +16,18 @@ use anyhow::Result;
 
 use crate::workspace;
 
-/// What was found, to be handed to every cargo call that builds kernels or the feature `cuda`.
+/// The tools, to be passed to every cargo call that builds kernels or the feature `cuda`.
 pub(crate) struct Tools {
-    /// The assembler that judges PTX.
+    /// The assembler that validates PTX.
     pub(crate) ptxas: PathBuf,
-    /// A folder with `lib64/libcuda.so` for `CUDA_LIBRARY_PATH`, where no CUDA toolkit is installed.
+    /// A folder with `lib64/libcuda.so` for `CUDA_LIBRARY_PATH`, if no CUDA toolkit is installed.
     cuda_library_path: Option<PathBuf>,
-    /// LLVM's folder for `LLVM_SYS_221_PREFIX`, where it cannot be found through `PATH`.
+    /// LLVM's folder for `LLVM_SYS_221_PREFIX`, if it cannot be found through `PATH`.
     llvm_prefix: Option<PathBuf>,
 }
 
 impl Tools {
-    /// A cargo call in whose environment the tools are named.
+    /// A cargo call whose environment names the tools.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = workspace::cargo();
         command.env(ptxas::VARIABLE, &self.ptxas);
@@ -37,7 +37,7 @@ impl Tools {
     }
 }
 
-/// Installs what is missing and returns where everything is.
+/// Installs what is missing and returns the paths of everything.
 pub(crate) fn run() -> Result<Tools> {
     let found = ptxas::find()?;
     let mut needs = vec![&llvm::NEED, &system::CXX_LIBRARY];

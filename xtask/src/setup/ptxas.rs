@@ -1,8 +1,8 @@
-//! ptxas, NVIDIA's assembler: it judges the PTX that the compiler writes. The CUDA toolkit is not
-//! needed for it: one wheel of the Python package index holds it as a single program.
+//! ptxas, NVIDIA's assembler, which validates the compiler's PTX. It does not need the CUDA
+//! toolkit: a wheel of the Python package index contains it as a single program.
 //!
-//! What is downloaded is run, so it must be what was looked at when these lines were written: pip
-//! refuses a wheel, and this task a program, with another SHA-256.
+//! The download is executed, so it must be the file that was inspected when this was written: pip
+//! rejects a wheel, and this task a program, with another SHA-256.
 
 use std::{
     fs::{self, File},
@@ -22,11 +22,11 @@ pub(super) const VARIABLE: &str = "TMA_PTXAS";
 /// CUDA 12.8 (PTX ISA, "Release Notes", PTX 8.7).
 const OLDEST: (u32, u32) = (12, 8);
 
-/// The package that brings it, and where in its wheel.
+/// The package that contains it, and its path in the wheel.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.0.88";
 const MEMBER: &str = "nvidia/cu13/bin/ptxas";
 
-/// The SHA-256 of what is downloaded for one processor.
+/// The SHA-256 of the downloads for one processor.
 struct Pinned {
     processor: &'static str,
     wheel: &'static str,
@@ -55,13 +55,13 @@ impl Pinned {
         })
     }
 
-    /// What pip is asked for, as a requirements file has it. Source: pip's documentation, "Secure
-    /// installs".
+    /// The requirement for pip, in the format of a requirements file. Source: pip's documentation,
+    /// "Secure installs".
     fn requirement(&self) -> String {
         format!("{WHEEL} --hash=sha256:{}\n", self.wheel)
     }
 
-    /// Refuses any other program.
+    /// Rejects any other program.
     fn verify(&self, program: &Path) -> Result<()> {
         let found = sha256(program)?;
         ensure!(
@@ -77,7 +77,7 @@ impl Pinned {
 /// The SHA-256 of a file, in hexadecimal.
 fn sha256(path: &Path) -> Result<String> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    // By its standard input: a name with a backslash would be answered in another form.
+    // By its standard input, as a file name with a backslash would change the output's format.
     let text = process::output(Command::new("sha256sum").stdin(file))?;
     let digest = text.split_whitespace().next().context("sha256sum wrote nothing")?;
     Ok(digest.to_owned())
@@ -90,15 +90,15 @@ pub(super) const PIP: Need = Need {
     is_met: || python_with_pip().is_some(),
 };
 
-/// A ptxas that runs.
+/// A working ptxas.
 pub(super) struct Ptxas {
     pub(super) path: PathBuf,
-    /// Version of the CUDA toolkit it is from: major, minor.
+    /// Version of its CUDA toolkit: major, minor.
     pub(super) release: (u32, u32),
 }
 
-/// The one that `TMA_PTXAS` names, else one on PATH, else the one fetched before. What the variable
-/// names must be usable; the others are passed over if they are not.
+/// The one that `TMA_PTXAS` names, else one on PATH, else the one fetched before. The variable's
+/// must be usable; the others are skipped if they are not.
 pub(super) fn find() -> Result<Option<Ptxas>> {
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
         let usable = usable(Path::new(&path));
@@ -124,7 +124,7 @@ pub(super) fn find() -> Result<Option<Ptxas>> {
     Ok(usable(&home()))
 }
 
-/// Where a fetched ptxas is kept.
+/// The path of a fetched ptxas.
 fn home() -> PathBuf {
     workspace::target().join("tools/ptxas")
 }
@@ -141,7 +141,7 @@ fn release(version_text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Downloads the wheel and takes the one program out of it.
+/// Downloads the wheel and extracts the program.
 pub(super) fn fetch() -> Result<Ptxas> {
     if !cfg!(target_os = "linux") {
         bail!("ptxas exists for Linux only: run this task there");
@@ -172,13 +172,13 @@ pub(super) fn fetch() -> Result<Ptxas> {
     let unpacked = folder.join(MEMBER);
     pinned.verify(&unpacked)?;
     process::make_executable(&unpacked)?;
-    // Renamed as a whole, so that an interrupted run leaves no half of a ptxas.
+    // Renamed when complete, so that an interrupted run leaves no partial ptxas.
     fs::rename(&unpacked, home()).context("cannot put ptxas in its place")?;
     fs::remove_dir_all(&folder)?;
     usable(&home()).with_context(|| format!("the fetched {} does not run on this machine", home().display()))
 }
 
-/// A Python 3 that has pip. The one first on PATH may lack it where the system's has it.
+/// A Python 3 with pip. The first one on PATH may lack it while the system's has it.
 fn python_with_pip() -> Option<&'static str> {
     let candidates = ["python3", "/usr/bin/python3"];
     candidates
@@ -192,7 +192,7 @@ mod tests {
 
     use super::{PINNED, Pinned, WHEEL, release, sha256};
 
-    /// A file of its own for a test.
+    /// A separate file for a test.
     fn file(name: &str, text: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id()));
         fs::write(&path, text).unwrap();

@@ -1,5 +1,5 @@
-//! rust-analyzer, and the source of the standard library, which it infers types with. Only
-//! `cargo xtask editor` asks for them.
+//! rust-analyzer, and the source of the standard library, which it needs to infer types. Only
+//! `cargo xtask editor` needs them.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,13 +10,13 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{process, workspace};
 
-/// The package that holds the program, and the version that is installed: of the same weeks as the
-/// oldest Rust that the project takes, since the two share a protocol for macros.
+/// The package that contains the program, and the version to install: one from the time of the
+/// oldest supported Rust, since the two share a protocol for macros.
 const PACKAGE: &str = "ra_ap_rust-analyzer";
 const VERSION: &str = "0.0.333";
 
-/// The program: rustup's for this toolchain, or where an earlier run has put it, or else built,
-/// which takes a quarter of an hour on two cores.
+/// The program: rustup's for this toolchain, or installed by an earlier run, or else built, which
+/// takes a quarter of an hour on two cores.
 pub(crate) fn provide() -> Result<PathBuf> {
     provide_library_source()?;
     let home = workspace::target().join("tools/rust-analyzer");
@@ -28,7 +28,7 @@ pub(crate) fn provide() -> Result<PathBuf> {
     }
     let mut install = workspace::cargo();
     install.args(["install", PACKAGE, "--locked", "--version", VERSION, "--root"]).arg(&home);
-    // It answers fast enough so, and is built in half the time.
+    // This makes it fast enough, and halves the build time.
     install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     process::run(&mut install).context("Cannot install rust-analyzer")?;
     Ok(own)

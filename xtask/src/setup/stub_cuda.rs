@@ -1,9 +1,9 @@
-//! A `libcuda` to link the feature `cuda` with where no CUDA toolkit is installed.
+//! A `libcuda` to link the feature `cuda` with if no CUDA toolkit is installed.
 //!
-//! cust's build script looks for a folder with `lib64` and links `-lcuda`. The library proper comes with the
-//! GPU's driver. What is made here is an archive whose functions jump into that driver, which is looked for when
-//! the program starts. So a program links on any machine, starts on any machine, and can say by itself that
-//! there is no driver.
+//! cust's build script looks for a folder with `lib64` and links `-lcuda`. The real library comes
+//! with the GPU's driver. The stub is an archive whose functions jump into that driver, which is
+//! looked up when the program starts. A program therefore links and starts on any machine, and can
+//! report by itself that there is no driver.
 
 use std::{
     collections::BTreeSet,
@@ -16,10 +16,10 @@ use anyhow::{Context, Result};
 
 use crate::{process, workspace};
 
-/// The variable in which cust's build script takes further folders that have a `lib64`.
+/// The variable with additional folders in which cust's build script looks for a `lib64`.
 pub(super) const VARIABLE: &str = "CUDA_LIBRARY_PATH";
 
-/// Makes the stub unless it is there already. `None` where cust finds a CUDA toolkit without it.
+/// Makes the stub unless it exists. `None` if cust finds a CUDA toolkit by itself.
 pub(super) fn provide() -> Result<Option<PathBuf>> {
     if std::env::var_os(VARIABLE).is_some() || toolkit_is_installed() {
         return Ok(None);
@@ -33,7 +33,7 @@ pub(super) fn provide() -> Result<Option<PathBuf>> {
         workspace::fresh_folder(&folder)?;
         fs::create_dir_all(folder.join("lib64"))
             .with_context(|| format!("cannot make {}", folder.display()))?;
-        // The source is written last: it is the mark that the library beside it is complete.
+        // The source is written last, and marks the library next to it as complete.
         let draft = folder.join("libcuda.c.new");
         fs::write(&draft, &text)?;
         let object = folder.join("libcuda.o");
@@ -45,7 +45,7 @@ pub(super) fn provide() -> Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-/// Whether one of the folders is there that find_cuda_helper 0.2, which cust builds with, looks at.
+/// Whether one of the folders exists in which find_cuda_helper 0.2, which cust builds with, looks.
 fn toolkit_is_installed() -> bool {
     let versioned = fs::read_dir("/usr/local").into_iter().flatten().flatten().map(|entry| entry.path());
     let versioned = versioned
@@ -77,14 +77,15 @@ fn entry_points(declarations: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// C source in which every function jumps to the driver's function of that name. Where there is none, it returns
-/// CUDA_ERROR_STUB_LIBRARY (34), as the CUDA toolkit's own stub does (cuda.h, `enum cudaError_enum`).
+/// C source in which every function jumps to the driver's function of that name. If there is none,
+/// it returns CUDA_ERROR_STUB_LIBRARY (34), as the CUDA toolkit's own stub does (cuda.h,
+/// `enum cudaError_enum`).
 fn archive_source(names: &BTreeSet<&str>) -> String {
     let functions: String = names.iter().map(|name| format!("    X({name}) \\\n")).collect();
     format!("#define FUNCTIONS \\\n{functions}\n{TRAMPOLINES}")
 }
 
-/// A jump leaves all arguments where they are, whatever they are; C has no such thing, so it is assembled.
+/// A jump leaves all arguments in place, whatever they are; C cannot express it, so it is assembly.
 const TRAMPOLINES: &str = r#"
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-//! What must come from the system's packages, and installing it on Debian and Ubuntu.
+//! Requirements from the system's packages, and their installation on Debian and Ubuntu.
 
 use std::{
     fs,
@@ -10,19 +10,20 @@ use anyhow::{Result, bail};
 
 use crate::{process, workspace};
 
-/// Something that the build needs from the system.
+/// A requirement of the build.
 pub(super) struct Need {
-    /// What it is, for messages.
+    /// Its name, for messages.
     pub(super) what: &'static str,
-    /// The packages that bring it on Debian and Ubuntu.
+    /// The packages that contain it on Debian and Ubuntu.
     pub(super) packages: &'static [&'static str],
-    /// What to do where these packages do not exist.
+    /// What to do if these packages do not exist.
     pub(super) by_hand: &'static str,
-    /// Looks whether it is there.
+    /// Checks whether it is present.
     pub(super) is_met: fn() -> bool,
 }
 
-/// LLVM's bindings link `libstdc++`, whose development files a machine with only a C compiler lacks.
+/// LLVM's bindings link `libstdc++`, whose development files are missing on a machine with only a C
+/// compiler.
 pub(super) const CXX_LIBRARY: Need = Need {
     what: "the C++ standard library to link with",
     packages: &["g++"],
@@ -31,7 +32,7 @@ pub(super) const CXX_LIBRARY: Need = Need {
 };
 
 fn links_cxx_library() -> bool {
-    // Where this is set, or the system is not Linux, llvm-sys chooses another library.
+    // If this is set, or the system is not Linux, llvm-sys chooses another library.
     if std::env::var_os("CXXSTDLIB").is_some() || !cfg!(target_os = "linux") {
         return true;
     }
@@ -46,14 +47,15 @@ fn links_cxx_library() -> bool {
     }
     let linked =
         process::probe(Command::new("cc").arg(&source).arg("-lstdc++").arg("-o").arg(&program)).is_some();
-    // Left-overs do no harm: the next check overwrites them.
+    // Leftovers are harmless: the next check overwrites them.
     for path in [source, program] {
         fs::remove_file(path).ok();
     }
     linked
 }
 
-/// Installs whichever of `needs` are not met. An error names what is missing and what to do by hand.
+/// Installs whichever of `needs` are missing. An error names what is missing and what to do by
+/// hand.
 pub(super) fn provide(needs: &[&Need]) -> Result<()> {
     let missing = unmet(needs);
     if missing.is_empty() {
@@ -67,7 +69,7 @@ pub(super) fn provide(needs: &[&Need]) -> Result<()> {
     }
     let packages: Vec<_> = missing.iter().flat_map(|need| need.packages).copied().collect();
     println!("Installing {}", packages.join(", "));
-    // One broken third-party source fails an update that brought everything needed here.
+    // A broken third-party source fails an update that otherwise has everything needed here.
     if let Err(error) = process::run(&mut apt_get(&["update", "--quiet"])) {
         println!("Going on in spite of: {error}");
     }
@@ -96,7 +98,7 @@ fn has_apt() -> bool {
     process::probe(Command::new("apt-get").arg("--version")).is_some()
 }
 
-/// A call of apt-get that asks nothing, through sudo where that is needed and there.
+/// A non-interactive call to apt-get, through sudo if that is needed and present.
 fn apt_get(arguments: &[&str]) -> Command {
     let is_root = process::probe(Command::new("id").arg("-u")).is_some_and(|id| id == "0");
     let mut command = if is_root || process::probe(Command::new("sudo").arg("--version")).is_none() {
@@ -104,7 +106,7 @@ fn apt_get(arguments: &[&str]) -> Command {
     } else {
         let mut sudo = Command::new("sudo");
         if !stdin().is_terminal() {
-            // Nobody is there to type a password: fail instead of waiting for one.
+            // Fail instead of waiting for a password that nobody types.
             sudo.arg("--non-interactive");
         }
         sudo.arg("env");

@@ -9,8 +9,8 @@ pub(in crate::lower) const RSQRT: Instruction = pure("rsqrt.approx.f32 $0, $1;",
 pub(in crate::lower) const EX2: Instruction = pure("ex2.approx.f32 $0, $1;", F32, &[F32], 14);
 pub(in crate::lower) const LG2: Instruction = pure("lg2.approx.f32 $0, $1;", F32, &[F32], 14);
 
-// "cvt": two 8-bit floats at a time, the first operand in the upper half. Only the lower one is used; the upper
-// one is a zero, which needs no register.
+// "cvt": two 8-bit floats at a time, the first operand in the upper half. Only the lower one is
+// used; the upper one is a zero, which needs no register.
 
 /// To the nearest, halves away from zero: the only rounding before PTX 8.6.
 pub(in crate::lower) const F32_TO_TF32: Instruction = pure("cvt.rna.tf32.f32 $0, $1;", B32, &[F32], 70);

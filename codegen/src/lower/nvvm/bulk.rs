@@ -1,5 +1,6 @@
-//! Bulk copies without a tensor map. Sources: "cp.async.bulk", "cp.reduce.async.bulk", "cp.async.bulk.prefetch". Sizes are in
-//! bytes; a cache policy is the last operand of what is `hinted`.
+//! Bulk copies without a tensor map. Sources: "cp.async.bulk", "cp.reduce.async.bulk",
+//! "cp.async.bulk.prefetch". Sizes are in bytes; a cache policy is the last operand of what is
+//! `hinted`.
 
 use super::Operand::{B16, B32, Global, Remote, Shared};
 use super::text::Text;
@@ -7,7 +8,8 @@ use super::tma::hint;
 use super::{Instruction, memory};
 use crate::ir::{ReduceOp, Scalar};
 
-/// Global to shared. Operands: to, from, the size, the barrier. `own` as of [`tile_load`](super::tile_load).
+/// Global to shared. Operands: to, from, the size, the barrier. `own` as of
+/// [`tensor_load`](super::tensor_load).
 pub(in crate::lower) fn bulk_load(own: bool, hinted: bool) -> Instruction {
     let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
     let hint = hint(hinted);
@@ -24,7 +26,8 @@ pub(in crate::lower) fn bulk_load(own: bool, hinted: bool) -> Instruction {
         .memory(ptx)
 }
 
-/// Global to the same place in several blocks of the cluster. Operands: to, from, the size, the barrier, the mask.
+/// Global to the same place in several blocks of the cluster. Operands: to, from, the size, the
+/// barrier, the mask.
 pub(in crate::lower) fn bulk_load_multicast(hinted: bool) -> Instruction {
     let modifiers = "mbarrier::complete_tx::bytes.multicast::cluster";
     let hint = hint(hinted);
@@ -57,7 +60,10 @@ pub(in crate::lower) fn bulk_reduce(op: ReduceOp, element: Scalar, hinted: bool)
 
 /// The type of a reduction as PTX writes it.
 fn reduced_type(op: ReduceOp, element: Scalar) -> Option<&'static str> {
-    let bits = matches!(op, ReduceOp::And | ReduceOp::Or | ReduceOp::Xor);
+    let bits = match op {
+        ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => true,
+        ReduceOp::Add | ReduceOp::Min | ReduceOp::Max | ReduceOp::Inc | ReduceOp::Dec => false,
+    };
     Some(match element {
         Scalar::U32 | Scalar::I32 if bits => "b32",
         Scalar::U64 | Scalar::I64 | Scalar::Usize if bits => "b64",
@@ -93,14 +99,16 @@ pub(in crate::lower) fn bulk_prefetch(hinted: bool) -> Instruction {
         .memory(80)
 }
 
-/// Shared to another block's shared. Operands: to, from, the size, the barrier, which is of the block that `to` is of.
+/// Shared to another block's shared. Operands: to, from, the size, the barrier, which is of the
+/// block that `to` is of.
 pub(in crate::lower) const BULK_COPY_REMOTE: Instruction = memory(
     "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3];",
     &[Remote, Shared, B32, Remote],
     80,
 );
 
-/// Shared into another block's shared. Operands: as of a copy. None if there is no such operation on the element.
+/// Shared into another block's shared. Operands: as of a copy. None if there is no such operation
+/// on the element.
 pub(in crate::lower) fn bulk_reduce_remote(op: ReduceOp, element: Scalar) -> Option<Instruction> {
     let (name, ty) = (op.name(), reduced_type(op, element)?);
     let opcode = format!(

@@ -1,5 +1,6 @@
-//! Tensor maps that a kernel changes. Sources: "tensormap.replace", "tensormap.cp_fenceproxy", "membar / fence". The fields are
-//! those of a map in shared memory; dimensions are counted from the innermost.
+//! Tensor maps that a kernel changes. Sources: "tensormap.replace", "tensormap.cp_fenceproxy",
+//! "membar / fence". The fields are those of a map in shared memory; dimensions are counted from
+//! the innermost.
 
 use super::Operand::{B32, B64, Global, Shared};
 use super::text::Text;

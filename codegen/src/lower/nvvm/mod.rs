@@ -1,9 +1,9 @@
-//! Every PTX instruction that LLVM IR has no operation for: the one place with assembly strings. Here is how they are
-//! emitted; each file below has those of one kind.
+//! Every PTX instruction that LLVM IR has no operation for: the one place with assembly strings.
+//! Here is how they are emitted; each file below has those of one kind.
 //!
-//! An entry says what its operands are, what it means to the optimiser and which PTX version knows it; a kernel's
-//! PTX version is the greatest of those it uses. All sources are chapters of the PTX ISA; "PTX" is the version in
-//! the chapter's notes, as major × 10 + minor.
+//! An entry says what its operands are, what it means to the optimiser and which PTX version knows
+//! it; a kernel's PTX version is the greatest of those it uses. All sources are chapters of the PTX
+//! ISA; "PTX" is the version in the chapter's notes, as major × 10 + minor.
 
 use std::borrow::Cow;
 
@@ -69,8 +69,8 @@ pub(in crate::lower) enum Effect {
     Pure,
     /// Reads or writes memory: stays where it is among other accesses.
     Memory,
-    /// Memory, and threads meet: must not be made to depend on more or fewer conditions than it does, nor be
-    /// duplicated.
+    /// Memory, and threads meet: must not be made to depend on more or fewer conditions than it
+    /// does, nor be duplicated.
     Convergent,
 }
 
@@ -115,8 +115,8 @@ const fn convergent(text: &'static str, operands: &'static [Operand], ptx: u32) 
 }
 
 impl Operand {
-    /// LLVM's letter for it. Source: LLVM, "LLVM Language Reference Manual", "Inline Assembler Expressions",
-    /// "Supported Constraint Code List", NVPTX; `b` is in `NVPTXISelLowering.cpp`.
+    /// LLVM's letter for it. Source: LLVM, "LLVM Language Reference Manual", "Inline Assembler
+    /// Expressions", "Supported Constraint Code List", NVPTX; `b` is in `NVPTXISelLowering.cpp`.
     const fn constraint(self) -> &'static str {
         match self {
             Pred => "b",

@@ -44,7 +44,8 @@ impl Text {
         self.text("}")
     }
 
-    /// Goes on with a cache policy as the last operand, which the qualifier `.L2::cache_hint` announces.
+    /// Goes on with a cache policy as the last operand, which the qualifier `.L2::cache_hint`
+    /// announces.
     pub(super) fn policy(self, hinted: bool) -> Self {
         if hinted { self.text(", ").operand(B64) } else { self }
     }

@@ -1,6 +1,7 @@
-//! The copy engine. Sources: "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch.tensor",
-//! "createpolicy", "prefetch", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group". Coordinates are innermost first;
-//! a cache policy is the last operand of what is `hinted`.
+//! The copy engine. Sources: "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
+//! "cp.async.bulk.prefetch.tensor", "createpolicy", "prefetch", "cp.async.bulk.commit_group",
+//! "cp.async.bulk.wait_group". Coordinates are innermost first; a cache policy is the last operand
+//! of what is `hinted`.
 
 use std::borrow::Cow;
 
@@ -9,45 +10,14 @@ use super::text::Text;
 use super::{Effect, Instruction, memory};
 use crate::ir::{EvictionPriority, ReduceOp};
 
-/// The tile load of `rank` dimensions. Operands: the tile, the map, the coordinates, the barrier.
-///
-/// `own` names the block's own shared memory, which PTX can since 8.6; before, the same address was one of the
-/// cluster's memory.
-pub(in crate::lower) fn tile_load(rank: usize, own: bool, hinted: bool) -> Instruction {
-    let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
-    let hint = hint(hinted);
-    Text::new(format!(
-        "cp.async.bulk.tensor.{rank}d.shared::{space}.global.tile.mbarrier::complete_tx::bytes{hint} ["
-    ))
-    .operand(Shared)
-    .text("], [")
-    .operand(Generic)
-    .text(", ")
-    .vector(rank)
-    .text("], [")
-    .operand(Shared)
-    .text("]")
-    .policy(hinted)
-    .memory(ptx)
-}
-
-/// The tile load of `rank` dimensions to the same place in several blocks of the cluster. Operands: the tile, the map,
-/// the coordinates, the barrier, the mask.
-pub(in crate::lower) fn tile_load_multicast(rank: usize, hinted: bool) -> Instruction {
-    let modifiers = "tile.mbarrier::complete_tx::bytes.multicast::cluster";
-    let hint = hint(hinted);
-    Text::new(format!("cp.async.bulk.tensor.{rank}d.shared::cluster.global.{modifiers}{hint} ["))
-        .operand(Shared)
-        .text("], [")
-        .operand(Generic)
-        .text(", ")
-        .vector(rank)
-        .text("], [")
-        .operand(Shared)
-        .text("], ")
-        .operand(B16)
-        .policy(hinted)
-        .memory(80)
+/// What the qualifiers and operands of a copy by a tensor map depend on.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::lower) struct TensorCopy {
+    pub(in crate::lower) mode: Mode,
+    /// The dimensions of the tensor.
+    pub(in crate::lower) rank: usize,
+    /// Whether it carries a cache policy.
+    pub(in crate::lower) hinted: bool,
 }
 
 /// How the elements of a copy are named.
@@ -60,6 +30,14 @@ pub(in crate::lower) enum Mode {
 }
 
 impl Mode {
+    /// The qualifier of what is loaded or prefetched.
+    const fn loaded(self) -> &'static str {
+        match self {
+            Self::Tile => "tile",
+            Self::Columns => "im2col",
+        }
+    }
+
     /// The qualifier of what is stored: there are no offsets.
     const fn stored(self) -> &'static str {
         match self {
@@ -69,33 +47,26 @@ impl Mode {
     }
 }
 
-/// The load of a column from a tensor of `rank` dimensions. Operands: the tile, the map, the coordinates, the barrier,
-/// the offsets.
-pub(in crate::lower) fn column_load(rank: usize, own: bool, hinted: bool) -> Instruction {
+/// A load. Operands: the tile, the map, the coordinates, the barrier, and the offsets of a column.
+///
+/// `own` names the block's own shared memory, which PTX can since 8.6; before, the same address was
+/// one of the cluster's memory.
+pub(in crate::lower) fn tensor_load(copy: TensorCopy, own: bool) -> Instruction {
     let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
-    let hint = hint(hinted);
-    Text::new(format!(
-        "cp.async.bulk.tensor.{rank}d.shared::{space}.global.im2col.mbarrier::complete_tx::bytes{hint} ["
-    ))
-    .operand(Shared)
-    .text("], [")
-    .operand(Generic)
-    .text(", ")
-    .vector(rank)
-    .text("], [")
-    .operand(Shared)
-    .text("], ")
-    .vector_of(B16, rank - 2)
-    .policy(hinted)
-    .memory(ptx)
+    load(copy, space, "").policy(copy.hinted).memory(ptx)
 }
 
-/// The load of a column to the same place in several blocks of the cluster. Operands: the tile, the map, the coordinates,
-/// the barrier, the offsets, the mask.
-pub(in crate::lower) fn column_load_multicast(rank: usize, hinted: bool) -> Instruction {
-    let modifiers = "im2col.mbarrier::complete_tx::bytes.multicast::cluster";
-    let hint = hint(hinted);
-    Text::new(format!("cp.async.bulk.tensor.{rank}d.shared::cluster.global.{modifiers}{hint} ["))
+/// A load to the same place in several blocks of the cluster. Operands: as of a load, then the
+/// mask.
+pub(in crate::lower) fn tensor_load_multicast(copy: TensorCopy) -> Instruction {
+    let text = load(copy, "cluster", ".multicast::cluster");
+    text.text(", ").operand(B16).policy(copy.hinted).memory(80)
+}
+
+fn load(copy: TensorCopy, space: &str, multicast: &str) -> Text {
+    let TensorCopy { mode, rank, hinted } = copy;
+    let qualifiers = format!("{}.mbarrier::complete_tx::bytes{multicast}{}", mode.loaded(), hint(hinted));
+    Text::new(format!("cp.async.bulk.tensor.{rank}d.shared::{space}.global.{qualifiers} ["))
         .operand(Shared)
         .text("], [")
         .operand(Generic)
@@ -103,68 +74,62 @@ pub(in crate::lower) fn column_load_multicast(rank: usize, hinted: bool) -> Inst
         .vector(rank)
         .text("], [")
         .operand(Shared)
-        .text("], ")
-        .vector_of(B16, rank - 2)
-        .text(", ")
-        .operand(B16)
-        .policy(hinted)
-        .memory(80)
+        .text("]")
+        .offsets(copy)
 }
 
-/// The prefetch of a column from a tensor of `rank` dimensions. Operands: the map, the coordinates, the offsets.
-pub(in crate::lower) fn column_prefetch(rank: usize, hinted: bool) -> Instruction {
-    let hint = hint(hinted);
-    Text::new(format!("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.im2col{hint} ["))
+/// A prefetch. Operands: the map, the coordinates, and the offsets of a column.
+pub(in crate::lower) fn tensor_prefetch(copy: TensorCopy) -> Instruction {
+    let TensorCopy { mode, rank, hinted } = copy;
+    let (mode, hint) = (mode.loaded(), hint(hinted));
+    Text::new(format!("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.{mode}{hint} ["))
         .operand(Generic)
         .text(", ")
         .vector(rank)
-        .text("], ")
-        .vector_of(B16, rank - 2)
+        .text("]")
+        .offsets(copy)
         .policy(hinted)
         .memory(80)
 }
 
-/// The tile store of `rank` dimensions. Operands: the map, the coordinates, the tile.
-pub(in crate::lower) fn tile_store(mode: Mode, rank: usize, hinted: bool) -> Instruction {
+/// A store. Operands: the map, the coordinates, the tile.
+pub(in crate::lower) fn tensor_store(copy: TensorCopy) -> Instruction {
+    let TensorCopy { mode, rank, hinted } = copy;
     let (mode, hint) = (mode.stored(), hint(hinted));
-    out(
-        Text::new(format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.{mode}.bulk_group{hint} [")),
-        rank,
-        hinted,
-    )
+    let opcode = format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.{mode}.bulk_group{hint} [");
+    out(opcode, copy)
 }
 
-/// The tile reduction of `rank` dimensions. Operands: as of a store.
-pub(in crate::lower) fn tile_reduce(op: ReduceOp, mode: Mode, rank: usize, hinted: bool) -> Instruction {
+/// A reduction. Operands: as of a store.
+pub(in crate::lower) fn tensor_reduce(op: ReduceOp, copy: TensorCopy) -> Instruction {
+    let TensorCopy { mode, rank, hinted } = copy;
     let (op, mode, hint) = (op.name(), mode.stored(), hint(hinted));
     let opcode =
         format!("cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.{mode}.bulk_group{hint} [");
-    out(Text::new(opcode), rank, hinted)
+    out(opcode, copy)
 }
 
 /// What follows the opcode of a store or reduction.
-fn out(opcode: Text, rank: usize, hinted: bool) -> Instruction {
-    opcode
+fn out(opcode: String, copy: TensorCopy) -> Instruction {
+    Text::new(opcode)
         .operand(Generic)
         .text(", ")
-        .vector(rank)
+        .vector(copy.rank)
         .text("], [")
         .operand(Shared)
         .text("]")
-        .policy(hinted)
+        .policy(copy.hinted)
         .memory(80)
 }
 
-/// The tile prefetch of `rank` dimensions. Operands: the map, the coordinates.
-pub(in crate::lower) fn tile_prefetch(rank: usize, hinted: bool) -> Instruction {
-    let hint = hint(hinted);
-    Text::new(format!("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile{hint} ["))
-        .operand(Generic)
-        .text(", ")
-        .vector(rank)
-        .text("]")
-        .policy(hinted)
-        .memory(80)
+impl Text {
+    /// The offsets of a column: one for each dimension that is neither images nor channels.
+    fn offsets(self, copy: TensorCopy) -> Self {
+        match copy.mode {
+            Mode::Tile => self,
+            Mode::Columns => self.text(", ").vector_of(B16, copy.rank - 2),
+        }
+    }
 }
 
 /// The qualifier of what is hinted.
@@ -172,7 +137,8 @@ pub(super) const fn hint(hinted: bool) -> &'static str {
     if hinted { ".L2::cache_hint" } else { "" }
 }
 
-/// Operand: the fraction of the accesses that get the priority; the others leave what is there unchanged.
+/// Operand: the fraction of the accesses that get the priority; the others leave what is there
+/// unchanged.
 pub(in crate::lower) fn cache_policy(priority: EvictionPriority) -> Instruction {
     Instruction {
         text: Cow::Owned(format!("createpolicy.fractional.L2::{}.b64 $0, $1;", priority.name())),

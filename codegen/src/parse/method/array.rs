@@ -1,9 +1,8 @@
 //! Methods of shared arrays.
 
-use super::Args;
-use crate::ir::{Expr, Scalar, Span, StmtKind, Type};
+use crate::ir::{Expr, RemoteCopy, Scalar, Span, StmtKind};
 use crate::parse::cx::Cx;
-use crate::parse::stmt::unit;
+use crate::parse::words::ArrayCall;
 
 impl Cx<'_> {
     pub(super) fn array_method(
@@ -11,32 +10,27 @@ impl Cx<'_> {
         array: Expr,
         element: Scalar,
         len: u32,
-        name: &str,
-        args: &Args,
+        call: ArrayCall,
         span: Span,
     ) -> Option<Expr> {
-        let u32_ty = Type::from(Scalar::U32);
-        match name {
-            "len" => self.known_u32(name, u64::from(len), args, span),
-            "get" => {
-                let Some([index]) = self.exactly(name, args, span) else { return Some(Expr::error(span)) };
-                if !self.expect(&index, &u32_ty) {
-                    return Some(Expr::error(span));
-                }
+        Some(match call {
+            ArrayCall::Len => self.known_u32(u64::from(len), span),
+            ArrayCall::Get { i: index } => {
                 let (dest, value) = self.temporary("element", element, span);
                 self.emit(StmtKind::SharedGet { dest, array, index }, span);
-                Some(value)
+                value
             }
-            "set" => {
-                let Some([index, value]) = self.exactly(name, args, span) else {
-                    return Some(Expr::error(span));
-                };
-                if self.expect(&index, &u32_ty) && self.expect(&value, &element.into()) {
-                    self.emit(StmtKind::SharedSet { array, index, value }, span);
-                }
-                Some(unit(span))
+            ArrayCall::Set { i: index, value } => {
+                self.effect(StmtKind::SharedSet { array, index, value }, span)
             }
-            _ => None,
-        }
+            ArrayCall::CopyTo { to, at, count, barrier } => {
+                let copy = RemoteCopy { op: None, from: array, to, at, count, barrier };
+                return self.remote_copy(copy, element, span);
+            }
+            ArrayCall::ReduceTo { op, to, at, count, barrier } => {
+                let copy = RemoteCopy { op: Some(op), from: array, to, at, count, barrier };
+                return self.remote_copy(copy, element, span);
+            }
+        })
     }
 }

@@ -1,105 +1,72 @@
 //! Methods of maps that a kernel changes: in shared memory, and where they are published.
 
-use super::Args;
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, MapEdit, ParamId, Scalar, Span, StmtKind, TileType, Type};
 use crate::parse::cx::Cx;
-use crate::parse::stmt::unit;
 use crate::parse::types::turbofish_arguments;
+use crate::parse::words::{MapsCall, SharedMapCall};
 
 impl Cx<'_> {
-    /// Methods of `Maps`: `at` and `acquire`.
     pub(super) fn maps_method(
         &mut self,
         maps: &Expr,
         tile: &TileType,
-        name: &str,
-        args: &Args,
+        call: MapsCall,
         span: Span,
     ) -> Option<Expr> {
-        let ExprKind::Param(maps) = maps.kind else { return Some(Expr::error(span)) };
-        if !matches!(name, "at" | "acquire") {
-            return None;
-        }
-        let Some([index]) = self.exactly(name, args, span) else { return Some(Expr::error(span)) };
-        if !self.expect(&index, &Scalar::U32.into()) {
-            return Some(Expr::error(span));
-        }
-        if name == "acquire" {
-            self.emit(StmtKind::AcquireMap { maps, index }, span);
-            return Some(unit(span));
-        }
-        // Which it is is read here, whatever becomes of its variable until a copy is asked for.
-        let (held, index_now) = self.temporary("map", Scalar::U32, span);
-        self.assign(held, index);
-        Some(Expr {
-            kind: ExprKind::MapAt(maps, Box::new(index_now)),
-            ty: Type::TensorMap(tile.clone()),
-            span,
-        })
-    }
-
-    /// Methods of `SharedMap`.
-    pub(super) fn edit_method(
-        &mut self,
-        map: Expr,
-        tile: &TileType,
-        call: &syn::ExprMethodCall,
-        args: &Args,
-        span: Span,
-    ) -> Option<Expr> {
-        let name = call.method.to_string();
-        let edit = match name.as_str() {
-            "copy_from" => self.exactly(&name, args, span).and_then(|[from]| self.copied_map(&from, tile)),
-            "set_address" => self.exactly(&name, args, span).and_then(|[global, index]| {
-                let global = self.addressed(&global, tile)?;
-                self.expect_global_index(&index).then_some(MapEdit::Address { global, index })
-            }),
-            "set_extent" => self.exactly(&name, args, span).and_then(|[extent]| {
-                let dimension = self.dimension(call, tile.rank(), span)?;
-                self.expect(&extent, &Scalar::U32.into()).then_some(MapEdit::Extent { dimension, extent })
-            }),
-            "set_stride" => self.exactly(&name, args, span).and_then(|[bytes]| {
-                // The innermost dimension has none: its elements lie one after the other.
-                let dimension = self.dimension(call, tile.rank() - 1, span)?;
-                self.expect(&bytes, &Scalar::U64.into()).then_some(MapEdit::Stride { dimension, bytes })
-            }),
-            "publish" => self.exactly(&name, args, span).and_then(|[maps, index]| {
-                let fits =
-                    self.expect(&maps, &Type::Maps(tile.clone())) & self.expect(&index, &Scalar::U32.into());
-                match maps.kind {
-                    ExprKind::Param(maps) if fits => Some(MapEdit::Publish { maps, index }),
-                    _ => None,
-                }
-            }),
-            _ => return None,
-        };
-        if let Some(edit) = edit {
-            self.emit(StmtKind::EditMap { map, edit }, span);
-        }
-        Some(unit(span))
-    }
-
-    fn copied_map(&mut self, from: &Expr, tile: &TileType) -> Option<MapEdit> {
-        if !self.expect(from, &Type::TensorMap(tile.clone())) {
-            return None;
-        }
-        match from.kind {
-            ExprKind::Param(map) => Some(MapEdit::CopyFrom { map }),
-            ExprKind::Error => None,
-            _ => {
-                self.error(Code::UnsupportedExpression, from.span, "only a parameter is copied")
-                    .help("take a `TensorMap<..>` as a parameter, and copy that");
-                None
+        let ExprKind::Param(maps) = maps.kind else { return None };
+        match call {
+            MapsCall::Acquire { i: index } => Some(self.effect(StmtKind::AcquireMap { maps, index }, span)),
+            MapsCall::At { i: index } => {
+                // Which it is is read here, whatever becomes of its variable until a copy is asked
+                // for.
+                let (held, index_now) = self.temporary("map", Scalar::U32, span);
+                self.assign(held, index);
+                let kind = ExprKind::MapAt(maps, Box::new(index_now));
+                Some(Expr { kind, ty: Type::TensorMap(tile.clone()), span })
             }
         }
     }
 
-    /// The slice that a map is pointed at: of the tile's elements. Copies may then write to it.
-    fn addressed(&mut self, global: &Expr, tile: &TileType) -> Option<ParamId> {
-        if !self.expect(global, &Type::Global(tile.element)) {
+    pub(super) fn edit_method(
+        &mut self,
+        map: Expr,
+        tile: &TileType,
+        edit: SharedMapCall,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Expr> {
+        let span = Span::of(call);
+        let edit = match edit {
+            SharedMapCall::CopyFrom { map } => self.copied_map(&map)?,
+            SharedMapCall::SetAddress { global, i: index } => {
+                MapEdit::Address { global: self.addressed(&global)?, index }
+            }
+            SharedMapCall::SetExtent { extent } => {
+                MapEdit::Extent { dimension: self.dimension(call, tile.rank())?, extent }
+            }
+            // The innermost dimension has none: its elements lie one after the other.
+            SharedMapCall::SetStride { bytes } => {
+                MapEdit::Stride { dimension: self.dimension(call, tile.rank() - 1)?, bytes }
+            }
+            SharedMapCall::Publish { maps, i: index } => {
+                let ExprKind::Param(maps) = maps.kind else { return None };
+                MapEdit::Publish { maps, index }
+            }
+        };
+        Some(self.effect(StmtKind::EditMap { map, edit }, span))
+    }
+
+    fn copied_map(&mut self, from: &Expr) -> Option<MapEdit> {
+        let ExprKind::Param(map) = from.kind else {
+            self.error(Code::UnsupportedExpression, from.span, "only a parameter is copied")
+                .help("take a `TensorMap<..>` as a parameter, and copy that");
             return None;
-        }
+        };
+        Some(MapEdit::CopyFrom { map })
+    }
+
+    /// The slice that a map is pointed at. Copies may then write to it.
+    fn addressed(&mut self, global: &Expr) -> Option<ParamId> {
         let ExprKind::Param(id) = global.kind else { return None };
         let param = &mut self.params[id.0 as usize];
         param.written = true;
@@ -108,11 +75,15 @@ impl Cx<'_> {
     }
 
     /// The dimension that `set_..::<D>` names, below `end`.
-    fn dimension(&mut self, call: &syn::ExprMethodCall, end: usize, span: Span) -> Option<u32> {
+    fn dimension(&mut self, call: &syn::ExprMethodCall, end: usize) -> Option<u32> {
         let name = &call.method;
         let [argument] = turbofish_arguments(call)[..] else {
-            self.error(Code::ArgumentCount, span, format!("`{name}` does not say of which dimension"))
-                .help(format!("write `{name}::<0>(..)` for the outermost"));
+            self.error(
+                Code::ArgumentCount,
+                Span::of(call),
+                format!("`{name}` does not say of which dimension"),
+            )
+            .help(format!("write `{name}::<0>(..)` for the outermost"));
             return None;
         };
         let dimension = self.constant_argument(argument, &Scalar::Usize.into())?;

@@ -1,92 +1,107 @@
 //! Methods of slices of global memory.
 
-use super::Args;
 use super::hint::Target;
 use crate::diag::Code;
-use crate::ir::{AtomicOp, Expr, ExprKind, ParamId, Scalar, Span, StmtKind};
+use crate::ir::{
+    AtomicOp, CopyKind, Expr, ExprKind, Multicast, ParamId, Scalar, SharedRange, Span, StmtKind,
+};
 use crate::parse::cx::Cx;
-use crate::parse::rule::Rule;
-use crate::parse::stmt::unit;
+use crate::parse::words::{GlobalCall, GlobalWord, Word};
+
+/// A slice that a method is called on.
+pub(super) struct Slice {
+    pub(super) global: ParamId,
+    /// The policy that its copies carry.
+    pub(super) hint: Option<Expr>,
+    pub(super) element: Scalar,
+}
 
 impl Cx<'_> {
     pub(super) fn global_method(
         &mut self,
         receiver: Expr,
-        element: Scalar,
-        name: &str,
-        args: &Args,
+        slice: Slice,
+        call: GlobalCall,
         span: Span,
     ) -> Option<Expr> {
-        let Some(Target { param: global, hint, .. }) = Target::of(&receiver) else {
-            return Some(Expr::error(span));
-        };
-        if name == "hint" {
-            return Some(self.hinted(receiver, hint.is_some(), args, span));
-        }
-        if let Some(method) = name.strip_prefix("bulk_") {
-            return self.bulk_method(global, hint, element, method, args, span);
-        }
-        if hint.is_some() {
-            self.error(Code::UnsupportedExpression, span, format!("`{name}` takes no hint"))
-                .help("hints are for bulk copies; call this on the slice itself");
-            return Some(Expr::error(span));
-        }
-        match name {
-            "len" => {
-                let given = self.exactly::<0>(name, args, span);
-                let len = Expr { kind: ExprKind::GlobalLen(global), ty: Scalar::U64.into(), span };
-                Some(if given.is_some() { len } else { Expr::error(span) })
+        let (global, element) = (slice.global, slice.element);
+        let (elements, kind) = match call {
+            GlobalCall::Len => {
+                return Some(Expr { kind: ExprKind::GlobalLen(global), ty: Scalar::U64.into(), span });
             }
-            "get" => {
-                let Some([index]) = self.exactly(name, args, span) else { return Some(Expr::error(span)) };
-                if !self.expect_global_index(&index) {
-                    return Some(Expr::error(span));
-                }
+            GlobalCall::Get { i: index } => {
                 let (dest, value) = self.temporary("element", element, span);
                 self.emit(StmtKind::GlobalGet { dest, global, index }, span);
-                Some(value)
+                return Some(value);
             }
-            "set" => {
-                let Some([index, value]) = self.exactly(name, args, span) else {
-                    return Some(Expr::error(span));
-                };
-                if self.expect_global_index(&index) & self.expect(&value, &element.into()) {
-                    self.params[global.0 as usize].written = true;
-                    self.emit(StmtKind::GlobalSet { global, index, value }, span);
-                }
-                Some(unit(span))
+            GlobalCall::Set { i: index, value } => {
+                self.params[global.0 as usize].written = true;
+                return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
             }
-            _ => {
-                let op = AtomicOp::ALL.into_iter().find(|op| op.name() == name)?;
-                Some(self.global_atomic(global, element, op, args, span))
+            GlobalCall::Atomic { op, i, value } => return self.global_atomic(&slice, op, [i, value], span),
+            GlobalCall::Hint { policy } => return self.hinted(receiver, slice.hint.is_some(), policy, span),
+            GlobalCall::BulkLoad { array, at, count, i, barrier } => {
+                let to = SharedRange { array, at };
+                ([i, count], CopyKind::Load { to, barrier, multicast: None })
             }
-        }
+            GlobalCall::BulkLoadMulticast { array, at, count, i, barrier, mask } => {
+                let to = SharedRange { array, at };
+                ([i, count], CopyKind::Load { to, barrier, multicast: Some(Multicast::Mask(Box::new(mask))) })
+            }
+            GlobalCall::BulkStore { i, array, at, count } => {
+                ([i, count], CopyKind::Store { from: SharedRange { array, at } })
+            }
+            GlobalCall::BulkReduce { op, i, array, at, count } => {
+                ([i, count], CopyKind::Reduce { op, from: SharedRange { array, at } })
+            }
+            GlobalCall::BulkPrefetch { i, count } => ([i, count], CopyKind::Prefetch),
+        };
+        self.bulk_copy(slice, elements, kind, span)
     }
 
     fn global_atomic(
         &mut self,
-        global: ParamId,
-        element: Scalar,
+        slice: &Slice,
         op: AtomicOp,
-        args: &Args,
+        [index, value]: [Expr; 2],
         span: Span,
-    ) -> Expr {
-        let Some([index, value]) = self.exactly(op.name(), args, span) else { return Expr::error(span) };
+    ) -> Option<Expr> {
+        let (global, element) = (slice.global, slice.element);
         if !op.takes(element) {
-            self.error(Code::ElementType, span, format!("there is no `{}` on `{element}`", op.name()))
+            let name = GlobalWord::Atomic(op).name();
+            self.error(Code::ElementType, span, format!("there is no `{name}` on `{element}`"))
                 .help("atomics are on i32, u32, i64 and u64; `atomic_add` also on f32 and f64");
-            return Expr::error(span);
-        }
-        if !(self.expect_global_index(&index) & self.expect(&value, &element.into())) {
-            return Expr::error(span);
+            return None;
         }
         self.params[global.0 as usize].written = true;
         let (dest, old) = self.temporary("old", element, span);
         self.emit(StmtKind::GlobalAtomic { dest, op, global, index, value }, span);
-        old
+        Some(old)
     }
 
-    pub(super) fn expect_global_index(&mut self, index: &Expr) -> bool {
-        self.require(&index.ty, Rule::GlobalIndex, index.span)
+    /// The slice that `receiver` is, for this word; reports a hint that the word does not take.
+    pub(super) fn slice(
+        &mut self,
+        receiver: &Expr,
+        element: Scalar,
+        word: GlobalWord,
+        span: Span,
+    ) -> Option<Slice> {
+        let Target { map, hint } = Target::of(receiver)?;
+        let takes_hint = match word {
+            GlobalWord::Get | GlobalWord::Set | GlobalWord::Len | GlobalWord::Atomic(_) => false,
+            GlobalWord::BulkLoad
+            | GlobalWord::BulkLoadMulticast
+            | GlobalWord::BulkStore
+            | GlobalWord::BulkReduce(_)
+            | GlobalWord::BulkPrefetch
+            | GlobalWord::Hint => true,
+        };
+        if hint.is_some() && !takes_hint {
+            self.error(Code::UnsupportedExpression, span, format!("`{}` takes no hint", word.name()))
+                .help("hints are for bulk copies; call this on the slice itself");
+            return None;
+        }
+        Some(Slice { global: map.param, hint, element })
     }
 }

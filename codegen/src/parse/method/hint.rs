@@ -1,34 +1,35 @@
 //! `hint`: a map or a slice of global memory, with the cache policy that its copies are to carry.
 
-use super::Args;
 use crate::diag::Code;
-use crate::ir::{Expr, ExprKind, ParamId, Span, Type};
+use crate::ir::{Expr, ExprKind, MapRef, Span, Type};
 use crate::parse::cx::Cx;
 
 impl Cx<'_> {
-    /// `receiver.hint(policy)`. The policy is read here, whatever becomes of its variable until a copy is asked for.
-    pub(super) fn hinted(&mut self, receiver: Expr, is_hinted: bool, args: &Args, span: Span) -> Expr {
-        let Some([policy]) = self.exactly("hint", args, span) else { return Expr::error(span) };
-        if !self.expect(&policy, &Type::CachePolicy) {
-            return Expr::error(span);
-        }
+    /// `receiver.hint(policy)`. The policy is read here, whatever becomes of its variable until a
+    /// copy is asked for.
+    pub(super) fn hinted(
+        &mut self,
+        receiver: Expr,
+        is_hinted: bool,
+        policy: Expr,
+        span: Span,
+    ) -> Option<Expr> {
         if is_hinted {
             self.error(Code::UnsupportedExpression, span, "this has a hint already")
                 .help("give each copy one policy");
-            return Expr::error(span);
+            return None;
         }
         let ty = receiver.ty.clone();
         let (held, policy_now) = self.temporary("hint", Type::CachePolicy, span);
         self.assign(held, policy);
-        Expr { kind: ExprKind::Hinted(Box::new(receiver), Box::new(policy_now)), ty, span }
+        Some(Expr { kind: ExprKind::Hinted(Box::new(receiver), Box::new(policy_now)), ty, span })
     }
 }
 
 /// What a method of a map or a slice is called on.
 pub(super) struct Target {
-    pub(super) param: ParamId,
-    /// Which of several maps it is.
-    pub(super) index: Option<Expr>,
+    /// The map, or the slice, which has no index.
+    pub(super) map: MapRef,
     /// The policy that its copies carry.
     pub(super) hint: Option<Expr>,
 }
@@ -36,15 +37,14 @@ pub(super) struct Target {
 impl Target {
     /// What `receiver` is; none if that was reported.
     pub(super) fn of(receiver: &Expr) -> Option<Self> {
-        match &receiver.kind {
-            ExprKind::Param(param) => Some(Self { param: *param, index: None, hint: None }),
-            ExprKind::MapAt(param, index) => {
-                Some(Self { param: *param, index: Some((**index).clone()), hint: None })
-            }
-            ExprKind::Hinted(receiver, policy) => {
-                Self::of(receiver).map(|target| Self { hint: Some((**policy).clone()), ..target })
-            }
-            _ => None,
+        if let ExprKind::Hinted(receiver, policy) = &receiver.kind {
+            return Some(Self { hint: Some((**policy).clone()), ..Self::of(receiver)? });
         }
+        if let ExprKind::MapAt(param, index) = &receiver.kind {
+            let index = Some((**index).clone());
+            return Some(Self { map: MapRef { param: *param, index }, hint: None });
+        }
+        let ExprKind::Param(param) = receiver.kind else { return None };
+        Some(Self { map: MapRef { param, index: None }, hint: None })
     }
 }

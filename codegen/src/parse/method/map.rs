@@ -1,193 +1,113 @@
 //! Methods of tensor maps.
 
-use super::Args;
 use super::hint::Target;
 use crate::diag::Code;
-use crate::ir::{Expr, ExprKind, ParamId, ReduceOp, Scalar, Span, StmtKind, TileType, TmaOp, Type};
+use crate::ir::{CopyKind, Expr, MapRef, Multicast, Span, StmtKind, TileCopy, TileType};
 use crate::parse::cx::Cx;
-use crate::parse::stmt::unit;
+use crate::parse::words::{ColumnCall, MapCall, MapWord, Word};
 
 /// A map that a method is called on.
-pub(super) struct Map<'t> {
-    param: ParamId,
+pub(in crate::parse) struct Map {
+    pub(in crate::parse) map: MapRef,
+    /// The policy that its copies carry.
     hint: Option<Expr>,
-    pub(super) tile: &'t TileType,
+    pub(in crate::parse) tile: TileType,
     /// Dimensions of the tensor: as many coordinates are wanted.
-    pub(super) rank: usize,
+    pub(in crate::parse) rank: usize,
+}
+
+impl Map {
+    /// The map that `receiver` is; none if that was reported.
+    pub(super) fn of(receiver: &Expr, tile: &TileType, rank: usize) -> Option<Self> {
+        let Target { map, hint } = Target::of(receiver)?;
+        Some(Self { map, hint, tile: tile.clone(), rank })
+    }
 }
 
 impl Cx<'_> {
-    pub(super) fn map_method(
-        &mut self,
-        receiver: Expr,
-        (tile, rank): (&TileType, usize),
-        name: &str,
-        args: &Args,
-        span: Span,
-    ) -> Option<Expr> {
-        let Some(Target { param, index, hint }) = Target::of(&receiver) else {
-            return Some(Expr::error(span));
-        };
-        let map = Map { param, hint, tile, rank };
-        let in_columns = matches!(receiver.ty, Type::Im2colMap(..));
-        let op = match name {
-            "hint" => return Some(self.hinted(receiver, map.hint.is_some(), args, span)),
-            "tile_at" | "block_tile" if in_columns => return Some(self.no_tiles(name, span)),
-            "tile_at" => return Some(self.tile_at(tile, args, span)),
-            "block_tile" => return Some(self.block_tile(tile, args, span)),
-            "load" if in_columns => self.load_column(&map, args, span),
-            "load" => self.load(&map, args, span),
-            "load_multicast" if in_columns => self.load_column_multicast(&map, args, span),
-            "load_multicast" => self.load_multicast(&map, args, span),
-            "load_sliced" if in_columns => return None,
-            "load_sliced" => self.load_sliced(&map, args, span),
-            "store" => self
-                .exactly(name, args, span)
-                .and_then(|[at, tile]| self.place_and_tile(&map, at, tile))
-                .map(|(at, tile)| TmaOp::Store { at, tile, hint: map.hint.clone() }),
-            "prefetch" if in_columns => self.prefetch_column(&map, args, span),
-            "prefetch" => self
-                .exactly(name, args, span)
-                .and_then(|[at]| self.coordinates(at, map.rank))
-                .map(|at| TmaOp::Prefetch { at, hint: map.hint.clone() }),
-            "prefetch_descriptor" => self.prefetch_descriptor(map.hint.is_some(), args, span),
-            _ => {
-                let with = name.strip_prefix("reduce_")?;
-                let op = ReduceOp::ALL.into_iter().find(|op| op.name() == with)?;
-                self.reduce(&map, op, args, span)
+    pub(super) fn map_method(&mut self, receiver: Expr, map: Map, call: MapCall, span: Span) -> Option<Expr> {
+        let (at, kind) = match call {
+            MapCall::TileAt { index } => return self.tile_at(&map.tile, index, span),
+            MapCall::BlockTile => return self.block_tile(&map.tile, span),
+            MapCall::PrefetchDescriptor => return self.prefetch_descriptor(map, span),
+            MapCall::Hint { policy } => return self.hinted(receiver, map.hint.is_some(), policy, span),
+            MapCall::Load { tile, at, barrier } => {
+                (at, CopyKind::Load { to: tile, barrier, multicast: None })
             }
+            MapCall::LoadMulticast { tile, at, barrier, mask } => {
+                (at, CopyKind::Load { to: tile, barrier, multicast: Some(Multicast::Mask(Box::new(mask))) })
+            }
+            MapCall::LoadSliced { tile, at, barrier, axis } => {
+                (at, CopyKind::Load { to: tile, barrier, multicast: Some(Multicast::Sliced(axis)) })
+            }
+            MapCall::Store { at, tile } => (at, CopyKind::Store { from: tile }),
+            MapCall::Reduce { op, at, tile } => (at, CopyKind::Reduce { op, from: tile }),
+            MapCall::Prefetch { at } => (at, CopyKind::Prefetch),
         };
-        if let Some(op) = op {
-            self.params[param.0 as usize].written |= op.writes();
-            self.emit(StmtKind::Tma { map: param, index, op }, span);
-        }
-        Some(unit(span))
+        self.tile_copy(map, at, vec![], kind, span)
     }
 
-    /// An im2col map has no grid of tiles.
-    fn no_tiles(&mut self, name: &str, span: Span) -> Expr {
+    pub(super) fn column_method(
+        &mut self,
+        receiver: Expr,
+        map: Map,
+        call: ColumnCall,
+        span: Span,
+    ) -> Option<Expr> {
+        let (at, offsets, kind) = match call {
+            ColumnCall::PrefetchDescriptor => return self.prefetch_descriptor(map, span),
+            ColumnCall::Hint { policy } => return self.hinted(receiver, map.hint.is_some(), policy, span),
+            ColumnCall::Load { tile, at, offsets, barrier } => {
+                (at, offsets, CopyKind::Load { to: tile, barrier, multicast: None })
+            }
+            ColumnCall::LoadMulticast { tile, at, offsets, barrier, mask } => {
+                let multicast = Some(Multicast::Mask(Box::new(mask)));
+                (at, offsets, CopyKind::Load { to: tile, barrier, multicast })
+            }
+            ColumnCall::Store { at, tile } => (at, vec![], CopyKind::Store { from: tile }),
+            ColumnCall::Reduce { op, at, tile } => (at, vec![], CopyKind::Reduce { op, from: tile }),
+            ColumnCall::Prefetch { at, offsets } => (at, offsets, CopyKind::Prefetch),
+        };
+        self.tile_copy(map, at, offsets, kind, span)
+    }
+
+    /// A copy of the box at these coordinates, or of the column that is moved by these offsets.
+    fn tile_copy(
+        &mut self,
+        map: Map,
+        at: Vec<Expr>,
+        offsets: Vec<Expr>,
+        kind: CopyKind<Expr>,
+        span: Span,
+    ) -> Option<Expr> {
+        let Map { map, hint, tile, rank: _ } = map;
+        if let CopyKind::Reduce { op, .. } = kind
+            && !op.takes_mapped(tile.element)
+        {
+            let name = MapWord::Reduce(op).name();
+            self.no_reduction(&name, tile.element, |element| op.takes_mapped(element), span);
+            return None;
+        }
+        self.params[map.param.0 as usize].written |= kind.writes();
+        let copy = TileCopy { map, at, offsets, hint, kind };
+        Some(self.effect(StmtKind::TileCopy(Box::new(copy)), span))
+    }
+
+    fn prefetch_descriptor(&mut self, map: Map, span: Span) -> Option<Expr> {
+        if map.hint.is_some() {
+            self.error(Code::UnsupportedExpression, span, "the prefetch of a descriptor takes no hint")
+                .help("call it on the map itself");
+            return None;
+        }
+        Some(self.effect(StmtKind::PrefetchMap(map.map), span))
+    }
+
+    /// Reports a method for maps of tiles: an im2col map has no grid of them.
+    pub(super) fn no_tiles(&mut self, name: &str, span: Span) -> Expr {
         let message =
             format!("an im2col map has no `{name}`: it moves columns of pixels, which are no grid of tiles");
         self.error(Code::UnknownMethod, span, message)
             .help("write the coordinates of the column's first pixel: `[image, y, x, channel]`");
         Expr::error(span)
-    }
-
-    fn load(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
-        let [tile, at, barrier] = self.exactly("load", args, span)?;
-        let place = self.place_and_tile(map, at, tile);
-        let completes = self.expect(&barrier, &Type::Barrier);
-        let (at, tile) = place.filter(|_| completes)?;
-        Some(TmaOp::Load { tile, at, barrier, hint: map.hint.clone() })
-    }
-
-    fn load_multicast(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
-        let [tile, at, barrier, mask] = self.exactly("load_multicast", args, span)?;
-        let place = self.place_and_tile(map, at, tile);
-        let fits = self.expect(&barrier, &Type::Barrier) & self.expect(&mask, &Scalar::U16.into());
-        let (at, tile) = place.filter(|_| fits)?;
-        Some(TmaOp::LoadMulticast { tile, at, barrier, mask, hint: map.hint.clone() })
-    }
-
-    fn load_sliced(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
-        let [tile, at, barrier, axis] = self.exactly("load_sliced", args, span)?;
-        let at = self.coordinates(at, map.rank);
-        // Which tile it must be depends on the cluster: `check` knows.
-        let is_tile =
-            matches!(self.resolve(&tile.ty), Type::Tile(_)) || self.expect_tile(&tile, map.tile, map.param);
-        let fits = is_tile & self.expect(&barrier, &Type::Barrier) & self.expect(&axis, &Type::ClusterAxis);
-        match axis.kind {
-            ExprKind::ClusterAxis(axis) if fits => {
-                Some(TmaOp::LoadSliced { tile, at: at?, barrier, axis, hint: map.hint.clone() })
-            }
-            _ => None,
-        }
-    }
-
-    /// `load(tile, at, offsets, barrier)`.
-    fn load_column(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
-        let [tile, at, offsets, barrier] = self.exactly("load", args, span)?;
-        let place = self.place_and_tile(map, at, tile);
-        let offsets = self.offsets(offsets, map.rank);
-        let completes = self.expect(&barrier, &Type::Barrier);
-        let ((at, tile), offsets) = place.zip(offsets).filter(|_| completes)?;
-        Some(TmaOp::LoadColumn { tile, at, offsets, barrier, mask: None, hint: map.hint.clone() })
-    }
-
-    /// `load_multicast(tile, at, offsets, barrier, mask)`.
-    fn load_column_multicast(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
-        let [tile, at, offsets, barrier, mask] = self.exactly("load_multicast", args, span)?;
-        let place = self.place_and_tile(map, at, tile);
-        let offsets = self.offsets(offsets, map.rank);
-        let fits = self.expect(&barrier, &Type::Barrier) & self.expect(&mask, &Scalar::U16.into());
-        let ((at, tile), offsets) = place.zip(offsets).filter(|_| fits)?;
-        let (mask, hint) = (Some(mask), map.hint.clone());
-        Some(TmaOp::LoadColumn { tile, at, offsets, barrier, mask, hint })
-    }
-
-    /// `prefetch(at, offsets)`.
-    fn prefetch_column(&mut self, map: &Map<'_>, args: &Args, span: Span) -> Option<TmaOp> {
-        let [at, offsets] = self.exactly("prefetch", args, span)?;
-        let at = self.coordinates(at, map.rank);
-        let (at, offsets) = at.zip(self.offsets(offsets, map.rank))?;
-        Some(TmaOp::PrefetchColumn { at, offsets, hint: map.hint.clone() })
-    }
-
-    fn reduce(&mut self, map: &Map<'_>, op: ReduceOp, args: &Args, span: Span) -> Option<TmaOp> {
-        let name = format!("reduce_{}", op.name());
-        let [at, tile] = self.exactly(&name, args, span)?;
-        let element = map.tile.element;
-        if !op.takes_mapped(element) {
-            let message = format!("the copy engine has no `{name}` of elements of type `{element}`");
-            let fitting = Scalar::ALL.into_iter().filter(|&element| op.takes_mapped(element));
-            let fitting: Vec<_> = fitting.map(Scalar::name).collect();
-            self.error(Code::ReduceElement, span, message).help(format!("it is for {}", fitting.join(", ")));
-            return None;
-        }
-        let (at, tile) = self.place_and_tile(map, at, tile)?;
-        Some(TmaOp::Reduce { op, at, tile, hint: map.hint.clone() })
-    }
-
-    fn prefetch_descriptor(&mut self, is_hinted: bool, args: &Args, span: Span) -> Option<TmaOp> {
-        let [] = self.exactly("prefetch_descriptor", args, span)?;
-        if is_hinted {
-            self.error(Code::UnsupportedExpression, span, "the prefetch of a descriptor takes no hint")
-                .help("call it on the map itself");
-            return None;
-        }
-        Some(TmaOp::PrefetchDescriptor)
-    }
-
-    /// Coordinates and a tile, if both suit the map.
-    fn place_and_tile(&mut self, map: &Map<'_>, at: Expr, tile: Expr) -> Option<(Vec<Expr>, Expr)> {
-        let at = self.coordinates(at, map.rank);
-        let fits = self.expect_tile(&tile, map.tile, map.param);
-        Some((at.filter(|_| fits)?, tile))
-    }
-
-    /// A tile of exactly the map's type: box, element and swizzle are one and the same.
-    fn expect_tile(&mut self, tile: &Expr, want: &TileType, map: ParamId) -> bool {
-        match self.resolve(&tile.ty) {
-            Type::Tile(found) if found == *want => true,
-            Type::Error => true,
-            Type::Tile(found) => {
-                let name = self.params[map.0 as usize].name.clone();
-                let message = format!("`{name}` moves a `{want}`, but this is a `{found}`");
-                self.error(Code::TileMismatch, tile.span, message).help(format!(
-                    "make both one type: a `type` alias in a `#[tma_module]` keeps `{name}` and the tile alike"
-                ));
-                false
-            }
-            Type::Remote(_) => {
-                self.error(
-                    Code::TypeMismatch,
-                    tile.span,
-                    "a copy moves the block's own tile, not a remote one",
-                )
-                .help("`load_multicast` brings a tile to other blocks; each block stores its own");
-                false
-            }
-            _ => self.expect(tile, &Type::Tile(want.clone())),
-        }
     }
 }

@@ -1,81 +1,45 @@
-//! Methods of pipelines, their states and their slots: each becomes what a user could have written with
-//! `Stages`, barriers and variables.
+//! Methods of pipelines, their states and their slots: each becomes what a user could have written
+//! with `Stages`, barriers and variables.
 
-use super::Args;
 use crate::diag::Code;
 use crate::ir::{BarrierOp, Compound, Expr, ExprKind, For, Ring, Scalar, Span, StmtKind, TileType, Type};
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::{Parts, number, of_stage, put_together, take_apart};
 use crate::parse::stmt::unit;
+use crate::parse::words::{
+    ConsumerCall, EmptySlotCall, FullSlotCall, FullSlotWord, LoadingSlotCall, PipelineCall, ProducerCall,
+    Word,
+};
 
 impl Cx<'_> {
-    pub(super) fn compound_method(
-        &mut self,
-        compound: &Compound,
-        parts: Vec<Expr>,
-        name: &str,
-        args: &Args,
-        span: Span,
-    ) -> Option<Expr> {
-        match compound {
-            Compound::Phase => self.phase_method(parts, name, args, span),
-            Compound::Pipeline(ring) => {
-                let parts = take_apart(parts, ring.tiles.len())?;
-                self.pipeline_method(ring, parts, name, args, span)
-            }
-            Compound::Producer(ring) => {
-                let parts = take_apart(parts, ring.tiles.len())?;
-                self.producer_method(ring, parts, name, args, span)
-            }
-            Compound::Consumer(ring) => {
-                let parts = take_apart(parts, ring.tiles.len())?;
-                self.consumer_method(ring, parts, name, args, span)
-            }
-            Compound::EmptySlot(tiles) | Compound::LoadingSlot(tiles) | Compound::FullSlot(tiles) => {
-                let parts = take_apart(parts, tiles.len())?;
-                self.slot_method(compound, tiles, parts, name, args, span)
-            }
-        }
-    }
-
-    fn pipeline_method(
+    pub(super) fn pipeline_method(
         &mut self,
         ring: &Ring,
-        parts: Parts,
-        name: &str,
-        args: &Args,
+        parts: Vec<Expr>,
+        call: PipelineCall,
         span: Span,
     ) -> Option<Expr> {
-        // A fresh barrier is past the phase of parity 1: that is how a producer finds every stage empty at first.
+        let parts = take_apart(parts, ring.tiles.len())?;
+        // A fresh barrier is past the phase of parity 1: that is how a producer finds every stage
+        // empty at first.
         let state = |parity| [number(0, span), number(parity, span)];
-        match name {
-            "len" => return self.known_u32(name, u64::from(ring.stages), args, span),
-            "init" => {
-                if let Some([consumers]) = self.exactly(name, args, span)
-                    && self.expect(&consumers, &Scalar::U32.into())
-                {
-                    self.for_each_stage(ring, span, |cx, stage| {
-                        let init = |count| BarrierOp::Init { count };
-                        cx.ring_barrier_op(of_stage(&parts.full, &stage, span), init(number(1, span)), span);
-                        cx.ring_barrier_op(of_stage(&parts.empty, &stage, span), init(consumers), span);
-                    });
-                }
-                return Some(unit(span));
-            }
-            "invalidate" | "producer" | "consumer" => {}
-            _ => return None,
-        }
-        if self.exactly::<0>(name, args, span).is_none() {
-            return Some(Expr::error(span));
-        }
-        Some(match name {
-            "producer" => {
+        Some(match call {
+            PipelineCall::Len => self.known_u32(u64::from(ring.stages), span),
+            PipelineCall::Producer => {
                 self.compound(Compound::Producer(ring.clone()), put_together(parts, state(1)), span)
             }
-            "consumer" => {
+            PipelineCall::Consumer => {
                 self.compound(Compound::Consumer(ring.clone()), put_together(parts, state(0)), span)
             }
-            _ => {
+            PipelineCall::Init { consumers } => {
+                self.for_each_stage(ring, span, |cx, stage| {
+                    let init = |count| BarrierOp::Init { count };
+                    cx.ring_barrier_op(of_stage(&parts.full, &stage, span), init(number(1, span)), span);
+                    cx.ring_barrier_op(of_stage(&parts.empty, &stage, span), init(consumers), span);
+                });
+                unit(span)
+            }
+            PipelineCall::Invalidate => {
                 self.for_each_stage(ring, span, |cx, stage| {
                     for barriers in [&parts.full, &parts.empty] {
                         cx.ring_barrier_op(of_stage(barriers, &stage, span), BarrierOp::Invalidate, span);
@@ -86,61 +50,102 @@ impl Cx<'_> {
         })
     }
 
-    fn producer_method(
+    pub(super) fn producer_method(
         &mut self,
         ring: &Ring,
-        parts: Parts,
-        name: &str,
-        args: &Args,
+        parts: Vec<Expr>,
+        call: ProducerCall,
         span: Span,
     ) -> Option<Expr> {
-        match name {
-            "wait" | "acquire" | "ready" | "drain" => {}
-            _ => return None,
-        }
-        if self.exactly::<0>(name, args, span).is_none() {
-            return Some(Expr::error(span));
-        }
-        Some(match name {
-            "ready" => self.is_ready(&parts.empty, &parts.state, span),
-            "drain" => {
+        let parts = take_apart(parts, ring.tiles.len())?;
+        match call {
+            ProducerCall::Ready => self.is_ready(&parts.empty, &parts.state, span),
+            ProducerCall::Drain => {
                 self.drain(ring, &parts, span);
-                unit(span)
+                Some(unit(span))
             }
-            _ => {
-                let tiles = ring.tiles.clone();
-                match self.take_stage(ring, parts, |parts| &parts.empty, span) {
-                    Some(parts) if name == "acquire" => self.announce(&tiles, parts, span),
-                    Some(parts) => self.compound(Compound::EmptySlot(tiles), parts, span),
-                    None => Expr::error(span),
-                }
+            ProducerCall::Acquire => {
+                let parts = self.take_stage(ring, parts, |parts| &parts.empty, span)?;
+                Some(self.announce(&ring.tiles, parts, span))
             }
-        })
+            ProducerCall::Wait => {
+                let parts = self.take_stage(ring, parts, |parts| &parts.empty, span)?;
+                Some(self.compound(Compound::EmptySlot(ring.tiles.clone()), parts, span))
+            }
+        }
     }
 
-    fn consumer_method(
+    pub(super) fn consumer_method(
         &mut self,
         ring: &Ring,
-        parts: Parts,
-        name: &str,
-        args: &Args,
+        parts: Vec<Expr>,
+        call: ConsumerCall,
         span: Span,
     ) -> Option<Expr> {
-        match name {
-            "wait" | "ready" => {}
-            _ => return None,
+        let parts = take_apart(parts, ring.tiles.len())?;
+        match call {
+            ConsumerCall::Ready => self.is_ready(&parts.full, &parts.state, span),
+            ConsumerCall::Wait => {
+                let parts = self.take_stage(ring, parts, |parts| &parts.full, span)?;
+                Some(self.compound(Compound::FullSlot(ring.tiles.clone()), parts, span))
+            }
         }
-        if self.exactly::<0>(name, args, span).is_none() {
-            return Some(Expr::error(span));
+    }
+
+    pub(super) fn empty_slot_method(
+        &mut self,
+        tiles: &[TileType],
+        parts: Vec<Expr>,
+        call: EmptySlotCall,
+        span: Span,
+    ) -> Option<Expr> {
+        match call {
+            EmptySlotCall::Stage => slot_stage(take_apart(parts, tiles.len())?, span),
+            EmptySlotCall::Announce => Some(self.announce(tiles, parts, span)),
         }
-        if name == "ready" {
-            return Some(self.is_ready(&parts.full, &parts.state, span));
+    }
+
+    pub(super) fn loading_slot_method(
+        &mut self,
+        tiles: &[TileType],
+        parts: Vec<Expr>,
+        call: LoadingSlotCall,
+        span: Span,
+    ) -> Option<Expr> {
+        let parts = take_apart(parts, tiles.len())?;
+        match call {
+            LoadingSlotCall::Stage => slot_stage(parts, span),
+            LoadingSlotCall::Barrier => Some(of_stage(&parts.full, parts.state.first()?, span)),
         }
-        let parts = self.take_stage(ring, parts, |parts| &parts.full, span);
-        Some(match parts {
-            Some(parts) => self.compound(Compound::FullSlot(ring.tiles.clone()), parts, span),
-            None => Expr::error(span),
-        })
+    }
+
+    pub(super) fn full_slot_method(
+        &mut self,
+        tiles: &[TileType],
+        parts: Vec<Expr>,
+        call: FullSlotCall,
+        span: Span,
+    ) -> Option<Expr> {
+        let parts = take_apart(parts, tiles.len())?;
+        let empty = of_stage(&parts.empty, parts.state.first()?, span);
+        match call {
+            FullSlotCall::Stage => return slot_stage(parts, span),
+            FullSlotCall::Release => self.ring_barrier_op(empty, BarrierOp::Arrive, span),
+            FullSlotCall::ReleaseTo { rank } => {
+                if self.in_a_cluster(&FullSlotWord::ReleaseTo.name(), span) {
+                    self.ring_barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
+                }
+            }
+            FullSlotCall::ReleaseCluster => {
+                if self.in_a_cluster(&FullSlotWord::ReleaseCluster.name(), span) {
+                    let blocks = self.cluster_blocks(span);
+                    self.for_each_below(blocks, "rank", span, |cx, rank| {
+                        cx.ring_barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
+                    });
+                }
+            }
+        }
+        Some(unit(span))
     }
 
     /// Waits for the state's stage and goes on to the next: the parts of a slot.
@@ -162,7 +167,8 @@ impl Cx<'_> {
         Some(put_together(parts, [slot_stage]))
     }
 
-    /// Announces the bytes of all tiles to the full barrier of a slot with these `parts`, and arrives there.
+    /// Announces the bytes of all tiles to the full barrier of a slot with these `parts`, and
+    /// arrives there.
     fn announce(&mut self, tiles: &[TileType], parts: Vec<Expr>, span: Span) -> Expr {
         let bytes = tiles.iter().map(TileType::bytes).fold(0, u64::saturating_add);
         let bytes = number(u32::try_from(bytes).unwrap_or(u32::MAX), span);
@@ -189,58 +195,12 @@ impl Cx<'_> {
     }
 
     /// Whether the wait of a state at `barriers` would return at once.
-    fn is_ready(&mut self, barriers: &Expr, state: &[Expr], span: Span) -> Expr {
-        let [stage, parity] = state else { return Expr::error(span) };
+    fn is_ready(&mut self, barriers: &Expr, state: &[Expr], span: Span) -> Option<Expr> {
+        let [stage, parity] = state else { return None };
         let (dest, ready) = self.temporary("ready", Scalar::Bool, span);
         let op = BarrierOp::TestWait { dest, parity: parity.clone() };
         self.ring_barrier_op(of_stage(barriers, stage, span), op, span);
-        ready
-    }
-
-    fn slot_method(
-        &mut self,
-        slot: &Compound,
-        tiles: &[TileType],
-        parts: Parts,
-        name: &str,
-        args: &Args,
-        span: Span,
-    ) -> Option<Expr> {
-        if !methods(slot).contains(&name) {
-            return None;
-        }
-        let Some(stage) = parts.state.first().cloned() else { return Some(Expr::error(span)) };
-        let empty = of_stage(&parts.empty, &stage, span);
-        if name == "release_to" {
-            if let Some([rank]) = self.exactly(name, args, span)
-                && self.expect(&rank, &Scalar::U32.into())
-                && self.in_a_cluster(name, span)
-            {
-                self.ring_barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
-            }
-            return Some(unit(span));
-        }
-        if self.exactly::<0>(name, args, span).is_none() {
-            return Some(Expr::error(span));
-        }
-        Some(match name {
-            "stage" => Expr { span, ..stage },
-            "announce" => self.announce(tiles, put_together(parts, [stage]), span),
-            "barrier" => of_stage(&parts.full, &stage, span),
-            "release_cluster" => {
-                if self.in_a_cluster(name, span) {
-                    let blocks = self.cluster_blocks(span);
-                    self.for_each_below(blocks, "rank", span, |cx, rank| {
-                        cx.ring_barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
-                    });
-                }
-                unit(span)
-            }
-            _ => {
-                self.ring_barrier_op(empty, BarrierOp::Arrive, span);
-                unit(span)
-            }
-        })
+        Some(ready)
     }
 
     /// `slot.0`: a tile of a slot.
@@ -251,10 +211,7 @@ impl Cx<'_> {
         field: &str,
         span: Span,
     ) -> Expr {
-        let tiles = match compound {
-            Compound::LoadingSlot(tiles) | Compound::FullSlot(tiles) => tiles.len(),
-            _ => 0,
-        };
+        let tiles = compound.fields().len();
         let index = field.parse::<usize>().ok().filter(|&index| index < tiles);
         if let Some(index) = index
             && let Some(Parts { tiles, state, .. }) = take_apart(parts, tiles)
@@ -294,15 +251,7 @@ fn remote_barrier(barrier: Expr, rank: Expr, span: Span) -> Expr {
     Expr { kind, ty: Type::Remote(Box::new(Type::Barrier)), span }
 }
 
-/// The methods of what has several parts, for suggestions.
-pub(super) fn methods(compound: &Compound) -> &'static [&'static str] {
-    match compound {
-        Compound::Phase => &["parity", "flip"],
-        Compound::Pipeline(_) => &["init", "producer", "consumer", "len", "invalidate"],
-        Compound::Producer(_) => &["acquire", "wait", "ready", "drain"],
-        Compound::Consumer(_) => &["wait", "ready"],
-        Compound::EmptySlot(_) => &["announce", "stage"],
-        Compound::LoadingSlot(_) => &["barrier", "stage"],
-        Compound::FullSlot(_) => &["release", "release_to", "release_cluster", "stage"],
-    }
+/// The number of a slot's stage.
+fn slot_stage(parts: Parts, span: Span) -> Option<Expr> {
+    parts.state.into_iter().next().map(|stage| Expr { span, ..stage })
 }

@@ -1,30 +1,26 @@
 //! How methods take what they are called on.
 
-use super::methods;
-use crate::ir::{Compound, Scalar, Type};
+use crate::ir::{Scalar, Type};
 use crate::parse::cx::{Binding, Cx};
-use crate::parse::names::{By, Meaning, Method, Word, note};
+use crate::parse::names::{By, Meaning, Method, WordUse, note};
+use crate::parse::words::{Entry, Mark, NumberWord, Signature, TypeWord, Word};
 
 impl Cx<'_> {
     /// Notes a method that a trait of the user could take the place of.
-    pub(super) fn takes_method(&mut self, ty: &Type, name: &syn::Ident) {
-        if methods(ty).is_empty() || matches!(ty, Type::Infer(_)) {
-            return;
-        }
-        let taken = taken(ty, &name.to_string());
-        let tiles = match ty {
-            Type::Compound(Compound::LoadingSlot(tiles) | Compound::FullSlot(tiles)) => tiles.len(),
-            _ => 0,
-        };
+    pub(super) fn takes_method(&mut self, ty: &Type, word: &Entry, name: &syn::Ident) {
+        let Some(of) = TypeWord::of(ty) else { return };
+        let tiles = if let Type::Compound(compound) = ty { compound.fields().len() } else { 0 };
+        let taken = word.signature.taken();
         for held in [By::Value, By::Reference, By::MutReference] {
-            if held != By::Value && (is_of_ord(ty, name) || !self.has_reference(ty, held)) {
+            if held != By::Value && (is_of_ord(ty, &word.name) || !self.has_reference(ty, held)) {
                 continue;
             }
-            let shown = ty.to_string();
-            let of = shown.split('<').next().unwrap_or_default().to_owned();
             let method = Method { of, tiles, held, taken };
             if !method.earlier_steps().is_empty() {
-                note(&mut self.words, Word { path: name.clone().into(), meaning: Meaning::Method(method) });
+                note(
+                    &mut self.words,
+                    WordUse { path: name.clone().into(), meaning: Meaning::Method(method) },
+                );
             }
         }
     }
@@ -46,31 +42,18 @@ impl Cx<'_> {
 
 /// Whether it is a method of [`Ord`], which references have as well: at each step where a trait of
 /// the user could have it there is `Ord` too, and rustc cannot choose.
-fn is_of_ord(ty: &Type, name: &syn::Ident) -> bool {
-    ty.as_scalar().is_some_and(Scalar::is_integer) && (name == "min" || name == "max")
+fn is_of_ord(ty: &Type, name: &str) -> bool {
+    ty.as_scalar().is_some_and(Scalar::is_integer)
+        && matches!(NumberWord::named(name), Some(NumberWord::Min | NumberWord::Max))
 }
 
-/// How the vocabulary's method takes its receiver.
-fn taken(ty: &Type, name: &str) -> By {
-    let Type::Compound(compound) = ty else { return By::Value };
-    match (compound, name) {
-        (Compound::Phase, "flip")
-        | (Compound::Producer(_), "acquire" | "wait")
-        | (Compound::Consumer(_), "wait") => By::MutReference,
-        (Compound::Phase, "parity")
-        | (Compound::Producer(_), "ready" | "drain")
-        | (Compound::Consumer(_), "ready")
-        | (Compound::EmptySlot(_) | Compound::FullSlot(_), "stage")
-        | (Compound::LoadingSlot(_), "barrier" | "stage") => By::Reference,
-        (
-            Compound::Phase
-            | Compound::Pipeline(_)
-            | Compound::Producer(_)
-            | Compound::Consumer(_)
-            | Compound::EmptySlot(_)
-            | Compound::LoadingSlot(_)
-            | Compound::FullSlot(_),
-            _,
-        ) => By::Value,
+impl Signature {
+    /// How the method takes its receiver.
+    pub(in crate::parse) fn taken(&self) -> By {
+        match (self.has(Mark::ByRef), self.has(Mark::ByMut)) {
+            (_, true) => By::MutReference,
+            (true, false) => By::Reference,
+            (false, false) => By::Value,
+        }
     }
 }

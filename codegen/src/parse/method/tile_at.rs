@@ -1,37 +1,23 @@
 //! Coordinates by tile: `tile_at` of maps and tiles, and `block_tile` of maps.
 
-use super::{Args, elements_of};
 use crate::diag::Code;
 use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
 use crate::parse::cx::Cx;
-use crate::parse::rule::Rule;
-use crate::parse::{fold, settle};
+use crate::parse::infer::{fold, settle};
+use crate::parse::words::shape::TileIndices;
 
 /// The axes of a grid along which tiles are counted, from the innermost dimension outwards: as
 /// `Grid::tiles` of the runtime lays blocks out.
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
 impl Cx<'_> {
-    /// `tile_at(index)`: where the tile of this index begins, if a tensor is taken apart into tiles
-    /// like `tile`.
-    pub(super) fn tile_at(&mut self, tile: &TileType, args: &Args, span: Span) -> Expr {
-        let Some([index]) = self.exactly("tile_at", args, span) else { return Expr::error(span) };
-        let help =
-            ("write `[row of tiles, column of tiles]`", "give one for each dimension, outermost first");
-        let Some(element) = self.numbers_of(&index, "tile coordinate", tile.rank(), help) else {
-            return Expr::error(span);
-        };
-        // An open literal stays open: the coordinates are of whatever type their use decides.
-        if !self.require(&element, Rule::Coordinate, index.span) {
-            return Expr::error(span);
-        }
-        let indices = elements_of(index, &element, tile.rank());
-        self.coordinates_of(tile, indices, element, span)
+    /// Where the tile of this index begins, if a tensor is taken apart into tiles like `tile`.
+    pub(super) fn tile_at(&mut self, tile: &TileType, index: TileIndices, span: Span) -> Option<Expr> {
+        self.coordinates_of(tile, index, span)
     }
 
-    /// `block_tile()`: where the tile begins that has this block's place in the grid.
-    pub(super) fn block_tile(&mut self, tile: &TileType, args: &Args, span: Span) -> Expr {
-        let Some([]) = self.exactly("block_tile", args, span) else { return Expr::error(span) };
+    /// Where the tile begins that has this block's place in the grid.
+    pub(super) fn block_tile(&mut self, tile: &TileType, span: Span) -> Option<Expr> {
         let rank = tile.rank();
         if rank > AXES.len() {
             let message =
@@ -40,25 +26,26 @@ impl Cx<'_> {
                 "take the indices of the outer dimensions from `block_idx().z` by division, and write \
                  `tile_at([..])`",
             );
-            return Expr::error(span);
+            return None;
         }
         let place = |axis| {
             let kind = ExprKind::Special(Special::BlockIdx(axis));
             Expr { kind, ty: Scalar::U32.into(), span }
         };
         let indices = AXES[..rank].iter().rev().map(|&axis| place(axis)).collect();
-        self.coordinates_of(tile, indices, Scalar::U32.into(), span)
+        self.coordinates_of(tile, TileIndices { indices, ty: Scalar::U32.into() }, span)
     }
 
-    /// The array of each index times the tile's extent.
-    fn coordinates_of(&mut self, tile: &TileType, indices: Vec<Expr>, element: Type, span: Span) -> Expr {
+    /// The array of each index times the tile's extent. An open literal stays open: the coordinates
+    /// are of whatever type their use decides.
+    fn coordinates_of(&mut self, tile: &TileType, index: TileIndices, span: Span) -> Option<Expr> {
+        let TileIndices { indices, ty: element } = index;
         let mut coordinates = vec![];
         for (index, &extent) in indices.into_iter().zip(&tile.extents) {
-            let Some(coordinate) = self.first_of(index, extent, &element) else { return Expr::error(span) };
-            coordinates.push(coordinate);
+            coordinates.push(self.first_of(index, extent, &element)?);
         }
         let ty = Type::Array(Box::new(element), tile.rank() as u32);
-        Expr { kind: ExprKind::Array(coordinates), ty, span }
+        Some(Expr { kind: ExprKind::Array(coordinates), ty, span })
     }
 
     /// The first element of tile `index` along a dimension; none, with an error, if no coordinate

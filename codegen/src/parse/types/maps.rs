@@ -1,5 +1,7 @@
 //! The types that are made of the tile that a tensor map moves.
 
+use syn::GenericArgument;
+
 use crate::diag::Code;
 use crate::ir::{Scalar, Span, TileType, Type};
 use crate::limits::IM2COL_RANKS;
@@ -7,22 +9,27 @@ use crate::parse::cx::Cx;
 
 impl Cx<'_> {
     /// A type that is made of the tile that a tensor map moves.
-    pub(super) fn map_type(&mut self, segment: &syn::PathSegment, make: fn(TileType) -> Type) -> Type {
-        let name = segment.ident.to_string();
-        match self.arguments::<1>(segment, &name).and_then(|[tile]| self.type_argument(tile)) {
+    pub(super) fn map_type(
+        &mut self,
+        generics: &[&GenericArgument],
+        segment: &syn::PathSegment,
+        make: fn(TileType) -> Type,
+    ) -> Type {
+        let [tile] = *generics else { return Type::Error };
+        match self.type_argument(tile) {
             Some(Type::Tile(tile)) => make(tile),
             Some(Type::Error) | None => Type::Error,
             Some(other) => {
                 let message = format!("a tensor map moves a `Tile<..>`, not {}", self.infer.name(&other));
                 self.error(Code::UnsupportedType, Span::of(segment), message)
-                    .help(format!("write `{name}<Tile<f16, Shape2<128, 64>>>`"));
+                    .help(format!("write `{}<Tile<f16, Shape2<128, 64>>>`", segment.ident));
                 Type::Error
             }
         }
     }
 
-    pub(super) fn im2col_type(&mut self, segment: &syn::PathSegment) -> Type {
-        let Some([tile, rank]) = self.arguments::<2>(segment, "Im2colMap") else { return Type::Error };
+    pub(super) fn im2col_type(&mut self, generics: &[&GenericArgument], segment: &syn::PathSegment) -> Type {
+        let [tile, rank] = *generics else { return Type::Error };
         let (tile, span) = (self.type_argument(tile), Span::of(rank));
         let rank = self.constant_argument(rank, &Scalar::Usize.into()).and_then(|rank| rank.as_int());
         match (tile, rank) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ptx_sim::tensor_map::{Element, Fill, Interleave, Swizzle};
+use ptx_sim::tensor_map::{DataType, Fill, Interleave, Swizzle};
 
 use crate::numbers::Type;
 
@@ -34,11 +34,12 @@ pub(crate) enum Buffer {
 pub(crate) struct Map {
     /// Index of the buffer that the tensor lies in.
     pub(crate) buffer: usize,
-    pub(crate) element: Element,
+    pub(crate) element: DataType,
     /// With an interleaved layout the innermost counts pixels of a slice each.
     pub(crate) extents: Vec<u64>,
-    pub(crate) taken: Taken,
-    /// In units of the innermost extent, of all dimensions but the innermost; as a dense tensor has them, if none.
+    pub(crate) mode: MapMode,
+    /// In units of the innermost extent, of all dimensions but the innermost; as a dense tensor has
+    /// them, if none.
     pub(crate) strides: Option<Vec<u64>>,
     /// Ones, if none.
     pub(crate) steps: Option<Vec<u32>>,
@@ -49,7 +50,7 @@ pub(crate) struct Map {
 
 /// What one copy takes of a tensor.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Taken {
+pub(crate) enum MapMode {
     /// A box with these extents.
     Box(Vec<u32>),
     /// So many channels of so many pixels, of a bounding box with these corners (im2col).
@@ -190,10 +191,10 @@ fn map(text: &str) -> Result<Map, String> {
     }
     let extents: Vec<u64> = tensor.ok_or("a map wants extents=.., such as extents=1000x520")?;
     let corner = |given: Option<Vec<i32>>| given.unwrap_or_else(|| vec![0; extents.len().saturating_sub(2)]);
-    let taken = match (tile, column.as_deref()) {
-        (Some(tile), None) => Taken::Box(tile),
+    let mode = match (tile, column.as_deref()) {
+        (Some(tile), None) => MapMode::Box(tile),
         (None, Some(&[pixels, channels])) => {
-            Taken::Column { pixels, channels, lower: corner(lower), upper: corner(upper) }
+            MapMode::Column { pixels, channels, lower: corner(lower), upper: corner(upper) }
         }
         (None, Some(_)) => return Err("a column is of pixels and channels, such as column=64x32".to_owned()),
         (None, None) => {
@@ -201,24 +202,24 @@ fn map(text: &str) -> Result<Map, String> {
         }
         (Some(_), Some(_)) => return Err("a map has a box or a column, not both".to_owned()),
     };
-    Ok(Map { buffer, element, extents, taken, strides, steps, interleave, swizzle, fill })
+    Ok(Map { buffer, element, extents, mode, strides, steps, interleave, swizzle, fill })
 }
 
-fn element(name: &str) -> Result<Element, String> {
+fn element(name: &str) -> Result<DataType, String> {
     Ok(match name {
-        "u8" => Element::U8,
-        "u16" => Element::U16,
-        "u32" => Element::U32,
-        "i32" => Element::I32,
-        "u64" => Element::U64,
-        "i64" => Element::I64,
-        "f16" => Element::F16,
-        "bf16" => Element::Bf16,
-        "f32" => Element::F32,
-        "f32ftz" => Element::F32Ftz,
-        "f64" => Element::F64,
-        "tf32" => Element::Tf32,
-        "tf32ftz" => Element::Tf32Ftz,
+        "u8" => DataType::U8,
+        "u16" => DataType::U16,
+        "u32" => DataType::U32,
+        "i32" => DataType::I32,
+        "u64" => DataType::U64,
+        "i64" => DataType::I64,
+        "f16" => DataType::F16,
+        "bf16" => DataType::Bf16,
+        "f32" => DataType::F32,
+        "f32ftz" => DataType::F32Ftz,
+        "f64" => DataType::F64,
+        "tf32" => DataType::Tf32,
+        "tf32ftz" => DataType::Tf32Ftz,
         _ => {
             return Err(format!(
                 "`{name}` is no element type of a map: u8, u16, u32, i32, u64, i64, f16, bf16, f32, f32ftz, f64, \
@@ -253,8 +254,8 @@ mod tests {
         else {
             panic!("it is a map");
         };
-        let taken = Taken::Column { pixels: 32, channels: 16, lower: vec![-1, -2], upper: vec![0, 0] };
-        assert_eq!((map.taken, map.interleave), (taken, Interleave::B16));
+        let mode = MapMode::Column { pixels: 32, channels: 16, lower: vec![-1, -2], upper: vec![0, 0] };
+        assert_eq!((map.mode, map.interleave), (mode, Interleave::B16));
         assert_eq!(extents("7,2"), Ok([7, 2, 1]));
         assert_eq!(show("3:9"), Ok((3, Some(9))));
     }

@@ -1,11 +1,12 @@
 //! The command `ptx-sim`: runs a kernel of a PTX file on the CPU, and shows what is wrong with it.
 //!
-//! Ends with 0 if nothing is, with 1 if something was found, and with 2 if the kernel could not be started.
+//! Ends with 0 if nothing is, with 1 if something was found, and with 2 if the kernel could not be
+//! started.
 
 mod arguments;
+mod buffers;
 mod npy;
 mod numbers;
-mod place;
 mod show;
 mod timeline;
 
@@ -34,7 +35,8 @@ enum Task {
 
 /// Runs a kernel once.
 ///
-/// Buffers have indices from 0: first those of --buffer, then those that --arg makes, each in the order given.
+/// Buffers have indices from 0: first those of --buffer, then those that --arg makes, each in the
+/// order given.
 #[derive(Debug, Args)]
 struct Run {
     /// The PTX
@@ -57,8 +59,9 @@ struct Run {
     /// Picks what hardware is free to choose: the order of warps, when copies land
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// How many clusters run at a time [default: one a core, or one at a time if the kernel shares global memory between
-    /// blocks, by atomic operations and the like: then what comes out would be a matter of chance]
+    /// How many clusters run at a time [default: one a core, or one at a time if the kernel shares
+    /// global memory between blocks, by atomic operations and the like: then what comes out would
+    /// be a matter of chance]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,
     /// The most blocks that the grid may have; each takes some microseconds
@@ -70,9 +73,10 @@ struct Run {
     /// A buffer that is no argument itself: zeros:TYPE:SHAPE, random:TYPE:SHAPE[:SEED] or npy:FILE
     #[arg(long = "buffer", value_name = "BUFFER", value_parser = arguments::buffer)]
     buffers: Vec<Buffer>,
-    /// An argument, in the kernel's order: TYPE:NUMBER, a buffer (passed as its address), address:INDEX, len:INDEX,
-    /// or map:INDEX:TYPE:extents=1000x520:box=128x64[:swizzle=128][:strides=520][:steps=1x1][:fill=nan], outermost
-    /// dimension first
+    /// An argument, in the kernel's order: TYPE:NUMBER, a buffer (passed as its address),
+    /// address:INDEX, len:INDEX, or
+    /// map:INDEX:TYPE:extents=1000x520:box=128x64[:swizzle=128][:strides=520][:steps=1x1][:fill=nan],
+    /// outermost dimension first
     #[arg(long = "arg", value_name = "ARGUMENT", value_parser = arguments::argument)]
     args: Vec<Argument>,
     /// Prints the first N elements of a buffer, 16 if not said
@@ -81,8 +85,8 @@ struct Run {
     /// Writes a buffer to a file
     #[arg(long, value_name = "INDEX=FILE.npy", value_parser = arguments::out)]
     out: Vec<(usize, PathBuf)>,
-    /// Writes what warps, engines and mbarriers did and when, in the Chrome trace event format; ui.perfetto.dev shows it.
-    /// Time is steps of the simulator, not a GPU's
+    /// Writes what warps, engines and mbarriers did and when, in the Chrome trace event format;
+    /// ui.perfetto.dev shows it. Time is steps of the simulator, not a GPU's
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
     /// The most events that the trace keeps
@@ -132,10 +136,10 @@ fn run(options: &Run) -> Result<bool, String> {
         ..LaunchConfig::default()
     };
     let mut memory = GlobalMemory::default();
-    let (buffers, args) = place::place(&mut memory, &options.buffers, &options.args)?;
+    let (allocated, args) = buffers::allocate(&mut memory, &options.buffers, &options.args)?;
     // A wrong index is said before the kernel runs, not after.
     for index in options.show.iter().map(|show| show.0).chain(options.out.iter().map(|out| out.0)) {
-        place::find(&buffers, index)?;
+        buffers::find(&allocated, index)?;
     }
     let report =
         launch(&module, &mut memory, &options.entry, &config, &args).map_err(|why| why.to_string())?;
@@ -147,12 +151,12 @@ fn run(options: &Run) -> Result<bool, String> {
         text.push_str(&timeline::write(path, &options.entry, &report.trace, &sources)?);
     }
     for (index, count) in &options.show {
-        let array = place::find(&buffers, *index)?.read(&memory)?;
+        let array = buffers::find(&allocated, *index)?.read(&memory)?;
         text.push_str(&show::buffer(*index, &array, *count));
     }
     io::stdout().write_all(text.as_bytes()).map_err(|error| format!("standard output: {error}"))?;
     for (index, path) in &options.out {
-        let array = place::find(&buffers, *index)?.read(&memory)?;
+        let array = buffers::find(&allocated, *index)?.read(&memory)?;
         let written = fs::File::create(path).and_then(|mut file| npy::write(&array, &mut file));
         written.map_err(|error| format!("{}: {error}", path.display()))?;
     }

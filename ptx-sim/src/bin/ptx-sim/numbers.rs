@@ -71,7 +71,8 @@ impl Type {
         })
     }
 
-    /// The bytes of a floating-point number, rounded to the type; none if the type is one of integers.
+    /// The bytes of a floating-point number, rounded to the type; none if the type is one of
+    /// integers.
     fn float_bytes(self, value: f64) -> Option<Vec<u8>> {
         match self {
             Type::F16 => Some(f16::from_f64(value).to_le_bytes().to_vec()),
@@ -97,7 +98,8 @@ impl Type {
         }
     }
 
-    /// How a number is shown, given its little-endian bytes; they are filled up with zeros if there are too few.
+    /// How a number is shown, given its little-endian bytes; they are filled up with zeros if there
+    /// are too few.
     pub(crate) fn show(self, bytes: &[u8]) -> String {
         let mut wide = [0; 8];
         for (to, from) in wide.iter_mut().zip(bytes) {
@@ -118,8 +120,8 @@ impl Type {
     }
 }
 
-/// The next number of the sequence SplitMix64. Source: Steele, Lea and Flood, "Fast splittable pseudorandom number
-/// generators", 2014, figure 15.
+/// The next number of the sequence SplitMix64. Source: Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", 2014, figure 15.
 fn next_random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let once = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,8 +1,8 @@
-//! The timeline of a launch in the Chrome trace event format, which Perfetto opens. Source: "Trace Event Format", the
-//! document of the Chromium project.
+//! The timeline of a launch in the Chrome trace event format, which Perfetto opens. Source: "Trace
+//! Event Format", the document of the Chromium project.
 //!
-//! A block is a process. What overlaps on a row (copies of one engine, diverged lanes of a warp that wait in two places)
-//! lies on rows below each other, because slices of one row have to nest.
+//! A block is a process. What overlaps on a row (copies of one engine, diverged lanes of a warp
+//! that wait in two places) lies on rows below each other, because slices of one row have to nest.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 const CLOCK: &str = "steps of the simulator, shown as microseconds: one is one instruction of one warp, or one time that only \
                      the engines go on. Not a clock: nothing here says how long anything takes on a GPU";
 
-/// Writes the file, and gives the line that says so.
+/// Writes the file, and returns the line that reports it.
 ///
 /// # Errors
 ///
@@ -98,7 +98,8 @@ fn by_row(events: &[Event]) -> BTreeMap<[u32; 3], BTreeMap<Row, Vec<&Event>>> {
     blocks
 }
 
-/// Spreads events, which are in order, over as few rows as let none overlap. Instants stay in the first.
+/// Spreads events, which are in order, over as few rows as let none overlap. Instants stay in the
+/// first.
 fn without_overlap<'e>(events: &[&'e Event]) -> Vec<Vec<&'e Event>> {
     let mut rows: Vec<(u64, Vec<&Event>)> = vec![(0, Vec::new())];
     for event in events {
@@ -142,7 +143,7 @@ fn row_name(row: Row, level: usize) -> String {
 }
 
 fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value {
-    let place = lines.place(event.site);
+    let instruction = lines.instruction(event.site);
     let mut args = Map::new();
     let (category, name) = match &event.what {
         What::Runs(instructions) => {
@@ -159,11 +160,11 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
             if *timed_out {
                 args.insert("timed out".into(), json!(true));
             }
-            ("wait", place.mnemonic.clone())
+            ("wait", instruction.mnemonic.clone())
         }
         What::Signals { lanes } => {
             args.insert("lanes".into(), json!(format!("{lanes:#010x}")));
-            ("signal", place.mnemonic.clone())
+            ("signal", instruction.mnemonic.clone())
         }
         What::Copies(copy) => {
             describe_copy(copy, &mut args);
@@ -174,7 +175,7 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
             ("mbarrier", format!("phase {number}"))
         }
     };
-    args.extend(place.args.clone());
+    args.extend(instruction.args.clone());
     if event.unfinished {
         args.insert("unfinished".into(), json!("it never ended"));
     }
@@ -236,17 +237,17 @@ fn awaited(what: &Awaited) -> String {
 /// What is said of a line, made once: finding it in a long text takes a while.
 struct Lines<'s> {
     sources: &'s Sources<'s>,
-    known: BTreeMap<Site, Place>,
+    known: BTreeMap<Site, Instruction>,
 }
 
-struct Place {
+struct Instruction {
     /// The instruction's name with its modifiers.
     mnemonic: String,
     args: Map<String, Value>,
 }
 
 impl Lines<'_> {
-    fn place(&mut self, site: Site) -> &Place {
+    fn instruction(&mut self, site: Site) -> &Instruction {
         let sources = self.sources;
         self.known.entry(site).or_insert_with(|| {
             let text = sources.ptx_line(site.ptx_line).unwrap_or_default().trim();
@@ -259,12 +260,13 @@ impl Lines<'_> {
                     args.insert("source text".into(), json!(text.trim()));
                 }
             }
-            Place { mnemonic: mnemonic(text).to_owned(), args }
+            Instruction { mnemonic: mnemonic(text).to_owned(), args }
         })
     }
 }
 
-/// The name of a line's first instruction: what is neither a brace, a directive, a label nor a predicate.
+/// The name of a line's first instruction: what is neither a brace, a directive, a label nor a
+/// predicate.
 fn mnemonic(line: &str) -> &str {
     let statements = line.split([';', '{', '}']);
     let mut names = statements.filter_map(|statement| {

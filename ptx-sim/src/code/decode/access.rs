@@ -2,11 +2,10 @@
 
 use super::operands::Decoder;
 use super::{cache, remote, wide};
-use crate::code::types::Type;
-use crate::code::{Access, AtomicOp, AtomicVector, Memory, Op, Row};
-use crate::exec::float::convert::Integer;
-use crate::exec::float::{FloatType, Mode};
-use crate::machine::{Order, Space};
+use crate::isa::float::{FloatType, Mode};
+use crate::isa::{
+    Access, Atomic, AtomicOp, AtomicVector, Integer, Memory, MemoryOp, Op, Order, Reg, Space, Type,
+};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -146,20 +145,28 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     if ty == Type::B128 {
         let row = if count == 1 { d.dest(0, ty)? } else { return Err(d.unsupported()) };
-        return Ok(Op::Load(wide::access(memory, order, address, row)));
+        return Ok(Op::Memory(MemoryOp::Load(wide::access(memory, order, address, row))));
     }
-    let mut rows = [Row::SINK; 8];
+    let mut registers = [Reg::SINK; 8];
     let mut extend = None;
     let operand = d.operand(0)?;
     let parts = elements(d, operand, count)?;
-    for (row, part) in rows.iter_mut().zip(parts) {
+    for (row, part) in registers.iter_mut().zip(parts) {
         let (to, width) = d.wide_dest(part, ty.bits())?;
         *row = to;
         if ty.is_signed() && width > ty.bits() {
             extend = Some((ty.bits(), width));
         }
     }
-    Ok(Op::Load(Access { memory, order, bytes: ty.bits() / 8, count, address, rows, extend }))
+    Ok(Op::Memory(MemoryOp::Load(Access {
+        memory,
+        order,
+        bytes: ty.bits() / 8,
+        count,
+        address,
+        registers,
+        extend,
+    })))
 }
 
 fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -180,15 +187,23 @@ fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     if ty == Type::B128 {
         let row = if count == 1 { wide::source(d, 1)? } else { return Err(d.unsupported()) };
-        return Ok(Op::Store(wide::access(memory, order, address, row)));
+        return Ok(Op::Memory(MemoryOp::Store(wide::access(memory, order, address, row))));
     }
-    let mut rows = [Row::SINK; 8];
+    let mut registers = [Reg::SINK; 8];
     let operand = d.operand(1)?;
     let parts = elements(d, operand, count)?;
-    for (row, part) in rows.iter_mut().zip(parts) {
+    for (row, part) in registers.iter_mut().zip(parts) {
         *row = d.wide_source(part, ty)?;
     }
-    Ok(Op::Store(Access { memory, order, bytes: ty.bits() / 8, count, address, rows, extend: None }))
+    Ok(Op::Memory(MemoryOp::Store(Access {
+        memory,
+        order,
+        bytes: ty.bits() / 8,
+        count,
+        address,
+        registers,
+        extend: None,
+    })))
 }
 
 fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
@@ -216,29 +231,43 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
     }
     let op = atomic_op(d, name, ty, memory)?;
     if count > 1 {
-        return atomic_vector(d, (op, ty, count, no_flush), (memory, order, hint), usize::from(gives));
+        let vector = VectorForm { op, ty, memory, order, count, no_flush };
+        return atomic_vector(d, vector, gives, hint);
     }
     let first = usize::from(gives);
     let values = if op == AtomicOp::CompareAndSwap { 2 } else { 1 };
     let count = first + 1 + values + usize::from(hint);
     d.expect_count(count, count)?;
     check_hinted(d, hint, memory)?;
-    let row = if gives { d.dest(0, ty)? } else { Row::SINK };
+    let row = if gives { d.dest(0, ty)? } else { Reg::SINK };
     let address = d.address(first)?;
-    let mut of = [Row::SINK; 2];
+    let mut of = [Reg::SINK; 2];
     for (index, row) in of.iter_mut().enumerate().take(values) {
         *row = d.source(first + 1 + index, ty)?;
     }
-    Ok(Op::Atomic { op, memory, order, bytes: ty.bits() / 8, d: row, address, of })
+    let bytes = ty.bits() / 8;
+    Ok(Op::Memory(MemoryOp::Atomic(Atomic { op, memory, order, bytes, d: row, address, of })))
+}
+
+/// What the modifiers of an atomic operation on a vector say.
+struct VectorForm {
+    op: AtomicOp,
+    ty: Type,
+    memory: Memory,
+    order: Order,
+    count: u32,
+    no_flush: bool,
 }
 
 /// Source: PTX ISA, "atom" and "red", the vector forms.
 fn atomic_vector(
     d: &mut Decoder<'_, '_, '_>,
-    (op, ty, count, no_flush): (AtomicOp, Type, u32, bool),
-    (memory, order, hint): (Memory, Order, bool),
-    given: usize,
+    form: VectorForm,
+    gives: bool,
+    hint: bool,
 ) -> Result<Op, LoadError> {
+    let VectorForm { op, ty, memory, order, count, no_flush } = form;
+    let first = usize::from(gives);
     let Memory::Machine(space @ (Space::Global | Space::Generic)) = memory else {
         return Err(d.error("vectors are for global memory"));
     };
@@ -253,22 +282,23 @@ fn atomic_vector(
             d.error(format!("at most {most} elements, and `.noftz` for those of 16 bits, are wanted"))
         );
     }
-    let operands = given + 2 + usize::from(hint);
+    let operands = first + 2 + usize::from(hint);
     d.expect_count(operands, operands)?;
     check_hinted(d, hint, memory)?;
     let (mut rows, mut of) = (Vec::new(), Vec::new());
-    if given == 1 {
+    if gives {
         let operand = d.operand(0)?;
         for part in elements(d, operand, count)? {
             rows.push(d.wide_dest(part, ty.bits())?.0);
         }
     }
-    let operand = d.operand(given + 1)?;
+    let operand = d.operand(first + 1)?;
     for part in elements(d, operand, count)? {
         of.push(d.inner(part, ty)?);
     }
-    let (address, bytes) = (d.address(given)?, ty.bits() / 8);
-    Ok(Op::AtomicVector(Box::new(AtomicVector { op, space, order, bytes, address, d: rows, of })))
+    let (address, bytes) = (d.address(first)?, ty.bits() / 8);
+    let vector = AtomicVector { op, space, order, bytes, address, d: rows, of };
+    Ok(Op::Memory(MemoryOp::AtomicVector(Box::new(vector))))
 }
 
 fn atomic_op(d: &Decoder<'_, '_, '_>, name: &str, ty: Type, memory: Memory) -> Result<AtomicOp, LoadError> {
@@ -278,7 +308,8 @@ fn atomic_op(d: &Decoder<'_, '_, '_>, name: &str, ty: Type, memory: Memory) -> R
         ("min", Type::Integer(integer)) if wide => AtomicOp::Min(integer),
         ("max", Type::Integer(integer)) if wide => AtomicOp::Max(integer),
         ("add", Type::Float(float)) => {
-            // "atom.add.f32 on global memory flushes subnormal inputs and results": PTX ISA, "atom".
+            // "atom.add.f32 on global memory flushes subnormal inputs and results": PTX ISA,
+            // "atom".
             let flush = float == FloatType::F32 && memory == Memory::Machine(Space::Global);
             AtomicOp::AddFloat(float, Mode { flush, ..Mode::default() }, false)
         }

@@ -1,13 +1,13 @@
 //! Integer and floating-point arithmetic.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Carry, CarryOp, Op, Row};
-use crate::exec::alu::bits::{differences_4, dot_2, dot_4};
-use crate::exec::alu::integer::{self, BinaryOp, TernaryOp, UnaryOp};
-use crate::exec::float::convert::Integer;
-use crate::exec::float::format::Round;
-use crate::exec::float::{FloatOp, FloatType, Mode, Test};
+use crate::isa::float::format::Round;
+use crate::isa::float::{Approximate, Exact, FloatOp, FloatType, HighHalf, Mode, Test};
+use crate::isa::{
+    Alu, Binary, BinaryOp, Carry, CarryOp, FloatCode, Integer, Op, PackedOp, Reg, Ternary, TernaryOp, Type,
+    Unary, UnaryOp,
+};
 use crate::parse::LoadError;
 
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -52,8 +52,8 @@ impl MulPart {
 fn integral(d: &mut Decoder<'_, '_, '_>, ty: Type, part: Option<MulPart>) -> Result<Op, LoadError> {
     let integer = ty.as_integer().ok_or_else(|| d.unsupported())?;
     let saturate = matches!(d.instruction.opcode, "add" | "sub" | "mad") && d.take("sat");
-    let binary = |op| integer::binary(op, integer);
-    let two = match (d.instruction.opcode, part) {
+    let binary = |op| Binary::Integer(op, integer);
+    let op = match (d.instruction.opcode, part) {
         ("add", None) if saturate => binary(BinaryOp::AddSaturated),
         ("add", None) => binary(BinaryOp::Add),
         ("sub", None) if saturate => binary(BinaryOp::SubSaturated),
@@ -76,7 +76,8 @@ fn integral(d: &mut Decoder<'_, '_, '_>, ty: Type, part: Option<MulPart>) -> Res
     };
     d.expect_count(3, 3)?;
     let result = if part == Some(MulPart::Wide) { wide(d, integer)? } else { ty };
-    Ok(Op::Two(two, d.dest(0, result)?, [d.source(1, ty)?, d.source(2, ty)?]))
+    let (d, of) = (d.dest(0, result)?, [d.source(1, ty)?, d.source(2, ty)?]);
+    Ok(Op::Alu(Alu::Binary { op, d, of }))
 }
 
 /// `.relu` of `min` and `max`, which signed integers of 32 bits and pairs of signed ones have.
@@ -96,7 +97,8 @@ fn wide(d: &Decoder<'_, '_, '_>, ty: Integer) -> Result<Type, LoadError> {
 fn unary(d: &mut Decoder<'_, '_, '_>, op: UnaryOp, ty: Type) -> Result<Op, LoadError> {
     d.expect_count(2, 2)?;
     let integer = ty.as_integer().ok_or_else(|| d.unsupported())?;
-    Ok(Op::One(integer::unary(op, integer), d.dest(0, ty)?, d.source(1, ty)?))
+    let op = Unary::Integer(op, integer);
+    Ok(Op::Alu(Alu::Unary { op, d: d.dest(0, ty)?, a: d.source(1, ty)? }))
 }
 
 fn ternary(
@@ -119,23 +121,23 @@ fn ternary(
     d.expect_count(4, 4)?;
     let result = if op == TernaryOp::MadWide { wide(d, integer)? } else { ty };
     let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, result)?];
-    Ok(Op::Three(integer::ternary(op, integer), d.dest(0, result)?, of))
+    Ok(Op::Alu(Alu::Ternary { op: Ternary::Integer(op, integer), d: d.dest(0, result)?, of }))
 }
 
 fn integer_pair(d: &mut Decoder<'_, '_, '_>, ty: Type, signed: bool) -> Result<Op, LoadError> {
     let opcode = d.instruction.opcode;
     let op = match opcode {
-        "add" => BinaryOp::Add,
-        "sub" => BinaryOp::Sub,
-        "min" if take_relu(d, ty) => BinaryOp::MinRelu,
-        "max" if take_relu(d, ty) => BinaryOp::MaxRelu,
-        "min" => BinaryOp::Min,
-        "max" => BinaryOp::Max,
+        "add" => PackedOp::Add,
+        "sub" => PackedOp::Sub,
+        "min" if take_relu(d, ty) => PackedOp::MinRelu,
+        "max" if take_relu(d, ty) => PackedOp::MaxRelu,
+        "min" => PackedOp::Min { signed },
+        "max" => PackedOp::Max { signed },
         _ => return Err(d.unsupported()),
     };
     d.expect_count(3, 3)?;
-    let two = integer::packed(op, signed).ok_or_else(|| d.unsupported())?;
-    Ok(Op::Two(two, d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]))
+    let (d, of) = (d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]);
+    Ok(Op::Alu(Alu::Binary { op: Binary::Packed(op), d, of }))
 }
 
 /// `add.cc`, `addc`, and their like: arithmetic with the carry flag.
@@ -157,15 +159,15 @@ fn carry(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let of = match op {
         CarryOp::Add | CarryOp::Sub => {
             d.expect_count(3, 3)?;
-            [d.source(1, ty)?, d.source(2, ty)?, Row::SINK]
+            [d.source(1, ty)?, d.source(2, ty)?, Reg::SINK]
         }
         CarryOp::MadLow | CarryOp::MadHigh => {
             d.expect_count(4, 4)?;
             [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?]
         }
     };
-    let carry = Carry { op, bits: integer.bits, signed: integer.signed, reads, writes };
-    Ok(Op::Carry(carry, d.dest(0, ty)?, of))
+    let Integer { bits, signed } = integer;
+    Ok(Op::Alu(Alu::Carry(Carry { op, bits, signed, reads, writes, d: d.dest(0, ty)?, of })))
 }
 
 /// `dp2a` and `dp4a`.
@@ -176,16 +178,18 @@ fn dot(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if a.bits() != 32 || b.bits() != 32 {
         return Err(d.unsupported());
     }
-    let three = match (d.instruction.opcode, part) {
-        ("dp2a", Some(high)) => dot_2(high, a.is_signed(), b.is_signed()),
-        ("dp4a", None) => dot_4(a.is_signed(), b.is_signed()),
+    let signed = [a.is_signed(), b.is_signed()];
+    let op = match (d.instruction.opcode, part) {
+        ("dp2a", Some(high)) => Ternary::Dot2 { high, signed },
+        ("dp4a", None) => Ternary::Dot4 { signed },
         _ => return Err(d.unsupported()),
     };
     let of = [d.source(1, a)?, d.source(2, b)?, d.source(3, a)?];
-    Ok(Op::Three(three, d.dest(0, a)?, of))
+    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, a)?, of }))
 }
 
-/// `vabsdiff4`: the one video instruction that nvcc still makes of its intrinsics; all bytes in their places.
+/// `vabsdiff4`: the one video instruction that nvcc still makes of its intrinsics; all bytes in
+/// their places.
 fn differences(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     if (d.take_type()?, d.take_type()?) != (ty, ty) || ty.bits() != 32 {
@@ -194,7 +198,8 @@ fn differences(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let summed = d.take("add");
     d.expect_count(4, 4)?;
     let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?];
-    Ok(Op::Three(differences_4(ty.is_signed(), summed), d.dest(0, ty)?, of))
+    let op = Ternary::Differences4 { signed: ty.is_signed(), summed };
+    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, of }))
 }
 
 fn test(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -208,9 +213,10 @@ fn test(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     ]);
     let (Some(test), Type::Float(ty)) = (test, d.take_type()?) else { return Err(d.unsupported()) };
     d.expect_count(2, 2)?;
-    let of = [d.source(1, Type::Float(ty))?, Row::SINK, Row::SINK];
+    let of = [d.source(1, Type::Float(ty))?, Reg::SINK, Reg::SINK];
     let d = d.dest(0, Type::Pred)?;
-    Ok(Op::Float { op: FloatOp::Test(test), ty, mode: Mode::default(), pair: false, d, of })
+    let op = FloatOp::Test(test);
+    Ok(Op::Alu(Alu::Float(FloatCode { op, ty, mode: Mode::default(), pair: false, d, of })))
 }
 
 /// `.rn`, `.rz`, `.rm`, `.rp`.
@@ -226,50 +232,57 @@ fn floating(d: &mut Decoder<'_, '_, '_>, ty: Type, float: FloatType, pair: bool)
     let round = take_round(d);
     let mut mode = Mode { round: round.unwrap_or_default(), flush: d.take("ftz"), ..Mode::default() };
     let (op, count) = match opcode {
-        "add" => (FloatOp::Add, 2),
-        "sub" => (FloatOp::Sub, 2),
-        "mul" => (FloatOp::Mul, 2),
-        "fma" | "mad" => (FloatOp::Fma, 3),
-        "div" if approximate => (FloatOp::DivApprox, 2),
-        "div" => (FloatOp::Div, 2),
+        "add" => (FloatOp::Exact(Exact::Add), 2),
+        "sub" => (FloatOp::Exact(Exact::Sub), 2),
+        "mul" => (FloatOp::Exact(Exact::Mul), 2),
+        "fma" | "mad" => (FloatOp::Exact(Exact::Fma), 3),
+        "div" if approximate => (FloatOp::Approximate(Approximate::Div), 2),
+        "div" => (FloatOp::Exact(Exact::Div), 2),
         "min" => (FloatOp::Min, 2),
         "max" => (FloatOp::Max, 2),
         "abs" => (FloatOp::Abs, 1),
         "neg" => (FloatOp::Neg, 1),
-        "sqrt" => (FloatOp::Sqrt, 1),
-        "rcp" if approximate && float == FloatType::F64 => (FloatOp::RcpHigh, 1),
-        "rcp" => (FloatOp::Rcp, 1),
-        "rsqrt" if float == FloatType::F64 => (FloatOp::RsqrtHigh, 1),
-        "rsqrt" => (FloatOp::Rsqrt, 1),
-        "ex2" => (FloatOp::Ex2, 1),
-        "lg2" => (FloatOp::Lg2, 1),
-        "sin" => (FloatOp::Sin, 1),
-        "cos" => (FloatOp::Cos, 1),
-        "tanh" => (FloatOp::Tanh, 1),
+        "sqrt" => (FloatOp::Exact(Exact::Sqrt), 1),
+        "rcp" if approximate && float == FloatType::F64 => (FloatOp::HighHalf(HighHalf::Rcp), 1),
+        "rcp" => (FloatOp::Exact(Exact::Rcp), 1),
+        "rsqrt" if float == FloatType::F64 => (FloatOp::HighHalf(HighHalf::Rsqrt), 1),
+        "rsqrt" => (FloatOp::Approximate(Approximate::Rsqrt), 1),
+        "ex2" => (FloatOp::Approximate(Approximate::Ex2), 1),
+        "lg2" => (FloatOp::Approximate(Approximate::Lg2), 1),
+        "sin" => (FloatOp::Approximate(Approximate::Sin), 1),
+        "cos" => (FloatOp::Approximate(Approximate::Cos), 1),
+        "tanh" => (FloatOp::Approximate(Approximate::Tanh), 1),
         "copysign" => (FloatOp::CopySign, 2),
         _ => return Err(d.unsupported()),
     };
     check_forms(d, op, float, approximate || full, round.is_some())?;
-    if matches!(op, FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Fma) {
-        mode.saturate = d.take("sat");
-        mode.relu = op == FloatOp::Fma && half && d.take("relu");
-    }
-    if matches!(op, FloatOp::Min | FloatOp::Max) {
-        mode.nan = d.take("NaN");
-        mode.xor_sign = d.take("xorsign");
-        if mode.xor_sign && !d.take("abs") {
-            return Err(d.error("`.xorsign` goes with `.abs`"));
+    match op {
+        FloatOp::Exact(Exact::Add | Exact::Sub | Exact::Mul) => mode.saturate = d.take("sat"),
+        FloatOp::Exact(Exact::Fma) => {
+            mode.saturate = d.take("sat");
+            mode.relu = half && d.take("relu");
         }
-    }
-    if op == FloatOp::RcpHigh || op == FloatOp::RsqrtHigh {
-        mode.flush = false;
+        FloatOp::Min | FloatOp::Max => {
+            mode.nan = d.take("NaN");
+            mode.xor_sign = d.take("xorsign");
+            if mode.xor_sign && !d.take("abs") {
+                return Err(d.error("`.xorsign` goes with `.abs`"));
+            }
+        }
+        FloatOp::HighHalf(_) => mode.flush = false,
+        FloatOp::Exact(Exact::Div | Exact::Sqrt | Exact::Rcp)
+        | FloatOp::Approximate(_)
+        | FloatOp::Abs
+        | FloatOp::Neg
+        | FloatOp::CopySign
+        | FloatOp::Test(_) => {}
     }
     d.expect_count(count + 1, count + 1)?;
-    let mut of = [Row::SINK; 3];
+    let mut of = [Reg::SINK; 3];
     for (index, row) in of.iter_mut().enumerate().take(count) {
         *row = d.source(index + 1, ty)?;
     }
-    Ok(Op::Float { op, ty: float, mode, pair, d: d.dest(0, ty)?, of })
+    Ok(Op::Alu(Alu::Float(FloatCode { op, ty: float, mode, pair, d: d.dest(0, ty)?, of })))
 }
 
 /// Which functions are approximate only, and which must say how they round.
@@ -282,16 +295,23 @@ fn check_forms(
 ) -> Result<(), LoadError> {
     let half = matches!(float, FloatType::F16 | FloatType::Bf16);
     let good = match op {
-        FloatOp::Ex2 | FloatOp::Tanh => approximate && float != FloatType::F64,
-        FloatOp::Rsqrt | FloatOp::Lg2 | FloatOp::Sin | FloatOp::Cos => approximate && float == FloatType::F32,
-        FloatOp::DivApprox => float == FloatType::F32,
-        FloatOp::RcpHigh | FloatOp::RsqrtHigh => approximate,
-        FloatOp::Div | FloatOp::Sqrt | FloatOp::Rcp => {
-            !half && (rounded || approximate && float == FloatType::F32)
-        }
+        FloatOp::Approximate(op) => match op {
+            Approximate::Ex2 | Approximate::Tanh => approximate && float != FloatType::F64,
+            Approximate::Rsqrt | Approximate::Lg2 | Approximate::Sin | Approximate::Cos => {
+                approximate && float == FloatType::F32
+            }
+            Approximate::Div => float == FloatType::F32,
+        },
+        FloatOp::HighHalf(HighHalf::Rcp | HighHalf::Rsqrt) => approximate,
+        FloatOp::Exact(op) => match op {
+            Exact::Div | Exact::Sqrt | Exact::Rcp => {
+                !half && (rounded || approximate && float == FloatType::F32)
+            }
+            Exact::Fma => rounded && !approximate,
+            Exact::Add | Exact::Sub | Exact::Mul => !approximate,
+        },
         FloatOp::CopySign => !half && !approximate && !rounded,
-        FloatOp::Fma => rounded && !approximate,
-        _ => !approximate,
+        FloatOp::Min | FloatOp::Max | FloatOp::Abs | FloatOp::Neg | FloatOp::Test(_) => !approximate,
     };
     if good { Ok(()) } else { Err(d.unsupported()) }
 }

@@ -4,9 +4,9 @@ use super::access::{check_policy, take_cache_hints, take_order};
 use super::operands::Decoder;
 use super::remote::take_reduction;
 use super::{bulk, copy_async, mbarrier};
-use crate::code::types::Type;
-use crate::code::{Op, Row, TensorCode, TensorCodeAction};
-use crate::machine::{FenceKind, Order, Space};
+use crate::isa::{
+    Fence, FencedMemory, Op, Order, Reg, Scope, Space, TensorCode, TensorCodeAction, TmaOp, Type,
+};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -21,7 +21,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
                 return proxy_fence(d);
             }
             d.take_of(&[("cta", ()), ("gl", ()), ("sys", ())]);
-            Ok(Op::Fence(FenceKind::Memory))
+            Ok(Op::Fence(Fence::Memory))
         }
         _ => fence(d),
     }
@@ -33,26 +33,27 @@ fn fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     if d.take("mbarrier_init") {
         if d.take("release") && d.take("cluster") {
-            return Ok(Op::Fence(FenceKind::MbarrierInit));
+            return Ok(Op::Fence(Fence::MbarrierInit));
         }
         return Err(d.unsupported());
     }
     take_order(d, Order::AcqRel);
-    Ok(Op::Fence(FenceKind::Memory))
+    Ok(Op::Fence(Fence::Memory))
 }
 
 fn proxy_fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if d.take("async") {
-        let shared = ["shared::cta", "shared::cluster", "shared"].into_iter().any(|space| d.take(space));
-        let kind = match (shared, d.take("global")) {
-            (true, false) => FenceKind::ProxyAsyncShared,
-            (false, true) => FenceKind::ProxyAsyncGlobal,
-            _ => FenceKind::ProxyAsync,
-        };
-        return Ok(Op::Fence(kind));
+        let block = FencedMemory::Shared(Scope::Block);
+        let named = d.take_of(&[
+            ("shared::cta", block),
+            ("shared", block),
+            ("shared::cluster", FencedMemory::Shared(Scope::Cluster)),
+            ("global", FencedMemory::Global),
+        ]);
+        return Ok(Op::Fence(Fence::ProxyAsync(named.unwrap_or(FencedMemory::All))));
     }
     if d.take("alias") {
-        return Ok(Op::Fence(FenceKind::OtherProxy));
+        return Ok(Op::Fence(Fence::ProxyAlias));
     }
     if d.take("tensormap::generic") {
         return super::tensor_map::fence(d);
@@ -78,12 +79,12 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return copy_async::decode(d);
     }
     if d.take("commit_group") {
-        return Ok(Op::BulkCommit);
+        return Ok(Op::Tma(TmaOp::Commit));
     }
     if d.take("wait_group") {
         d.expect_count(1, 1)?;
         let pending = d.immediate(0)?.min(u64::from(u32::MAX)) as u32;
-        return Ok(Op::BulkWait { pending, read: d.take("read") });
+        return Ok(Op::Tma(TmaOp::Wait { pending, read: d.take("read") }));
     }
     let prefetch = d.take("prefetch");
     match (d.take("tensor"), prefetch) {
@@ -154,7 +155,8 @@ impl CopyMode {
     }
 }
 
-/// `.tile`, which may be left out, `.im2col` where the tile is loaded, `.im2col_no_offs` where it is stored.
+/// `.tile`, which may be left out, `.im2col` where the tile is loaded, `.im2col_no_offs` where it
+/// is stored.
 fn take_mode(d: &mut Decoder<'_, '_, '_>, rank: usize, stores: bool) -> Result<CopyMode, LoadError> {
     let im2col = d.take(if stores { "im2col_no_offs" } else { "im2col" });
     if im2col && rank < 3 {
@@ -167,7 +169,7 @@ fn take_mode(d: &mut Decoder<'_, '_, '_>, rank: usize, stores: bool) -> Result<C
 }
 
 /// The offsets of im2col mode, which follow the other operands.
-fn take_offsets(d: &mut Decoder<'_, '_, '_>, index: usize, mode: CopyMode) -> Result<Vec<Row>, LoadError> {
+fn take_offsets(d: &mut Decoder<'_, '_, '_>, index: usize, mode: CopyMode) -> Result<Vec<Reg>, LoadError> {
     if !mode.offsets {
         return Ok(Vec::new());
     }
@@ -199,5 +201,5 @@ fn tensor(
     for coordinate in coordinates {
         at.push(d.inner(coordinate, WORD)?);
     }
-    Ok(Op::Tensor(Box::new(TensorCode { map, at, im2col, offsets, action })))
+    Ok(Op::Tma(TmaOp::Tensor(Box::new(TensorCode { map, at, im2col, offsets, action }))))
 }

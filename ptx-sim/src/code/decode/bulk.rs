@@ -1,15 +1,14 @@
 //! `cp.async.bulk` and `cp.reduce.async.bulk` without a tensor map.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::access::{check_policy, take_cache_hints};
 use super::operands::Decoder;
 use super::remote::{in_cluster, take_reduction};
-use crate::code::types::Type;
-use crate::code::{BulkCode, Op};
-use crate::exec::float::FloatType;
-use crate::exec::float::convert::Integer;
-use crate::machine::{Reduction, Space};
+use crate::isa::float::FloatType;
+use crate::isa::{BulkCode, Integer, Op, Space, TmaOp, Type};
 use crate::parse::LoadError;
-use crate::tensor_map::Element;
+use crate::tensor_map::DataType;
+use tma_model::ReduceOp;
 
 const WORD: Type = Type::Bits(32);
 
@@ -21,12 +20,12 @@ pub(super) fn prefetch(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(2 + usize::from(hint), 2 + usize::from(hint))?;
     check_policy(d, hint)?;
     let code = BulkCode::Prefetch { from: d.address(0)?, bytes: d.source(1, WORD)? };
-    Ok(Op::Bulk(Box::new(code)))
+    Ok(Op::Tma(TmaOp::Bulk(Box::new(code))))
 }
 
 /// Where from and where to, as the instruction says.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     ToBlock,
     ToCluster,
     ToGlobal,
@@ -34,16 +33,16 @@ enum Way {
 }
 
 /// The destination comes first among the modifiers, then the source.
-fn take_way(d: &mut Decoder<'_, '_, '_>) -> Option<Way> {
+fn take_direction(d: &mut Decoder<'_, '_, '_>) -> Option<Direction> {
     let spaces: Vec<&str> = d.instruction.modifiers.iter().copied().filter(|name| is_space(name)).collect();
     for space in &spaces {
         d.take(space);
     }
     match spaces.as_slice() {
-        ["shared::cta", "global"] => Some(Way::ToBlock),
-        ["shared::cluster", "global"] => Some(Way::ToCluster),
-        ["global", "shared::cta"] => Some(Way::ToGlobal),
-        ["shared::cluster", "shared::cta"] => Some(Way::Across),
+        ["shared::cta", "global"] => Some(Direction::ToBlock),
+        ["shared::cluster", "global"] => Some(Direction::ToCluster),
+        ["global", "shared::cta"] => Some(Direction::ToGlobal),
+        ["shared::cluster", "shared::cta"] => Some(Direction::Across),
         _ => None,
     }
 }
@@ -53,62 +52,61 @@ fn is_space(name: &str) -> bool {
 }
 
 pub(super) fn copy(d: &mut Decoder<'_, '_, '_>, reduces: bool) -> Result<Op, LoadError> {
-    let Some(way) = take_way(d) else { return Err(d.unsupported()) };
-    let completes = if way == Way::ToGlobal { "bulk_group" } else { "mbarrier::complete_tx::bytes" };
+    let Some(direction) = take_direction(d) else { return Err(d.unsupported()) };
+    let completes =
+        if direction == Direction::ToGlobal { "bulk_group" } else { "mbarrier::complete_tx::bytes" };
     if !d.take(completes) {
         return Err(d.error(format!("`.{completes}` is wanted")));
     }
-    let hint = way != Way::Across && take_cache_hints(d);
-    let multicast = way == Way::ToCluster && d.take("multicast::cluster");
-    let reduce = if reduces { Some(reduction(d, way)?) } else { None };
-    let barriers = usize::from(way != Way::ToGlobal);
+    let hint = direction != Direction::Across && take_cache_hints(d);
+    let multicast = direction == Direction::ToCluster && d.take("multicast::cluster");
+    let reduce = if reduces { Some(reduction(d, direction)?) } else { None };
+    let barriers = usize::from(direction != Direction::ToGlobal);
     let count = 3 + barriers + usize::from(multicast) + usize::from(hint);
     d.expect_count(count, count)?;
     check_policy(d, hint)?;
     let (to, from, bytes) = (d.address(0)?, d.address(1)?, d.source(2, WORD)?);
-    let code = match way {
-        Way::ToGlobal => BulkCode::Store { to, from, bytes, reduce },
-        Way::Across => BulkCode::ToCluster { to, from, bytes, barrier: d.address(3)?, reduce },
-        Way::ToBlock | Way::ToCluster => {
-            let space = if way == Way::ToCluster { Space::SharedCluster } else { Space::Shared };
+    let code = match direction {
+        Direction::ToGlobal => BulkCode::Store { to, from, bytes, reduce },
+        Direction::Across => BulkCode::ToCluster { to, from, bytes, barrier: d.address(3)?, reduce },
+        Direction::ToBlock | Direction::ToCluster => {
+            let space = if direction == Direction::ToCluster { Space::SharedCluster } else { Space::Shared };
             let multicast = if multicast { Some(d.source(4, Type::Bits(16))?) } else { None };
             BulkCode::Load { space, to, from, bytes, barrier: d.address(3)?, multicast }
         }
     };
-    Ok(Op::Bulk(Box::new(code)))
+    Ok(Op::Tma(TmaOp::Bulk(Box::new(code))))
 }
 
 /// The operation and its type.
-fn reduction(d: &mut Decoder<'_, '_, '_>, way: Way) -> Result<(Reduction, Element), LoadError> {
+fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<(ReduceOp, DataType), LoadError> {
     let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
     let no_flush = d.take("noftz");
     let ty = d.take_type()?;
     let half = matches!(ty, Type::Float(FloatType::F16 | FloatType::Bf16));
-    if no_flush != (half && with == Reduction::Add) {
+    if no_flush != (half && with == ReduceOp::Add) {
         return Err(d.error("`.noftz` is wanted in sums of `.f16` and `.bf16`, and only there"));
     }
-    let element = match way {
-        Way::Across => in_cluster(with, ty),
-        Way::ToGlobal => in_global(with, ty),
-        Way::ToBlock | Way::ToCluster => None,
+    let element = match direction {
+        Direction::Across => in_cluster(with, ty),
+        Direction::ToGlobal => in_global(with, ty),
+        Direction::ToBlock | Direction::ToCluster => None,
     };
     let element = element.ok_or_else(|| d.error("its operation has no such type"))?;
     Ok((with, element))
 }
 
-/// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations, and there:
-/// a sum of `.f32` takes subnormal numbers as zeros.
-fn in_global(with: Reduction, ty: Type) -> Option<Element> {
+/// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of
+/// operations, and there: a sum of `.f32` takes subnormal numbers as zeros.
+fn in_global(with: ReduceOp, ty: Type) -> Option<DataType> {
     match (with, ty) {
-        (Reduction::And | Reduction::Or | Reduction::Xor, Type::Bits(64)) => Some(Element::U64),
-        (Reduction::Add, Type::Float(FloatType::F32)) => Some(Element::F32Ftz),
-        (Reduction::Add, Type::Float(FloatType::F64)) => Some(Element::F64),
-        (Reduction::Add | Reduction::Min | Reduction::Max, Type::Float(FloatType::F16)) => Some(Element::F16),
-        (Reduction::Add | Reduction::Min | Reduction::Max, Type::Float(FloatType::Bf16)) => {
-            Some(Element::Bf16)
-        }
-        (Reduction::Min | Reduction::Max, Type::Integer(Integer { bits: 64, signed })) => {
-            Some(if signed { Element::I64 } else { Element::U64 })
+        (ReduceOp::And | ReduceOp::Or | ReduceOp::Xor, Type::Bits(64)) => Some(DataType::U64),
+        (ReduceOp::Add, Type::Float(FloatType::F32)) => Some(DataType::F32Ftz),
+        (ReduceOp::Add, Type::Float(FloatType::F64)) => Some(DataType::F64),
+        (ReduceOp::Add | ReduceOp::Min | ReduceOp::Max, Type::Float(FloatType::F16)) => Some(DataType::F16),
+        (ReduceOp::Add | ReduceOp::Min | ReduceOp::Max, Type::Float(FloatType::Bf16)) => Some(DataType::Bf16),
+        (ReduceOp::Min | ReduceOp::Max, Type::Integer(Integer { bits: 64, signed })) => {
+            Some(if signed { DataType::I64 } else { DataType::U64 })
         }
         _ => in_cluster(with, ty),
     }

@@ -1,9 +1,8 @@
 //! What is about caches: prefetches, policies, priorities, `discard`.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Op, Row};
-use crate::exec::alu::bits::COPY;
+use crate::isa::{Alu, ControlOp, MemoryOp, Op, Reg, Type};
 use crate::parse::LoadError;
 
 /// The one size that `discard` and `applypriority` have. Source: PTX ISA, both.
@@ -16,7 +15,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             let level = d.take("L1");
             d.expect_count(1, 1)?;
             d.address(0)?;
-            if level { Ok(Op::Nothing) } else { Err(d.unsupported()) }
+            if level { Ok(Op::Control(ControlOp::Nothing)) } else { Err(d.unsupported()) }
         }
         "discard" => {
             d.take("global");
@@ -57,7 +56,7 @@ fn prefetch(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if what.is_none() || space.is_some_and(|space| Some(space) != what) {
         return Err(d.unsupported());
     }
-    Ok(Op::Nothing)
+    Ok(Op::Control(ControlOp::Nothing))
 }
 
 fn line(d: &mut Decoder<'_, '_, '_>, discards: bool) -> Result<Op, LoadError> {
@@ -65,10 +64,10 @@ fn line(d: &mut Decoder<'_, '_, '_>, discards: bool) -> Result<Op, LoadError> {
     if d.immediate(1)? != LINE {
         return Err(d.error("128 bytes are wanted"));
     }
-    Ok(Op::CacheLine { address: d.address(0)?, discards })
+    Ok(Op::Memory(MemoryOp::CacheLine { address: d.address(0)?, discards }))
 }
 
-/// `createpolicy` gives a value that nothing here looks at.
+/// `createpolicy`, whose result has no effect in the simulator.
 fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let fraction = d.take_of(&[("fractional", true), ("range", false)]);
     let ty = Type::Bits(64);
@@ -85,7 +84,7 @@ fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             if fractional {
                 d.expect_count(1, 2)?;
                 if d.count() == 2 {
-                    d.source(1, Type::Float(crate::exec::float::FloatType::F32))?;
+                    d.source(1, Type::Float(crate::isa::float::FloatType::F32))?;
                 }
             } else {
                 d.take("global");
@@ -99,8 +98,8 @@ fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("b64") {
         return Err(d.unsupported());
     }
-    let zero: Row = d.builder.bits(0);
-    Ok(Op::One(COPY, d.dest(0, ty)?, zero))
+    let zero: Reg = d.builder.bits(0);
+    Ok(Op::Alu(Alu::copy(d.dest(0, ty)?, zero)))
 }
 
 /// The primary priority, and the secondary one, which is one of two.

@@ -1,12 +1,10 @@
 //! Branches, calls, and what ends a thread.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::code::link::{Body, Formal};
-use crate::code::names::Named;
-use crate::code::types::Type;
-use crate::code::{Access, Address, Memory, Op, Row};
-use crate::exec::alu::bits;
-use crate::machine::Order;
+use crate::code::names::Binding;
+use crate::isa::{Access, Address, Alu, ControlOp, Memory, MemoryOp, Op, Order, Pc, Reg, Slot, Type};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -15,19 +13,21 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
         "bra" => {
             d.take("uni");
             d.expect_count(1, 1)?;
-            d.label(0).map(Op::Branch)
+            let label = d.label(0)?;
+            d.builder.branches_to(vec![label]);
+            Ok(Op::Control(ControlOp::Branch(Pc(0))))
         }
         "brx" => branch_indexed(d),
         "ret" => {
             d.take("uni");
-            Ok(body.link.map_or(Op::Exit, Op::Return))
+            Ok(Op::Control(body.link.map_or(ControlOp::Exit, ControlOp::Return)))
         }
-        "exit" => Ok(Op::Exit),
-        "trap" => Ok(Op::Trap),
+        "exit" => Ok(Op::Control(ControlOp::Exit)),
+        "trap" => Ok(Op::Control(ControlOp::Trap)),
         "nanosleep" => {
             d.expect_count(1, 1)?;
             d.source(0, Type::Bits(32))?;
-            if d.take("u32") { Ok(Op::Yield) } else { Err(d.unsupported()) }
+            if d.take("u32") { Ok(Op::Control(ControlOp::Yield)) } else { Err(d.unsupported()) }
         }
         "setmaxnreg" => {
             let way = d.take_of(&[("inc", ()), ("dec", ())]);
@@ -38,22 +38,23 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
             let count = d.immediate(0)?;
             // A hint: registers here are as many as the program has.
             match (24..=256).contains(&count) && count.is_multiple_of(8) {
-                true => Ok(Op::Nothing),
+                true => Ok(Op::Control(ControlOp::Nothing)),
                 false => Err(d.error(format!("{count} registers; a multiple of 8 from 24 to 256 is wanted"))),
             }
         }
         "griddepcontrol" => {
             d.expect_count(0, 0)?;
-            // A grid starts here when those before it have ended, so that there is nothing to wait for or to let start.
+            // A grid starts here when those before it have ended, so that there is nothing to wait
+            // for or to let start.
             match d.take_of(&[("wait", ()), ("launch_dependents", ())]) {
-                Some(()) => Ok(Op::Nothing),
+                Some(()) => Ok(Op::Control(ControlOp::Nothing)),
                 None => Err(d.unsupported()),
             }
         }
         // A debugger's stop, a counter: neither changes a result.
         "brkpt" | "pmevent" => {
             d.take("mask");
-            Ok(Op::Nothing)
+            Ok(Op::Control(ControlOp::Nothing))
         }
         _ => Err(d.unsupported()),
     }
@@ -66,7 +67,11 @@ fn branch_indexed(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let index = d.source(0, Type::Bits(32))?;
     let Operand::Name(name) = d.operand(1)? else { return Err(d.error("a list of targets is wanted")) };
     match d.builder.find(name, d.instruction.line)? {
-        Some(Named::Targets(targets)) => Ok(Op::BranchIndexed(index, targets)),
+        Some(Binding::Targets(labels)) => {
+            let targets = vec![Pc(0); labels.len()];
+            d.builder.branches_to(labels);
+            Ok(Op::Control(ControlOp::BranchIndexed { index, targets }))
+        }
         _ => Err(d.error(format!("`{name}` is no list of targets"))),
     }
 }
@@ -101,36 +106,35 @@ pub(super) fn call(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<O
     for (formal, actual) in callee.params.iter().zip(args) {
         ops.push(pass(d, *formal, actual)?);
     }
-    ops.push(Op::Call(callee.start, callee.link));
+    ops.push(Op::Control(ControlOp::Call { start: callee.start, link: callee.link }));
     for (formal, actual) in callee.returns.iter().zip(results) {
         ops.push(take_back(d, *formal, actual)?);
     }
     Ok(ops)
 }
 
-fn local(
-    d: &mut Decoder<'_, '_, '_>,
-    operand: &Operand<'_>,
-) -> Result<Option<crate::code::Place>, LoadError> {
+fn local(d: &mut Decoder<'_, '_, '_>, operand: &Operand<'_>) -> Result<Option<Slot>, LoadError> {
     let Operand::Name(name) = operand else { return Ok(None) };
     match d.builder.find(name, d.instruction.line)? {
-        Some(Named::Local(place)) => Ok(Some(place)),
+        Some(Binding::Local(place)) => Ok(Some(place)),
         _ => Ok(None),
     }
 }
 
 fn pass<'s>(d: &mut Decoder<'_, '_, 's>, formal: Formal, actual: &Operand<'s>) -> Result<Op, LoadError> {
     match (formal, local(d, actual)?) {
-        (Formal::Local(to), Some(from)) => {
-            Ok(Op::CopyLocal { from: from.offset, to: to.offset, bytes: to.bytes.min(from.bytes) })
-        }
+        (Formal::Local(to), Some(from)) => Ok(Op::Memory(MemoryOp::CopyLocal {
+            from: from.offset,
+            to: to.offset,
+            bytes: to.bytes.min(from.bytes),
+        })),
         (Formal::Local(to), None) if matches!(to.bytes, 1 | 2 | 4 | 8) => {
             let value = d.wide_source(actual, Type::Bits(to.bytes * 8))?;
-            Ok(Op::Store(in_local(d, to.offset, to.bytes, value)))
+            Ok(Op::Memory(MemoryOp::Store(in_local(d, to, value))))
         }
         (Formal::Register(to, bits), None) => {
             let ty = if bits == 1 { Type::Pred } else { Type::Bits(bits) };
-            Ok(Op::One(bits::COPY, to, d.inner(actual, ty)?))
+            Ok(Op::Alu(Alu::copy(to, d.inner(actual, ty)?)))
         }
         _ => Err(d.error("an argument of another kind than the parameter")),
     }
@@ -138,26 +142,28 @@ fn pass<'s>(d: &mut Decoder<'_, '_, 's>, formal: Formal, actual: &Operand<'s>) -
 
 fn take_back<'s>(d: &mut Decoder<'_, '_, 's>, formal: Formal, actual: &Operand<'s>) -> Result<Op, LoadError> {
     match (formal, local(d, actual)?) {
-        (Formal::Local(from), Some(to)) => {
-            Ok(Op::CopyLocal { from: from.offset, to: to.offset, bytes: to.bytes.min(from.bytes) })
-        }
+        (Formal::Local(from), Some(to)) => Ok(Op::Memory(MemoryOp::CopyLocal {
+            from: from.offset,
+            to: to.offset,
+            bytes: to.bytes.min(from.bytes),
+        })),
         (Formal::Local(from), None) if matches!(from.bytes, 1 | 2 | 4 | 8) => {
             let (row, _) = d.wide_dest(actual, from.bytes * 8)?;
-            Ok(Op::Load(in_local(d, from.offset, from.bytes, row)))
+            Ok(Op::Memory(MemoryOp::Load(in_local(d, from, row))))
         }
         (Formal::Register(from, bits), None) => {
             let (row, _) = d.wide_dest(actual, bits)?;
-            Ok(Op::One(bits::COPY, row, from))
+            Ok(Op::Alu(Alu::copy(row, from)))
         }
         _ => Err(d.error("a result of another kind than the function's")),
     }
 }
 
-fn in_local(d: &mut Decoder<'_, '_, '_>, offset: u32, bytes: u32, row: Row) -> Access {
-    let mut rows = [Row::SINK; 8];
-    rows[0] = row;
+fn in_local(d: &mut Decoder<'_, '_, '_>, Slot { offset, bytes }: Slot, reg: Reg) -> Access {
+    let mut registers = [Reg::SINK; 8];
+    registers[0] = reg;
     let address = Address { base: d.builder.bits(u64::from(offset)), offset: 0 };
-    Access { memory: Memory::Local, order: Order::Weak, bytes, count: 1, address, rows, extend: None }
+    Access { memory: Memory::Local, order: Order::Weak, bytes, count: 1, address, registers, extend: None }
 }
 
 /// The functions that CUDA's device runtime provides.
@@ -181,9 +187,9 @@ fn provided(
         None => None,
     };
     match (name, places.as_slice()) {
-        ("vprintf", &[format, args]) => Ok(Some(Op::Printf { format, args, result })),
+        ("vprintf", &[format, args]) => Ok(Some(Op::Control(ControlOp::Printf { format, args, result }))),
         ("__assertfail", &[message, file, line, function, _]) => {
-            Ok(Some(Op::AssertFail { message, file, line, function }))
+            Ok(Some(Op::Control(ControlOp::AssertFail { message, file, line, function })))
         }
         _ => Err(d.error(format!("`{name}` has other parameters"))),
     }

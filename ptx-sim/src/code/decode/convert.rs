@@ -1,14 +1,11 @@
 //! `cvt`, `mov`, and conversions of addresses.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::arithmetic::take_round;
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Conversion, Memory, Numeric, Op, PairConversion};
-use crate::exec::alu::bits;
-use crate::exec::float::format::Round;
-use crate::exec::float::{FloatType, Mode};
-use crate::machine::Space;
-use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::isa::float::format::Round;
+use crate::isa::float::{FloatType, Mode};
+use crate::isa::{AddressOp, Alu, Conversion, Memory, Numeric, Op, PairConversion, Space, Type, Window};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -25,13 +22,14 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             let ty = d.take_type()?;
             d.expect_count(3, 3)?;
             let (row, rank) = (d.dest(0, ty)?, d.source(2, Type::Bits(32))?);
-            Ok(Op::MapToRank { d: row, address: d.source(1, ty)?, rank, generic })
+            Ok(Op::Address(AddressOp::MapToRank { d: row, address: d.source(1, ty)?, rank, generic }))
         }
         "getctarank" => {
             let generic = !d.take("shared::cluster");
             let ty = d.take_type()?;
             d.expect_count(2, 2)?;
-            Ok(Op::RankOf { d: d.dest(0, Type::Bits(32))?, address: d.source(1, ty)?, generic })
+            let (d, address) = (d.dest(0, Type::Bits(32))?, d.source(1, ty)?);
+            Ok(Op::Address(AddressOp::RankOf { d, address, generic }))
         }
         _ => Err(d.unsupported()),
     }
@@ -48,7 +46,7 @@ fn mov(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             for operand in parts {
                 rows.push(d.inner(operand, part)?);
             }
-            Ok(Op::Pack(part.bits(), d.dest(0, ty)?, rows))
+            Ok(Op::Alu(Alu::Pack { bits: part.bits(), d: d.dest(0, ty)?, parts: rows }))
         }
         (Operand::Vector(parts), _) => {
             let part = part_type(d, ty, parts.len())?;
@@ -56,15 +54,15 @@ fn mov(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             for operand in parts {
                 rows.push(d.wide_dest(operand, part.bits())?.0);
             }
-            Ok(Op::Unpack(part.bits(), rows, d.source(1, ty)?))
+            Ok(Op::Alu(Alu::Unpack { bits: part.bits(), parts: rows, a: d.source(1, ty)? }))
         }
         (_, Operand::Name("%clock" | "%clock_hi" | "%globaltimer_lo" | "%globaltimer_hi")) => {
-            Ok(Op::Clock { d: d.dest(0, Type::Bits(32))?, wide: false })
+            Ok(Op::Alu(Alu::Clock { d: d.dest(0, Type::Bits(32))?, wide: false }))
         }
         (_, Operand::Name("%clock64" | "%globaltimer")) => {
-            Ok(Op::Clock { d: d.dest(0, Type::Bits(64))?, wide: true })
+            Ok(Op::Alu(Alu::Clock { d: d.dest(0, Type::Bits(64))?, wide: true }))
         }
-        _ => Ok(Op::One(bits::COPY, d.dest(0, ty)?, d.source(1, ty)?)),
+        _ => Ok(Op::Alu(Alu::copy(d.dest(0, ty)?, d.source(1, ty)?))),
     }
 }
 
@@ -78,13 +76,13 @@ fn part_type(d: &Decoder<'_, '_, '_>, ty: Type, parts: usize) -> Result<Type, Lo
 fn cvta(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let to_generic = !d.take("to");
     let window = d.take_of(&[
-        ("global", 0),
-        ("const", 0),
-        ("local", LOCAL_WINDOW),
-        ("param", PARAM_WINDOW),
-        ("shared", SHARED_WINDOW),
-        ("shared::cta", SHARED_WINDOW),
-        ("shared::cluster", SHARED_WINDOW),
+        ("global", Window::Global),
+        ("const", Window::Global),
+        ("local", Window::Local),
+        ("param", Window::Param),
+        ("shared", Window::Shared),
+        ("shared::cta", Window::Shared),
+        ("shared::cluster", Window::Shared),
     ]);
     let window = window.ok_or_else(|| d.unsupported())?;
     let ty = d.take_type()?;
@@ -92,7 +90,7 @@ fn cvta(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if ty.bits() != 64 {
         return Err(d.error("addresses of 32 bits are not supported"));
     }
-    Ok(Op::Window { d: d.dest(0, ty)?, a: d.source(1, ty)?, window, to_generic })
+    Ok(Op::Address(AddressOp::Convert { window, to_generic, d: d.dest(0, ty)?, a: d.source(1, ty)? }))
 }
 
 fn is_space(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -108,7 +106,8 @@ fn is_space(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let space =
         if constant { Memory::Machine(Space::Generic) } else { space.ok_or_else(|| d.unsupported())? };
     d.expect_count(2, 2)?;
-    Ok(Op::IsSpace { d: d.dest(0, Type::Pred)?, a: d.source(1, Type::Bits(64))?, space, constant })
+    let (d, a) = (d.dest(0, Type::Pred)?, d.source(1, Type::Bits(64))?);
+    Ok(Op::Address(AddressOp::IsSpace { space, constant, d, a }))
 }
 
 fn cvt(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -143,7 +142,7 @@ fn cvt(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let source = d.wide_source(from_operand, from)?;
     let round = to_integral.unwrap_or(chosen);
     let conversion = Conversion { from: from_numeric, to: to_numeric, round, integral, mode, finite, width };
-    Ok(Op::Convert(conversion, row, source))
+    Ok(Op::Alu(Alu::Convert { conversion, d: row, a: source }))
 }
 
 fn numeric(ty: Type) -> Option<Numeric> {
@@ -151,7 +150,12 @@ fn numeric(ty: Type) -> Option<Numeric> {
         Type::Integer(integer) => Some(Numeric::Integer(integer)),
         Type::Float(float) => Some(Numeric::Float(float)),
         Type::Tf32 => Some(Numeric::Tf32),
-        _ => None,
+        Type::Pred
+        | Type::Bits(_)
+        | Type::FloatPair(_)
+        | Type::IntegerPair(_)
+        | Type::Float8Pair(_)
+        | Type::B128 => None,
     }
 }
 
@@ -189,5 +193,5 @@ fn convert_pair(
             [source, source]
         }
     };
-    Ok(Op::ConvertPair(pair, row, of))
+    Ok(Op::Alu(Alu::ConvertPair { conversion: pair, d: row, of }))
 }

@@ -3,26 +3,24 @@
 use super::access::{check_policy, take_cache_hints};
 use super::asynchronous::take_shared;
 use super::operands::Decoder;
-use crate::code::names::Named;
-use crate::code::types::Type;
-use crate::code::{CopyCode, Op};
-use crate::machine::Space;
+use crate::code::names::Binding;
+use crate::isa::{CopyAsyncOp, CopyCode, Op, Space, Type};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if d.take("commit_group") {
         d.expect_count(0, 0)?;
-        return Ok(Op::CopyAsyncCommit);
+        return Ok(Op::CopyAsync(CopyAsyncOp::Commit));
     }
     if d.take("wait_all") {
         d.expect_count(0, 0)?;
-        return Ok(Op::CopyAsyncWait(None));
+        return Ok(Op::CopyAsync(CopyAsyncOp::Wait(None)));
     }
     if d.take("wait_group") {
         d.expect_count(1, 1)?;
         let pending = d.immediate(0)?.min(u64::from(u32::MAX)) as u32;
-        return Ok(Op::CopyAsyncWait(Some(pending)));
+        return Ok(Op::CopyAsync(CopyAsyncOp::Wait(Some(pending))));
     }
     if d.take("mbarrier") { arrive(d) } else { copy(d) }
 }
@@ -34,7 +32,7 @@ fn arrive(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.unsupported());
     }
     d.expect_count(1, 1)?;
-    Ok(Op::CopyAsyncArrive { space, address: d.address(0)?, no_increment })
+    Ok(Op::CopyAsync(CopyAsyncOp::Arrive { space, address: d.address(0)?, no_increment }))
 }
 
 fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -60,7 +58,8 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         }
     }
     check_policy(d, hint == 1)?;
-    Ok(Op::CopyAsync(CopyCode { to: d.address(0)?, from: d.address(1)?, bytes, read, ignore }))
+    let code = CopyCode { to: d.address(0)?, from: d.address(1)?, bytes, read, ignore };
+    Ok(Op::CopyAsync(CopyAsyncOp::Copy(code)))
 }
 
 /// Whether the operand after the size is `ignore-src`, which is a predicate, and not `src-size`.
@@ -69,7 +68,7 @@ fn is_predicate(d: &mut Decoder<'_, '_, '_>) -> Result<bool, LoadError> {
         Operand::Not(_) => Ok(true),
         Operand::Name(name) => {
             let found = d.builder.find(name, d.instruction.line)?;
-            Ok(matches!(found, Some(Named::Register { bits: 1, .. })))
+            Ok(matches!(found, Some(Binding::Register { bits: 1, .. })))
         }
         _ => Ok(false),
     }

@@ -1,13 +1,11 @@
 //! Bits, comparisons and selections.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Combine, Compared, Op, Row, Truth};
-use crate::exec::alu::bits::{self, Permutation};
-use crate::exec::alu::integer::{self, UnaryOp};
-use crate::exec::float::FloatType;
-use crate::exec::float::compare::Comparison;
-use crate::exec::float::convert::Integer;
+use crate::isa::float::FloatType;
+use crate::isa::{
+    Alu, Binary, Combine, Combined, Compare, ComparePair, Compared, Comparison, Integer, Op, Permutation,
+    Reg, Ternary, Truth, Type, Unary, UnaryOp,
+};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -15,9 +13,9 @@ const WORD: Type = Type::Bits(32);
 
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     match d.instruction.opcode {
-        "and" => bitwise(d, bits::AND),
-        "or" => bitwise(d, bits::OR),
-        "xor" => bitwise(d, bits::XOR),
+        "and" => bitwise(d, Binary::And),
+        "or" => bitwise(d, Binary::Or),
+        "xor" => bitwise(d, Binary::Xor),
         "not" => unary(d, UnaryOp::Not),
         "cnot" => unary(d, UnaryOp::LogicalNot),
         "brev" => unary(d, UnaryOp::ReverseBits),
@@ -36,7 +34,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         "lop3" => lop3(d),
         "fns" => {
             d.take("b32");
-            three(d, bits::FIND_NTH, WORD)
+            ternary(d, Ternary::FindNth, WORD)
         }
         "bmsk" => {
             let wrap = d.take("wrap");
@@ -45,13 +43,14 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             }
             let ty = d.take_type()?;
             d.expect_count(3, 3)?;
-            Ok(Op::Two(bits::mask(wrap), d.dest(0, ty)?, [d.source(1, WORD)?, d.source(2, WORD)?]))
+            let of = [d.source(1, WORD)?, d.source(2, WORD)?];
+            Ok(Op::Alu(Alu::Binary { op: Binary::Mask { wrap }, d: d.dest(0, ty)?, of }))
         }
         "selp" => {
             let ty = plain_type(d)?;
             d.expect_count(4, 4)?;
             let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, Type::Pred)?];
-            Ok(Op::Three(bits::SELECT, d.dest(0, ty)?, of))
+            Ok(Op::Alu(Alu::Ternary { op: Ternary::Select, d: d.dest(0, ty)?, of }))
         }
         "slct" => select_by_sign(d),
         "setp" => compare(d, true),
@@ -66,10 +65,11 @@ fn plain_type(d: &mut Decoder<'_, '_, '_>) -> Result<Type, LoadError> {
     if ty == Type::B128 { Err(d.unsupported()) } else { Ok(ty) }
 }
 
-fn bitwise(d: &mut Decoder<'_, '_, '_>, two: crate::exec::alu::Two) -> Result<Op, LoadError> {
+fn bitwise(d: &mut Decoder<'_, '_, '_>, op: Binary) -> Result<Op, LoadError> {
     let ty = plain_type(d)?;
     d.expect_count(3, 3)?;
-    Ok(Op::Two(two, d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]))
+    let (d, of) = (d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]);
+    Ok(Op::Alu(Alu::Binary { op, d, of }))
 }
 
 fn integer_of(d: &Decoder<'_, '_, '_>, ty: Type) -> Result<Integer, LoadError> {
@@ -80,32 +80,33 @@ fn unary(d: &mut Decoder<'_, '_, '_>, op: UnaryOp) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     d.expect_count(2, 2)?;
     if ty == Type::Pred && op == UnaryOp::Not {
-        let one = integer::unary(UnaryOp::LogicalNot, Integer { bits: 8, signed: false });
-        return Ok(Op::One(one, d.dest(0, ty)?, d.source(1, ty)?));
+        let op = Unary::Integer(UnaryOp::LogicalNot, Integer { bits: 8, signed: false });
+        return Ok(Op::Alu(Alu::Unary { op, d: d.dest(0, ty)?, a: d.source(1, ty)? }));
     }
-    let one = integer::unary(op, integer_of(d, ty)?);
-    Ok(Op::One(one, d.dest(0, ty)?, d.source(1, ty)?))
+    let op = Unary::Integer(op, integer_of(d, ty)?);
+    Ok(Op::Alu(Alu::Unary { op, d: d.dest(0, ty)?, a: d.source(1, ty)? }))
 }
 
 /// The result is of 32 bits, whatever the operand is.
 fn counted(d: &mut Decoder<'_, '_, '_>, op: UnaryOp) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     d.expect_count(2, 2)?;
-    let one = integer::unary(op, integer_of(d, ty)?);
-    Ok(Op::One(one, d.dest(0, WORD)?, d.source(1, ty)?))
+    let op = Unary::Integer(op, integer_of(d, ty)?);
+    Ok(Op::Alu(Alu::Unary { op, d: d.dest(0, WORD)?, a: d.source(1, ty)? }))
 }
 
 fn shift(d: &mut Decoder<'_, '_, '_>, left: bool) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     d.expect_count(3, 3)?;
-    let two = integer::shift(left, integer_of(d, ty)?);
-    Ok(Op::Two(two, d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, WORD)?]))
+    let op = Binary::Shift { left, ty: integer_of(d, ty)? };
+    let (d, of) = (d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, WORD)?]);
+    Ok(Op::Alu(Alu::Binary { op, d, of }))
 }
 
-fn three(d: &mut Decoder<'_, '_, '_>, three: crate::exec::alu::Three, ty: Type) -> Result<Op, LoadError> {
+fn ternary(d: &mut Decoder<'_, '_, '_>, op: Ternary, ty: Type) -> Result<Op, LoadError> {
     d.expect_count(4, 4)?;
     let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?];
-    Ok(Op::Three(three, d.dest(0, ty)?, of))
+    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, of }))
 }
 
 fn field(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -116,7 +117,7 @@ fn field(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     d.expect_count(4, 4)?;
     let of = [d.source(1, ty)?, d.source(2, WORD)?, d.source(3, WORD)?];
-    Ok(Op::Three(bits::extract(integer.bits, integer.signed), d.dest(0, ty)?, of))
+    Ok(Op::Alu(Alu::Ternary { op: Ternary::Extract(integer), d: d.dest(0, ty)?, of }))
 }
 
 fn insert(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -124,7 +125,7 @@ fn insert(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(5, 5)?;
     let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, WORD)?, d.source(4, WORD)?];
     match ty {
-        Type::Bits(bits @ (32 | 64)) => Ok(Op::Insert(bits, d.dest(0, ty)?, of)),
+        Type::Bits(bits @ (32 | 64)) => Ok(Op::Alu(Alu::Insert { bits, d: d.dest(0, ty)?, of })),
         _ => Err(d.unsupported()),
     }
 }
@@ -139,14 +140,14 @@ fn permute(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         ("ecr", Permutation::EdgeRight),
         ("rc16", Permutation::Replicate16),
     ]);
-    three(d, bits::permute(mode.unwrap_or(Permutation::Generic)), WORD)
+    ternary(d, Ternary::Permute(mode.unwrap_or(Permutation::Generic)), WORD)
 }
 
 fn funnel(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let left = d.take_of(&[("l", true), ("r", false)]);
     let wrap = d.take_of(&[("wrap", true), ("clamp", false)]);
     let (Some(left), Some(wrap), true) = (left, wrap, d.take("b32")) else { return Err(d.unsupported()) };
-    three(d, bits::funnel(left, wrap), WORD)
+    ternary(d, Ternary::Funnel { left, wrap }, WORD)
 }
 
 fn lop3(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -156,7 +157,7 @@ fn lop3(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(5, 5)?;
     let table = d.immediate(4)? as u8;
     let of = [d.source(1, WORD)?, d.source(2, WORD)?, d.source(3, WORD)?];
-    Ok(Op::Lop3(table, d.dest(0, WORD)?, of))
+    Ok(Op::Alu(Alu::Lop3 { table, d: d.dest(0, WORD)?, of }))
 }
 
 fn select_by_sign(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -164,13 +165,13 @@ fn select_by_sign(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let ty = plain_type(d)?;
     let by = d.take_type()?;
     d.expect_count(4, 4)?;
-    let three = match by {
-        Type::Float(FloatType::F32) => bits::SELECT_BY_SINGLE,
-        Type::Integer(Integer { bits: 32, signed: true }) => bits::SELECT_BY_SIGN,
+    let op = match by {
+        Type::Float(FloatType::F32) => Ternary::SelectBySingle,
+        Type::Integer(Integer { bits: 32, signed: true }) => Ternary::SelectBySign,
         _ => return Err(d.unsupported()),
     };
     let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, by)?];
-    Ok(Op::Three(three, d.dest(0, ty)?, of))
+    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, of }))
 }
 
 const COMPARISONS: [(&str, Comparison); 18] = [
@@ -205,8 +206,8 @@ fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError
     if combine.is_some() != (d.count() == 4) {
         return Err(d.error("`.and`, `.or` and `.xor` go with a fourth operand"));
     }
-    let combine = match combine {
-        Some(combine) => Some((combine, d.guard(3)?)),
+    let combined = match combine {
+        Some(by) => Some(Combined { by, with: d.guard(3)? }),
         None => None,
     };
     let of = [d.source(1, ty)?, d.source(2, ty)?];
@@ -215,9 +216,10 @@ fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError
         let rows = match d.operand(0)? {
             Operand::Pair(p, q) if predicate => [d.predicate(p)?, d.predicate(q)?],
             _ if predicate => return Err(d.unsupported()),
-            _ => [d.dest(0, result)?, Row::SINK],
+            _ => [d.dest(0, result)?, Reg::SINK],
         };
-        return Ok(Op::ComparePair { ty: float, flush, comparison, of, combine, truth, d: rows });
+        let pair = ComparePair { ty: float, flush, comparison, of, combined, truth, d: rows };
+        return Ok(Op::Alu(Alu::ComparePair(pair)));
     }
     let compared = match ty {
         Type::Float(float) => Compared::Float(float, flush),
@@ -225,16 +227,16 @@ fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError
     };
     let (row, opposite) = match d.operand(0)? {
         Operand::Pair(p, q) if predicate => (optional(d, p)?, optional(d, q)?),
-        _ => (d.dest(0, result)?, Row::SINK),
+        _ => (d.dest(0, result)?, Reg::SINK),
     };
-    Ok(Op::Compare { compared, comparison, of, combine, truth, d: row, opposite })
+    Ok(Op::Alu(Alu::Compare(Compare { compared, comparison, of, combined, truth, d: row, opposite })))
 }
 
-fn optional(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Row, LoadError> {
-    if name == "_" { Ok(Row::SINK) } else { d.predicate(name) }
+fn optional(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Reg, LoadError> {
+    if name == "_" { Ok(Reg::SINK) } else { d.predicate(name) }
 }
 
-/// What `set` gives for true: 1.0, or all ones.
+/// The result of `set` for true: 1.0, or all ones.
 fn truth(d: &Decoder<'_, '_, '_>, result: Type) -> Result<Truth, LoadError> {
     Ok(match result {
         Type::Pred => Truth::Predicate,

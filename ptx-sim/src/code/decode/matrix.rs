@@ -1,9 +1,7 @@
 //! `ldmatrix`, `stmatrix`, `movmatrix`.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Collective, MatrixCode, Op};
-use crate::machine::Space;
+use crate::isa::{Collective, MatrixCode, Op, Space, Type, WarpOp};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -29,7 +27,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.error("`.b16` is wanted"));
     }
     let mask = d.builder.bits(u32::MAX.into());
-    Ok(Op::Collective { mask, what: Collective::Matrix(Box::new(code)) })
+    Ok(Op::Warp(WarpOp { mask, what: Collective::Matrix(Box::new(code)) }))
 }
 
 fn moved(d: &mut Decoder<'_, '_, '_>, loads: bool) -> Result<MatrixCode, LoadError> {
@@ -43,13 +41,13 @@ fn moved(d: &mut Decoder<'_, '_, '_>, loads: bool) -> Result<MatrixCode, LoadErr
         Operand::Vector(parts) if parts.len() == count => parts,
         _ => return Err(d.error(format!("{count} registers in braces are wanted"))),
     };
-    let mut rows = Vec::new();
+    let mut registers = Vec::new();
     for part in parts {
-        rows.push(if loads { d.wide_dest(part, 32)?.0 } else { d.inner(part, WORD)? });
+        registers.push(if loads { d.wide_dest(part, 32)?.0 } else { d.inner(part, WORD)? });
     }
     Ok(if loads {
-        MatrixCode::Load { space, address, rows, transpose }
+        MatrixCode::Load { space, address, registers, transpose }
     } else {
-        MatrixCode::Store { space, address, rows, transpose }
+        MatrixCode::Store { space, address, registers, transpose }
     })
 }

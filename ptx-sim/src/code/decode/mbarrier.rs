@@ -1,11 +1,10 @@
 //! Instructions on mbarriers.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::access::take_order;
 use super::asynchronous::take_shared;
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Mbarrier, Op, Row};
-use crate::machine::{Order, Scope, Semantics, Space};
+use crate::isa::{MbarrierAction, MbarrierOp, Op, Order, Reg, Scope, Semantics, Space, Type};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -19,9 +18,9 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             return Err(d.unsupported());
         }
         d.expect_count(2, 2)?;
-        return Ok(Op::PendingCount { d: d.dest(0, WORD)?, state: d.source(1, LONG)? });
+        return Ok(Op::Mbarrier(MbarrierOp::PendingCount { d: d.dest(0, WORD)?, state: d.source(1, LONG)? }));
     }
-    let (place, space, op) = match what {
+    let (place, space, action) = match what {
         "init" | "inval" => place(d, what)?,
         "expect_tx" | "complete_tx" => bytes(d, what)?,
         "arrive" | "arrive_drop" => arrive(d, what)?,
@@ -31,17 +30,17 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("b64") {
         return Err(d.unsupported());
     }
-    Ok(Op::Mbarrier { space, address: d.address(place)?, op })
+    Ok(Op::Mbarrier(MbarrierOp::At { space, address: d.address(place)?, action }))
 }
 
 /// Which operand is the address, its space, and what is done.
-type Parts = (usize, Space, Mbarrier);
+type Parts = (usize, Space, MbarrierAction);
 
 /// The space of what only the own block's threads may do.
 fn take_own(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
     match take_shared(d) {
         Space::SharedCluster => Err(d.error("it is for mbarriers of the own block: `.shared::cta`")),
-        space => Ok(space),
+        space @ (Space::Global | Space::Shared | Space::Generic) => Ok(space),
     }
 }
 
@@ -66,10 +65,10 @@ fn place(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     let space = take_own(d)?;
     if what == "inval" {
         d.expect_count(1, 1)?;
-        return Ok((0, space, Mbarrier::Invalidate));
+        return Ok((0, space, MbarrierAction::Invalidate));
     }
     d.expect_count(2, 2)?;
-    Ok((0, space, Mbarrier::Init { count: d.source(1, WORD)? }))
+    Ok((0, space, MbarrierAction::Init { count: d.source(1, WORD)? }))
 }
 
 fn bytes(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
@@ -79,7 +78,11 @@ fn bytes(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     let space = take_shared(d);
     d.expect_count(2, 2)?;
     let bytes = d.source(1, WORD)?;
-    let op = if what == "expect_tx" { Mbarrier::ExpectTx { bytes } } else { Mbarrier::CompleteTx { bytes } };
+    let op = if what == "expect_tx" {
+        MbarrierAction::ExpectTx { bytes }
+    } else {
+        MbarrierAction::CompleteTx { bytes }
+    };
     Ok((0, space, op))
 }
 
@@ -102,11 +105,11 @@ fn arrive(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     if space == Space::SharedCluster && (!sink || no_complete) {
         return Err(d.error("there is no state of another block's mbarrier: the sink `_` is wanted"));
     }
-    let state = if sink { Row::SINK } else { d.dest(0, LONG)? };
+    let state = if sink { Reg::SINK } else { d.dest(0, LONG)? };
     let one = d.builder.bits(1);
     let (count, expect_tx) = if expects { (one, last) } else { (last.unwrap_or(one), None) };
     let drop = what == "arrive_drop";
-    Ok((1, space, Mbarrier::Arrive { count, expect_tx, drop, no_complete, semantics, state }))
+    Ok((1, space, MbarrierAction::Arrive { count, expect_tx, drop, no_complete, semantics, state }))
 }
 
 fn wait(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
@@ -119,5 +122,9 @@ fn wait(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
         d.source(3, WORD)?;
     }
     let phase = d.source(2, if parity { WORD } else { LONG })?;
-    Ok((1, space, Mbarrier::TestWait { phase, parity, semantics, done: d.dest(0, Type::Pred)?, may_block }))
+    Ok((
+        1,
+        space,
+        MbarrierAction::TestWait { phase, parity, semantics, done: d.dest(0, Type::Pred)?, may_block },
+    ))
 }

@@ -1,7 +1,7 @@
 //! Instructions: from an opcode with its modifiers and operands to what it does.
 //!
-//! Every modifier has to be taken by the decoder of its opcode: what is left over is an error, so that nothing that is
-//! not simulated can be skipped.
+//! Every modifier has to be taken by the decoder of its opcode: what is left over is an error, so
+//! that nothing that is not simulated can be skipped.
 
 mod access;
 mod arithmetic;
@@ -22,8 +22,7 @@ mod wide;
 
 use super::link::Body;
 use super::names::Builder;
-use super::{Guard, Inst, Op};
-use crate::machine::Site;
+use crate::isa::{Guard, Inst, Op, Site};
 use crate::parse::LoadError;
 use crate::parse::syntax::Instruction;
 use operands::Decoder;
@@ -36,13 +35,13 @@ pub(crate) fn instruction<'s>(
 ) -> Result<(), LoadError> {
     let mut decoder = Decoder::new(builder, instruction);
     let guard = match instruction.guard {
-        Some(guard) => Some(Guard { row: decoder.predicate(guard.name)?, negated: guard.negated }),
+        Some(guard) => Some(Guard { reg: decoder.predicate(guard.name)?, negated: guard.negated }),
         None => None,
     };
     let ops = decode(&mut decoder, body)?;
     decoder.finish()?;
-    let site = Site { ptx_line: instruction.line, source: builder.place };
-    builder.code.extend(ops.into_iter().map(|op| Inst { op, guard, site }));
+    let site = Site { ptx_line: instruction.line, source: builder.source_line };
+    builder.code.extend(ops.into_iter().map(|op| Inst::new(op, guard, site)));
     Ok(())
 }
 

@@ -1,9 +1,8 @@
 //! What every decoder needs of an instruction: its modifiers one by one, its operands by type.
 
-use crate::code::names::{Builder, Named, float_bits};
-use crate::code::types::Type;
-use crate::code::{Address, Constant, Guard, Row};
-use crate::exec::float::FloatType;
+use crate::code::names::{Binding, Builder};
+use crate::isa::float::{FloatType, float_bits};
+use crate::isa::{Address, Constant, Guard, Label, Reg, Type};
 use crate::parse::LoadError;
 use crate::parse::syntax::{Instruction, Operand};
 
@@ -91,19 +90,19 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     }
 
     /// A register to write.
-    pub(crate) fn dest(&mut self, index: usize, ty: Type) -> Result<Row, LoadError> {
+    pub(crate) fn dest(&mut self, index: usize, ty: Type) -> Result<Reg, LoadError> {
         let operand = self.operand(index)?;
         self.written(operand, ty.bits(), Width::Exact).map(|(row, _)| row)
     }
 
     /// A register to write that may be wider than the type, and its bits.
-    pub(crate) fn wide_dest(&mut self, operand: &Operand<'s>, bits: u32) -> Result<(Row, u32), LoadError> {
+    pub(crate) fn wide_dest(&mut self, operand: &Operand<'s>, bits: u32) -> Result<(Reg, u32), LoadError> {
         self.written(operand, bits, Width::Wider)
     }
 
-    fn written(&mut self, operand: &Operand<'s>, bits: u32, width: Width) -> Result<(Row, u32), LoadError> {
+    fn written(&mut self, operand: &Operand<'s>, bits: u32, width: Width) -> Result<(Reg, u32), LoadError> {
         match operand {
-            Operand::Nothing => Ok((Row::SINK, bits)),
+            Operand::Nothing => Ok((Reg::SINK, bits)),
             Operand::Name(name) => {
                 let (row, have) = self.register(name)?;
                 if self.builder.specials.iter().any(|(special, _)| *special == row) {
@@ -127,15 +126,15 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         Err(self.error(format!("`{name}` has {have} bits, where {want} are wanted")))
     }
 
-    pub(crate) fn register(&mut self, name: &str) -> Result<(Row, u32), LoadError> {
+    pub(crate) fn register(&mut self, name: &str) -> Result<(Reg, u32), LoadError> {
         match self.builder.find(name, self.instruction.line)? {
-            Some(Named::Register { row, bits }) => Ok((row, bits)),
+            Some(Binding::Register { reg, bits }) => Ok((reg, bits)),
             Some(_) => Err(self.error(format!("`{name}` is no register"))),
             None => Err(self.error(format!("`{name}` is not declared"))),
         }
     }
 
-    pub(crate) fn predicate(&mut self, name: &str) -> Result<Row, LoadError> {
+    pub(crate) fn predicate(&mut self, name: &str) -> Result<Reg, LoadError> {
         let (row, bits) = self.register(name)?;
         if bits == 1 { Ok(row) } else { Err(self.error(format!("`{name}` is no predicate"))) }
     }
@@ -143,32 +142,32 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     /// A predicate to read, which may be negated.
     pub(crate) fn guard(&mut self, index: usize) -> Result<Guard, LoadError> {
         match self.operand(index)? {
-            Operand::Name(name) => Ok(Guard { row: self.predicate(name)?, negated: false }),
-            Operand::Not(name) => Ok(Guard { row: self.predicate(name)?, negated: true }),
+            Operand::Name(name) => Ok(Guard { reg: self.predicate(name)?, negated: false }),
+            Operand::Not(name) => Ok(Guard { reg: self.predicate(name)?, negated: true }),
             Operand::Integer(value) => {
-                Ok(Guard { row: self.builder.bits(u64::from(*value != 0)), negated: false })
+                Ok(Guard { reg: self.builder.bits(u64::from(*value != 0)), negated: false })
             }
             _ => Err(self.error("a predicate is wanted")),
         }
     }
 
     /// A value to read.
-    pub(crate) fn source(&mut self, index: usize, ty: Type) -> Result<Row, LoadError> {
+    pub(crate) fn source(&mut self, index: usize, ty: Type) -> Result<Reg, LoadError> {
         let operand = self.operand(index)?;
         self.value(operand, ty, Width::Exact)
     }
 
     /// A value whose register may be wider than the type.
-    pub(crate) fn wide_source(&mut self, operand: &Operand<'s>, ty: Type) -> Result<Row, LoadError> {
+    pub(crate) fn wide_source(&mut self, operand: &Operand<'s>, ty: Type) -> Result<Reg, LoadError> {
         self.value(operand, ty, Width::Wider)
     }
 
     /// As [`source`](Self::source), for operands that are no direct ones.
-    pub(crate) fn inner(&mut self, operand: &Operand<'s>, ty: Type) -> Result<Row, LoadError> {
+    pub(crate) fn inner(&mut self, operand: &Operand<'s>, ty: Type) -> Result<Reg, LoadError> {
         self.value(operand, ty, Width::Exact)
     }
 
-    fn value(&mut self, operand: &Operand<'s>, ty: Type, width: Width) -> Result<Row, LoadError> {
+    fn value(&mut self, operand: &Operand<'s>, ty: Type, width: Width) -> Result<Reg, LoadError> {
         let bits = ty.bits();
         let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
         let bfloat = matches!(ty, Type::Float(FloatType::Bf16) | Type::FloatPair(FloatType::Bf16));
@@ -189,22 +188,22 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         }
     }
 
-    fn named(&mut self, name: &str, offset: i64, bits: u32, width: Width) -> Result<Row, LoadError> {
+    fn named(&mut self, name: &str, offset: i64, bits: u32, width: Width) -> Result<Reg, LoadError> {
         let constant = match self.builder.find(name, self.instruction.line)? {
-            Some(Named::Register { row, bits: have }) if offset == 0 => {
+            Some(Binding::Register { reg, bits: have }) if offset == 0 => {
                 self.check_width(name, have, bits, width)?;
-                return Ok(row);
+                return Ok(reg);
             }
-            Some(Named::Register { .. }) => {
+            Some(Binding::Register { .. }) => {
                 return Err(self.error("a register plus a number is an address only"));
             }
-            Some(Named::Local(place) | Named::Param(place)) => {
+            Some(Binding::Local(place) | Binding::Param(place)) => {
                 Constant::Bits((i64::from(place.offset) + offset) as u64)
             }
-            Some(Named::Shared(start)) => Constant::Bits((i64::from(start) + offset) as u64),
-            Some(Named::DynamicShared) => Constant::DynamicShared(offset),
-            Some(Named::Variable(index)) => Constant::Variable(index, offset),
-            Some(Named::Label(_) | Named::Targets(_)) => {
+            Some(Binding::Shared(start)) => Constant::Bits((i64::from(start) + offset) as u64),
+            Some(Binding::DynamicShared) => Constant::DynamicShared(offset),
+            Some(Binding::Variable(index)) => Constant::Variable(index, offset),
+            Some(Binding::Label(_) | Binding::Targets(_)) => {
                 return Err(self.error(format!("`{name}` is a label, not a value")));
             }
             None => return Err(self.error(format!("`{name}` is not declared"))),
@@ -215,7 +214,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         Ok(self.builder.constant(constant))
     }
 
-    /// `[base + offset]`, with what stands after a comma.
+    /// `[base + offset]`.
     pub(crate) fn address(&mut self, index: usize) -> Result<Address, LoadError> {
         let operand = self.operand(index)?;
         self.address_of(operand)
@@ -227,8 +226,8 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         };
         let base = match base.as_ref() {
             Operand::Name(name) => match self.builder.find(name, self.instruction.line)? {
-                Some(Named::Register { row, bits: 32 | 64 }) => row,
-                Some(Named::Register { .. }) => {
+                Some(Binding::Register { reg, bits: 32 | 64 }) => reg,
+                Some(Binding::Register { .. }) => {
                     return Err(self.error(format!("`{name}` is too narrow an address")));
                 }
                 _ => self.named(name, 0, 64, Width::Exact)?,
@@ -240,10 +239,10 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     }
 
     /// The label that an operand names.
-    pub(crate) fn label(&mut self, index: usize) -> Result<u32, LoadError> {
+    pub(crate) fn label(&mut self, index: usize) -> Result<Label, LoadError> {
         let Operand::Name(name) = self.operand(index)? else { return Err(self.error("a label is wanted")) };
         match self.builder.find(name, self.instruction.line)? {
-            Some(Named::Label(label)) => Ok(label),
+            Some(Binding::Label(label)) => Ok(label),
             _ => Err(self.error(format!("`{name}` is no label"))),
         }
     }
@@ -256,10 +255,11 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         }
     }
 
-    /// How a name reads as the base of an address in `.param`: in local memory, for parameters of functions.
+    /// How a name reads as the base of an address in `.param`: in local memory, for parameters of
+    /// functions.
     pub(crate) fn is_local(&mut self, operand: &Operand<'s>) -> Result<bool, LoadError> {
         let Operand::Address { base, .. } = operand else { return Ok(false) };
         let Operand::Name(name) = base.as_ref() else { return Ok(false) };
-        Ok(matches!(self.builder.find(name, self.instruction.line)?, Some(Named::Local(_))))
+        Ok(matches!(self.builder.find(name, self.instruction.line)?, Some(Binding::Local(_))))
     }
 }

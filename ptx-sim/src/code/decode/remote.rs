@@ -1,13 +1,11 @@
 //! `st.async` and `red.async`.
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Op, RemoteCode};
-use crate::exec::float::convert::Integer;
-use crate::machine::{Reduction, Space};
+use crate::isa::{Integer, Op, RemoteCode, Space, TmaOp, Type};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
-use crate::tensor_map::Element;
+use crate::tensor_map::DataType;
+use tma_model::ReduceOp;
 
 /// Where both go, and how they complete.
 fn take_target(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
@@ -42,10 +40,12 @@ pub(super) fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         _ => return Err(d.error(format!("{count} registers in braces are wanted"))),
     }
     let (to, barrier) = (d.address(0)?, d.address(2)?);
-    Ok(Op::Remote(Box::new(RemoteCode { space, to, values, bytes: bits / 8, barrier, reduce: None })))
+    let code = RemoteCode { space, to, values, bytes: bits / 8, barrier, reduce: None };
+    Ok(Op::Tma(TmaOp::Remote(Box::new(code))))
 }
 
-/// `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]`.
+/// `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b,
+/// [mbar]`.
 pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("relaxed") || !d.take("cluster") {
         return Err(d.error("`.relaxed.cluster` is wanted"));
@@ -54,38 +54,30 @@ pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
     let ty = d.take_type()?;
     // As ptxas has it, a signed sum of 64 bits is taken here, unlike in `cp.reduce.async.bulk`.
-    let signed_64 = ty == Type::Integer(Integer { bits: 64, signed: true }) && with == Reduction::Add;
-    let element = if signed_64 { Some(Element::I64) } else { in_cluster(with, ty) };
+    let signed_64 = ty == Type::Integer(Integer { bits: 64, signed: true }) && with == ReduceOp::Add;
+    let element = if signed_64 { Some(DataType::I64) } else { in_cluster(with, ty) };
     let Some(element) = element else { return Err(d.error("its operation has no such type")) };
     d.expect_count(3, 3)?;
     let (to, values, barrier) = (d.address(0)?, vec![d.source(1, ty)?], d.address(2)?);
     let (bytes, reduce) = (ty.bits() / 8, Some((with, element)));
-    Ok(Op::Remote(Box::new(RemoteCode { space, to, values, bytes, barrier, reduce })))
+    Ok(Op::Tma(TmaOp::Remote(Box::new(RemoteCode { space, to, values, bytes, barrier, reduce }))))
 }
 
-pub(super) fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<Reduction> {
-    d.take_of(&[
-        ("add", Reduction::Add),
-        ("min", Reduction::Min),
-        ("max", Reduction::Max),
-        ("inc", Reduction::Inc),
-        ("dec", Reduction::Dec),
-        ("and", Reduction::And),
-        ("or", Reduction::Or),
-        ("xor", Reduction::Xor),
-    ])
+pub(super) fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<ReduceOp> {
+    d.take_of(&ReduceOp::ALL.map(|op| (op.name(), op)))
 }
 
-/// The type of a reduction in `.shared::cluster`. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations.
-pub(super) fn in_cluster(with: Reduction, ty: Type) -> Option<Element> {
+/// The type of a reduction in `.shared::cluster`. Source: PTX ISA, "cp.reduce.async.bulk", the
+/// table of operations.
+pub(super) fn in_cluster(with: ReduceOp, ty: Type) -> Option<DataType> {
     let integer = |bits, signed| ty == Type::Integer(Integer { bits, signed });
     match with {
-        Reduction::And | Reduction::Or | Reduction::Xor => (ty == Type::Bits(32)).then_some(Element::U32),
-        Reduction::Inc | Reduction::Dec => integer(32, false).then_some(Element::U32),
-        Reduction::Add if integer(64, false) => Some(Element::U64),
-        Reduction::Add | Reduction::Min | Reduction::Max => {
-            let signed = integer(32, true).then_some(Element::I32);
-            signed.or(integer(32, false).then_some(Element::U32))
+        ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => (ty == Type::Bits(32)).then_some(DataType::U32),
+        ReduceOp::Inc | ReduceOp::Dec => integer(32, false).then_some(DataType::U32),
+        ReduceOp::Add if integer(64, false) => Some(DataType::U64),
+        ReduceOp::Add | ReduceOp::Min | ReduceOp::Max => {
+            let signed = integer(32, true).then_some(DataType::I32);
+            signed.or(integer(32, false).then_some(DataType::U32))
         }
     }
 }

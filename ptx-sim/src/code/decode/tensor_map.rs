@@ -1,11 +1,10 @@
 //! `tensormap.replace`, `tensormap.cp_fenceproxy`, and the fences of the tensor map proxy.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{MapCode, Op};
-use crate::machine::{FenceKind, Space};
+use crate::isa::{Fence, MapCode, Op, Space, TmaOp, Type};
 use crate::parse::LoadError;
-use crate::tensor_map::{DESCRIPTOR_BYTES, Element, Field, MAX_RANK};
+use crate::tensor_map::{DESCRIPTOR_BYTES, DataType, Field, MAX_RANK};
 
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if d.take("replace") {
@@ -20,7 +19,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     d.expect_count(3, 3)?;
     size(d, 2)?;
-    Ok(Op::Map(Box::new(MapCode::Copy { to: d.address(0)?, from: d.address(1)? })))
+    Ok(Op::Tma(TmaOp::Map(Box::new(MapCode::Copy { to: d.address(0)?, from: d.address(1)? }))))
 }
 
 /// What follows `fence.proxy.tensormap::generic`.
@@ -31,11 +30,11 @@ pub(super) fn fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     if release {
         d.expect_count(0, 0)?;
-        return Ok(Op::Fence(FenceKind::TensorMapRelease));
+        return Ok(Op::Fence(Fence::TensorMapRelease));
     }
     d.expect_count(2, 2)?;
     size(d, 1)?;
-    Ok(Op::Map(Box::new(MapCode::Acquire { address: d.address(0)? })))
+    Ok(Op::Tma(TmaOp::Map(Box::new(MapCode::Acquire { address: d.address(0)? }))))
 }
 
 fn take_scope(d: &mut Decoder<'_, '_, '_>) -> bool {
@@ -84,7 +83,7 @@ fn replace(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         "global_dim" => Field::GlobalDim(ordinal(d, MAX_RANK)?),
         "global_stride" => Field::GlobalStride(ordinal(d, MAX_RANK - 1)?),
         "element_stride" => Field::ElementStride(ordinal(d, MAX_RANK)?),
-        "elemtype" => listed(d, Element::REPLACE.len(), Field::Elemtype)?,
+        "elemtype" => listed(d, DataType::REPLACE.len(), Field::Elemtype)?,
         "interleave_layout" => listed(d, 3, Field::InterleaveLayout)?,
         "swizzle_mode" => listed(d, 4, Field::SwizzleMode)?,
         _ => listed(d, 2, Field::FillMode)?,
@@ -101,7 +100,7 @@ fn replace(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(last + 1, last + 1)?;
     let value = d.source(last, if long { Type::Bits(64) } else { Type::Bits(32) })?;
     let address = d.address(0)?;
-    Ok(Op::Map(Box::new(MapCode::Replace { space, address, field, value })))
+    Ok(Op::Tma(TmaOp::Map(Box::new(MapCode::Replace { space, address, field, value }))))
 }
 
 /// The dimension that a field is of, below `end`.

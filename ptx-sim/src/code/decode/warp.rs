@@ -2,10 +2,10 @@
 
 use super::access::take_order;
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{BlockBarrier, BlockVote, Collective, Guard, Op, Redux, Row, Shuffle, Vote};
-use crate::exec::float::convert::Integer;
-use crate::machine::Order;
+use crate::isa::{
+    Alu, BarrierOp, BarrierReduction, BlockBarrier, BlockVote, Collective, Integer, Op, Order, Redux, Reg,
+    Shuffle, Type, Vote, WarpOp,
+};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -20,7 +20,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         "redux" => redux(d),
         "activemask" => {
             d.take("b32");
-            Ok(Op::ActiveMask(d.dest(0, WORD)?))
+            Ok(Op::Alu(Alu::ActiveMask { d: d.dest(0, WORD)? }))
         }
         "elect" => elect(d),
         "bar" if d.take("warp") => warp_barrier(d),
@@ -31,14 +31,14 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
 }
 
-/// A register, and a predicate that may stand after a bar.
-fn with_predicate(d: &mut Decoder<'_, '_, '_>, ty: Type) -> Result<(Row, Row), LoadError> {
+/// A register, optionally with a predicate after a bar.
+fn with_predicate(d: &mut Decoder<'_, '_, '_>, ty: Type) -> Result<(Reg, Reg), LoadError> {
     match d.operand(0)? {
         Operand::Pair(value, valid) => {
-            let row = if *value == "_" { Row::SINK } else { d.register(value)?.0 };
+            let row = if *value == "_" { Reg::SINK } else { d.register(value)?.0 };
             Ok((row, d.predicate(valid)?))
         }
-        _ => Ok((d.dest(0, ty)?, Row::SINK)),
+        _ => Ok((d.dest(0, ty)?, Reg::SINK)),
     }
 }
 
@@ -55,7 +55,7 @@ fn shuffle(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let (row, valid) = with_predicate(d, WORD)?;
     let (a, b, clamp, mask) =
         (d.source(1, WORD)?, d.source(2, WORD)?, d.source(3, WORD)?, d.source(4, WORD)?);
-    Ok(Op::Collective { mask, what: Collective::Shuffle { how, d: row, valid, a, b, clamp } })
+    Ok(Op::Warp(WarpOp { mask, what: Collective::Shuffle { how, d: row, valid, a, b, clamp } }))
 }
 
 fn vote(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -71,7 +71,7 @@ fn vote(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(3, 3)?;
     let a = d.guard(1)?;
     let what = Collective::Vote { how, d: d.dest(0, ty)?, a };
-    Ok(Op::Collective { mask: d.source(2, WORD)?, what })
+    Ok(Op::Warp(WarpOp { mask: d.source(2, WORD)?, what }))
 }
 
 fn matching(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -81,7 +81,7 @@ fn matching(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(3, 3)?;
     let (row, valid) = with_predicate(d, WORD)?;
     let (a, mask) = (d.source(1, ty)?, d.source(2, WORD)?);
-    Ok(Op::Collective { mask, what: Collective::Match { all, d: row, valid, a } })
+    Ok(Op::Warp(WarpOp { mask, what: Collective::Match { all, d: row, valid, a } }))
 }
 
 fn redux(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -105,7 +105,7 @@ fn redux(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     };
     d.expect_count(3, 3)?;
     let what = Collective::Redux { how, d: d.dest(0, ty)?, a: d.source(1, ty)? };
-    Ok(Op::Collective { mask: d.source(2, WORD)?, what })
+    Ok(Op::Warp(WarpOp { mask: d.source(2, WORD)?, what }))
 }
 
 fn elect(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -116,9 +116,9 @@ fn elect(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let Operand::Pair(leader, chosen) = d.operand(0)? else {
         return Err(d.error("a register and a predicate are wanted"));
     };
-    let leader = if *leader == "_" { Row::SINK } else { d.register(leader)?.0 };
+    let leader = if *leader == "_" { Reg::SINK } else { d.register(leader)?.0 };
     let what = Collective::Elect { leader, d: d.predicate(chosen)? };
-    Ok(Op::Collective { mask: d.source(1, WORD)?, what })
+    Ok(Op::Warp(WarpOp { mask: d.source(1, WORD)?, what }))
 }
 
 fn warp_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -126,7 +126,7 @@ fn warp_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.unsupported());
     }
     d.expect_count(1, 1)?;
-    Ok(Op::Collective { mask: d.source(0, WORD)?, what: Collective::Barrier })
+    Ok(Op::Warp(WarpOp { mask: d.source(0, WORD)?, what: Collective::Barrier }))
 }
 
 fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -136,8 +136,10 @@ fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let default = if arrive { Order::Release } else { Order::Acquire };
     let order = take_order(d, default);
     match (arrive, order) {
-        (true, Order::Release | Order::Relaxed) => Ok(Op::ClusterArrive { order, aligned }),
-        (false, Order::Acquire) => Ok(Op::ClusterWait(order)),
+        (true, Order::Release | Order::Relaxed) => {
+            Ok(Op::Barrier(BarrierOp::ClusterArrive { order, aligned }))
+        }
+        (false, Order::Acquire) => Ok(Op::Barrier(BarrierOp::ClusterWait(order))),
         (true, _) => Err(d.error("an arrival is `.release` or `.relaxed`")),
         (false, _) => Err(d.error("a wait is `.acquire`")),
     }
@@ -158,17 +160,18 @@ fn block_barrier(d: &mut Decoder<'_, '_, '_>, bar: bool) -> Result<Op, LoadError
     d.expect_count(1, 2)?;
     let threads = if d.count() == 2 { Some(d.source(1, WORD)?) } else { None };
     let id = d.source(0, WORD)?;
-    Ok(Op::BlockBarrier(BlockBarrier { id, threads, arrive_only, aligned, vote: None }))
+    let barrier = BlockBarrier { id, threads, arrive_only, aligned, reduction: None };
+    Ok(Op::Barrier(BarrierOp::Block(barrier)))
 }
 
 fn reduction(d: &mut Decoder<'_, '_, '_>, aligned: bool) -> Result<Op, LoadError> {
-    let what = d.take_of(&[("popc", BlockVote::Count), ("and", BlockVote::All), ("or", BlockVote::Any)]);
-    let what = what.ok_or_else(|| d.unsupported())?;
+    let vote = d.take_of(&[("popc", BlockVote::Count), ("and", BlockVote::All), ("or", BlockVote::Any)]);
+    let vote = vote.ok_or_else(|| d.unsupported())?;
     let ty = d.take_type()?;
     d.expect_count(3, 4)?;
     let threads = if d.count() == 4 { Some(d.source(2, WORD)?) } else { None };
-    let Guard { row, negated } = d.guard(d.count() - 1)?;
+    let predicate = d.guard(d.count() - 1)?;
     let id = d.source(1, WORD)?;
-    let vote = Some((row, negated, what, d.dest(0, ty)?));
-    Ok(Op::BlockBarrier(BlockBarrier { id, threads, arrive_only: false, aligned, vote }))
+    let reduction = Some(BarrierReduction { vote, predicate, d: d.dest(0, ty)? });
+    Ok(Op::Barrier(BarrierOp::Block(BlockBarrier { id, threads, arrive_only: false, aligned, reduction })))
 }

@@ -1,10 +1,8 @@
 //! Registers of 128 bits, which take two rows: the lower half first.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
-use crate::code::types::Type;
-use crate::code::{Access, Address, Memory, Op, Row, WideAtomic};
-use crate::exec::alu::bits::COPY;
-use crate::machine::Order;
+use crate::isa::{Access, Address, Alu, Memory, MemoryOp, Op, Order, Reg, Type, WideAtomic};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -20,8 +18,8 @@ pub(super) fn moved(d: &mut Decoder<'_, '_, '_>) -> Result<Vec<Op>, LoadError> {
             let from = source(d, 1)?;
             Ok(halves(&rows, from)
                 .map(|(parts, half)| match parts[..] {
-                    [part] => Op::One(COPY, part, half),
-                    _ => Op::Unpack(32, parts, half),
+                    [part] => Op::Alu(Alu::copy(part, half)),
+                    _ => Op::Alu(Alu::Unpack { bits: 32, parts, a: half }),
                 })
                 .into())
         }
@@ -30,27 +28,27 @@ pub(super) fn moved(d: &mut Decoder<'_, '_, '_>) -> Result<Vec<Op>, LoadError> {
             let to = d.dest(0, ty)?;
             Ok(halves(&rows, to)
                 .map(|(parts, half)| match parts[..] {
-                    [part] => Op::One(COPY, half, part),
-                    _ => Op::Pack(32, half, parts),
+                    [part] => Op::Alu(Alu::copy(half, part)),
+                    _ => Op::Alu(Alu::Pack { bits: 32, d: half, parts }),
                 })
                 .into())
         }
         (_, Operand::Integer(value)) => {
             let to = d.dest(0, ty)?;
             let (lower, upper) = (d.builder.bits(*value), d.builder.bits(0));
-            Ok(vec![Op::One(COPY, to, lower), Op::One(COPY, to.upper(), upper)])
+            Ok(vec![Op::Alu(Alu::copy(to, lower)), Op::Alu(Alu::copy(to.upper(), upper))])
         }
         _ => {
             let (to, from) = (d.dest(0, ty)?, source(d, 1)?);
-            Ok(vec![Op::One(COPY, to, from), Op::One(COPY, to.upper(), from.upper())])
+            Ok(vec![Op::Alu(Alu::copy(to, from)), Op::Alu(Alu::copy(to.upper(), from.upper()))])
         }
     }
 }
 
 /// A register of 128 bits to read; there are no constants of as many.
-pub(super) fn source(d: &mut Decoder<'_, '_, '_>, index: usize) -> Result<Row, LoadError> {
+pub(super) fn source(d: &mut Decoder<'_, '_, '_>, index: usize) -> Result<Reg, LoadError> {
     let row = d.source(index, Type::B128)?;
-    if row.0 & Row::CONSTANT == 0 { Ok(row) } else { Err(d.error("a register of 128 bits is wanted")) }
+    if row.as_constant().is_none() { Ok(row) } else { Err(d.error("a register of 128 bits is wanted")) }
 }
 
 /// Two registers of 64 bits or four of 32.
@@ -58,7 +56,7 @@ fn parts_of<'s>(
     d: &mut Decoder<'_, '_, 's>,
     parts: &[Operand<'s>],
     written: bool,
-) -> Result<Vec<Row>, LoadError> {
+) -> Result<Vec<Reg>, LoadError> {
     if !matches!(parts.len(), 2 | 4) {
         return Err(d.error("two parts of 64 bits or four of 32 are wanted"));
     }
@@ -70,16 +68,16 @@ fn parts_of<'s>(
 }
 
 /// The parts of each half of a register, with its row.
-fn halves(rows: &[Row], register: Row) -> [(Vec<Row>, Row); 2] {
+fn halves(rows: &[Reg], register: Reg) -> [(Vec<Reg>, Reg); 2] {
     let (lower, upper) = rows.split_at(rows.len() / 2);
     [(lower.to_vec(), register), (upper.to_vec(), register.upper())]
 }
 
 /// A load or store, as of two elements of 64 bits.
-pub(super) fn access(memory: Memory, order: Order, address: Address, row: Row) -> Access {
-    let mut rows = [Row::SINK; 8];
-    (rows[0], rows[1]) = (row, row.upper());
-    Access { memory, order, bytes: 8, count: 2, address, rows, extend: None }
+pub(super) fn access(memory: Memory, order: Order, address: Address, row: Reg) -> Access {
+    let mut registers = [Reg::SINK; 8];
+    (registers[0], registers[1]) = (row, row.upper());
+    Access { memory, order, bytes: 8, count: 2, address, registers, extend: None }
 }
 
 /// `atom.exch.b128` and `atom.cas.b128`.
@@ -101,5 +99,6 @@ pub(super) fn atomic(
     let (row, address) = (d.dest(0, ty)?, d.address(1)?);
     let compare = if compares { Some(source(d, 2)?) } else { None };
     let new = source(d, 2 + usize::from(compares))?;
-    Ok(Op::WideAtomic(Box::new(WideAtomic { space, order, address, d: row, compare, new })))
+    let wide = WideAtomic { space, order, address, d: row, compare, new };
+    Ok(Op::Memory(MemoryOp::WideAtomic(Box::new(wide))))
 }

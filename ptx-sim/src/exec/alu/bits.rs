@@ -1,25 +1,27 @@
 //! Bits moved about: fields, bytes, funnels, tables.
 
-use super::{Lanes, One, Three, Two, one, three, two};
+use super::{BinaryFn, Lanes, TernaryFn, UnaryFn, one, three, two};
+use crate::isa::{Integer, Permutation};
 
 /// `and`, `or`, `xor`: of any width.
-pub(crate) const AND: Two = two!(a, b => a & b);
-pub(crate) const OR: Two = two!(a, b => a | b);
-pub(crate) const XOR: Two = two!(a, b => a ^ b);
+pub(super) const AND: BinaryFn = two!(a, b => a & b);
+pub(super) const OR: BinaryFn = two!(a, b => a | b);
+pub(super) const XOR: BinaryFn = two!(a, b => a ^ b);
 /// `mov`.
-pub(crate) const COPY: One = one!(a => a);
+pub(super) const COPY: UnaryFn = one!(a => a);
 /// `selp`.
-pub(crate) const SELECT: Three = three!(a, b, c => if c & 1 != 0 { a } else { b });
+pub(super) const SELECT: TernaryFn = three!(a, b, c => if c & 1 != 0 { a } else { b });
 /// `slct` by a signed integer.
-pub(crate) const SELECT_BY_SIGN: Three = three!(a, b, c => if (c as i32) < 0 { b } else { a });
+pub(super) const SELECT_BY_SIGN: TernaryFn = three!(a, b, c => if (c as i32) < 0 { b } else { a });
 /// `slct` by a single: `-0` counts as not negative, a NaN as negative.
-pub(crate) const SELECT_BY_SINGLE: Three = three!(a, b, c => {
+pub(super) const SELECT_BY_SINGLE: TernaryFn = three!(a, b, c => {
     if f32::from_bits(c as u32) >= 0.0 { a } else { b }
 });
 
-/// `bfe`: a field of `c` bits from bit `b` on. Beyond the top it is filled with the sign, or with zeros.
-pub(crate) fn extract(bits: u32, signed: bool) -> Three {
-    match (bits, signed) {
+/// `bfe`: a field of `c` bits from bit `b` on. Beyond the top it is filled with the sign, or with
+/// zeros.
+pub(super) fn extract(ty: Integer) -> TernaryFn {
+    match (ty.bits, ty.signed) {
         (32, false) => three!(a, b, c => field(a, b, c, 32, false)),
         (32, true) => three!(a, b, c => field(a, b, c, 32, true)),
         (_, false) => three!(a, b, c => field(a, b, c, 64, false)),
@@ -47,7 +49,7 @@ fn field(value: u64, from: u64, count: u64, bits: u32, signed: bool) -> u64 {
 }
 
 /// `bfi`: the low `count` bits of `a` put into `b` from bit `from` on.
-pub(crate) fn insert(a: u64, b: u64, from: u64, count: u64, bits: u32) -> u64 {
+pub(super) fn insert(a: u64, b: u64, from: u64, count: u64, bits: u32) -> u64 {
     let (from, count) = (from as u32 & 0xff, count as u32 & 0xff);
     let all = u64::MAX >> (64 - bits);
     let ones = 1_u64.checked_shl(count).map_or(u64::MAX, |bit| bit - 1);
@@ -56,7 +58,7 @@ pub(crate) fn insert(a: u64, b: u64, from: u64, count: u64, bits: u32) -> u64 {
 }
 
 /// `shf`: 32 bits out of the 64 of `b:a`.
-pub(crate) fn funnel(left: bool, wrap: bool) -> Three {
+pub(super) fn funnel(left: bool, wrap: bool) -> TernaryFn {
     match (left, wrap) {
         (true, true) => three!(a, b, c => ((b << 32 | a) << (c & 31)) >> 32),
         (true, false) => three!(a, b, c => {
@@ -70,7 +72,7 @@ pub(crate) fn funnel(left: bool, wrap: bool) -> Three {
 
 /// `lop3`: any function of three bits, by its table.
 #[inline]
-pub(crate) fn table(a: u64, b: u64, c: u64, table: u8) -> u64 {
+pub(super) fn table(a: u64, b: u64, c: u64, table: u8) -> u64 {
     let mut result = 0;
     for index in 0..8 {
         if table >> index & 1 == 1 {
@@ -81,21 +83,8 @@ pub(crate) fn table(a: u64, b: u64, c: u64, table: u8) -> u64 {
     result & 0xffff_ffff
 }
 
-/// How `prmt` picks bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Permutation {
-    /// A nibble of the selector a byte; its top bit spreads the byte's sign.
-    Generic,
-    Forward4,
-    Backward4,
-    Replicate8,
-    EdgeLeft,
-    EdgeRight,
-    Replicate16,
-}
-
 /// The lane function of `prmt`.
-pub(crate) fn permute(mode: Permutation) -> Three {
+pub(super) fn permute(mode: Permutation) -> TernaryFn {
     match mode {
         Permutation::Generic => three!(a, b, c => {
             let bytes = b << 32 | a;
@@ -125,8 +114,9 @@ fn gather(bytes: u64, pick: impl Fn(u64) -> u64) -> u64 {
     (0..4).map(|index| (bytes >> (8 * pick(index)) & 0xff) << (8 * index)).sum()
 }
 
-/// `fns`: the place of the `offset`-th set bit, counted from bit `base` on: upwards if positive, downwards if negative.
-pub(crate) const FIND_NTH: Three = three!(a, b, c => find_nth(a as u32, b as u32, c as i32));
+/// `fns`: the place of the `offset`-th set bit, counted from bit `base` on: upwards if positive,
+/// downwards if negative.
+pub(super) const FIND_NTH: TernaryFn = three!(a, b, c => find_nth(a as u32, b as u32, c as i32));
 
 fn find_nth(mask: u32, base: u32, offset: i32) -> u64 {
     let set = |place: &u32| mask >> place & 1 == 1;
@@ -139,7 +129,7 @@ fn find_nth(mask: u32, base: u32, offset: i32) -> u64 {
 }
 
 /// `bmsk`: `b` ones from bit `a` on.
-pub(crate) fn mask(wrap: bool) -> Two {
+pub(super) fn mask(wrap: bool) -> BinaryFn {
     if wrap {
         two!(a, b => insert(u64::MAX, 0, a & 31, b & 31, 32))
     } else {
@@ -148,7 +138,7 @@ pub(crate) fn mask(wrap: bool) -> Two {
 }
 
 /// `dp2a`: the products of two halves of `a` and the low or high two bytes of `b`, added to `c`.
-pub(crate) fn dot_2(high: bool, signed_a: bool, signed_b: bool) -> Three {
+pub(super) fn dot_2(high: bool, [signed_a, signed_b]: [bool; 2]) -> TernaryFn {
     match (high, signed_a, signed_b) {
         (false, false, false) => three!(a, b, c => halves_dot(a, b, c, false, false)),
         (false, false, true) => three!(a, b, c => halves_dot(a, b, c, false, true)),
@@ -177,7 +167,7 @@ fn byte(value: u64, index: u32, signed: bool) -> i64 {
 }
 
 /// `vabsdiff4`: the differences of four bytes; with `.add`, their sum and `c`.
-pub(crate) fn differences_4(signed: bool, summed: bool) -> Three {
+pub(super) fn differences_4(signed: bool, summed: bool) -> TernaryFn {
     match (signed, summed) {
         (false, false) => three!(a, b, _c => in_places(differences(a, b, false))),
         (true, false) => three!(a, b, _c => in_places(differences(a, b, true))),
@@ -197,7 +187,7 @@ fn differences(a: u64, b: u64, signed: bool) -> impl Iterator<Item = u64> {
 }
 
 /// `dp4a`: the products of four bytes, added to `c`.
-pub(crate) fn dot_4(signed_a: bool, signed_b: bool) -> Three {
+pub(super) fn dot_4([signed_a, signed_b]: [bool; 2]) -> TernaryFn {
     match (signed_a, signed_b) {
         (false, false) => three!(a, b, c => dot(a, b, c, false, false)),
         (false, true) => three!(a, b, c => dot(a, b, c, false, true)),

@@ -1,7 +1,7 @@
 //! Integer arithmetic.
 
-use super::{Lanes, One, Three, Two, one, three, two};
-use crate::exec::float::convert::Integer;
+use super::{BinaryFn, Lanes, TernaryFn, UnaryFn, one, three, two};
+use crate::isa::{BinaryOp, Integer, PackedOp, TernaryOp, UnaryOp};
 
 /// A Rust integer as a register's bits.
 trait Word: Copy {
@@ -94,32 +94,8 @@ macro_rules! typed {
     };
 }
 
-/// Operations of two integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BinaryOp {
-    Add,
-    AddSaturated,
-    Sub,
-    SubSaturated,
-    MulLow,
-    MulHigh,
-    /// The product in twice the width, at most 64 bits.
-    MulWide,
-    /// The low 32 of the 48 bits that two 24-bit numbers give.
-    Mul24Low,
-    /// The high 32 of them.
-    Mul24High,
-    Div,
-    Rem,
-    Min,
-    Max,
-    /// A negative result becomes 0.
-    MinRelu,
-    MaxRelu,
-}
-
 /// The lane function of `op`.
-pub(crate) fn binary(op: BinaryOp, ty: Integer) -> Two {
+pub(super) fn binary(op: BinaryOp, ty: Integer) -> BinaryFn {
     typed!(ty, T, W => match op {
         BinaryOp::Add => two!(a, b => T::of(a).wrapping_add(T::of(b)).bits()),
         BinaryOp::AddSaturated => two!(a, b => T::of(a).saturating_add(T::of(b)).bits()),
@@ -159,20 +135,8 @@ fn product_24(a: u64, b: u64, signed: bool) -> i64 {
     (number.read(a) * number.read(b)) as i64
 }
 
-/// `a · b + c`, and the sum of absolute differences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TernaryOp {
-    MadLow,
-    MadHigh,
-    MadHighSaturated,
-    MadWide,
-    Mad24Low,
-    Mad24High,
-    Sad,
-}
-
 /// The lane function of `op`.
-pub(crate) fn ternary(op: TernaryOp, ty: Integer) -> Three {
+pub(super) fn ternary(op: TernaryOp, ty: Integer) -> TernaryFn {
     typed!(ty, T, W => match op {
         TernaryOp::MadLow => three!(a, b, c => T::of(a).wrapping_mul(T::of(b)).wrapping_add(T::of(c)).bits()),
         TernaryOp::MadHigh => three!(a, b, c => {
@@ -197,25 +161,8 @@ pub(crate) fn ternary(op: TernaryOp, ty: Integer) -> Three {
     })
 }
 
-/// Operations of one integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UnaryOp {
-    Abs,
-    Neg,
-    Not,
-    /// 1 for zero, 0 for all else.
-    LogicalNot,
-    CountOnes,
-    LeadingZeros,
-    ReverseBits,
-    /// The place of the highest bit that differs from the sign; all ones if there is none.
-    HighestBit,
-    /// As far as it has to be shifted left to stand at the top.
-    HighestBitShift,
-}
-
 /// The lane function of `op`.
-pub(crate) fn unary(op: UnaryOp, ty: Integer) -> One {
+pub(super) fn unary(op: UnaryOp, ty: Integer) -> UnaryFn {
     typed!(ty, T, _W => match op {
         UnaryOp::Abs => one!(a => {
             let value = T::of(a);
@@ -245,7 +192,7 @@ fn highest_bit(bits: u64, width: u32, signed: bool) -> Option<u32> {
 }
 
 /// `shl` and `shr`: an amount beyond the width shifts everything out.
-pub(crate) fn shift(left: bool, ty: Integer) -> Two {
+pub(super) fn shift(left: bool, ty: Integer) -> BinaryFn {
     typed!(ty, T, _W => if left {
         two!(a, b => T::of(a).checked_shl(b as u32).unwrap_or(0).bits())
     } else {
@@ -253,8 +200,8 @@ pub(crate) fn shift(left: bool, ty: Integer) -> Two {
     })
 }
 
-/// Two 16-bit integers in one register.
-pub(crate) fn packed(op: BinaryOp, signed: bool) -> Option<Two> {
+/// BinaryFn 16-bit integers in one register.
+pub(super) fn packed(op: PackedOp) -> BinaryFn {
     macro_rules! halves {
         ($word:ident, $a:ident, $b:ident => $result:expr) => {
             two!(a, b => {
@@ -266,15 +213,14 @@ pub(crate) fn packed(op: BinaryOp, signed: bool) -> Option<Two> {
             })
         };
     }
-    Some(match (op, signed) {
-        (BinaryOp::Add, _) => halves!(u16, a, b => a.wrapping_add(b)),
-        (BinaryOp::Sub, _) => halves!(u16, a, b => a.wrapping_sub(b)),
-        (BinaryOp::Min, false) => halves!(u16, a, b => a.min(b)),
-        (BinaryOp::Min, true) => halves!(i16, a, b => a.min(b)),
-        (BinaryOp::Max, false) => halves!(u16, a, b => a.max(b)),
-        (BinaryOp::Max, true) => halves!(i16, a, b => a.max(b)),
-        (BinaryOp::MinRelu, true) => halves!(i16, a, b => a.min(b).max(0)),
-        (BinaryOp::MaxRelu, true) => halves!(i16, a, b => a.max(b).max(0)),
-        _ => return None,
-    })
+    match op {
+        PackedOp::Add => halves!(u16, a, b => a.wrapping_add(b)),
+        PackedOp::Sub => halves!(u16, a, b => a.wrapping_sub(b)),
+        PackedOp::Min { signed: false } => halves!(u16, a, b => a.min(b)),
+        PackedOp::Min { signed: true } => halves!(i16, a, b => a.min(b)),
+        PackedOp::Max { signed: false } => halves!(u16, a, b => a.max(b)),
+        PackedOp::Max { signed: true } => halves!(i16, a, b => a.max(b)),
+        PackedOp::MinRelu => halves!(i16, a, b => a.min(b).max(0)),
+        PackedOp::MaxRelu => halves!(i16, a, b => a.max(b).max(0)),
+    }
 }

@@ -1,19 +1,26 @@
-//! Integer and bit arithmetic on the lanes of a warp.
+//! Integer, bit and floating-point operations on the lanes of a warp.
 //!
-//! The decoder looks an instruction's function up once; the function then runs over all 32 lanes in a loop that the
-//! compiler turns into vector code. Lanes hold a value's bits and zeros above them.
+//! A plain operation is a function over all 32 lanes, in a loop that the compiler turns into vector
+//! code. Lanes hold a value's bits and zeros above them.
 
-pub(crate) mod bits;
-pub(crate) mod integer;
+mod bits;
+mod carry;
+mod compare;
+mod convert;
+mod integer;
+
+use super::warp::Warp;
+use super::{Context, float, lanes_of};
+use crate::isa::{Alu, Binary, Reg, Ternary, Unary};
 
 /// One register of all lanes.
 pub(crate) type Lanes = [u64; 32];
 /// `d = f(a)` in the lanes of the mask.
-pub(crate) type One = fn(&mut Lanes, &Lanes, u32);
+type UnaryFn = fn(&mut Lanes, &Lanes, u32);
 /// `d = f(a, b)` in the lanes of the mask.
-pub(crate) type Two = fn(&mut Lanes, &Lanes, &Lanes, u32);
+type BinaryFn = fn(&mut Lanes, &Lanes, &Lanes, u32);
 /// `d = f(a, b, c)` in the lanes of the mask.
-pub(crate) type Three = fn(&mut Lanes, &Lanes, &Lanes, &Lanes, u32);
+type TernaryFn = fn(&mut Lanes, &Lanes, &Lanes, &Lanes, u32);
 
 /// The lane function of an expression of one operand.
 macro_rules! one {
@@ -54,4 +61,115 @@ macro_rules! three {
     };
 }
 
-pub(crate) use {one, three, two};
+use {one, three, two};
+
+/// Runs an operation in the lanes of the mask.
+pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: u32) {
+    match op {
+        Alu::Unary { op, d, a } => {
+            let a = *context.lanes(&warp.registers, *a);
+            unary(*op)(&mut warp.registers[d.index()], &a, active);
+        }
+        Alu::Binary { op, d, of } => {
+            let [a, b] = of.map(|reg| *context.lanes(&warp.registers, reg));
+            binary(*op)(&mut warp.registers[d.index()], &a, &b, active);
+        }
+        Alu::Ternary { op, d, of } => {
+            let [a, b, c] = of.map(|reg| *context.lanes(&warp.registers, reg));
+            ternary(*op)(&mut warp.registers[d.index()], &a, &b, &c, active);
+        }
+        Alu::Lop3 { table, d, of } => {
+            each(context, warp, active, (*d, *of), |[a, b, c]| bits::table(a, b, c, *table));
+        }
+        Alu::Insert { bits, d, of } => {
+            let insert = |[a, b, c, e]: [u64; 4]| bits::insert(a, b, c, e, *bits);
+            each(context, warp, active, (*d, *of), insert);
+        }
+        Alu::Float(code) => {
+            let apply = if code.pair { float::apply_packed } else { float::apply };
+            each(context, warp, active, (code.d, code.of), |of| apply(code.op, code.ty, code.mode, of));
+        }
+        Alu::Carry(code) => carry::execute(context, warp, code, active),
+        Alu::Compare(code) => compare::execute(context, warp, code, active),
+        Alu::ComparePair(code) => compare::execute_pair(context, warp, code, active),
+        Alu::Convert { conversion, d, a } => {
+            each(context, warp, active, (*d, [*a]), |[a]| convert::one(conversion, a));
+        }
+        Alu::ConvertPair { conversion, d, of } => {
+            each(context, warp, active, (*d, *of), |[a, b]| convert::pair(*conversion, a, b));
+        }
+        Alu::Pack { bits, d, parts } => {
+            for lane in lanes_of(active) {
+                let part = |part: &Reg| warp.get(context, *part, lane) & (u64::MAX >> (64 - bits));
+                let joined = parts.iter().rev().fold(0, |above, reg| above << bits | part(reg));
+                warp.set(*d, lane, joined);
+            }
+        }
+        Alu::Unpack { bits, parts, a } => {
+            for lane in lanes_of(active) {
+                let mut value = warp.get(context, *a, lane);
+                for part in parts {
+                    warp.set(*part, lane, value & (u64::MAX >> (64 - bits)));
+                    value >>= bits;
+                }
+            }
+        }
+        // The instructions that the warp has run.
+        Alu::Clock { wide, d } => {
+            let all = warp.warp_instructions;
+            let now = if *wide { all } else { all & 0xffff_ffff };
+            each(context, warp, active, (*d, []), |[]| now);
+        }
+        Alu::ActiveMask { d } => each(context, warp, active, (*d, []), |[]| active.into()),
+    }
+}
+
+/// Puts what `f` makes of each lane's operands into `d`.
+#[inline]
+pub(super) fn each<const N: usize>(
+    context: &Context<'_>,
+    warp: &mut Warp,
+    active: u32,
+    (d, of): (Reg, [Reg; N]),
+    f: impl Fn([u64; N]) -> u64,
+) {
+    for lane in lanes_of(active) {
+        let operands = of.map(|reg| warp.get(context, reg, lane));
+        warp.set(d, lane, f(operands));
+    }
+}
+
+fn unary(op: Unary) -> UnaryFn {
+    match op {
+        Unary::Copy => bits::COPY,
+        Unary::Integer(op, ty) => integer::unary(op, ty),
+    }
+}
+
+fn binary(op: Binary) -> BinaryFn {
+    match op {
+        Binary::And => bits::AND,
+        Binary::Or => bits::OR,
+        Binary::Xor => bits::XOR,
+        Binary::Shift { left, ty } => integer::shift(left, ty),
+        Binary::Mask { wrap } => bits::mask(wrap),
+        Binary::Integer(op, ty) => integer::binary(op, ty),
+        Binary::Packed(op) => integer::packed(op),
+    }
+}
+
+fn ternary(op: Ternary) -> TernaryFn {
+    match op {
+        Ternary::Select => bits::SELECT,
+        Ternary::SelectBySign => bits::SELECT_BY_SIGN,
+        Ternary::SelectBySingle => bits::SELECT_BY_SINGLE,
+        Ternary::Extract(ty) => bits::extract(ty),
+        Ternary::Funnel { left, wrap } => bits::funnel(left, wrap),
+        Ternary::Permute(mode) => bits::permute(mode),
+        Ternary::FindNth => bits::FIND_NTH,
+        Ternary::Dot2 { high, signed } => bits::dot_2(high, signed),
+        Ternary::Dot4 { signed } => bits::dot_4(signed),
+        Ternary::Differences4 { signed, summed } => bits::differences_4(signed, summed),
+        Ternary::Integer(op, ty) => integer::ternary(op, ty),
+    }
+}

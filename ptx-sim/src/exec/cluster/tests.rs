@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::exec::groups::Groups;
+use crate::exec::splits::Splits;
+use crate::isa::Pc;
 use crate::machine::{Checks, GlobalMemory};
 use crate::module::Module;
 
@@ -70,8 +71,8 @@ fn a_cluster_with_threads_left_is_not() {
 #[test]
 fn lanes_that_are_lost_are_missed() {
     let found = findings(|cluster| {
-        cluster.warps[0].groups = Groups::new(0, 0);
-        let _ = cluster.warps[0].groups.join(0);
+        cluster.warps[0].splits = Splits::new(Pc(0), 0);
+        let _ = cluster.warps[0].splits.join(Pc(0));
         to_its_end(cluster)
     });
     expect_internal(&found, "a cluster is at its end, and threads of it are not");
@@ -80,7 +81,7 @@ fn lanes_that_are_lost_are_missed() {
 #[test]
 fn a_warp_beyond_its_code_is_an_internal_error_with_a_line() {
     let found = findings(|cluster| {
-        cluster.warps[0].groups = Groups::new(1000, u32::MAX);
+        cluster.warps[0].splits = Splits::new(Pc(1000), u32::MAX);
         to_its_end(cluster)
     });
     expect_internal(&found, "a warp has run beyond the end of its code");

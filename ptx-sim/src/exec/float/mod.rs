@@ -1,115 +1,31 @@
 //! Floating-point arithmetic on register bits.
 //!
-//! Singles and doubles rounded to nearest are the host's own; every other format and rounding mode is computed
-//! exactly and rounded once. An operation that gives a NaN gives the one of [`Format::nan`]; only doubles keep those of
-//! their operands.
+//! Singles and doubles rounded to nearest are the host's own; every other format and rounding mode
+//! is computed exactly and rounded once. An operation that gives a NaN gives the one of
+//! [`Format::nan`]; only doubles keep those of their operands.
 
 pub(crate) mod compare;
-pub(crate) mod convert;
-pub(crate) mod format;
 mod soft;
 mod special;
 #[cfg(test)]
 mod tests;
 
-use format::{BF16, F16, F32, F64, Format, Round, Value};
-
-/// The type of a floating-point instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FloatType {
-    F16,
-    Bf16,
-    F32,
-    F64,
-}
-
-impl FloatType {
-    pub(crate) fn format(self) -> Format {
-        match self {
-            FloatType::F16 => F16,
-            FloatType::Bf16 => BF16,
-            FloatType::F32 => F32,
-            FloatType::F64 => F64,
-        }
-    }
-}
-
-/// The modifiers of an arithmetic instruction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mode {
-    pub(crate) round: Round,
-    /// `.ftz`: subnormal operands and results are zero.
-    pub(crate) flush: bool,
-    /// `.sat`: the result is clamped to 0..1, a NaN becomes 0.
-    pub(crate) saturate: bool,
-    /// `.relu`: a negative result becomes 0.
-    pub(crate) relu: bool,
-    /// `.NaN` of `min` and `max`: a NaN operand gives a NaN.
-    pub(crate) nan: bool,
-    /// `.xorsign.abs` of `min` and `max`.
-    pub(crate) xor_sign: bool,
-}
-
-/// What an arithmetic instruction computes from up to three operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FloatOp {
-    Add,
-    Sub,
-    Mul,
-    Fma,
-    Div,
-    /// `div.approx`: zero where the divisor is above 2^126.
-    DivApprox,
-    Min,
-    Max,
-    Abs,
-    Neg,
-    Sqrt,
-    Rcp,
-    /// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the high half of the result.
-    RcpHigh,
-    RsqrtHigh,
-    Rsqrt,
-    Ex2,
-    Lg2,
-    Sin,
-    Cos,
-    Tanh,
-    CopySign,
-    /// `testp`: 1 or 0.
-    Test(Test),
-}
-
-/// The property that `testp` asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Test {
-    Finite,
-    Infinite,
-    Number,
-    NotANumber,
-    Normal,
-    Subnormal,
-}
+use crate::isa::float::format::{F32, F64, Format, Round, Value};
+use crate::isa::float::{Exact, FloatOp, FloatType, Mode, Test};
 
 /// Applies `op`; the operands hold the format's bits and nothing above them.
 #[inline]
-pub(crate) fn apply(op: FloatOp, ty: FloatType, mode: Mode, [a, b, c]: [u64; 3]) -> u64 {
-    if mode == Mode::default() {
+pub(crate) fn apply(op: FloatOp, ty: FloatType, mode: Mode, operands: [u64; 3]) -> u64 {
+    if let FloatOp::Exact(op) = op
+        && mode == Mode::default()
+    {
         match ty {
-            FloatType::F32 => {
-                if let Some(result) = single(op, a, b, c) {
-                    return result;
-                }
-            }
-            FloatType::F64 => {
-                if let Some(result) = double(op, a, b, c) {
-                    return result;
-                }
-            }
+            FloatType::F32 => return single(op, operands),
+            FloatType::F64 => return double(op, operands),
             FloatType::F16 | FloatType::Bf16 => {}
         }
     }
-    general(op, ty, mode, [a, b, c])
+    general(op, ty, mode, operands)
 }
 
 /// Two halves in one register.
@@ -119,86 +35,71 @@ pub(crate) fn apply_packed(op: FloatOp, ty: FloatType, mode: Mode, operands: [u6
     high << 16 | low
 }
 
-fn single(op: FloatOp, a: u64, b: u64, c: u64) -> Option<u64> {
-    let [a, b, c] = [a, b, c].map(|bits| f32::from_bits(bits as u32));
+fn single(op: Exact, operands: [u64; 3]) -> u64 {
+    let [a, b, c] = operands.map(|bits| f32::from_bits(bits as u32));
     let result = match op {
-        FloatOp::Add => a + b,
-        FloatOp::Sub => a - b,
-        FloatOp::Mul => a * b,
-        // The product of two singles is exact as a double, but the sum is rounded twice; so not through doubles.
-        FloatOp::Fma => a.mul_add(b, c),
-        FloatOp::Div => a / b,
-        FloatOp::Sqrt => a.sqrt(),
-        FloatOp::Rcp => 1.0 / a,
-        _ => return None,
+        Exact::Add => a + b,
+        Exact::Sub => a - b,
+        Exact::Mul => a * b,
+        // The product of two singles is exact as a double, but the sum is rounded twice; so not
+        // through doubles.
+        Exact::Fma => a.mul_add(b, c),
+        Exact::Div => a / b,
+        Exact::Sqrt => a.sqrt(),
+        Exact::Rcp => 1.0 / a,
     };
-    Some(if result.is_nan() { F32.nan } else { u64::from(result.to_bits()) })
+    if result.is_nan() { F32.nan } else { u64::from(result.to_bits()) }
 }
 
-fn double(op: FloatOp, a: u64, b: u64, c: u64) -> Option<u64> {
-    let operands = [a, b, c];
+fn double(op: Exact, operands: [u64; 3]) -> u64 {
     let [a, b, c] = operands.map(f64::from_bits);
     let result = match op {
-        FloatOp::Add => a + b,
-        FloatOp::Sub => a - b,
-        FloatOp::Mul => a * b,
-        FloatOp::Fma => a.mul_add(b, c),
-        FloatOp::Div => a / b,
-        FloatOp::Sqrt => a.sqrt(),
-        FloatOp::Rcp => 1.0 / a,
-        _ => return None,
+        Exact::Add => a + b,
+        Exact::Sub => a - b,
+        Exact::Mul => a * b,
+        Exact::Fma => a.mul_add(b, c),
+        Exact::Div => a / b,
+        Exact::Sqrt => a.sqrt(),
+        Exact::Rcp => 1.0 / a,
     };
     // Hosts do not agree on which NaN comes out.
-    Some(if result.is_nan() { nan_of(op, F64, operands) } else { result.to_bits() })
+    if result.is_nan() { nan_of(F64, nan_order(op, operands)) } else { result.to_bits() }
 }
 
 fn general(op: FloatOp, ty: FloatType, mode: Mode, operands: [u64; 3]) -> u64 {
     let format = ty.format();
+    let [a, b, _] = operands;
     let bits = match op {
-        FloatOp::Add
-        | FloatOp::Sub
-        | FloatOp::Mul
-        | FloatOp::Fma
-        | FloatOp::Div
-        | FloatOp::Sqrt
-        | FloatOp::Rcp => {
-            let bits = match exact(op, format, mode, operands) {
-                Value::Nan => nan_of(op, format, operands),
-                value => format.pack(value, mode.round, mode.flush),
-            };
-            return finish(format, mode, bits);
-        }
+        FloatOp::Exact(op) => match exact(op, format, mode, operands) {
+            Value::Nan => nan_of(format, nan_order(op, operands)),
+            value @ (Value::Infinite { .. } | Value::Finite(_)) => format.pack(value, mode.round, mode.flush),
+        },
         // "NaN inputs yield an unspecified NaN": PTX ISA, "abs" and "neg".
-        FloatOp::Abs | FloatOp::Neg if is_nan(format, operands[0]) => nan_of(op, format, operands),
-        FloatOp::Abs => flushed(format, mode, operands[0]) & !format.sign_bit(),
-        FloatOp::Neg => flushed(format, mode, operands[0]) ^ format.sign_bit(),
+        FloatOp::Abs | FloatOp::Neg if is_nan(format, a) => nan_of(format, [a; 3]),
+        FloatOp::Abs => flushed(format, mode, a) & !format.sign_bit(),
+        FloatOp::Neg => flushed(format, mode, a) ^ format.sign_bit(),
         // "copysign.f32 d, a, b": the sign of a, the magnitude of b.
-        FloatOp::CopySign => operands[1] & !format.sign_bit() | operands[0] & format.sign_bit(),
-        FloatOp::Min | FloatOp::Max => least_or_greatest(op == FloatOp::Max, format, mode, operands),
-        FloatOp::Test(test) => u64::from(has_property(test, format, operands[0])),
-        FloatOp::RcpHigh | FloatOp::RsqrtHigh => special::high_half(op, operands[0]),
-        FloatOp::DivApprox
-        | FloatOp::Rsqrt
-        | FloatOp::Ex2
-        | FloatOp::Lg2
-        | FloatOp::Sin
-        | FloatOp::Cos
-        | FloatOp::Tanh => special::approximate(op, format, mode, operands[0], operands[1]),
+        FloatOp::CopySign => b & !format.sign_bit() | a & format.sign_bit(),
+        FloatOp::Min => least_or_greatest(false, format, mode, operands),
+        FloatOp::Max => least_or_greatest(true, format, mode, operands),
+        FloatOp::Test(test) => u64::from(has_property(test, format, a)),
+        FloatOp::HighHalf(op) => special::high_half(op, a),
+        FloatOp::Approximate(op) => special::approximate(op, format, mode, a, b),
     };
     finish(format, mode, bits)
 }
 
-fn exact(op: FloatOp, format: Format, mode: Mode, operands: [u64; 3]) -> Value {
+fn exact(op: Exact, format: Format, mode: Mode, operands: [u64; 3]) -> Value {
     let [a, b, c] = operands.map(|bits| format.unpack(bits, mode.flush));
     let down = mode.round == Round::Down;
     match op {
-        FloatOp::Add => soft::add(a, b, down),
-        FloatOp::Sub => soft::add(a, soft::negate(b), down),
-        FloatOp::Mul => soft::multiply(a, b),
-        FloatOp::Fma => soft::add(soft::multiply(a, b), c, down),
-        FloatOp::Div => soft::divide(a, b),
-        FloatOp::Rcp => soft::divide(format.unpack(one(format), false), a),
-        _ => soft::square_root(a),
+        Exact::Add => soft::add(a, b, down),
+        Exact::Sub => soft::add(a, soft::negate(b), down),
+        Exact::Mul => soft::multiply(a, b),
+        Exact::Fma => soft::add(soft::multiply(a, b), c, down),
+        Exact::Div => soft::divide(a, b),
+        Exact::Rcp => soft::divide(format.unpack(one(format), false), a),
+        Exact::Sqrt => soft::square_root(a),
     }
 }
 
@@ -218,9 +119,9 @@ pub(crate) fn finish(format: Format, mode: Mode, bits: u64) -> u64 {
     match value {
         Value::Nan if mode.saturate => 0,
         Value::Nan => format.nan,
-        _ if negative => 0,
-        _ if mode.saturate => bits.min(one(format)),
-        _ => bits,
+        Value::Infinite { .. } | Value::Finite(_) if negative => 0,
+        Value::Infinite { .. } | Value::Finite(_) if mode.saturate => bits.min(one(format)),
+        Value::Infinite { .. } | Value::Finite(_) => bits,
     }
 }
 
@@ -228,17 +129,22 @@ fn is_nan(format: Format, bits: u64) -> bool {
     format.unpack(bits, false) == Value::Nan
 }
 
-/// The NaN that `op` gives. No document says which of several NaNs doubles keep: seen on an H200 with driver 580, where
-/// they lose nothing but that they signal.
-fn nan_of(op: FloatOp, format: Format, [a, b, c]: [u64; 3]) -> u64 {
-    let first = match op {
-        FloatOp::Fma => [b, c, a],
-        FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Min | FloatOp::Max => [b, a, a],
-        FloatOp::Div => [a, b, b],
-        _ => [a; 3],
-    };
-    let kept = first.into_iter().find(|bits| format == F64 && is_nan(format, *bits));
+/// The NaN that comes of these operands: the first of theirs that is kept. No document says which
+/// of several NaNs doubles keep: seen on an H200 with driver 580, where they lose nothing but that
+/// they signal.
+fn nan_of(format: Format, operands: [u64; 3]) -> u64 {
+    let kept = operands.into_iter().find(|bits| format == F64 && is_nan(format, *bits));
     kept.map_or(format.nan, |bits| bits | 1 << (F64.fraction - 1))
+}
+
+/// The operands in the order in which their NaNs are kept.
+fn nan_order(op: Exact, [a, b, c]: [u64; 3]) -> [u64; 3] {
+    match op {
+        Exact::Fma => [b, c, a],
+        Exact::Add | Exact::Sub | Exact::Mul => [b, a, a],
+        Exact::Div => [a, b, b],
+        Exact::Sqrt | Exact::Rcp => [a; 3],
+    }
 }
 
 fn flushed(format: Format, mode: Mode, bits: u64) -> u64 {
@@ -251,7 +157,7 @@ fn least_or_greatest(greatest: bool, format: Format, mode: Mode, operands: [u64;
     let sign = (a ^ b) & format.sign_bit();
     let (a, b) = if mode.xor_sign { (a & !format.sign_bit(), b & !format.sign_bit()) } else { (a, b) };
     let chosen = match (is_nan(format, a), is_nan(format, b)) {
-        (true, true) => return nan_of(FloatOp::Min, format, operands),
+        (true, true) => return nan_of(format, [operands[1], operands[0], operands[0]]),
         (true, false) | (false, true) if mode.nan => return format.nan,
         (true, false) => b,
         (false, true) => a,

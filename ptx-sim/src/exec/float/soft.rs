@@ -1,6 +1,7 @@
-//! Arithmetic on exact values, rounded once: for the formats and rounding modes that the host lacks.
+//! Arithmetic on exact values, rounded once: for the formats and rounding modes that the host
+//! lacks.
 
-use super::format::{Finite, Value, jam};
+use crate::isa::float::format::{Finite, Value, jam};
 
 /// The sum.
 pub(crate) fn add(a: Value, b: Value, down: bool) -> Value {
@@ -45,7 +46,8 @@ fn add_finite(a: Finite, b: Finite, down: bool) -> Finite {
     }
 }
 
-/// The same value with the mantissa's top bit at 125: room for a carry, and as many bits below as there can be.
+/// The same value with the mantissa's top bit at 125: room for a carry, and as many bits below as
+/// there can be.
 fn left_aligned(value: Finite) -> Finite {
     let by = value.mantissa.leading_zeros() as i32 - 2;
     if by < 0 {
@@ -65,7 +67,9 @@ pub(crate) fn multiply(a: Value, b: Value) -> Value {
         (Value::Infinite { negative: sign }, other) | (other, Value::Infinite { negative: sign }) => {
             match other {
                 Value::Finite(Finite { mantissa: 0, .. }) => Value::Nan,
-                other => Value::Infinite { negative: sign != is_negative(other) },
+                other @ (Value::Nan | Value::Infinite { .. } | Value::Finite(_)) => {
+                    Value::Infinite { negative: sign != is_negative(other) }
+                }
             }
         }
         (Value::Finite(a), Value::Finite(b)) => Value::Finite(Finite {

@@ -1,8 +1,10 @@
 //! The exact arithmetic against the host's, and roundings against each other.
 
-use super::convert::{self, Integer};
-use super::format::{BF16, E4M3, E5M2, F16, F32, F64, Format, Round, TF32, Value};
-use super::{FloatOp, FloatType, Mode, Test, apply, general};
+use super::{apply, general};
+use crate::isa::Integer;
+use crate::isa::float::convert;
+use crate::isa::float::format::{BF16, E4M3, E5M2, F16, F32, F64, Format, Round, TF32, Value};
+use crate::isa::float::{Exact, FloatOp, FloatType, Mode, Test};
 
 /// A generator of numbers (splitmix64).
 struct Numbers(u64);
@@ -45,8 +47,15 @@ fn same(format: Format, a: u64, b: u64) -> bool {
     a == b || format.unpack(a, false) == Value::Nan && format.unpack(b, false) == Value::Nan
 }
 
-const EXACT: [FloatOp; 7] =
-    [FloatOp::Add, FloatOp::Sub, FloatOp::Mul, FloatOp::Fma, FloatOp::Div, FloatOp::Sqrt, FloatOp::Rcp];
+const EXACT: [FloatOp; 7] = [
+    FloatOp::Exact(Exact::Add),
+    FloatOp::Exact(Exact::Sub),
+    FloatOp::Exact(Exact::Mul),
+    FloatOp::Exact(Exact::Fma),
+    FloatOp::Exact(Exact::Div),
+    FloatOp::Exact(Exact::Sqrt),
+    FloatOp::Exact(Exact::Rcp),
+];
 
 #[test]
 fn rounded_to_nearest_it_is_the_hosts_arithmetic() {
@@ -101,9 +110,10 @@ fn halves_through_doubles() {
     let to_double = |bits| f64::from_bits(convert::between(bits, F16, F64, Round::Nearest, false));
     for _ in 0..100_000 {
         let (a, b) = (numbers.bits(F16), numbers.bits(F16));
-        for (op, exact) in
-            [(FloatOp::Add, to_double(a) + to_double(b)), (FloatOp::Mul, to_double(a) * to_double(b))]
-        {
+        for (op, exact) in [
+            (FloatOp::Exact(Exact::Add), to_double(a) + to_double(b)),
+            (FloatOp::Exact(Exact::Mul), to_double(a) * to_double(b)),
+        ] {
             let wanted = convert::between(exact.to_bits(), F64, F16, Round::Nearest, false);
             assert_eq!(apply(op, FloatType::F16, Mode::default(), [a, b, 0]), wanted, "{op:?} {a:x} {b:x}");
         }
@@ -200,13 +210,13 @@ fn least_greatest_and_saturation() {
     assert_eq!(op(FloatOp::Max, plain, -0.0, 0.0), single(0.0));
     assert_eq!(op(FloatOp::Min, Mode { xor_sign: true, ..plain }, -3.0, 2.0), single(-2.0));
     let saturated = Mode { saturate: true, ..plain };
-    assert_eq!(op(FloatOp::Add, saturated, 0.75, 0.75), single(1.0));
-    assert_eq!(op(FloatOp::Add, saturated, -0.75, 0.25), 0);
-    assert_eq!(op(FloatOp::Add, saturated, f32::NAN, 0.25), 0);
+    assert_eq!(op(FloatOp::Exact(Exact::Add), saturated, 0.75, 0.75), single(1.0));
+    assert_eq!(op(FloatOp::Exact(Exact::Add), saturated, -0.75, 0.25), 0);
+    assert_eq!(op(FloatOp::Exact(Exact::Add), saturated, f32::NAN, 0.25), 0);
     let flushed = Mode { flush: true, ..plain };
-    assert_eq!(op(FloatOp::Add, flushed, f32::from_bits(1), 0.0), 0);
-    assert_eq!(op(FloatOp::Mul, flushed, f32::MIN_POSITIVE, 0.5), 0);
-    assert_eq!(op(FloatOp::Mul, flushed, -f32::MIN_POSITIVE, 0.5), single(-0.0));
+    assert_eq!(op(FloatOp::Exact(Exact::Add), flushed, f32::from_bits(1), 0.0), 0);
+    assert_eq!(op(FloatOp::Exact(Exact::Mul), flushed, f32::MIN_POSITIVE, 0.5), 0);
+    assert_eq!(op(FloatOp::Exact(Exact::Mul), flushed, -f32::MIN_POSITIVE, 0.5), single(-0.0));
 }
 
 #[test]
@@ -215,19 +225,22 @@ fn which_nan_comes_out() {
     let quieted = 0x7ff8_0000_0000_0456;
     for mode in [Mode::default(), Mode { round: Round::Up, ..Mode::default() }] {
         let double = |op, operands| apply(op, FloatType::F64, mode, operands);
-        assert_eq!(double(FloatOp::Add, [quiet, signals, 0]), quieted);
-        assert_eq!(double(FloatOp::Mul, [signals, quiet, 0]), quiet);
-        assert_eq!(double(FloatOp::Sub, [signals, one, 0]), quieted);
-        assert_eq!(double(FloatOp::Div, [quiet, signals, 0]), quiet);
-        assert_eq!(double(FloatOp::Fma, [quiet, one, signals]), quieted);
-        assert_eq!(double(FloatOp::Fma, [signals, quiet, signals]), quiet);
+        assert_eq!(double(FloatOp::Exact(Exact::Add), [quiet, signals, 0]), quieted);
+        assert_eq!(double(FloatOp::Exact(Exact::Mul), [signals, quiet, 0]), quiet);
+        assert_eq!(double(FloatOp::Exact(Exact::Sub), [signals, one, 0]), quieted);
+        assert_eq!(double(FloatOp::Exact(Exact::Div), [quiet, signals, 0]), quiet);
+        assert_eq!(double(FloatOp::Exact(Exact::Fma), [quiet, one, signals]), quieted);
+        assert_eq!(double(FloatOp::Exact(Exact::Fma), [signals, quiet, signals]), quiet);
         assert_eq!(double(FloatOp::Min, [quiet, signals, 0]), quieted);
         assert_eq!(double(FloatOp::Abs, [quiet, 0, 0]), quiet);
         let infinity = f64::INFINITY.to_bits();
-        assert_eq!(double(FloatOp::Sub, [infinity, infinity, 0]), F64.nan);
+        assert_eq!(double(FloatOp::Exact(Exact::Sub), [infinity, infinity, 0]), F64.nan);
     }
     let single = |op| apply(op, FloatType::F32, Mode::default(), [0xff80_0123, 0, 0]);
-    assert_eq!([single(FloatOp::Add), single(FloatOp::Neg), single(FloatOp::Abs)], [F32.nan; 3]);
+    assert_eq!(
+        [single(FloatOp::Exact(Exact::Add)), single(FloatOp::Neg), single(FloatOp::Abs)],
+        [F32.nan; 3]
+    );
     let to = |to, round| convert::between(quiet, F64, to, round, false);
     assert_eq!([to(F32, Round::Nearest), to(F16, Round::Nearest)], [0xffc0_0000, F16.nan]);
     let tf32 = |round| convert::between(0xff81_2345, F32, TF32, round, false);

@@ -4,9 +4,15 @@ use super::*;
 
 fn access(lab: &mut Lab, space: Space, address: u64, store: bool) {
     let site = lab.site();
-    let _ = lab.machine.store(thread(0), space, address, &[0; 4], Order::Weak, site);
+    let _ =
+        lab.machine.store(Actor { who: thread(0), site }, Pointer::new(space, address), &[0; 4], Order::Weak);
     if !store {
-        let _ = lab.machine.load(thread(0), space, address, &mut [0; 4], Order::Weak, site);
+        let _ = lab.machine.load(
+            Actor { who: thread(0), site },
+            Pointer::new(space, address),
+            &mut [0; 4],
+            Order::Weak,
+        );
     }
 }
 
@@ -44,7 +50,12 @@ fn accesses_are_aligned() {
     flipped(FindingKind::Misaligned, |lab, aligned| {
         let site = lab.site();
         let at = lab.tensor + if aligned { 16 } else { 8 };
-        let _ = lab.machine.store(thread(0), Space::Global, at, &[0; 16], Order::Weak, site);
+        let _ = lab.machine.store(
+            Actor { who: thread(0), site },
+            Pointer::new(Space::Global, at),
+            &[0; 16],
+            Order::Weak,
+        );
     });
 }
 
@@ -54,10 +65,12 @@ fn spaces_are_views_of_the_same_bytes() {
     lab.write(thread(0), 16, 5.0);
     let (mut bytes, site) = ([0; 4], lab.site());
     let generic = address::SHARED_WINDOW + u64::from(address::map_to_rank(16, 0));
-    lab.machine.load(thread(0), Space::Generic, generic, &mut bytes, Order::Weak, site).unwrap();
+    lab.machine
+        .load(Actor { who: thread(0), site }, Pointer::new(Space::Generic, generic), &mut bytes, Order::Weak)
+        .unwrap();
     assert_eq!(f32::from_le_bytes(bytes), 5.0);
-    assert_eq!(address::rank_of(address::map_to_rank(16, 3), 0), 3);
-    assert_eq!(address::rank_of(16, 2), 2);
+    assert_eq!(address::rank_of(address::map_to_rank(16, 3), BlockRank(0)), BlockRank(3));
+    assert_eq!(address::rank_of(16, BlockRank(2)), BlockRank(2));
 }
 
 #[test]
@@ -87,7 +100,7 @@ fn global_memory_is_written_before_it_is_read() {
             if written {
                 global.write(tensor, &[0; 64 * 64 * 4]).unwrap();
             }
-            lab.machine.config.global = Arc::new(global);
+            lab.machine.memory.global = Arc::new(global);
             let site = lab.site();
             if with_copy {
                 lab.barrier();
@@ -95,7 +108,14 @@ fn global_memory_is_written_before_it_is_read() {
                 lab.load(thread(0), 0);
                 lab.wait(thread(0), FULL, false);
             } else {
-                lab.machine.load(thread(0), Space::Global, tensor, &mut [0; 4], Order::Weak, site).unwrap();
+                lab.machine
+                    .load(
+                        Actor { who: thread(0), site },
+                        Pointer::new(Space::Global, tensor),
+                        &mut [0; 4],
+                        Order::Weak,
+                    )
+                    .unwrap();
             }
         });
     }

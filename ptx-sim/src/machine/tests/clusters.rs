@@ -2,15 +2,16 @@
 
 use super::*;
 
-const OTHER: ThreadId = ThreadId { block: 1, thread: 0 };
+const OTHER: ThreadId = ThreadId::new(1, 0);
 
 /// All threads of two blocks meet.
 pub(super) fn cluster_sync(lab: &mut Lab) {
     let site = lab.site();
-    let everybody = || (0..2).flat_map(|block| (0..THREADS).map(move |thread| ThreadId { block, thread }));
-    everybody().for_each(|who| lab.machine.cluster_arrive(who, Order::Release, true, site).unwrap());
+    let everybody = || (0..2).flat_map(|block| (0..THREADS).map(move |thread| ThreadId::new(block, thread)));
+    everybody()
+        .for_each(|who| lab.machine.cluster_arrive(Actor { who, site }, Order::Release, true).unwrap());
     for who in everybody() {
-        assert_eq!(lab.machine.cluster_wait(who, Order::Acquire, site), Ok(Poll::Ready));
+        assert_eq!(lab.machine.cluster_wait(Actor { who, site }, Order::Acquire), Ok(Poll::Ready));
     }
 }
 
@@ -23,7 +24,9 @@ fn the_cluster_barrier_orders_blocks() {
         }
         let (mut bytes, site) = ([0; 4], lab.site());
         let at = address::map_to_rank(0, 0).into();
-        lab.machine.load(OTHER, Space::SharedCluster, at, &mut bytes, Order::Weak, site).unwrap();
+        lab.machine
+            .load(Actor { who: OTHER, site }, Pointer::new(Space::SharedCluster, at), &mut bytes, Order::Weak)
+            .unwrap();
         assert_eq!(f32::from_le_bytes(bytes), 3.0);
         cluster_sync(lab);
     });
@@ -36,10 +39,17 @@ fn a_block_stays_while_others_use_it() {
         cluster_sync(lab);
         let site = lab.site();
         if !stays {
-            all().for_each(|who| lab.machine.exit(who, site));
+            all().for_each(|who| lab.machine.exit(Actor { who, site }));
         }
         let at = address::map_to_rank(0, 0).into();
-        lab.machine.load(OTHER, Space::SharedCluster, at, &mut [0; 4], Order::Weak, site).unwrap();
+        lab.machine
+            .load(
+                Actor { who: OTHER, site },
+                Pointer::new(Space::SharedCluster, at),
+                &mut [0; 4],
+                Order::Weak,
+            )
+            .unwrap();
         if stays {
             cluster_sync(lab);
         }
@@ -51,7 +61,7 @@ fn a_multicast_arrives_in_each_block() {
     flipped_in(2, FindingKind::ReadBeforeWait, |lab, wait| {
         for who in [thread(0), OTHER] {
             lab.init(who, FULL, 1);
-            lab.fence(who, FenceKind::MbarrierInit);
+            lab.fence(who, Fence::MbarrierInit);
         }
         cluster_sync(lab);
         lab.arrive(thread(0), FULL, Some(TILE));
@@ -74,13 +84,13 @@ fn a_multicast_arrives_in_each_block() {
 fn bytes_go_from_block_to_block() {
     flipped_in(2, FindingKind::MissingProxyFence, |lab, fence| {
         lab.init(OTHER, FULL, 1);
-        lab.fence(OTHER, FenceKind::MbarrierInit);
+        lab.fence(OTHER, Fence::MbarrierInit);
         lab.write(thread(0), 64, 9.0);
         lab.write(thread(0), 68, 9.0);
         lab.write(thread(0), 72, 9.0);
         lab.write(thread(0), 76, 9.0);
         if fence {
-            lab.fence(thread(0), FenceKind::ProxyAsync);
+            lab.fence(thread(0), Fence::ProxyAsync(FencedMemory::All));
         }
         cluster_sync(lab);
         lab.arrive(OTHER, FULL, Some(16));
@@ -88,7 +98,7 @@ fn bytes_go_from_block_to_block() {
         let action =
             BulkAction::ToCluster { from: 64, to: there(128), barrier: there(FULL as u32), reduce: None };
         let site = lab.site();
-        lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 16, action }, site).unwrap();
+        lab.machine.bulk_copy(Actor { who: thread(0), site }, &BulkCopy { bytes: 16, action }).unwrap();
         assert!(lab.wait(OTHER, FULL, false));
         assert_eq!(lab.read(OTHER, 132), 9.0);
         cluster_sync(lab);
@@ -99,16 +109,16 @@ fn bytes_go_from_block_to_block() {
 fn a_block_stays_until_copies_out_of_it_are_complete() {
     flipped_in(2, FindingKind::Leak, |lab, stays| {
         lab.init(OTHER, FULL, 1);
-        lab.fence(OTHER, FenceKind::MbarrierInit);
+        lab.fence(OTHER, Fence::MbarrierInit);
         lab.fill(0);
-        all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+        all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
         cluster_sync(lab);
         lab.arrive(OTHER, FULL, Some(16));
         let there = |at: u32| u64::from(address::map_to_rank(at, 1));
         let action =
             BulkAction::ToCluster { from: 64, to: there(128), barrier: there(FULL as u32), reduce: None };
         let site = lab.site();
-        lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 16, action }, site).unwrap();
+        lab.machine.bulk_copy(Actor { who: thread(0), site }, &BulkCopy { bytes: 16, action }).unwrap();
         assert!(lab.wait(OTHER, FULL, false));
         if stays {
             cluster_sync(lab);
@@ -121,16 +131,16 @@ fn a_thread_may_arrive_and_end() {
     let mut lab = Lab::new(0, 2);
     let site = lab.site();
     for who in all() {
-        lab.machine.cluster_arrive(who, Order::Release, true, site).unwrap();
-        lab.machine.exit(who, site);
+        lab.machine.cluster_arrive(Actor { who, site }, Order::Release, true).unwrap();
+        lab.machine.exit(Actor { who, site });
     }
-    let others = || all().map(|who| ThreadId { block: 1, ..who });
+    let others = || all().map(|who| ThreadId { block: BlockRank(1), ..who });
     for who in others() {
-        assert_eq!(lab.machine.cluster.round, 0);
-        lab.machine.cluster_arrive(who, Order::Release, true, site).unwrap();
+        assert_eq!(lab.machine.barriers.cluster.round, 0);
+        lab.machine.cluster_arrive(Actor { who, site }, Order::Release, true).unwrap();
     }
     for who in others() {
-        assert_eq!(lab.machine.cluster_wait(who, Order::Acquire, site), Ok(Poll::Ready));
+        assert_eq!(lab.machine.cluster_wait(Actor { who, site }, Order::Acquire), Ok(Poll::Ready));
     }
     assert!(lab.end().is_empty());
 }

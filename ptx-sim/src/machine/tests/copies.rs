@@ -10,7 +10,7 @@ const STORE: TensorAction = TensorAction::Store { tile: 0 };
 fn copied(lab: &mut Lab, at: [i32; 5], action: TensorAction) {
     lab.fill(0);
     lab.barrier();
-    all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+    all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
     lab.sync();
     let done = lab.copy(thread(0), at, action).is_ok();
     if matches!(action, TensorAction::Load { .. }) && done {
@@ -113,11 +113,11 @@ fn bytes_in_a_line_are_brought_and_stored() {
         barrier: FULL,
         multicast: None,
     };
-    lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 64, action }, site).unwrap();
+    lab.machine.bulk_copy(Actor { who: thread(0), site }, &BulkCopy { bytes: 64, action }).unwrap();
     assert!(lab.wait(thread(0), FULL, false));
     assert_eq!(lab.read(thread(0), 256 + 60), 23.0);
     let action = BulkAction::Store { from: 256, global: lab.tensor, reduce: None };
-    lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: 64, action }, site).unwrap();
+    lab.machine.bulk_copy(Actor { who: thread(0), site }, &BulkCopy { bytes: 64, action }).unwrap();
     lab.commit(thread(0));
     lab.wait_groups(thread(0), 0, false);
     let mut word = [0; 4];
@@ -131,7 +131,9 @@ fn copies_are_of_whole_units() {
     flipped(FindingKind::IllegalCopy, |lab, whole| {
         let site = lab.site();
         let action = BulkAction::Prefetch { global: lab.tensor };
-        let _ =
-            lab.machine.bulk_copy(thread(0), &BulkCopy { bytes: if whole { 32 } else { 24 }, action }, site);
+        let _ = lab.machine.bulk_copy(
+            Actor { who: thread(0), site },
+            &BulkCopy { bytes: if whole { 32 } else { 24 }, action },
+        );
     });
 }

@@ -52,9 +52,9 @@ fn readers_release_before_a_refill() {
         lab.load(thread(0), 0);
         for who in all() {
             lab.wait(who, FULL, false);
-            lab.read(who, u64::from(who.thread) * 4);
-            lab.fence(who, FenceKind::ProxyAsyncShared);
-            if release || who.thread != 3 {
+            lab.read(who, u64::from(who.thread.0) * 4);
+            lab.fence(who, Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
+            if release || who.thread.0 != 3 {
                 lab.arrive(who, EMPTY, None);
             }
         }
@@ -101,7 +101,7 @@ fn a_fence_comes_between_writes_and_a_load_over_them() {
     flipped(FindingKind::MissingProxyFence, |lab, fence| {
         lab.fill(0);
         if fence {
-            all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+            all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
         }
         lab.barrier();
         lab.arrive(thread(0), FULL, Some(TILE));
@@ -134,8 +134,7 @@ fn pieces_land_apart() {
         lab.barrier();
         lab.arrive(thread(0), FULL, Some(TILE));
         lab.load(thread(0), 0);
-        while lab.machine.engine.skip() {
-            lab.machine.run_due();
+        while lab.machine.let_time_pass() {
             let landed = (0..64).filter(|unit| !lab.read(thread(0), unit * 16).is_nan()).count();
             if (1..64).contains(&landed) {
                 return true;
@@ -158,12 +157,18 @@ fn a_load_is_waited_for_before_the_end() {
     });
 }
 
-/// A thread writes what another one then loads, with a fence of one kind by one of the two, or none.
-fn written_and_loaded(lab: &mut Lab, fence: Option<(u32, FenceKind)>) {
+/// A thread writes what another one then loads, with a fence of one kind by one of the two, or
+/// none.
+fn written_and_loaded(lab: &mut Lab, fence: Option<(u32, Fence)>) {
     lab.barrier();
     let (site, tensor) = (lab.site(), lab.tensor);
     let place = tensor + (16 * 64 + 17) * 4;
-    let _ = lab.machine.store(thread(7), Space::Global, place, &1.5f32.to_le_bytes(), Order::Weak, site);
+    let _ = lab.machine.store(
+        Actor { who: thread(7), site },
+        Pointer::new(Space::Global, place),
+        &1.5f32.to_le_bytes(),
+        Order::Weak,
+    );
     let by = |lab: &mut Lab, number: u32| {
         if let Some((who, kind)) = fence
             && who == number
@@ -181,10 +186,16 @@ fn written_and_loaded(lab: &mut Lab, fence: Option<(u32, FenceKind)>) {
 
 #[test]
 fn a_fence_of_global_memory_comes_between_writes_and_a_load_of_them() {
-    for right in
-        [(7, FenceKind::ProxyAsyncGlobal), (7, FenceKind::ProxyAsync), (0, FenceKind::ProxyAsyncGlobal)]
-    {
-        for wrong in [None, Some((7, FenceKind::ProxyAsyncShared)), Some((1, FenceKind::ProxyAsyncGlobal))] {
+    for right in [
+        (7, Fence::ProxyAsync(FencedMemory::Global)),
+        (7, Fence::ProxyAsync(FencedMemory::All)),
+        (0, Fence::ProxyAsync(FencedMemory::Global)),
+    ] {
+        for wrong in [
+            None,
+            Some((7, Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)))),
+            Some((1, Fence::ProxyAsync(FencedMemory::Global))),
+        ] {
             flipped(FindingKind::MissingProxyFence, |lab, correct| {
                 written_and_loaded(lab, if correct { Some(right) } else { wrong });
             });

@@ -23,9 +23,7 @@ fn more_bytes_than_expected_are_found_at_the_latest_in_the_end() {
         lab.arrive(thread(0), FULL, Some(if right { TILE } else { TILE - 16 }));
         lab.load(thread(0), 0);
         lab.wait(thread(0), FULL, false);
-        while lab.machine.engine.skip() {
-            lab.machine.run_due();
-        }
+        lab.machine.drain();
     });
 }
 
@@ -34,7 +32,7 @@ fn an_initialisation_is_fenced_before_a_copy_uses_it() {
     flipped(FindingKind::BarrierNotVisible, |lab, fence| {
         lab.init(thread(0), FULL, 1);
         if fence {
-            lab.fence(thread(0), FenceKind::MbarrierInit);
+            lab.fence(thread(0), Fence::MbarrierInit);
         }
         lab.sync();
         lab.arrive(thread(0), FULL, Some(TILE));
@@ -48,7 +46,7 @@ fn a_proxy_fence_will_do_for_an_initialisation() {
     flipped(FindingKind::BarrierNotVisible, |lab, fence| {
         lab.init(thread(0), FULL, 1);
         if fence {
-            lab.fence(thread(0), FenceKind::ProxyAsync);
+            lab.fence(thread(0), Fence::ProxyAsync(FencedMemory::All));
         }
         lab.sync();
         lab.arrive(thread(1), FULL, Some(TILE));
@@ -61,7 +59,7 @@ fn a_proxy_fence_will_do_for_an_initialisation() {
 fn an_initialisation_is_ordered_before_other_threads_use_it() {
     flipped(FindingKind::BarrierNotVisible, |lab, sync| {
         lab.init(thread(0), FULL, 1);
-        lab.fence(thread(0), FenceKind::MbarrierInit);
+        lab.fence(thread(0), Fence::MbarrierInit);
         if sync {
             lab.sync();
         }
@@ -94,11 +92,9 @@ fn an_arrival_fits_in_the_phase() {
         lab.init(thread(0), FULL, 2);
         let (site, count) = (lab.site(), if right { 2 } else { 3 });
         let _ = lab.machine.mbarrier_arrive(
-            thread(0),
-            Space::Shared,
-            FULL,
-            Arrive { count, ..Arrive::ONE },
-            site,
+            Actor { who: thread(0), site },
+            Pointer::new(Space::Shared, FULL),
+            Arrive { arrival: Arrival { count, ..Arrival::ONE }, ..Arrive::ONE },
         );
     });
 }
@@ -109,7 +105,9 @@ fn memory_of_an_mbarrier_is_not_data() {
         lab.init(thread(0), FULL, 1);
         if inval {
             let site = lab.site();
-            lab.machine.mbarrier_inval(thread(0), Space::Shared, FULL, site).unwrap();
+            lab.machine
+                .mbarrier_inval(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL))
+                .unwrap();
         }
         lab.write(thread(0), FULL, 1.0);
     });
@@ -147,7 +145,9 @@ fn arrivals_order_what_comes_before_them() {
         let relaxed = Semantics { order: Order::Relaxed, ..Semantics::RELEASE };
         let semantics = if release { Semantics::RELEASE } else { relaxed };
         let arrive = Arrive { semantics, ..Arrive::ONE };
-        lab.machine.mbarrier_arrive(thread(0), Space::Shared, FULL, arrive, site).unwrap();
+        lab.machine
+            .mbarrier_arrive(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), arrive)
+            .unwrap();
         lab.wait(thread(1), FULL, false);
         lab.read(thread(1), 0);
     });
@@ -159,33 +159,46 @@ fn phases_follow_each_other() {
     lab.init(thread(0), FULL, 2);
     let site = lab.site();
     let arrive = |lab: &mut Lab, with: Arrive| {
-        lab.machine.mbarrier_arrive(thread(0), Space::Shared, FULL, with, site).unwrap()
+        lab.machine
+            .mbarrier_arrive(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), with)
+            .unwrap()
     };
     let test = |lab: &mut Lab, phase| {
         lab.machine
-            .mbarrier_test_wait(thread(0), Space::Shared, FULL, phase, Semantics::ACQUIRE, site)
+            .mbarrier_test_wait(
+                Actor { who: thread(0), site },
+                Pointer::new(Space::Shared, FULL),
+                PhaseWait { phase, semantics: Semantics::ACQUIRE },
+            )
             .unwrap()
     };
     assert!(test(&mut lab, Phase::Parity(true)), "the phase before the first counts as complete");
     let first = arrive(&mut lab, Arrive::ONE);
     assert_eq!(Machine::mbarrier_pending_count(first), 2);
-    let second = arrive(&mut lab, Arrive { expect_tx: Some(32), ..Arrive::ONE });
+    let second =
+        arrive(&mut lab, Arrive { arrival: Arrival { expect_tx: Some(32), ..Arrival::ONE }, ..Arrive::ONE });
     assert_eq!(Machine::mbarrier_pending_count(second), 1);
     assert!(!test(&mut lab, Phase::State(first)));
-    lab.machine.mbarrier_complete_tx(thread(0), Space::Shared, FULL, 32, site).unwrap();
+    lab.machine
+        .mbarrier_complete_tx(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), 32)
+        .unwrap();
     assert!(test(&mut lab, Phase::State(first)) && test(&mut lab, Phase::Parity(false)));
     assert!(!test(&mut lab, Phase::Parity(true)));
 
     // Bytes before they are expected, which a phase waits out.
     arrive(&mut lab, Arrive::ONE);
-    lab.machine.mbarrier_complete_tx(thread(0), Space::Shared, FULL, 48, site).unwrap();
+    lab.machine
+        .mbarrier_complete_tx(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), 48)
+        .unwrap();
     arrive(&mut lab, Arrive::ONE);
     assert!(!test(&mut lab, Phase::Parity(true)));
-    lab.machine.mbarrier_expect_tx(thread(0), Space::Shared, FULL, 48, site).unwrap();
+    lab.machine
+        .mbarrier_expect_tx(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), 48)
+        .unwrap();
     assert!(test(&mut lab, Phase::Parity(true)));
 
     // A drop counts for this phase and lowers the next.
-    arrive(&mut lab, Arrive { drop: true, ..Arrive::ONE });
+    arrive(&mut lab, Arrive { arrival: Arrival { drop: true, ..Arrival::ONE }, ..Arrive::ONE });
     arrive(&mut lab, Arrive::ONE);
     assert!(test(&mut lab, Phase::Parity(false)));
     arrive(&mut lab, Arrive::ONE);
@@ -198,8 +211,18 @@ fn the_transaction_count_has_a_range() {
     flipped(FindingKind::TransactionBytes, |lab, right| {
         lab.init(thread(0), FULL, 1);
         let (site, bytes) = (lab.site(), if right { (1 << 20) - 1 } else { 1 << 20 });
-        if lab.machine.mbarrier_expect_tx(thread(0), Space::Shared, FULL, bytes, site).is_ok() {
-            lab.machine.mbarrier_complete_tx(thread(0), Space::Shared, FULL, bytes, site).unwrap();
+        if lab
+            .machine
+            .mbarrier_expect_tx(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), bytes)
+            .is_ok()
+        {
+            lab.machine
+                .mbarrier_complete_tx(
+                    Actor { who: thread(0), site },
+                    Pointer::new(Space::Shared, FULL),
+                    bytes,
+                )
+                .unwrap();
         }
     });
 }
@@ -226,7 +249,9 @@ fn an_mbarrier_stays_while_loads_count_there() {
             lab.wait(thread(0), FULL, false);
         }
         let site = lab.site();
-        lab.machine.mbarrier_inval(thread(0), Space::Shared, FULL, site).unwrap();
+        lab.machine
+            .mbarrier_inval(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL))
+            .unwrap();
     });
 }
 
@@ -239,7 +264,11 @@ fn try_wait_may_time_out_but_not_for_ever() {
         let mut wait = || {
             let phase = Phase::Parity(false);
             lab.machine
-                .mbarrier_try_wait(thread(0), Space::Shared, FULL, phase, Semantics::ACQUIRE, site)
+                .mbarrier_try_wait(
+                    Actor { who: thread(0), site },
+                    Pointer::new(Space::Shared, FULL),
+                    PhaseWait { phase, semantics: Semantics::ACQUIRE },
+                )
                 .unwrap()
         };
         let answers: Vec<_> = (0..1000).map(|_| wait()).collect();
@@ -263,8 +292,11 @@ fn questions_in_vain_let_the_latest_copy_land() {
         let mut asked = 0;
         loop {
             let phase = Phase::Parity(false);
-            let poll =
-                lab.machine.mbarrier_poll(thread(0), Space::Shared, FULL, phase, Semantics::ACQUIRE, site);
+            let poll = lab.machine.mbarrier_poll(
+                Actor { who: thread(0), site },
+                Pointer::new(Space::Shared, FULL),
+                PhaseWait { phase, semantics: Semantics::ACQUIRE },
+            );
             if poll.unwrap() {
                 break;
             }

@@ -1,5 +1,5 @@
-//! Each finding in a flipped pair: a correct sequence of calls, in which nothing is found under 64 seeds, and the same with one
-//! step left out, in which the finding is made under each of 32.
+//! Each finding in a flipped pair: a correct sequence of calls, in which nothing is found under 64
+//! seeds, and the same with one step left out, in which the finding is made under each of 32.
 
 mod barriers;
 mod bounds;
@@ -17,9 +17,11 @@ mod threads;
 
 use std::sync::Arc;
 
+use tma_model::sync::Arrival;
+
 use super::*;
 use crate::report::{FindingKind, Findings};
-use crate::tensor_map::{self, Element, Fill, Interleave, Mode, Swizzle, TensorMap};
+use crate::tensor_map::{self, DataType, Fill, Interleave, Mode, Swizzle, TensorMap};
 
 /// Threads of a block.
 const THREADS: u32 = 64;
@@ -39,7 +41,7 @@ struct Lab {
 
 /// A thread of block 0.
 const fn thread(thread: u32) -> ThreadId {
-    ThreadId { block: 0, thread }
+    ThreadId::new(0, thread)
 }
 
 fn all() -> impl Iterator<Item = ThreadId> {
@@ -48,7 +50,7 @@ fn all() -> impl Iterator<Item = ThreadId> {
 
 fn matrix(address: u64) -> TensorMap {
     TensorMap {
-        element: Element::F32,
+        element: DataType::F32,
         address,
         extents: vec![64, 64],
         byte_strides: vec![256],
@@ -71,7 +73,7 @@ impl Lab {
         let values: Vec<u8> = (0..64 * 64).flat_map(|value| (value as f32).to_le_bytes()).collect();
         global.write(tensor, &values).unwrap();
         let global = Arc::new(global);
-        let mut machine = Machine::new(MachineConfig {
+        let mut machine = Machine::new(&MachineConfig {
             blocks: (0..blocks).map(|x| [x, 0, 0]).collect(),
             threads: THREADS,
             shared_bytes: 16384,
@@ -93,13 +95,19 @@ impl Lab {
 
     fn read(&mut self, who: ThreadId, at: u64) -> f32 {
         let (mut bytes, site) = ([0; 4], self.site());
-        let _ = self.machine.load(who, Space::Shared, at, &mut bytes, Order::Weak, site);
+        let _ =
+            self.machine.load(Actor { who, site }, Pointer::new(Space::Shared, at), &mut bytes, Order::Weak);
         f32::from_le_bytes(bytes)
     }
 
     fn write(&mut self, who: ThreadId, at: u64, value: f32) {
         let site = self.site();
-        let _ = self.machine.store(who, Space::Shared, at, &value.to_le_bytes(), Order::Weak, site);
+        let _ = self.machine.store(
+            Actor { who, site },
+            Pointer::new(Space::Shared, at),
+            &value.to_le_bytes(),
+            Order::Weak,
+        );
     }
 
     /// All threads write the tile at `at`.
@@ -112,35 +120,39 @@ impl Lab {
     /// `bar.sync 0` of block 0.
     fn sync(&mut self) {
         let site = self.site();
-        let with = BarrierUse { id: 0, threads: None, arrive_only: false, aligned: true, vote: false };
+        let with =
+            BarrierUse { id: BarrierId(0), threads: None, arrive_only: false, aligned: true, vote: false };
         for who in all() {
-            let _ = self.machine.barrier(who, with, site);
+            let _ = self.machine.barrier(Actor { who, site }, with);
         }
         for who in all().take(THREADS as usize - 1) {
-            assert_eq!(self.machine.barrier(who, with, site), Ok(Poll::Ready));
+            assert_eq!(self.machine.barrier(Actor { who, site }, with), Ok(Poll::Ready));
         }
     }
 
-    fn fence(&mut self, who: ThreadId, kind: FenceKind) {
+    fn fence(&mut self, who: ThreadId, kind: Fence) {
         self.machine.fence(who, kind);
     }
 
     fn init(&mut self, who: ThreadId, at: u64, count: u32) {
         let site = self.site();
-        let _ = self.machine.mbarrier_init(who, Space::Shared, at, count, site);
+        let _ = self.machine.mbarrier_init(Actor { who, site }, Pointer::new(Space::Shared, at), count);
     }
 
     /// An mbarrier of count 1, made by thread 0 and visible to all.
     fn barrier(&mut self) {
         self.init(thread(0), FULL, 1);
-        self.fence(thread(0), FenceKind::MbarrierInit);
+        self.fence(thread(0), Fence::MbarrierInit);
         self.sync();
     }
 
     fn arrive(&mut self, who: ThreadId, at: u64, expect_tx: Option<u32>) {
         let site = self.site();
-        let _ =
-            self.machine.mbarrier_arrive(who, Space::Shared, at, Arrive { expect_tx, ..Arrive::ONE }, site);
+        let _ = self.machine.mbarrier_arrive(
+            Actor { who, site },
+            Pointer::new(Space::Shared, at),
+            Arrive { arrival: Arrival { expect_tx, ..Arrival::ONE }, ..Arrive::ONE },
+        );
     }
 
     /// Waits as a loop around `try_wait` does; false in a deadlock, which is recorded.
@@ -148,11 +160,15 @@ impl Lab {
         let (site, phase) = (self.site(), Phase::Parity(parity));
         loop {
             self.machine.advance();
-            match self.machine.mbarrier_try_wait(who, Space::Shared, at, phase, Semantics::ACQUIRE, site) {
+            match self.machine.mbarrier_try_wait(
+                Actor { who, site },
+                Pointer::new(Space::Shared, at),
+                PhaseWait { phase, semantics: Semantics::ACQUIRE },
+            ) {
                 Ok(TryWait::Complete) => return true,
                 Ok(TryWait::TimedOut) => {}
                 Ok(TryWait::Blocked) => {
-                    let what = WaitingFor::Mbarrier { space: Space::Shared, address: at, phase };
+                    let what = WaitingFor::Mbarrier { pointer: Pointer::shared(at), phase };
                     if !self.machine.let_time_pass() {
                         let _stop = self.machine.deadlocked(&[Waiting { who, what, site }]);
                         return false;
@@ -165,12 +181,12 @@ impl Lab {
 
     /// A copy by the map, which lies at `descriptor` of global memory or in the parameters.
     fn named(&self, descriptor: Option<u64>, at: [i32; 5], action: TensorAction) -> TensorCopy {
-        TensorCopy { map: 0, descriptor, at, rank: 2, im2col: false, offsets: [0; 3], action }
+        TensorCopy { map: MapId(0), descriptor, at, rank: 2, im2col: false, offsets: [0; 3], action }
     }
 
     fn copy(&mut self, who: ThreadId, at: [i32; 5], action: TensorAction) -> Result<(), Stop> {
         let (site, copy) = (self.site(), self.named(None, at, action));
-        self.machine.tensor_copy(who, &copy, site)
+        self.machine.tensor_copy(Actor { who, site }, &copy)
     }
 
     fn load(&mut self, who: ThreadId, tile: u64) {
@@ -187,17 +203,17 @@ impl Lab {
     }
 
     fn wait_groups(&mut self, who: ThreadId, pending: u32, read: bool) {
-        let site = self.site();
-        while self.machine.bulk_wait(who, pending, read, site) == Ok(Poll::Blocked) {
+        self.line += 1;
+        while self.machine.bulk_wait(who, pending, read) == Poll::Blocked {
             assert!(self.machine.let_time_pass());
         }
     }
 
     fn end(mut self) -> Findings {
         let site = self.site();
-        for block in 0..self.machine.config.blocks.len() as u32 {
+        for block in 0..self.machine.shape.blocks {
             for thread in 0..THREADS {
-                self.machine.exit(ThreadId { block, thread }, site);
+                self.machine.exit(Actor { who: ThreadId::new(block, thread), site });
             }
         }
         self.machine.finish()

@@ -9,11 +9,11 @@ fn notes(stores: &[[i32; 2]]) -> Vec<String> {
     let site = lab.site();
     for &[x, y] in stores {
         let copy = lab.named(None, [x, y, 0, 0, 0], TensorAction::Store { tile: 0 });
-        let stored = lab.machine.tensor_copy(thread(0), &copy, site);
+        let stored = lab.machine.tensor_copy(Actor { who: thread(0), site }, &copy);
         assert_eq!(stored, Ok(()));
     }
     let notes = lab.machine.take_notes();
-    assert!(lab.machine.findings.is_empty());
+    assert!(lab.machine.findings_so_far() == 0);
     notes.iter().map(|note| format!("{} {}", note.times, note.message)).collect()
 }
 

@@ -28,7 +28,7 @@ fn each_thread_that_waits_arrives_before_the_next_phase_ends() {
     flipped(FindingKind::Overrun, |lab, each| {
         lab.init(thread(0), EMPTY, if each { THREADS } else { THREADS - 1 });
         all_wait(lab, |lab| {
-            for who in all().filter(|who| each || who.thread != 9) {
+            for who in all().filter(|who| each || who.thread.0 != 9) {
                 lab.arrive(who, EMPTY, None);
             }
             lab.wait(thread(0), EMPTY, false);
@@ -56,12 +56,9 @@ fn a_wait_that_comes_too_late_is_one_too() {
             let site = lab.site();
             let phase = Phase::Parity(false);
             let complete = lab.machine.mbarrier_test_wait(
-                thread(5),
-                Space::Shared,
-                FULL,
-                phase,
-                Semantics::ACQUIRE,
-                site,
+                Actor { who: thread(5), site },
+                Pointer::new(Space::Shared, FULL),
+                PhaseWait { phase, semantics: Semantics::ACQUIRE },
             );
             assert_eq!(complete, Ok(false));
         }
@@ -73,11 +70,18 @@ fn a_state_names_its_phase() {
     flipped(FindingKind::Overrun, |lab, meet| {
         lab.barrier();
         let site = lab.site();
-        let state = lab.machine.mbarrier_arrive(thread(0), Space::Shared, FULL, Arrive::ONE, site).unwrap();
+        let state = lab
+            .machine
+            .mbarrier_arrive(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), Arrive::ONE)
+            .unwrap();
         let site = lab.site();
         let wait = |lab: &mut Lab, who| {
             let phase = Phase::State(state);
-            lab.machine.mbarrier_test_wait(who, Space::Shared, FULL, phase, Semantics::ACQUIRE, site)
+            lab.machine.mbarrier_test_wait(
+                Actor { who, site },
+                Pointer::new(Space::Shared, FULL),
+                PhaseWait { phase, semantics: Semantics::ACQUIRE },
+            )
         };
         all().for_each(|who| assert_eq!(wait(lab, who), Ok(true)));
         if meet {
@@ -102,18 +106,16 @@ fn a_fresh_mbarrier_is_asked_before_its_first_phase_ends() {
         if !in_time {
             let (site, phase) = (lab.site(), Phase::Parity(true));
             let _ = lab.machine.mbarrier_test_wait(
-                thread(5),
-                Space::Shared,
-                FULL,
-                phase,
-                Semantics::ACQUIRE,
-                site,
+                Actor { who: thread(5), site },
+                Pointer::new(Space::Shared, FULL),
+                PhaseWait { phase, semantics: Semantics::ACQUIRE },
             );
         }
     });
 }
 
-/// Thread 0 has armed the next phase, and the copy that ends it is issued by a thread that knows of all waits.
+/// Thread 0 has armed the next phase, and the copy that ends it is issued by a thread that knows of
+/// all waits.
 #[test]
 fn a_copy_tells_what_was_over_when_it_was_issued() {
     flipped(FindingKind::Overrun, |lab, knows| {

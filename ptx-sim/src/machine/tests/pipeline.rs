@@ -1,4 +1,5 @@
-//! A ring of two stages: thread 0 loads, all threads read, and each stage is released before it is loaded into again.
+//! A ring of two stages: thread 0 loads, all threads read, and each stage is released before it is
+//! loaded into again.
 
 use super::*;
 
@@ -35,7 +36,7 @@ fn ring(lab: &mut Lab, wrong: Wrong) {
         );
     }
     if wrong != Wrong::NoInitFence {
-        lab.fence(thread(0), FenceKind::MbarrierInit);
+        lab.fence(thread(0), Fence::MbarrierInit);
     }
     lab.sync();
     for step in 0..=TILES {
@@ -66,10 +67,10 @@ fn consume(lab: &mut Lab, who: ThreadId, tile: u32, wrong: Wrong) {
     }
     let value = lab.read(who, u64::from(stage * TILE));
     assert!(wrong != Wrong::Nothing || value == (tile * 64) as f32);
-    if wrong != Wrong::OneDoesNotFence || who.thread != 5 {
-        lab.fence(who, FenceKind::ProxyAsyncShared);
+    if wrong != Wrong::OneDoesNotFence || who.thread.0 != 5 {
+        lab.fence(who, Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
     }
-    if wrong != Wrong::OneDoesNotRelease || who.thread != 11 {
+    if wrong != Wrong::OneDoesNotRelease || who.thread.0 != 11 {
         lab.arrive(who, empty(stage), None);
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::trace::{Row, What};
 
 /// A thread of the second block.
-const OTHER: ThreadId = ThreadId { block: 1, thread: 0 };
+const OTHER: ThreadId = ThreadId::new(1, 0);
 
 /// One copy of each kind by thread 0 of the first of two blocks, with a timeline.
 fn one_of_each(seed: u64) -> Lab {
@@ -33,7 +33,7 @@ fn one_of_each(seed: u64) -> Lab {
         (80, BulkAction::Prefetch { global }),
     ] {
         let site = lab.site();
-        lab.machine.bulk_copy(thread(0), &BulkCopy { bytes, action }, site).unwrap();
+        lab.machine.bulk_copy(Actor { who: thread(0), site }, &BulkCopy { bytes, action }).unwrap();
     }
     lab.machine.drain();
     lab

@@ -1,9 +1,11 @@
-//! Generic reads before an asynchronous write of the same bytes: a proxy fence of shared memory lies on the way.
+//! Generic reads before an asynchronous write of the same bytes: a proxy fence of shared memory
+//! lies on the way.
 
 use super::clusters::cluster_sync;
 use super::*;
 
-/// Loads a tile, lets `read` do what it likes with it and says so at `EMPTY`, and loads again when that has `count` arrivals.
+/// Loads a tile, lets `read` do what it likes with it and says so at `EMPTY`, and loads again when
+/// that has `count` arrivals.
 fn refilled(lab: &mut Lab, count: u32, read: impl Fn(&mut Lab)) {
     refilled_after(lab, count, read, |_| {});
 }
@@ -28,7 +30,7 @@ fn the_fence_is_of_the_reader() {
             lab.wait(thread(7), FULL, false);
             lab.read(thread(7), 0);
             if fenced {
-                lab.fence(thread(7), FenceKind::ProxyAsyncShared);
+                lab.fence(thread(7), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
             }
             lab.arrive(thread(7), EMPTY, None);
         });
@@ -40,7 +42,7 @@ fn the_fence_comes_after_the_read() {
     flipped(FindingKind::UnfencedRefill, |lab, after| {
         refilled(lab, 1, |lab| {
             lab.wait(thread(7), FULL, false);
-            let fence = |lab: &mut Lab| lab.fence(thread(7), FenceKind::ProxyAsync);
+            let fence = |lab: &mut Lab| lab.fence(thread(7), Fence::ProxyAsync(FencedMemory::All));
             if !after {
                 fence(lab);
             }
@@ -59,7 +61,11 @@ fn the_fence_is_of_shared_memory() {
         refilled(lab, 1, |lab| {
             lab.wait(thread(7), FULL, false);
             lab.read(thread(7), 0);
-            let kind = if shared { FenceKind::ProxyAsyncShared } else { FenceKind::ProxyAsyncGlobal };
+            let kind = if shared {
+                Fence::ProxyAsync(FencedMemory::Shared(Scope::Block))
+            } else {
+                Fence::ProxyAsync(FencedMemory::Global)
+            };
             lab.fence(thread(7), kind);
             lab.arrive(thread(7), EMPTY, None);
         });
@@ -72,11 +78,11 @@ fn one_that_releases_for_others_fences_for_them() {
         refilled(lab, 1, |lab| {
             for lane in (0..32).map(thread) {
                 lab.wait(lane, FULL, false);
-                lab.read(lane, u64::from(lane.thread) * 4);
+                lab.read(lane, u64::from(lane.thread.0) * 4);
             }
-            lab.machine.warp_sync(0, 0, u32::MAX);
+            lab.machine.warp_sync(BlockRank(0), WarpIndex(0), u32::MAX);
             if fenced {
-                lab.fence(thread(3), FenceKind::ProxyAsyncShared);
+                lab.fence(thread(3), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
             }
             lab.arrive(thread(3), EMPTY, None);
         });
@@ -93,7 +99,7 @@ fn the_fence_may_be_of_who_issues_the_load() {
         };
         refilled_after(lab, 1, read, |lab| {
             if fenced {
-                lab.fence(thread(0), FenceKind::ProxyAsyncShared);
+                lab.fence(thread(0), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
             }
         });
     });
@@ -123,7 +129,7 @@ fn a_fence_before_a_store_is_enough() {
             lab.wait(thread(7), FULL, false);
             lab.read(thread(7), 16);
             if fenced {
-                lab.fence(thread(7), FenceKind::ProxyAsyncShared);
+                lab.fence(thread(7), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
             }
             lab.store(thread(7), 0);
             lab.commit(thread(7));
@@ -133,17 +139,18 @@ fn a_fence_before_a_store_is_enough() {
     });
 }
 
-/// A release to another block within the scope of a block tells it that reads are over, and that they are fenced.
+/// A release to another block within the scope of a block tells it that reads are over, and that
+/// they are fenced.
 #[test]
 fn another_block_learns_of_the_fence() {
     flipped_in(2, FindingKind::UnfencedRefill, |lab, fenced| {
-        let (reader, producer) = (ThreadId { block: 1, thread: 7 }, thread(0));
+        let (reader, producer) = (ThreadId::new(1, 7), thread(0));
         lab.barrier();
         lab.init(producer, EMPTY, 1);
         let far = |offset: u64| u64::from(address::map_to_rank(offset as u32, 1));
         let site = lab.site();
-        let _ = lab.machine.mbarrier_init(reader, Space::Shared, FULL, 1, site);
-        lab.fence(reader, FenceKind::MbarrierInit);
+        let _ = lab.machine.mbarrier_init(Actor { who: reader, site }, Pointer::new(Space::Shared, FULL), 1);
+        lab.fence(reader, Fence::MbarrierInit);
         cluster_sync(lab);
         let action = TensorAction::Load {
             space: Space::SharedCluster,
@@ -156,12 +163,16 @@ fn another_block_learns_of_the_fence() {
         lab.wait(reader, FULL, false);
         lab.read(reader, 0);
         if fenced {
-            lab.fence(reader, FenceKind::ProxyAsyncShared);
+            lab.fence(reader, Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
         }
         lab.arrive(reader, FULL, Some(TILE));
         let site = lab.site();
         let empty = address::map_to_rank(EMPTY as u32, 0).into();
-        let _ = lab.machine.mbarrier_arrive(reader, Space::SharedCluster, empty, Arrive::ONE, site);
+        let _ = lab.machine.mbarrier_arrive(
+            Actor { who: reader, site },
+            Pointer::new(Space::SharedCluster, empty),
+            Arrive::ONE,
+        );
         lab.wait(producer, EMPTY, false);
         let _ = lab.copy(producer, [0; 5], action);
         lab.wait(reader, FULL, true);

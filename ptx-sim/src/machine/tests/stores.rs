@@ -6,7 +6,7 @@ use super::*;
 fn filled_and_stored(lab: &mut Lab, left_out: &str) {
     lab.fill(0);
     if left_out != "fence" {
-        all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+        all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
     }
     if left_out != "sync" {
         lab.sync();
@@ -62,7 +62,7 @@ fn a_fence_after_the_barrier_does_as_well() {
         lab.fill(0);
         lab.sync();
         if fence {
-            lab.fence(thread(0), FenceKind::ProxyAsync);
+            lab.fence(thread(0), Fence::ProxyAsync(FencedMemory::All));
         }
         lab.store(thread(0), 0);
         lab.commit(thread(0));
@@ -74,7 +74,11 @@ fn a_fence_after_the_barrier_does_as_well() {
 fn a_fence_is_of_the_right_space() {
     flipped(FindingKind::MissingProxyFence, |lab, right| {
         lab.fill(0);
-        let kind = if right { FenceKind::ProxyAsync } else { FenceKind::ProxyAsyncGlobal };
+        let kind = if right {
+            Fence::ProxyAsync(FencedMemory::All)
+        } else {
+            Fence::ProxyAsync(FencedMemory::Global)
+        };
         all().for_each(|who| lab.fence(who, kind));
         lab.sync();
         lab.store(thread(0), 0);
@@ -89,7 +93,7 @@ fn what_is_stored_was_written() {
         if fill {
             lab.fill(0);
         }
-        all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+        all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
         lab.sync();
         lab.store(thread(0), 0);
         lab.commit(thread(0));
@@ -141,7 +145,7 @@ fn a_store_writes_the_tile_late() {
         lab.wait_groups(thread(0), 0, false);
         lab.global.read(lab.tensor + 256 + 4, &mut bytes).unwrap();
         assert_eq!(f32::from_le_bytes(bytes), 17.0);
-        changed_early += u32::from(!lab.machine.engine.is_idle());
+        changed_early += u32::from(!lab.machine.engines.is_idle());
     }
     assert_eq!(changed_early, 0);
 }
@@ -175,7 +179,12 @@ fn stored_and_touched(touch: fn(&mut Lab, u64)) {
 fn what_was_stored_is_read_when_it_is_written() {
     stored_and_touched(|lab, at| {
         let (mut bytes, site) = ([0; 4], lab.site());
-        let _ = lab.machine.load(thread(9), Space::Global, at, &mut bytes, Order::Weak, site);
+        let _ = lab.machine.load(
+            Actor { who: thread(9), site },
+            Pointer::new(Space::Global, at),
+            &mut bytes,
+            Order::Weak,
+        );
     });
 }
 
@@ -183,7 +192,12 @@ fn what_was_stored_is_read_when_it_is_written() {
 fn what_was_stored_is_overwritten_when_it_is_written() {
     stored_and_touched(|lab, at| {
         let site = lab.site();
-        let _ = lab.machine.store(thread(0), Space::Global, at + 60, &[1; 4], Order::Weak, site);
+        let _ = lab.machine.store(
+            Actor { who: thread(0), site },
+            Pointer::new(Space::Global, at + 60),
+            &[1; 4],
+            Order::Weak,
+        );
     });
 }
 
@@ -205,7 +219,12 @@ fn a_wait_for_earlier_groups_says_nothing_of_later_ones() {
         let (pending, tensor) = (u32::from(!correct), lab.tensor);
         lab.wait_groups(thread(0), pending, false);
         let (mut bytes, site) = ([0; 4], lab.site());
-        let _ = lab.machine.load(thread(0), Space::Global, tensor, &mut bytes, Order::Weak, site);
+        let _ = lab.machine.load(
+            Actor { who: thread(0), site },
+            Pointer::new(Space::Global, tensor),
+            &mut bytes,
+            Order::Weak,
+        );
     });
 }
 
@@ -217,8 +236,12 @@ fn what_lies_beside_the_stored_box_is_free() {
         let (mut bytes, tensor) = ([0; 4], lab.tensor);
         for beside in [64, 252, 256 + 64, 16 * 256] {
             let site = lab.site();
-            let _ =
-                lab.machine.load(thread(0), Space::Global, tensor + beside, &mut bytes, Order::Weak, site);
+            let _ = lab.machine.load(
+                Actor { who: thread(0), site },
+                Pointer::new(Space::Global, tensor + beside),
+                &mut bytes,
+                Order::Weak,
+            );
         }
         let findings = lab.end();
         assert!(findings.is_empty(), "{}", findings.render(&Default::default()));
@@ -228,7 +251,7 @@ fn what_lies_beside_the_stored_box_is_free() {
 /// Copies a tile out twice to the same place; between them the first is `written`, or only read.
 fn copied_out_twice(lab: &mut Lab, first: TensorAction, second: TensorAction, written: bool) {
     lab.fill(0);
-    all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+    all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
     lab.sync();
     for (action, read) in [(first, !written), (second, false)] {
         let _ = lab.copy(thread(0), [0; 5], action);
@@ -265,7 +288,7 @@ fn a_map_stays_as_it_is_while_copies_use_it() {
     for loads in [true, false] {
         flipped(FindingKind::InFlight, |lab, waits| {
             lab.fill(0);
-            all().for_each(|who| lab.fence(who, FenceKind::ProxyAsync));
+            all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
             lab.barrier();
             let (at, site) = (lab.tensor, lab.site());
             let action = if loads {
@@ -275,8 +298,10 @@ fn a_map_stays_as_it_is_while_copies_use_it() {
                 TensorAction::Store { tile: 0 }
             };
             let copy = lab.named(Some(at), [0; 5], action);
-            lab.machine.tensor_copy(thread(0), &copy, site).unwrap();
-            let changes = |lab: &mut Lab| lab.machine.map_changed(thread(0), Space::Global, at, site);
+            lab.machine.tensor_copy(Actor { who: thread(0), site }, &copy).unwrap();
+            let changes = |lab: &mut Lab| {
+                lab.machine.map_changed(Actor { who: thread(0), site }, Pointer::new(Space::Global, at));
+            };
             if !waits {
                 changes(lab);
             }

@@ -43,9 +43,11 @@ fn a_barrier_orders_two_writes() {
 fn neighbours_in_a_word_do_not_race() {
     flipped(FindingKind::Race, |lab, apart| {
         for who in all() {
-            let (site, at) = (lab.site(), if apart { who.thread } else { who.thread / 2 });
-            let byte = who.thread as u8;
-            lab.machine.store(who, Space::Shared, at.into(), &[byte], Order::Weak, site).unwrap();
+            let (site, at) = (lab.site(), if apart { who.thread.0 } else { who.thread.0 / 2 });
+            let byte = who.thread.0 as u8;
+            lab.machine
+                .store(Actor { who, site }, Pointer::new(Space::Shared, at.into()), &[byte], Order::Weak)
+                .unwrap();
         }
     });
 }
@@ -71,7 +73,9 @@ fn splitting_cells_keeps_what_they_know() {
             lab.sync();
         }
         let site = lab.site();
-        lab.machine.store(thread(3), Space::Shared, 3, &[1], Order::Weak, site).unwrap();
+        lab.machine
+            .store(Actor { who: thread(3), site }, Pointer::new(Space::Shared, 3), &[1], Order::Weak)
+            .unwrap();
     });
 }
 
@@ -79,12 +83,12 @@ fn splitting_cells_keeps_what_they_know() {
 fn a_warp_is_ordered_by_its_own_barrier() {
     flipped(FindingKind::Race, |lab, whole| {
         lab.write(thread(0), 0, 1.0);
-        lab.machine.warp_sync(0, 0, if whole { u32::MAX } else { !2 });
+        lab.machine.warp_sync(BlockRank(0), WarpIndex(0), if whole { u32::MAX } else { !2 });
         lab.read(thread(1), 0);
     });
     flipped(FindingKind::Race, |lab, same_warp| {
         lab.write(thread(0), 0, 1.0);
-        lab.machine.warp_sync(0, 0, u32::MAX);
+        lab.machine.warp_sync(BlockRank(0), WarpIndex(0), u32::MAX);
         lab.read(thread(if same_warp { 31 } else { 32 }), 0);
     });
 }
@@ -96,9 +100,11 @@ fn atomics_do_not_race_with_each_other() {
         lab.sync();
         for who in all() {
             let site = lab.site();
-            if atomic || who.thread != 20 {
+            if atomic || who.thread.0 != 20 {
                 let change = &mut |old: u64| old + 1;
-                lab.machine.atomic(who, Space::Shared, 0, 4, Order::Relaxed, change, site).unwrap();
+                lab.machine
+                    .atomic(Actor { who, site }, Pointer::new(Space::Shared, 0), 4, Order::Relaxed, change)
+                    .unwrap();
             } else {
                 lab.write(who, 0, 1.0);
             }
@@ -114,9 +120,13 @@ fn a_flag_orders_with_release_and_acquire() {
         let (flag, site) = (64, lab.site());
         lab.write(thread(0), 0, 1.0);
         let one = 1u32.to_le_bytes();
-        lab.machine.store(thread(0), Space::Shared, flag, &one, Order::Release, site).unwrap();
+        lab.machine
+            .store(Actor { who: thread(0), site }, Pointer::new(Space::Shared, flag), &one, Order::Release)
+            .unwrap();
         let order = if acquire { Order::Acquire } else { Order::Relaxed };
-        lab.machine.load(thread(40), Space::Shared, flag, &mut [0; 4], order, site).unwrap();
+        lab.machine
+            .load(Actor { who: thread(40), site }, Pointer::new(Space::Shared, flag), &mut [0; 4], order)
+            .unwrap();
         lab.read(thread(40), 0);
     });
 }
@@ -127,12 +137,21 @@ fn fences_order_around_relaxed_accesses() {
         let (flag, site) = (64, lab.site());
         lab.write(thread(0), 0, 1.0);
         if fence {
-            lab.fence(thread(0), FenceKind::Memory);
+            lab.fence(thread(0), Fence::Memory);
         }
         let one = 1u32.to_le_bytes();
-        lab.machine.store(thread(0), Space::Shared, flag, &one, Order::Relaxed, site).unwrap();
-        lab.machine.load(thread(40), Space::Shared, flag, &mut [0; 4], Order::Relaxed, site).unwrap();
-        lab.fence(thread(40), FenceKind::Memory);
+        lab.machine
+            .store(Actor { who: thread(0), site }, Pointer::new(Space::Shared, flag), &one, Order::Relaxed)
+            .unwrap();
+        lab.machine
+            .load(
+                Actor { who: thread(40), site },
+                Pointer::new(Space::Shared, flag),
+                &mut [0; 4],
+                Order::Relaxed,
+            )
+            .unwrap();
+        lab.fence(thread(40), Fence::Memory);
         lab.read(thread(40), 0);
     });
 }

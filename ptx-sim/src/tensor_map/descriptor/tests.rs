@@ -4,7 +4,7 @@ use super::*;
 
 fn tiled() -> TensorMap {
     TensorMap {
-        element: Element::Bf16,
+        element: DataType::Bf16,
         address: 0x1234_5678_9ab0,
         extents: vec![1 << 32, 7, 1],
         byte_strides: vec![(1 << 40) - 16, 48],
@@ -75,7 +75,7 @@ fn fields_are_replaced_one_by_one() {
         (Field::GlobalStride(1), 64, |map| map.byte_strides[1] = 64),
         (Field::ElementStride(2), 2, |map| map.element_strides[2] = 2),
         (Field::BoxDim(0), 8, |map| map.mode = Mode::Tiled { box_extents: vec![8, 1, 17] }),
-        (Field::Elemtype, 12, |map| map.element = Element::Tf32Ftz),
+        (Field::Elemtype, 12, |map| map.element = DataType::Tf32Ftz),
         (Field::InterleaveLayout, 2, |map| map.interleave = Interleave::B32),
         (Field::SwizzleMode, 1, |map| map.swizzle = Swizzle::B32),
         (Field::FillMode, 0, |map| map.fill = Fill::Zeros),
@@ -115,7 +115,7 @@ fn a_map_can_be_made_of_zeros() {
     }
     let made = decode(&bytes).unwrap();
     assert_eq!(made.check(), Ok(()));
-    assert_eq!((made.extents, made.byte_strides, made.element), (vec![64, 32], vec![128], Element::U16));
+    assert_eq!((made.extents, made.byte_strides, made.element), (vec![64, 32], vec![128], DataType::U16));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tma_runtime::launch::{
 use tma_runtime::layout::{Layout, MAX_RANK};
 use tma_runtime::map::map_params;
 use tma_runtime::prelude::*;
-use tma_runtime::spec::{Element, MapMode, MapSpec, Swizzle as MapSwizzle};
+use tma_runtime::spec::{self, MapMode, MapSpec, TileSwizzle};
 use tma_runtime::{Error, MapError, Scalar};
 use tma_tests::examples::{tma_copy, tma_copy_pipelined, tma_scale, transpose};
 use tma_tests::kernels::{barriers, places, tensors};
@@ -29,23 +29,23 @@ const SPECS: [&KernelSpec; 10] = [
     &tensors::tensor_copy_5::SPEC,
 ];
 
-const ELEMENTS: [Element; 16] = [
-    Element::Bool,
-    Element::I8,
-    Element::U8,
-    Element::I16,
-    Element::U16,
-    Element::I32,
-    Element::U32,
-    Element::I64,
-    Element::U64,
-    Element::F16,
-    Element::Bf16,
-    Element::F32,
-    Element::F64,
-    Element::E4m3,
-    Element::E5m2,
-    Element::Tf32,
+const ELEMENTS: [spec::Scalar; 16] = [
+    spec::Scalar::Bool,
+    spec::Scalar::I8,
+    spec::Scalar::U8,
+    spec::Scalar::I16,
+    spec::Scalar::U16,
+    spec::Scalar::I32,
+    spec::Scalar::U32,
+    spec::Scalar::I64,
+    spec::Scalar::U64,
+    spec::Scalar::F16,
+    spec::Scalar::Bf16,
+    spec::Scalar::F32,
+    spec::Scalar::F64,
+    spec::Scalar::E4m3,
+    spec::Scalar::E5m2,
+    spec::Scalar::Tf32,
 ];
 
 /// Boxes to choose from. They live for ever, as those of kernels do.
@@ -100,12 +100,12 @@ impl Host {
                     element: *draw.one_of(&ELEMENTS),
                     box_extents,
                     swizzle: *draw.one_of(&[
-                        MapSwizzle::None,
-                        MapSwizzle::B32,
-                        MapSwizzle::B64,
-                        MapSwizzle::B128,
-                        MapSwizzle::Interleave16,
-                        MapSwizzle::Interleave32,
+                        TileSwizzle::None,
+                        TileSwizzle::B32,
+                        TileSwizzle::B64,
+                        TileSwizzle::B128,
+                        TileSwizzle::Interleave16,
+                        TileSwizzle::Interleave32,
                     ]),
                     ..*draw.one_of(&self.maps)
                 };
@@ -177,11 +177,11 @@ impl Host {
         }
     }
 
-    fn tensor(&self, element: Element, rank: usize, is_map: bool, draw: &Draw) -> Arg<'_> {
+    fn tensor(&self, element: spec::Scalar, rank: usize, is_map: bool, draw: &Draw) -> Arg<'_> {
         macro_rules! of {
             ($($Element:ident: $ty:ty,)+) => {
                 match element {
-                    $(Element::$Element => match rank {
+                    $(spec::Scalar::$Element => match rank {
                         1 => self.view::<$ty, 1>(is_map, draw),
                         2 => self.view::<$ty, 2>(is_map, draw),
                         3 => self.view::<$ty, 3>(is_map, draw),
@@ -220,8 +220,8 @@ impl Host {
         }
     }
 
-    fn layout(&self, element: Element, rank: usize, draw: &Draw) -> Layout {
-        fn of<const N: usize>(host: &Host, element: Element, draw: &Draw) -> Layout {
+    fn layout(&self, element: spec::Scalar, rank: usize, draw: &Draw) -> Layout {
+        fn of<const N: usize>(host: &Host, element: spec::Scalar, draw: &Draw) -> Layout {
             let (shape, strides) = extents::<N>(element.bytes() as usize, draw);
             Layout::new(host.memory.device().id(), element, host.address(draw), shape, strides)
         }

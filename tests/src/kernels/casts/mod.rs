@@ -4,7 +4,7 @@ mod narrow;
 mod pairs;
 
 use tma_runtime::prelude::*;
-use tma_runtime::spec::Element;
+use tma_runtime::spec;
 
 use pairs::{casts, casts_bool, casts_tf32};
 
@@ -104,7 +104,7 @@ fn tf32s(device: &Device, options: &Options) -> anyhow::Result<()> {
 /// are one already: a cast to the own type changes nothing.
 fn wanted<T: Sample + Exact>(from: T) -> Vec<u64> {
     let mut to = in_every_type(from.exact());
-    if let (Element::E5m2, Number::Float(x), Some(own)) = (T::ELEMENT, from.exact(), to.last_mut())
+    if let (spec::Scalar::E5m2, Number::Float(x), Some(own)) = (T::ELEMENT, from.exact(), to.last_mut())
         && x.is_infinite()
     {
         *own = if x > 0.0 { 0x7c } else { 0xfc };

@@ -82,8 +82,8 @@ impl Body {
 
 fn answer(kernel: &str) -> Answer {
     match tma_codegen::check("types.rs", kernel) {
-        Ok(kernels) => {
-            let variables = kernels.iter().flat_map(|checked| &checked.kernel.kernel().variables);
+        Ok(accepted) => {
+            let variables = accepted.kernels.iter().flat_map(|checked| &checked.kernel.kernel().variables);
             Ok(variables.map(|variable| (variable.name.clone(), variable.ty.to_string())).collect())
         }
         Err(failure @ (Failure::Syntax(_) | Failure::Rules { .. })) => Err(failure.to_string()),

@@ -1,0 +1,82 @@
+//! What a build script can fail at, and what it says then.
+
+use std::path::PathBuf;
+use std::{fmt, io};
+
+use crate::diag::{Code, Coded, Located};
+use crate::escape;
+
+/// What a build script can fail at.
+#[derive(Debug)]
+pub enum BuildError {
+    /// It was not called by cargo, which sets this variable.
+    NoEnvironment(&'static str),
+    /// A file could not be read or written.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file or folder could not be watched.
+    Unwatchable {
+        /// Which.
+        path: PathBuf,
+        /// What is in the way.
+        why: &'static str,
+    },
+    /// Kernels need what the target does not have. The macro cannot report this: it does not know
+    /// the target.
+    Target(Vec<Located>),
+    /// LLVM failed.
+    #[cfg(feature = "llvm")]
+    Backend {
+        /// The source file.
+        path: PathBuf,
+        /// The line of the kernel.
+        line: usize,
+        /// What LLVM said.
+        error: crate::backend::BackendError,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoEnvironment(variable) => {
+                let why = "`tma_codegen::build()` is called from a build script, by cargo";
+                Coded(Code::Backend, format_args!("`{variable}` is not set: {why}")).fmt(f)
+            }
+            Self::File { path, error } => {
+                Coded(Code::Backend, format_args!("{}: {error}", escape::path(path))).fmt(f)
+            }
+            Self::Unwatchable { path, why } => {
+                let path = escape::path(path);
+                let message = format_args!(
+                    "cargo cannot be told to watch `{path}`, since its name {why}: rename what it lies in, or build \
+                     elsewhere (`CARGO_TARGET_DIR`)"
+                );
+                Coded(Code::Unwatchable, message).fmt(f)
+            }
+            Self::Target(errors) => {
+                let lines: Vec<_> = errors.iter().map(Located::to_string).collect();
+                f.write_str(&lines.join("\n"))
+            }
+            #[cfg(feature = "llvm")]
+            Self::Backend { path, line, error } => {
+                write!(f, "{}:{line}: {}", escape::path(path), Coded(Code::Backend, error))
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File { error, .. } => Some(error),
+            #[cfg(feature = "llvm")]
+            Self::Backend { error, .. } => Some(error),
+            Self::NoEnvironment(_) | Self::Unwatchable { .. } | Self::Target(_) => None,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The rules of each operation. This is the one list of statements and of expressions in `check`: a
+//! new one is named here, and has to say which rules it keeps.
+
+use super::low_bits::Variables;
+use super::{bulk, clusters, coordinates, descriptors, limits, settled};
+use crate::diag::Sink;
+use crate::ir::{Expr, ExprKind, Kernel, Stmt, StmtKind, visit};
+
+/// What the rules of an operation ask for.
+pub(super) struct Rules<'k> {
+    pub(super) kernel: &'k Kernel,
+    /// The most blocks that a cluster has; none in a kernel without clusters.
+    pub(super) blocks: Option<u64>,
+    /// What is known of the variables where a statement stands.
+    pub(super) variables: Variables,
+}
+
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    let blocks = clusters::size(kernel, sink);
+    let mut rules = Rules { kernel, blocks, variables: Variables::new(&kernel.body) };
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        rules.variables.pass(stmt);
+        statement(&rules, stmt, sink);
+    });
+    visit::for_each_expr(&kernel.body, &mut |expr| expression(&rules, expr, sink));
+}
+
+fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
+    let span = stmt.origin.span;
+    match &stmt.kind {
+        StmtKind::For(inner) => limits::for_loop(inner, sink),
+        StmtKind::TileGet { tile, at, dest: _ } | StmtKind::TileSet { tile, at, value: _ } => {
+            limits::tile_element(tile, at, sink);
+        }
+        StmtKind::SharedGet { array, index, dest: _ } | StmtKind::SharedSet { array, index, value: _ } => {
+            limits::shared_element(array, index, sink);
+        }
+        StmtKind::TileCopy(copy) => {
+            coordinates::tile_copy(rules, copy, sink);
+            clusters::tile_copy(rules, copy, span, sink);
+        }
+        StmtKind::BulkCopy(copy) => {
+            bulk::bulk_copy(rules, copy, sink);
+            clusters::bulk_copy(rules, copy, span, sink);
+        }
+        StmtKind::RemoteCopy(copy) => {
+            bulk::remote_copy(rules, copy, sink);
+            clusters::remote_copy(rules, copy, sink);
+        }
+        StmtKind::Barrier { op, barrier: _, scope: _ } => limits::barrier(op, sink),
+        StmtKind::EditMap { map, edit } => descriptors::edit(rules, map, edit, sink),
+        StmtKind::Sync(sync) => clusters::meeting(rules, *sync, span, sink),
+        StmtKind::NamedBarrierSync { id, threads } => limits::named_barrier(id, threads, sink),
+        // Their operands are judged as expressions; nothing else about them has a rule.
+        StmtKind::Assign { .. }
+        | StmtKind::If { .. }
+        | StmtKind::Match { .. }
+        | StmtKind::Loop { .. }
+        | StmtKind::While { .. }
+        | StmtKind::Labelled { .. }
+        | StmtKind::Break(_)
+        | StmtKind::Continue(_)
+        | StmtKind::Leave(_)
+        | StmtKind::Return
+        | StmtKind::GlobalGet { .. }
+        | StmtKind::GlobalSet { .. }
+        | StmtKind::GlobalAtomic { .. }
+        | StmtKind::PrefetchMap(_)
+        | StmtKind::AcquireMap { .. }
+        | StmtKind::BulkCommitGroup
+        | StmtKind::BulkWaitGroup { .. }
+        | StmtKind::Fence(_)
+        | StmtKind::SyncGrid { .. }
+        | StmtKind::GridDependency(_)
+        | StmtKind::ElectOne { .. }
+        | StmtKind::Trap
+        | StmtKind::Assert { .. }
+        | StmtKind::Printf { .. } => {}
+    }
+}
+
+fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
+    match &expr.kind {
+        // What only `parse` sees.
+        ExprKind::Compound(_) | ExprKind::Unit | ExprKind::Error => {
+            return settled::no_value(expr, sink);
+        }
+        ExprKind::Index(array, index) => limits::array_element(array, index, sink),
+        ExprKind::Stage(stages, index) => limits::stage(stages, index, sink),
+        ExprKind::CachePolicy(_, fraction) => limits::cache_fraction(fraction, sink),
+        ExprKind::Array(_) | ExprKind::Repeat(_) => limits::register_array(expr, sink),
+        ExprKind::Remote(_, rank) => clusters::remote(rules, rank, expr.span, sink),
+        ExprKind::Special(special) => clusters::special(rules, *special, expr.span, sink),
+        ExprKind::Const(_)
+        | ExprKind::Local(_)
+        | ExprKind::Shared(_)
+        | ExprKind::Param(_)
+        | ExprKind::GlobalLen(_)
+        | ExprKind::Unary(..)
+        | ExprKind::Binary(..)
+        | ExprKind::Cast(_)
+        | ExprKind::Bits(_)
+        | ExprKind::Math(..)
+        | ExprKind::Hinted(..)
+        | ExprKind::ClusterAxis(_)
+        | ExprKind::MapAt(..) => {}
+    }
+    settled::of_known_type(expr, sink);
+}

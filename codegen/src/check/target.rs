@@ -1,0 +1,101 @@
+//! What the chip does not have that a kernel is compiled for.
+
+use super::CheckedKernel;
+use crate::diag::{Code, Sink};
+use crate::ir::{MapEdit, Stmt, StmtKind, visit};
+use crate::target::{Feature, Target};
+
+/// A kernel that broke no rule and needs nothing that the target lacks. Only `lower` asks for the
+/// target: everything else of a kernel is the same on all chips.
+#[derive(Clone, Debug)]
+pub struct TargetKernel {
+    kernel: CheckedKernel,
+    target: Target,
+}
+
+impl TargetKernel {
+    /// The kernel.
+    pub fn kernel(&self) -> &CheckedKernel {
+        &self.kernel
+    }
+
+    /// The chip.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+}
+
+/// Checks that `target` has all that the kernel needs; tells all that it lacks.
+pub fn for_target(kernel: CheckedKernel, target: Target, sink: &mut Sink) -> Option<TargetKernel> {
+    let before = sink.len();
+    visit::for_each_stmt(&kernel.kernel().body, &mut |stmt| {
+        if let Some(needed) = needs(stmt).filter(|needed| !target.has(needed.feature)) {
+            report(&needed, target, stmt, sink);
+        }
+    });
+    (sink.len() == before).then_some(TargetKernel { kernel, target })
+}
+
+/// What a statement needs that not every chip has.
+struct Needed {
+    feature: Feature,
+    /// The word of the kernel language that needs it.
+    word: &'static str,
+}
+
+fn needs(stmt: &Stmt) -> Option<Needed> {
+    let word = match &stmt.kind {
+        StmtKind::EditMap { edit, .. } => match edit {
+            MapEdit::Address { .. } => "set_address",
+            MapEdit::Extent { .. } => "set_extent",
+            MapEdit::Stride { .. } => "set_stride",
+            MapEdit::CopyFrom { .. } | MapEdit::Publish { .. } => return None,
+        },
+        StmtKind::Assign { .. }
+        | StmtKind::If { .. }
+        | StmtKind::Match { .. }
+        | StmtKind::Loop { .. }
+        | StmtKind::While { .. }
+        | StmtKind::For(_)
+        | StmtKind::Labelled { .. }
+        | StmtKind::Break(_)
+        | StmtKind::Continue(_)
+        | StmtKind::Leave(_)
+        | StmtKind::Return
+        | StmtKind::TileGet { .. }
+        | StmtKind::TileSet { .. }
+        | StmtKind::SharedGet { .. }
+        | StmtKind::SharedSet { .. }
+        | StmtKind::GlobalGet { .. }
+        | StmtKind::GlobalSet { .. }
+        | StmtKind::GlobalAtomic { .. }
+        | StmtKind::TileCopy(_)
+        | StmtKind::BulkCopy(_)
+        | StmtKind::RemoteCopy(_)
+        | StmtKind::PrefetchMap(_)
+        | StmtKind::Barrier { .. }
+        | StmtKind::AcquireMap { .. }
+        | StmtKind::BulkCommitGroup
+        | StmtKind::BulkWaitGroup { .. }
+        | StmtKind::Fence(_)
+        | StmtKind::Sync(_)
+        | StmtKind::NamedBarrierSync { .. }
+        | StmtKind::SyncGrid { .. }
+        | StmtKind::GridDependency(_)
+        | StmtKind::ElectOne { .. }
+        | StmtKind::Trap
+        | StmtKind::Assert { .. }
+        | StmtKind::Printf { .. } => return None,
+    };
+    Some(Needed { feature: Feature::ReplaceTensorMap, word })
+}
+
+fn report(needed: &Needed, target: Target, stmt: &Stmt, sink: &mut Sink) {
+    let Needed { feature, word } = needed;
+    let having: Vec<_> =
+        Target::ALL.into_iter().filter(|other| other.has(*feature)).map(Target::name).collect();
+    let message = format!("{target} has no `{feature}`, which `{word}` needs");
+    sink.error(Code::TargetFeature, stmt.origin.span, message)
+        .note(format!("the target is {target}; {} have it", having.join(", ")))
+        .help("name another target in `build.rs`: `Build::new().target(Target::Sm90a)`");
+}

@@ -1,0 +1,102 @@
+//! Shared memory that takes room in every block and serves no purpose: a warning.
+//!
+//! rustc warns of variables that are never named. This is about those that are named only to
+//! initialise them, and about parts of pipelines. What is used in one instance of a kernel is used:
+//! it cannot be declared in that instance alone.
+
+use std::collections::HashSet;
+
+use super::{CheckedKernel, layout};
+use crate::diag::{Code, Sink};
+use crate::ir::{BarrierOp, Expr, ExprKind, Kernel, Pipeline, SharedId, Span, Stmt, StmtKind, visit};
+
+/// Warns of what no instance of a kernel uses; `instances` are all of them.
+pub(crate) fn unused(instances: &[&CheckedKernel], sink: &mut Sink) {
+    let Some((first, others)) = instances.split_first() else { return };
+    let mut unused = unused_in(first.kernel());
+    for other in others {
+        // Instances declare the same variables in the same order.
+        let unused_here = unused_in(other.kernel());
+        unused.retain(|id| unused_here.contains(id));
+    }
+    let kernel = first.kernel();
+    let whole = |pipeline: &&Pipeline| pipeline.parts().all(|part| unused.contains(&part));
+    let pipelines: Vec<_> = kernel.pipelines.iter().filter(whole).collect();
+    for pipeline in &pipelines {
+        let parts: Vec<_> = pipeline.parts().collect();
+        warn(kernel, &pipeline.name, &parts, pipeline.span, sink);
+    }
+    for id in (0..).map(SharedId).take(kernel.shared.len()) {
+        let in_pipeline = pipelines.iter().any(|pipeline| pipeline.parts().any(|part| part == id));
+        if unused.contains(&id) && !in_pipeline {
+            let var = kernel.shared_var(id);
+            warn(kernel, &var.name, &[id], var.span, sink);
+        }
+    }
+}
+
+/// The variables that nothing refers to, except to initialise or invalidate a barrier.
+fn unused_in(kernel: &Kernel) -> HashSet<SharedId> {
+    let mut unused: HashSet<_> = (0..).map(SharedId).take(kernel.shared.len()).collect();
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        for operand in visit::operands(&stmt.kind) {
+            if set_up(stmt).is_some_and(|barrier| std::ptr::eq(barrier, operand)) {
+                continue;
+            }
+            for_each_shared(operand, &mut |id| _ = unused.remove(&id));
+        }
+    });
+    unused
+}
+
+/// The barrier that a statement only initialises or invalidates.
+fn set_up(stmt: &Stmt) -> Option<&Expr> {
+    let StmtKind::Barrier { barrier, op, scope: _ } = &stmt.kind else { return None };
+    match op {
+        BarrierOp::Init { .. } | BarrierOp::Invalidate => Some(barrier),
+        BarrierOp::Arrive
+        | BarrierOp::ArriveMany { .. }
+        | BarrierOp::ArriveToken { .. }
+        | BarrierOp::ArriveDrop
+        | BarrierOp::ArriveExpectTx { .. }
+        | BarrierOp::ExpectTx { .. }
+        | BarrierOp::Wait { .. }
+        | BarrierOp::WaitToken { .. }
+        | BarrierOp::TestWait { .. }
+        | BarrierOp::TryWait { .. }
+        | BarrierOp::TryWaitFor { .. } => None,
+    }
+}
+
+fn for_each_shared(expr: &Expr, f: &mut impl FnMut(SharedId)) {
+    visit::within(expr, &mut |node| {
+        if let ExprKind::Shared(id) = node.kind {
+            f(id);
+        }
+    });
+}
+
+fn warn(kernel: &Kernel, name: &str, parts: &[SharedId], span: Span, sink: &mut Sink) {
+    // As of any variable that is there on purpose.
+    if name.starts_with('_') {
+        return;
+    }
+    let bytes: u64 = parts.iter().map(|&part| layout::size(&kernel.shared_var(part).ty)).sum();
+    let mut set_up_at = None;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let Some(barrier) = set_up(stmt) {
+            for_each_shared(barrier, &mut |id| {
+                if parts.contains(&id) {
+                    set_up_at.get_or_insert(stmt.origin.span);
+                }
+            });
+        }
+    });
+    let message =
+        format!("nothing accesses `{name}`, which takes {bytes} bytes of every block's shared memory");
+    let warning = sink.warn(Code::UnusedShared, span, message);
+    if let Some(span) = set_up_at {
+        warning.label(span, "all that is done with it is to initialise it");
+    }
+    warning.help("remove it, or give it a name that begins with `_`");
+}

@@ -1,0 +1,265 @@
+//! What the attributes become.
+//!
+//! A kernel becomes a module of its name, with its launcher, and a function that nobody calls, with
+//! its body: there rustc checks it against the vocabulary, and editors complete and explain what is
+//! written in it.
+//!
+//! # Order
+//!
+//! The function comes first and all else after it; of a `#[tma_module]`, all items come first. To
+//! complete a word, rust-analyzer expands the item twice, as it is and with a marker at the cursor,
+//! and looks for the cursor at the same distance from the beginning in both. So what depends on the
+//! tokens of a body, such as an error, a hash or a number of bytes, stands behind every body.
+
+mod methods;
+mod names;
+mod ptx;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Item, ItemFn, ItemMod};
+
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::host::generic;
+use crate::host::launcher::launcher;
+use crate::ir::Kernel;
+use crate::parse::item::depth;
+use crate::parse::item::{self, KernelItem, ModuleItems};
+use crate::parse::names::WordUse;
+use crate::pipeline::{Front, Instance, front};
+use crate::place;
+use ptx::Ptx;
+
+/// Expands `#[tma_kernel(attr)] item`.
+pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(error) = depth::too_deep(&attr).or_else(|| depth::too_deep(&item)) {
+        return compile_error(&error);
+    }
+    match syn::parse2::<ItemFn>(item) {
+        Ok(function) => lone_kernel(&KernelItem { attr, function }),
+        Err(error) => error.into_compile_error(),
+    }
+}
+
+/// Expands `#[tma_module] item`.
+pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(error) = depth::too_deep(&item) {
+        return compile_error(&error);
+    }
+    let mut module: ItemMod = match syn::parse2(item) {
+        Ok(module) => module,
+        Err(error) => return error.into_compile_error(),
+    };
+    let mut sink = Sink::default();
+    refuse_options("tma_module", attr, &mut sink);
+    let parts = item::module(&module, &mut sink);
+    if let Some((_, items)) = &mut module.content {
+        let mut behind = TokenStream::new();
+        let mut imports = Imports::Unjudged;
+        *items =
+            items.drain(..).map(|item| module_item(item, &parts.shared, &mut imports, &mut behind)).collect();
+        if imports == Imports::Missing {
+            behind.extend(quote!(
+                #[allow(unused_imports)]
+                use ::tma_runtime::prelude::*;
+            ));
+        }
+        items.push(Item::Verbatim(behind));
+    }
+    let errors = sink.into_errors();
+    let errors = errors.iter().map(compile_error);
+    quote!(#module #(#errors)*)
+}
+
+/// What was said of a module's imports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Imports {
+    /// Nothing.
+    Unjudged,
+    /// That those of the vocabulary are missing. Once is enough: the expansion has them, so that
+    /// rustc does not miss them again.
+    Missing,
+}
+
+/// What stands in the place of `item`; what a kernel becomes besides goes `behind` all items.
+fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: &mut TokenStream) -> Item {
+    let Item::Fn(mut function) = item else { return item };
+    if let Some(kernel) = item::kernel(&function) {
+        let mut front = front(&kernel, shared);
+        if *imports == Imports::Missing {
+            front.diagnostics.errors.retain(|error| error.code != Code::MissingPrelude);
+        } else if front.diagnostics.errors.iter().any(|error| error.code == Code::MissingPrelude) {
+            *imports = Imports::Missing;
+        }
+        let ptx = Ptx::of(&front);
+        let Parts { body, rest } = kernel_item(&kernel, front, ptx);
+        behind.extend(rest);
+        return Item::Verbatim(body);
+    }
+    if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
+        function.attrs.remove(at);
+        function.attrs.extend(allowed());
+    }
+    Item::Fn(function)
+}
+
+/// Expands `#[tma_device] item` where no `#[tma_module]` is around it, which alone would see it.
+pub fn device(_attr: TokenStream, item: TokenStream) -> TokenStream {
+    let mut sink = Sink::default();
+    sink.error(
+        Code::Attribute,
+        Span::call_site().into(),
+        "a device function stands outside of a `#[tma_module]`",
+    )
+    .help("put it and the kernels that call it into `#[tma_module] mod name { .. }`");
+    let mut out: TokenStream = sink.into_errors().iter().map(compile_error).collect();
+    out.extend(quote!(#[allow(dead_code)] #item));
+    out
+}
+
+fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
+    if !attr.is_empty() {
+        sink.error(Code::Attribute, crate::ir::Span::of(&attr), format!("`{name}` has no options"))
+            .help(format!("write `#[{name}]`"));
+    }
+}
+
+/// A kernel outside of a `#[tma_module]`.
+fn lone_kernel(item: &KernelItem) -> TokenStream {
+    let mut front = front(item, &ModuleItems::default());
+    let mut ptx = Ptx::of(&front);
+    if let Some(error) = place::misplaced(item, Span::call_site(), ptx.is_whole) {
+        // Where a module cannot stand, one more error would be about that.
+        if error.code == Code::KernelPlace {
+            return compile_error(&error);
+        }
+        let refused = |instance: &Instance| Instance::Refused(Box::new(instance.kernel().clone()));
+        front.instances = front.instances.iter().map(refused).collect();
+        front.diagnostics.errors = vec![error];
+        ptx = Ptx::of(&front);
+    }
+    let Parts { body, rest } = kernel_item(item, front, ptx);
+    quote!(#body #rest)
+}
+
+/// What a kernel becomes. See [the order](self#order).
+struct Parts {
+    /// The function that is never called.
+    body: TokenStream,
+    /// All else.
+    rest: TokenStream,
+}
+
+fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx) -> Parts {
+    let Front { hash: _, instances, diagnostics, words } = front;
+    // Of warnings the build script tells: a macro of stable Rust has no way to.
+    let errors = diagnostics.errors;
+    let launchers = instances.iter().zip(&ptx.texts).map(|(instance, ptx)| {
+        let shared_bytes = match instance {
+            Instance::Refused(_) => 0,
+            Instance::Checked(checked) => checked.layout().bytes(),
+        };
+        in_module(instance.kernel(), launcher(instance.kernel(), shared_bytes, ptx))
+    });
+    let all = all_instances(&instances);
+    let function = &item.function;
+    let kernels: Vec<_> = instances.iter().map(Instance::kernel).collect();
+    let generic = generic::launcher(function, &kernels);
+    let (name, vis) = (&function.sig.ident, &function.vis);
+    let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
+    // Those that rustc has not decided yet hold for all that the kernel becomes.
+    let conditions: TokenStream = function
+        .attrs
+        .iter()
+        .filter(|attr| attr.path().is_ident("cfg"))
+        .map(ToTokens::to_token_stream)
+        .collect();
+    // What was said of imports need not be said of each word.
+    let imported = !errors.iter().any(|error| error.code == Code::MissingPrelude);
+    let body = imported.then(|| never_called(function, &words));
+    let body = body.map_or_else(TokenStream::new, |body| quote!(#conditions #body));
+    let proofs = imported.then(|| names::proofs(&words)).flatten();
+    let proofs = proofs.map(|proofs| quote!(#conditions #proofs));
+    let errors = errors.iter().chain(&ptx.missing).map(compile_error);
+    let rest = quote! {
+        #(#conditions #errors)*
+        #conditions
+        #(#docs)*
+        #vis mod #name {
+            #(#launchers)*
+            #all
+            #generic
+        }
+        #proofs
+    };
+    Parts { body, rest }
+}
+
+/// What all named instances are, for programs that choose among them at run time.
+fn all_instances(instances: &[Instance]) -> TokenStream {
+    let names = instances.iter().filter_map(|instance| instance.kernel().instance.as_ref());
+    let specs: Vec<_> = names.map(|name| format_ident!("{name}")).map(|name| quote!(#name::SPEC)).collect();
+    if specs.is_empty() {
+        return TokenStream::new();
+    }
+    let count = specs.len();
+    quote! {
+        /// Every instance, in the order of the attribute.
+        pub static INSTANCES: [::tma_runtime::launch::KernelSpec; #count] = [#(#specs),*];
+    }
+}
+
+/// A launcher stands in the kernel's module, that of an instance in a module of its own within.
+fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
+    match &kernel.instance {
+        None => launcher,
+        Some(instance) => {
+            let doc = format!("The instance `{instance}` of `{}`.", kernel.name);
+            let name = format_ident!("{instance}");
+            quote!(#[doc = #doc] pub mod #name { #launcher })
+        }
+    }
+}
+
+/// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the
+/// right place. Words of the vocabulary mean it, whatever lies around: where they do not,
+/// [`names::proofs`] is the one to fail.
+fn never_called(function: &ItemFn, words: &[WordUse]) -> TokenStream {
+    let imports = names::imports(words);
+    let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));
+    let (sig, block, allowed) = (&function.sig, &function.block, allowed());
+    quote! {
+        const _: () = {
+            #(#attrs)*
+            #(#allowed)*
+            #sig #block
+            #imports
+        };
+    }
+}
+
+/// What is no mistake in code for a device: kernels have many parameters, types that say all of a
+/// tile, and none of the methods that these lints advise.
+fn allowed() -> Vec<syn::Attribute> {
+    syn::parse_quote! {
+        #[allow(dead_code)]
+        #[allow(
+            clippy::too_many_arguments,
+            clippy::manual_div_ceil,
+            clippy::manual_is_multiple_of,
+            clippy::manual_range_contains,
+            clippy::manual_swap,
+            clippy::type_complexity
+        )]
+    }
+}
+
+/// An error that rustc shows from the first to the last token it is about.
+fn compile_error(error: &Diagnostic) -> TokenStream {
+    let text = error.text();
+    let (first, last) = (error.span.first(), error.span.last());
+    let bang = quote_spanned!(last=> !);
+    let arguments = quote_spanned!(last=> { #text });
+    let path = Ident::new("compile_error", first);
+    quote_spanned!(first=> ::core::#path #bang #arguments)
+}

@@ -1,0 +1,95 @@
+//! Replaces expressions of constants by their values, so that rules on constants see through
+//! arithmetic.
+
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use crate::ir::{BinaryOp, Const, Expr, ExprKind, Scalar, Type, eval};
+
+/// Replaces `expr`, whose operands are already folded, by its value if that is known.
+/// The error is why a constant expression has no value.
+pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
+    let Some(scalar) = expr.ty.as_scalar() else { return fold_element(expr) };
+    let value = match &expr.kind {
+        ExprKind::Unary(op, a) => constant(a).and_then(|a| eval::unary(*op, a, scalar)),
+        ExprKind::Binary(op, a, b) => match (constant(a), constant(b)) {
+            (_, Some(Const::Int(0))) if matches!(op, BinaryOp::Div | BinaryOp::Rem) => {
+                return Err("it divides by zero");
+            }
+            (Some(a), Some(b)) => eval::binary(*op, a, b, expr_scalar(expr)),
+            _ => None,
+        },
+        ExprKind::Cast(a) => constant(a).and_then(|value| eval::cast(value, scalar)),
+        ExprKind::Math(op, all) => {
+            let known: Option<Vec<_>> = all.iter().map(constant).collect();
+            known.and_then(|known| eval::math(*op, &known))
+        }
+        ExprKind::Index(..) => return fold_element(expr),
+        // The bits of a float are left to LLVM.
+        ExprKind::Bits(_)
+        | ExprKind::Const(_)
+        | ExprKind::Local(_)
+        | ExprKind::Shared(_)
+        | ExprKind::Param(_)
+        | ExprKind::GlobalLen(_)
+        | ExprKind::Special(_)
+        | ExprKind::Array(_)
+        | ExprKind::Repeat(_)
+        | ExprKind::Stage(..)
+        | ExprKind::CachePolicy(..)
+        | ExprKind::Hinted(..)
+        | ExprKind::Remote(..)
+        | ExprKind::ClusterAxis(_)
+        | ExprKind::Compound(_)
+        | ExprKind::MapAt(..)
+        | ExprKind::Unit
+        | ExprKind::Error => None,
+    };
+    if let Some(value) = value {
+        expr.kind = ExprKind::Const(value);
+    }
+    Ok(())
+}
+
+/// `[1, 2][1]` is `2`.
+fn fold_element(expr: &mut Expr) -> Result<(), &'static str> {
+    let ExprKind::Index(array, index) = &expr.kind else { return Ok(()) };
+    let Some(index) = index.as_int().and_then(|index| usize::try_from(index).ok()) else { return Ok(()) };
+    let element = match (&array.kind, &array.ty) {
+        (ExprKind::Array(elements), _) => elements.get(index),
+        (ExprKind::Repeat(element), Type::Array(_, len)) if index < *len as usize => Some(&**element),
+        _ => None,
+    };
+    if let Some(element) = element.filter(|element| is_known(element)) {
+        *expr = element.clone();
+    }
+    Ok(())
+}
+
+/// Whether it is a constant, through and through.
+pub(in crate::parse) fn is_known(expr: &Expr) -> bool {
+    if let ExprKind::Array(elements) = &expr.kind {
+        return elements.iter().all(is_known);
+    }
+    if let ExprKind::Repeat(element) = &expr.kind {
+        return is_known(element);
+    }
+    matches!(expr.kind, ExprKind::Const(_))
+}
+
+fn constant(expr: &Expr) -> Option<Const> {
+    if let ExprKind::Const(value) = expr.kind { Some(value) } else { None }
+}
+
+/// The type that a binary expression computes in: that of its left side.
+fn expr_scalar(expr: &Expr) -> Scalar {
+    let left = if let ExprKind::Binary(_, left, _) = &expr.kind { left.ty.as_scalar() } else { None };
+    left.unwrap_or(Scalar::I32)
+}
+
+/// Whether a literal's value fits its settled type.
+pub(in crate::parse) fn literal_fits(value: Const, ty: &Type) -> bool {
+    match (value, ty.as_scalar().and_then(Scalar::integer_range)) {
+        (Const::Int(value), Some((least, greatest))) => (least..=greatest).contains(&value),
+        _ => true,
+    }
+}

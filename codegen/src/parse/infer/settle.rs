@@ -1,0 +1,157 @@
+//! Finishes a kernel: replaces unknown types by what inference found, and folds constants.
+
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use super::{Infer, fold, rule};
+use crate::diag::{Code, Sink};
+use crate::ir::{BinaryOp, Block, Const, Expr, ExprKind, Local, Scalar, StmtKind, Type, UnaryOp, visit};
+use crate::parse::cx::Parts;
+
+/// Settles every type in the kernel; reports what stays unknown and literals that do not fit.
+pub(in crate::parse) fn settle(parts: &mut Parts, body: &mut Block, sink: &mut Sink) {
+    rule::judge(&mut parts.infer, &parts.obligations, sink);
+    for local in &mut parts.locals {
+        settle_local(&parts.infer, local, sink);
+    }
+    for variable in &mut parts.variables {
+        variable.ty = parts.infer.settle(&variable.ty).unwrap_or(Type::Error);
+    }
+    for number in &mut parts.numbers {
+        settle_expr(&parts.infer, number);
+        if let ExprKind::Const(value) = number.kind
+            && !fold::literal_fits(value, &number.ty)
+        {
+            report_range(sink, number);
+        }
+    }
+    settle_block(&parts.infer, body, sink);
+}
+
+fn settle_block(infer: &Infer, block: &mut Block, sink: &mut Sink) {
+    for stmt in &mut block.stmts {
+        for operand in visit::operands_mut(&mut stmt.kind) {
+            visit::within_mut(operand, &mut |expr| settle_node(infer, expr, sink));
+        }
+        drop_dead_branch(&mut stmt.kind);
+        close_ranges(&mut stmt.kind);
+        for inner in visit::blocks_mut(&mut stmt.kind) {
+            settle_block(infer, inner, sink);
+        }
+    }
+}
+
+/// Where a constant decides, the other branch is not for this instance: `if STAGES > 1 {
+/// full[1].init(1) }` must not be refused where there is one stage.
+fn drop_dead_branch(kind: &mut StmtKind) {
+    if let StmtKind::If { condition, then, otherwise } = kind
+        && let ExprKind::Const(Const::Bool(holds)) = condition.kind
+    {
+        *(if holds { otherwise } else { then }) = Block::default();
+    }
+}
+
+/// Ends the open ranges of a `match`, `..=5` and `6..`, where the type of what it is on ends.
+fn close_ranges(kind: &mut StmtKind) {
+    if let StmtKind::Match { value, arms, .. } = kind
+        && let Some(scalar) = value.ty.as_scalar()
+    {
+        let (least, greatest) = rule::extremes(scalar);
+        for (start, end) in arms.iter_mut().flat_map(|arm| &mut arm.ranges) {
+            *start = least.max(*start);
+            *end = greatest.min(*end);
+        }
+    }
+}
+
+fn settle_node(infer: &Infer, expr: &mut Expr, sink: &mut Sink) {
+    settle_expr(infer, expr);
+    judge_operator(expr, sink);
+    if let Err(why) = fold::fold(expr) {
+        sink.error(Code::ConstantValue, expr.span, format!("this expression has no value: {why}"));
+    }
+}
+
+/// Gives one node its type, and a literal its value of that type; those inside must have theirs.
+pub(in crate::parse) fn settle_expr(infer: &Infer, expr: &mut Expr) {
+    // What no use decides was reported with its variable, or is never read.
+    expr.ty = infer.settle(&expr.ty).unwrap_or(Type::Error);
+    if let ExprKind::Const(value) = &mut expr.kind {
+        *value = value.settled(&expr.ty);
+    }
+}
+
+fn settle_local(infer: &Infer, local: &mut Local, sink: &mut Sink) {
+    local.ty = infer.settle(&local.ty).unwrap_or_else(|| {
+        sink.error(Code::CannotInfer, local.span, format!("the type of `{}` is not known", local.name))
+            .help(format!("give it one: `let {}: u32`", local.name));
+        Type::Error
+    });
+}
+
+/// Operators on what was a literal of unknown type when they were parsed.
+fn judge_operator(expr: &Expr, sink: &mut Sink) {
+    let (sign, operand, fits) = match &expr.kind {
+        ExprKind::Unary(op, a) => {
+            let Some(scalar) = a.ty.as_scalar() else { return };
+            match op {
+                UnaryOp::Neg => ("-", a, scalar.is_arithmetic() && (scalar.is_float() || scalar.is_signed())),
+                UnaryOp::Not => ("!", a, scalar.is_integer() || scalar == Scalar::Bool),
+            }
+        }
+        ExprKind::Binary(op, a, _) => {
+            let Some(scalar) = a.ty.as_scalar() else { return };
+            (op.sign(), a, has_operator(scalar, *op))
+        }
+        ExprKind::Const(_)
+        | ExprKind::Local(_)
+        | ExprKind::Shared(_)
+        | ExprKind::Param(_)
+        | ExprKind::GlobalLen(_)
+        | ExprKind::Special(_)
+        | ExprKind::Cast(_)
+        | ExprKind::Bits(_)
+        | ExprKind::Math(..)
+        | ExprKind::Array(_)
+        | ExprKind::Repeat(_)
+        | ExprKind::Index(..)
+        | ExprKind::Stage(..)
+        | ExprKind::CachePolicy(..)
+        | ExprKind::Hinted(..)
+        | ExprKind::Remote(..)
+        | ExprKind::ClusterAxis(_)
+        | ExprKind::Compound(_)
+        | ExprKind::MapAt(..)
+        | ExprKind::Unit
+        | ExprKind::Error => return,
+    };
+    if !fits {
+        let message = format!("`{}` has no operator `{sign}`", operand.ty);
+        let error = sink.error(Code::InvalidOperator, expr.span, message);
+        if matches!(operand.ty.as_scalar(), Some(Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)) {
+            error.help(format!("`{}` is for storage: compute with `.to_f32()`", operand.ty));
+        }
+    }
+}
+
+fn has_operator(scalar: Scalar, op: BinaryOp) -> bool {
+    match op {
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => scalar.is_arithmetic(),
+        // The hardware has no remainder of floats, and what LLVM puts in its place is not Rust's.
+        BinaryOp::Rem => scalar.is_integer(),
+        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => scalar.is_integer() || scalar == Scalar::Bool,
+        BinaryOp::Shl | BinaryOp::Shr => scalar.is_integer(),
+        BinaryOp::Eq | BinaryOp::Ne => !matches!(scalar, Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2),
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+            scalar.is_arithmetic() || scalar == Scalar::Bool
+        }
+    }
+}
+
+/// Reports a literal that its type cannot hold.
+pub(in crate::parse) fn report_range(sink: &mut Sink, literal: &Expr) {
+    let ExprKind::Const(Const::Int(value)) = literal.kind else { return };
+    let range = literal.ty.as_scalar().and_then(Scalar::integer_range);
+    let (least, greatest) = range.unwrap_or_default();
+    let message = format!("{value} does not fit `{}`, which holds {least} to {greatest}", literal.ty);
+    sink.error(Code::LiteralRange, literal.span, message);
+}

@@ -1,0 +1,129 @@
+//! `#[tma_kernel(threads = 128, min_blocks = 2, max_registers = 168, cluster = 2, checked,
+//! instances(small = <64>, ..))]`.
+
+use proc_macro2::TokenStream;
+use syn::parse::{ParseStream, Parser};
+use syn::{Expr, Ident, Token};
+
+use crate::diag::{Code, Sink};
+use crate::ir::Span;
+use crate::parse::instances;
+
+/// The options of a kernel's attribute, their values not yet evaluated.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KernelAttr {
+    /// `threads = n` or `threads = [x, y, z]`.
+    pub(crate) threads: Option<Expr>,
+    /// `min_blocks = n`.
+    pub(crate) min_blocks: Option<Expr>,
+    /// `max_registers = n`.
+    pub(crate) max_registers: Option<Expr>,
+    /// `checked` or `unchecked`.
+    pub(crate) checked: Option<bool>,
+    /// `cluster = n`, `cluster = [x, y, z]` or `cluster = launch`.
+    pub(crate) cluster: Option<Expr>,
+    /// `nonportable_cluster`.
+    pub(crate) nonportable_cluster: Option<Ident>,
+    /// The names of the options that were given.
+    given: Vec<Ident>,
+    /// Whether the rest could not be read.
+    pub(crate) is_malformed: bool,
+    /// `instances(name = <..>, T in [..], ..)`.
+    pub(crate) instances: Vec<instances::Entry>,
+}
+
+/// Reads the attribute's arguments; what is wrong with them goes to the sink.
+pub(crate) fn parse(tokens: TokenStream, sink: &mut Sink) -> KernelAttr {
+    let mut attr = KernelAttr::default();
+    let parser = |input: ParseStream<'_>| {
+        while !input.is_empty() {
+            option(input, &mut attr, sink)?;
+            if input.is_empty() {
+                break;
+            }
+            input.parse::<Token![,]>()?;
+        }
+        Ok(())
+    };
+    let parsed = parser.parse2(tokens);
+    if let Err(error) = parsed {
+        attr.is_malformed = true;
+        report_malformed(&error, "write `#[tma_kernel(threads = 128)]`", sink);
+    }
+    attr
+}
+
+fn report_malformed(error: &syn::Error, help: &str, sink: &mut Sink) {
+    sink.error(Code::Attribute, error.span().into(), format!("malformed attribute: {error}")).help(help);
+}
+
+fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn::Result<()> {
+    let name: Ident = input.parse()?;
+    if let Some(first) = attr.given.iter().find(|given| **given == name) {
+        sink.error(Code::Attribute, Span::of(&name), format!("`{name}` is given twice"))
+            .label(Span::of(first), "first given here")
+            .help("keep one of them");
+    }
+    let slot = match name.to_string().as_str() {
+        "threads" => &mut attr.threads,
+        "min_blocks" => &mut attr.min_blocks,
+        "max_registers" => &mut attr.max_registers,
+        word @ ("checked" | "unchecked") => {
+            let opposite = if word == "checked" { "unchecked" } else { "checked" };
+            if let Some(other) = attr.given.iter().find(|given| **given == opposite) {
+                let message = "a kernel cannot be both `checked` and `unchecked`";
+                sink.error(Code::Attribute, Span::of(&name), message)
+                    .label(Span::of(other), "the other is given here")
+                    .help("keep one of them; with neither, builds with debug assertions check it");
+            }
+            attr.checked = Some(word == "checked");
+            attr.given.push(name);
+            return Ok(());
+        }
+        "cluster" => &mut attr.cluster,
+        "nonportable_cluster" => {
+            attr.given.push(name.clone());
+            attr.nonportable_cluster = Some(name);
+            return Ok(());
+        }
+        "instances" => {
+            let content;
+            syn::parenthesized!(content in input);
+            let list = instances::entries(&content).unwrap_or_else(|error| {
+                report_malformed(
+                    &error,
+                    "write `name = <..>` or `T in [..]`, with commas between them",
+                    sink,
+                );
+                attr.is_malformed = true;
+                vec![]
+            });
+            // What is left of a list that could not be read.
+            content.parse::<TokenStream>()?;
+            attr.given.push(name);
+            attr.instances.extend(list);
+            return Ok(());
+        }
+        other => {
+            sink.error(Code::Attribute, Span::of(&name), format!("`tma_kernel` has no option `{other}`")).help(
+                "the options are `threads`, `min_blocks`, `max_registers`, `cluster`, `nonportable_cluster`, `checked`, \
+                 `unchecked` and `instances(..)`",
+            );
+            skip_value(input);
+            return Ok(());
+        }
+    };
+    input.parse::<Token![=]>()?;
+    *slot = Some(input.parse()?);
+    attr.given.push(name);
+    Ok(())
+}
+
+/// Passes over the value of an unknown option, so that those after it are still read.
+fn skip_value(input: ParseStream<'_>) {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        if input.parse::<proc_macro2::TokenTree>().is_err() {
+            return;
+        }
+    }
+}

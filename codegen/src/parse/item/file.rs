@@ -1,0 +1,124 @@
+//! Finds the kernels of a source file, wherever in it they stand.
+
+use std::rc::Rc;
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::visit::{self, Visit};
+use syn::{Block, File, ImplItemFn, Item, ItemFn, ItemMod, Stmt, TraitItemFn};
+
+use super::{KernelItem, ModuleItems, depth, outside};
+use crate::diag::Sink;
+
+/// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc
+/// and the macro report.
+pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<ModuleItems>)> {
+    // Most files hold no kernel, and parsing takes longer than this look.
+    if !text.contains("tma_kernel") || text.parse().ok().as_ref().and_then(depth::too_deep).is_some() {
+        return vec![];
+    }
+    syn::parse_file(text).map(|parsed| kernels(&parsed)).unwrap_or_default()
+}
+
+/// The kernels of `file`, each with what it shares with others. What a file imports is not asked:
+/// texts need no imports.
+pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
+    let mut all = placed_kernels(file);
+    for (_, shared) in &mut all {
+        Rc::make_mut(shared).lacks_words = false;
+    }
+    all
+}
+
+/// As [`kernels`], and of each is known whether words are imported where it stands.
+pub(crate) fn placed_kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
+    find(file).found
+}
+
+/// The kernels that stand in an `impl` or a trait.
+pub(crate) fn methods(file: &File) -> Vec<KernelItem> {
+    find(file).methods
+}
+
+fn find(file: &File) -> Finder {
+    let mut finder = Finder { lacks_words: lack_words(&file.items), ..Finder::default() };
+    finder.visit_file(file);
+    finder
+}
+
+#[derive(Default)]
+struct Finder {
+    found: Vec<(KernelItem, Rc<ModuleItems>)>,
+    methods: Vec<KernelItem>,
+    /// Whether nothing around this point, up to its module, imports words.
+    lacks_words: bool,
+}
+
+impl Finder {
+    /// Runs `f` where `lacks_words` is this.
+    fn within(&mut self, lacks_words: bool, f: impl FnOnce(&mut Self)) {
+        let around = std::mem::replace(&mut self.lacks_words, lacks_words);
+        f(self);
+        self.lacks_words = around;
+    }
+
+    /// A method as the attribute on it sees it.
+    fn method(&mut self, method: TokenStream) {
+        let function = syn::parse2::<ItemFn>(method).ok();
+        self.methods.extend(function.as_ref().and_then(super::kernel));
+    }
+}
+
+impl<'ast> Visit<'ast> for Finder {
+    fn visit_item_fn(&mut self, function: &'ast ItemFn) {
+        match super::kernel(function) {
+            Some(kernel) => {
+                let shared = ModuleItems { lacks_words: self.lacks_words, ..ModuleItems::default() };
+                self.found.push((kernel, Rc::new(shared)));
+            }
+            None => visit::visit_item_fn(self, function),
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
+        self.method(function.to_token_stream());
+        visit::visit_impl_item_fn(self, function);
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
+        self.method(function.to_token_stream());
+        visit::visit_trait_item_fn(self, function);
+    }
+
+    fn visit_block(&mut self, block: &'ast Block) {
+        let brings = |stmt: &Stmt| matches!(stmt, Stmt::Item(item) if outside::may_bring_words(item));
+        let lacks_words = self.lacks_words && !block.stmts.iter().any(brings);
+        self.within(lacks_words, |finder| visit::visit_block(finder, block));
+    }
+
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        let items = module.content.as_ref().map(|(_, items)| &items[..]).unwrap_or_default();
+        if !module.attrs.iter().any(|attr| super::is_named(attr, "tma_module")) {
+            return self.within(lack_words(items), |finder| visit::visit_item_mod(finder, module));
+        }
+        // A module without a body is the macro's error to report, not that of whoever looks for
+        // kernels.
+        let mut unread = Sink::default();
+        let super::Module { kernels, shared } = super::module(module, &mut unread);
+        let shared = Rc::new(shared);
+        self.found.extend(kernels.into_iter().map(|kernel| (kernel, Rc::clone(&shared))));
+        // What stands deeper, in modules and functions inside, shares nothing with these.
+        self.within(lack_words(items), |finder| {
+            for item in items {
+                if !matches!(item, Item::Fn(function) if super::kernel(function).is_some()) {
+                    finder.visit_item(item);
+                }
+            }
+        });
+    }
+}
+
+/// Whether no item of a module can bring words into it.
+fn lack_words(items: &[Item]) -> bool {
+    !items.iter().any(outside::may_bring_words)
+}

@@ -1,0 +1,102 @@
+//! Finds kernels, and what they share, in an item.
+
+pub(crate) mod attr;
+pub(in crate::parse) mod condition;
+pub(crate) mod depth;
+pub(crate) mod file;
+pub(in crate::parse) mod outside;
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemType, Meta};
+
+use crate::diag::{Code, Sink};
+use crate::ir::Span;
+use outside::Outsider;
+
+/// A function with `#[tma_kernel(..)]`.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelItem {
+    /// The attribute's arguments.
+    pub(crate) attr: TokenStream,
+    /// The function, without the attribute.
+    pub(crate) function: ItemFn,
+}
+
+/// What the kernels of one `#[tma_module]` share; empty for a kernel that stands alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ModuleItems {
+    pub(crate) constants: Vec<ItemConst>,
+    pub(crate) aliases: Vec<ItemType>,
+    pub(crate) functions: Vec<ItemFn>,
+    /// What else takes names there.
+    pub(crate) outsiders: Vec<Outsider>,
+    /// Whether it is certain that no word of the vocabulary has been imported where the kernels
+    /// stand.
+    pub(crate) lacks_words: bool,
+}
+
+/// A `#[tma_module]`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Module {
+    pub(crate) kernels: Vec<KernelItem>,
+    pub(crate) shared: ModuleItems,
+}
+
+/// Whether `attr` is `#[name]`, by whatever path.
+pub(crate) fn is_named(attr: &Attribute, name: &str) -> bool {
+    attr.path().segments.last().is_some_and(|segment| segment.ident == name)
+}
+
+/// The kernel of `function`, if it has the attribute.
+pub(crate) fn kernel(function: &ItemFn) -> Option<KernelItem> {
+    let at = function.attrs.iter().position(|attr| is_named(attr, "tma_kernel"))?;
+    let mut function = function.clone();
+    let attr = match function.attrs.remove(at).meta {
+        Meta::List(list) => list.tokens,
+        Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
+    };
+    Some(KernelItem { attr, function })
+}
+
+/// Whether kernels can call `item`.
+fn is_device(item: &Item) -> bool {
+    matches!(item, Item::Fn(function) if function.attrs.iter().any(|attr| is_named(attr, "tma_device")))
+}
+
+/// Sorts the items of a module.
+pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
+    let mut module = Module::default();
+    let Some((_, items)) = &item.content else {
+        sink.error(Code::UnsupportedStatement, Span::of(item), "a `#[tma_module]` needs its body here")
+            .help("write `mod name { .. }`: an attribute does not see into another file");
+        return module;
+    };
+    module.shared.lacks_words = !items.iter().any(outside::may_bring_words);
+    for item in items {
+        match item {
+            Item::Fn(function) if is_device(item) => {
+                module.shared.functions.push(function.clone());
+            }
+            Item::Fn(function) => module.kernels.extend(kernel(function)),
+            Item::Const(constant) => module.shared.constants.push(constant.clone()),
+            Item::Type(alias) => module.shared.aliases.push(alias.clone()),
+            // Whatever else is there belongs to the host.
+            _ => {}
+        }
+        if !is_device(item) {
+            module.shared.outsiders.extend(outside::outsider(item));
+        }
+    }
+    module
+}
+
+impl ModuleItems {
+    /// Everything that is shared, as tokens.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = TokenStream> {
+        let constants = self.constants.iter().map(ToTokens::to_token_stream);
+        let aliases = self.aliases.iter().map(ToTokens::to_token_stream);
+        let functions = self.functions.iter().map(ToTokens::to_token_stream);
+        constants.chain(aliases).chain(functions)
+    }
+}

@@ -1,0 +1,79 @@
+//! What else stands in a `#[tma_module]`: items of the host. A name that one of them takes is not
+//! the vocabulary's any more.
+
+use syn::ext::IdentExt;
+use syn::{Attribute, Fields, Ident, Item, UseTree};
+
+use crate::parse::names::{self, Space};
+
+/// An item that the host has and kernels have not.
+#[derive(Clone, Debug)]
+pub(crate) struct Outsider {
+    /// Its name, without `r#`.
+    pub(crate) name: String,
+    /// What it is, with its article.
+    pub(crate) noun: &'static str,
+    /// The namespaces that it takes its name in.
+    pub(crate) spaces: &'static [Space],
+}
+
+/// The host's item, if `item` is one that takes a name. Imports are left to rustc, which knows what
+/// they bring; so is what stands under a condition, which rustc has not decided yet.
+pub(in crate::parse) fn outsider(item: &Item) -> Option<Outsider> {
+    let (name, attrs, noun, spaces): (&Ident, &[Attribute], _, &'static [Space]) = match item {
+        Item::Fn(item) => {
+            let noun = match super::kernel(item) {
+                Some(_) => "a kernel",
+                None => "a function of the host",
+            };
+            (&item.sig.ident, &item.attrs, noun, &[Space::Value])
+        }
+        Item::Static(item) => (&item.ident, &item.attrs, "a `static`", &[Space::Value]),
+        Item::Struct(item) => {
+            let spaces: &[Space] = match item.fields {
+                Fields::Named(_) => &[Space::Type],
+                Fields::Unnamed(_) | Fields::Unit => &[Space::Type, Space::Value],
+            };
+            (&item.ident, &item.attrs, "a struct of the host", spaces)
+        }
+        Item::Enum(item) => (&item.ident, &item.attrs, "an enum of the host", &[Space::Type]),
+        Item::Union(item) => (&item.ident, &item.attrs, "a union of the host", &[Space::Type]),
+        Item::Trait(item) => (&item.ident, &item.attrs, "a trait", &[Space::Type]),
+        Item::Macro(item) => (item.ident.as_ref()?, &item.attrs, "a macro of this module", &[Space::Macro]),
+        // A module takes no name of a scalar, `mod u8` and the type `u8` stand side by side: rustc
+        // decides.
+        Item::Mod(_) | Item::Use(_) | Item::ExternCrate(_) => return None,
+        // What kernels share, and what has no name.
+        Item::Const(_)
+        | Item::Type(_)
+        | Item::ForeignMod(_)
+        | Item::Impl(_)
+        | Item::TraitAlias(_)
+        | Item::Verbatim(_) => return None,
+        // syn's list of items is open.
+        _ => return None,
+    };
+    let conditional =
+        attrs.iter().any(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr"));
+    (!conditional).then(|| Outsider { name: name.unraw().to_string(), noun, spaces })
+}
+
+/// Whether `item` could bring words of the vocabulary into scope: a `use` of everything, or of a
+/// name that is a word, or a macro that may become one.
+pub(in crate::parse) fn may_bring_words(item: &Item) -> bool {
+    match item {
+        Item::Use(item) => brings_words(&item.tree),
+        Item::Macro(item) => item.ident.is_none(),
+        _ => false,
+    }
+}
+
+fn brings_words(tree: &UseTree) -> bool {
+    match tree {
+        UseTree::Glob(_) => true,
+        UseTree::Name(name) => names::is_word(&name.ident),
+        UseTree::Rename(rename) => names::is_word(&rename.rename),
+        UseTree::Path(path) => brings_words(&path.tree),
+        UseTree::Group(group) => group.items.iter().any(brings_words),
+    }
+}

@@ -1,0 +1,295 @@
+//! What a name means: what rustc takes it to mean, or an error at the name.
+//!
+//! Variables, parameters and generics come first, then the items of the `#[tma_module]`, then the
+//! vocabulary. Where a name is taken for a word of the vocabulary, that is noted: the macro has
+//! rustc prove it, since imports, macros and what lies around a kernel are seen by rustc alone. See
+//! `expand/names.rs`.
+
+#![warn(clippy::wildcard_enum_match_arm)]
+
+pub(in crate::parse) mod callee;
+pub(in crate::parse) mod suggest;
+
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::{Ident, Path, PathArguments};
+
+use crate::diag::{Code, Sink};
+use crate::ir::{Scalar, Span};
+use crate::parse::cx::Cx;
+use crate::parse::item::ModuleItems;
+use crate::parse::item::outside::Outsider;
+use crate::parse::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
+
+/// Rust's namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Value,
+    Type,
+    Macro,
+}
+
+/// Where a kernel uses a word of the vocabulary first.
+#[derive(Clone, Debug)]
+pub(crate) struct WordUse {
+    /// The path as written, without generic arguments.
+    pub(crate) path: Path,
+    /// What it was taken for.
+    pub(crate) meaning: Meaning,
+}
+
+/// What a path was taken for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// A function.
+    Function(FunctionWord),
+    /// A type that is no scalar.
+    Type(TypeWord),
+    /// A scalar type.
+    Scalar(Scalar),
+    /// A constant of a scalar: `u32::MAX`.
+    Constant(Scalar, ConstantWord),
+    /// A function of a scalar: `f16::from_f32`.
+    Conversion(Scalar, ConversionWord),
+    /// `printf!` or `assert!`.
+    Macro(MacroWord),
+    /// A method.
+    Method(Method),
+}
+
+/// A method of the vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Method {
+    /// The type that has it.
+    pub(crate) of: TypeWord,
+    /// The number of tiles, of a slot that dereferences to them.
+    pub(crate) tiles: usize,
+    /// What it is called on.
+    pub(crate) held: By,
+    /// What it takes.
+    pub(crate) taken: By,
+}
+
+/// A value or a reference to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Value,
+    Reference,
+    MutReference,
+}
+
+impl Method {
+    /// The steps at which rustc looks for the method before it finds it: in each, what the receiver
+    /// is, and how a method would take that.
+    pub(crate) fn earlier_steps(&self) -> Vec<(By, By)> {
+        let receivers = match self.held {
+            By::Value => vec![By::Value],
+            held @ (By::Reference | By::MutReference) => vec![held, By::Value],
+        };
+        let steps = receivers
+            .into_iter()
+            .flat_map(|held| [By::Value, By::Reference, By::MutReference].map(|taken| (held, taken)));
+        let finds = |(held, taken)| match taken {
+            By::Value => held == self.taken,
+            By::Reference | By::MutReference => held == By::Value && taken == self.taken,
+        };
+        steps.take_while(|&step| !finds(step)).collect()
+    }
+}
+
+impl Meaning {
+    /// What the name of a type is taken for.
+    pub(in crate::parse) fn of_type(word: TypeWord) -> Self {
+        if let TypeWord::Scalar(scalar) = word { Self::Scalar(scalar) } else { Self::Type(word) }
+    }
+
+    fn space(&self) -> Space {
+        match self {
+            Self::Function(_) | Self::Method(_) => Space::Value,
+            // Of a constant or function of a scalar, the scalar is what others can take.
+            Self::Type(_) | Self::Scalar(_) | Self::Constant(..) | Self::Conversion(..) => Space::Type,
+            Self::Macro(_) => Space::Macro,
+        }
+    }
+}
+
+/// A name without `r#`, which is no part of it.
+pub(in crate::parse) fn text(name: &Ident) -> String {
+    name.unraw().to_string()
+}
+
+/// The name of a path that is one name, or one of this module: `x`, `self::x`.
+pub(in crate::parse) fn own_name(path: &Path) -> Option<String> {
+    let segments: Vec<_> = path.segments.iter().collect();
+    match segments[..] {
+        [name] if path.leading_colon.is_none() => Some(text(&name.ident)),
+        [own, name] if path.leading_colon.is_none() && own.ident == "self" => Some(text(&name.ident)),
+        _ => None,
+    }
+}
+
+/// The name of a path that is one name, which a variable may have.
+pub(in crate::parse) fn lone_name(path: &Path) -> Option<String> {
+    match path.segments.first() {
+        Some(name) if path.segments.len() == 1 && path.leading_colon.is_none() => Some(text(&name.ident)),
+        _ => None,
+    }
+}
+
+/// `path` without its last segment, if it has others.
+pub(in crate::parse) fn owner(path: &Path) -> Option<Path> {
+    let mut owner = path.clone();
+    owner.segments.pop();
+    owner.segments.pop_punct();
+    (!owner.segments.is_empty()).then_some(owner)
+}
+
+impl Cx<'_> {
+    /// Notes that `path` was taken for a word; false, and an error, if it is certain to mean
+    /// something else.
+    pub(in crate::parse) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
+        if let Some(name) = own_name(path)
+            && self.refuse_outsider(&name, meaning.space(), Span::of(path))
+        {
+            return false;
+        }
+        if self.refuse_path(path, &meaning) {
+            return false;
+        }
+        let mut path = path.clone();
+        for segment in &mut path.segments {
+            segment.arguments = PathArguments::None;
+        }
+        // `r#min` and `min` are one name, and no word is a keyword.
+        if let Some(last) = path.segments.last_mut() {
+            last.ident = last.ident.unraw();
+        }
+        note(&mut self.words, WordUse { path, meaning });
+        true
+    }
+
+    /// Whether `name` is an item of the host; reports it.
+    pub(in crate::parse) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
+        let found = |other: &&Outsider| other.name == name && other.spaces.contains(&space);
+        let Some(other) = self.module_items.outsiders.iter().find(found) else { return false };
+        let (noun, shadows) = (other.noun, is_vocabulary(name, space));
+        let message = format!("`{name}` is {noun} here, which kernels cannot use");
+        let help = match (noun, shadows) {
+            ("a kernel", _) => "a kernel is launched, not called: share code in a `#[tma_device]` function".to_owned(),
+            (_, true) => format!("rename it, or move it out of the `#[tma_module]`: it hides `{name}` of the kernel language"),
+            ("a function of the host", false) => "write `#[tma_device]` on it, and kernels can call it".to_owned(),
+            (_, false) => "pass the value as an argument; kernels share constants, type aliases and `#[tma_device]` functions".to_owned(),
+        };
+        self.error(Code::OtherMeaning, span, message).help(help);
+        true
+    }
+
+    /// Whether a path cannot be a word's: a member of a type or trait, or a function of the
+    /// standard library.
+    fn refuse_path(&mut self, path: &Path, meaning: &Meaning) -> bool {
+        let Some(prefix) = (match meaning {
+            Meaning::Constant(..) | Meaning::Conversion(..) => owner(path).and_then(|path| owner(&path)),
+            Meaning::Function(_)
+            | Meaning::Type(_)
+            | Meaning::Scalar(_)
+            | Meaning::Macro(_)
+            | Meaning::Method(_) => owner(path),
+        }) else {
+            return false;
+        };
+        let first = prefix.segments.first().map(|first| text(&first.ident)).unwrap_or_default();
+        let is_std = matches!(first.as_str(), "std" | "core" | "alloc");
+        let foreign = match meaning {
+            Meaning::Function(_) | Meaning::Type(_) => is_std,
+            Meaning::Scalar(_)
+            | Meaning::Constant(..)
+            | Meaning::Conversion(..)
+            | Meaning::Macro(_)
+            | Meaning::Method(_) => false,
+        };
+        let is_type = |name: &str| name == "Self" || self.type_arguments.contains_key(name);
+        let generic = prefix.segments.iter().any(|segment| !segment.arguments.is_none());
+        if foreign || generic || is_type(&first) {
+            self.refuse_foreign_path(path);
+            return true;
+        }
+        false
+    }
+
+    /// Reports a path to something that kernels do not have.
+    pub(in crate::parse) fn refuse_foreign_path(&mut self, path: &Path) {
+        let shown = path.to_token_stream().to_string().replace(' ', "");
+        let name = path.segments.last().map(|last| text(&last.ident)).unwrap_or_default();
+        let vocabulary = [Space::Value, Space::Type].into_iter().any(|space| is_vocabulary(&name, space));
+        let help = match vocabulary {
+            true => format!("the kernel language has a `{name}` of its own: write `{name}`, with the prelude imported"),
+            false => "a kernel sees its own variables, the vocabulary and, in a `#[tma_module]`, the module's constants, \
+                      type aliases and `#[tma_device]` functions"
+                .to_owned(),
+        };
+        self.error(Code::ForeignPath, Span::of(path), format!("`{shown}` is not of the kernel language"))
+            .help(help);
+    }
+
+    /// Whether `qself` stands before `path`, as in `<u32>::MAX`; reports it.
+    pub(in crate::parse) fn refuse_qualified(&mut self, qself: Option<&syn::QSelf>, span: Span) -> bool {
+        if qself.is_some() {
+            self.error(Code::ForeignPath, span, "kernels do not have `<T>::name`")
+                .help("write the type alone, `u32::MAX`, and methods with a dot, `x.min(y)`");
+        }
+        qself.is_some()
+    }
+}
+
+/// Adds a word that is not among `words` yet.
+pub(in crate::parse) fn note(words: &mut Vec<WordUse>, word: WordUse) {
+    let shown = |path: &Path| path.to_token_stream().to_string();
+    let same = |known: &WordUse| known.meaning == word.meaning && shown(&known.path) == shown(&word.path);
+    if !words.iter().any(same) {
+        words.push(word);
+    }
+}
+
+/// Whether the vocabulary has `name`.
+fn is_vocabulary(name: &str, space: Space) -> bool {
+    match space {
+        Space::Value => FunctionWord::named(name).is_some(),
+        Space::Type => TypeWord::named(name).is_some(),
+        Space::Macro => MacroWord::named(name).is_some(),
+    }
+}
+
+/// Whether the vocabulary has this name for anything.
+pub(in crate::parse) fn is_word(name: &Ident) -> bool {
+    [Space::Value, Space::Type, Space::Macro].into_iter().any(|space| is_vocabulary(&text(name), space))
+}
+
+/// Reports words where it is certain that nothing imports any: one error, at the first of them.
+pub(crate) fn judge_imports(words: &[WordUse], shared: &ModuleItems, sink: &mut Sink) {
+    let imported = |word: &&WordUse| match &word.meaning {
+        Meaning::Function(_) | Meaning::Type(_) => true,
+        Meaning::Scalar(scalar) | Meaning::Constant(scalar, _) | Meaning::Conversion(scalar, _) => {
+            scalar.is_of_library()
+        }
+        Meaning::Macro(word) => match word {
+            MacroWord::Printf => true,
+            MacroWord::Assert => false,
+        },
+        Meaning::Method(_) => false,
+    };
+    let lone = |word: &&WordUse| {
+        word.path.segments.len() == 1
+            && matches!(
+                word.meaning,
+                Meaning::Macro(_) | Meaning::Function(_) | Meaning::Type(_) | Meaning::Scalar(_)
+            )
+    };
+    let Some(first) = words.iter().filter(imported).find(lone).filter(|_| shared.lacks_words) else { return };
+    let message = format!(
+        "`{}` is a word of the kernel language, and nothing imports it here",
+        first.path.to_token_stream()
+    );
+    sink.error(Code::MissingPrelude, Span::of(&first.path), message).help(
+        "write `use tma_runtime::prelude::*;` in the module of the kernel: it does not see what is imported around it",
+    );
+}

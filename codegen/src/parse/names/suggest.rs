@@ -1,0 +1,250 @@
+//! What may have been meant: the known name nearest to one that is not known, and words of other
+//! languages.
+
+/// A help line, if one of `known` is near to `name`: a letter in four may differ, and in short
+/// names one.
+pub(in crate::parse) fn did_you_mean(
+    name: &str,
+    known: impl IntoIterator<Item = impl AsRef<str>>,
+) -> Option<String> {
+    let edits = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
+    known
+        .into_iter()
+        .map(|candidate| (edits(candidate.as_ref()), candidate.as_ref().to_owned()))
+        .filter(|(edits, candidate)| *edits <= (candidate.len().min(name.len()) / 4).max(1))
+        .min()
+        .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
+}
+
+/// How an unknown name is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::parse) enum Kind {
+    Value,
+    Function,
+    Type,
+    Macro,
+}
+
+/// A help line, if `name` is a word of CUDA C++, PTX, Triton or Rust's libraries whose place here
+/// is known.
+pub(in crate::parse) fn elsewhere(name: &str, kind: Kind) -> Option<String> {
+    let table = match kind {
+        Kind::Value => VALUES,
+        Kind::Function => FUNCTIONS,
+        Kind::Type => TYPES,
+        Kind::Macro => MACROS,
+    };
+    let (_, ours) = table.iter().find(|(words, _)| words.contains(&name))?;
+    Some(match ours {
+        Ours::Is(write) => format!("`{name}` is {write} here"),
+        Ours::Absent(what) => format!("`{name}` is not there: kernels do not have {what} yet"),
+        Ours::Instead(what) => format!("kernels do not have `{name}`: {what}"),
+    })
+}
+
+/// What the language has in the place of a word.
+enum Ours {
+    /// This, with its quotes.
+    Is(&'static str),
+    /// Nothing yet; the noun for what is missing.
+    Absent(&'static str),
+    /// Nothing; what to write instead.
+    Instead(&'static str),
+}
+
+/// Words of others, and ours.
+type Table = &'static [(&'static [&'static str], Ours)];
+
+// Sources: CUDA C++ Programming Guide, "C++ Language Extensions"; PTX ISA, "Special Registers" and
+// "Instruction Set"; Triton's documentation, `triton.language`.
+
+const VALUES: Table = &[
+    (&["threadIdx"], Ours::Is("`thread_idx()`")),
+    (&["blockIdx"], Ours::Is("`block_idx()`")),
+    (&["blockDim"], Ours::Is("`block_dim()`")),
+    (&["gridDim"], Ours::Is("`grid_dim()`")),
+    (&["clusterIdx"], Ours::Is("`cluster_idx()`")),
+    (&["warpSize"], Ours::Instead("a warp has 32 threads: write `32`")),
+    (
+        &["tl"],
+        Ours::Instead(
+            "tiles are moved by tensor maps, `map.load(tile, at, barrier)` and `map.store(at, tile)`, and \
+             elements by `global.get(i)` and `global.set(i, value)`",
+        ),
+    ),
+    (&["cuda", "cg"], Ours::Instead("the words of kernels are functions: `sync_threads()`, `thread_idx()`")),
+];
+
+const FUNCTIONS: Table = &[
+    (&["thread_id", "threadIdx", "tid"], Ours::Is("`thread_idx()`")),
+    (&["block_id", "blockIdx", "program_id"], Ours::Is("`block_idx()`")),
+    (&["blockDim"], Ours::Is("`block_dim()`")),
+    (&["gridDim", "num_programs"], Ours::Is("`grid_dim()`")),
+    (&["lane_id"], Ours::Is("`lane_idx()`")),
+    (&["warp_id"], Ours::Is("`warp_idx()`")),
+    (&["__syncthreads", "syncthreads", "debug_barrier", "__barrier_sync"], Ours::Is("`sync_threads()`")),
+    (&["__syncwarp", "syncwarp"], Ours::Is("`sync_warp()`")),
+    (&["__threadfence", "threadfence"], Ours::Is("`fence()`")),
+    (
+        &["__threadfence_block", "__threadfence_system"],
+        Ours::Instead("the only scope of a fence is the device: write `fence()`"),
+    ),
+    (&["elect_sync", "elect"], Ours::Is("`elect_one()`")),
+    (&["__trap"], Ours::Is("`trap()`")),
+    (&["printf"], Ours::Is("a macro, `printf!(\"..\\n\", ..)`,")),
+    (&["assert", "device_assert"], Ours::Is("a macro, `assert!(condition, \"message\")`,")),
+    (&["atomicAdd", "atomic_add"], Ours::Is("`global.atomic_add(i, value)`")),
+    (&["atomicMin", "atomic_min"], Ours::Is("`global.atomic_min(i, value)`")),
+    (&["atomicMax", "atomic_max"], Ours::Is("`global.atomic_max(i, value)`")),
+    (&["atomicAnd", "atomic_and"], Ours::Is("`global.atomic_and(i, value)`")),
+    (&["atomicOr", "atomic_or"], Ours::Is("`global.atomic_or(i, value)`")),
+    (&["atomicXor", "atomic_xor"], Ours::Is("`global.atomic_xor(i, value)`")),
+    (&["atomicExch", "atomic_xchg"], Ours::Is("`global.atomic_exchange(i, value)`")),
+    (&["atomicCAS", "atomic_cas"], Ours::Absent("an atomic compare-and-swap")),
+    (&["fmaf", "__fmaf_rn"], Ours::Is("`fma(a, b, c)`")),
+    (&["sqrtf", "__fsqrt_rn"], Ours::Is("`sqrt(x)`")),
+    (&["rsqrtf"], Ours::Is("`rsqrt(x)`")),
+    (&["exp2f"], Ours::Is("`exp2(x)`")),
+    (&["log2f", "__log2f"], Ours::Is("`log2(x)`")),
+    (&["fminf", "fmin", "minimum"], Ours::Is("`min(a, b)`")),
+    (&["fmaxf", "fmax", "maximum"], Ours::Is("`max(a, b)`")),
+    (&["fabs", "fabsf"], Ours::Is("`abs(x)`")),
+    (&["cdiv", "ceil_div"], Ours::Is("`a.div_ceil(b)`")),
+    (&["__ldg"], Ours::Is("`global.get(i)`")),
+    (&["exp", "expf", "__expf"], Ours::Instead("write `exp2(x * 1.442695)`, with log2(e)")),
+    (&["log", "logf", "__logf", "ln"], Ours::Instead("write `log2(x) * 0.6931472`, with ln(2)")),
+    (&["pow", "powf", "powi"], Ours::Instead("for `x` above 0 write `exp2(y * log2(x))`")),
+    (
+        &["sin", "cos", "tan", "sinf", "cosf", "tanf", "sincosf", "tanh", "tanhf"],
+        Ours::Absent("trigonometric and hyperbolic functions"),
+    ),
+    (&["sigmoid", "softmax", "erf", "erff"], Ours::Absent("this function")),
+    (
+        &["floor", "ceil", "round", "trunc", "floorf", "ceilf", "roundf", "truncf"],
+        Ours::Instead("there is no rounding to whole floats yet; `x as i32` drops the fraction"),
+    ),
+    (
+        &[
+            "__shfl_sync",
+            "__shfl_xor_sync",
+            "__shfl_up_sync",
+            "__shfl_down_sync",
+            "shfl",
+            "shfl_sync",
+            "shfl_xor",
+            "shfl_xor_sync",
+            "shfl_down_sync",
+            "shuffle",
+            "warp_shuffle",
+        ],
+        Ours::Instead(
+            "there are no shuffles yet; lanes exchange values through a `SharedArray<T, N>`, with `sync_warp()` \
+             between writing and reading",
+        ),
+    ),
+    (
+        &["__ballot_sync", "__any_sync", "__all_sync", "__activemask", "__reduce_add_sync", "ballot"],
+        Ours::Absent("votes and reductions of a warp"),
+    ),
+    (
+        &[
+            "wgmma",
+            "wgmma_mma_async",
+            "mma",
+            "mma_sync",
+            "warpgroup_arrive",
+            "warpgroup_wait",
+            "dot",
+            "ldmatrix",
+        ],
+        Ours::Absent("the tensor cores' instructions"),
+    ),
+    (&["setmaxnreg"], Ours::Absent("the registers' redistribution among warpgroups")),
+    (&["clock", "clock64", "globaltimer", "__nanosleep", "nanosleep"], Ours::Absent("clocks and sleeping")),
+    (
+        &["load", "store"],
+        Ours::Instead(
+            "tiles are moved by tensor maps, `map.load(tile, at, barrier)` and `map.store(at, tile)`, and \
+             elements by `global.get(i)` and `global.set(i, value)`",
+        ),
+    ),
+    (
+        &["zeros", "arange", "full"],
+        Ours::Instead("a register array is written `[0.0; 4]`, and a tile is made by `shared()`"),
+    ),
+    (
+        &["malloc", "free", "memcpy", "memset", "memcpy_async"],
+        Ours::Instead(
+            "a kernel allocates nothing; copies are those of tensor maps and `global.bulk_load(..)`",
+        ),
+    ),
+    (
+        &["drop", "Some", "Ok", "Err", "Box", "Vec", "String"],
+        Ours::Instead("its values are scalars, register arrays and handles"),
+    ),
+];
+
+const TYPES: Table = &[
+    (&["half", "__half", "Half", "float16"], Ours::Is("`f16`")),
+    (&["__nv_bfloat16", "bfloat16"], Ours::Is("`bf16`")),
+    (&["float", "float32"], Ours::Is("`f32`")),
+    (&["double", "float64"], Ours::Is("`f64`")),
+    (&["int", "int32", "int32_t"], Ours::Is("`i32`")),
+    (&["unsigned", "uint", "uint32", "uint32_t"], Ours::Is("`u32`")),
+    (&["size_t"], Ours::Is("`usize`")),
+    (&["isize"], Ours::Instead("write `i64`")),
+    (&["i128", "u128", "char", "str"], Ours::Instead("its widest scalars are of 64 bits")),
+    (&["float8_e4m3fn", "__nv_fp8_e4m3", "fp8"], Ours::Is("`e4m3`")),
+    (&["float8_e5m2", "__nv_fp8_e5m2"], Ours::Is("`e5m2`")),
+    (&["float4", "uint4", "int4", "float2"], Ours::Instead("a register array is written `[f32; 4]`")),
+    (&["dim3", "uint3"], Ours::Is("`Dim3`")),
+    (&["CUtensorMap", "TensorDescriptor", "tensor_descriptor"], Ours::Is("`TensorMap<Tile<..>>`")),
+    (&["mbarrier", "Mbarrier"], Ours::Is("`Barrier`")),
+    (
+        &["Vec", "Box", "String", "Option", "Result"],
+        Ours::Instead("its values are scalars, register arrays and handles"),
+    ),
+    (
+        &["DeviceTensor", "TensorView", "TensorViewMut"],
+        Ours::Instead("a tensor is passed as a `TensorMap<Tile<..>>` or as a `Global<T>`"),
+    ),
+    (&["Fragment", "Accumulator"], Ours::Absent("the tensor cores' instructions")),
+];
+
+const MACROS: Table = &[
+    (&["println", "print", "eprintln", "eprint", "dbg"], Ours::Is("`printf!(\"..\\n\", ..)`")),
+    (
+        &["assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne"],
+        Ours::Is("`assert!(a == b, \"message\")`"),
+    ),
+    (
+        &["panic", "unreachable", "todo", "unimplemented"],
+        Ours::Is("`trap()`, or `assert!(false, \"message\")`,"),
+    ),
+    (&["vec"], Ours::Instead("a register array is written `[0.0; 4]`")),
+    (&["format", "write", "writeln"], Ours::Instead("text is printed by `printf!(\"..\\n\", ..)`")),
+    (&["wgmma", "mma"], Ours::Absent("the tensor cores' instructions")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, did_you_mean, elsewhere};
+
+    #[test]
+    fn near_names_are_suggested_and_others_not() {
+        let of = |name| did_you_mean(name, ["tile", "sync_threads", "min", "f"]);
+        assert_eq!(of("sync_thread").as_deref(), Some("did you mean `sync_threads`?"));
+        assert_eq!(of("mni").as_deref(), Some("did you mean `min`?"));
+        assert_eq!(of("twice"), None);
+        assert_eq!(of("fence"), None);
+    }
+
+    #[test]
+    fn words_of_others_are_those_of_their_kind() {
+        let says = |name, kind| elsewhere(name, kind).unwrap_or_default();
+        assert_eq!(says("__syncthreads", Kind::Function), "`__syncthreads` is `sync_threads()` here");
+        assert!(says("wgmma", Kind::Function).contains("not there"));
+        assert!(says("threadIdx", Kind::Value).contains("`thread_idx()`"));
+        assert_eq!(elsewhere("full", Kind::Value), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! Methods, functions and constants of scalars: `x.max(y)`, `f16::from_f32(x)`, `u32::MAX`.
+
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use super::cx::Cx;
+use super::infer::Kind;
+use super::infer::rule::{Rule, bits, is_small_float};
+use super::words::{ConstantWord, ConversionCall, ConversionWord, NumberCall, NumberWord};
+use crate::diag::Code;
+use crate::ir::{BinaryOp, Const, Expr, ExprKind, MathOp, Scalar, Span};
+
+impl Cx<'_> {
+    /// `u32::MAX` and the like.
+    pub(super) fn scalar_constant(
+        &mut self,
+        scalar: Scalar,
+        name: &str,
+        span: Span,
+    ) -> Option<(ConstantWord, Expr)> {
+        let found = ConstantWord::named(name).and_then(|word| Some((word, constant(scalar, word)?)));
+        let Some((word, (value, ty))) = found else {
+            self.error(Code::UnknownName, span, format!("`{scalar}` has no constant `{name}` in kernels"))
+                .help("there are MIN, MAX, BITS; for floats EPSILON, INFINITY, NEG_INFINITY and NAN");
+            return None;
+        };
+        Some((word, Expr::constant(value, ty, span)))
+    }
+
+    /// `f16::from_f32(x)` and the like.
+    pub(super) fn conversion(&mut self, to: Scalar, call: ConversionCall, span: Span) -> Expr {
+        let kind = match call {
+            ConversionCall::FromF32 { x } | ConversionCall::FromF64 { x } => ExprKind::Cast(Box::new(x)),
+            ConversionCall::FromBits { bits } => ExprKind::Bits(Box::new(bits)),
+        };
+        Expr { kind, ty: to.into(), span }
+    }
+
+    pub(super) fn number_method(&mut self, value: Expr, call: NumberCall, span: Span) -> Option<Expr> {
+        match call {
+            NumberCall::Min { other } => self.math(MathOp::Min, vec![value, other], span),
+            NumberCall::Max { other } => self.math(MathOp::Max, vec![value, other], span),
+            NumberCall::Abs => self.math(MathOp::Abs, vec![value], span),
+            NumberCall::MulAdd { a, b } => self.math(MathOp::Fma, vec![value, a, b], span),
+            NumberCall::Sqrt => self.math(MathOp::Sqrt, vec![value], span),
+            NumberCall::Recip => self.math(MathOp::Recip, vec![value], span),
+            NumberCall::DivCeil { other } => self.div_ceil(value, other, span),
+            NumberCall::ToF32 => self.widened(value, NumberWord::ToF32, Scalar::F32, span),
+            NumberCall::ToF64 => self.widened(value, NumberWord::ToF64, Scalar::F64, span),
+            NumberCall::ToBits => self.bits_of(value, span),
+        }
+    }
+
+    /// A function that the hardware has an instruction for.
+    pub(super) fn math(&mut self, op: MathOp, operands: Vec<Expr>, span: Span) -> Option<Expr> {
+        let ty = operands.first()?.ty.clone();
+        for operand in &operands {
+            if !self.expect(operand, &ty) {
+                return None;
+            }
+        }
+        let only_f32 = matches!(op, MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2);
+        if only_f32 && matches!(self.infer.kind(&ty), Some(Kind::Any | Kind::Float)) {
+            self.infer.unify(&ty, &Scalar::F32.into(), span);
+        }
+        let fits = self.require(&ty, Rule::Math(op), span);
+        fits.then_some(Expr { kind: ExprKind::Math(op, operands), ty, span })
+    }
+
+    /// `a.div_ceil(b)`, of unsigned integers: `a / b`, and one more if something remains.
+    fn div_ceil(&mut self, a: Expr, b: Expr, span: Span) -> Option<Expr> {
+        if !self.require(&a.ty, Rule::DivCeil, span) {
+            return None;
+        }
+        let quotient = self.apply(BinaryOp::Div, a.clone(), b.clone(), span);
+        let remainder = self.apply(BinaryOp::Rem, a, b, span);
+        let zero = Expr::constant(Const::Int(0), remainder.ty.clone(), span);
+        let inexact = self.apply(BinaryOp::Ne, remainder, zero, span);
+        let one_more = Expr { ty: quotient.ty.clone(), kind: ExprKind::Cast(Box::new(inexact)), span };
+        Some(self.apply(BinaryOp::Add, quotient, one_more, span))
+    }
+
+    /// `to_f32` and `to_f64`, of a small float.
+    fn widened(&mut self, value: Expr, word: NumberWord, to: Scalar, span: Span) -> Option<Expr> {
+        let fits = self.require(&value.ty, Rule::Small(word), span);
+        fits.then(|| Expr { kind: ExprKind::Cast(Box::new(value)), ty: to.into(), span })
+    }
+
+    fn bits_of(&mut self, value: Expr, span: Span) -> Option<Expr> {
+        let ty = match self.resolve(&value.ty).as_scalar() {
+            Some(float) => bits(float)?.into(),
+            None => {
+                let bits = self.infer.fresh(Kind::Integer);
+                self.require(&value.ty, Rule::Bits(bits.clone()), span).then_some(bits)?
+            }
+        };
+        Some(Expr { kind: ExprKind::Bits(Box::new(value)), ty, span })
+    }
+}
+
+/// The value of a scalar's constant, and its type.
+fn constant(scalar: Scalar, word: ConstantWord) -> Option<(Const, Scalar)> {
+    let float = matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64);
+    let value = match (word, scalar.integer_range(), scalar) {
+        (ConstantWord::Min, Some((least, _)), _) => Const::Int(least),
+        (ConstantWord::Max, Some((_, greatest)), _) => Const::Int(greatest),
+        (ConstantWord::Bits, Some(_), _) => {
+            return Some((Const::Int(i128::from(scalar.bytes() * 8)), Scalar::U32));
+        }
+        (ConstantWord::Min, None, Scalar::F32) => Const::Float(f64::from(f32::MIN)),
+        (ConstantWord::Max, None, Scalar::F32) => Const::Float(f64::from(f32::MAX)),
+        (ConstantWord::Epsilon, None, Scalar::F32) => Const::Float(f64::from(f32::EPSILON)),
+        (ConstantWord::Min, None, Scalar::F64) => Const::Float(f64::MIN),
+        (ConstantWord::Max, None, Scalar::F64) => Const::Float(f64::MAX),
+        (ConstantWord::Epsilon, None, Scalar::F64) => Const::Float(f64::EPSILON),
+        (ConstantWord::Infinity, None, _) if float => Const::Float(f64::INFINITY),
+        (ConstantWord::NegInfinity, None, _) if float => Const::Float(f64::NEG_INFINITY),
+        (ConstantWord::Nan, None, _) if float => Const::Float(f64::NAN),
+        (ConstantWord::Zero, None, Scalar::F16 | Scalar::Bf16) => Const::Float(0.0),
+        (ConstantWord::One, None, Scalar::F16 | Scalar::Bf16) => Const::Float(1.0),
+        (
+            ConstantWord::Min
+            | ConstantWord::Max
+            | ConstantWord::Bits
+            | ConstantWord::Epsilon
+            | ConstantWord::Infinity
+            | ConstantWord::NegInfinity
+            | ConstantWord::Nan
+            | ConstantWord::Zero
+            | ConstantWord::One,
+            ..,
+        ) => return None,
+    };
+    Some((value, scalar))
+}
+
+/// Whether the scalar `to` has this function.
+pub(super) fn has_conversion(to: Scalar, word: ConversionWord) -> bool {
+    match word {
+        ConversionWord::FromF32 | ConversionWord::FromF64 => to.is_of_library(),
+        ConversionWord::FromBits => bits(to).is_some(),
+    }
+}
+
+/// Whether the method is found on the scalar. Where it is and the scalar does not
+/// [have](has_method) it, a [rule](Rule) says which do.
+pub(super) fn finds_method(scalar: Scalar, word: NumberWord) -> bool {
+    match word {
+        NumberWord::ToF32 | NumberWord::ToF64 | NumberWord::ToBits => has_method(scalar, word),
+        NumberWord::Min
+        | NumberWord::Max
+        | NumberWord::Abs
+        | NumberWord::MulAdd
+        | NumberWord::Sqrt
+        | NumberWord::Recip
+        | NumberWord::DivCeil => true,
+    }
+}
+
+/// Whether the scalar has the method.
+pub(super) fn has_method(scalar: Scalar, word: NumberWord) -> bool {
+    match word {
+        NumberWord::Min => has_math(scalar, MathOp::Min),
+        NumberWord::Max => has_math(scalar, MathOp::Max),
+        NumberWord::Abs => has_math(scalar, MathOp::Abs),
+        NumberWord::MulAdd => has_math(scalar, MathOp::Fma),
+        NumberWord::Sqrt => has_math(scalar, MathOp::Sqrt),
+        NumberWord::Recip => has_math(scalar, MathOp::Recip),
+        NumberWord::DivCeil => scalar.is_integer() && !scalar.is_signed(),
+        NumberWord::ToF32 | NumberWord::ToF64 => is_small_float(scalar),
+        NumberWord::ToBits => bits(scalar).is_some(),
+    }
+}
+
+/// Which scalars the hardware function is for.
+pub(super) fn has_math(scalar: Scalar, op: MathOp) -> bool {
+    match op {
+        MathOp::Min | MathOp::Max | MathOp::Abs => {
+            scalar.is_arithmetic() && (op != MathOp::Abs || scalar.is_float() || scalar.is_signed())
+        }
+        MathOp::Fma => matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64),
+        MathOp::Sqrt | MathOp::Recip => matches!(scalar, Scalar::F32 | Scalar::F64),
+        MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => scalar == Scalar::F32,
+    }
+}
+
+pub(super) fn math_types(op: MathOp) -> &'static str {
+    match op {
+        MathOp::Min | MathOp::Max => "integers, f16, bf16, f32 and f64",
+        MathOp::Abs => "signed integers, f16, bf16, f32 and f64",
+        MathOp::Fma => "f16, bf16, f32 and f64",
+        MathOp::Sqrt | MathOp::Recip => "f32 and f64",
+        MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => "f32",
+    }
+}

@@ -1,0 +1,379 @@
+//! Types as written, and the constants in them.
+
+pub(super) mod lists;
+mod maps;
+
+use syn::{GenericArgument, PathArguments};
+
+use super::cx::Cx;
+use super::names::{self, Meaning, Space};
+use super::wording;
+use super::words::TypeWord;
+use crate::diag::Code;
+use crate::ir::{Compound, Expr, Scalar, Span, TileSwizzle, TileType, Type};
+use crate::parse::item::condition;
+use crate::parse::names::suggest::{Kind, did_you_mean, elsewhere};
+use lists::{PARAMETERS, SHARED, VALUES};
+
+/// How long a chain of aliases of shapes and swizzles is followed.
+const MOST_ALIASES: usize = 32;
+
+impl<'a> Cx<'a> {
+    /// The type that `ty` names; reports what is not a kernel's type and answers [`Type::Error`].
+    pub(super) fn ty(&mut self, ty: &syn::Type) -> Type {
+        let found = self.ty_at(ty);
+        // Nothing is left out in silence.
+        if found == Type::Error && self.sink.is_empty() {
+            self.error(Code::UnsupportedType, Span::of(ty), "kernels do not have this type");
+        }
+        found
+    }
+
+    fn ty_at(&mut self, ty: &syn::Type) -> Type {
+        match ty {
+            syn::Type::Path(path) if path.qself.is_none() => self.path_type(&path.path),
+            syn::Type::Array(array) => {
+                let element = self.ty(&array.elem);
+                self.array_type(element, &array.elem, &array.len)
+            }
+            syn::Type::Paren(paren) => self.ty(&paren.elem),
+            syn::Type::Group(group) => self.ty(&group.elem),
+            syn::Type::Tuple(tuple) if tuple.elems.is_empty() => Type::Unit,
+            syn::Type::Never(_) => Type::Never,
+            syn::Type::Infer(_) => self.infer.fresh(super::infer::Kind::Any),
+            other => {
+                self.error(Code::UnsupportedType, Span::of(other), "kernels have no such type").help(
+                    format!(
+                        "a kernel's types are {VALUES}; in shared memory {SHARED}; as parameters {PARAMETERS}"
+                    ),
+                );
+                Type::Error
+            }
+        }
+    }
+
+    /// The length of a register array.
+    pub(super) fn array_len(&mut self, len: &syn::Expr) -> Option<u32> {
+        let value = self.constant(len, &Scalar::Usize.into())?.as_int()?;
+        let fits = u32::try_from(value).ok();
+        if fits.is_none() {
+            self.error(Code::LiteralRange, Span::of(len), format!("no register array has {value} elements"));
+        }
+        fits
+    }
+
+    fn array_type(&mut self, element: Type, element_syntax: &syn::Type, len: &syn::Expr) -> Type {
+        let len = self.array_len(len);
+        let inner = match &element {
+            Type::Array(inner, _) => inner,
+            _ => &element,
+        };
+        match (inner, len) {
+            (Type::Error, _) | (_, None) => Type::Error,
+            (Type::Scalar(_) | Type::Infer(_), Some(len)) => Type::Array(Box::new(element), len),
+            (..) => {
+                let message = format!("register arrays hold scalars, not {}", self.infer.name(&element));
+                self.error(Code::UnsupportedType, Span::of(element_syntax), message)
+                    .help("things in shared memory go into `Stages<_, N>`");
+                Type::Error
+            }
+        }
+    }
+
+    pub(super) fn path_type(&mut self, path: &syn::Path) -> Type {
+        let Some(segment) = path.segments.last() else { return Type::Error };
+        let name = names::text(&segment.ident);
+        let span = Span::of(path);
+        if let Some(ty) = names::lone_name(path).and_then(|name| self.generic_type(&name)) {
+            return self.at_module_level(&name, |cx| cx.ty(&ty));
+        }
+        if names::own_name(path).is_some() {
+            if let Some(alias) = self.alias(&name) {
+                return self.aliased(alias, span);
+            }
+            if self.refuse_outsider(&name, Space::Type, span) {
+                return Type::Error;
+            }
+        }
+        let Some(word) = TypeWord::named(&name).filter(|word| !word.is_part()) else {
+            return self.unknown_type(&name, span);
+        };
+        if !self.takes_word(path, Meaning::of_type(word)) {
+            return Type::Error;
+        }
+        match self.generics_of(word, segment, Span::of(segment)) {
+            Some(generics) => self.type_of(word, &generics, segment),
+            // Of a type without generics it is known what was meant.
+            None if word.generics().is_empty() => self.type_of(word, &[], segment),
+            None => Type::Error,
+        }
+    }
+
+    /// The type with these generic arguments, which are as many as it takes.
+    fn type_of(&mut self, word: TypeWord, generics: &[&GenericArgument], segment: &syn::PathSegment) -> Type {
+        match word {
+            TypeWord::Scalar(scalar) => scalar.into(),
+            TypeWord::Barrier => Type::Barrier,
+            TypeWord::CachePolicy => Type::CachePolicy,
+            TypeWord::Token => Type::Token,
+            TypeWord::Phase => Type::Compound(Compound::Phase),
+            TypeWord::Pipeline => self.ring_type(generics, Compound::Pipeline),
+            TypeWord::Producer => self.ring_type(generics, Compound::Producer),
+            TypeWord::Consumer => self.ring_type(generics, Compound::Consumer),
+            TypeWord::EmptySlot => self.slot_type(generics, Compound::EmptySlot),
+            TypeWord::LoadingSlot => self.slot_type(generics, Compound::LoadingSlot),
+            TypeWord::FullSlot => self.slot_type(generics, Compound::FullSlot),
+            TypeWord::Dim3 => Type::Dim3,
+            TypeWord::ClusterAxis => Type::ClusterAxis,
+            TypeWord::Remote => self.remote_type(generics, segment),
+            TypeWord::Tile => self.tile_type(generics).map_or(Type::Error, Type::Tile),
+            TypeWord::TensorMap => self.map_type(generics, segment, Type::TensorMap),
+            TypeWord::Maps => self.map_type(generics, segment, Type::Maps),
+            TypeWord::SharedMap => self.map_type(generics, segment, Type::SharedMap),
+            TypeWord::Im2colMap => self.im2col_type(generics, segment),
+            TypeWord::Global => self.global_type(generics).map_or(Type::Error, Type::Global),
+            TypeWord::SharedArray => self.shared_array_type(generics).unwrap_or(Type::Error),
+            TypeWord::Stages => self.stages_type(generics, segment),
+            // Parts of a tile's type, which no value has.
+            TypeWord::Shape1
+            | TypeWord::Shape2
+            | TypeWord::Shape3
+            | TypeWord::Shape4
+            | TypeWord::Shape5
+            | TypeWord::TileSwizzle(_) => Type::Error,
+        }
+    }
+
+    fn global_type(&mut self, generics: &[&GenericArgument]) -> Option<Scalar> {
+        let [element] = *generics else { return None };
+        self.scalar_argument(element)
+    }
+
+    fn shared_array_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
+        let [element, len] = *generics else { return None };
+        let (element, len) = (self.scalar_argument(element), self.u32_argument(len));
+        Some(Type::SharedArray(element?, len?))
+    }
+
+    /// What the type generic `name` stands for. Only the kernel itself has generics, not what it
+    /// calls.
+    fn generic_type(&self, name: &str) -> Option<syn::Type> {
+        let in_kernel = self.frames.len() == 1;
+        in_kernel.then(|| self.type_arguments.get(name).cloned()).flatten()
+    }
+
+    /// The last segment of a type's name, which a type generic or an alias may stand for: a
+    /// shape's, or a swizzle's. None also if the name is the host's, which is reported.
+    fn named_segment(&mut self, argument: &GenericArgument) -> Option<syn::PathSegment> {
+        let mut path = type_path(argument)?.clone();
+        if let Some(ty) = names::lone_name(&path).and_then(|name| self.generic_type(&name)) {
+            path = type_path(&GenericArgument::Type(ty))?.clone();
+        }
+        // An alias of itself is rustc's error.
+        for _ in 0..MOST_ALIASES {
+            let Some(alias) = names::own_name(&path).and_then(|name| self.alias(&name)) else { break };
+            condition::refuse_on_alias(alias, self.sink);
+            path = type_path(&GenericArgument::Type((*alias.ty).clone()))?.clone();
+        }
+        let name = names::text(&path.segments.last()?.ident);
+        let part = TypeWord::named(&name).filter(|word| word.is_part());
+        let is_taken = part.is_none_or(|word| self.takes_word(&path, Meaning::of_type(word)));
+        is_taken.then(|| path.segments.last().cloned()).flatten()
+    }
+
+    /// The module's alias of this name.
+    fn alias(&self, name: &str) -> Option<&'a syn::ItemType> {
+        self.module_items.aliases.iter().find(|alias| names::text(&alias.ident) == name)
+    }
+
+    /// Whether `path` names a type that has constants or functions.
+    pub(super) fn names_type(&self, path: &syn::Path) -> bool {
+        let Some(name) = path.segments.last().map(|last| names::text(&last.ident)) else { return false };
+        let is_alias = names::own_name(path).is_some_and(|name| self.alias(&name).is_some());
+        is_alias || TypeWord::named(&name).is_some()
+    }
+
+    fn stages_type(&mut self, generics: &[&GenericArgument], segment: &syn::PathSegment) -> Type {
+        let [thing, len] = *generics else { return Type::Error };
+        match (self.type_argument(thing), self.u32_argument(len)) {
+            (Some(Type::Error) | None, _) | (_, None) => Type::Error,
+            (Some(thing), Some(len)) if thing.is_shared_handle() => Type::Stages(Box::new(thing), len),
+            (Some(other), _) => {
+                let message = format!("`Stages` hold what is shared, not {}", self.infer.name(&other));
+                self.error(Code::UnsupportedType, Span::of(segment), message)
+                    .help("`Stages<Tile<..>, N>`, `Stages<Barrier, N>` or `Stages<SharedArray<..>, N>`");
+                Type::Error
+            }
+        }
+    }
+
+    fn remote_type(&mut self, generics: &[&GenericArgument], segment: &syn::PathSegment) -> Type {
+        let [thing] = *generics else { return Type::Error };
+        match self.type_argument(thing) {
+            Some(thing) if thing.is_shared_handle() => Type::Remote(Box::new(thing)),
+            Some(Type::Error) | None => Type::Error,
+            Some(other) => {
+                let message =
+                    format!("`Remote` is what another block shares, not {}", self.infer.name(&other));
+                self.error(Code::UnsupportedType, Span::of(segment), message).help(
+                    "`Remote<Tile<..>>`, `Remote<Barrier>`, `Remote<SharedArray<..>>`, and of `Stages` of these",
+                );
+                Type::Error
+            }
+        }
+    }
+
+    fn unknown_type(&mut self, name: &str, span: Span) -> Type {
+        let aliases = self.module_items.aliases.iter().map(|alias| names::text(&alias.ident));
+        let words = TypeWord::all().into_iter().map(|word| word.name().to_owned());
+        let known: Vec<_> = words.chain(aliases).collect();
+        let help = elsewhere(name, Kind::Type).or_else(|| did_you_mean(name, known));
+        let error = self.error(Code::UnsupportedType, span, format!("`{name}` is not a kernel's type"));
+        error.help(help.unwrap_or_else(|| {
+            "an alias must stand in the same `#[tma_module]`: an attribute sees only its own item".to_owned()
+        }));
+        Type::Error
+    }
+
+    fn aliased(&mut self, alias: &syn::ItemType, span: Span) -> Type {
+        condition::refuse_on_alias(alias, self.sink);
+        // An alias of itself is rustc's error; here it must only not recurse for ever.
+        if !self.may_enter(span) {
+            return Type::Error;
+        }
+        self.at_module_level(&names::text(&alias.ident), |cx| cx.ty(&alias.ty))
+    }
+
+    fn tile_type(&mut self, generics: &[&GenericArgument]) -> Option<TileType> {
+        let [element, shape, ref swizzle @ ..] = *generics else { return None };
+        let element = self.scalar_argument(element);
+        let extents = self.shape(shape);
+        let swizzle = match swizzle.first() {
+            Some(argument) => self.swizzle(argument),
+            None => Some(TileSwizzle::None),
+        };
+        Some(TileType { element: element?, extents: extents?, swizzle: swizzle? })
+    }
+
+    fn shape(&mut self, argument: &GenericArgument) -> Option<Vec<u32>> {
+        let before = self.sink.len();
+        let segment = self.named_segment(argument);
+        let word = segment.as_ref().and_then(|segment| TypeWord::named(&names::text(&segment.ident)));
+        let (Some(segment), Some(word)) = (segment, word.filter(|word| word.is_shape())) else {
+            if self.sink.len() == before {
+                let message = "this is not the shape of a tile";
+                self.error(Code::UnsupportedType, Span::of(argument), message)
+                    .help("shapes are `Shape1<A>` to `Shape5<A, B, C, D, E>`, outermost extent first");
+            }
+            return None;
+        };
+        let extents = self.generics_of(word, &segment, Span::of(argument))?;
+        let extents: Vec<_> = extents.iter().map(|&extent| self.u32_argument(extent)).collect();
+        extents.into_iter().collect()
+    }
+
+    fn swizzle(&mut self, argument: &GenericArgument) -> Option<TileSwizzle> {
+        let before = self.sink.len();
+        let segment = self.named_segment(argument);
+        let found = segment.and_then(|segment| swizzle_named(&names::text(&segment.ident)));
+        if found.is_none() && self.sink.len() == before {
+            self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
+                .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and `Interleave32` stand in their place");
+        }
+        found
+    }
+
+    fn type_argument(&mut self, argument: &GenericArgument) -> Option<Type> {
+        match argument {
+            GenericArgument::Type(ty) => Some(self.ty(ty)),
+            other => {
+                self.error(Code::UnsupportedType, Span::of(other), "a type is wanted here");
+                None
+            }
+        }
+    }
+
+    fn scalar_argument(&mut self, argument: &GenericArgument) -> Option<Scalar> {
+        match self.type_argument(argument)? {
+            Type::Scalar(scalar) => Some(scalar),
+            Type::Error => None,
+            other => {
+                let message = format!("a scalar is wanted here, not {}", self.infer.name(&other));
+                self.error(Code::UnsupportedType, Span::of(argument), message);
+                None
+            }
+        }
+    }
+
+    /// A constant `u32` among generic arguments.
+    pub(super) fn u32_argument(&mut self, argument: &GenericArgument) -> Option<u32> {
+        u32::try_from(self.constant_argument(argument, &Scalar::U32.into())?.as_int()?).ok()
+    }
+
+    /// A constant among generic arguments; a lone name is a type to syn.
+    pub(super) fn constant_argument(&mut self, argument: &GenericArgument, want: &Type) -> Option<Expr> {
+        match argument {
+            GenericArgument::Const(expr) => self.constant(expr, want),
+            GenericArgument::Type(syn::Type::Path(path)) if path.qself.is_none() => {
+                self.constant(&name_expr(path.path.clone()), want)
+            }
+            other => {
+                self.error(Code::NotConstant, Span::of(other), "a constant is wanted here")
+                    .help("a literal, a `const`, or an expression of these in braces");
+                None
+            }
+        }
+    }
+
+    /// The generic arguments of a type; reports another number than it takes.
+    fn generics_of<'s>(
+        &mut self,
+        word: TypeWord,
+        segment: &'s syn::PathSegment,
+        span: Span,
+    ) -> Option<Vec<&'s GenericArgument>> {
+        let given = generic_arguments(segment);
+        if !word.takes(given.len()) {
+            let message =
+                format!("`{}` takes {}, but {}", word.name(), word.takes_what(), wording::given(given.len()));
+            self.error(Code::ArgumentCount, span, message).help(format!("write `{}`", word.usage()));
+            return None;
+        }
+        Some(given)
+    }
+}
+
+/// The scalar of this name.
+pub(super) fn scalar_named(name: &str) -> Option<Scalar> {
+    if let TypeWord::Scalar(scalar) = TypeWord::named(name)? { Some(scalar) } else { None }
+}
+
+/// The layout of a tile's rows of this name.
+pub(super) fn swizzle_named(name: &str) -> Option<TileSwizzle> {
+    if let TypeWord::TileSwizzle(swizzle) = TypeWord::named(name)? { Some(swizzle) } else { None }
+}
+
+/// What stands between the angle brackets of a method call.
+pub(super) fn turbofish_arguments(call: &syn::ExprMethodCall) -> Vec<&GenericArgument> {
+    call.turbofish.iter().flat_map(|list| &list.args).collect()
+}
+
+/// What stands between a path segment's angle brackets.
+pub(super) fn generic_arguments(segment: &syn::PathSegment) -> Vec<&GenericArgument> {
+    match &segment.arguments {
+        PathArguments::AngleBracketed(list) => list.args.iter().collect(),
+        PathArguments::None | PathArguments::Parenthesized(_) => vec![],
+    }
+}
+
+fn type_path(argument: &GenericArgument) -> Option<&syn::Path> {
+    match argument {
+        GenericArgument::Type(syn::Type::Path(path)) if path.qself.is_none() => Some(&path.path),
+        _ => None,
+    }
+}
+
+/// A name as an expression.
+pub(super) fn name_expr(path: impl Into<syn::Path>) -> syn::Expr {
+    syn::Expr::Path(syn::ExprPath { attrs: vec![], qself: None, path: path.into() })
+}

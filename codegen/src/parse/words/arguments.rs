@@ -1,0 +1,80 @@
+//! The arguments of words: their values, and their number.
+
+use super::{Entry, Word};
+use crate::diag::Code;
+use crate::ir::{Compound, Expr, ExprKind, Span, Type};
+use crate::parse::cx::Cx;
+use crate::parse::device::Argument;
+use crate::parse::wording::{arguments, given};
+
+impl Cx<'_> {
+    /// The values of arguments, in order, for a word with this signature; for any, if there is
+    /// none.
+    pub(in crate::parse) fn argument_values<'s>(
+        &mut self,
+        word: Option<&Entry>,
+        args: impl IntoIterator<Item = &'s syn::Expr>,
+    ) -> Vec<Expr> {
+        let parameters = word.map(|word| word.signature.parameters).unwrap_or_default();
+        let mut values = vec![];
+        for (i, arg) in args.into_iter().enumerate() {
+            let by_mut = parameters.get(i).is_some_and(|parameter| parameter.by_mut);
+            let (effects, value) = self.block(|cx| match word {
+                Some(word) if by_mut => cx.phase_by_mut(&word.name, arg),
+                Some(_) | None => cx.expr(arg),
+            });
+            self.hold(&mut values, &effects);
+            self.append(effects);
+            values.push(value);
+        }
+        values
+    }
+
+    /// `values`, if they are as many as the word has parameters.
+    pub(in crate::parse) fn counted<const N: usize>(
+        &mut self,
+        word: impl Word,
+        values: Vec<Expr>,
+        span: Span,
+    ) -> Option<[Expr; N]> {
+        let (found, is_sound) = (values.len(), !values.iter().any(is_error));
+        let exact = <[Expr; N]>::try_from(values).ok();
+        if exact.is_none() {
+            let entry = Entry::of(word);
+            let message = format!("`{}` takes {}, but {}", entry.name, arguments(N), given(found));
+            self.error(Code::ArgumentCount, span, message).help(format!(
+                "write `{}`{}",
+                entry.usage(),
+                entry.note()
+            ));
+        }
+        exact.filter(|_| is_sound)
+    }
+
+    /// `&mut phase`, for a word that changes the phase.
+    fn phase_by_mut(&mut self, word: &str, arg: &syn::Expr) -> Expr {
+        let (phase, by_mut) = match self.argument(arg) {
+            Argument::Reference { value, mutable } => (value, mutable),
+            Argument::Value(value) => (value, false),
+        };
+        if is_error(&phase) {
+            return phase;
+        }
+        if self.resolve(&phase.ty) != Type::Compound(Compound::Phase) {
+            let message = format!("`{word}` takes a `Phase`, not {}", self.infer.name(&phase.ty));
+            self.error(Code::TypeMismatch, phase.span, message)
+                .help("pass `&mut phase`, of `let mut phase = Phase::new();`; a parity is for `wait`");
+            return Expr::error(phase.span);
+        }
+        if !by_mut {
+            let message = format!("`{word}` changes the phase, so it takes a `&mut`");
+            self.error(Code::TypeMismatch, phase.span, message).help("write `&mut phase`");
+            return Expr::error(phase.span);
+        }
+        phase
+    }
+}
+
+fn is_error(value: &Expr) -> bool {
+    matches!(value.kind, ExprKind::Error)
+}

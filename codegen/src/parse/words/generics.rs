@@ -1,0 +1,150 @@
+//! The generic arguments of types and functions.
+
+use super::TypeWord;
+use crate::ir::{Compound, Type};
+use crate::parse::wording::arguments;
+
+/// A kind of generic argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Generic {
+    /// A number that is computed with.
+    Number,
+    /// What shared memory holds.
+    Shared,
+    /// What a `for` runs over.
+    Range,
+    /// How many bulk groups may be pending.
+    Groups,
+    /// A dimension of a tensor.
+    Dimension,
+    /// The element of a tile, an array or a slice.
+    Element,
+    /// The shape of a tile.
+    Shape,
+    /// The layout of a tile's rows; it may be left out.
+    Swizzle,
+    /// A constant.
+    Count,
+    /// A tuple of tiles.
+    Tiles,
+    /// A tile.
+    Tile,
+    /// The dimensions of a tensor whose pixels are copied in columns.
+    Rank,
+}
+
+impl Generic {
+    /// What stands for it in a text.
+    pub(super) fn letter(self) -> &'static str {
+        match self {
+            Self::Number | Self::Element => "T",
+            Self::Shared => "X",
+            Self::Range => "R",
+            Self::Groups | Self::Count | Self::Rank => "N",
+            Self::Dimension => "D",
+            Self::Shape => "S",
+            Self::Swizzle => "W",
+            Self::Tiles => "(A, B)",
+            Self::Tile => "Tile<..>",
+        }
+    }
+
+    /// What is to be said of it, as the end of a sentence.
+    pub(super) fn note(self) -> &'static str {
+        match self {
+            Self::Groups => ": at most `N` groups may be pending, and 0 waits for all",
+            Self::Dimension => ", for dimension `D`",
+            Self::Number
+            | Self::Shared
+            | Self::Range
+            | Self::Element
+            | Self::Shape
+            | Self::Swizzle
+            | Self::Count
+            | Self::Tiles
+            | Self::Tile
+            | Self::Rank => "",
+        }
+    }
+
+    /// Whether it has to be written in a call, since nothing else decides it.
+    pub(super) fn is_written(self) -> bool {
+        matches!(self, Self::Groups | Self::Dimension)
+    }
+}
+
+impl TypeWord {
+    /// Whether it is the shape of a tile.
+    pub(crate) fn is_shape(self) -> bool {
+        matches!(self, Self::Shape1 | Self::Shape2 | Self::Shape3 | Self::Shape4 | Self::Shape5)
+    }
+
+    /// Whether it is a part of a tile's type, and no type of a value.
+    pub(crate) fn is_part(self) -> bool {
+        self.is_shape() || matches!(self, Self::TileSwizzle(_))
+    }
+
+    /// Whether it takes so many generic arguments.
+    pub(crate) fn takes(self, found: usize) -> bool {
+        (self.least()..=self.generics().len()).contains(&found)
+    }
+
+    /// How many generic arguments it takes, for a message.
+    pub(crate) fn takes_what(self) -> String {
+        match (self.least(), self.generics().len()) {
+            (least, most) if least == most => arguments(most),
+            (least, most) => format!("{least} or {most} arguments"),
+        }
+    }
+
+    /// Without those that may be left out.
+    fn least(self) -> usize {
+        self.generics().iter().filter(|generic| !matches!(generic, Generic::Swizzle)).count()
+    }
+
+    /// How it is written with its generic arguments.
+    pub(crate) fn usage(self) -> String {
+        let extents = ["A", "B", "C", "D", "E"];
+        let is_extent = |generic: &Generic| self.is_shape() && matches!(generic, Generic::Count);
+        let letter = |(generic, extent): (&Generic, _)| {
+            if is_extent(generic) { extent } else { generic.letter() }
+        };
+        let generics = self.generics().iter().zip(extents).map(letter);
+        let generics: Vec<_> = generics.take(self.least()).collect();
+        match generics[..] {
+            [] => self.name().to_owned(),
+            _ => format!("{}<{}>", self.name(), generics.join(", ")),
+        }
+    }
+
+    /// The name of a type; none of one that is written otherwise.
+    pub(crate) fn of(ty: &Type) -> Option<Self> {
+        Some(match ty {
+            Type::Scalar(scalar) => Self::Scalar(*scalar),
+            Type::Dim3 => Self::Dim3,
+            Type::CachePolicy => Self::CachePolicy,
+            Type::Tile(_) => Self::Tile,
+            Type::Barrier => Self::Barrier,
+            Type::Token => Self::Token,
+            Type::SharedArray(..) => Self::SharedArray,
+            Type::Stages(..) => Self::Stages,
+            Type::Remote(_) => Self::Remote,
+            Type::ClusterAxis => Self::ClusterAxis,
+            Type::TensorMap(_) => Self::TensorMap,
+            Type::Im2colMap(..) => Self::Im2colMap,
+            Type::Maps(_) => Self::Maps,
+            Type::SharedMap(_) => Self::SharedMap,
+            Type::Global(_) => Self::Global,
+            Type::Compound(compound) => match compound {
+                Compound::Phase => Self::Phase,
+                Compound::Pipeline(_) => Self::Pipeline,
+                Compound::Producer(_) => Self::Producer,
+                Compound::Consumer(_) => Self::Consumer,
+                Compound::EmptySlot(_) => Self::EmptySlot,
+                Compound::LoadingSlot(_) => Self::LoadingSlot,
+                Compound::FullSlot(_) => Self::FullSlot,
+            },
+            Type::Unit | Type::Never | Type::Array(..) | Type::Infer(_) | Type::Error => return None,
+        })
+    }
+}

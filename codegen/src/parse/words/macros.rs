@@ -1,0 +1,210 @@
+//! The macros that make enums of the rows of the [table](super::table).
+
+/// Makes of each block of rows an enum of its words, and an enum of their calls.
+macro_rules! words {
+    ($(
+        $(#[$doc:meta])*
+        $kind:ident of $owner:ident: $Word:ident => $Call:ident, on $On:ty {
+            $( $chapter:literal {
+                $(
+                    $(#[$mark:ident])*
+                    fn $name:ident $(<$($generic:ident),+>)?
+                    ($($first:ident: $First:ident $(, $arg:ident: $Arg:ident)*)?) => $Variant:ident;
+                )*
+                $(
+                    for op in $Op:ident:
+                    fn $stem:ident {op} $($end:ident)? ($($each:ident: $Each:ident),+) => $Family:ident;
+                )*
+            } )+
+        }
+    )+) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub(crate) enum $Word {
+                $( $($Variant,)* $($Family($Op),)* )+
+            }
+
+            #[doc = concat!("A call of a [`", stringify!($Word), "`], with its arguments.")]
+            #[derive(Debug)]
+            #[allow(dead_code, reason = "a `for` knows its words by their names alone")]
+            pub(in crate::parse) enum $Call {
+                $(
+                    $( $Variant $({
+                        $first: <shape::$First as Shape<$On>>::Operand,
+                        $($arg: <shape::$Arg as Shape<$On>>::Operand,)*
+                    })?, )*
+                    $( $Family { op: $Op, $($each: <shape::$Each as Shape<$On>>::Operand),+ }, )*
+                )+
+            }
+
+            impl Word for $Word {
+                fn all() -> Vec<Self> {
+                    [$(
+                        $(&[Self::$Variant][..],)*
+                        $(&$Op::ALL.map(Self::$Family)[..],)*
+                    )+].concat()
+                }
+
+                fn name(self) -> Cow<'static, str> {
+                    match self { $(
+                        $( Self::$Variant => stringify!($name).into(), )*
+                        $( Self::$Family(op) => {
+                            [stringify!($stem), op.name(), concat!($(stringify!($end))?)].concat().into()
+                        } )*
+                    )+ }
+                }
+
+                fn signature(self) -> &'static Signature {
+                    match self { $(
+                        $( Self::$Variant => const { &Signature {
+                            #[cfg(test)]
+                            owner: super::Owner::$kind(stringify!($owner)),
+                            #[cfg(test)]
+                            chapter: $chapter,
+                            marks: &[$(Mark::$mark),*],
+                            generics: &[$($(Generic::$generic),+)?],
+                            parameters: &[$(
+                                parameter!($On, $first: $First), $(parameter!($On, $arg: $Arg)),*
+                            )?],
+                        } }, )*
+                        $( Self::$Family(_) => const { &Signature {
+                            #[cfg(test)]
+                            owner: super::Owner::$kind(stringify!($owner)),
+                            #[cfg(test)]
+                            chapter: $chapter,
+                            marks: &[Mark::Family],
+                            generics: &[],
+                            parameters: &[$(parameter!($On, $each: $Each)),+],
+                        } }, )*
+                    )+ }
+                }
+            }
+
+            impl Callable for $Word {
+                type Call = $Call;
+                type On = $On;
+
+                #[allow(unused_variables, reason = "there may be no word with arguments")]
+                fn read(self, cx: &mut Cx<'_>, on: &Self::On, values: Vec<Expr>, span: Span) -> Option<$Call> {
+                    match self { $(
+                        $( Self::$Variant => {
+                            let [$($first $(, $arg)*)?] = cx.counted(self, values, span)?;
+                            $(
+                                let $first = <shape::$First as Shape<$On>>::read(cx, on, $first);
+                                $(let $arg = <shape::$Arg as Shape<$On>>::read(cx, on, $arg);)*
+                            )?
+                            Some($Call::$Variant $({ $first: $first?, $($arg: $arg?),* })?)
+                        } )*
+                        $( Self::$Family(op) => {
+                            let [$($each),+] = cx.counted(self, values, span)?;
+                            $(let $each = <shape::$Each as Shape<$On>>::read(cx, on, $each);)+
+                            Some($Call::$Family { op, $($each: $each?),+ })
+                        } )*
+                    )+ }
+                }
+            }
+        )+
+
+        /// Every word with a signature.
+        #[cfg(test)]
+        pub(super) fn entries() -> Vec<super::Entry> {
+            let mut all = vec![];
+            $( all.extend($Word::all().into_iter().map(super::Entry::of)); )+
+            all
+        }
+    };
+}
+
+/// What a row says of a parameter.
+macro_rules! parameter {
+    ($On:ty, $name:ident: $Shape:ident) => {
+        Parameter {
+            name: stringify!($name),
+            note: <shape::$Shape as Shape<$On>>::NOTE,
+            by_mut: <shape::$Shape as Shape<$On>>::BY_MUT,
+        }
+    };
+}
+
+/// Makes an enum of names that have no arguments.
+macro_rules! names {
+    ($(
+        $(#[$doc:meta])*
+        $Word:ident in $chapter:literal { $($name:ident => $Variant:ident),+ $(,)? }
+    )+) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $Word { $($Variant),+ }
+
+        impl $Word {
+            /// The heading of `docs/language.md` under which they are explained.
+            #[cfg(test)]
+            pub(crate) const CHAPTER: &'static str = $chapter;
+
+            /// Every one, in the order of the table.
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$Variant),+];
+
+            /// The one of this name.
+            pub(crate) fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|word| word.name() == name)
+            }
+
+            /// Its name.
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$Variant => stringify!($name)),+ }
+            }
+        }
+    )+ };
+}
+
+/// Makes an enum of types with the generic arguments that each takes.
+macro_rules! types {
+    (
+        $(#[$doc:meta])*
+        $Word:ident {
+            $( $chapter:literal {
+                $( type $name:ident $(<$($generic:ident),+>)?; )*
+                $( for ty in $Family:ident; )*
+            } )+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $Word {
+            $( $($name,)* $($Family($Family),)* )+
+        }
+
+        impl $Word {
+            /// Every type, in the order of the table.
+            pub(crate) fn all() -> Vec<Self> {
+                let mut all = vec![];
+                $( $(all.push(Self::$name);)* $(all.extend($Family::ALL.map(Self::$Family));)* )+
+                all
+            }
+
+            /// The type of this name.
+            pub(crate) fn named(name: &str) -> Option<Self> {
+                Self::all().into_iter().find(|word| word.name() == name)
+            }
+
+            /// Its name.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $( $(Self::$name => stringify!($name),)* $(Self::$Family(ty) => ty.name(),)* )+ }
+            }
+
+            /// The heading of `docs/language.md` under which it is explained.
+            #[cfg(test)]
+            pub(crate) fn chapter(self) -> &'static str {
+                match self { $( $(Self::$name => $chapter,)* $(Self::$Family(_) => $chapter,)* )+ }
+            }
+
+            /// The generic arguments that it takes.
+            pub(crate) fn generics(self) -> &'static [Generic] {
+                match self {
+                    $( $(Self::$name => &[$($(Generic::$generic),+)?],)* $(Self::$Family(_) => &[],)* )+
+                }
+            }
+        }
+    };
+}

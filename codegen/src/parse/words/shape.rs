@@ -1,0 +1,400 @@
+//! What an argument may be: the shapes that the [table](super::table) gives to parameters.
+
+use crate::diag::Code;
+use crate::ir::{self, Const, Expr, ExprKind, Type};
+use crate::parse::cx::Cx;
+use crate::parse::infer::rule::{Rule, bits};
+use crate::parse::method::map::Map;
+use crate::parse::wording::{are, counted};
+
+/// What an argument may be, of a word whose arguments depend on an `On`.
+pub(in crate::parse) trait Shape<On> {
+    /// What operations take.
+    type Operand;
+    /// What is to be said of the argument beside its parameter's name, as the end of a sentence.
+    const NOTE: &'static str = "";
+    /// Whether it is a `&mut`.
+    const BY_MUT: bool = false;
+
+    /// The operand that `value` is; reports what it cannot be.
+    fn read(cx: &mut Cx<'_>, on: &On, value: Expr) -> Option<Self::Operand>;
+}
+
+/// What has elements of one type.
+pub(in crate::parse) trait Elements {
+    fn element(&self) -> ir::Scalar;
+}
+
+/// What has dimensions.
+pub(in crate::parse) trait Dimensions {
+    fn rank(&self) -> usize;
+}
+
+impl Elements for ir::Scalar {
+    fn element(&self) -> ir::Scalar {
+        *self
+    }
+}
+
+impl Elements for ir::TileType {
+    fn element(&self) -> ir::Scalar {
+        self.element
+    }
+}
+
+impl Dimensions for ir::TileType {
+    fn rank(&self) -> usize {
+        self.rank()
+    }
+}
+
+impl Dimensions for Map {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+}
+
+/// Shapes that are one type.
+macro_rules! of_one_type {
+    ($($(#[$doc:meta])* $Name:ident: $ty:expr $(, $note:literal)?;)+) => { $(
+        $(#[$doc])*
+        pub(in crate::parse) struct $Name;
+
+        impl<On> Shape<On> for $Name {
+            type Operand = Expr;
+            $(const NOTE: &'static str = $note;)?
+
+            fn read(cx: &mut Cx<'_>, _: &On, value: Expr) -> Option<Expr> {
+                cx.expect(&value, &Type::from($ty)).then_some(value)
+            }
+        }
+    )+ };
+}
+
+of_one_type! {
+    /// A `u16`.
+    U16: ir::Scalar::U16;
+    /// A `u32`.
+    U32: ir::Scalar::U32;
+    /// A `u64`.
+    U64: ir::Scalar::U64;
+    /// A `usize`.
+    Usize: ir::Scalar::Usize;
+    /// An `f32`.
+    F32: ir::Scalar::F32;
+    /// An `f64`.
+    F64: ir::Scalar::F64;
+    /// How many arrivals complete a phase.
+    Arrivals: ir::Scalar::U32, ", with the arrivals that complete a phase";
+    /// Bytes of copies.
+    Bytes: ir::Scalar::U32, ", with the bytes that copies will bring: `tile.bytes()`";
+    /// The parity of a phase.
+    Parity: ir::Scalar::U32, ": 0 for the first phase, then 1, then 0 again";
+    /// The state of a phase.
+    Token: Type::Token, ", with what `arrive_token()` gave";
+    /// A barrier of this block.
+    Barrier: Type::Barrier;
+    /// A barrier of another block.
+    RemoteBarrier: Type::Remote(Box::new(Type::Barrier));
+    /// A policy for the L2 cache.
+    CachePolicy: Type::CachePolicy;
+    /// A slice of global memory that begins with a counter.
+    Counter: Type::Global(ir::Scalar::U32);
+}
+
+/// What the word itself judges, with the other arguments or with its receiver.
+pub(in crate::parse) struct Any;
+
+impl<On> Shape<On> for Any {
+    type Operand = Expr;
+
+    fn read(_: &mut Cx<'_>, _: &On, value: Expr) -> Option<Expr> {
+        Some(value)
+    }
+}
+
+/// A value of the receiver's element type.
+pub(in crate::parse) struct Element;
+
+impl<On: Elements> Shape<On> for Element {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, on: &On, value: Expr) -> Option<Expr> {
+        cx.expect(&value, &on.element().into()).then_some(value)
+    }
+}
+
+/// The bits of a scalar, as an integer.
+pub(in crate::parse) struct Bits;
+
+impl Shape<ir::Scalar> for Bits {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, of: &ir::Scalar, value: Expr) -> Option<Expr> {
+        cx.expect(&value, &bits(*of)?.into()).then_some(value)
+    }
+}
+
+/// An index into global memory.
+pub(in crate::parse) struct GlobalIndex;
+
+impl<On> Shape<On> for GlobalIndex {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, _: &On, value: Expr) -> Option<Expr> {
+        cx.require(&value.ty, Rule::GlobalIndex, value.span).then_some(value)
+    }
+}
+
+/// The blocks that a sliced load is shared among.
+pub(in crate::parse) struct ClusterAxis;
+
+impl<On> Shape<On> for ClusterAxis {
+    type Operand = ir::ClusterAxis;
+
+    fn read(cx: &mut Cx<'_>, _: &On, value: Expr) -> Option<ir::ClusterAxis> {
+        let fits = cx.expect(&value, &Type::ClusterAxis);
+        if let ExprKind::ClusterAxis(axis) = value.kind { fits.then_some(axis) } else { None }
+    }
+}
+
+/// A phase that is changed: its parts.
+pub(in crate::parse) struct Phase;
+
+impl<On> Shape<On> for Phase {
+    type Operand = Vec<Expr>;
+    const BY_MUT: bool = true;
+
+    fn read(_: &mut Cx<'_>, _: &On, value: Expr) -> Option<Vec<Expr>> {
+        if let ExprKind::Compound(parts) = value.kind { Some(parts) } else { None }
+    }
+}
+
+/// Coordinates: an array of as many `u32` or `i32` as there are dimensions, outermost first.
+pub(in crate::parse) struct Coordinates;
+
+impl<On: Dimensions> Shape<On> for Coordinates {
+    type Operand = Vec<Expr>;
+
+    fn read(cx: &mut Cx<'_>, on: &On, at: Expr) -> Option<Vec<Expr>> {
+        let help = ["write `[row, column]`", "give one for each dimension, outermost first"];
+        let element = cx.numbers_of(&at, "coordinate", on.rank(), help)?;
+        cx.require(&element, Rule::Coordinate, at.span).then(|| elements_of(at, &element, on.rank()))
+    }
+}
+
+/// As [`Coordinates`], counted in tiles.
+pub(in crate::parse) struct TileCoordinates;
+
+/// Coordinates counted in tiles.
+#[derive(Debug)]
+pub(in crate::parse) struct TileIndices {
+    pub(in crate::parse) indices: Vec<Expr>,
+    /// Their type; an open literal stays open.
+    pub(in crate::parse) ty: Type,
+}
+
+impl<On: Dimensions> Shape<On> for TileCoordinates {
+    type Operand = TileIndices;
+
+    fn read(cx: &mut Cx<'_>, on: &On, at: Expr) -> Option<TileIndices> {
+        let help =
+            ["write `[row of tiles, column of tiles]`", "give one for each dimension, outermost first"];
+        let ty = cx.numbers_of(&at, "tile coordinate", on.rank(), help)?;
+        let fits = cx.require(&ty, Rule::Coordinate, at.span);
+        fits.then(|| TileIndices { indices: elements_of(at, &ty, on.rank()), ty })
+    }
+}
+
+/// Offsets of im2col mode: an array of `u16`, one for each dimension of pixels, outermost first.
+pub(in crate::parse) struct Offsets;
+
+impl Shape<Map> for Offsets {
+    type Operand = Vec<Expr>;
+
+    fn read(cx: &mut Cx<'_>, map: &Map, offsets: Expr) -> Option<Vec<Expr>> {
+        // Images and channels have none.
+        let count = map.rank - 2;
+        let help =
+            ["write `[y, x]`", "give one for each dimension of pixels, which images and channels are not"];
+        let element = cx.numbers_of(&offsets, "offset", count, help)?;
+        if !cx.infer.unify(&element, &ir::Scalar::U16.into(), offsets.span) {
+            let message = format!("offsets are `u16`, not {}", cx.infer.name(&element));
+            cx.error(Code::TypeMismatch, offsets.span, message).help("cast them: `x as u16`");
+            return None;
+        }
+        Some(elements_of(offsets, &element, count))
+    }
+}
+
+/// A tile of exactly the map's type: box, element and swizzle are one and the same.
+pub(in crate::parse) struct MovedTile;
+
+impl Shape<Map> for MovedTile {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, map: &Map, tile: Expr) -> Option<Expr> {
+        let ty = cx.resolve(&tile.ty);
+        if let Type::Tile(found) = &ty
+            && *found != map.tile
+        {
+            let param = &cx.params[map.map.param.0 as usize];
+            let (name, ty) = (param.name.clone(), param.ty_span);
+            let message = format!("`{name}` moves a `{}`, but this is a `{found}`", map.tile);
+            cx.error(Code::TileMismatch, tile.span, message)
+                .label(ty, format!("the type of `{name}` says what it moves"))
+                .help(format!(
+                    "make both one type: a `type` alias in a `#[tma_module]` keeps `{name}` and the tile alike"
+                ));
+            return None;
+        }
+        if let Type::Remote(_) = ty {
+            cx.error(Code::TypeMismatch, tile.span, "a copy moves the block's own tile, not a remote one")
+                .help("`load_multicast` brings a tile to other blocks; each block stores its own");
+            return None;
+        }
+        cx.expect(&tile, &Type::Tile(map.tile.clone())).then_some(tile)
+    }
+}
+
+/// The tile of which a map moves a slice. Which it must be depends on the cluster: `check` knows.
+pub(in crate::parse) struct WholeTile;
+
+impl Shape<Map> for WholeTile {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, map: &Map, tile: Expr) -> Option<Expr> {
+        let is_tile = matches!(cx.resolve(&tile.ty), Type::Tile(_));
+        if is_tile { Some(tile) } else { MovedTile::read(cx, map, tile) }
+    }
+}
+
+/// Shared memory whose elements, of the receiver's type, lie one after the other.
+pub(in crate::parse) struct Sequence;
+
+impl<On: Elements> Shape<On> for Sequence {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, on: &On, array: Expr) -> Option<Expr> {
+        cx.expect_sequence(&array, on.element()).then_some(array)
+    }
+}
+
+/// The same in another block.
+pub(in crate::parse) struct RemoteSequence;
+
+impl<On: Elements> Shape<On> for RemoteSequence {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, on: &On, to: Expr) -> Option<Expr> {
+        let ty = cx.resolve(&to.ty);
+        let thing = if let Type::Remote(thing) = ty {
+            Expr { ty: *thing, ..to.clone() }
+        } else if ty == Type::Error {
+            return Some(to);
+        } else {
+            let message = format!("this is {}, but another block's memory is wanted", cx.infer.name(&ty));
+            cx.error(Code::TypeMismatch, to.span, message).help("write `remote(array, rank)`");
+            return None;
+        };
+        cx.expect_sequence(&thing, on.element()).then_some(to)
+    }
+}
+
+/// A map of the same tile.
+pub(in crate::parse) struct SameMap;
+
+impl Shape<ir::TileType> for SameMap {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, tile: &ir::TileType, map: Expr) -> Option<Expr> {
+        cx.expect(&map, &Type::TensorMap(tile.clone())).then_some(map)
+    }
+}
+
+/// Room for maps of the same tile.
+pub(in crate::parse) struct SameMaps;
+
+impl Shape<ir::TileType> for SameMaps {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, tile: &ir::TileType, maps: Expr) -> Option<Expr> {
+        cx.expect(&maps, &Type::Maps(tile.clone())).then_some(maps)
+    }
+}
+
+/// A slice of global memory with the tile's elements.
+pub(in crate::parse) struct SameElements;
+
+impl Shape<ir::TileType> for SameElements {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, tile: &ir::TileType, global: Expr) -> Option<Expr> {
+        cx.expect(&global, &Type::Global(tile.element)).then_some(global)
+    }
+}
+
+impl Cx<'_> {
+    /// The element type of an array that has as many elements as are wanted. `what` is one of them;
+    /// the helps are for what is no array, and for what has another length.
+    fn numbers_of(
+        &mut self,
+        array: &Expr,
+        what: &str,
+        wanted: usize,
+        [no_array, other_length]: [&str; 2],
+    ) -> Option<Type> {
+        let Type::Array(element, len) = self.resolve(&array.ty) else {
+            if array.ty != Type::Error {
+                let message = format!("{what}s are an array, not {}", self.infer.name(&array.ty));
+                self.error(Code::TypeMismatch, array.span, message).help(no_array);
+            }
+            return None;
+        };
+        if len as usize != wanted {
+            let found = len as usize;
+            let message = format!(
+                "{} {} given, but there {} {}",
+                counted(found, what),
+                are(found),
+                are(wanted),
+                counted(wanted, "dimension")
+            );
+            self.error(Code::CoordinateCount, array.span, message).help(other_length);
+            return None;
+        }
+        Some(*element)
+    }
+
+    /// Reports what is no shared memory whose elements lie one after the other.
+    pub(in crate::parse) fn expect_sequence(&mut self, array: &Expr, element: ir::Scalar) -> bool {
+        let ty = self.resolve(&array.ty);
+        if ty == Type::Error || ty.sequence().is_some_and(|(found, _)| found == element) {
+            return true;
+        }
+        let message = format!("a bulk copy does not go from or to {} here", self.infer.name(&ty));
+        let is_swizzled = matches!(&ty, Type::Tile(tile) if tile.element == element);
+        let help = if is_swizzled {
+            "a swizzled tile does not have its elements one after the other: leave the swizzle out, or copy by a \
+             tensor map"
+                .to_owned()
+        } else {
+            format!("the shared memory is a `SharedArray<{element}, N>`, or a `Tile` of `{element}`")
+        };
+        self.error(Code::TypeMismatch, array.span, message).help(help);
+        false
+    }
+}
+
+/// Each element of an array of `count` of them.
+fn elements_of(array: Expr, element: &Type, count: usize) -> Vec<Expr> {
+    if let ExprKind::Array(elements) = array.kind {
+        return elements;
+    }
+    let at = |i: usize| {
+        let index = Expr::constant(Const::Int(i as i128), ir::Scalar::Usize, array.span);
+        let kind = ExprKind::Index(Box::new(array.clone()), Box::new(index));
+        Expr { kind, ty: element.clone(), span: array.span }
+    };
+    (0..count).map(at).collect()
+}

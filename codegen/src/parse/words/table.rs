@@ -1,0 +1,417 @@
+//! The words of kernels: every function, method and type, constants and macros.
+//!
+//! A row is a word's signature, much as `tma_runtime::lang` declares it, and the variant that it
+//! becomes. Behind a parameter's name stands its [shape](super::shape): what an argument may be.
+//! Where a method depends on its receiver, that is what the rows are `on`. The headings are those
+//! of `docs/language.md`, where the words are explained.
+//!
+//! `for op in ReduceOp: fn reduce_{op}(..)` is a row for each operation. A method takes its
+//! receiver by value, unless it is marked otherwise:
+//!
+//! * `#[ByRef]`, `#[ByMut]`: it takes `&self`, or `&mut self`;
+//! * `#[Remote]`: another block's thing has it as well;
+//! * `#[Sliced]`: it is for kernels whose attribute says the extents of a cluster.
+//!
+//! To add a word, write its row here and its declaration in `tma_runtime::lang`; the compiler then
+//! asks for its arm where calls are given their meaning (`parse/method`, `parse/call.rs`).
+
+use std::borrow::Cow;
+
+use super::shape::{self, Shape};
+use super::{Callable, Generic, Mark, Parameter, Signature, Word};
+use crate::ir::{AtomicOp, Expr, ReduceOp, Scalar, Span, TileSwizzle, TileType};
+use crate::parse::cx::Cx;
+use crate::parse::method::map::Map;
+
+words! {
+    /// A function.
+    Functions of lang: FunctionWord => FunctionCall, on () {
+        "Places" {
+            fn thread_idx() => ThreadIdx;
+            fn block_idx() => BlockIdx;
+            fn grid_dim() => GridDim;
+            fn block_dim() => BlockDim;
+            fn lane_idx() => LaneIdx;
+            fn warp_idx() => WarpIdx;
+            fn warpgroup_idx() => WarpgroupIdx;
+            fn elect_one() => ElectOne;
+        }
+        "Shared memory" {
+            fn shared<Shared>() => Shared;
+        }
+        "Control flow" {
+            fn unroll<Range>(range: Any) => Unroll;
+        }
+        "Conversions" {
+            fn cast<Number>(value: Any) => Cast;
+        }
+        "Math" {
+            fn min<Number>(a: Any, b: Any) => Min;
+            fn max<Number>(a: Any, b: Any) => Max;
+            fn abs<Number>(x: Any) => Abs;
+            fn fma<Number>(a: Any, b: Any, c: Any) => Fma;
+            fn sqrt<Number>(x: Any) => Sqrt;
+            fn recip<Number>(x: Any) => Recip;
+            fn rsqrt(x: Any) => Rsqrt;
+            fn exp2(x: Any) => Exp2;
+            fn log2(x: Any) => Log2;
+        }
+        "Ordering" {
+            fn sync_threads() => SyncThreads;
+            fn sync_warp() => SyncWarp;
+            fn named_barrier_sync(id: U32, threads: U32) => NamedBarrierSync;
+            fn fence_proxy_async() => FenceProxyAsync;
+            fn fence_proxy_async_global() => FenceProxyAsyncGlobal;
+            fn fence() => Fence;
+            fn fence_barrier_init() => FenceBarrierInit;
+        }
+        "Bulk groups" {
+            fn bulk_commit_group() => BulkCommitGroup;
+            fn bulk_wait_group<Groups>() => BulkWaitGroup;
+            fn bulk_wait_group_read<Groups>() => BulkWaitGroupRead;
+        }
+        "The L2 cache" {
+            fn l2_evict_first(fraction: F32) => L2EvictFirst;
+            fn l2_evict_last(fraction: F32) => L2EvictLast;
+            fn l2_evict_normal(fraction: F32) => L2EvictNormal;
+            fn l2_evict_unchanged(fraction: F32) => L2EvictUnchanged;
+        }
+        "Clusters" {
+            fn cluster_rank() => ClusterRank;
+            fn block_in_cluster() => BlockInCluster;
+            fn cluster_idx() => ClusterIdx;
+            fn cluster_dim() => ClusterDim;
+            fn sync_cluster() => SyncCluster;
+            fn cluster_arrive() => ClusterArrive;
+            fn cluster_wait() => ClusterWait;
+            fn remote<Shared>(thing: Any, rank: U32) => Remote;
+        }
+        "Grids" {
+            fn sync_grid(counter: Counter) => SyncGrid;
+            fn grid_dependency_wait() => GridDependencyWait;
+            fn grid_dependency_launch() => GridDependencyLaunch;
+        }
+        "Printing and stopping" {
+            fn trap() => Trap;
+        }
+    }
+
+    /// A method of a tile in shared memory.
+    Methods of Tile: TileWord => TileCall, on TileType {
+        "Tiles" {
+            #[Remote] fn get(at: Coordinates) => Get;
+            #[Remote] fn set(at: Coordinates, value: Element) => Set;
+            #[Remote] fn bytes() => Bytes;
+            #[Remote] fn rows() => Rows;
+            #[Remote] fn cols() => Cols;
+            fn tile_at(index: TileCoordinates) => TileAt;
+        }
+        "Bulk copies" {
+            fn bulk_copy_to(to: RemoteSequence, at: U32, count: U32, barrier: RemoteBarrier) => CopyTo;
+            for op in ReduceOp:
+            fn bulk_reduce_{op}_to(to: RemoteSequence, at: U32, count: U32, barrier: RemoteBarrier) => ReduceTo;
+        }
+    }
+
+    /// A method of an array in shared memory.
+    Methods of SharedArray: ArrayWord => ArrayCall, on Scalar {
+        "Shared arrays and stages" {
+            #[Remote] fn get(i: U32) => Get;
+            #[Remote] fn set(i: U32, value: Element) => Set;
+            #[Remote] fn len() => Len;
+        }
+        "Bulk copies" {
+            fn bulk_copy_to(to: RemoteSequence, at: U32, count: U32, barrier: RemoteBarrier) => CopyTo;
+            for op in ReduceOp:
+            fn bulk_reduce_{op}_to(to: RemoteSequence, at: U32, count: U32, barrier: RemoteBarrier) => ReduceTo;
+        }
+    }
+
+    /// A method of stages in shared memory.
+    Methods of Stages: StagesWord => StagesCall, on () {
+        "Shared arrays and stages" {
+            #[Remote] fn len() => Len;
+        }
+    }
+
+    /// A method of an mbarrier.
+    Methods of Barrier: BarrierWord => BarrierCall, on () {
+        "Barriers" {
+            fn init(count: Arrivals) => Init;
+            #[Remote] fn arrive() => Arrive;
+            fn arrive_many(count: U32) => ArriveMany;
+            fn arrive_token() => ArriveToken;
+            fn arrive_drop() => ArriveDrop;
+            #[Remote] fn arrive_expect_tx(bytes: Bytes) => ArriveExpectTx;
+            fn expect_tx(bytes: Bytes) => ExpectTx;
+            fn wait(parity: Parity) => Wait;
+            fn wait_token(token: Token) => WaitToken;
+            fn wait_next(phase: Phase) => WaitNext;
+            fn test_wait(parity: Parity) => TestWait;
+            fn try_wait(parity: Parity) => TryWait;
+            fn try_wait_for(parity: Parity, nanoseconds: U32) => TryWaitFor;
+            fn invalidate() => Invalidate;
+        }
+    }
+
+    /// A function of the type of phases.
+    Functions of Phase: PhaseFunction => PhaseFunctionCall, on () {
+        "Barriers" {
+            fn new() => New;
+            fn opposite() => Opposite;
+        }
+    }
+
+    /// A method of a phase.
+    Methods of Phase: PhaseWord => PhaseCall, on () {
+        "Barriers" {
+            #[ByRef] fn parity() => Parity;
+            #[ByMut] fn flip() => Flip;
+        }
+    }
+
+    /// A method of a pipeline.
+    Methods of Pipeline: PipelineWord => PipelineCall, on () {
+        "Pipelines" {
+            fn init(consumers: U32) => Init;
+            fn producer() => Producer;
+            fn consumer() => Consumer;
+            fn len() => Len;
+            fn invalidate() => Invalidate;
+        }
+    }
+
+    /// A method of the state of a thread that fills a pipeline.
+    Methods of Producer: ProducerWord => ProducerCall, on () {
+        "Pipelines" {
+            #[ByMut] fn acquire() => Acquire;
+            #[ByMut] fn wait() => Wait;
+            #[ByRef] fn ready() => Ready;
+            #[ByRef] fn drain() => Drain;
+        }
+    }
+
+    /// A method of the state of a thread that reads from a pipeline.
+    Methods of Consumer: ConsumerWord => ConsumerCall, on () {
+        "Pipelines" {
+            #[ByMut] fn wait() => Wait;
+            #[ByRef] fn ready() => Ready;
+        }
+    }
+
+    /// A method of a stage that is empty.
+    Methods of EmptySlot: EmptySlotWord => EmptySlotCall, on () {
+        "Pipelines" {
+            fn announce() => Announce;
+            #[ByRef] fn stage() => Stage;
+        }
+    }
+
+    /// A method of a stage that is being filled.
+    Methods of LoadingSlot: LoadingSlotWord => LoadingSlotCall, on () {
+        "Pipelines" {
+            #[ByRef] fn barrier() => Barrier;
+            #[ByRef] fn stage() => Stage;
+        }
+    }
+
+    /// A method of a stage that may be read.
+    Methods of FullSlot: FullSlotWord => FullSlotCall, on () {
+        "Pipelines" {
+            fn release() => Release;
+            fn release_to(rank: U32) => ReleaseTo;
+            fn release_cluster() => ReleaseCluster;
+            #[ByRef] fn stage() => Stage;
+        }
+    }
+
+    /// A method of a tensor map.
+    Methods of TensorMap: MapWord => MapCall, on Map {
+        "TMA" {
+            fn load(tile: MovedTile, at: Coordinates, barrier: Barrier) => Load;
+            fn load_multicast(tile: MovedTile, at: Coordinates, barrier: Barrier, mask: U16) => LoadMulticast;
+            #[Sliced] fn load_sliced(tile: WholeTile, at: Coordinates, barrier: Barrier, axis: ClusterAxis) => LoadSliced;
+            fn tile_at(index: TileCoordinates) => TileAt;
+            fn block_tile() => BlockTile;
+            fn store(at: Coordinates, tile: MovedTile) => Store;
+            fn prefetch(at: Coordinates) => Prefetch;
+            fn prefetch_descriptor() => PrefetchDescriptor;
+            fn hint(policy: CachePolicy) => Hint;
+        }
+        "Reductions" {
+            for op in ReduceOp: fn reduce_{op}(at: Coordinates, tile: MovedTile) => Reduce;
+        }
+    }
+
+    /// A method of a tensor map whose copies move columns of pixels.
+    Methods of Im2colMap: ColumnWord => ColumnCall, on Map {
+        "Columns of pixels" {
+            fn load(tile: MovedTile, at: Coordinates, offsets: Offsets, barrier: Barrier) => Load;
+            fn load_multicast(
+                tile: MovedTile, at: Coordinates, offsets: Offsets, barrier: Barrier, mask: U16
+            ) => LoadMulticast;
+            fn store(at: Coordinates, tile: MovedTile) => Store;
+            fn prefetch(at: Coordinates, offsets: Offsets) => Prefetch;
+            fn prefetch_descriptor() => PrefetchDescriptor;
+            fn hint(policy: CachePolicy) => Hint;
+            for op in ReduceOp: fn reduce_{op}(at: Coordinates, tile: MovedTile) => Reduce;
+        }
+    }
+
+    /// A method of the maps that kernels make, where they are used.
+    Methods of Maps: MapsWord => MapsCall, on () {
+        "Maps that kernels make" {
+            fn at(i: U32) => At;
+            fn acquire(i: U32) => Acquire;
+        }
+    }
+
+    /// A method of a map in shared memory, where it is made.
+    Methods of SharedMap: SharedMapWord => SharedMapCall, on TileType {
+        "Maps that kernels make" {
+            fn copy_from(map: SameMap) => CopyFrom;
+            fn set_address(global: SameElements, i: GlobalIndex) => SetAddress;
+            fn set_extent<Dimension>(extent: U32) => SetExtent;
+            fn set_stride<Dimension>(bytes: U64) => SetStride;
+            fn publish(maps: SameMaps, i: U32) => Publish;
+        }
+    }
+
+    /// A method of a slice of global memory.
+    Methods of Global: GlobalWord => GlobalCall, on Scalar {
+        "Global memory" {
+            fn get(i: GlobalIndex) => Get;
+            fn set(i: GlobalIndex, value: Element) => Set;
+            fn len() => Len;
+            for op in AtomicOp: fn atomic_{op}(i: GlobalIndex, value: Element) => Atomic;
+        }
+        "Bulk copies" {
+            fn bulk_load(
+                array: Sequence, at: U32, count: U32, i: GlobalIndex, barrier: Barrier
+            ) => BulkLoad;
+            fn bulk_load_multicast(
+                array: Sequence, at: U32, count: U32, i: GlobalIndex, barrier: Barrier, mask: U16
+            ) => BulkLoadMulticast;
+            fn bulk_store(i: GlobalIndex, array: Sequence, at: U32, count: U32) => BulkStore;
+            fn bulk_prefetch(i: GlobalIndex, count: U32) => BulkPrefetch;
+            fn hint(policy: CachePolicy) => Hint;
+            for op in ReduceOp:
+            fn bulk_reduce_{op}(i: GlobalIndex, array: Sequence, at: U32, count: U32) => BulkReduce;
+        }
+    }
+
+    /// A method of a number: Rust's, or of the crates that the 16- and 8-bit floats come from.
+    Methods of Number: NumberWord => NumberCall, on () {
+        "Math" {
+            fn min(other: Any) => Min;
+            fn max(other: Any) => Max;
+            fn abs() => Abs;
+            fn mul_add(a: Any, b: Any) => MulAdd;
+            fn sqrt() => Sqrt;
+            fn recip() => Recip;
+        }
+        "Arithmetic" {
+            fn div_ceil(other: Any) => DivCeil;
+        }
+        "Conversions" {
+            fn to_f32() => ToF32;
+            fn to_f64() => ToF64;
+            fn to_bits() => ToBits;
+        }
+    }
+
+    /// A function of a number's type, such as `f16::from_f32`.
+    Functions of Number: ConversionWord => ConversionCall, on Scalar {
+        "Conversions" {
+            fn from_f32(x: F32) => FromF32;
+            fn from_f64(x: F64) => FromF64;
+            fn from_bits(bits: Bits) => FromBits;
+        }
+    }
+
+    /// A method of a range that a `for` runs over: Rust's.
+    Methods of Range: RangeWord => RangeCall, on () {
+        "Control flow" {
+            fn step_by(n: Usize) => StepBy;
+        }
+    }
+}
+
+types! {
+    /// A type.
+    TypeWord {
+        "Values" {
+            type Dim3;
+            for ty in Scalar;
+        }
+        "Shared memory" {
+            type Tile<Element, Shape, Swizzle>;
+            type SharedArray<Element, Count>;
+            type Stages<Shared, Count>;
+        }
+        "Tiles" {
+            type Shape1<Count>;
+            type Shape2<Count, Count>;
+            type Shape3<Count, Count, Count>;
+            type Shape4<Count, Count, Count, Count>;
+            type Shape5<Count, Count, Count, Count, Count>;
+            for ty in TileSwizzle;
+        }
+        "Barriers" {
+            type Barrier;
+            type Token;
+            type Phase;
+        }
+        "Pipelines" {
+            type Pipeline<Tiles, Count>;
+            type Producer<Tiles, Count>;
+            type Consumer<Tiles, Count>;
+            type EmptySlot<Tiles>;
+            type LoadingSlot<Tiles>;
+            type FullSlot<Tiles>;
+        }
+        "TMA" {
+            type TensorMap<Tile>;
+        }
+        "Columns of pixels" {
+            type Im2colMap<Tile, Rank>;
+        }
+        "Maps that kernels make" {
+            type Maps<Tile>;
+            type SharedMap<Tile>;
+        }
+        "Global memory" {
+            type Global<Element>;
+        }
+        "The L2 cache" {
+            type CachePolicy;
+        }
+        "Clusters" {
+            type Remote<Shared>;
+        }
+        "Multicast" {
+            type ClusterAxis;
+        }
+    }
+}
+
+names! {
+    /// A constant of a scalar, such as `u32::MAX`.
+    ConstantWord in "Conversions" {
+        MIN => Min,
+        MAX => Max,
+        BITS => Bits,
+        EPSILON => Epsilon,
+        INFINITY => Infinity,
+        NEG_INFINITY => NegInfinity,
+        NAN => Nan,
+        ZERO => Zero,
+        ONE => One,
+    }
+
+    /// A macro.
+    MacroWord in "Printing and stopping" {
+        printf => Printf,
+        assert => Assert,
+    }
+}

@@ -1,0 +1,172 @@
+//! Branches, calls and ends, and the functions of CUDA's device runtime: `vprintf` and
+//! `__assertfail`.
+
+use super::alu::each;
+use super::format::{self, WIDEST};
+use super::memory::Location;
+use super::step::{Flow, Turn};
+use super::warp::Warp;
+use super::{Issue, Lane, lanes_of};
+use crate::isa::{ControlOp, Memory, Order, Pc, Reg, Space};
+use crate::machine::Stop;
+use crate::report::FindingKind;
+
+/// The longest text that is read from memory.
+const LONGEST_TEXT: u64 = 64 << 10;
+
+impl Turn<'_, '_> {
+    pub(super) fn control(&mut self, warp: &mut Warp, op: &ControlOp, issue: Issue) -> Result<Flow, Stop> {
+        match *op {
+            ControlOp::Branch(target) => return Ok(Flow::Jump(target)),
+            ControlOp::BranchIndexed { index, ref targets } => {
+                return self.branch_indexed(warp, index, targets, issue);
+            }
+            ControlOp::Call { start, link } => {
+                let back = u64::from(issue.pc.next().0);
+                each(self.context, warp, issue.active, (link, []), |[]| back);
+                return Ok(Flow::Jump(start));
+            }
+            // Each lane goes back to where it was called.
+            ControlOp::Return(link) => {
+                let back = |lane| (Pc(warp.get(self.context, link, lane) as u32), 1 << lane);
+                return Ok(Flow::Scatter(lanes_of(issue.active).map(back).collect()));
+            }
+            ControlOp::Exit => return Ok(Flow::Exit),
+            ControlOp::Yield => return Ok(Flow::Yield),
+            ControlOp::Trap => {
+                let message = "the kernel has run into a `trap`";
+                return self.fail(warp, issue.first_lane(), FindingKind::Trap, message);
+            }
+            ControlOp::Nothing => {}
+            ControlOp::Printf { format, args, result } => {
+                for lane in issue.lanes() {
+                    self.printf(warp, lane, [format, args], result)?;
+                }
+            }
+            ControlOp::AssertFail { message, file, line, function } => {
+                return self.assert_fail(warp, [message, file, line, function], issue);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// `brx.idx`: each lane goes where its index says.
+    fn branch_indexed(
+        &mut self,
+        warp: &Warp,
+        index: Reg,
+        targets: &[Pc],
+        issue: Issue,
+    ) -> Result<Flow, Stop> {
+        let mut places = Vec::new();
+        for lane in issue.lanes() {
+            let index = warp.get(self.context, index, lane.index);
+            let Some(target) = targets.get(index as usize) else {
+                let message = "an index beyond the list of targets";
+                return self.fail(warp, lane, FindingKind::Execution, message);
+            };
+            places.push((*target, 1 << lane.index));
+        }
+        Ok(Flow::Scatter(places))
+    }
+
+    /// `vprintf`, with the places of its arguments and of its result in local memory.
+    fn printf(
+        &mut self,
+        warp: &mut Warp,
+        lane: Lane,
+        [format, args]: [u32; 2],
+        result: Option<u32>,
+    ) -> Result<(), Stop> {
+        let format = self.local_number(warp, lane, format)?;
+        let mut next = self.local_number(warp, lane, args)?;
+        let format = self.text(warp, lane, format)?;
+        let mut written = 0;
+        for piece in format::pieces(&format) {
+            let text = match piece {
+                format::Piece::Text(text) => text.into_owned(),
+                format::Piece::TooWide => {
+                    let message = format!(
+                        "a conversion of `printf` with a width or a precision of more than {WIDEST} characters"
+                    );
+                    return self.fail(warp, lane, FindingKind::Execution, message);
+                }
+                format::Piece::Value(spec) => {
+                    written += 1;
+                    let value = self.argument(warp, lane, &mut next, spec.bytes)?;
+                    if spec.is_text() {
+                        let text = self.text(warp, lane, value)?;
+                        spec.padded(String::from_utf8_lossy(&text).into_owned())
+                    } else {
+                        spec.number(value)
+                    }
+                }
+            };
+            self.printed.push(&text);
+        }
+        if let Some(result) = result {
+            self.write(warp, lane, local(result), &u32::to_le_bytes(written))?;
+        }
+        Ok(())
+    }
+
+    /// The next argument: a multiple of its own size along.
+    fn argument(&mut self, warp: &Warp, lane: Lane, next: &mut u64, bytes: u32) -> Result<u64, Stop> {
+        let address = next.checked_next_multiple_of(u64::from(bytes)).unwrap_or(0);
+        *next = address.wrapping_add(u64::from(bytes));
+        let mut wide = [0; 8];
+        self.read(warp, lane, generic(address), &mut wide[..bytes as usize])?;
+        Ok(u64::from_le_bytes(wide))
+    }
+
+    fn local_number(&mut self, warp: &Warp, lane: Lane, offset: u32) -> Result<u64, Stop> {
+        let mut bytes = [0; 8];
+        self.read(warp, lane, local(offset), &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// A text that ends with a zero byte.
+    fn text(&mut self, warp: &Warp, lane: Lane, address: u64) -> Result<Vec<u8>, Stop> {
+        let mut text = Vec::new();
+        for offset in 0..LONGEST_TEXT {
+            let mut byte = [0];
+            self.read(warp, lane, generic(address.wrapping_add(offset)), &mut byte)?;
+            if byte[0] == 0 {
+                return Ok(text);
+            }
+            text.push(byte[0]);
+        }
+        let message = format!("a text at {address:#x} that does not end");
+        self.fail(warp, lane, FindingKind::Execution, message)
+    }
+
+    fn assert_fail(
+        &mut self,
+        warp: &Warp,
+        [message, file, line, function]: [u32; 4],
+        issue: Issue,
+    ) -> Result<Flow, Stop> {
+        let lane = issue.first_lane();
+        let mut texts = Vec::new();
+        for slot in [message, file, function] {
+            let address = self.local_number(warp, lane, slot)?;
+            let text = if address == 0 { Vec::new() } else { self.text(warp, lane, address)? };
+            texts.push(String::from_utf8_lossy(&text).into_owned());
+        }
+        let mut bytes = [0; 4];
+        self.read(warp, lane, local(line), &mut bytes)?;
+        let (line, count) = (u32::from_le_bytes(bytes), issue.active.count_ones());
+        let [message, file, function] = [0, 1, 2].map(|index| texts[index].as_str());
+        let threads = if count == 1 { String::new() } else { format!(", in {count} threads of the warp") };
+        let message = format!("assertion failed at {file}:{line} in {function}: {message}{threads}");
+        self.fail(warp, lane, FindingKind::Trap, message)
+    }
+}
+
+fn local(offset: u32) -> Location {
+    Location { memory: Memory::Local, address: offset.into(), order: Order::Weak }
+}
+
+fn generic(address: u64) -> Location {
+    Location { memory: Memory::Machine(Space::Generic), address, order: Order::Weak }
+}

@@ -1,0 +1,124 @@
+//! The splits of a warp, which are its lanes by the instruction that they are at, and which of
+//! them runs next.
+
+use crate::isa::{Pc, Site};
+use crate::machine::WaitingFor;
+
+/// Turns of the warp that a split may be passed over before it goes first. Few make spinning cheap;
+/// many let lanes of a long loop meet again behind it.
+const PATIENCE: u32 = 24;
+
+/// Lanes at the same instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Split {
+    pub(crate) pc: Pc,
+    pub(crate) mask: u32,
+    /// What the lanes wait for, if they do.
+    pub(crate) waits: Option<(WaitingFor, Site)>,
+    /// Of lanes that wait in a loop: the cluster's changes when they were found to. Until there is
+    /// one more, they wait.
+    pub(crate) spins_since: Option<u64>,
+    passed_over: u32,
+}
+
+/// All lanes of a warp that have not exited.
+#[derive(Debug)]
+pub(crate) struct Splits {
+    list: Vec<Split>,
+}
+
+impl Splits {
+    pub(crate) fn new(pc: Pc, mask: u32) -> Splits {
+        Splits { list: vec![Split { pc, mask, waits: None, spins_since: None, passed_over: 0 }] }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Split> {
+        self.list.iter()
+    }
+
+    /// Adds lanes at `pc`, to those that are there already.
+    pub(crate) fn add(&mut self, pc: Pc, mask: u32, waits: Option<(WaitingFor, Site)>) {
+        if mask == 0 {
+            return;
+        }
+        match self.list.iter_mut().find(|split| split.pc == pc) {
+            Some(split) => {
+                split.mask |= mask;
+                // Lanes that have just arrived have not tried yet, so the whole split tries.
+                (split.waits, split.spins_since) = (split.waits.and(waits), None);
+            }
+            None => self.list.push(Split { pc, mask, waits, spins_since: None, passed_over: 0 }),
+        }
+    }
+
+    /// Adds lanes that wait at `pc`, the start of a loop, for another change than the first
+    /// `changes`.
+    pub(crate) fn add_spinning(&mut self, pc: Pc, mask: u32, waits: (WaitingFor, Site), changes: u64) {
+        let anew = !self.any_at(pc);
+        self.add(pc, mask, Some(waits));
+        if let Some(split) = self.list.iter_mut().find(|split| split.pc == pc && anew) {
+            split.spins_since = Some(changes);
+        }
+    }
+
+    /// A turn begins: all that could run, and are not chosen for it, have been passed over once
+    /// more.
+    pub(crate) fn age(&mut self) {
+        for split in &mut self.list {
+            split.passed_over += u32::from(split.waits.is_none());
+        }
+    }
+
+    /// Takes out the split that runs next, and says whether it may run past the others: none if all
+    /// wait.
+    pub(crate) fn next(&mut self) -> Option<(Split, bool)> {
+        let runs = |split: &&Split| split.waits.is_none();
+        let patient = self.list.iter().filter(runs).min_by_key(|split| split.pc)?.pc;
+        let starved = self.list.iter().filter(runs).max_by_key(|split| split.passed_over);
+        let starved = starved.filter(|split| split.passed_over > PATIENCE).map(|split| split.pc);
+        let chosen = starved.unwrap_or(patient);
+        self.take(chosen).map(|split| (split, starved.is_some()))
+    }
+
+    fn take(&mut self, pc: Pc) -> Option<Split> {
+        let index = self.list.iter().position(|split| split.pc == pc)?;
+        let mut split = self.list.swap_remove(index);
+        split.passed_over = 0;
+        Some(split)
+    }
+
+    /// Takes out the lanes at `pc`, whether they wait or not.
+    pub(crate) fn join(&mut self, pc: Pc) -> u32 {
+        match self.list.iter().position(|split| split.pc == pc) {
+            Some(index) => self.list.swap_remove(index).mask,
+            None => 0,
+        }
+    }
+
+    /// The lowest pc of a split that does not wait, and all pcs at which lanes would join.
+    pub(crate) fn lowest_running(&self) -> Pc {
+        let running = self.list.iter().filter(|split| split.waits.is_none());
+        running.map(|split| split.pc).min().unwrap_or(Pc(u32::MAX))
+    }
+
+    /// Whether lanes are at `pc`.
+    pub(crate) fn any_at(&self, pc: Pc) -> bool {
+        self.list.iter().any(|split| split.pc == pc)
+    }
+
+    /// Lets those that wait try again whose wait `may_end`, told by one of their lanes; and of
+    /// loops, those that have not seen all `changes` yet. Returns whether any lanes run.
+    pub(crate) fn wake(&mut self, changes: u64, may_end: impl Fn(u32, WaitingFor) -> bool) -> bool {
+        for split in self.list.iter_mut().filter(|split| split.spins_since != Some(changes)) {
+            let lane = split.mask.trailing_zeros();
+            if split.waits.is_none_or(|(what, _)| may_end(lane, what)) {
+                (split.waits, split.spins_since) = (None, None);
+            }
+        }
+        self.list.iter().any(|split| split.waits.is_none())
+    }
+}

@@ -1,0 +1,72 @@
+//! How instructions are counted.
+
+use super::{Memory, Space};
+
+/// What kind of instruction. Every instruction is of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Integer arithmetic, logic, moves, addresses and special registers.
+    Integer,
+    /// Floating-point arithmetic and comparisons.
+    Float,
+    /// `cvt`.
+    Convert,
+    /// `ld`, and the address space that the instruction names.
+    Load(StateSpace),
+    /// `st`.
+    Store(StateSpace),
+    /// `atom` and `red`.
+    Atomic(StateSpace),
+    /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`,
+    /// `red.async`.
+    Copy,
+    /// `cp.async.bulk.commit_group` and `.wait_group`, and those of `cp.async`.
+    BulkGroup,
+    /// `mbarrier`. A wait counts each time that it is tried.
+    Mbarrier,
+    /// `bar`, `barrier`, `barrier.cluster`. A wait counts each time that it is tried.
+    Barrier,
+    /// `fence` and `membar`.
+    Fence,
+    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`,
+    /// `ldmatrix`, `stmatrix`, `movmatrix`.
+    Warp,
+    /// Branches, calls, returns, and what has no effect on the thread.
+    Control,
+}
+
+/// The state space that an instruction names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StateSpace {
+    /// `.global`.
+    Global,
+    /// `.shared::cta`, or `.shared` alone.
+    Shared,
+    /// `.shared::cluster`.
+    Cluster,
+    /// None: the address says.
+    Generic,
+    /// `.local`.
+    Local,
+    /// `.param`.
+    Param,
+}
+
+impl From<Memory> for StateSpace {
+    fn from(memory: Memory) -> Self {
+        match memory {
+            Memory::Machine(Space::Global) => Self::Global,
+            Memory::Machine(Space::Shared) => Self::Shared,
+            Memory::Machine(Space::SharedCluster) => Self::Cluster,
+            Memory::Machine(Space::Generic) => Self::Generic,
+            Memory::Local => Self::Local,
+            Memory::Param => Self::Param,
+        }
+    }
+}
+
+impl From<Space> for StateSpace {
+    fn from(space: Space) -> Self {
+        Memory::Machine(space).into()
+    }
+}

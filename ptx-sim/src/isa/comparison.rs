@@ -1,0 +1,48 @@
+//! Comparisons of `setp` and `set`.
+
+use std::cmp::Ordering;
+
+/// The comparison operators, of integers and of floating-point numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    /// The unordered forms are true if an operand is NaN.
+    Equ,
+    Neu,
+    Ltu,
+    Leu,
+    Gtu,
+    Geu,
+    /// Both are numbers.
+    Num,
+    /// Either is NaN.
+    Nan,
+}
+
+impl Comparison {
+    /// What it says of an order; none means that an operand is NaN.
+    #[inline]
+    pub(crate) fn of(self, order: Option<Ordering>) -> bool {
+        let Some(order) = order else {
+            return matches!(
+                self,
+                Self::Equ | Self::Neu | Self::Ltu | Self::Leu | Self::Gtu | Self::Geu | Self::Nan
+            );
+        };
+        match self {
+            Self::Eq | Self::Equ => order.is_eq(),
+            Self::Ne | Self::Neu => order.is_ne(),
+            Self::Lt | Self::Ltu => order.is_lt(),
+            Self::Le | Self::Leu => order.is_le(),
+            Self::Gt | Self::Gtu => order.is_gt(),
+            Self::Ge | Self::Geu => order.is_ge(),
+            Self::Num => true,
+            Self::Nan => false,
+        }
+    }
+}

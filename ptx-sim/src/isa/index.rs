@@ -1,0 +1,66 @@
+//! Indices, a type for each kind: none can be taken for another.
+
+/// Declares types of indices.
+macro_rules! indices {
+    ($($(#[$doc:meta])* $name:ident)*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub(crate) struct $name(pub(crate) u32);
+
+        impl $name {
+            /// As an index of a slice.
+            #[inline(always)]
+            pub(crate) const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )* };
+}
+
+indices! {
+    /// A register of a warp or, with the top bit set, a constant of the program.
+    Reg
+    /// An instruction of a program.
+    Pc
+    /// A label of a kernel; its instruction is known once the label was passed.
+    Label
+    /// A variable of the module, in global or constant memory.
+    VariableId
+}
+
+impl Reg {
+    /// The bit that marks a constant.
+    const CONSTANT: u32 = 1 << 31;
+    /// The register that takes what nobody reads (`_`).
+    pub(crate) const SINK: Reg = Reg(0);
+    /// The carry flag (`.cc`).
+    pub(crate) const CARRY: Reg = Reg(1);
+    /// Registers that every program has.
+    pub(crate) const FIRST_FREE: u32 = 2;
+
+    /// The constant with this index.
+    pub(crate) fn constant(index: usize) -> Reg {
+        debug_assert!(index < Self::CONSTANT as usize, "too many constants");
+        Reg(index as u32 | Self::CONSTANT)
+    }
+
+    /// The index of a constant; none for a register.
+    #[inline(always)]
+    pub(crate) const fn as_constant(self) -> Option<usize> {
+        if self.0 & Self::CONSTANT == 0 { None } else { Some((self.0 & !Self::CONSTANT) as usize) }
+    }
+
+    /// The upper half of a register of 128 bits.
+    pub(crate) fn upper(self) -> Reg {
+        debug_assert!(self.as_constant().is_none(), "constants have 64 bits");
+        if self == Reg::SINK { self } else { Reg(self.0 + 1) }
+    }
+}
+
+impl Pc {
+    /// The instruction after it.
+    #[inline(always)]
+    pub(crate) const fn next(self) -> Pc {
+        Pc(self.0 + 1)
+    }
+}

@@ -1,0 +1,35 @@
+//! What instructions are: types, operands and operations. Decoding makes them of text, and
+//! execution does what they say; neither knows the other.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod class;
+mod comparison;
+mod facts;
+pub(crate) mod float;
+mod index;
+mod integer;
+mod op;
+mod operand;
+mod ordering;
+mod program;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use class::{Class, StateSpace};
+pub(crate) use comparison::Comparison;
+pub(crate) use facts::{Effect, Facts, LaneAccess, Synchronization, Wait};
+pub(crate) use index::{Label, Pc, Reg, VariableId};
+pub(crate) use integer::{BinaryOp, Integer, PackedOp, Permutation, TernaryOp, UnaryOp};
+pub(crate) use op::{
+    Access, AddressOp, Alu, Atomic, AtomicOp, AtomicVector, BarrierOp, BarrierReduction, Binary,
+    BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Collective, Combine, Combined, Compare, ComparePair,
+    Compared, ControlOp, Conversion, CopyAsyncOp, CopyCode, FloatCode, MapCode, MatrixCode, MbarrierAction,
+    MbarrierOp, MemoryOp, Numeric, Op, PairConversion, Redux, RemoteCode, Shuffle, TensorCode,
+    TensorCodeAction, Ternary, TmaOp, Truth, Unary, Vote, WarpOp, WideAtomic, Window,
+};
+pub(crate) use operand::{Address, Constant, Guard, Memory, Special};
+pub use ordering::{Fence, FencedMemory, Order, Scope, Semantics, Site, Space};
+pub use program::SharedName;
+pub(crate) use program::{Inst, Program, Slot};
+pub(crate) use types::Type;

@@ -1,0 +1,267 @@
+//! Operations on the registers of a lane.
+
+use crate::isa::float::format::Round;
+use crate::isa::float::{FloatOp, FloatType, Mode};
+use crate::isa::{BinaryOp, Comparison, Guard, Integer, PackedOp, Permutation, Reg, TernaryOp, UnaryOp};
+
+/// Computes registers of a lane from its registers.
+#[derive(Clone, Debug)]
+pub(crate) enum Alu {
+    Unary {
+        op: Unary,
+        d: Reg,
+        a: Reg,
+    },
+    Binary {
+        op: Binary,
+        d: Reg,
+        of: [Reg; 2],
+    },
+    Ternary {
+        op: Ternary,
+        d: Reg,
+        of: [Reg; 3],
+    },
+    /// `lop3`, by its table.
+    Lop3 {
+        table: u8,
+        d: Reg,
+        of: [Reg; 3],
+    },
+    /// `bfi`.
+    Insert {
+        bits: u32,
+        d: Reg,
+        of: [Reg; 4],
+    },
+    Float(FloatCode),
+    Carry(Carry),
+    Compare(Compare),
+    ComparePair(ComparePair),
+    Convert {
+        conversion: Conversion,
+        d: Reg,
+        a: Reg,
+    },
+    ConvertPair {
+        conversion: PairConversion,
+        d: Reg,
+        of: [Reg; 2],
+    },
+    /// `mov` of a vector into a register: each part has `bits` bits, and the first is the lowest.
+    Pack {
+        bits: u32,
+        d: Reg,
+        parts: Vec<Reg>,
+    },
+    /// The opposite.
+    Unpack {
+        bits: u32,
+        parts: Vec<Reg>,
+        a: Reg,
+    },
+    /// `%clock` and `%clock64`.
+    Clock {
+        wide: bool,
+        d: Reg,
+    },
+    /// `activemask`.
+    ActiveMask {
+        d: Reg,
+    },
+}
+
+impl Alu {
+    /// `mov`.
+    pub(crate) const fn copy(d: Reg, a: Reg) -> Self {
+        Self::Unary { op: Unary::Copy, d, a }
+    }
+}
+
+/// What is computed from one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unary {
+    /// `mov`.
+    Copy,
+    Integer(UnaryOp, Integer),
+}
+
+/// What is computed from two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binary {
+    And,
+    Or,
+    Xor,
+    Shift {
+        left: bool,
+        ty: Integer,
+    },
+    /// `bmsk`.
+    Mask {
+        wrap: bool,
+    },
+    Integer(BinaryOp, Integer),
+    /// Two integers of 16 bits in a register.
+    Packed(PackedOp),
+}
+
+/// What is computed from three operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ternary {
+    /// `selp`.
+    Select,
+    /// `slct` by a signed integer.
+    SelectBySign,
+    /// `slct` by a single: `-0` counts as not negative, a NaN as negative.
+    SelectBySingle,
+    /// `bfe`.
+    Extract(Integer),
+    /// `shf`.
+    Funnel {
+        left: bool,
+        wrap: bool,
+    },
+    /// `prmt`.
+    Permute(Permutation),
+    /// `fns`.
+    FindNth,
+    /// `dp2a`, with the low or high half of `b`, and whether `a` and `b` are signed.
+    Dot2 {
+        high: bool,
+        signed: [bool; 2],
+    },
+    /// `dp4a`.
+    Dot4 {
+        signed: [bool; 2],
+    },
+    /// `vabsdiff4`; `summed` with `.add`.
+    Differences4 {
+        signed: bool,
+        summed: bool,
+    },
+    Integer(TernaryOp, Integer),
+}
+
+/// Arithmetic of floating-point numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FloatCode {
+    pub(crate) op: FloatOp,
+    pub(crate) ty: FloatType,
+    pub(crate) mode: Mode,
+    /// Whether a register holds two of them.
+    pub(crate) pair: bool,
+    pub(crate) d: Reg,
+    pub(crate) of: [Reg; 3],
+}
+
+/// Additions and multiplications that read or write the carry flag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Carry {
+    pub(crate) op: CarryOp,
+    pub(crate) bits: u32,
+    pub(crate) signed: bool,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    pub(crate) d: Reg,
+    pub(crate) of: [Reg; 3],
+}
+
+/// What is added, with a carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CarryOp {
+    Add,
+    Sub,
+    MadLow,
+    MadHigh,
+}
+
+/// How the operands of a comparison are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    Integer(Integer),
+    Float(FloatType, bool),
+}
+
+/// `setp` and `set` of one number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compare {
+    pub(crate) compared: Compared,
+    pub(crate) comparison: Comparison,
+    pub(crate) of: [Reg; 2],
+    pub(crate) combined: Option<Combined>,
+    pub(crate) truth: Truth,
+    pub(crate) d: Reg,
+    /// The predicate that gets the opposite.
+    pub(crate) opposite: Reg,
+}
+
+/// `setp` and `set` of a pair of halves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComparePair {
+    pub(crate) ty: FloatType,
+    pub(crate) flush: bool,
+    pub(crate) comparison: Comparison,
+    pub(crate) of: [Reg; 2],
+    pub(crate) combined: Option<Combined>,
+    pub(crate) truth: Truth,
+    pub(crate) d: [Reg; 2],
+}
+
+/// The predicate that a comparison's result is combined with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Combined {
+    pub(crate) by: Combine,
+    pub(crate) with: Guard,
+}
+
+/// How a comparison's result is combined with a predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combine {
+    And,
+    Or,
+    Xor,
+}
+
+/// The result for true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Truth {
+    /// `setp`: a predicate.
+    Predicate,
+    /// These bits.
+    Bits(u64),
+}
+
+/// An operand's type for `cvt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numeric {
+    Integer(Integer),
+    Float(FloatType),
+    Tf32,
+}
+
+/// `cvt` of one number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conversion {
+    pub(crate) from: Numeric,
+    pub(crate) to: Numeric,
+    pub(crate) round: Round,
+    /// `.rni` and its like: to an integral value.
+    pub(crate) integral: bool,
+    pub(crate) mode: Mode,
+    pub(crate) finite: bool,
+    /// Bits of the destination register, which may be wider than the type.
+    pub(crate) width: u32,
+}
+
+/// `cvt` of two numbers that share a register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PairConversion {
+    /// Two singles to two halves.
+    ToHalves { to: FloatType, round: Round, relu: bool, finite: bool },
+    /// Two singles to two numbers of 8 bits.
+    ToEights { e4m3: bool, relu: bool },
+    /// Two halves in a register to two of 8 bits.
+    HalvesToEights { e4m3: bool, relu: bool },
+    /// Two of 8 bits to two halves.
+    EightsToHalves { e4m3: bool, relu: bool },
+}

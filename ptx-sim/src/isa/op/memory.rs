@@ -1,0 +1,124 @@
+//! Loads, stores, atomic operations, and addresses.
+
+use crate::isa::float::{FloatType, Mode};
+use crate::isa::{Address, Integer, Memory, Order, Reg, Space};
+
+/// What each lane does with memory.
+#[derive(Clone, Debug)]
+pub(crate) enum MemoryOp {
+    Load(Access),
+    Store(Access),
+    Atomic(Atomic),
+    AtomicVector(Box<AtomicVector>),
+    WideAtomic(Box<WideAtomic>),
+    /// `applypriority` or `discard` of 128 bytes.
+    CacheLine {
+        address: Address,
+        discards: bool,
+    },
+    /// Copies a parameter or a result of a function within local memory.
+    CopyLocal {
+        from: u32,
+        to: u32,
+        bytes: u32,
+    },
+}
+
+/// A load or store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) memory: Memory,
+    pub(crate) order: Order,
+    /// Bytes of one element.
+    pub(crate) bytes: u32,
+    /// Elements: 1, 2, 4 or 8.
+    pub(crate) count: u32,
+    pub(crate) address: Address,
+    pub(crate) registers: [Reg; 8],
+    /// A load's sign extension: bits of the type and of the register.
+    pub(crate) extend: Option<(u32, u32)>,
+}
+
+impl Access {
+    /// All bytes, of a vector too.
+    pub(crate) fn total_bytes(&self) -> u32 {
+        self.bytes * self.count
+    }
+}
+
+/// `atom` or `red` of one element.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Atomic {
+    pub(crate) op: AtomicOp,
+    pub(crate) memory: Memory,
+    pub(crate) order: Order,
+    pub(crate) bytes: u32,
+    pub(crate) d: Reg,
+    pub(crate) address: Address,
+    pub(crate) of: [Reg; 2],
+}
+
+/// What an atomic operation puts in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomicOp {
+    Add(Integer),
+    Min(Integer),
+    Max(Integer),
+    AddFloat(FloatType, Mode, bool),
+    MinFloat(FloatType, bool),
+    MaxFloat(FloatType, bool),
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareAndSwap,
+    Inc,
+    Dec,
+}
+
+/// `atom` or `red` of a vector: atomic for each element, not for the vector.
+#[derive(Clone, Debug)]
+pub(crate) struct AtomicVector {
+    pub(crate) op: AtomicOp,
+    pub(crate) space: Space,
+    pub(crate) order: Order,
+    /// Bytes of one element.
+    pub(crate) bytes: u32,
+    pub(crate) address: Address,
+    pub(crate) d: Vec<Reg>,
+    pub(crate) of: Vec<Reg>,
+}
+
+/// `atom.exch` or, with something to compare, `atom.cas` of 128 bits, in registers of two rows.
+#[derive(Clone, Debug)]
+pub(crate) struct WideAtomic {
+    pub(crate) space: Space,
+    pub(crate) order: Order,
+    pub(crate) address: Address,
+    pub(crate) d: Reg,
+    pub(crate) compare: Option<Reg>,
+    pub(crate) new: Reg,
+}
+
+/// What a lane computes of an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AddressOp {
+    /// `cvta`: from an address of a state space to a generic one, or back.
+    Convert { window: Window, to_generic: bool, d: Reg, a: Reg },
+    /// `isspacep`.
+    IsSpace { space: Memory, constant: bool, d: Reg, a: Reg },
+    /// `mapa`.
+    MapToRank { generic: bool, d: Reg, address: Reg, rank: Reg },
+    /// `getctarank`.
+    RankOf { generic: bool, d: Reg, address: Reg },
+}
+
+/// Where a state space lies among generic addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Window {
+    /// Global and constant memory: at their own addresses.
+    Global,
+    Shared,
+    Local,
+    Param,
+}

@@ -1,0 +1,63 @@
+//! Operations, by family. Decoding makes them, and each family is executed by a module of its own.
+
+mod alu;
+mod barrier;
+mod control;
+mod copy;
+mod memory;
+mod warp;
+
+pub(crate) use alu::{
+    Alu, Binary, Carry, CarryOp, Combine, Combined, Compare, ComparePair, Compared, Conversion, FloatCode,
+    Numeric, PairConversion, Ternary, Truth, Unary,
+};
+pub(crate) use barrier::{BarrierOp, BarrierReduction, BlockBarrier, BlockVote, MbarrierAction, MbarrierOp};
+pub(crate) use control::ControlOp;
+pub(crate) use copy::{
+    BulkCode, CopyAsyncOp, CopyCode, MapCode, RemoteCode, TensorCode, TensorCodeAction, TmaOp,
+};
+pub(crate) use memory::{Access, AddressOp, Atomic, AtomicOp, AtomicVector, MemoryOp, WideAtomic, Window};
+pub(crate) use warp::{Collective, MatrixCode, Redux, Shuffle, Vote, WarpOp};
+
+use super::{Fence, Pc};
+
+/// What an instruction does.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    /// Computes registers from registers.
+    Alu(Alu),
+    /// Computes with addresses.
+    Address(AddressOp),
+    /// Loads, stores and atomic operations of each lane.
+    Memory(MemoryOp),
+    /// What lanes of a warp do together.
+    Warp(WarpOp),
+    /// Barriers of a block and of a cluster.
+    Barrier(BarrierOp),
+    Mbarrier(MbarrierOp),
+    Fence(Fence),
+    /// `cp.async` without `.bulk`.
+    CopyAsync(CopyAsyncOp),
+    /// Tensor and bulk copies, and what belongs to them.
+    Tma(TmaOp),
+    /// What decides where a lane goes on.
+    Control(ControlOp),
+}
+
+impl Op {
+    /// The instructions that it may branch to.
+    pub(crate) fn targets(&self) -> &[Pc] {
+        match self {
+            Op::Control(control) => control.targets(),
+            Op::Alu(_)
+            | Op::Address(_)
+            | Op::Memory(_)
+            | Op::Warp(_)
+            | Op::Barrier(_)
+            | Op::Mbarrier(_)
+            | Op::Fence(_)
+            | Op::CopyAsync(_)
+            | Op::Tma(_) => &[],
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What the lanes of a warp do together.
+
+use crate::isa::{Address, Guard, Reg, Space};
+
+/// An operation of the lanes that `mask` names.
+#[derive(Clone, Debug)]
+pub(crate) struct WarpOp {
+    pub(crate) mask: Reg,
+    pub(crate) what: Collective,
+}
+
+/// What the lanes of a mask do together.
+#[derive(Clone, Debug)]
+pub(crate) enum Collective {
+    /// `bar.warp.sync`.
+    Barrier,
+    Shuffle {
+        how: Shuffle,
+        d: Reg,
+        valid: Reg,
+        a: Reg,
+        b: Reg,
+        clamp: Reg,
+    },
+    Vote {
+        how: Vote,
+        d: Reg,
+        a: Guard,
+    },
+    Match {
+        all: bool,
+        d: Reg,
+        valid: Reg,
+        a: Reg,
+    },
+    Redux {
+        how: Redux,
+        d: Reg,
+        a: Reg,
+    },
+    Elect {
+        leader: Reg,
+        d: Reg,
+    },
+    /// Of all lanes.
+    Matrix(Box<MatrixCode>),
+}
+
+impl Collective {
+    /// Whether it is `bar.warp.sync`, to which lanes may come from different places in the code.
+    pub(crate) fn is_barrier(&self) -> bool {
+        match self {
+            Self::Barrier => true,
+            Self::Shuffle { .. }
+            | Self::Vote { .. }
+            | Self::Match { .. }
+            | Self::Redux { .. }
+            | Self::Elect { .. }
+            | Self::Matrix(_) => false,
+        }
+    }
+}
+
+/// `shfl`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+/// `vote`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    All,
+    Any,
+    Uniform,
+    Ballot,
+}
+
+/// `redux`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redux {
+    Add,
+    Min(bool),
+    Max(bool),
+    And,
+    Or,
+    Xor,
+}
+
+/// Matrices of 8 by 8 numbers of 16 bits that a warp moves.
+#[derive(Clone, Debug)]
+pub(crate) enum MatrixCode {
+    /// `ldmatrix`, of as many matrices as there are registers.
+    Load { space: Space, address: Address, registers: Vec<Reg>, transpose: bool },
+    /// `stmatrix`.
+    Store { space: Space, address: Address, registers: Vec<Reg>, transpose: bool },
+    /// `movmatrix`, which transposes.
+    Move { d: Reg, a: Reg },
+}

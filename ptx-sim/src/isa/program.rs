@@ -1,0 +1,96 @@
+//! Programs: a kernel with the functions that it calls, ready to run.
+
+use super::{Constant, Effect, Guard, Op, Pc, Reg, Site, Special};
+
+/// A kernel, ready to run.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: String,
+    pub(crate) code: Vec<Inst>,
+    /// Where it starts.
+    pub(crate) entry: Pc,
+    /// The number of registers of a thread.
+    pub(crate) registers: u32,
+    pub(crate) constants: Vec<Constant>,
+    /// The special registers that are read, and the register that holds each.
+    pub(crate) specials: Vec<(Reg, Special)>,
+    /// Where each parameter lies among their bytes.
+    pub(crate) params: Vec<Slot>,
+    pub(crate) param_bytes: u32,
+    /// Local memory of a thread.
+    pub(crate) local_bytes: u32,
+    /// Shared memory of a block, without the dynamic part, which starts here.
+    pub(crate) shared_bytes: u32,
+    pub(crate) required_threads: Option<[u32; 3]>,
+    pub(crate) most_threads: Option<[u32; 3]>,
+    pub(crate) required_cluster: Option<[u32; 3]>,
+}
+
+impl Program {
+    /// The instruction at `pc`; none beyond the end of the code.
+    #[inline(always)]
+    pub(crate) fn inst(&self, pc: Pc) -> Option<&Inst> {
+        self.code.get(pc.index())
+    }
+
+    /// See [`Kernel::shares_memory`](crate::Kernel::shares_memory).
+    pub(crate) fn shares_memory(&self) -> bool {
+        self.code.iter().any(|inst| inst.op.facts().is_ordered_in_global())
+    }
+
+    /// Whether copies of it access global memory through the asynchronous proxy.
+    pub(crate) fn uses_async_proxy(&self) -> bool {
+        self.code.iter().any(|inst| inst.op.facts().uses_async_proxy())
+    }
+
+    /// Whether every branch has an instruction to go to, and every operand a register or a
+    /// constant. Linking ensures it.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let exists = |reg: Reg| match reg.as_constant() {
+            Some(constant) => constant < self.constants.len(),
+            None => reg.0 < self.registers,
+        };
+        let sound = |inst: &Inst| {
+            inst.guard.is_none_or(|guard| exists(guard.reg))
+                && inst.op.targets().iter().all(|target| self.inst(*target).is_some())
+                && inst.op.facts().accesses().all(|access| exists(access.address.base))
+        };
+        self.inst(self.entry).is_some() && self.code.iter().all(sound)
+    }
+}
+
+/// Bytes of local or parameter memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Inst {
+    pub(crate) op: Op,
+    /// [`Facts::effect`](super::Facts::effect), which is asked for after each instruction.
+    pub(crate) effect: Effect,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) site: Site,
+}
+
+impl Inst {
+    pub(crate) fn new(op: Op, guard: Option<Guard>, site: Site) -> Inst {
+        Inst { effect: op.facts().effect, op, guard, site }
+    }
+}
+
+/// A variable in the shared memory of each block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedName {
+    /// The first byte.
+    pub from: u32,
+    /// The byte after the last one.
+    pub to: u32,
+    /// Of several things of one kind, the bytes from one to the next.
+    pub step: Option<u32>,
+    /// What the source calls it.
+    pub name: String,
+}

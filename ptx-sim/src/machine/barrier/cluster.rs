@@ -1,0 +1,113 @@
+//! The barrier of a cluster: `barrier.cluster`.
+
+use tma_model::limits::WARP_THREADS;
+use tma_model::sync::{Knowledge, Order, Releases};
+
+use super::Barriers;
+use crate::machine::index::{Shape, ThreadId};
+use crate::machine::order::HappensBefore;
+use crate::machine::types::{Actor, Poll};
+
+/// The barrier of a cluster.
+#[derive(Debug, Default)]
+pub(in crate::machine) struct ClusterBarrier {
+    pub(in crate::machine) round: u64,
+    /// Arrivals of threads that have not exited.
+    pub(in crate::machine) arrived: u32,
+    /// Where each warp has arrived with `.aligned`, by block and warp.
+    warps: Vec<Option<Actor>>,
+    releases: Releases,
+    /// What the last round released.
+    released: Knowledge,
+}
+
+/// An arrival without the wait that belongs to it, or a wait without its arrival.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Unpaired;
+
+impl ClusterBarrier {
+    /// The thread of the actor's warp that has arrived in this round at another instruction.
+    fn elsewhere(&mut self, actor: Actor, shape: Shape) -> Option<Actor> {
+        let warps = shape.warps();
+        self.warps.resize((shape.blocks * warps) as usize, None);
+        let warp = actor.who.block.0 * warps + actor.who.thread.0 / WARP_THREADS;
+        let first = *self.warps.get_mut(warp as usize)?.get_or_insert(actor);
+        (first.site.ptx_line != actor.site.ptx_line).then_some(first)
+    }
+
+    /// Ends the round if all threads have arrived that are `live`, which is that have not exited.
+    pub(in crate::machine) fn end_if_due(&mut self, live: u32) {
+        if self.arrived > 0 && self.arrived >= live {
+            self.round += 1;
+            self.arrived = 0;
+            self.warps.clear();
+            self.released = self.releases.join();
+        }
+    }
+}
+
+impl Barriers {
+    /// Whether a thread has arrived at the cluster's barrier and not waited.
+    pub(in crate::machine) fn is_in_cluster_barrier(&self, who: ThreadId) -> bool {
+        self.waits[who].cluster.is_some()
+    }
+
+    /// The thread of the actor's warp that has arrived at the cluster's barrier at another
+    /// instruction, where all of the warp come together.
+    pub(in crate::machine) fn elsewhere_in_cluster(&mut self, actor: Actor, shape: Shape) -> Option<Actor> {
+        self.cluster.elsewhere(actor, shape)
+    }
+
+    /// `barrier.cluster.arrive`, of a thread that has not arrived. `live` threads have not exited.
+    pub(in crate::machine) fn arrive_in_cluster(
+        &mut self,
+        who: ThreadId,
+        semantics: Order,
+        order: &mut HappensBefore,
+        live: u32,
+    ) {
+        debug_assert!(!self.is_in_cluster_barrier(who), "a thread arrives once a round");
+        self.waits[who].cluster = Some(self.cluster.round);
+        self.cluster.arrived += 1;
+        if semantics.releases() {
+            order.release(who, &mut self.cluster.releases);
+        }
+        self.cluster.end_if_due(live);
+    }
+
+    /// `barrier.cluster.wait`.
+    ///
+    /// # Errors
+    ///
+    /// A wait without an arrival.
+    pub(in crate::machine) fn wait_in_cluster(
+        &mut self,
+        who: ThreadId,
+        semantics: Order,
+        order: &mut HappensBefore,
+    ) -> Result<Poll, Unpaired> {
+        let round = self.waits[who].cluster.ok_or(Unpaired)?;
+        if self.cluster.round <= round {
+            return Ok(Poll::Blocked);
+        }
+        self.waits[who].cluster = None;
+        if semantics.acquires() {
+            order.acquire(who, &self.cluster.released);
+        }
+        Ok(Poll::Ready)
+    }
+
+    /// Whether a wait of a thread in the cluster's barrier might end.
+    pub(in crate::machine) fn may_leave_cluster(&self, who: ThreadId) -> bool {
+        self.waits[who].cluster.is_none_or(|round| self.cluster.round > round)
+    }
+
+    /// A thread exits, and leaves `live` threads of the cluster. One that has arrived is not waited
+    /// for.
+    pub(in crate::machine) fn leave_cluster(&mut self, who: ThreadId, live: u32) {
+        if self.waits[who].cluster == Some(self.cluster.round) {
+            self.cluster.arrived = self.cluster.arrived.saturating_sub(1);
+        }
+        self.cluster.end_if_due(live);
+    }
+}

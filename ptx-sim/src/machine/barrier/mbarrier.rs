@@ -1,0 +1,274 @@
+//! The mbarriers of a block: their counts, what they order, and what findings say of them.
+
+use tma_model::limits::BARRIER_BYTES;
+use tma_model::sync::{Component, Epoch, Issue, MbarrierCount, MbarrierFault, PhaseOrder};
+
+use crate::machine::types::{Action, Actor, Phase};
+
+/// Size and alignment of an mbarrier in bytes.
+pub(in crate::machine) const BYTES: u32 = BARRIER_BYTES as u32;
+
+/// An mbarrier.
+#[derive(Debug)]
+pub(in crate::machine) struct Mbarrier {
+    /// Its clock component: counts complete phases.
+    pub(in crate::machine) component: Component,
+    count: MbarrierCount,
+    /// What its phases order. Waits are known by their PTX lines.
+    pub(in crate::machine) order: PhaseOrder<u32>,
+    /// The initialisation, and its step.
+    pub(in crate::machine) init: Actor,
+    pub(in crate::machine) init_step: Epoch,
+    /// The step of `fence.mbarrier_init` after the initialisation.
+    pub(in crate::machine) fenced: Option<Epoch>,
+    /// The last phase, counted from 1, that a wait has seen complete.
+    observed: u32,
+    /// Whether threads arrive at it as at an mbarrier of the cluster.
+    pub(in crate::machine) remote: bool,
+    /// The last load that counted here.
+    pub(in crate::machine) last_load: Option<Load>,
+    /// Pieces of loads that are still to count here.
+    under_way: u32,
+    /// Who made which phase complete last.
+    pub(in crate::machine) completer: Option<Completer>,
+}
+
+/// A load that counts at an mbarrier.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Load {
+    /// The phase that it counts for, from 1.
+    pub(in crate::machine) phase: u32,
+    pub(in crate::machine) issuer: Actor,
+}
+
+/// What made a phase complete.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Completer {
+    /// The complete phases, with this one.
+    pub(in crate::machine) phases: u32,
+    pub(in crate::machine) action: Action,
+}
+
+/// Why an operation on an mbarrier is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum MbarrierRefusal {
+    /// Its counts do not allow it.
+    Fault(MbarrierFault),
+    /// A wait with the state of another mbarrier.
+    OtherBarrier,
+}
+
+impl From<MbarrierFault> for MbarrierRefusal {
+    fn from(fault: MbarrierFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// The opaque state of an mbarrier, from the least bit: its pending count, a mark that tells its
+/// states from those of others, and the current phase. No document has the layout; kernels cannot
+/// tell.
+#[derive(Clone, Copy, Debug)]
+struct State(u64);
+
+impl State {
+    /// Bits of the pending count.
+    const PENDING_BITS: u32 = tma_model::limits::BARRIER_ARRIVALS.count_ones();
+
+    fn new(count: &MbarrierCount, mark: u32) -> Self {
+        let low = mark << Self::PENDING_BITS | count.pending();
+        Self(u64::from(count.phase()) << 32 | u64::from(low))
+    }
+
+    fn pending(self) -> u32 {
+        self.0 as u32 & tma_model::limits::BARRIER_ARRIVALS
+    }
+
+    fn mark(self) -> u32 {
+        self.0 as u32 >> Self::PENDING_BITS
+    }
+}
+
+impl Mbarrier {
+    /// An mbarrier that was just initialised.
+    pub(in crate::machine) fn new(
+        component: Component,
+        count: MbarrierCount,
+        init: Actor,
+        init_step: Epoch,
+    ) -> Self {
+        Self {
+            component,
+            count,
+            order: PhaseOrder::default(),
+            init,
+            init_step,
+            fenced: None,
+            observed: 0,
+            remote: false,
+            last_load: None,
+            under_way: 0,
+            completer: None,
+        }
+    }
+
+    /// What it counts.
+    pub(in crate::machine) fn count(&self) -> &MbarrierCount {
+        &self.count
+    }
+
+    /// The pending count of a state.
+    pub(in crate::machine) fn pending_of(state: u64) -> u32 {
+        State(state).pending()
+    }
+
+    /// The opaque state.
+    pub(in crate::machine) fn state(&self) -> u64 {
+        State::new(&self.count, self.mark()).0
+    }
+
+    /// As much of its component as a state has room for.
+    fn mark(&self) -> u32 {
+        self.component.number() & (u32::MAX >> State::PENDING_BITS)
+    }
+
+    /// Counts something, with which a phase may become complete.
+    pub(in crate::machine) fn change(
+        &mut self,
+        change: impl FnOnce(&mut MbarrierCount) -> Result<(), MbarrierFault>,
+    ) -> Result<(), MbarrierFault> {
+        let phase = self.count.phase();
+        let changed = change(&mut self.count);
+        if self.count.phase() != phase {
+            self.order.complete(Epoch::new(self.component, self.count.phase()));
+        }
+        changed
+    }
+
+    /// The step with which the current phase will be complete.
+    pub(in crate::machine) fn next_phase(&self) -> Epoch {
+        Epoch::new(self.component, self.count.phase().saturating_add(1))
+    }
+
+    /// Copies are started, of which so many pieces count here.
+    pub(in crate::machine) fn expect_pieces(&mut self, pieces: u32, issuer: Actor) {
+        self.under_way += pieces;
+        self.note_load(issuer);
+    }
+
+    /// A piece of a copy counts here, issued so.
+    pub(in crate::machine) fn piece_counts(&mut self, issuer: Actor, issue: &Issue) {
+        self.under_way = self.under_way.saturating_sub(1);
+        self.note_load(issuer);
+        self.order.note_issue(issue);
+    }
+
+    fn note_load(&mut self, issuer: Actor) {
+        self.last_load = Some(Load { phase: self.next_phase().count(), issuer });
+    }
+
+    /// Whether pieces of loads are still to count here.
+    pub(in crate::machine) fn has_loads_under_way(&self) -> bool {
+        self.under_way > 0
+    }
+
+    /// A wait has seen the last phase complete.
+    pub(in crate::machine) fn observe(&mut self) {
+        self.observed = self.count.phase();
+    }
+
+    /// Whether a load that counts here is of a phase that no wait has seen complete.
+    pub(in crate::machine) fn has_unobserved_load(&self) -> bool {
+        self.last_load.is_some_and(|load| load.phase > self.observed)
+    }
+
+    /// Whether a phase is complete that no wait has seen so. Source: PTX ISA, "Phases of the
+    /// mbarrier object": between the arrivals of one phase and those of the next there is at least
+    /// one wait that returns true.
+    ///
+    /// Not asked of mbarriers that other blocks arrive at: a block goes on when its own phase is
+    /// complete, and may be at another one's next phase before that one has looked. An H200 counts
+    /// right.
+    pub(in crate::machine) fn is_unobserved(&self) -> bool {
+        self.count.phase() > self.observed && !self.remote
+    }
+
+    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a
+    /// state is of the same mbarrier.
+    pub(in crate::machine) fn is_complete(&self, phase: Phase) -> Result<bool, MbarrierRefusal> {
+        match phase {
+            Phase::State(state) if State(state).mark() != self.mark() => Err(MbarrierRefusal::OtherBarrier),
+            Phase::State(_) | Phase::Parity(_) => Ok(self.count.is_complete(phase.awaited())?),
+        }
+    }
+
+    /// In words.
+    pub(in crate::machine) fn describe(&self) -> String {
+        let count = &self.count;
+        let (phase, pending, expected, tx) = (count.phase(), count.pending(), count.expected(), count.tx());
+        let (expected_bytes, received_bytes) = (count.expected_bytes(), count.received_bytes());
+        let parity = phase & 1;
+        format!(
+            "phase {phase} (parity {parity}), {pending} of {expected} arrivals pending, {tx} bytes pending: \
+             {expected_bytes} expected, {received_bytes} copied"
+        )
+    }
+}
+
+/// The mbarriers of a block, by where they lie.
+#[derive(Debug)]
+pub(in crate::machine) struct Mbarriers {
+    /// Of each 8 bytes: the index of the mbarrier, plus one.
+    index: Vec<u32>,
+    all: Vec<Option<Mbarrier>>,
+}
+
+impl Mbarriers {
+    pub(super) fn new(shared_bytes: u32) -> Self {
+        Self { index: vec![0; shared_bytes.div_ceil(BYTES) as usize], all: Vec::new() }
+    }
+
+    fn number(&self, at: u32) -> Option<usize> {
+        self.index.get((at / BYTES) as usize)?.checked_sub(1).map(|number| number as usize)
+    }
+
+    /// The mbarrier at `at`.
+    pub(in crate::machine) fn get(&self, at: u32) -> Option<&Mbarrier> {
+        self.all.get(self.number(at)?)?.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub(in crate::machine) fn get_mut(&mut self, at: u32) -> Option<&mut Mbarrier> {
+        let number = self.number(at)?;
+        self.all.get_mut(number)?.as_mut()
+    }
+
+    /// Puts an mbarrier at `at`, and gives the one that was there.
+    pub(in crate::machine) fn put(&mut self, at: u32, mbarrier: Mbarrier) -> Option<Mbarrier> {
+        debug_assert_eq!(at % BYTES, 0, "an mbarrier is aligned");
+        if let Some(number) = self.number(at) {
+            return self.all.get_mut(number)?.replace(mbarrier);
+        }
+        self.all.push(Some(mbarrier));
+        if let Some(index) = self.index.get_mut((at / BYTES) as usize) {
+            *index = self.all.len() as u32;
+        }
+        None
+    }
+
+    /// Takes the mbarrier at `at` away.
+    pub(in crate::machine) fn take(&mut self, at: u32) -> Option<Mbarrier> {
+        let number = self.number(at)?;
+        self.all.get_mut(number)?.take()
+    }
+
+    /// All of them, with where they lie.
+    pub(in crate::machine) fn iter(&self) -> impl Iterator<Item = (u32, &Mbarrier)> {
+        let places = (0..).step_by(BYTES as usize).zip(&self.index);
+        places.filter_map(|(at, _)| self.get(at).map(|mbarrier| (at, mbarrier)))
+    }
+
+    /// All of them, to be changed.
+    pub(in crate::machine) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Mbarrier> {
+        self.all.iter_mut().flatten()
+    }
+}

@@ -1,0 +1,152 @@
+//! The named barriers of a block: `bar` and `barrier`.
+
+use tma_model::limits;
+use tma_model::sync::{Knowledge, Releases};
+
+use super::Barriers;
+use crate::machine::index::{BarrierId, BlockRank, ThreadId, WarpIndex};
+use crate::machine::order::HappensBefore;
+use crate::machine::types::{Actor, BarrierUse, Poll, Votes};
+
+/// Named barriers of a block.
+pub(in crate::machine) const NAMED_BARRIERS: usize = limits::NAMED_BARRIERS as usize;
+
+/// A named barrier: a round ends when all that take part have arrived.
+#[derive(Debug, Default)]
+pub(in crate::machine) struct NamedBarrier {
+    round: u64,
+    arrived: u32,
+    /// What the first to arrive asked for.
+    expected: Option<u32>,
+    first: Option<Actor>,
+    /// Where each warp has come, in an aligned use.
+    warps: Vec<(WarpIndex, Actor)>,
+    releases: Releases,
+    votes: Votes,
+    /// What the last round released, and how it voted.
+    released: Knowledge,
+    result: Votes,
+}
+
+/// Threads that do not come to a barrier as others do.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) enum Divergence {
+    /// Of one warp, at different instructions.
+    Instructions { one: Actor, other: Actor },
+    /// With different numbers of threads to wait for.
+    Counts { one: Actor, other: Actor },
+    /// The round has ended without threads that have exited.
+    Gone { first: Actor, gone: u32 },
+}
+
+impl NamedBarrier {
+    /// A thread arrives.
+    fn arrive(&mut self, actor: Actor, with: BarrierUse) -> [Option<Divergence>; 2] {
+        self.arrived += 1;
+        self.votes.all += 1;
+        self.votes.yes += u32::from(with.vote);
+        let warp = WarpIndex(actor.who.thread.0 / limits::WARP_THREADS);
+        let elsewhere = match self.warps.iter().find(|place| place.0 == warp) {
+            Some(&(_, other)) => (other.site.ptx_line != actor.site.ptx_line).then_some(other),
+            None if with.aligned => {
+                self.warps.push((warp, actor));
+                None
+            }
+            None => None,
+        };
+        let counted_otherwise = match self.first {
+            Some(other) => (self.expected != with.threads).then_some(other),
+            None => {
+                (self.first, self.expected) = (Some(actor), with.threads);
+                None
+            }
+        };
+        [
+            elsewhere.filter(|_| with.aligned).map(|other| Divergence::Instructions { one: actor, other }),
+            counted_otherwise.map(|other| Divergence::Counts { one: actor, other }),
+        ]
+    }
+
+    /// Ends the round if all have arrived: those asked for, or all that are `live`, of a block of
+    /// `threads`.
+    fn end_if_due(&mut self, live: u32, threads: u32) -> Option<Divergence> {
+        let first = self.first?;
+        let arrived = self.arrived;
+        debug_assert!(arrived > 0, "whoever is first has arrived");
+        if arrived < self.expected.unwrap_or(live) {
+            return None;
+        }
+        let missing = self.expected.is_none() && arrived < threads;
+        self.round += 1;
+        (self.arrived, self.expected, self.first) = (0, None, None);
+        self.warps.clear();
+        self.released = self.releases.join();
+        self.result = std::mem::take(&mut self.votes);
+        missing.then_some(Divergence::Gone { first, gone: threads.saturating_sub(arrived) })
+    }
+}
+
+impl Barriers {
+    /// A thread comes to a barrier, or asks again whether it may go on. `live` of a block's
+    /// `threads` have not exited.
+    pub(in crate::machine) fn come(
+        &mut self,
+        actor: Actor,
+        with: BarrierUse,
+        order: &mut HappensBefore,
+        live: u32,
+        threads: u32,
+    ) -> (Poll, [Option<Divergence>; 3]) {
+        let who = actor.who;
+        if let Some((id, round)) = self.waits[who].named {
+            return (self.leave(who, id, round, order), [None; 3]);
+        }
+        let barrier = &mut self.named[who.block][with.id.index()];
+        order.release(who, &mut barrier.releases);
+        let round = barrier.round;
+        let [elsewhere, otherwise] = barrier.arrive(actor, with);
+        let divergences = [elsewhere, otherwise, barrier.end_if_due(live, threads)];
+        if with.arrive_only {
+            return (Poll::Ready, divergences);
+        }
+        self.waits[who].named = Some((with.id, round));
+        (self.leave(who, with.id, round, order), divergences)
+    }
+
+    fn leave(&mut self, who: ThreadId, id: BarrierId, round: u64, order: &mut HappensBefore) -> Poll {
+        let barrier = &self.named[who.block][id.index()];
+        debug_assert!(barrier.round >= round, "rounds do not go back");
+        if barrier.round <= round {
+            return Poll::Blocked;
+        }
+        order.acquire(who, &barrier.released);
+        let waits = &mut self.waits[who];
+        (waits.votes, waits.named) = (barrier.result, None);
+        Poll::Ready
+    }
+
+    /// A thread of a block has exited, and leaves `live` of its `threads`: ends the rounds that
+    /// waited for it.
+    pub(in crate::machine) fn end_rounds(
+        &mut self,
+        block: BlockRank,
+        live: u32,
+        threads: u32,
+    ) -> impl Iterator<Item = (BarrierId, Divergence)> {
+        let named = (0..).map(BarrierId).zip(&mut self.named[block]);
+        named.filter_map(move |(id, barrier)| Some((id, barrier.end_if_due(live, threads)?)))
+    }
+
+    /// Whether a wait of a thread in a named barrier might end.
+    pub(in crate::machine) fn may_leave(&self, who: ThreadId) -> bool {
+        self.waits[who].named.is_none_or(|(id, round)| {
+            self.named[who.block].get(id.index()).is_none_or(|barrier| barrier.round > round)
+        })
+    }
+
+    /// How many have arrived at a barrier.
+    pub(in crate::machine) fn arrived(&self, block: BlockRank, id: BarrierId) -> u32 {
+        let named = self.named.get(block).and_then(|named| named.get(id.index()));
+        named.map_or(0, |barrier| barrier.arrived)
+    }
+}

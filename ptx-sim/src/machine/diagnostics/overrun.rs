@@ -1,0 +1,76 @@
+//! Waits that may be overrun: a wait for a phase of an mbarrier has to come before the phase after
+//! that completes.
+//!
+//! An mbarrier tells its current phase from the one before, and no more (PTX ISA,
+//! "mbarrier.test_wait"). Whoever waits so late that one more phase has completed waits for a phase
+//! that has the same parity and is two later, or for ever. Whether it is so late is a matter of
+//! time, unless something orders the wait before the completion: the thread arrives after it, or
+//! meets one that does. So each completion has to know of the waits that have seen the phase before
+//! it complete, and a wait finds no phase complete that its thread does not know of, but the one
+//! that it waits for.
+//!
+//! A completion knows what its arrivals tell, and of copies that count there what had happened when
+//! they were issued. The latter is knowledge of the *past*, which orders phases and no access to
+//! memory; relaxed arrivals tell as much, and relaxed waits learn it.
+
+use crate::machine::Machine;
+use crate::machine::barrier::Completer;
+use crate::machine::memory::SharedPlace;
+use crate::machine::types::{Action, Actor, Phase};
+use crate::report::{Finding, FindingKind};
+
+const HELP: &str = "a wait tells two phases apart, and no more: one that comes when the next phase is complete too waits for the phase \
+                    after that. Let the threads that wait arrive afterwards, or meet, [[`sync_threads()`||`bar.sync`]], before anything \
+                    completes the next phase";
+
+impl Machine {
+    /// A thread asks for a phase of an mbarrier: reports it if a later one is complete already.
+    pub(in crate::machine) fn check_not_overrun(&mut self, actor: Actor, place: SharedPlace, phase: Phase) {
+        if !self.order.is_checked() {
+            return;
+        }
+        let Some(mbarrier) = self.barriers.mbarrier(place) else { return };
+        let known = self.order.view(actor.who).knows().past().get(mbarrier.component);
+        let awaited = phase.awaited().phases(known);
+        if mbarrier.count().phase() > awaited {
+            let next = awaited.saturating_add(1);
+            let completer = mbarrier.completer.filter(|completer| completer.phases == next);
+            self.overrun(actor, place, awaited, completer);
+        }
+    }
+
+    /// Something was done to an mbarrier, which may have completed a phase.
+    pub(in crate::machine) fn counted_at(&mut self, action: Action, place: SharedPlace) {
+        self.record_phase(place);
+        let Some(mbarrier) = self.barriers.mbarrier_mut(place) else { return };
+        let phases = mbarrier.count().phase();
+        if mbarrier.completer.map_or(0, |completer| completer.phases) != phases {
+            mbarrier.completer = Some(Completer { phases, action });
+        }
+        let completer = mbarrier.completer;
+        if let Some(wait) = mbarrier.order.take_overrun()
+            && let Some(waited) = self.diagnostics.actor(wait.step, wait.site)
+        {
+            self.overrun(waited, place, phases.saturating_sub(1), completer);
+        }
+    }
+
+    /// Reports a wait for `awaited` phases to be complete, which may come after one more.
+    #[cold]
+    fn overrun(&mut self, waits: Actor, place: SharedPlace, awaited: u32, completer: Option<Completer>) {
+        let log = &mut self.diagnostics;
+        let mbarrier = format!("the mbarrier at {}", log.place(place));
+        // Phases count from 0: with one complete, phase 0 is, and phase 1 is the next.
+        let what = match awaited.checked_sub(1) {
+            Some(phase) => format!("a wait for phase {phase} of {mbarrier}"),
+            None => format!("a wait that passes before phase 0 of {mbarrier} is complete"),
+        };
+        let message = format!("{what} may be overrun: nothing orders it before phase {awaited} completes");
+        let waits = log.party(waits.does("waits"));
+        let mut finding = Finding::new(FindingKind::Overrun, message).with(waits);
+        if let Some(Completer { action, .. }) = completer {
+            finding = finding.with(log.party(action));
+        }
+        log.report(finding.help(HELP));
+    }
+}

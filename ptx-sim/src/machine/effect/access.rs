@@ -1,0 +1,136 @@
+//! Loads and stores of threads.
+
+use crate::machine::Machine;
+use crate::machine::diagnostics::Act;
+use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace, Write};
+use crate::machine::types::{Action, Actor, Order, Pointer};
+use crate::report::{Finding, FindingKind, Stop, counted};
+
+/// What a load and a store do.
+const READS: &str = "reads";
+const WRITES: &str = "writes";
+
+impl Machine {
+    /// Reads `out.len()` bytes. Vectors are read at once: their address is a multiple of all their
+    /// bytes.
+    ///
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned.
+    #[inline]
+    pub fn load(&mut self, actor: Actor, pointer: Pointer, out: &mut [u8], order: Order) -> Result<(), Stop> {
+        let len = out.len() as u32;
+        let place = self.place_of(&actor, READS, pointer, Extent::natural(len))?;
+        match place {
+            Place::Global(address) => self.load_global(actor.does(READS), address, out)?,
+            Place::Shared(SharedPlace { rank, at }) => {
+                if self.order.is_checked() {
+                    self.visit(&actor, rank);
+                    let view = self.order.view(actor.who);
+                    let shadow = &mut self.memory.shared[rank].shadow;
+                    let found = shadow.read(at, len, view, actor.site.ptx_line, order.is_strong());
+                    if let Some(conflict) = found {
+                        self.conflict(actor.does(READS), Act::Read, rank, conflict);
+                    }
+                }
+                copy(out, self.memory.shared[rank].from(at));
+            }
+        }
+        if order != Order::Weak && self.order.is_checked() {
+            self.order.strong_read(actor.who, place, order);
+        }
+        Ok(())
+    }
+
+    /// Writes `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned.
+    #[inline]
+    pub fn store(&mut self, actor: Actor, pointer: Pointer, bytes: &[u8], order: Order) -> Result<(), Stop> {
+        let len = bytes.len() as u32;
+        let place = self.place_of(&actor, WRITES, pointer, Extent::natural(len))?;
+        if order != Order::Weak && self.order.is_checked() {
+            self.order.strong_store(actor.who, place, order);
+        }
+        match place {
+            Place::Global(address) => {
+                self.wrote_global(actor, address, len);
+                let written = self.memory.global.write(address, bytes);
+                written.map_err(|fault| self.global_fault(actor.does(WRITES), address, len, fault))
+            }
+            Place::Shared(place @ SharedPlace { rank, at }) => {
+                if self.order.is_checked() {
+                    self.visit(&actor, rank);
+                    let view = self.order.view(actor.who);
+                    let shadow = &mut self.memory.shared[rank].shadow;
+                    let found = shadow.write(at, len, view, actor.site.ptx_line, order.is_strong());
+                    if let Some(conflict) = found
+                        && !self.is_repeated(place, bytes, conflict)
+                    {
+                        self.conflict(actor.does(WRITES), Act::Write, rank, conflict);
+                    }
+                }
+                copy(self.memory.shared[rank].bytes_mut(at, bytes.len()), bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a thread writes what another thread has just written, in no order with it. Whichever
+    /// comes last, the bytes are the same: compilers let all threads that hold a copy of a value
+    /// write it, as Triton does.
+    #[cold]
+    fn is_repeated(&self, place: SharedPlace, bytes: &[u8], conflict: Conflict) -> bool {
+        conflict.other_writes
+            && self.shape.thread(conflict.other).is_some()
+            && self.memory.shared[place.rank].from(place.at).starts_with(bytes)
+    }
+
+    pub(super) fn load_global(&mut self, action: Action, address: u64, out: &mut [u8]) -> Result<(), Stop> {
+        let len = out.len() as u64;
+        if let Err(fault) = self.memory.global.read(address, out) {
+            return Err(self.global_fault(action, address, len as u32, fault));
+        }
+        self.check_written(action, address, len);
+        Ok(())
+    }
+
+    /// Checks that somebody wrote what is read.
+    #[inline]
+    pub(super) fn check_written(&mut self, action: Action, address: u64, len: u64) {
+        if self.checks.global_initialised && !self.memory.global.is_written(address, len) {
+            let message = format!(
+                "nobody has written what is read: {} of global memory at {address:#x}",
+                counted(len, "byte")
+            );
+            let party = self.diagnostics.party(action);
+            self.report(Finding::new(FindingKind::Uninitialised, message).with(party));
+        }
+    }
+
+    /// A thread writes to global memory.
+    #[inline]
+    pub(super) fn wrote_global(&mut self, actor: Actor, address: u64, len: u32) {
+        let (step, line) = (self.order.view(actor.who).epoch(), actor.site.ptx_line);
+        self.memory.maps.wrote(address, len, Mark { step, line });
+        self.memory.writes.note(address, len.into(), Write { step, line });
+    }
+}
+
+/// Fills `out` from the start of `from`, which is long enough. The sizes of most accesses are worth
+/// a case of their own.
+#[inline]
+fn copy(out: &mut [u8], from: &[u8]) {
+    if let (Some(out), Some(from)) = (as_array::<4>(out), from.first_chunk()) {
+        *out = *from;
+    } else {
+        let from = &from[..out.len()];
+        out.copy_from_slice(from);
+    }
+}
+
+fn as_array<const N: usize>(bytes: &mut [u8]) -> Option<&mut [u8; N]> {
+    bytes.try_into().ok()
+}

@@ -1,0 +1,158 @@
+//! Barriers of blocks, warps and clusters, and waits in general.
+
+use tma_model::limits::WARP_THREADS;
+
+use crate::machine::Machine;
+use crate::machine::address::{Target, resolve};
+use crate::machine::barrier::{Divergence, NAMED_BARRIERS};
+use crate::machine::index::{BarrierId, BlockRank, ThreadId, WarpIndex};
+use crate::machine::memory::SharedPlace;
+use crate::machine::random::Random;
+use crate::machine::types::{Actor, BarrierUse, Order, Poll, Votes, WaitingFor};
+use crate::report::{Finding, FindingKind, Stop};
+
+/// Another sequence of the seed's numbers than the machine's.
+const ELECTION: u64 = 0x2545_f491_4f6c_dd1d;
+
+impl Machine {
+    /// `bar` and `barrier`. A thread that waits asks again until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// A barrier or a number of threads that there cannot be.
+    pub fn barrier(&mut self, actor: Actor, with: BarrierUse) -> Result<Poll, Stop> {
+        let (id, who) = (with.id, actor.who);
+        let odd = with.threads.filter(|&threads| threads == 0 || !threads.is_multiple_of(WARP_THREADS));
+        if id.index() >= NAMED_BARRIERS || odd.is_some() {
+            let message = match with.threads {
+                Some(threads) => {
+                    format!("barrier {id} of {threads} threads; barriers are 0 to 15, of whole warps")
+                }
+                None => format!("barrier {id}; barriers are 0 to 15"),
+            };
+            return self.refuse(actor.does("waits"), FindingKind::DivergentBarrier, message);
+        }
+        let live = self.liveness.of_block(who.block);
+        let (poll, divergences) = self.barriers.come(actor, with, &mut self.order, live, self.shape.threads);
+        for divergence in divergences.into_iter().flatten() {
+            self.diverged(id, divergence);
+        }
+        Ok(poll)
+    }
+
+    /// Whether a wait of `who` might end if it were tried: false saves the trial. One lane speaks
+    /// for all that wait with it, so that the answer may be wrong for others, which try when
+    /// nothing else goes on.
+    pub fn may_end(&self, who: ThreadId, what: WaitingFor) -> bool {
+        match what {
+            WaitingFor::Barrier(_) => self.barriers.may_leave(who),
+            WaitingFor::Cluster => self.barriers.may_leave_cluster(who),
+            WaitingFor::Mbarrier { pointer, phase } => {
+                let Target::Shared(rank, at) = resolve(pointer, who.block) else { return true };
+                let place = u32::try_from(at).ok().filter(|_| rank.0 < self.shape.blocks);
+                let mbarrier = place.and_then(|at| self.barriers.mbarrier(SharedPlace { rank, at }));
+                self.barriers.may_end(who, mbarrier, phase)
+            }
+            WaitingFor::BulkGroups { .. }
+            | WaitingFor::AsyncGroups(_)
+            | WaitingFor::Warp(_)
+            | WaitingFor::Memory(_)
+            | WaitingFor::Nothing => true,
+        }
+    }
+
+    /// What the last `barrier.red` that was ready for this thread counted.
+    pub fn barrier_votes(&self, who: ThreadId) -> Votes {
+        self.barriers.votes(who)
+    }
+
+    /// Reports threads that do not come to a barrier as others do.
+    pub(super) fn diverged(&mut self, id: BarrierId, divergence: Divergence) {
+        let message = match divergence {
+            Divergence::Instructions { .. } => {
+                format!("threads of one warp come to barrier {id} at different instructions")
+            }
+            Divergence::Counts { .. } => {
+                format!("threads come to barrier {id} with different numbers of threads to wait for")
+            }
+            Divergence::Gone { gone, .. } => {
+                format!("barrier {id} is for all threads of the block, but {gone} have exited without it")
+            }
+        };
+        match divergence {
+            Divergence::Instructions { one, other } | Divergence::Counts { one, other } => {
+                self.divergent(message, one, other);
+            }
+            Divergence::Gone { first, .. } => {
+                let party = self.diagnostics.party(first.does("waits"));
+                let finding = Finding::new(FindingKind::DivergentBarrier, message).with(party).help(
+                    "let all threads come to the barrier, or name the number of those that do: \
+                     [[`named_barrier_sync(id, threads)`||`barrier.sync id, threads`]]",
+                );
+                self.report(finding);
+            }
+        }
+    }
+
+    fn divergent(&mut self, message: String, one: Actor, other: Actor) {
+        let log = &mut self.diagnostics;
+        let finding = Finding::new(FindingKind::DivergentBarrier, message)
+            .with(log.party(one.does("waits")))
+            .with(log.party(other.does("waits")))
+            .help("move the barrier to where all threads of the warp come, at one instruction");
+        log.report(finding);
+    }
+
+    /// All of `lanes` of a warp have come to a `bar.warp.sync`, or to something else that orders
+    /// their memory.
+    pub fn warp_sync(&mut self, block: BlockRank, warp: WarpIndex, lanes: u32) {
+        if self.order.is_checked() {
+            self.order.meet(block, warp, lanes);
+        }
+    }
+
+    /// `elect.sync`: the lane of `here` that is elected, where lanes of `mask` ask that have not
+    /// exited. PTX promises that it is the same lane for the same mask, and not which one (PTX ISA,
+    /// "elect.sync"); so the seed picks it.
+    pub fn elect(&self, block: BlockRank, warp: WarpIndex, mask: u32, here: u32) -> u32 {
+        let warp = u64::from(block.0 * self.shape.warps() + warp.0);
+        let mut random = Random::new(self.seed ^ ELECTION ^ u64::from(mask) << 32 ^ warp);
+        let mut lanes = here;
+        for _ in 0..random.below(here.count_ones().into()) {
+            lanes &= lanes - 1;
+        }
+        lanes.trailing_zeros()
+    }
+
+    /// `barrier.cluster.arrive`; where it is `aligned`, the threads of a warp come to one
+    /// instruction.
+    ///
+    /// # Errors
+    ///
+    /// Two arrivals without a wait between them.
+    pub fn cluster_arrive(&mut self, actor: Actor, order: Order, aligned: bool) -> Result<(), Stop> {
+        if self.barriers.is_in_cluster_barrier(actor.who) {
+            let message = "a thread arrives twice at the cluster's barrier without waiting".to_owned();
+            return self.refuse(actor.does("arrives"), FindingKind::DivergentBarrier, message);
+        }
+        if aligned && let Some(other) = self.barriers.elsewhere_in_cluster(actor, self.shape) {
+            let message = "threads of one warp come to the cluster's barrier at different instructions";
+            self.divergent(message.to_owned(), actor, other);
+        }
+        let live = self.liveness.of_cluster();
+        self.barriers.arrive_in_cluster(actor.who, order, &mut self.order, live);
+        Ok(())
+    }
+
+    /// `barrier.cluster.wait`.
+    ///
+    /// # Errors
+    ///
+    /// A wait without an arrival.
+    pub fn cluster_wait(&mut self, actor: Actor, order: Order) -> Result<Poll, Stop> {
+        self.barriers.wait_in_cluster(actor.who, order, &mut self.order).or_else(|_unpaired| {
+            let message = "a thread waits at the cluster's barrier without having arrived".to_owned();
+            self.refuse(actor.does("waits"), FindingKind::DivergentBarrier, message)
+        })
+    }
+}

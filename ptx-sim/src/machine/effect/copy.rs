@@ -1,0 +1,282 @@
+//! Bulk and tensor copies, and stores to other blocks: what the copy engine refuses of them, and
+//! what operations they are.
+
+use std::rc::Rc;
+
+use tma_model::sync::Issue;
+
+use super::mbarrier::MBARRIER;
+use crate::machine::Machine;
+use crate::machine::engine::counters::CopyKind;
+use crate::machine::engine::{
+    AsyncOp, Completion, Cut, OpKind, SharedTarget, Source, Target, TensorBox, Units, refusal,
+};
+use crate::machine::index::BlockRank;
+use crate::machine::memory::{Extent, OutgoingCopy, SharedPlace};
+use crate::machine::types::{
+    Action, Actor, BulkAction, BulkCopy, Combination, Pointer, RemoteStore, Space, TensorAction, TensorCopy,
+};
+use crate::report::{FindingKind, Stop};
+use crate::tensor_map::UNIT;
+
+/// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor",
+/// which asks for 128 bytes.
+const TILE_ALIGNMENT: u32 = 128;
+
+/// Where a load goes: the tile and the mbarrier, and the blocks that get both.
+#[derive(Clone, Copy, Debug)]
+struct LoadTarget {
+    to: Pointer,
+    extent: Extent,
+    barrier: Pointer,
+    multicast: Option<u16>,
+}
+
+/// A copy from block to block.
+#[derive(Clone, Copy, Debug)]
+struct CopyAcross {
+    from: u64,
+    to: u64,
+    barrier: u64,
+    bytes: u32,
+    combination: Option<Combination>,
+}
+
+impl Machine {
+    /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`.
+    ///
+    /// # Errors
+    ///
+    /// What the copy engine refuses, and tiles or mbarriers that are misaligned or not there.
+    pub fn tensor_copy(&mut self, issuer: Actor, copy: &TensorCopy) -> Result<(), Stop> {
+        let action = issuer.does("issues the copy");
+        let TensorCopy { map: number, descriptor, at, offsets, .. } = *copy;
+        let Some(map) = self.memory.maps.get(number).map(Rc::clone) else {
+            return self.illegal(action, format!("tensor map {number} is not known"), "");
+        };
+        if let Err(refusal) = refusal::check(copy, &map) {
+            return self.illegal(action, refusal.message, refusal.help);
+        }
+        self.diagnostics.note_outside(action, copy, &map);
+        let bytes = map.tile_bytes();
+        let extent = Extent { bytes, align: TILE_ALIGNMENT };
+        let element = map.element;
+        let units = |tile| {
+            let map = Rc::clone(&map);
+            Units::Box(TensorBox { map, descriptor, at, offsets, tile })
+        };
+        match copy.action {
+            TensorAction::Prefetch => {
+                self.prefetch(CopyKind::TensorPrefetch, &units(0), bytes, issuer);
+                Ok(())
+            }
+            TensorAction::Load { space, tile, barrier, multicast } => {
+                let (to, barrier) = (Pointer::new(space, tile), Pointer::new(space, barrier));
+                let kind = match multicast {
+                    None => CopyKind::TensorLoad,
+                    Some(_) => CopyKind::TensorMulticast,
+                };
+                self.load_async(issuer, kind, LoadTarget { to, extent, barrier, multicast }, units)
+            }
+            TensorAction::Store { tile } => {
+                let place = self.shared_place(action, Pointer::shared(tile), extent)?;
+                self.store_async(issuer, CopyKind::TensorStore, units(place.at), None);
+                Ok(())
+            }
+            TensorAction::Reduce { tile, with } => {
+                let place = self.shared_place(action, Pointer::shared(tile), extent)?;
+                let combination = Some(Combination { with, element });
+                self.store_async(issuer, CopyKind::TensorReduce, units(place.at), combination);
+                Ok(())
+            }
+        }
+    }
+
+    /// `cp.async.bulk`, `cp.reduce.async.bulk` and `cp.async.bulk.prefetch`.
+    ///
+    /// # Errors
+    ///
+    /// What the copy engine refuses, and memory that is misaligned or not there.
+    pub fn bulk_copy(&mut self, issuer: Actor, copy: &BulkCopy) -> Result<(), Stop> {
+        let action = issuer.does("issues the copy");
+        let bytes = copy.bytes;
+        if !bytes.is_multiple_of(UNIT) {
+            let message = format!("a bulk copy of {bytes} bytes, which is not a multiple of 16");
+            return self.illegal(action, message, "");
+        }
+        let extent = Extent { bytes, align: UNIT };
+        match copy.action {
+            BulkAction::Prefetch { global } => {
+                self.aligned_global(action, global)?;
+                let units = Units::Line { global, shared: 0, bytes };
+                self.prefetch(CopyKind::BulkPrefetch, &units, bytes, issuer);
+                Ok(())
+            }
+            BulkAction::Load { global, space, to, barrier, multicast } => {
+                self.aligned_global(action, global)?;
+                let (to, barrier) = (Pointer::new(space, to), Pointer::new(space, barrier));
+                let kind = match multicast {
+                    None => CopyKind::BulkLoad,
+                    Some(_) => CopyKind::BulkMulticast,
+                };
+                let target = LoadTarget { to, extent, barrier, multicast };
+                self.load_async(issuer, kind, target, |shared| Units::Line { global, shared, bytes })
+            }
+            BulkAction::Store { from, global, reduce } => {
+                self.aligned_global(action, global)?;
+                let place = self.shared_place(action, Pointer::shared(from), extent)?;
+                let units = Units::Line { global, shared: place.at, bytes };
+                self.store_async(issuer, CopyKind::BulkStore, units, reduce);
+                Ok(())
+            }
+            BulkAction::ToCluster { from, to, barrier, reduce } => {
+                let copy = CopyAcross { from, to, barrier, bytes, combination: reduce };
+                self.copy_across(issuer, copy)
+            }
+        }
+    }
+
+    fn aligned_global(&mut self, action: Action, global: u64) -> Result<(), Stop> {
+        if global.is_multiple_of(UNIT.into()) {
+            return Ok(());
+        }
+        let message = format!("the global address {global:#x} of a bulk copy is not a multiple of 16");
+        self.refuse(action, FindingKind::Misaligned, message)
+    }
+
+    fn load_async(
+        &mut self,
+        issuer: Actor,
+        kind: CopyKind,
+        target: LoadTarget,
+        units: impl Fn(u32) -> Units,
+    ) -> Result<(), Stop> {
+        let action = issuer.does("issues the copy");
+        let to = self.shared_place(action, target.to, target.extent)?;
+        let barrier = self.shared_place(action, target.barrier, MBARRIER)?;
+        if to.rank != barrier.rank {
+            let (to, with) = (to.rank, barrier.rank);
+            let message = format!("a load into block {to} of the cluster with an mbarrier of block {with}");
+            return self.illegal(action, message, "the mbarrier has to be in the block that gets the bytes");
+        }
+        let ranks: Vec<BlockRank> = match target.multicast {
+            None => vec![to.rank],
+            Some(mask) => (0..16).filter(|rank| mask >> rank & 1 == 1).map(BlockRank).collect(),
+        };
+        let bytes = u64::from(units(to.at).all_bytes());
+        self.counters.count(kind, bytes * ranks.len() as u64);
+        for rank in ranks {
+            if rank.0 >= self.shape.blocks {
+                let blocks = self.shape.blocks;
+                let message = format!("a multicast to block {rank} of a cluster that has {blocks}");
+                return self.illegal(action, message, "");
+            }
+            let barrier = SharedPlace { rank, ..barrier };
+            self.mbarrier_for_copy(action, barrier)?;
+            let op = AsyncOp {
+                issuer,
+                kind: OpKind::Bulk(kind),
+                units: units(to.at),
+                reads: Source::Global,
+                writes: Target::Shared(SharedTarget::of(rank)),
+                combination: None,
+                completes: Completion::Mbarrier(barrier),
+                issue: self.issue_of(issuer.who),
+            };
+            self.start(op, Cut::Drawn);
+        }
+        Ok(())
+    }
+
+    fn store_async(&mut self, issuer: Actor, kind: CopyKind, units: Units, combination: Option<Combination>) {
+        let group = self.engines.open_group(issuer, &mut self.order);
+        self.counters.count(kind, units.all_bytes().into());
+        let op = AsyncOp {
+            issuer,
+            kind: OpKind::Bulk(kind),
+            units,
+            reads: Source::Shared { rank: issuer.who.block, done: group },
+            writes: Target::Global,
+            combination,
+            completes: Completion::BulkGroup(group),
+            issue: Issue::default(),
+        };
+        self.start(op, Cut::Drawn);
+    }
+
+    fn copy_across(&mut self, issuer: Actor, copy: CopyAcross) -> Result<(), Stop> {
+        let action = issuer.does("issues the copy");
+        let CopyAcross { from, to, barrier, bytes, combination } = copy;
+        let extent = Extent { bytes, align: UNIT };
+        let source = self.shared_place(action, Pointer::shared(from), extent)?;
+        let to = self.shared_place(action, Pointer::cluster(to), extent)?;
+        let barrier = self.shared_place(action, Pointer::cluster(barrier), MBARRIER)?;
+        if to.rank == source.rank && combination.is_none() {
+            let message = format!("a copy from block to block that stays in block {}", to.rank);
+            let help = "[[`bulk_copy_to(..)`||`cp.async.bulk` from shared memory]] goes to another block of the cluster; threads \
+                        copy their own";
+            return self.illegal(action, message, help);
+        }
+        if to.rank != barrier.rank {
+            let (to, with) = (to.rank, barrier.rank);
+            let message = format!("a copy to block {to} of the cluster with an mbarrier of block {with}");
+            return self.illegal(action, message, "the mbarrier has to be in the block that gets the bytes");
+        }
+        self.mbarrier_for_copy(action, barrier)?;
+        let Some(mbarrier) = self.barriers.mbarrier(barrier) else {
+            return Err(self.diagnostics.bug(action, "an mbarrier that was found is not there any more"));
+        };
+        // The mbarrier that gets the bytes also tells that the source is free.
+        let done = mbarrier.next_phase();
+        let moved = to.at.wrapping_sub(source.at);
+        let op = AsyncOp {
+            issuer,
+            kind: OpKind::Bulk(CopyKind::BulkAcross),
+            units: Units::Line { global: 0, shared: source.at, bytes },
+            reads: Source::Shared { rank: source.rank, done },
+            writes: Target::Shared(SharedTarget { rank: to.rank, moved }),
+            combination,
+            completes: Completion::Mbarrier(barrier),
+            issue: self.issue_of(issuer.who),
+        };
+        self.counters.count(CopyKind::BulkAcross, bytes.into());
+        self.memory.shared[source.rank].outgoing.push(OutgoingCopy { done, issuer });
+        self.start(op, Cut::Drawn);
+        Ok(())
+    }
+
+    /// `st.async` and `red.async`: late writes of a thread to the shared memory of a block of its
+    /// cluster, in the generic proxy, that an mbarrier there tells of.
+    ///
+    /// Source: PTX ISA, "st.async" and "red.async": weak and relaxed operations, whose complete-tx
+    /// operation has release semantics at cluster scope.
+    ///
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned, no mbarrier there, or one in another block than the
+    /// destination.
+    pub fn remote_store(&mut self, issuer: Actor, store: &RemoteStore) -> Result<(), Stop> {
+        let action = issuer.does("issues the store");
+        let RemoteStore { space, to, value, bytes, barrier, reduce } = *store;
+        debug_assert!(space != Space::Global, "st.async goes to shared memory");
+        let to = self.shared_place(action, Pointer::new(space, to), Extent::natural(bytes))?;
+        let barrier = self.mbarrier_place(action, Pointer::new(space, barrier))?;
+        if to.rank != barrier.rank {
+            let (to, with) = (to.rank, barrier.rank);
+            let message = format!("a store to block {to} of the cluster with an mbarrier of block {with}");
+            return self.illegal(action, message, "the mbarrier has to be in the block that gets the bytes");
+        }
+        let op = AsyncOp {
+            issuer,
+            kind: OpKind::RemoteStore,
+            units: Units::Line { global: 0, shared: to.at, bytes },
+            reads: Source::Value(value),
+            writes: Target::Shared(SharedTarget::of(to.rank)),
+            combination: reduce,
+            completes: Completion::Mbarrier(barrier),
+            issue: self.issue_of(issuer.who),
+        };
+        self.start(op, Cut::Whole);
+        Ok(())
+    }
+}

@@ -1,0 +1,25 @@
+//! Fences.
+
+use crate::machine::Machine;
+use crate::machine::index::ThreadId;
+use crate::machine::types::Fence;
+
+impl Machine {
+    /// A fence.
+    pub fn fence(&mut self, who: ThreadId, fence: Fence) {
+        match fence {
+            Fence::ProxyAsync(memory) => self.order.view_mut(who).fence_async(memory.memories()),
+            Fence::MbarrierInit => {
+                let step = self.order.fence_step(who);
+                self.barriers.fence_inits(who, step);
+            }
+            Fence::Memory => self.order.fence_memory(who),
+            Fence::TensorMapRelease => {
+                self.memory.maps.release(self.order.view(who));
+                self.order.fence_step(who);
+            }
+            // The machine has one address for each place.
+            Fence::ProxyAlias => {}
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Bulk groups: `cp.async.bulk.commit_group` and `cp.async.bulk.wait_group`.
+
+use tma_model::sync::GroupEnd;
+
+use crate::machine::Machine;
+use crate::machine::index::ThreadId;
+use crate::machine::types::Poll;
+
+impl Machine {
+    /// `cp.async.bulk.commit_group`: the stores since the last one become a group.
+    pub fn bulk_commit(&mut self, who: ThreadId) {
+        self.engines.commit_group(who);
+    }
+
+    /// `cp.async.bulk.wait_group`, and with `.read` if `read_only`: waits until at most `pending`
+    /// groups are left.
+    pub fn bulk_wait(&mut self, who: ThreadId, pending: u32, read_only: bool) -> Poll {
+        let end = if read_only { GroupEnd::Read } else { GroupEnd::Written };
+        let Some(last) = self.engines.wait_groups(who, pending, end, &mut self.order) else {
+            return Poll::Blocked;
+        };
+        if !read_only {
+            self.memory.stores.complete(who, last);
+        }
+        Poll::Ready
+    }
+}

@@ -1,0 +1,256 @@
+//! Asynchronous operations that take effect: the one place where they land.
+
+use std::rc::Rc;
+
+use tma_model::sync::{Arrival as ArriveOn, Epoch, Knowledge, Scope};
+
+use crate::machine::Machine;
+use crate::machine::engine::{
+    Arrival, AsyncOp, Completion, Due, LaneCopy, Piece, SharedTarget, Slowness, Source, Target, Unit, Units,
+    reduce,
+};
+use crate::machine::memory::{IN_FLIGHT, SharedPlace};
+use crate::machine::types::Action;
+use crate::report::{Finding, FindingKind};
+use crate::tensor_map::{TensorMap, convert, fill_unit};
+
+/// The most bytes of a unit.
+const UNIT: usize = crate::tensor_map::UNIT as usize;
+
+impl Machine {
+    /// Lets a step of time go by for the asynchronous engines. To be called between steps of
+    /// threads. True if anything took effect, so that who waited may go on.
+    #[inline]
+    pub fn advance(&mut self) -> bool {
+        if self.engines.is_idle() {
+            return false;
+        }
+        self.engines.pass(1);
+        self.run_due()
+    }
+
+    /// No thread can go on: lets the next piece of a copy take effect. False if none is under way.
+    pub fn let_time_pass(&mut self) -> bool {
+        let any = self.engines.skip();
+        if any {
+            self.timeline.skipped();
+            self.run_due();
+        }
+        any
+    }
+
+    /// Lets all that is due take effect; true if there was any.
+    fn run_due(&mut self) -> bool {
+        let mut any = false;
+        while let Some(due) = self.engines.pop_due() {
+            any = true;
+            match due {
+                Due::Piece(piece) => self.take_effect(piece),
+                Due::Arrival(arrival) => self.arrive_late(&arrival),
+            }
+        }
+        any
+    }
+
+    /// A piece of an operation is read, or written, or both.
+    fn take_effect(&mut self, piece: Piece) {
+        let Some(op) = self.engines.get(piece.operation).map(Rc::clone) else {
+            let lost = "a piece of a copy takes effect that is not under way";
+            return self.report(Finding::internal(lost));
+        };
+        match (op.reads, &piece.data) {
+            (Source::Shared { rank, .. }, None) => {
+                let shared = &self.memory.shared[rank];
+                let mut data = Vec::with_capacity(op.units.bytes(piece.units.clone()) as usize);
+                op.units.for_each(piece.units.clone(), |_, unit| {
+                    data.extend_from_slice(shared.bytes(unit.shared, unit.bytes as usize));
+                });
+                return self.was_read(&op, piece, data);
+            }
+            (Source::Shared { .. }, Some(data)) => {
+                let mut rest = data.as_slice();
+                op.units.for_each(piece.units.clone(), |_, unit| {
+                    let (bytes, more) = rest.split_at_checked(unit.bytes as usize).unwrap_or((rest, &[]));
+                    self.put(&op, &unit, bytes);
+                    rest = more;
+                });
+                debug_assert!(rest.is_empty(), "what was read is written");
+            }
+            (Source::Global | Source::Value(_), _) => {
+                op.units.for_each(piece.units.clone(), |number, unit| {
+                    let bytes = self.fetch(&op, number, &unit);
+                    self.put(&op, &unit, &bytes[..unit.bytes as usize]);
+                });
+            }
+        }
+        self.complete(&op, &piece);
+        if self.engines.piece_done(piece.operation) {
+            self.timeline.landed(piece.operation);
+        }
+    }
+
+    /// A piece was read from shared memory, and is to be written later.
+    fn was_read(&mut self, op: &AsyncOp, piece: Piece, data: Vec<u8>) {
+        match op.completes {
+            Completion::BulkGroup(group) => self.engines.group_read(op.issuer.who, group),
+            Completion::Mbarrier(_) | Completion::Batches => {}
+        }
+        self.timeline.read(piece.operation);
+        self.engines.read(piece, data, &mut self.random);
+    }
+
+    /// What a unit brings that does not come from shared memory.
+    fn fetch(&mut self, op: &AsyncOp, number: u32, unit: &Unit) -> [u8; UNIT] {
+        match (op.reads, &op.units) {
+            (Source::Value(bytes), _) => bytes,
+            (Source::Global | Source::Shared { .. }, Units::Box(tensor)) => {
+                self.fetch_boxed(op.issued(op.issuer.who), &tensor.map, unit)
+            }
+            (Source::Global | Source::Shared { .. }, Units::Line { .. }) => {
+                let mut bytes = [0; UNIT];
+                self.fetch_inside(op.issued(op.issuer.who), unit, &mut bytes);
+                bytes
+            }
+            (Source::Global | Source::Shared { .. }, Units::Lanes(lanes)) => {
+                let lane = &lanes[number as usize];
+                self.fetch_lane(op.issued(lane.who), lane)
+            }
+        }
+    }
+
+    fn fetch_boxed(&mut self, action: Action, map: &TensorMap, unit: &Unit) -> [u8; UNIT] {
+        let mut bytes = fill_unit(map);
+        self.fetch_inside(action, unit, &mut bytes);
+        let (from, to) = unit.inside;
+        convert(map.element, &mut bytes[from as usize..to as usize]);
+        bytes
+    }
+
+    /// The bytes of a unit that are in the tensor, from global memory.
+    fn fetch_inside(&mut self, action: Action, unit: &Unit, bytes: &mut [u8; UNIT]) {
+        let (Some((start, _)), (from, to)) = (unit.stretch(), unit.inside) else { return };
+        match self.memory.global.read(start, &mut bytes[from as usize..to as usize]) {
+            Ok(()) => self.check_written(action, start, (to - from).into()),
+            Err(fault) => self.global_fault_on_the_way(action, start, to - from, fault),
+        }
+    }
+
+    fn fetch_lane(&mut self, action: Action, lane: &LaneCopy) -> [u8; UNIT] {
+        let (mut now, from) = ([0; UNIT], lane.global);
+        if let Err(fault) = self.memory.global.read(from, &mut now[..lane.read as usize])
+            && lane.read > 0
+        {
+            self.global_fault_on_the_way(action, from, lane.read, fault);
+        }
+        if now != lane.before {
+            let message = format!("global memory at {from:#x} is written while `cp.async` may still read it");
+            let finding = Finding::new(FindingKind::InFlight, message)
+                .with(self.diagnostics.party(action))
+                .help("let whoever writes there wait until the copy is complete");
+            self.report(finding);
+        }
+        now
+    }
+
+    /// Writes a unit.
+    fn put(&mut self, op: &AsyncOp, unit: &Unit, bytes: &[u8]) {
+        match op.writes {
+            Target::Shared(target) => {
+                let place = self.memory.shared[target.rank].bytes_mut(target.place(unit), bytes.len());
+                match op.combination {
+                    None => place.copy_from_slice(bytes),
+                    Some(combination) => reduce::reduce_bytes(place, bytes, combination),
+                }
+            }
+            // Units that start in the tensor are written as a whole, also beyond its end. No
+            // document says so: seen on an H200 with driver 580.
+            Target::Global => {
+                let Some(global) = unit.global else { return };
+                let written = match op.combination {
+                    None => self.memory.global.write(global, bytes),
+                    Some(combination) => reduce::reduce(&self.memory.global, global, bytes, combination),
+                };
+                if let Err(fault) = written {
+                    self.global_fault_on_the_way(op.issued(op.issuer.who), global, unit.bytes, fault);
+                }
+            }
+        }
+    }
+
+    /// Whoever waits for an operation learns that a piece of it has taken effect.
+    fn complete(&mut self, op: &AsyncOp, piece: &Piece) {
+        match (op.completes, op.writes) {
+            (Completion::Mbarrier(place), Target::Shared(target)) => {
+                self.count_piece(op, piece, place, target);
+            }
+            (Completion::Mbarrier(_), Target::Global) => {
+                debug_assert!(false, "an mbarrier counts what goes to shared memory");
+            }
+            (Completion::BulkGroup(group), _) => self.engines.group_written(op.issuer.who, group),
+            (Completion::Batches, _) => {
+                for part in op.parts().filter(|part| piece.units.contains(&part.units.start)) {
+                    if let Some(batch) = part.done {
+                        let arrivals = self.engines.copy_landed(part.who, batch);
+                        self.arrive_later(arrivals);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A piece of an operation counts for its mbarrier, in whose current phase it is.
+    fn count_piece(&mut self, op: &AsyncOp, piece: &Piece, place: SharedPlace, target: SharedTarget) {
+        let Some(mbarrier) = self.barriers.mbarrier_mut(place) else { return };
+        let done = mbarrier.next_phase();
+        mbarrier.piece_counts(op.issuer, &op.issue);
+        let bytes = op.units.bytes(piece.units.clone());
+        let counted = mbarrier.change(|count| count.complete_tx(bytes));
+        if self.order.is_checked() {
+            self.order.name_agent(done.component(), op.issuer.who);
+            let shadow = &mut self.memory.shared[target.rank].shadow;
+            let under_way = Epoch::new(IN_FLIGHT, piece.operation.0);
+            op.units.for_each(piece.units.clone(), |_, unit| {
+                shadow.landed(target.place(&unit), unit.bytes, under_way, done);
+            });
+        }
+        let action = op.issued(op.issuer.who);
+        self.counted_at(action, place);
+        // The copy is on its way: the finding is recorded, and the rest goes on.
+        let _ = self.accepted(action, place, counted);
+    }
+
+    /// Lets the arrivals of `cp.async.mbarrier.arrive` come at some later time.
+    pub(super) fn arrive_later(&mut self, arrivals: Vec<Arrival>) {
+        for arrival in arrivals {
+            let slowness = Slowness::of_second_half(&mut self.random);
+            self.engines.later(Due::Arrival(arrival), slowness, &mut self.random);
+        }
+    }
+
+    /// The arrival tells of the copies, and of nothing else that the thread has done.
+    fn arrive_late(&mut self, arrival: &Arrival) {
+        let Arrival { actor, place, batch, issue } = arrival;
+        let action = actor.does("had its copies arrive");
+        let Some(mbarrier) = self.barriers.mbarrier_mut(*place) else { return };
+        mbarrier.piece_counts(*actor, issue);
+        let mut copies = Knowledge::default();
+        copies.learn(*batch);
+        // `cp.async.mbarrier.arrive` is for mbarriers of the own block.
+        mbarrier.order.arrivals(true, Scope::Block).add(&copies);
+        let arrived = mbarrier.change(|count| count.arrive(ArriveOn::ONE));
+        self.counted_at(action, *place);
+        let _ = self.accepted(action, *place, arrived);
+    }
+
+    /// A copy that is on its way meets a fault, which is recorded; the rest goes on.
+    #[cold]
+    fn global_fault_on_the_way(
+        &mut self,
+        action: Action,
+        address: u64,
+        bytes: u32,
+        fault: crate::machine::GlobalFault,
+    ) {
+        let _stop = self.global_fault(action, address, bytes, fault);
+    }
+}

@@ -1,0 +1,17 @@
+//! What each instruction does to the parts of a machine, and what it is reported for: the methods
+//! that the executing side calls.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod access;
+mod async_op;
+mod atomic;
+mod barrier;
+mod copy;
+mod copy_async;
+mod exit;
+mod fence;
+mod groups;
+mod landing;
+mod maps;
+mod mbarrier;
+mod place;

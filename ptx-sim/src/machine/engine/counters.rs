@@ -1,0 +1,132 @@
+//! What the asynchronous engines have moved.
+
+use std::fmt;
+
+/// A kind of asynchronous copy: which engine makes it, and from where to where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CopyKind {
+    /// `cp.async.bulk.tensor`, global to shared memory of one block.
+    TensorLoad,
+    /// The same with `.multicast::cluster`.
+    TensorMulticast,
+    /// `cp.async.bulk.tensor`, shared to global memory.
+    TensorStore,
+    /// `cp.reduce.async.bulk.tensor`.
+    TensorReduce,
+    /// `cp.async.bulk.prefetch.tensor`.
+    TensorPrefetch,
+    /// `cp.async.bulk`, global to shared memory of one block.
+    BulkLoad,
+    /// The same with `.multicast::cluster`.
+    BulkMulticast,
+    /// `cp.async.bulk`, shared to global memory.
+    BulkStore,
+    /// `cp.async.bulk`, shared memory to that of another block of the cluster.
+    BulkAcross,
+    /// `cp.async.bulk.prefetch`.
+    BulkPrefetch,
+}
+
+impl CopyKind {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 10] = [
+        Self::TensorLoad,
+        Self::TensorMulticast,
+        Self::TensorStore,
+        Self::TensorReduce,
+        Self::TensorPrefetch,
+        Self::BulkLoad,
+        Self::BulkMulticast,
+        Self::BulkStore,
+        Self::BulkAcross,
+        Self::BulkPrefetch,
+    ];
+
+    /// Whether it brings global memory into shared memory.
+    pub fn is_load(self) -> bool {
+        matches!(self, Self::TensorLoad | Self::TensorMulticast | Self::BulkLoad | Self::BulkMulticast)
+    }
+
+    /// Whether it writes global memory.
+    pub fn is_store(self) -> bool {
+        matches!(self, Self::TensorStore | Self::TensorReduce | Self::BulkStore)
+    }
+}
+
+impl fmt::Display for CopyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TensorLoad => "tensor loads",
+            Self::TensorMulticast => "multicast tensor loads",
+            Self::TensorStore => "tensor stores",
+            Self::TensorReduce => "tensor reductions",
+            Self::TensorPrefetch => "tensor prefetches",
+            Self::BulkLoad => "bulk loads",
+            Self::BulkMulticast => "multicast bulk loads",
+            Self::BulkStore => "bulk stores",
+            Self::BulkAcross => "bulk copies in the cluster",
+            Self::BulkPrefetch => "bulk prefetches",
+        })
+    }
+}
+
+/// Copies, and what they move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Instructions, counted once a thread that issues them.
+    pub copies: u64,
+    /// Bytes of shared memory that they write or read: whole boxes, with what lies outside of the
+    /// tensor, and once for each block that a multicast writes to. Of a prefetch, the bytes that it
+    /// asks for.
+    pub bytes: u64,
+}
+
+/// What the asynchronous engines have moved, by kind of copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    moved: [Moved; CopyKind::ALL.len()],
+}
+
+impl Counters {
+    /// What copies of one kind have moved.
+    pub fn of(&self, kind: CopyKind) -> Moved {
+        self.moved[kind as usize]
+    }
+
+    /// All kinds, those that nothing was moved by too.
+    pub fn iter(&self) -> impl Iterator<Item = (CopyKind, Moved)> + '_ {
+        CopyKind::ALL.into_iter().map(|kind| (kind, self.of(kind)))
+    }
+
+    /// Copies from global to shared memory, of all kinds.
+    pub fn loads(&self) -> Moved {
+        self.total(CopyKind::is_load)
+    }
+
+    /// Copies from shared to global memory, of all kinds, reductions included.
+    pub fn stores(&self) -> Moved {
+        self.total(CopyKind::is_store)
+    }
+
+    fn total(&self, which: fn(CopyKind) -> bool) -> Moved {
+        self.iter().filter(|(kind, _)| which(*kind)).fold(Moved::default(), |sum, (_, moved)| Moved {
+            copies: sum.copies + moved.copies,
+            bytes: sum.bytes + moved.bytes,
+        })
+    }
+
+    /// Counts one copy.
+    pub(in crate::machine) fn count(&mut self, kind: CopyKind, bytes: u64) {
+        let moved = &mut self.moved[kind as usize];
+        moved.copies += 1;
+        moved.bytes += bytes;
+    }
+
+    /// Adds what was moved elsewhere.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (moved, other) in self.moved.iter_mut().zip(&other.moved) {
+            moved.copies += other.copies;
+            moved.bytes += other.bytes;
+        }
+    }
+}

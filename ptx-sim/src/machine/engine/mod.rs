@@ -1,0 +1,283 @@
+//! The asynchronous engines: operations under way, when their pieces take effect, and the groups
+//! that threads wait for.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod access;
+pub(super) mod counters;
+mod groups;
+mod operation;
+pub(super) mod reduce;
+pub(super) mod refusal;
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Range;
+use std::rc::Rc;
+
+use tma_model::sync::GroupEnd;
+
+pub(super) use access::Clash;
+pub(super) use groups::Arrival;
+pub(super) use operation::{
+    AsyncOp, Completion, LaneCopy, OpKind, SharedTarget, Source, Target, TensorBox, Unit, Units,
+};
+
+use super::index::{OperationId, PerThread, Shape, ThreadId};
+use super::memory::SharedPlace;
+use super::random::Random;
+use super::types::Actor;
+use groups::{BulkState, CopyState};
+
+/// Operations under way, and time.
+#[derive(Debug)]
+pub(super) struct Engines {
+    shape: Shape,
+    /// Steps of time that have gone by.
+    now: u64,
+    events: BinaryHeap<Reverse<Event>>,
+    under_way: BTreeMap<OperationId, UnderWay>,
+    /// The last operation that was started.
+    started: OperationId,
+    bulk: PerThread<BulkState>,
+    /// What threads have issued of `cp.async`; none before the first.
+    copies: Option<PerThread<CopyState>>,
+}
+
+/// An operation, and how many of its pieces are still to take effect.
+#[derive(Debug)]
+struct UnderWay {
+    op: Rc<AsyncOp>,
+    left: u32,
+}
+
+/// Something that takes effect at its time.
+#[derive(Debug)]
+struct Event {
+    due: u64,
+    /// Draws between events of one time.
+    tie: u64,
+    what: Due,
+}
+
+/// What takes effect.
+#[derive(Debug)]
+pub(super) enum Due {
+    /// A piece of an operation.
+    Piece(Piece),
+    /// `cp.async.mbarrier.arrive`.
+    Arrival(Arrival),
+}
+
+/// Some units of an operation.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) operation: OperationId,
+    pub(super) units: Range<u32>,
+    /// What was read from shared memory; none if it is still to be read, or not from there.
+    pub(super) data: Option<Vec<u8>>,
+}
+
+/// How an operation is cut into pieces.
+#[derive(Clone, Debug)]
+pub(super) enum Cut {
+    /// As the seed draws it.
+    Drawn,
+    /// One piece.
+    Whole,
+    /// Pieces that end at these units, all of them as slow.
+    At { slowness: Slowness, ends: Vec<u32> },
+}
+
+/// How long something takes: a few steps, or very many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slowness(u64);
+
+impl Slowness {
+    /// Any.
+    pub(super) fn any(random: &mut Random) -> Self {
+        Self(random.below(4))
+    }
+
+    /// Any but the greatest.
+    pub(super) fn of_second_half(random: &mut Random) -> Self {
+        Self(random.below(3))
+    }
+
+    fn delay(self, random: &mut Random) -> u64 {
+        const LIMITS: [u64; 4] = [2, 64, 2048, 1 << 20];
+        1 + random.below(LIMITS[(self.0 % 4) as usize])
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.due, self.tie).cmp(&(other.due, other.tie))
+    }
+}
+
+impl Engines {
+    pub(super) fn new(shape: Shape) -> Self {
+        Self {
+            shape,
+            now: 0,
+            events: BinaryHeap::new(),
+            under_way: BTreeMap::new(),
+            started: OperationId(0),
+            bulk: PerThread::new(shape, |_| BulkState::default()),
+            copies: None,
+        }
+    }
+
+    /// The number of the next operation.
+    pub(super) fn next_number(&self) -> OperationId {
+        OperationId(self.started.0 + 1)
+    }
+
+    /// Starts an operation; gives the number of its pieces.
+    pub(super) fn start(&mut self, op: AsyncOp, cut: Cut, random: &mut Random) -> u32 {
+        let operation = self.next_number();
+        self.started = operation;
+        let units = op.units.len();
+        let pieces = match cut {
+            Cut::Drawn => {
+                let slowness = Slowness::any(random);
+                let pieces = (1 + random.below(8) as u32).min(units);
+                let mut from = 0;
+                for piece in 1..=pieces {
+                    let rest = units - from - (pieces - piece);
+                    let to =
+                        if piece == pieces { units } else { from + 1 + random.below(rest.into()) as u32 };
+                    self.piece(operation, from..to, slowness, random);
+                    from = to;
+                }
+                pieces
+            }
+            Cut::Whole => {
+                let slowness = Slowness::any(random);
+                self.piece(operation, 0..units, slowness, random);
+                1
+            }
+            Cut::At { slowness, ends } => {
+                let mut from = 0;
+                for &to in &ends {
+                    self.piece(operation, from..to, slowness, random);
+                    from = to;
+                }
+                debug_assert_eq!(from, units, "each unit is in a piece");
+                ends.len() as u32
+            }
+        };
+        if pieces > 0 {
+            self.under_way.insert(operation, UnderWay { op: Rc::new(op), left: pieces });
+        }
+        pieces
+    }
+
+    fn piece(&mut self, operation: OperationId, units: Range<u32>, slowness: Slowness, random: &mut Random) {
+        debug_assert!(units.start < units.end, "a piece has units");
+        self.later(Due::Piece(Piece { operation, units, data: None }), slowness, random);
+    }
+
+    /// Lets something take effect at a time that is drawn.
+    pub(super) fn later(&mut self, what: Due, slowness: Slowness, random: &mut Random) {
+        let due = self.now + slowness.delay(random);
+        self.events.push(Reverse(Event { due, tie: random.next(), what }));
+    }
+
+    /// A piece of an operation has been read, and is to be written later.
+    pub(super) fn read(&mut self, piece: Piece, data: Vec<u8>, random: &mut Random) {
+        let slowness = Slowness::of_second_half(random);
+        self.later(Due::Piece(Piece { data: Some(data), ..piece }), slowness, random);
+    }
+
+    /// The operation of a number, while it is under way.
+    pub(super) fn get(&self, operation: OperationId) -> Option<&Rc<AsyncOp>> {
+        self.under_way.get(&operation).map(|under_way| &under_way.op)
+    }
+
+    /// A piece of an operation has taken effect: whether it was the last.
+    pub(super) fn piece_done(&mut self, operation: OperationId) -> bool {
+        let Some(under_way) = self.under_way.get_mut(&operation) else { return false };
+        debug_assert!(under_way.left > 0, "an operation under way has pieces left");
+        under_way.left = under_way.left.saturating_sub(1);
+        let is_last = under_way.left == 0;
+        if is_last {
+            self.under_way.remove(&operation);
+        }
+        is_last
+    }
+
+    /// The thread that issued an operation, while it is under way.
+    pub(super) fn issuer(&self, operation: OperationId) -> Option<ThreadId> {
+        self.get(operation).map(|op| op.issuer.who)
+    }
+
+    /// The mbarrier that the bytes of a copy in the asynchronous proxy count at, while it is under
+    /// way.
+    pub(super) fn completes_on(&self, operation: OperationId) -> Option<SharedPlace> {
+        let op = self.get(operation).filter(|op| op.is_in_async_proxy())?;
+        match op.completes {
+            Completion::Mbarrier(place) => Some(place),
+            Completion::BulkGroup(_) | Completion::Batches => None,
+        }
+    }
+
+    /// Who issued a copy that may still read the tensor map at this address of global memory.
+    pub(super) fn reader_of_map(&self, address: u64) -> Option<Actor> {
+        let by_map = |op: &&Rc<AsyncOp>| match &op.units {
+            Units::Box(tensor) => tensor.descriptor == Some(address),
+            Units::Line { .. } | Units::Lanes(_) => false,
+        };
+        let reads = |op: &&Rc<AsyncOp>| match op.completes {
+            Completion::BulkGroup(group) => !self.has_read(op.issuer.who, group.count()),
+            Completion::Mbarrier(_) | Completion::Batches => true,
+        };
+        let all = self.under_way.values().map(|under_way| &under_way.op);
+        all.filter(by_map).find(reads).map(|op| op.issuer)
+    }
+
+    /// Whether the bulk groups of a thread up to `last` have been read.
+    fn has_read(&self, who: ThreadId, last: u32) -> bool {
+        self.bulk[who].groups.is_done(last, GroupEnd::Read)
+    }
+
+    /// Whether nothing is under way.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// What takes effect next, if its time has come.
+    pub(super) fn pop_due(&mut self) -> Option<Due> {
+        if self.events.peek()?.0.due > self.now {
+            return None;
+        }
+        self.events.pop().map(|event| event.0.what)
+    }
+
+    /// Lets `steps` of time go by; what is then due takes effect with the next step.
+    pub(super) fn pass(&mut self, steps: u64) {
+        self.now += steps;
+    }
+
+    /// Lets time go on to the next event; false if there is none.
+    pub(super) fn skip(&mut self) -> bool {
+        let next = self.events.peek().map(|event| event.0.due);
+        self.now = self.now.max(next.unwrap_or(0));
+        next.is_some()
+    }
+}

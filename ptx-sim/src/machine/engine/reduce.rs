@@ -1,0 +1,188 @@
+//! `cp.reduce.async.bulk`, with a tensor map and without: combines bytes with what is in memory,
+//! element by element.
+
+use crate::machine::memory::{GlobalFault, GlobalMemory};
+use crate::machine::types::{Combination, Reduction};
+use crate::tensor_map::DataType;
+
+/// Combines `bytes` into global memory at `address`.
+pub(in crate::machine) fn reduce(
+    global: &GlobalMemory,
+    address: u64,
+    bytes: &[u8],
+    Combination { with, element }: Combination,
+) -> Result<(), GlobalFault> {
+    let width = element.bytes() as usize;
+    for (address, bytes) in (address..).step_by(width).zip(bytes.chunks_exact(width)) {
+        let mut wide = [0; 8];
+        wide[..width].copy_from_slice(bytes);
+        let operand = u64::from_le_bytes(wide);
+        global.update(address, width, &mut |old| combine(with, element, old, operand))?;
+    }
+    Ok(())
+}
+
+/// Combines `bytes` into as many of `target`.
+pub(in crate::machine) fn reduce_bytes(target: &mut [u8], bytes: &[u8], combination: Combination) {
+    let Combination { with, element } = combination;
+    let width = element.bytes() as usize;
+    let wide = |bytes: &[u8]| {
+        let mut wide = [0; 8];
+        wide[..width].copy_from_slice(bytes);
+        u64::from_le_bytes(wide)
+    };
+    for (target, bytes) in target.chunks_exact_mut(width).zip(bytes.chunks_exact(width)) {
+        let new = combine(with, element, wide(target), wide(bytes));
+        target.copy_from_slice(&new.to_le_bytes()[..width]);
+    }
+}
+
+/// The bits of `old` combined with those of `operand`.
+fn combine(with: Reduction, element: DataType, old: u64, operand: u64) -> u64 {
+    match with {
+        Reduction::And => old & operand,
+        Reduction::Or => old | operand,
+        Reduction::Xor => old ^ operand,
+        Reduction::Inc => {
+            if old >= operand {
+                0
+            } else {
+                old + 1
+            }
+        }
+        Reduction::Dec => {
+            if old == 0 || old > operand {
+                operand
+            } else {
+                old - 1
+            }
+        }
+        Reduction::Add => arithmetic(Arithmetic::Add, element, old, operand),
+        Reduction::Min => arithmetic(Arithmetic::Min, element, old, operand),
+        Reduction::Max => arithmetic(Arithmetic::Max, element, old, operand),
+    }
+}
+
+/// The reductions that read the bits as numbers.
+#[derive(Clone, Copy, Debug)]
+enum Arithmetic {
+    Add,
+    Min,
+    Max,
+}
+
+fn arithmetic(with: Arithmetic, element: DataType, old: u64, operand: u64) -> u64 {
+    match element {
+        DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => match with {
+            Arithmetic::Min => old.min(operand),
+            Arithmetic::Max => old.max(operand),
+            Arithmetic::Add => old.wrapping_add(operand),
+        },
+        DataType::I32 | DataType::I64 => {
+            let signed =
+                |bits: u64| if element == DataType::I32 { i64::from(bits as i32) } else { bits as i64 };
+            let (old, operand) = (signed(old), signed(operand));
+            let result = match with {
+                Arithmetic::Min => old.min(operand),
+                Arithmetic::Max => old.max(operand),
+                Arithmetic::Add => old.wrapping_add(operand),
+            };
+            result as u64
+        }
+        DataType::F64 => {
+            let result = float(with, f64::from_bits(old), f64::from_bits(operand));
+            result.to_bits()
+        }
+        DataType::F32 | DataType::F32Ftz | DataType::Tf32 | DataType::Tf32Ftz => {
+            let kept = |bits: u32| match element {
+                DataType::F32Ftz | DataType::Tf32Ftz => flushed(bits),
+                DataType::U8
+                | DataType::U16
+                | DataType::U32
+                | DataType::I32
+                | DataType::U64
+                | DataType::I64
+                | DataType::F16
+                | DataType::F32
+                | DataType::F64
+                | DataType::Bf16
+                | DataType::Tf32 => bits,
+            };
+            let (old, operand) = (f32::from_bits(kept(old as u32)), f32::from_bits(kept(operand as u32)));
+            // An f64 holds the sum of two f32 exactly enough that rounding it again gives the
+            // rounded sum.
+            let result = float(with, old.into(), operand.into()) as f32;
+            u64::from(if result.is_nan() { NAN } else { kept(result.to_bits()) })
+        }
+        DataType::F16 | DataType::Bf16 => {
+            let bits = if element == DataType::F16 { HALF } else { BFLOAT };
+            bits.round(float(with, bits.to_f64(old as u16), bits.to_f64(operand as u16))).into()
+        }
+    }
+}
+
+/// The NaN that a sum of `f32` gives. No document has it: seen on an H200 with driver 580.
+const NAN: u32 = 0x7fff_ffff;
+
+/// Subnormal numbers as zeros of their sign: so with the types that say so, and with no others. The
+/// PTX ISA 9.2, "cp.reduce.async.bulk", says that `.add.f32` flushes them, 9.4 that it does not,
+/// and an H200 with driver 580 does not.
+const fn flushed(bits: u32) -> u32 {
+    if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
+}
+
+fn float(with: Arithmetic, old: f64, operand: f64) -> f64 {
+    match with {
+        Arithmetic::Min => old.min(operand),
+        Arithmetic::Max => old.max(operand),
+        Arithmetic::Add => old + operand,
+    }
+}
+
+/// A 16-bit floating-point format.
+#[derive(Clone, Copy, Debug)]
+struct Format {
+    /// Bits of the mantissa that are stored.
+    mantissa: u32,
+    /// What the exponent of 1 is stored as.
+    bias: i32,
+}
+
+const HALF: Format = Format { mantissa: 10, bias: 15 };
+const BFLOAT: Format = Format { mantissa: 7, bias: 127 };
+
+impl Format {
+    fn to_f64(self, bits: u16) -> f64 {
+        let bits = i32::from(bits);
+        let exponent = bits >> self.mantissa & (0x7fff >> self.mantissa);
+        let fraction = f64::from(bits & ((1 << self.mantissa) - 1));
+        let scale = |power: i32| 2f64.powi(power);
+        let size = if exponent == 0x7fff >> self.mantissa {
+            if fraction == 0.0 { f64::INFINITY } else { f64::NAN }
+        } else if exponent == 0 {
+            fraction * scale(1 - self.bias - self.mantissa as i32)
+        } else {
+            (fraction + scale(self.mantissa as i32)) * scale(exponent - self.bias - self.mantissa as i32)
+        };
+        if bits & 0x8000 != 0 { -size } else { size }
+    }
+
+    /// Rounds to the nearest, to even where two are near.
+    fn round(self, value: f64) -> u16 {
+        let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+        let size = value.abs();
+        let top = 0x7fff >> self.mantissa << self.mantissa;
+        if size.is_nan() {
+            return 0x7fff;
+        }
+        if size == 0.0 || size.is_infinite() {
+            return sign | if size == 0.0 { 0 } else { top };
+        }
+        // The exponent of the last bit that is kept.
+        let power = ((size.to_bits() >> 52) as i32 - 1023).max(1 - self.bias) - self.mantissa as i32;
+        let whole = (size * 2f64.powi(-power)).round_ties_even() as i64;
+        // A carry out of the mantissa goes up into the exponent, as it has to.
+        let bits = i64::from(power + self.mantissa as i32 + self.bias - 1) * (1 << self.mantissa) + whole;
+        sign | bits.min(i64::from(top)) as u16
+    }
+}

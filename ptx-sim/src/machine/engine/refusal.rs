@@ -1,0 +1,129 @@
+//! What the copy engine refuses of a tensor copy.
+//!
+//! Where nothing else is said it was seen on an H200 with driver 580, as an illegal instruction
+//! (`tests/probe`); no document has it.
+
+use crate::machine::types::{Reduction, TensorAction, TensorCopy};
+use crate::tensor_map::{DataType, Mode, TensorMap, UNIT};
+
+/// Why a copy is refused, and what to do.
+#[derive(Debug)]
+pub(in crate::machine) struct Refusal {
+    pub(in crate::machine) message: String,
+    pub(in crate::machine) help: &'static str,
+}
+
+fn refuse(message: String, help: &'static str) -> Result<(), Refusal> {
+    Err(Refusal { message, help })
+}
+
+/// Checks a copy against its map, and the map itself.
+pub(in crate::machine) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
+    if let Err(error) = map.check() {
+        return refuse(format!("a tensor map with {error}"), "");
+    }
+    if copy.rank as usize != map.rank() {
+        let message = format!("{} coordinates for a tensor map of rank {}", copy.rank, map.rank());
+        return refuse(message, "");
+    }
+    inner(copy, map)?;
+    let stores = match copy.action {
+        TensorAction::Store { .. } | TensorAction::Reduce { .. } => true,
+        TensorAction::Load { .. } | TensorAction::Prefetch => false,
+    };
+    if stores && let Some(dimension) = copy.at[..map.rank()].iter().position(|&at| at < 0) {
+        let at = copy.at[dimension];
+        let message = format!("a store at coordinate {at} of dimension {dimension} (0 is the innermost)");
+        return refuse(message, "stores may end after the tensor, but not start before it");
+    }
+    match &map.mode {
+        Mode::Tiled { .. } if copy.im2col => refuse(
+            "an im2col copy with a tensor map in tiled mode".to_owned(),
+            "use `.tile`, or a map of `cuTensorMapEncodeIm2col`",
+        ),
+        Mode::Im2col { .. } if !copy.im2col => refuse(
+            "a copy in tiled mode with a tensor map in im2col mode".to_owned(),
+            "use `.im2col`, or a map of `cuTensorMapEncodeTiled`",
+        ),
+        Mode::Tiled { .. } => Ok(()),
+        Mode::Im2col { lower, upper, .. } => columns(copy, map, stores, lower, upper),
+    }?;
+    match copy.action {
+        TensorAction::Reduce { with, .. } if !reduces(with, map.element) => {
+            let message = format!("the reduction {with:?} of elements of type {:?}", map.element);
+            refuse(message, "the operation has to be one that the copy engine has for the map's type")
+        }
+        TensorAction::Reduce { .. }
+        | TensorAction::Load { .. }
+        | TensorAction::Store { .. }
+        | TensorAction::Prefetch => Ok(()),
+    }
+}
+
+/// The innermost coordinate is a multiple of 16 bytes; of an interleaved layout it counts slices,
+/// which are.
+fn inner(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
+    let bytes = i64::from(copy.at[0]) * i64::from(map.inner_bytes());
+    if bytes % i64::from(UNIT) == 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "the innermost coordinate {} is {bytes} bytes into the row; the copy engine wants a multiple of 16",
+        copy.at[0]
+    );
+    refuse(message, "start the box at a multiple of 16 bytes along the innermost dimension")
+}
+
+/// What im2col mode asks for. That corners of stores are within the tensor, and how large offsets
+/// may be, is from the PTX ISA, "Restrictions on tensor copy instructions" and "Im2col mode"; of an
+/// offset the engine takes the low bits.
+fn columns(
+    copy: &TensorCopy,
+    map: &TensorMap,
+    stores: bool,
+    lower: &[i32],
+    upper: &[i32],
+) -> Result<(), Refusal> {
+    let spatial = map.rank() - 2;
+    for (index, dimension) in map.spatial_dimensions().enumerate() {
+        let at = copy.at[dimension];
+        let (first, last) = map.bounding_box(lower, upper, index);
+        if !(first..=last).contains(&i64::from(at)) {
+            let message = format!(
+                "coordinate {at} of dimension {dimension} is outside of the bounding box, which goes from {first} to {last}"
+            );
+            return refuse(message, "start within the corners; the offsets alone may lead out of them");
+        }
+        if stores && (lower[index] < 0 || upper[index] > 0) {
+            let message = format!(
+                "a store with corners {} and {} in dimension {dimension}, beyond the tensor",
+                lower[index], upper[index]
+            );
+            return refuse(message, "for stores, lower corners are not negative and upper ones not positive");
+        }
+    }
+    let most = tma_model::limits::im2col_offset(map.rank());
+    match copy.offsets[..spatial].iter().find(|&&offset| offset > most) {
+        Some(offset) => {
+            refuse(format!("an im2col offset of {offset}; with rank {} it is 0 to {most}", map.rank()), "")
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether the copy engine has a reduction for a type.
+fn reduces(with: Reduction, element: DataType) -> bool {
+    use DataType::{Bf16, F16, F32, F32Ftz, F64, I32, I64, Tf32, Tf32Ftz, U8, U16, U32, U64};
+    match with {
+        Reduction::Add => match element {
+            U32 | I32 | U64 | F16 | Bf16 | F32 | F32Ftz | F64 | Tf32 | Tf32Ftz => true,
+            U8 | U16 | I64 => false,
+        },
+        Reduction::Min | Reduction::Max => match element {
+            U32 | I32 | U64 | I64 | F16 | Bf16 => true,
+            U8 | U16 | F32 | F32Ftz | F64 | Tf32 | Tf32Ftz => false,
+        },
+        Reduction::Inc | Reduction::Dec => element == U32,
+        Reduction::And | Reduction::Or | Reduction::Xor => matches!(element, U32 | I32 | U64),
+    }
+}

@@ -1,0 +1,200 @@
+//! Named indices: blocks, threads, barriers and copies of a cluster cannot be taken for each other.
+
+use std::fmt;
+use std::ops::{Index, IndexMut};
+
+use tma_model::sync::{Component, Epoch};
+
+macro_rules! indices {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// As an index into a table.
+            #[inline]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+indices! {
+    /// A block, by its rank in the cluster.
+    BlockRank;
+    /// A thread, by its number in its block, with x running fastest.
+    ThreadIndex;
+    /// A warp, by its number in its block.
+    WarpIndex;
+    /// A barrier of a block, which `bar` and `barrier` name.
+    BarrierId;
+    /// A tensor map that copies have named.
+    MapId;
+    /// An asynchronous operation, in the order of their issue, from 1.
+    OperationId;
+}
+
+/// A thread of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadId {
+    /// Its block.
+    pub block: BlockRank,
+    /// Its number there.
+    pub thread: ThreadIndex,
+}
+
+impl ThreadId {
+    /// Thread `thread` of block `block`.
+    #[inline]
+    pub const fn new(block: u32, thread: u32) -> Self {
+        Self { block: BlockRank(block), thread: ThreadIndex(thread) }
+    }
+}
+
+/// How many blocks a cluster has, and how many threads each of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) blocks: u32,
+    pub(super) threads: u32,
+}
+
+impl Shape {
+    /// All threads of the cluster.
+    pub(super) fn all(self) -> u32 {
+        self.blocks * self.threads
+    }
+
+    /// All blocks.
+    pub(super) fn ranks(self) -> impl Iterator<Item = BlockRank> {
+        (0..self.blocks).map(BlockRank)
+    }
+
+    /// The warps of a block.
+    pub(super) fn warps(self) -> u32 {
+        self.threads.div_ceil(tma_model::limits::WARP_THREADS)
+    }
+
+    /// The clock component of a thread: threads have the first ones.
+    #[inline]
+    pub(super) fn component(self, who: ThreadId) -> Component {
+        debug_assert!(who.block.0 < self.blocks && who.thread.0 < self.threads, "a thread of the cluster");
+        Component::new(who.block.0 * self.threads + who.thread.0)
+    }
+
+    /// The thread whose step it is, if it is one's.
+    pub(super) fn thread(self, step: Epoch) -> Option<ThreadId> {
+        let number = step.component().number();
+        let threads = self.threads.max(1);
+        (number < self.all()).then(|| ThreadId::new(number / threads, number % threads))
+    }
+}
+
+/// A value for each block of a cluster.
+#[derive(Debug)]
+pub(super) struct PerBlock<T>(Vec<T>);
+
+impl<T> PerBlock<T> {
+    pub(super) fn new(shape: Shape, value: impl FnMut() -> T) -> Self {
+        Self(std::iter::repeat_with(value).take(shape.blocks as usize).collect())
+    }
+
+    pub(super) fn get(&self, rank: BlockRank) -> Option<&T> {
+        self.0.get(rank.index())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (BlockRank, &T)> {
+        (0..).map(BlockRank).zip(&self.0)
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut()
+    }
+}
+
+impl<T> Index<BlockRank> for PerBlock<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, rank: BlockRank) -> &T {
+        &self.0[rank.index()]
+    }
+}
+
+impl<T> IndexMut<BlockRank> for PerBlock<T> {
+    #[inline]
+    fn index_mut(&mut self, rank: BlockRank) -> &mut T {
+        &mut self.0[rank.index()]
+    }
+}
+
+/// A value for each thread of a cluster, block by block.
+#[derive(Debug)]
+pub(super) struct PerThread<T> {
+    shape: Shape,
+    all: Vec<T>,
+}
+
+impl<T> PerThread<T> {
+    /// The value of each thread, made of its clock component.
+    pub(super) fn new(shape: Shape, value: impl FnMut(Component) -> T) -> Self {
+        let all = (0..shape.all()).map(Component::new).map(value).collect();
+        Self { shape, all }
+    }
+
+    #[inline]
+    fn place(&self, who: ThreadId) -> usize {
+        self.shape.component(who).number() as usize
+    }
+
+    /// The values of the threads of a warp.
+    pub(super) fn of_warp(&mut self, block: BlockRank, warp: WarpIndex) -> &mut [T] {
+        let lanes = tma_model::limits::WARP_THREADS as usize;
+        let (first, end) = (warp.index() * lanes, (warp.index() + 1) * lanes);
+        let per_block = self.shape.threads as usize;
+        let block = block.index() * per_block;
+        self.all.get_mut(block + first..block + end.min(per_block)).unwrap_or_default()
+    }
+}
+
+impl<T> Index<ThreadId> for PerThread<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, who: ThreadId) -> &T {
+        &self.all[self.place(who)]
+    }
+}
+
+impl<T> IndexMut<ThreadId> for PerThread<T> {
+    #[inline]
+    fn index_mut(&mut self, who: ThreadId) -> &mut T {
+        let place = self.place(who);
+        &mut self.all[place]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_and_components_are_the_same_in_another_form() {
+        let shape = Shape { blocks: 2, threads: 40 };
+        let mut table = PerThread::new(shape, Component::number);
+        for who in [ThreadId::new(0, 0), ThreadId::new(0, 39), ThreadId::new(1, 0), ThreadId::new(1, 39)] {
+            let component = shape.component(who);
+            assert_eq!(shape.thread(Epoch::new(component, 7)), Some(who));
+            assert_eq!(table[who], component.number());
+        }
+        assert_eq!(shape.thread(Epoch::new(Component::new(80), 1)), None);
+        assert_eq!(table.of_warp(BlockRank(1), WarpIndex(1)), [72, 73, 74, 75, 76, 77, 78, 79]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Which threads have not exited.
+
+use super::index::{BlockRank, PerBlock, PerThread, Shape, ThreadId};
+
+/// The threads of a cluster that have not exited.
+#[derive(Debug)]
+pub(super) struct Liveness {
+    live: PerBlock<u32>,
+    exited: PerThread<bool>,
+}
+
+impl Liveness {
+    pub(super) fn new(shape: Shape) -> Self {
+        Self { live: PerBlock::new(shape, || shape.threads), exited: PerThread::new(shape, |_| false) }
+    }
+
+    /// How many threads of a block have not exited.
+    #[inline]
+    pub(super) fn of_block(&self, rank: BlockRank) -> u32 {
+        self.live[rank]
+    }
+
+    /// How many threads of the cluster have not exited.
+    pub(super) fn of_cluster(&self) -> u32 {
+        self.live.iter().map(|(_, live)| live).sum()
+    }
+
+    /// Whether a thread has exited.
+    pub(super) fn has_exited(&self, who: ThreadId) -> bool {
+        self.exited[who]
+    }
+
+    /// A thread exits.
+    pub(super) fn exit(&mut self, who: ThreadId) {
+        debug_assert!(!self.exited[who], "a thread exits once");
+        debug_assert!(self.live[who.block] > 0, "a thread that exits was live");
+        self.exited[who] = true;
+        self.live[who.block] -= 1;
+    }
+}

@@ -1,0 +1,143 @@
+//! Tensor maps: those that copies have named, and what is known of those in global memory.
+//!
+//! Copies read maps through a proxy of their own (PTX ISA, "Tensormap proxy"). A map in the
+//! kernel's parameters is there from the start. One in global memory has to be acquired in the
+//! block before it is used, and each time that it has changed:
+//! `fence.proxy.tensormap::generic.acquire` by the thread that issues the copy, or by one that a
+//! barrier orders before it (CUDA Programming Guide, "Using a tensor map in global memory"). What a
+//! thread of this cluster has changed has to be released as well, by a thread that knows of the
+//! change, before the acquire. Changes by other clusters, by earlier launches and by the host are
+//! seen only as other bytes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use tma_model::sync::{Epoch, View};
+
+use super::Mark;
+use crate::machine::index::MapId;
+use crate::tensor_map::{self, DESCRIPTOR_BYTES, Descriptor, TensorMap};
+
+/// The maps of a cluster.
+#[derive(Debug, Default)]
+pub(in crate::machine) struct Maps {
+    /// By number. None is ever forgotten.
+    known: Vec<Rc<TensorMap>>,
+    numbers: HashMap<Descriptor, MapId>,
+    /// Those that were changed, acquired or used in global memory, by address.
+    global: BTreeMap<u64, InGlobal>,
+}
+
+/// A map in global memory.
+#[derive(Debug, Default)]
+struct InGlobal {
+    /// The last change by a thread of this cluster.
+    changed: Option<Mark>,
+    /// The fence that released it.
+    released: Option<Epoch>,
+    acquired: Vec<Acquired>,
+}
+
+/// An acquire of a map: the fence, the bytes at that time, and whether the last change was released
+/// before.
+#[derive(Debug)]
+struct Acquired {
+    fence: Epoch,
+    bytes: Descriptor,
+    after_release: bool,
+}
+
+/// What is wrong with a use of a map in global memory.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) enum MapMisuse {
+    /// It was not acquired.
+    NotAcquired,
+    /// It has changed since.
+    Changed,
+    /// Its change was not released before it was acquired.
+    NotReleased,
+}
+
+impl Maps {
+    /// The map of a number.
+    pub(in crate::machine) fn get(&self, map: MapId) -> Option<&Rc<TensorMap>> {
+        self.known.get(map.index())
+    }
+
+    /// The number of the map that a descriptor's bytes hold; none if they are no descriptor.
+    pub(in crate::machine) fn know(&mut self, descriptor: &Descriptor) -> Option<MapId> {
+        if let Some(number) = self.numbers.get(descriptor) {
+            return Some(*number);
+        }
+        let map = tensor_map::decode(descriptor)?;
+        let number = MapId(self.known.len() as u32);
+        self.known.push(Rc::new(map));
+        self.numbers.insert(*descriptor, number);
+        Some(number)
+    }
+
+    /// A thread has written to global memory.
+    #[inline]
+    pub(in crate::machine) fn wrote(&mut self, address: u64, len: u32, write: Mark) {
+        if self.global.is_empty() {
+            return;
+        }
+        let first = address.saturating_sub(DESCRIPTOR_BYTES as u64 - 1);
+        for (_, map) in self.global.range_mut(first..address.saturating_add(len.into())) {
+            (map.changed, map.released) = (Some(write), None);
+        }
+    }
+
+    /// A thread has changed the map at `address`.
+    pub(in crate::machine) fn changed(&mut self, address: u64, write: Mark) {
+        let map = self.global.entry(address).or_default();
+        (map.changed, map.released) = (Some(write), None);
+    }
+
+    /// What is wrong with a use by `view` of the map at `address`, which now has `bytes`, and the
+    /// last change of it.
+    pub(in crate::machine) fn misuse(
+        &mut self,
+        address: u64,
+        bytes: &Descriptor,
+        view: &View,
+    ) -> Option<(MapMisuse, Option<Mark>)> {
+        let map = self.global.entry(address).or_default();
+        map.misuse(view, bytes).map(|misuse| (misuse, map.changed))
+    }
+
+    /// A fence of `view` releases all changes that it knows of.
+    pub(in crate::machine) fn release(&mut self, view: &View) {
+        for map in self.global.values_mut() {
+            if map.changed.is_some_and(|change| view.follows(change.step)) {
+                map.released = Some(view.epoch());
+            }
+        }
+    }
+
+    /// A fence of `view` acquires the map at `address`, which now has `bytes`.
+    pub(in crate::machine) fn acquire(&mut self, address: u64, bytes: Descriptor, view: &View) {
+        let map = self.global.entry(address).or_default();
+        let after_release = match (map.changed, map.released) {
+            (None, _) => true,
+            (Some(_), released) => released.is_some_and(|fence| view.follows(fence)),
+        };
+        let fence = view.epoch();
+        map.acquired.retain(|known| known.fence.component() != fence.component());
+        map.acquired.push(Acquired { fence, bytes, after_release });
+    }
+}
+
+impl InGlobal {
+    fn misuse(&self, view: &View, bytes: &Descriptor) -> Option<MapMisuse> {
+        let mut seen = self.acquired.iter().filter(|acquired| view.follows(acquired.fence)).peekable();
+        if seen.peek().is_none() {
+            return Some(MapMisuse::NotAcquired);
+        }
+        let mut current = seen.filter(|acquired| acquired.bytes == *bytes).peekable();
+        if current.peek().is_none() {
+            return Some(MapMisuse::Changed);
+        }
+        (!current.any(|acquired| acquired.after_release)).then_some(MapMisuse::NotReleased)
+    }
+}

@@ -1,0 +1,389 @@
+//! What is remembered of a block's shared memory: who last wrote and who has read each piece of it.
+//!
+//! As FastTrack does it (Flanagan and Freund, PLDI 2009): the last write and the last read are one
+//! step each; only where several threads read without order between them is a set of readers kept.
+//! A cell is four bytes until an access is smaller than that, and then all cells are split. Which
+//! accesses conflict is [`tma_model::sync::access`]'s to say.
+
+use tma_model::sync::{Access, AccessKind, Component, Epoch, Hazard, Memory, Proxy, View};
+
+/// In place of a writer: an asynchronous operation, by number, that is to land here.
+pub(in crate::machine) const IN_FLIGHT: Component = Component::new(u32::MAX);
+/// In place of a writer: an mbarrier.
+pub(in crate::machine) const OPAQUE: Component = Component::new(u32::MAX - 1);
+/// In place of a reader: a set of them, by index.
+const SEVERAL: Component = Component::new(u32::MAX - 2);
+
+/// In the line of a write: it was strong.
+const STRONG: u32 = 1 << 31;
+/// In the line of a write: it is an asynchronous one in the generic proxy, whatever its component.
+const COPIED: u32 = 1 << 30;
+/// In the line of a write: it is an asynchronous reduction.
+const REDUCED: u32 = 1 << 29;
+/// The bits of a line that are flags.
+const FLAGS: u32 = STRONG | COPIED | REDUCED;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    write: Epoch,
+    read: Epoch,
+    write_line: u32,
+    read_line: u32,
+}
+
+/// A step that stands for an access, and the access's PTX line.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Mark {
+    pub(in crate::machine) step: Epoch,
+    pub(in crate::machine) line: u32,
+}
+
+/// What is wrong with an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum Problem {
+    /// Nobody wrote what is read.
+    Unwritten,
+    /// It does not go with an earlier one.
+    Hazard(Hazard),
+}
+
+/// An access that does not go with another one.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Conflict {
+    pub(in crate::machine) problem: Problem,
+    /// Shared offset of the cell.
+    pub(in crate::machine) at: u32,
+    /// The other access, its PTX line, and whether it is a write.
+    pub(in crate::machine) other: Epoch,
+    pub(in crate::machine) line: u32,
+    pub(in crate::machine) other_writes: bool,
+    /// It is an asynchronous one in the generic proxy.
+    pub(in crate::machine) copied: bool,
+}
+
+/// What is remembered of a block's shared memory.
+#[derive(Debug)]
+pub(in crate::machine) struct Shadow {
+    cells: Vec<Cell>,
+    /// The first clock component that is no thread's.
+    threads: Component,
+    /// A cell has `1 << shift` bytes.
+    shift: u32,
+    sets: Vec<Vec<Mark>>,
+    free: Vec<u32>,
+}
+
+impl Cell {
+    fn writer(&self, problem: Problem) -> Conflict {
+        let (line, copied) = (self.write_line & !FLAGS, self.write_line & COPIED != 0);
+        Conflict { problem, at: 0, other: self.write, line, other_writes: true, copied }
+    }
+
+    /// The last write as an access.
+    fn last_write(&self, threads: Component) -> Access {
+        let generic = self.write.component() < threads || self.write_line & COPIED != 0;
+        Access {
+            proxy: if generic { Proxy::Generic } else { Proxy::Async },
+            kind: if self.write_line & REDUCED != 0 { AccessKind::Reduce } else { AccessKind::Write },
+            strong: self.write_line & STRONG != 0,
+        }
+    }
+
+    /// What is wrong with `access`, which the agent of `view` makes or starts now, after the last
+    /// write.
+    fn after_write(&self, access: Access, view: &View, threads: Component) -> Option<Conflict> {
+        let reads = match access.kind {
+            AccessKind::Read | AccessKind::Reduce => true,
+            AccessKind::Write => false,
+        };
+        if reads && self.write.is_none() {
+            return Some(self.writer(Problem::Unwritten));
+        }
+        let requirement = self.last_write(threads).before(access);
+        let missing = requirement.missing(self.write, view, Memory::Shared)?;
+        Some(self.writer(Problem::Hazard(missing)))
+    }
+}
+
+impl Shadow {
+    /// Of memory that nobody has accessed. `threads` is the first clock component that is no
+    /// thread's.
+    pub(super) fn new(bytes: u32, threads: Component) -> Self {
+        let cells = vec![Cell::default(); bytes.div_ceil(4) as usize];
+        Self { cells, threads, shift: 2, sets: Vec::new(), free: Vec::new() }
+    }
+
+    /// The cells of `len` bytes at `at`, which are in bounds.
+    #[inline]
+    fn range(&mut self, at: u32, len: u32) -> std::ops::Range<usize> {
+        while (at | len) & ((1 << self.shift) - 1) != 0 {
+            self.split();
+        }
+        let end = ((at + len) >> self.shift) as usize;
+        (at >> self.shift) as usize..end.min(self.cells.len())
+    }
+
+    #[cold]
+    fn split(&mut self) {
+        let mut cells = Vec::with_capacity(self.cells.len() * 2);
+        for &cell in &self.cells {
+            let mut twin = cell;
+            if cell.read.component() == SEVERAL {
+                let set = self.sets.get(cell.read.count() as usize).cloned().unwrap_or_default();
+                twin.read = Epoch::new(SEVERAL, self.sets.len() as u32);
+                self.sets.push(set);
+            }
+            cells.extend([cell, twin]);
+        }
+        self.cells = cells;
+        self.shift -= 1;
+    }
+
+    /// A generic read.
+    #[inline]
+    pub(in crate::machine) fn read(
+        &mut self,
+        at: u32,
+        len: u32,
+        view: &View,
+        line: u32,
+        strong: bool,
+    ) -> Option<Conflict> {
+        let mut conflict = None;
+        let mark = Mark { step: view.epoch(), line };
+        for index in self.range(at, len) {
+            let cell = self.cells[index];
+            if cell.write.is_none() || !view.follows(cell.write) {
+                let access = Access { proxy: Proxy::Generic, kind: AccessKind::Read, strong };
+                let found = cell.after_write(access, view, self.threads);
+                conflict = conflict.or(found.map(|found| self.placed(found, index)));
+            }
+            // A strong read is not remembered: it races with a later weak write only, which is
+            // rare, and never with a strong one, which is what follows a strong read.
+            if cell.read != mark.step && !strong {
+                self.add_reader(index, view, mark);
+            }
+        }
+        conflict
+    }
+
+    /// A generic write.
+    #[inline]
+    pub(in crate::machine) fn write(
+        &mut self,
+        at: u32,
+        len: u32,
+        view: &View,
+        line: u32,
+        strong: bool,
+    ) -> Option<Conflict> {
+        let mut conflict = None;
+        let (me, marked) = (view.epoch(), if strong { line | STRONG } else { line });
+        for index in self.range(at, len) {
+            let cell = self.cells[index];
+            if cell.write != me || !cell.read.is_none() {
+                let access = Access { proxy: Proxy::Generic, kind: AccessKind::Write, strong };
+                let after_write = if view.follows(cell.write) {
+                    None
+                } else {
+                    cell.after_write(access, view, self.threads)
+                };
+                let found = after_write.or_else(|| self.after_reads(&cell, access, view));
+                conflict = conflict.or(found.map(|found| self.placed(found, index)));
+                self.forget_readers(index);
+            }
+            let cell = &mut self.cells[index];
+            (cell.write, cell.write_line) = (me, marked);
+        }
+        conflict
+    }
+
+    /// An atomic operation: a strong write of what it has read.
+    pub(in crate::machine) fn change(
+        &mut self,
+        at: u32,
+        len: u32,
+        view: &View,
+        line: u32,
+    ) -> Option<Conflict> {
+        let unwritten = self.range(at, len).find(|&index| self.cells[index].write.is_none());
+        let conflict =
+            unwritten.map(|index| self.placed(self.cells[index].writer(Problem::Unwritten), index));
+        self.write(at, len, view, line, true).or(conflict)
+    }
+
+    /// `view` starts an asynchronous `access`, which writes here. `mark` is the step with which it
+    /// has done so, or its number.
+    pub(in crate::machine) fn write_async(
+        &mut self,
+        at: u32,
+        len: u32,
+        view: &View,
+        access: Access,
+        mark: Mark,
+    ) -> Option<Conflict> {
+        let mut conflict = None;
+        let copied = match access.proxy {
+            Proxy::Generic => COPIED,
+            Proxy::Async => 0,
+        };
+        let reduced = match access.kind {
+            AccessKind::Reduce => REDUCED,
+            AccessKind::Read | AccessKind::Write => 0,
+        };
+        debug_assert!(access.kind != AccessKind::Read, "a read is no write");
+        debug_assert_eq!(mark.line & FLAGS, 0, "a line has room for the flags");
+        for index in self.range(at, len) {
+            let cell = self.cells[index];
+            let found = self.before_write(&cell, access, view);
+            conflict = conflict.or(found.map(|found| self.placed(found, index)));
+            self.forget_readers(index);
+            let cell = &mut self.cells[index];
+            (cell.write, cell.write_line) = (mark.step, mark.line | copied | reduced);
+        }
+        conflict
+    }
+
+    /// `view` starts a copy in the asynchronous proxy that reads here; `reader` is the step with
+    /// which it has done so.
+    pub(in crate::machine) fn read_async(
+        &mut self,
+        at: u32,
+        len: u32,
+        view: &View,
+        reader: Mark,
+    ) -> Option<Conflict> {
+        let mut conflict = None;
+        for index in self.range(at, len) {
+            let access = Access::weak(Proxy::Async, AccessKind::Read);
+            let found = self.cells[index].after_write(access, view, self.threads);
+            conflict = conflict.or(found.map(|found| self.placed(found, index)));
+            self.add_async_reader(index, view, reader);
+        }
+        conflict
+    }
+
+    /// The operation that was marked `under_way` has landed here, with the step `done`.
+    pub(in crate::machine) fn landed(&mut self, at: u32, len: u32, under_way: Epoch, done: Epoch) {
+        for index in self.range(at, len) {
+            let cell = &mut self.cells[index];
+            if cell.write == under_way {
+                cell.write = done;
+            }
+        }
+    }
+
+    /// An mbarrier lies here from now on.
+    pub(in crate::machine) fn set_opaque(&mut self, at: u32, len: u32, line: u32) {
+        for index in self.range(at, len) {
+            self.forget_readers(index);
+            let cell = &mut self.cells[index];
+            (cell.write, cell.write_line) = (Epoch::new(OPAQUE, 1), line);
+        }
+    }
+
+    /// Nothing is here any more.
+    pub(in crate::machine) fn clear(&mut self, at: u32, len: u32) {
+        for index in self.range(at, len) {
+            self.forget_readers(index);
+            self.cells[index] = Cell::default();
+        }
+    }
+
+    fn placed(&self, conflict: Conflict, index: usize) -> Conflict {
+        Conflict { at: (index as u32) << self.shift, ..conflict }
+    }
+
+    /// What is wrong with a write, or with the start of one: of the last write and the reads after
+    /// it.
+    fn before_write(&self, cell: &Cell, access: Access, view: &View) -> Option<Conflict> {
+        cell.after_write(access, view, self.threads).or_else(|| self.after_reads(cell, access, view))
+    }
+
+    /// The first reader that is in no order with `access`, or else the first behind which no proxy
+    /// fence lies. Readers that a later one knew of are not kept, but a fence that lies behind that
+    /// one lies behind them.
+    fn after_reads(&self, cell: &Cell, access: Access, view: &View) -> Option<Conflict> {
+        if cell.read.is_none() {
+            return None;
+        }
+        let one = [Mark { step: cell.read, line: cell.read_line }];
+        let readers = match cell.read.component() {
+            SEVERAL => self.sets.get(cell.read.count() as usize)?.as_slice(),
+            _ => &one,
+        };
+        let missing = |reader: &Mark| {
+            let earlier = Access::weak(self.proxy_of_reader(reader.step), AccessKind::Read);
+            earlier.before(access).missing(reader.step, view, Memory::Shared).map(|hazard| (hazard, *reader))
+        };
+        let (hazard, reader) = readers.iter().filter_map(missing).min_by_key(|(hazard, _)| *hazard)?;
+        let (other, line, problem) = (reader.step, reader.line, Problem::Hazard(hazard));
+        Some(Conflict { problem, at: 0, other, line, other_writes: false, copied: false })
+    }
+
+    /// Threads read through the generic proxy, and nobody else reads through it.
+    fn proxy_of_reader(&self, reader: Epoch) -> Proxy {
+        if reader.component() < self.threads { Proxy::Generic } else { Proxy::Async }
+    }
+
+    /// Adds the reader that a copy is, for which `view` stands. A thread's read before it stays,
+    /// unless there is a fence between.
+    fn add_async_reader(&mut self, index: usize, view: &View, reader: Mark) {
+        let cell = self.cells[index];
+        let by_thread = !cell.read.is_none() && self.proxy_of_reader(cell.read) == Proxy::Generic;
+        if cell.read.component() != SEVERAL && by_thread && !view.fences_read(cell.read) {
+            let set = vec![Mark { step: cell.read, line: cell.read_line }, reader];
+            self.cells[index].read = Epoch::new(SEVERAL, self.keep(set));
+        } else {
+            self.add_reader(index, view, reader);
+        }
+    }
+
+    /// Adds `reader`, for which `view` stands; readers that it follows need not be kept.
+    fn add_reader(&mut self, index: usize, view: &View, reader: Mark) {
+        let cell = self.cells[index];
+        if cell.read.component() == SEVERAL {
+            if let Some(set) = self.sets.get_mut(cell.read.count() as usize) {
+                let component = reader.step.component();
+                match set.iter_mut().find(|known| known.step.component() == component) {
+                    Some(known) => *known = reader,
+                    None => set.push(reader),
+                }
+            }
+        } else if view.knows_over(cell.read) {
+            let cell = &mut self.cells[index];
+            (cell.read, cell.read_line) = (reader.step, reader.line);
+        } else {
+            let set = vec![Mark { step: cell.read, line: cell.read_line }, reader];
+            self.cells[index].read = Epoch::new(SEVERAL, self.keep(set));
+        }
+    }
+
+    fn keep(&mut self, set: Vec<Mark>) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                if let Some(free) = self.sets.get_mut(index as usize) {
+                    debug_assert!(free.is_empty(), "a set that is free has no readers");
+                    *free = set;
+                }
+                index
+            }
+            None => {
+                self.sets.push(set);
+                self.sets.len() as u32 - 1
+            }
+        }
+    }
+
+    fn forget_readers(&mut self, index: usize) {
+        let cell = &mut self.cells[index];
+        if cell.read.component() == SEVERAL {
+            let set = cell.read.count();
+            if let Some(set) = self.sets.get_mut(set as usize) {
+                set.clear();
+            }
+            self.free.push(set);
+        }
+        cell.read = Epoch::default();
+    }
+}

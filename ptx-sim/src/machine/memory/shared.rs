@@ -1,0 +1,84 @@
+//! The shared memory of a block, and who of other blocks uses it.
+
+use tma_model::sync::{Component, Epoch, View};
+
+use super::Shadow;
+use crate::machine::index::{Shape, ThreadId};
+use crate::machine::types::Actor;
+
+/// What memory holds before anything is written, and where a copy is to land: a NaN in each
+/// floating-point type.
+pub(in crate::machine) const POISON: u8 = 0xff;
+
+/// The shared memory of a block. It is there until the block's last thread ends.
+#[derive(Debug)]
+pub(in crate::machine) struct SharedMemory {
+    data: Vec<u8>,
+    pub(in crate::machine) shadow: Shadow,
+    /// The last step in which each thread of another block was here, by clock component, and its
+    /// PTX line; none before the first.
+    visits: Vec<(u32, u32)>,
+    /// The copies from here into other blocks that no thread that has ended knows to be complete.
+    pub(in crate::machine) outgoing: Vec<OutgoingCopy>,
+}
+
+/// A copy out of a block's shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct OutgoingCopy {
+    /// The step that tells of its end.
+    pub(in crate::machine) done: Epoch,
+    pub(in crate::machine) issuer: Actor,
+}
+
+impl SharedMemory {
+    pub(super) fn new(bytes: u32, shape: Shape) -> Self {
+        // The end is rounded up, so that the cells and mbarriers of the last bytes are whole.
+        let whole = bytes.next_multiple_of(8);
+        Self {
+            data: vec![POISON; whole as usize],
+            shadow: Shadow::new(whole, Component::new(shape.all())),
+            visits: Vec::new(),
+            outgoing: Vec::new(),
+        }
+    }
+
+    /// The bytes from `at` on.
+    #[inline]
+    pub(in crate::machine) fn from(&self, at: u32) -> &[u8] {
+        &self.data[at as usize..]
+    }
+
+    /// `bytes` bytes at `at`.
+    #[inline]
+    pub(in crate::machine) fn bytes(&self, at: u32, bytes: usize) -> &[u8] {
+        &self.data[at as usize..][..bytes]
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(in crate::machine) fn bytes_mut(&mut self, at: u32, bytes: usize) -> &mut [u8] {
+        &mut self.data[at as usize..][..bytes]
+    }
+
+    /// A thread of another block uses this memory, in a step of its own.
+    pub(in crate::machine) fn visit(&mut self, step: Epoch, line: u32, shape: Shape) {
+        self.visits.resize(shape.all() as usize, (0, 0));
+        self.visits[step.component().number() as usize] = (step.count(), line);
+    }
+
+    /// Forgets the uses by other blocks that the thread of `view`, which ends, knows to be over.
+    pub(in crate::machine) fn forget_visits(&mut self, view: &View) {
+        for (number, visit) in (0..).zip(&mut self.visits) {
+            if view.knows_over(Epoch::new(Component::new(number), visit.0)) {
+                visit.0 = 0;
+            }
+        }
+    }
+
+    /// A use that is left, and its PTX line.
+    pub(in crate::machine) fn a_visit(&self, shape: Shape) -> Option<(ThreadId, u32)> {
+        let number = self.visits.iter().position(|visit| visit.0 > 0)?;
+        let (step, line) = self.visits[number];
+        Some((shape.thread(Epoch::new(Component::new(number as u32), step))?, line))
+    }
+}

@@ -1,0 +1,122 @@
+//! What the machine tells of the timeline: copies, and the phases of mbarriers.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod recorder;
+
+pub(crate) use recorder::{Position, Recorder};
+
+use super::barrier::Mbarrier;
+use super::engine::counters::CopyKind;
+use super::engine::{AsyncOp, Completion, OpKind, Source, Target, Units};
+use super::index::OperationId;
+use super::memory::SharedPlace;
+use super::types::Actor;
+use crate::trace::{Copy, Row, Trace, What};
+
+/// The timeline of a cluster, where one is wanted.
+#[derive(Debug, Default)]
+pub(super) struct Timeline(Option<Box<Recorder>>);
+
+impl Timeline {
+    /// Keeps a timeline from now on, of at most `limit` events of these blocks.
+    pub(super) fn begin(&mut self, blocks: Vec<[u32; 3]>, limit: usize) {
+        self.0 = Some(Box::new(Recorder::new(blocks, limit)));
+    }
+
+    /// Ends the timeline; nothing is in it if none was begun.
+    pub(super) fn take(&mut self) -> Trace {
+        self.0.take().map_or_else(Trace::default, |recorder| recorder.finish())
+    }
+
+    pub(super) fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.0.as_deref_mut()
+    }
+
+    /// All warps wait, and the engines go on alone.
+    pub(super) fn skipped(&mut self) {
+        if let Some(recorder) = self.recorder() {
+            recorder.skipped();
+        }
+    }
+
+    /// An operation is about to be started.
+    pub(super) fn issued(&mut self, number: OperationId, op: &AsyncOp) {
+        let Some(recorder) = self.recorder() else { return };
+        let OpKind::Bulk(kind) = op.kind else { return };
+        let bytes = op.units.all_bytes();
+        if bytes == 0 {
+            return;
+        }
+        let mut copy = copy_of(kind, &op.units, bytes, op.issuer, recorder);
+        let (block, row) = match (op.reads, op.writes) {
+            (Source::Shared { .. }, Target::Shared(target)) => {
+                copy.shared = copy.shared.map(|shared| shared.wrapping_add(target.moved));
+                (target.rank, Row::Across)
+            }
+            (Source::Global | Source::Value(_), Target::Shared(target)) => (target.rank, Row::Loads),
+            (_, Target::Global) if op.combination.is_some() => (op.issuer.who.block, Row::Reductions),
+            (_, Target::Global) => (op.issuer.who.block, Row::Stores),
+        };
+        match op.completes {
+            Completion::Mbarrier(place) => copy.mbarrier = Some(place.at),
+            Completion::BulkGroup(group) => copy.group = Some(group.count()),
+            Completion::Batches => {}
+        }
+        let event = recorder.event(block, row, op.issuer.site, What::Copies(Box::new(copy)));
+        recorder.issued(number, event);
+    }
+
+    /// A prefetch, which takes no effect here: an instant.
+    pub(super) fn prefetched(&mut self, kind: CopyKind, units: &Units, bytes: u32, issuer: Actor) {
+        let Some(recorder) = self.recorder() else { return };
+        let copy = Copy { shared: None, ..copy_of(kind, units, bytes, issuer, recorder) };
+        let what = What::Copies(Box::new(copy));
+        let event = recorder.event(issuer.who.block, Row::Prefetches, issuer.site, what);
+        recorder.keep(event);
+    }
+
+    /// A piece of an operation was read from shared memory.
+    pub(super) fn read(&mut self, number: OperationId) {
+        if let Some(recorder) = self.recorder() {
+            recorder.read(number);
+        }
+    }
+
+    /// The last piece of an operation took effect.
+    pub(super) fn landed(&mut self, number: OperationId) {
+        if let Some(recorder) = self.recorder() {
+            recorder.landed(number);
+        }
+    }
+
+    /// Something was done to the mbarrier at a place, or to where it was.
+    pub(super) fn phase(&mut self, place: SharedPlace, mbarrier: Option<&Mbarrier>) {
+        let Some(recorder) = self.recorder() else { return };
+        match mbarrier {
+            Some(mbarrier) => {
+                let count = mbarrier.count();
+                recorder.phase(place, count.phase(), count.has_counted(), mbarrier.init.site);
+            }
+            None => recorder.end_phase(place, false),
+        }
+    }
+}
+
+fn copy_of(kind: CopyKind, units: &Units, bytes: u32, issuer: Actor, recorder: &Recorder) -> Copy {
+    let (coordinates, shared) = match units {
+        Units::Box(tensor) => (tensor.at[..tensor.map.rank()].to_vec(), Some(tensor.tile)),
+        Units::Line { shared, .. } => (Vec::new(), Some(*shared)),
+        Units::Lanes(_) => (Vec::new(), None),
+    };
+    Copy {
+        kind,
+        bytes: bytes.into(),
+        coordinates,
+        shared,
+        mbarrier: None,
+        group: None,
+        read: None,
+        issuing_block: recorder.block(issuer.who.block),
+        issuing_thread: issuer.who.thread.0,
+    }
+}

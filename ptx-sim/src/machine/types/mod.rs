@@ -1,0 +1,243 @@
+//! The small types that the executing side and the machine share.
+
+use std::sync::Arc;
+
+mod copy;
+
+pub use copy::{BulkAction, BulkCopy, Combination, CopyAsync, RemoteStore, TensorAction, TensorCopy};
+pub use tma_model::ReduceOp as Reduction;
+use tma_model::sync::{Arrival, Awaited};
+
+use super::index::{BarrierId, ThreadId};
+use super::{GlobalMemory, SharedName};
+pub use crate::isa::{Fence, FencedMemory, Order, Scope, Semantics, Site, Space};
+
+/// A thread at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// The thread.
+    pub who: ThreadId,
+    /// The instruction.
+    pub site: Site,
+}
+
+impl Actor {
+    /// What it does there, as a finding says it.
+    pub(super) const fn does(self, does: &'static str) -> Action {
+        Action { who: self.who, site: self.site, does }
+    }
+}
+
+/// What a thread does at an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Action {
+    pub(super) who: ThreadId,
+    pub(super) site: Site,
+    pub(super) does: &'static str,
+}
+
+/// An address in a state space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// The space.
+    pub space: Space,
+    /// The address.
+    pub address: u64,
+}
+
+impl Pointer {
+    /// `address` of `space`.
+    #[inline]
+    pub const fn new(space: Space, address: u64) -> Self {
+        Self { space, address }
+    }
+
+    /// `address` of `.global`.
+    pub(super) const fn global(address: u64) -> Self {
+        Self::new(Space::Global, address)
+    }
+
+    /// `address` of `.shared::cta`.
+    pub(super) const fn shared(address: u64) -> Self {
+        Self::new(Space::Shared, address)
+    }
+
+    /// `address` of `.shared::cluster`.
+    pub(super) const fn cluster(address: u64) -> Self {
+        Self::new(Space::SharedCluster, address)
+    }
+}
+
+/// The answer of an instruction that a thread may have to wait in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// Done: the thread goes on.
+    Ready,
+    /// The thread stays at this instruction, which is tried again later.
+    Blocked,
+}
+
+/// The answer of `mbarrier.try_wait`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryWait {
+    /// The phase is complete: the predicate is true.
+    Complete,
+    /// The time is over: the predicate is false.
+    TimedOut,
+    /// The thread stays at this instruction, which is tried again later.
+    Blocked,
+}
+
+/// What is checked beyond bounds and alignment, which always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// Order between accesses to shared memory, and reads of what nobody wrote.
+    pub order: bool,
+    /// Reads of global memory that nobody wrote.
+    pub global_initialised: bool,
+}
+
+impl Checks {
+    /// All of them.
+    pub const ALL: Self = Self { order: true, global_initialised: true };
+    /// None of them.
+    pub const NONE: Self = Self { order: false, global_initialised: false };
+}
+
+/// A cluster of blocks, to be run.
+#[derive(Clone, Debug)]
+pub struct MachineConfig {
+    /// Index in the grid of each block, by rank in the cluster.
+    pub blocks: Vec<[u32; 3]>,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Shared memory of a block in bytes, static and dynamic.
+    pub shared_bytes: u32,
+    /// Decides every choice that the hardware is free to make.
+    pub seed: u64,
+    /// What is checked.
+    pub checks: Checks,
+    /// Global memory, shared with the other clusters.
+    pub global: Arc<GlobalMemory>,
+    /// Whether the kernel has bulk or tensor copies. Only then what threads write to global memory
+    /// is remembered for them.
+    pub copies: bool,
+    /// What the PTX calls places in shared memory.
+    pub names: Arc<[SharedName]>,
+    /// `.loc` of each PTX line; index 0 is line 0, which is none.
+    pub lines: Arc<[Option<(u32, u32)>]>,
+}
+
+/// How a thread comes to `bar` or `barrier`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarrierUse {
+    /// The barrier, 0 to 15.
+    pub id: BarrierId,
+    /// The number of threads that take part; all of the block if none.
+    pub threads: Option<u32>,
+    /// `.arrive`: the thread does not wait.
+    pub arrive_only: bool,
+    /// `.aligned`, which `bar` is: all threads of a warp come together, at one instruction.
+    pub aligned: bool,
+    /// The predicate of `.red`; false otherwise.
+    pub vote: bool,
+}
+
+/// What `barrier.red` counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Votes {
+    /// Threads whose predicate was true.
+    pub yes: u32,
+    /// All threads.
+    pub all: u32,
+}
+
+/// An arrive-on operation on an mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrive {
+    /// What it counts.
+    pub arrival: Arrival,
+    /// `.release.cta`, which is the default, `.release.cluster`, or `.relaxed`.
+    pub semantics: Semantics,
+}
+
+impl Arrive {
+    /// `mbarrier.arrive`.
+    pub const ONE: Self = Self { arrival: Arrival::ONE, semantics: Semantics::RELEASE };
+}
+
+/// The phase that a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The one with this parity: of the current and the preceding one.
+    Parity(bool),
+    /// The one of a state that an arrive gave.
+    State(u64),
+}
+
+impl Phase {
+    /// That of a wait's operand, which is a parity or a state.
+    pub(crate) const fn of(operand: u64, is_parity: bool) -> Self {
+        if is_parity { Self::Parity(operand & 1 != 0) } else { Self::State(operand) }
+    }
+
+    /// The phase that is meant, of whichever mbarrier a state is.
+    pub(super) const fn awaited(self) -> Awaited {
+        match self {
+            Self::Parity(parity) => Awaited::Parity(parity),
+            Self::State(state) => Awaited::Number((state >> 32) as u32),
+        }
+    }
+}
+
+/// A wait for a phase of an mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseWait {
+    /// The phase.
+    pub phase: Phase,
+    /// `.acquire.cta`, which is the default, `.acquire.cluster`, or `.relaxed`.
+    pub semantics: Semantics,
+}
+
+/// What a thread that cannot go on is at. The executing side says so to
+/// [`Machine::deadlocked`](super::Machine::deadlocked).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitingFor {
+    /// `bar` or `barrier`.
+    Barrier(BarrierId),
+    /// `barrier.cluster.wait`.
+    Cluster,
+    /// A wait on an mbarrier.
+    Mbarrier {
+        /// The mbarrier.
+        pointer: Pointer,
+        /// The phase it waits for.
+        phase: Phase,
+    },
+    /// `cp.async.bulk.wait_group`.
+    BulkGroups {
+        /// How many may be left.
+        pending: u32,
+        /// `.read`.
+        read: bool,
+    },
+    /// `cp.async.wait_group`, with how many groups may be left; none is `cp.async.wait_all`.
+    AsyncGroups(Option<u32>),
+    /// Other lanes of its warp, by mask.
+    Warp(u32),
+    /// A change of memory, in a loop that reads it again and again: what it reads last.
+    Memory(Pointer),
+    /// Nothing: a loop that does not end.
+    Nothing,
+}
+
+/// A thread that cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The thread.
+    pub who: ThreadId,
+    /// What for.
+    pub what: WaitingFor,
+    /// Where.
+    pub site: Site,
+}

@@ -1,0 +1,190 @@
+//! Groups of asynchronous copies that a thread waits for.
+
+/// Until when a bulk group is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GroupEnd {
+    /// `.read`: its sources are read, and may be written again.
+    Read,
+    /// What it writes is written.
+    Written,
+}
+
+/// How a wait for groups ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GroupWait {
+    /// Copies are still under way.
+    Pending,
+    /// All groups up to this number are done.
+    Done {
+        /// The number, from 1; 0 if no group was waited for.
+        last: u32,
+        /// Whether no wait has seen this group done before.
+        news: bool,
+    },
+}
+
+/// The bulk groups of a thread, numbered from 1. Source: PTX ISA, "cp.async.bulk.commit_group",
+/// "cp.async.bulk.wait_group". Groups of `wgmma` count the same way, with reads alone.
+#[derive(Clone, Debug, Default)]
+pub struct BulkGroups {
+    /// The last group that was committed.
+    committed: u32,
+    /// The last group that a wait has seen read.
+    waited: u32,
+    /// Groups with copies under way.
+    open: Vec<OpenGroup>,
+}
+
+/// Pieces of copies of one group that are under way.
+#[derive(Clone, Copy, Debug)]
+struct OpenGroup {
+    number: u32,
+    to_read: u32,
+    to_write: u32,
+}
+
+impl BulkGroups {
+    /// The group that the next copy is of.
+    pub fn current(&self) -> u32 {
+        self.committed.saturating_add(1)
+    }
+
+    /// The last group that was committed.
+    pub fn committed(&self) -> u32 {
+        self.committed
+    }
+
+    /// Copies are started in the current group, so many pieces of which are to be read and written.
+    pub fn start(&mut self, pieces: u32) {
+        let current = self.current();
+        let group = match self.open.iter().position(|group| group.number == current) {
+            Some(index) => &mut self.open[index],
+            None => self.open.push_mut(OpenGroup { number: current, to_read: 0, to_write: 0 }),
+        };
+        group.to_read += pieces;
+        group.to_write += pieces;
+    }
+
+    fn open(&mut self, number: u32) -> Option<&mut OpenGroup> {
+        self.open.iter_mut().find(|group| group.number == number)
+    }
+
+    /// A piece of a group has been read.
+    pub fn read(&mut self, number: u32) {
+        let group = self.open(number);
+        debug_assert!(group.as_ref().is_some_and(|group| group.to_read > 0), "a piece is read once");
+        if let Some(group) = group {
+            group.to_read = group.to_read.saturating_sub(1);
+        }
+    }
+
+    /// A piece of a group has been written.
+    pub fn written(&mut self, number: u32) {
+        let group = self.open(number);
+        debug_assert!(group.as_ref().is_some_and(|group| group.to_write > 0), "a piece is written once");
+        if let Some(group) = group {
+            group.to_write = group.to_write.saturating_sub(1);
+        }
+    }
+
+    /// `commit_group`: the copies since the last one become a group.
+    pub fn commit(&mut self) {
+        self.committed = self.current();
+    }
+
+    /// Whether all groups up to `last` have come to `end`.
+    pub fn is_done(&self, last: u32, end: GroupEnd) -> bool {
+        let under_way = |group: &OpenGroup| match end {
+            GroupEnd::Read => group.to_read > 0,
+            GroupEnd::Written => group.to_read > 0 || group.to_write > 0,
+        };
+        !self.open.iter().any(|group| group.number <= last && under_way(group))
+    }
+
+    /// `wait_group`: waits until at most `pending` committed groups have not come to `end`.
+    pub fn wait(&mut self, pending: u32, end: GroupEnd) -> GroupWait {
+        let last = self.committed.saturating_sub(pending);
+        self.open.retain(|group| group.to_read > 0 || group.to_write > 0);
+        if !self.is_done(last, end) {
+            return GroupWait::Pending;
+        }
+        let news = last > self.waited;
+        self.waited = self.waited.max(last);
+        GroupWait::Done { last, news }
+    }
+}
+
+/// The copies of a thread by `cp.async` without `.bulk`, which come in batches numbered from 1:
+/// `commit_group` ends one, and so does `cp.async.mbarrier.arrive`. Source: PTX ISA, "cp.async",
+/// "cp.async.commit_group", "cp.async.wait_group", "cp.async.mbarrier.arrive".
+#[derive(Clone, Debug, Default)]
+pub struct CopyGroups {
+    /// Batches that have ended.
+    ended: u32,
+    /// The last batch of each group that was committed and not waited for.
+    groups: Vec<u32>,
+    /// Batches with copies under way, and how many.
+    open: Vec<(u32, u32)>,
+}
+
+impl CopyGroups {
+    /// The batch that the next copy is of.
+    pub fn current(&self) -> u32 {
+        self.ended.saturating_add(1)
+    }
+
+    /// A copy of the current batch is started.
+    pub fn start(&mut self) {
+        let current = self.current();
+        match self.open.iter_mut().find(|open| open.0 == current) {
+            Some(open) => open.1 += 1,
+            None => self.open.push((current, 1)),
+        }
+    }
+
+    /// A copy of a batch has landed.
+    pub fn landed(&mut self, batch: u32) {
+        let open = self.open.iter_mut().find(|open| open.0 == batch);
+        debug_assert!(open.is_some(), "a copy lands once");
+        if let Some(open) = open {
+            open.1 -= 1;
+        }
+        self.open.retain(|open| open.1 > 0);
+    }
+
+    /// The current batch ends; the answer is its number.
+    pub fn end_batch(&mut self) -> u32 {
+        self.ended = self.current();
+        self.ended
+    }
+
+    /// `commit_group`: the copies since the last one become a group.
+    pub fn commit(&mut self) {
+        let batch = self.end_batch();
+        self.groups.push(batch);
+    }
+
+    /// Whether all copies of batches up to `batch` have landed.
+    pub fn has_landed(&self, batch: u32) -> bool {
+        self.open.iter().all(|&(open, _)| open > batch)
+    }
+
+    /// `wait_group`: waits until at most `pending` groups are left. None is `wait_all`: for all
+    /// copies, committed or not.
+    pub fn wait(&mut self, pending: Option<u32>) -> GroupWait {
+        let last = match pending {
+            None => Some(self.current()),
+            Some(pending) => {
+                let last = self.groups.len().checked_sub((pending as usize).saturating_add(1));
+                last.and_then(|last| self.groups.get(last).copied())
+            }
+        };
+        let Some(last) = last else { return GroupWait::Done { last: 0, news: false } };
+        if !self.has_landed(last) {
+            return GroupWait::Pending;
+        }
+        self.ended = self.ended.max(last);
+        self.groups.retain(|&group| group > last);
+        GroupWait::Done { last, news: true }
+    }
+}

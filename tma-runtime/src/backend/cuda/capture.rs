@@ -1,0 +1,73 @@
+//! Recorded launches, and the graphs made from them.
+
+use super::context::Context;
+use super::driver::{ExecutableGraph, Recording};
+use super::kernel::Launches;
+use super::stream::Stream;
+use crate::error::Error;
+use crate::launch::bind::Arg;
+use crate::launch::shape::Shape;
+use crate::spec::KernelSpec;
+use std::cell::RefCell;
+
+/// A recording of launches in progress.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    context: &'static Context,
+    recording: Recording,
+    /// One per launch, that of its kernel.
+    launches: RefCell<Vec<Launches>>,
+}
+
+/// A graph in its context.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    context: &'static Context,
+    graph: ExecutableGraph,
+    launches: Vec<Launches>,
+}
+
+impl Context {
+    pub(crate) fn capture(&'static self) -> Result<Capture, Error> {
+        self.make_current()?;
+        let recording =
+            Recording::begin(self.driver).map_err(|code| self.failure("begin a capture", code))?;
+        Ok(Capture { context: self, recording, launches: RefCell::default() })
+    }
+}
+
+impl Capture {
+    /// The driver copies the arguments, descriptors included, into the recording.
+    pub(crate) fn launch(
+        &self,
+        spec: &'static KernelSpec,
+        shape: Shape,
+        args: &[Arg<'_>],
+    ) -> Result<(), Error> {
+        // SAFETY: the recording's stream is alive.
+        unsafe {
+            self.context.queue(self.recording.stream(), spec, shape, args, |launches| {
+                self.launches.borrow_mut().push(launches.clone());
+            })
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<Graph, Error> {
+        let Self { context, recording, launches } = self;
+        context.make_current()?;
+        let graph = recording.finish().map_err(|code| context.failure("make a graph of a capture", code))?;
+        Ok(Graph { context, graph, launches: launches.into_inner() })
+    }
+}
+
+impl Graph {
+    pub(crate) fn launch(&self, stream: &Stream) -> Result<(), Error> {
+        self.context.make_current()?;
+        // SAFETY: the stream is borrowed; the memory is kept by the owner of this graph, and
+        // freeing it waits for what was queued.
+        let queued = unsafe { self.graph.launch(stream.raw()) };
+        queued.map_err(|code| self.context.failure("launch a graph", code))?;
+        self.launches.iter().for_each(Launches::note);
+        Ok(())
+    }
+}

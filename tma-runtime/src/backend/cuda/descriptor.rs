@@ -1,0 +1,85 @@
+//! A cache of encoded tensor maps.
+
+use super::driver::{Descriptor, Driver};
+use crate::error::Error;
+use crate::map::map_params;
+use crate::map::options::MapSource;
+use crate::spec::MapSpec;
+
+/// The number of slots, as a power of two.
+const SLOT_BITS: u32 = 5;
+
+/// The descriptors encoded for one parameter of one kernel.
+///
+/// It is direct-mapped: the tensor's address decides the slot, replacing any other tensor's. This
+/// bounds its size, and a lookup takes a few nanoseconds. A descriptor depends only on the tensor's
+/// layout and options, since box, element type and swizzle belong to the parameter; so memory that
+/// was freed and reallocated is not a problem.
+#[derive(Debug, Default)]
+pub(super) struct DescriptorCache {
+    /// Empty until the first descriptor.
+    slots: Vec<Slot>,
+}
+
+/// A descriptor and the tensor that it was encoded from; `None` in an unused slot.
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    source: Option<MapSource>,
+    descriptor: Descriptor,
+}
+
+impl DescriptorCache {
+    /// The descriptor of the tensor of `source`, checked and encoded if it is not cached.
+    pub(super) fn get(
+        &mut self,
+        driver: &Driver,
+        tensor: &'static str,
+        spec: &MapSpec,
+        source: &MapSource,
+    ) -> Result<&Descriptor, Error> {
+        if self.slots.is_empty() {
+            self.slots.resize(1 << SLOT_BITS, Slot::default());
+        }
+        let slot = &mut self.slots[slot(source.layout.address())];
+        if slot.source.as_ref() != Some(source) {
+            slot.descriptor = encode(driver, tensor, spec, source)?;
+            slot.source = Some(*source);
+        }
+        Ok(&slot.descriptor)
+    }
+}
+
+/// Checks the tensor and encodes its map.
+pub(super) fn encode(
+    driver: &Driver,
+    tensor: &'static str,
+    spec: &MapSpec,
+    source: &MapSource,
+) -> Result<Descriptor, Error> {
+    let map = map_params(tensor, source, spec)?;
+    driver.encode(&map).map_err(|code| Error::MapRefused {
+        tensor,
+        status: driver.status(code),
+        map: Box::new(map.map),
+    })
+}
+
+/// The slot of an address: the high bits of a product, which depend on every bit of the address.
+fn slot(address: u64) -> usize {
+    // 2^64 divided by the golden ratio, as in Fibonacci hashing (Knuth, volume 3, section 6.4).
+    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_allocations_spread_over_the_slots() {
+        let mut used: Vec<usize> = (0..8).map(|i| slot(0x7f00_0000_0000 + i * (2 << 20))).collect();
+        assert!(used.iter().all(|&slot| slot < 1 << SLOT_BITS));
+        used.sort_unstable();
+        used.dedup();
+        assert_eq!(used.len(), 8);
+    }
+}

@@ -1,0 +1,107 @@
+//! Stream capture, and the graphs that result.
+
+use super::{Driver, Status, checked};
+use std::ffi::{c_uint, c_void};
+use std::ptr;
+
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: c_uint = 1;
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+const CAPTURE_MODE_RELAXED: c_uint = 2;
+
+/// A stream whose work is recorded instead of run.
+///
+/// It is a separate stream, so that nothing else is recorded, and does not wait for the default
+/// stream, which the whole process could otherwise not use in the meantime. Calls that a stricter
+/// mode rejects, such as loading a kernel, do not affect it. Source: CUDA C++ Programming Guide,
+/// "Stream Capture", "Prohibited and Unhandled Operations".
+#[derive(Debug)]
+pub(in crate::backend::cuda) struct Recording {
+    driver: &'static Driver,
+    stream: *mut c_void,
+    open: bool,
+}
+
+/// A graph, ready to be launched.
+#[derive(Debug)]
+pub(in crate::backend::cuda) struct ExecutableGraph {
+    driver: &'static Driver,
+    raw: *mut c_void,
+}
+
+// SAFETY: the driver's handles may be used from any thread, one at a time.
+unsafe impl Send for ExecutableGraph {}
+
+impl Recording {
+    /// Begins recording in the current context.
+    pub(in crate::backend::cuda) fn begin(driver: &'static Driver) -> Result<Self, Status> {
+        let mut stream = ptr::null_mut();
+        // SAFETY: the driver writes the stream's handle.
+        checked(unsafe { (driver.stream_create)(&mut stream, NON_BLOCKING) })?;
+        let mut recording = Self { driver, stream, open: false };
+        // SAFETY: the stream is alive.
+        checked(unsafe { (driver.stream_begin_capture)(stream, CAPTURE_MODE_RELAXED) })?;
+        recording.open = true;
+        Ok(recording)
+    }
+
+    pub(in crate::backend::cuda) fn stream(&self) -> *mut c_void {
+        self.stream
+    }
+
+    /// Ends the recording and makes a graph from it, in the current context.
+    pub(in crate::backend::cuda) fn finish(mut self) -> Result<ExecutableGraph, Status> {
+        let (driver, graph) = (self.driver, self.end()?);
+        let mut raw = ptr::null_mut();
+        // SAFETY: the graph is alive until it is destroyed; the executable graph does not need it.
+        unsafe {
+            let made = checked((driver.graph_instantiate)(&mut raw, graph, 0));
+            (driver.graph_destroy)(graph);
+            made?;
+        }
+        Ok(ExecutableGraph { driver, raw })
+    }
+
+    fn end(&mut self) -> Result<*mut c_void, Status> {
+        self.open = false;
+        let mut graph = ptr::null_mut();
+        // SAFETY: the stream is alive and recording.
+        checked(unsafe { (self.driver.stream_end_capture)(self.stream, &mut graph) })?;
+        Ok(graph)
+    }
+}
+
+/// An unfinished recording is discarded; a failure here cannot be reported.
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if self.open
+            && let Ok(graph) = self.end()
+        {
+            // SAFETY: the graph is not shared.
+            unsafe { (self.driver.graph_destroy)(graph) };
+        }
+        // SAFETY: the stream is alive, and nothing was ever run on it.
+        unsafe { (self.driver.stream_destroy)(self.stream) };
+    }
+}
+
+impl ExecutableGraph {
+    /// Queues the graph.
+    ///
+    /// # Safety
+    ///
+    /// The stream is alive, as is the memory that the graph's kernels use until they have run.
+    pub(in crate::backend::cuda) unsafe fn launch(&self, stream: *mut c_void) -> Result<(), Status> {
+        // SAFETY: as the caller promises.
+        checked(unsafe { (self.driver.graph_launch)(self.raw, stream) })
+    }
+}
+
+/// The driver frees a running graph once it has completed. Source: CUDA driver API,
+/// `cuGraphExecDestroy`.
+impl Drop for ExecutableGraph {
+    fn drop(&mut self) {
+        // SAFETY: the handle is not shared.
+        unsafe { (self.driver.graph_exec_destroy)(self.raw) };
+    }
+}

@@ -1,0 +1,163 @@
+//! Kernels loaded into a context: compiled once, with their cached descriptors.
+
+use super::context::{Context, code};
+use super::descriptor::DescriptorCache;
+use super::driver::{self, Descriptor, Driver, Function};
+use crate::error::Error;
+use crate::map::options::MapSource;
+use crate::spec::{KernelSpec, MapSpec};
+use cust::error::CudaError;
+use cust::module::{Module, ModuleJitOption};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Dynamic shared memory that a function may use without opting in, in bytes. Source: CUDA C++
+/// Programming Guide, "Compute Capability 9.0", shared memory.
+const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
+
+/// Blocks per cluster that any function may be launched with. Source: CUDA C++ Programming Guide,
+/// "Thread Block Clusters".
+const PORTABLE_CLUSTER_BLOCKS: u32 = 8;
+
+/// The kernels of a context.
+#[derive(Debug, Default)]
+pub(super) struct Kernels {
+    loaded: Vec<Kernel>,
+    /// From the address of a specification to its index in `loaded`. The compiler may keep several
+    /// copies of one specification, so several addresses can lead to one kernel.
+    by_spec: HashMap<usize, usize>,
+}
+
+/// A kernel in a context.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    pub(super) function: Function,
+    pub(super) launches: Launches,
+    spec: &'static KernelSpec,
+    /// One per parameter; those of parameters other than tensor maps stay empty.
+    descriptors: Vec<DescriptorCache>,
+    /// Keeps the function loaded.
+    _module: Module,
+}
+
+/// Whether a kernel was launched since the device was last known to have run everything.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Launches(Arc<AtomicBool>);
+
+impl Launches {
+    pub(super) fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Kernels {
+    /// The kernel of a specification, loaded at its first launch.
+    pub(super) fn get(&mut self, context: &Context, spec: &'static KernelSpec) -> Result<&mut Kernel, Error> {
+        let address = ptr::from_ref(spec).addr();
+        let index = match self.by_spec.get(&address) {
+            Some(&index) => index,
+            None => {
+                let index = match self.loaded.iter().position(|kernel| kernel.spec == spec) {
+                    Some(index) => index,
+                    None => {
+                        let kernel = Kernel::load(context, spec).map_err(|error| self.fault_or(error))?;
+                        self.loaded.push(kernel);
+                        self.loaded.len() - 1
+                    }
+                };
+                self.by_spec.insert(address, index);
+                index
+            }
+        };
+        Ok(&mut self.loaded[index])
+    }
+
+    /// The names of the kernels that may still be running, or have stopped.
+    pub(super) fn launched(&self) -> Vec<&'static str> {
+        let launched = self.loaded.iter().filter(|kernel| kernel.launches.0.load(Ordering::Relaxed));
+        launched.map(|kernel| kernel.spec.name).collect()
+    }
+
+    /// The error of a load, which also fails once a kernel has stopped.
+    fn fault_or(&self, error: Error) -> Error {
+        match error {
+            Error::Jit { status, .. } if status.is_fault() => {
+                Error::KernelFault { kernels: self.launched(), status }
+            }
+            error => error,
+        }
+    }
+
+    /// Notes that everything launched has run.
+    pub(super) fn all_have_run(&self) {
+        for kernel in &self.loaded {
+            kernel.launches.0.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Kernel {
+    fn load(context: &Context, spec: &'static KernelSpec) -> Result<Self, Error> {
+        context.properties().accept(spec)?;
+        let (kernel, bytes) = (spec.name, spec.shared_bytes);
+        let (module, function) = compile(context.driver, spec)?;
+        if bytes > DEFAULT_SHARED_BYTES {
+            context
+                .driver
+                .allow_shared_bytes(function, bytes)
+                .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
+        }
+        if spec.cluster.most_blocks() > PORTABLE_CLUSTER_BLOCKS {
+            context
+                .driver
+                .allow_nonportable_clusters(function)
+                .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
+        }
+        let descriptors = spec.params.iter().map(|_| DescriptorCache::default()).collect();
+        Ok(Self { function, launches: Launches::default(), spec, descriptors, _module: module })
+    }
+
+    /// The descriptor of a tensor for the parameter with this index, encoded if it is not cached.
+    pub(super) fn descriptor(
+        &mut self,
+        driver: &Driver,
+        index: usize,
+        tensor: &'static str,
+        spec: &MapSpec,
+        source: &MapSource,
+    ) -> Result<&Descriptor, Error> {
+        self.descriptors[index].get(driver, tensor, spec, source)
+    }
+}
+
+/// Lets the driver compile the PTX, with line information for profilers and debuggers, and looks up
+/// the kernel's function.
+fn compile(driver: &Driver, spec: &'static KernelSpec) -> Result<(Module, Function), Error> {
+    let missing = || Error::NoEntry { kernel: spec.name, entry: spec.entry };
+    let text = CString::new(spec.ptx).map_err(|_| missing())?;
+    // `cust` panics on a name with a NUL byte.
+    if spec.entry.contains('\0') {
+        return Err(missing());
+    }
+    let module = Module::from_ptx_cstr(&text, &[ModuleJitOption::GenerateLineInfo(true)])
+        .map_err(|error| refusal(driver, spec, &text, error))?;
+    // A lazily loading driver may compile only now.
+    let function = module.get_function(spec.entry).map_err(|error| match error {
+        CudaError::NotFound => missing(),
+        error => refusal(driver, spec, &text, error),
+    })?;
+    let function = Function(function.to_raw().cast());
+    Ok((module, function))
+}
+
+/// The error for PTX that the driver rejected. `cust` takes no log buffers, so the PTX is compiled
+/// again to get the log.
+#[cold]
+fn refusal(driver: &Driver, spec: &KernelSpec, text: &CStr, error: CudaError) -> Error {
+    let (again, log) = driver.jit_log(text);
+    let status = if again == driver::SUCCESS { code(error) } else { again };
+    Error::Jit { kernel: spec.name, status: driver.status(status), log }
+}

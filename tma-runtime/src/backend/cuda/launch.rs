@@ -1,0 +1,283 @@
+//! Launches: turns arguments into pointers and passes them to the driver.
+
+use super::context::Context;
+use super::descriptor;
+use super::driver::{Descriptor, Driver, Function, LaunchAttribute, LaunchConfig, Status};
+use super::kernel::Launches;
+use super::stream::Stream;
+use crate::error::Error;
+use crate::launch::bind::{Arg, Bound, bind};
+use crate::launch::shape::{Shape, volume};
+use crate::spec::{Cluster, KernelSpec};
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ptr;
+
+/// The maximum number of PTX parameters of a launch that does not allocate.
+const INLINE: usize = 64;
+
+/// One pointer for each PTX parameter, to its value.
+#[derive(Debug)]
+struct Pointers {
+    inline: [*mut c_void; INLINE],
+    len: usize,
+    /// All of them, once `inline` is full.
+    spilled: Vec<*mut c_void>,
+}
+
+impl Pointers {
+    fn new() -> Self {
+        Self { inline: [ptr::null_mut(); INLINE], len: 0, spilled: Vec::new() }
+    }
+
+    fn push<T>(&mut self, value: *const T) {
+        let pointer = value.cast_mut().cast();
+        match self.inline.get_mut(self.len) {
+            Some(slot) => *slot = pointer,
+            None => {
+                if self.spilled.is_empty() {
+                    self.spilled.extend(self.inline);
+                }
+                self.spilled.push(pointer);
+            }
+        }
+        self.len += 1;
+    }
+
+    fn as_ptr(&self) -> *const *mut c_void {
+        if self.spilled.is_empty() { self.inline.as_ptr() } else { self.spilled.as_ptr() }
+    }
+}
+
+impl Context {
+    pub(crate) fn launch(
+        &self,
+        stream: Option<&Stream>,
+        spec: &'static KernelSpec,
+        shape: Shape,
+        args: &[Arg<'_>],
+    ) -> Result<(), Error> {
+        // SAFETY: the stream is borrowed.
+        unsafe { self.queue(raw(stream), spec, shape, args, Launches::note) }
+    }
+
+    /// Queues a launch, and calls `launched` if the driver accepted it.
+    ///
+    /// # Safety
+    ///
+    /// The stream is alive; null is the default stream.
+    pub(super) unsafe fn queue(
+        &self,
+        stream: *mut c_void,
+        spec: &'static KernelSpec,
+        shape: Shape,
+        args: &[Arg<'_>],
+        launched: impl FnOnce(&Launches),
+    ) -> Result<(), Error> {
+        self.make_current()?;
+        // Descriptors stay in the cache while the driver copies them, so the lock is held over the
+        // launch.
+        let mut kernels = self.kernels();
+        let kernel = kernels.get(self, spec)?;
+        let mut pointers = Pointers::new();
+        bind(self.id(), spec, args, |bound| {
+            match bound {
+                Bound::Map { index, tensor, spec, source } => {
+                    pointers.push(kernel.descriptor(self.driver, index, tensor, spec, source)?);
+                }
+                Bound::Global { address, len } => {
+                    pointers.push(address);
+                    pointers.push(len);
+                }
+                Bound::Scalar { bits } => pointers.push(bits),
+            }
+            Ok(())
+        })?;
+        // SAFETY: `bind` passed a pointer for each parameter, into `args` and the locked cache, and
+        // `Properties::accept` checked that the PTX reads no further; `stream` is alive.
+        let queued = unsafe { call(self.driver, spec, shape, stream, kernel.function, &pointers) };
+        if queued.is_ok() {
+            launched(&kernel.launches);
+        }
+        drop(kernels);
+        queued.map_err(|code| self.refusal(spec.name, code))
+    }
+
+    /// How many blocks of a kernel run at the same time, in clusters of this size.
+    pub(crate) fn resident_blocks(&self, spec: &'static KernelSpec, cluster: [u32; 3]) -> Result<u32, Error> {
+        self.make_current()?;
+        let function = self.kernels().get(self, spec)?.function;
+        let of_cluster = volume(cluster);
+        let counted = if of_cluster == 1 {
+            let threads = volume(spec.threads);
+            let blocks = self.driver.blocks_per_multiprocessor(function, threads, spec.shared_bytes);
+            blocks.map(|blocks| blocks.saturating_mul(self.properties().multiprocessors))
+        } else {
+            let attributes = [LaunchAttribute::cluster(cluster)];
+            let (threads, bytes) = (spec.threads, spec.shared_bytes);
+            let config = LaunchConfig::new(cluster, threads, bytes, ptr::null_mut(), &attributes);
+            self.driver.clusters(function, &config).map(|clusters| clusters.saturating_mul(of_cluster))
+        };
+        counted.map_err(|code| self.failure("count the blocks that run at the same time", code))
+    }
+
+    pub(crate) fn prepare<'a>(
+        &'static self,
+        stream: Option<&'a Stream>,
+        spec: &'static KernelSpec,
+        shape: Shape,
+        args: &[Arg<'a>],
+    ) -> Result<Prepared<'a>, Error> {
+        self.make_current()?;
+        let mut kernels = self.kernels();
+        let kernel = kernels.get(self, spec)?;
+        let (function, launches) = (kernel.function, kernel.launches.clone());
+        drop(kernels);
+
+        // With capacity for all, so that none of them moves.
+        let mut descriptors = Vec::with_capacity(spec.params.len());
+        let mut numbers: Vec<u64> = Vec::with_capacity(2 * spec.params.len());
+        let mut pointers = Pointers::new();
+        bind(self.id(), spec, args, |bound| {
+            let mut number = |value: u64| {
+                numbers.push(value);
+                numbers.last().into_iter().for_each(|number| pointers.push(number));
+            };
+            match bound {
+                Bound::Map { tensor, spec, source, .. } => {
+                    descriptors.push(descriptor::encode(self.driver, tensor, spec, source)?);
+                    descriptors.last().into_iter().for_each(|descriptor| pointers.push(descriptor));
+                }
+                Bound::Global { address, len } => {
+                    number(*address);
+                    number(*len);
+                }
+                Bound::Scalar { bits } => number(*bits),
+            }
+            Ok(())
+        })?;
+        Ok(Prepared {
+            context: self,
+            spec,
+            shape,
+            stream: raw(stream),
+            function,
+            launches,
+            pointers,
+            _values: (numbers, descriptors),
+            _lent: PhantomData,
+        })
+    }
+
+    /// The error of a launch that the driver rejected.
+    #[cold]
+    fn refusal(&self, kernel: &'static str, code: Status) -> Error {
+        self.fault_or(code, |status| Error::Launch { kernel, status })
+    }
+}
+
+/// A prepared launch. The pointers keep it on its thread, where the context is current.
+#[derive(Debug)]
+pub(crate) struct Prepared<'a> {
+    context: &'static Context,
+    spec: &'static KernelSpec,
+    shape: Shape,
+    stream: *mut c_void,
+    function: Function,
+    launches: Launches,
+    pointers: Pointers,
+    /// The values that the pointers point to: addresses, lengths, scalars and descriptors.
+    _values: (Vec<u64>, Vec<Descriptor>),
+    /// Keeps the tensors borrowed.
+    _lent: PhantomData<Arg<'a>>,
+}
+
+impl Prepared<'_> {
+    pub(crate) fn run(&self) -> Result<(), Error> {
+        self.launches.note();
+        // SAFETY: as in `Context::queue`, into values that `self` owns; the stream is borrowed for
+        // `'a`.
+        let launched = unsafe {
+            call(self.context.driver, self.spec, self.shape, self.stream, self.function, &self.pointers)
+        };
+        launched.map_err(|code| self.context.refusal(self.spec.name, code))
+    }
+}
+
+/// The driver's handle; null is the default stream.
+fn raw(stream: Option<&Stream>) -> *mut c_void {
+    stream.map_or(ptr::null_mut(), Stream::raw)
+}
+
+/// # Safety
+///
+/// As [`Driver::launch`], with one pointer for each parameter.
+unsafe fn call(
+    driver: &Driver,
+    spec: &KernelSpec,
+    shape: Shape,
+    stream: *mut c_void,
+    function: Function,
+    pointers: &Pointers,
+) -> Result<(), Status> {
+    let (attributes, count) = attributes(spec, shape);
+    let attributes = &attributes[..count];
+    let config = LaunchConfig::new(shape.grid, spec.threads, spec.shared_bytes, stream, attributes);
+    // SAFETY: as the caller promises; the driver does not write to the pointers.
+    unsafe { driver.launch(&config, function, pointers.as_ptr().cast_mut()) }
+}
+
+/// The attributes of a launch, and how many of them are used.
+fn attributes(spec: &KernelSpec, shape: Shape) -> ([LaunchAttribute; 3], usize) {
+    // A fixed size is in the kernel's code.
+    let at_launch = matches!(spec.cluster, Cluster::AtLaunch { .. });
+    let mut all = [
+        (at_launch, LaunchAttribute::cluster(shape.cluster)),
+        (shape.cooperative, LaunchAttribute::cooperative()),
+        (shape.dependent, LaunchAttribute::programmatic_stream_serialization()),
+    ];
+    all.sort_by_key(|(wanted, _)| !wanted);
+    (all.map(|(_, attribute)| attribute), all.iter().filter(|(wanted, _)| *wanted).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::KernelParts;
+
+    #[test]
+    fn launches_have_the_attributes_that_they_ask_for() {
+        let asked = |cluster, cooperative, dependent| {
+            let parts = KernelParts { cluster, cooperative, ..KernelParts::NOTHING };
+            // SAFETY: never launched.
+            let spec = unsafe { KernelSpec::from_parts(parts) };
+            let shape = Shape { grid: [4, 1, 1], cluster: [2, 1, 1], cooperative, dependent };
+            let (attributes, count) = attributes(&spec, shape);
+            attributes[..count].to_vec()
+        };
+        let cluster = LaunchAttribute::cluster([2, 1, 1]);
+        let cooperative = LaunchAttribute::cooperative();
+        let dependent = LaunchAttribute::programmatic_stream_serialization();
+        assert_eq!(asked(Cluster::None, false, false), []);
+        assert_eq!(asked(Cluster::Fixed([2, 1, 1]), false, true), [dependent]);
+        assert_eq!(asked(Cluster::None, true, false), [cooperative]);
+        assert_eq!(asked(Cluster::AtLaunch { most: 8 }, false, true), [cluster, dependent]);
+        assert_eq!(asked(Cluster::AtLaunch { most: 8 }, true, true), [cluster, cooperative, dependent]);
+    }
+
+    #[test]
+    fn pointers_beyond_the_inline_ones_follow_in_order() {
+        for count in [0, 1, INLINE - 1, INLINE, INLINE + 1, 3 * INLINE] {
+            let values: Vec<u64> = (0..count as u64).collect();
+            let mut pointers = Pointers::new();
+            for value in &values {
+                pointers.push(value);
+            }
+            for (i, value) in values.iter().enumerate() {
+                // SAFETY: `count` pointers were pushed.
+                let pointer = unsafe { *pointers.as_ptr().add(i) };
+                assert!(ptr::addr_eq(pointer, value), "pointer {i} of {count}");
+            }
+        }
+    }
+}

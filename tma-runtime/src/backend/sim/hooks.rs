@@ -1,0 +1,74 @@
+//! Functions of the program that a simulated device calls at launches.
+//!
+//! No lock is held while they run, so that they may use the device. Their own launches run
+//! unchanged and unreported, since each would otherwise trigger the next without end.
+
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
+
+use super::locked;
+use crate::spec::KernelSpec;
+
+/// Returns the PTX to run in place of a kernel's own, if any.
+pub(crate) type Rewrite = Arc<dyn Fn(&'static KernelSpec) -> Option<String> + Send + Sync>;
+
+/// Receives the report of each launch.
+pub(crate) type Watch = Arc<dyn Fn(&'static KernelSpec, &ptx_sim::Report) + Send + Sync>;
+
+/// The functions of a device.
+#[derive(Default)]
+pub(super) struct Hooks {
+    rewrite: Mutex<Option<Rewrite>>,
+    /// With the number of timeline events to record.
+    watch: Mutex<Option<(usize, Watch)>>,
+    /// The threads that are running one of them.
+    running: Mutex<Vec<ThreadId>>,
+}
+
+impl Hooks {
+    pub(super) fn set_rewrite(&self, rewrite: Rewrite) {
+        *locked(&self.rewrite) = Some(rewrite);
+    }
+
+    pub(super) fn set_watch(&self, trace_events: usize, watch: Watch) {
+        *locked(&self.watch) = Some((trace_events, watch));
+    }
+
+    /// The function that replaces PTX; `None` if it is not set, or this thread is running a
+    /// function of the device.
+    pub(super) fn rewrite(&self) -> Option<Rewrite> {
+        let rewrite = locked(&self.rewrite).clone();
+        rewrite.filter(|_| !self.within())
+    }
+
+    /// The function that receives reports; `None` if it is not set, or this thread is running a
+    /// function of the device.
+    pub(super) fn watch(&self) -> Option<(usize, Watch)> {
+        let watch = locked(&self.watch).clone();
+        watch.filter(|_| !self.within())
+    }
+
+    fn within(&self) -> bool {
+        locked(&self.running).contains(&thread::current().id())
+    }
+
+    /// Runs `f`, one of the functions.
+    pub(super) fn run<T>(&self, f: impl FnOnce() -> T) -> T {
+        locked(&self.running).push(thread::current().id());
+        // Dropped even if `f` panics.
+        let _running = Running(&self.running);
+        f()
+    }
+}
+
+struct Running<'h>(&'h Mutex<Vec<ThreadId>>);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut running = locked(self.0);
+        let this = thread::current().id();
+        if let Some(place) = running.iter().position(|thread| *thread == this) {
+            running.swap_remove(place);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The simulator backend: kernels' PTX on the CPU, through `ptx-sim`.
+//!
+//! A launch runs to its end before it returns, so that streams and events have nothing left to
+//! order. The simulator's findings are the launch's error.
+
+mod hooks;
+mod output;
+mod report;
+mod speed;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ptx_sim::{GlobalMemory, LaunchConfig, Module};
+
+use crate::device::Properties;
+use crate::error::Error;
+use crate::launch::bind::{Arg, Bound, bind};
+use crate::launch::shape::Shape;
+use crate::map::map_params;
+use crate::spec::{KernelSpec, ParamKind};
+use crate::tensor::layout::DeviceId;
+use hooks::{Hooks, Rewrite, Watch};
+
+/// Multiprocessors that a simulated device reports: enough for persistent blocks to share work, few
+/// enough for a CPU.
+const MULTIPROCESSORS: u32 = 4;
+
+/// Bytes copied or filled at a time.
+const CHUNK: usize = 1 << 16;
+
+/// A simulated device.
+pub(crate) struct Context {
+    id: u32,
+    properties: Properties,
+    memory: Mutex<GlobalMemory>,
+    modules: Mutex<HashMap<ModuleKey, Arc<Module>>>,
+    seed: AtomicU64,
+    instruction_limit: AtomicU64,
+    block_limit: AtomicU64,
+    host_threads: AtomicUsize,
+    hooks: Hooks,
+}
+
+/// Identifies a kernel's text, original or rewritten.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ModuleKey {
+    /// The address of the kernel's own PTX, which is a constant of the program.
+    ptx: usize,
+    /// Whether it could be replaced.
+    rewritten: bool,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("id", &self.id).field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Context {
+    pub(crate) fn new() -> Self {
+        Self {
+            id: COUNT.fetch_add(1, Ordering::Relaxed),
+            properties: Properties {
+                name: "ptx-sim".to_owned(),
+                capability: (9, 0),
+                multiprocessors: MULTIPROCESSORS,
+                shared_bytes: ptx_sim::MOST_SHARED_BYTES,
+            },
+            memory: Mutex::default(),
+            modules: Mutex::default(),
+            seed: AtomicU64::new(0),
+            instruction_limit: AtomicU64::new(LaunchConfig::default().instruction_limit),
+            block_limit: AtomicU64::new(LaunchConfig::default().block_limit),
+            host_threads: AtomicUsize::new(LaunchConfig::default().host_threads),
+            hooks: Hooks::default(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> DeviceId {
+        DeviceId::Simulator(self.id)
+    }
+
+    pub(crate) fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    pub(crate) fn set_seed(&self, seed: u64) {
+        self.seed.store(seed, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_instruction_limit(&self, instructions: u64) {
+        self.instruction_limit.store(instructions, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_block_limit(&self, blocks: u64) {
+        self.block_limit.store(blocks, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_host_threads(&self, threads: usize) {
+        self.host_threads.store(threads, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_watch(&self, trace_events: usize, watch: Watch) {
+        self.hooks.set_watch(trace_events, watch);
+    }
+
+    /// Kernels that were launched before are rewritten as well.
+    pub(crate) fn set_rewrite(&self, rewrite: Rewrite) {
+        self.hooks.set_rewrite(rewrite);
+        locked(&self.modules).clear();
+    }
+
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<u64, Error> {
+        locked(&self.memory).allocate(bytes, false).ok_or(Error::OutOfMemory { bytes, device: self.id() })
+    }
+
+    pub(crate) fn free(&self, address: u64) {
+        locked(&self.memory).free(address);
+    }
+
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.memory().write(address, bytes).map_err(|_| Error::SimulatedMemory { address })
+    }
+
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.memory().read(address, bytes).map_err(|_| Error::SimulatedMemory { address })
+    }
+
+    pub(crate) fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Error> {
+        let mut chunk = [0; CHUNK];
+        chunks(bytes).try_for_each(|(offset, length)| {
+            self.read(from + offset, &mut chunk[..length])?;
+            self.write(to + offset, &chunk[..length])
+        })
+    }
+
+    pub(crate) fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<(), Error> {
+        let chunk = [byte; CHUNK];
+        chunks(bytes).try_for_each(|(offset, length)| self.write(to + offset, &chunk[..length]))
+    }
+
+    /// The memory as it is now; clones share their bytes.
+    fn memory(&self) -> GlobalMemory {
+        locked(&self.memory).clone()
+    }
+}
+
+/// The offsets and lengths of the chunks of `bytes` bytes.
+fn chunks(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
+    (0..bytes).step_by(CHUNK).map(move |offset| (offset, (bytes - offset).min(CHUNK as u64) as usize))
+}
+
+/// A launch with its arguments encoded. It holds addresses, but does not keep their memory alive.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    spec: &'static KernelSpec,
+    shape: Shape,
+    module: Arc<Module>,
+    args: Vec<ptx_sim::Arg>,
+}
+
+impl Context {
+    /// Loads the kernel and encodes the arguments.
+    pub(crate) fn prepare(
+        &self,
+        spec: &'static KernelSpec,
+        shape: Shape,
+        args: &[Arg<'_>],
+    ) -> Result<Launch, Error> {
+        let module = self.module(spec)?;
+        let args = self.arguments(spec, args)?;
+        Ok(Launch { spec, shape, module, args })
+    }
+
+    /// Runs a kernel to completion. A dependent launch is no different: previous kernels have
+    /// ended.
+    pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
+        speed::tell_if_slow();
+        let watch = self.hooks.watch();
+        let config = LaunchConfig {
+            grid: shape.grid,
+            block: spec.threads,
+            cluster: shape.cluster,
+            cooperative: shape.cooperative,
+            dynamic_shared_bytes: spec.shared_bytes,
+            seed: self.seed.load(Ordering::Relaxed),
+            instruction_limit: self.instruction_limit.load(Ordering::Relaxed),
+            block_limit: self.block_limit.load(Ordering::Relaxed),
+            host_threads: self.host_threads.load(Ordering::Relaxed),
+            profile: watch.is_some(),
+            trace_events: watch.as_ref().map_or(0, |(events, _)| *events),
+            ..LaunchConfig::default()
+        };
+        let kernel = spec.name;
+        let refused = |error| match error {
+            ptx_sim::Error::Blocks { found, limit } => Error::SimulatedGrid { kernel, found, limit },
+            error => Error::SimulatedLaunch { kernel, why: error.to_string() },
+        };
+        // The device's own memory, not a clone: a module's variables are allocated at its first
+        // launch, and stay.
+        let mut memory = locked(&self.memory);
+        let report = ptx_sim::launch(module, &mut memory, spec.entry, &config, args).map_err(refused)?;
+        drop(memory);
+        output::show(&mut io::stdout(), kernel, &report);
+        if let Some((_, watch)) = watch {
+            self.hooks.run(|| watch(spec, &report));
+        }
+        report::judge(spec.name, module, config.seed, &report)
+    }
+
+    /// The module of a kernel, loaded at its first launch. If several threads launch it at the same
+    /// time, each loads it, and all use the same one.
+    fn module(&self, spec: &'static KernelSpec) -> Result<Arc<Module>, Error> {
+        let rewrite = self.hooks.rewrite();
+        let key = ModuleKey { ptx: spec.ptx.as_ptr() as usize, rewritten: rewrite.is_some() };
+        if let Some(module) = locked(&self.modules).get(&key) {
+            return Ok(Arc::clone(module));
+        }
+        self.properties.accept(spec)?;
+        let rewritten = rewrite.and_then(|rewrite| self.hooks.run(|| rewrite(spec)));
+        let module = Module::load(rewritten.as_deref().unwrap_or(spec.ptx))
+            .map_err(|error| Error::SimulatedLaunch { kernel: spec.name, why: error.to_string() })?;
+        Ok(Arc::clone(locked(&self.modules).entry(key).or_insert_with(|| Arc::new(module))))
+    }
+
+    fn arguments(&self, spec: &'static KernelSpec, args: &[Arg<'_>]) -> Result<Vec<ptx_sim::Arg>, Error> {
+        let mut sizes = spec.params.iter().map(|param| match param.kind {
+            ParamKind::Scalar { bytes } => bytes as usize,
+            ParamKind::Map(_) | ParamKind::Global { .. } => 8,
+        });
+        let mut all = Vec::with_capacity(args.len());
+        bind(self.id(), spec, args, |bound| {
+            let size = sizes.next().unwrap_or(8);
+            match bound {
+                Bound::Map { tensor, spec, source, .. } => {
+                    all.push(ptx_sim::Arg::Map(map_params(tensor, source, spec)?.map));
+                }
+                Bound::Global { address, len } => {
+                    all.push(ptx_sim::Arg::Address(*address));
+                    all.push(ptx_sim::Arg::Bytes(len.to_le_bytes().into()));
+                }
+                Bound::Scalar { bits } => {
+                    all.push(ptx_sim::Arg::Bytes(bits.to_le_bytes()[..size].into()));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Turns the findings of a launch's report into the launch's error.
+
+use ptx_sim::{FindingKind, Module, Report};
+
+use crate::error::Error;
+
+/// The error of a launch that ran with `seed`, if it has findings. Notes alone are not an error,
+/// and follow the findings.
+pub(super) fn judge(kernel: &'static str, module: &Module, seed: u64, report: &Report) -> Result<(), Error> {
+    if report.findings.is_empty() {
+        return Ok(());
+    }
+    let sources = module.sources(|path| std::fs::read_to_string(path).ok());
+    let mut text = report.findings.render(&sources);
+    if !report.notes.is_empty() {
+        text = format!("{text}\n{}", report.notes.render(&sources));
+    }
+    if report.findings.iter().any(|finding| finding.kind == FindingKind::Internal) {
+        return Err(Error::SimulatedLaunch { kernel, why: text });
+    }
+    Err(Error::Findings { kernel, seed, count: report.findings.len(), text })
+}
+
+#[cfg(test)]
+mod tests {
+    use ptx_sim::Finding;
+
+    use super::*;
+
+    const PTX: &str = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() {\n  ret;\n}\n";
+
+    fn judged(findings: &[FindingKind], notes: &[FindingKind]) -> Result<(), Error> {
+        let mut report = Report::default();
+        for kind in findings {
+            report.findings.add(Finding::new(*kind, "something"));
+        }
+        for kind in notes {
+            report.notes.add(Finding::new(*kind, "a box"));
+        }
+        judge("k", &Module::load(PTX).expect("it loads"), 3, &report)
+    }
+
+    #[test]
+    fn findings_are_an_error() {
+        let error = judged(&[FindingKind::Race], &[]).expect_err("there is a finding");
+        assert_eq!(error.code(), "TMA0616");
+        assert!(
+            error.to_string().ends_with("found 1 mistake in `k`, with seed 3:\n\nrace: something\n"),
+            "{error}"
+        );
+        let error = judged(&[FindingKind::InstructionLimit], &[]).expect_err("there is a finding");
+        assert_eq!(error.code(), "TMA0616");
+    }
+
+    #[test]
+    fn an_internal_error_is_none_of_the_kernel() {
+        let error = judged(&[FindingKind::Race, FindingKind::Internal], &[]).expect_err("there is one");
+        assert_eq!(error.code(), "TMA0617");
+        let text = error.to_string();
+        assert!(text.contains("cannot run `k`: internal error: something\n\nrace: something\n"), "{text}");
+    }
+
+    #[test]
+    fn notes_are_no_error_and_stand_after_findings() {
+        assert!(judged(&[], &[]).is_ok());
+        assert!(judged(&[], &[FindingKind::BoxOutside]).is_ok());
+        let error = judged(&[FindingKind::Race], &[FindingKind::BoxOutside]).expect_err("there is a finding");
+        let text = error.to_string();
+        assert!(text.contains("found 1 mistake"), "{text}");
+        assert!(text.ends_with("race: something\n\nnote: box outside of the tensor: a box\n"), "{text}");
+    }
+}

@@ -1,0 +1,50 @@
+//! A hint for programs whose simulator is slow because cargo compiles dependencies without
+//! optimisation.
+
+use std::io::{Write, stderr};
+use std::sync::Once;
+
+/// The variable that silences the hint if set to `off`.
+const VARIABLE: &str = "TMA_HINTS";
+
+const HINT: &str = "\
+hint: the simulator was compiled without optimisation, and takes some twelve times as long as it could. To optimise
+      it also in debug builds, write into the Cargo.toml of the workspace (`TMA_HINTS=off` silences this hint):
+
+      [profile.dev.package.ptx-sim]
+      opt-level = 3
+";
+
+/// Writes the hint to standard error at the first launch of a process, if the simulator is slow.
+pub(super) fn tell_if_slow() {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        if let Some(hint) = hint(ptx_sim::IS_OPTIMIZED, std::env::var(VARIABLE).ok().as_deref()) {
+            // Unlike `eprint!`, this does not panic where standard error is closed.
+            stderr().write_all(hint.as_bytes()).ok();
+        }
+    });
+}
+
+fn hint(is_optimized: bool, setting: Option<&str>) -> Option<&'static str> {
+    (!is_optimized && setting != Some("off")).then_some(HINT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hint;
+
+    #[test]
+    fn an_unoptimised_simulator_is_hinted_at_unless_that_is_silenced() {
+        assert!(hint(false, None).is_some_and(|hint| hint.contains("\n      opt-level = 3\n")));
+        assert!(hint(false, Some("on")).is_some());
+        assert_eq!(hint(false, Some("off")), None);
+        assert_eq!(hint(true, None), None);
+    }
+
+    #[test]
+    fn this_repository_optimises_it() {
+        let hint = hint(ptx_sim::IS_OPTIMIZED, None);
+        assert_eq!(hint, None, "the workspace's Cargo.toml has the lines that are asked for");
+    }
+}

@@ -1,0 +1,249 @@
+//! The device that kernels run on, whatever its backend.
+
+mod properties;
+pub(crate) mod stream;
+
+use std::sync::Arc;
+
+use crate::backend::{Backend, cuda, sim};
+use crate::device::stream::{Event, Stream};
+use crate::error::Error;
+use crate::spec::KernelSpec;
+use crate::tensor::DeviceTensor;
+use crate::tensor::layout::DeviceId;
+pub(crate) use properties::Properties;
+
+/// A device: a GPU or a simulator. It is cheap to clone and may be shared between threads.
+///
+/// Opening the same GPU again returns the same device: its memory and loaded kernels belong to the
+/// process until it ends. Work without a [`Stream`] runs on the device's default stream, ordered
+/// with all of its streams.
+#[derive(Clone, Debug)]
+pub struct Device {
+    backend: Backend,
+}
+
+/// Devices, tensors, streams and events may be used from any thread.
+const _: () = {
+    const fn any_thread<T: Send + Sync>() {}
+    any_thread::<Device>();
+    any_thread::<DeviceTensor<u8, 1>>();
+    any_thread::<Stream>();
+    any_thread::<Event>();
+    any_thread::<Error>();
+};
+
+impl Device {
+    /// Opens the first GPU, if the program was built with the feature `cuda` and there is one, else
+    /// the simulator. [`name`](Self::name) says which.
+    ///
+    /// The environment variable `TMA_DEVICE` overrides the choice: `sim`, `cuda`, or `cuda:1` for
+    /// the second GPU.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownDevice`] for any other value of the variable, and as [`Device::cuda`].
+    pub fn open() -> Result<Self, Error> {
+        match std::env::var("TMA_DEVICE").as_deref().map(str::trim) {
+            Err(_) | Ok("") => match Self::cuda(0) {
+                Err(Error::NoBackend | Error::NoDriver { .. } | Error::NoDevice { .. }) => {
+                    Ok(Self::simulator())
+                }
+                gpu => gpu,
+            },
+            Ok("sim") => Ok(Self::simulator()),
+            Ok("cuda") => Self::cuda(0),
+            Ok(name) => match name.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()) {
+                Some(ordinal) => Self::cuda(ordinal),
+                None => Err(Error::UnknownDevice { name: name.to_owned() }),
+            },
+        }
+    }
+
+    /// Makes a simulated device with its own memory. It runs the same PTX on the CPU, lets copies
+    /// land late and in pieces, and fails a launch with an error that lists everything wrong with
+    /// the kernel.
+    ///
+    /// Launches run to completion before they return. Pointers from elsewhere are not valid
+    /// addresses on it.
+    pub fn simulator() -> Self {
+        Self { backend: Backend::Sim(Arc::new(sim::Context::new())) }
+    }
+
+    /// Sets the seed by which a simulated device makes the choices that hardware is free to make:
+    /// the order of warps, and when copies land. No effect on a GPU.
+    pub fn seed(self, seed: u64) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_seed(seed);
+        }
+        self
+    }
+
+    /// Limits the instructions of a cluster on a simulated device; a launch that exceeds the limit
+    /// ends with a finding. A warp's instruction counts once for each of its threads, active or
+    /// not. Use it to test kernels that might not terminate. No effect on a GPU.
+    pub fn instruction_limit(self, instructions: u64) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_instruction_limit(instructions);
+        }
+        self
+    }
+
+    /// Sets the maximum number of blocks in a grid on a simulated device; the default is 2^22. Each
+    /// block takes some microseconds even if it does nothing, so a GPU's largest grids would run
+    /// for hours. No effect on a GPU, whose limit is [`MAX_GRID`](crate::launch::MAX_GRID).
+    pub fn block_limit(self, blocks: u64) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_block_limit(blocks);
+        }
+        self
+    }
+
+    /// Sets how many clusters a simulated device runs at a time, each on a host thread. The
+    /// default, 0, is one per core, but one at a time for kernels whose result could depend on it:
+    /// those that share global memory between blocks, as by atomic operations. With any other
+    /// number, the result of such a kernel may differ from run to run for the same seed. No effect
+    /// on a GPU.
+    pub fn host_threads(self, threads: usize) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_host_threads(threads);
+        }
+        self
+    }
+
+    /// Calls `watch` with a report of each launch on a simulated device from now on: findings,
+    /// counts of instructions, copies and bank conflicts, and the first `trace_events` events of
+    /// the timeline ([`ptx_sim::Report`]). No effect on a GPU. `watch` may use the device; its own
+    /// launches are not reported.
+    ///
+    /// ```
+    /// use tma_runtime::prelude::*;
+    ///
+    /// let device = Device::simulator().reporting(0, |kernel, report| {
+    ///     println!("{}: {} instructions", kernel.name, report.warp_instructions);
+    /// });
+    /// # assert_eq!(device.name(), "ptx-sim");
+    /// ```
+    pub fn reporting(
+        self,
+        trace_events: usize,
+        watch: impl Fn(&'static KernelSpec, &ptx_sim::Report) + Send + Sync + 'static,
+    ) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_watch(trace_events, Arc::new(watch));
+        }
+        self
+    }
+
+    /// Replaces the PTX that a simulated device runs: `rewrite` is called at the first launch of
+    /// each kernel, and returns the text to run instead, or `None`. Use it to try code that was
+    /// changed by hand; this project uses it to remove a kernel's synchronisation step by step and
+    /// check that each removal is found. No effect on a GPU.
+    ///
+    /// `rewrite` may use the device; its own launches run the kernels' own PTX. Whatever the text
+    /// does, it can only access the device's simulated memory: any other access is a finding.
+    pub fn rewriting(
+        self,
+        rewrite: impl Fn(&'static KernelSpec) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_rewrite(Arc::new(rewrite));
+        }
+        self
+    }
+
+    /// Opens the GPU with this ordinal, as the driver counts them, which respects
+    /// `CUDA_VISIBLE_DEVICES`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDriver`], [`Error::NoDevice`], [`Error::MissingEntryPoint`] and
+    /// [`Error::Driver`].
+    pub fn cuda(ordinal: u32) -> Result<Self, Error> {
+        Ok(Self { backend: Backend::Cuda(cuda::Context::open(ordinal)?) })
+    }
+
+    /// The memory that the device's addresses belong to.
+    pub fn id(&self) -> DeviceId {
+        match &self.backend {
+            Backend::Cuda(context) => context.id(),
+            Backend::Sim(context) => context.id(),
+        }
+    }
+
+    /// The product's name.
+    pub fn name(&self) -> &str {
+        &self.properties().name
+    }
+
+    /// The compute capability, major and minor: `(9, 0)` for Hopper.
+    pub fn compute_capability(&self) -> (u32, u32) {
+        self.properties().capability
+    }
+
+    /// The number of multiprocessors.
+    pub fn multiprocessors(&self) -> u32 {
+        self.properties().multiprocessors
+    }
+
+    /// The maximum shared memory per block, in bytes.
+    pub fn shared_bytes(&self) -> u32 {
+        self.properties().shared_bytes
+    }
+
+    /// Makes a stream. Work queued on it runs in order, and concurrently with other streams.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Driver`].
+    pub fn stream(&self) -> Result<Stream, Error> {
+        match &self.backend {
+            Backend::Cuda(context) => Ok(Stream::cuda(self.clone(), context.stream()?)),
+            Backend::Sim(_) => Ok(Stream::simulated(self.clone())),
+        }
+    }
+
+    /// Waits until everything queued on the device has run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KernelFault`] if a kernel stopped with a trap or a fault, and [`Error::Driver`].
+    pub fn synchronize(&self) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Cuda(context) => context.synchronize(),
+            Backend::Sim(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    fn properties(&self) -> &Properties {
+        match &self.backend {
+            Backend::Cuda(context) => context.properties(),
+            Backend::Sim(context) => context.properties(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(not(feature = "cuda"))]
+    #[test]
+    fn tma0603_without_the_feature_a_gpu_is_refused_and_says_what_to_enable() {
+        let error = Device::cuda(0).expect_err("there is no backend");
+        assert_eq!(error.code(), "TMA0603");
+        assert!(error.to_string().contains("--features cuda"), "{error}");
+    }
+
+    #[test]
+    fn simulators_have_memory_of_their_own() {
+        let (first, second) = (Device::simulator(), Device::simulator().seed(7));
+        assert_ne!(first.id(), second.id());
+        let tensor = first.tensor(&[1u32, 2, 3], [3]);
+        assert_eq!(tensor.and_then(|tensor| tensor.to_vec()).ok(), Some(vec![1, 2, 3]));
+    }
+}

@@ -1,0 +1,156 @@
+//! Streams and events: ordering and timing of work.
+
+use crate::backend::cuda;
+use crate::device::Device;
+use crate::error::Error;
+use crate::tensor::layout::DeviceId;
+use std::ffi::c_void;
+use std::ptr;
+use std::time::Instant;
+
+/// A queue of work on a device. Work on one stream runs in order.
+#[derive(Debug)]
+pub struct Stream {
+    // Dropped before the device that it belongs to.
+    backend: Backend,
+    device: Device,
+}
+
+#[derive(Debug)]
+pub(crate) enum Backend {
+    Cuda(cuda::Stream),
+    /// Nothing is ever queued: launches run to completion.
+    Sim,
+}
+
+/// A point in a stream, reached when everything queued before it has run.
+#[derive(Debug)]
+pub struct Event {
+    backend: EventBackend,
+    device: DeviceId,
+}
+
+#[derive(Debug)]
+enum EventBackend {
+    Cuda(cuda::Event),
+    Sim(Instant),
+}
+
+impl Stream {
+    pub(crate) fn cuda(device: Device, stream: cuda::Stream) -> Self {
+        Self { backend: Backend::Cuda(stream), device }
+    }
+
+    pub(crate) fn simulated(device: Device) -> Self {
+        Self { backend: Backend::Sim, device }
+    }
+
+    /// The device it belongs to.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The backend's handle, to pass to other crates: a `CUstream`; null on the simulator.
+    pub fn raw(&self) -> *mut c_void {
+        match &self.backend {
+            Backend::Cuda(stream) => stream.raw(),
+            Backend::Sim => ptr::null_mut(),
+        }
+    }
+
+    /// Waits until everything queued so far has run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KernelFault`] if a kernel stopped with a trap or a fault, and [`Error::Driver`].
+    pub fn synchronize(&self) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Cuda(stream) => stream.synchronize(),
+            Backend::Sim => Ok(()),
+        }
+    }
+
+    /// Records an event at the current end of the queue.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KernelFault`] and [`Error::Driver`].
+    pub fn record(&self) -> Result<Event, Error> {
+        let backend = match &self.backend {
+            Backend::Cuda(stream) => EventBackend::Cuda(stream.record()?),
+            Backend::Sim => EventBackend::Sim(Instant::now()),
+        };
+        Ok(Event { backend, device: self.device.id() })
+    }
+
+    /// Makes work that is queued here from now on wait for everything queued on `other` so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherDevice`], [`Error::KernelFault`] and [`Error::Driver`].
+    pub fn wait_for(&self, other: &Self) -> Result<(), Error> {
+        same_device("the stream waited for", other.device.id(), self.device.id())?;
+        match (&self.backend, &other.backend) {
+            (Backend::Cuda(stream), Backend::Cuda(other)) => stream.wait_for(other),
+            (Backend::Sim, _) | (_, Backend::Sim) => Ok(()),
+        }
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.backend
+    }
+}
+
+impl Event {
+    /// Waits until the event is reached.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KernelFault`] if a kernel stopped with a trap or a fault, and [`Error::Driver`].
+    pub fn synchronize(&self) -> Result<(), Error> {
+        match &self.backend {
+            EventBackend::Cuda(event) => event.synchronize(),
+            EventBackend::Sim(_) => Ok(()),
+        }
+    }
+
+    /// Waits for both events and returns the milliseconds from this one to `later`, by the device's
+    /// clock, or the host's on the simulator.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherDevice`], [`Error::KernelFault`] and [`Error::Driver`].
+    pub fn elapsed_ms(&self, later: &Self) -> Result<f32, Error> {
+        same_device("the later event", later.device, self.device)?;
+        match (&self.backend, &later.backend) {
+            (EventBackend::Cuda(event), EventBackend::Cuda(later)) => event.elapsed_ms(later),
+            (EventBackend::Sim(event), EventBackend::Sim(later)) => {
+                Ok(later.saturating_duration_since(*event).as_secs_f32() * 1e3)
+            }
+            // Events of different backends belong to different devices, which was rejected above.
+            (EventBackend::Cuda(_), EventBackend::Sim(_)) | (EventBackend::Sim(_), EventBackend::Cuda(_)) => {
+                Ok(0.0)
+            }
+        }
+    }
+}
+
+/// Checks that `found`, the device of `what`, is `wanted`.
+pub(crate) fn same_device(what: &'static str, found: DeviceId, wanted: DeviceId) -> Result<(), Error> {
+    if found == wanted { Ok(()) } else { Err(Error::OtherDevice { what, found, wanted }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tma0514_everything_belongs_to_one_device() {
+        let (first, second) = (DeviceId::Cuda(0), DeviceId::Cuda(1));
+        assert!(same_device("src", first, first).is_ok());
+        let error = same_device("src", second, first).expect_err("two devices");
+        assert_eq!(error.code(), "TMA0514");
+        assert!(error.to_string().starts_with("TMA0514: "), "{error}");
+        assert!(error.to_string().contains("`src` belongs to GPU 1 and this runs on GPU 0"), "{error}");
+    }
+}

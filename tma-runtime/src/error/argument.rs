@@ -1,0 +1,42 @@
+//! What a launch passes for a parameter, or what the parameter takes.
+
+use crate::spec::{MapMode, ParamKind, Scalar};
+
+/// The kind of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArgumentKind {
+    /// A tensor for a `TensorMap`.
+    TensorMap {
+        /// The element's type.
+        element: Scalar,
+    },
+    /// A tensor and the pixels that its columns are taken from, for an `Im2colMap`.
+    Im2colMap {
+        /// The element's type.
+        element: Scalar,
+    },
+    /// A tensor for a `Global`.
+    Global {
+        /// The element's type.
+        element: Scalar,
+    },
+    /// A scalar.
+    Scalar {
+        /// Its size in bytes.
+        bytes: u32,
+    },
+}
+
+impl From<&ParamKind> for ArgumentKind {
+    fn from(kind: &ParamKind) -> Self {
+        match *kind {
+            ParamKind::Map(map) => match map.mode {
+                MapMode::Tiled => Self::TensorMap { element: map.element },
+                MapMode::Im2col { .. } => Self::Im2colMap { element: map.element },
+            },
+            ParamKind::Global { element, .. } => Self::Global { element },
+            ParamKind::Scalar { bytes } => Self::Scalar { bytes },
+        }
+    }
+}

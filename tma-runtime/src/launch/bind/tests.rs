@@ -1,0 +1,160 @@
+//! Matching arguments to parameters, in flipped pairs.
+
+use super::*;
+use crate::spec::{KernelParts, ParamSpec, Scalar, TileSwizzle};
+
+const HERE: DeviceId = DeviceId::Cuda(0);
+const ELSEWHERE: DeviceId = DeviceId::Cuda(1);
+
+const PARTS: KernelParts = KernelParts {
+    name: "scale",
+    params: &[
+        ParamSpec {
+            name: "src",
+            kind: ParamKind::Map(MapSpec {
+                element: Scalar::F32,
+                mode: MapMode::Tiled,
+                box_extents: &[8, 8],
+                swizzle: TileSwizzle::None,
+                written: false,
+            }),
+        },
+        ParamSpec {
+            name: "out",
+            kind: ParamKind::Global { element: Scalar::F32, written: true, alignment: 16 },
+        },
+        ParamSpec { name: "n", kind: ParamKind::Scalar { bytes: 4 } },
+    ],
+    ..KernelParts::NOTHING
+};
+
+// SAFETY: never launched.
+static SPEC: KernelSpec = unsafe { KernelSpec::from_parts(PARTS) };
+
+fn map(device: DeviceId) -> Arg<'static> {
+    Arg::map(TensorView::<f32, 2>::new(device, 0x100, [16, 16], [16, 1]))
+}
+
+fn global<T: crate::Scalar>(device: DeviceId, strides: [usize; 2]) -> Arg<'static> {
+    Arg::global_mut(GlobalSliceMut::new(TensorViewMut::<T, 2>::new(device, 0x200, [4, 8], strides)))
+}
+
+fn good() -> [Arg<'static>; 3] {
+    [map(HERE), global::<f32>(HERE, [8, 1]), Arg::scalar(7u32)]
+}
+
+/// The PTX parameters in order, or the error.
+fn bound(args: &[Arg<'_>]) -> Result<Vec<u64>, Error> {
+    let mut params = Vec::new();
+    bind(HERE, &SPEC, args, |bound| {
+        match bound {
+            Bound::Map { index, tensor, source, .. } => {
+                assert_eq!((index, tensor), (0, "src"));
+                params.push(source.layout.address());
+            }
+            Bound::Global { address, len } => params.extend([*address, *len]),
+            Bound::Scalar { bits } => params.push(*bits),
+        }
+        Ok(())
+    })?;
+    Ok(params)
+}
+
+#[track_caller]
+fn refused(args: &[Arg<'_>], code: &str, words: &str) {
+    let error = bound(args).expect_err("the arguments fit");
+    let message = error.to_string();
+    assert_eq!(error.code(), code, "{message}");
+    assert!(message.starts_with(&format!("{code}: ")) && message.contains(words), "{message}");
+}
+
+#[test]
+fn arguments_become_ptx_parameters_in_order() {
+    assert_eq!(bound(&good()).expect("they fit"), [0x100, 0x200, 32, 7]);
+}
+
+#[test]
+fn tma0510_global_elements_are_those_of_the_kernel() {
+    let mut args = good();
+    args[1] = global::<i32>(HERE, [8, 1]);
+    refused(&args, "TMA0510", "`out` takes a tensor of `f32`, but this one is of `i32`");
+}
+
+#[test]
+fn tma0511_global_elements_lie_one_after_the_other() {
+    let mut args = good();
+    args[1] = global::<f32>(HERE, [16, 1]);
+    refused(&args, "TMA0511", "`out`");
+}
+
+#[test]
+fn tma0526_what_is_written_is_lent_to_be_written() {
+    let view = || TensorView::<f32, 2>::new(HERE, 0x200, [4, 8], [8, 1]);
+    let mut args = good();
+    args[1] = Arg::global(GlobalSlice::new(view()));
+    refused(&args, "TMA0526", "`scale` writes `out`, but the tensor passed there is lent to be read");
+    // What is only read may be lent either way.
+    let mut args = good();
+    args[0] = Arg::map_mut(TensorViewMut::<f32, 2>::new(HERE, 0x100, [16, 16], [16, 1]));
+    assert!(bound(&args).is_ok());
+}
+
+#[test]
+fn tma0526_so_are_tensors_that_a_map_writes() {
+    const MAP: MapSpec = MapSpec {
+        element: Scalar::F32,
+        mode: MapMode::Tiled,
+        box_extents: &[8, 8],
+        swizzle: TileSwizzle::None,
+        written: true,
+    };
+    const STORED: KernelParts =
+        KernelParts { params: &[ParamSpec { name: "dst", kind: ParamKind::Map(MAP) }], ..PARTS };
+    // SAFETY: never launched.
+    static STORES: KernelSpec = unsafe { KernelSpec::from_parts(STORED) };
+    let code = |arg| bind(HERE, &STORES, &[arg], |_| Ok(())).err().map(|error| error.code());
+    assert_eq!(code(map(HERE)), Some("TMA0526"));
+    assert_eq!(code(Arg::map_mut(TensorViewMut::<f32, 2>::new(HERE, 0x100, [16, 16], [16, 1]))), None);
+}
+
+#[test]
+fn tma0531_what_is_copied_in_bulk_is_aligned() {
+    let at = |address| {
+        let view = TensorViewMut::<f32, 1>::new(HERE, address, [8], [1]);
+        [map(HERE), Arg::global_mut(GlobalSliceMut::new(view)), Arg::scalar(7u32)]
+    };
+    refused(
+        &at(0x204),
+        "TMA0531",
+        "`out` in bulk, so its address must be a multiple of 16 bytes, but it is 0x204 (4",
+    );
+    assert!(bound(&at(0x210)).is_ok());
+}
+
+#[test]
+fn tma0514_tensors_lie_on_the_device_of_the_launch() {
+    let mut args = good();
+    args[0] = map(ELSEWHERE);
+    refused(&args, "TMA0514", "`src` belongs to GPU 1");
+    let mut args = good();
+    args[1] = global::<f32>(ELSEWHERE, [8, 1]);
+    refused(&args, "TMA0514", "`out` belongs to GPU 1");
+}
+
+#[test]
+fn tma0516_arguments_are_those_of_the_kernel() {
+    let [src, out, _] = good();
+    refused(&[src, out], "TMA0516", "takes 3 arguments, but was given 2 arguments");
+    let [src, out, n] = good();
+    refused(
+        &[src, n, out],
+        "TMA0516",
+        "a tensor of `f32` for the `Global` `out`, but was given a scalar of 4 bytes",
+    );
+    let [src, out, _] = good();
+    refused(
+        &[src, out, Arg::scalar(7u64)],
+        "TMA0516",
+        "a scalar of 4 bytes for `n`, but was given a scalar of 8",
+    );
+}

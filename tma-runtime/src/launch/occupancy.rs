@@ -1,0 +1,106 @@
+//! How many blocks of a kernel run at the same time: reported by the driver, or computed for
+//! simulated devices.
+
+use crate::backend::Backend;
+use crate::device::Device;
+use crate::error::Error;
+use crate::launch::LaunchOn;
+use crate::launch::shape::{Shape, cluster, volume};
+use crate::spec::{KernelParts, KernelSpec};
+
+/// Threads, blocks and bytes of shared memory of a multiprocessor. Source: CUDA C++ Programming
+/// Guide, "Technical Specifications per Compute Capability", 9.0.
+const THREADS: u32 = 2048;
+const BLOCKS: u32 = 32;
+const SHARED_BYTES: u32 = 228 * 1024;
+/// Shared memory that the system reserves per block, in bytes. Source: Hopper Tuning Guide,
+/// "Unified Shared Memory/L1/Texture Cache".
+const RESERVED_BYTES: u32 = 1024;
+/// Threads are allocated in warps.
+const WARP: u32 = 32;
+
+/// How many blocks of a kernel the device runs at the same time if it runs nothing else: the limit
+/// for a kernel that calls `sync_grid`, and the right number of persistent blocks.
+///
+/// # Errors
+///
+/// [`Error::Cluster`], and the errors of loading the kernel: [`Error::NoPtx`],
+/// [`Error::Architecture`], [`Error::Jit`], [`Error::NoEntry`], [`Error::OtherParameters`] and
+/// [`Error::SharedMemory`].
+pub fn resident_blocks(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<u32, Error> {
+    resident(on.device(), spec, cluster(spec, on.options())?)
+}
+
+/// Checks that all blocks of a cooperative launch can run at the same time.
+///
+/// # Errors
+///
+/// [`Error::GridNotResident`], and as [`resident_blocks`].
+pub(crate) fn fits(device: &Device, spec: &'static KernelSpec, shape: Shape) -> Result<(), Error> {
+    if !shape.cooperative {
+        return Ok(());
+    }
+    let found = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+    let limit = resident(device, spec, shape.cluster)?;
+    if found > u64::from(limit) {
+        return Err(Error::GridNotResident { kernel: spec.name, found, limit });
+    }
+    Ok(())
+}
+
+fn resident(device: &Device, spec: &'static KernelSpec, cluster: [u32; 3]) -> Result<u32, Error> {
+    match device.backend() {
+        Backend::Cuda(context) => context.resident_blocks(spec, cluster),
+        Backend::Sim(context) => {
+            context.properties().accept(spec)?;
+            Ok(simulated(context.properties().multiprocessors, spec, cluster))
+        }
+    }
+}
+
+/// Blocks that fit on this many Hopper multiprocessors, in whole clusters. Registers are not
+/// considered.
+fn simulated(multiprocessors: u32, spec: &KernelParts, cluster: [u32; 3]) -> u32 {
+    let threads = volume(spec.threads).max(1);
+    let by_threads = THREADS / threads.checked_next_multiple_of(WARP).unwrap_or(u32::MAX);
+    let by_shared_bytes = SHARED_BYTES / spec.shared_bytes.saturating_add(RESERVED_BYTES);
+    let blocks = multiprocessors * BLOCKS.min(by_threads).min(by_shared_bytes);
+    blocks - blocks % volume(cluster).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Cluster;
+
+    fn blocks(threads: [u32; 3], shared_bytes: u32, cluster: [u32; 3]) -> u32 {
+        let taken = Cluster::Fixed(cluster);
+        let parts = KernelParts { threads, cluster: taken, shared_bytes, ..KernelParts::NOTHING };
+        simulated(4, &parts, cluster)
+    }
+
+    #[test]
+    fn threads_blocks_and_shared_memory_each_limit_them() {
+        assert_eq!(blocks([1024, 1, 1], 0, [1; 3]), 4 * 2);
+        assert_eq!(blocks([32, 8, 1], 0, [1; 3]), 4 * 8);
+        assert_eq!(blocks([33, 1, 1], 0, [1; 3]), 4 * 32, "64 threads are 32 blocks");
+        assert_eq!(blocks([96, 1, 1], 0, [1; 3]), 4 * 21);
+        assert_eq!(blocks([1, 1, 1], 0, [1; 3]), 4 * 32);
+        assert_eq!(blocks([128, 1, 1], 227 * 1024, [1; 3]), 4);
+        assert_eq!(blocks([128, 1, 1], 113 * 1024, [1; 3]), 4 * 2);
+        assert_eq!(blocks([128, 1, 1], 113 * 1024 + 1, [1; 3]), 4);
+    }
+
+    #[test]
+    fn what_no_device_has_fits_nowhere() {
+        assert_eq!(blocks([u32::MAX; 3], 0, [1; 3]), 0);
+        assert_eq!(blocks([1 << 16, 1 << 16, 1], u32::MAX, [1; 3]), 0);
+        assert_eq!(blocks([32, 1, 1], 0, [u32::MAX; 3]), 0);
+    }
+
+    #[test]
+    fn clusters_fit_as_wholes() {
+        assert_eq!(blocks([96, 1, 1], 0, [2, 4, 1]), 80);
+        assert_eq!(blocks([128, 1, 1], 227 * 1024, [2, 2, 2]), 0);
+    }
+}

@@ -1,0 +1,244 @@
+//! The layout of a tile in shared memory, as text and as a drawing.
+
+use std::fmt::{self, Write};
+
+use crate::spec::{MapSpec, Scalar, TileSwizzle};
+
+/// Bytes that a swizzle moves as a unit. Source: PTX ISA, "Swizzling Modes".
+const CHUNK: u64 = 16;
+/// Bytes of one pass over the 32 banks of shared memory: one line of a picture.
+const LINE: u64 = 128;
+
+/// Where the elements of a tile lie in shared memory.
+///
+/// ```
+/// # use tma_runtime::picture::TileLayout;
+/// # use tma_runtime::spec::{Scalar, TileSwizzle};
+/// let layout = TileLayout::new(Scalar::F16, &[8, 64], TileSwizzle::B128);
+/// assert_eq!(layout.offset(&[0, 8]), Some(16)); // the second chunk of the first row
+/// assert_eq!(layout.offset(&[1, 0]), Some(128 + 16)); // the first of the second row has changed places with it
+/// println!("{layout}");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TileLayout {
+    element: Scalar,
+    extents: Vec<u32>,
+    swizzle: TileSwizzle,
+}
+
+/// A chunk of 16 bytes of shared memory, and its elements.
+struct Cell {
+    /// The row of the tile, with all dimensions but the innermost flattened.
+    row: u64,
+    /// Its position in the row, in chunks.
+    chunk: u64,
+    /// The first element and the one after the last.
+    elements: [u64; 2],
+}
+
+impl TileLayout {
+    /// The layout of a tile of these extents, in elements, outermost first.
+    pub fn new(element: Scalar, extents: &[u32], swizzle: TileSwizzle) -> Self {
+        Self { element, extents: extents.to_vec(), swizzle }
+    }
+
+    /// The layout of the tile that a kernel's tensor map moves.
+    pub fn of(map: &MapSpec) -> Self {
+        Self::new(map.element, map.box_extents, map.swizzle)
+    }
+
+    /// Bytes of the elements of a row.
+    fn row_bytes(&self) -> u64 {
+        u64::from(self.extents.last().copied().unwrap_or(1)) * u64::from(self.element.bytes())
+    }
+
+    /// Bytes from a row to the next: with a swizzle its whole span (seen on an H200).
+    fn pitch(&self) -> u64 {
+        self.row_bytes().max(self.swizzle.span().map_or(0, u64::from))
+    }
+
+    /// The number of rows, with all dimensions but the innermost flattened.
+    fn rows(&self) -> u64 {
+        let outer = self.extents.split_last().map_or(&[][..], |(_, outer)| outer);
+        outer.iter().map(|&extent| u64::from(extent)).product()
+    }
+
+    /// Bytes of the tile in shared memory, including gaps between rows.
+    pub fn bytes(&self) -> u64 {
+        self.rows() * self.pitch()
+    }
+
+    /// Where element `at` lies, in bytes from the tile's start; `None` if the tile has no such
+    /// element. `at` has one coordinate per dimension, outermost first.
+    pub fn offset(&self, at: &[u32]) -> Option<u64> {
+        let within =
+            at.len() == self.extents.len() && at.iter().zip(&self.extents).all(|(at, extent)| at < extent);
+        let (&column, outer) = at.split_last().filter(|_| within)?;
+        let row = outer
+            .iter()
+            .zip(&self.extents)
+            .fold(0, |row, (&at, &extent)| row * u64::from(extent) + u64::from(at));
+        Some(self.permuted(row * self.pitch() + u64::from(column) * u64::from(self.element.bytes())))
+    }
+
+    /// Where a byte goes: the number of its chunk within the span is XORed with the number of its
+    /// line. The permutation is its own inverse. Source: PTX ISA, "Swizzling Modes".
+    fn permuted(&self, offset: u64) -> u64 {
+        let chunks = u64::from(self.swizzle.permuted_bytes()) / CHUNK;
+        offset ^ (((offset / LINE) & (chunks - 1)) * CHUNK)
+    }
+
+    /// The elements in the 16 bytes at `offset`, if any.
+    fn cell(&self, offset: u64) -> Option<Cell> {
+        let logical = self.permuted(offset);
+        let (row, byte) = (logical / self.pitch(), logical % self.pitch());
+        let size = u64::from(self.element.bytes());
+        let end = (byte + CHUNK).min(self.row_bytes());
+        (row < self.rows() && byte < end).then(|| Cell {
+            row,
+            chunk: byte / CHUNK,
+            elements: [byte / size, end / size],
+        })
+    }
+
+    /// The lines of a picture, each with the chunks of 128 bytes.
+    fn lines(&self) -> impl Iterator<Item = [Option<Cell>; (LINE / CHUNK) as usize]> {
+        let lines = self.bytes().div_ceil(LINE);
+        (0..lines).map(|line| std::array::from_fn(|chunk| self.cell(line * LINE + chunk as u64 * CHUNK)))
+    }
+
+    /// A drawing with one line per 128 bytes of shared memory. Chunks at the same position in their
+    /// rows have the same colour.
+    pub fn svg(&self) -> String {
+        const WIDTH: u64 = 92;
+        const HEIGHT: u64 = 22;
+        const MARGIN: u64 = 56;
+        let lines: Vec<_> = self.lines().collect();
+        let (width, height) = (MARGIN + WIDTH * LINE / CHUNK + 1, HEIGHT * (lines.len() as u64 + 1) + 1);
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"monospace\" \
+             font-size=\"11\">\n<title>{}</title>\n",
+            self.title()
+        );
+        for chunk in 0..LINE / CHUNK {
+            let x = MARGIN + chunk * WIDTH + WIDTH / 2;
+            let (first, last) = (chunk * 4, chunk * 4 + 3);
+            svg += &format!("<text x=\"{x}\" y=\"15\" text-anchor=\"middle\">banks {first}-{last}</text>\n");
+        }
+        for (line, cells) in lines.iter().enumerate() {
+            let y = HEIGHT * (line as u64 + 1);
+            let offset = line as u64 * LINE;
+            svg +=
+                &format!("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{offset}</text>\n", MARGIN - 6, y + 15);
+            for (chunk, cell) in cells.iter().enumerate() {
+                let x = MARGIN + chunk as u64 * WIDTH;
+                let (fill, label) = match cell {
+                    Some(cell) => (format!("hsl({},70%,80%)", cell.chunk % 8 * 45), cell.to_string()),
+                    None => ("white".to_owned(), String::new()),
+                };
+                svg += &format!(
+                    "<rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{fill}\" stroke=\"black\"/>\n\
+                     <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{label}</text>\n",
+                    x + WIDTH / 2,
+                    y + 15
+                );
+            }
+        }
+        svg + "</svg>\n"
+    }
+
+    fn title(&self) -> String {
+        let extents: Vec<_> = self.extents.iter().map(u32::to_string).collect();
+        format!("{} of {}, {}", extents.join(" x "), self.element, self.swizzle.name())
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, end] = self.elements;
+        write!(f, "r{} c{first}-{}", self.row, end - 1)
+    }
+}
+
+/// The picture as text: one line per 128 bytes of shared memory, with the tile's row and columns in
+/// each 16.
+impl fmt::Display for TileLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.title())?;
+        for (line, cells) in self.lines().enumerate() {
+            let mut text = format!("{:6}:", line as u64 * LINE);
+            for cell in cells {
+                let label = cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string());
+                write!(text, " {label:<11}")?;
+            }
+            writeln!(f, "{}", text.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_element_has_a_place_of_its_own() {
+        for (element, extents, swizzle) in [
+            (Scalar::F16, vec![16, 64], TileSwizzle::B128),
+            (Scalar::F32, vec![2, 9, 16], TileSwizzle::B64),
+            (Scalar::U8, vec![20, 32], TileSwizzle::B32),
+            (Scalar::F64, vec![5, 6], TileSwizzle::None),
+            (Scalar::F16, vec![8, 24], TileSwizzle::B128),
+            (Scalar::F16, vec![2, 1, 3, 256], TileSwizzle::Interleave32),
+        ] {
+            let layout = TileLayout::new(element, &extents, swizzle);
+            let count: u32 = extents.iter().product();
+            let mut places: Vec<u64> = (0..count)
+                .map(|mut i| {
+                    let mut at = vec![0; extents.len()];
+                    for (at, extent) in at.iter_mut().zip(&extents).rev() {
+                        (*at, i) = (i % extent, i / extent);
+                    }
+                    layout.offset(&at).expect("inside")
+                })
+                .collect();
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), count as usize);
+            assert!(places.last().is_some_and(|last| last + u64::from(element.bytes()) <= layout.bytes()));
+        }
+    }
+
+    #[test]
+    fn outside_there_is_nothing() {
+        let layout = TileLayout::new(Scalar::F16, &[8, 64], TileSwizzle::B128);
+        assert_eq!(layout.offset(&[8, 0]), None);
+        assert_eq!(layout.offset(&[0, 64]), None);
+        assert_eq!(layout.offset(&[0]), None);
+    }
+
+    #[test]
+    fn a_picture_shows_the_permutation() {
+        let text = TileLayout::new(Scalar::F16, &[3, 32], TileSwizzle::B64).to_string();
+        let wanted = "3 x 32 of f16, Swizzle64
+     0: r0 c0-7     r0 c8-15    r0 c16-23   r0 c24-31   r1 c0-7     r1 c8-15    r1 c16-23   r1 c24-31
+   128: r2 c8-15    r2 c0-7     r2 c24-31   r2 c16-23   -           -           -           -
+";
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn rows_longer_than_the_span_are_permuted_along_it() {
+        let layout = TileLayout::new(Scalar::U32, &[1, 1, 64], TileSwizzle::Interleave32);
+        assert_eq!(layout.offset(&[0, 0, 31]), Some(124));
+        assert_eq!(layout.offset(&[0, 0, 32]), Some(128 + 16)); // the next 128 bytes: chunks change places
+        assert_eq!(layout.offset(&[0, 0, 36]), Some(128));
+        assert_eq!(layout.bytes(), 256);
+    }
+
+    #[test]
+    fn rows_shorter_than_the_span_leave_its_end_free() {
+        let text = TileLayout::new(Scalar::F32, &[2, 4], TileSwizzle::B32).to_string();
+        assert!(text.contains("r0 c0-3     -           r1 c0-3     -"), "{text}");
+    }
+}

@@ -1,0 +1,244 @@
+//! A compiled kernel as the host sees it: its PTX, its block and its parameters.
+//!
+//! Everything here is plain constant data. `#[tma_kernel]` generates one [`KernelSpec`] per
+//! instance; the backends only read it.
+
+pub(crate) mod ptx;
+
+use std::ops::Deref;
+
+pub use tma_model::{Scalar, TileSwizzle};
+
+/// A kernel that may be launched: its [parts](KernelParts), which can be read as fields, and the
+/// promise that they are true. `#[tma_kernel]` generates it, and makes that promise for the PTX
+/// that its compiler emits.
+///
+/// For PTX from elsewhere the promise is yours, so only `unsafe` code can make a specification for
+/// it:
+///
+/// ```
+/// use tma_runtime::launch::{KernelParts, KernelSpec, ParamKind, ParamSpec};
+/// use tma_runtime::spec::Cluster;
+///
+/// const PARTS: KernelParts = KernelParts {
+///     name: "nothing",
+///     entry: "nothing",
+///     ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }",
+///     threads: [32, 1, 1],
+///     cluster: Cluster::None,
+///     cooperative: false,
+///     dependency_wait: false,
+///     shared_bytes: 0,
+///     params: &[ParamSpec { name: "n", kind: ParamKind::Scalar { bytes: 4 } }],
+/// };
+/// // SAFETY: the entry takes one number and touches no memory.
+/// static SPEC: KernelSpec = unsafe { KernelSpec::from_parts(PARTS) };
+/// assert_eq!(SPEC.threads, [32, 1, 1]);
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use tma_runtime::launch::{KernelParts, KernelSpec};
+/// fn refused(parts: KernelParts) -> KernelSpec {
+///     KernelSpec::from_parts(parts)
+/// }
+/// ```
+///
+/// ```compile_fail,E0451
+/// # use tma_runtime::launch::{KernelParts, KernelSpec};
+/// fn refused(parts: KernelParts) -> KernelSpec {
+///     KernelSpec { parts }
+/// }
+/// ```
+///
+/// ```compile_fail,E0594
+/// # use tma_runtime::launch::KernelSpec;
+/// fn refused(spec: &mut KernelSpec) {
+///     spec.ptx = "";
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelSpec {
+    parts: KernelParts,
+}
+
+impl KernelSpec {
+    /// Promises that the parts describe the kernel correctly.
+    ///
+    /// # Safety
+    ///
+    /// When launched over any grid with arguments that fit `params`, the threads of `entry` access
+    /// only
+    ///
+    /// * their own shared and local memory, and variables of the PTX itself;
+    /// * the memory that the tensor map of a [`Map`](ParamKind::Map) reaches, and the elements of a
+    ///   [`Global`](ParamKind::Global). They write there only if the parameter is `written`;
+    /// * the memory that tensor maps reach which an earlier launch published in a workspace.
+    ///
+    /// In particular, no scalar argument is used as an address. `threads`, `cluster`,
+    /// `cooperative`, `dependency_wait` and `shared_bytes` are those that the entry was compiled
+    /// for.
+    pub const unsafe fn from_parts(parts: KernelParts) -> Self {
+        Self { parts }
+    }
+
+    /// The kernel's parts, also in constants, where `spec.threads` is not allowed.
+    pub const fn parts(&self) -> &KernelParts {
+        &self.parts
+    }
+}
+
+impl Deref for KernelSpec {
+    type Target = KernelParts;
+
+    fn deref(&self) -> &KernelParts {
+        &self.parts
+    }
+}
+
+/// A compiled kernel and everything needed to launch it, as plain data without any promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelParts {
+    /// The name as the user sees it: `copy`, or `copy::large` for a named instance.
+    pub name: &'static str,
+    /// The symbol of the PTX entry.
+    pub entry: &'static str,
+    /// The PTX. A text without `.entry` means that the package was built without LLVM. The entry
+    /// must declare the parameters that `params` become: a launch rejects any others.
+    pub ptx: &'static str,
+    /// Threads per block along x, y and z.
+    pub threads: [u32; 3],
+    /// The clusters that its blocks are grouped into.
+    pub cluster: Cluster,
+    /// Whether its blocks wait for each other (`sync_grid`), which requires all of them to run at
+    /// the same time.
+    pub cooperative: bool,
+    /// Whether it waits for previous kernels (`grid_dependency_wait`), which allows it to start
+    /// before they have ended.
+    pub dependency_wait: bool,
+    /// Shared memory per block, in bytes. All of it is dynamic.
+    pub shared_bytes: u32,
+    /// The kernel's parameters, in the order of its signature.
+    pub params: &'static [ParamSpec],
+}
+
+impl KernelParts {
+    /// Bytes of the PTX parameters that `params` become.
+    pub(crate) fn ptx_params(&self) -> Vec<Option<u64>> {
+        let sizes = self.params.iter().flat_map(|param| match param.kind {
+            ParamKind::Map(_) => vec![Some(128)],
+            ParamKind::Global { .. } => vec![Some(8), Some(8)],
+            ParamKind::Scalar { bytes } => vec![Some(u64::from(bytes))],
+        });
+        sizes.collect()
+    }
+}
+
+#[cfg(test)]
+impl KernelParts {
+    /// A kernel of one warp that does nothing. Tests change what they are about.
+    pub(crate) const NOTHING: Self = Self {
+        name: "k",
+        entry: "k",
+        ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { ret; }",
+        threads: [32, 1, 1],
+        cluster: Cluster::None,
+        cooperative: false,
+        dependency_wait: false,
+        shared_bytes: 0,
+        params: &[],
+    };
+}
+
+/// The clusters that a kernel's blocks are grouped into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cluster {
+    /// None.
+    None,
+    /// Blocks of a cluster along x, y and z.
+    Fixed([u32; 3]),
+    /// The launch decides the size.
+    AtLaunch {
+        /// The maximum number of blocks.
+        most: u32,
+    },
+}
+
+impl Cluster {
+    /// The maximum number of blocks per cluster.
+    pub const fn most_blocks(self) -> u32 {
+        match self {
+            Self::None => 1,
+            Self::Fixed([x, y, z]) => x.saturating_mul(y).saturating_mul(z),
+            Self::AtLaunch { most } => most,
+        }
+    }
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamSpec {
+    /// Its name in the kernel's signature.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: ParamKind,
+}
+
+/// What a parameter takes, which decides the PTX parameters that it becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// `TensorMap<Tile>` or `Im2colMap<Tile, RANK>`: one parameter of 128 bytes.
+    Map(MapSpec),
+    /// `Global<T>`: two parameters, the address (`u64`) and the number of elements (`u64`).
+    Global {
+        /// The element's type.
+        element: Scalar,
+        /// Whether the kernel writes through it.
+        written: bool,
+        /// Alignment of the address in bytes: the element's size, or what bulk copies need.
+        alignment: u32,
+    },
+    /// A scalar: one parameter.
+    Scalar {
+        /// Its size in bytes: 1, 2, 4 or 8.
+        bytes: u32,
+    },
+}
+
+impl ParamKind {
+    /// Whether the kernel writes to the argument's memory.
+    pub const fn written(&self) -> bool {
+        match self {
+            Self::Map(map) => map.written,
+            Self::Global { written, .. } => *written,
+            Self::Scalar { .. } => false,
+        }
+    }
+}
+
+/// The part of a tensor map that the kernel decides: the tile that one copy moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapSpec {
+    /// The element's type.
+    pub element: Scalar,
+    /// Which elements one copy moves.
+    pub mode: MapMode,
+    /// Extents of the tile in elements, outermost first: the box, or the pixels and channels of a
+    /// column.
+    pub box_extents: &'static [u32],
+    /// How rows of the tile are permuted in shared memory.
+    pub swizzle: TileSwizzle,
+    /// Whether the kernel stores or reduces through the map.
+    pub written: bool,
+}
+
+/// Which elements one copy by a tensor map moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapMode {
+    /// A box of the tensor, with the tensor's rank.
+    Tiled,
+    /// A column of pixels of a tensor of this rank: images, 1 to 3 spatial dimensions, channels.
+    Im2col {
+        /// Dimensions of the tensor.
+        rank: usize,
+    },
+}

@@ -1,0 +1,35 @@
+//! Allocations of device memory.
+
+use crate::backend::Backend;
+use crate::device::Device;
+use crate::error::Error;
+
+/// An allocation of device memory; at address 0 if it has no bytes. Tensors own it, together with
+/// the graphs whose launches use it.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) device: Device,
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Memory {
+    pub(crate) fn allocate(device: &Device, bytes: u64) -> Result<Self, Error> {
+        let address = match device.backend() {
+            _ if bytes == 0 => 0,
+            Backend::Cuda(context) => context.allocate(bytes)?,
+            Backend::Sim(context) => context.allocate(bytes)?,
+        };
+        Ok(Self { device: device.clone(), address, bytes })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        match self.device.backend() {
+            _ if self.bytes == 0 => {}
+            Backend::Cuda(context) => context.free(self.address),
+            Backend::Sim(context) => context.free(self.address),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Views of a part of a tensor, or of its memory with another shape. None reaches an element
+//! outside of its tensor, and a mutable view is consumed by the one made from it, so nothing here
+//! is unsafe.
+
+use super::{RawView, TensorView, TensorViewMut};
+use crate::error::{Error, ViewError};
+use crate::tensor::Scalar;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+macro_rules! parts {
+    ($View:ident, $checked:expr, $strides_doc:literal) => {
+        impl<'a, T: Scalar, const N: usize> $View<'a, T, N> {
+            /// The elements of `ranges`, one for each dimension, outermost first: a box within the
+            /// tensor, at the same strides.
+            ///
+            /// A tensor map still requires the first element's address to be a multiple of 16
+            /// bytes, and a `Global` requires contiguous elements, such as whole rows: the launch
+            /// checks both.
+            ///
+            /// ```
+            /// # use tma_runtime::prelude::*;
+            /// # fn main() -> Result<(), Error> {
+            /// # let device = Device::simulator();
+            /// let mut matrix = device.zeros::<f32, 2>([64, 32])?;
+            /// let lower = matrix.view_mut().slice([32..64, 0..32])?;
+            /// assert_eq!((lower.shape(), lower.strides()), ([32, 32], [32, 1]));
+            /// # Ok(())
+            /// # }
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// [`ViewError::Slice`] if a range begins or ends outside of the view.
+            pub fn slice(self, ranges: [Range<usize>; N]) -> Result<Self, Error> {
+                Ok(Self { raw: self.raw.sliced(ranges, size_of::<T>())?, elements: PhantomData })
+            }
+
+            /// The same elements with their dimensions in another order: dimension `i` of the
+            /// result is dimension `order[i]` of this view.
+            ///
+            /// A tensor map requires the innermost dimension to be contiguous, and a `Global` all
+            /// of them: the launch checks it.
+            ///
+            /// ```
+            /// # use tma_runtime::prelude::*;
+            /// # fn main() -> Result<(), Error> {
+            /// # let device = Device::simulator();
+            /// let images = device.zeros::<f32, 3>([4, 8, 16])?;
+            /// let turned = images.view().permute([1, 0, 2])?;
+            /// assert_eq!((turned.shape(), turned.strides()), ([8, 4, 16], [16, 128, 1]));
+            /// # Ok(())
+            /// # }
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// [`ViewError::Permutation`] if `order` does not name each dimension once.
+            pub fn permute(self, order: [usize; N]) -> Result<Self, Error> {
+                Ok(Self { raw: self.raw.permuted(order)?, elements: PhantomData })
+            }
+
+            /// The memory from this view's first element on, with another shape and strides, in
+            /// elements, outermost first.
+            ///
+            /// It must stay within the memory of the underlying
+            /// [`DeviceTensor`](crate::DeviceTensor); if the view was made from an address
+            /// ([`from_raw`](Self::from_raw)), within this view, which must be contiguous.
+            ///
+            #[doc = $strides_doc]
+            ///
+            /// # Errors
+            ///
+            /// [`ViewError::Reach`] if it would reach further, [`ViewError::UnknownMemory`] if the
+            /// view was made from an address and has gaps, and [`ViewError::Overlap`] if it is
+            /// mutable and two elements might share memory.
+            pub fn with_strides<const M: usize>(
+                self,
+                shape: [usize; M],
+                strides: [usize; M],
+            ) -> Result<$View<'a, T, M>, Error> {
+                let available = self.available()?;
+                let raw = self.raw.strided(shape, strides, available)?;
+                let check: fn([usize; M], [usize; M]) -> Result<(), ViewError> = $checked;
+                check(shape, strides)?;
+                Ok($View { raw, elements: PhantomData })
+            }
+
+            /// The number of elements of the memory from the view's first one on.
+            fn available(&self) -> Result<u64, ViewError> {
+                match self.raw.memory {
+                    Some(memory) => {
+                        let before = self.raw.address.saturating_sub(memory.address);
+                        Ok(memory.bytes.saturating_sub(before) / size_of::<T>() as u64)
+                    }
+                    None => self.layout().contiguous_len().ok_or(ViewError::UnknownMemory),
+                }
+            }
+        }
+    };
+}
+
+parts!(
+    TensorView,
+    |_, _| Ok(()),
+    "Rows may overlap. Windows of 64 samples, 32 apart:\n\n\
+     ```\n\
+     # use tma_runtime::prelude::*;\n\
+     # fn main() -> Result<(), Error> {\n\
+     # let device = Device::simulator();\n\
+     let signal = device.zeros::<f32, 1>([1024])?;\n\
+     let windows = signal.view().with_strides([31, 64], [32, 1])?;\n\
+     assert_eq!(windows.shape(), [31, 64]);\n\
+     assert!(signal.view().with_strides([32, 64], [32, 1]).is_err());\n\
+     # Ok(())\n\
+     # }\n\
+     ```"
+);
+
+parts!(
+    TensorViewMut,
+    apart,
+    "Its elements do not overlap: each stride is at least the reach of the dimensions with shorter \
+     strides. Two dimensions merged into one:\n\n\
+     ```\n\
+     # use tma_runtime::prelude::*;\n\
+     # fn main() -> Result<(), Error> {\n\
+     # let device = Device::simulator();\n\
+     let mut batch = device.zeros::<f32, 3>([4, 8, 16])?;\n\
+     let rows = batch.view_mut().with_strides([4 * 8, 16], [16, 1])?;\n\
+     assert_eq!(rows.shape(), [32, 16]);\n\
+     # Ok(())\n\
+     # }\n\
+     ```\n\n\
+     The tensor stays borrowed for as long as the view is used:\n\n\
+     ```compile_fail,E0499\n\
+     # use tma_runtime::prelude::*;\n\
+     # fn launch(a: TensorViewMut<'_, f32, 1>, b: TensorViewMut<'_, f32, 1>) {}\n\
+     # fn twice(tensor: &mut DeviceTensor<f32, 1>) -> Result<(), Error> {\n\
+     let first = tensor.view_mut().slice([0..8])?;\n\
+     let second = tensor.view_mut().with_strides([8], [1])?;\n\
+     launch(first, second);\n\
+     # Ok(())\n\
+     # }\n\
+     ```"
+);
+
+impl<const N: usize> RawView<'_, N> {
+    fn sliced(mut self, ranges: [Range<usize>; N], bytes: usize) -> Result<Self, ViewError> {
+        let mut first = 0usize;
+        for (dimension, Range { start, end }) in ranges.into_iter().enumerate() {
+            let extent = self.shape[dimension];
+            if start > end || end > extent {
+                return Err(ViewError::Slice { dimension, start, end, extent });
+            }
+            self.shape[dimension] = end - start;
+            first = first.wrapping_add(start.wrapping_mul(self.strides[dimension]));
+        }
+        // An empty slice keeps the address, which might otherwise be past the tensor's end.
+        if self.shape.iter().all(|&extent| extent > 0) {
+            self.address = self.address.wrapping_add(first.wrapping_mul(bytes) as u64);
+        }
+        Ok(self)
+    }
+
+    fn permuted(self, order: [usize; N]) -> Result<Self, ViewError> {
+        let mut taken = [false; N];
+        for &dimension in &order {
+            if dimension >= N || std::mem::replace(&mut taken[dimension], true) {
+                return Err(ViewError::Permutation { order: order.to_vec() });
+            }
+        }
+        let (shape, strides) = (order.map(|from| self.shape[from]), order.map(|from| self.strides[from]));
+        Ok(Self { shape, strides, ..self })
+    }
+}
+
+impl<'a, const N: usize> RawView<'a, N> {
+    fn strided<const M: usize>(
+        self,
+        shape: [usize; M],
+        strides: [usize; M],
+        available: u64,
+    ) -> Result<RawView<'a, M>, ViewError> {
+        let Self { device, address, memory, .. } = self;
+        let reached = if shape.contains(&0) { 0 } else { reach(shape.into_iter().zip(strides)) };
+        if reached > u128::from(available) {
+            let (shape, strides) = (shape.to_vec(), strides.to_vec());
+            return Err(ViewError::Reach { shape, strides, reached, available });
+        }
+        Ok(RawView { device, address, shape, strides, memory })
+    }
+}
+
+/// The distance in elements from the first to one past the last, for these extents, above zero, and
+/// strides.
+fn reach(dimensions: impl Iterator<Item = (usize, usize)>) -> u128 {
+    let steps = dimensions.map(|(extent, stride)| (extent as u128 - 1).saturating_mul(stride as u128));
+    steps.fold(1, u128::saturating_add)
+}
+
+/// Checks that no two elements share memory: each dimension strides over everything inside it.
+fn apart<const N: usize>(shape: [usize; N], strides: [usize; N]) -> Result<(), ViewError> {
+    if shape.contains(&0) {
+        return Ok(());
+    }
+    let mut order: Vec<usize> = (0..N).filter(|&dimension| shape[dimension] > 1).collect();
+    order.sort_by_key(|&dimension| strides[dimension]);
+    for (within, &dimension) in order.iter().enumerate() {
+        let reached = reach(order[..within].iter().map(|&inner| (shape[inner], strides[inner])));
+        if (strides[dimension] as u128) < reached {
+            let (shape, strides) = (shape.to_vec(), strides.to_vec());
+            return Err(ViewError::Overlap { shape, strides, dimension, reached });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
