@@ -1,5 +1,5 @@
-//! Every page of `docs/errors` holds what it says: what it shows as refused is refused with just the errors
-//! noted on its lines, and what it shows as accepted is accepted.
+//! Every page of `docs/errors` holds what it says: what it shows as refused is refused with just
+//! the errors noted on its lines, and what it shows as accepted is accepted.
 
 mod pages;
 

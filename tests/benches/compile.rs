@@ -28,7 +28,8 @@ fn ptx(criterion: &mut Criterion) {
 fn error(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("error");
     for source in examples() {
-        // Every example declares something in shared memory; here its first has a misspelt initialiser.
+        // Every example declares something in shared memory. Here the first has a misspelt
+        // initialiser.
         let misspelt = source.text.replacen("= shared()", "= sharde()", 1);
         group.bench_with_input(BenchmarkId::from_parameter(source.name), &misspelt, |bencher, text| {
             bencher.iter(|| check(source.path, black_box(text)).expect_err("it is misspelt").to_string());
