@@ -191,6 +191,9 @@ fn main() -> anyhow::Result<()> {
         worst = row.iter().zip(wanted).map(|(a, b)| (a.to_f64() - b).abs()).fold(worst, f64::max);
     }
     anyhow::ensure!(worst < 1e-2, "an element is wrong by {worst:.2e}");
-    println!("{}: {queries} queries over {keys} keys, no element wrong by more than {worst:.1e}", device.name());
+    println!(
+        "{}: {queries} queries over {keys} keys, no element wrong by more than {worst:.1e}",
+        device.name()
+    );
     Ok(())
 }

@@ -106,7 +106,12 @@ fn misuse(state: State, role: Role, form: Form) -> Option<Misuse> {
 
 impl Turn<'_, '_> {
     /// All lanes of the warp have to be at the instruction: it waits for those that are not.
-    pub(super) fn warpgroup(&mut self, warp: &mut Warp, op: &WarpgroupOp, issue: Issue) -> Result<Flow, Stop> {
+    pub(super) fn warpgroup(
+        &mut self,
+        warp: &mut Warp,
+        op: &WarpgroupOp,
+        issue: Issue,
+    ) -> Result<Flow, Stop> {
         if issue.active != warp.live {
             return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::Warp(warp.live) });
         }
@@ -116,7 +121,10 @@ impl Turn<'_, '_> {
         }
         let actor = warp.actor(0, issue.site);
         match op {
-            WarpgroupOp::Fence => warp.tensor.fence(),
+            WarpgroupOp::Fence => {
+                self.machine.warp_in_step(warp.block, warp.index);
+                warp.tensor.fence();
+            }
             WarpgroupOp::Multiply(code) => self.multiply(warp, code, issue)?,
             WarpgroupOp::Commit => {
                 self.machine.multiply_commit(actor, issue.pc.0)?;

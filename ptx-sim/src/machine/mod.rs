@@ -113,12 +113,12 @@ pub use index::{BarrierId, BlockRank, MapId, OperationId, ThreadId, ThreadIndex,
 pub use memory::{GlobalFault, GlobalMemory};
 pub(crate) use random::Random;
 pub(crate) use timeline::{Position, Recorder};
-pub(crate) use types::{LeftOperand, Multiply};
 pub use types::{
     Actor, Arrive, BarrierUse, BulkAction, BulkCopy, Checks, Combination, CopyAsync, Fence, FencedMemory,
     MachineConfig, Order, Phase, PhaseWait, Pointer, Poll, Reduction, RemoteStore, Scope, Semantics, Site,
     Space, TensorAction, TensorCopy, TryWait, Votes, Waiting, WaitingFor,
 };
+pub(crate) use types::{LeftOperand, Multiply};
 
 pub use crate::report::Stop;
 use crate::report::{Finding, Findings, Party};

@@ -11,7 +11,9 @@ use crate::machine::diagnostics::Act;
 use crate::machine::engine::{Due, Slowness};
 use crate::machine::index::{BlockRank, ThreadId, ThreadIndex, WarpIndex};
 use crate::machine::memory::Mark;
-use crate::machine::mma::{At, Joined, Left, Manner, Matrix, Member, Multiplication, Plan, Side, Step, WarpgroupId};
+use crate::machine::mma::{
+    At, Joined, Left, Manner, Matrix, Member, Multiplication, Plan, Side, Step, WarpgroupId,
+};
 use crate::machine::registers::Change;
 use crate::machine::types::{Action, Actor, LeftOperand, Multiply, Poll};
 use crate::report::{Finding, FindingKind, Stop};
@@ -127,7 +129,8 @@ impl Machine {
             Change::Waits => Ok(Poll::Blocked),
             Change::Backwards { count: held } => {
                 let (name, than) = if grows { ("inc", "fewer than") } else { ("dec", "more than") };
-                let message = format!("`setmaxnreg.{name}` to {count} registers, {than} the {held} that the warp has");
+                let message =
+                    format!("`setmaxnreg.{name}` to {count} registers, {than} the {held} that the warp has");
                 self.refuse(actor.does("asks"), FindingKind::Execution, message)
             }
         }
@@ -161,7 +164,8 @@ impl Machine {
         let log = &mut self.diagnostics;
         if let Some((site, committed)) = self.tensor_cores.unwaited(member) {
             let what = if committed { "whose group" } else { "which is in no group, and" };
-            let message = format!("a warp ends that has issued a multiplication {what} it has not waited for");
+            let message =
+                format!("a warp ends that has issued a multiplication {what} it has not waited for");
             let finding = Finding::new(FindingKind::UnwaitedMultiplication, message)
                 .with(log.party(Actor { site, ..ends }.does("issued the multiplication")))
                 .with(log.party(ends.does("ends")))
@@ -182,7 +186,8 @@ impl Machine {
     /// The block ends: the warps of a warpgroup have to have changed their registers together.
     pub(super) fn check_registers(&mut self, ends: Actor) {
         let Some([most, least]) = self.registers.uneven(ends.who.block) else { return };
-        let message = format!("warp {most} has run a `setmaxnreg` that warp {least} of its warpgroup has not");
+        let message =
+            format!("warp {most} has run a `setmaxnreg` that warp {least} of its warpgroup has not");
         let party = self.diagnostics.party(ends.does("ends"));
         let help = "let all warps of a warpgroup run it";
         self.report(Finding::new(FindingKind::DivergentMultiplication, message).with(party).help(help));
@@ -202,7 +207,9 @@ impl Machine {
 
     fn join(&mut self, action: Action, member: Member, at: At, step: Step) -> Result<Joined, Stop> {
         let Some(joined) = self.tensor_cores.join(member, at, step) else {
-            return Err(self.diagnostics.bug(action, "a step of a warpgroup is neither its next nor one before"));
+            return Err(self
+                .diagnostics
+                .bug(action, "a step of a warpgroup is neither its next nor one before"));
         };
         let block = action.who.block;
         if let Some((other, site)) = joined.differs {
@@ -253,11 +260,13 @@ impl Machine {
         };
         if descriptor.base_offset != 0 {
             let offset = descriptor.base_offset;
-            let message = format!("the descriptor of {side} has the base offset {offset}; only 0 is simulated");
+            let message =
+                format!("the descriptor of {side} has the base offset {offset}; only 0 is simulated");
             return self.refuse_with_help(action, kind, message, TILE_START);
         }
         // Within a row of the pattern a step of K begins; every eighth row a pattern does.
-        let into = descriptor.swizzle.span().map_or(0, |span| descriptor.start % (CORE_ROWS * span) / span * span);
+        let into =
+            descriptor.swizzle.span().map_or(0, |span| descriptor.start % (CORE_ROWS * span) / span * span);
         if into != 0 {
             let place = self.diagnostics.offset(descriptor.start);
             let message = format!(

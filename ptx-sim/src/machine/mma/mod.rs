@@ -194,9 +194,9 @@ impl TensorCores {
         let issued = warpgroup.steps.get_mut(index)?;
         let differs = issued.pc != at.pc || !issued.step.is_like(&step);
         let first = issued.by.iter().position(|by| *by);
-        let other = first.filter(|_| differs).map(|warp| {
-            (WarpIndex(member.warpgroup.number * WARPS as u32 + warp as u32), issued.site)
-        });
+        let other = first
+            .filter(|_| differs)
+            .map(|warp| (WarpIndex(member.warpgroup.number * WARPS as u32 + warp as u32), issued.site));
         issued.by[member.warp] = true;
         Some(Joined { number, is_whole: issued.by == [true; WARPS], differs: other })
     }
