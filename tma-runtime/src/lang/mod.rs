@@ -85,7 +85,6 @@ macro_rules! elements {
 
 mod barrier;
 mod bulk;
-mod bulk_copy;
 mod cache;
 mod cluster;
 mod control;
@@ -110,9 +109,9 @@ mod tests;
 mod tile;
 
 pub use barrier::{Barrier, Token};
-pub use bulk::{bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
-pub use bulk_copy::{
+pub use bulk::{
     BulkAdd, BulkBits, BulkCount, BulkOrder, RemoteAdd, RemoteInteger, RemoteSequence, Sequence,
+    bulk_commit_group, bulk_wait_group, bulk_wait_group_read,
 };
 pub use cache::{CachePolicy, l2_evict_first, l2_evict_last, l2_evict_normal, l2_evict_unchanged};
 pub use cluster::{

@@ -29,21 +29,27 @@ pub(super) struct Lang {
     macros: BTreeMap<String, TokenStream>,
 }
 
-/// All files of the module `folder`.
+/// All files of the module `folder` and of those in it.
 pub(super) fn read(folder: &Path) -> Lang {
     let mut lang = Lang::default();
-    for file in fs::read_dir(folder).expect("the module is a folder") {
-        let path = file.expect("it can be listed").path();
-        if path.file_name().is_some_and(|name| name != "tests.rs" && name != "names.rs") {
-            let text = fs::read_to_string(&path).expect("it can be read");
-            lang.macros.clear();
-            lang.items("", &text.parse::<TokenStream>().expect("it is Rust"));
-        }
-    }
+    lang.folder(folder);
     lang
 }
 
 impl Lang {
+    fn folder(&mut self, folder: &Path) {
+        for file in fs::read_dir(folder).expect("the module is a folder") {
+            let path = file.expect("it can be listed").path();
+            if path.is_dir() {
+                self.folder(&path);
+            } else if path.file_name().is_some_and(|name| name != "tests.rs" && name != "names.rs") {
+                let text = fs::read_to_string(&path).expect("it can be read");
+                self.macros.clear();
+                self.items("", &text.parse::<TokenStream>().expect("it is Rust"));
+            }
+        }
+    }
+
     /// Notes the public items among `tokens`, which stand in an `impl` of `owner` or outside of
     /// any.
     fn items(&mut self, owner: &str, tokens: &TokenStream) {

@@ -1,6 +1,6 @@
 //! Bulk copies: contiguous elements, moved by the copy engine without a tensor map.
 
-use super::{
+use crate::lang::{
     Barrier, CachePolicy, Global, GlobalIndex, NoSwizzle, Remote, Scalar, Shape, Shared, SharedArray, Tile,
     TileElement, bf16, device_only, f16, sealed::Sealed,
 };
@@ -30,7 +30,7 @@ impl<T: Scalar> Global<T> {
     /// returns at once.
     ///
     /// Every byte that lands lowers the transaction count of `barrier`'s current phase, as with
-    /// [`TensorMap::load`](super::TensorMap::load): announce `count` times the element's size with
+    /// [`TensorMap::load`](crate::lang::TensorMap::load): announce `count` times the element's size with
     /// [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the array only after
     /// [`wait`](Barrier::wait). The rules there for memory that was in use before apply here as
     /// well.
@@ -88,8 +88,8 @@ impl<T: Scalar> Global<T> {
     /// and returns at once.
     ///
     /// The copy joins the thread's next bulk group. If threads wrote to the array, it needs
-    /// [`fence_proxy_async`](super::fence_proxy_async) first, as with
-    /// [`TensorMap::store`](super::TensorMap::store). The launcher requires `&mut` of the tensor.
+    /// [`fence_proxy_async`](crate::lang::fence_proxy_async) first, as with
+    /// [`TensorMap::store`](crate::lang::TensorMap::store). The launcher requires `&mut` of the tensor.
     ///
     /// PTX: `cp.async.bulk.global.shared::cta.bulk_group` (PTX ISA, "cp.async.bulk").
     ///
@@ -239,7 +239,7 @@ macro_rules! remote_copies {
         /// These copy `count` elements, from element `at` on, to the same elements in another block
         /// of the cluster. Their bytes count on `barrier`, which belongs to that block: it
         /// announces them, and reads after its wait. If threads wrote to the array, it needs
-        /// [`fence_proxy_async`](super::fence_proxy_async) first. Offset and count follow the rules
+        /// [`fence_proxy_async`](crate::lang::fence_proxy_async) first. Offset and count follow the rules
         /// of [bulk copies](Global#bulk-copies).
         impl<$($generic)*> $ty {
             /// Starts copying to a block other than this one.
