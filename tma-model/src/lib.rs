@@ -13,6 +13,7 @@
 //! The package is pure data and arithmetic. It has no dependencies, because it is compiled into a
 //! procedural macro, into build scripts and into programs alike. What an instruction *does* is not
 //! here: the simulator has semantics of its own, so that it can judge the compiler.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod limits;
 pub mod operation;

@@ -70,12 +70,13 @@ impl ReduceOp {
     /// Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types. Bits (`.b32`,
     /// `.b64`) are those of integers here.
     pub const fn takes_bulk(self, element: Scalar) -> bool {
-        match (self, element) {
-            (Self::Add, Scalar::F64) => true,
-            (Self::And | Self::Or | Self::Xor, Scalar::I64) => true,
-            (_, Scalar::Usize) => self.takes_mapped(Scalar::U64),
-            _ => self.takes_mapped(element),
-        }
+        let element = if matches!(element, Scalar::Usize) { Scalar::U64 } else { element };
+        let without_a_map = match self {
+            Self::Add => matches!(element, Scalar::F64),
+            Self::And | Self::Or | Self::Xor => matches!(element, Scalar::I64),
+            Self::Min | Self::Max | Self::Inc | Self::Dec => false,
+        };
+        without_a_map || self.takes_mapped(element)
     }
 
     /// Whether it reduces elements of this type in another block's shared memory.
@@ -131,6 +132,9 @@ impl AtomicOp {
     /// Whether there is such an operation on `scalar`.
     pub const fn takes(self, scalar: Scalar) -> bool {
         let integer = matches!(scalar, Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize);
-        integer || (matches!(self, Self::Add) && matches!(scalar, Scalar::F32 | Scalar::F64))
+        match self {
+            Self::Add => integer || matches!(scalar, Scalar::F32 | Scalar::F64),
+            Self::Min | Self::Max | Self::And | Self::Or | Self::Xor | Self::Exchange => integer,
+        }
     }
 }

@@ -1,5 +1,4 @@
 //! `cp.async.bulk` and `cp.reduce.async.bulk` without a tensor map.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::access::{check_policy, take_cache_hints};
 use super::operands::Decoder;
@@ -99,15 +98,19 @@ fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<(Reduc
 /// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of
 /// operations, and there: a sum of `.f32` takes subnormal numbers as zeros.
 fn in_global(with: ReduceOp, ty: Type) -> Option<DataType> {
-    match (with, ty) {
-        (ReduceOp::And | ReduceOp::Or | ReduceOp::Xor, Type::Bits(64)) => Some(DataType::U64),
-        (ReduceOp::Add, Type::Float(FloatType::F32)) => Some(DataType::F32Ftz),
-        (ReduceOp::Add, Type::Float(FloatType::F64)) => Some(DataType::F64),
-        (ReduceOp::Add | ReduceOp::Min | ReduceOp::Max, Type::Float(FloatType::F16)) => Some(DataType::F16),
-        (ReduceOp::Add | ReduceOp::Min | ReduceOp::Max, Type::Float(FloatType::Bf16)) => Some(DataType::Bf16),
-        (ReduceOp::Min | ReduceOp::Max, Type::Integer(Integer { bits: 64, signed })) => {
-            Some(if signed { DataType::I64 } else { DataType::U64 })
+    let float = |float, element| (ty == Type::Float(float)).then_some(element);
+    let half = || float(FloatType::F16, DataType::F16).or(float(FloatType::Bf16, DataType::Bf16));
+    let integer = |signed, element| (ty == Type::Integer(Integer { bits: 64, signed })).then_some(element);
+    let only_in_global = match with {
+        ReduceOp::Add => {
+            let wide = float(FloatType::F32, DataType::F32Ftz).or(float(FloatType::F64, DataType::F64));
+            wide.or_else(half)
         }
-        _ => in_cluster(with, ty),
-    }
+        ReduceOp::Min | ReduceOp::Max => {
+            integer(true, DataType::I64).or(integer(false, DataType::U64)).or_else(half)
+        }
+        ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => (ty == Type::Bits(64)).then_some(DataType::U64),
+        ReduceOp::Inc | ReduceOp::Dec => None,
+    };
+    only_in_global.or_else(|| in_cluster(with, ty))
 }

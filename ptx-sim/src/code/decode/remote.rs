@@ -3,7 +3,6 @@
 use super::operands::Decoder;
 use crate::isa::{Integer, Op, RemoteCode, Space, TmaOp, Type};
 use crate::parse::LoadError;
-use crate::parse::syntax::Operand;
 use crate::tensor_map::DataType;
 use tma_model::ReduceOp;
 
@@ -24,20 +23,26 @@ pub(super) fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let count = d.take_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
     let ty = d.take_type()?;
     let bits = ty.bits();
-    let plain = matches!(ty, Type::Bits(_) | Type::Integer(_) | Type::Float(_));
+    let plain = match ty {
+        Type::Bits(_) | Type::Integer(_) | Type::Float(_) => true,
+        Type::Pred
+        | Type::FloatPair(_)
+        | Type::IntegerPair(_)
+        | Type::Tf32
+        | Type::Float8Pair(_)
+        | Type::B128 => false,
+    };
     if !plain || !matches!(bits, 32 | 64) || bits * count > 128 {
         return Err(d.error("32 or 64 bits, and vectors of up to 16 bytes, are wanted"));
     }
     d.expect_count(3, 3)?;
     let mut values = Vec::new();
-    match d.operand(1)? {
-        Operand::Vector(parts) if parts.len() == count as usize && count > 1 => {
-            for part in parts {
-                values.push(d.inner(part, ty)?);
-            }
+    if count == 1 {
+        values.push(d.source(1, ty)?);
+    } else {
+        for part in d.parts(d.operand(1)?, count as usize, "registers")? {
+            values.push(d.inner(part, ty)?);
         }
-        _ if count == 1 => values.push(d.source(1, ty)?),
-        _ => return Err(d.error(format!("{count} registers in braces are wanted"))),
     }
     let (to, barrier) = (d.address(0)?, d.address(2)?);
     let code = RemoteCode { space, to, values, bytes: bits / 8, barrier, reduce: None };
