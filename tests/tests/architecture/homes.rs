@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::{TokenStream, TokenTree};
+use syn::Attribute;
 use syn::visit::{self, Visit};
-use syn::{Attribute, ItemEnum};
 
 use crate::tree::{File, expect_none, files};
-use crate::{code, planted, sources};
+use crate::{Enum, code, enums, planted, sources};
 
 const ASSEMBLY: &str = "codegen/src/lower/nvvm/";
 const FFI: &str = "tma-runtime/src/backend/cuda/driver/";
@@ -64,7 +64,10 @@ fn no_package_repeats_an_enum_of_the_model() {
 
 #[test]
 fn copies_of_the_models_enums_are_found() {
-    let model = planted("tma-model/src/a.rs", "pub enum Op { Add, Min, Max } enum Level { Low, High }");
+    let model = planted(
+        "tma-model/src/a.rs",
+        "made! { enum Op { #[a] Add = 1, Min, Max, } } enum Level { Low, High }",
+    );
     let text = "mod b { enum Reduction { Max(u32), Min, Add } } enum Other { Add, Min } enum C { High, Low }";
     let found = copies_of_the_model(&[model, planted("ptx-sim/src/lib.rs", text)]);
     assert_eq!(found, ["ptx-sim/src/lib.rs:1: `Reduction` has the variants of the model's `Op`"]);
@@ -163,43 +166,22 @@ fn cuda_elsewhere(files: &[File]) -> Vec<String> {
 
 /// Enums with the same variants as one of the model's, of which there are more than two.
 fn copies_of_the_model(files: &[File]) -> Vec<String> {
-    let of = |file: &File| {
-        let mut enums = Enums(vec![]);
-        enums.visit_file(&code(file));
-        enums.0
-    };
     let sources: Vec<_> =
         sources(files).filter(|file| file.path.contains("/src/") && !file.is_test()).collect();
     let (model, others): (Vec<_>, Vec<_>) =
         sources.into_iter().partition(|file| file.path.starts_with("tma-model/"));
-    let model: Vec<_> = model.into_iter().flat_map(of).filter(|own| own.variants.len() > 2).collect();
+    let variants = |of: &Enum| BTreeSet::from_iter(of.variants.iter().cloned());
+    let own = model.into_iter().flat_map(enums).filter(|own| own.variants.len() > 2);
+    let own: Vec<_> = own.map(|own| (variants(&own), own.name)).collect();
     let mut problems = vec![];
     for file in others {
-        for other in of(file) {
-            if let Some(own) = model.iter().find(|own| own.variants == other.variants) {
-                let Variants { name, line, .. } = &other;
-                problems.push(format!(
-                    "{}:{line}: `{name}` has the variants of the model's `{}`",
-                    file.path, own.name
-                ));
+        for other in enums(file) {
+            if let Some((_, name)) = own.iter().find(|(own, _)| *own == variants(&other)) {
+                let Enum { name: copy, line, .. } = &other;
+                let path = &file.path;
+                problems.push(format!("{path}:{line}: `{copy}` has the variants of the model's `{name}`"));
             }
         }
     }
     problems
-}
-
-struct Variants {
-    name: String,
-    line: usize,
-    variants: BTreeSet<String>,
-}
-
-struct Enums(Vec<Variants>);
-
-impl<'ast> Visit<'ast> for Enums {
-    fn visit_item_enum(&mut self, item: &'ast ItemEnum) {
-        let variants = item.variants.iter().map(|variant| variant.ident.to_string()).collect();
-        let line = item.ident.span().start().line;
-        self.0.push(Variants { name: item.ident.to_string(), line, variants });
-    }
 }

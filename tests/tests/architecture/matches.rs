@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use syn::visit::{self, Visit};
-use syn::{ExprMatch, Item, ItemImpl, Pat, Type};
+use syn::{ExprMatch, ItemImpl, Pat, Type};
 
 use crate::tree::{File, expect_none, files};
-use crate::{code, planted, sources};
+use crate::{code, enums, planted, sources};
 
 /// The modules, with all below them, in which clippy refuses `_` for any enum.
 const EXHAUSTIVE: [&str; 18] = [
@@ -70,7 +70,7 @@ fn no_match_over_operations_has_an_arm_for_all_others() {
 
 #[test]
 fn arms_for_all_others_are_found_in_every_form() {
-    let home = planted("tma-model/src/operation.rs", "pub enum ReduceOp { Add, Min }");
+    let home = planted("tma-model/src/operation.rs", "made! { pub enum ReduceOp { Add = 1, Min } }");
     let text = "fn f(op: ReduceOp, n: Option<u32>) {
             match op { ReduceOp::Add => 1, _ => 2 };
             match op { ReduceOp::Add => 1, other => 2 };
@@ -93,8 +93,11 @@ fn has_lint(file: &File) -> bool {
 /// `path:line` of each arm that takes whatever operation no other arm names.
 fn catch_alls(files: &[File]) -> Vec<String> {
     let homes = sources(files).filter(|file| OPERATIONS.iter().any(|home| file.path.starts_with(home)));
-    let operations: BTreeSet<_> =
-        homes.flat_map(enums).filter(|name| !OF_VALUES.contains(&name.as_str())).collect();
+    let operations: BTreeSet<_> = homes
+        .flat_map(enums)
+        .map(|found| found.name)
+        .filter(|name| !OF_VALUES.contains(&name.as_str()))
+        .collect();
     let mut found = vec![];
     for file in sources(files).filter(|file| !file.is_test()) {
         let mut matches = Matches { path: &file.path, operations: &operations, own: None, found: vec![] };
@@ -102,14 +105,6 @@ fn catch_alls(files: &[File]) -> Vec<String> {
         found.append(&mut matches.found);
     }
     found
-}
-
-fn enums(file: &File) -> Vec<String> {
-    let names = code(file).items.into_iter().filter_map(|item| match item {
-        Item::Enum(item) => Some(item.ident.to_string()),
-        _ => None,
-    });
-    names.collect()
 }
 
 struct Matches<'f> {

@@ -12,7 +12,7 @@ pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
     let value = match &expr.kind {
         ExprKind::Unary(op, a) => constant(a).and_then(|a| eval::unary(*op, a, scalar)),
         ExprKind::Binary(op, a, b) => match (constant(a), constant(b)) {
-            (_, Some(Const::Int(0))) if matches!(op, BinaryOp::Div | BinaryOp::Rem) => {
+            (_, Some(Const::Int(0))) if op.is_division() => {
                 return Err("it divides by zero");
             }
             (Some(a), Some(b)) => eval::binary(*op, a, b, expr_scalar(expr)),
