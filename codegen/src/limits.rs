@@ -17,5 +17,9 @@ pub const UNROLLED_TURNS: i128 = 1024;
 /// expressions. LLVM takes some minutes for so many, and its time grows faster than they do.
 pub const KERNEL_OPERATIONS: u64 = 100_000;
 
+/// The most instances that the products of one kernel's attribute make. LLVM compiles each of them
+/// in every build, for which a few lists of ten values would be a mistake.
+pub const PRODUCT_INSTANCES: usize = 256;
+
 /// Alignment given to scalar arrays in shared memory, so that vector access is possible.
 pub const ARRAY_ALIGNMENT: u64 = 16;

@@ -1,45 +1,17 @@
-//! Every page of `docs/errors` holds what it says: what it shows as refused is refused with just the errors
-//! noted on its lines, and what it shows as accepted is accepted.
+//! Every page of `docs/errors` holds what it says: what it shows as refused is refused with just
+//! the errors noted on its lines, and what it shows as accepted is accepted.
+
+mod pages;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use pages::{Example, Judged, Outcome, examples, folder, page};
 use tma_codegen::diag::{Code, Diagnostics};
-use tma_codegen::{Failure, Target};
 
 /// Codes that no kernel alone brings about: they are about the build, and about imports, which
 /// texts need not have.
 const PROSE_ONLY: [Code; 4] = [Code::MissingPrelude, Code::MissingPtx, Code::Backend, Code::Unwatchable];
-
-/// A fenced block of a page.
-struct Example {
-    /// The page's line (from 1) before the block's first.
-    before: usize,
-    outcome: Outcome,
-    /// What it is compiled for, where the block says so: ```` ```rust,refused,sm_90 ````.
-    target: Option<Target>,
-    source: String,
-}
-
-/// What a page says becomes of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Accepted,
-    /// Accepted, with warnings.
-    Warned,
-    Refused,
-}
-
-impl Outcome {
-    fn named(name: &str) -> Option<Self> {
-        match name {
-            "accepted" => Some(Self::Accepted),
-            "warned" => Some(Self::Warned),
-            "refused" => Some(Self::Refused),
-            _ => None,
-        }
-    }
-}
 
 /// An error, as noted with `//~ CODE text`, or as reported.
 #[derive(Debug)]
@@ -49,64 +21,13 @@ struct Expected<'a> {
     text: &'a str,
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors")
-}
-
-fn page(code: Code) -> Option<String> {
-    fs::read_to_string(folder().join(format!("{code}.md"))).ok()
-}
-
-/// The blocks that are kernels.
-fn examples(page: &str) -> Vec<Example> {
-    let mut found: Vec<Example> = vec![];
-    let mut open = false;
-    for (number, line) in page.lines().enumerate() {
-        if let Some((outcome, target)) = line.strip_prefix("```rust,").and_then(judged) {
-            found.push(Example { before: number + 1, outcome, target, source: String::new() });
-            open = true;
-            continue;
-        }
-        match line {
-            "```" => open = false,
-            line if open => {
-                if let Some(example) = found.last_mut() {
-                    example.source.push_str(line);
-                    example.source.push('\n');
-                }
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-/// What the words behind the opening of a block say: the outcome, and perhaps a target.
-fn judged(words: &str) -> Option<(Outcome, Option<Target>)> {
-    let (outcome, target) =
-        words.split_once(',').map_or((words, None), |(word, target)| (word, Some(target)));
-    Some((Outcome::named(outcome)?, target.map(|name| name.parse().expect("the target of a block"))))
-}
-
 /// The errors and the warnings of an example, or why it is none.
 fn diagnostics(example: &Example) -> Result<Diagnostics, String> {
-    let accepted = |count: usize, warnings| match count {
-        0 => Err("there is no kernel in it".to_owned()),
-        _ => Ok(Diagnostics { errors: vec![], warnings }),
-    };
-    let failure = match example.target {
-        None => match tma_codegen::check("page.rs", &example.source) {
-            Ok(found) => return accepted(found.kernels.len(), found.warnings),
-            Err(failure) => failure,
-        },
-        Some(target) => match tma_codegen::check_for("page.rs", &example.source, target) {
-            Ok(found) => return accepted(found.kernels.len(), found.warnings),
-            Err(failure) => failure,
-        },
-    };
-    match failure {
-        Failure::Rules { errors, .. } => Ok(Diagnostics { errors, warnings: vec![] }),
-        other => Err(other.to_string()),
+    let Judged { accepted_kernels, diagnostics, .. } =
+        pages::judge("page.rs", &example.source, example.target)?;
+    match diagnostics.errors.is_empty() && accepted_kernels == 0 {
+        true => Err("there is no kernel in it".to_owned()),
+        false => Ok(diagnostics),
     }
 }
 

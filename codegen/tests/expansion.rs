@@ -133,6 +133,29 @@ fn the_instances_of_a_kernel_are_chosen_by_its_generics() {
     assert_eq!(text.matches("impl Compiled for").count(), 2, "one for both of the same arguments");
 }
 
+/// An error of rustc's lists the first; the documentation has all.
+#[test]
+fn the_instances_of_a_product_are_chosen_by_their_generics() {
+    let all = items(
+        quote!(threads = 32, instances(T in [f16, f32], N in [8, 16, 24, 32, 40])),
+        quote!(
+            pub fn k<T: TileElement, const N: u32>(src: TensorMap<Tile<T, Shape2<8, N>>>) {
+                src.prefetch_descriptor();
+            }
+        ),
+    );
+    let text = launchers(&all);
+    for wanted in [
+        "pub mod f32_40",
+        "[:: tma_runtime :: launch :: KernelSpec ; 10usize] = [f16_8 :: SPEC , f16_16 :: SPEC",
+        "impl Compiled for Instance < :: core :: primitive :: f32 , 40 >",
+        "`f32_32` = `<f32, 32>`, `f32_40` = `<f32, 40>`.",
+        "`f32_24` = `<f32, 24>` and 2 more; name another in the attribute",
+    ] {
+        assert!(text.contains(wanted), "no `{wanted}` in {text}");
+    }
+}
+
 #[test]
 fn what_a_launch_writes_is_what_any_instance_writes() {
     let all = items(

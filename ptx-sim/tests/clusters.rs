@@ -81,8 +81,7 @@ fn a_block_stays_until_the_others_are_done() {
     let body = two("st.shared.u32 [%r4], %r1; SYNC ld.shared::cluster.u32 %r9, [%r5]; [[SYNC]]");
     let kernel = cluster(2, 64, &body);
     kernel.gives(|_, thread| thread);
-    let text = kernel.lacks(FindingKind::BlockGone);
-    assert!(text.contains("barrier.cluster"), "{text}");
+    kernel.lacks(FindingKind::BlockGone);
     // One thread that waits keeps the block.
     let body =
         two("st.shared.u32 [%r4], %r1; SYNC ld.shared::cluster.u32 %r9, [%r5]; barrier.cluster.arrive;\n\

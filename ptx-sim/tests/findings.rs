@@ -1,22 +1,68 @@
-//! The most usual mistakes, each with all that a run says of it: a kernel in `findings`, and beside
-//! it the text.
+//! Mistakes, each with all that a run says of it: a kernel in `findings`, in Rust or in PTX, and
+//! beside it the text.
 //!
-//! `TMA_FINDINGS=accept cargo test -p ptx-sim --test findings` writes the texts anew.
+//! `TMA_FINDINGS=accept cargo test -p ptx-sim --test findings` writes the texts of what is new.
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::Matrix;
 use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 
-fn folder() -> std::path::PathBuf {
+/// For each rule the case that comes under it first; rustc says where one is missing.
+macro_rules! rules {
+    ($($kind:ident: $case:literal,)+) => {
+        const RULES: &[(FindingKind, &str)] = &[$((FindingKind::$kind, $case)),+];
+
+        const _: fn(FindingKind) = |kind| match kind {
+            $(FindingKind::$kind => (),)+
+            // No kernel brings it about.
+            FindingKind::Internal => (),
+        };
+    };
+}
+
+rules! {
+    ReadBeforeWait: "missing_wait.rs",
+    InFlight: "write_under_a_load.rs",
+    RefillBeforeRelease: "overrun_refill.rs",
+    MissingProxyFence: "missing_fence.rs",
+    UnfencedRefill: "unfenced_refill.rs",
+    BarrierNotVisible: "missing_init_fence.rs",
+    BarrierMisuse: "barrier_without_init.rs",
+    TransactionBytes: "wrong_bytes.rs",
+    Overrun: "overrun_wait.rs",
+    Deadlock: "deadlock.rs",
+    Race: "race.rs",
+    DivergentBarrier: "divergence.rs",
+    Uninitialised: "uninitialised.rs",
+    OutOfBounds: "out_of_bounds.ptx",
+    Misaligned: "misaligned.ptx",
+    IllegalCopy: "store_before_the_tensor.rs",
+    Leak: "missing_commit.rs",
+    BlockGone: "block_gone.rs",
+    OpaqueAccess: "barrier_as_data.ptx",
+    Trap: "failed_assertion.rs",
+    Execution: "shuffle_of_absent_lanes.ptx",
+    InstructionLimit: "endless_loop.ptx",
+    BoxOutside: "box_outside.rs",
+}
+
+fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/findings")
 }
 
-/// Runs the kernel of a file on one block, with tensors of 64 rows of 128 columns, and a buffer of
+/// The names of the files in the folder.
+fn files() -> BTreeSet<String> {
+    let entries = fs::read_dir(folder()).expect("the folder is there");
+    entries.map(|entry| entry.expect("it can be read").file_name().into_string().expect("in ASCII")).collect()
+}
+
+/// Runs the kernel of a file on one cluster, with tensors of 64 rows of 128 columns, and a buffer of
 /// 1024 words.
 fn run(file: &str) -> (Report, String) {
     let source = fs::read_to_string(folder().join(file)).expect("the kernel is there");
@@ -33,7 +79,10 @@ fn run(file: &str) -> (Report, String) {
     let out = memory.allocate(4 * 1024, false).expect("there is room");
     let args = [Arg::Map(src), Arg::Map(dst), Arg::Address(out), Arg::Bytes(1024_u64.to_le_bytes().into())];
     let kernel = module.kernel(&entry).expect("it has the kernel");
+    let cluster = kernel.required_cluster().unwrap_or([1; 3]);
     let config = LaunchConfig {
+        grid: cluster,
+        cluster,
         block: kernel.required_threads().expect("it says how many threads it has"),
         dynamic_shared_bytes: 16 << 10,
         instruction_limit: 1 << 20,
@@ -45,88 +94,38 @@ fn run(file: &str) -> (Report, String) {
     (report, text)
 }
 
-/// That the first finding of the kernel is of this rule, there are so many in all, and the text is
-/// as it was.
-#[track_caller]
-fn expect(file: &str, kind: FindingKind, count: usize) {
-    let (report, text) = run(file);
-    let found: Vec<_> = report.findings.iter().map(|finding| finding.kind).collect();
-    assert_eq!(found.first(), Some(&kind), "{text}");
-    assert_eq!(found.len(), count, "{text}");
-    compare(file, &text);
-}
-
-#[track_caller]
-fn compare(file: &str, text: &str) {
-    let path = folder().join(format!("{file}.txt"));
-    if std::env::var_os("TMA_FINDINGS").is_some_and(|value| value == "accept") {
-        fs::write(&path, text).expect("the text can be written");
+#[test]
+fn every_mistake_reads_as_it_did() {
+    let accepts = std::env::var_os("TMA_FINDINGS").is_some_and(|value| value == "accept");
+    let mut wrong = String::new();
+    for file in files().into_iter().filter(|file| !file.ends_with(".txt")) {
+        let (_, found) = run(&file);
+        assert!(!found.is_empty(), "nothing is found in {file}");
+        let path = folder().join(format!("{file}.txt"));
+        if accepts {
+            fs::write(&path, &found).expect("the text can be written");
+        }
+        let wanted = fs::read_to_string(&path).unwrap_or_default();
+        if found != wanted {
+            wrong += &format!("{} has\n{wanted}\nbut found was\n{found}\n", path.display());
+        }
     }
-    let wanted = fs::read_to_string(&path).unwrap_or_default();
-    assert!(text == wanted, "{} has\n{wanted}\nbut found was\n{text}", path.display());
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 #[test]
-fn a_missing_wait() {
-    expect("missing_wait.rs", FindingKind::ReadBeforeWait, 4);
+fn every_rule_has_a_case() {
+    for (kind, file) in RULES {
+        let (report, text) = run(file);
+        let first = report.findings.iter().chain(report.notes.iter()).next().map(|finding| finding.kind);
+        assert_eq!(first, Some(*kind), "{file}:\n{text}");
+    }
 }
 
 #[test]
-fn a_missing_wait_in_ptx() {
-    expect("missing_wait.ptx", FindingKind::ReadBeforeWait, 2);
-    let (_, text) = run("missing_wait.ptx");
-    assert!(!text.contains(".wait(") && text.contains("`mbarrier.try_wait`"), "{text}");
-}
-
-#[test]
-fn a_missing_fence() {
-    expect("missing_fence.rs", FindingKind::MissingProxyFence, 1);
-}
-
-#[test]
-fn wrong_bytes() {
-    expect("wrong_bytes.rs", FindingKind::TransactionBytes, 1);
-}
-
-#[test]
-fn a_missing_commit() {
-    expect("missing_commit.rs", FindingKind::Leak, 1);
-}
-
-#[test]
-fn a_deadlock() {
-    expect("deadlock.rs", FindingKind::Deadlock, 1);
-}
-
-#[test]
-fn a_race() {
-    expect("race.rs", FindingKind::Race, 2);
-}
-
-#[test]
-fn an_access_out_of_bounds() {
-    expect("out_of_bounds.ptx", FindingKind::OutOfBounds, 1);
-}
-
-#[test]
-fn uninitialised_memory() {
-    expect("uninitialised.rs", FindingKind::Uninitialised, 1);
-}
-
-#[test]
-fn a_refill_that_overruns_readers() {
-    expect("overrun_refill.rs", FindingKind::RefillBeforeRelease, 2);
-}
-
-#[test]
-fn a_divergent_barrier() {
-    expect("divergence.rs", FindingKind::DivergentBarrier, 1);
-}
-
-#[test]
-fn a_box_outside_of_the_tensor_is_a_note() {
-    let (report, text) = run("box_outside.rs");
-    assert!(report.findings.is_empty(), "{text}");
-    assert_eq!(report.notes.len(), 1, "{text}");
-    compare("box_outside.rs", &text);
+fn no_text_is_left_without_its_kernel() {
+    let files = files();
+    let texts = files.iter().filter_map(|file| file.strip_suffix(".txt"));
+    let alone: Vec<_> = texts.filter(|kernel| !files.contains(*kernel)).collect();
+    assert!(alone.is_empty(), "texts of nothing: {alone:?}");
 }

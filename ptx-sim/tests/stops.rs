@@ -71,9 +71,6 @@ fn a_used_up_limit_is_no_deadlock() {
     let kernel = block(32, "mov.u32 %r10, 0; forever: add.u32 %r10, %r10, 1; [[||bra forever;]]");
     kernel.gives(|_, _| 0);
     let text = kernel.lacks(InstructionLimit);
-    assert!(text.starts_with("instruction limit: a cluster has run 4194304 instructions"), "{text}");
-    assert!(text.contains("of block (0, 0, 0) was here\n    at PTX line 11: "), "{text}");
-    assert!(text.contains("help: raise the limit, `LaunchConfig::instruction_limit`, if"), "{text}");
     assert!(!text.contains("deadlock"), "{text}");
 }
 

@@ -6,8 +6,9 @@ use proc_macro::TokenStream;
 ///
 /// Options: `threads = 128` or `threads = [x, y, z]` (threads per block, required),
 /// `min_blocks = n` (blocks that should fit one multiprocessor at the same time),
-/// `max_registers = n` (registers per thread), and `instances(name = <64, 128>, ..)` (the instances
-/// of a generic kernel to compile). The language reference has them all.
+/// `max_registers = n` (registers per thread), and `instances(name = <f16, 128>, ..)` or
+/// `instances(T in [f16, bf16], N in [64, 128])` (the instances of a generic kernel to compile: one
+/// by one, or all combinations of lists). The language reference has them all.
 ///
 /// The function becomes a module of its name, with `launch` and `SPEC`, and a module in it for each
 /// instance. Mistakes are reported with a code, `TMA0001` to `TMA0999`, which has a page in the

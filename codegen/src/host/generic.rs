@@ -37,6 +37,7 @@ pub(crate) fn launcher(function: &ItemFn, kernels: &[&Kernel]) -> TokenStream {
             format!("`{}` = `<{}>`", kernel.instance.as_deref().unwrap_or_default(), shown(arguments))
         })
         .collect();
+    let some = some_of(&listed);
     let listed = listed.join(", ");
     // Of two instances that differ in name only, the first is meant.
     let mut known = HashSet::new();
@@ -52,7 +53,7 @@ pub(crate) fn launcher(function: &ItemFn, kernels: &[&Kernel]) -> TokenStream {
     let compiled_doc =
         format!("That the attribute names an instance of `{path}`. Its instances are {listed}.");
     let message = format!("`{path}` is not compiled for these generics: `{{Self}}`");
-    let note = format!("its instances are {listed}; name another in the attribute");
+    let note = format!("its instances are {some}; name another in the attribute");
     let generic_note = format!(
         "a generic function asks its caller for one: `where {path}::Instance<{}>: {path}::Compiled`",
         generics.names.iter().map(Ident::to_string).collect::<Vec<_>>().join(", ")
@@ -77,6 +78,15 @@ pub(crate) fn launcher(function: &ItemFn, kernels: &[&Kernel]) -> TokenStream {
         #(#impls)*
         #launch
         #(#tiles)*
+    }
+}
+
+/// As many as one reads in an error of rustc's; a product may have made hundreds.
+fn some_of(listed: &[String]) -> String {
+    const SHOWN: usize = 8;
+    match listed.len().checked_sub(SHOWN) {
+        None | Some(0) => listed.join(", "),
+        Some(more) => format!("{} and {more} more", listed[..SHOWN].join(", ")),
     }
 }
 

@@ -16,6 +16,7 @@ mod device;
 mod expr;
 mod format;
 mod infer;
+mod instances;
 pub(crate) mod item;
 mod literal;
 mod method;
@@ -33,7 +34,8 @@ pub(crate) mod words;
 
 use cx::Cx;
 use infer::settle;
-use item::attr::{self, InstanceAttr};
+use instances::InstanceAttr;
+use item::attr;
 use item::{KernelItem, ModuleItems};
 use names::WordUse;
 
@@ -44,12 +46,14 @@ use crate::ir::{Kernel, Span, visit};
 /// launcher is made of.
 pub(crate) fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) -> Parsed {
     let attr = attr::parse(item.attr.clone(), sink);
-    signature::judge(&item.function, &attr.instances, sink);
+    signature::judge(&item.function, sink);
     let mut parsed = Parsed::default();
-    if attr.instances.is_empty() {
+    let Some(instances) = instances::expand(&item.function, &attr.instances, sink) else { return parsed };
+    signature::judge_instances(&item.function, &instances, sink);
+    if instances.is_empty() {
         parse_instance(item, shared, &attr, None, sink, &mut parsed);
     }
-    for instance in &attr.instances {
+    for instance in &instances {
         parse_instance(item, shared, &attr, Some(instance), sink, &mut parsed);
     }
     parsed

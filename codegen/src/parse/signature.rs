@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use syn::{GenericArgument, GenericParam, ItemFn, ReturnType};
 
 use super::cx::{Binding, Cx};
-use super::item::attr::{InstanceAttr, KernelAttr};
+use super::instances::InstanceAttr;
+use super::item::attr::KernelAttr;
 use super::item::condition;
 use super::names;
 use super::stmt::unit;
@@ -19,7 +20,7 @@ use crate::ir::{
 };
 
 /// Judges what does not depend on the instance.
-pub(super) fn judge(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {
+pub(super) fn judge(function: &ItemFn, sink: &mut Sink) {
     let sig = &function.sig;
     let mut refuse = |span: Option<Span>, what: &str| {
         if let Some(span) = span {
@@ -49,10 +50,10 @@ pub(super) fn judge(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Si
             .help("write bounds where the type is named: `<T: TileElement>`");
     }
     condition::refuse_in_kernel(function, sink);
-    judge_instances(function, instances, sink);
 }
 
-fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {
+/// Judges which instances there are: their names, and how many arguments each has.
+pub(super) fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {
     let is_compiled = |param: &&GenericParam| !matches!(param, GenericParam::Lifetime(_));
     let wanted = function.sig.generics.params.iter().filter(is_compiled).count();
     if wanted > 0 && instances.is_empty() {

@@ -1,6 +1,6 @@
 //! Clusters: the attribute's options, and the words that they bring.
 
-use super::{ir, refused};
+use super::ir;
 
 /// The statements of a kernel of clusters of `cluster`.
 #[track_caller]
@@ -107,83 +107,6 @@ fn a_tile_is_sliced_along_its_outermost_dimension_of_more_than_one_element() {
     ir(&sliced("Shape3<1, 8, 8>", "Shape3<2, 8, 8>", "[0; 3]"));
     ir(&sliced("Shape5<1, 1, 1, 8, 8>", "Shape5<1, 1, 1, 16, 8>", "[0; 5]"));
     ir(&sliced("Shape2<1, 32>", "Shape2<1, 64>", "[0; 2]"));
-    let refused = |slice, whole, wanted: &str| {
-        let text = refused(&sliced(slice, whole, "[0; 3]"));
-        assert!(text.contains("TMA0234") && text.contains(wanted), "no `{wanted}` in:\n{text}");
-    };
-    refused("Shape3<2, 8, 8>", "Shape3<2, 16, 8>", "are a `Tile<f32, Shape3<4, 8, 8>>`");
-    refused("Shape3<1, 8, 8>", "Shape3<1, 8, 8>", "are a `Tile<f32, Shape3<1, 16, 8>>`");
-    refused("Shape3<1, 2, 8>", "Shape3<1, 4, 8>", "along dimension 1 larger");
-}
-
-/// What is refused in a kernel of clusters of two, with a tile, an array and a barrier.
-#[track_caller]
-fn refuses(statement: &str, wanted: &[&str]) {
-    let text = refused(&format!(
-        "#[tma_kernel(threads = 32, cluster = 2)]\n\
-         fn k(n: u32, out: Global<u32>, map: TensorMap<Tile<f32, Shape2<8, 8>>>) {{\n\
-         let tile: Tile<f32, Shape2<8, 8>> = shared(); let all: SharedArray<u32, 4> = shared(); \
-         let full: Barrier = shared();\n{statement}\n}}"
-    ));
-    for wanted in wanted {
-        assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
-    }
-}
-
-#[test]
-fn remote_things_do_what_remote_things_can() {
-    refuses(
-        "remote(full, 1).wait(0);",
-        &["TMA0103", "no method `wait`", "made and waited for by its own block"],
-    );
-    refuses("remote(full, 1).init(1);", &["TMA0103", "no method `init`"]);
-    refuses("remote(full, 1).expect_tx(1);", &["TMA0103", "arrive_expect_tx"]);
-    refuses("remote(remote(full, 1), 1).arrive();", &["TMA0102", "the block's own tile, array or barrier"]);
-    refuses("let x = remote(n, 1);", &["TMA0102", "`u32` is nothing that another block shares"]);
-    refuses("let x = remote(full, 1i32);", &["TMA0102", "`u32` is wanted"]);
-    refuses("let x = remote(full);", &["TMA0104", "takes 2 arguments"]);
-    refuses("map.load(remote(tile, 1), [0, 0], full);", &["TMA0102", "not a remote one", "load_multicast"]);
-    refuses("map.store([0, 0], remote(tile, 1));", &["TMA0102", "not a remote one"]);
-    refuses("map.load(tile, [0, 0], remote(full, 1));", &["TMA0102", "`Barrier` is wanted"]);
-    refuses("let x = remote(all, 1).get(4);", &["TMA0208", "the array's length is 4"]);
-    refuses("let x = remote(tile, 1).get([8, 0]);", &["TMA0208", "the tile's extent here is 8"]);
-    refuses("let x: Remote<u32> = remote(all, 1);", &["TMA0004", "what another block shares"]);
-}
-
-#[test]
-fn multicast_takes_what_it_takes() {
-    refuses("map.load_multicast(tile, [0, 0], full, n);", &["TMA0102", "`u16` is wanted"]);
-    refuses("map.load_sliced(tile, [0, 0], full, 0);", &["TMA0102", "`ClusterAxis` is wanted"]);
-    refuses("map.load_sliced(tile, [0, 0], full, ClusterAxis::W);", &["TMA0101", "`X`, `Y`, `Z` and `All`"]);
-    refuses("map.load_sliced(all, [0, 0], full, ClusterAxis::X);", &["TMA0102"]);
-    refuses(
-        "let axis = if n > 0 { ClusterAxis::X } else { ClusterAxis::Y };",
-        &["TMA0002", "`ClusterAxis` cannot be chosen at run time"],
-    );
-}
-
-#[test]
-fn the_attribute_is_judged() {
-    let attribute = |options: &str| {
-        refused(&format!(
-            "#[tma_kernel(threads = 32, {options})]\nfn k(out: Global<u32>) {{ out.set(0, 1); }}"
-        ))
-    };
-    for (options, wanted) in [
-        ("nonportable_cluster", "TMA0006"),
-        ("cluster = [1, 1, 1, 1]", "TMA0006"),
-        ("cluster = []", "TMA0006"),
-        ("cluster = 2, cluster = 2", "TMA0006"),
-        ("cluster = 2, nonportable_cluster, nonportable_cluster", "TMA0006"),
-        ("clusters = 2", "TMA0006"),
-        ("cluster = 0", "TMA0231"),
-        ("cluster = [4, 4]", "TMA0231"),
-        ("cluster = [0xffff_ffff, 0xffff_ffff, 0xffff_ffff]", "TMA0231"),
-        ("cluster = 17, nonportable_cluster", "TMA0231"),
-    ] {
-        let text = attribute(options);
-        assert!(text.contains(wanted), "no {wanted} for `{options}` in:\n{text}");
-    }
 }
 
 /// A ring of one stage, and a slot of it to read.
@@ -220,20 +143,4 @@ fn a_fence_comes_before_all_blocks_are_told() {
             "{WAIT}{read}fence.proxy_async own\nl0: for v5 in 0u32..4u32 step 1usize\nbarrier.arrive remote(s2[v3], v5)"
         ),
     );
-}
-
-#[test]
-fn a_slot_is_released_to_blocks_of_the_cluster_only() {
-    let error = |cluster: &str, release: &str, want: &str| {
-        let kernel =
-            format!("#[tma_kernel(threads = 64{cluster})]\nfn k(n: u32) {{ {SLOT} slot.{release}; }}");
-        let text = refused(&kernel);
-        assert!(text.contains(want), "{text}");
-    };
-    error(", cluster = 2", "release_to(2)", "has no block of rank 2");
-    error("", "release_to(0)", "`release_to` is about clusters, and this kernel has none");
-    error("", "release_cluster()", "`release_cluster` is about clusters, and this kernel has none");
-    error(", cluster = 2", "release_to()", "TMA0104");
-    error(", cluster = 2", "release_to(1.5)", "TMA0102");
-    error(", cluster = 2", "release_cluster(n)", "TMA0104");
 }

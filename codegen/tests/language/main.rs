@@ -54,6 +54,7 @@ mod descriptors;
 mod grids;
 mod im2col;
 mod inference;
+mod instances;
 mod messages;
 mod names;
 mod order;

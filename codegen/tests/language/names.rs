@@ -1,6 +1,6 @@
 //! What names mean: what rustc takes them to mean.
 
-use super::{body, module, refused};
+use super::{body, module};
 
 /// A module's item of a word's name is meant, as it is in rustc.
 #[test]
@@ -46,98 +46,10 @@ fn words_have_paths() {
     );
 }
 
-#[track_caller]
-fn says(items: &str, body: &str, want: &str) {
-    let said = refused(&format!(
-        "#[tma_module]\nmod m {{\n{items}\n#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>) {{\n{body}\n}}\n}}"
-    ));
-    assert!(said.contains(want), "{want:?} is not in:\n{said}");
-    assert_eq!(said.matches("TMA").count(), 1, "{said}");
-}
-
-#[test]
-fn items_of_the_host_are_refused_at_their_names() {
-    for (items, body, want) in [
-        (
-            "fn min(a: u32, b: u32) -> u32 { a }",
-            "out.set(0, min(n, 1));",
-            "TMA0120: `min` is a function of the host",
-        ),
-        ("fn other(a: u32) -> u32 { a }", "out.set(0, other(n));", "write `#[tma_device]` on it"),
-        ("#[tma_kernel(threads = 1)] fn j() {}", "j();", "a kernel is launched, not called"),
-        ("", "k(n, out);", "TMA0120: `k` is this kernel"),
-        ("struct Barrier;", "let b: Barrier = shared();", "TMA0120: `Barrier` is a struct of the host"),
-        ("enum f16 {}", "let x = f16::from_f32(1.0);", "TMA0120: `f16` is an enum of the host"),
-        ("struct u8(u32);", "let x = n as u8;", "TMA0120: `u8` is a struct of the host"),
-        (
-            "trait Swizzle128 {}",
-            "let t: Tile<f16, Shape2<8, 64>, Swizzle128> = shared();",
-            "`Swizzle128` is a trait",
-        ),
-        (
-            "union Shape1 { x: u32 }",
-            "let t: Tile<f16, Shape1<64>> = shared();",
-            "`Shape1` is a union of the host",
-        ),
-        ("static N: u32 = 4;", "out.set(0, N);", "TMA0120: `N` is a `static`"),
-        (
-            "macro_rules! assert { () => {} }",
-            "assert!(n > 1);",
-            "TMA0120: `assert` is a macro of this module",
-        ),
-        (
-            "fn unroll(x: u32) -> u32 { x }",
-            "for i in unroll(0..4u32) { out.set(i, 1); }",
-            "TMA0120: `unroll`",
-        ),
-        ("fn shared(x: u32) -> u32 { x }", "let b: Barrier = shared();", "TMA0120: `shared`"),
-    ] {
-        says(items, body, want);
-    }
-}
-
-#[test]
-fn variables_are_not_called_and_paths_are_read_whole() {
-    for (body, want) in [
-        ("let min = n; out.set(0, min(n, 1));", "TMA0120: `min` is a variable here"),
-        ("let unroll = n; for i in unroll(0..4u32) { out.set(i, 1); }", "TMA0002: `for` runs over a range"),
-        ("let MAX = 3; out.set(0, <u32>::MAX);", "TMA0121: kernels do not have `<T>::name`"),
-        ("out.set(0, <u32>::min(n, 1));", "TMA0121: kernels do not have `<T>::name`"),
-        ("out.set(0, std::cmp::max(n, 1));", "TMA0121: `std::cmp::max` is not of the kernel language"),
-        ("out.set(0, u32::min(n, 1));", "TMA0101: `u32` has no function `min`"),
-        ("out.set(0, super::other(n));", "TMA0121: `super::other` is not of the kernel language"),
-        ("let b: std::sync::Barrier = shared();", "TMA0121: `std::sync::Barrier`"),
-        ("out.set(0, super::n);", "TMA0101: kernels do not know names by path"),
-        (
-            "let four = 4; out.set(0, match n { four => 1, _ => 2 });",
-            "TMA0003: kernels do not have this pattern",
-        ),
-    ] {
-        says("", body, want);
-    }
-    says("#[tma_device] fn f(x: u32) -> u32 { x }", "out.set(0, super::f(n));", "TMA0121: `super::f`");
-    says(
-        "type Row = SharedArray<u32, 4>;",
-        "let r: super::Row = shared();",
-        "TMA0004: `Row` is not a kernel's type",
-    );
-}
-
 #[test]
 fn a_type_in_angle_brackets_decides() {
     let wide = body("out.set(0, (min::<u64>(1, 2) << 40) as u32);");
     assert_eq!(wide, body("out.set(0, (min(1u64, 2u64) << 40) as u32);"));
-}
-
-/// What is refused at its declaration is not reported again where it is used, nor with advice to
-/// write what is there.
-#[test]
-fn a_refused_closure_is_reported_once() {
-    let said = refused(
-        "#[tma_kernel(threads = 32)]\nfn k(out: Global<u32>) { let f = |x: u32| x; out.set(0, f(1)); }",
-    );
-    assert_eq!(said.matches("TMA").count(), 1, "{said}");
-    assert!(said.contains("kernels do not have closures"), "{said}");
 }
 
 /// A method that takes a reference could be another's that takes the value: rustc says so of each

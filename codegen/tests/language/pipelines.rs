@@ -1,6 +1,6 @@
-//! Phases and pipelines: what they are taken apart into, and what is refused.
+//! Phases and pipelines: what they are taken apart into.
 
-use super::{means, module, refused};
+use super::{means, module};
 
 /// A pipeline of two stages with two tiles, 64 and 256 bytes.
 const RING: &str = "let ring: Pipeline<(Tile<f32, Shape2<2, 8>>, Tile<f32, Shape2<8, 8>>), 2> = shared();";
@@ -172,62 +172,4 @@ fn device_functions_take_states_and_pipelines() {
     let flipped: Vec<_> = text.lines().filter(parity).collect();
     assert_eq!(flipped.len(), 3, "{text}");
     assert_eq!(flipped[0], flipped[1], "both waits change the caller's state:\n{text}");
-}
-
-#[track_caller]
-fn error(body: &str, want: &str) {
-    let said = refused(&format!(
-        "#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>, map: TensorMap<Tile<f32, Shape2<8, 8>>>) {{\n{RING}\n{body}\n}}"
-    ));
-    assert!(said.contains(want), "{want:?} is not in:\n{said}");
-    assert_eq!(said.matches("TMA0").count(), 1, "one mistake, one error:\n{said}");
-}
-
-#[test]
-fn tiles_of_a_slot_are_typed() {
-    error("let mut p = ring.producer(); let s = p.acquire(); map.load(s.0, [0, 0], s.barrier());", "TMA0205");
-    error(
-        "let mut p = ring.producer(); let s = p.acquire(); map.load(s.2, [0, 0], s.barrier());",
-        "its tiles are `.0` to `.1`",
-    );
-    error(
-        "let mut p = ring.producer(); let s = p.wait(); map.load(s.1, [0, 0], map);",
-        "the tiles are fields of the slots",
-    );
-}
-
-#[test]
-fn states_are_held_by_one_variable() {
-    error("let slot = ring.consumer().wait();", "TMA0108: this changes a value that nothing holds");
-    error("let p = if n > 0 { ring.producer() } else { ring.producer() };", "cannot be chosen at run time");
-    error("let states = [ring.producer(); 2];", "register arrays hold scalars");
-    error("let p = ring.producer(); p = ring.producer();", "TMA0108: `p` cannot be changed");
-    error("let mut p = ring.producer(); p = ring.consumer();", "TMA0102");
-    error("let mut p = ring.producer(); p += 1;", "TMA0102: `p` holds `Producer<");
-    error("let mut n = 0u32; n = ring.producer();", "TMA0102: `n` cannot hold `Producer<");
-    error(
-        "let other: Pipeline<(Tile<f32, Shape2<2, 8>>, Tile<f32, Shape2<8, 8>>), 2> = shared();\n\
-         let mut a = ring.consumer(); let mut b = other.consumer(); let mut slot = a.wait(); slot = b.wait();",
-        "`slot` belongs to another pipeline",
-    );
-}
-
-#[test]
-fn a_phase_is_taken_by_mut() {
-    let barrier = "let b: Barrier = shared(); let mut phase = Phase::new();";
-    error(&format!("{barrier} b.wait_next(phase);"), "write `&mut phase`");
-    error(&format!("{barrier} b.wait_next(&phase);"), "write `&mut phase`");
-    error(&format!("{barrier} b.wait_next(0);"), "TMA0102");
-    error(&format!("{barrier} b.wait_next();"), "TMA0104");
-    error("let phase = Phase::first();", "there are `Phase::new()` and `Phase::opposite()`");
-}
-
-#[test]
-fn methods_of_other_states_are_unknown() {
-    error("let mut c = ring.consumer(); c.release();", "its methods are wait, ready");
-    error("let mut c = ring.consumer(); let s = c.acquire();", "TMA0103");
-    error("let mut p = ring.producer(); let s = p.wait(); s.release();", "TMA0103");
-    error("ring.init();", "TMA0104");
-    error("ring.init(0);", "TMA0209");
-    error("let other: Stages<Pipeline<(Tile<f32, Shape2<8, 8>>,), 2>, 2> = shared();", "TMA0004");
 }

@@ -304,3 +304,19 @@ fn a_type_generic_is_no_name_in_what_the_kernel_uses() {
     );
     assert!(errors.contains("`T` is not a kernel's type"), "{errors}");
 }
+
+/// So the kernels that run every cast of numbers may write one of the two.
+#[test]
+fn as_is_the_cast_of_numbers_that_rustc_has() {
+    let numbers = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "usize", "f32", "f64"];
+    for from in numbers {
+        for to in numbers.into_iter().filter(|&to| to != from) {
+            let cast = |written: &str| {
+                ir(&format!(
+                    "#[tma_kernel(threads = 32)] fn k(x: {from}, out: Global<{to}>) {{ out.set(0, {written}); }}"
+                ))
+            };
+            assert_eq!(cast(&format!("x as {to}")), cast(&format!("cast::<{to}>(x)")), "{from} as {to}");
+        }
+    }
+}

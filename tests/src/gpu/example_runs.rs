@@ -181,9 +181,8 @@ fn reduce(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()>
         row.iter().map(|x| x - mean).collect::<Vec<_>>()
     };
     let wanted: Vec<_> = source.chunks(shape[1]).flat_map(less_mean).collect();
-    repeatedly(device, &source, shape, &wanted, shape, runs, |src, dst| {
-        cluster_reduce::launch(device, src, dst)
-    })
+    let matrices = Matrices { source: &source, shape, wanted: &wanted, wanted_shape: shape };
+    repeatedly(device, runs, &matrices, |src, dst| cluster_reduce::launch(device, src, dst))
 }
 
 fn multicast(
@@ -199,16 +198,16 @@ fn multicast(
 
 fn copy(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
     let source = noise::<f16>(71, shape[0] * shape[1]);
-    repeatedly(device, &source, shape, &source, shape, runs, |src, dst| {
-        Ok(tma_copy::launch(device, src, dst)?)
-    })
+    let matrices = Matrices { source: &source, shape, wanted: &source, wanted_shape: shape };
+    repeatedly(device, runs, &matrices, |src, dst| Ok(tma_copy::launch(device, src, dst)?))
 }
 
 fn copy_pipelined(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
     let source = noise::<f16>(72, shape[0] * shape[1]);
     let mut work = device.zeros([2])?;
     let launch = |src: &_, dst: &mut _| Ok(tma_copy_pipelined::launch(device, src, dst, &mut work)?);
-    repeatedly(device, &source, shape, &source, shape, runs, launch)
+    let matrices = Matrices { source: &source, shape, wanted: &source, wanted_shape: shape };
+    repeatedly(device, runs, &matrices, launch)
 }
 
 fn scale(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
@@ -217,7 +216,8 @@ fn scale(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> 
     let source = noise_of(shape[0] * shape[1], number);
     let wanted = noise_of(source.len(), |i| number(i) * FACTOR);
     let launch = |src: &_, dst: &mut _| Ok(tma_scale::launch(device, src, dst, FACTOR)?);
-    repeatedly(device, &source, shape, &wanted, shape, runs, launch)
+    let matrices = Matrices { source: &source, shape, wanted: &wanted, wanted_shape: shape };
+    repeatedly(device, runs, &matrices, launch)
 }
 
 fn transposed(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
@@ -228,21 +228,28 @@ fn transposed(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result
     let (tall, wide) = (rows as u64, cols as u64);
     let wanted = noise_of(source.len(), |i| bits(i % tall * wide + i / tall));
     let launch = |src: &_, dst: &mut _| Ok(transpose::launch(device, src, dst)?);
-    repeatedly(device, &source, shape, &wanted, [cols, rows], runs, launch)
+    let matrices = Matrices { source: &source, shape, wanted: &wanted, wanted_shape: [cols, rows] };
+    repeatedly(device, runs, &matrices, launch)
+}
+
+/// A matrix, and what an example makes of it.
+struct Matrices<'a, T> {
+    source: &'a [T],
+    shape: [usize; 2],
+    wanted: &'a [T],
+    wanted_shape: [usize; 2],
 }
 
 /// Launches `runs` times, each time into memory of other content, and compares all of it each time.
 fn repeatedly<T: Sample>(
     device: &Device,
-    source: &[T],
-    from: [usize; 2],
-    wanted: &[T],
-    to: [usize; 2],
     runs: usize,
+    matrices: &Matrices<'_, T>,
     mut launch: impl FnMut(&DeviceTensor<T, 2>, &mut DeviceTensor<T, 2>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let src = device.tensor(source, from)?;
-    let mut dst = device.filled_bytes(to, 0)?;
+    let Matrices { source, shape, wanted, wanted_shape } = *matrices;
+    let src = device.tensor(source, shape)?;
+    let mut dst = device.filled_bytes(wanted_shape, 0)?;
     let mut found = vec![T::default(); wanted.len()];
     for run in 0..runs {
         dst.fill_bytes(0xab_u8.wrapping_add(run as u8))?;

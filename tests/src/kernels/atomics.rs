@@ -6,56 +6,46 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::{Sample, noise, samples};
 
-/// A case that runs a kernel of this file on integers.
-macro_rules! case {
-    ($name:literal, $kernel:ident, $ty:ty) => {
-        Case {
-            name: $name,
-            run: |device, options| {
-                let launch: Launch<$ty> =
-                    |on, grid, values, all, taken| $kernel::launch(on, grid, values, all, taken);
-                let fold = |all: [$ty; 6], x: $ty| {
-                    [all[0].wrapping_add(x), all[1].min(x), all[2].max(x), all[3] & x, all[4] | x, all[5] ^ x]
-                };
-                check(device, options, launch, fold)
-            },
-        }
-    };
-}
-
 /// What is checked here.
 pub const CASES: &[Case] = &[
-    case!("atomics::i32", atomics_i32, i32),
-    case!("atomics::u32", atomics_u32, u32),
-    case!("atomics::i64", atomics_i64, i64),
-    case!("atomics::u64", atomics_u64, u64),
+    Case { name: "atomics::i32", run: integers::<i32> },
+    Case { name: "atomics::u32", run: integers::<u32> },
+    Case { name: "atomics::i64", run: integers::<i64> },
+    Case { name: "atomics::u64", run: integers::<u64> },
     Case { name: "atomics::floats", run: floats },
 ];
 
-/// Launches a kernel of this file on values, the element of each operation, and what exchanges took.
-type Launch<T> = fn(
-    &Device,
-    Grid,
-    &DeviceTensor<T, 1>,
-    &mut DeviceTensor<T, 1>,
-    &mut DeviceTensor<T, 1>,
-) -> Result<(), Error>;
+/// An integer, and what the kernel's first six operations make of their elements.
+trait Integer: Sample + AtomicInteger + Ord {
+    fn fold(all: [Self; 6], x: Self) -> [Self; 6];
+}
 
-fn check<T: Sample + Ord>(
-    device: &Device,
-    options: &Options,
-    launch: Launch<T>,
-    fold: fn([T; 6], T) -> [T; 6],
-) -> anyhow::Result<()> {
+macro_rules! integers {
+    ($($ty:ty)+) => { $(
+        impl Integer for $ty {
+            fn fold(all: [Self; 6], x: Self) -> [Self; 6] {
+                [all[0].wrapping_add(x), all[1].min(x), all[2].max(x), all[3] & x, all[4] | x, all[5] ^ x]
+            }
+        }
+    )+ };
+}
+
+integers!(i32 u32 i64 u64);
+
+fn integers<T: Integer>(device: &Device, options: &Options) -> anyhow::Result<()>
+where
+    atomics::Instance<T>: atomics::Compiled,
+{
     let n = options.elements(1 << 14);
     let values = samples::<T>(91, n);
     let first = noise::<T>(92, 7);
     let start = [first[0], first[1], first[2], first[3], first[4], first[5]];
-    let wanted = values.iter().fold(start, |all, &x| fold(all, x));
+    let wanted = values.iter().fold(start, |all, &x| T::fold(all, x));
 
     let mut all = device.tensor(&first, [7])?;
     let mut taken = device.filled_bytes([n], 0xab)?;
-    launch(device, Grid::tiles([n], [128]), &device.tensor(&values, [n])?, &mut all, &mut taken)?;
+    let device_values = device.tensor(&values, [n])?;
+    atomics::launch::<T>(device, Grid::tiles([n], [128]), &device_values, &mut all, &mut taken)?;
     let all = all.to_vec()?;
     same("add, min, max, and, or, xor", &all[..6], &wanted)?;
 
@@ -67,51 +57,9 @@ fn check<T: Sample + Ord>(
     same("exchanged values, sorted", &gone, &put)
 }
 
-/// Every operation on `i32`.
-#[tma_kernel(threads = 128)]
-pub fn atomics_i32(values: Global<i32>, all: Global<i32>, taken: Global<i32>) {
-    let i = block_idx().x * 128 + thread_idx().x;
-    let x = values.get(i);
-    all.atomic_add(0, x);
-    all.atomic_min(1, x);
-    all.atomic_max(2, x);
-    all.atomic_and(3, x);
-    all.atomic_or(4, x);
-    all.atomic_xor(5, x);
-    taken.set(i, all.atomic_exchange(6, x));
-}
-
-/// Every operation on `u32`.
-#[tma_kernel(threads = 128)]
-pub fn atomics_u32(values: Global<u32>, all: Global<u32>, taken: Global<u32>) {
-    let i = block_idx().x * 128 + thread_idx().x;
-    let x = values.get(i);
-    all.atomic_add(0, x);
-    all.atomic_min(1, x);
-    all.atomic_max(2, x);
-    all.atomic_and(3, x);
-    all.atomic_or(4, x);
-    all.atomic_xor(5, x);
-    taken.set(i, all.atomic_exchange(6, x));
-}
-
-/// Every operation on `i64`.
-#[tma_kernel(threads = 128)]
-pub fn atomics_i64(values: Global<i64>, all: Global<i64>, taken: Global<i64>) {
-    let i = block_idx().x * 128 + thread_idx().x;
-    let x = values.get(i);
-    all.atomic_add(0, x);
-    all.atomic_min(1, x);
-    all.atomic_max(2, x);
-    all.atomic_and(3, x);
-    all.atomic_or(4, x);
-    all.atomic_xor(5, x);
-    taken.set(i, all.atomic_exchange(6, x));
-}
-
-/// Every operation on `u64`.
-#[tma_kernel(threads = 128)]
-pub fn atomics_u64(values: Global<u64>, all: Global<u64>, taken: Global<u64>) {
+/// Every operation on integers.
+#[tma_kernel(threads = 128, instances(T in [i32, u32, i64, u64]))]
+pub fn atomics<T: AtomicInteger>(values: Global<T>, all: Global<T>, taken: Global<T>) {
     let i = block_idx().x * 128 + thread_idx().x;
     let x = values.get(i);
     all.atomic_add(0, x);

@@ -10,9 +10,9 @@ use crate::random::noise;
 pub const CASES: &[Case] = &[
     Case { name: "barriers::many_phases", run: many_phases },
     Case { name: "barriers::all_threads_arrive", run: all_threads_arrive },
-    Case { name: "barriers::expect_apart_from_arrive", run: |device, _| one_tile(device, Way::Apart) },
-    Case { name: "barriers::try_wait", run: |device, _| one_tile(device, Way::Polled) },
-    Case { name: "barriers::two_loads_one_phase", run: |device, _| one_tile(device, Way::Halves) },
+    Case { name: "barriers::expect_apart_from_arrive", run: |device, _| one_tile(device, Kernel::Apart) },
+    Case { name: "barriers::try_wait", run: |device, _| one_tile(device, Kernel::TryWait) },
+    Case { name: "barriers::two_loads_one_phase", run: |device, _| one_tile(device, Kernel::TwoLoads) },
     Case { name: "barriers::invalidated_and_made_anew", run: lives },
     Case { name: "barriers::producer_and_consumers", run: pipeline },
 ];
@@ -151,20 +151,20 @@ pub fn barrier_two_loads(src: TensorMap<Tile<u32, Shape2<16, 32>>>, out: Global<
     }
 }
 
-enum Way {
+enum Kernel {
     Apart,
-    Polled,
-    Halves,
+    TryWait,
+    TwoLoads,
 }
 
-fn one_tile(device: &Device, way: Way) -> anyhow::Result<()> {
+fn one_tile(device: &Device, kernel: Kernel) -> anyhow::Result<()> {
     let source = noise::<u32>(42, 1024);
     let src = device.tensor(&source, [32, 32])?;
     let mut out = device.filled_bytes([1024], 0xab)?;
-    match way {
-        Way::Apart => barrier_expect_apart::launch(device, 1, &src, &mut out)?,
-        Way::Polled => barrier_try_wait::launch(device, 1, &src, &mut out)?,
-        Way::Halves => barrier_two_loads::launch(device, 1, &src, &mut out)?,
+    match kernel {
+        Kernel::Apart => barrier_expect_apart::launch(device, 1, &src, &mut out)?,
+        Kernel::TryWait => barrier_try_wait::launch(device, 1, &src, &mut out)?,
+        Kernel::TwoLoads => barrier_two_loads::launch(device, 1, &src, &mut out)?,
     }
     same("elements", &out.to_vec()?, &source)
 }

@@ -11,56 +11,23 @@ use crate::compare::{judged, same};
 use crate::random::{Sample, hash, sample_pairs, samples};
 use crate::rounding::{Format, sum_to_odd};
 
-/// A case that runs an instance of `floats`. Launchers are generic over their arguments, closures are not.
-macro_rules! case {
-    ($name:literal, $instance:path) => {
-        Case {
-            name: $name,
-            run: |device, options| {
-                use $instance as instance;
-                check(device, options, |on, grid, a, b, c, out, order| {
-                    instance::launch(on, grid, a, b, c, out, order)
-                })
-            },
-        }
-    };
-}
-
 /// What is checked here.
 pub const CASES: &[Case] = &[
-    case!("floats::f16", floats::f16),
-    case!("floats::bf16", floats::bf16),
-    case!("floats::f32", floats::f32),
-    case!("floats::f64", floats::f64),
-    Case {
-        name: "floats::roots_f32",
-        run: |device, options| {
-            check_roots(device, options, |on, grid, a, out| roots::f32::launch(on, grid, a, out))
-        },
-    },
-    Case {
-        name: "floats::roots_f64",
-        run: |device, options| {
-            check_roots(device, options, |on, grid, a, out| roots::f64::launch(on, grid, a, out))
-        },
-    },
+    Case { name: "floats::f16", run: check::<f16> },
+    Case { name: "floats::bf16", run: check::<bf16> },
+    Case { name: "floats::f32", run: check::<f32> },
+    Case { name: "floats::f64", run: check::<f64> },
+    Case { name: "floats::roots_f32", run: check_roots::<f32> },
+    Case { name: "floats::roots_f64", run: check_roots::<f64> },
     Case { name: "floats::methods", run: methods },
     Case { name: "floats::fast_functions", run: fast_functions },
 ];
 
-/// Launches an instance of `floats` on three inputs, results and the bits of six comparisons.
-type Launch<T> = fn(
-    &Device,
-    Grid,
-    &DeviceTensor<T, 1>,
-    &DeviceTensor<T, 1>,
-    &DeviceTensor<T, 1>,
-    &mut DeviceTensor<T, 1>,
-    &mut DeviceTensor<u8, 1>,
-) -> Result<(), Error>;
-
 /// Runs an instance of `floats` on edge values and random ones, and compares with [`Float::results`].
-fn check<T: Float>(device: &Device, options: &Options, launch: Launch<T>) -> anyhow::Result<()> {
+fn check<T: Float>(device: &Device, options: &Options) -> anyhow::Result<()>
+where
+    floats::Instance<T>: floats::Compiled,
+{
     let n = options.elements(1 << 14);
     let (a, b) = sample_pairs::<T>(4, n);
     let c: Vec<T> = (0..n as u64).map(|i| T::random(hash(5, i))).collect();
@@ -70,22 +37,21 @@ fn check<T: Float>(device: &Device, options: &Options, launch: Launch<T>) -> any
     let mut out = device.filled_bytes([wanted.len()], 0xab)?;
     let mut order = device.filled_bytes([n], 0xab)?;
     let (a, b, c) = (device.tensor(&a, [n])?, device.tensor(&b, [n])?, device.tensor(&c, [n])?);
-    launch(device, blocks(n), &a, &b, &c, &mut out, &mut order)?;
+    floats::launch::<T>(device, blocks(n), &a, &b, &c, &mut out, &mut order)?;
     same("results", &out.to_vec()?, &wanted)?;
     same("comparisons", &order.to_vec()?, &wanted_order)
 }
 
 /// Runs an instance of `roots`, and compares with [`Wide::root_results`].
-fn check_roots<T: Wide>(
-    device: &Device,
-    options: &Options,
-    launch: impl Fn(&Device, Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<T, 1>) -> Result<(), Error>,
-) -> anyhow::Result<()> {
+fn check_roots<T: Wide>(device: &Device, options: &Options) -> anyhow::Result<()>
+where
+    roots::Instance<T>: roots::Compiled,
+{
     let n = options.elements(1 << 14);
     let a = samples::<T>(4, n);
     let wanted: Vec<T> = a.iter().flat_map(|&x| T::root_results(x)).collect();
     let mut out = device.filled_bytes([wanted.len()], 0xab)?;
-    launch(device, blocks(n), &device.tensor(&a, [n])?, &mut out)?;
+    roots::launch::<T>(device, blocks(n), &device.tensor(&a, [n])?, &mut out)?;
     same("results", &out.to_vec()?, &wanted)
 }
 
@@ -173,7 +139,7 @@ macro_rules! wide {
 wide!(f32 f64);
 
 /// Every operator that all floats have.
-#[tma_kernel(threads = 128, instances(f16 = <f16>, bf16 = <bf16>, f32 = <f32>, f64 = <f64>))]
+#[tma_kernel(threads = 128, instances(T in [f16, bf16, f32, f64]))]
 pub fn floats<T: Float>(a: Global<T>, b: Global<T>, c: Global<T>, out: Global<T>, order: Global<u8>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {
@@ -194,7 +160,7 @@ pub fn floats<T: Float>(a: Global<T>, b: Global<T>, c: Global<T>, out: Global<T>
 }
 
 /// What the wide ones have besides.
-#[tma_kernel(threads = 128, instances(f32 = <f32>, f64 = <f64>))]
+#[tma_kernel(threads = 128, instances(T in [f32, f64]))]
 pub fn roots<T: Wide>(a: Global<T>, out: Global<T>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {

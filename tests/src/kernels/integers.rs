@@ -12,65 +12,28 @@ use crate::case::{Case, Options, blocks};
 use crate::compare::same;
 use crate::random::{Sample, sample_pairs, samples};
 
-/// A case that runs an instance of `integers`. Launchers are generic over their arguments, closures are not.
-macro_rules! case {
-    ($name:literal, $instance:path) => {
-        Case {
-            name: $name,
-            run: |device, options| {
-                use $instance as instance;
-                check(device, options, |on, grid, a, b, amounts, out, order| {
-                    instance::launch(on, grid, a, b, amounts, out, order)
-                })
-            },
-        }
-    };
-}
-
-/// A case that runs an instance of `signed_integers`.
-macro_rules! sign_case {
-    ($name:literal, $instance:path) => {
-        Case {
-            name: $name,
-            run: |device, options| {
-                use $instance as instance;
-                check_sign(device, options, |on, grid, a, out| instance::launch(on, grid, a, out))
-            },
-        }
-    };
-}
-
 /// What is checked here.
 pub const CASES: &[Case] = &[
-    case!("integers::i8", integers::i8),
-    case!("integers::u8", integers::u8),
-    case!("integers::i16", integers::i16),
-    case!("integers::u16", integers::u16),
-    case!("integers::i32", integers::i32),
-    case!("integers::u32", integers::u32),
-    case!("integers::i64", integers::i64),
-    case!("integers::u64", integers::u64),
-    case!("integers::usize", integers::usize),
-    sign_case!("signed_integers::i8", signed_integers::i8),
-    sign_case!("signed_integers::i16", signed_integers::i16),
-    sign_case!("signed_integers::i32", signed_integers::i32),
-    sign_case!("signed_integers::i64", signed_integers::i64),
+    Case { name: "integers::i8", run: check::<i8> },
+    Case { name: "integers::u8", run: check::<u8> },
+    Case { name: "integers::i16", run: check::<i16> },
+    Case { name: "integers::u16", run: check::<u16> },
+    Case { name: "integers::i32", run: check::<i32> },
+    Case { name: "integers::u32", run: check::<u32> },
+    Case { name: "integers::i64", run: check::<i64> },
+    Case { name: "integers::u64", run: check::<u64> },
+    Case { name: "integers::usize", run: check::<usize> },
+    Case { name: "signed_integers::i8", run: check_sign::<i8> },
+    Case { name: "signed_integers::i16", run: check_sign::<i16> },
+    Case { name: "signed_integers::i32", run: check_sign::<i32> },
+    Case { name: "signed_integers::i64", run: check_sign::<i64> },
 ];
 
 /// Runs an instance of `integers` on edge values and random ones, and compares with [`Integer::results`].
-fn check<T: Integer>(
-    device: &Device,
-    options: &Options,
-    launch: impl Fn(
-        &Device,
-        Grid,
-        &DeviceTensor<T, 1>,
-        &DeviceTensor<T, 1>,
-        &DeviceTensor<u32, 1>,
-        &mut DeviceTensor<T, 1>,
-        &mut DeviceTensor<u8, 1>,
-    ) -> Result<(), Error>,
-) -> anyhow::Result<()> {
+fn check<T: Integer>(device: &Device, options: &Options) -> anyhow::Result<()>
+where
+    integers::Instance<T>: integers::Compiled,
+{
     let n = options.elements(1 << 14);
     let (a, b) = sample_pairs::<T>(1, n);
     let amounts = samples::<u32>(2, n);
@@ -80,22 +43,22 @@ fn check<T: Integer>(
     let mut out = device.filled_bytes([wanted.len()], 0xab)?;
     let mut order = device.filled_bytes([n], 0xab)?;
     let (a, b) = (device.tensor(&a, [n])?, device.tensor(&b, [n])?);
-    launch(device, blocks(n), &a, &b, &device.tensor(&amounts, [n])?, &mut out, &mut order)?;
+    let amounts = device.tensor(&amounts, [n])?;
+    integers::launch::<T>(device, blocks(n), &a, &b, &amounts, &mut out, &mut order)?;
     same("results", &out.to_vec()?, &wanted)?;
     same("comparisons", &order.to_vec()?, &wanted_order)
 }
 
 /// Runs an instance of `signed_integers`, and compares with [`SignedInteger::sign_results`].
-fn check_sign<T: SignedInteger>(
-    device: &Device,
-    options: &Options,
-    launch: impl Fn(&Device, Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<T, 1>) -> Result<(), Error>,
-) -> anyhow::Result<()> {
+fn check_sign<T: SignedInteger>(device: &Device, options: &Options) -> anyhow::Result<()>
+where
+    signed_integers::Instance<T>: signed_integers::Compiled,
+{
     let n = options.elements(1 << 14);
     let a = samples::<T>(1, n);
     let wanted: Vec<T> = a.iter().flat_map(|&x| T::sign_results(x)).collect();
     let mut out = device.filled_bytes([wanted.len()], 0xab)?;
-    launch(device, blocks(n), &device.tensor(&a, [n])?, &mut out)?;
+    signed_integers::launch::<T>(device, blocks(n), &device.tensor(&a, [n])?, &mut out)?;
     same("results", &out.to_vec()?, &wanted)
 }
 
@@ -170,10 +133,7 @@ integers!(i8 u8 i16 u16 i32 u32 i64 u64 usize);
 signed_integers!(i8 i16 i32 i64);
 
 /// Every operator that all integers have.
-#[tma_kernel(threads = 128, instances(
-    i8 = <i8>, u8 = <u8>, i16 = <i16>, u16 = <u16>, i32 = <i32>, u32 = <u32>, i64 = <i64>, u64 = <u64>,
-    usize = <usize>,
-))]
+#[tma_kernel(threads = 128, instances(T in [i8, u8, i16, u16, i32, u32, i64, u64, usize]))]
 pub fn integers<T: Integer>(
     a: Global<T>,
     b: Global<T>,
@@ -204,7 +164,7 @@ pub fn integers<T: Integer>(
 }
 
 /// What signed integers have besides.
-#[tma_kernel(threads = 128, instances(i8 = <i8>, i16 = <i16>, i32 = <i32>, i64 = <i64>))]
+#[tma_kernel(threads = 128, instances(T in [i8, i16, i32, i64]))]
 pub fn signed_integers<T: SignedInteger>(a: Global<T>, out: Global<T>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {

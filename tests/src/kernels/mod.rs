@@ -58,6 +58,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         descriptors::CASES,
         map_options::CASES,
         tiles::CASES,
+        swizzled::CASES,
     ];
-    themes.into_iter().chain(swizzled::CASES).chain(reductions::CASES).chain(bulk::CASES).flatten()
+    themes.into_iter().chain(reductions::CASES).chain(bulk::CASES).flatten()
 }

@@ -11,8 +11,8 @@ pub const CASES: &[Case] = &[
     Case { name: "phases::kept_in_a_variable", run: kept },
     Case { name: "phases::back_and_forth", run: back_and_forth },
     Case { name: "phases::tokens", run: tokens },
-    Case { name: "phases::test_wait", run: |device, _| polled(device, Way::Test) },
-    Case { name: "phases::try_wait_for", run: |device, _| polled(device, Way::TryFor) },
+    Case { name: "phases::test_wait", run: |device, _| polled(device, Poll::TestWait) },
+    Case { name: "phases::try_wait_for", run: |device, _| polled(device, Poll::TryWaitFor) },
     Case { name: "phases::arrivals_for_a_warp", run: for_a_warp },
     Case { name: "phases::warps_that_leave", run: leaving },
     Case { name: "phases::another_barrier_in_its_place", run: another },
@@ -192,18 +192,18 @@ pub fn phase_try_wait_for(src: TensorMap<Tile<u32, Shape2<16, 16>>>, out: Global
     out.set(256 + thread_idx().x, min(asked, 1));
 }
 
-enum Way {
-    Test,
-    TryFor,
+enum Poll {
+    TestWait,
+    TryWaitFor,
 }
 
-fn polled(device: &Device, way: Way) -> anyhow::Result<()> {
+fn polled(device: &Device, poll: Poll) -> anyhow::Result<()> {
     let source = noise::<u32>(62, 256);
     let src = device.tensor(&source, [16, 16])?;
     let mut out = device.filled_bytes([256 + 64], 0xab)?;
-    match way {
-        Way::Test => phase_test_wait::launch(device, 1, &src, &mut out)?,
-        Way::TryFor => phase_try_wait_for::launch(device, 1, &src, &mut out)?,
+    match poll {
+        Poll::TestWait => phase_test_wait::launch(device, 1, &src, &mut out)?,
+        Poll::TryWaitFor => phase_try_wait_for::launch(device, 1, &src, &mut out)?,
     }
     let wanted: Vec<u32> = source.into_iter().chain([1; 64]).collect();
     same("elements", &out.to_vec()?, &wanted)

@@ -3,11 +3,11 @@
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
-use syn::punctuated::Punctuated;
-use syn::{Expr, GenericArgument, Ident, Token};
+use syn::{Expr, Ident, Token};
 
 use crate::diag::{Code, Sink};
 use crate::ir::Span;
+use crate::parse::instances;
 
 /// The options of a kernel's attribute, their values not yet evaluated.
 #[derive(Clone, Debug, Default)]
@@ -28,15 +28,8 @@ pub(crate) struct KernelAttr {
     given: Vec<Ident>,
     /// Whether the rest could not be read.
     pub(crate) is_malformed: bool,
-    /// `instances(name = <..>, ..)`.
-    pub(crate) instances: Vec<InstanceAttr>,
-}
-
-/// `name = <f16, 64, 128>`.
-#[derive(Clone, Debug)]
-pub(crate) struct InstanceAttr {
-    pub(crate) name: Ident,
-    pub(crate) arguments: Vec<GenericArgument>,
+    /// `instances(name = <..>, T in [..], ..)`.
+    pub(crate) instances: Vec<instances::Entry>,
 }
 
 /// Reads the attribute's arguments; what is wrong with them goes to the sink.
@@ -53,12 +46,15 @@ pub(crate) fn parse(tokens: TokenStream, sink: &mut Sink) -> KernelAttr {
         Ok(())
     };
     let parsed = parser.parse2(tokens);
-    attr.is_malformed = parsed.is_err();
     if let Err(error) = parsed {
-        sink.error(Code::Attribute, error.span().into(), format!("malformed attribute: {error}"))
-            .help("write `#[tma_kernel(threads = 128)]`");
+        attr.is_malformed = true;
+        report_malformed(&error, "write `#[tma_kernel(threads = 128)]`", sink);
     }
     attr
+}
+
+fn report_malformed(error: &syn::Error, help: &str, sink: &mut Sink) {
+    sink.error(Code::Attribute, error.span().into(), format!("malformed attribute: {error}")).help(help);
 }
 
 fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn::Result<()> {
@@ -93,7 +89,17 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
         "instances" => {
             let content;
             syn::parenthesized!(content in input);
-            let list = Punctuated::<InstanceAttr, Token![,]>::parse_terminated_with(&content, instance)?;
+            let list = instances::entries(&content).unwrap_or_else(|error| {
+                report_malformed(
+                    &error,
+                    "write `name = <..>` or `T in [..]`, with commas between them",
+                    sink,
+                );
+                attr.is_malformed = true;
+                vec![]
+            });
+            // What is left of a list that could not be read.
+            content.parse::<TokenStream>()?;
             attr.given.push(name);
             attr.instances.extend(list);
             return Ok(());
@@ -111,13 +117,6 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
     *slot = Some(input.parse()?);
     attr.given.push(name);
     Ok(())
-}
-
-fn instance(input: ParseStream<'_>) -> syn::Result<InstanceAttr> {
-    let name = input.parse()?;
-    input.parse::<Token![=]>()?;
-    let list: syn::AngleBracketedGenericArguments = input.parse()?;
-    Ok(InstanceAttr { name, arguments: list.args.into_iter().collect() })
 }
 
 /// Passes over the value of an unknown option, so that those after it are still read.

@@ -72,6 +72,8 @@ pub(super) enum Due {
 pub(super) struct Piece {
     pub(super) operation: OperationId,
     pub(super) units: Range<u32>,
+    /// The event's draw. One that is read and written later keeps it, so that the seed draws once.
+    tie: u64,
     /// What was read from shared memory; none if it is still to be read, or not from there.
     pub(super) data: Option<Vec<u8>>,
 }
@@ -188,19 +190,25 @@ impl Engines {
 
     fn piece(&mut self, operation: OperationId, units: Range<u32>, slowness: Slowness, random: &mut Random) {
         debug_assert!(units.start < units.end, "a piece has units");
-        self.later(Due::Piece(Piece { operation, units, data: None }), slowness, random);
+        let delay = slowness.delay(random);
+        let tie = random.next();
+        self.schedule(delay, tie, Due::Piece(Piece { operation, units, tie, data: None }));
     }
 
     /// Lets something take effect at a time that is drawn.
     pub(super) fn later(&mut self, what: Due, slowness: Slowness, random: &mut Random) {
-        let due = self.now + slowness.delay(random);
-        self.events.push(Reverse(Event { due, tie: random.next(), what }));
+        let delay = slowness.delay(random);
+        self.schedule(delay, random.next(), what);
+    }
+
+    fn schedule(&mut self, delay: u64, tie: u64, what: Due) {
+        self.events.push(Reverse(Event { due: self.now + delay, tie, what }));
     }
 
     /// A piece of an operation has been read, and is to be written later.
     pub(super) fn read(&mut self, piece: Piece, data: Vec<u8>, random: &mut Random) {
-        let slowness = Slowness::of_second_half(random);
-        self.later(Due::Piece(Piece { data: Some(data), ..piece }), slowness, random);
+        let delay = Slowness::of_second_half(random).delay(random);
+        self.schedule(delay, piece.tie, Due::Piece(Piece { data: Some(data), ..piece }));
     }
 
     /// The operation of a number, while it is under way.

@@ -12,7 +12,6 @@ mod overruns;
 mod pipeline;
 mod recorded;
 mod refills;
-mod speed;
 mod stores;
 mod threads;
 

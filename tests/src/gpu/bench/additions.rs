@@ -14,16 +14,8 @@ const SHAPE: [usize; 2] = [16384, 16384];
 /// The part of the threads' bandwidth that the reduction must reach.
 const TARGET: f64 = 0.95;
 
-/// Adds `src` to `sum` with as many blocks: tensors, counters, tiles across and in all.
-type Add = fn(
-    &Stream,
-    u32,
-    &DeviceTensor<f32, 2>,
-    &mut DeviceTensor<f32, 2>,
-    &mut DeviceTensor<u32, 1>,
-    u32,
-    u32,
-) -> Result<(), Error>;
+/// Adds with so many blocks.
+type Add = fn(&mut Problem, &Stream, u32) -> Result<(), Error>;
 
 /// What is measured: first the forms by reduction, then those by threads.
 pub const CONTESTANTS: &[&str] = &[
@@ -36,25 +28,35 @@ pub const CONTESTANTS: &[&str] = &[
 ];
 const BY_REDUCTION: usize = 3;
 const LAUNCHES: [Add; 6] = [
-    |stream, blocks, src, sum, work, across, tiles| {
-        add_by_reduction::four::launch(stream, blocks, src, sum, work, across, tiles)
-    },
-    |stream, blocks, src, sum, work, across, tiles| {
-        add_by_reduction::six::launch(stream, blocks, src, sum, work, across, tiles)
-    },
-    |stream, blocks, src, sum, work, across, tiles| {
-        add_by_reduction::ahead::launch(stream, blocks, src, sum, work, across, tiles)
-    },
-    |stream, blocks, src, sum, work, across, tiles| {
-        add_in_threads::three::launch(stream, blocks, src, sum, work, across, tiles)
-    },
-    |stream, blocks, src, sum, work, across, tiles| {
-        add_in_threads::four::launch(stream, blocks, src, sum, work, across, tiles)
-    },
-    |stream, blocks, src, sum, work, across, tiles| {
-        add_in_threads::six::launch(stream, blocks, src, sum, work, across, tiles)
-    },
+    by_reduction::<4, false>,
+    by_reduction::<6, false>,
+    by_reduction::<4, true>,
+    in_threads::<3>,
+    in_threads::<4>,
+    in_threads::<6>,
 ];
+
+fn by_reduction<const STAGES: u32, const AHEAD: bool>(
+    problem: &mut Problem,
+    stream: &Stream,
+    blocks: u32,
+) -> Result<(), Error>
+where
+    add_by_reduction::Instance<STAGES, AHEAD>: add_by_reduction::Compiled,
+{
+    let [across, tiles] = problem.tiles();
+    let Problem { src, sum, work, .. } = problem;
+    add_by_reduction::launch::<STAGES, AHEAD>(stream, blocks, src, sum, work, across, tiles)
+}
+
+fn in_threads<const STAGES: u32>(problem: &mut Problem, stream: &Stream, blocks: u32) -> Result<(), Error>
+where
+    add_in_threads::Instance<STAGES>: add_in_threads::Compiled,
+{
+    let [across, tiles] = problem.tiles();
+    let Problem { src, sum, work, .. } = problem;
+    add_in_threads::launch::<STAGES>(stream, blocks, src, sum, work, across, tiles)
+}
 
 /// A matrix to add, one to add it to, and how to launch what does.
 struct Problem {
@@ -74,11 +76,12 @@ impl Problem {
         Ok(Self { src, sum, work: device.zeros([2])?, host })
     }
 
-    fn launch(&mut self, add: Add, blocks: u32, stream: &Stream) -> Result<(), Error> {
+    /// Tiles across, and in all.
+    fn tiles(&self) -> [u32; 2] {
         let [rows, cols] = self.src.shape();
         let (down, across) =
             (rows.div_ceil(add::ROWS as usize) as u32, cols.div_ceil(add::COLS as usize) as u32);
-        add(stream, blocks, &self.src, &mut self.sum, &mut self.work, across, down * across)
+        [across, down * across]
     }
 
     /// That each contestant adds the source once.
@@ -87,7 +90,7 @@ impl Problem {
         for (name, add) in CONTESTANTS.iter().zip(LAUNCHES) {
             self.sum.copy_from(&self.host[1])?;
             self.sum.device().synchronize()?; // a stream does not wait for the copy
-            self.launch(add, blocks, stream)?;
+            add(self, stream, blocks)?;
             stream.synchronize()?;
             same_bits(&self.sum.to_vec()?, &wanted).context(*name)?;
         }
@@ -117,7 +120,7 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     }
     // The source is read, the destination read and written.
     let contestants: Vec<_> = CONTESTANTS.iter().map(|&name| (name, 3 * problem.src.bytes())).collect();
-    let launch = |index: usize, stream: &Stream| problem.launch(LAUNCHES[index], blocks, stream);
+    let launch = |index: usize, stream: &Stream| LAUNCHES[index](&mut problem, stream, blocks);
     let Some(speeds) = in_turns(plan, "reduce_add", &contestants, &stream, launch)? else {
         return Ok(vec![]);
     };

@@ -32,7 +32,10 @@ pub fn bulk_add<T: BulkAdd, const BYTES: u32>(src: Global<T>, dst: Global<T>) {
 }
 
 /// Takes the lesser, or the greater.
-#[tma_kernel(threads = 32, instances(min_u32 = <u32, 4, false>, min_i32 = <i32, 4, false>, min_u64 = <u64, 8, false>, min_i64 = <i64, 8, false>, min_f16 = <f16, 2, false>, min_bf16 = <bf16, 2, false>, max_u32 = <u32, 4, true>, max_i32 = <i32, 4, true>, max_u64 = <u64, 8, true>, max_i64 = <i64, 8, true>, max_f16 = <f16, 2, true>, max_bf16 = <bf16, 2, true>))]
+#[tma_kernel(threads = 32, instances(
+    GREATER in [min = false, max = true],
+    (T, BYTES) in [u32 = (u32, 4), i32 = (i32, 4), u64 = (u64, 8), i64 = (i64, 8), f16 = (f16, 2), bf16 = (bf16, 2)],
+))]
 pub fn bulk_order<T: BulkOrder, const BYTES: u32, const GREATER: bool>(src: Global<T>, dst: Global<T>) {
     let part: SharedArray<T, 128> = shared();
     let full: Barrier = shared();
@@ -76,7 +79,10 @@ pub fn bulk_count<T: BulkCount, const BYTES: u32, const UP: bool>(src: Global<T>
 }
 
 /// Combines bits: `and` (0), `or` (1), `xor` (2).
-#[tma_kernel(threads = 32, instances(and_u32 = <u32, 4, 0>, and_i32 = <i32, 4, 0>, and_u64 = <u64, 8, 0>, and_i64 = <i64, 8, 0>, or_u32 = <u32, 4, 1>, or_i32 = <i32, 4, 1>, or_u64 = <u64, 8, 1>, or_i64 = <i64, 8, 1>, xor_u32 = <u32, 4, 2>, xor_i32 = <i32, 4, 2>, xor_u64 = <u64, 8, 2>, xor_i64 = <i64, 8, 2>))]
+#[tma_kernel(threads = 32, instances(
+    OP in [and = 0, or = 1, xor = 2],
+    (T, BYTES) in [u32 = (u32, 4), i32 = (i32, 4), u64 = (u64, 8), i64 = (i64, 8)],
+))]
 pub fn bulk_bits<T: BulkBits, const BYTES: u32, const OP: u32>(src: Global<T>, dst: Global<T>) {
     let part: SharedArray<T, 128> = shared();
     let full: Barrier = shared();

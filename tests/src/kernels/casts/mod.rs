@@ -1,51 +1,35 @@
 //! Casts: every scalar to every other.
 
-mod floats;
 mod narrow;
-mod signed;
-mod unsigned;
+mod pairs;
 
 use tma_runtime::prelude::*;
 use tma_runtime::spec;
 
-use floats::{casts_bf16, casts_e4m3, casts_e5m2, casts_f16, casts_f32, casts_f64, casts_tf32};
-use signed::{casts_i8, casts_i16, casts_i32, casts_i64};
-use unsigned::{casts_bool, casts_u8, casts_u16, casts_u32, casts_u64, casts_usize};
+use pairs::{casts, casts_bool, casts_tf32};
 
 use crate::case::{Case, Options, blocks};
 use crate::random::{Sample, samples};
 use crate::rounding::{Format, integer_to_odd};
 
-/// A case that runs a kernel.
-macro_rules! case {
-    ($name:literal, $kernel:ident) => {
-        Case {
-            name: $name,
-            run: |device, options| {
-                check(device, options, |on, grid, from, to| $kernel::launch(on, grid, from, to))
-            },
-        }
-    };
-}
-
 /// What is checked here.
 pub const CASES: &[Case] = &[
-    case!("casts::bool", casts_bool),
-    case!("casts::i8", casts_i8),
-    case!("casts::u8", casts_u8),
-    case!("casts::i16", casts_i16),
-    case!("casts::u16", casts_u16),
-    case!("casts::i32", casts_i32),
-    case!("casts::u32", casts_u32),
-    case!("casts::i64", casts_i64),
-    case!("casts::u64", casts_u64),
-    case!("casts::usize", casts_usize),
-    case!("casts::f16", casts_f16),
-    case!("casts::bf16", casts_bf16),
-    case!("casts::f32", casts_f32),
-    case!("casts::f64", casts_f64),
-    case!("casts::e4m3", casts_e4m3),
-    case!("casts::e5m2", casts_e5m2),
+    Case { name: "casts::bool", run: bools },
+    Case { name: "casts::i8", run: numbers::<i8> },
+    Case { name: "casts::u8", run: numbers::<u8> },
+    Case { name: "casts::i16", run: numbers::<i16> },
+    Case { name: "casts::u16", run: numbers::<u16> },
+    Case { name: "casts::i32", run: numbers::<i32> },
+    Case { name: "casts::u32", run: numbers::<u32> },
+    Case { name: "casts::i64", run: numbers::<i64> },
+    Case { name: "casts::u64", run: numbers::<u64> },
+    Case { name: "casts::usize", run: numbers::<usize> },
+    Case { name: "casts::f16", run: numbers::<f16> },
+    Case { name: "casts::bf16", run: numbers::<bf16> },
+    Case { name: "casts::f32", run: numbers::<f32> },
+    Case { name: "casts::f64", run: numbers::<f64> },
+    Case { name: "casts::e4m3", run: numbers::<e4m3> },
+    Case { name: "casts::e5m2", run: numbers::<e5m2> },
     Case { name: "casts::tf32", run: tf32s },
     Case { name: "casts::narrow", run: narrow::check },
 ];
@@ -56,17 +40,30 @@ const TO: [&str; 15] = [
     "e5m2",
 ];
 
-/// Launches a kernel of this file on inputs, and the bits of each of them in every type.
-type Launch<T> = fn(&Device, Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<u64, 1>) -> Result<(), Error>;
+fn bools(device: &Device, options: &Options) -> anyhow::Result<()> {
+    check::<bool>(device, options, |grid, from, to| casts_bool::launch(device, grid, from, to))
+}
 
-fn check<T: Sample + Exact>(device: &Device, options: &Options, launch: Launch<T>) -> anyhow::Result<()> {
+fn numbers<T: Sample + Exact>(device: &Device, options: &Options) -> anyhow::Result<()>
+where
+    casts::Instance<T>: casts::Compiled,
+{
+    check::<T>(device, options, |grid, from, to| casts::launch::<T>(device, grid, from, to))
+}
+
+/// Launches a kernel on inputs, and compares the bits of each of them in every type.
+fn check<T: Sample + Exact>(
+    device: &Device,
+    options: &Options,
+    launch: impl Fn(Grid, &DeviceTensor<T, 1>, &mut DeviceTensor<u64, 1>) -> Result<(), Error>,
+) -> anyhow::Result<()> {
     let n = options.elements(1 << 14);
     let from = samples::<T>(3, n);
     let wanted: Vec<_> = from.iter().map(|&from| wanted(from)).collect();
     let width = wanted[0].len();
 
     let mut to = device.filled_bytes([n * width], 0xab)?;
-    launch(device, blocks(n), &device.tensor(&from, [n])?, &mut to)?;
+    launch(blocks(n), &device.tensor(&from, [n])?, &mut to)?;
     for (i, found) in to.to_vec()?.chunks(width).enumerate() {
         for (k, (&found, &wanted)) in found.iter().zip(&wanted[i]).enumerate() {
             let (found, wanted) = (canonical(k, found), canonical(k, wanted));
@@ -106,7 +103,7 @@ fn tf32s(device: &Device, options: &Options) -> anyhow::Result<()> {
 /// The bits of a scalar in every type. Infinities become the greatest number of an 8-bit float, but for those that
 /// are one already: a cast to the own type changes nothing.
 fn wanted<T: Sample + Exact>(from: T) -> Vec<u64> {
-    let mut to = casts(from.exact());
+    let mut to = in_every_type(from.exact());
     if let (spec::Scalar::E5m2, Number::Float(x), Some(own)) = (T::ELEMENT, from.exact(), to.last_mut())
         && x.is_infinite()
     {
@@ -160,7 +157,7 @@ exact! {
 }
 
 /// The bits of a number in every type.
-fn casts(number: Number) -> Vec<u64> {
+fn in_every_type(number: Number) -> Vec<u64> {
     macro_rules! integers {
         ($x:expr) => {
             [

@@ -18,7 +18,7 @@ pub(super) const CASES: &[Case] = &[
 // `dst` is one matrix, `src` as many below one another, each as high as the grid: block `z` reduces a tile of the z-th.
 
 /// Adds.
-#[tma_kernel(threads = 32, instances(u32s = <u32>, i32s = <i32>, u64s = <u64>, f16s = <f16>, bf16s = <bf16>, f32s = <f32>))]
+#[tma_kernel(threads = 32, instances(T in [u32, i32, u64, f16, bf16, f32]))]
 pub fn reduction_add<T: ReduceAdd>(
     src: TensorMap<Tile<T, Shape2<8, 16>>>,
     dst: TensorMap<Tile<T, Shape2<8, 16>>>,
@@ -40,7 +40,9 @@ pub fn reduction_add<T: ReduceAdd>(
 }
 
 /// Takes the lesser, or the greater.
-#[tma_kernel(threads = 32, instances(min_u32 = <u32, false>, min_i32 = <i32, false>, min_u64 = <u64, false>, min_i64 = <i64, false>, min_f16 = <f16, false>, min_bf16 = <bf16, false>, max_u32 = <u32, true>, max_i32 = <i32, true>, max_u64 = <u64, true>, max_i64 = <i64, true>, max_f16 = <f16, true>, max_bf16 = <bf16, true>))]
+#[tma_kernel(threads = 32, instances(
+    GREATER in [min = false, max = true], T in [u32, i32, u64, i64, f16, bf16]
+))]
 pub fn reduction_order<T: ReduceOrder, const GREATER: bool>(
     src: TensorMap<Tile<T, Shape2<8, 16>>>,
     dst: TensorMap<Tile<T, Shape2<8, 16>>>,
@@ -92,7 +94,7 @@ pub fn reduction_count<T: ReduceCount, const UP: bool>(
 }
 
 /// Combines bits: `and` (0), `or` (1), `xor` (2).
-#[tma_kernel(threads = 32, instances(and_u32 = <u32, 0>, and_i32 = <i32, 0>, and_u64 = <u64, 0>, or_u32 = <u32, 1>, or_i32 = <i32, 1>, or_u64 = <u64, 1>, xor_u32 = <u32, 2>, xor_i32 = <i32, 2>, xor_u64 = <u64, 2>,))]
+#[tma_kernel(threads = 32, instances(OP in [and = 0, or = 1, xor = 2], T in [u32, i32, u64]))]
 pub fn reduction_bits<T: ReduceBits, const OP: u32>(
     src: TensorMap<Tile<T, Shape2<8, 16>>>,
     dst: TensorMap<Tile<T, Shape2<8, 16>>>,
@@ -158,57 +160,31 @@ fn small_parts<T>(convert: impl Fn(f32) -> T) -> Vec<T> {
     (0..5 * PART as u64).map(|i| convert(small(i + 1000))).collect()
 }
 
+/// Adds matrices by the instance for their elements.
+fn sum<T: Sample>(
+    device: &Device,
+    before: impl Fn(u64) -> T,
+    parts: &[T],
+    combine: impl Fn(T, T) -> T,
+) -> anyhow::Result<()>
+where
+    reduction_add::Instance<T>: reduction_add::Compiled,
+{
+    let name = <reduction_add::Instance<T> as reduction_add::Compiled>::SPEC.name;
+    check(name, device, before, parts, combine, |grid, src, dst| {
+        reduction_add::launch::<T>(device, grid, src, dst)
+    })
+}
+
 fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
-    check(
-        "u32",
-        device,
-        |i| hash(1, i) as u32,
-        &bits(2, 5),
-        u32::wrapping_add,
-        |grid, src, dst| reduction_add::u32s::launch(device, grid, src, dst),
-    )?;
-    check(
-        "i32",
-        device,
-        |i| hash(3, i) as i32,
-        &bits(4, 5),
-        i32::wrapping_add,
-        |grid, src, dst| reduction_add::i32s::launch(device, grid, src, dst),
-    )?;
-    check(
-        "u64",
-        device,
-        |i| hash(5, i),
-        &bits(6, 5),
-        u64::wrapping_add,
-        |grid, src, dst| reduction_add::u64s::launch(device, grid, src, dst),
-    )?;
+    sum(device, |i| hash(1, i) as u32, &bits(2, 5), u32::wrapping_add)?;
+    sum(device, |i| hash(3, i) as i32, &bits(4, 5), i32::wrapping_add)?;
+    sum(device, |i| hash(5, i), &bits(6, 5), u64::wrapping_add)?;
     let f16_parts = small_parts(f16::from_f32);
-    check(
-        "f16",
-        device,
-        |i| f16::from_f32(small(i)),
-        &f16_parts,
-        |a, b| a + b,
-        |grid, src, dst| reduction_add::f16s::launch(device, grid, src, dst),
-    )?;
+    sum(device, |i| f16::from_f32(small(i)), &f16_parts, |a, b| a + b)?;
     let bf16_parts = small_parts(bf16::from_f32);
-    check(
-        "bf16",
-        device,
-        |i| bf16::from_f32(small(i)),
-        &bf16_parts,
-        |a, b| a + b,
-        |grid, src, dst| reduction_add::bf16s::launch(device, grid, src, dst),
-    )?;
-    check(
-        "f32",
-        device,
-        small,
-        &small_parts(|x| x),
-        |a, b| a + b,
-        |grid, src, dst| reduction_add::f32s::launch(device, grid, src, dst),
-    )
+    sum(device, |i| bf16::from_f32(small(i)), &bf16_parts, |a, b| a + b)?;
+    sum(device, small, &small_parts(|x| x), |a, b| a + b)
 }
 
 /// Sums around the least normal number: whole multiples of the least subnormal one, which are exact in whatever order.
@@ -218,14 +194,7 @@ fn add_subnormal(device: &Device, _: &Options) -> anyhow::Result<()> {
         if hash(403, i).is_multiple_of(2) { size } else { -size }
     };
     let parts: Vec<f32> = (0..5 * PART as u64).map(|i| multiple(i + 1000)).collect();
-    check(
-        "f32",
-        device,
-        multiple,
-        &parts,
-        |a, b| a + b,
-        |grid, src, dst| reduction_add::f32s::launch(device, grid, src, dst),
-    )
+    sum(device, multiple, &parts, |a, b| a + b)
 }
 
 /// One addition to each element, which rounds to nearest, ties to even.
@@ -239,31 +208,10 @@ fn add_rounded(device: &Device, _: &Options) -> anyhow::Result<()> {
     }
     // What f32 rounds first is right for 16 bits: it has more than twice their digits, and two.
     let halves = |a: f16, b: f16| f16::from_f32(a.to_f32() + b.to_f32());
-    check(
-        "f16",
-        device,
-        |i| number(411, i),
-        &numbers(412),
-        halves,
-        |grid, src, dst| reduction_add::f16s::launch(device, grid, src, dst),
-    )?;
+    sum(device, |i| number(411, i), &numbers(412), halves)?;
     let bfloats = |a: bf16, b: bf16| bf16::from_f32(a.to_f32() + b.to_f32());
-    check(
-        "bf16",
-        device,
-        |i| number(413, i),
-        &numbers(414),
-        bfloats,
-        |grid, src, dst| reduction_add::bf16s::launch(device, grid, src, dst),
-    )?;
-    check(
-        "f32",
-        device,
-        |i| number(415, i),
-        &numbers(416),
-        |a: f32, b| a + b,
-        |grid, src, dst| reduction_add::f32s::launch(device, grid, src, dst),
-    )
+    sum(device, |i| number(413, i), &numbers(414), bfloats)?;
+    sum(device, |i| number(415, i), &numbers(416), |a: f32, b| a + b)
 }
 
 fn min_and_max(device: &Device, _: &Options) -> anyhow::Result<()> {

@@ -5,9 +5,6 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
 use super::*;
 use crate::backend::Backend;
@@ -32,62 +29,46 @@ fn once(device: &Device, spec: &'static KernelSpec) -> Result<(), Error> {
     launch(device, spec, Grid::x(1), &[])
 }
 
-/// Runs `f` on another thread, and fails if it has not ended after a minute.
-#[track_caller]
-fn ends<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || sender.send(f()));
-    receiver.recv_timeout(Duration::from_secs(60)).expect("it does not end")
-}
-
 #[test]
 fn a_rewrite_may_launch_on_its_device() {
-    let asked = ends(|| {
-        static ASKED: AtomicU32 = AtomicU32::new(0);
-        let device = Device::simulator();
-        let within = device.clone();
-        let device = device.rewriting(move |kernel| {
-            ASKED.fetch_add(1, Ordering::Relaxed);
-            // The same kernel and another one, both as they are.
-            once(&within, kernel).and_then(|()| once(&within, &SECOND)).expect("they do nothing wrong");
-            Some(kernel.ptx.replace("ret;", "trap;"))
-        });
-        for _ in 0..2 {
-            assert_eq!(once(&device, &FIRST).err().map(|error| error.code()), Some("TMA0616"), "rewritten");
-        }
-        assert_eq!(once(&device, &SECOND).err().map(|error| error.code()), Some("TMA0616"), "rewritten");
-        ASKED.load(Ordering::Relaxed)
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let device = Device::simulator();
+    let within = device.clone();
+    let device = device.rewriting(move |kernel| {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        // The same kernel and another one, both as they are. A lock held here would stop them.
+        once(&within, kernel).and_then(|()| once(&within, &SECOND)).expect("they do nothing wrong");
+        Some(kernel.ptx.replace("ret;", "trap;"))
     });
-    assert_eq!(asked, 2, "once a kernel");
+    for _ in 0..2 {
+        assert_eq!(once(&device, &FIRST).err().map(|error| error.code()), Some("TMA0616"), "rewritten");
+    }
+    assert_eq!(once(&device, &SECOND).err().map(|error| error.code()), Some("TMA0616"), "rewritten");
+    assert_eq!(ASKED.load(Ordering::Relaxed), 2, "once a kernel");
 }
 
 #[test]
 fn a_report_may_launch_on_its_device() {
-    let told = ends(|| {
-        static TOLD: AtomicU32 = AtomicU32::new(0);
-        let device = Device::simulator();
-        let within = device.clone();
-        let device = device.reporting(0, move |kernel, _| {
-            TOLD.fetch_add(1, Ordering::Relaxed);
-            once(&within, kernel).expect("it does nothing wrong");
-        });
-        once(&device, &FIRST).and_then(|()| once(&device, &SECOND)).expect("they do nothing wrong");
-        TOLD.load(Ordering::Relaxed)
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+    let device = Device::simulator();
+    let within = device.clone();
+    let device = device.reporting(0, move |kernel, _| {
+        TOLD.fetch_add(1, Ordering::Relaxed);
+        once(&within, kernel).expect("it does nothing wrong");
     });
-    assert_eq!(told, 2);
+    once(&device, &FIRST).and_then(|()| once(&device, &SECOND)).expect("they do nothing wrong");
+    assert_eq!(TOLD.load(Ordering::Relaxed), 2);
 }
 
 #[test]
 fn functions_may_be_replaced_by_themselves() {
-    ends(|| {
-        let device = Device::simulator();
-        let within = device.clone();
-        let device = device.rewriting(move |_| {
-            drop(within.clone().rewriting(|_| None).reporting(0, |_, _| ()));
-            None
-        });
-        once(&device, &FIRST).and_then(|()| once(&device, &FIRST)).expect("it does nothing wrong");
+    let device = Device::simulator();
+    let within = device.clone();
+    let device = device.rewriting(move |_| {
+        drop(within.clone().rewriting(|_| None).reporting(0, |_, _| ()));
+        None
     });
+    once(&device, &FIRST).and_then(|()| once(&device, &FIRST)).expect("it does nothing wrong");
 }
 
 #[test]

@@ -1,0 +1,2 @@
+// What is no Rust.
+fn k( {

@@ -1,0 +1,72 @@
+//! What an access remembers does not grow with the accesses before it: the bytes that are allocated
+//! for one more round of a kernel are the same after ten rounds as after a thousand.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ptx_sim::{Checks, GlobalMemory, LaunchConfig, Module, launch};
+
+/// The system's allocator, which adds up what it is asked for.
+struct Counting;
+
+static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.fetch_add(layout.size() as u64, Ordering::Relaxed);
+        // SAFETY: the caller keeps to the contract of the system's allocator.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Bytes that are allocated while a block of 64 threads writes a word each and reads its
+/// neighbour's, `rounds` times with a barrier after each.
+fn allocated(rounds: u32, checks: Checks) -> u64 {
+    let module = Module::load(&format!(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() {{
+            .reg .pred %p; .reg .b32 %r<9>;
+            .shared .align 4 .b8 words[256];
+            mov.u32 %r1, %tid.x;
+            shl.b32 %r2, %r1, 2;
+            xor.b32 %r3, %r2, 4;
+            mov.u32 %r4, words;
+            add.u32 %r2, %r2, %r4;
+            add.u32 %r3, %r3, %r4;
+            mov.u32 %r5, 0;
+         AGAIN:
+            st.shared.u32 [%r2], %r5;
+            bar.sync 0;
+            ld.shared.u32 %r6, [%r3];
+            bar.sync 0;
+            add.u32 %r5, %r5, 1;
+            setp.lt.u32 %p, %r5, {rounds};
+            @%p bra AGAIN;
+            ret;
+         }}"
+    ))
+    .expect("it loads");
+    let config = LaunchConfig { block: [64, 1, 1], host_threads: 1, checks, ..LaunchConfig::default() };
+    let before = ALLOCATED.load(Ordering::Relaxed);
+    let report = launch(&module, &mut GlobalMemory::default(), "k", &config, &[]).expect("it starts");
+    assert!(report.findings.is_empty(), "{}", report.findings.render(&module.sources(|_| None)));
+    ALLOCATED.load(Ordering::Relaxed) - before
+}
+
+#[test]
+fn a_round_costs_the_same_late_as_early() {
+    for checks in [Checks::NONE, Checks::ALL] {
+        let [ten, hundred, thousand] = [10, 100, 1000].map(|rounds| allocated(rounds, checks));
+        let (early, late) = ((hundred - ten) / 90, (thousand - hundred) / 900);
+        println!("{checks:?}: {ten} bytes for ten rounds, then {early} and {late} a round");
+        assert!(late <= early + 64, "{late} bytes a round after a hundred of {early}");
+    }
+}
