@@ -3,7 +3,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::ir::{BinaryOp, Const, Expr, ExprKind, Scalar, Type, eval};
+use crate::ir::{Const, Expr, ExprKind, Scalar, Type, eval};
 
 /// Replaces `expr`, whose operands are already folded, by its value if that is known.
 /// The error is why a constant expression has no value.
