@@ -47,4 +47,4 @@ pub use stmt::*;
 pub use types::*;
 
 pub use tma_model::sync::Scope;
-pub use tma_model::{AtomicOp, ReduceOp, Scalar, TileSwizzle, TileType};
+pub use tma_model::{AtomicOp, ReduceFamily, ReduceOp, Scalar, TileSwizzle, TileType};
