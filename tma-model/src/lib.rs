@@ -23,7 +23,7 @@ pub mod sync;
 pub mod tensor_map;
 pub mod tile;
 
-pub use operation::{AtomicOp, ReduceOp};
+pub use operation::{AtomicOp, ReduceFamily, ReduceOp};
 pub use scalar::{DataType, Scalar};
 pub use swizzle::{Interleave, Swizzle, TileSwizzle};
 pub use tensor_map::TensorMap;

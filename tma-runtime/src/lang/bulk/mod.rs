@@ -5,7 +5,7 @@
 
 mod copy;
 
-pub use copy::{BulkAdd, BulkBits, BulkCount, BulkOrder, RemoteAdd, RemoteInteger, RemoteSequence, Sequence};
+pub use copy::{RemoteSequence, Sequence};
 
 use super::device_only;
 
