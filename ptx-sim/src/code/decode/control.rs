@@ -1,5 +1,4 @@
 //! Branches, calls, and what ends a thread.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::code::link::{Body, Formal};
@@ -30,8 +29,8 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
             if d.take("u32") { Ok(Op::Control(ControlOp::Yield)) } else { Err(d.unsupported()) }
         }
         "setmaxnreg" => {
-            let way = d.take_of(&[("inc", ()), ("dec", ())]);
-            if way.is_none() || !d.take("sync") || !d.take("aligned") || !d.take("u32") {
+            let direction = d.take_of(&[("inc", ()), ("dec", ())]);
+            if direction.is_none() || !d.take("sync") || !d.take("aligned") || !d.take("u32") {
                 return Err(d.unsupported());
             }
             d.expect_count(1, 1)?;
