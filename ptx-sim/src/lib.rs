@@ -38,7 +38,7 @@
 //! what. What instructions are is in `isa`. A launch can also count ([`profile`]) and keep a
 //! timeline ([`trace`]).
 //!
-//! Imports follow this order, which `tests/imports.rs` checks:
+//! Imports follow this order:
 //!
 //! | module | may import, of these |
 //! | --- | --- |

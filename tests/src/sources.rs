@@ -55,6 +55,7 @@ pub fn corpus() -> &'static [Source] {
         "barriers": "tests/src/kernels/barriers.rs",
         "bulk_clusters": "tests/src/kernels/bulk/clusters.rs",
         "bulk_copies": "tests/src/kernels/bulk/copies.rs",
+        "bulk_operations": "tests/src/kernels/bulk/operations.rs",
         "bulk_reductions": "tests/src/kernels/bulk/reductions.rs",
         "casts_narrow": "tests/src/kernels/casts/narrow.rs",
         "casts_pairs": "tests/src/kernels/casts/pairs.rs",

@@ -5,8 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use tma_model::{ReduceOp, Scalar};
 use tma_runtime::prelude::*;
-use tma_tests::conformance::{Case, Operation, cases, table};
+use tma_tests::conformance::{Case, Columns, Operation, cases, table};
 use tma_tests::page;
 
 /// Seeds that each case runs under.
@@ -43,6 +44,30 @@ fn every_case_gives_what_plain_rust_gives() {
 #[test]
 fn every_case_of_columns_gives_what_plain_rust_gives() {
     run_all(500, |case| matches!(case.operation, Operation::Columns(_)));
+}
+
+/// Every rank has every reduction of `u32`, and rank 2 those of every element type.
+#[test]
+fn every_reduction_has_its_cases() {
+    let all = cases();
+    let has = |operation, rank, element| {
+        let is_meant = |case: &&Case| case.operation == operation && case.rank() == rank;
+        all.iter().filter(is_meant).any(|case| case.element() == element)
+    };
+    for op in ReduceOp::ALL {
+        let (tiles, columns) = (Operation::Reduce(op), [Columns::Reduce(op), Columns::HintedReduce(op)]);
+        for element in Scalar::ALL.into_iter().filter(|&element| op.takes_mapped(element)) {
+            assert!(has(tiles, 2, element), "{tiles} of `{element}` has no case");
+        }
+        for rank in 1..=5 {
+            assert!(has(tiles, rank, Scalar::U32), "{tiles} of rank {rank} has no case");
+        }
+        for rank in 3..=5 {
+            for operation in columns.map(Operation::Columns) {
+                assert!(has(operation, rank, Scalar::U32), "{operation} of rank {rank} has no case");
+            }
+        }
+    }
 }
 
 #[test]

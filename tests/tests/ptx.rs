@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::thread;
 
 use tma_codegen::{Ptx, Target, compile};
+use tma_model::ReduceOp;
 use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples};
 
 /// Kernels of the corpus whose PTX is kept: together they have every instruction of the language.
@@ -25,6 +26,7 @@ const KEPT: &[&str] = &[
     "bulk_multicast",
     "bulk_next",
     "bulk_order::max_bf16",
+    "bulk_operations",
     "bulk_order::min_i64",
     "bulk_part::words",
     "bulk_tile",
@@ -250,7 +252,7 @@ fn tile_forms() -> Vec<String> {
             }
             forms.push(format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group{hint} ["));
             forms.push(format!("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile{hint} ["));
-            for op in ["add", "min", "max", "inc", "dec", "and", "or", "xor"] {
+            for op in ReduceOp::ALL.map(ReduceOp::name) {
                 forms.push(format!(
                     "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.tile.bulk_group{hint} ["
                 ));
@@ -274,7 +276,7 @@ fn column_forms() -> Vec<String> {
                 "cp.async.bulk.tensor.{rank}d.global.shared::cta.im2col_no_offs.bulk_group{hint} ["
             ));
             forms.push(format!("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.im2col{hint} ["));
-            for op in ["add", "min", "max", "inc", "dec", "and", "or", "xor"] {
+            for op in ReduceOp::ALL.map(ReduceOp::name) {
                 forms.push(format!(
                     "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.im2col_no_offs.bulk_group{hint} ["
                 ));
@@ -284,11 +286,19 @@ fn column_forms() -> Vec<String> {
     forms
 }
 
+/// Every reduction without a tensor map, of whichever type. Source: PTX ISA, "cp.reduce.async.bulk".
+fn bulk_forms() -> Vec<String> {
+    let ways = ["global.shared::cta.bulk_group", "shared::cluster.shared::cta.mbarrier::complete_tx::bytes"];
+    let forms = ReduceOp::ALL.map(|op| ways.map(|way| format!("cp.reduce.async.bulk.{way}.{}.", op.name())));
+    forms.into_iter().flatten().collect()
+}
+
 #[test]
 fn the_kept_kernels_have_every_instruction() {
     let kept = kept();
     let mut wanted = tile_forms();
     wanted.extend(column_forms());
+    wanted.extend(bulk_forms());
     wanted.extend(INSTRUCTIONS.iter().map(|&text| text.to_owned()));
     let missing: Vec<_> =
         wanted.iter().filter(|text| !kept.iter().any(|ptx| ptx.text.contains(text.as_str()))).collect();

@@ -1,82 +1,13 @@
 //! The health of the tree: what no compiler checks, and what should hold in every commit.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+mod tree;
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+use tree::{File, expect_none, files, root};
 
 /// Longer files hide what they are about (docs/ARCHITECTURE.md).
 const LONGEST_FILE: usize = 500;
-
-/// A text file of the project: its path from the root, with `/`, and what is in it.
-struct File {
-    path: String,
-    text: String,
-}
-
-impl File {
-    fn is_rust(&self) -> bool {
-        self.path.ends_with(".rs")
-    }
-
-    /// Whether the whole file is there for tests only.
-    fn is_test(&self) -> bool {
-        self.path.starts_with("tests/") || self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
-    }
-
-    /// The file without its test module, and the test module. By convention it comes last.
-    fn split_tests(&self) -> (&str, &str) {
-        match self.text.find("#[cfg(test)]\nmod tests {") {
-            _ if self.is_test() => ("", &self.text),
-            Some(start) => self.text.split_at(start),
-            None => (&self.text, ""),
-        }
-    }
-}
-
-fn root() -> &'static Path {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("the package lies in the workspace")
-}
-
-/// All text files of the project: in a checkout those that git does not ignore, else all but `target`.
-fn files() -> Vec<File> {
-    let paths = if root().join(".git").exists() { listed_by_git() } else { found_in(root()) };
-    let read = |path: String| Some(File { text: fs::read_to_string(root().join(&path)).ok()?, path });
-    let files: Vec<_> = paths.into_iter().filter_map(read).collect();
-    assert!(files.iter().any(|file| file.path == "tests/tests/tidy.rs"), "the tree was not found");
-    files
-}
-
-fn listed_by_git() -> Vec<String> {
-    let mut git = Command::new("git");
-    git.current_dir(root()).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-    let output = git.output().expect("git runs in a checkout");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let paths = String::from_utf8(output.stdout).expect("paths are text");
-    paths.split_terminator('\0').map(str::to_owned).collect()
-}
-
-fn found_in(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("a folder can be listed").flatten().map(|entry| entry.path());
-    let visited = entries.filter(|path| !path.ends_with("target") && !path.is_symlink());
-    let paths = visited.flat_map(|path| if path.is_dir() { found_in(&path) } else { vec![relative(&path)] });
-    paths.collect()
-}
-
-fn relative(path: &Path) -> String {
-    let parts = path.strip_prefix(root()).expect("a path in the tree").iter();
-    parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
-}
-
-/// Fails with all of `problems`, if there are any.
-#[track_caller]
-fn expect_none(problems: impl IntoIterator<Item = String>) {
-    let problems: Vec<_> = problems.into_iter().collect();
-    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
-}
 
 /// The error codes in `text`: `TMA0` and three digits.
 fn codes(text: &str) -> BTreeSet<&str> {

@@ -14,6 +14,7 @@
 //! The package is pure data and arithmetic. It has no dependencies, because it is compiled into a
 //! procedural macro, into build scripts and into programs alike. What an instruction *does* is not
 //! here: the simulator has semantics of its own, so that it can judge the compiler.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod limits;
 pub mod mma;
@@ -24,7 +25,7 @@ pub mod sync;
 pub mod tensor_map;
 pub mod tile;
 
-pub use operation::{AtomicOp, ReduceOp};
+pub use operation::{AtomicOp, ReduceFamily, ReduceOp};
 pub use scalar::{DataType, Scalar};
 pub use swizzle::{Interleave, Swizzle, TileSwizzle};
 pub use tensor_map::TensorMap;

@@ -2,44 +2,96 @@
 
 use crate::Scalar;
 
-/// What a reduction by the copy engine puts in the place of each element.
-/// Source: PTX ISA, "cp.reduce.async.bulk.tensor".
+/// Makes an enum of the operations in a list, with the list itself and their names.
+macro_rules! operations {
+    ($(
+        $(#[$doc:meta])*
+        pub enum $Op:ident {
+            $($(#[$variant_doc:meta])* $Variant:ident = $name:literal,)+
+        }
+    )+) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $Op {
+            $($(#[$variant_doc])* $Variant,)+
+        }
+
+        impl $Op {
+            /// Every operation, in the order of declaration.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Variant),+];
+
+            /// Its name: in PTX, and at the end of a kernel's method.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Variant => $name),+ }
+            }
+        }
+    )+ };
+}
+
+operations! {
+    /// What a reduction by the copy engine puts in the place of each element; a kernel's method is
+    /// `reduce_` and its name. Source: PTX ISA, "cp.reduce.async.bulk.tensor".
+    pub enum ReduceOp {
+        /// The sum; integers wrap.
+        Add = "add",
+        /// The lesser.
+        Min = "min",
+        /// The greater.
+        Max = "max",
+        /// One more, or 0 where it was the tile's element or above.
+        Inc = "inc",
+        /// One less, or the tile's element where it was 0 or above the tile's element.
+        Dec = "dec",
+        /// Bitwise AND.
+        And = "and",
+        /// Bitwise OR.
+        Or = "or",
+        /// Bitwise XOR.
+        Xor = "xor",
+    }
+
+    /// What an atomic operation puts in the place of what was there; a kernel's method is `atomic_`
+    /// and its name. Source: PTX ISA, "atom".
+    pub enum AtomicOp {
+        /// The sum; integers wrap. Also of f32 and f64.
+        Add = "add",
+        /// The lesser.
+        Min = "min",
+        /// The greater.
+        Max = "max",
+        /// Bitwise AND.
+        And = "and",
+        /// Bitwise OR.
+        Or = "or",
+        /// Bitwise XOR.
+        Xor = "xor",
+        /// The operand.
+        Exchange = "exchange",
+    }
+}
+
+/// Reductions of the same element types. Source: PTX ISA, "cp.reduce.async.bulk", the table of
+/// operations and types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReduceOp {
-    /// The sum; integers wrap.
-    Add,
-    /// The lesser.
-    Min,
-    /// The greater.
-    Max,
-    /// One more, or 0 where it was the tile's element or above.
-    Inc,
-    /// One less, or the tile's element where it was 0 or above the tile's element.
-    Dec,
-    /// Bitwise AND.
-    And,
-    /// Bitwise OR.
-    Or,
-    /// Bitwise XOR.
-    Xor,
+pub enum ReduceFamily {
+    /// Results are computed, and those of floats rounded: sums.
+    Arithmetic,
+    /// Elements are compared.
+    Order,
+    /// Elements count up or down to a bound.
+    Count,
+    /// Bits are combined.
+    Bits,
 }
 
 impl ReduceOp {
-    /// Every operation, in the order of declaration.
-    pub const ALL: [ReduceOp; 8] =
-        [Self::Add, Self::Min, Self::Max, Self::Inc, Self::Dec, Self::And, Self::Or, Self::Xor];
-
-    /// Its name in PTX; a kernel's method is `reduce_` and this.
-    pub const fn name(self) -> &'static str {
+    /// The family that decides which element types it has.
+    pub const fn family(self) -> ReduceFamily {
         match self {
-            Self::Add => "add",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Inc => "inc",
-            Self::Dec => "dec",
-            Self::And => "and",
-            Self::Or => "or",
-            Self::Xor => "xor",
+            Self::Add => ReduceFamily::Arithmetic,
+            Self::Min | Self::Max => ReduceFamily::Order,
+            Self::Inc | Self::Dec => ReduceFamily::Count,
+            Self::And | Self::Or | Self::Xor => ReduceFamily::Bits,
         }
     }
 
@@ -49,19 +101,12 @@ impl ReduceOp {
     /// the bits that it allows (`.b32`, `.b64`) those of integers are meant here; not those of i64, at
     /// which an H200 stops with an illegal instruction.
     pub const fn takes_mapped(self, element: Scalar) -> bool {
-        match self {
-            Self::Add => matches!(
-                element,
-                Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::F16 | Scalar::Bf16 | Scalar::F32
-            ),
-            Self::Min | Self::Max => matches!(
-                element,
-                Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::I64 | Scalar::F16 | Scalar::Bf16
-            ),
-            Self::Inc | Self::Dec => matches!(element, Scalar::U32),
-            Self::And | Self::Or | Self::Xor => {
-                matches!(element, Scalar::U32 | Scalar::I32 | Scalar::U64)
-            }
+        use Scalar::{Bf16, F16, F32, I32, I64, U32, U64};
+        match self.family() {
+            ReduceFamily::Arithmetic => matches!(element, U32 | I32 | U64 | F16 | Bf16 | F32),
+            ReduceFamily::Order => matches!(element, U32 | I32 | U64 | I64 | F16 | Bf16),
+            ReduceFamily::Count => matches!(element, U32),
+            ReduceFamily::Bits => matches!(element, U32 | I32 | U64),
         }
     }
 
@@ -70,67 +115,43 @@ impl ReduceOp {
     /// Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types. Bits (`.b32`,
     /// `.b64`) are those of integers here.
     pub const fn takes_bulk(self, element: Scalar) -> bool {
-        match (self, element) {
-            (Self::Add, Scalar::F64) => true,
-            (Self::And | Self::Or | Self::Xor, Scalar::I64) => true,
-            (_, Scalar::Usize) => self.takes_mapped(Scalar::U64),
-            _ => self.takes_mapped(element),
-        }
+        let element = if matches!(element, Scalar::Usize) { Scalar::U64 } else { element };
+        let without_a_map = match self.family() {
+            ReduceFamily::Arithmetic => matches!(element, Scalar::F64),
+            ReduceFamily::Bits => matches!(element, Scalar::I64),
+            ReduceFamily::Order | ReduceFamily::Count => false,
+        };
+        without_a_map || self.takes_mapped(element)
     }
 
     /// Whether it reduces elements of this type in another block's shared memory.
     /// Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types.
     pub const fn takes_remote(self, element: Scalar) -> bool {
-        match self {
-            Self::Add => matches!(element, Scalar::U32 | Scalar::I32 | Scalar::U64 | Scalar::Usize),
-            Self::Inc | Self::Dec => matches!(element, Scalar::U32),
-            Self::Min | Self::Max | Self::And | Self::Or | Self::Xor => {
-                matches!(element, Scalar::U32 | Scalar::I32)
-            }
+        use Scalar::{I32, U32, U64, Usize};
+        match self.family() {
+            ReduceFamily::Arithmetic => matches!(element, U32 | I32 | U64 | Usize),
+            ReduceFamily::Count => matches!(element, U32),
+            ReduceFamily::Order | ReduceFamily::Bits => matches!(element, U32 | I32),
         }
     }
-}
 
-/// What an atomic operation puts in the place of what was there. Source: PTX ISA, "atom".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AtomicOp {
-    /// The sum; integers wrap. Also of f32 and f64.
-    Add,
-    /// The lesser.
-    Min,
-    /// The greater.
-    Max,
-    /// Bitwise AND.
-    And,
-    /// Bitwise OR.
-    Or,
-    /// Bitwise XOR.
-    Xor,
-    /// The operand.
-    Exchange,
+    /// Whether PTX wants `.noftz` before this type: results that are rounded to 16 bits keep
+    /// subnormal numbers, and the qualifier says so. Source: PTX ISA, "cp.reduce.async.bulk".
+    pub const fn wants_noftz(self, element: Scalar) -> bool {
+        match self.family() {
+            ReduceFamily::Arithmetic => matches!(element, Scalar::F16 | Scalar::Bf16),
+            ReduceFamily::Order | ReduceFamily::Count | ReduceFamily::Bits => false,
+        }
+    }
 }
 
 impl AtomicOp {
-    /// Every operation, in the order of declaration.
-    pub const ALL: [AtomicOp; 7] =
-        [Self::Add, Self::Min, Self::Max, Self::And, Self::Or, Self::Xor, Self::Exchange];
-
-    /// Its name; a kernel's method is `atomic_` and this.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Add => "add",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::And => "and",
-            Self::Or => "or",
-            Self::Xor => "xor",
-            Self::Exchange => "exchange",
-        }
-    }
-
     /// Whether there is such an operation on `scalar`.
     pub const fn takes(self, scalar: Scalar) -> bool {
         let integer = matches!(scalar, Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize);
-        integer || (matches!(self, Self::Add) && matches!(scalar, Scalar::F32 | Scalar::F64))
+        match self {
+            Self::Add => integer || matches!(scalar, Scalar::F32 | Scalar::F64),
+            Self::Min | Self::Max | Self::And | Self::Or | Self::Xor | Self::Exchange => integer,
+        }
     }
 }

@@ -213,7 +213,11 @@ impl fmt::Display for TileType {
         write!(f, "Tile<{}, Shape{}<{}>", self.element, self.rank(), extents.join(", "))?;
         match self.swizzle {
             TileSwizzle::None => f.write_str(">"),
-            swizzle => write!(f, ", {}>", swizzle.name()),
+            swizzle @ (TileSwizzle::B32
+            | TileSwizzle::B64
+            | TileSwizzle::B128
+            | TileSwizzle::Interleave16
+            | TileSwizzle::Interleave32) => write!(f, ", {}>", swizzle.name()),
         }
     }
 }

@@ -36,9 +36,10 @@ pub(super) fn proof(method: &Method, name: &Ident) -> TokenStream {
 fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
     let span = Span::call_site();
     let guard = format_ident!("{name}", span = span);
-    let ty = match method.of {
-        TypeWord::Scalar(scalar) => scalar_type(scalar, span),
-        word => vocabulary(word.name(), span),
+    let ty = if let TypeWord::Scalar(scalar) = method.of {
+        scalar_type(scalar, span)
+    } else {
+        vocabulary(method.of.name(), span)
     };
     let (unknown, known) = (unknown_generics(method), known_generics(method));
     let (lifetime, name) = (held.lifetime(), quote_spanned!(name.span()=> #name));
@@ -174,9 +175,9 @@ impl ToTokens for By {
 /// As many `_` as the type has generics, those with a default too. rustc looks for methods of what
 /// a slot dereferences to as well, and so has to know that it is a tuple.
 fn unknown_generics(method: &Method) -> Option<TokenStream> {
-    let unknown = method.of.generics().iter().map(|generic| match generic {
-        Generic::Tiles if method.tiles > 0 => tuple(&quote!(_), method.tiles),
-        _ => quote!(_),
+    let unknown = method.of.generics().iter().map(|generic| {
+        let is_tuple = *generic == Generic::Tiles && method.tiles > 0;
+        if is_tuple { tuple(&quote!(_), method.tiles) } else { quote!(_) }
     });
     let unknown: Vec<_> = unknown.collect();
     (!unknown.is_empty()).then(|| quote!(<#(#unknown),*>))

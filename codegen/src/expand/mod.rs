@@ -10,6 +10,7 @@
 //! complete a word, rust-analyzer expands the item twice, as it is and with a marker at the cursor,
 //! and looks for the cursor at the same distance from the beginning in both. So what depends on the
 //! tokens of a body, such as an error, a hash or a number of bytes, stands behind every body.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod methods;
 mod names;

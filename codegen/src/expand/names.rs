@@ -51,10 +51,14 @@ pub(super) fn proofs(words: &[WordUse], generics: &Generics) -> Option<TokenStre
     if words.is_empty() {
         return None;
     }
-    let (macros, others): (Vec<_>, Vec<_>) =
-        words.iter().partition(|word| matches!(word.meaning, Meaning::Macro(_)));
-    let lines = others.iter().map(|word| proof(word));
-    let macros = macros.iter().map(|word| macro_proof(word));
+    let (mut lines, mut macros) = (Vec::new(), Vec::new());
+    for word in words {
+        if let Meaning::Macro(called) = word.meaning {
+            macros.push(macro_proof(word, called));
+        } else {
+            lines.push(proof(word));
+        }
+    }
     let of_generics = methods::of_generics(words, generics);
     Some(quote! {
         #[allow(dead_code, unreachable_code, deprecated, clippy::all)]
@@ -124,16 +128,16 @@ fn constant_proof(scalar: Scalar, word: ConstantWord, path: &Path, span: Span) -
 }
 
 /// A block in which both the name as it stands and the vocabulary's are in scope.
-fn macro_proof(word: &WordUse) -> TokenStream {
+fn macro_proof(word: &WordUse, called: MacroWord) -> TokenStream {
     let Some(last) = word.path.segments.last() else { return TokenStream::new() };
     let (span, name) = (last.ident.span(), &last.ident);
     let mut owner = Path { segments: Punctuated::new(), ..word.path.clone() };
     owner.segments.extend(word.path.segments.iter().take(word.path.segments.len() - 1).cloned());
     let by_path =
         (!owner.segments.is_empty()).then(|| quote_spanned!(span=> #[allow(unused_imports)] use #owner::*;));
-    let arguments = match &word.meaning {
-        Meaning::Macro(MacroWord::Assert) => quote_spanned!(span=> (true)),
-        _ => quote_spanned!(span=> ("")),
+    let arguments = match called {
+        MacroWord::Assert => quote_spanned!(span=> (true)),
+        MacroWord::Printf => quote_spanned!(span=> ("")),
     };
     quote_spanned! {span=>
         {

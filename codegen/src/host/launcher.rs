@@ -104,13 +104,13 @@ pub(super) fn element(param: &Param) -> Option<Scalar> {
     }
 }
 
-/// A parameter of `launch`, whose elements are of the type `element`. A tensor that is written is
-/// lent by its argument, which has to be mutable for that.
+/// A parameter of `launch`, whose elements have the type `element`. A tensor that the kernel writes
+/// is borrowed mutably from its argument, so the parameter is `mut`.
 pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
-    let lent = if param.written { quote!(mut #name) } else { quote!(#name) };
+    let pattern = if param.written { quote!(mut #name) } else { quote!(#name) };
     let map = |rank: usize| {
         let kind = map_trait(param);
-        quote!(#lent: impl ::tma_runtime::launch::#kind<#element, #rank>)
+        quote!(#pattern: impl ::tma_runtime::launch::#kind<#element, #rank>)
     };
     match param.kind() {
         Some(ParamKind::Tiles(tile)) => map(tile.rank()),
@@ -118,7 +118,7 @@ pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> 
         Some(ParamKind::Maps(_)) => quote!(#name: &mut ::tma_runtime::launch::MapWorkspace),
         Some(ParamKind::Global(_)) => {
             let kind = global_trait(param);
-            quote!(#lent: impl ::tma_runtime::launch::#kind<#element>)
+            quote!(#pattern: impl ::tma_runtime::launch::#kind<#element>)
         }
         Some(ParamKind::Scalar(_)) | None => quote!(#name: #element),
     }

@@ -207,6 +207,26 @@ impl BinaryOp {
         }
     }
 
+    /// Whether it shifts: its right side is an amount, of any integer type.
+    pub const fn is_shift(self) -> bool {
+        match self {
+            Self::Shl | Self::Shr => true,
+            Self::Add | Self::Sub | Self::Mul | Self::Div | Self::Rem => false,
+            Self::And | Self::Or | Self::Xor => false,
+            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => false,
+        }
+    }
+
+    /// Whether its right side divides, and so must not be zero where it is an integer.
+    pub const fn is_division(self) -> bool {
+        match self {
+            Self::Div | Self::Rem => true,
+            Self::Add | Self::Sub | Self::Mul | Self::And | Self::Or | Self::Xor => false,
+            Self::Shl | Self::Shr => false,
+            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => false,
+        }
+    }
+
     /// Its sign in Rust.
     pub const fn sign(self) -> &'static str {
         match self {

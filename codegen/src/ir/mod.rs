@@ -48,5 +48,5 @@ pub use span::Span;
 pub use stmt::*;
 pub use types::*;
 
-pub use tma_model::sync::Scope;
-pub use tma_model::{AtomicOp, ReduceOp, Scalar, TileSwizzle, TileType};
+pub use tma_model::sync::{Fence, FencedMemory, Scope};
+pub use tma_model::{AtomicOp, ReduceFamily, ReduceOp, Scalar, TileSwizzle, TileType};

@@ -131,11 +131,7 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::SetMaxRegisters { increase, registers } => {
             writeln!(f, "setmaxnreg_{} {registers}", if *increase { "inc" } else { "dec" })
         }
-        StmtKind::Fence(Fence::ProxyAsync) => writeln!(f, "fence.proxy_async"),
-        StmtKind::Fence(Fence::ProxyAsyncOwn) => writeln!(f, "fence.proxy_async own"),
-        StmtKind::Fence(Fence::ProxyAsyncGlobal) => writeln!(f, "fence.proxy_async_global"),
-        StmtKind::Fence(Fence::Device) => writeln!(f, "fence.device"),
-        StmtKind::Fence(Fence::BarrierInit) => writeln!(f, "fence.barrier_init"),
+        StmtKind::Fence(fence) => writeln!(f, "fence.{}", fence_name(*fence)),
         StmtKind::Sync(Sync::Threads) => writeln!(f, "sync.threads"),
         StmtKind::Sync(Sync::Warpgroup) => writeln!(f, "sync.warpgroup"),
         StmtKind::Sync(Sync::Warp) => writeln!(f, "sync.warp"),
@@ -365,5 +361,18 @@ struct List<'a>(&'a [Expr]);
 impl Display for List<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "[{}]", Commas(self.0))
+    }
+}
+
+const fn fence_name(fence: Fence) -> &'static str {
+    match fence {
+        Fence::ProxyAsync(FencedMemory::All) => "proxy_async_all",
+        Fence::ProxyAsync(FencedMemory::Shared(Scope::Cluster)) => "proxy_async",
+        Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)) => "proxy_async own",
+        Fence::ProxyAsync(FencedMemory::Global) => "proxy_async_global",
+        Fence::MbarrierInit => "barrier_init",
+        Fence::Memory => "device",
+        Fence::TensorMapRelease => "tensormap_release",
+        Fence::ProxyAlias => "proxy_alias",
     }
 }

@@ -1,8 +1,8 @@
 //! Statements: effects and control flow.
 
 use super::{
-    AtomicOp, Awaited, BulkCopy, Expr, LocalId, MapEdit, MapRef, Mma, Origin, ParamId, RemoteCopy, RowOp,
-    Scope, TileCopy,
+    AtomicOp, Awaited, BulkCopy, Expr, Fence, LocalId, MapEdit, MapRef, Mma, Origin, ParamId, RemoteCopy,
+    RowOp, Scope, TileCopy,
 };
 
 /// Statements in order.
@@ -199,24 +199,6 @@ pub enum BarrierOp {
     TryWait { dest: LocalId, parity: Expr },
     /// As `TryWait`, waiting up to about `nanoseconds`.
     TryWaitFor { dest: LocalId, parity: Expr, nanoseconds: Expr },
-}
-
-/// A fence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fence {
-    /// `fence.proxy.async.shared::cta`: what this thread wrote to shared memory is visible to the copy
-    /// engine and the tensor cores.
-    ProxyAsync,
-    /// The same of the block's own shared memory, also in a kernel with clusters: what a release of a
-    /// slot needs, whose tiles are the block's own.
-    ProxyAsyncOwn,
-    /// `fence.proxy.async.global`: what this thread wrote to global memory is visible to the copy engine.
-    ProxyAsyncGlobal,
-    /// `fence.acq_rel.gpu`: with relaxed atomics, what one thread did before is visible to another after, in
-    /// the whole device.
-    Device,
-    /// `fence.mbarrier_init`: initialised barriers are visible to the copy engine and the cluster.
-    BarrierInit,
 }
 
 /// Where threads meet.

@@ -45,7 +45,7 @@ pub(super) fn binary<'c>(
         (_, Class::Bool) => integer(cx, op, false, int(a)?, int(b)?).map(Into::into),
         (_, Class::Int { signed }) => {
             let (a, b) = (int(a)?, int(b)?);
-            if matches!(op, BinaryOp::Div | BinaryOp::Rem) {
+            if op.is_division() {
                 bounds::divisor(cx, op, signed, (a, b), span)?;
             }
             integer(cx, op, signed, a, b).map(Into::into)

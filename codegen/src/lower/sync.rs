@@ -4,7 +4,7 @@ use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 
 use super::{Cx, Lower, bounds, expr, memory, mma, nvvm, place};
-use crate::ir::{Axis, Expr, Fence, GridDependency, LocalId, ParamId, Span, Sync};
+use crate::ir::{Axis, Expr, Fence, FencedMemory, GridDependency, LocalId, ParamId, Scope, Span, Sync};
 
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
@@ -75,16 +75,19 @@ pub(super) fn depend(cx: &mut Cx<'_, '_>, dependency: GridDependency) -> Lower<(
     Ok(())
 }
 
-/// Lowers a fence.
+/// Lowers a fence. Without clusters there is no shared memory but the block's.
 pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
-    let instruction = match fence {
-        Fence::ProxyAsync if cx.has_clusters() => &nvvm::FENCE_PROXY_ASYNC_CLUSTER,
-        Fence::ProxyAsync | Fence::ProxyAsyncOwn => &nvvm::FENCE_PROXY_ASYNC,
-        Fence::ProxyAsyncGlobal => &nvvm::FENCE_PROXY_ASYNC_GLOBAL,
-        Fence::Device => &nvvm::FENCE_DEVICE,
-        Fence::BarrierInit => &nvvm::FENCE_MBARRIER_INIT,
+    let fence = match fence {
+        Fence::ProxyAsync(FencedMemory::Shared(Scope::Cluster)) if !cx.has_clusters() => {
+            Fence::ProxyAsync(FencedMemory::Shared(Scope::Block))
+        }
+        Fence::ProxyAsync(_)
+        | Fence::MbarrierInit
+        | Fence::Memory
+        | Fence::TensorMapRelease
+        | Fence::ProxyAlias => fence,
     };
-    nvvm::emit(cx, instruction, &[])?;
+    nvvm::emit(cx, &nvvm::fence(fence), &[])?;
     Ok(())
 }
 

@@ -11,8 +11,8 @@ use super::types::generic_arguments;
 use super::words::{Callable, Entry, FunctionCall, FunctionWord, Word};
 use crate::diag::Code;
 use crate::ir::{
-    Axis, EvictionPriority, Expr, ExprKind, Fence, GridDependency, MathOp, Scalar, Span, Special, StmtKind,
-    Sync, Type,
+    Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MathOp, Scalar, Scope, Span,
+    Special, StmtKind, Sync, Type,
 };
 
 impl Cx<'_> {
@@ -133,12 +133,15 @@ impl Cx<'_> {
             FunctionCall::GridDependencyLaunch => {
                 self.effect(StmtKind::GridDependency(GridDependency::Launch), span)
             }
-            FunctionCall::FenceProxyAsync => self.effect(StmtKind::Fence(Fence::ProxyAsync), span),
-            FunctionCall::FenceProxyAsyncGlobal => {
-                self.effect(StmtKind::Fence(Fence::ProxyAsyncGlobal), span)
+            FunctionCall::FenceProxyAsync => {
+                let memory = FencedMemory::Shared(Scope::Cluster);
+                self.effect(StmtKind::Fence(Fence::ProxyAsync(memory)), span)
             }
-            FunctionCall::Fence => self.effect(StmtKind::Fence(Fence::Device), span),
-            FunctionCall::FenceBarrierInit => self.effect(StmtKind::Fence(Fence::BarrierInit), span),
+            FunctionCall::FenceProxyAsyncGlobal => {
+                self.effect(StmtKind::Fence(Fence::ProxyAsync(FencedMemory::Global)), span)
+            }
+            FunctionCall::Fence => self.effect(StmtKind::Fence(Fence::Memory), span),
+            FunctionCall::FenceBarrierInit => self.effect(StmtKind::Fence(Fence::MbarrierInit), span),
 
             FunctionCall::L2EvictFirst { fraction } => policy(EvictionPriority::First, fraction, span),
             FunctionCall::L2EvictLast { fraction } => policy(EvictionPriority::Last, fraction, span),

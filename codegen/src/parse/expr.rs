@@ -212,7 +212,7 @@ impl Cx<'_> {
     /// amount is a constant in the function's own text. What a call passes to a device function is
     /// none there: `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
     pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
-        if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
+        if op.is_shift()
             && !self.is_left_out
             && (self.frames.len() == 1 || !self.mentions_variable(written.right.to_token_stream()))
             && let Some(amount) = self.known_integer(by)
@@ -240,7 +240,7 @@ impl Cx<'_> {
                 return self.no_operator(op.sign(), side, span);
             }
         }
-        if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
+        if op.is_shift() {
             if !self.require(&right.ty, Rule::ShiftAmount, right.span) {
                 return Expr::error(span);
             }

@@ -58,7 +58,10 @@ impl Cx<'_> {
                 return None;
             }
         }
-        let only_f32 = matches!(op, MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2);
+        let only_f32 = match op {
+            MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => true,
+            MathOp::Min | MathOp::Max | MathOp::Abs | MathOp::Fma | MathOp::Sqrt | MathOp::Recip => false,
+        };
         if only_f32 && matches!(self.infer.kind(&ty), Some(Kind::Any | Kind::Float)) {
             self.infer.unify(&ty, &Scalar::F32.into(), span);
         }

@@ -13,7 +13,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ir::{BarrierOp, Block, Expr, ExprKind, Fence, LocalId, Pipeline, Stmt, StmtKind, visit};
+use crate::ir::{
+    BarrierOp, Block, Expr, ExprKind, Fence, FencedMemory, LocalId, Pipeline, Scope, Stmt, StmtKind, visit,
+};
 
 /// Puts a fence before each release of a slot that threads have read.
 pub(super) fn fence_reads(rings: &[Pipeline], body: &mut Block) {
@@ -34,7 +36,9 @@ pub(super) fn fence_reads(rings: &[Pipeline], body: &mut Block) {
 fn insert(block: &mut Block, is_fenced: &impl Fn(&Stmt) -> bool) {
     for mut stmt in std::mem::take(&mut block.stmts) {
         if is_fenced(&stmt) {
-            block.stmts.push(Stmt::new(StmtKind::Fence(Fence::ProxyAsyncOwn), stmt.origin));
+            // The slot's tiles are the block's own.
+            let fence = Fence::ProxyAsync(FencedMemory::Shared(Scope::Block));
+            block.stmts.push(Stmt::new(StmtKind::Fence(fence), stmt.origin));
         } else {
             visit::blocks_mut(&mut stmt.kind).into_iter().for_each(|inner| insert(inner, is_fenced));
         }

@@ -1,5 +1,4 @@
 //! A module's kernels, each with the functions that it calls.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::isa::{Constant, ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot, WarpgroupOp};
 use std::collections::{HashMap, HashSet};

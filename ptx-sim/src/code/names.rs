@@ -261,10 +261,16 @@ impl<'m, 's> Builder<'m, 's> {
                     Binding::Shared(offset)
                 }
             },
-            _ if variable.external && variable.bytes.is_none() => {
-                return Err(LoadError::new(line, format!("`{name}` is declared but not defined")));
+            VariableSpace::Global
+            | VariableSpace::Const
+            | VariableSpace::Local
+            | VariableSpace::Param
+            | VariableSpace::Reg => {
+                if variable.external && variable.bytes.is_none() {
+                    return Err(LoadError::new(line, format!("`{name}` is declared but not defined")));
+                }
+                Binding::Variable(VariableId(index as u32))
             }
-            _ => Binding::Variable(VariableId(index as u32)),
         }))
     }
 

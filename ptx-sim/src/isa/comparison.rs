@@ -29,10 +29,10 @@ impl Comparison {
     #[inline]
     pub(crate) fn of(self, order: Option<Ordering>) -> bool {
         let Some(order) = order else {
-            return matches!(
-                self,
-                Self::Equ | Self::Neu | Self::Ltu | Self::Leu | Self::Gtu | Self::Geu | Self::Nan
-            );
+            return match self {
+                Self::Equ | Self::Neu | Self::Ltu | Self::Leu | Self::Gtu | Self::Geu | Self::Nan => true,
+                Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge | Self::Num => false,
+            };
         };
         match self {
             Self::Eq | Self::Equ => order.is_eq(),

@@ -2,30 +2,37 @@
 
 /// Declares types of indices.
 macro_rules! indices {
-    ($($(#[$doc:meta])* $name:ident)*) => { $(
+    ($($(#[$doc:meta])* $vis:vis $name:ident;)*) => { $(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub(crate) struct $name(pub(crate) u32);
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        $vis struct $name($vis u32);
 
         impl $name {
             /// As an index of a slice.
             #[inline(always)]
-            pub(crate) const fn index(self) -> usize {
+            $vis const fn index(self) -> usize {
                 self.0 as usize
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
             }
         }
     )* };
 }
+pub(crate) use indices;
 
 indices! {
     /// A register of a warp or, with the top bit set, a constant of the program.
-    Reg
+    pub(crate) Reg;
     /// An instruction of a program.
-    Pc
+    pub(crate) Pc;
     /// A label of a kernel; its instruction is known once the label was passed.
-    Label
+    pub(crate) Label;
     /// A variable of the module, in global or constant memory.
-    VariableId
+    pub(crate) VariableId;
 }
 
 impl Reg {

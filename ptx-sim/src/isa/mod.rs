@@ -19,7 +19,7 @@ mod types;
 pub use class::{Class, StateSpace};
 pub(crate) use comparison::Comparison;
 pub(crate) use facts::{Effect, Facts, LaneAccess, Synchronization, Wait};
-pub(crate) use index::{Label, Pc, Reg, VariableId};
+pub(crate) use index::{Label, Pc, Reg, VariableId, indices};
 pub(crate) use integer::{BinaryOp, Integer, PackedOp, Permutation, TernaryOp, UnaryOp};
 pub(crate) use op::{
     Access, AddressOp, Alu, Atomic, AtomicOp, AtomicVector, BarrierOp, BarrierReduction, Binary,

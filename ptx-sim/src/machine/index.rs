@@ -1,45 +1,24 @@
 //! Named indices: blocks, threads, barriers and copies of a cluster cannot be taken for each other.
 
-use std::fmt;
 use std::ops::{Index, IndexMut};
 
 use tma_model::sync::{Component, Epoch};
 
-macro_rules! indices {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// As an index into a table.
-            #[inline]
-            pub const fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(f)
-            }
-        }
-    )*};
-}
+use crate::isa::indices;
 
 indices! {
     /// A block, by its rank in the cluster.
-    BlockRank;
+    pub BlockRank;
     /// A thread, by its number in its block, with x running fastest.
-    ThreadIndex;
+    pub ThreadIndex;
     /// A warp, by its number in its block.
-    WarpIndex;
+    pub WarpIndex;
     /// A barrier of a block, which `bar` and `barrier` name.
-    BarrierId;
+    pub BarrierId;
     /// A tensor map that copies have named.
-    MapId;
+    pub MapId;
     /// An asynchronous operation, in the order of their issue, from 1.
-    OperationId;
+    pub OperationId;
 }
 
 /// A thread of the cluster.

@@ -88,6 +88,7 @@
 //!   issued has to be waited for.
 //! * Uses of an mbarrier that nothing orders before its `mbarrier.inval`, unless they come after it
 //!   in time.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod address;
 mod barrier;

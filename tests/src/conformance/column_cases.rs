@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use tma_model::ReduceOp;
 use tma_runtime::launch::{Arg, Corners, KernelSpec, MapOptions, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Scalar;
 
-use super::reduce::{Reduce, Reduction};
+use super::reduce::Reduce;
 use super::{Case, Edge, columns, columns_reduced};
 use crate::column::Column;
 use crate::compare::same;
@@ -30,45 +31,27 @@ pub enum Columns {
     /// `map.hint(..).load_multicast`.
     HintedMulticast,
     /// `map.reduce_add` and its like.
-    Reduce(Reduction),
+    Reduce(ReduceOp),
     /// `map.hint(..).reduce_add` and its like.
-    HintedReduce(Reduction),
+    HintedReduce(ReduceOp),
 }
 
 /// Kernels of one signature, of each rank.
 type Kernels = [&'static [KernelSpec]; 3];
 
 /// The forms in the order of the numbers that kernels have for them, and these kernels.
-pub(super) fn forms() -> [(&'static [Columns], Kernels); 3] {
+pub(super) fn forms() -> [(Vec<Columns>, Kernels); 3] {
     use Columns::{
         HintedLoad, HintedMulticast, HintedReduce, HintedStore, Load, Multicast, Prefetch, Reduce, Store,
     };
-    use Reduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
-    const REDUCTIONS: &[Columns] = &[
-        Reduce(Add),
-        Reduce(Min),
-        Reduce(Max),
-        Reduce(Inc),
-        Reduce(Dec),
-        Reduce(And),
-        Reduce(Or),
-        Reduce(Xor),
-        HintedReduce(Add),
-        HintedReduce(Min),
-        HintedReduce(Max),
-        HintedReduce(Inc),
-        HintedReduce(Dec),
-        HintedReduce(And),
-        HintedReduce(Or),
-        HintedReduce(Xor),
-    ];
+    let reductions = ReduceOp::ALL.map(Reduce).into_iter().chain(ReduceOp::ALL.map(HintedReduce));
     [
         (
-            &[Load, Prefetch, HintedLoad, Store, HintedStore],
+            vec![Load, Prefetch, HintedLoad, Store, HintedStore],
             [&columns::columns_3::INSTANCES, &columns::columns_4::INSTANCES, &columns::columns_5::INSTANCES],
         ),
         (
-            &[Multicast, HintedMulticast],
+            vec![Multicast, HintedMulticast],
             [
                 &columns::columns_multicast_3::INSTANCES,
                 &columns::columns_multicast_4::INSTANCES,
@@ -76,7 +59,7 @@ pub(super) fn forms() -> [(&'static [Columns], Kernels); 3] {
             ],
         ),
         (
-            REDUCTIONS,
+            reductions.collect(),
             [
                 &columns_reduced::columns_reduced_3::INSTANCES,
                 &columns_reduced::columns_reduced_4::INSTANCES,
@@ -227,7 +210,7 @@ impl Case {
     fn column_reduced<T: Reduce, const N: usize, const RANK: usize>(
         &self,
         device: &Device,
-        op: Reduction,
+        op: ReduceOp,
     ) -> anyhow::Result<()> {
         let place = self.place::<N, RANK>(true);
         let [pixels, channels] = self.tile().map(|extent| extent as usize);

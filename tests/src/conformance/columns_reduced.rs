@@ -1,8 +1,9 @@
-//! Kernels of the conformance table: reductions of columns of pixels. `how` is the number of the operation, from 8 on with a hint.
+//! Kernels of the conformance table: reductions of columns of pixels. `how` is the number of the operation, and after
+//! the last operation with a hint.
 
 use tma_runtime::prelude::*;
 
-/// Reductions into tensors of rank 3: eight operations, and the same with a hint.
+/// Reductions into tensors of rank 3: every operation, and the same with a hint.
 #[tma_kernel(threads = 32, instances(plain = <NoSwizzle, 12>, span128 = <Swizzle128, 32>))]
 pub fn columns_reduced_3<W: Swizzle, const CHANNELS: u32>(
     dst: Im2colMap<Tile<u32, Shape2<40, CHANNELS>, W>, 3>,
@@ -22,6 +23,7 @@ pub fn columns_reduced_3<W: Swizzle, const CHANNELS: u32>(
     if thread_idx().x == 0 {
         let hinted = dst.hint(l2_evict_last(1.0));
         match how {
+            // for op in ReduceOp: {i} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_add(at, tile),
             1 => dst.reduce_min(at, tile),
             2 => dst.reduce_max(at, tile),
@@ -30,6 +32,8 @@ pub fn columns_reduced_3<W: Swizzle, const CHANNELS: u32>(
             5 => dst.reduce_and(at, tile),
             6 => dst.reduce_or(at, tile),
             7 => dst.reduce_xor(at, tile),
+            // end for
+            // for op in ReduceOp: {i + len or _} => hinted.reduce_{op}(at, tile),
             8 => hinted.reduce_add(at, tile),
             9 => hinted.reduce_min(at, tile),
             10 => hinted.reduce_max(at, tile),
@@ -38,13 +42,14 @@ pub fn columns_reduced_3<W: Swizzle, const CHANNELS: u32>(
             13 => hinted.reduce_and(at, tile),
             14 => hinted.reduce_or(at, tile),
             _ => hinted.reduce_xor(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
     }
 }
 
-/// Reductions into tensors of rank 4: eight operations, and the same with a hint.
+/// Reductions into tensors of rank 4: every operation, and the same with a hint.
 #[tma_kernel(threads = 32, instances(plain = <NoSwizzle, 12>, span128 = <Swizzle128, 32>))]
 pub fn columns_reduced_4<W: Swizzle, const CHANNELS: u32>(
     dst: Im2colMap<Tile<u32, Shape2<40, CHANNELS>, W>, 4>,
@@ -65,6 +70,7 @@ pub fn columns_reduced_4<W: Swizzle, const CHANNELS: u32>(
     if thread_idx().x == 0 {
         let hinted = dst.hint(l2_evict_last(1.0));
         match how {
+            // for op in ReduceOp: {i} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_add(at, tile),
             1 => dst.reduce_min(at, tile),
             2 => dst.reduce_max(at, tile),
@@ -73,6 +79,8 @@ pub fn columns_reduced_4<W: Swizzle, const CHANNELS: u32>(
             5 => dst.reduce_and(at, tile),
             6 => dst.reduce_or(at, tile),
             7 => dst.reduce_xor(at, tile),
+            // end for
+            // for op in ReduceOp: {i + len or _} => hinted.reduce_{op}(at, tile),
             8 => hinted.reduce_add(at, tile),
             9 => hinted.reduce_min(at, tile),
             10 => hinted.reduce_max(at, tile),
@@ -81,13 +89,14 @@ pub fn columns_reduced_4<W: Swizzle, const CHANNELS: u32>(
             13 => hinted.reduce_and(at, tile),
             14 => hinted.reduce_or(at, tile),
             _ => hinted.reduce_xor(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
     }
 }
 
-/// Reductions into tensors of rank 5: eight operations, and the same with a hint.
+/// Reductions into tensors of rank 5: every operation, and the same with a hint.
 #[tma_kernel(threads = 32, instances(plain = <NoSwizzle, 12>, span128 = <Swizzle128, 32>))]
 pub fn columns_reduced_5<W: Swizzle, const CHANNELS: u32>(
     dst: Im2colMap<Tile<u32, Shape2<40, CHANNELS>, W>, 5>,
@@ -109,6 +118,7 @@ pub fn columns_reduced_5<W: Swizzle, const CHANNELS: u32>(
     if thread_idx().x == 0 {
         let hinted = dst.hint(l2_evict_last(1.0));
         match how {
+            // for op in ReduceOp: {i} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_add(at, tile),
             1 => dst.reduce_min(at, tile),
             2 => dst.reduce_max(at, tile),
@@ -117,6 +127,8 @@ pub fn columns_reduced_5<W: Swizzle, const CHANNELS: u32>(
             5 => dst.reduce_and(at, tile),
             6 => dst.reduce_or(at, tile),
             7 => dst.reduce_xor(at, tile),
+            // end for
+            // for op in ReduceOp: {i + len or _} => hinted.reduce_{op}(at, tile),
             8 => hinted.reduce_add(at, tile),
             9 => hinted.reduce_min(at, tile),
             10 => hinted.reduce_max(at, tile),
@@ -125,6 +137,7 @@ pub fn columns_reduced_5<W: Swizzle, const CHANNELS: u32>(
             13 => hinted.reduce_and(at, tile),
             14 => hinted.reduce_or(at, tile),
             _ => hinted.reduce_xor(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();

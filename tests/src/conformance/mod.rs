@@ -16,12 +16,13 @@ mod tiles;
 use std::fmt;
 
 use tma_model::limits::ELEMENT_STRIDE;
+use tma_model::{ReduceFamily, ReduceOp};
 use tma_runtime::launch::{KernelSpec, ParamKind};
 use tma_runtime::spec::{MapMode, MapSpec, Scalar};
 
 pub use column_cases::Columns;
 pub use page::table;
-pub use reduce::Reduction;
+pub(crate) use reduce::Reduce;
 
 /// What is asked of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +46,7 @@ pub enum Operation {
     /// `map.store` of elements that are so far apart.
     SteppedStore(u32),
     /// `map.reduce_add` and its like.
-    Reduce(Reduction),
+    Reduce(ReduceOp),
     /// Of columns of pixels, by an `Im2colMap`.
     Columns(Columns),
 }
@@ -181,12 +182,12 @@ pub fn cases() -> Vec<Case> {
     ];
     multicast.iter().for_each(|kernels| add(&mut cases, kernels, Operation::Multicast, 0));
     for (operations, kernels) in reductions() {
-        for (how, &op) in operations.iter().enumerate() {
+        for (how, op) in operations.into_iter().enumerate() {
             add(&mut cases, kernels, Operation::Reduce(op), how as u32);
         }
     }
     for (forms, kernels) in column_cases::forms() {
-        for (how, &form) in forms.iter().enumerate() {
+        for (how, form) in forms.into_iter().enumerate() {
             let form = Operation::Columns(form);
             kernels.iter().for_each(|kernels| add(&mut cases, kernels, form, how as u32));
         }
@@ -195,18 +196,18 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// The kernels that reduce, with the operations of each in the order of their numbers.
-fn reductions() -> [(&'static [Reduction], &'static [KernelSpec]); 8] {
-    use Reduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
-    const ALL: &[Reduction] = &[Add, Min, Max, Inc, Dec, And, Or, Xor];
+fn reductions() -> [(Vec<ReduceOp>, &'static [KernelSpec]); 8] {
+    let all = || ReduceOp::ALL.to_vec();
+    let of = |family| ReduceOp::ALL.into_iter().filter(|op| op.family() == family).collect();
     [
-        (ALL, &reductions::reduce_rank_1::INSTANCES),
-        (ALL, &reductions::reduce_rank_2::INSTANCES),
-        (ALL, &reductions::reduce_rank_3::INSTANCES),
-        (ALL, &reductions::reduce_rank_4::INSTANCES),
-        (ALL, &reductions::reduce_rank_5::INSTANCES),
-        (&[Add], &reductions::reduce_sums::INSTANCES),
-        (&[Min, Max], &reductions::reduce_orders::INSTANCES),
-        (&[And, Or, Xor], &reductions::reduce_bits::INSTANCES),
+        (all(), &reductions::reduce_rank_1::INSTANCES),
+        (all(), &reductions::reduce_rank_2::INSTANCES),
+        (all(), &reductions::reduce_rank_3::INSTANCES),
+        (all(), &reductions::reduce_rank_4::INSTANCES),
+        (all(), &reductions::reduce_rank_5::INSTANCES),
+        (of(ReduceFamily::Arithmetic), &reductions::reduce_arithmetic::INSTANCES),
+        (of(ReduceFamily::Order), &reductions::reduce_orders::INSTANCES),
+        (of(ReduceFamily::Bits), &reductions::reduce_bits::INSTANCES),
     ]
 }
 
@@ -227,6 +228,11 @@ fn map_of(spec: &KernelSpec) -> Option<MapSpec> {
 }
 
 impl Case {
+    /// The type of the elements.
+    pub const fn element(&self) -> Scalar {
+        self.map.element
+    }
+
     /// The number of dimensions.
     pub fn rank(&self) -> usize {
         match self.map.mode {

@@ -23,6 +23,7 @@ pub fn reduce_rank_1<W: Swizzle, const COLS: u32>(
     sync_threads();
     if thread_idx().x == 0 {
         match op {
+            // for op in ReduceOp: {i or _} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_add(at, tile),
             1 => dst.reduce_min(at, tile),
             2 => dst.reduce_max(at, tile),
@@ -31,6 +32,7 @@ pub fn reduce_rank_1<W: Swizzle, const COLS: u32>(
             5 => dst.reduce_and(at, tile),
             6 => dst.reduce_or(at, tile),
             _ => dst.reduce_xor(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -57,6 +59,7 @@ pub fn reduce_rank_2<W: Swizzle, const COLS: u32>(
     sync_threads();
     if thread_idx().x == 0 {
         match op {
+            // for op in ReduceOp: {i or _} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_add(at, tile),
             1 => dst.reduce_min(at, tile),
             2 => dst.reduce_max(at, tile),
@@ -65,6 +68,7 @@ pub fn reduce_rank_2<W: Swizzle, const COLS: u32>(
             5 => dst.reduce_and(at, tile),
             6 => dst.reduce_or(at, tile),
             _ => dst.reduce_xor(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -92,6 +96,7 @@ pub fn reduce_rank_3<W: Swizzle, const COLS: u32>(
     sync_threads();
     if thread_idx().x == 0 {
         match op {
+            // for op in ReduceOp: {i or _} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_add(at, tile),
             1 => dst.reduce_min(at, tile),
             2 => dst.reduce_max(at, tile),
@@ -100,6 +105,7 @@ pub fn reduce_rank_3<W: Swizzle, const COLS: u32>(
             5 => dst.reduce_and(at, tile),
             6 => dst.reduce_or(at, tile),
             _ => dst.reduce_xor(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -128,6 +134,7 @@ pub fn reduce_rank_4<W: Swizzle, const COLS: u32>(
     sync_threads();
     if thread_idx().x == 0 {
         match op {
+            // for op in ReduceOp: {i or _} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_add(at, tile),
             1 => dst.reduce_min(at, tile),
             2 => dst.reduce_max(at, tile),
@@ -136,6 +143,7 @@ pub fn reduce_rank_4<W: Swizzle, const COLS: u32>(
             5 => dst.reduce_and(at, tile),
             6 => dst.reduce_or(at, tile),
             _ => dst.reduce_xor(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -168,6 +176,7 @@ pub fn reduce_rank_5<W: Swizzle, const COLS: u32>(
     sync_threads();
     if thread_idx().x == 0 {
         match op {
+            // for op in ReduceOp: {i or _} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_add(at, tile),
             1 => dst.reduce_min(at, tile),
             2 => dst.reduce_max(at, tile),
@@ -176,13 +185,14 @@ pub fn reduce_rank_5<W: Swizzle, const COLS: u32>(
             5 => dst.reduce_and(at, tile),
             6 => dst.reduce_or(at, tile),
             _ => dst.reduce_xor(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
     }
 }
 
-/// Sums.
+/// Arithmetic.
 #[tma_kernel(threads = 32, instances(
     i32_plain = <i32, NoSwizzle, 12>, i32_span32 = <i32, Swizzle32, 8>, i32_span64 = <i32, Swizzle64, 16>, i32_span128 = <i32, Swizzle128, 32>,
     u64_plain = <u64, NoSwizzle, 6>, u64_span32 = <u64, Swizzle32, 4>, u64_span64 = <u64, Swizzle64, 8>, u64_span128 = <u64, Swizzle128, 16>,
@@ -190,10 +200,10 @@ pub fn reduce_rank_5<W: Swizzle, const COLS: u32>(
     bf16_plain = <bf16, NoSwizzle, 24>, bf16_span32 = <bf16, Swizzle32, 16>, bf16_span64 = <bf16, Swizzle64, 32>, bf16_span128 = <bf16, Swizzle128, 64>,
     f32_plain = <f32, NoSwizzle, 12>, f32_span32 = <f32, Swizzle32, 8>, f32_span64 = <f32, Swizzle64, 16>, f32_span128 = <f32, Swizzle128, 32>,
 ))]
-pub fn reduce_sums<T: ReduceAdd, W: Swizzle, const COLS: u32>(
+pub fn reduce_arithmetic<T: ReduceAdd, W: Swizzle, const COLS: u32>(
     dst: TensorMap<Tile<T, Shape2<24, COLS>, W>>,
     given: Global<T>,
-    _op: u32,
+    op: u32,
     at0: i32,
     at1: i32,
 ) {
@@ -205,7 +215,13 @@ pub fn reduce_sums<T: ReduceAdd, W: Swizzle, const COLS: u32>(
     fence_proxy_async();
     sync_threads();
     if thread_idx().x == 0 {
-        dst.reduce_add(at, tile);
+        // for op in ReduceFamily::Arithmetic: if op == {i} {
+        // and:     dst.reduce_{op}(at, tile);
+        // and: }
+        if op == 0 {
+            dst.reduce_add(at, tile);
+        }
+        // end for
         bulk_commit_group();
         bulk_wait_group_read::<0>();
     }
@@ -235,8 +251,10 @@ pub fn reduce_orders<T: ReduceOrder, W: Swizzle, const COLS: u32>(
     sync_threads();
     if thread_idx().x == 0 {
         match op {
+            // for op in ReduceFamily::Order: {i or _} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_min(at, tile),
             _ => dst.reduce_max(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -264,9 +282,11 @@ pub fn reduce_bits<T: ReduceBits, W: Swizzle, const COLS: u32>(
     sync_threads();
     if thread_idx().x == 0 {
         match op {
+            // for op in ReduceFamily::Bits: {i or _} => dst.reduce_{op}(at, tile),
             0 => dst.reduce_and(at, tile),
             1 => dst.reduce_or(at, tile),
             _ => dst.reduce_xor(at, tile),
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();

@@ -1,11 +1,12 @@
 //! Runs a case and compares with plain Rust.
 
+use tma_model::ReduceOp;
 use tma_runtime::launch::{Arg, Fill, MapOptions, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Scalar;
 
 use super::places::Places;
-use super::reduce::{Reduce, Reduction};
+use super::reduce::Reduce;
 use super::{Case, Operation};
 use crate::compare::same;
 use crate::random::{Sample, noise};
@@ -119,7 +120,7 @@ impl Case {
         }
     }
 
-    fn reduce<T: Reduce, const N: usize>(&self, device: &Device, op: Reduction) -> anyhow::Result<()> {
+    fn reduce<T: Reduce, const N: usize>(&self, device: &Device, op: ReduceOp) -> anyhow::Result<()> {
         let places = Places::<N>::new(&self.map, self.edge, 1);
         let count = places.tensor.iter().product();
         let before: Vec<T> = (0..count).map(|i| T::operand(op, 403, i)).collect();

@@ -1,10 +1,12 @@
 //! Every form of the tensor-map instructions at every rank: loads, stores and reductions with and without a hint, multicast,
 //! prefetches. And the waits that a kernel with clusters has beside `wait`.
 
+use tma_model::ReduceOp;
 use tma_runtime::prelude::*;
 
 use crate::case::{Case, Options};
 use crate::compare::same;
+use crate::conformance::Reduce;
 use crate::random::noise;
 
 /// What is checked here.
@@ -47,6 +49,8 @@ pub fn forms_1(src: TensorMap<Tile<u32, Shape1<64>>>, dst: TensorMap<Tile<u32, S
             dst.store([0], tiles[0]);
             dst.hint(policy).store([64], tiles[1]);
         } else {
+            // for op in ReduceOp: dst.reduce_{op}([{128i + 128}], tiles[2]);
+            // and: dst.hint(policy).reduce_{op}([{128i + 192}], tiles[3]);
             dst.reduce_add([128], tiles[2]);
             dst.hint(policy).reduce_add([192], tiles[3]);
             dst.reduce_min([256], tiles[2]);
@@ -63,6 +67,7 @@ pub fn forms_1(src: TensorMap<Tile<u32, Shape1<64>>>, dst: TensorMap<Tile<u32, S
             dst.hint(policy).reduce_or([960], tiles[3]);
             dst.reduce_xor([1024], tiles[2]);
             dst.hint(policy).reduce_xor([1088], tiles[3]);
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -97,6 +102,8 @@ pub fn forms_2(src: TensorMap<Tile<u32, Shape2<4, 16>>>, dst: TensorMap<Tile<u32
             dst.store([0, 0], tiles[0]);
             dst.hint(policy).store([4, 0], tiles[1]);
         } else {
+            // for op in ReduceOp: dst.reduce_{op}([{8i + 8}, 0], tiles[2]);
+            // and: dst.hint(policy).reduce_{op}([{8i + 12}, 0], tiles[3]);
             dst.reduce_add([8, 0], tiles[2]);
             dst.hint(policy).reduce_add([12, 0], tiles[3]);
             dst.reduce_min([16, 0], tiles[2]);
@@ -113,6 +120,7 @@ pub fn forms_2(src: TensorMap<Tile<u32, Shape2<4, 16>>>, dst: TensorMap<Tile<u32
             dst.hint(policy).reduce_or([60, 0], tiles[3]);
             dst.reduce_xor([64, 0], tiles[2]);
             dst.hint(policy).reduce_xor([68, 0], tiles[3]);
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -147,6 +155,8 @@ pub fn forms_3(src: TensorMap<Tile<u32, Shape3<2, 2, 16>>>, dst: TensorMap<Tile<
             dst.store([0, 0, 0], tiles[0]);
             dst.hint(policy).store([2, 0, 0], tiles[1]);
         } else {
+            // for op in ReduceOp: dst.reduce_{op}([{4i + 4}, 0, 0], tiles[2]);
+            // and: dst.hint(policy).reduce_{op}([{4i + 6}, 0, 0], tiles[3]);
             dst.reduce_add([4, 0, 0], tiles[2]);
             dst.hint(policy).reduce_add([6, 0, 0], tiles[3]);
             dst.reduce_min([8, 0, 0], tiles[2]);
@@ -163,6 +173,7 @@ pub fn forms_3(src: TensorMap<Tile<u32, Shape3<2, 2, 16>>>, dst: TensorMap<Tile<
             dst.hint(policy).reduce_or([30, 0, 0], tiles[3]);
             dst.reduce_xor([32, 0, 0], tiles[2]);
             dst.hint(policy).reduce_xor([34, 0, 0], tiles[3]);
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -197,6 +208,8 @@ pub fn forms_4(src: TensorMap<Tile<u32, Shape4<2, 2, 2, 8>>>, dst: TensorMap<Til
             dst.store([0, 0, 0, 0], tiles[0]);
             dst.hint(policy).store([2, 0, 0, 0], tiles[1]);
         } else {
+            // for op in ReduceOp: dst.reduce_{op}([{4i + 4}, 0, 0, 0], tiles[2]);
+            // and: dst.hint(policy).reduce_{op}([{4i + 6}, 0, 0, 0], tiles[3]);
             dst.reduce_add([4, 0, 0, 0], tiles[2]);
             dst.hint(policy).reduce_add([6, 0, 0, 0], tiles[3]);
             dst.reduce_min([8, 0, 0, 0], tiles[2]);
@@ -213,6 +226,7 @@ pub fn forms_4(src: TensorMap<Tile<u32, Shape4<2, 2, 2, 8>>>, dst: TensorMap<Til
             dst.hint(policy).reduce_or([30, 0, 0, 0], tiles[3]);
             dst.reduce_xor([32, 0, 0, 0], tiles[2]);
             dst.hint(policy).reduce_xor([34, 0, 0, 0], tiles[3]);
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -250,6 +264,8 @@ pub fn forms_5(
             dst.store([0, 0, 0, 0, 0], tiles[0]);
             dst.hint(policy).store([2, 0, 0, 0, 0], tiles[1]);
         } else {
+            // for op in ReduceOp: dst.reduce_{op}([{4i + 4}, 0, 0, 0, 0], tiles[2]);
+            // and: dst.hint(policy).reduce_{op}([{4i + 6}, 0, 0, 0, 0], tiles[3]);
             dst.reduce_add([4, 0, 0, 0, 0], tiles[2]);
             dst.hint(policy).reduce_add([6, 0, 0, 0, 0], tiles[3]);
             dst.reduce_min([8, 0, 0, 0, 0], tiles[2]);
@@ -266,6 +282,7 @@ pub fn forms_5(
             dst.hint(policy).reduce_or([30, 0, 0, 0, 0], tiles[3]);
             dst.reduce_xor([32, 0, 0, 0, 0], tiles[2]);
             dst.hint(policy).reduce_xor([34, 0, 0, 0, 0], tiles[3]);
+            // end for
         }
         bulk_commit_group();
         bulk_wait_group_read::<0>();
@@ -276,21 +293,16 @@ pub fn forms_5(
 /// Elements of a tile.
 const TILE: usize = 64;
 
-/// What the tensor holds after the two stores and the reductions, each of which comes twice.
+/// Writes into the tensor: two stores, and each reduction twice.
+const WRITES: usize = 2 + 2 * ReduceOp::ALL.len();
+
+/// What the tensor holds after all of them.
 fn wanted(before: &[u32], tile: &[u32]) -> Vec<u32> {
-    let operations: [fn(u32, u32) -> u32; 9] = [
-        |_, new| new,
-        u32::wrapping_add,
-        u32::min,
-        u32::max,
-        |old, bound| if old >= bound { 0 } else { old + 1 },
-        |old, bound| if old == 0 || old > bound { bound } else { old - 1 },
-        |old, new| old & new,
-        |old, new| old | new,
-        |old, new| old ^ new,
-    ];
-    let element = |(i, &old): (usize, &u32)| operations[i / TILE / 2](old, tile[i % TILE]);
-    before.iter().enumerate().map(element).collect()
+    let element = |(i, &old): (usize, &u32)| match i / TILE / 2 {
+        0 => Some(tile[i % TILE]),
+        op => old.reduced(ReduceOp::ALL[op - 1], tile[i % TILE]),
+    };
+    before.iter().enumerate().filter_map(element).collect()
 }
 
 /// Launches over random numbers: a tile, and a tensor of as many tiles as there are writes.
@@ -300,8 +312,8 @@ fn check<const N: usize>(
     launch: impl Fn(&DeviceTensor<u32, N>, &mut DeviceTensor<u32, N>) -> Result<(), Error>,
 ) -> anyhow::Result<()> {
     let mut shape = tile;
-    shape[0] *= 18;
-    let (source, before) = (noise::<u32>(451, TILE), noise::<u32>(452, 18 * TILE));
+    shape[0] *= WRITES;
+    let (source, before) = (noise::<u32>(451, TILE), noise::<u32>(452, WRITES * TILE));
     let mut dst = device.tensor(&before, shape)?;
     launch(&device.tensor(&source, tile)?, &mut dst)?;
     same("the tensor", &dst.to_vec()?, &wanted(&before, &source))

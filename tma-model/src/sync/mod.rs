@@ -13,7 +13,6 @@
 //! Nothing here knows threads, addresses or findings. Whoever uses it numbers its agents (threads,
 //! groups of threads, barriers' phases, bulk groups), and makes messages of the faults, which are
 //! plain data.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod access;
 pub mod clock;

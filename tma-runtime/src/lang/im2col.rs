@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use super::{
-    Barrier, CachePolicy, Coordinate, ReduceAdd, ReduceBits, ReduceCount, ReduceOrder, Shape2, Swizzle, Tile,
-    TileElement, TileType, device_only, sealed::Sealed,
+    Barrier, CachePolicy, Coordinate, Shape2, Swizzle, Tile, TileElement, TileType, device_only,
+    sealed::Sealed,
 };
 
 /// The rank of a tensor of images.
@@ -145,53 +145,5 @@ where
     #[doc(alias = "cp.async.bulk.tensor")]
     pub fn store<I: Coordinate>(self, at: [I; RANK], tile: Tile<T, Shape2<PIXELS, CHANNELS>, W>) {
         device_only()
-    }
-}
-
-macro_rules! reductions {
-    ($($(#[$doc:meta])* $method:ident($ptx:literal): $bound:ident;)+) => { $(
-        $(#[$doc])*
-        ///
-        #[doc = concat!(
-            "PTX: `cp.reduce.async.bulk.tensor.{3..5}d.global.shared::cta.",
-            $ptx,
-            ".im2col_no_offs.bulk_group` (PTX ISA, \"cp.reduce.async.bulk.tensor\")."
-        )]
-        #[doc(alias = "cp.reduce.async.bulk.tensor")]
-        pub fn $method<I: Coordinate>(self, at: [I; RANK], tile: Tile<T, Shape2<PIXELS, CHANNELS>, W>)
-        where
-            T: $bound,
-        {
-            device_only()
-        }
-    )+ };
-}
-
-/// # Reductions
-///
-/// As [`store`](Im2colMap::store), but each element is combined with the tensor's, as by the
-/// methods of the same names of [`TensorMap`](super::TensorMap).
-impl<T: TileElement, const PIXELS: u32, const CHANNELS: u32, W: Swizzle, const RANK: usize>
-    Im2colMap<Tile<T, Shape2<PIXELS, CHANNELS>, W>, RANK>
-where
-    Rank<RANK>: Im2colRank,
-{
-    reductions! {
-        /// Starts a sum of `tile` into the pixels from `at` on.
-        reduce_add("add"): ReduceAdd;
-        /// Starts a minimum into the pixels from `at` on.
-        reduce_min("min"): ReduceOrder;
-        /// Starts a maximum into the pixels from `at` on.
-        reduce_max("max"): ReduceOrder;
-        /// Starts incrementing the pixels from `at` on.
-        reduce_inc("inc"): ReduceCount;
-        /// Starts decrementing the pixels from `at` on.
-        reduce_dec("dec"): ReduceCount;
-        /// Starts a bitwise AND of the tile into the pixels from `at` on.
-        reduce_and("and"): ReduceBits;
-        /// Starts a bitwise OR of the tile into the pixels from `at` on.
-        reduce_or("or"): ReduceBits;
-        /// Starts a bitwise XOR of the tile into the pixels from `at` on.
-        reduce_xor("xor"): ReduceBits;
     }
 }

@@ -67,26 +67,8 @@
 #![expect(unused_variables, reason = "device functions are declared here for their types and documentation")]
 #![expect(clippy::len_without_is_empty, reason = "a kernel's lengths are constants above zero, or bounds")]
 
-/// Traits for the element types of reductions. `$of` is a supertrait; `$source` completes a sentence.
-macro_rules! elements {
-    ($of:ident, $source:literal;
-     $($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
-        $(#[$doc])*
-        ///
-        #[doc = concat!("Source: PTX ISA, ", $source)]
-        #[diagnostic::on_unimplemented(
-            message = $message,
-            label = "not an element type of this reduction",
-            note = $list
-        )]
-        pub trait $name: $of + Sealed {}
-        $(impl $name for $element {})+
-    )+ };
-}
-
 mod barrier;
 mod bulk;
-mod bulk_copy;
 mod cache;
 mod cluster;
 mod control;
@@ -112,10 +94,7 @@ mod tests;
 mod tile;
 
 pub use barrier::{Barrier, Token};
-pub use bulk::{bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
-pub use bulk_copy::{
-    BulkAdd, BulkBits, BulkCount, BulkOrder, RemoteAdd, RemoteInteger, RemoteSequence, Sequence,
-};
+pub use bulk::{RemoteSequence, Sequence, bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
 pub use cache::{CachePolicy, l2_evict_first, l2_evict_last, l2_evict_normal, l2_evict_unchanged};
 pub use cluster::{
     ClusterAxis, Remote, block_in_cluster, cluster_arrive, cluster_dim, cluster_idx, cluster_rank,
@@ -140,7 +119,10 @@ pub use mma::{
 };
 pub use phase::Phase;
 pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};
-pub use reduce::{ReduceAdd, ReduceBits, ReduceCount, ReduceOrder};
+pub use reduce::{
+    BulkAdd, BulkBits, BulkCount, BulkOrder, ReduceAdd, ReduceBits, ReduceCount, ReduceOrder, RemoteAdd,
+    RemoteInteger,
+};
 pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
 pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
 pub use shared::{Shared, SharedArray, Stages, shared};

@@ -6,7 +6,7 @@ use super::Operand::{B16, B32, Global, Remote, Shared};
 use super::text::Text;
 use super::tma::hint;
 use super::{Instruction, memory};
-use crate::ir::{ReduceOp, Scalar};
+use crate::ir::{ReduceFamily, ReduceOp, Scalar};
 
 /// Global to shared. Operands: to, from, the size, the barrier. `own` as of
 /// [`tensor_load`](super::tensor_load).
@@ -60,10 +60,8 @@ pub(in crate::lower) fn bulk_reduce(op: ReduceOp, element: Scalar, hinted: bool)
 
 /// The type of a reduction as PTX writes it.
 fn reduced_type(op: ReduceOp, element: Scalar) -> Option<&'static str> {
-    let bits = match op {
-        ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => true,
-        ReduceOp::Add | ReduceOp::Min | ReduceOp::Max | ReduceOp::Inc | ReduceOp::Dec => false,
-    };
+    let bits = op.family() == ReduceFamily::Bits;
+    let noftz = op.wants_noftz(element);
     Some(match element {
         Scalar::U32 | Scalar::I32 if bits => "b32",
         Scalar::U64 | Scalar::I64 | Scalar::Usize if bits => "b64",
@@ -71,9 +69,8 @@ fn reduced_type(op: ReduceOp, element: Scalar) -> Option<&'static str> {
         Scalar::I32 => "s32",
         Scalar::U64 | Scalar::Usize => "u64",
         Scalar::I64 => "s64",
-        // The qualifier is there of sums only, and must be.
-        Scalar::F16 if op == ReduceOp::Add => "noftz.f16",
-        Scalar::Bf16 if op == ReduceOp::Add => "noftz.bf16",
+        Scalar::F16 if noftz => "noftz.f16",
+        Scalar::Bf16 if noftz => "noftz.bf16",
         Scalar::F16 => "f16",
         Scalar::Bf16 => "bf16",
         Scalar::F32 => "f32",

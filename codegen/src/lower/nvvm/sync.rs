@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::Operand::{B32, Global, Pred};
 use super::{Effect, Instruction, convergent, memory};
+use crate::ir::{Fence, FencedMemory, Scope};
 
 // "barrier", "bar.warp.sync", "elect.sync".
 
@@ -61,12 +62,20 @@ pub(in crate::lower) const SYNC_GRID: Instruction = convergent(
 
 // "membar / fence".
 
-pub(in crate::lower) const FENCE_PROXY_ASYNC: Instruction = memory("fence.proxy.async.shared::cta;", &[], 80);
-/// Also for what was written to other blocks of the cluster.
-pub(in crate::lower) const FENCE_PROXY_ASYNC_CLUSTER: Instruction =
-    memory("fence.proxy.async.shared::cluster;", &[], 80);
-pub(in crate::lower) const FENCE_PROXY_ASYNC_GLOBAL: Instruction =
-    memory("fence.proxy.async.global;", &[], 80);
-pub(in crate::lower) const FENCE_DEVICE: Instruction = memory("fence.acq_rel.gpu;", &[], 60);
-pub(in crate::lower) const FENCE_MBARRIER_INIT: Instruction =
-    memory("fence.mbarrier_init.release.cluster;", &[], 80);
+/// A fence; those of memory are for the whole device.
+pub(in crate::lower) const fn fence(fence: Fence) -> Instruction {
+    match fence {
+        Fence::ProxyAsync(FencedMemory::All) => memory("fence.proxy.async;", &[], 80),
+        Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)) => {
+            memory("fence.proxy.async.shared::cta;", &[], 80)
+        }
+        Fence::ProxyAsync(FencedMemory::Shared(Scope::Cluster)) => {
+            memory("fence.proxy.async.shared::cluster;", &[], 80)
+        }
+        Fence::ProxyAsync(FencedMemory::Global) => memory("fence.proxy.async.global;", &[], 80),
+        Fence::MbarrierInit => memory("fence.mbarrier_init.release.cluster;", &[], 80),
+        Fence::Memory => memory("fence.acq_rel.gpu;", &[], 60),
+        Fence::TensorMapRelease => memory("fence.proxy.tensormap::generic.release.gpu;", &[], 83),
+        Fence::ProxyAlias => memory("fence.proxy.alias;", &[], 75),
+    }
+}

@@ -3,7 +3,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::ir::{BinaryOp, Const, Expr, ExprKind, Scalar, Type, eval};
+use crate::ir::{Const, Expr, ExprKind, Scalar, Type, eval};
 
 /// Replaces `expr`, whose operands are already folded, by its value if that is known.
 /// The error is why a constant expression has no value.
@@ -12,7 +12,7 @@ pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
     let value = match &expr.kind {
         ExprKind::Unary(op, a) => constant(a).and_then(|a| eval::unary(*op, a, scalar)),
         ExprKind::Binary(op, a, b) => match (constant(a), constant(b)) {
-            (_, Some(Const::Int(0))) if matches!(op, BinaryOp::Div | BinaryOp::Rem) => {
+            (_, Some(Const::Int(0))) if op.is_division() => {
                 return Err("it divides by zero");
             }
             (Some(a), Some(b)) => eval::binary(*op, a, b, expr_scalar(expr)),

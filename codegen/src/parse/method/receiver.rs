@@ -1,6 +1,6 @@
 //! How methods take what they are called on.
 
-use crate::ir::Type;
+use crate::ir::{Scalar, Type};
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::names::{By, Meaning, Method, WordUse, note};
 use crate::parse::words::{Entry, Mark, NumberWord, Signature, TypeWord, Word};
@@ -52,17 +52,24 @@ impl Cx<'_> {
 /// Whether it is a method of [`Ord`], which references have as well: at each step where a trait of
 /// the user could have it there is `Ord` too, and rustc cannot choose.
 fn is_of_ord(ty: &Type, name: &str) -> bool {
-    let may_be_integer = match ty {
-        Type::Scalar(scalar) => scalar.is_integer(),
-        other => matches!(other, Type::Infer(_)),
-    };
+    let may_be_integer = matches!(ty, Type::Infer(_)) || ty.as_scalar().is_some_and(Scalar::is_integer);
     may_be_integer && NumberWord::named(name).is_some_and(NumberWord::is_of_ord)
 }
 
 impl NumberWord {
     /// Whether [`Ord`] has a method of this name.
     pub(crate) fn is_of_ord(self) -> bool {
-        matches!(self, Self::Min | Self::Max)
+        match self {
+            Self::Min | Self::Max => true,
+            Self::Abs
+            | Self::MulAdd
+            | Self::Sqrt
+            | Self::Recip
+            | Self::DivCeil
+            | Self::ToF32
+            | Self::ToF64
+            | Self::ToBits => false,
+        }
     }
 }
 

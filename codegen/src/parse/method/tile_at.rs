@@ -79,10 +79,7 @@ impl Cx<'_> {
 
     /// The value of a condition that is known already.
     pub(in crate::parse) fn known_bool(&self, expr: &Expr) -> Option<bool> {
-        match self.known(expr).kind {
-            ExprKind::Const(Const::Bool(holds)) => Some(holds),
-            _ => None,
-        }
+        if let ExprKind::Const(Const::Bool(holds)) = self.known(expr).kind { Some(holds) } else { None }
     }
 
     /// The expression, as far as constants and what is known of types decide it.

@@ -1,7 +1,5 @@
 //! Which function a call calls: one of the module, one of the vocabulary, or one of a type.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use syn::Expr as Syntax;
 
 use super::suggest::{self, did_you_mean, elsewhere};

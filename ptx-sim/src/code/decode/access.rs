@@ -119,10 +119,7 @@ fn elements<'a, 's>(
     operand: &'a Operand<'s>,
     count: u32,
 ) -> Result<&'a [Operand<'s>], LoadError> {
-    let parts = match operand {
-        Operand::Vector(parts) => parts.as_slice(),
-        single => std::slice::from_ref(single),
-    };
+    let parts = if let Operand::Vector(parts) = operand { parts } else { std::slice::from_ref(operand) };
     if parts.len() == count as usize {
         Ok(parts)
     } else {
@@ -271,11 +268,18 @@ fn atomic_vector(
     let Memory::Machine(space @ (Space::Global | Space::Generic)) = memory else {
         return Err(d.error("vectors are for global memory"));
     };
-    let (half, most) = match (op, ty) {
-        (AtomicOp::AddFloat(..), Type::Float(FloatType::F32)) => (false, 4),
-        (_, Type::FloatPair(_)) => (true, 4),
-        (_, Type::Float(FloatType::F16 | FloatType::Bf16)) => (true, 8),
-        _ => return Err(d.error("vectors of this operation and type are not there")),
+    let (half, most) = match ty {
+        Type::Float(FloatType::F32) if is_float(op) => (false, 4),
+        Type::FloatPair(_) => (true, 4),
+        Type::Float(FloatType::F16 | FloatType::Bf16) => (true, 8),
+        Type::Pred
+        | Type::Bits(_)
+        | Type::Integer(_)
+        | Type::Float(FloatType::F32 | FloatType::F64)
+        | Type::IntegerPair(_)
+        | Type::Tf32
+        | Type::Float8Pair(_)
+        | Type::B128 => return Err(d.error("vectors of this operation and type are not there")),
     };
     if count > most || half != no_flush {
         return Err(
@@ -299,6 +303,23 @@ fn atomic_vector(
     let (address, bytes) = (d.address(first)?, ty.bits() / 8);
     let vector = AtomicVector { op, space, order, bytes, address, d: rows, of };
     Ok(Op::Memory(MemoryOp::AtomicVector(Box::new(vector))))
+}
+
+/// Whether an operation computes with floats, whose bits it would else only move.
+fn is_float(op: AtomicOp) -> bool {
+    match op {
+        AtomicOp::AddFloat(..) | AtomicOp::MinFloat(..) | AtomicOp::MaxFloat(..) => true,
+        AtomicOp::Add(_)
+        | AtomicOp::Min(_)
+        | AtomicOp::Max(_)
+        | AtomicOp::And
+        | AtomicOp::Or
+        | AtomicOp::Xor
+        | AtomicOp::Exchange
+        | AtomicOp::CompareAndSwap
+        | AtomicOp::Inc
+        | AtomicOp::Dec => false,
+    }
 }
 
 fn atomic_op(d: &Decoder<'_, '_, '_>, name: &str, ty: Type, memory: Memory) -> Result<AtomicOp, LoadError> {

@@ -1,5 +1,4 @@
 //! Integer and floating-point arithmetic.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::isa::float::format::Round;

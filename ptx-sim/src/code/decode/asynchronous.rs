@@ -173,12 +173,8 @@ fn take_offsets(d: &mut Decoder<'_, '_, '_>, index: usize, mode: CopyMode) -> Re
     if !mode.offsets {
         return Ok(Vec::new());
     }
-    match d.operand(index)? {
-        Operand::Vector(offsets) if offsets.len() == mode.rank - 2 => {
-            offsets.iter().map(|offset| d.inner(offset, Type::Bits(16))).collect()
-        }
-        _ => Err(d.error(format!("{} offsets in braces are wanted", mode.rank - 2))),
-    }
+    let offsets = d.parts(d.operand(index)?, mode.rank - 2, "offsets")?;
+    offsets.iter().map(|offset| d.inner(offset, Type::Bits(16))).collect()
 }
 
 fn tensor(

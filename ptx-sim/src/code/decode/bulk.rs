@@ -1,14 +1,12 @@
 //! `cp.async.bulk` and `cp.reduce.async.bulk` without a tensor map.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::access::{check_policy, take_cache_hints};
 use super::operands::Decoder;
-use super::remote::{in_cluster, take_reduction};
-use crate::isa::float::FloatType;
-use crate::isa::{BulkCode, Integer, Op, Space, TmaOp, Type};
+use super::remote::{element_of, take_reduction};
+use crate::isa::{BulkCode, Op, Space, TmaOp, Type};
 use crate::parse::LoadError;
 use crate::tensor_map::DataType;
-use tma_model::ReduceOp;
+use tma_model::{ReduceOp, Scalar};
 
 const WORD: Type = Type::Bits(32);
 
@@ -82,32 +80,21 @@ pub(super) fn copy(d: &mut Decoder<'_, '_, '_>, reduces: bool) -> Result<Op, Loa
 fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<(ReduceOp, DataType), LoadError> {
     let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
     let no_flush = d.take("noftz");
-    let ty = d.take_type()?;
-    let half = matches!(ty, Type::Float(FloatType::F16 | FloatType::Bf16));
-    if no_flush != (half && with == ReduceOp::Add) {
+    let element = element_of(with, d.take_type()?);
+    if no_flush != element.is_some_and(|element| with.wants_noftz(element)) {
         return Err(d.error("`.noftz` is wanted in sums of `.f16` and `.bf16`, and only there"));
     }
-    let element = match direction {
-        Direction::Across => in_cluster(with, ty),
-        Direction::ToGlobal => in_global(with, ty),
-        Direction::ToBlock | Direction::ToCluster => None,
-    };
-    let element = element.ok_or_else(|| d.error("its operation has no such type"))?;
-    Ok((with, element))
+    let taken = element.filter(|&element| match direction {
+        Direction::Across => with.takes_remote(element),
+        Direction::ToGlobal => with.takes_bulk(element),
+        Direction::ToBlock | Direction::ToCluster => false,
+    });
+    let element = taken.ok_or_else(|| d.error("its operation has no such type"))?;
+    Ok((with, data_type(element)))
 }
 
-/// The type of a reduction in global memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of
-/// operations, and there: a sum of `.f32` takes subnormal numbers as zeros.
-fn in_global(with: ReduceOp, ty: Type) -> Option<DataType> {
-    match (with, ty) {
-        (ReduceOp::And | ReduceOp::Or | ReduceOp::Xor, Type::Bits(64)) => Some(DataType::U64),
-        (ReduceOp::Add, Type::Float(FloatType::F32)) => Some(DataType::F32Ftz),
-        (ReduceOp::Add, Type::Float(FloatType::F64)) => Some(DataType::F64),
-        (ReduceOp::Add | ReduceOp::Min | ReduceOp::Max, Type::Float(FloatType::F16)) => Some(DataType::F16),
-        (ReduceOp::Add | ReduceOp::Min | ReduceOp::Max, Type::Float(FloatType::Bf16)) => Some(DataType::Bf16),
-        (ReduceOp::Min | ReduceOp::Max, Type::Integer(Integer { bits: 64, signed })) => {
-            Some(if signed { DataType::I64 } else { DataType::U64 })
-        }
-        _ => in_cluster(with, ty),
-    }
+/// What the engine reduces elements as. Source: PTX ISA, "cp.reduce.async.bulk": a sum of `.f32`
+/// takes subnormal numbers as zeros.
+fn data_type(element: Scalar) -> DataType {
+    if element == Scalar::F32 { DataType::F32Ftz } else { element.data_type() }
 }

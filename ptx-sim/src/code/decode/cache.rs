@@ -1,5 +1,4 @@
 //! What is about caches: prefetches, policies, priorities, `discard`.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::isa::{Alu, ControlOp, MemoryOp, Op, Reg, Type};

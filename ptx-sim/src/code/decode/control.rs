@@ -1,5 +1,4 @@
 //! Branches, calls, and what ends a thread.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::code::link::{Body, Formal};

@@ -1,5 +1,4 @@
 //! `cvt`, `mov`, and conversions of addresses.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::arithmetic::take_round;
 use super::operands::Decoder;

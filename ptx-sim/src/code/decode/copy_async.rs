@@ -64,12 +64,8 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 
 /// Whether the operand after the size is `ignore-src`, which is a predicate, and not `src-size`.
 fn is_predicate(d: &mut Decoder<'_, '_, '_>) -> Result<bool, LoadError> {
-    match d.operand(3)? {
-        Operand::Not(_) => Ok(true),
-        Operand::Name(name) => {
-            let found = d.builder.find(name, d.instruction.line)?;
-            Ok(matches!(found, Some(Binding::Register { bits: 1, .. })))
-        }
-        _ => Ok(false),
-    }
+    let operand = d.operand(3)?;
+    let Operand::Name(name) = operand else { return Ok(matches!(operand, Operand::Not(_))) };
+    let found = d.builder.find(name, d.instruction.line)?;
+    Ok(matches!(found, Some(Binding::Register { bits: 1, .. })))
 }

@@ -124,10 +124,8 @@ fn insert(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     d.expect_count(5, 5)?;
     let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, WORD)?, d.source(4, WORD)?];
-    match ty {
-        Type::Bits(bits @ (32 | 64)) => Ok(Op::Alu(Alu::Insert { bits, d: d.dest(0, ty)?, of })),
-        _ => Err(d.unsupported()),
-    }
+    let Type::Bits(bits @ (32 | 64)) = ty else { return Err(d.unsupported()) };
+    Ok(Op::Alu(Alu::Insert { bits, d: d.dest(0, ty)?, of }))
 }
 
 fn permute(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -168,7 +166,15 @@ fn select_by_sign(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let op = match by {
         Type::Float(FloatType::F32) => Ternary::SelectBySingle,
         Type::Integer(Integer { bits: 32, signed: true }) => Ternary::SelectBySign,
-        _ => return Err(d.unsupported()),
+        Type::Pred
+        | Type::Bits(_)
+        | Type::Integer(_)
+        | Type::Float(_)
+        | Type::FloatPair(_)
+        | Type::IntegerPair(_)
+        | Type::Tf32
+        | Type::Float8Pair(_)
+        | Type::B128 => return Err(d.unsupported()),
     };
     let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, by)?];
     Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, of }))
@@ -213,21 +219,24 @@ fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError
     let of = [d.source(1, ty)?, d.source(2, ty)?];
     let truth = truth(d, result)?;
     if let Type::FloatPair(float) = ty {
-        let rows = match d.operand(0)? {
-            Operand::Pair(p, q) if predicate => [d.predicate(p)?, d.predicate(q)?],
-            _ if predicate => return Err(d.unsupported()),
-            _ => [d.dest(0, result)?, Reg::SINK],
+        let rows = if predicate {
+            let Operand::Pair(p, q) = d.operand(0)? else { return Err(d.unsupported()) };
+            [d.predicate(p)?, d.predicate(q)?]
+        } else {
+            [d.dest(0, result)?, Reg::SINK]
         };
         let pair = ComparePair { ty: float, flush, comparison, of, combined, truth, d: rows };
         return Ok(Op::Alu(Alu::ComparePair(pair)));
     }
-    let compared = match ty {
-        Type::Float(float) => Compared::Float(float, flush),
-        _ => Compared::Integer(integer_of(d, ty)?),
+    let compared = if let Type::Float(float) = ty {
+        Compared::Float(float, flush)
+    } else {
+        Compared::Integer(integer_of(d, ty)?)
     };
-    let (row, opposite) = match d.operand(0)? {
-        Operand::Pair(p, q) if predicate => (optional(d, p)?, optional(d, q)?),
-        _ => (d.dest(0, result)?, Reg::SINK),
+    let (row, opposite) = if predicate && let Operand::Pair(p, q) = d.operand(0)? {
+        (optional(d, p)?, optional(d, q)?)
+    } else {
+        (d.dest(0, result)?, Reg::SINK)
     };
     Ok(Op::Alu(Alu::Compare(Compare { compared, comparison, of, combined, truth, d: row, opposite })))
 }
@@ -247,6 +256,13 @@ fn truth(d: &Decoder<'_, '_, '_>, result: Type) -> Result<Truth, LoadError> {
         Type::FloatPair(FloatType::Bf16) => Truth::Bits(0x3f80),
         Type::Integer(Integer { bits: 16, .. }) => Truth::Bits(0xffff),
         Type::Integer(Integer { bits: 32, .. }) => Truth::Bits(0xffff_ffff),
-        _ => return Err(d.unsupported()),
+        Type::Bits(_)
+        | Type::Integer(_)
+        | Type::Float(_)
+        | Type::FloatPair(_)
+        | Type::IntegerPair(_)
+        | Type::Tf32
+        | Type::Float8Pair(_)
+        | Type::B128 => return Err(d.unsupported()),
     })
 }

@@ -3,7 +3,6 @@
 use super::operands::Decoder;
 use crate::isa::{Collective, MatrixCode, Op, Space, Type, WarpOp};
 use crate::parse::LoadError;
-use crate::parse::syntax::Operand;
 
 const WORD: Type = Type::Bits(32);
 
@@ -37,10 +36,7 @@ fn moved(d: &mut Decoder<'_, '_, '_>, loads: bool) -> Result<MatrixCode, LoadErr
     let space = if shared { Space::Shared } else { Space::Generic };
     d.expect_count(2, 2)?;
     let address = d.address(usize::from(loads))?;
-    let parts = match d.operand(usize::from(!loads))? {
-        Operand::Vector(parts) if parts.len() == count => parts,
-        _ => return Err(d.error(format!("{count} registers in braces are wanted"))),
-    };
+    let parts = d.parts(d.operand(usize::from(!loads))?, count, "registers")?;
     let mut registers = Vec::new();
     for part in parts {
         registers.push(if loads { d.wide_dest(part, 32)?.0 } else { d.inner(part, WORD)? });

@@ -1,5 +1,4 @@
 //! Instructions on mbarriers.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::access::take_order;
 use super::asynchronous::take_shared;

@@ -101,18 +101,18 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     }
 
     fn written(&mut self, operand: &Operand<'s>, bits: u32, width: Width) -> Result<(Reg, u32), LoadError> {
-        match operand {
-            Operand::Nothing => Ok((Reg::SINK, bits)),
-            Operand::Name(name) => {
-                let (row, have) = self.register(name)?;
-                if self.builder.specials.iter().any(|(special, _)| *special == row) {
-                    return Err(self.error(format!("`{name}` cannot be written")));
-                }
-                self.check_width(name, have, bits, width)?;
-                Ok((row, have))
-            }
-            _ => Err(self.error("a register is wanted as destination")),
+        if let Operand::Nothing = operand {
+            return Ok((Reg::SINK, bits));
         }
+        let Operand::Name(name) = operand else {
+            return Err(self.error("a register is wanted as destination"));
+        };
+        let (row, have) = self.register(name)?;
+        if self.builder.specials.iter().any(|(special, _)| *special == row) {
+            return Err(self.error(format!("`{name}` cannot be written")));
+        }
+        self.check_width(name, have, bits, width)?;
+        Ok((row, have))
     }
 
     fn check_width(&self, name: &str, have: u32, want: u32, width: Width) -> Result<(), LoadError> {
@@ -147,7 +147,14 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
             Operand::Integer(value) => {
                 Ok(Guard { reg: self.builder.bits(u64::from(*value != 0)), negated: false })
             }
-            _ => Err(self.error("a predicate is wanted")),
+            Operand::Offset(..)
+            | Operand::Single(_)
+            | Operand::Double(_)
+            | Operand::Nothing
+            | Operand::Vector(_)
+            | Operand::List(_)
+            | Operand::Pair(..)
+            | Operand::Address { .. } => Err(self.error("a predicate is wanted")),
         }
     }
 
@@ -184,7 +191,12 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
                 Ok(self.builder.bits(float_bits(double, bits, bfloat)))
             }
             Operand::Double(value) => Ok(self.builder.bits(float_bits(*value, bits, bfloat))),
-            _ => Err(self.error("an operand of this kind is not supported here")),
+            Operand::Not(_)
+            | Operand::Nothing
+            | Operand::Vector(_)
+            | Operand::List(_)
+            | Operand::Pair(..)
+            | Operand::Address { .. } => Err(self.error("an operand of this kind is not supported here")),
         }
     }
 
@@ -230,10 +242,29 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
                 Some(Binding::Register { .. }) => {
                     return Err(self.error(format!("`{name}` is too narrow an address")));
                 }
-                _ => self.named(name, 0, 64, Width::Exact)?,
+                Some(
+                    Binding::Local(_)
+                    | Binding::Param(_)
+                    | Binding::Shared(_)
+                    | Binding::DynamicShared
+                    | Binding::Variable(_)
+                    | Binding::Label(_)
+                    | Binding::Targets(_),
+                )
+                | None => self.named(name, 0, 64, Width::Exact)?,
             },
             Operand::Integer(value) => self.builder.bits(*value),
-            _ => return Err(self.error("an address of this kind is not supported")),
+            Operand::Offset(..)
+            | Operand::Not(_)
+            | Operand::Single(_)
+            | Operand::Double(_)
+            | Operand::Nothing
+            | Operand::Vector(_)
+            | Operand::List(_)
+            | Operand::Pair(..)
+            | Operand::Address { .. } => {
+                return Err(self.error("an address of this kind is not supported"));
+            }
         };
         Ok(Address { base, offset: *offset })
     }
@@ -241,18 +272,30 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     /// The label that an operand names.
     pub(crate) fn label(&mut self, index: usize) -> Result<Label, LoadError> {
         let Operand::Name(name) = self.operand(index)? else { return Err(self.error("a label is wanted")) };
-        match self.builder.find(name, self.instruction.line)? {
-            Some(Binding::Label(label)) => Ok(label),
-            _ => Err(self.error(format!("`{name}` is no label"))),
-        }
+        let Some(Binding::Label(label)) = self.builder.find(name, self.instruction.line)? else {
+            return Err(self.error(format!("`{name}` is no label")));
+        };
+        Ok(label)
     }
 
     /// An integer that has to be written as such.
     pub(crate) fn immediate(&self, index: usize) -> Result<u64, LoadError> {
-        match self.operand(index)? {
-            Operand::Integer(value) => Ok(*value),
-            _ => Err(self.error("a number is wanted here")),
-        }
+        let Operand::Integer(value) = self.operand(index)? else {
+            return Err(self.error("a number is wanted here"));
+        };
+        Ok(*value)
+    }
+
+    /// The parts of a vector, which has to have so many: `what` says of what.
+    pub(crate) fn parts(
+        &self,
+        operand: &'b Operand<'s>,
+        count: usize,
+        what: &str,
+    ) -> Result<&'b [Operand<'s>], LoadError> {
+        let vector = if let Operand::Vector(parts) = operand { Some(parts.as_slice()) } else { None };
+        let parts = vector.filter(|parts| parts.len() == count);
+        parts.ok_or_else(|| self.error(format!("{count} {what} in braces are wanted")))
     }
 
     /// How a name reads as the base of an address in `.param`: in local memory, for parameters of

@@ -1,11 +1,10 @@
 //! `st.async` and `red.async`.
 
 use super::operands::Decoder;
+use crate::isa::float::FloatType;
 use crate::isa::{Integer, Op, RemoteCode, Space, TmaOp, Type};
 use crate::parse::LoadError;
-use crate::parse::syntax::Operand;
-use crate::tensor_map::DataType;
-use tma_model::ReduceOp;
+use tma_model::{ReduceFamily, ReduceOp, Scalar};
 
 /// Where both go, and how they complete.
 fn take_target(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
@@ -24,20 +23,26 @@ pub(super) fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let count = d.take_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
     let ty = d.take_type()?;
     let bits = ty.bits();
-    let plain = matches!(ty, Type::Bits(_) | Type::Integer(_) | Type::Float(_));
+    let plain = match ty {
+        Type::Bits(_) | Type::Integer(_) | Type::Float(_) => true,
+        Type::Pred
+        | Type::FloatPair(_)
+        | Type::IntegerPair(_)
+        | Type::Tf32
+        | Type::Float8Pair(_)
+        | Type::B128 => false,
+    };
     if !plain || !matches!(bits, 32 | 64) || bits * count > 128 {
         return Err(d.error("32 or 64 bits, and vectors of up to 16 bytes, are wanted"));
     }
     d.expect_count(3, 3)?;
     let mut values = Vec::new();
-    match d.operand(1)? {
-        Operand::Vector(parts) if parts.len() == count as usize && count > 1 => {
-            for part in parts {
-                values.push(d.inner(part, ty)?);
-            }
+    if count == 1 {
+        values.push(d.source(1, ty)?);
+    } else {
+        for part in d.parts(d.operand(1)?, count as usize, "registers")? {
+            values.push(d.inner(part, ty)?);
         }
-        _ if count == 1 => values.push(d.source(1, ty)?),
-        _ => return Err(d.error(format!("{count} registers in braces are wanted"))),
     }
     let (to, barrier) = (d.address(0)?, d.address(2)?);
     let code = RemoteCode { space, to, values, bytes: bits / 8, barrier, reduce: None };
@@ -54,12 +59,14 @@ pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
     let ty = d.take_type()?;
     // As ptxas has it, a signed sum of 64 bits is taken here, unlike in `cp.reduce.async.bulk`.
-    let signed_64 = ty == Type::Integer(Integer { bits: 64, signed: true }) && with == ReduceOp::Add;
-    let element = if signed_64 { Some(DataType::I64) } else { in_cluster(with, ty) };
-    let Some(element) = element else { return Err(d.error("its operation has no such type")) };
+    let signed_64 = |element| element == Scalar::I64 && with == ReduceOp::Add;
+    let is_taken = |&element: &Scalar| with.takes_remote(element) || signed_64(element);
+    let Some(element) = element_of(with, ty).filter(is_taken) else {
+        return Err(d.error("its operation has no such type"));
+    };
     d.expect_count(3, 3)?;
     let (to, values, barrier) = (d.address(0)?, vec![d.source(1, ty)?], d.address(2)?);
-    let (bytes, reduce) = (ty.bits() / 8, Some((with, element)));
+    let (bytes, reduce) = (ty.bits() / 8, Some((with, element.data_type())));
     Ok(Op::Tma(TmaOp::Remote(Box::new(RemoteCode { space, to, values, bytes, barrier, reduce }))))
 }
 
@@ -67,17 +74,26 @@ pub(super) fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<ReduceOp> {
     d.take_of(&ReduceOp::ALL.map(|op| (op.name(), op)))
 }
 
-/// The type of a reduction in `.shared::cluster`. Source: PTX ISA, "cp.reduce.async.bulk", the
-/// table of operations.
-pub(super) fn in_cluster(with: ReduceOp, ty: Type) -> Option<DataType> {
-    let integer = |bits, signed| ty == Type::Integer(Integer { bits, signed });
-    match with {
-        ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => (ty == Type::Bits(32)).then_some(DataType::U32),
-        ReduceOp::Inc | ReduceOp::Dec => integer(32, false).then_some(DataType::U32),
-        ReduceOp::Add if integer(64, false) => Some(DataType::U64),
-        ReduceOp::Add | ReduceOp::Min | ReduceOp::Max => {
-            let signed = integer(32, true).then_some(DataType::I32);
-            signed.or(integer(32, false).then_some(DataType::U32))
+/// The element that a reduction's type stands for, whether or not the operation takes it: bits are
+/// those of unsigned integers.
+pub(super) fn element_of(with: ReduceOp, ty: Type) -> Option<Scalar> {
+    let is_bitwise = with.family() == ReduceFamily::Bits;
+    match ty {
+        Type::Bits(32) if is_bitwise => Some(Scalar::U32),
+        Type::Bits(64) if is_bitwise => Some(Scalar::U64),
+        Type::Integer(Integer { bits: 32, signed }) if !is_bitwise => {
+            Some(if signed { Scalar::I32 } else { Scalar::U32 })
         }
+        Type::Integer(Integer { bits: 64, signed }) if !is_bitwise => {
+            Some(if signed { Scalar::I64 } else { Scalar::U64 })
+        }
+        Type::Float(float) => Some(match float {
+            FloatType::F16 => Scalar::F16,
+            FloatType::Bf16 => Scalar::Bf16,
+            FloatType::F32 => Scalar::F32,
+            FloatType::F64 => Scalar::F64,
+        }),
+        Type::Pred | Type::Bits(_) | Type::Integer(_) | Type::FloatPair(_) => None,
+        Type::IntegerPair(_) | Type::Tf32 | Type::Float8Pair(_) | Type::B128 => None,
     }
 }

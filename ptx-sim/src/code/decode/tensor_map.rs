@@ -1,5 +1,4 @@
 //! `tensormap.replace`, `tensormap.cp_fenceproxy`, and the fences of the tensor map proxy.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::isa::{Fence, MapCode, Op, Space, TmaOp, Type};

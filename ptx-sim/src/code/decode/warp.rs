@@ -3,8 +3,8 @@
 use super::access::take_order;
 use super::operands::Decoder;
 use crate::isa::{
-    Alu, BarrierOp, BarrierReduction, BlockBarrier, BlockVote, Collective, Integer, Op, Order, Redux, Reg,
-    Shuffle, Type, Vote, WarpOp,
+    Alu, BarrierOp, BarrierReduction, BlockBarrier, BlockVote, Collective, Op, Order, Redux, Reg, Shuffle,
+    Type, Vote, WarpOp,
 };
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
@@ -33,13 +33,9 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 
 /// A register, optionally with a predicate after a bar.
 fn with_predicate(d: &mut Decoder<'_, '_, '_>, ty: Type) -> Result<(Reg, Reg), LoadError> {
-    match d.operand(0)? {
-        Operand::Pair(value, valid) => {
-            let row = if *value == "_" { Reg::SINK } else { d.register(value)?.0 };
-            Ok((row, d.predicate(valid)?))
-        }
-        _ => Ok((d.dest(0, ty)?, Reg::SINK)),
-    }
+    let Operand::Pair(value, valid) = d.operand(0)? else { return Ok((d.dest(0, ty)?, Reg::SINK)) };
+    let row = if *value == "_" { Reg::SINK } else { d.register(value)?.0 };
+    Ok((row, d.predicate(valid)?))
 }
 
 fn shuffle(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -88,21 +84,20 @@ fn redux(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("sync") {
         return Err(d.unsupported());
     }
-    let name = d.take_of(&[("add", 0), ("min", 1), ("max", 2), ("and", 3), ("or", 4), ("xor", 5)]);
     let ty = d.take_type()?;
     if ty.bits() != 32 || ty.as_integer().is_none() {
         return Err(d.unsupported());
     }
-    let signed = matches!(ty, Type::Integer(Integer { signed: true, .. }));
-    let how = match name {
-        Some(0) => Redux::Add,
-        Some(1) => Redux::Min(signed),
-        Some(2) => Redux::Max(signed),
-        Some(3) => Redux::And,
-        Some(4) => Redux::Or,
-        Some(_) => Redux::Xor,
-        None => return Err(d.unsupported()),
-    };
+    let signed = ty.is_signed();
+    let how = d.take_of(&[
+        ("add", Redux::Add),
+        ("min", Redux::Min(signed)),
+        ("max", Redux::Max(signed)),
+        ("and", Redux::And),
+        ("or", Redux::Or),
+        ("xor", Redux::Xor),
+    ]);
+    let how = how.ok_or_else(|| d.unsupported())?;
     d.expect_count(3, 3)?;
     let what = Collective::Redux { how, d: d.dest(0, ty)?, a: d.source(1, ty)? };
     Ok(Op::Warp(WarpOp { mask: d.source(2, WORD)?, what }))
@@ -140,8 +135,12 @@ fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             Ok(Op::Barrier(BarrierOp::ClusterArrive { order, aligned }))
         }
         (false, Order::Acquire) => Ok(Op::Barrier(BarrierOp::ClusterWait(order))),
-        (true, _) => Err(d.error("an arrival is `.release` or `.relaxed`")),
-        (false, _) => Err(d.error("a wait is `.acquire`")),
+        (true, Order::Weak | Order::Acquire | Order::AcqRel) => {
+            Err(d.error("an arrival is `.release` or `.relaxed`"))
+        }
+        (false, Order::Weak | Order::Relaxed | Order::Release | Order::AcqRel) => {
+            Err(d.error("a wait is `.acquire`"))
+        }
     }
 }
 

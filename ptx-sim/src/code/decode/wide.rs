@@ -1,5 +1,4 @@
 //! Registers of 128 bits, which take two rows: the lower half first.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use super::operands::Decoder;
 use crate::isa::{Access, Address, Alu, Memory, MemoryOp, Op, Order, Reg, Type, WideAtomic};

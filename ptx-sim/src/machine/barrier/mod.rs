@@ -1,6 +1,5 @@
 //! Barriers: mbarriers, the named barriers of blocks and the barrier of the cluster, and how
 //! threads wait at them.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 mod cluster;
 mod mbarrier;

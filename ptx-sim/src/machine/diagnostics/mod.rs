@@ -1,5 +1,4 @@
 //! From what the parts of a machine refuse or find in no order to findings that say why.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 mod conflict;
 mod deadlock;

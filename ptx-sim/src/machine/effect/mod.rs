@@ -1,6 +1,5 @@
 //! What each instruction does to the parts of a machine, and what it is reported for: the methods
 //! that the executing side calls.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 mod access;
 mod async_op;

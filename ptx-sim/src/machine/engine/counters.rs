@@ -44,12 +44,29 @@ impl CopyKind {
 
     /// Whether it brings global memory into shared memory.
     pub fn is_load(self) -> bool {
-        matches!(self, Self::TensorLoad | Self::TensorMulticast | Self::BulkLoad | Self::BulkMulticast)
+        match self {
+            Self::TensorLoad | Self::TensorMulticast | Self::BulkLoad | Self::BulkMulticast => true,
+            Self::TensorStore
+            | Self::TensorReduce
+            | Self::TensorPrefetch
+            | Self::BulkStore
+            | Self::BulkAcross
+            | Self::BulkPrefetch => false,
+        }
     }
 
     /// Whether it writes global memory.
     pub fn is_store(self) -> bool {
-        matches!(self, Self::TensorStore | Self::TensorReduce | Self::BulkStore)
+        match self {
+            Self::TensorStore | Self::TensorReduce | Self::BulkStore => true,
+            Self::TensorLoad
+            | Self::TensorMulticast
+            | Self::TensorPrefetch
+            | Self::BulkLoad
+            | Self::BulkMulticast
+            | Self::BulkAcross
+            | Self::BulkPrefetch => false,
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! The asynchronous engines: operations under way, when their pieces take effect, and the groups
 //! that threads wait for.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 mod access;
 pub(super) mod counters;

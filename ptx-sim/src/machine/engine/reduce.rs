@@ -39,6 +39,7 @@ pub(in crate::machine) fn reduce_bytes(target: &mut [u8], bytes: &[u8], combinat
 
 /// The bits of `old` combined with those of `operand`.
 fn combine(with: Reduction, element: DataType, old: u64, operand: u64) -> u64 {
+    let computed = |arithmetic| compute(arithmetic, element, old, operand);
     match with {
         Reduction::And => old & operand,
         Reduction::Or => old | operand,
@@ -57,66 +58,36 @@ fn combine(with: Reduction, element: DataType, old: u64, operand: u64) -> u64 {
                 old - 1
             }
         }
-        Reduction::Add => arithmetic(Arithmetic::Add, element, old, operand),
-        Reduction::Min => arithmetic(Arithmetic::Min, element, old, operand),
-        Reduction::Max => arithmetic(Arithmetic::Max, element, old, operand),
+        Reduction::Add => computed(Arithmetic(u64::wrapping_add, i64::wrapping_add, |a, b| a + b)),
+        Reduction::Min => computed(Arithmetic(u64::min, i64::min, f64::min)),
+        Reduction::Max => computed(Arithmetic(u64::max, i64::max, f64::max)),
     }
 }
 
-/// The reductions that read the bits as numbers.
-#[derive(Clone, Copy, Debug)]
-enum Arithmetic {
-    Add,
-    Min,
-    Max,
-}
+/// A reduction that reads the bits as numbers: what it does with unsigned and signed ones, and with
+/// floats.
+#[derive(Clone, Copy)]
+struct Arithmetic(fn(u64, u64) -> u64, fn(i64, i64) -> i64, fn(f64, f64) -> f64);
 
-fn arithmetic(with: Arithmetic, element: DataType, old: u64, operand: u64) -> u64 {
+fn compute(with: Arithmetic, element: DataType, old: u64, operand: u64) -> u64 {
+    let Arithmetic(unsigned, signed, float) = with;
     match element {
-        DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => match with {
-            Arithmetic::Min => old.min(operand),
-            Arithmetic::Max => old.max(operand),
-            Arithmetic::Add => old.wrapping_add(operand),
-        },
-        DataType::I32 | DataType::I64 => {
-            let signed =
-                |bits: u64| if element == DataType::I32 { i64::from(bits as i32) } else { bits as i64 };
-            let (old, operand) = (signed(old), signed(operand));
-            let result = match with {
-                Arithmetic::Min => old.min(operand),
-                Arithmetic::Max => old.max(operand),
-                Arithmetic::Add => old.wrapping_add(operand),
-            };
-            result as u64
-        }
-        DataType::F64 => {
-            let result = float(with, f64::from_bits(old), f64::from_bits(operand));
-            result.to_bits()
-        }
+        DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => unsigned(old, operand),
+        DataType::I32 => signed(i64::from(old as i32), i64::from(operand as i32)) as u64,
+        DataType::I64 => signed(old as i64, operand as i64) as u64,
+        DataType::F64 => float(f64::from_bits(old), f64::from_bits(operand)).to_bits(),
         DataType::F32 | DataType::F32Ftz | DataType::Tf32 | DataType::Tf32Ftz => {
-            let kept = |bits: u32| match element {
-                DataType::F32Ftz | DataType::Tf32Ftz => flushed(bits),
-                DataType::U8
-                | DataType::U16
-                | DataType::U32
-                | DataType::I32
-                | DataType::U64
-                | DataType::I64
-                | DataType::F16
-                | DataType::F32
-                | DataType::F64
-                | DataType::Bf16
-                | DataType::Tf32 => bits,
-            };
+            let flushes = matches!(element, DataType::F32Ftz | DataType::Tf32Ftz);
+            let kept = |bits: u32| if flushes { flushed(bits) } else { bits };
             let (old, operand) = (f32::from_bits(kept(old as u32)), f32::from_bits(kept(operand as u32)));
             // An f64 holds the sum of two f32 exactly enough that rounding it again gives the
             // rounded sum.
-            let result = float(with, old.into(), operand.into()) as f32;
+            let result = float(old.into(), operand.into()) as f32;
             u64::from(if result.is_nan() { NAN } else { kept(result.to_bits()) })
         }
         DataType::F16 | DataType::Bf16 => {
             let bits = if element == DataType::F16 { HALF } else { BFLOAT };
-            bits.round(float(with, bits.to_f64(old as u16), bits.to_f64(operand as u16))).into()
+            bits.round(float(bits.to_f64(old as u16), bits.to_f64(operand as u16))).into()
         }
     }
 }
@@ -129,14 +100,6 @@ const NAN: u32 = 0x7fff_ffff;
 /// and an H200 with driver 580 does not.
 const fn flushed(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
-}
-
-fn float(with: Arithmetic, old: f64, operand: f64) -> f64 {
-    match with {
-        Arithmetic::Min => old.min(operand),
-        Arithmetic::Max => old.max(operand),
-        Arithmetic::Add => old + operand,
-    }
 }
 
 /// A 16-bit floating-point format.

@@ -1,7 +1,6 @@
 //! Memory: the bytes of shared and of global memory, and what is remembered of who accessed them.
 //!
 //! Nothing here reports or knows threads: what is wrong with an access is returned as data.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 mod global;
 mod maps;

@@ -2,7 +2,6 @@
 //!
 //! Source: PTX ISA, "Release and acquire patterns". A location keeps what was released to it; an
 //! atomic operation adds to it (it continues the release sequence), a store replaces it.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use std::collections::{BTreeMap, HashMap};
 

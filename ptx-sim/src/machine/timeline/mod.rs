@@ -1,5 +1,4 @@
 //! What the machine tells of the timeline: copies, and the phases of mbarriers.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 mod recorder;
 

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod copies;
+mod operations;
 mod reductions;
 
 pub use copies::bulk_tile;
@@ -9,4 +10,4 @@ pub use copies::bulk_tile;
 use crate::case::Case;
 
 /// What is checked here.
-pub const CASES: [&[Case]; 3] = [copies::CASES, reductions::CASES, clusters::CASES];
+pub const CASES: [&[Case]; 4] = [copies::CASES, reductions::CASES, operations::CASES, clusters::CASES];

@@ -83,13 +83,13 @@ pub trait GlobalArgMut<T: Scalar> {
 }
 
 macro_rules! slice {
-    ($(#[$doc:meta])* $Slice:ident of $View:ident, $lent:ty) => {
+    ($(#[$doc:meta])* $Slice:ident of $View:ident, $borrow:ty) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $Slice<'a, T> {
             pub(crate) layout: Layout,
             pub(crate) memory: Option<&'a Arc<Memory>>,
-            elements: PhantomData<$lent>,
+            elements: PhantomData<$borrow>,
         }
 
         impl<'a, T: Scalar> $Slice<'a, T> {

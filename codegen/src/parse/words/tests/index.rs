@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use super::*;
+use crate::ir::{ReduceOp, Scalar};
 
 const HEAD: &str = "\
 # Index of words
@@ -111,4 +112,32 @@ fn each_word_is_explained_in_its_chapter() {
     let missing: Vec<_> =
         missing.map(|row| format!("{}: {} ({})", row.chapter, row.word, row.what)).collect();
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// The rows of the book's table of reductions, each with its cells.
+fn reductions(book: &str) -> Vec<Vec<&str>> {
+    let chapter = chapter(book, "Reductions").expect("there is such a chapter");
+    let rows = chapter.lines().filter(|line| line.starts_with("| `reduce_"));
+    rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+/// A reduction that the book leaves out, or of which it gives the wrong elements.
+#[test]
+fn the_book_gives_each_reduction_with_its_elements() {
+    let book = fs::read_to_string(folder("docs/language.md")).expect("the book can be read");
+    let rows = reductions(&book);
+    for op in ReduceOp::ALL {
+        let method = MapWord::Reduce(op).name();
+        let row = rows.iter().find(|cells| has_name(cells[0], &method));
+        let row = row.unwrap_or_else(|| panic!("the table of docs/language.md has no `{method}`"));
+        let takes: [fn(ReduceOp, Scalar) -> bool; 3] =
+            [ReduceOp::takes_mapped, ReduceOp::takes_bulk, ReduceOp::takes_remote];
+        assert_eq!(row.len(), 2 + takes.len(), "`{method}`: its row");
+        for (written, takes) in row[2..].iter().zip(takes) {
+            // A `usize` is a u64, as the text says.
+            let taken = Scalar::ALL.into_iter().filter(|&ty| takes(op, ty) && ty != Scalar::Usize);
+            let taken: BTreeSet<_> = taken.map(Scalar::name).collect();
+            assert_eq!(written.split(", ").collect::<BTreeSet<_>>(), taken, "`{method}`: elements");
+        }
+    }
 }

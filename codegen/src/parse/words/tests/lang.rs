@@ -1,5 +1,4 @@
-//! Reads what `tma_runtime::lang` declares from its source, whose macros are simple enough to be
-//! seen through: each makes one function, or one type, of each of its entries.
+//! Reads what `tma_runtime::lang` declares from its source, and [expands](super::expand) its macros.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,6 +7,7 @@ use std::path::Path;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 
+use super::expand::Rule;
 use crate::parse::names::By;
 
 /// A function or a method.
@@ -25,25 +25,32 @@ pub(super) struct Lang {
     /// Functions and methods, by owner and name; a function has no owner.
     pub(super) functions: BTreeMap<(String, String), Declared>,
     pub(super) types: BTreeSet<String>,
-    /// What the macros of the file make of each entry.
-    macros: BTreeMap<String, TokenStream>,
+    /// The macros of the file.
+    macros: BTreeMap<String, Rule>,
 }
 
-/// All files of the module `folder`.
+/// All files of the module `folder` and of those in it.
 pub(super) fn read(folder: &Path) -> Lang {
     let mut lang = Lang::default();
-    for file in fs::read_dir(folder).expect("the module is a folder") {
-        let path = file.expect("it can be listed").path();
-        if path.file_name().is_some_and(|name| name != "tests.rs" && name != "names.rs") {
-            let text = fs::read_to_string(&path).expect("it can be read");
-            lang.macros.clear();
-            lang.items("", &text.parse::<TokenStream>().expect("it is Rust"));
-        }
-    }
+    lang.folder(folder);
     lang
 }
 
 impl Lang {
+    fn folder(&mut self, folder: &Path) {
+        for file in fs::read_dir(folder).expect("the module is a folder") {
+            let path = file.expect("it can be listed").path();
+            if path.is_dir() {
+                self.folder(&path);
+            } else if path.file_name().is_some_and(|name| name != "tests.rs" && name != "names.rs") {
+                let text = fs::read_to_string(&path).expect("it can be read");
+                let tokens = text.parse::<TokenStream>().expect("it is Rust");
+                self.macros = macros(&tokens);
+                self.items("", &tokens);
+            }
+        }
+    }
+
     /// Notes the public items among `tokens`, which stand in an `impl` of `owner` or outside of
     /// any.
     fn items(&mut self, owner: &str, tokens: &TokenStream) {
@@ -56,11 +63,13 @@ impl Lang {
                 ("pub", "fn") if is_hidden => is_hidden = false,
                 ("pub", "fn") => self.function(owner, &word(at + 2), &tokens[at + 3..]),
                 ("pub", "struct" | "enum") => _ = self.types.insert(word(at + 2)),
-                ("macro_rules", "!") => _ = self.macros.insert(word(at + 2), transcriber(&tokens[at + 3])),
                 ("impl", _) => self.implementation(&tokens[at + 1..]),
-                (name, "!") if self.macros.contains_key(name) => {
-                    if let Some(TokenTree::Group(entries)) = tokens.get(at + 2) {
-                        self.invocation(owner, &self.macros[name].clone(), entries);
+                (name, "!") => {
+                    if let (Some(rule), Some(TokenTree::Group(arguments))) =
+                        (self.macros.get(name), tokens.get(at + 2))
+                    {
+                        let made = rule.expand(&arguments.stream());
+                        self.items(owner, &made.unwrap_or_else(|| panic!("{name}! takes its arguments")));
                     }
                 }
                 _ => {}
@@ -69,10 +78,6 @@ impl Lang {
     }
 
     fn function(&mut self, owner: &str, name: &str, rest: &[TokenTree]) {
-        // What a macro's entries name.
-        if name == "$" {
-            return;
-        }
         let parameters = rest.iter().find_map(|token| group(token, Delimiter::Parenthesis));
         let parameters = parameters.expect("a function has parameters");
         let signature: syn::Signature = syn::parse2(quote!(fn f #parameters)).expect("they are Rust");
@@ -108,41 +113,18 @@ impl Lang {
             self.items(&owner_of(&item.self_ty), &body.stream());
         }
     }
-
-    /// What a macro makes of its entries: `name ..;`, or `[generics] Type;`.
-    fn invocation(&mut self, owner: &str, made: &TokenStream, entries: &Group) {
-        let shape: Vec<_> = made.clone().into_iter().collect();
-        let shown: Vec<_> = shape.iter().map(ToString::to_string).collect();
-        let declares = |what: &str| shown.windows(3).position(|words| *words == ["pub", what, "$"]);
-        let entries: Vec<_> = entries.stream().into_iter().collect();
-        for entry in entries.split(|token| token.to_string() == ";") {
-            let undocumented = entry.iter().position(|token| {
-                !matches!(token, TokenTree::Punct(_)) && group(token, Delimiter::Bracket).is_none()
-            });
-            let Some(first) = undocumented else { continue };
-            if let Some(at) = declares("fn") {
-                self.function(owner, &entry[first].to_string(), &shape[at + 4..]);
-            } else if declares("enum").is_some() {
-                self.types.insert(entry[first].to_string());
-            } else if shown.windows(2).any(|words| *words == ["$", "ty"])
-                && let Some(body) = shape.iter().find_map(|token| group(token, Delimiter::Brace))
-            {
-                let ty: TokenStream = entry[first..].iter().cloned().collect();
-                self.items(&owner_of(&syn::parse2(ty).expect("it is a type")), &body.stream());
-            }
-        }
-    }
 }
 
-/// What a macro makes of one entry: the repetition on the right side of its only rule.
-fn transcriber(rules: &TokenTree) -> TokenStream {
-    let rules: Vec<_> = group(rules, Delimiter::Brace).expect("it has rules").stream().into_iter().collect();
-    let made = rules.iter().filter_map(|token| group(token, Delimiter::Brace)).next();
-    let made: Vec<_> = made.into_iter().flat_map(Group::stream).collect();
-    match &made[..] {
-        [dollar, TokenTree::Group(each), ..] if dollar.to_string() == "$" => each.stream(),
-        _ => made.into_iter().collect(),
-    }
+/// The macros that are defined among `tokens`.
+fn macros(tokens: &TokenStream) -> BTreeMap<String, Rule> {
+    let tokens: Vec<_> = tokens.clone().into_iter().collect();
+    let define = |at: usize| match &tokens[at..] {
+        [keyword, _, name, rules, ..] if keyword.to_string() == "macro_rules" => {
+            Some((name.to_string(), Rule::first(&group(rules, Delimiter::Brace)?.stream())?))
+        }
+        _ => None,
+    };
+    (0..tokens.len()).filter_map(define).collect()
 }
 
 fn group(token: &TokenTree, delimiter: Delimiter) -> Option<&Group> {

@@ -1,5 +1,6 @@
 //! The table against `tma_runtime::lang`, which rustc checks kernels against, and against the book.
 
+mod expand;
 mod index;
 mod lang;
 

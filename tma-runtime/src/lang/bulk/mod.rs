@@ -3,6 +3,10 @@
 //! Loads report to a barrier. Stores and reductions report to the thread that issued them, in
 //! groups, and groups finish in order.
 
+mod copy;
+
+pub use copy::{RemoteSequence, Sequence};
+
 use super::device_only;
 
 /// Commits the bulk stores that this thread has issued since its last group as a group. Groups are

@@ -1,8 +1,8 @@
 //! Bulk copies: contiguous elements, moved by the copy engine without a tensor map.
 
-use super::{
+use crate::lang::{
     Barrier, CachePolicy, Global, GlobalIndex, NoSwizzle, Remote, Scalar, Shape, Shared, SharedArray, Tile,
-    TileElement, bf16, device_only, f16, sealed::Sealed,
+    TileElement, device_only, sealed::Sealed,
 };
 
 /// Shared memory with contiguous elements of type `T`: a [`SharedArray`], or a [`Tile`] without a
@@ -30,7 +30,7 @@ impl<T: Scalar> Global<T> {
     /// returns at once.
     ///
     /// Every byte that lands lowers the transaction count of `barrier`'s current phase, as with
-    /// [`TensorMap::load`](super::TensorMap::load): announce `count` times the element's size with
+    /// [`TensorMap::load`](crate::lang::TensorMap::load): announce `count` times the element's size with
     /// [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the array only after
     /// [`wait`](Barrier::wait). The rules there for memory that was in use before apply here as
     /// well.
@@ -88,8 +88,8 @@ impl<T: Scalar> Global<T> {
     /// and returns at once.
     ///
     /// The copy joins the thread's next bulk group. If threads wrote to the array, it needs
-    /// [`fence_proxy_async`](super::fence_proxy_async) first, as with
-    /// [`TensorMap::store`](super::TensorMap::store). The launcher requires `&mut` of the tensor.
+    /// [`fence_proxy_async`](crate::lang::fence_proxy_async) first, as with
+    /// [`TensorMap::store`](crate::lang::TensorMap::store). The launcher requires `&mut` of the tensor.
     ///
     /// PTX: `cp.async.bulk.global.shared::cta.bulk_group` (PTX ISA, "cp.async.bulk").
     ///
@@ -137,72 +137,6 @@ impl<T: Scalar> Global<T> {
     }
 }
 
-elements! {
-    Scalar, "\"cp.reduce.async.bulk\", the table of operations and types.";
-
-    /// Elements of [`Global::bulk_reduce_add`].
-    BulkAdd: "the copy engine does not add elements of type `{Self}`",
-        "it adds u32, i32, u64, f16, bf16, f32 and f64", [u32, i32, u64, usize, f16, bf16, f32, f64];
-    /// Elements of [`Global::bulk_reduce_min`] and [`Global::bulk_reduce_max`].
-    BulkOrder: "the copy engine does not compare elements of type `{Self}`",
-        "it compares u32, i32, u64, i64, f16 and bf16", [u32, i32, u64, usize, i64, f16, bf16];
-    /// Elements of [`Global::bulk_reduce_inc`] and [`Global::bulk_reduce_dec`].
-    BulkCount: "the copy engine does not count in elements of type `{Self}`",
-        "it counts in u32", [u32];
-    /// Elements of [`Global::bulk_reduce_and`], [`Global::bulk_reduce_or`] and
-    /// [`Global::bulk_reduce_xor`].
-    BulkBits: "the copy engine does not combine the bits of elements of type `{Self}`",
-        "it combines those of u32, i32, u64 and i64", [u32, i32, u64, usize, i64];
-}
-
-macro_rules! reductions {
-    ($($(#[$doc:meta])* $method:ident($ptx:literal): $bound:ident;)+) => { $(
-        $(#[$doc])*
-        ///
-        #[doc = concat!(
-            "PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.",
-            $ptx,
-            "` (PTX ISA, \"cp.reduce.async.bulk\")."
-        )]
-        #[doc(alias = "cp.reduce.async.bulk")]
-        pub fn $method<I: GlobalIndex>(self, i: I, array: impl Sequence<T>, at: u32, count: u32)
-        where
-            T: $bound,
-        {
-            device_only()
-        }
-    )+ };
-}
-
-/// # Bulk reductions
-///
-/// As [`bulk_store`](Global::bulk_store), but each element is combined atomically with the one in
-/// memory (`.relaxed.gpu`).
-impl<T: Scalar> Global<T> {
-    reductions! {
-        /// Starts adding `count` elements of `array`, from its element `at` on, to those from `i`
-        /// on. Integers wrap; floats round to nearest, ties to even, at each addition. Subnormal
-        /// f32 numbers may be treated as zero.
-        bulk_reduce_add("add"): BulkAdd;
-        /// Starts reducing into the `count` elements from `i` on by minimum.
-        bulk_reduce_min("min"): BulkOrder;
-        /// Starts reducing into the `count` elements from `i` on by maximum.
-        bulk_reduce_max("max"): BulkOrder;
-        /// Starts incrementing the `count` elements from `i` on, wrapping to 0 where they are not
-        /// below the array's.
-        bulk_reduce_inc("inc"): BulkCount;
-        /// Starts decrementing the `count` elements from `i` on, wrapping to the array's element
-        /// where they are 0 or above it.
-        bulk_reduce_dec("dec"): BulkCount;
-        /// Starts a bitwise AND of the array's elements into the `count` elements from `i` on.
-        bulk_reduce_and("and"): BulkBits;
-        /// Starts a bitwise OR of the array's elements into the `count` elements from `i` on.
-        bulk_reduce_or("or"): BulkBits;
-        /// Starts a bitwise XOR of the array's elements into the `count` elements from `i` on.
-        bulk_reduce_xor("xor"): BulkBits;
-    }
-}
-
 /// Another block's shared memory with contiguous elements of type `T`: a [`Remote`] array or tile.
 #[diagnostic::on_unimplemented(
     message = "a bulk copy of elements of type `{T}` does not go to `{Self}`",
@@ -213,25 +147,6 @@ pub trait RemoteSequence<T: Scalar>: Copy {}
 
 impl<T: Scalar, X: Sequence<T> + Shared> RemoteSequence<T> for Remote<X> {}
 
-macro_rules! remote_reductions {
-    ($($(#[$doc:meta])* $method:ident($ptx:literal): $bound:ident;)+) => { $(
-        $(#[$doc])*
-        ///
-        #[doc = concat!(
-            "PTX: `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.",
-            $ptx,
-            "` (PTX ISA, \"cp.reduce.async.bulk\")."
-        )]
-        #[doc(alias = "cp.reduce.async.bulk")]
-        pub fn $method(self, to: impl RemoteSequence<T>, at: u32, count: u32, barrier: Remote<Barrier>)
-        where
-            T: $bound,
-        {
-            device_only()
-        }
-    )+ };
-}
-
 macro_rules! remote_copies {
     ($([$($generic:tt)*] $ty:ty;)+) => { $(
         /// # Copies to other blocks
@@ -239,7 +154,7 @@ macro_rules! remote_copies {
         /// These copy `count` elements, from element `at` on, to the same elements in another block
         /// of the cluster. Their bytes count on `barrier`, which belongs to that block: it
         /// announces them, and reads after its wait. If threads wrote to the array, it needs
-        /// [`fence_proxy_async`](super::fence_proxy_async) first. Offset and count follow the rules
+        /// [`fence_proxy_async`](crate::lang::fence_proxy_async) first. Offset and count follow the rules
         /// of [bulk copies](Global#bulk-copies).
         impl<$($generic)*> $ty {
             /// Starts copying to a block other than this one.
@@ -256,40 +171,8 @@ macro_rules! remote_copies {
             ) {
                 device_only()
             }
-
-            remote_reductions! {
-                /// Starts a sum into the elements there; integers wrap.
-                bulk_reduce_add_to("add"): RemoteAdd;
-                /// Starts a minimum into the elements there.
-                bulk_reduce_min_to("min"): RemoteInteger;
-                /// Starts a maximum into the elements there.
-                bulk_reduce_max_to("max"): RemoteInteger;
-                /// Starts incrementing the elements there, wrapping to 0 where they are not below
-                /// this block's.
-                bulk_reduce_inc_to("inc"): BulkCount;
-                /// Starts decrementing the elements there, wrapping to this block's element where
-                /// they are 0 or above it.
-                bulk_reduce_dec_to("dec"): BulkCount;
-                /// Starts a bitwise AND into the elements there.
-                bulk_reduce_and_to("and"): RemoteInteger;
-                /// Starts a bitwise OR into the elements there.
-                bulk_reduce_or_to("or"): RemoteInteger;
-                /// Starts a bitwise XOR into the elements there.
-                bulk_reduce_xor_to("xor"): RemoteInteger;
-            }
         }
     )+ };
-}
-
-elements! {
-    Scalar, "\"cp.reduce.async.bulk\", the table of operations and types.";
-
-    /// Elements of `bulk_reduce_add_to`.
-    RemoteAdd: "the copy engine does not add elements of type `{Self}` in another block",
-        "it adds u32, i32 and u64 there", [u32, i32, u64, usize];
-    /// Elements of the other reductions into another block, except increment and decrement.
-    RemoteInteger: "the copy engine does not reduce elements of type `{Self}` so in another block",
-        "it is for u32 and i32 there", [u32, i32];
 }
 
 remote_copies! {

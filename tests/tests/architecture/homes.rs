@@ -1,0 +1,187 @@
+//! What has one home: assembly text, FFI, the model's enums, and the question whether there is a
+//! GPU.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::Attribute;
+use syn::visit::{self, Visit};
+
+use crate::tree::{File, expect_none, files};
+use crate::{Enum, code, enums, planted, sources};
+
+const ASSEMBLY: &str = "codegen/src/lower/nvvm/";
+const FFI: &str = "tma-runtime/src/backend/cuda/driver/";
+const BACKENDS: &str = "tma-runtime/src/backend/mod.rs";
+
+#[test]
+fn assembly_text_has_one_home() {
+    expect_none(assembly_elsewhere(&files()));
+}
+
+#[test]
+fn assembly_elsewhere_is_found() {
+    let text = "/// `bar.sync 0;`\n#[doc = \"bar.sync 0;\"]\nfn f() { g(\"bar.sync 0;\", \"no. 1;\"); }
+        fn h() { emit!(\"mbarrier.init.shared::cta.b64 [$0], $1;\"); module.create_inline_asm(); }
+        #[cfg(test)]\nmod tests { const A: &str = \"bar.sync 0;\"; }";
+    let text = text.replace("        #[cfg", "#[cfg");
+    let found = assembly_elsewhere(&[
+        planted("codegen/src/lower/sync.rs", &text),
+        planted(&format!("{ASSEMBLY}sync.rs"), &text),
+    ]);
+    assert_eq!(found.len(), 3, "{found:#?}");
+}
+
+#[test]
+fn ffi_has_one_home() {
+    expect_none(ffi_elsewhere(&files()));
+}
+
+#[test]
+fn ffi_elsewhere_is_found() {
+    let text = "extern \"C\" { fn a(); }\nfn b(f: unsafe extern \"C\" fn()) {}\nextern \"system\" fn c() {}";
+    let found = ffi_elsewhere(&[planted("ptx-sim/src/lib.rs", text), planted(&format!("{FFI}mod.rs"), text)]);
+    assert_eq!(found.len(), 3, "{found:#?}");
+}
+
+#[test]
+fn one_module_asks_for_the_feature_cuda() {
+    expect_none(cuda_elsewhere(&files()));
+}
+
+#[test]
+fn questions_for_the_feature_cuda_are_found() {
+    let text = "#[cfg(feature = \"cuda\")] mod a;\nfn f() -> bool { cfg!(feature = \"cuda\") }
+        #[cfg(not(feature = \"llvm\"))] mod b;\n/// The feature = \"cuda\".\nfn c() {}";
+    let found = cuda_elsewhere(&[planted("tma-runtime/src/lib.rs", text), planted(BACKENDS, text)]);
+    assert_eq!(found.len(), 2, "{found:#?}");
+}
+
+#[test]
+fn no_package_repeats_an_enum_of_the_model() {
+    expect_none(copies_of_the_model(&files()));
+}
+
+#[test]
+fn copies_of_the_models_enums_are_found() {
+    let model = planted(
+        "tma-model/src/a.rs",
+        "made! { enum Op { #[a] Add = 1, Min, Max, } } enum Level { Low, High }",
+    );
+    let text = "mod b { enum Reduction { Max(u32), Min, Add } } enum Other { Add, Min } enum C { High, Low }";
+    let found = copies_of_the_model(&[model, planted("ptx-sim/src/lib.rs", text)]);
+    assert_eq!(found, ["ptx-sim/src/lib.rs:1: `Reduction` has the variants of the model's `Op`"]);
+}
+
+fn assembly_elsewhere(files: &[File]) -> Vec<String> {
+    let elsewhere = sources(files).filter(|file| {
+        file.path.starts_with("codegen/src/") && !file.path.starts_with(ASSEMBLY) && !file.is_test()
+    });
+    let mut problems = vec![];
+    for file in elsewhere {
+        let code = code(file);
+        let mut strings = Strings(vec![]);
+        strings.visit_file(&code);
+        let assembly = strings.0.into_iter().filter(|(_, text)| is_assembly(text));
+        problems.extend(assembly.map(|(line, text)| format!("{}:{line}: {text:?}", file.path)));
+        if file.split_tests().0.contains("create_inline_asm") {
+            problems.push(format!("{} creates inline assembly", file.path));
+        }
+    }
+    problems
+}
+
+/// The lines and texts of the string literals, but for documentation.
+struct Strings(Vec<(usize, String)>);
+
+impl Strings {
+    fn tokens(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => self.tokens(group.stream()),
+                TokenTree::Literal(literal) => {
+                    if let Ok(text) = syn::parse_str::<syn::LitStr>(&literal.to_string()) {
+                        self.0.push((literal.span().start().line, text.value()));
+                    }
+                }
+                TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Strings {
+    fn visit_attribute(&mut self, _: &'ast Attribute) {}
+
+    fn visit_lit_str(&mut self, literal: &'ast syn::LitStr) {
+        self.0.push((literal.span().start().line, literal.value()));
+    }
+
+    fn visit_macro(&mut self, called: &'ast syn::Macro) {
+        self.tokens(called.tokens.clone());
+    }
+}
+
+/// Whether a text is instructions of PTX: an opcode with a modifier, operands and `;`.
+fn is_assembly(text: &str) -> bool {
+    let opcode = text.split_whitespace().next().unwrap_or_default();
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | ':'))
+    };
+    text.trim_end().ends_with(';')
+        && opcode.contains('.')
+        && opcode.trim_end_matches(';').split('.').all(is_part)
+}
+
+fn ffi_elsewhere(files: &[File]) -> Vec<String> {
+    struct Abis<'f>(&'f str, Vec<String>);
+    impl<'ast> Visit<'ast> for Abis<'_> {
+        fn visit_abi(&mut self, abi: &'ast syn::Abi) {
+            self.1.push(format!("{}:{}: FFI", self.0, abi.extern_token.span.start().line));
+            visit::visit_abi(self, abi);
+        }
+    }
+    let elsewhere = sources(files).filter(|file| file.path.contains("/src/") && !file.path.starts_with(FFI));
+    let mut problems = vec![];
+    for file in elsewhere {
+        let mut abis = Abis(&file.path, vec![]);
+        abis.visit_file(&code(file));
+        problems.append(&mut abis.1);
+    }
+    problems
+}
+
+fn cuda_elsewhere(files: &[File]) -> Vec<String> {
+    let elsewhere = sources(files)
+        .filter(|file| file.path.starts_with("tma-runtime/src/") && file.path != BACKENDS && !file.is_test());
+    let asks = |line: &str| line.split("//").next().is_some_and(|code| code.contains("feature = \"cuda\""));
+    elsewhere
+        .flat_map(|file| {
+            let lines = file.split_tests().0.lines().zip(1..).filter(move |(line, _)| asks(line));
+            lines.map(|(line, number)| format!("{}:{number}: {}", file.path, line.trim()))
+        })
+        .collect()
+}
+
+/// Enums with the same variants as one of the model's, of which there are more than two.
+fn copies_of_the_model(files: &[File]) -> Vec<String> {
+    let sources: Vec<_> =
+        sources(files).filter(|file| file.path.contains("/src/") && !file.is_test()).collect();
+    let (model, others): (Vec<_>, Vec<_>) =
+        sources.into_iter().partition(|file| file.path.starts_with("tma-model/"));
+    let variants = |of: &Enum| BTreeSet::from_iter(of.variants.iter().cloned());
+    let own = model.into_iter().flat_map(enums).filter(|own| own.variants.len() > 2);
+    let own: Vec<_> = own.map(|own| (variants(&own), own.name)).collect();
+    let mut problems = vec![];
+    for file in others {
+        for other in enums(file) {
+            if let Some((_, name)) = own.iter().find(|(own, _)| *own == variants(&other)) {
+                let Enum { name: copy, line, .. } = &other;
+                let path = &file.path;
+                problems.push(format!("{path}:{line}: `{copy}` has the variants of the model's `{name}`"));
+            }
+        }
+    }
+    problems
+}

@@ -1,0 +1,103 @@
+//! No function has more than six parameters: a longer list hides what belongs together.
+
+use syn::visit::{self, Visit};
+use syn::{Attribute, FnArg, Signature, Type};
+
+use crate::tree::{File, expect_none, files};
+use crate::{parse, planted, sources};
+
+const MOST_PARAMETERS: usize = 6;
+
+/// Attributes of functions whose parameters are those of the device.
+const ON_THE_DEVICE: [&str; 2] = ["tma_kernel", "tma_device"];
+
+/// The words of the language take what their instructions take.
+const WORDS: &str = "tma-runtime/src/lang/";
+
+#[test]
+fn no_function_has_more_than_six_parameters() {
+    expect_none(too_many_parameters(&files()));
+}
+
+#[test]
+fn long_lists_of_parameters_are_found() {
+    let text = "fn free(a: u32, b: (u32, (u8, u8)), c: [u32; 5], d: u32, e: u32) {}
+        #[tma_kernel(threads = 32)] fn kernel(a: u32, b: u32, c: u32, d: u32, e: u32, f: u32, g: u32) {}
+        pub fn word(a: u32, b: u32, c: u32, d: u32, e: u32, f: u32, g: u32) {}
+        impl A { fn six(&self, b: u32, c: u32, d: u32, e: u32, f: u32) {} }
+        trait B { fn seven(&self, b: u32, c: u32, d: u32, e: u32, f: u32, g: u32); }
+        fn outer() { fn inner(a: u32, b: u32, c: u32, d: u32, e: u32, f: u32, g: u32) {} }";
+    let found =
+        too_many_parameters(&[planted("a/src/lib.rs", text), planted(&format!("{WORDS}map.rs"), text)]);
+    let wanted = ["`free`", "`word`", "`seven`", "`inner`", "`free`", "`seven`", "`inner`"];
+    assert_eq!(found.len(), wanted.len(), "{found:#?}");
+    assert!(found.iter().zip(wanted).all(|(found, name)| found.contains(name)), "{found:#?}");
+}
+
+fn too_many_parameters(files: &[File]) -> Vec<String> {
+    let mut found = vec![];
+    for file in sources(files) {
+        let mut signatures = Signatures { path: &file.path, found: vec![] };
+        signatures.visit_file(&parse(file, &file.text));
+        found.append(&mut signatures.found);
+    }
+    found
+}
+
+struct Signatures<'f> {
+    path: &'f str,
+    found: Vec<String>,
+}
+
+impl Signatures<'_> {
+    fn judge(&mut self, signature: &Signature) {
+        let count = parameters(signature);
+        if count > MOST_PARAMETERS {
+            let line = signature.ident.span().start().line;
+            self.found.push(format!("{}:{line}: `{}` has {count} parameters", self.path, signature.ident));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Signatures<'_> {
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        let is_word = self.path.starts_with(WORDS) && matches!(function.vis, syn::Visibility::Public(_));
+        if !is_word && !function.attrs.iter().any(is_for_the_device) {
+            self.judge(&function.sig);
+        }
+        visit::visit_item_fn(self, function);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        let is_word = self.path.starts_with(WORDS) && matches!(function.vis, syn::Visibility::Public(_));
+        if !is_word {
+            self.judge(&function.sig);
+        }
+        visit::visit_impl_item_fn(self, function);
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'ast syn::TraitItemFn) {
+        self.judge(&function.sig);
+        visit::visit_trait_item_fn(self, function);
+    }
+}
+
+fn is_for_the_device(attribute: &Attribute) -> bool {
+    ON_THE_DEVICE.iter().any(|name| attribute.path().is_ident(name))
+}
+
+fn parameters(signature: &Signature) -> usize {
+    let parts = |input: &FnArg| match input {
+        FnArg::Receiver(_) => 1,
+        FnArg::Typed(typed) => parts_of(&typed.ty),
+    };
+    signature.inputs.iter().map(parts).sum()
+}
+
+/// How many values a parameter of type `ty` is: an anonymous tuple counts as its parts.
+fn parts_of(ty: &Type) -> usize {
+    match ty {
+        Type::Tuple(tuple) => tuple.elems.iter().map(parts_of).sum(),
+        _ => 1,
+    }
+}
