@@ -180,16 +180,19 @@ fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel
 }
 
 /// The registers that each thread begins with where warpgroups ask for more or fewer: all that a
-/// block can have, shared out equally. `setmaxnreg` is ignored where that is not known (PTX ISA,
-/// "setmaxnreg").
+/// block can have, shared out equally, but no more than any warpgroup asks for as an increase.
+/// `setmaxnreg` is ignored where the number is not known (PTX ISA, "setmaxnreg").
 fn shared_out(kernel: &Kernel) -> Option<u32> {
-    let mut asks = false;
+    let (mut asks, mut increases) = (false, vec![]);
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        asks |= matches!(stmt.kind, StmtKind::SetMaxRegisters { .. });
+        if let StmtKind::SetMaxRegisters { increase, registers } = stmt.kind {
+            asks = true;
+            increases.extend(increase.then_some(registers));
+        }
     });
     let threads = u32::try_from(kernel.launch.thread_count()).ok().filter(|&threads| threads > 0)?;
-    let each = (MULTIPROCESSOR_REGISTERS / threads).min(THREAD_REGISTERS);
-    asks.then_some(each / 8 * 8)
+    let each = (MULTIPROCESSOR_REGISTERS / threads).min(THREAD_REGISTERS) / 8 * 8;
+    asks.then(|| increases.into_iter().fold(each, u32::min))
 }
 
 /// Declares the block's shared memory: one array without a length, which the launch gives.

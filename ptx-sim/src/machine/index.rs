@@ -82,6 +82,13 @@ impl Shape {
         self.threads.div_ceil(tma_model::limits::WARP_THREADS)
     }
 
+    /// The threads of a warp.
+    pub(super) fn lanes(self, block: BlockRank, warp: WarpIndex) -> impl Iterator<Item = ThreadId> + Clone {
+        let first = warp.0 * tma_model::limits::WARP_THREADS;
+        let end = (first + tma_model::limits::WARP_THREADS).min(self.threads);
+        (first..end).map(move |thread| ThreadId::new(block.0, thread))
+    }
+
     /// The clock component of a thread: threads have the first ones.
     #[inline]
     pub(super) fn component(self, who: ThreadId) -> Component {
@@ -154,13 +161,24 @@ impl<T> PerThread<T> {
         self.shape.component(who).number() as usize
     }
 
-    /// The values of the threads of a warp.
-    pub(super) fn of_warp(&mut self, block: BlockRank, warp: WarpIndex) -> &mut [T] {
+    /// Where the values of the threads of a warp are.
+    fn range_of_warp(&self, block: BlockRank, warp: WarpIndex) -> std::ops::Range<usize> {
         let lanes = tma_model::limits::WARP_THREADS as usize;
         let (first, end) = (warp.index() * lanes, (warp.index() + 1) * lanes);
         let per_block = self.shape.threads as usize;
         let block = block.index() * per_block;
-        self.all.get_mut(block + first..block + end.min(per_block)).unwrap_or_default()
+        block + first..block + end.min(per_block)
+    }
+
+    /// The values of the threads of a warp.
+    pub(super) fn lanes(&self, block: BlockRank, warp: WarpIndex) -> &[T] {
+        self.all.get(self.range_of_warp(block, warp)).unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn of_warp(&mut self, block: BlockRank, warp: WarpIndex) -> &mut [T] {
+        let range = self.range_of_warp(block, warp);
+        self.all.get_mut(range).unwrap_or_default()
     }
 }
 

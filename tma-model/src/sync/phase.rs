@@ -39,6 +39,17 @@ impl Issue {
     }
 }
 
+impl Issue {
+    /// What had happened when the last of several agents was where all of them have to be.
+    pub fn join(issues: impl IntoIterator<Item = Self>) -> Clock {
+        let mut all = Issues::default();
+        for issue in issues {
+            all.add(&issue);
+        }
+        all.join()
+    }
+}
+
 /// Several issues, not yet joined.
 #[derive(Clone, Debug, Default)]
 struct Issues {

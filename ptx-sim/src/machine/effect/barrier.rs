@@ -1,6 +1,7 @@
 //! Barriers of blocks, warps and clusters, and waits in general.
 
 use tma_model::limits::WARP_THREADS;
+use tma_model::sync::Issue;
 
 use crate::machine::Machine;
 use crate::machine::address::{Target, resolve};
@@ -53,6 +54,8 @@ impl Machine {
                 let mbarrier = place.and_then(|at| self.barriers.mbarrier(SharedPlace { rank, at }));
                 self.barriers.may_end(who, mbarrier, phase)
             }
+            WaitingFor::MultiplyGroups(pending) => self.multiply_may_end(who, pending),
+            WaitingFor::Registers(count) => self.registers_may_do(who, count),
             WaitingFor::BulkGroups { .. }
             | WaitingFor::AsyncGroups(_)
             | WaitingFor::Warp(_)
@@ -108,6 +111,19 @@ impl Machine {
     pub fn warp_sync(&mut self, block: BlockRank, warp: WarpIndex, lanes: u32) {
         if self.order.is_checked() {
             self.order.meet(block, warp, lanes);
+        }
+    }
+
+    /// All lanes of a warp have come to an instruction that waits for them, and orders none of their
+    /// memory: what they have waited for lies behind all of them.
+    pub fn warp_in_step(&mut self, block: BlockRank, warp: WarpIndex) {
+        if !self.order.is_checked() {
+            return;
+        }
+        let lanes = self.shape.lanes(block, warp);
+        let past = Issue::join(lanes.clone().map(|who| self.issue_of(who)));
+        for who in lanes {
+            self.order.view_mut(who).learn_past(&past);
         }
     }
 
