@@ -2,7 +2,8 @@
 //!
 //! Loads run ahead of the product under way: with a `LAG` of 1 by all stages, so that they wait for
 //! the product that has just ended, with 2 by one stage less, and then the slot has been free for a
-//! step. `OUTS` buffers take the result on its way out.
+//! step. `OUTS` buffers take the result on its way out. If `ELECTED`, the thread that loads is the one
+//! that `elect_one` picks, which lets ptxas issue loads without a loop over lanes.
 
 use tma_runtime::tma_module;
 
@@ -26,9 +27,10 @@ pub mod products {
 
     /// 128 × 128 by one warpgroup. With three stages, two blocks share a multiprocessor.
     #[tma_kernel(threads = 128, instances(
-        (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8, 16]
+        (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8], ELECTED in [first = false, elected = true];
+        (STAGES, OUTS, LAG) in [(3, 1, 1), (5, 2, 2)], GROUP in [16], ELECTED in [elected = true];
     ))]
-    pub fn narrow<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32>(
+    pub fn narrow<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
         a: TensorMap<Rows128>,
         b: TensorMap<Rows128>,
         c: TensorMap<Rows128>,
@@ -48,7 +50,7 @@ pub mod products {
         let row = at[0] * 128;
         let column = at[1] * 128;
         let ahead = STAGES + 1 - LAG;
-        let loader = thread_idx().x == 0;
+        let loader = if ELECTED { warp_idx() == 0 && elect_one() } else { thread_idx().x == 0 };
         let mut producer = ring.producer();
         if loader {
             for k in 0..min(steps, ahead) {
@@ -88,11 +90,11 @@ pub mod products {
                         bulk_wait_group_read::<1>();
                     }
                 }
-                sync_warpgroup();
+                sync_threads();
             }
             sum.columns::<64>(j).store(out);
             fence_proxy_async();
-            sync_warpgroup();
+            sync_threads();
             if loader {
                 c.store([row, column + j * 64], out);
                 bulk_commit_group();
@@ -105,9 +107,10 @@ pub mod products {
 
     /// 128 × 256 by two warpgroups, 64 × 256 each.
     #[tma_kernel(threads = 256, instances(
-        (STAGES, OUTS, LAG) in [(3, 4, 1), (3, 4, 2), (4, 4, 1), (4, 4, 2)], GROUP in [8, 16]
+        (STAGES, OUTS, LAG) in [(3, 4, 1), (3, 4, 2), (4, 4, 1), (4, 4, 2)], GROUP in [8], ELECTED in [first = false, elected = true];
+        (STAGES, OUTS, LAG) in [(4, 4, 1), (4, 4, 2)], GROUP in [16], ELECTED in [elected = true];
     ))]
-    pub fn wide<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32>(
+    pub fn wide<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
         a: TensorMap<Rows128>,
         b: TensorMap<Rows256>,
         c: TensorMap<Rows64>,
@@ -127,7 +130,7 @@ pub mod products {
         let row = at[0] * 128;
         let column = at[1] * 256;
         let ahead = STAGES + 1 - LAG;
-        let loader = thread_idx().x == 0;
+        let loader = if ELECTED { warp_idx() == 0 && elect_one() } else { thread_idx().x == 0 };
         let mut producer = ring.producer();
         if loader {
             for k in 0..min(steps, ahead) {
@@ -186,9 +189,10 @@ pub mod products {
 
     /// 256 × 128 by two warpgroups, 128 × 128 each.
     #[tma_kernel(threads = 256, instances(
-        (STAGES, OUTS, LAG) in [(3, 4, 1), (4, 2, 1), (4, 2, 2)], GROUP in [8, 16]
+        (STAGES, OUTS, LAG) in [(3, 4, 1), (4, 2, 1), (4, 2, 2)], GROUP in [8], ELECTED in [first = false, elected = true];
+        (STAGES, OUTS, LAG) in [(4, 2, 1)], GROUP in [16], ELECTED in [elected = true];
     ))]
-    pub fn tall<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32>(
+    pub fn tall<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
         a: TensorMap<Rows256>,
         b: TensorMap<Rows128>,
         c: TensorMap<Rows128>,
@@ -208,7 +212,7 @@ pub mod products {
         let row = at[0] * 256;
         let column = at[1] * 128;
         let ahead = STAGES + 1 - LAG;
-        let loader = thread_idx().x == 0;
+        let loader = if ELECTED { warp_idx() == 0 && elect_one() } else { thread_idx().x == 0 };
         let mut producer = ring.producer();
         if loader {
             for k in 0..min(steps, ahead) {

@@ -23,9 +23,10 @@ pub mod products {
 
     /// 128 × 128 by one warpgroup. With three stages, two blocks share a multiprocessor.
     #[tma_kernel(threads = 128, cluster = 2, instances(
-        (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8, 16]
+        (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8], ELECTED in [first = false, elected = true];
+        (STAGES, OUTS, LAG) in [(3, 1, 1), (5, 2, 2)], GROUP in [16], ELECTED in [elected = true];
     ))]
-    pub fn narrow_paired<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32>(
+    pub fn narrow_paired<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
         a: TensorMap<Rows128>,
         b: TensorMap<Rows64>,
         c: TensorMap<Rows128>,
@@ -45,7 +46,7 @@ pub mod products {
         let row = (2 * at[0] + cluster_rank()) * 128;
         let column = at[1] * 128;
         let ahead = STAGES + 1 - LAG;
-        let loader = thread_idx().x == 0;
+        let loader = if ELECTED { warp_idx() == 0 && elect_one() } else { thread_idx().x == 0 };
         let mut producer = ring.producer();
         if loader {
             for k in 0..min(steps, ahead) {
@@ -88,11 +89,11 @@ pub mod products {
                         bulk_wait_group_read::<1>();
                     }
                 }
-                sync_warpgroup();
+                sync_threads();
             }
             sum.columns::<64>(j).store(out);
             fence_proxy_async();
-            sync_warpgroup();
+            sync_threads();
             if loader {
                 c.store([row, column + j * 64], out);
                 bulk_commit_group();
@@ -108,9 +109,10 @@ pub mod products {
 
     /// 128 × 256 by two warpgroups, 64 × 256 each.
     #[tma_kernel(threads = 256, cluster = 2, instances(
-        (STAGES, OUTS, LAG) in [(3, 4, 1), (3, 4, 2), (4, 4, 1), (4, 4, 2)], GROUP in [8, 16]
+        (STAGES, OUTS, LAG) in [(3, 4, 1), (3, 4, 2), (4, 4, 1), (4, 4, 2)], GROUP in [8], ELECTED in [first = false, elected = true];
+        (STAGES, OUTS, LAG) in [(4, 4, 1), (4, 4, 2)], GROUP in [16], ELECTED in [elected = true];
     ))]
-    pub fn wide_paired<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32>(
+    pub fn wide_paired<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
         a: TensorMap<Rows128>,
         b: TensorMap<Rows128>,
         c: TensorMap<Rows64>,
@@ -130,7 +132,7 @@ pub mod products {
         let row = (2 * at[0] + cluster_rank()) * 128;
         let column = at[1] * 256;
         let ahead = STAGES + 1 - LAG;
-        let loader = thread_idx().x == 0;
+        let loader = if ELECTED { warp_idx() == 0 && elect_one() } else { thread_idx().x == 0 };
         let mut producer = ring.producer();
         if loader {
             for k in 0..min(steps, ahead) {
@@ -195,9 +197,10 @@ pub mod products {
 
     /// 256 × 128 by two warpgroups, 128 × 128 each.
     #[tma_kernel(threads = 256, cluster = 2, instances(
-        (STAGES, OUTS, LAG) in [(3, 4, 1), (4, 2, 1), (4, 2, 2)], GROUP in [8, 16]
+        (STAGES, OUTS, LAG) in [(3, 4, 1), (4, 2, 1), (4, 2, 2)], GROUP in [8], ELECTED in [first = false, elected = true];
+        (STAGES, OUTS, LAG) in [(4, 2, 1)], GROUP in [16], ELECTED in [elected = true];
     ))]
-    pub fn tall_paired<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32>(
+    pub fn tall_paired<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
         a: TensorMap<Rows256>,
         b: TensorMap<Rows64>,
         c: TensorMap<Rows128>,
@@ -217,7 +220,7 @@ pub mod products {
         let row = (2 * at[0] + cluster_rank()) * 256;
         let column = at[1] * 128;
         let ahead = STAGES + 1 - LAG;
-        let loader = thread_idx().x == 0;
+        let loader = if ELECTED { warp_idx() == 0 && elect_one() } else { thread_idx().x == 0 };
         let mut producer = ring.producer();
         if loader {
             for k in 0..min(steps, ahead) {
