@@ -27,8 +27,8 @@ pub mod products {
 
     /// 128 × 128 by one warpgroup. With three stages, two blocks share a multiprocessor.
     #[tma_kernel(threads = 128, instances(
-        (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8], ELECTED in [first = false, elected = true];
-        (STAGES, OUTS, LAG) in [(3, 1, 1), (5, 2, 2)], GROUP in [16], ELECTED in [elected = true];
+        (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
+        (STAGES, OUTS, LAG) in [(3, 1, 1), (5, 2, 2)], GROUP in [16], ELECTED in [lane = true];
     ))]
     pub fn narrow<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
         a: TensorMap<Rows128>,
@@ -107,8 +107,8 @@ pub mod products {
 
     /// 128 × 256 by two warpgroups, 64 × 256 each.
     #[tma_kernel(threads = 256, instances(
-        (STAGES, OUTS, LAG) in [(3, 4, 1), (3, 4, 2), (4, 4, 1), (4, 4, 2)], GROUP in [8], ELECTED in [first = false, elected = true];
-        (STAGES, OUTS, LAG) in [(4, 4, 1), (4, 4, 2)], GROUP in [16], ELECTED in [elected = true];
+        (STAGES, OUTS, LAG) in [(3, 4, 1), (3, 4, 2), (4, 4, 1), (4, 4, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
+        (STAGES, OUTS, LAG) in [(4, 4, 1), (4, 4, 2)], GROUP in [16], ELECTED in [lane = true];
     ))]
     pub fn wide<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
         a: TensorMap<Rows128>,
@@ -189,8 +189,8 @@ pub mod products {
 
     /// 256 × 128 by two warpgroups, 128 × 128 each.
     #[tma_kernel(threads = 256, instances(
-        (STAGES, OUTS, LAG) in [(3, 4, 1), (4, 2, 1), (4, 2, 2)], GROUP in [8], ELECTED in [first = false, elected = true];
-        (STAGES, OUTS, LAG) in [(4, 2, 1)], GROUP in [16], ELECTED in [elected = true];
+        (STAGES, OUTS, LAG) in [(3, 4, 1), (4, 2, 1), (4, 2, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
+        (STAGES, OUTS, LAG) in [(4, 2, 1)], GROUP in [16], ELECTED in [lane = true];
     ))]
     pub fn tall<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
         a: TensorMap<Rows256>,
