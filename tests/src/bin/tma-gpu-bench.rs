@@ -35,7 +35,6 @@ struct Args {
 
 fn main() -> anyhow::Result<ExitCode> {
     let Args { only, launches, check_only, shapes, rounds, slice_ms, cublas } = Args::parse();
-    let shapes = if shapes.is_empty() { products::Options::default().shapes } else { shapes };
     let products = products::Options { shapes, rounds, slice_ms, cublas };
     let tally = bench::run(&Device::open()?, &Plan { only, launches, check_only, products })?;
     println!("{}", tally.line());

@@ -27,12 +27,7 @@ struct Benchmark {
 }
 
 const BENCHMARKS: [Benchmark; 6] = [
-    Benchmark {
-        name: "copies",
-        contestants: || named(copies::CONTESTANTS),
-        run: copies::run,
-        check: None,
-    },
+    Benchmark { name: "copies", contestants: || named(copies::CONTESTANTS), run: copies::run, check: None },
     Benchmark {
         name: "reduce_add",
         contestants: || named(additions::CONTESTANTS),

@@ -66,9 +66,8 @@ pub static OF_F16: LazyLock<Vec<Contestant>> = LazyLock::new(|| {
 });
 
 /// All that multiply `bf16`.
-pub static OF_BF16: LazyLock<Vec<Contestant>> = LazyLock::new(|| {
-    family(&persistent_bf16::persistent_bf16::INSTANCES, [128, 256], Blocks::Persistent)
-});
+pub static OF_BF16: LazyLock<Vec<Contestant>> =
+    LazyLock::new(|| family(&persistent_bf16::persistent_bf16::INSTANCES, [128, 256], Blocks::Persistent));
 
 fn family(kernels: &[KernelSpec], tile: [usize; 2], blocks: Blocks) -> Vec<Contestant> {
     kernels.iter().map(|&kernel| Contestant { kernel, tile, blocks }).collect()

@@ -80,8 +80,7 @@ impl Cublas {
         let mut handle = std::ptr::null_mut();
         // SAFETY: writes a handle.
         succeeded("cublasCreate_v2", unsafe { create(&mut handle) })?;
-        let mut cublas =
-            Self { handle, destroy, gemm, version: 0, _workspace: workspace, _library: library };
+        let mut cublas = Self { handle, destroy, gemm, version: 0, _workspace: workspace, _library: library };
         // SAFETY: the handle lives, and so do the version, the stream and the workspace, which is
         // aligned to 256 bytes as an allocation of its own. Setting the stream resets the workspace,
         // so it is set afterwards.

@@ -6,7 +6,7 @@
 
 pub mod contestants;
 pub mod cublas;
-mod problem;
+pub mod problem;
 
 use anyhow::{Context, ensure};
 use tma_runtime::prelude::*;
@@ -27,7 +27,7 @@ const RAGGED: [[usize; 3]; 5] =
 /// How products are measured.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// M, N and K of each product.
+    /// M, N and K of each product; if there are none, those of the targets, or of the checks.
     pub shapes: Vec<[usize; 3]>,
     /// Rounds that are measured.
     pub rounds: usize,
@@ -39,7 +39,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { shapes: TARGET_SHAPES.to_vec(), rounds: 10, slice_ms: 100.0, cublas: None }
+        Self { shapes: vec![], rounds: 10, slice_ms: 100.0, cublas: None }
     }
 }
 
@@ -84,13 +84,20 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
             Some(cublas)
         }
         Err(error) => {
-            println!("{{\"benchmark\": \"products\", \"cublas\": null, \"error\": \"{error:#}\"}}");
+            println!(
+                "{{\"benchmark\": \"products\", \"cublas\": null, \"error\": {:?}}}",
+                format!("{error:#}")
+            );
             None
         }
     };
     let mut verdicts = vec![];
     let race = Race { device, stream: &stream, cublas: cublas.as_ref(), plan };
-    let shapes = if plan.check_only { &RAGGED[..] } else { &plan.products.shapes };
+    let shapes = match &plan.products.shapes[..] {
+        [] if plan.check_only => &RAGGED[..],
+        [] => &TARGET_SHAPES[..],
+        given => given,
+    };
     for &shape in shapes {
         verdicts.extend(race.run::<f16>(shape)?);
         verdicts.extend(race.run::<bf16>(shape)?);
@@ -114,8 +121,8 @@ impl Race<'_> {
         if ways.iter().all(|way| matches!(way, Way::Library(_)) && !is_planned(way)) {
             return Ok(vec![]);
         }
-        let mut problem = Problem::<T>::new(self.device, shape)
-            .with_context(|| format!("no matrices for {shape:?}"))?;
+        let mut problem =
+            Problem::<T>::new(self.device, shape).with_context(|| format!("no matrices for {shape:?}"))?;
         if let Some(launches) = self.plan.launches {
             for way in ways {
                 for _ in 0..launches {
@@ -216,9 +223,8 @@ fn judge<T: Element>(ways: &[Way<'_>], speeds: &[Vec<f64>], shape: [usize; 3]) -
         }
         println!("}}");
     }
-    let is_dense = |way: Way<'_>| {
-        matches!(way, Way::Kernel(contestant) if contestant.blocks == Blocks::PerTile)
-    };
+    let is_dense =
+        |way: Way<'_>| matches!(way, Way::Kernel(contestant) if contestant.blocks == Blocks::PerTile);
     let fastest = order.into_iter().rfind(|&index| is_dense(ways[index]))?;
     let Spread { median, width } = ratio_of(fastest)?;
     println!(

@@ -30,7 +30,13 @@ pub mod products {
         (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(3, 1, 1), (5, 2, 2)], GROUP in [16], ELECTED in [lane = true];
     ))]
-    pub fn narrow<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
+    pub fn narrow<
+        const STAGES: u32,
+        const OUTS: u32,
+        const LAG: u32,
+        const GROUP: u32,
+        const ELECTED: bool,
+    >(
         a: TensorMap<Rows128>,
         b: TensorMap<Rows128>,
         c: TensorMap<Rows128>,

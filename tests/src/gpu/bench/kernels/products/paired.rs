@@ -26,7 +26,13 @@ pub mod products {
         (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(3, 1, 1), (5, 2, 2)], GROUP in [16], ELECTED in [lane = true];
     ))]
-    pub fn narrow_paired<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
+    pub fn narrow_paired<
+        const STAGES: u32,
+        const OUTS: u32,
+        const LAG: u32,
+        const GROUP: u32,
+        const ELECTED: bool,
+    >(
         a: TensorMap<Rows128>,
         b: TensorMap<Rows64>,
         c: TensorMap<Rows128>,
@@ -112,7 +118,13 @@ pub mod products {
         (STAGES, OUTS, LAG) in [(3, 4, 1), (3, 4, 2), (4, 4, 1), (4, 4, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(4, 4, 1), (4, 4, 2)], GROUP in [16], ELECTED in [lane = true];
     ))]
-    pub fn wide_paired<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
+    pub fn wide_paired<
+        const STAGES: u32,
+        const OUTS: u32,
+        const LAG: u32,
+        const GROUP: u32,
+        const ELECTED: bool,
+    >(
         a: TensorMap<Rows128>,
         b: TensorMap<Rows128>,
         c: TensorMap<Rows64>,
@@ -200,7 +212,13 @@ pub mod products {
         (STAGES, OUTS, LAG) in [(3, 4, 1), (4, 2, 1), (4, 2, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(4, 2, 1)], GROUP in [16], ELECTED in [lane = true];
     ))]
-    pub fn tall_paired<const STAGES: u32, const OUTS: u32, const LAG: u32, const GROUP: u32, const ELECTED: bool>(
+    pub fn tall_paired<
+        const STAGES: u32,
+        const OUTS: u32,
+        const LAG: u32,
+        const GROUP: u32,
+        const ELECTED: bool,
+    >(
         a: TensorMap<Rows256>,
         b: TensorMap<Rows64>,
         c: TensorMap<Rows128>,
