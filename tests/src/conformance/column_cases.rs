@@ -41,7 +41,7 @@ type Kernels = [&'static [KernelSpec]; 3];
 
 /// The forms in the order of the numbers that kernels have for them, and these kernels.
 pub(super) fn forms() -> [(Vec<Columns>, Kernels); 3] {
-    use Columns::{
+    use self::Columns::{
         HintedLoad, HintedMulticast, HintedReduce, HintedStore, Load, Multicast, Prefetch, Reduce, Store,
     };
     let reductions = ReduceOp::ALL.map(Reduce).into_iter().chain(ReduceOp::ALL.map(HintedReduce));

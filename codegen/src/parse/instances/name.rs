@@ -14,13 +14,14 @@ use super::{Factor, Value};
 pub(super) fn of_instance(factors: &[Factor], values: &[&Value]) -> Option<Ident> {
     let first = values.first()?;
     let joined = join(values.iter().map(|value| of_value(value)))?;
-    let mut name = match syn::parse_str::<Ident>(&joined) {
-        Ok(name) => name,
-        Err(_) => {
-            let generic = snake(factors.first()?.generics.first()?);
-            syn::parse_str(&format!("{generic}_{joined}")).ok()?
-        }
+    // rustc reads what begins with a digit as a number, and reports one that is none: `4_elected`.
+    let is_number = joined.starts_with(|first: char| first.is_ascii_digit());
+    let own = if is_number { None } else { syn::parse_str::<Ident>(&joined).ok() };
+    let with_generic = || {
+        let generic = snake(factors.first()?.generics.first()?);
+        syn::parse_str(&format!("{generic}_{joined}")).ok()
     };
+    let mut name = own.or_else(with_generic)?;
     name.set_span(first.span);
     Some(name)
 }

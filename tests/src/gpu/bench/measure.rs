@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use tma_runtime::prelude::*;
 
+use super::products;
+
 /// Rounds that come before those that are measured.
 pub const WARM_UP: usize = 6;
 const ROUNDS: usize = 200;
@@ -22,6 +24,10 @@ pub struct Plan {
     pub only: String,
     /// Instead of measuring, launches each contestant so often: for a profiler.
     pub launches: Option<usize>,
+    /// Instead of measuring, checks what contestants compute, of the benchmarks that can.
+    pub check_only: bool,
+    /// How products are measured.
+    pub products: products::Options,
 }
 
 impl Plan {
@@ -153,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_plan_names_benchmarks_and_contestants() {
-        let plan = |only: &str| Plan { only: only.to_owned(), launches: None };
+        let plan = |only: &str| Plan { only: only.to_owned(), ..Plan::default() };
         assert!(plan("").names("multicast", "load_by_each::six"));
         assert!(plan("multicast/").names("multicast", "load_by_each::six"));
         assert!(plan("each::six").names("multicast", "load_by_each::six"));

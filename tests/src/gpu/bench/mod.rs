@@ -1,11 +1,12 @@
 //! Measures what kernels reach on a GPU: the examples against the driver's own copy, forms of one task against each
-//! other, and launches against the driver's own launch.
+//! other, products of matrices against cuBLAS, and launches against the driver's own launch.
 
 pub mod additions;
 pub mod copies;
 pub mod kernels;
 pub mod launches;
 pub mod measure;
+pub mod products;
 pub mod scales;
 pub mod streams;
 
@@ -18,18 +19,50 @@ use super::runner::Tally;
 /// Something to measure.
 struct Benchmark {
     name: &'static str,
-    contestants: &'static [&'static str],
+    contestants: fn() -> Vec<String>,
     /// Prints JSON lines; says of each target whether it is met.
     run: fn(&Device, &Plan) -> anyhow::Result<Vec<bool>>,
+    /// Whether the contestants compute what they should, measuring nothing.
+    check: Option<fn(&Device, &Plan) -> anyhow::Result<Vec<bool>>>,
 }
 
-const BENCHMARKS: [Benchmark; 5] = [
-    Benchmark { name: "copies", contestants: copies::CONTESTANTS, run: copies::run },
-    Benchmark { name: "reduce_add", contestants: additions::CONTESTANTS, run: additions::run },
-    Benchmark { name: "multicast", contestants: streams::CONTESTANTS, run: streams::run },
-    Benchmark { name: "release_fence", contestants: scales::CONTESTANTS, run: scales::run },
-    Benchmark { name: "launch_overhead", contestants: launches::CONTESTANTS, run: launches::run },
+const BENCHMARKS: [Benchmark; 6] = [
+    Benchmark { name: "copies", contestants: || named(copies::CONTESTANTS), run: copies::run, check: None },
+    Benchmark {
+        name: "reduce_add",
+        contestants: || named(additions::CONTESTANTS),
+        run: additions::run,
+        check: Some(|device, _| additions::check(device).map(|()| vec![true])),
+    },
+    Benchmark {
+        name: "multicast",
+        contestants: || named(streams::CONTESTANTS),
+        run: streams::run,
+        check: Some(|device, _| streams::check(device).map(|()| vec![true])),
+    },
+    Benchmark {
+        name: "release_fence",
+        contestants: || named(scales::CONTESTANTS),
+        run: scales::run,
+        check: Some(|device, _| scales::check(device).map(|()| vec![true])),
+    },
+    Benchmark {
+        name: "launch_overhead",
+        contestants: || named(launches::CONTESTANTS),
+        run: launches::run,
+        check: None,
+    },
+    Benchmark {
+        name: "products",
+        contestants: products::names,
+        run: products::run,
+        check: Some(products::run),
+    },
 ];
+
+fn named(contestants: &[&str]) -> Vec<String> {
+    contestants.iter().map(|&name| name.to_owned()).collect()
+}
 
 /// Measures what is planned and prints a JSON line a result.
 ///
@@ -38,13 +71,14 @@ const BENCHMARKS: [Benchmark; 5] = [
 /// Those of the device, a contestant that computes something wrong, and a plan that names none.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Tally> {
     let planned = |benchmark: &&Benchmark| {
-        benchmark.contestants.iter().any(|contestant| plan.names(benchmark.name, contestant))
+        (benchmark.contestants)().iter().any(|contestant| plan.names(benchmark.name, contestant))
     };
     let planned: Vec<_> = BENCHMARKS.iter().filter(planned).collect();
     ensure!(!planned.is_empty(), "no benchmark has `{}` in its name; there are {}", plan.only, all_names());
     let mut verdicts = vec![];
     for benchmark in planned {
-        verdicts.extend((benchmark.run)(device, plan)?);
+        let measured = if plan.check_only { benchmark.check } else { Some(benchmark.run) };
+        verdicts.extend(measured.map_or(Ok(vec![]), |measured| measured(device, plan))?);
     }
     let passed = verdicts.iter().filter(|&&met| met).count();
     Ok(Tally { passed, failed: verdicts.len() - passed })
@@ -53,8 +87,8 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Tally> {
 /// Every `benchmark/contestant`.
 fn all_names() -> String {
     let of = |benchmark: &Benchmark| {
-        let name = |contestant: &&str| format!("{}/{contestant}", benchmark.name);
-        benchmark.contestants.iter().map(name).collect::<Vec<_>>()
+        let name = |contestant: &String| format!("{}/{contestant}", benchmark.name);
+        (benchmark.contestants)().iter().map(name).collect::<Vec<_>>()
     };
     BENCHMARKS.iter().flat_map(of).collect::<Vec<_>>().join(", ")
 }
@@ -65,14 +99,14 @@ mod tests {
 
     #[test]
     fn a_name_that_there_is_not_is_answered_with_those_that_there_are() {
-        let plan = Plan { only: "load_by_all".to_owned(), launches: Some(1) };
+        let plan = Plan { only: "load_by_all".to_owned(), launches: Some(1), ..Plan::default() };
         let error = run(&Device::simulator(), &plan).map(drop).unwrap_err().to_string();
         assert!(error.contains("`load_by_all`") && error.contains("multicast/load_by_each::six"), "{error}");
     }
 
     #[test]
     fn a_contestant_is_launched_as_often_as_planned() {
-        let plan = |only: &str| Plan { only: only.to_owned(), launches: Some(3) };
+        let plan = |only: &str| Plan { only: only.to_owned(), launches: Some(3), ..Plan::default() };
         for only in ["launch_overhead/", "overhead/bare"] {
             let tally = run(&Device::simulator(), &plan(only)).unwrap();
             assert_eq!(tally, Tally { passed: 0, failed: 0 }, "nothing is judged");

@@ -1,5 +1,6 @@
 //! Kernels that only the benchmarks use.
 
 pub mod additions;
+pub mod products;
 pub mod scales;
 pub mod streams;

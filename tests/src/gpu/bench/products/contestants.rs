@@ -1,0 +1,74 @@
+//! The kernels that multiply, as data: what each instance needs to be launched.
+
+use std::sync::LazyLock;
+
+use tma_runtime::launch::{KernelSpec, resident_blocks};
+use tma_runtime::prelude::*;
+
+use super::super::kernels::products::{
+    dense::products as dense, paired::products as paired, persistent::products as persistent,
+    persistent_bf16::products as persistent_bf16,
+};
+
+/// How many blocks a kernel is launched with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// A block a tile. No warps of it are specialised.
+    PerTile,
+    /// As many as run at the same time, at most one a tile.
+    Persistent,
+}
+
+/// A kernel, and how it divides C.
+#[derive(Clone, Copy, Debug)]
+pub struct Contestant {
+    /// The kernel.
+    pub kernel: KernelSpec,
+    /// Rows and columns of a block's tile of C.
+    pub tile: [usize; 2],
+    /// How many blocks.
+    pub blocks: Blocks,
+}
+
+impl Contestant {
+    /// Tiles along M, counted in clusters of blocks one below the other, and along N.
+    pub fn tiles(&self, [m, n]: [usize; 2]) -> [u32; 2] {
+        let rows = self.tile[0] * self.kernel.cluster.most_blocks() as usize;
+        [m.div_ceil(rows) as u32, n.div_ceil(self.tile[1]) as u32]
+    }
+
+    /// The blocks to launch for so many tiles.
+    ///
+    /// # Errors
+    ///
+    /// Those of loading the kernel.
+    pub fn grid(&'static self, stream: &Stream, [down, across]: [u32; 2]) -> Result<Grid, Error> {
+        let blocks = down * across * self.kernel.cluster.most_blocks();
+        Ok(Grid::x(match self.blocks {
+            Blocks::PerTile => blocks,
+            Blocks::Persistent => resident_blocks(stream, &self.kernel)?.min(blocks),
+        }))
+    }
+}
+
+/// All that multiply `f16`.
+pub static OF_F16: LazyLock<Vec<Contestant>> = LazyLock::new(|| {
+    [
+        family(&dense::narrow::INSTANCES, [128, 128], Blocks::PerTile),
+        family(&paired::narrow_paired::INSTANCES, [128, 128], Blocks::PerTile),
+        family(&dense::wide::INSTANCES, [128, 256], Blocks::PerTile),
+        family(&paired::wide_paired::INSTANCES, [128, 256], Blocks::PerTile),
+        family(&dense::tall::INSTANCES, [256, 128], Blocks::PerTile),
+        family(&paired::tall_paired::INSTANCES, [256, 128], Blocks::PerTile),
+        family(&persistent::persistent::INSTANCES, [128, 256], Blocks::Persistent),
+    ]
+    .concat()
+});
+
+/// All that multiply `bf16`.
+pub static OF_BF16: LazyLock<Vec<Contestant>> =
+    LazyLock::new(|| family(&persistent_bf16::persistent_bf16::INSTANCES, [128, 256], Blocks::Persistent));
+
+fn family(kernels: &[KernelSpec], tile: [usize; 2], blocks: Blocks) -> Vec<Contestant> {
+    kernels.iter().map(|&kernel| Contestant { kernel, tile, blocks }).collect()
+}

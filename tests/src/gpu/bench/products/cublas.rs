@@ -1,0 +1,170 @@
+//! cuBLAS's product of matrices, where a machine has that library: what kernels are measured
+//! against. All FFI of this package is here.
+//!
+//! Source of types, values and rules: NVIDIA, "cuBLAS", sections "cublasCreate()",
+//! "cublasSetStream()", "cublasSetWorkspace()" and "cublasGemmEx()", and `library_types.h` of the
+//! CUDA toolkit for `cudaDataType`.
+
+use std::ffi::{c_int, c_void};
+
+use anyhow::{Context, ensure};
+use libloading::Library;
+use tma_runtime::prelude::*;
+
+/// `CUBLAS_STATUS_SUCCESS`.
+const SUCCESS: c_int = 0;
+/// `CUBLAS_OP_N` and `CUBLAS_OP_T`.
+const PLAIN: c_int = 0;
+const TRANSPOSED: c_int = 1;
+/// `CUBLAS_COMPUTE_32F`.
+const COMPUTE_32F: c_int = 68;
+/// `CUBLAS_GEMM_DEFAULT`.
+const DEFAULT_ALGORITHM: c_int = -1;
+/// What the documentation recommends for Hopper: 32 MiB.
+const WORKSPACE_BYTES: usize = 32 << 20;
+
+/// The libraries' names, newest first.
+const NAMES: [&str; 2] = ["libcublas.so.13", "libcublas.so.12"];
+
+/// `cudaDataType` of `f16` and `bf16`.
+pub const CUDA_R_16F: c_int = 2;
+/// See [`CUDA_R_16F`].
+pub const CUDA_R_16BF: c_int = 14;
+
+type Handle = *mut c_void;
+type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
+type Destroy = unsafe extern "C" fn(Handle) -> c_int;
+type GetVersion = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+type SetStream = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
+type SetWorkspace = unsafe extern "C" fn(Handle, u64, usize) -> c_int;
+#[rustfmt::skip]
+type GemmEx = unsafe extern "C" fn(
+    Handle, c_int, c_int, c_int, c_int, c_int, *const c_void, u64, c_int, c_int, u64, c_int, c_int,
+    *const c_void, u64, c_int, c_int, c_int, c_int,
+) -> c_int;
+
+/// A handle of the library, which multiplies on one stream.
+pub struct Cublas {
+    handle: Handle,
+    destroy: Destroy,
+    gemm: GemmEx,
+    /// `130100` is 13.1.0.
+    pub version: c_int,
+    /// The handle's for as long as it lives.
+    _workspace: DeviceTensor<u8, 1>,
+    /// Unloaded last.
+    _library: Library,
+}
+
+impl Cublas {
+    /// Loads the library of the path, or the newest that the loader finds, for `stream`.
+    ///
+    /// # Errors
+    ///
+    /// That there is none, or which call failed.
+    pub fn load(path: Option<&str>, stream: &Stream) -> anyhow::Result<Self> {
+        let library = open(path)?;
+        // SAFETY: each symbol has the type that the documentation gives.
+        let (create, destroy, version_of, set_stream, set_workspace, gemm) = unsafe {
+            (
+                *library.get::<Create>(c"cublasCreate_v2")?,
+                *library.get::<Destroy>(c"cublasDestroy_v2")?,
+                *library.get::<GetVersion>(c"cublasGetVersion_v2")?,
+                *library.get::<SetStream>(c"cublasSetStream_v2")?,
+                *library.get::<SetWorkspace>(c"cublasSetWorkspace_v2")?,
+                *library.get::<GemmEx>(c"cublasGemmEx")?,
+            )
+        };
+        // Makes the device's context current on this thread, which the library then uses.
+        let workspace = stream.device().zeros([WORKSPACE_BYTES])?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: writes a handle.
+        succeeded("cublasCreate_v2", unsafe { create(&mut handle) })?;
+        let mut cublas = Self { handle, destroy, gemm, version: 0, _workspace: workspace, _library: library };
+        // SAFETY: the handle lives, and so do the version, the stream and the workspace, which is
+        // aligned to 256 bytes as an allocation of its own. Setting the stream resets the workspace,
+        // so it is set afterwards.
+        unsafe {
+            succeeded("cublasGetVersion_v2", version_of(handle, &mut cublas.version))?;
+            succeeded("cublasSetStream_v2", set_stream(handle, stream.raw()))?;
+            let workspace = cublas._workspace.as_ptr();
+            succeeded("cublasSetWorkspace_v2", set_workspace(handle, workspace, WORKSPACE_BYTES))?;
+        }
+        Ok(cublas)
+    }
+
+    /// Queues C = A · Bᵀ, all row-major and of the type `cuda_type`: A is M × K, B is N × K and C is
+    /// M × N. Sums are `f32`.
+    ///
+    /// # Errors
+    ///
+    /// The library's.
+    pub fn multiply<T: Scalar>(
+        &self,
+        a: &DeviceTensor<T, 2>,
+        b: &DeviceTensor<T, 2>,
+        c: &mut DeviceTensor<T, 2>,
+        cuda_type: c_int,
+    ) -> anyhow::Result<()> {
+        let ([m, k], [n, of_b], [rows, columns]) = (a.shape(), b.shape(), c.shape());
+        ensure!(of_b == k && rows == m && columns == n, "the matrices do not fit");
+        ensure!(size_of::<T>() == 2, "elements of two bytes are wanted");
+        let [m, n, k] = [m, n, k].map(c_int::try_from);
+        let (m, n, k) = (m?, n?, k?);
+        let (one, zero) = (1.0f32, 0.0f32);
+        // The library's matrices are column-major: a row-major C is its Cᵀ = B · Aᵀ, where what it
+        // sees of B and A is K × N and K × M.
+        // SAFETY: the tensors have the extents, strides and element size that are passed, and live
+        // on the handle's device; alpha and beta are read during the call, on the host.
+        let status = unsafe {
+            (self.gemm)(
+                self.handle,
+                TRANSPOSED,
+                PLAIN,
+                n,
+                m,
+                k,
+                (&raw const one).cast(),
+                b.as_ptr(),
+                cuda_type,
+                k,
+                a.as_ptr(),
+                cuda_type,
+                k,
+                (&raw const zero).cast(),
+                c.as_ptr(),
+                cuda_type,
+                n,
+                COMPUTE_32F,
+                DEFAULT_ALGORITHM,
+            )
+        };
+        succeeded("cublasGemmEx", status)
+    }
+}
+
+impl Drop for Cublas {
+    fn drop(&mut self) {
+        // SAFETY: the handle lives until here. That it fails after a fault of a kernel is of no
+        // consequence.
+        unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+fn open(path: Option<&str>) -> anyhow::Result<Library> {
+    let names = path.map_or_else(|| NAMES.to_vec(), |path| vec![path]);
+    let mut failure = None;
+    for name in names {
+        // SAFETY: cuBLAS's initialisation has no requirements.
+        match unsafe { Library::new(name) } {
+            Ok(library) => return Ok(library),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    Err(failure.context("no name to try")?).context("cuBLAS is not here")
+}
+
+fn succeeded(call: &str, status: c_int) -> anyhow::Result<()> {
+    ensure!(status == SUCCESS, "{call} failed with status {status}");
+    Ok(())
+}
