@@ -106,7 +106,12 @@ fn misuse(state: State, role: Role, form: Form) -> Option<Misuse> {
 
 impl Turn<'_, '_> {
     /// All lanes of the warp have to be at the instruction: it waits for those that are not.
-    pub(super) fn warpgroup(&mut self, warp: &mut Warp, op: &WarpgroupOp, issue: Issue) -> Result<Flow, Stop> {
+    pub(super) fn warpgroup(
+        &mut self,
+        warp: &mut Warp,
+        op: &WarpgroupOp,
+        issue: Issue,
+    ) -> Result<Flow, Stop> {
         if issue.active != warp.live {
             return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::Warp(warp.live) });
         }

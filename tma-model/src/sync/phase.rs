@@ -41,13 +41,14 @@ impl Issue {
 
 /// Several issues, not yet joined.
 #[derive(Clone, Debug, Default)]
-struct Issues {
+pub struct Issues {
     past: Vec<Clock>,
     waited: Vec<Epoch>,
 }
 
 impl Issues {
-    fn add(&mut self, issue: &Issue) {
+    /// One more.
+    pub fn add(&mut self, issue: &Issue) {
         if !self.past.iter().any(|past| past.same(&issue.past)) {
             self.past.push(issue.past.clone());
             if self.past.len() >= KEPT {
@@ -60,7 +61,7 @@ impl Issues {
     }
 
     /// All of it. It stays here, in short.
-    fn join(&mut self) -> Clock {
+    pub fn join(&mut self) -> Clock {
         let mut all = self.past.pop().unwrap_or_default();
         for past in self.past.drain(..) {
             all = all.join(&past);

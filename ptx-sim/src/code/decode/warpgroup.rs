@@ -101,16 +101,7 @@ fn multiply(d: &mut Decoder<'_, '_, '_>) -> Result<MultiplyCode, LoadError> {
         }
     }
     d.expect_count(at.next, at.next)?;
-    Ok(MultiplyCode {
-        form,
-        d: accumulators,
-        left,
-        right,
-        accumulates,
-        negates,
-        majors,
-        saturates,
-    })
+    Ok(MultiplyCode { form, d: accumulators, left, right, accumulates, negates, majors, saturates })
 }
 
 /// Shape and types: `m64n128k16.f32.bf16.bf16`.
@@ -121,9 +112,9 @@ fn form(d: &mut Decoder<'_, '_, '_>) -> Result<Form, LoadError> {
         Some((n.parse::<u32>().ok()?, k.parse::<u32>().ok()?))
     };
     let Some((n, k)) = numbers() else { return Err(d.error("a shape `.m64nNkK` is wanted")) };
-    let d_type = d.take_of(&Accumulated::ALL.map(|ty| (ty.name(), ty)));
-    let mut element = || d.take_first().and_then(|name| Element::ALL.into_iter().find(|ty| ty.name() == name));
-    // A type of D that is A's as well is taken for D's, which comes first.
+    let d_type = d.take_first().and_then(|name| Accumulated::ALL.into_iter().find(|ty| ty.name() == name));
+    let mut element =
+        || d.take_first().and_then(|name| Element::ALL.into_iter().find(|ty| ty.name() == name));
     let (a, b) = (element(), element());
     let (Some(d_type), Some(a), Some(b)) = (d_type, a, b) else {
         return Err(d.error("the types of D, A and B are wanted"));

@@ -104,7 +104,9 @@ impl Machine {
             WaitingFor::AsyncGroups(None) => "for all its `cp.async`".to_owned(),
             WaitingFor::AsyncGroups(Some(pending)) => format!("for all but {pending} groups of `cp.async`"),
             WaitingFor::MultiplyGroups(pending) => {
-                format!("for all but {pending} groups of multiplications, which all warps of the warpgroup have to issue")
+                format!(
+                    "for all but {pending} groups of multiplications, which all warps of the warpgroup have to issue"
+                )
             }
             WaitingFor::Registers(count) => {
                 let free = self.registers.free(block);

@@ -11,7 +11,9 @@ use crate::machine::diagnostics::Act;
 use crate::machine::engine::{Due, Slowness};
 use crate::machine::index::{BlockRank, ThreadId, ThreadIndex, WarpIndex};
 use crate::machine::memory::Mark;
-use crate::machine::mma::{At, Joined, Left, Manner, Matrix, Member, Multiplication, Plan, Side, Step, WarpgroupId};
+use crate::machine::mma::{
+    At, Joined, Left, Manner, Matrix, Member, Multiplication, Plan, Side, Step, WarpgroupId,
+};
 use crate::machine::registers::Change;
 use crate::machine::types::{Action, Actor, LeftOperand, Multiply, Poll};
 use crate::report::{Finding, FindingKind, Stop};
@@ -30,6 +32,13 @@ const fn warp_of(who: ThreadId) -> WarpIndex {
 /// The first thread of a warp.
 const fn first_of(block: BlockRank, warp: WarpIndex) -> ThreadId {
     ThreadId { block, thread: ThreadIndex(warp.0 * tma_model::limits::WARP_THREADS) }
+}
+
+/// The threads of a whole warp.
+fn threads_of(block: BlockRank, warp: WarpIndex) -> impl Iterator<Item = ThreadId> {
+    let first = first_of(block, warp).thread.0;
+    let threads = first..first + tma_model::limits::WARP_THREADS;
+    threads.map(move |thread| ThreadId { block, thread: ThreadIndex(thread) })
 }
 
 impl Machine {
@@ -63,6 +72,12 @@ impl Machine {
         let multiplication = Multiplication { manner, plan, d: what.d.to_vec() };
         let at = At { pc: what.pc, site: issuer.site };
         let joined = self.join(action, member, at, Step::Multiply(Rc::new(multiplication)))?;
+        if self.order.is_checked() {
+            for who in threads_of(issuer.who.block, warp_of(issuer.who)) {
+                let issue = self.issue_of(who);
+                self.tensor_cores.note_issue(member.warpgroup, joined.number, &issue);
+            }
+        }
         if let LeftOperand::Registers(left) = what.left {
             self.tensor_cores.bring(member, joined.number, left);
         }
@@ -96,10 +111,13 @@ impl Machine {
             return Some(0);
         }
         let last = self.tensor_cores.wait(member, pending)?;
-        if let Some(component) = self.tensor_cores.component(member.warpgroup).filter(|_| last > 0) {
-            let first = first_of(block, warp).thread.0;
-            for thread in (first..first + tma_model::limits::WARP_THREADS).map(ThreadIndex) {
-                self.order.view_mut(ThreadId { block, thread }).learn(Epoch::new(component, last));
+        if let Some((component, past)) = self.tensor_cores.completed(member.warpgroup)
+            && last > 0
+        {
+            for who in threads_of(block, warp) {
+                let view = self.order.view_mut(who);
+                view.learn(Epoch::new(component, last));
+                view.learn_past(past);
             }
         }
         Some(last)
@@ -127,7 +145,8 @@ impl Machine {
             Change::Waits => Ok(Poll::Blocked),
             Change::Backwards { count: held } => {
                 let (name, than) = if grows { ("inc", "fewer than") } else { ("dec", "more than") };
-                let message = format!("`setmaxnreg.{name}` to {count} registers, {than} the {held} that the warp has");
+                let message =
+                    format!("`setmaxnreg.{name}` to {count} registers, {than} the {held} that the warp has");
                 self.refuse(actor.does("asks"), FindingKind::Execution, message)
             }
         }
@@ -161,7 +180,8 @@ impl Machine {
         let log = &mut self.diagnostics;
         if let Some((site, committed)) = self.tensor_cores.unwaited(member) {
             let what = if committed { "whose group" } else { "which is in no group, and" };
-            let message = format!("a warp ends that has issued a multiplication {what} it has not waited for");
+            let message =
+                format!("a warp ends that has issued a multiplication {what} it has not waited for");
             let finding = Finding::new(FindingKind::UnwaitedMultiplication, message)
                 .with(log.party(Actor { site, ..ends }.does("issued the multiplication")))
                 .with(log.party(ends.does("ends")))
@@ -182,7 +202,8 @@ impl Machine {
     /// The block ends: the warps of a warpgroup have to have changed their registers together.
     pub(super) fn check_registers(&mut self, ends: Actor) {
         let Some([most, least]) = self.registers.uneven(ends.who.block) else { return };
-        let message = format!("warp {most} has run a `setmaxnreg` that warp {least} of its warpgroup has not");
+        let message =
+            format!("warp {most} has run a `setmaxnreg` that warp {least} of its warpgroup has not");
         let party = self.diagnostics.party(ends.does("ends"));
         let help = "let all warps of a warpgroup run it";
         self.report(Finding::new(FindingKind::DivergentMultiplication, message).with(party).help(help));
@@ -202,7 +223,9 @@ impl Machine {
 
     fn join(&mut self, action: Action, member: Member, at: At, step: Step) -> Result<Joined, Stop> {
         let Some(joined) = self.tensor_cores.join(member, at, step) else {
-            return Err(self.diagnostics.bug(action, "a step of a warpgroup is neither its next nor one before"));
+            return Err(self
+                .diagnostics
+                .bug(action, "a step of a warpgroup is neither its next nor one before"));
         };
         let block = action.who.block;
         if let Some((other, site)) = joined.differs {
@@ -253,11 +276,13 @@ impl Machine {
         };
         if descriptor.base_offset != 0 {
             let offset = descriptor.base_offset;
-            let message = format!("the descriptor of {side} has the base offset {offset}; only 0 is simulated");
+            let message =
+                format!("the descriptor of {side} has the base offset {offset}; only 0 is simulated");
             return self.refuse_with_help(action, kind, message, TILE_START);
         }
         // Within a row of the pattern a step of K begins; every eighth row a pattern does.
-        let into = descriptor.swizzle.span().map_or(0, |span| descriptor.start % (CORE_ROWS * span) / span * span);
+        let into =
+            descriptor.swizzle.span().map_or(0, |span| descriptor.start % (CORE_ROWS * span) / span * span);
         if into != 0 {
             let place = self.diagnostics.offset(descriptor.start);
             let message = format!(

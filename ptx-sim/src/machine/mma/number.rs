@@ -109,7 +109,9 @@ mod tests {
             Number::Finite { significand, exponent } => {
                 f64::from(significand) * f64::from(exponent - format.fraction as i32).exp2()
             }
-            Number::Infinite { negative } => f64::from(if negative { f32::NEG_INFINITY } else { f32::INFINITY }),
+            Number::Infinite { negative } => {
+                f64::from(if negative { f32::NEG_INFINITY } else { f32::INFINITY })
+            }
             Number::Nan => f64::NAN,
         }
     }
@@ -126,7 +128,9 @@ mod tests {
                 assert!(found == wanted || found.is_nan() && wanted.is_nan(), "{bits:#x}: {found} {wanted}");
             }
         }
-        for (bits, wanted) in [(0x7e, 448.0), (0x81, -0.001_953_125), (0x38, 1.0), (0x3c, 1.5), (0x08, 0.015_625)] {
+        for (bits, wanted) in
+            [(0x7e, 448.0), (0x81, -0.001_953_125), (0x38, 1.0), (0x3c, 1.5), (0x08, 0.015_625)]
+        {
             assert_eq!(value(Operand::E4m3, bits), wanted, "{bits:#x}");
         }
         assert!(value(Operand::E4m3, 0xff).is_nan());

@@ -4,8 +4,8 @@ use std::fmt;
 
 use tma_model::mma::{CHUNK_BYTES, Descriptor, Form, Major, Operand, Place, ROWS, STEP_BYTES};
 
-use super::product::{Factors, LINE_BYTES, Register};
 use super::Multiplication;
+use super::product::{Factors, LINE_BYTES, Register};
 
 /// Bytes of a chunk, as an index.
 const CHUNK: usize = CHUNK_BYTES as usize;
@@ -147,11 +147,7 @@ impl Matrix {
 
 impl Operands {
     /// What is multiplied, with what the warps have brought in registers.
-    pub(super) fn factors(
-        &self,
-        what: &Multiplication,
-        left: Option<&[Register]>,
-    ) -> Factors {
+    pub(super) fn factors(&self, what: &Multiplication, left: Option<&[Register]>) -> Factors {
         let left = match &self.left {
             Some(left) => left.clone(),
             None => gathered(what.plan.form.a, left.unwrap_or_default()),

@@ -63,9 +63,10 @@ fn floats<const K: usize>(manner: Manner, rule: Rule, factors: &Factors, d: &mut
     let Manner { form, accumulates, negates, .. } = manner;
     let (Some(left), Some(right)) = (Format::of(form.a), Format::of(form.b)) else { return };
     let shift = float::shift(rule, left, right);
-    let rows = factors.left.chunks_exact(LINE_BYTES).map(|bytes| {
-        Line::new(numbers(form.a, left, bytes, negates[0]), shift)
-    });
+    let rows = factors
+        .left
+        .chunks_exact(LINE_BYTES)
+        .map(|bytes| Line::new(numbers(form.a, left, bytes, negates[0]), shift));
     let columns: Vec<Line<K>> = factors
         .right
         .chunks_exact(LINE_BYTES)

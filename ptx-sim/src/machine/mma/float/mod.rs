@@ -28,7 +28,9 @@ pub(super) struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
     /// f32, of whose fraction bits the first ones are kept.
-    F32 { fraction: u32 },
+    F32 {
+        fraction: u32,
+    },
     F16,
 }
 
@@ -103,9 +105,7 @@ impl<const K: usize> Line<K> {
     fn number(&self, k: usize) -> Number {
         match &self.special {
             Some(numbers) => numbers[k],
-            None => {
-                Number::Finite { significand: self.significands[k], exponent: self.exponents[k] }
-            }
+            None => Number::Finite { significand: self.significands[k], exponent: self.exponents[k] },
         }
     }
 }
@@ -120,7 +120,8 @@ pub(super) const fn shift(rule: Rule, a: Format, b: Format) -> u32 {
 pub(super) fn dot<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Option<u32>) -> u32 {
     let format = rule.format();
     let c = c.map_or(Number::Finite { significand: 0, exponent: NONE }, |bits| format.number(bits));
-    let (true, Number::Finite { significand, exponent }) = (a.special.is_none() && b.special.is_none(), c) else {
+    let (true, Number::Finite { significand, exponent }) = (a.special.is_none() && b.special.is_none(), c)
+    else {
         return special(rule, a, b, c);
     };
     let mut greatest = exponent;
