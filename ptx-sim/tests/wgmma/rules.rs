@@ -344,3 +344,38 @@ fn a_ring_of_operands_is_filled_again_and_again() {
         kernel(&[FILL, READY, DESCRIPTORS, "mov.u32 %r20, 0x04000400;\n", &round, refill, &round, RESULT]);
     block(128, &body).gives(|_, _| 16 + 32);
 }
+
+/// A warp's first thread tells that the warp is done, though its lanes have not met since they waited: that all have
+/// issued the multiplication is told by the wait for it.
+#[test]
+fn one_thread_may_release_for_its_warp_after_the_wait() {
+    let arrive = "@!%p3 bra told; mbarrier.arrive.shared.b64 _, [%r11]; told:\n";
+    let (after, before) = (format!("[[{arrive}]]"), format!("[[||{arrive}]]"));
+    let wait = |name: &str, barrier: &str, parity: u32| {
+        format!("{name}: mbarrier.try_wait.parity.shared.b64 %p4, [{barrier}], {parity}; @!%p4 bra {name};\n")
+    };
+    let body = kernel(&[
+        "mov.u32 %r6, dyn; add.u32 %r10, %r6, 3072; add.u32 %r11, %r6, 3080; setp.ne.u32 %p1, %r1, 0;\n\
+         and.b32 %r12, %r1, 31; setp.eq.u32 %p3, %r12, 0; setp.ge.u32 %p2, %r1, 128; @%p1 bra met;\n\
+         mbarrier.init.shared.b64 [%r10], 1; mbarrier.init.shared.b64 [%r11], 4;\nmet: bar.sync 0;\n",
+        "@%p2 bra produce;\n",
+        &FILL.replace("st.shared.u32 [%r5+3072], %r7; st.shared.u32 [%r5+3584], %r7;", ""),
+        "fence.proxy.async.shared::cta; bar.sync 1, 128;\n",
+        DESCRIPTORS,
+        &wait("full", "%r10", 0),
+        &before,
+        FENCE,
+        MMA,
+        COMMIT,
+        WAIT,
+        &after,
+        &wait("again", "%r10", 1),
+        RESULT,
+        "bra.uni end;\nproduce: @!%p3 bra end; mbarrier.arrive.shared.b64 _, [%r10];\n",
+        &wait("empty", "%r11", 0),
+        "mbarrier.arrive.shared.b64 _, [%r10];\nend:\n",
+    ]);
+    let kernel = block(160, &body);
+    kernel.gives(|_, thread| if thread < 128 { 16 } else { 0 });
+    kernel.lacks(FindingKind::Overrun);
+}

@@ -139,10 +139,10 @@ fn form(d: &mut Decoder<'_, '_, '_>) -> Result<Form, LoadError> {
 
 fn accumulators(d: &mut Decoder<'_, '_, '_>, index: usize, form: Form) -> Result<Vec<Reg>, LoadError> {
     let count = form.accumulator_registers() as usize;
-    let parts = match d.operand(index)? {
-        Operand::Vector(parts) if parts.len() == count => parts,
-        _ => return Err(d.error(format!("{count} registers of D in braces are wanted"))),
-    };
+    let parts = if let Operand::Vector(parts) = d.operand(index)? { parts.as_slice() } else { &[] };
+    if parts.len() != count {
+        return Err(d.error(format!("{count} registers of D in braces are wanted")));
+    }
     let mut registers: Vec<Reg> = Vec::with_capacity(count);
     for part in parts {
         let (reg, bits) = d.wide_dest(part, 32)?;
