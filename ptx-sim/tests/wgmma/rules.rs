@@ -1,6 +1,6 @@
 //! Each rule as a pair: kept, and broken in one place.
 
-use ptx_sim::FindingKind;
+use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, launch};
 
 use crate::pairs::block;
 
@@ -247,6 +247,34 @@ fn descriptors_lead_to_shared_memory() {
         let text = pair(&[FILL, READY, DESCRIPTORS, change, &end], 1, FindingKind::OutOfBounds);
         assert!(text.contains("the descriptor of A leads"), "{text}");
     }
+}
+
+/// Within shared memory, but in the variable after A.
+#[test]
+fn descriptors_lead_to_the_variable_that_they_start_in() {
+    let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
+    let body = kernel(&[FILL, READY, DESCRIPTORS, "or.b64 %d4, %d4, [[0||0x800000]];", &end]);
+    let names = "// shared 0..2048 a: Tile<f16, Shape2<64, 16>>\n// shared 2048..4096 b: Tile<f16, Shape2<64, 16>>\n\n";
+    let found = |names: &str, right: bool| {
+        let module = Module::load(&format!("{names}{}", block(128, &body).text(right))).expect("it loads");
+        let mut memory = GlobalMemory::default();
+        let out = memory.allocate(512, true).expect("there is room");
+        let config = LaunchConfig {
+            grid: [1; 3],
+            block: [128, 1, 1],
+            cluster: [1; 3],
+            dynamic_shared_bytes: 4096,
+            checks: Checks::ALL,
+            ..LaunchConfig::default()
+        };
+        let args = [Arg::Address(out), Arg::Address(out)];
+        let report = launch(&module, &mut memory, "k", &config, &args).expect("it starts");
+        report.findings.render(&module.sources(|_| None))
+    };
+    assert_eq!(found(names, true), "");
+    assert_eq!(found("", false), "");
+    let text = found(names, false);
+    assert!(text.contains("the descriptor of A leads from 0x0 (`a`) to 0xc00 (byte 1024 of `b`)"), "{text}");
 }
 
 #[test]
