@@ -302,10 +302,11 @@ fn keep_tensor_registers(code: &mut [Inst]) -> bool {
     }
     for inst in code {
         let named = inst.touches.take().unwrap_or_default();
-        let kept: Vec<Reg> = match &inst.op {
-            Op::Warpgroup(WarpgroupOp::Multiply(_)) => Vec::new(),
-            _ => named.iter().copied().filter(|reg| tensor.contains(reg)).collect(),
-        };
+        // What a multiplication names it accounts for itself.
+        if let Op::Warpgroup(WarpgroupOp::Multiply(_)) = &inst.op {
+            continue;
+        }
+        let kept: Vec<Reg> = named.iter().copied().filter(|reg| tensor.contains(reg)).collect();
         inst.touches = (!kept.is_empty()).then(|| kept.into());
     }
     !tensor.is_empty()

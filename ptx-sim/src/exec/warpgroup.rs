@@ -121,10 +121,7 @@ impl Turn<'_, '_> {
         }
         let actor = warp.actor(0, issue.site);
         match op {
-            WarpgroupOp::Fence => {
-                self.machine.warp_in_step(warp.block, warp.index);
-                warp.tensor.fence();
-            }
+            WarpgroupOp::Fence => warp.tensor.fence(),
             WarpgroupOp::Multiply(code) => self.multiply(warp, code, issue)?,
             WarpgroupOp::Commit => {
                 self.machine.multiply_commit(actor, issue.pc.0)?;

@@ -6,7 +6,7 @@ use crate::module::Module;
 
 /// Each instruction with its class, what it reads, what it writes, its effect, and whether it
 /// signals or what it waits for.
-const FACTS: [(&str, &str); 44] = [
+const FACTS: [(&str, &str); 50] = [
     ("add.u32 %r1, %r2, 1", "Integer: reads nothing, writes nothing; Local"),
     ("setp.lt.f32 %p1, %f1, %f2", "Float: reads nothing, writes nothing; Local"),
     ("cvt.rzi.u32.f32 %r1, %f1", "Convert: reads nothing, writes nothing; Local"),
@@ -45,6 +45,21 @@ const FACTS: [(&str, &str); 44] = [
     (
         "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2]",
         "Warp: reads an object, writes nothing; Visible; waits for Exchange",
+    ),
+    ("wgmma.fence.sync.aligned", "Tensor: reads nothing, writes nothing; Local; signals"),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1, %r2, %r3, %r4}, %rd1, %rd2, 1, 1, 1, 0, 0",
+        "Tensor: reads an object, writes nothing; Visible; signals",
+    ),
+    ("wgmma.commit_group.sync.aligned", "Tensor: reads nothing, writes nothing; Visible; signals"),
+    (
+        "wgmma.wait_group.sync.aligned 1",
+        "Tensor: reads nothing, writes nothing; Visible; waits for MultiplyGroups(1)",
+    ),
+    ("setmaxnreg.dec.sync.aligned.u32 24", "Control: reads nothing, writes nothing; Visible; signals"),
+    (
+        "setmaxnreg.inc.sync.aligned.u32 240",
+        "Control: reads nothing, writes nothing; Visible; waits for Registers(240)",
     ),
     ("bar.sync 0", "Barrier: reads nothing, writes nothing; Visible; waits for Barrier"),
     ("barrier.arrive 0, 64", "Barrier: reads nothing, writes nothing; Visible; signals"),

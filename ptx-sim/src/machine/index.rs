@@ -61,13 +61,6 @@ impl Shape {
         self.threads.div_ceil(tma_model::limits::WARP_THREADS)
     }
 
-    /// The threads of a warp.
-    pub(super) fn lanes(self, block: BlockRank, warp: WarpIndex) -> impl Iterator<Item = ThreadId> + Clone {
-        let first = warp.0 * tma_model::limits::WARP_THREADS;
-        let end = (first + tma_model::limits::WARP_THREADS).min(self.threads);
-        (first..end).map(move |thread| ThreadId::new(block.0, thread))
-    }
-
     /// The clock component of a thread: threads have the first ones.
     #[inline]
     pub(super) fn component(self, who: ThreadId) -> Component {

@@ -44,7 +44,7 @@
 //! | `mbarrier.arrive`, `test_wait`, `try_wait` | who sees the phase complete | all before the arrivals of it and of earlier phases |
 //! | complete_tx of a load | the same | the pieces whose bytes counted for that phase or an earlier one |
 //! | `cp.async.bulk.wait_group[.read]` | the thread | that the tiles of the groups are read |
-//! | `wgmma.wait_group` | the thread | that the operands of the groups are read |
+//! | `wgmma.wait_group` | the thread | that the operands of the groups are read; and that what came before their issue, in all four warps, is *past* |
 //! | `cp.async.wait_group`, `.wait_all` | the thread | what its copies of those groups wrote |
 //! | `cp.async.mbarrier.arrive` | who sees the phase complete | what the thread's copies before it wrote, and no more |
 //! | complete_tx of `st.async`, `red.async` | who sees the phase complete | what they wrote, in the generic proxy |

@@ -27,5 +27,5 @@ pub use clock::{Clock, Component, Epoch};
 pub use fence::{Fence, FencedMemory, Memory, Order, Scope, Semantics};
 pub use group::{BulkGroups, CopyGroups, GroupEnd, GroupWait};
 pub use mbarrier::{Arrival, Awaited, MbarrierCount, MbarrierFault};
-pub use phase::{Issue, PhaseOrder, Wait};
+pub use phase::{Issue, Issues, PhaseOrder, Wait};
 pub use view::{Acquirer, ByMemory, Knowledge, Releases, View};

@@ -39,26 +39,16 @@ impl Issue {
     }
 }
 
-impl Issue {
-    /// What had happened when the last of several agents was where all of them have to be.
-    pub fn join(issues: impl IntoIterator<Item = Self>) -> Clock {
-        let mut all = Issues::default();
-        for issue in issues {
-            all.add(&issue);
-        }
-        all.join()
-    }
-}
-
 /// Several issues, not yet joined.
 #[derive(Clone, Debug, Default)]
-struct Issues {
+pub struct Issues {
     past: Vec<Clock>,
     waited: Vec<Epoch>,
 }
 
 impl Issues {
-    fn add(&mut self, issue: &Issue) {
+    /// One more.
+    pub fn add(&mut self, issue: &Issue) {
         if !self.past.iter().any(|past| past.same(&issue.past)) {
             self.past.push(issue.past.clone());
             if self.past.len() >= KEPT {
@@ -71,7 +61,7 @@ impl Issues {
     }
 
     /// All of it. It stays here, in short.
-    fn join(&mut self) -> Clock {
+    pub fn join(&mut self) -> Clock {
         let mut all = self.past.pop().unwrap_or_default();
         for past in self.past.drain(..) {
             all = all.join(&past);

@@ -112,10 +112,9 @@ fn form(d: &mut Decoder<'_, '_, '_>) -> Result<Form, LoadError> {
         Some((n.parse::<u32>().ok()?, k.parse::<u32>().ok()?))
     };
     let Some((n, k)) = numbers() else { return Err(d.error("a shape `.m64nNkK` is wanted")) };
-    let d_type = d.take_of(&Accumulated::ALL.map(|ty| (ty.name(), ty)));
+    let d_type = d.take_first().and_then(|name| Accumulated::ALL.into_iter().find(|ty| ty.name() == name));
     let mut element =
         || d.take_first().and_then(|name| Element::ALL.into_iter().find(|ty| ty.name() == name));
-    // A type of D that is A's as well is taken for D's, which comes first.
     let (a, b) = (element(), element());
     let (Some(d_type), Some(a), Some(b)) = (d_type, a, b) else {
         return Err(d.error("the types of D, A and B are wanted"));
@@ -140,10 +139,10 @@ fn form(d: &mut Decoder<'_, '_, '_>) -> Result<Form, LoadError> {
 
 fn accumulators(d: &mut Decoder<'_, '_, '_>, index: usize, form: Form) -> Result<Vec<Reg>, LoadError> {
     let count = form.accumulator_registers() as usize;
-    let parts = match d.operand(index)? {
-        Operand::Vector(parts) if parts.len() == count => parts,
-        _ => return Err(d.error(format!("{count} registers of D in braces are wanted"))),
-    };
+    let parts = if let Operand::Vector(parts) = d.operand(index)? { parts.as_slice() } else { &[] };
+    if parts.len() != count {
+        return Err(d.error(format!("{count} registers of D in braces are wanted")));
+    }
     let mut registers: Vec<Reg> = Vec::with_capacity(count);
     for part in parts {
         let (reg, bits) = d.wide_dest(part, 32)?;

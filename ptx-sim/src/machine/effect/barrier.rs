@@ -1,7 +1,6 @@
 //! Barriers of blocks, warps and clusters, and waits in general.
 
 use tma_model::limits::WARP_THREADS;
-use tma_model::sync::Issue;
 
 use crate::machine::Machine;
 use crate::machine::address::{Target, resolve};
@@ -111,19 +110,6 @@ impl Machine {
     pub fn warp_sync(&mut self, block: BlockRank, warp: WarpIndex, lanes: u32) {
         if self.order.is_checked() {
             self.order.meet(block, warp, lanes);
-        }
-    }
-
-    /// All lanes of a warp have come to an instruction that waits for them, and orders none of their
-    /// memory: what they have waited for lies behind all of them.
-    pub fn warp_in_step(&mut self, block: BlockRank, warp: WarpIndex) {
-        if !self.order.is_checked() {
-            return;
-        }
-        let lanes = self.shape.lanes(block, warp);
-        let past = Issue::join(lanes.clone().map(|who| self.issue_of(who)));
-        for who in lanes {
-            self.order.view_mut(who).learn_past(&past);
         }
     }
 

@@ -34,6 +34,13 @@ const fn first_of(block: BlockRank, warp: WarpIndex) -> ThreadId {
     ThreadId { block, thread: ThreadIndex(warp.0 * tma_model::limits::WARP_THREADS) }
 }
 
+/// The threads of a whole warp.
+fn threads_of(block: BlockRank, warp: WarpIndex) -> impl Iterator<Item = ThreadId> {
+    let first = first_of(block, warp).thread.0;
+    let threads = first..first + tma_model::limits::WARP_THREADS;
+    threads.map(move |thread| ThreadId { block, thread: ThreadIndex(thread) })
+}
+
 impl Machine {
     /// Whether order is checked, in registers as in shared memory.
     pub(crate) fn checks_order(&self) -> bool {
@@ -65,6 +72,12 @@ impl Machine {
         let multiplication = Multiplication { manner, plan, d: what.d.to_vec() };
         let at = At { pc: what.pc, site: issuer.site };
         let joined = self.join(action, member, at, Step::Multiply(Rc::new(multiplication)))?;
+        if self.order.is_checked() {
+            for who in threads_of(issuer.who.block, warp_of(issuer.who)) {
+                let issue = self.issue_of(who);
+                self.tensor_cores.note_issue(member.warpgroup, joined.number, &issue);
+            }
+        }
         if let LeftOperand::Registers(left) = what.left {
             self.tensor_cores.bring(member, joined.number, left);
         }
@@ -98,10 +111,13 @@ impl Machine {
             return Some(0);
         }
         let last = self.tensor_cores.wait(member, pending)?;
-        if let Some(component) = self.tensor_cores.component(member.warpgroup).filter(|_| last > 0) {
-            let first = first_of(block, warp).thread.0;
-            for thread in (first..first + tma_model::limits::WARP_THREADS).map(ThreadIndex) {
-                self.order.view_mut(ThreadId { block, thread }).learn(Epoch::new(component, last));
+        if let Some((component, past)) = self.tensor_cores.completed(member.warpgroup)
+            && last > 0
+        {
+            for who in threads_of(block, warp) {
+                let view = self.order.view_mut(who);
+                view.learn(Epoch::new(component, last));
+                view.learn_past(past);
             }
         }
         Some(last)

@@ -18,7 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
-use tma_model::sync::{Component, Epoch};
+use tma_model::sync::{Clock, Component, Epoch, Issue, Issues};
 
 pub(super) use operands::{Left, Matrix, Plan, Side};
 pub(super) use product::{Manner, Register};
@@ -93,6 +93,8 @@ struct Issued {
     /// A in registers, as the warps bring it.
     left: Option<Box<[Register; 4]>>,
     operands: Option<Operands>,
+    /// What had happened when the warps issued it.
+    issues: Issues,
 }
 
 /// What a warp has issued.
@@ -113,6 +115,8 @@ struct Warpgroup {
     steps: VecDeque<Issued>,
     over: u32,
     warps: [Warp; WARPS],
+    /// What had happened when the steps were issued that are over.
+    past: Clock,
     /// Accumulators in flight.
     registers: HashMap<Reg, Box<Register>>,
 }
@@ -201,6 +205,13 @@ impl TensorCores {
         Some(Joined { number, is_whole: issued.by == [true; WARPS], differs: other })
     }
 
+    /// What had happened when a thread issued a step.
+    pub(super) fn note_issue(&mut self, id: WarpgroupId, number: u32, issue: &Issue) {
+        if let Some((warpgroup, index)) = self.find(id, number) {
+            warpgroup.steps[index].issues.add(issue);
+        }
+    }
+
     /// A warp brings its part of A, of a step that it has issued.
     pub(super) fn bring(&mut self, member: Member, number: u32, left: &[[u32; 32]]) {
         if let Some((warpgroup, index)) = self.find(member.warpgroup, number) {
@@ -284,9 +295,11 @@ impl TensorCores {
         (first..).zip(warps).filter(move |(_, warp)| warp.steps <= number).map(|(warp, _)| WarpIndex(warp))
     }
 
-    /// The clock component of a warpgroup's groups.
-    pub(super) fn component(&self, id: WarpgroupId) -> Option<Component> {
-        self.get(id)?.component
+    /// The clock component of a warpgroup's groups, and what had happened when those were issued that
+    /// are complete.
+    pub(super) fn completed(&self, id: WarpgroupId) -> Option<(Component, &Clock)> {
+        let warpgroup = self.get(id)?;
+        Some((warpgroup.component?, &warpgroup.past))
     }
 
     /// A multiplication that a warp has not waited for, and whether its group was committed.
@@ -314,7 +327,7 @@ fn lanes_of(member: Member) -> std::ops::Range<usize> {
 
 impl Issued {
     fn new(At { pc, site }: At, step: Step) -> Self {
-        Self { pc, site, step, by: [false; WARPS], left: None, operands: None }
+        Self { pc, site, step, by: [false; WARPS], left: None, operands: None, issues: Issues::default() }
     }
 }
 
@@ -334,7 +347,9 @@ impl Warpgroup {
                     multiply(multiplication, &factors, &mut self.registers);
                 }
             }
-            self.steps.pop_front();
+            if let Some(mut over) = self.steps.pop_front() {
+                self.past = self.past.join(&over.issues.join());
+            }
             self.over += 1;
         }
     }

@@ -172,6 +172,109 @@ fn eight_bits_keep_thirteen() {
     assert_eq!(f16, u32::from(half::f16::from_f32(57344.0 + 448.0).to_bits()));
 }
 
+/// The rules once more, as slowly and plainly as they are written down.
+fn plain(rule: Rule, pairs: &[(Number, Number)], fractions: i32, c: Option<u32>) -> Option<u32> {
+    let finite = |number| match number {
+        Number::Finite { significand, exponent } => Some((i128::from(significand), exponent)),
+        Number::Infinite { .. } | Number::Nan => None,
+    };
+    let mut terms = Vec::new();
+    for (a, b) in pairs {
+        let ((a, x), (b, y)) = (finite(*a)?, finite(*b)?);
+        terms.push((a * b, x + y, fractions));
+    }
+    if let Some(bits) = c {
+        let (significand, exponent) = finite(rule.format().number(bits))?;
+        terms.push((significand, exponent, rule.format().fraction as i32));
+    }
+    let greatest = terms.iter().filter(|term| term.0 != 0).map(|term| term.1).max();
+    let Some(greatest) = greatest else { return Some(0) };
+    let kept = rule.kept as i32;
+    let aligned = terms.iter().filter(|term| term.0 != 0).map(|(significand, exponent, fraction)| {
+        // Division truncates.
+        let up = kept - fraction - (greatest - exponent);
+        if up >= 0 { significand << up } else { significand / (1 << (-up).min(120)) }
+    });
+    let sum = aligned.sum::<i128>() as f64 * f64::from(greatest - kept).exp2();
+    let mut nearest = sum as f32;
+    if f64::from(nearest).abs() > sum.abs() {
+        nearest = f32::from_bits(nearest.to_bits() - 1);
+    }
+    let bits = match rule.output {
+        // A bit that tells of the rest lets the second rounding be the only one.
+        Output::F16 => {
+            let rest = u32::from(f64::from(nearest) != sum);
+            half::f16::from_f32(f32::from_bits(nearest.to_bits() | rest)).to_bits().into()
+        }
+        Output::F32 { fraction } => {
+            let huge = sum.abs() >= 128_f64.exp2();
+            if huge { rule.infinity(sum < 0.0) } else { nearest.to_bits() & !((1 << (23 - fraction)) - 1) }
+        }
+    };
+    let sign = rule.infinity(true) ^ rule.infinity(false);
+    Some(if bits & !sign == 0 { 0 } else { bits })
+}
+
+fn draws(seed: u64) -> impl FnMut() -> u32 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 32) as u32
+    }
+}
+
+/// Random bits of every type, with few or many zeros, near each other and far apart.
+#[test]
+fn the_fast_sum_is_the_plain_one() {
+    let types = [
+        (Operand::F16, Operand::F16, Accumulated::F32),
+        (Operand::F16, Operand::F16, Accumulated::F16),
+        (Operand::Bf16, Operand::Bf16, Accumulated::F32),
+        (Operand::Tf32, Operand::Tf32, Accumulated::F32),
+        (Operand::E4m3, Operand::E5m2, Accumulated::F32),
+        (Operand::E5m2, Operand::E5m2, Accumulated::F16),
+        (Operand::E4m3, Operand::E4m3, Accumulated::F32),
+    ];
+    let mut compared = 0;
+    for (number, (a, b, d)) in (1..).zip(types) {
+        let (rule, mut next) = (rule(a, d), draws(number));
+        let [left, right] = [a, b].map(|ty| Format::of(ty).expect("a type of floats"));
+        let keep = if a.bits() == 8 { 32 } else { 256 / a.bits() as usize };
+        for round in 0..20_000_u32 {
+            // Some have exponents near one, and some are zero, by the round.
+            let mut element = |ty: Operand, format: Format| {
+                let bits = next() >> (32 - ty.bits());
+                let few = !((1 << (ty.bits() - 2)) - (1 << (ty.bits() - 2 - round % 3)));
+                let bits = if next() % (1 + round % 7) == 0 { bits & few } else { bits };
+                if next() % 5 < round % 5 { Number::of(ty, format, 0) } else { Number::of(ty, format, bits) }
+            };
+            let pairs: Vec<_> = (0..keep).map(|_| (element(a, left), element(b, right))).collect();
+            let (one, other) = (line(&pairs, 0, rule, left, right), line(&pairs, 1, rule, left, right));
+            let c = match round % 4 {
+                0 => None,
+                1 => Some(0),
+                // The sum once more, or nearly.
+                2 => Some(dot(rule, &one, &other, None) ^ (next() % 4)),
+                _ => Some(if d == Accumulated::F16 { next() >> 16 } else { next() }),
+            };
+            let found = dot(rule, &one, &other, c);
+            let fractions = (left.fraction + right.fraction) as i32;
+            if let Some(wanted) = plain(rule, &pairs, fractions, c) {
+                assert_eq!(found, wanted, "{a} {b} {d}, round {round}: {pairs:?} {c:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 50_000, "{compared}");
+}
+
+/// One side of pairs as a line of 32, the rest of which are zeros.
+fn line(pairs: &[(Number, Number)], side: usize, rule: Rule, a: Format, b: Format) -> Line<32> {
+    let zero = Number::Finite { significand: 0, exponent: NONE };
+    let number = |k: usize| pairs.get(k).map_or(zero, |pair| if side == 0 { pair.0 } else { pair.1 });
+    Line::new(std::array::from_fn(number), if side == 0 { shift(rule, a, b) } else { 0 })
+}
+
 /// Against sums in f64, where nothing is lost.
 #[test]
 fn sums_of_small_integers_are_exact() {
