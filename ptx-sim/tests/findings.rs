@@ -50,6 +50,11 @@ rules! {
     Execution: "shuffle_of_absent_lanes.ptx",
     InstructionLimit: "endless_loop.ptx",
     BoxOutside: "box_outside.rs",
+    RegisterInFlight: "accumulator_in_flight.ptx",
+    MissingRegisterFence: "accumulator_without_fence.ptx",
+    DivergentMultiplication: "multiplication_by_one_warp.ptx",
+    IllegalMultiplication: "descriptor_with_an_offset.ptx",
+    UnwaitedMultiplication: "multiplication_not_waited_for.ptx",
 }
 
 fn folder() -> PathBuf {
