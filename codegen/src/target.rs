@@ -50,6 +50,10 @@ impl Target {
 pub enum Feature {
     /// `tensormap.replace`: changing a field of a tensor map.
     ReplaceTensorMap,
+    /// `wgmma`: multiplications by the tensor cores of a warpgroup.
+    Wgmma,
+    /// `setmaxnreg`: registers that warpgroups give to each other.
+    SetMaxRegisters,
 }
 
 impl Feature {
@@ -57,6 +61,8 @@ impl Feature {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReplaceTensorMap => "tensormap.replace",
+            Self::Wgmma => "wgmma",
+            Self::SetMaxRegisters => "setmaxnreg",
         }
     }
 }
@@ -67,6 +73,16 @@ impl Target {
         match feature {
             // Source: PTX ISA, "tensormap.replace", "Target ISA Notes".
             Feature::ReplaceTensorMap => match self {
+                Self::Sm90 => false,
+                Self::Sm90a | Self::Sm100a | Self::Sm120a => true,
+            },
+            // Source: PTX ISA, "wgmma.mma_async", "Target ISA Notes".
+            Feature::Wgmma => match self {
+                Self::Sm90a => true,
+                Self::Sm90 | Self::Sm100a | Self::Sm120a => false,
+            },
+            // Source: PTX ISA, "setmaxnreg", "Target ISA Notes".
+            Feature::SetMaxRegisters => match self {
                 Self::Sm90 => false,
                 Self::Sm90a | Self::Sm100a | Self::Sm120a => true,
             },

@@ -44,14 +44,20 @@ struct Needed {
 }
 
 fn needs(stmt: &Stmt) -> Option<Needed> {
-    let word = match &stmt.kind {
+    use Feature::{ReplaceTensorMap, SetMaxRegisters, Wgmma};
+    let (feature, word) = match &stmt.kind {
         StmtKind::EditMap { edit, .. } => match edit {
-            MapEdit::Address { .. } => "set_address",
-            MapEdit::Extent { .. } => "set_extent",
-            MapEdit::Stride { .. } => "set_stride",
+            MapEdit::Address { .. } => (ReplaceTensorMap, "set_address"),
+            MapEdit::Extent { .. } => (ReplaceTensorMap, "set_extent"),
+            MapEdit::Stride { .. } => (ReplaceTensorMap, "set_stride"),
             MapEdit::CopyFrom { .. } | MapEdit::Publish { .. } => return None,
         },
-        StmtKind::Assign { .. }
+        StmtKind::Mma(_) => (Wgmma, "mma"),
+        StmtKind::SetMaxRegisters { increase: true, .. } => (SetMaxRegisters, "setmaxnreg_inc"),
+        StmtKind::SetMaxRegisters { increase: false, .. } => (SetMaxRegisters, "setmaxnreg_dec"),
+        // What is waited for was started.
+        StmtKind::MmaWait { .. }
+        | StmtKind::Assign { .. }
         | StmtKind::If { .. }
         | StmtKind::Match { .. }
         | StmtKind::Loop { .. }
@@ -77,12 +83,9 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::AcquireMap { .. }
         | StmtKind::BulkCommitGroup
         | StmtKind::BulkWaitGroup { .. }
-        | StmtKind::Mma(_)
-        | StmtKind::MmaWait { .. }
         | StmtKind::Pack { .. }
         | StmtKind::StoreAccumulator { .. }
         | StmtKind::ReduceRows { .. }
-        | StmtKind::SetMaxRegisters { .. }
         | StmtKind::Fence(_)
         | StmtKind::Sync(_)
         | StmtKind::NamedBarrierSync { .. }
@@ -94,7 +97,7 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::Assert { .. }
         | StmtKind::Printf { .. } => return None,
     };
-    Some(Needed { feature: Feature::ReplaceTensorMap, word })
+    Some(Needed { feature, word })
 }
 
 fn report(needed: &Needed, target: Target, stmt: &Stmt, sink: &mut Sink) {

@@ -94,25 +94,34 @@ fn numbers(len: usize, seed: u32) -> Vec<f16> {
     (0..len).map(|_| next()).collect()
 }
 
-fn main() -> anyhow::Result<()> {
-    let device = Device::open()?;
-    let [m, n, k] = [200, 264, 328];
+/// Multiplies matrices of these extents, and gives the greatest error of an element, relative to it.
+fn error_of(device: &Device, [m, n, k]: [usize; 3]) -> anyhow::Result<f64> {
     let (host_a, host_b) = (numbers(m * k, 1), numbers(n * k, 2));
-
     let a = device.tensor(&host_a, [m, k])?;
     let b = device.tensor(&host_b, [n, k])?;
     let mut c = device.zeros([m, n])?;
-    launch(&device, &a, &b, &mut c)?;
+    launch(device, &a, &b, &mut c)?;
 
-    let found = c.to_vec()?;
     let mut worst = 0.0_f64;
-    for (i, found) in found.iter().enumerate() {
+    for (i, found) in c.to_vec()?.iter().enumerate() {
         let (row, column) = (i / n, i % n);
         let products = (0..k).map(|j| host_a[row * k + j].to_f64() * host_b[column * k + j].to_f64());
         let wanted: f64 = products.sum();
         worst = worst.max((found.to_f64() - wanted).abs() / wanted.abs().max(1.0));
     }
-    anyhow::ensure!(worst < 1e-3, "an element is wrong by {worst:.2e} of itself");
-    println!("{}: {m} × {n} × {k}, no element wrong by more than {worst:.1e} of itself", device.name());
+    Ok(worst)
+}
+
+/// Multiplies matrices of several extents, whole tiles and ragged ones, and checks each element.
+pub fn run(device: &Device) -> anyhow::Result<()> {
+    for [m, n, k] in [[128, 128, 64], [200, 264, 328], [1, 8, 8], [129, 136, 648]] {
+        let worst = error_of(device, [m, n, k])?;
+        anyhow::ensure!(worst < 1e-3, "{m} × {n} × {k}: an element is wrong by {worst:.2e} of itself");
+        println!("{}: {m} × {n} × {k}, no element wrong by more than {worst:.1e} of itself", device.name());
+    }
     Ok(())
+}
+
+fn main() -> anyhow::Result<()> {
+    run(&Device::open()?)
 }

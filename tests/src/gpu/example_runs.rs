@@ -7,7 +7,7 @@ use super::runner::Test;
 use crate::case::Options;
 use crate::compare::same_bits;
 use crate::examples::{
-    cluster_reduce, tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8, tma_grouped_copy, tma_im2col,
+    attention, cluster_reduce, dense_gemm, tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8, tma_grouped_copy, tma_im2col,
     tma_multicast, tma_prefetch, tma_reduce, tma_row_fill, tma_scale, transpose,
 };
 use crate::random::{Sample, hash, noise, noise_of};
@@ -103,7 +103,9 @@ const QUICK_ELEMENTS: usize = 1 << 15;
 const FACTOR: f32 = 1.7e3;
 
 /// Examples with data of their own, which they check.
-const PROGRAMS: [(&str, Program); 7] = [
+const PROGRAMS: [(&str, Program); 9] = [
+    ("attention", attention::run),
+    ("dense_gemm", dense_gemm::run),
     ("tma_coordinates", tma_coordinates::run),
     ("tma_fp8", tma_fp8::run),
     ("tma_grouped_copy", tma_grouped_copy::run),

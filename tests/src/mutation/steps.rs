@@ -55,6 +55,10 @@ pub enum Change {
     PendingRaised,
     /// A wait for groups to be done became one for their sources to be read.
     OnlyRead,
+    /// A `wgmma.fence` was left out.
+    RegisterFenceRemoved,
+    /// A `setmaxnreg` was left out.
+    RegistersKept,
 }
 
 impl fmt::Display for Change {
@@ -84,6 +88,8 @@ impl fmt::Display for Change {
             Self::GroupWaitRemoved => "wait_group removed",
             Self::PendingRaised => "wait_group N + 1",
             Self::OnlyRead => "wait_group only for reads",
+            Self::RegisterFenceRemoved => "wgmma.fence removed",
+            Self::RegistersKept => "setmaxnreg removed",
         })
     }
 }
@@ -178,7 +184,16 @@ fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
         changes.extend(narrowed(of));
         return changes;
     }
-    if of.is("cp.async.commit_group") || of.is("cp.async.bulk.commit_group") {
+    if of.is("wgmma.fence") {
+        return removed(C::RegisterFenceRemoved);
+    }
+    if of.is("setmaxnreg") {
+        return removed(C::RegistersKept);
+    }
+    if of.is("cp.async.commit_group")
+        || of.is("cp.async.bulk.commit_group")
+        || of.is("wgmma.commit_group")
+    {
         return removed(C::CommitRemoved);
     }
     if of.is("cp.async.wait_all") {
@@ -187,7 +202,7 @@ fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
     if of.is("cp.async.mbarrier.arrive") {
         return removed(C::ArriveRemoved);
     }
-    if of.is("cp.async.wait_group") || of.is("cp.async.bulk.wait_group") {
+    if of.is("cp.async.wait_group") || of.is("cp.async.bulk.wait_group") || of.is("wgmma.wait_group") {
         let mut changes = removed(C::GroupWaitRemoved);
         if let Some(pending) = of.operands.first().and_then(|pending| pending.parse::<u32>().ok()) {
             let more = (pending + 1).to_string();
