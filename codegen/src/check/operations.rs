@@ -2,7 +2,7 @@
 //! new one is named here, and has to say which rules it keeps.
 
 use super::low_bits::Variables;
-use super::{bulk, clusters, coordinates, descriptors, limits, settled};
+use super::{bulk, clusters, coordinates, descriptors, limits, settled, warp};
 use crate::diag::Sink;
 use crate::ir::{Expr, ExprKind, Kernel, Stmt, StmtKind, visit};
 
@@ -50,6 +50,7 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         StmtKind::Barrier { op, barrier: _, scope: _ } => limits::barrier(op, sink),
         StmtKind::EditMap { map, edit } => descriptors::edit(rules, map, edit, sink),
         StmtKind::Sync(sync) => clusters::meeting(rules, *sync, span, sink),
+        StmtKind::Warp { value, op, dest: _ } => warp::operation(rules, value, op, span, sink),
         StmtKind::NamedBarrierSync { id, threads } => limits::named_barrier(id, threads, sink),
         // Their operands are judged as expressions; nothing else about them has a rule.
         StmtKind::Assign { .. }

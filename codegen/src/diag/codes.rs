@@ -139,6 +139,8 @@ codes! {
     ParameterBytes = "TMA0213",
     /// A parity that is neither 0 nor 1.
     Parity = "TMA0214",
+    /// A reduction of a warp that lanes are missing of.
+    PartialWarp = "TMA0215",
     /// A pipeline without stages, or whose stages hold something else than tiles.
     Pipeline = "TMA0230",
 

@@ -35,6 +35,7 @@ mod span;
 mod stmt;
 mod types;
 pub mod visit;
+mod warp;
 
 pub use compound::*;
 pub use copy::*;
@@ -45,6 +46,7 @@ pub use origin::*;
 pub use span::Span;
 pub use stmt::*;
 pub use types::*;
+pub use warp::*;
 
 pub use tma_model::sync::Scope;
 pub use tma_model::{AtomicOp, ReduceOp, Scalar, TileSwizzle, TileType};

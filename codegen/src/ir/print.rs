@@ -132,6 +132,12 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::GridDependency(GridDependency::Launch) => writeln!(f, "grid_dependency.launch"),
         StmtKind::NamedBarrierSync { id, threads } => writeln!(f, "sync.named {id} {threads}"),
         StmtKind::ElectOne { dest } => writeln!(f, "{dest} = elect_one"),
+        StmtKind::Warp { dest, value, op } => match op {
+            WarpOp::Shuffle { op, by } => writeln!(f, "{dest} = warp.shuffle_{} {value} {by}", op.name()),
+            WarpOp::Vote(op) => writeln!(f, "{dest} = warp.vote_{} {value}", op.name()),
+            WarpOp::Match(op) => writeln!(f, "{dest} = warp.match_{} {value}", op.name()),
+            WarpOp::Reduce(op) => writeln!(f, "{dest} = warp.reduce_{} {value}", op.name()),
+        },
         StmtKind::Trap => writeln!(f, "trap"),
         StmtKind::Assert { condition, message } => writeln!(f, "assert {condition} {message:?}"),
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),

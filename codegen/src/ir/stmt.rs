@@ -1,7 +1,7 @@
 //! Statements: effects and control flow.
 
 use super::{
-    AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, Origin, ParamId, RemoteCopy, Scope, TileCopy,
+    AtomicOp, BulkCopy, Expr, LocalId, MapEdit, MapRef, Origin, ParamId, RemoteCopy, Scope, TileCopy, WarpOp,
 };
 
 /// Statements in order.
@@ -112,6 +112,8 @@ pub enum StmtKind {
     GridDependency(GridDependency),
     /// `dest` is true in one thread of the warp (`elect.sync`).
     ElectOne { dest: LocalId },
+    /// `dest` is what the lanes of the warp make of the `value` of each.
+    Warp { dest: LocalId, value: Expr, op: WarpOp },
 
     /// Stops the grid with an error.
     Trap,

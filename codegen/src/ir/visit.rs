@@ -2,7 +2,7 @@
 
 use super::{
     Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, MapEdit, MapRef, Multicast, RemoteCopy,
-    SharedRange, Stmt, StmtId, StmtKind, TileCopy,
+    SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp,
 };
 
 /// Numbers the statements of a kernel's body, each before those inside it.
@@ -214,6 +214,10 @@ macro_rules! parts {
             }),
             StmtKind::AcquireMap { index, .. } => Parts::read(vec![index]),
             StmtKind::NamedBarrierSync { id, threads } => Parts::read(vec![id, threads]),
+            StmtKind::Warp { value, op, dest: _ } => Parts::read(match op {
+                WarpOp::Shuffle { op: _, by } => vec![value, by],
+                WarpOp::Vote(_) | WarpOp::Match(_) | WarpOp::Reduce(_) => vec![value],
+            }),
             StmtKind::Printf { args, .. } => Parts::read(args.into_iter().collect()),
         }
     };

@@ -176,14 +176,25 @@ pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lo
     let refused = || BackendError::Unchecked(format!("`{}` of these operands", op.name()));
     let scalar = scalar_of(&operands.first().ok_or_else(refused)?.ty)?;
     let args = expr::values(cx, operands)?;
+    apply(cx, op, scalar, &args)
+}
+
+/// A function of values of type `scalar`.
+pub(super) fn apply<'c>(
+    cx: &mut Cx<'c, '_>,
+    op: MathOp,
+    scalar: Scalar,
+    args: &[BasicValueEnum<'c>],
+) -> Lower<BasicValueEnum<'c>> {
+    let refused = || BackendError::Unchecked(format!("`{}` of these operands", op.name()));
     let class = class(scalar);
     match op {
         MathOp::Min | MathOp::Max => {
             let name = extreme(op == MathOp::Max, class).ok_or_else(refused)?;
-            overloaded(cx, name, &args)
+            overloaded(cx, name, args)
         }
-        MathOp::Abs => match (class, &args[..]) {
-            (Class::Float, &[_]) => overloaded(cx, "llvm.fabs", &args),
+        MathOp::Abs => match (class, args) {
+            (Class::Float, &[_]) => overloaded(cx, "llvm.fabs", args),
             (Class::Int { signed: true }, &[a]) => {
                 // The second operand: the least integer is not poison.
                 overloaded(cx, "llvm.abs", &[a, cx.context.bool_type().const_zero().into()])
@@ -191,22 +202,22 @@ pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lo
             (Class::Int { signed: false }, &[a]) => Ok(a),
             _ => Err(refused()),
         },
-        MathOp::Fma => match (class, &args[..]) {
-            (Class::Float, &[_, _, _]) => overloaded(cx, "llvm.fma", &args),
+        MathOp::Fma => match (class, args) {
+            (Class::Float, &[_, _, _]) => overloaded(cx, "llvm.fma", args),
             (Class::Int { .. }, &[a, b, c]) => {
                 let product = cx.builder.build_int_mul(int(a)?, int(b)?, "")?;
                 Ok(cx.builder.build_int_add(product, int(c)?, "")?.into())
             }
             _ => Err(refused()),
         },
-        MathOp::Sqrt if class == Class::Float => overloaded(cx, "llvm.sqrt", &args),
+        MathOp::Sqrt if class == Class::Float => overloaded(cx, "llvm.sqrt", args),
         MathOp::Recip if class == Class::Float => {
             let a = float(args[0])?;
             Ok(cx.builder.build_float_div(a.get_type().const_float(1.0), a, "")?.into())
         }
-        MathOp::Rsqrt if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::RSQRT, &args),
-        MathOp::Exp2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2, &args),
-        MathOp::Log2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::LG2, &args),
+        MathOp::Rsqrt if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::RSQRT, args),
+        MathOp::Exp2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2, args),
+        MathOp::Log2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::LG2, args),
         MathOp::Sqrt | MathOp::Recip | MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => Err(refused()),
     }
 }

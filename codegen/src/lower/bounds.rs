@@ -55,6 +55,15 @@ pub(super) fn named_barrier<'c>(
     Ok(())
 }
 
+/// Goes on only if `lane` is the number of a lane, or a distance or a mask of lanes.
+pub(super) fn lane<'c>(cx: &mut Cx<'c, '_>, lane: IntValue<'c>, span: Span) -> Lower<()> {
+    if !cx.checked || lane.is_const() {
+        return Ok(());
+    }
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, lane, cx.u32_const(WARP_THREADS), "")?;
+    print::assert(cx, inside, &format!("a shuffle by more than the {WARP_THREADS} lanes of a warp"), span)
+}
+
 /// Goes on only if `a / b`, or `a % b`, is a number of the type. The messages are rustc's.
 pub(super) fn divisor<'c>(
     cx: &mut Cx<'c, '_>,

@@ -43,6 +43,7 @@ mod tests;
 mod tile;
 mod tma;
 mod types;
+mod warp;
 
 use std::collections::HashMap;
 

@@ -1,6 +1,8 @@
 //! Statements, in order.
 
-use super::{Cx, Lower, barrier, bulk, control, debug, descriptor, memory, place, print, sync, tile, tma};
+use super::{
+    Cx, Lower, barrier, bulk, control, debug, descriptor, memory, place, print, sync, tile, tma, warp,
+};
 use crate::ir::{Block, Stmt, StmtKind};
 
 /// Lowers the statements of `block`.
@@ -49,6 +51,7 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::GridDependency(dependency) => sync::depend(cx, *dependency),
         StmtKind::NamedBarrierSync { id, threads } => sync::meet_at(cx, id, threads),
         StmtKind::ElectOne { dest } => sync::elect_one(cx, *dest),
+        StmtKind::Warp { dest, value, op } => warp::operate(cx, *dest, value, op),
 
         StmtKind::Trap => print::trap(cx),
         StmtKind::Assert { condition, message } => {

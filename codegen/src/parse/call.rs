@@ -11,8 +11,8 @@ use super::types::generic_arguments;
 use super::words::{Callable, Entry, FunctionCall, FunctionWord, Word};
 use crate::diag::Code;
 use crate::ir::{
-    Axis, EvictionPriority, Expr, ExprKind, Fence, GridDependency, MathOp, Scalar, Span, Special, StmtKind,
-    Sync, Type,
+    Axis, EvictionPriority, Expr, ExprKind, Fence, GridDependency, MatchOp, MathOp, Scalar, ShuffleOp, Span,
+    Special, StmtKind, Sync, Type, VoteOp,
 };
 
 impl Cx<'_> {
@@ -125,6 +125,25 @@ impl Cx<'_> {
             }
             FunctionCall::Fence => self.effect(StmtKind::Fence(Fence::Device), span),
             FunctionCall::FenceBarrierInit => self.effect(StmtKind::Fence(Fence::BarrierInit), span),
+
+            FunctionCall::ShuffleXor { value, mask } => {
+                return self.shuffle(ShuffleOp::Xor, [value, mask], path, span);
+            }
+            FunctionCall::ShuffleUp { value, distance } => {
+                return self.shuffle(ShuffleOp::Up, [value, distance], path, span);
+            }
+            FunctionCall::ShuffleDown { value, distance } => {
+                return self.shuffle(ShuffleOp::Down, [value, distance], path, span);
+            }
+            FunctionCall::ShuffleIdx { value, lane } => {
+                return self.shuffle(ShuffleOp::Idx, [value, lane], path, span);
+            }
+            FunctionCall::VoteAll { condition } => self.vote(VoteOp::All, condition, span),
+            FunctionCall::VoteAny { condition } => self.vote(VoteOp::Any, condition, span),
+            FunctionCall::Ballot { condition } => self.vote(VoteOp::Ballot, condition, span),
+            FunctionCall::MatchAny { value } => return self.matching(MatchOp::Any, value, path, span),
+            FunctionCall::MatchAll { value } => return self.matching(MatchOp::All, value, path, span),
+            FunctionCall::WarpReduce { op, value } => return self.warp_reduce(op, value, path, span),
 
             FunctionCall::L2EvictFirst { fraction } => policy(EvictionPriority::First, fraction, span),
             FunctionCall::L2EvictLast { fraction } => policy(EvictionPriority::Last, fraction, span),

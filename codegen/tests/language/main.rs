@@ -62,3 +62,4 @@ mod pipelines;
 mod tiles;
 mod values;
 mod vocabulary;
+mod warps;

@@ -125,7 +125,7 @@ fn words_of_other_languages_are_named() {
     for (statement, want) in [
         ("__syncthreads();", "`__syncthreads` is `sync_threads()` here"),
         ("out.set(threadIdx.x, 1);", "`threadIdx` is `thread_idx()` here"),
-        ("let x = __shfl_xor_sync(1, 2, 3);", "there are no shuffles yet"),
+        ("let x = __shfl_xor_sync(1, 2, 3);", "`__shfl_xor_sync` is `shuffle_xor(x, mask)` here"),
         (
             "wgmma(tile, tile);",
             "`wgmma` is not there: kernels do not have the tensor cores' instructions yet",

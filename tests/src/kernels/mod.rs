@@ -28,6 +28,7 @@ pub mod swizzled;
 pub mod tensors;
 pub mod tiles;
 pub mod values;
+pub mod warps;
 
 use crate::case::Case;
 
@@ -40,6 +41,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         casts::CASES,
         control::CASES,
         values::CASES,
+        warps::CASES,
         places::CASES,
         atomics::CASES,
         barriers::CASES,

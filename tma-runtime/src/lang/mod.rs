@@ -20,6 +20,7 @@
 //! | indices | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | ordering | [`sync_threads`], [`sync_warp`], [`named_barrier_sync`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
+//! | warps | [`shuffle_xor`], [`shuffle_up`], [`shuffle_down`], [`shuffle_idx`], [`vote_all`], [`vote_any`], [`ballot`], [`match_any`], [`match_all`], [`warp_reduce_add`], [`warp_reduce_min`], [`warp_reduce_max`], [`warp_reduce_and`], [`warp_reduce_or`], [`warp_reduce_xor`] |
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
@@ -108,6 +109,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod warp;
 
 pub use barrier::{Barrier, Token};
 pub use bulk::{bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
@@ -142,6 +144,12 @@ pub use sync::{
     sync_warp,
 };
 pub use tile::{Interleave16, Interleave32, NoSwizzle, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile};
+
+pub use warp::{
+    Bitwise, ballot, match_all, match_any, shuffle_down, shuffle_idx, shuffle_up, shuffle_xor, vote_all,
+    vote_any, warp_reduce_add, warp_reduce_and, warp_reduce_max, warp_reduce_min, warp_reduce_or,
+    warp_reduce_xor,
+};
 
 #[doc(inline)]
 pub use crate::printf;

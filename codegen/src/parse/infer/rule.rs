@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use super::{Infer, Kind};
 use crate::diag::{Code, Sink};
-use crate::ir::{MathOp, Scalar, Span, Type};
+use crate::ir::{MathOp, Scalar, Span, Type, WarpReduceOp};
 use crate::parse::cx::Cx;
 use crate::parse::number::{has_math, math_types};
 use crate::parse::words::{FunctionWord, NumberWord, Word};
@@ -36,6 +36,10 @@ pub(in crate::parse) enum Rule {
     Covered(Vec<(i128, i128)>),
     /// The operands of a function of scalars.
     Math(MathOp),
+    /// That lanes of a warp exchange or compare it, as this word does.
+    OfLanes(FunctionWord),
+    /// That the values of a warp are reduced.
+    WarpReduce(WarpReduceOp),
     /// That `as` converts it to this type.
     As(Type),
     /// That `cast` converts it to this type.
@@ -102,6 +106,8 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
         | Rule::Matched
         | Rule::Covered(_)
         | Rule::Math(_)
+        | Rule::OfLanes(_)
+        | Rule::WarpReduce(_)
         | Rule::As(_)
         | Rule::Cast(_) => return,
     };
@@ -162,6 +168,8 @@ fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
         | Rule::Matched
         | Rule::Covered(_)
         | Rule::Math(_)
+        | Rule::OfLanes(_)
+        | Rule::WarpReduce(_)
         | Rule::DivCeil
         | Rule::Small(_) => vec![Scalar::Bool],
     };
@@ -190,6 +198,8 @@ fn obeys(rule: &Rule, from: Scalar, to: Scalar) -> bool {
         Rule::Matched => from.is_integer() || from == Scalar::Bool,
         Rule::Covered(ranges) => covers_all(from, ranges),
         Rule::Math(op) => has_math(from, *op),
+        Rule::OfLanes(_) => true,
+        Rule::WarpReduce(op) => op.takes(from),
         Rule::As(_) => is_primitive_cast(from, to),
         Rule::Cast(_) => from != Scalar::Bool && to != Scalar::Bool,
         Rule::DivCeil => from.is_integer() && !from.is_signed(),
@@ -262,6 +272,19 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
             format!("{found} has no `{}`", op.name()),
             Some(format!("`{}` is for {}", op.name(), math_types(*op))),
         ),
+        Rule::OfLanes(word) => (
+            Code::TypeMismatch,
+            format!("`{}` is on scalars, not on {found}", word.name()),
+            Some("call it for each element of an array".to_owned()),
+        ),
+        Rule::WarpReduce(op) => {
+            let name = FunctionWord::WarpReduce(*op).name();
+            (
+                Code::InvalidOperator,
+                format!("{found} has no `{name}`"),
+                Some(format!("`{name}` is for {}", op.types())),
+            )
+        }
         Rule::As(to) => (
             Code::InvalidCast,
             format!("{found} cannot be cast to {} with `as`", infer.name(to)),
@@ -316,6 +339,8 @@ fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
         | Rule::Matched
         | Rule::Covered(_)
         | Rule::Math(_)
+        | Rule::OfLanes(_)
+        | Rule::WarpReduce(_)
         | Rule::DivCeil
         | Rule::Small(_)
         | Rule::Bits(_) => return,

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 use super::shape::{self, Shape};
 use super::{Callable, Generic, Mark, Parameter, Signature, Word};
-use crate::ir::{AtomicOp, Expr, ReduceOp, Scalar, Span, TileSwizzle, TileType};
+use crate::ir::{AtomicOp, Expr, ReduceOp, Scalar, Span, TileSwizzle, TileType, WarpReduceOp};
 use crate::parse::cx::Cx;
 use crate::parse::method::map::Map;
 
@@ -64,6 +64,18 @@ words! {
             fn fence_proxy_async_global() => FenceProxyAsyncGlobal;
             fn fence() => Fence;
             fn fence_barrier_init() => FenceBarrierInit;
+        }
+        "Warps" {
+            fn shuffle_xor<Element>(value: Any, mask: U32) => ShuffleXor;
+            fn shuffle_up<Element>(value: Any, distance: U32) => ShuffleUp;
+            fn shuffle_down<Element>(value: Any, distance: U32) => ShuffleDown;
+            fn shuffle_idx<Element>(value: Any, lane: U32) => ShuffleIdx;
+            fn vote_all(condition: Bool) => VoteAll;
+            fn vote_any(condition: Bool) => VoteAny;
+            fn ballot(condition: Bool) => Ballot;
+            fn match_any<Element>(value: Any) => MatchAny;
+            fn match_all<Element>(value: Any) => MatchAll;
+            for op in WarpReduceOp: fn warp_reduce_{op}<Element>(value: Any) => WarpReduce;
         }
         "Bulk groups" {
             fn bulk_commit_group() => BulkCommitGroup;
