@@ -53,6 +53,7 @@ pub fn corpus() -> &'static [Source] {
     sources! {
         "atomics": "tests/src/kernels/atomics.rs",
         "barriers": "tests/src/kernels/barriers.rs",
+        "bits": "tests/src/kernels/bits.rs",
         "bulk_clusters": "tests/src/kernels/bulk/clusters.rs",
         "bulk_copies": "tests/src/kernels/bulk/copies.rs",
         "bulk_reductions": "tests/src/kernels/bulk/reductions.rs",
@@ -71,6 +72,7 @@ pub fn corpus() -> &'static [Source] {
         "im2col": "tests/src/kernels/im2col.rs",
         "integers": "tests/src/kernels/integers.rs",
         "launches": "tests/src/kernels/launches.rs",
+        "math": "tests/src/kernels/math.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",

@@ -4,7 +4,7 @@
 use super::low_bits::Variables;
 use super::{bulk, clusters, coordinates, descriptors, limits, settled, warp};
 use crate::diag::Sink;
-use crate::ir::{Expr, ExprKind, Kernel, Stmt, StmtKind, visit};
+use crate::ir::{Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
 
 /// What the rules of an operation ask for.
 pub(super) struct Rules<'k> {
@@ -91,6 +91,7 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
         ExprKind::CachePolicy(_, fraction) => limits::cache_fraction(fraction, sink),
         ExprKind::Array(_) | ExprKind::Repeat(_) => limits::register_array(expr, sink),
         ExprKind::Remote(_, rank) => clusters::remote(rules, rank, expr.span, sink),
+        ExprKind::Math(MathOp::Clamp, operands) => limits::clamp(operands, expr.span, sink),
         ExprKind::Special(special) => clusters::special(rules, *special, expr.span, sink),
         ExprKind::Const(_)
         | ExprKind::Local(_)
@@ -102,6 +103,7 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
         | ExprKind::Cast(_)
         | ExprKind::Bits(_)
         | ExprKind::Math(..)
+        | ExprKind::Integer(..)
         | ExprKind::Hinted(..)
         | ExprKind::ClusterAxis(_)
         | ExprKind::MapAt(..) => {}

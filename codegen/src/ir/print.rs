@@ -265,6 +265,7 @@ impl Display for Expr {
             ExprKind::Binary(op, a, b) => write!(f, "({a} {} {b})", op.sign()),
             ExprKind::Cast(a) => write!(f, "({a} as {})", self.ty),
             ExprKind::Bits(a) => write!(f, "bits({a} as {})", self.ty),
+            ExprKind::Integer(op, all) => write!(f, "{}({})", op.name(), Commas(all)),
             ExprKind::Math(op, all) => write!(f, "{}({})", op.name(), Commas(all)),
             ExprKind::Array(all) => write!(f, "{}", List(all)),
             ExprKind::Compound(parts) => write!(f, "({})", Commas(parts)),

@@ -78,9 +78,10 @@ macro_rules! expr_operands {
             | ExprKind::Stage(a, b)
             | ExprKind::Remote(a, b)
             | ExprKind::Hinted(a, b) => vec![a.$as_ref(), b.$as_ref()],
-            ExprKind::Math(_, all) | ExprKind::Array(all) | ExprKind::Compound(all) => {
-                all.into_iter().collect()
-            }
+            ExprKind::Math(_, all)
+            | ExprKind::Integer(_, all)
+            | ExprKind::Array(all)
+            | ExprKind::Compound(all) => all.into_iter().collect(),
         }
     };
 }

@@ -31,6 +31,7 @@ mod control;
 mod debug;
 mod descriptor;
 mod expr;
+mod integer;
 mod kernel;
 mod memory;
 mod nvvm;

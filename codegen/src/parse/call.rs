@@ -98,6 +98,18 @@ impl Cx<'_> {
             FunctionCall::Rsqrt { x } => return self.math_as(MathOp::Rsqrt, vec![x], path, span),
             FunctionCall::Exp2 { x } => return self.math_as(MathOp::Exp2, vec![x], path, span),
             FunctionCall::Log2 { x } => return self.math_as(MathOp::Log2, vec![x], path, span),
+            FunctionCall::Exp { x } => return self.math_as(MathOp::Exp, vec![x], path, span),
+            FunctionCall::Log { x } => return self.math_as(MathOp::Log, vec![x], path, span),
+            FunctionCall::Sin { x } => return self.math_as(MathOp::Sin, vec![x], path, span),
+            FunctionCall::Cos { x } => return self.math_as(MathOp::Cos, vec![x], path, span),
+            FunctionCall::Tanh { x } => return self.math_as(MathOp::Tanh, vec![x], path, span),
+            FunctionCall::Pow { x, y } => return self.math_as(MathOp::Pow, vec![x, y], path, span),
+            FunctionCall::Clamp { x, low, high } => {
+                return self.math_as(MathOp::Clamp, vec![x, low, high], path, span);
+            }
+            FunctionCall::CopySign { x, sign } => {
+                return self.math_as(MathOp::CopySign, vec![x, sign], path, span);
+            }
             FunctionCall::Cast { value } => return self.cast_call(value, path, span),
 
             FunctionCall::SyncThreads => self.effect(StmtKind::Sync(Sync::Threads), span),

@@ -54,6 +54,7 @@ mod descriptors;
 mod grids;
 mod im2col;
 mod inference;
+mod math;
 mod messages;
 mod names;
 mod order;

@@ -130,8 +130,9 @@ fn words_of_other_languages_are_named() {
             "wgmma(tile, tile);",
             "`wgmma` is not there: kernels do not have the tensor cores' instructions yet",
         ),
-        ("let x = exp(1.0);", "kernels do not have `exp`: write `exp2(x * 1.442695)`"),
-        ("let x = 1.0f32; let y = x.exp();", "kernels do not have `exp`: write `exp2(x * 1.442695)`"),
+        ("let x = expf(1.0);", "`expf` is `exp(x)` here"),
+        ("let x = 1.0f32; let y = x.exp();", "`exp` is `exp(x)` here"),
+        ("let x = floor(1.0);", "kernels do not have `floor`: there is no rounding to whole floats yet"),
         ("atomicAdd(out, 1);", "`atomicAdd` is `global.atomic_add(i, value)` here"),
         ("let x = tl.load(out);", "tiles are moved by tensor maps"),
         ("let x: half = 1;", "`half` is `f16` here"),
@@ -152,12 +153,17 @@ fn each_scalar_has_its_own_methods() {
         let said = refused(&format!("#[tma_kernel(threads = 32)]\nfn k() {{ let x = {value}; x.quirk(); }}"));
         said.split_once("its methods are ").map(|(_, list)| list.trim().to_owned())
     };
-    assert_eq!(methods("1u32").as_deref(), Some("min, max, div_ceil"));
-    assert_eq!(methods("1i32").as_deref(), Some("min, max, abs"));
-    assert_eq!(methods("1.0f32").as_deref(), Some("min, max, abs, mul_add, sqrt, recip, to_bits"));
+    let bits = "count_ones, count_zeros, leading_zeros, leading_ones, trailing_zeros, trailing_ones, \
+                reverse_bits, swap_bytes, rotate_left, rotate_right";
+    assert_eq!(methods("1u32"), Some(format!("min, max, clamp, div_ceil, {bits}")));
+    assert_eq!(methods("1i32"), Some(format!("min, max, abs, clamp, {bits}")));
+    assert_eq!(
+        methods("1.0f32").as_deref(),
+        Some("min, max, abs, mul_add, sqrt, recip, clamp, copysign, to_bits")
+    );
     assert_eq!(
         methods("f16::from_f32(1.0)").as_deref(),
-        Some("min, max, abs, mul_add, to_f32, to_f64, to_bits")
+        Some("min, max, abs, mul_add, clamp, copysign, to_f32, to_f64, to_bits")
     );
     assert_eq!(methods("e4m3::from_f32(1.0)").as_deref(), Some("to_f32, to_f64, to_bits"));
     assert_eq!(methods("true"), None);

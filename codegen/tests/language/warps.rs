@@ -82,7 +82,7 @@ fn types_are_judged() {
     accepts(32, "let t = warp_reduce_add((x > 0.0) as u32);");
     refuses(32, "let t = shuffle_up::<u32>(x, 1);", "is wanted");
     refuses(32, "let t = vote_all(n);", "is wanted");
-    refuses(32, "let t = ballot(n > 0, 1);", "`ballot` takes 1 argument, but 2 are given");
+    refuses(32, "let t = ballot(n > 0, 1);", "`ballot` takes one argument, but 2 are given");
     refuses(32, "let t = shuffle_idx(x, 1.0);", "is wanted");
 }
 

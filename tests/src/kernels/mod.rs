@@ -2,6 +2,7 @@
 
 pub mod atomics;
 pub mod barriers;
+pub mod bits;
 pub mod bulk;
 pub mod casts;
 pub mod clusters;
@@ -16,6 +17,7 @@ pub mod im2col;
 pub mod integers;
 pub mod launches;
 pub mod map_options;
+pub mod math;
 pub mod multicast;
 pub mod multicast_pipelines;
 pub mod multicast_ranks;
@@ -42,6 +44,8 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         control::CASES,
         values::CASES,
         warps::CASES,
+        math::CASES,
+        bits::CASES,
         places::CASES,
         atomics::CASES,
         barriers::CASES,

@@ -24,7 +24,7 @@
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
-//! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`] |
+//! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
 //! | control and debugging | [`unroll`], [`trap`], [`printf!`], `assert!` |
 //!
 //! Coordinates and extents are written in logical row-major order, outermost first, as Rust arrays
@@ -132,7 +132,10 @@ pub use index::{
     Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
 };
 pub use map::{TensorMap, TileType};
-pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, recip, rsqrt, sqrt};
+pub use math::{
+    Ordered, Precise, Real, Signed, abs, clamp, copysign, cos, exp, exp2, fma, log, log2, max, min, pow,
+    recip, rsqrt, sin, sqrt, tanh,
+};
 pub use phase::Phase;
 pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};
 pub use reduce::{ReduceAdd, ReduceBits, ReduceCount, ReduceOrder};

@@ -62,7 +62,7 @@ fn is_of_ord(ty: &Type, name: &str) -> bool {
 impl NumberWord {
     /// Whether [`Ord`] has a method of this name.
     pub(crate) fn is_of_ord(self) -> bool {
-        matches!(self, Self::Min | Self::Max)
+        matches!(self, Self::Min | Self::Max | Self::Clamp)
     }
 }
 

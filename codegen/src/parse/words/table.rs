@@ -55,6 +55,14 @@ words! {
             fn rsqrt(x: Any) => Rsqrt;
             fn exp2(x: Any) => Exp2;
             fn log2(x: Any) => Log2;
+            fn exp(x: Any) => Exp;
+            fn log(x: Any) => Log;
+            fn sin(x: Any) => Sin;
+            fn cos(x: Any) => Cos;
+            fn tanh(x: Any) => Tanh;
+            fn pow(x: Any, y: Any) => Pow;
+            fn clamp<Number>(x: Any, low: Any, high: Any) => Clamp;
+            fn copysign<Number>(x: Any, sign: Any) => CopySign;
         }
         "Ordering" {
             fn sync_threads() => SyncThreads;
@@ -321,9 +329,21 @@ words! {
             fn mul_add(a: Any, b: Any) => MulAdd;
             fn sqrt() => Sqrt;
             fn recip() => Recip;
+            fn clamp(low: Any, high: Any) => Clamp;
+            fn copysign(sign: Any) => CopySign;
         }
         "Arithmetic" {
             fn div_ceil(other: Any) => DivCeil;
+            fn count_ones() => CountOnes;
+            fn count_zeros() => CountZeros;
+            fn leading_zeros() => LeadingZeros;
+            fn leading_ones() => LeadingOnes;
+            fn trailing_zeros() => TrailingZeros;
+            fn trailing_ones() => TrailingOnes;
+            fn reverse_bits() => ReverseBits;
+            fn swap_bytes() => SwapBytes;
+            fn rotate_left(n: U32) => RotateLeft;
+            fn rotate_right(n: U32) => RotateRight;
         }
         "Conversions" {
             fn to_f32() => ToF32;
