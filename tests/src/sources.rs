@@ -89,6 +89,7 @@ pub fn corpus() -> &'static [Source] {
         "tiles": "tests/src/kernels/tiles.rs",
         "map_options": "tests/src/kernels/map_options.rs",
         "values": "tests/src/kernels/values.rs",
+        "vectors": "tests/src/kernels/vectors.rs",
         "warps": "tests/src/kernels/warps.rs",
     }
 }

@@ -35,6 +35,7 @@ mod settled;
 mod size;
 mod target;
 mod unused;
+mod vectors;
 mod warp;
 
 pub use target::{TargetKernel, for_target};

@@ -2,7 +2,7 @@
 //! new one is named here, and has to say which rules it keeps.
 
 use super::low_bits::Variables;
-use super::{bulk, clusters, coordinates, descriptors, limits, settled, warp};
+use super::{bulk, clusters, coordinates, descriptors, limits, settled, vectors, warp};
 use crate::diag::Sink;
 use crate::ir::{Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
 
@@ -29,11 +29,27 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
     let span = stmt.origin.span;
     match &stmt.kind {
         StmtKind::For(inner) => limits::for_loop(inner, sink),
-        StmtKind::TileGet { tile, at, dest: _ } | StmtKind::TileSet { tile, at, value: _ } => {
+        StmtKind::TileGet { tile, at, dest } => {
             limits::tile_element(tile, at, sink);
+            vectors::tile(rules, tile, at, vectors::read(rules, *dest), sink);
         }
-        StmtKind::SharedGet { array, index, dest: _ } | StmtKind::SharedSet { array, index, value: _ } => {
+        StmtKind::TileSet { tile, at, value } => {
+            limits::tile_element(tile, at, sink);
+            vectors::tile(rules, tile, at, vectors::length(&value.ty), sink);
+        }
+        StmtKind::GlobalGet { global, index, dest } => {
+            vectors::global(rules, *global, index, vectors::read(rules, *dest), sink);
+        }
+        StmtKind::GlobalSet { global, index, value } => {
+            vectors::global(rules, *global, index, vectors::length(&value.ty), sink);
+        }
+        StmtKind::SharedGet { array, index, dest } => {
             limits::shared_element(array, index, sink);
+            vectors::shared(rules, array, index, vectors::read(rules, *dest), sink);
+        }
+        StmtKind::SharedSet { array, index, value } => {
+            limits::shared_element(array, index, sink);
+            vectors::shared(rules, array, index, vectors::length(&value.ty), sink);
         }
         StmtKind::TileCopy(copy) => {
             coordinates::tile_copy(rules, copy, sink);
@@ -63,8 +79,6 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         | StmtKind::Continue(_)
         | StmtKind::Leave(_)
         | StmtKind::Return
-        | StmtKind::GlobalGet { .. }
-        | StmtKind::GlobalSet { .. }
         | StmtKind::GlobalAtomic { .. }
         | StmtKind::PrefetchMap(_)
         | StmtKind::AcquireMap { .. }

@@ -176,6 +176,8 @@ codes! {
     Im2colOffset = "TMA0242",
     /// A field of a tensor map set to what the copy engine does not take.
     MapField = "TMA0243",
+    /// A vector of elements that no instruction moves, or that begins beside a multiple of its length.
+    VectorAccess = "TMA0244",
 
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",

@@ -65,7 +65,9 @@ pub enum StmtKind {
     /// Ends the thread.
     Return,
 
-    // Tiles, arrays and barriers may be `Remote`; of barriers those only that are arrived at.
+    // Tiles, arrays and barriers may be `Remote`; of barriers those only that are arrived at. Where `dest`
+    // or `value` is an array, an access to a tile or to global memory is of so many consecutive elements, by
+    // one instruction.
     /// `dest = tile[at]`, with the swizzle applied.
     TileGet { dest: LocalId, tile: Expr, at: Vec<Expr> },
     /// `tile[at] = value`, with the swizzle applied.

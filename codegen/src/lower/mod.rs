@@ -44,6 +44,7 @@ mod tests;
 mod tile;
 mod tma;
 mod types;
+mod vector;
 mod warp;
 
 use std::collections::HashMap;

@@ -62,5 +62,6 @@ mod origins;
 mod pipelines;
 mod tiles;
 mod values;
+mod vectors;
 mod vocabulary;
 mod warps;

@@ -30,6 +30,7 @@ pub mod swizzled;
 pub mod tensors;
 pub mod tiles;
 pub mod values;
+pub mod vectors;
 pub mod warps;
 
 use crate::case::Case;
@@ -46,6 +47,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         warps::CASES,
         math::CASES,
         bits::CASES,
+        vectors::CASES,
         places::CASES,
         atomics::CASES,
         barriers::CASES,

@@ -140,7 +140,7 @@ pub use phase::Phase;
 pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};
 pub use reduce::{ReduceAdd, ReduceBits, ReduceCount, ReduceOrder};
 pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
-pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
+pub use shape::{Coordinate, Coordinates, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
 pub use shared::{Shared, SharedArray, Stages, shared};
 pub use sync::{
     fence, fence_barrier_init, fence_proxy_async, fence_proxy_async_global, named_barrier_sync, sync_threads,

@@ -1,7 +1,8 @@
 //! Methods of tiles in shared memory.
 
-use crate::ir::{Expr, RemoteCopy, Span, StmtKind, TileType};
+use crate::ir::{Expr, RemoteCopy, StmtKind, TileType};
 use crate::parse::cx::Cx;
+use crate::parse::span;
 use crate::parse::words::TileCall;
 
 impl Cx<'_> {
@@ -10,8 +11,9 @@ impl Cx<'_> {
         tile: Expr,
         ty: &TileType,
         call: TileCall,
-        span: Span,
+        syntax: &syn::ExprMethodCall,
     ) -> Option<Expr> {
+        let span = span::of_method_call(syntax);
         Some(match call {
             TileCall::Bytes => self.known_u32(ty.bytes(), span),
             TileCall::Rows => {
@@ -26,6 +28,16 @@ impl Cx<'_> {
                 value
             }
             TileCall::Set { at, value } => self.effect(StmtKind::TileSet { tile, at, value }, span),
+            TileCall::GetVec { at } => {
+                let vector = self.read_vector(syntax, ty.element)?;
+                let (dest, value) = self.temporary("elements", vector, span);
+                self.emit(StmtKind::TileGet { dest, tile, at }, span);
+                value
+            }
+            TileCall::SetVec { at, value } => {
+                let value = self.written_vector(value, ty.element)?;
+                self.effect(StmtKind::TileSet { tile, at, value }, span)
+            }
             TileCall::CopyTo { to, at, count, barrier } => {
                 let copy = RemoteCopy { op: None, from: tile, to, at, count, barrier };
                 return self.remote_copy(copy, ty.element, span);

@@ -15,6 +15,8 @@ pub(crate) enum Generic {
     Range,
     /// How many bulk groups may be pending.
     Groups,
+    /// How many elements a vector has.
+    Lanes,
     /// A dimension of a tensor.
     Dimension,
     /// The element of a tile, an array or a slice.
@@ -40,7 +42,7 @@ impl Generic {
             Self::Number | Self::Element => "T",
             Self::Shared => "X",
             Self::Range => "R",
-            Self::Groups | Self::Count | Self::Rank => "N",
+            Self::Groups | Self::Lanes | Self::Count | Self::Rank => "N",
             Self::Dimension => "D",
             Self::Shape => "S",
             Self::Swizzle => "W",
@@ -53,6 +55,7 @@ impl Generic {
     pub(super) fn note(self) -> &'static str {
         match self {
             Self::Groups => ": at most `N` groups may be pending, and 0 waits for all",
+            Self::Lanes => ", of `N` elements",
             Self::Dimension => ", for dimension `D`",
             Self::Number
             | Self::Shared
@@ -69,7 +72,7 @@ impl Generic {
 
     /// Whether it has to be written in a call, since nothing else decides it.
     pub(super) fn is_written(self) -> bool {
-        matches!(self, Self::Groups | Self::Dimension)
+        matches!(self, Self::Groups | Self::Lanes | Self::Dimension)
     }
 }
 

@@ -121,6 +121,8 @@ words! {
         "Tiles" {
             #[Remote] fn get(at: Coordinates) => Get;
             #[Remote] fn set(at: Coordinates, value: Element) => Set;
+            fn get_vec<Lanes>(at: Coordinates) => GetVec;
+            fn set_vec(at: Coordinates, value: Any) => SetVec;
             #[Remote] fn bytes() => Bytes;
             #[Remote] fn rows() => Rows;
             #[Remote] fn cols() => Cols;
@@ -138,6 +140,8 @@ words! {
         "Shared arrays and stages" {
             #[Remote] fn get(i: U32) => Get;
             #[Remote] fn set(i: U32, value: Element) => Set;
+            fn get_vec<Lanes>(i: U32) => GetVec;
+            fn set_vec(i: U32, value: Any) => SetVec;
             #[Remote] fn len() => Len;
         }
         "Bulk copies" {
@@ -302,6 +306,8 @@ words! {
         "Global memory" {
             fn get(i: GlobalIndex) => Get;
             fn set(i: GlobalIndex, value: Element) => Set;
+            fn get_vec<Lanes>(i: GlobalIndex) => GetVec;
+            fn set_vec(i: GlobalIndex, value: Any) => SetVec;
             fn len() => Len;
             for op in AtomicOp: fn atomic_{op}(i: GlobalIndex, value: Element) => Atomic;
         }
