@@ -39,6 +39,9 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     let b = sqrt(2.0f32) + rsqrt(2.0) + exp2(1.0) + log2(2.0) + recip(2.0f32);
     let c = exp(1.0) + log(2.0) + pow(2.0, 0.5) + sin(1.0) + cos(1.0) + tanh(1.0);
     let d = clamp(c, 0.0, 1.0) + copysign(1.0f32, c).clamp(-1.0, 1.0).copysign(c) + a.clamp(1, 9) as f32;
+    row.set_vec(0, row.get_vec::<4>(4));
+    t.set_vec([0, 0, 0], t.get_vec::<4>([1, 1, 4]));
+    out.set_vec(0, out.get_vec::<2>(2));
     let lanes = ballot(vote_all(e) || vote_any(e)) | match_any(d) | match_all(a);
     let moved = shuffle_xor(d, 1) + shuffle_up(d, 1) + shuffle_down(d, 1) + shuffle_idx(d, 0);
     let reduced = warp_reduce_add(moved) + warp_reduce_min(moved) + warp_reduce_max(moved);
