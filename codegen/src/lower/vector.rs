@@ -5,6 +5,7 @@ use inkwell::IntPredicate;
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValue as _, BasicValueEnum, IntValue, PointerValue};
 
+use super::types::{float_type, scalar_of};
 use super::{Cx, Lower, memory, place, print};
 use crate::backend::BackendError;
 use crate::ir::{Scalar, Span, Type};
@@ -20,13 +21,8 @@ pub(super) struct Vector {
 impl Vector {
     /// The vector of this type; none if it is a scalar.
     pub(super) fn of(ty: &Type) -> Lower<Option<Self>> {
-        match ty {
-            Type::Array(element, len) => match element.as_scalar() {
-                Some(scalar) => Ok(Some(Self { scalar, len: *len })),
-                None => Err(BackendError::Unchecked(format!("a vector of `{element}`"))),
-            },
-            _ => Ok(None),
-        }
+        let Type::Array(element, len) = ty else { return Ok(None) };
+        Ok(Some(Self { scalar: scalar_of(element)?, len: *len }))
     }
 
     /// What its address is a multiple of, in bytes.
@@ -39,11 +35,11 @@ impl Vector {
     }
 
     fn ty<'c>(self, cx: &Cx<'c, '_>) -> Lower<VectorType<'c>> {
-        match cx.memory_type(self.scalar) {
-            BasicTypeEnum::IntType(ty) => Ok(ty.vec_type(self.len)),
-            BasicTypeEnum::FloatType(ty) => Ok(ty.vec_type(self.len)),
-            other => Err(BackendError::Unchecked(format!("a vector of `{other}`"))),
+        let element = cx.memory_type(self.scalar);
+        if let BasicTypeEnum::IntType(ty) = element {
+            return Ok(ty.vec_type(self.len));
         }
+        Ok(float_type(element)?.vec_type(self.len))
     }
 }
 
