@@ -2,7 +2,7 @@
 //! parameters.
 
 use crate::ir::{Kernel, Param, ParamKind};
-use crate::limits::{BULK_BYTES, MAP_BYTES};
+use crate::limits::MAP_BYTES;
 
 /// The types in the module of a generic kernel. No instance may be called so: its launcher is in a
 /// module of its name.
@@ -49,7 +49,7 @@ pub fn alignment(param: &Param) -> u32 {
         Some(ParamKind::Maps(_)) => MAP_BYTES,
         Some(ParamKind::Tiles(_) | ParamKind::Columns(..) | ParamKind::Scalar(_)) | None => 1,
     };
-    if param.copied { element.max(BULK_BYTES) } else { element }
+    element.max(param.unit)
 }
 
 /// The symbol of the block's shared memory.

@@ -53,6 +53,7 @@ pub fn corpus() -> &'static [Source] {
     sources! {
         "atomics": "tests/src/kernels/atomics.rs",
         "barriers": "tests/src/kernels/barriers.rs",
+        "bits": "tests/src/kernels/bits.rs",
         "bulk_clusters": "tests/src/kernels/bulk/clusters.rs",
         "bulk_copies": "tests/src/kernels/bulk/copies.rs",
         "bulk_operations": "tests/src/kernels/bulk/operations.rs",
@@ -70,6 +71,7 @@ pub fn corpus() -> &'static [Source] {
         "im2col": "tests/src/kernels/im2col.rs",
         "integers": "tests/src/kernels/integers.rs",
         "launches": "tests/src/kernels/launches.rs",
+        "math": "tests/src/kernels/math.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",
@@ -84,6 +86,8 @@ pub fn corpus() -> &'static [Source] {
         "tiles": "tests/src/kernels/tiles.rs",
         "map_options": "tests/src/kernels/map_options.rs",
         "values": "tests/src/kernels/values.rs",
+        "vectors": "tests/src/kernels/vectors.rs",
+        "warps": "tests/src/kernels/warps.rs",
     }
 }
 

@@ -146,6 +146,10 @@ pub const fn tile_alignment(swizzle: TileSwizzle) -> u64 {
 /// Source: PTX ISA, "cp.async.bulk".
 pub const BULK_BYTES: u32 = 16;
 
+/// The most bytes that a thread reads or writes by one instruction, whose address is a multiple of its
+/// size. Source: PTX ISA, "ld" and "st", `.v2` and `.v4`; `.v8` is not there for `sm_90`.
+pub const VECTOR_BYTES: u32 = 16;
+
 /// Bytes, and alignment, of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object".
 pub const BARRIER_BYTES: u64 = 8;
 

@@ -186,6 +186,7 @@ impl Walk<'_, '_> {
             | StmtKind::SyncGrid { .. }
             | StmtKind::GridDependency(_)
             | StmtKind::ElectOne { .. }
+            | StmtKind::Warp { .. }
             | StmtKind::Assert { .. }
             | StmtKind::Printf { .. } => Some(state),
         }

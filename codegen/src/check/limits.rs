@@ -319,6 +319,21 @@ pub(super) fn register_array(array: &Expr, sink: &mut Sink) {
     }
 }
 
+/// Bounds that leave no number, at which Rust panics.
+pub(super) fn clamp(operands: &[Expr], span: Span, sink: &mut Sink) {
+    let [_, low, high] = operands else { return };
+    let (ExprKind::Const(low), ExprKind::Const(high)) = (&low.kind, &high.kind) else { return };
+    let (in_order, bounds) = match (low, high) {
+        (Const::Int(low), Const::Int(high)) => (low <= high, format!("{low} to {high}")),
+        (Const::Float(low), Const::Float(high)) => (low <= high, format!("{low} to {high}")),
+        (Const::Bool(_) | Const::Int(_) | Const::Float(_) | Const::Literal { .. }, _) => return,
+    };
+    if !in_order {
+        sink.error(Code::ConstantValue, span, format!("`clamp` to {bounds}, where there is no number"))
+            .help("the lower bound comes first, and no bound is NaN");
+    }
+}
+
 /// Source: PTX ISA, "createpolicy", `fraction`.
 pub(super) fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
     if let ExprKind::Const(Const::Float(value)) = fraction.kind

@@ -114,6 +114,7 @@ impl Variables {
             | ExprKind::Special(_)
             | ExprKind::Bits(_)
             | ExprKind::Math(..)
+            | ExprKind::Integer(..)
             | ExprKind::Array(_)
             | ExprKind::Repeat(_)
             | ExprKind::ZeroAccumulator

@@ -41,6 +41,8 @@ mod size;
 mod statics;
 mod target;
 mod unused;
+mod vectors;
+mod warp;
 
 pub use target::{TargetKernel, for_target};
 pub(crate) use unused::unused;

@@ -3,9 +3,9 @@
 
 use super::low_bits::Variables;
 use super::statics::Statics;
-use super::{bulk, clusters, coordinates, descriptors, limits, mma, settled};
+use super::{bulk, clusters, coordinates, descriptors, limits, mma, settled, vectors, warp};
 use crate::diag::Sink;
-use crate::ir::{Expr, ExprKind, Kernel, Stmt, StmtKind, visit};
+use crate::ir::{Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
 
 /// What the rules of an operation ask for.
 pub(super) struct Rules<'k> {
@@ -33,11 +33,27 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
     let span = stmt.origin.span;
     match &stmt.kind {
         StmtKind::For(inner) => limits::for_loop(inner, sink),
-        StmtKind::TileGet { tile, at, dest: _ } | StmtKind::TileSet { tile, at, value: _ } => {
+        StmtKind::TileGet { tile, at, dest } => {
             limits::tile_element(tile, at, sink);
+            vectors::tile(rules, tile, at, vectors::read(rules, *dest), sink);
         }
-        StmtKind::SharedGet { array, index, dest: _ } | StmtKind::SharedSet { array, index, value: _ } => {
+        StmtKind::TileSet { tile, at, value } => {
+            limits::tile_element(tile, at, sink);
+            vectors::tile(rules, tile, at, vectors::length(&value.ty), sink);
+        }
+        StmtKind::GlobalGet { global, index, dest } => {
+            vectors::global(rules, *global, index, vectors::read(rules, *dest), sink);
+        }
+        StmtKind::GlobalSet { global, index, value } => {
+            vectors::global(rules, *global, index, vectors::length(&value.ty), sink);
+        }
+        StmtKind::SharedGet { array, index, dest } => {
             limits::shared_element(array, index, sink);
+            vectors::shared(rules, array, index, vectors::read(rules, *dest), sink);
+        }
+        StmtKind::SharedSet { array, index, value } => {
+            limits::shared_element(array, index, sink);
+            vectors::shared(rules, array, index, vectors::length(&value.ty), sink);
         }
         StmtKind::TileCopy(copy) => {
             coordinates::tile_copy(rules, copy, sink);
@@ -54,6 +70,7 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         StmtKind::Barrier { op, barrier: _, scope: _ } => limits::barrier(op, sink),
         StmtKind::EditMap { map, edit } => descriptors::edit(rules, map, edit, sink),
         StmtKind::Sync(sync) => clusters::meeting(rules, *sync, span, sink),
+        StmtKind::Warp { value, op, dest: _ } => warp::operation(rules, value, op, span, sink),
         StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
             limits::named_barrier(id, threads, sink);
         }
@@ -75,8 +92,6 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         | StmtKind::Continue(_)
         | StmtKind::Leave(_)
         | StmtKind::Return
-        | StmtKind::GlobalGet { .. }
-        | StmtKind::GlobalSet { .. }
         | StmtKind::GlobalAtomic { .. }
         | StmtKind::PrefetchMap(_)
         | StmtKind::AcquireMap { .. }
@@ -108,6 +123,7 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
         ExprKind::CachePolicy(_, fraction) => limits::cache_fraction(fraction, sink),
         ExprKind::Array(_) | ExprKind::Repeat(_) => limits::register_array(expr, sink),
         ExprKind::Remote(_, rank) => clusters::remote(rules, rank, expr.span, sink),
+        ExprKind::Math(MathOp::Clamp, operands) => limits::clamp(operands, expr.span, sink),
         ExprKind::Special(special) => clusters::special(rules, *special, expr.span, sink),
         ExprKind::Const(_)
         | ExprKind::Local(_)
@@ -119,6 +135,7 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
         | ExprKind::Cast(_)
         | ExprKind::Bits(_)
         | ExprKind::Math(..)
+        | ExprKind::Integer(..)
         | ExprKind::Hinted(..)
         | ExprKind::ZeroAccumulator
         | ExprKind::ClusterAxis(_)

@@ -48,6 +48,7 @@ impl Statics {
                 | ExprKind::Cast(_)
                 | ExprKind::Bits(_)
                 | ExprKind::Math(..)
+                | ExprKind::Integer(..)
                 | ExprKind::Array(_)
                 | ExprKind::Repeat(_)
                 | ExprKind::Index(..) => true,

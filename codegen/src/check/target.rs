@@ -93,6 +93,7 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::SyncGrid { .. }
         | StmtKind::GridDependency(_)
         | StmtKind::ElectOne { .. }
+        | StmtKind::Warp { .. }
         | StmtKind::Trap
         | StmtKind::Assert { .. }
         | StmtKind::Printf { .. } => return None,

@@ -139,6 +139,8 @@ codes! {
     ParameterBytes = "TMA0213",
     /// A parity that is neither 0 nor 1.
     Parity = "TMA0214",
+    /// A reduction of a warp that lanes are missing of.
+    PartialWarp = "TMA0215",
     /// A pipeline without stages, or whose stages hold something else than tiles.
     Pipeline = "TMA0230",
 
@@ -174,6 +176,8 @@ codes! {
     Im2colOffset = "TMA0242",
     /// A field of a tensor map set to what the copy engine does not take.
     MapField = "TMA0243",
+    /// A vector of elements that no instruction moves, or that begins beside a multiple of its length.
+    VectorAccess = "TMA0244",
 
     /// An accumulator, or an operand of a multiplication, of a shape that the tensor cores do not take.
     MmaShape = "TMA0251",

@@ -12,7 +12,7 @@
 //!
 //! Two cases are different:
 //!
-//! * `min` and `max` of integers are methods of `Ord`, which is in scope unless a crate or module
+//! * `min`, `max` and `clamp` of integers are methods of `Ord`, which is in scope unless a crate or module
 //!   does without the prelude (`#![no_implicit_prelude]`).
 //! * A value of a type generic has no methods but those of its bounds and of traits for all types,
 //!   while the front end sees the type that the generic stands for. So no such method may be there,
@@ -62,29 +62,28 @@ fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
     }
 }
 
-/// What rustc accepts only if `Ord` is in scope, of `min` or `max`.
+/// What rustc accepts only if `Ord` is in scope, of a method of it.
 pub(super) fn ord_proof(name: &Ident) -> TokenStream {
     let guard = format_ident!("{name}", span = Span::call_site());
+    let word = NumberWord::named(&name.to_string());
+    let count = word.map_or(0, |word| word.signature().parameters.len());
+    let (any, others) = (
+        vec![quote!(::tma_runtime::lang::names::any()); count],
+        vec![quote!(_: ::tma_runtime::lang::names::Integer); count],
+    );
     let call = quote_spanned! {name.span()=>
         ::tma_runtime::lang::names::ord_method(
-            ::tma_runtime::lang::names::any::<::tma_runtime::lang::names::Integer>()
-                .#name(::tma_runtime::lang::names::any())
+            ::tma_runtime::lang::names::any::<::tma_runtime::lang::names::Integer>().#name(#(#any),*)
         );
     };
     // `Ord` takes its values at an earlier step.
     quote! {
         {
             trait TheKernelLanguage {
-                fn #guard(
-                    &self,
-                    _: ::tma_runtime::lang::names::Integer,
-                ) -> ::tma_runtime::lang::names::NoMethod;
+                fn #guard(&self, #(#others),*) -> ::tma_runtime::lang::names::NoMethod;
             }
             impl TheKernelLanguage for ::tma_runtime::lang::names::Integer {
-                fn #guard(
-                    &self,
-                    _: ::tma_runtime::lang::names::Integer,
-                ) -> ::tma_runtime::lang::names::NoMethod {
+                fn #guard(&self, #(#others),*) -> ::tma_runtime::lang::names::NoMethod {
                     ::tma_runtime::lang::names::any()
                 }
             }

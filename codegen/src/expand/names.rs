@@ -187,6 +187,7 @@ fn example(generic: Generic, span: Span) -> TokenStream {
         Generic::Shared => quote_spanned!(span=> #lang::Barrier),
         Generic::Range => quote_spanned!(span=> ::core::ops::Range<::core::primitive::u32>),
         Generic::Groups | Generic::Dimension => quote_spanned!(span=> 0),
+        Generic::Lanes => quote_spanned!(span=> 2),
         Generic::Shape => quote_spanned!(span=> #lang::Shape2<8, 8>),
         Generic::Swizzle => quote_spanned!(span=> #lang::NoSwizzle),
         Generic::Count => quote_spanned!(span=> 1),

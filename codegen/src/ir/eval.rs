@@ -2,7 +2,7 @@
 //! where an operand has no such operation, where an integer is divided by zero, and where LLVM
 //! rounds.
 
-use super::{BinaryOp, Const, MathOp, Scalar, UnaryOp};
+use super::{BinaryOp, Const, IntegerOp, MathOp, Scalar, UnaryOp};
 
 /// The value of `op` on `a`, which is a `scalar`.
 pub fn unary(op: UnaryOp, a: Const, scalar: Scalar) -> Option<Const> {
@@ -94,18 +94,60 @@ fn floats(op: BinaryOp, a: f64, b: f64, scalar: Scalar) -> Option<Const> {
 
 /// The value of a function of these operands, where it does not round.
 pub fn math(op: MathOp, operands: &[Const]) -> Option<Const> {
-    let [Const::Int(a), Const::Int(b)] = operands else { return None };
-    match op {
-        MathOp::Min => Some(Const::Int(*a.min(b))),
-        MathOp::Max => Some(Const::Int(*a.max(b))),
-        MathOp::Abs
-        | MathOp::Fma
-        | MathOp::Sqrt
-        | MathOp::Rsqrt
-        | MathOp::Exp2
-        | MathOp::Log2
-        | MathOp::Recip => None,
+    let known = |operand: &Const| if let Const::Int(value) = operand { Some(*value) } else { None };
+    let operands: Option<Vec<_>> = operands.iter().map(known).collect();
+    match (op, operands?.as_slice()) {
+        (MathOp::Min, [a, b]) => Some(Const::Int(*a.min(b))),
+        (MathOp::Max, [a, b]) => Some(Const::Int(*a.max(b))),
+        (MathOp::Clamp, [x, low, high]) if low <= high => Some(Const::Int(*x.clamp(low, high))),
+        (
+            MathOp::Min
+            | MathOp::Max
+            | MathOp::Clamp
+            | MathOp::Abs
+            | MathOp::Fma
+            | MathOp::Sqrt
+            | MathOp::Rsqrt
+            | MathOp::Exp2
+            | MathOp::Log2
+            | MathOp::Recip
+            | MathOp::Exp
+            | MathOp::Log
+            | MathOp::Sin
+            | MathOp::Cos
+            | MathOp::Tanh
+            | MathOp::Pow
+            | MathOp::CopySign,
+            _,
+        ) => None,
     }
+}
+
+/// The value of a function of the bits of an integer, which is a `scalar`.
+pub fn integer(op: IntegerOp, operands: &[Const], scalar: Scalar) -> Option<Const> {
+    let [Const::Int(value), rest @ ..] = operands else { return None };
+    let width = scalar.bytes() * 8;
+    // At the top of 64 bits, so that the bits below are no part of it.
+    let (unused, low) = (u64::BITS - width, *value as u64 & (u64::MAX >> (u64::BITS - width)));
+    let high = low << unused;
+    let rotated = |left: u32| low.checked_shl(left).unwrap_or(0) | low.checked_shr(width - left).unwrap_or(0);
+    let amount = || match rest {
+        [Const::Int(amount)] => u32::try_from(amount.rem_euclid(i128::from(width))).ok(),
+        _ => None,
+    };
+    let found = match op {
+        IntegerOp::CountOnes => low.count_ones().into(),
+        IntegerOp::CountZeros => (width - low.count_ones()).into(),
+        IntegerOp::LeadingZeros => high.leading_zeros().min(width).into(),
+        IntegerOp::LeadingOnes => high.leading_ones().into(),
+        IntegerOp::TrailingZeros => low.trailing_zeros().min(width).into(),
+        IntegerOp::TrailingOnes => low.trailing_ones().into(),
+        IntegerOp::ReverseBits => high.reverse_bits(),
+        IntegerOp::SwapBytes => high.swap_bytes(),
+        IntegerOp::RotateLeft => rotated(amount()?),
+        IntegerOp::RotateRight => rotated((width - amount()?) % width),
+    };
+    Some(wrap(Const::Int(found.into()), if op.counts() { Scalar::U32 } else { scalar }))
 }
 
 /// The value as `scalar` holds it: integers wrap, floats are rounded.
@@ -152,6 +194,70 @@ mod tests {
         let tenth = f64::from(0.1_f32);
         let sum = binary(BinaryOp::Add, Const::Float(tenth), Const::Float(tenth), Scalar::F32);
         assert_eq!(sum, Some(Const::Float(f64::from(0.1_f32 + 0.1_f32))));
+    }
+
+    #[test]
+    fn bits_are_those_of_the_width() {
+        let of = |op, value: i128, amount: i128, scalar| {
+            let rotates = matches!(op, IntegerOp::RotateLeft | IntegerOp::RotateRight);
+            let operands = [Const::Int(value), Const::Int(amount)];
+            match integer(op, &operands[..if rotates { 2 } else { 1 }], scalar) {
+                Some(Const::Int(found)) => found,
+                other => panic!("{op:?} is {other:?}"),
+            }
+        };
+        for value in [0_i128, 1, -1, 0x53, -128, 0x7f, 100] {
+            let (byte, signed, wide) = (value as u8, value as i8, value as i64);
+            for (scalar, [ones, zeros, leading, trailing, top, bottom]) in [
+                (
+                    Scalar::U8,
+                    [
+                        byte.count_ones(),
+                        byte.count_zeros(),
+                        byte.leading_zeros(),
+                        byte.trailing_zeros(),
+                        byte.leading_ones(),
+                        byte.trailing_ones(),
+                    ],
+                ),
+                (
+                    Scalar::I64,
+                    [
+                        wide.count_ones(),
+                        wide.count_zeros(),
+                        wide.leading_zeros(),
+                        wide.trailing_zeros(),
+                        wide.leading_ones(),
+                        wide.trailing_ones(),
+                    ],
+                ),
+            ] {
+                assert_eq!(of(IntegerOp::CountOnes, value, 0, scalar), ones.into());
+                assert_eq!(of(IntegerOp::CountZeros, value, 0, scalar), zeros.into());
+                assert_eq!(of(IntegerOp::LeadingZeros, value, 0, scalar), leading.into());
+                assert_eq!(of(IntegerOp::TrailingZeros, value, 0, scalar), trailing.into());
+                assert_eq!(of(IntegerOp::LeadingOnes, value, 0, scalar), top.into());
+                assert_eq!(of(IntegerOp::TrailingOnes, value, 0, scalar), bottom.into());
+            }
+            assert_eq!(of(IntegerOp::ReverseBits, value, 0, Scalar::I8), signed.reverse_bits().into());
+            assert_eq!(of(IntegerOp::SwapBytes, value, 0, Scalar::U8), byte.into());
+            assert_eq!(of(IntegerOp::SwapBytes, value, 0, Scalar::I64), wide.swap_bytes().into());
+            for amount in [0, 1, 7, 8, 13] {
+                let by = i128::from(amount);
+                assert_eq!(
+                    of(IntegerOp::RotateLeft, value, by, Scalar::I8),
+                    signed.rotate_left(amount).into()
+                );
+                assert_eq!(
+                    of(IntegerOp::RotateRight, value, by, Scalar::I8),
+                    signed.rotate_right(amount).into()
+                );
+                assert_eq!(
+                    of(IntegerOp::RotateRight, value, by, Scalar::I64),
+                    wide.rotate_right(amount).into()
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Expressions: pure values.
 
-use super::{LocalId, ParamId, Scalar, SharedId, Span, Type};
+use super::{IntegerOp, LocalId, ParamId, Scalar, SharedId, Span, Type};
 
 /// A value, its type, and where it stands in the source.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub enum ExprKind {
     Bits(Box<Expr>),
     /// A function that the hardware has an instruction for.
     Math(MathOp, Vec<Expr>),
+    /// A function of an integer's bits.
+    Integer(IntegerOp, Vec<Expr>),
     /// The elements of a register array.
     Array(Vec<Expr>),
     /// A register array of one value repeated.
@@ -296,6 +298,22 @@ pub enum MathOp {
     Log2,
     /// `rcp.rn`: f32 and f64.
     Recip,
+    /// `ex2.approx` of `x` times log2(e): f32.
+    Exp,
+    /// `lg2.approx` times ln(2): f32.
+    Log,
+    /// `sin.approx`: f32.
+    Sin,
+    /// `cos.approx`: f32.
+    Cos,
+    /// `tanh.approx`: f32.
+    Tanh,
+    /// `ex2.approx` of `y` times `lg2.approx` of `x`: f32.
+    Pow,
+    /// The number, or the bound that it is beyond; of a NaN a NaN.
+    Clamp,
+    /// The magnitude of the first with the sign of the second.
+    CopySign,
 }
 
 impl MathOp {
@@ -311,6 +329,14 @@ impl MathOp {
             Self::Exp2 => "exp2",
             Self::Log2 => "log2",
             Self::Recip => "recip",
+            Self::Exp => "exp",
+            Self::Log => "log",
+            Self::Sin => "sin",
+            Self::Cos => "cos",
+            Self::Tanh => "tanh",
+            Self::Pow => "pow",
+            Self::Clamp => "clamp",
+            Self::CopySign => "copysign",
         }
     }
 }

@@ -115,9 +115,9 @@ pub struct Param {
     pub ty: Type,
     /// Whether the kernel stores to it: the launcher then asks for `&mut`.
     pub written: bool,
-    /// Whether it is a slice that bulk copies go from or to: the launcher then asks for an address
-    /// that they take.
-    pub copied: bool,
+    /// Of a slice, the bytes that bulk copies and vectors move at once, or 1: the launcher asks for
+    /// an address that is a multiple of them.
+    pub unit: u32,
     /// Its name in the source.
     pub span: Span,
     /// Its type in the source.

@@ -28,6 +28,7 @@ mod copy;
 mod descriptor;
 pub mod eval;
 mod expr;
+mod integer;
 mod kernel;
 mod mma;
 mod origin;
@@ -36,17 +37,20 @@ mod span;
 mod stmt;
 mod types;
 pub mod visit;
+mod warp;
 
 pub use compound::*;
 pub use copy::*;
 pub use descriptor::*;
 pub use expr::*;
+pub use integer::*;
 pub use kernel::*;
 pub use mma::*;
 pub use origin::*;
 pub use span::Span;
 pub use stmt::*;
 pub use types::*;
+pub use warp::*;
 
 pub use tma_model::sync::{Fence, FencedMemory, Scope};
 pub use tma_model::{AtomicOp, ReduceFamily, ReduceOp, Scalar, TileSwizzle, TileType};

@@ -2,7 +2,7 @@
 
 use super::{
     AtomicOp, Awaited, BulkCopy, Expr, Fence, LocalId, MapEdit, MapRef, Mma, Origin, ParamId, RemoteCopy,
-    RowOp, Scope, TileCopy,
+    RowOp, Scope, TileCopy, WarpOp,
 };
 
 /// Statements in order.
@@ -66,7 +66,9 @@ pub enum StmtKind {
     /// Ends the thread.
     Return,
 
-    // Tiles, arrays and barriers may be `Remote`; of barriers those only that are arrived at.
+    // Tiles, arrays and barriers may be `Remote`; of barriers those only that are arrived at. Where `dest`
+    // or `value` is an array, an access to a tile or to global memory is of so many consecutive elements, by
+    // one instruction.
     /// `dest = tile[at]`, with the swizzle applied.
     TileGet { dest: LocalId, tile: Expr, at: Vec<Expr> },
     /// `tile[at] = value`, with the swizzle applied.
@@ -130,6 +132,8 @@ pub enum StmtKind {
     GridDependency(GridDependency),
     /// `dest` is true in one thread of the warp (`elect.sync`).
     ElectOne { dest: LocalId },
+    /// `dest` is what the lanes of the warp make of the `value` of each.
+    Warp { dest: LocalId, value: Expr, op: WarpOp },
 
     /// Stops the grid with an error.
     Trap,

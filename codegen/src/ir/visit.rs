@@ -2,7 +2,7 @@
 
 use super::{
     Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, LeftOperand, MapEdit, MapRef, Mma,
-    Multicast, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy,
+    Multicast, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp,
 };
 
 /// Numbers the statements of a kernel's body, each before those inside it.
@@ -79,9 +79,10 @@ macro_rules! expr_operands {
             | ExprKind::Stage(a, b)
             | ExprKind::Remote(a, b)
             | ExprKind::Hinted(a, b) => vec![a.$as_ref(), b.$as_ref()],
-            ExprKind::Math(_, all) | ExprKind::Array(all) | ExprKind::Compound(all) => {
-                all.into_iter().collect()
-            }
+            ExprKind::Math(_, all)
+            | ExprKind::Integer(_, all)
+            | ExprKind::Array(all)
+            | ExprKind::Compound(all) => all.into_iter().collect(),
         }
     };
 }
@@ -230,6 +231,10 @@ macro_rules! parts {
             StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
                 Parts::read(vec![id, threads])
             }
+            StmtKind::Warp { value, op, dest: _ } => Parts::read(match op {
+                WarpOp::Shuffle { op: _, by } => vec![value, by],
+                WarpOp::Vote(_) | WarpOp::Match(_) | WarpOp::Reduce(_) => vec![value],
+            }),
             StmtKind::Printf { args, .. } => Parts::read(args.into_iter().collect()),
         }
     };

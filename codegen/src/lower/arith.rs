@@ -176,14 +176,30 @@ pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lo
     let refused = || BackendError::Unchecked(format!("`{}` of these operands", op.name()));
     let scalar = scalar_of(&operands.first().ok_or_else(refused)?.ty)?;
     let args = expr::values(cx, operands)?;
+    if op == MathOp::Clamp
+        && let ([_, low, high], [_, low_operand, _]) = (&args[..], operands)
+    {
+        bounds::clamp(cx, class(scalar), (*low, *high), low_operand.span)?;
+    }
+    apply(cx, op, scalar, &args)
+}
+
+/// A function of values of type `scalar`.
+pub(super) fn apply<'c>(
+    cx: &mut Cx<'c, '_>,
+    op: MathOp,
+    scalar: Scalar,
+    args: &[BasicValueEnum<'c>],
+) -> Lower<BasicValueEnum<'c>> {
+    let refused = || BackendError::Unchecked(format!("`{}` of these operands", op.name()));
     let class = class(scalar);
     match op {
         MathOp::Min | MathOp::Max => {
             let name = extreme(op == MathOp::Max, class).ok_or_else(refused)?;
-            overloaded(cx, name, &args)
+            overloaded(cx, name, args)
         }
-        MathOp::Abs => match (class, &args[..]) {
-            (Class::Float, &[_]) => overloaded(cx, "llvm.fabs", &args),
+        MathOp::Abs => match (class, args) {
+            (Class::Float, &[_]) => overloaded(cx, "llvm.fabs", args),
             (Class::Int { signed: true }, &[a]) => {
                 // The second operand: the least integer is not poison.
                 overloaded(cx, "llvm.abs", &[a, cx.context.bool_type().const_zero().into()])
@@ -191,24 +207,102 @@ pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lo
             (Class::Int { signed: false }, &[a]) => Ok(a),
             _ => Err(refused()),
         },
-        MathOp::Fma => match (class, &args[..]) {
-            (Class::Float, &[_, _, _]) => overloaded(cx, "llvm.fma", &args),
+        MathOp::Fma => match (class, args) {
+            (Class::Float, &[_, _, _]) => overloaded(cx, "llvm.fma", args),
             (Class::Int { .. }, &[a, b, c]) => {
                 let product = cx.builder.build_int_mul(int(a)?, int(b)?, "")?;
                 Ok(cx.builder.build_int_add(product, int(c)?, "")?.into())
             }
             _ => Err(refused()),
         },
-        MathOp::Sqrt if class == Class::Float => overloaded(cx, "llvm.sqrt", &args),
+        MathOp::Sqrt if class == Class::Float => overloaded(cx, "llvm.sqrt", args),
         MathOp::Recip if class == Class::Float => {
             let a = float(args[0])?;
             Ok(cx.builder.build_float_div(a.get_type().const_float(1.0), a, "")?.into())
         }
-        MathOp::Rsqrt if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::RSQRT, &args),
-        MathOp::Exp2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2, &args),
-        MathOp::Log2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::LG2, &args),
-        MathOp::Sqrt | MathOp::Recip | MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => Err(refused()),
+        MathOp::Rsqrt if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::RSQRT, args),
+        MathOp::Exp2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2, args),
+        MathOp::Log2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::LG2, args),
+        MathOp::Exp if scalar == Scalar::F32 => {
+            let scaled = scaled(cx, args[0], std::f64::consts::LOG2_E)?;
+            nvvm::emit_value(cx, &nvvm::EX2, &[scaled])
+        }
+        MathOp::Log if scalar == Scalar::F32 => {
+            let log2 = nvvm::emit_value(cx, &nvvm::LG2, args)?;
+            scaled(cx, log2, std::f64::consts::LN_2)
+        }
+        MathOp::Sin if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::SIN, args),
+        MathOp::Cos if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::COS, args),
+        MathOp::Tanh if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::TANH, args),
+        MathOp::Pow => match (scalar, args) {
+            (Scalar::F32, &[x, y]) => {
+                let log2 = nvvm::emit_value(cx, &nvvm::LG2, &[x]).and_then(float)?;
+                let exponent = cx.builder.build_float_mul(float(y)?, log2, "")?;
+                nvvm::emit_value(cx, &nvvm::EX2, &[exponent.into()])
+            }
+            _ => Err(refused()),
+        },
+        MathOp::Clamp => match (class, args) {
+            (Class::Float, &[x, low, high]) => {
+                let above = nearer(cx, FloatPredicate::OLT, float(x)?, float(low)?)?;
+                nearer(cx, FloatPredicate::OGT, above, float(high)?).map(Into::into)
+            }
+            (Class::Int { .. }, &[x, low, high]) => {
+                let above = apply(cx, MathOp::Max, scalar, &[x, low])?;
+                apply(cx, MathOp::Min, scalar, &[above, high])
+            }
+            _ => Err(refused()),
+        },
+        MathOp::CopySign => match (class, args) {
+            (Class::Float, &[x, sign]) => copy_sign(cx, scalar, x, sign),
+            _ => Err(refused()),
+        },
+        MathOp::Sqrt
+        | MathOp::Recip
+        | MathOp::Rsqrt
+        | MathOp::Exp2
+        | MathOp::Log2
+        | MathOp::Exp
+        | MathOp::Log
+        | MathOp::Sin
+        | MathOp::Cos
+        | MathOp::Tanh => Err(refused()),
     }
+}
+
+/// `x` times a constant, rounded once.
+fn scaled<'c>(cx: &Cx<'c, '_>, x: BasicValueEnum<'c>, by: f64) -> Lower<BasicValueEnum<'c>> {
+    let x = float(x)?;
+    Ok(cx.builder.build_float_mul(x, x.get_type().const_float(by), "")?.into())
+}
+
+/// The magnitude of `x` with the sign of `sign`, as bits: one `lop3` for ptxas. LLVM's intrinsic
+/// becomes `abs`, `neg` and a selection.
+fn copy_sign<'c>(
+    cx: &Cx<'c, '_>,
+    scalar: Scalar,
+    x: BasicValueEnum<'c>,
+    sign: BasicValueEnum<'c>,
+) -> Lower<BasicValueEnum<'c>> {
+    let bits = cx.bits_type(scalar);
+    let sign_bit = bits.const_int(1 << (bits.get_bit_width() - 1), false);
+    let x = int(cx.builder.build_bit_cast(x, bits, "")?)?;
+    let sign = int(cx.builder.build_bit_cast(sign, bits, "")?)?;
+    let magnitude = cx.builder.build_and(x, sign_bit.const_not(), "")?;
+    let sign = cx.builder.build_and(sign, sign_bit, "")?;
+    let both = cx.builder.build_or(magnitude, sign, "")?;
+    Ok(cx.builder.build_bit_cast(both, cx.scalar_type(scalar), "")?)
+}
+
+/// `bound` if `x` is beyond it, else `x`: so a NaN stays what it is, and -0 is within bounds of 0.
+fn nearer<'c>(
+    cx: &Cx<'c, '_>,
+    beyond: FloatPredicate,
+    x: FloatValue<'c>,
+    bound: FloatValue<'c>,
+) -> Lower<FloatValue<'c>> {
+    let is_beyond = cx.builder.build_float_compare(beyond, x, bound, "")?;
+    float(cx.builder.build_select(is_beyond, bound, x, "")?)
 }
 
 /// LLVM's intrinsic for the greater or the lesser of two.

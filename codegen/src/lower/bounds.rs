@@ -3,10 +3,12 @@
 //! Constants were judged by `check`, so that they cost nothing here. Indices into slices of global
 //! memory are tested in every kernel (`memory`), coordinates of copies beside the copies (`tma`).
 
-use inkwell::IntPredicate;
-use inkwell::values::IntValue;
+use inkwell::values::{BasicValueEnum, IntValue};
+use inkwell::{FloatPredicate, IntPredicate};
 
+use super::types::Class;
 use super::{Cx, Lower, print};
+use crate::backend::BackendError;
 use crate::ir::{BinaryOp, Expr, ExprKind, Span};
 use crate::limits::{NAMED_BARRIERS, WARP_THREADS};
 
@@ -53,6 +55,43 @@ pub(super) fn named_barrier<'c>(
         print::assert(cx, fits, "whole warps meet at a named barrier", threads.1)?;
     }
     Ok(())
+}
+
+/// Goes on only if `lane` is the number of a lane, or a distance or a mask of lanes.
+pub(super) fn lane<'c>(cx: &mut Cx<'c, '_>, lane: IntValue<'c>, span: Span) -> Lower<()> {
+    if !cx.checked || lane.is_const() {
+        return Ok(());
+    }
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, lane, cx.u32_const(WARP_THREADS), "")?;
+    print::assert(cx, inside, &format!("a shuffle by more than the {WARP_THREADS} lanes of a warp"), span)
+}
+
+/// Goes on only if there are numbers between the bounds of a `clamp`. The message is Rust's.
+pub(super) fn clamp<'c>(
+    cx: &mut Cx<'c, '_>,
+    class: Class,
+    (low, high): (BasicValueEnum<'c>, BasicValueEnum<'c>),
+    span: Span,
+) -> Lower<()> {
+    if !cx.checked {
+        return Ok(());
+    }
+    let in_order = match (class, low, high) {
+        (Class::Int { signed }, BasicValueEnum::IntValue(low), BasicValueEnum::IntValue(high)) => {
+            let at_most = if signed { IntPredicate::SLE } else { IntPredicate::ULE };
+            cx.builder.build_int_compare(at_most, low, high, "")?
+        }
+        (Class::Float, BasicValueEnum::FloatValue(low), BasicValueEnum::FloatValue(high)) => {
+            cx.builder.build_float_compare(FloatPredicate::OLE, low, high, "")?
+        }
+        _ => return Err(BackendError::Unchecked("the bounds of a `clamp`".to_owned())),
+    };
+    // Constants were judged by `check`.
+    if in_order.is_const() {
+        Ok(())
+    } else {
+        print::assert(cx, in_order, "assertion failed: min <= max", span)
+    }
 }
 
 /// Goes on only if `a / b`, or `a % b`, is a number of the type. The messages are rustc's.
@@ -109,6 +148,7 @@ fn name(cx: &Cx<'_, '_>, thing: &Expr) -> String {
         | ExprKind::Cast(_)
         | ExprKind::Bits(_)
         | ExprKind::Math(..)
+        | ExprKind::Integer(..)
         | ExprKind::Array(_)
         | ExprKind::Repeat(_)
         | ExprKind::CachePolicy(..)

@@ -4,7 +4,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::kernel::Param;
 use super::types::{int, int_const, pointer, scalar_of};
-use super::{Cx, Lower, arith, cast, cluster, debug, nvvm, place, tile};
+use super::{Cx, Lower, arith, cast, cluster, debug, integer, nvvm, place, tile};
 use crate::backend::BackendError;
 use crate::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
@@ -54,6 +54,7 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         ExprKind::Unary(op, a) => arith::unary(cx, *op, a),
         ExprKind::Binary(op, a, b) => arith::binary(cx, *op, (a, b), expr.span),
         ExprKind::Math(op, operands) => arith::math(cx, *op, operands),
+        ExprKind::Integer(op, operands) => integer::apply(cx, *op, operands),
         ExprKind::Cast(a) => {
             let from = value(cx, a)?;
             cast::cast(cx, from, scalar_of(&a.ty)?, scalar_of(&expr.ty)?)

@@ -5,6 +5,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::kernel::Param;
 use super::types::{int, pointer};
+use super::vector::{self, Vector};
 use super::{Cx, Lower, bounds, expr, nvvm, place, print};
 use crate::backend::BackendError;
 use crate::ir::{AtomicOp, Expr, LocalId, ParamId, Scalar, Span, Type};
@@ -33,6 +34,18 @@ pub(super) fn load<'c>(
     from_memory(cx, stored, scalar)
 }
 
+/// A scalar as memory has it, of what is in a register.
+pub(super) fn to_memory<'c>(
+    cx: &Cx<'c, '_>,
+    value: BasicValueEnum<'c>,
+    scalar: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    if scalar != Scalar::Bool {
+        return Ok(value);
+    }
+    Ok(cx.builder.build_int_z_extend(int(value)?, cx.context.i8_type(), "")?.into())
+}
+
 /// Writes a scalar to `address`.
 pub(super) fn store<'c>(
     cx: &Cx<'c, '_>,
@@ -40,52 +53,86 @@ pub(super) fn store<'c>(
     value: BasicValueEnum<'c>,
     scalar: Scalar,
 ) -> Lower<()> {
-    if scalar == Scalar::Bool {
-        let byte = cx.builder.build_int_z_extend(int(value)?, cx.context.i8_type(), "")?;
-        cx.builder.build_store(address, byte)?;
-    } else {
-        cx.builder.build_store(address, value)?;
-    }
+    let stored = to_memory(cx, value, scalar)?;
+    cx.builder.build_store(address, stored)?;
     Ok(())
+}
+
+/// The scalar at `address`, or the vector.
+pub(super) fn load_any<'c>(
+    cx: &Cx<'c, '_>,
+    address: PointerValue<'c>,
+    scalar: Scalar,
+    vector: Option<Vector>,
+) -> Lower<BasicValueEnum<'c>> {
+    match vector {
+        Some(vector) => vector::load(cx, address, vector),
+        None => load(cx, address, scalar),
+    }
+}
+
+/// Writes a scalar, or a vector, to `address`.
+pub(super) fn store_any<'c>(
+    cx: &Cx<'c, '_>,
+    address: PointerValue<'c>,
+    value: BasicValueEnum<'c>,
+    (scalar, vector): (Scalar, Option<Vector>),
+) -> Lower<()> {
+    match vector {
+        Some(vector) => vector::store(cx, address, value, vector),
+        None => store(cx, address, value, scalar),
+    }
 }
 
 /// `dest = array[index]`.
 pub(super) fn shared_get(cx: &mut Cx<'_, '_>, dest: LocalId, array: &Expr, index: &Expr) -> Lower<()> {
-    let (address, scalar) = shared_address(cx, array, index)?;
-    let value = load(cx, address, scalar)?;
+    let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
+    let (address, scalar) = shared_address(cx, array, index, vector)?;
+    let value = load_any(cx, address, scalar, vector)?;
     place::store(cx, dest, value)
 }
 
 /// `array[index] = value`.
 pub(super) fn shared_set(cx: &mut Cx<'_, '_>, array: &Expr, index: &Expr, value: &Expr) -> Lower<()> {
+    let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
-    let (address, scalar) = shared_address(cx, array, index)?;
-    store(cx, address, value, scalar)
+    let (address, scalar) = shared_address(cx, array, index, vector)?;
+    store_any(cx, address, value, (scalar, vector))
 }
 
-/// The address of `array[index]`, and what is there.
-fn shared_address<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<(PointerValue<'c>, Scalar)> {
+/// The address of `array[index]`, or of the vector that begins there, and what is there.
+fn shared_address<'c>(
+    cx: &mut Cx<'c, '_>,
+    array: &Expr,
+    index: &Expr,
+    vector: Option<Vector>,
+) -> Lower<(PointerValue<'c>, Scalar)> {
     let Type::SharedArray(scalar, len) = *array.ty.local() else {
         return Err(BackendError::Unchecked(format!("a shared array of type `{}`", array.ty)));
     };
     let base = expr::value(cx, array).and_then(pointer)?;
     let at = expr::int_value(cx, index)?;
     bounds::index(cx, at, (array, len, "elements"), index.span)?;
+    if let Some(vector) = vector {
+        vector::check_multiple(cx, at, vector, ("a shared array", index.span))?;
+    }
     Ok((element_address(cx, base, scalar, at)?, scalar))
 }
 
 /// `dest = global[index]`.
 pub(super) fn global_get(cx: &mut Cx<'_, '_>, dest: LocalId, global: ParamId, index: &Expr) -> Lower<()> {
-    let (address, scalar) = global_address(cx, global, index)?;
-    let value = load(cx, address, scalar)?;
+    let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
+    let (address, scalar) = global_addresses(cx, global, index, vector)?;
+    let value = load_any(cx, address, scalar, vector)?;
     place::store(cx, dest, value)
 }
 
 /// `global[index] = value`.
 pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, value: &Expr) -> Lower<()> {
+    let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
-    let (address, scalar) = global_address(cx, global, index)?;
-    store(cx, address, value, scalar)
+    let (address, scalar) = global_addresses(cx, global, index, vector)?;
+    store_any(cx, address, value, (scalar, vector))
 }
 
 /// `dest = global[index]` and `global[index] = op(dest, value)`, as one step that orders nothing
@@ -115,6 +162,29 @@ pub(super) fn global_address<'c>(
     let span = index.span;
     let index = expr::widened(cx, index)?;
     checked_address(cx, global, index, span)
+}
+
+/// The address of `global[index]`, or of the vector that begins there: all of it is in the slice.
+fn global_addresses<'c>(
+    cx: &mut Cx<'c, '_>,
+    global: ParamId,
+    index: &Expr,
+    vector: Option<Vector>,
+) -> Lower<(PointerValue<'c>, Scalar)> {
+    let Some(vector) = vector else { return global_address(cx, global, index) };
+    let span = index.span;
+    let index = expr::widened(cx, index)?;
+    let (address, len, scalar) = slice(cx, global)?;
+    let name = cx.kernel.kernel().param(global).name.clone();
+    // How many elements may be the first of a vector; none of a slice that is shorter.
+    let (wide, others) = (index.get_type(), u64::from(vector.len) - 1);
+    let overload = [wide.into()];
+    let args = [len.into(), wide.const_int(others, false).into()];
+    let firsts = cx.intrinsic_value("llvm.usub.sat", &overload, &args).and_then(int)?;
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, firsts, "")?;
+    print::assert(cx, inside, &format!("vector out of bounds of `{name}`"), span)?;
+    vector::check_multiple(cx, index, vector, (&format!("`{name}`"), span))?;
+    Ok((element_address(cx, address, scalar, index)?, scalar))
 }
 
 /// As [`global_address`], of an index of 64 bits; `span` is what a trap names.

@@ -31,6 +31,7 @@ mod control;
 mod debug;
 mod descriptor;
 mod expr;
+mod integer;
 mod kernel;
 mod memory;
 mod mma;
@@ -44,6 +45,8 @@ mod tests;
 mod tile;
 mod tma;
 mod types;
+mod vector;
+mod warp;
 
 use std::collections::HashMap;
 

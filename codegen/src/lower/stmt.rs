@@ -1,7 +1,7 @@
 //! Statements, in order.
 
 use super::{
-    Cx, Lower, barrier, bulk, control, debug, descriptor, memory, mma, place, print, sync, tile, tma,
+    Cx, Lower, barrier, bulk, control, debug, descriptor, memory, mma, place, print, sync, tile, tma, warp,
 };
 use crate::ir::{Block, Stmt, StmtKind};
 
@@ -60,6 +60,7 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::NamedBarrierSync { id, threads } => sync::meet_at(cx, id, threads),
         StmtKind::NamedBarrierArrive { id, threads } => sync::arrive_at(cx, id, threads),
         StmtKind::ElectOne { dest } => sync::elect_one(cx, *dest),
+        StmtKind::Warp { dest, value, op } => warp::operate(cx, *dest, value, op),
 
         StmtKind::Trap => print::trap(cx),
         StmtKind::Assert { condition, message } => {

@@ -3,6 +3,7 @@
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::types::{int, pointer};
+use super::vector::{self, Vector};
 use super::{Cx, Lower, bounds, expr, memory, place};
 use crate::backend::BackendError;
 use crate::check::layout;
@@ -11,17 +12,19 @@ use crate::ir::{Expr, LocalId, TileSwizzle, TileType, Type};
 /// `dest = tile[at]`.
 pub(super) fn get(cx: &mut Cx<'_, '_>, dest: LocalId, tile: &Expr, at: &[Expr]) -> Lower<()> {
     let ty = tile_type(&tile.ty)?;
-    let address = element_address(cx, tile, ty, at)?;
-    let value = memory::load(cx, address, ty.element)?;
+    let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
+    let address = element_address(cx, tile, (ty, vector), at)?;
+    let value = memory::load_any(cx, address, ty.element, vector)?;
     place::store(cx, dest, value)
 }
 
 /// `tile[at] = value`.
 pub(super) fn set(cx: &mut Cx<'_, '_>, tile: &Expr, at: &[Expr], value: &Expr) -> Lower<()> {
     let ty = tile_type(&tile.ty)?;
+    let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
-    let address = element_address(cx, tile, ty, at)?;
-    memory::store(cx, address, value, ty.element)
+    let address = element_address(cx, tile, (ty, vector), at)?;
+    memory::store_any(cx, address, value, (ty.element, vector))
 }
 
 fn tile_type(ty: &Type) -> Lower<&TileType> {
@@ -31,16 +34,20 @@ fn tile_type(ty: &Type) -> Lower<&TileType> {
     Ok(tile)
 }
 
-/// The address of `tile[at]`: row-major, the chunks of its row permuted by the tile's swizzle.
+/// The address of `tile[at]`: row-major, the chunks of its row permuted by the tile's swizzle. A
+/// vector is within a chunk.
 fn element_address<'c>(
     cx: &mut Cx<'c, '_>,
     tile: &Expr,
-    ty: &TileType,
+    (ty, vector): (&TileType, Option<Vector>),
     at: &[Expr],
 ) -> Lower<PointerValue<'c>> {
     let base = expr::value(cx, tile).and_then(pointer)?;
-    let at = coordinates(cx, tile, ty, at)?;
-    let (row, column) = row_and_column(cx, ty, &at)?;
+    let values = coordinates(cx, tile, ty, at)?;
+    if let (Some(vector), Some(&column), Some(at)) = (vector, values.last(), at.last()) {
+        vector::check_multiple(cx, int(column)?, vector, ("a tile", at.span))?;
+    }
+    let (row, column) = row_and_column(cx, ty, &values)?;
     let element_bytes = cx.u32_const(ty.element.bytes());
     let row_pitch = cx.u32_const(u32::try_from(ty.row_pitch()).unwrap_or(u32::MAX));
     let row = cx.builder.build_int_mul(row, row_pitch, "row")?;

@@ -11,8 +11,8 @@ use super::types::generic_arguments;
 use super::words::{Callable, Entry, FunctionCall, FunctionWord, Word};
 use crate::diag::Code;
 use crate::ir::{
-    Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MathOp, Scalar, Scope, Span,
-    Special, StmtKind, Sync, Type,
+    Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MatchOp, MathOp, Scalar,
+    Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
 };
 
 impl Cx<'_> {
@@ -106,6 +106,18 @@ impl Cx<'_> {
             FunctionCall::Rsqrt { x } => return self.math_as(MathOp::Rsqrt, vec![x], path, span),
             FunctionCall::Exp2 { x } => return self.math_as(MathOp::Exp2, vec![x], path, span),
             FunctionCall::Log2 { x } => return self.math_as(MathOp::Log2, vec![x], path, span),
+            FunctionCall::Exp { x } => return self.math_as(MathOp::Exp, vec![x], path, span),
+            FunctionCall::Log { x } => return self.math_as(MathOp::Log, vec![x], path, span),
+            FunctionCall::Sin { x } => return self.math_as(MathOp::Sin, vec![x], path, span),
+            FunctionCall::Cos { x } => return self.math_as(MathOp::Cos, vec![x], path, span),
+            FunctionCall::Tanh { x } => return self.math_as(MathOp::Tanh, vec![x], path, span),
+            FunctionCall::Pow { x, y } => return self.math_as(MathOp::Pow, vec![x, y], path, span),
+            FunctionCall::Clamp { x, low, high } => {
+                return self.math_as(MathOp::Clamp, vec![x, low, high], path, span);
+            }
+            FunctionCall::CopySign { x, sign } => {
+                return self.math_as(MathOp::CopySign, vec![x, sign], path, span);
+            }
             FunctionCall::Cast { value } => return self.cast_call(value, path, span),
 
             FunctionCall::SyncThreads => self.effect(StmtKind::Sync(Sync::Threads), span),
@@ -142,6 +154,25 @@ impl Cx<'_> {
             }
             FunctionCall::Fence => self.effect(StmtKind::Fence(Fence::Memory), span),
             FunctionCall::FenceBarrierInit => self.effect(StmtKind::Fence(Fence::MbarrierInit), span),
+
+            FunctionCall::ShuffleXor { value, mask } => {
+                return self.shuffle(ShuffleOp::Xor, [value, mask], path, span);
+            }
+            FunctionCall::ShuffleUp { value, distance } => {
+                return self.shuffle(ShuffleOp::Up, [value, distance], path, span);
+            }
+            FunctionCall::ShuffleDown { value, distance } => {
+                return self.shuffle(ShuffleOp::Down, [value, distance], path, span);
+            }
+            FunctionCall::ShuffleIdx { value, lane } => {
+                return self.shuffle(ShuffleOp::Idx, [value, lane], path, span);
+            }
+            FunctionCall::VoteAll { condition } => self.vote(VoteOp::All, condition, span),
+            FunctionCall::VoteAny { condition } => self.vote(VoteOp::Any, condition, span),
+            FunctionCall::Ballot { condition } => self.vote(VoteOp::Ballot, condition, span),
+            FunctionCall::MatchAny { value } => return self.matching(MatchOp::Any, value, path, span),
+            FunctionCall::MatchAll { value } => return self.matching(MatchOp::All, value, path, span),
+            FunctionCall::WarpReduce { op, value } => return self.warp_reduce(op, value, path, span),
 
             FunctionCall::L2EvictFirst { fraction } => policy(EvictionPriority::First, fraction, span),
             FunctionCall::L2EvictLast { fraction } => policy(EvictionPriority::Last, fraction, span),

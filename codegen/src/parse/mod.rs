@@ -29,6 +29,7 @@ mod signature;
 mod span;
 mod stmt;
 mod types;
+mod warp;
 mod wording;
 pub(crate) mod words;
 

@@ -7,7 +7,7 @@ use super::infer::Kind;
 use super::infer::rule::{Rule, bits, is_small_float};
 use super::words::{ConstantWord, ConversionCall, ConversionWord, NumberCall, NumberWord};
 use crate::diag::Code;
-use crate::ir::{BinaryOp, Const, Expr, ExprKind, MathOp, Scalar, Span};
+use crate::ir::{BinaryOp, Const, Expr, ExprKind, IntegerOp, MathOp, Scalar, Span};
 
 impl Cx<'_> {
     /// `u32::MAX` and the like.
@@ -43,6 +43,18 @@ impl Cx<'_> {
             NumberCall::MulAdd { a, b } => self.math(MathOp::Fma, vec![value, a, b], span),
             NumberCall::Sqrt => self.math(MathOp::Sqrt, vec![value], span),
             NumberCall::Recip => self.math(MathOp::Recip, vec![value], span),
+            NumberCall::Clamp { low, high } => self.math(MathOp::Clamp, vec![value, low, high], span),
+            NumberCall::CopySign { sign } => self.math(MathOp::CopySign, vec![value, sign], span),
+            NumberCall::CountOnes => self.integer(IntegerOp::CountOnes, vec![value], span),
+            NumberCall::CountZeros => self.integer(IntegerOp::CountZeros, vec![value], span),
+            NumberCall::LeadingZeros => self.integer(IntegerOp::LeadingZeros, vec![value], span),
+            NumberCall::LeadingOnes => self.integer(IntegerOp::LeadingOnes, vec![value], span),
+            NumberCall::TrailingZeros => self.integer(IntegerOp::TrailingZeros, vec![value], span),
+            NumberCall::TrailingOnes => self.integer(IntegerOp::TrailingOnes, vec![value], span),
+            NumberCall::ReverseBits => self.integer(IntegerOp::ReverseBits, vec![value], span),
+            NumberCall::SwapBytes => self.integer(IntegerOp::SwapBytes, vec![value], span),
+            NumberCall::RotateLeft { n } => self.integer(IntegerOp::RotateLeft, vec![value, n], span),
+            NumberCall::RotateRight { n } => self.integer(IntegerOp::RotateRight, vec![value, n], span),
             NumberCall::DivCeil { other } => self.div_ceil(value, other, span),
             NumberCall::ToF32 => self.widened(value, NumberWord::ToF32, Scalar::F32, span),
             NumberCall::ToF64 => self.widened(value, NumberWord::ToF64, Scalar::F64, span),
@@ -58,15 +70,19 @@ impl Cx<'_> {
                 return None;
             }
         }
-        let only_f32 = match op {
-            MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => true,
-            MathOp::Min | MathOp::Max | MathOp::Abs | MathOp::Fma | MathOp::Sqrt | MathOp::Recip => false,
-        };
-        if only_f32 && matches!(self.infer.kind(&ty), Some(Kind::Any | Kind::Float)) {
+        if is_of_f32(op) && matches!(self.infer.kind(&ty), Some(Kind::Any | Kind::Float)) {
             self.infer.unify(&ty, &Scalar::F32.into(), span);
         }
         let fits = self.require(&ty, Rule::Math(op), span);
         fits.then_some(Expr { kind: ExprKind::Math(op, operands), ty, span })
+    }
+
+    /// A function of the bits of an integer, the first operand.
+    fn integer(&mut self, op: IntegerOp, operands: Vec<Expr>, span: Span) -> Option<Expr> {
+        let of = operands.first()?.ty.clone();
+        let fits = self.require(&of, Rule::Integer(op), span);
+        let ty = if op.counts() { Scalar::U32.into() } else { of };
+        fits.then_some(Expr { kind: ExprKind::Integer(op, operands), ty, span })
     }
 
     /// `a.div_ceil(b)`, of unsigned integers: `a / b`, and one more if something remains.
@@ -148,8 +164,22 @@ pub(super) fn has_conversion(to: Scalar, word: ConversionWord) -> bool {
 /// [have](has_method) it, a [rule](Rule) says which do.
 pub(super) fn finds_method(scalar: Scalar, word: NumberWord) -> bool {
     match word {
-        NumberWord::ToF32 | NumberWord::ToF64 | NumberWord::ToBits => has_method(scalar, word),
-        NumberWord::Min
+        NumberWord::ToF32
+        | NumberWord::ToF64
+        | NumberWord::ToBits
+        | NumberWord::CountOnes
+        | NumberWord::CountZeros
+        | NumberWord::LeadingZeros
+        | NumberWord::LeadingOnes
+        | NumberWord::TrailingZeros
+        | NumberWord::TrailingOnes
+        | NumberWord::ReverseBits
+        | NumberWord::SwapBytes
+        | NumberWord::RotateLeft
+        | NumberWord::RotateRight => has_method(scalar, word),
+        NumberWord::Clamp
+        | NumberWord::CopySign
+        | NumberWord::Min
         | NumberWord::Max
         | NumberWord::Abs
         | NumberWord::MulAdd
@@ -168,30 +198,83 @@ pub(super) fn has_method(scalar: Scalar, word: NumberWord) -> bool {
         NumberWord::MulAdd => has_math(scalar, MathOp::Fma),
         NumberWord::Sqrt => has_math(scalar, MathOp::Sqrt),
         NumberWord::Recip => has_math(scalar, MathOp::Recip),
+        NumberWord::Clamp => has_math(scalar, MathOp::Clamp),
+        NumberWord::CopySign => has_math(scalar, MathOp::CopySign),
         NumberWord::DivCeil => scalar.is_integer() && !scalar.is_signed(),
+        NumberWord::CountOnes
+        | NumberWord::CountZeros
+        | NumberWord::LeadingZeros
+        | NumberWord::LeadingOnes
+        | NumberWord::TrailingZeros
+        | NumberWord::TrailingOnes
+        | NumberWord::ReverseBits
+        | NumberWord::SwapBytes
+        | NumberWord::RotateLeft
+        | NumberWord::RotateRight => scalar.is_integer(),
         NumberWord::ToF32 | NumberWord::ToF64 => is_small_float(scalar),
         NumberWord::ToBits => bits(scalar).is_some(),
+    }
+}
+
+/// Whether it is an approximation, which only `f32` has.
+fn is_of_f32(op: MathOp) -> bool {
+    match op {
+        MathOp::Rsqrt
+        | MathOp::Exp2
+        | MathOp::Log2
+        | MathOp::Exp
+        | MathOp::Log
+        | MathOp::Sin
+        | MathOp::Cos
+        | MathOp::Tanh
+        | MathOp::Pow => true,
+        MathOp::Min
+        | MathOp::Max
+        | MathOp::Clamp
+        | MathOp::Abs
+        | MathOp::Fma
+        | MathOp::CopySign
+        | MathOp::Sqrt
+        | MathOp::Recip => false,
     }
 }
 
 /// Which scalars the hardware function is for.
 pub(super) fn has_math(scalar: Scalar, op: MathOp) -> bool {
     match op {
-        MathOp::Min | MathOp::Max | MathOp::Abs => {
+        MathOp::Min | MathOp::Max | MathOp::Clamp | MathOp::Abs => {
             scalar.is_arithmetic() && (op != MathOp::Abs || scalar.is_float() || scalar.is_signed())
         }
-        MathOp::Fma => matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64),
+        MathOp::Fma | MathOp::CopySign => {
+            matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
+        }
         MathOp::Sqrt | MathOp::Recip => matches!(scalar, Scalar::F32 | Scalar::F64),
-        MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => scalar == Scalar::F32,
+        MathOp::Rsqrt
+        | MathOp::Exp2
+        | MathOp::Log2
+        | MathOp::Exp
+        | MathOp::Log
+        | MathOp::Sin
+        | MathOp::Cos
+        | MathOp::Tanh
+        | MathOp::Pow => scalar == Scalar::F32,
     }
 }
 
 pub(super) fn math_types(op: MathOp) -> &'static str {
     match op {
-        MathOp::Min | MathOp::Max => "integers, f16, bf16, f32 and f64",
+        MathOp::Min | MathOp::Max | MathOp::Clamp => "integers, f16, bf16, f32 and f64",
         MathOp::Abs => "signed integers, f16, bf16, f32 and f64",
-        MathOp::Fma => "f16, bf16, f32 and f64",
+        MathOp::Fma | MathOp::CopySign => "f16, bf16, f32 and f64",
         MathOp::Sqrt | MathOp::Recip => "f32 and f64",
-        MathOp::Rsqrt | MathOp::Exp2 | MathOp::Log2 => "f32",
+        MathOp::Rsqrt
+        | MathOp::Exp2
+        | MathOp::Log2
+        | MathOp::Exp
+        | MathOp::Log
+        | MathOp::Sin
+        | MathOp::Cos
+        | MathOp::Tanh
+        | MathOp::Pow => "f32",
     }
 }

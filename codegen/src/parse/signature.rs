@@ -232,14 +232,8 @@ impl Cx<'_> {
                     continue;
                 }
             }
-            let param = Param {
-                name: name.to_string(),
-                ty: ty.clone(),
-                written: false,
-                copied: false,
-                span,
-                ty_span,
-            };
+            let param =
+                Param { name: name.to_string(), ty: ty.clone(), written: false, unit: 1, span, ty_span };
             let id = self.param(param);
             let value = Expr { kind: ExprKind::Param(id), ty, span };
             self.bind_value(&name, mutable, value, None);

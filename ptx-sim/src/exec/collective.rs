@@ -96,7 +96,7 @@ impl Turn<'_, '_> {
             }
             Collective::Shuffle { how, d, valid, a, b, clamp } => {
                 let values = [a, b, clamp].map(|reg| *self.context.lanes(&warp.registers, reg));
-                shuffle(warp, here, how, [d, valid], &values);
+                self.shuffle(warp, how, [d, valid], &values, all)?;
             }
             Collective::Vote { how, d, a } => {
                 let yes = warp.holds(self.context, a) & here;
@@ -142,28 +142,52 @@ impl Turn<'_, '_> {
         }
         Ok(())
     }
+
+    /// `shfl`. Source: PTX ISA, "shfl.sync": what is read of a lane that is inactive, or not in the
+    /// mask, is undefined.
+    fn shuffle(
+        &mut self,
+        warp: &mut Warp,
+        how: Shuffle,
+        [d, valid]: [Reg; 2],
+        [a, b, clamp]: &[Lanes; 3],
+        Together { here, mask, site }: Together,
+    ) -> Result<(), Stop> {
+        for index in lanes_of(here) {
+            let at = index as usize;
+            let (from, inside) = read_lane(how, index, [b[at], clamp[at]]);
+            if here >> from & 1 == 0 {
+                let why = if mask >> from & 1 == 0 {
+                    format!("is not in the mask {mask:#010x}")
+                } else {
+                    "does not run: it has exited, or the block has no such thread".to_owned()
+                };
+                let message = format!("lane {index} reads the value of lane {from}, which {why}");
+                return self.fail(warp, Lane { index, site }, FindingKind::Execution, message);
+            }
+            warp.set(d, index, a[from as usize]);
+            warp.set(valid, index, u64::from(inside));
+        }
+        Ok(())
+    }
 }
 
+/// The lane that each lane reads, and whether that is the one it asked for.
 /// Source: PTX ISA, "shfl.sync", the pseudocode of its semantics.
-fn shuffle(warp: &mut Warp, here: u32, how: Shuffle, [d, valid]: [Reg; 2], [a, b, c]: &[Lanes; 3]) {
-    for lane in lanes_of(here) {
-        let at = lane as usize;
-        let (amount, clamp, segment) = (b[at] as i32 & 31, c[at] as i32 & 31, (c[at] >> 8) as i32 & 31);
-        let own = lane as i32;
-        let last = own & segment | clamp & !segment;
-        let (from, inside) = match how {
-            Shuffle::Up => (own - amount, own - amount >= last),
-            Shuffle::Down => (own + amount, own + amount <= last),
-            Shuffle::Butterfly => (own ^ amount, (own ^ amount) <= last),
-            Shuffle::Index => {
-                let from = own & segment | amount & !segment;
-                (from, from <= last)
-            }
-        };
-        let from = if inside { from } else { own };
-        warp.set(d, lane, a[(from & 31) as usize]);
-        warp.set(valid, lane, u64::from(inside));
-    }
+fn read_lane(how: Shuffle, lane: u32, [amount, clamp]: [u64; 2]) -> (u32, bool) {
+    let (own, segment) = (lane as i32, (clamp >> 8) as i32 & 31);
+    let (amount, clamp) = (amount as i32 & 31, clamp as i32 & 31);
+    let last = own & segment | clamp & !segment;
+    let (from, inside) = match how {
+        Shuffle::Up => (own - amount, own - amount >= last),
+        Shuffle::Down => (own + amount, own + amount <= last),
+        Shuffle::Butterfly => (own ^ amount, (own ^ amount) <= last),
+        Shuffle::Index => {
+            let from = own & segment | amount & !segment;
+            (from, from <= last)
+        }
+    };
+    if inside { (from as u32 & 31, true) } else { (lane, false) }
 }
 
 fn reduced(how: Redux, a: u32, b: u32) -> u32 {

@@ -2,6 +2,7 @@
 
 pub mod atomics;
 pub mod barriers;
+pub mod bits;
 pub mod bulk;
 pub mod casts;
 pub mod clusters;
@@ -16,6 +17,7 @@ pub mod im2col;
 pub mod integers;
 pub mod launches;
 pub mod map_options;
+pub mod math;
 pub mod multicast;
 pub mod multicast_pipelines;
 pub mod multicast_ranks;
@@ -28,6 +30,8 @@ pub mod swizzled;
 pub mod tensors;
 pub mod tiles;
 pub mod values;
+pub mod vectors;
+pub mod warps;
 
 use crate::case::Case;
 
@@ -40,6 +44,10 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         casts::CASES,
         control::CASES,
         values::CASES,
+        warps::CASES,
+        math::CASES,
+        bits::CASES,
+        vectors::CASES,
         places::CASES,
         atomics::CASES,
         barriers::CASES,

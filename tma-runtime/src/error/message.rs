@@ -28,8 +28,8 @@ impl fmt::Display for Error {
             ),
             Self::MisalignedGlobal { tensor, address, alignment } => write!(
                 f,
-                "the kernel copies `{tensor}` in bulk, so its address must be a multiple of \
-                 {alignment} bytes, but it is {address:#x} ({} bytes past one): start the view at \
+                "the kernel moves {alignment} bytes of `{tensor}` at once, so its address must be a \
+                 multiple of {alignment}, but it is {address:#x} ({} bytes past one): start the view at \
                  an element whose address is a multiple of {alignment}",
                 address % u64::from(*alignment)
             ),

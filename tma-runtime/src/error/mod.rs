@@ -56,7 +56,7 @@ pub enum Error {
         tensor: &'static str,
     },
 
-    /// A tensor that a kernel copies in bulk is not aligned for the copy engine.
+    /// A tensor that a kernel copies in bulk, or by vectors, is not aligned for them.
     MisalignedGlobal {
         /// The kernel's parameter.
         tensor: &'static str,

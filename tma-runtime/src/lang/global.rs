@@ -68,6 +68,36 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
+    /// Reads the `N` elements from `i` on by one instruction; traps if not all of them are there.
+    ///
+    /// A vector has 2 or more elements, a power of two, and at most 16 bytes: 4 of `f32`, 8 of `f16`.
+    /// `i`, in elements, is a multiple of `N`. If it provably is not, that is an error
+    /// (docs/errors/TMA0244.md); a checked kernel tests it, and any other stops with a hardware error.
+    /// The launcher rejects tensors whose address is not a multiple of the vector's bytes.
+    ///
+    /// PTX: `ld.global.v2` or `.v4`, or one wider element (PTX ISA, "ld").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(x: Global<f32>, y: Global<f32>) {
+    /// let i = (block_idx().x * 128 + thread_idx().x) * 4;
+    /// let v = x.get_vec::<4>(i);
+    /// y.set_vec(i, [v[3], v[2], v[1], v[0]]);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn get_vec<const N: usize>(self, i: impl GlobalIndex) -> [T; N] {
+        device_only()
+    }
+
+    /// Writes the elements of `value` to those from `i` on by one instruction; traps if not all of them
+    /// are there. `i` and `N` as for [`get_vec`](Global::get_vec).
+    ///
+    /// PTX: `st.global.v2` or `.v4`, or one wider element (PTX ISA, "st").
+    pub fn set_vec<const N: usize>(self, i: impl GlobalIndex, value: [T; N]) {
+        device_only()
+    }
+
     /// Atomically adds `value` to element `i` and returns the old value; integers wrap. Traps if
     /// there is no such element.
     ///

@@ -1,7 +1,11 @@
 //! Arithmetic functions that are hardware instructions.
 //!
-//! `min`, `max`, `abs`, `mul_add`, `sqrt` and `recip` are also methods (`x.min(y)`,
-//! `x.mul_add(y, z)`) if the type has them in Rust.
+//! `min`, `max`, `clamp`, `abs`, `mul_add`, `sqrt`, `recip` and `copysign` are exact or correctly
+//! rounded. They are also methods (`x.min(y)`, `x.mul_add(y, z)`) if the type has them in Rust.
+//!
+//! `rsqrt`, `exp`, `exp2`, `log`, `log2`, `pow`, `sin`, `cos` and `tanh` are the hardware's
+//! approximations, of `f32` alone, each with its error; Rust's methods of these names, which are
+//! more precise, are not there.
 
 use super::{bf16, device_only, f16, sealed::Sealed};
 
@@ -114,16 +118,19 @@ pub fn recip<T: Precise>(x: T) -> T {
 
 /// `1 / sqrt(x)`, fast and approximate.
 ///
-/// PTX: `rsqrt.approx.f32`, whose error the PTX ISA bounds ("Floating Point Instructions: rsqrt").
+/// PTX: `rsqrt.approx.f32`, with a relative error of at most 2^-22.9 (PTX ISA, "Floating Point
+/// Instructions: rsqrt").
 #[must_use]
 pub fn rsqrt(x: f32) -> f32 {
     device_only()
 }
 
-/// 2 to the power `x`, fast and approximate. For `e` to the power `x`, multiply `x` by the base-2
-/// logarithm of e first.
+/// 2 to the power `x`, fast and approximate.
 ///
-/// PTX: `ex2.approx.f32`, whose error the PTX ISA bounds ("Floating Point Instructions: ex2").
+/// PTX: `ex2.approx.f32`, at most 2 units in the last place from the correctly rounded result (PTX
+/// ISA, "Floating Point Instructions: ex2").
+///
+/// In a loop, scale once instead of calling [`exp`]: `exp(x * s)` is `exp2(x * (s * log2(e)))`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -136,10 +143,102 @@ pub fn exp2(x: f32) -> f32 {
     device_only()
 }
 
-/// The base-2 logarithm, fast and approximate.
+/// The base-2 logarithm, fast and approximate; of a negative number NaN, of 0 minus infinity.
 ///
-/// PTX: `lg2.approx.f32`, whose error the PTX ISA bounds ("Floating Point Instructions: lg2").
+/// PTX: `lg2.approx.f32`, with an absolute error of at most 2^-22 between 0.5 and 2, and a relative
+/// one of 2^-22 elsewhere (PTX ISA, "Floating Point Instructions: lg2").
 #[must_use]
 pub fn log2(x: f32) -> f32 {
+    device_only()
+}
+
+/// e to the power `x`, fast and approximate.
+///
+/// PTX: `ex2.approx.f32` of `x` times log2(e), which is rounded first. So the relative error grows
+/// with the exponent: at most 2.5 units in the last place and 2^-23 times `|x|`.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(score: f32, greatest: f32) {
+/// let weight = exp(score - greatest); // of a softmax: at most 1
+/// # }
+/// ```
+#[doc(alias = "__expf")]
+#[must_use]
+pub fn exp(x: f32) -> f32 {
+    device_only()
+}
+
+/// The natural logarithm, fast and approximate; of a negative number NaN, of 0 minus infinity.
+///
+/// PTX: `lg2.approx.f32`, times ln(2), rounded. The absolute error is at most 2^-22 between 0.5 and
+/// 2, the relative one 2^-21.5 elsewhere.
+#[doc(alias = "__logf")]
+#[must_use]
+pub fn log(x: f32) -> f32 {
+    device_only()
+}
+
+/// `x` to the power `y`, fast and approximate, for an `x` that is not negative.
+///
+/// PTX: `ex2.approx.f32` of `y` times `lg2.approx.f32` of `x`, which is rounded first. The relative
+/// error is at most 2.5 units in the last place and 2^-22 times the greater of `|y|` and
+/// `|y * log2(x)|`. Of a negative `x` it is NaN, whatever `y` is, and so are the powers 0 of 0 and
+/// of infinity.
+#[doc(alias = "__powf")]
+#[must_use]
+pub fn pow(x: f32, y: f32) -> f32 {
+    device_only()
+}
+
+/// The sine of an angle in radians, fast and approximate.
+///
+/// PTX: `sin.approx.f32`, with an absolute error of at most 2^-20.5 from -2π to 2π, and of 2^-14.7
+/// from -100π to 100π. For angles beyond no bound is documented: reduce them first. (PTX ISA,
+/// "Floating Point Instructions: sin".)
+#[doc(alias = "__sinf")]
+#[must_use]
+pub fn sin(x: f32) -> f32 {
+    device_only()
+}
+
+/// The cosine of an angle in radians, fast and approximate.
+///
+/// PTX: `cos.approx.f32`, with an absolute error of at most 2^-20.5 from -2π to 2π, and of 2^-14.7
+/// from -100π to 100π; else as [`sin`]. (PTX ISA, "Floating Point Instructions: cos".)
+#[doc(alias = "__cosf")]
+#[must_use]
+pub fn cos(x: f32) -> f32 {
+    device_only()
+}
+
+/// The hyperbolic tangent, fast and approximate, for neural networks rather than for numerics.
+///
+/// PTX: `tanh.approx.f32`, with a relative error of at most 2^-11 (PTX ISA, "Floating Point
+/// Instructions: tanh").
+#[must_use]
+pub fn tanh(x: f32) -> f32 {
+    device_only()
+}
+
+/// `x`, or the bound that it is beyond: at least `low` and at most `high`. Of a NaN it is NaN, as
+/// in Rust. Exact.
+///
+/// `low` may not be above `high`, nor NaN: of constants that is an error, and a checked kernel
+/// stops, as Rust panics. Elsewhere the result is unspecified.
+///
+/// PTX: `setp` and `selp` of floats, `min` and `max` of integers. Where a NaN may become `low`,
+/// `min(max(x, low), high)` is half as many instructions.
+#[must_use]
+pub fn clamp<T: Ordered>(x: T, low: T, high: T) -> T {
+    device_only()
+}
+
+/// The magnitude of `x` with the sign of `sign`, which may be a zero or a NaN. Exact; of a NaN `x` a
+/// NaN.
+///
+/// PTX: bitwise operations, which are one instruction of the hardware.
+#[must_use]
+pub fn copysign<T: Real>(x: T, sign: T) -> T {
     device_only()
 }

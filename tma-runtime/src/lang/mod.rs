@@ -21,10 +21,11 @@
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | tensor cores | [`Accumulator`], [`Flight`], [`Fragment`], [`Rows`], [`Columns`], [`Transposed`], [`Negated`], [`Left`], [`Right`], [`setmaxnreg_inc`], [`setmaxnreg_dec`] |
 //! | ordering | [`sync_threads`], [`sync_warpgroup`], [`sync_warp`], [`named_barrier_sync`], [`named_barrier_arrive`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
+//! | warps | [`shuffle_xor`], [`shuffle_up`], [`shuffle_down`], [`shuffle_idx`], [`vote_all`], [`vote_any`], [`ballot`], [`match_any`], [`match_all`], [`warp_reduce_add`], [`warp_reduce_min`], [`warp_reduce_max`], [`warp_reduce_and`], [`warp_reduce_or`], [`warp_reduce_xor`] |
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
-//! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`] |
+//! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
 //! | control and debugging | [`unroll`], [`trap`], [`printf!`], `assert!` |
 //!
 //! Coordinates and extents are written in logical row-major order, outermost first, as Rust arrays
@@ -92,6 +93,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod warp;
 
 pub use barrier::{Barrier, Token};
 pub use bulk::{RemoteSequence, Sequence, bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
@@ -111,7 +113,10 @@ pub use index::{
     Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
 };
 pub use map::{TensorMap, TileType};
-pub use math::{Ordered, Precise, Real, Signed, abs, exp2, fma, log2, max, min, recip, rsqrt, sqrt};
+pub use math::{
+    Ordered, Precise, Real, Signed, abs, clamp, copysign, cos, exp, exp2, fma, log, log2, max, min, pow,
+    recip, rsqrt, sin, sqrt, tanh,
+};
 pub use mma::{
     Accumulator, AccumulatorElement, Columns, Flight, Fragment, Left, MatrixElement, MatrixFloat,
     MatrixShape, MatrixSwizzle, Multiply, Negated, PackAs, Right, Rows, StoreAs, Transposed,
@@ -124,13 +129,19 @@ pub use reduce::{
     RemoteInteger,
 };
 pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
-pub use shape::{Coordinate, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
+pub use shape::{Coordinate, Coordinates, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
 pub use shared::{Shared, SharedArray, Stages, shared};
 pub use sync::{
     fence, fence_barrier_init, fence_proxy_async, fence_proxy_async_global, named_barrier_arrive,
     named_barrier_sync, sync_threads, sync_warp, sync_warpgroup,
 };
 pub use tile::{Interleave16, Interleave32, NoSwizzle, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile};
+
+pub use warp::{
+    Bitwise, ballot, match_all, match_any, shuffle_down, shuffle_idx, shuffle_up, shuffle_xor, vote_all,
+    vote_any, warp_reduce_add, warp_reduce_and, warp_reduce_max, warp_reduce_min, warp_reduce_or,
+    warp_reduce_xor,
+};
 
 #[doc(inline)]
 pub use crate::printf;

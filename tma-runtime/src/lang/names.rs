@@ -55,10 +55,10 @@ pub struct Integer;
 
 /// Implemented for [`Integer`] alone.
 #[diagnostic::on_unimplemented(
-    message = "TMA0120: `min` and `max` of integers are methods of `Ord`, which is not in scope here",
+    message = "TMA0120: `min`, `max` and `clamp` of integers are methods of `Ord`, which is not in scope here",
     label = "not the method of `Ord`",
     note = "the kernel would be compiled with the method of `Ord`",
-    note = "write `use std::cmp::Ord;`, or call the function of the kernel language, `min(a, b)`"
+    note = "write `use std::cmp::Ord;`, or call the function of the kernel language, as in `min(a, b)`"
 )]
 pub trait IsOrd {}
 
@@ -72,7 +72,7 @@ pub fn ord_method<Found: IsOrd>(result: Found) {}
     message = "TMA0120: on a value of a generic type this is a method of a trait, not of the kernel language",
     label = "not the method of the kernel language",
     note = "the kernel would be compiled with the method of the type that the generic stands for",
-    note = "give the generic the bound `std::cmp::Ord`, or call the function, `min(a, b)`, with `Ordered`"
+    note = "give the generic the bound `std::cmp::Ord`, or call the function, as in `min(a, b)`, with `Ordered`"
 )]
 pub trait IsOrdOrNoMethod<T> {}
 

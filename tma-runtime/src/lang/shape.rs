@@ -35,6 +35,16 @@ pub trait Coordinate: Sealed + Copy {}
 impl Coordinate for u32 {}
 impl Coordinate for i32 {}
 
+/// The coordinates of an element of a tile of shape `S`: an array of as many as it has dimensions.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` are not the coordinates of an element of a `{S}`",
+    label = "not an array of a coordinate for each dimension",
+    note = "write as many `u32` or `i32` as the shape has extents, outermost first: `[row, column]`"
+)]
+pub trait Coordinates<S: Shape>: Sealed + Copy {}
+
+impl<I: Coordinate, const RANK: usize> Sealed for [I; RANK] {}
+
 macro_rules! shapes {
     ($($(#[$doc:meta])* $shape:ident<$($extent:ident),+>, $rank:literal;)+) => { $(
         $(#[$doc])*
@@ -47,6 +57,8 @@ macro_rules! shapes {
             const EXTENTS: &'static [u32] = &[$($extent),+];
             type At<I: Coordinate> = [I; $rank];
         }
+
+        impl<I: Coordinate, $(const $extent: u32),+> Coordinates<$shape<$($extent),+>> for [I; $rank] {}
     )+ };
 }
 

@@ -92,6 +92,23 @@ impl<T: Scalar, const N: u32> SharedArray<T, N> {
         device_only()
     }
 
+    /// Reads the `V` elements from `i` on, which must all be there, by one instruction. The array's
+    /// length and `i` are multiples of `V`; else as [`Tile::get_vec`].
+    ///
+    /// PTX: `ld.shared.v2` or `.v4`, or one wider element (PTX ISA, "ld").
+    #[must_use]
+    pub fn get_vec<const V: usize>(self, i: u32) -> [T; V] {
+        device_only()
+    }
+
+    /// Writes the elements of `value` to those from `i` on, by one instruction; `i` and `V` as for
+    /// [`get_vec`](SharedArray::get_vec).
+    ///
+    /// PTX: `st.shared.v2` or `.v4`, or one wider element (PTX ISA, "st").
+    pub fn set_vec<const V: usize>(self, i: u32, value: [T; V]) {
+        device_only()
+    }
+
     /// The number of elements, `N`. A constant.
     #[must_use]
     pub fn len(self) -> u32 {

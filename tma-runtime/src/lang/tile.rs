@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Coordinate, Shape, TileElement, device_only, sealed::Sealed};
+use super::{Coordinate, Coordinates, Shape, TileElement, device_only, sealed::Sealed};
 
 /// The permutation of the 16-byte chunks of a [`Tile`]'s rows in shared memory.
 ///
@@ -163,6 +163,35 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
     /// # }
     /// ```
     pub fn set<I: Coordinate>(self, at: S::At<I>, value: T) {
+        device_only()
+    }
+
+    /// Reads `N` elements of a row, from `at` on, by one instruction. The swizzle is applied: it moves
+    /// 16 bytes at a time.
+    ///
+    /// A vector has 2 or more elements, a power of two, and at most 16 bytes: 4 of `f32`, 8 of `f16`.
+    /// The innermost coordinate and extent are multiples of `N` (docs/errors/TMA0244.md). Coordinates
+    /// must lie within the tile, as for [`get`](Tile::get).
+    ///
+    /// PTX: `ld.shared.v2` or `.v4`, or one wider element (PTX ISA, "ld").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(tile: Tile<f16, Shape2<64, 64>, Swizzle128>, out: Global<f16>) {
+    /// let (row, column) = (thread_idx().x / 8, thread_idx().x % 8 * 8);
+    /// out.set_vec(row * 64 + column, tile.get_vec::<8>([row, column]));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn get_vec<const N: usize>(self, at: impl Coordinates<S>) -> [T; N] {
+        device_only()
+    }
+
+    /// Writes the elements of `value` to a row, from `at` on, by one instruction; `at` and `N` as for
+    /// [`get_vec`](Tile::get_vec). What [`set`](Tile::set) says of stores and fences applies.
+    ///
+    /// PTX: `st.shared.v2` or `.v4`, or one wider element (PTX ISA, "st").
+    pub fn set_vec<const N: usize>(self, at: impl Coordinates<S>, value: [T; N]) {
         device_only()
     }
 }

@@ -1,6 +1,6 @@
 //! Floating-point instructions and conversions.
 
-use super::Operand::{B16, B32, F32};
+use super::Operand::{B16, B32, B64, F32};
 use super::{Instruction, pure};
 
 // "Floating Point Instructions", without `.ftz`: subnormal numbers are kept.
@@ -8,6 +8,9 @@ use super::{Instruction, pure};
 pub(in crate::lower) const RSQRT: Instruction = pure("rsqrt.approx.f32 $0, $1;", F32, &[F32], 14);
 pub(in crate::lower) const EX2: Instruction = pure("ex2.approx.f32 $0, $1;", F32, &[F32], 14);
 pub(in crate::lower) const LG2: Instruction = pure("lg2.approx.f32 $0, $1;", F32, &[F32], 14);
+pub(in crate::lower) const SIN: Instruction = pure("sin.approx.f32 $0, $1;", F32, &[F32], 14);
+pub(in crate::lower) const COS: Instruction = pure("cos.approx.f32 $0, $1;", F32, &[F32], 14);
+pub(in crate::lower) const TANH: Instruction = pure("tanh.approx.f32 $0, $1;", F32, &[F32], 70);
 
 // "cvt": two 8-bit floats at a time, the first operand in the upper half. Only the lower one is
 // used; the upper one is a zero, which needs no register.
@@ -20,3 +23,9 @@ pub(in crate::lower) const F32_TO_E5M2: Instruction =
     pure("cvt.rn.satfinite.e5m2x2.f32 $0, 0f00000000, $1;", B16, &[F32], 78);
 pub(in crate::lower) const E4M3_TO_F16X2: Instruction = pure("cvt.rn.f16x2.e4m3x2 $0, $1;", B32, &[B16], 78);
 pub(in crate::lower) const E5M2_TO_F16X2: Instruction = pure("cvt.rn.f16x2.e5m2x2 $0, $1;", B32, &[B16], 78);
+
+// "brev". LLVM has an intrinsic for it, and makes of its leading zeros trailing ones, which it then
+// counts with a branch.
+
+pub(in crate::lower) const REVERSE_32: Instruction = pure("brev.b32 $0, $1;", B32, &[B32], 20);
+pub(in crate::lower) const REVERSE_64: Instruction = pure("brev.b64 $0, $1;", B64, &[B64], 20);

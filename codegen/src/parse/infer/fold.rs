@@ -23,6 +23,11 @@ pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
             let known: Option<Vec<_>> = all.iter().map(constant).collect();
             known.and_then(|known| eval::math(*op, &known))
         }
+        ExprKind::Integer(op, all) => {
+            let known: Option<Vec<_>> = all.iter().map(constant).collect();
+            let of = all.first().and_then(|of| of.ty.as_scalar());
+            known.zip(of).and_then(|(known, of)| eval::integer(*op, &known, of))
+        }
         ExprKind::Index(..) => return fold_element(expr),
         // The bits of a float are left to LLVM.
         ExprKind::Bits(_)

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use super::{Infer, Kind};
 use crate::diag::{Code, Sink};
-use crate::ir::{MathOp, Scalar, Span, Type};
+use crate::ir::{IntegerOp, MathOp, Scalar, Span, Type, WarpReduceOp};
 use crate::parse::cx::Cx;
 use crate::parse::number::{has_math, math_types};
 use crate::parse::words::{FunctionWord, NumberWord, Word};
@@ -36,12 +36,18 @@ pub(in crate::parse) enum Rule {
     Covered(Vec<(i128, i128)>),
     /// The operands of a function of scalars.
     Math(MathOp),
+    /// That lanes of a warp exchange or compare it, as this word does.
+    OfLanes(FunctionWord),
+    /// That the values of a warp are reduced.
+    WarpReduce(WarpReduceOp),
     /// That `as` converts it to this type.
     As(Type),
     /// That `cast` converts it to this type.
     Cast(Type),
     /// The receiver of `div_ceil`.
     DivCeil,
+    /// The receiver of a method of an integer's bits.
+    Integer(IntegerOp),
     /// The receiver of `to_f32` or `to_f64`.
     Small(NumberWord),
     /// The receiver of `to_bits`, which gives this type.
@@ -91,9 +97,10 @@ pub(in crate::parse) fn judge(infer: &mut Infer, obligations: &[Obligation], sin
 /// nothing either.
 fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
     let word = match rule {
-        Rule::DivCeil => NumberWord::DivCeil,
-        Rule::Small(word) => *word,
-        Rule::Bits(_) => NumberWord::ToBits,
+        Rule::DivCeil => NumberWord::DivCeil.name(),
+        Rule::Integer(op) => op.name().into(),
+        Rule::Small(word) => word.name(),
+        Rule::Bits(_) => NumberWord::ToBits.name(),
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
@@ -102,11 +109,13 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
         | Rule::Matched
         | Rule::Covered(_)
         | Rule::Math(_)
+        | Rule::OfLanes(_)
+        | Rule::WarpReduce(_)
         | Rule::As(_)
         | Rule::Cast(_) => return,
     };
     if infer.kind(ty).is_some() {
-        let message = format!("nothing says what type `{}` is called on", word.name());
+        let message = format!("nothing says what type `{word}` is called on");
         sink.error(Code::CannotInfer, span, message)
             .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`");
         infer.give_up(ty);
@@ -146,6 +155,10 @@ pub(in crate::parse) fn is_small_float(scalar: Scalar) -> bool {
 
 /// Whether `ty` obeys `rule`; none while that depends on what becomes of it.
 fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
+    // rustc looks the method up where it is called, and has to know the type there.
+    if let (Rule::Integer(_), Some(Kind::Integer | Kind::Any)) = (rule, infer.kind(ty)) {
+        return None;
+    }
     let Some(from) = candidates(infer, ty) else {
         return Some(matches!(infer.resolve(ty), Type::Error | Type::Never));
     };
@@ -162,7 +175,10 @@ fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
         | Rule::Matched
         | Rule::Covered(_)
         | Rule::Math(_)
+        | Rule::OfLanes(_)
+        | Rule::WarpReduce(_)
         | Rule::DivCeil
+        | Rule::Integer(_)
         | Rule::Small(_) => vec![Scalar::Bool],
     };
     let mut verdicts = from.iter().flat_map(|&from| to.iter().map(move |&to| obeys(rule, from, to)));
@@ -190,9 +206,12 @@ fn obeys(rule: &Rule, from: Scalar, to: Scalar) -> bool {
         Rule::Matched => from.is_integer() || from == Scalar::Bool,
         Rule::Covered(ranges) => covers_all(from, ranges),
         Rule::Math(op) => has_math(from, *op),
+        Rule::OfLanes(_) => true,
+        Rule::WarpReduce(op) => op.takes(from),
         Rule::As(_) => is_primitive_cast(from, to),
         Rule::Cast(_) => from != Scalar::Bool && to != Scalar::Bool,
         Rule::DivCeil => from.is_integer() && !from.is_signed(),
+        Rule::Integer(_) => from.is_integer(),
         Rule::Small(_) => is_small_float(from),
         Rule::Bits(_) => bits(from) == Some(to),
     }
@@ -262,6 +281,19 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
             format!("{found} has no `{}`", op.name()),
             Some(format!("`{}` is for {}", op.name(), math_types(*op))),
         ),
+        Rule::OfLanes(word) => (
+            Code::TypeMismatch,
+            format!("`{}` is on scalars, not on {found}", word.name()),
+            Some("call it for each element of an array".to_owned()),
+        ),
+        Rule::WarpReduce(op) => {
+            let name = FunctionWord::WarpReduce(*op).name();
+            (
+                Code::InvalidOperator,
+                format!("{found} has no `{name}`"),
+                Some(format!("`{name}` is for {}", op.types())),
+            )
+        }
         Rule::As(to) => (
             Code::InvalidCast,
             format!("{found} cannot be cast to {} with `as`", infer.name(to)),
@@ -277,6 +309,7 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
             format!("{found} has no `{}`", NumberWord::DivCeil.name()),
             Some(format!("`{}` is for unsigned integers", NumberWord::DivCeil.name())),
         ),
+        Rule::Integer(op) => (Code::UnknownMethod, format!("{found} has no method `{}`", op.name()), None),
         Rule::Small(word) => (Code::UnknownMethod, format!("{found} has no method `{}`", word.name()), None),
         Rule::Bits(_) => {
             (Code::UnknownMethod, format!("{found} has no method `{}`", NumberWord::ToBits.name()), None)
@@ -316,7 +349,10 @@ fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
         | Rule::Matched
         | Rule::Covered(_)
         | Rule::Math(_)
+        | Rule::OfLanes(_)
+        | Rule::WarpReduce(_)
         | Rule::DivCeil
+        | Rule::Integer(_)
         | Rule::Small(_)
         | Rule::Bits(_) => return,
     };

@@ -111,6 +111,7 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
         | ExprKind::Cast(_)
         | ExprKind::Bits(_)
         | ExprKind::Math(..)
+        | ExprKind::Integer(..)
         | ExprKind::Array(_)
         | ExprKind::Repeat(_)
         | ExprKind::ZeroAccumulator

@@ -1,7 +1,8 @@
 //! Methods of shared arrays.
 
-use crate::ir::{Expr, RemoteCopy, Scalar, Span, StmtKind};
+use crate::ir::{Expr, RemoteCopy, Scalar, StmtKind};
 use crate::parse::cx::Cx;
+use crate::parse::span;
 use crate::parse::words::ArrayCall;
 
 impl Cx<'_> {
@@ -11,8 +12,9 @@ impl Cx<'_> {
         element: Scalar,
         len: u32,
         call: ArrayCall,
-        span: Span,
+        syntax: &syn::ExprMethodCall,
     ) -> Option<Expr> {
+        let span = span::of_method_call(syntax);
         Some(match call {
             ArrayCall::Len => self.known_u32(u64::from(len), span),
             ArrayCall::Get { i: index } => {
@@ -21,6 +23,16 @@ impl Cx<'_> {
                 value
             }
             ArrayCall::Set { i: index, value } => {
+                self.effect(StmtKind::SharedSet { array, index, value }, span)
+            }
+            ArrayCall::GetVec { i: index } => {
+                let vector = self.read_vector(syntax, element)?;
+                let (dest, value) = self.temporary("elements", vector, span);
+                self.emit(StmtKind::SharedGet { dest, array, index }, span);
+                value
+            }
+            ArrayCall::SetVec { i: index, value } => {
+                let value = self.written_vector(value, element)?;
                 self.effect(StmtKind::SharedSet { array, index, value }, span)
             }
             ArrayCall::CopyTo { to, at, count, barrier } => {

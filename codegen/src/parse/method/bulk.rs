@@ -3,6 +3,7 @@
 use super::global::Slice;
 use crate::diag::Code;
 use crate::ir::{BulkCopy, CopyKind, Expr, RemoteCopy, Scalar, SharedRange, Span, StmtKind};
+use crate::limits::BULK_BYTES;
 use crate::parse::cx::Cx;
 use crate::parse::words::{GlobalWord, TileWord, Word};
 
@@ -26,7 +27,9 @@ impl Cx<'_> {
         let param = &mut self.params[global.0 as usize];
         param.written |= kind.writes();
         // A prefetch is a hint: it rounds the address down by itself.
-        param.copied |= kind.shared().is_some();
+        if kind.shared().is_some() {
+            param.unit = param.unit.max(BULK_BYTES);
+        }
         Some(self.effect(StmtKind::BulkCopy(Box::new(BulkCopy { global, index, count, hint, kind })), span))
     }
 

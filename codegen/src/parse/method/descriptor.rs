@@ -2,6 +2,7 @@
 
 use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, MapEdit, ParamId, Scalar, Span, StmtKind, TileType, Type};
+use crate::limits::BULK_BYTES;
 use crate::parse::cx::Cx;
 use crate::parse::types::turbofish_arguments;
 use crate::parse::words::{MapsCall, SharedMapCall};
@@ -70,7 +71,7 @@ impl Cx<'_> {
         let ExprKind::Param(id) = global.kind else { return None };
         let param = &mut self.params[id.0 as usize];
         param.written = true;
-        param.copied = true;
+        param.unit = param.unit.max(BULK_BYTES);
         Some(id)
     }
 

@@ -3,9 +3,10 @@
 use super::hint::Target;
 use crate::diag::Code;
 use crate::ir::{
-    AtomicOp, CopyKind, Expr, ExprKind, Multicast, ParamId, Scalar, SharedRange, Span, StmtKind,
+    AtomicOp, CopyKind, Expr, ExprKind, Multicast, ParamId, Scalar, SharedRange, Span, StmtKind, Type,
 };
 use crate::parse::cx::Cx;
+use crate::parse::span;
 use crate::parse::words::{GlobalCall, GlobalWord, Word};
 
 /// A slice that a method is called on.
@@ -22,8 +23,9 @@ impl Cx<'_> {
         receiver: Expr,
         slice: Slice,
         call: GlobalCall,
-        span: Span,
+        syntax: &syn::ExprMethodCall,
     ) -> Option<Expr> {
+        let span = span::of_method_call(syntax);
         let (global, element) = (slice.global, slice.element);
         let (elements, kind) = match call {
             GlobalCall::Len => {
@@ -35,6 +37,19 @@ impl Cx<'_> {
                 return Some(value);
             }
             GlobalCall::Set { i: index, value } => {
+                self.params[global.0 as usize].written = true;
+                return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
+            }
+            GlobalCall::GetVec { i: index } => {
+                let vector = self.read_vector(syntax, element)?;
+                self.moves_vector(global, &vector);
+                let (dest, value) = self.temporary("elements", vector, span);
+                self.emit(StmtKind::GlobalGet { dest, global, index }, span);
+                return Some(value);
+            }
+            GlobalCall::SetVec { i: index, value } => {
+                let value = self.written_vector(value, element)?;
+                self.moves_vector(global, &value.ty.clone());
                 self.params[global.0 as usize].written = true;
                 return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
             }
@@ -57,6 +72,17 @@ impl Cx<'_> {
             GlobalCall::BulkPrefetch { i, count } => ([i, count], CopyKind::Prefetch),
         };
         self.bulk_copy(slice, elements, kind, span)
+    }
+
+    /// Has the launcher ask for an address that vectors of this type may begin at.
+    fn moves_vector(&mut self, global: ParamId, vector: &Type) {
+        if let (Type::Array(_, len), Type::Global(element)) =
+            (self.resolve(vector), &self.params[global.0 as usize].ty)
+        {
+            let bytes = len * element.bytes();
+            let param = &mut self.params[global.0 as usize];
+            param.unit = param.unit.max(bytes);
+        }
     }
 
     fn global_atomic(
@@ -89,7 +115,12 @@ impl Cx<'_> {
     ) -> Option<Slice> {
         let Target { map, hint } = Target::of(receiver)?;
         let takes_hint = match word {
-            GlobalWord::Get | GlobalWord::Set | GlobalWord::Len | GlobalWord::Atomic(_) => false,
+            GlobalWord::Get
+            | GlobalWord::Set
+            | GlobalWord::GetVec
+            | GlobalWord::SetVec
+            | GlobalWord::Len
+            | GlobalWord::Atomic(_) => false,
             GlobalWord::BulkLoad
             | GlobalWord::BulkLoadMulticast
             | GlobalWord::BulkStore

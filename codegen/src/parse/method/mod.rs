@@ -16,6 +16,7 @@ mod pipeline;
 mod receiver;
 mod tile;
 mod tile_at;
+mod vector;
 
 use std::borrow::Cow;
 
@@ -178,8 +179,8 @@ impl Cx<'_> {
                 self.tile_method(receiver, tile, read, call)
             }
             Method::Array(word, element, len) => {
-                let call = word.read(self, &element, values, span)?;
-                self.array_method(receiver, element, len, call, span)
+                let read = word.read(self, &element, values, span)?;
+                self.array_method(receiver, element, len, read, call)
             }
             Method::Stages(word, len) => match word.read(self, &(), values, span)? {
                 StagesCall::Len => Some(self.known_u32(u64::from(len), span)),
@@ -208,8 +209,8 @@ impl Cx<'_> {
             }
             Method::Global(word, element) => {
                 let slice = self.slice(&receiver, element, word, span)?;
-                let call = word.read(self, &element, values, span)?;
-                self.global_method(receiver, slice, call, span)
+                let read = word.read(self, &element, values, span)?;
+                self.global_method(receiver, slice, read, call)
             }
             Method::Number(word) => {
                 let call = word.read(self, &(), values, span)?;

@@ -60,12 +60,23 @@ impl NumberWord {
     /// Whether [`Ord`] has a method of this name.
     pub(crate) fn is_of_ord(self) -> bool {
         match self {
-            Self::Min | Self::Max => true,
+            Self::Min | Self::Max | Self::Clamp => true,
             Self::Abs
             | Self::MulAdd
             | Self::Sqrt
             | Self::Recip
+            | Self::CopySign
             | Self::DivCeil
+            | Self::CountOnes
+            | Self::CountZeros
+            | Self::LeadingZeros
+            | Self::LeadingOnes
+            | Self::TrailingZeros
+            | Self::TrailingOnes
+            | Self::ReverseBits
+            | Self::SwapBytes
+            | Self::RotateLeft
+            | Self::RotateRight
             | Self::ToF32
             | Self::ToF64
             | Self::ToBits => false,

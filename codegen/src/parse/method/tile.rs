@@ -4,6 +4,7 @@ use crate::diag::Code;
 use crate::ir::{Expr, ExprKind, RemoteCopy, Span, StmtKind, TileType, Type};
 use crate::limits;
 use crate::parse::cx::Cx;
+use crate::parse::span;
 use crate::parse::words::TileCall;
 
 impl Cx<'_> {
@@ -12,9 +13,9 @@ impl Cx<'_> {
         tile: Expr,
         ty: &TileType,
         call: TileCall,
-        written: &syn::ExprMethodCall,
+        syntax: &syn::ExprMethodCall,
     ) -> Option<Expr> {
-        let span = Span::of(written);
+        let span = span::of_method_call(syntax);
         Some(match call {
             TileCall::Bytes => self.known_u32(ty.bytes(), span),
             TileCall::Rows => {
@@ -23,7 +24,7 @@ impl Cx<'_> {
             }
             TileCall::Cols => self.known_u32(u64::from(ty.inner_extent()), span),
             TileCall::TileAt { index } => return self.tile_at(ty, index, span),
-            TileCall::Band { i } => return self.band(tile, ty, i, written),
+            TileCall::Band { i } => return self.band(tile, ty, i, syntax),
             TileCall::T => self.transposed(tile, ty, span),
             TileCall::Get { at } => {
                 let (dest, value) = self.temporary("element", ty.element, span);
@@ -31,6 +32,16 @@ impl Cx<'_> {
                 value
             }
             TileCall::Set { at, value } => self.effect(StmtKind::TileSet { tile, at, value }, span),
+            TileCall::GetVec { at } => {
+                let vector = self.read_vector(syntax, ty.element)?;
+                let (dest, value) = self.temporary("elements", vector, span);
+                self.emit(StmtKind::TileGet { dest, tile, at }, span);
+                value
+            }
+            TileCall::SetVec { at, value } => {
+                let value = self.written_vector(value, ty.element)?;
+                self.effect(StmtKind::TileSet { tile, at, value }, span)
+            }
             TileCall::CopyTo { to, at, count, barrier } => {
                 let copy = RemoteCopy { op: None, from: tile, to, at, count, barrier };
                 return self.remote_copy(copy, ty.element, span);

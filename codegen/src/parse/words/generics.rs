@@ -21,6 +21,8 @@ pub(crate) enum Generic {
     Registers,
     /// How many bulk groups may be pending.
     Groups,
+    /// How many elements a vector has.
+    Lanes,
     /// A dimension of a tensor.
     Dimension,
     /// The element of a tile, an array or a slice.
@@ -47,7 +49,7 @@ impl Generic {
             Self::Factor => "E",
             Self::Shared => "X",
             Self::Range => "R",
-            Self::Groups | Self::Count | Self::Rank | Self::Registers => "N",
+            Self::Groups | Self::Lanes | Self::Count | Self::Rank | Self::Registers => "N",
             Self::Dimension => "D",
             Self::Shape => "S",
             Self::Swizzle => "W",
@@ -60,6 +62,7 @@ impl Generic {
     pub(super) fn note(self) -> &'static str {
         match self {
             Self::Groups => ": at most `N` groups may be pending, and 0 waits for all",
+            Self::Lanes => ", of `N` elements",
             Self::Dimension => ", for dimension `D`",
             Self::Registers => ": so many registers a thread, a multiple of 8 from 24 to 256",
             Self::Number
@@ -79,7 +82,7 @@ impl Generic {
 
     /// Whether it has to be written in a call, since nothing else decides it.
     pub(super) fn is_written(self) -> bool {
-        matches!(self, Self::Groups | Self::Dimension | Self::Registers)
+        matches!(self, Self::Groups | Self::Lanes | Self::Dimension | Self::Registers)
     }
 }
 

@@ -13,7 +13,8 @@ macro_rules! words {
                 )*
                 $(
                     for op in $Op:ident:
-                    fn $stem:ident {op} $($end:ident)? ($($each:ident: $Each:ident),+) => $Family:ident;
+                    fn $stem:ident {op} $($end:ident)? $(<$($letter:ident),+>)?
+                    ($($each:ident: $Each:ident),+) => $Family:ident;
                 )*
             } )+
         }
@@ -74,7 +75,7 @@ macro_rules! words {
                             #[cfg(test)]
                             chapter: $chapter,
                             marks: &[Mark::Family],
-                            generics: &[],
+                            generics: &[$($(Generic::$letter),+)?],
                             parameters: &[$(parameter!($On, $each: $Each)),+],
                         } }, )*
                     )+ }

@@ -72,6 +72,8 @@ macro_rules! of_one_type {
 }
 
 of_one_type! {
+    /// A `bool`.
+    Bool: ir::Scalar::Bool;
     /// A `u16`.
     U16: ir::Scalar::U16;
     /// A `u32`.

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 use super::shape::{self, Shape};
 use super::{Callable, Generic, Mark, Parameter, Signature, Word};
-use crate::ir::{AtomicOp, Expr, ReduceOp, Scalar, Span, TileSwizzle, TileType};
+use crate::ir::{AtomicOp, Expr, ReduceOp, Scalar, Span, TileSwizzle, TileType, WarpReduceOp};
 use crate::parse::cx::Cx;
 use crate::parse::method::map::Map;
 
@@ -55,6 +55,14 @@ words! {
             fn rsqrt(x: Any) => Rsqrt;
             fn exp2(x: Any) => Exp2;
             fn log2(x: Any) => Log2;
+            fn exp(x: Any) => Exp;
+            fn log(x: Any) => Log;
+            fn sin(x: Any) => Sin;
+            fn cos(x: Any) => Cos;
+            fn tanh(x: Any) => Tanh;
+            fn pow(x: Any, y: Any) => Pow;
+            fn clamp<Number>(x: Any, low: Any, high: Any) => Clamp;
+            fn copysign<Number>(x: Any, sign: Any) => CopySign;
         }
         "Ordering" {
             fn sync_threads() => SyncThreads;
@@ -70,6 +78,18 @@ words! {
         "Tensor cores" {
             fn setmaxnreg_inc<Registers>() => SetmaxnregInc;
             fn setmaxnreg_dec<Registers>() => SetmaxnregDec;
+        }
+        "Warps" {
+            fn shuffle_xor<Element>(value: Any, mask: U32) => ShuffleXor;
+            fn shuffle_up<Element>(value: Any, distance: U32) => ShuffleUp;
+            fn shuffle_down<Element>(value: Any, distance: U32) => ShuffleDown;
+            fn shuffle_idx<Element>(value: Any, lane: U32) => ShuffleIdx;
+            fn vote_all(condition: Bool) => VoteAll;
+            fn vote_any(condition: Bool) => VoteAny;
+            fn ballot(condition: Bool) => Ballot;
+            fn match_any<Element>(value: Any) => MatchAny;
+            fn match_all<Element>(value: Any) => MatchAll;
+            for op in WarpReduceOp: fn warp_reduce_{op}<Element>(value: Any) => WarpReduce;
         }
         "Bulk groups" {
             fn bulk_commit_group() => BulkCommitGroup;
@@ -107,6 +127,8 @@ words! {
         "Tiles" {
             #[Remote] fn get(at: Coordinates) => Get;
             #[Remote] fn set(at: Coordinates, value: Element) => Set;
+            fn get_vec<Lanes>(at: Coordinates) => GetVec;
+            fn set_vec(at: Coordinates, value: Any) => SetVec;
             #[Remote] fn bytes() => Bytes;
             #[Remote] fn rows() => Rows;
             #[Remote] fn cols() => Cols;
@@ -128,6 +150,8 @@ words! {
         "Shared arrays and stages" {
             #[Remote] fn get(i: U32) => Get;
             #[Remote] fn set(i: U32, value: Element) => Set;
+            fn get_vec<Lanes>(i: U32) => GetVec;
+            fn set_vec(i: U32, value: Any) => SetVec;
             #[Remote] fn len() => Len;
         }
         "Bulk copies" {
@@ -346,6 +370,8 @@ words! {
         "Global memory" {
             fn get(i: GlobalIndex) => Get;
             fn set(i: GlobalIndex, value: Element) => Set;
+            fn get_vec<Lanes>(i: GlobalIndex) => GetVec;
+            fn set_vec(i: GlobalIndex, value: Any) => SetVec;
             fn len() => Len;
             for op in AtomicOp: fn atomic_{op}(i: GlobalIndex, value: Element) => Atomic;
         }
@@ -373,9 +399,21 @@ words! {
             fn mul_add(a: Any, b: Any) => MulAdd;
             fn sqrt() => Sqrt;
             fn recip() => Recip;
+            fn clamp(low: Any, high: Any) => Clamp;
+            fn copysign(sign: Any) => CopySign;
         }
         "Arithmetic" {
             fn div_ceil(other: Any) => DivCeil;
+            fn count_ones() => CountOnes;
+            fn count_zeros() => CountZeros;
+            fn leading_zeros() => LeadingZeros;
+            fn leading_ones() => LeadingOnes;
+            fn trailing_zeros() => TrailingZeros;
+            fn trailing_ones() => TrailingOnes;
+            fn reverse_bits() => ReverseBits;
+            fn swap_bytes() => SwapBytes;
+            fn rotate_left(n: U32) => RotateLeft;
+            fn rotate_right(n: U32) => RotateRight;
         }
         "Conversions" {
             fn to_f32() => ToF32;

@@ -37,6 +37,16 @@ pub fn every_word<T: TileElement, W: Swizzle>(
         + cast::<u32>(abs(-1.5f32))
         + cast::<u32>(fma(1.0f32, f32::INFINITY, f32::NAN));
     let b = sqrt(2.0f32) + rsqrt(2.0) + exp2(1.0) + log2(2.0) + recip(2.0f32);
+    let c = exp(1.0) + log(2.0) + pow(2.0, 0.5) + sin(1.0) + cos(1.0) + tanh(1.0);
+    let d = clamp(c, 0.0, 1.0) + copysign(1.0f32, c).clamp(-1.0, 1.0).copysign(c) + a.clamp(1, 9) as f32;
+    row.set_vec(0, row.get_vec::<4>(4));
+    t.set_vec([0, 0, 0], t.get_vec::<4>([1, 1, 4]));
+    out.set_vec(0, out.get_vec::<2>(2));
+    let lanes = ballot(vote_all(e) || vote_any(e)) | match_any(d) | match_all(a);
+    let moved = shuffle_xor(d, 1) + shuffle_up(d, 1) + shuffle_down(d, 1) + shuffle_idx(d, 0);
+    let reduced = warp_reduce_add(moved) + warp_reduce_min(moved) + warp_reduce_max(moved);
+    let held = warp_reduce_and(lanes) | warp_reduce_or(lanes) | warp_reduce_xor(lanes);
+    let bits = held.count_ones() + held.rotate_left(3).leading_zeros() + held.swap_bytes().trailing_ones();
     let h = f16::from_f32(b).to_f32()
         + bf16::from_f32(1.0).to_f32()
         + f16::ONE.to_f32()

@@ -126,7 +126,7 @@ fn tma0531_what_is_copied_in_bulk_is_aligned() {
     refused(
         &at(0x204),
         "TMA0531",
-        "`out` in bulk, so its address must be a multiple of 16 bytes, but it is 0x204 (4",
+        "moves 16 bytes of `out` at once, so its address must be a multiple of 16, but it is 0x204 (4",
     );
     assert!(bound(&at(0x210)).is_ok());
 }

@@ -1,0 +1,79 @@
+//! Words of a warp: shuffles, votes, matches and reductions.
+
+use super::cx::Cx;
+use super::infer::rule::Rule;
+use super::types::generic_arguments;
+use super::words::FunctionWord;
+use crate::ir::{Expr, MatchOp, Scalar, ShuffleOp, Span, StmtKind, VoteOp, WarpOp, WarpReduceOp};
+
+impl Cx<'_> {
+    /// `shuffle_xor(value, mask)` and the like.
+    pub(super) fn shuffle(
+        &mut self,
+        op: ShuffleOp,
+        [value, by]: [Expr; 2],
+        path: &syn::PathSegment,
+        span: Span,
+    ) -> Option<Expr> {
+        let word = match op {
+            ShuffleOp::Xor => FunctionWord::ShuffleXor,
+            ShuffleOp::Up => FunctionWord::ShuffleUp,
+            ShuffleOp::Down => FunctionWord::ShuffleDown,
+            ShuffleOp::Idx => FunctionWord::ShuffleIdx,
+        };
+        let value = self.of_lanes(value, Rule::OfLanes(word), path, span)?;
+        let (dest, shuffled) = self.temporary("shuffled", value.ty.clone(), span);
+        self.emit(StmtKind::Warp { dest, value, op: WarpOp::Shuffle { op, by } }, span);
+        Some(shuffled)
+    }
+
+    /// `vote_all(condition)` and the like.
+    pub(super) fn vote(&mut self, op: VoteOp, condition: Expr, span: Span) -> Expr {
+        let (dest, vote) = self.temporary("vote", op.result(), span);
+        self.emit(StmtKind::Warp { dest, value: condition, op: WarpOp::Vote(op) }, span);
+        vote
+    }
+
+    /// `match_any(value)` and `match_all(value)`.
+    pub(super) fn matching(
+        &mut self,
+        op: MatchOp,
+        value: Expr,
+        path: &syn::PathSegment,
+        span: Span,
+    ) -> Option<Expr> {
+        let word = match op {
+            MatchOp::Any => FunctionWord::MatchAny,
+            MatchOp::All => FunctionWord::MatchAll,
+        };
+        let value = self.of_lanes(value, Rule::OfLanes(word), path, span)?;
+        let (dest, lanes) = self.temporary("lanes", Scalar::U32, span);
+        self.emit(StmtKind::Warp { dest, value, op: WarpOp::Match(op) }, span);
+        Some(lanes)
+    }
+
+    /// `warp_reduce_add(value)` and the like.
+    pub(super) fn warp_reduce(
+        &mut self,
+        op: WarpReduceOp,
+        value: Expr,
+        path: &syn::PathSegment,
+        span: Span,
+    ) -> Option<Expr> {
+        let value = self.of_lanes(value, Rule::WarpReduce(op), path, span)?;
+        let (dest, reduced) = self.temporary("reduced", value.ty.clone(), span);
+        self.emit(StmtKind::Warp { dest, value, op: WarpOp::Reduce(op) }, span);
+        Some(reduced)
+    }
+
+    /// A value of each lane, of the type between the angle brackets if there is one.
+    fn of_lanes(&mut self, value: Expr, rule: Rule, path: &syn::PathSegment, span: Span) -> Option<Expr> {
+        if let [syn::GenericArgument::Type(ty)] = generic_arguments(path)[..] {
+            let ty = self.ty(ty);
+            if !self.expect(&value, &ty) {
+                return None;
+            }
+        }
+        self.require(&value.ty, rule, span).then_some(value)
+    }
+}

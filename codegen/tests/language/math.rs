@@ -1,0 +1,85 @@
+//! Functions of numbers, and methods of their bits.
+
+use super::{means, refused};
+
+#[track_caller]
+fn refuses(body: &str, message: &str) {
+    let found = refused(&format!(
+        "#[tma_kernel(threads = 32)]\nfn k(n: u32, x: f32, wide: f64, out: Global<f32>) {{ {body} }}"
+    ));
+    assert!(found.contains(message), "{body}:\n{found}");
+}
+
+#[track_caller]
+fn accepts(body: &str) {
+    let source = format!(
+        "#[tma_kernel(threads = 32)]\nfn k(n: u32, x: f32, wide: f64, out: Global<f32>) {{ {body} }}"
+    );
+    if let Err(failure) = tma_codegen::check("language.rs", &source) {
+        panic!("{body}:\n{failure}");
+    }
+}
+
+#[test]
+fn approximations_are_of_f32() {
+    means(
+        "let a = exp(x) + log(x) + sin(x) + cos(x) + tanh(x) + pow(x, 0.5);",
+        "v0 = (((((exp(p3) + log(p3)) + sin(p3)) + cos(p3)) + tanh(p3)) + pow(p3, 0.5f32))",
+    );
+    for word in ["exp", "log", "sin", "cos", "tanh", "exp2", "log2", "rsqrt"] {
+        accepts(&format!("let y = {word}(x) + {word}(2.0);"));
+        refuses(&format!("let y = {word}(wide);"), &format!("`f64` has no `{word}`"));
+        refuses(&format!("let y = x.{word}();"), &format!("`f32` has no method `{word}`"));
+    }
+    refuses("let y = x.exp();", "`exp` is `exp(x)` here");
+    refuses("let y = pow(x, n);", "is wanted");
+}
+
+#[test]
+fn clamp_and_copysign() {
+    means(
+        "let a = clamp(n, 1, 9) + n.clamp(2, n); let b = x.clamp(0.0, 1.0).copysign(-1.0) + copysign::<f32>(x, 1.0);",
+        "v0 = (clamp(p0, 1u32, 9u32) + clamp(p0, 2u32, p0))\n\
+         v1 = (copysign(clamp(p3, 0.0f32, 1.0f32), -1.0f32) + copysign(p3, 1.0f32))",
+    );
+    accepts("let a = clamp(n, 5, 5) + n.clamp(0, n); let b = wide.clamp(-1.0, 1.0);");
+    refuses("let a = clamp(n, 5, 4);", "`clamp` to 5 to 4, where there is no number");
+    refuses("let a = x.clamp(1.0, -1.0);", "`clamp` to 1 to -1, where there is no number");
+    refuses("let a = copysign(n, 1);", "`u32` has no `copysign`");
+    refuses("let a = n.copysign(n);", "`u32` has no `copysign`");
+    refuses("let a = clamp(n > 1, false, true);", "`bool` has no `clamp`");
+    refuses("let a = clamp(x, 0.0);", "`clamp` takes 3 arguments, but 2 are given");
+}
+
+#[test]
+fn bits() {
+    means(
+        "let a = n.count_ones() + n.trailing_zeros() + n.rotate_left(n); let b: i16 = (n as i16).swap_bytes();",
+        "v0 = ((count_ones(p0) + trailing_zeros(p0)) + rotate_left(p0, p0))\nv1 = swap_bytes((p0 as i16))",
+    );
+    // Of constants they are constants.
+    means(
+        "for k in unroll(0..8u32.trailing_zeros()) { out.set(k, 0); } let a = 1u8.rotate_right(1) as u32 + (-1i16).count_ones();",
+        "l0: for v0 in 0u32..3u32 step 1usize unrolled\n  global.set p1 v0 0u32\nv1 = 144u32",
+    );
+    means("let a: u64 = 0; let b = a.leading_zeros() + 5i8.reverse_bits() as u32;", "v0 = 4294967264u32");
+}
+
+#[test]
+fn bits_are_those_of_integers() {
+    for method in ["count_ones", "leading_zeros", "trailing_ones", "reverse_bits", "swap_bytes"] {
+        accepts(&format!("let y = n.{method}();"));
+        refuses(&format!("let y = x.{method}();"), &format!("`f32` has no method `{method}`"));
+        refuses(
+            &format!("let y = n.{method}(1);"),
+            &format!("`{method}` takes no arguments, but 1 is given"),
+        );
+        refuses(
+            &format!("let y = 1.{method}();"),
+            &format!("nothing says what type `{method}` is called on"),
+        );
+    }
+    accepts("let y = x.to_bits().rotate_left(3);");
+    refuses("let y = n.rotate_left(x);", "is wanted");
+    refuses("let y = __popc(n);", "`__popc` is `x.count_ones()` here");
+}

@@ -1,0 +1,118 @@
+//! Vectors of elements in memory.
+
+use super::{means, refused};
+
+/// A kernel with a tile, a shared array and slices.
+fn kernel(body: &str) -> String {
+    format!(
+        "#[tma_kernel(threads = 32)]\nfn k(n: u32, x: f32, f: Global<f32>, h: Global<f16>, d: Global<f64>, b: Global<u8>) {{ \
+         let t: Tile<f16, Shape2<8, 64>, Swizzle128> = shared(); let s: SharedArray<f32, 64> = shared(); {body} }}"
+    )
+}
+
+#[track_caller]
+fn refuses(body: &str, message: &str) {
+    let found = refused(&kernel(body));
+    assert!(found.contains(message), "{body}:\n{found}");
+}
+
+#[track_caller]
+fn accepts(body: &str) {
+    if let Err(failure) = tma_codegen::check("language.rs", &kernel(body)) {
+        panic!("{body}:\n{failure}");
+    }
+}
+
+#[test]
+fn vectors_are_arrays() {
+    means(
+        "let v = out.get_vec::<4>(n * 4); out.set_vec(n * 8, [v[1], v[0]]);",
+        "v0 = global.get p1 (p0 * 4u32)\nv1 = v0\nglobal.set p1 (p0 * 8u32) [v1[1usize], v1[0usize]]",
+    );
+    means(
+        "let t: Tile<f32, Shape2<8, 16>> = shared(); t.set_vec([n, 4], t.get_vec::<4>([0, 8])); t.set_vec([0, 0], [1.0; 2]);",
+        "v0 = tile.get s0 [0i32, 8i32]\ntile.set s0 [p0, 4u32] v0\ntile.set s0 [0i32, 0i32] repeat(1.0f32, [f32; 2])",
+    );
+    means(
+        "let s: SharedArray<u64, 8> = shared(); s.set_vec(n * 2, s.get_vec::<2>(6));",
+        "v0 = shared.get s0 6u32\nshared.set s0 (p0 * 2u32) v0",
+    );
+}
+
+/// A power of two, and at most 16 bytes.
+#[test]
+fn lengths_are_those_of_instructions() {
+    for (of, lengths, most) in
+        [("b", &[2, 4, 8, 16][..], 32), ("h", &[2, 4, 8][..], 16), ("f", &[2, 4][..], 8), ("d", &[2][..], 4)]
+    {
+        for len in lengths {
+            accepts(&format!("{of}.set_vec(0, {of}.get_vec::<{len}>(16));"));
+        }
+        for len in [0, 1, 3, most] {
+            refuses(
+                &format!("let v = {of}.get_vec::<{len}>(0);"),
+                &format!("there is no vector of {len} elements"),
+            );
+        }
+    }
+    refuses(
+        "f.set_vec(0, [x; 3]);",
+        "TMA0244: there is no vector of 3 elements of `f32`\nhelp: a vector has at most 16 bytes: 2 or 4 elements of `f32`",
+    );
+}
+
+#[test]
+fn vectors_begin_at_multiples_of_their_length() {
+    for (of, len) in [("f", 4), ("h", 8), ("d", 2), ("b", 16)] {
+        let half = len / 2;
+        accepts(&format!("let v = {of}.get_vec::<{len}>(n * {len});"));
+        accepts(&format!("let v = {of}.get_vec::<{len}>(n);"));
+        refuses(
+            &format!("let v = {of}.get_vec::<{len}>(n * {len} + {half});"),
+            &format!("is always {half} more than a multiple of {len}"),
+        );
+        refuses(
+            &format!("let v = {of}.get_vec::<{len}>({half});"),
+            &format!("is {half}, which is not a multiple of {len}"),
+        );
+        accepts(&format!("let v = {of}.get_vec::<{len}>({len});"));
+    }
+    accepts("t.set_vec([1, 8], t.get_vec::<8>([n, n * 8 + 56]));");
+    refuses(
+        "t.set_vec([1, 4], t.get_vec::<8>([n, n * 8]));",
+        "the innermost coordinate is 4, which is not a multiple of 8",
+    );
+    accepts("s.set_vec(n * 2, [x; 2]);");
+    refuses("s.set_vec(n * 2 + 1, [x; 2]);", "the index is always 1 more than a multiple of 2");
+}
+
+#[test]
+fn rows_and_arrays_are_of_whole_vectors() {
+    let rows = |extent: u32| {
+        format!("let u: Tile<f32, Shape2<8, {extent}>> = shared(); let v = u.get_vec::<4>([n, 0]);")
+    };
+    accepts(&rows(12));
+    refuses(&rows(10), "rows of 10 elements are no vectors of 4");
+    let array = |len: u32| format!("let a: SharedArray<f32, {len}> = shared(); a.set_vec(n * 4, [x; 4]);");
+    accepts(&array(12));
+    refuses(&array(10), "an array of 10 elements is no vectors of 4");
+    accepts("let v = t.get_vec::<4>([7, 60]);");
+    refuses("let v = t.get_vec::<4>([8, 60]);", "index 8 is out of range");
+    refuses("let v = t.get_vec::<4>([7, 64]);", "index 64 is out of range");
+}
+
+#[test]
+fn arguments_are_judged() {
+    refuses(
+        "let v = f.get_vec(0);",
+        "TMA0104: `get_vec` does not say how many elements to read\nhelp: write `get_vec::<4>(..)`",
+    );
+    refuses("let v = t.get_vec([0, 0]);", "write `get_vec::<8>(..)`");
+    refuses("f.set_vec(0, x);", "a vector is an array of `f32`, not `f32`");
+    refuses("f.set_vec(0, [n; 2]);", "is wanted");
+    accepts("f.set_vec(0, [1.0, 2.0]);");
+    refuses("let v = f.get_vec::<4>([0, 0]);", "an index is an integer of 32 or 64 bits");
+    refuses("let v = t.get_vec::<4>([0]);", "1 coordinate is given, but there are 2 dimensions");
+    refuses("let v = f.get_vec::<{ n as usize }>(0);", "TMA0105");
+    refuses("let v = f.hint(l2_evict_first(1.0)).get_vec::<4>(0);", "`get_vec` takes no hint");
+}

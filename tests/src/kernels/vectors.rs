@@ -1,0 +1,224 @@
+//! Vectors: several elements of global memory, shared arrays and tiles at once, and what is computed
+//! with them.
+
+use tma_runtime::lang::Real;
+use tma_runtime::prelude::*;
+
+use crate::case::{Case, Options, blocks};
+use crate::compare::same;
+use crate::random::{Sample, hash, samples};
+use crate::rounding::{Format, sum_to_odd};
+
+/// What is checked here.
+pub const CASES: &[Case] = &[
+    Case { name: "vectors::bool_2", run: turned::<bool, 2> },
+    Case { name: "vectors::bool_16", run: turned::<bool, 16> },
+    Case { name: "vectors::i8_8", run: turned::<i8, 8> },
+    Case { name: "vectors::u8_4", run: turned::<u8, 4> },
+    Case { name: "vectors::u16_2", run: turned::<u16, 2> },
+    Case { name: "vectors::i16_8", run: turned::<i16, 8> },
+    Case { name: "vectors::i32_2", run: turned::<i32, 2> },
+    Case { name: "vectors::u32_4", run: turned::<u32, 4> },
+    Case { name: "vectors::i64_2", run: turned::<i64, 2> },
+    Case { name: "vectors::u64_2", run: turned::<u64, 2> },
+    Case { name: "vectors::usize_2", run: turned::<usize, 2> },
+    Case { name: "vectors::f16_8", run: turned::<f16, 8> },
+    Case { name: "vectors::bf16_4", run: turned::<bf16, 4> },
+    Case { name: "vectors::f32_4", run: turned::<f32, 4> },
+    Case { name: "vectors::f64_2", run: turned::<f64, 2> },
+    Case { name: "vectors::tf32_4", run: turned::<tf32, 4> },
+    Case { name: "vectors::e4m3_16", run: turned::<e4m3, 16> },
+    Case { name: "vectors::e5m2_4", run: turned::<e5m2, 4> },
+    Case { name: "vectors::tile_u8_16", run: tiles::<u8, Swizzle32, 16, 32> },
+    Case { name: "vectors::tile_f16_8", run: tiles::<f16, Swizzle128, 8, 64> },
+    Case { name: "vectors::tile_f16_2", run: tiles::<f16, Swizzle64, 2, 24> },
+    Case { name: "vectors::tile_f32_4", run: tiles::<f32, Swizzle128, 4, 32> },
+    Case { name: "vectors::tile_f32_2", run: tiles::<f32, NoSwizzle, 2, 6> },
+    Case { name: "vectors::tile_u64_2", run: tiles::<u64, Swizzle64, 2, 8> },
+    Case { name: "vectors::packed_f16", run: packed::<f16> },
+    Case { name: "vectors::packed_bf16", run: packed::<bf16> },
+];
+
+/// What is written by vectors is read by elements, in the opposite order, and the other way round. Each
+/// thread has its own part of the array: overlapping ones would race. `zero` is 0, which LLVM cannot
+/// know: else it would take what was written for what is read.
+#[tma_kernel(threads = 128, instances(
+    bool_2 = <bool, 2>, bool_16 = <bool, 16>, i8_8 = <i8, 8>, u8_4 = <u8, 4>, u16_2 = <u16, 2>, i16_8 = <i16, 8>,
+    i32_2 = <i32, 2>, u32_4 = <u32, 4>, i64_2 = <i64, 2>, u64_2 = <u64, 2>, usize_2 = <usize, 2>, f16_8 = <f16, 8>,
+    bf16_4 = <bf16, 4>, f32_4 = <f32, 4>, f64_2 = <f64, 2>, tf32_4 = <tf32, 4>, e4m3_16 = <e4m3, 16>, e5m2_4 = <e5m2, 4>,
+))]
+pub fn vector_turned<T: Scalar, const V: usize>(
+    src: Global<T>,
+    turned: Global<T>,
+    copied: Global<T>,
+    zero: u32,
+) {
+    let array: SharedArray<T, 2048> = shared();
+    let first = thread_idx().x * V as u32;
+    let i = block_idx().x as u64 * 128 * V as u64 + first as u64;
+    let read = src.get_vec::<V>(i);
+    let mut reversed = read;
+    for k in unroll(0..V) {
+        reversed[k] = read[V - 1 - k];
+    }
+    array.set_vec(first, reversed);
+    for k in unroll(0..V) {
+        turned.set(i + k as u64, array.get(first + k as u32 + zero));
+    }
+    for k in unroll(0..V) {
+        array.set(first + k as u32, read[k]);
+    }
+    copied.set_vec(i, array.get_vec::<V>(first + zero));
+}
+
+fn turned<T: Sample, const V: usize>(device: &Device, options: &Options) -> anyhow::Result<()>
+where
+    vector_turned::Instance<T, V>: vector_turned::Compiled,
+{
+    let n = options.elements(1 << 12);
+    let values = samples::<T>(61, n * V);
+    let wanted: Vec<T> = values.chunks(V).flat_map(|vector| vector.iter().rev().copied()).collect();
+    let (mut turned, mut copied) = (device.filled_bytes([n * V], 0)?, device.filled_bytes([n * V], 0)?);
+    let src = device.tensor(&values, [n * V])?;
+    vector_turned::launch::<T, V>(device, blocks(n), &src, &mut turned, &mut copied, 0u32)?;
+    same("in the opposite order", &turned.to_vec()?, &wanted)?;
+    same("copied", &copied.to_vec()?, &values)
+}
+
+/// A tile written by vectors and read by elements and by vectors, and the other way round, each vector
+/// by one thread. `zero` is as above.
+#[tma_kernel(threads = 128, instances(
+    u8_16 = <u8, Swizzle32, 16, 32>, f16_8 = <f16, Swizzle128, 8, 64>, f16_2 = <f16, Swizzle64, 2, 24>,
+    f32_4 = <f32, Swizzle128, 4, 32>, f32_2 = <f32, NoSwizzle, 2, 6>, u64_2 = <u64, Swizzle64, 2, 8>,
+))]
+pub fn vector_tiles<T: TileElement, W: Swizzle, const V: usize, const C: u32>(
+    src: Global<T>,
+    read: Global<T>,
+    copied: Global<T>,
+    gathered: Global<T>,
+    zero: u32,
+) {
+    let by_vectors: Tile<T, Shape2<32, C>, W> = shared();
+    let by_elements: Tile<T, Shape3<4, 8, C>, W> = shared();
+    let len = V as u32;
+    for at in (thread_idx().x..32 * C / len).step_by(128) {
+        let row = at / (C / len);
+        let column = at % (C / len) * len;
+        let vector = src.get_vec::<V>(at * len);
+        by_vectors.set_vec([row, column], vector);
+        for k in unroll(0..V) {
+            by_elements.set([row / 8, row % 8, column + k as u32], vector[k]);
+        }
+    }
+    for at in (thread_idx().x..32 * C / len).step_by(128) {
+        let row = at / (C / len) + zero;
+        let column = at % (C / len) * len;
+        for k in unroll(0..V) {
+            read.set(at * len + k as u32, by_vectors.get([row, column + k as u32]));
+        }
+        copied.set_vec(at * len, by_vectors.get_vec::<V>([row, column]));
+        gathered.set_vec(at * len, by_elements.get_vec::<V>([row / 8, row % 8, column]));
+    }
+}
+
+fn tiles<T: Sample + TileElement, W: Swizzle, const V: usize, const C: u32>(
+    device: &Device,
+    _: &Options,
+) -> anyhow::Result<()>
+where
+    vector_tiles::Instance<T, W, V, C>: vector_tiles::Compiled,
+{
+    let n = 32 * C as usize;
+    let values = samples::<T>(62, n);
+    let [mut read, mut copied, mut gathered] =
+        [device.filled_bytes([n], 0)?, device.filled_bytes([n], 0)?, device.filled_bytes([n], 0)?];
+    let src = device.tensor(&values, [n])?;
+    vector_tiles::launch::<T, W, V, C>(device, 1, &src, &mut read, &mut copied, &mut gathered, 0u32)?;
+    same("written by vectors, read by elements", &read.to_vec()?, &values)?;
+    same("written and read by vectors", &copied.to_vec()?, &values)?;
+    same("written by elements, read by vectors", &gathered.to_vec()?, &values)
+}
+
+/// Floats of 16 bits, two of which the hardware computes with at once.
+pub trait Packed: Sample + Real {
+    /// What `vector_packed` makes of three numbers.
+    fn computed(x: Self, y: Self, sum: Self) -> Self;
+}
+
+macro_rules! packed {
+    ($($ty:ty: $format:expr;)+) => { $(
+        impl Packed for $ty {
+            fn computed(x: Self, y: Self, sum: Self) -> Self {
+                let round = |exact: f64| <$ty>::from_bits($format.round(exact) as u16).to_f64();
+                let (x, y) = (x.to_f64(), y.to_f64());
+                let fused = round(sum_to_odd(x * y, sum.to_f64()));
+                // Of a NaN and a number the number, and -0 is below +0: IEEE 754-2019, "maximumNumber".
+                let greater = match (fused.is_nan(), y.is_nan()) {
+                    (true, _) => y,
+                    (_, true) => fused,
+                    _ if fused.total_cmp(&y).is_lt() => y,
+                    _ => fused,
+                };
+                <$ty>::from_bits($format.round(sum_to_odd(greater, -x)) as u16)
+            }
+        }
+    )+ };
+}
+
+packed! {
+    f16: Format::F16;
+    bf16: Format::BF16;
+}
+
+/// Arithmetic on vectors, with sums that are kept over a loop.
+#[tma_kernel(threads = 128, instances(f16 = <f16>, bf16 = <bf16>))]
+pub fn vector_packed<T: TileElement + Real + std::ops::Sub<Output = T>>(
+    xs: Global<T>,
+    ys: Global<T>,
+    out: Global<T>,
+    turns: u32,
+) {
+    let i = (block_idx().x * 128 + thread_idx().x) * 8;
+    let mut sums = xs.get_vec::<8>(i);
+    for _ in 0..turns {
+        let x = xs.get_vec::<8>(i);
+        let y = ys.get_vec::<8>(i);
+        for k in unroll(0..8usize) {
+            sums[k] = max(fma(x[k], y[k], sums[k]), y[k]) - x[k];
+        }
+    }
+    out.set_vec(i, sums);
+}
+
+fn packed<T: Packed + TileElement + std::ops::Sub<Output = T>>(
+    device: &Device,
+    options: &Options,
+) -> anyhow::Result<()>
+where
+    vector_packed::Instance<T>: vector_packed::Compiled,
+{
+    let n = options.elements(1 << 12);
+    let xs = samples::<T>(63, 8 * n);
+    let ys: Vec<T> = (0..8 * n as u64).map(|i| T::random(hash(64, i) & !(i & 1))).collect();
+    let computed = |i: usize| (0..3).fold(xs[i], |sum, _| T::computed(xs[i], ys[i], sum));
+    let wanted: Vec<T> = (0..8 * n).map(computed).collect();
+    let mut out = device.filled_bytes([8 * n], 0)?;
+    let (xs, ys) = (device.tensor(&xs, [8 * n])?, device.tensor(&ys, [8 * n])?);
+    vector_packed::launch::<T>(device, blocks(n), &xs, &ys, &mut out, 3u32)?;
+    same("computed", &out.to_vec()?, &wanted)
+}
+
+/// Reads a vector from `i` on, whatever `i` is.
+#[tma_kernel(threads = 1, unchecked)]
+pub fn vector_from(src: Global<f32>, i: u32, dst: Global<f32>) {
+    dst.set_vec(0, src.get_vec::<4>(i));
+}
+
+/// The same, and tells where it goes wrong.
+#[tma_kernel(threads = 1, checked)]
+pub fn vector_from_checked(src: Global<f32>, i: u32, dst: Global<f32>) {
+    let tile: Tile<f32, Shape2<4, 8>> = shared();
+    tile.set_vec([0, 0], src.get_vec::<4>(0));
+    tile.set_vec([0, 4], src.get_vec::<4>(i));
+    dst.set_vec(0, tile.get_vec::<2>([0, i]));
+}
