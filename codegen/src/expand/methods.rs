@@ -176,6 +176,8 @@ impl ToTokens for By {
 fn unknown_generics(method: &Method) -> Option<TokenStream> {
     let unknown = method.of.generics().iter().map(|generic| match generic {
         Generic::Tiles if method.tiles > 0 => tuple(&quote!(_), method.tiles),
+        // Results of function pointers name theirs.
+        Generic::Lifetime => quote!('static),
         _ => quote!(_),
     });
     let unknown: Vec<_> = unknown.collect();

@@ -32,8 +32,7 @@ pub(super) struct Lang {
 /// All files of the module `folder`.
 pub(super) fn read(folder: &Path) -> Lang {
     let mut lang = Lang::default();
-    for file in fs::read_dir(folder).expect("the module is a folder") {
-        let path = file.expect("it can be listed").path();
+    for path in super::sources(folder) {
         if path.file_name().is_some_and(|name| name != "tests.rs" && name != "names.rs") {
             let text = fs::read_to_string(&path).expect("it can be read");
             lang.macros.clear();
