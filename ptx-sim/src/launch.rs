@@ -219,6 +219,7 @@ pub fn launch(
         profile: config.profile,
     };
     let machine = MachineConfig {
+        thread_registers: program.thread_registers,
         blocks: Vec::new(),
         threads: context.threads(),
         shared_bytes: program.shared_bytes + config.dynamic_shared_bytes,

@@ -19,6 +19,7 @@ impl fmt::Display for Class {
             Self::Atomic(named) => write!(f, "atomics, {named}"),
             Self::Copy => f.write_str("asynchronous copies"),
             Self::BulkGroup => f.write_str("bulk groups"),
+            Self::Tensor => f.write_str("tensor cores"),
             Self::Mbarrier => f.write_str("mbarriers"),
             Self::Barrier => f.write_str("barriers"),
             Self::Fence => f.write_str("fences"),

@@ -109,6 +109,10 @@ pub enum Awaited {
     /// All but the given number of the thread's latest `cp.async` groups; without a number, all its
     /// copies.
     AsyncGroups(Option<u32>),
+    /// All but the given number of the warpgroup's latest groups of multiplications.
+    MultiplyGroups(u32),
+    /// As many registers each as `setmaxnreg.inc` asks for.
+    Registers(u32),
     /// Other lanes of the warp, by mask.
     Lanes(u32),
 }

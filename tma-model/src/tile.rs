@@ -46,16 +46,43 @@ impl TileType {
         u64::from(self.inner_extent()) * u64::from(self.element.bytes())
     }
 
+    /// How many panels it lies in. Rows that are longer than the swizzle's span are cut into parts
+    /// of that length; a panel has one part of each row, and the panels lie one after the other. It
+    /// is what tensor cores read (CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`), and a copy moves
+    /// one panel at a time.
+    pub fn panels(&self) -> u64 {
+        match self.swizzle.span().map(u64::from) {
+            Some(span) if self.row_bytes() > span && self.row_bytes().is_multiple_of(span) => {
+                self.row_bytes() / span
+            }
+            _ => 1,
+        }
+    }
+
+    /// The part of the tile that one copy moves: a panel.
+    pub fn panel(&self) -> Self {
+        let mut panel = self.clone();
+        if let Some(inner) = panel.extents.last_mut() {
+            *inner /= u32::try_from(self.panels()).unwrap_or(1);
+        }
+        panel
+    }
+
     /// Bytes from one row to the next in shared memory: with a swizzle, its whole span, of which a
     /// shorter row leaves the rest unused. No document says so; it is what an H200 does.
     pub fn row_pitch(&self) -> u64 {
-        self.swizzle.span().map_or(0, u64::from).max(self.row_bytes())
+        self.swizzle.span().map_or(0, u64::from).max(self.row_bytes() / self.panels())
+    }
+
+    /// Bytes from one panel to the next in shared memory.
+    pub fn panel_bytes(&self) -> u64 {
+        let outer = self.extents.split_last().map_or(&[][..], |(_, outer)| outer);
+        outer.iter().fold(self.row_pitch(), |bytes, &extent| bytes.saturating_mul(u64::from(extent)))
     }
 
     /// Bytes that the tile takes in shared memory.
     pub fn shared_bytes(&self) -> u64 {
-        let outer = self.extents.split_last().map_or(&[][..], |(_, outer)| outer);
-        outer.iter().fold(self.row_pitch(), |bytes, &extent| bytes.saturating_mul(u64::from(extent)))
+        self.panel_bytes().saturating_mul(self.panels())
     }
 
     /// Bytes of the tile's elements, which is what one copy of it adds to a barrier's transaction
@@ -74,6 +101,10 @@ impl TileType {
         }
         if let Some(pixel) = self.pixel_elements() {
             return [faults, self.interleaved_faults(pixel)].concat();
+        }
+        // In im2col mode nobody says where the next panel's pixels are.
+        if mode == TileMode::Box && self.panels() > 1 {
+            return [faults, self.panel().faults(mode)].concat();
         }
         for (dimension, &extent) in self.extents.iter().enumerate() {
             let most = match mode {
@@ -158,7 +189,7 @@ pub enum TileFault {
     /// Rows that are not a multiple of [`limits::BOX_INNER_BYTES`].
     #[allow(missing_docs)]
     RowBytes { bytes: u64 },
-    /// Rows that are longer than the swizzle's span.
+    /// Rows that are longer than the swizzle's span, and no multiple of it.
     /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `swizzle`.
     #[allow(missing_docs)]
     SwizzleSpan { bytes: u64, span: u32 },
@@ -222,6 +253,21 @@ mod tests {
         faults(tile(Scalar::F32, &[8, 32], TileSwizzle::B128), &[]);
         let fault = TileFault::SwizzleSpan { bytes: 144, span: 128 };
         faults(tile(Scalar::F32, &[8, 36], TileSwizzle::B128), &[fault]);
+    }
+
+    #[test]
+    fn longer_rows_lie_in_panels() {
+        let wide = tile(Scalar::F16, &[8, 192], TileSwizzle::B128);
+        assert_eq!((wide.panels(), wide.row_pitch(), wide.panel_bytes()), (3, 128, 1024));
+        assert_eq!((wide.shared_bytes(), wide.bytes()), (3072, 3072));
+        assert_eq!(wide.panel(), tile(Scalar::F16, &[8, 64], TileSwizzle::B128));
+        faults(wide, &[]);
+        faults(
+            tile(Scalar::F16, &[257, 128], TileSwizzle::B128),
+            &[TileFault::Extent { dimension: 0, extent: 257, most: 256 }],
+        );
+        let column = tile(Scalar::F16, &[8, 128], TileSwizzle::B128).faults(TileMode::Columns);
+        assert_eq!(column, [TileFault::SwizzleSpan { bytes: 256, span: 128 }]);
     }
 
     #[test]

@@ -169,7 +169,7 @@ fn sliced(kernel: &Kernel, copy: &TileCopy, axis: ClusterAxis, span: Span, sink:
             axis.name()
         ));
     }
-    let (bytes, repeat) = (slice.shared_bytes(), limits::tile_alignment(slice.swizzle));
+    let (bytes, repeat) = (slice.panel_bytes(), limits::tile_alignment(slice.swizzle));
     if blocks > 1 && !bytes.is_multiple_of(repeat) {
         let message = format!(
             "the slices of `{}` have {bytes} bytes each, but each must begin at a multiple of {repeat}",

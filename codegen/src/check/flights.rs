@@ -8,7 +8,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::diag::{Code, Sink};
-use crate::ir::{Awaited, Block, ExprKind, Kernel, Label, LeftOperand, LocalId, Span, Stmt, StmtId, StmtKind, visit};
+use crate::ir::{
+    Awaited, Block, ExprKind, Kernel, Label, LeftOperand, LocalId, Span, Stmt, StmtId, StmtKind, visit,
+};
 
 /// What is known of the multiplications of a kernel.
 #[derive(Clone, Debug, Default)]
@@ -117,7 +119,8 @@ impl Walk<'_, '_> {
                 Some(state)
             }
             StmtKind::If { condition: _, then, otherwise } => {
-                let (one, other) = (self.block(then, Some(state.clone())), self.block(otherwise, Some(state)));
+                let (one, other) =
+                    (self.block(then, Some(state.clone())), self.block(otherwise, Some(state)));
                 self.join(one, other, stmt.origin.span)
             }
             StmtKind::Match { value: _, arms, otherwise } => {
@@ -132,9 +135,7 @@ impl Walk<'_, '_> {
             StmtKind::While { label, header, condition: _, body } => {
                 self.repeat(*label, &[header, body], state, (true, stmt.origin.span))
             }
-            StmtKind::For(inner) => {
-                self.repeat(inner.label, &[&inner.body], state, (true, stmt.origin.span))
-            }
+            StmtKind::For(inner) => self.repeat(inner.label, &[&inner.body], state, (true, stmt.origin.span)),
             StmtKind::Labelled { label, body } => {
                 self.exits.insert(*label, Exits::default());
                 let end = self.block(body, Some(state));
@@ -226,7 +227,8 @@ impl Walk<'_, '_> {
         let differs = |(a, b): (&Group, &Group)| a.accumulator != b.accumulator;
         if one.open.len() != other.open.len() || one.open.iter().zip(&other.open).any(differs) {
             let open = one.open.last().or(other.open.last());
-            let message = "multiplications are under way on one path to the end of this, and not on the other";
+            let message =
+                "multiplications are under way on one path to the end of this, and not on the other";
             let error = self.sink.error(Code::OpenFlight, span, message);
             if let Some(open) = open {
                 error.label(open.span, "this one");
@@ -243,7 +245,11 @@ impl Walk<'_, '_> {
         for group in end.into_iter().flat_map(|state| &state.open) {
             let name = &self.kernel.local(group.accumulator).name;
             self.sink
-                .error(Code::OpenFlight, group.span, format!("nobody waits for this multiplication of `{name}`"))
+                .error(
+                    Code::OpenFlight,
+                    group.span,
+                    format!("nobody waits for this multiplication of `{name}`"),
+                )
                 .help("keep what `mma` gives, and call its `wait()` before the kernel ends");
         }
     }

@@ -137,7 +137,7 @@ fn tile_fault(fault: TileFault, tile: &TileType, name: &str) -> (Code, String, S
                 format!(
                     "the innermost extent of `{name}` is {bytes} bytes, but `{layout}` takes rows of at most {span}"
                 ),
-                format!("make the innermost extent {} or less, or take {wider}", span / element),
+                format!("make the innermost extent {0} or less, or a multiple of {0}, or take {wider}", span / element),
             )
         }
         TileFault::InterleavedRank => (

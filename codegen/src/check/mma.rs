@@ -2,8 +2,8 @@
 //! instructions are the model's, [`tma_model::mma`].
 
 use tma_model::limits::WARPGROUP_THREADS;
-use tma_model::swizzle::{Interleave, Swizzle};
 use tma_model::mma::{Accumulated, Form, FormFault, Major, Operand, OperandFault, OperandTile};
+use tma_model::swizzle::{Interleave, Swizzle};
 
 use super::operations::Rules;
 use super::statics::Statics;
@@ -78,8 +78,12 @@ fn no_call(stmt: &Stmt, sink: &mut Sink) {
 
 fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {
     if accumulated(ty.element).is_none() {
-        sink.error(Code::MmaElement, span, format!("an accumulator holds f32, f16 or i32, not {}", ty.element))
-            .help("convert when it is stored: `sum.store(tile)` takes tiles of other elements");
+        sink.error(
+            Code::MmaElement,
+            span,
+            format!("an accumulator holds f32, f16 or i32, not {}", ty.element),
+        )
+        .help("convert when it is stored: `sum.store(tile)` takes tiles of other elements");
     }
     whole_bands(ty.rows, &Type::Accumulator(ty), span, sink);
     if !(8..=256).contains(&ty.columns) || !ty.columns.is_multiple_of(8) {
@@ -177,8 +181,8 @@ fn operand_tile(ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Operand
     if tile.is_none() {
         let message = format!("tensor cores do not read `{}`", ty.tile);
         sink.error(Code::MmaShape, span, message).help(
-            "an operand is a tile of two dimensions with `Swizzle32`, `Swizzle64` or `Swizzle128`, whose rows are no \
-             longer than the swizzle's span",
+            "an operand is a tile of two dimensions with `Swizzle32`, `Swizzle64` or `Swizzle128`, whose rows are \
+             no longer than the swizzle's span, or a multiple of it",
         );
     }
     tile
@@ -194,7 +198,7 @@ pub(crate) fn geometry(ty: &OperandType, element: Operand) -> Option<OperandTile
     let swizzle = plain(*swizzle)?;
     let major = if ty.transposed { Major::Mn } else { Major::K };
     let tile = OperandTile { element, extents: [rows, columns], swizzle, major };
-    // Wider tiles do not lie in panels.
+    // Without a swizzle its rows lie one after the other, and not in chunks.
     (u64::from(tile.pitch()) == ty.tile.row_pitch()).then_some(tile)
 }
 
@@ -304,7 +308,7 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
         [rows, columns] | [1, rows, columns] => Some((rows, columns)),
         _ => None,
     };
-    let is_laid_out = plain(to.swizzle).is_some() && to.row_bytes() <= to.row_pitch();
+    let is_laid_out = plain(to.swizzle).is_some();
     match extents {
         Some((rows, columns)) if rows == sum.rows && columns.is_multiple_of(8) && is_laid_out => {
             columns_within(*sum, first, columns, tile.span, sink);

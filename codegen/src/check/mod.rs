@@ -84,5 +84,9 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     mma::check(&kernel, sink);
     let flights = flights::follow(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
-    if sink.len() == before { Ok(Box::new(CheckedKernel { kernel, layout, flights })) } else { Err(Box::new(kernel)) }
+    if sink.len() == before {
+        Ok(Box::new(CheckedKernel { kernel, layout, flights }))
+    } else {
+        Err(Box::new(kernel))
+    }
 }

@@ -144,7 +144,8 @@ impl fmt::Display for FragmentType {
 
 impl fmt::Display for OperandType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wrap = |f: &mut fmt::Formatter<'_>, name: &str, inner: &dyn fmt::Display| write!(f, "{name}<{inner}>");
+        let wrap =
+            |f: &mut fmt::Formatter<'_>, name: &str, inner: &dyn fmt::Display| write!(f, "{name}<{inner}>");
         match (self.negated, self.transposed) {
             (false, false) => self.tile.fmt(f),
             (false, true) => wrap(f, "Transposed", &self.tile),

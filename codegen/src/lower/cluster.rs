@@ -21,7 +21,7 @@ pub(super) fn rank<'c>(cx: &Cx<'c, '_>) -> Lower<IntValue<'c>> {
 
 /// This block's part in a sliced load.
 pub(super) struct Slice<'c> {
-    /// Where it begins in the whole tile, in bytes.
+    /// Where it begins in each panel of the whole tile, in bytes.
     pub(super) bytes: IntValue<'c>,
     /// The dimension along which the tile is divided, counted from the innermost.
     pub(super) dimension: usize,
@@ -45,9 +45,11 @@ pub(super) fn slice<'c>(
         ClusterAxis::Along(axis) => expr::register(cx, "cluster.ctaid", axis)?,
         ClusterAxis::All => rank(cx)?,
     };
-    let bytes = cx.u32_const(u32::try_from(tile.shared_bytes()).unwrap_or(u32::MAX));
     let along = whole.sliced_dimension();
     let dimension = whole.rank().saturating_sub(along + 1);
+    // Of rows each panel has its slice; along a row, slices are panels themselves.
+    let bytes = if dimension == 0 { tile.shared_bytes() } else { tile.panel_bytes() };
+    let bytes = cx.u32_const(u32::try_from(bytes).unwrap_or(u32::MAX));
     // Along dimension 0 of an interleaved layout the hardware counts pixels.
     let unit = tile.pixel_elements().filter(|_| dimension == 0).unwrap_or(1);
     let extent = cx.u32_const(tile.extents.get(along).copied().unwrap_or(1) / unit);

@@ -4,8 +4,8 @@
 //! `i32` each element is a register; of `f16` two are.
 
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
-use tma_model::mma::{Form, OperandTile, ROWS};
 use tma_model::mma::{Accumulated, Operand as Element};
+use tma_model::mma::{Form, OperandTile, ROWS};
 
 use super::nvvm::{LeftPlace, Multiplication, Operand, Side, Step};
 use super::types::{float, pointer};
@@ -30,7 +30,9 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
     let right = shared_side(cx, &mma.right)?;
     let bands = home.ty.rows / ROWS;
     let steps = right.tile.k() / right.tile.step();
-    let (left_args, left, left_step): (Vec<_>, Side, Box<dyn Fn(u32, u32) -> Option<LeftPlace>>) = match &mma.left {
+    let (left_args, left, left_step): (Vec<_>, Side, Box<dyn Fn(u32, u32) -> Option<LeftPlace>>) = match &mma
+        .left
+    {
         LeftOperand::Shared(operand) => {
             let SharedSide { tile, side, descriptor } = shared_side(cx, operand)?;
             let at = move |step, band| {
@@ -41,14 +43,13 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
         LeftOperand::Registers(local) => {
             let (registers, ty) = fragment(cx, *local)?;
             let each = Form::LEFT_REGISTERS as usize;
-            let at = move |step, band| {
-                Some(LeftPlace::Registers((band * ty.steps() + step) as usize * each))
-            };
+            let at = move |step, band| Some(LeftPlace::Registers((band * ty.steps() + step) as usize * each));
             (registers, Side { negated: false, major: None }, Box::new(at))
         }
     };
     let place_of = |step: u32, band: u32| {
-        let left = left_step(step, band).ok_or_else(|| BackendError::Unchecked("a band of a tile that has none".to_owned()))?;
+        let left = left_step(step, band)
+            .ok_or_else(|| BackendError::Unchecked("a band of a tile that has none".to_owned()))?;
         Ok(Step { left, right: right.tile.advance_k(step) / 16 })
     };
     let steps = (0..steps).map(|step| (0..bands).map(|band| place_of(step, band)).collect());
@@ -311,7 +312,7 @@ impl<'c> Target<'c, '_> {
     }
 
     fn address(&self, cx: &Cx<'c, '_>, row: IntValue<'c>, byte: IntValue<'c>) -> Lower<PointerValue<'c>> {
-        let offset = tile::swizzled(cx, self.ty.swizzle, row, byte)?;
+        let offset = tile::in_panels(cx, self.ty, row, byte)?;
         tile::byte_offset(cx, self.base, offset)
     }
 

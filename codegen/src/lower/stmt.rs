@@ -50,7 +50,9 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::Pack { dest, accumulator } => mma::pack(cx, *dest, *accumulator),
         StmtKind::StoreAccumulator { accumulator, first, tile } => mma::store(cx, *accumulator, first, tile),
         StmtKind::ReduceRows { dest, op, accumulator } => mma::reduce_rows(cx, *dest, *op, *accumulator),
-        StmtKind::SetMaxRegisters { increase, registers } => mma::set_max_registers(cx, *increase, *registers),
+        StmtKind::SetMaxRegisters { increase, registers } => {
+            mma::set_max_registers(cx, *increase, *registers)
+        }
         StmtKind::Fence(fence) => sync::fence(cx, *fence),
         StmtKind::Sync(meeting) => sync::meet(cx, *meeting, stmt.origin.span),
         StmtKind::SyncGrid { counter } => sync::meet_grid(cx, *counter, stmt.origin.span),

@@ -45,7 +45,7 @@ fn element_address<'c>(
     let row_pitch = cx.u32_const(u32::try_from(ty.row_pitch()).unwrap_or(u32::MAX));
     let row = cx.builder.build_int_mul(row, row_pitch, "row")?;
     let column = cx.builder.build_int_mul(column, element_bytes, "column")?;
-    let offset = swizzled(cx, ty.swizzle, row, column)?;
+    let offset = in_panels(cx, ty, row, column)?;
     byte_offset(cx, base, offset)
 }
 
@@ -81,6 +81,24 @@ fn row_and_column<'c>(
     Ok((row, int(column)?))
 }
 
+/// The offset of byte `column` of the row that begins at offset `row` of each panel.
+pub(super) fn in_panels<'c>(
+    cx: &Cx<'c, '_>,
+    ty: &TileType,
+    row: IntValue<'c>,
+    column: IntValue<'c>,
+) -> Lower<IntValue<'c>> {
+    if ty.panels() == 1 {
+        return swizzled(cx, ty.swizzle, row, column);
+    }
+    let number = |bytes: u64| cx.u32_const(u32::try_from(bytes).unwrap_or(u32::MAX));
+    let panel = cx.builder.build_int_unsigned_div(column, number(ty.row_pitch()), "panel")?;
+    let column = cx.builder.build_int_unsigned_rem(column, number(ty.row_pitch()), "")?;
+    let start = cx.builder.build_int_mul(panel, number(ty.panel_bytes()), "")?;
+    let offset = swizzled(cx, ty.swizzle, row, column)?;
+    Ok(cx.builder.build_int_add(start, offset, "")?)
+}
+
 /// The offset of byte `column` of the row that begins at offset `row`.
 ///
 /// The hardware exchanges 16-byte chunks by address: bits 4 to 6 ^= bits 7 to 9 with a 128-byte
@@ -89,7 +107,7 @@ fn row_and_column<'c>(
 /// rows are as long as the span, so that the row alone decides, and the exchange stays within it.
 /// Interleaved rows are of any length, and the whole offset decides. Source: PTX ISA, "Swizzling
 /// Modes".
-pub(super) fn swizzled<'c>(
+fn swizzled<'c>(
     cx: &Cx<'c, '_>,
     swizzle: TileSwizzle,
     row: IntValue<'c>,

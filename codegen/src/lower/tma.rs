@@ -7,7 +7,7 @@ use super::kernel::Param;
 use super::types::{int, pointer};
 use super::{Cx, Lower, cluster, descriptor, expr, nvvm, print, tile};
 use crate::backend::BackendError;
-use crate::ir::{ClusterAxis, CopyKind, Expr, MapRef, Multicast, Span, TileCopy, TileType, Type};
+use crate::ir::{CopyKind, Expr, MapRef, Multicast, Span, TileCopy, TileType, Type};
 use crate::limits::box_start_bytes;
 
 /// Lowers a copy by a tensor map.
@@ -28,28 +28,108 @@ pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &TileCopy, span: Span) -> Lower<()
     count_pixels(cx, moved, &mut coordinates)?;
     let mode = if matches!(param.ty, Type::Im2colMap(..)) { nvvm::Mode::Columns } else { nvvm::Mode::Tile };
     let form = nvvm::TensorCopy { mode, rank: coordinates.len(), hinted: copy.hint.is_some() };
-    let mut place = vec![BasicValueEnum::from(address)];
-    place.append(&mut coordinates);
+    let panels = Panels::of(moved, &copy.kind)?;
+    for panel in 0..panels.count {
+        let mut place = vec![BasicValueEnum::from(address)];
+        place.extend(panels.coordinates(cx, panel, &coordinates)?);
+        panel_copy(cx, copy, form, (moved, place), panels.offset(cx, panel))?;
+    }
+    Ok(())
+}
+
+/// The panels of a tile, each of which is a copy.
+struct Panels {
+    count: u32,
+    /// Elements of a row that a panel has.
+    width: u32,
+    /// Bytes from one to the next in shared memory.
+    bytes: u32,
+}
+
+impl Panels {
+    /// Of what a map moves. A slice has a part of each panel of the whole tile.
+    fn of(moved: &TileType, kind: &CopyKind<Expr>) -> Lower<Self> {
+        let whole = match kind {
+            CopyKind::Load { to, multicast: Some(Multicast::Sliced(_)), .. } => match &to.ty {
+                Type::Tile(whole) if whole.sliced_dimension() + 1 < whole.rank() => whole,
+                _ => moved,
+            },
+            CopyKind::Load { .. } | CopyKind::Store { .. } | CopyKind::Reduce { .. } | CopyKind::Prefetch => {
+                moved
+            }
+        };
+        let fits = |number: u64| {
+            u32::try_from(number).map_err(|_| BackendError::Unchecked(format!("a panel of {number} bytes")))
+        };
+        Ok(Self {
+            count: fits(moved.panels())?,
+            width: moved.panel().inner_extent(),
+            bytes: fits(whole.panel_bytes())?,
+        })
+    }
+
+    /// Where a panel begins in the tensor: innermost first, as `coordinates` are.
+    fn coordinates<'c>(
+        &self,
+        cx: &Cx<'c, '_>,
+        panel: u32,
+        coordinates: &[BasicValueEnum<'c>],
+    ) -> Lower<Vec<BasicValueEnum<'c>>> {
+        let mut coordinates = coordinates.to_vec();
+        if let Some(inner) = coordinates.first_mut().filter(|_| panel > 0) {
+            let moved = cx.builder.build_int_add(int(*inner)?, cx.u32_const(panel * self.width), "")?;
+            *inner = moved.into();
+        }
+        Ok(coordinates)
+    }
+
+    /// Where it begins in the tile, in bytes.
+    fn offset<'c>(&self, cx: &Cx<'c, '_>, panel: u32) -> IntValue<'c> {
+        cx.u32_const(panel * self.bytes)
+    }
+}
+
+/// One copy of what may be several: from or to `place`, the map's address and coordinates.
+fn panel_copy<'c>(
+    cx: &mut Cx<'c, '_>,
+    copy: &TileCopy,
+    form: nvvm::TensorCopy,
+    (moved, mut place): (&TileType, Vec<BasicValueEnum<'c>>),
+    offset: IntValue<'c>,
+) -> Lower<()> {
     let (instruction, mut args) = match &copy.kind {
-        CopyKind::Load { to, barrier, multicast } => match multicast {
-            None => {
-                let mut args = load(cx, place, to, barrier)?;
-                args.append(&mut hardware_order(cx, &copy.offsets)?);
-                (nvvm::tensor_load(form, names_own_memory(cx)), args)
+        CopyKind::Load { to, barrier, multicast } => {
+            let tile = part(cx, to, offset)?;
+            match multicast {
+                None => {
+                    let mut args = load(cx, place, tile, barrier)?;
+                    args.append(&mut hardware_order(cx, &copy.offsets)?);
+                    (nvvm::tensor_load(form, names_own_memory(cx)), args)
+                }
+                Some(Multicast::Mask(mask)) => {
+                    let mut args = load(cx, place, tile, barrier)?;
+                    args.append(&mut hardware_order(cx, &copy.offsets)?);
+                    args.push(expr::value(cx, mask)?);
+                    (nvvm::tensor_load_multicast(form), args)
+                }
+                Some(Multicast::Sliced(axis)) => {
+                    let Type::Tile(whole) = &to.ty else {
+                        return Err(BackendError::Unchecked("a sliced load into what is no tile".to_owned()));
+                    };
+                    let slice = cluster::slice(cx, moved, whole, *axis)?;
+                    let args = load_slice(cx, place, tile, barrier, &slice)?;
+                    (nvvm::tensor_load_multicast(form), args)
+                }
             }
-            Some(Multicast::Mask(mask)) => {
-                let mut args = load(cx, place, to, barrier)?;
-                args.append(&mut hardware_order(cx, &copy.offsets)?);
-                args.push(expr::value(cx, mask)?);
-                (nvvm::tensor_load_multicast(form), args)
-            }
-            Some(Multicast::Sliced(axis)) => {
-                let args = load_slice(cx, place, (to, moved), barrier, *axis)?;
-                (nvvm::tensor_load_multicast(form), args)
-            }
-        },
-        CopyKind::Store { from } => (nvvm::tensor_store(form), write(cx, place, from)?),
-        CopyKind::Reduce { op, from } => (nvvm::tensor_reduce(*op, form), write(cx, place, from)?),
+        }
+        CopyKind::Store { from } => {
+            place.push(part(cx, from, offset)?.into());
+            (nvvm::tensor_store(form), place)
+        }
+        CopyKind::Reduce { op, from } => {
+            place.push(part(cx, from, offset)?.into());
+            (nvvm::tensor_reduce(*op, form), place)
+        }
         CopyKind::Prefetch => {
             place.append(&mut hardware_order(cx, &copy.offsets)?);
             (nvvm::tensor_prefetch(form), place)
@@ -60,6 +140,16 @@ pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &TileCopy, span: Span) -> Lower<()
     }
     nvvm::emit(cx, &instruction, &args)?;
     Ok(())
+}
+
+/// The address so many bytes into a tile.
+fn part<'c>(cx: &mut Cx<'c, '_>, tile: &Expr, offset: IntValue<'c>) -> Lower<PointerValue<'c>> {
+    let tile = expr::value(cx, tile).and_then(pointer)?;
+    if offset.get_zero_extended_constant() == Some(0) {
+        Ok(tile)
+    } else {
+        tile::byte_offset(cx, tile, offset)
+    }
 }
 
 /// Lowers the prefetch of a tensor map itself.
@@ -84,12 +174,11 @@ fn map_address<'c>(cx: &mut Cx<'c, '_>, map: &MapRef) -> Lower<PointerValue<'c>>
 fn load<'c>(
     cx: &mut Cx<'c, '_>,
     place: Vec<BasicValueEnum<'c>>,
-    tile: &Expr,
+    tile: PointerValue<'c>,
     barrier: &Expr,
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let tile = expr::value(cx, tile).and_then(pointer)?.into();
     let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
-    Ok([tile].into_iter().chain(place).chain([barrier]).collect())
+    Ok([tile.into()].into_iter().chain(place).chain([barrier]).collect())
 }
 
 /// Those of the load of this block's slice, with the blocks that get it: the tile and the place in
@@ -97,32 +186,18 @@ fn load<'c>(
 fn load_slice<'c>(
     cx: &mut Cx<'c, '_>,
     mut place: Vec<BasicValueEnum<'c>>,
-    (tile, moved): (&Expr, &TileType),
+    tile: PointerValue<'c>,
     barrier: &Expr,
-    axis: ClusterAxis,
+    slice: &cluster::Slice<'c>,
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let Type::Tile(whole) = &tile.ty else {
-        return Err(BackendError::Unchecked("a sliced load into what is no tile".to_owned()));
-    };
-    let slice = cluster::slice(cx, moved, whole, axis)?;
-    let tile = expr::value(cx, tile).and_then(pointer)?;
-    let tile = tile::byte_offset(cx, tile, slice.bytes)?.into();
+    let tile = tile::byte_offset(cx, tile, slice.bytes)?;
     // The map's address comes before the coordinates.
     if let Some(coordinate) = place.get_mut(1 + slice.dimension) {
         *coordinate = cx.builder.build_int_add(int(*coordinate)?, slice.start, "")?.into();
     }
-    let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
-    Ok([tile].into_iter().chain(place).chain([barrier, slice.mask.into()]).collect())
-}
-
-/// The operands of a store or reduction: map and place, tile.
-fn write<'c>(
-    cx: &mut Cx<'c, '_>,
-    mut place: Vec<BasicValueEnum<'c>>,
-    tile: &Expr,
-) -> Lower<Vec<BasicValueEnum<'c>>> {
-    place.push(expr::value(cx, tile).and_then(pointer)?.into());
-    Ok(place)
+    let mut args = load(cx, place, tile, barrier)?;
+    args.push(slice.mask.into());
+    Ok(args)
 }
 
 /// Stops the grid with a message where the copy engine would stop it with an illegal instruction:

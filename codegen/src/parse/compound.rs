@@ -17,9 +17,8 @@ impl Cx<'_> {
     pub(super) fn bind_compound(&mut self, name: &syn::Ident, mutable: bool, parts: Vec<Expr>, ty: Type) {
         let span = Span::of(name);
         // What a flight or some columns are of is the accumulator itself.
-        let is_same = |part: &Expr| {
-            matches!(part.kind, ExprKind::Shared(_)) || matches!(part.ty, Type::Accumulator(_))
-        };
+        let is_same =
+            |part: &Expr| matches!(part.kind, ExprKind::Shared(_)) || matches!(part.ty, Type::Accumulator(_));
         let parts = parts.into_iter().map(|part| {
             if is_same(&part) {
                 return part;

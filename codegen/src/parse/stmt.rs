@@ -239,7 +239,8 @@ impl Cx<'_> {
             let left_span = span::of_expr(&binary.left);
             let mut left = self.read(assignee.local, left_span);
             for index in &assignee.index {
-                let ty = self.infer.outermost(&left.ty).elements().map_or(Type::Error, |(element, _)| element);
+                let ty =
+                    self.infer.outermost(&left.ty).elements().map_or(Type::Error, |(element, _)| element);
                 left = Expr { kind: ExprKind::Index(left.into(), index.clone().into()), ty, span: left_span };
             }
             self.judge_shift(op, &left.ty, &right, binary);

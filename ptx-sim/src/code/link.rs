@@ -1,7 +1,7 @@
 //! A module's kernels, each with the functions that it calls.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::isa::{Constant, ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot};
+use crate::isa::{Constant, ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot, WarpgroupOp};
 use std::collections::{HashMap, HashSet};
 
 use super::decode;
@@ -75,6 +75,7 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
     push_end(&mut builder, ControlOp::Exit, entry.line);
     builder.resolve_labels(entry.line)?;
     drop_unread(&mut builder);
+    let multiplies = keep_tensor_registers(&mut builder.code);
     let dynamic = builder.shared_bytes.next_multiple_of(builder.dynamic_align.max(1));
     for constant in &mut builder.constants {
         if let Constant::DynamicShared(offset) = *constant {
@@ -95,6 +96,8 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
         required_threads: entry.required_threads,
         most_threads: entry.most_threads,
         required_cluster: entry.required_cluster,
+        thread_registers: entry.thread_registers(),
+        multiplies,
     };
     debug_assert!(program.is_consistent(), "`{}` names what it does not have", program.name);
     Ok(program)
@@ -287,4 +290,24 @@ fn drop_unread(builder: &mut Builder<'_, '_>) {
         }
     }
     builder.code = code;
+}
+
+/// Of the registers that instructions name, keeps those that tensor cores read or write on their own.
+/// Returns whether there are any.
+fn keep_tensor_registers(code: &mut [Inst]) -> bool {
+    let mut tensor = HashSet::new();
+    for inst in code.iter() {
+        if let Op::Warpgroup(op) = &inst.op {
+            tensor.extend(op.tensor_registers());
+        }
+    }
+    for inst in code {
+        let named = inst.touches.take().unwrap_or_default();
+        let kept: Vec<Reg> = match &inst.op {
+            Op::Warpgroup(WarpgroupOp::Multiply(_)) => Vec::new(),
+            _ => named.iter().copied().filter(|reg| tensor.contains(reg)).collect(),
+        };
+        inst.touches = (!kept.is_empty()).then(|| kept.into());
+    }
+    !tensor.is_empty()
 }

@@ -59,6 +59,8 @@ pub(crate) struct Builder<'m, 's> {
     pub(crate) dynamic_align: u32,
     module_shared: HashMap<&'s str, u32>,
     scopes: Vec<Scope<'s>>,
+    /// The registers that the instruction names that is decoded now.
+    pub(crate) named: Vec<Reg>,
     /// How often each register was named.
     mentions: HashMap<Reg, u32>,
     /// The instruction of each label, once it was passed.
@@ -77,6 +79,7 @@ impl<'m, 's> Builder<'m, 's> {
             registers: Reg::FIRST_FREE,
             constants: Vec::new(),
             constant_regs: HashMap::new(),
+            named: Vec::new(),
             mentions: HashMap::new(),
             specials: Vec::new(),
             local_bytes: 0,
@@ -218,6 +221,7 @@ impl<'m, 's> Builder<'m, 's> {
         let found = self.look_up(name, line)?;
         if let Some(Binding::Register { reg, .. }) = found {
             *self.mentions.entry(reg).or_default() += 1;
+            self.named.push(reg);
         }
         Ok(found)
     }

@@ -113,6 +113,8 @@ impl Turn<'_, '_> {
             Wait::Cluster => (WaitingFor::Cluster, false),
             Wait::BulkGroups { pending, read } => (WaitingFor::BulkGroups { pending, read }, false),
             Wait::AsyncGroups(pending) => (WaitingFor::AsyncGroups(pending), false),
+            Wait::MultiplyGroups(pending) => (WaitingFor::MultiplyGroups(pending), false),
+            Wait::Registers(count) => (WaitingFor::Registers(count), false),
             Wait::WarpBarrier { mask } => (WaitingFor::Warp(get(mask) as u32), false),
             Wait::WholeWarp => (WaitingFor::Warp(warp.live), false),
             Wait::Mbarrier { space, address, phase, parity, done, may_block } => {
@@ -148,6 +150,8 @@ fn awaited(what: &WaitingFor, own: BlockRank) -> Option<Awaited> {
         },
         WaitingFor::BulkGroups { pending, read } => Awaited::BulkGroups { pending, read },
         WaitingFor::AsyncGroups(pending) => Awaited::AsyncGroups(pending),
+        WaitingFor::MultiplyGroups(pending) => Awaited::MultiplyGroups(pending),
+        WaitingFor::Registers(count) => Awaited::Registers(count),
         WaitingFor::Warp(lanes) => Awaited::Lanes(lanes),
         // Loops are shown as what they run.
         WaitingFor::Memory(_) | WaitingFor::Nothing => return None,

@@ -73,6 +73,11 @@ impl Turn<'_, '_> {
             if self.observed {
                 self.count(warp, inst, issue);
             }
+            if let Some(touched) = &inst.touches
+                && active != 0
+            {
+                self.touch(warp, touched, issue);
+            }
             let flow = if active == 0 { Flow::Next } else { self.execute(warp, &inst.op, issue)? };
             if self.observed {
                 self.record(warp, inst, issue, &flow);
@@ -162,6 +167,7 @@ impl Turn<'_, '_> {
             Op::Address(op) => self.address_op(warp, op, issue.active),
             Op::Memory(op) => self.memory(warp, op, issue)?,
             Op::Warp(op) => return self.collective(warp, op, issue),
+            Op::Warpgroup(op) => return self.warpgroup(warp, op, issue),
             Op::Barrier(op) => return self.barrier(warp, op, issue),
             Op::Mbarrier(op) => return self.mbarrier(warp, op, issue),
             Op::Fence(kind) => {

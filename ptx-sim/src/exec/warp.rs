@@ -3,6 +3,7 @@
 use super::alu::Lanes;
 use super::spin::Rounds;
 use super::splits::Splits;
+use super::warpgroup::TensorRegisters;
 use super::{Context, lanes_of};
 use crate::isa::{Guard, Reg, Site, Special};
 use crate::machine::{Actor, BlockRank, ThreadId, ThreadIndex, WarpIndex};
@@ -21,6 +22,7 @@ pub(crate) struct Warp {
     /// The lanes that have not exited.
     pub(crate) live: u32,
     pub(super) rounds: Rounds,
+    pub(super) tensor: TensorRegisters,
     /// Instructions that were run, of the warp.
     pub(crate) warp_instructions: u64,
     /// Instructions that were run, of each thread.
@@ -47,6 +49,7 @@ impl Warp {
             splits: Splits::new(program.entry, live),
             live,
             rounds: Rounds::default(),
+            tensor: TensorRegisters::new(if program.multiplies { program.registers } else { 0 }),
             warp_instructions: 0,
             thread_instructions: 0,
         }

@@ -31,6 +31,8 @@ pub enum Class {
     /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`,
     /// `ldmatrix`, `stmatrix`, `movmatrix`.
     Warp,
+    /// `wgmma`. A wait counts each time that it is tried.
+    Tensor,
     /// Branches, calls, returns, and what has no effect on the thread.
     Control,
 }

@@ -7,7 +7,7 @@
 use super::{
     Access, Address, AddressOp, Alu, BarrierOp, BulkCode, Class, Collective, Compared, ControlOp,
     CopyAsyncOp, MapCode, MatrixCode, MbarrierAction, MbarrierOp, Memory, MemoryOp, Op, Order, Reg, Space,
-    TensorCodeAction, TmaOp, WarpOp,
+    TensorCodeAction, TmaOp, WarpOp, WarpgroupOp,
 };
 
 /// What is known of an operation without running it.
@@ -104,6 +104,10 @@ pub(crate) enum Wait {
     /// All but the given number of the thread's latest `cp.async` groups; without a number, all its
     /// copies.
     AsyncGroups(Option<u32>),
+    /// All but the last `pending` of the warpgroup's groups of multiplications.
+    MultiplyGroups(u32),
+    /// Registers that other warps have to give back.
+    Registers(u32),
     /// The lanes of a mask, at a barrier of the warp.
     WarpBarrier { mask: Reg },
     /// The lanes of a mask, which exchange registers.
@@ -238,6 +242,7 @@ impl Op {
             },
             Op::Memory(op) => memory(op),
             Op::Warp(op) => warp(op),
+            Op::Warpgroup(op) => warpgroup(op),
             Op::Barrier(op) => barrier(op),
             Op::Mbarrier(op) => mbarrier(op),
             Op::Fence(_) => Facts { effect: Effect::Local, ..Facts::signals(Class::Fence) },
@@ -337,6 +342,21 @@ fn warp(WarpOp { mask, what }: &WarpOp) -> Facts {
             MatrixCode::Store { .. } => Facts { writes: Footprint::Object, ..exchange },
             MatrixCode::Move { .. } => exchange,
         },
+    }
+}
+
+fn warpgroup(op: &WarpgroupOp) -> Facts {
+    let class = Class::Tensor;
+    match op {
+        // Of the warpgroup's registers alone.
+        WarpgroupOp::Fence => Facts { effect: Effect::Local, ..Facts::signals(class) },
+        WarpgroupOp::Multiply(_) => Facts { reads: Footprint::Object, ..Facts::signals(class) },
+        WarpgroupOp::Commit => Facts::signals(class),
+        WarpgroupOp::Wait(pending) => Facts::waits(class, Wait::MultiplyGroups(*pending)),
+        WarpgroupOp::Registers { count, grows: true } => {
+            Facts::waits(Class::Control, Wait::Registers(*count))
+        }
+        WarpgroupOp::Registers { grows: false, .. } => Facts::signals(Class::Control),
     }
 }
 

@@ -24,6 +24,11 @@ pub(crate) struct Program {
     pub(crate) required_threads: Option<[u32; 3]>,
     pub(crate) most_threads: Option<[u32; 3]>,
     pub(crate) required_cluster: Option<[u32; 3]>,
+    /// Registers of each thread at the start, where the kernel fixes them; `setmaxnreg` is without
+    /// effect where it does not.
+    pub(crate) thread_registers: Option<u32>,
+    /// Whether it multiplies matrices.
+    pub(crate) multiplies: bool,
 }
 
 impl Program {
@@ -74,11 +79,13 @@ pub(crate) struct Inst {
     pub(crate) effect: Effect,
     pub(crate) guard: Option<Guard>,
     pub(crate) site: Site,
+    /// The registers that it names, of those that tensor cores read and write on their own.
+    pub(crate) touches: Option<Box<[Reg]>>,
 }
 
 impl Inst {
     pub(crate) fn new(op: Op, guard: Option<Guard>, site: Site) -> Inst {
-        Inst { effect: op.facts().effect, op, guard, site }
+        Inst { effect: op.facts().effect, op, guard, site, touches: None }
     }
 }
 

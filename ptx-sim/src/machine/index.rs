@@ -154,13 +154,24 @@ impl<T> PerThread<T> {
         self.shape.component(who).number() as usize
     }
 
-    /// The values of the threads of a warp.
-    pub(super) fn of_warp(&mut self, block: BlockRank, warp: WarpIndex) -> &mut [T] {
+    /// Where the values of the threads of a warp are.
+    fn range_of_warp(&self, block: BlockRank, warp: WarpIndex) -> std::ops::Range<usize> {
         let lanes = tma_model::limits::WARP_THREADS as usize;
         let (first, end) = (warp.index() * lanes, (warp.index() + 1) * lanes);
         let per_block = self.shape.threads as usize;
         let block = block.index() * per_block;
-        self.all.get_mut(block + first..block + end.min(per_block)).unwrap_or_default()
+        block + first..block + end.min(per_block)
+    }
+
+    /// The values of the threads of a warp.
+    pub(super) fn lanes(&self, block: BlockRank, warp: WarpIndex) -> &[T] {
+        self.all.get(self.range_of_warp(block, warp)).unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn of_warp(&mut self, block: BlockRank, warp: WarpIndex) -> &mut [T] {
+        let range = self.range_of_warp(block, warp);
+        self.all.get_mut(range).unwrap_or_default()
     }
 }
 

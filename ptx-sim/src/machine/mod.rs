@@ -13,6 +13,8 @@
 //! | `order` | the clocks of threads: what comes before what |
 //! | `barrier` | mbarriers, named barriers, the cluster's barrier |
 //! | `engine` | asynchronous operations under way, and the groups that threads wait for |
+//! | `mma` | multiplications of tensor cores, and their arithmetic |
+//! | `registers` | registers that warps give back and ask for |
 //! | `effect` | what each instruction does to the parts: the methods of [`Machine`] |
 //! | `diagnostics` | findings, out of what the parts refuse or find in no order |
 //! | `timeline` | what is kept for a timeline |
@@ -42,6 +44,7 @@
 //! | `mbarrier.arrive`, `test_wait`, `try_wait` | who sees the phase complete | all before the arrivals of it and of earlier phases |
 //! | complete_tx of a load | the same | the pieces whose bytes counted for that phase or an earlier one |
 //! | `cp.async.bulk.wait_group[.read]` | the thread | that the tiles of the groups are read |
+//! | `wgmma.wait_group` | the thread | that the operands of the groups are read |
 //! | `cp.async.wait_group`, `.wait_all` | the thread | what its copies of those groups wrote |
 //! | `cp.async.mbarrier.arrive` | who sees the phase complete | what the thread's copies before it wrote, and no more |
 //! | complete_tx of `st.async`, `red.async` | who sees the phase complete | what they wrote, in the generic proxy |
@@ -94,8 +97,10 @@ mod engine;
 mod index;
 mod liveness;
 mod memory;
+mod mma;
 mod order;
 mod random;
+mod registers;
 mod timeline;
 mod types;
 
@@ -108,6 +113,7 @@ pub use index::{BarrierId, BlockRank, MapId, OperationId, ThreadId, ThreadIndex,
 pub use memory::{GlobalFault, GlobalMemory};
 pub(crate) use random::Random;
 pub(crate) use timeline::{Position, Recorder};
+pub(crate) use types::{LeftOperand, Multiply};
 pub use types::{
     Actor, Arrive, BarrierUse, BulkAction, BulkCopy, Checks, Combination, CopyAsync, Fence, FencedMemory,
     MachineConfig, Order, Phase, PhaseWait, Pointer, Poll, Reduction, RemoteStore, Scope, Semantics, Site,
@@ -123,7 +129,9 @@ use engine::Engines;
 use index::Shape;
 use liveness::Liveness;
 use memory::Memory;
+use mma::TensorCores;
 use order::HappensBefore;
+use registers::Registers;
 use timeline::Timeline;
 
 /// One cluster of blocks: its parts, each of which knows nothing of the others but what it is lent.
@@ -136,6 +144,8 @@ pub struct Machine {
     order: HappensBefore,
     barriers: Barriers,
     engines: Engines,
+    tensor_cores: TensorCores,
+    registers: Registers,
     liveness: Liveness,
     diagnostics: Diagnostics,
     timeline: Timeline,
@@ -155,6 +165,8 @@ impl Machine {
             order: HappensBefore::new(shape, config.checks.order),
             barriers: Barriers::new(shape, config.shared_bytes, config.seed),
             engines: Engines::new(shape),
+            tensor_cores: TensorCores::new(shape),
+            registers: Registers::new(shape, config.thread_registers),
             liveness: Liveness::new(shape),
             diagnostics: Diagnostics::new(shape, config),
             timeline: Timeline::default(),

@@ -96,6 +96,8 @@ fn function<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Function<'s>, LoadError> 
         body: None,
         required_threads: None,
         most_threads: None,
+        most_registers: None,
+        resident_blocks: None,
         required_cluster: None,
     };
     while cursor.peek().kind == Kind::Dotted {
@@ -103,7 +105,9 @@ fn function<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Function<'s>, LoadError> 
             "reqntid" => function.required_threads = Some(extents(cursor)?),
             "maxntid" => function.most_threads = Some(extents(cursor)?),
             "reqnctapercluster" => function.required_cluster = Some(extents(cursor)?),
-            "minnctapersm" | "maxnreg" | "maxnctapersm" | "maxclusterrank" => {
+            "maxnreg" => function.most_registers = Some(small(cursor)?),
+            "minnctapersm" => function.resident_blocks = Some(small(cursor)?),
+            "maxnctapersm" | "maxclusterrank" => {
                 number::integer(cursor)?;
             }
             "noreturn" | "explicitcluster" | "blocksareclusters" => {}
@@ -124,6 +128,11 @@ fn function<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Function<'s>, LoadError> 
         cursor.take(b';');
     }
     Ok(function)
+}
+
+fn small(cursor: &mut Cursor<'_, '_>) -> Result<u32, LoadError> {
+    let number = number::integer(cursor)?;
+    u32::try_from(number).map_err(|_| LoadError::new(cursor.line(), "a number that is too great"))
 }
 
 fn extents(cursor: &mut Cursor<'_, '_>) -> Result<[u32; 3], LoadError> {

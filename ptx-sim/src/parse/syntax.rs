@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use tma_model::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
+
 /// A module.
 #[derive(Debug, Default)]
 pub(crate) struct Source<'s> {
@@ -51,6 +53,10 @@ pub(crate) struct Function<'s> {
     pub(crate) body: Option<Vec<Statement<'s>>>,
     /// `.reqntid`: the block that every launch must have.
     pub(crate) required_threads: Option<[u32; 3]>,
+    /// `.maxnreg`: the most registers of a thread.
+    pub(crate) most_registers: Option<u32>,
+    /// `.minnctapersm`: the fewest blocks that a multiprocessor has room for.
+    pub(crate) resident_blocks: Option<u32>,
     /// `.maxntid`: the largest block.
     pub(crate) most_threads: Option<[u32; 3]>,
     /// `.reqnctapercluster`.
@@ -161,6 +167,20 @@ pub(crate) enum Operand<'s> {
     Pair(&'s str, &'s str),
     /// `[base+offset]`, or `[base, {coordinates}, more…]` of a tensor.
     Address { base: Box<Operand<'s>>, offset: i64, more: Vec<Operand<'s>> },
+}
+
+impl Function<'_> {
+    /// Registers of each thread at the start, where the kernel fixes them: by `.maxnreg`, or by the
+    /// block's extents and how many blocks a multiprocessor has to have room for. Without either
+    /// ptxas takes no notice of `setmaxnreg`. Source: ptxas 13.0, its messages C7506 to C7508.
+    pub(crate) fn thread_registers(&self) -> Option<u32> {
+        let by_blocks = || {
+            let threads: u32 = self.required_threads?.iter().product();
+            let resident = threads.checked_mul(self.resident_blocks?).filter(|&threads| threads > 0)?;
+            Some((MULTIPROCESSOR_REGISTERS / resident).min(THREAD_REGISTERS) / 8 * 8)
+        };
+        self.most_registers.map(|most| most.next_multiple_of(8)).or_else(by_blocks)
+    }
 }
 
 impl Instruction<'_> {

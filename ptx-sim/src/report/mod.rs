@@ -27,6 +27,12 @@ pub enum FindingKind {
     MissingProxyFence,
     /// A load into what threads have read, ordered, but with no proxy fence between them.
     UnfencedRefill,
+    /// A register used that a multiplication of tensor cores still reads or writes.
+    RegisterInFlight,
+    /// Registers used, and then by tensor cores, with no `wgmma.fence` between.
+    MissingRegisterFence,
+    /// Warps of a warpgroup that do not issue the same multiplications.
+    DivergentMultiplication,
     /// An mbarrier used before its initialisation is visible to the user.
     BarrierNotVisible,
     /// An mbarrier used where there is none, or initialised or counted wrongly.
@@ -49,6 +55,10 @@ pub enum FindingKind {
     Misaligned,
     /// What the copy engine refuses.
     IllegalCopy,
+    /// A multiplication of which hardware makes something else than was meant.
+    IllegalMultiplication,
+    /// A multiplication that nobody has waited for when its warp ends.
+    UnwaitedMultiplication,
     /// A copy that is still going on when its block ends.
     Leak,
     /// A block that has ended while others use its shared memory.
@@ -91,6 +101,9 @@ impl FindingKind {
             Self::Internal => Role::Doubt,
             Self::ReadBeforeWait => Role::Wait,
             Self::InFlight
+            | Self::RegisterInFlight
+            | Self::MissingRegisterFence
+            | Self::DivergentMultiplication
             | Self::RefillBeforeRelease
             | Self::MissingProxyFence
             | Self::UnfencedRefill
@@ -107,9 +120,10 @@ impl FindingKind {
             | Self::OutOfBounds
             | Self::Misaligned
             | Self::IllegalCopy
+            | Self::IllegalMultiplication
             | Self::Trap
             | Self::Execution => Role::Consequence,
-            Self::Deadlock | Self::Leak | Self::InstructionLimit => Role::End,
+            Self::Deadlock | Self::Leak | Self::UnwaitedMultiplication | Self::InstructionLimit => Role::End,
         }
     }
 }
@@ -122,6 +136,9 @@ impl fmt::Display for FindingKind {
             Self::RefillBeforeRelease => "refill before release",
             Self::MissingProxyFence => "missing proxy fence",
             Self::UnfencedRefill => "refill without a proxy fence",
+            Self::RegisterInFlight => "register in flight",
+            Self::MissingRegisterFence => "missing wgmma fence",
+            Self::DivergentMultiplication => "divergent multiplication",
             Self::BarrierNotVisible => "mbarrier not visible",
             Self::BarrierMisuse => "mbarrier misused",
             Self::TransactionBytes => "wrong transaction bytes",
@@ -133,6 +150,8 @@ impl fmt::Display for FindingKind {
             Self::OutOfBounds => "out of bounds",
             Self::Misaligned => "misaligned",
             Self::IllegalCopy => "illegal copy",
+            Self::IllegalMultiplication => "illegal multiplication",
+            Self::UnwaitedMultiplication => "multiplication not waited for",
             Self::Leak => "leaked copy",
             Self::BlockGone => "block gone",
             Self::OpaqueAccess => "mbarrier accessed as data",

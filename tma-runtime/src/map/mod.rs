@@ -46,6 +46,8 @@ pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> R
     matches_tile(tensor, layout, spec)?;
     let tile = TileType { element: spec.element, extents: spec.box_extents.to_vec(), swizzle: spec.swizzle };
     tile_error(tensor, &tile, spec).map_or(Ok(()), Err)?;
+    // A wider tile is moved panel by panel.
+    let tile = tile.panel();
     let (mode, element_strides) = match spec.mode {
         MapMode::Tiled => strided_box(tensor, &tile, options)?,
         MapMode::Im2col { .. } => columns(tensor, layout.shape().len(), &tile, options)?,

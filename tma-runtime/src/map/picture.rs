@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use tma_model::TileType;
+
 use crate::spec::{MapSpec, Scalar, TileSwizzle};
 
 /// Bytes that a swizzle moves as a unit. Source: PTX ISA, "Swizzling Modes".
@@ -47,14 +49,8 @@ impl TileLayout {
         Self::new(map.element, map.box_extents, map.swizzle)
     }
 
-    /// Bytes of the elements of a row.
-    fn row_bytes(&self) -> u64 {
-        u64::from(self.extents.last().copied().unwrap_or(1)) * u64::from(self.element.bytes())
-    }
-
-    /// Bytes from a row to the next: with a swizzle its whole span (seen on an H200).
-    fn pitch(&self) -> u64 {
-        self.row_bytes().max(self.swizzle.span().map_or(0, u64::from))
+    fn tile(&self) -> TileType {
+        TileType { element: self.element, extents: self.extents.clone(), swizzle: self.swizzle }
     }
 
     /// The number of rows, with all dimensions but the innermost flattened.
@@ -65,7 +61,7 @@ impl TileLayout {
 
     /// Bytes of the tile in shared memory, including gaps between rows.
     pub fn bytes(&self) -> u64 {
-        self.rows() * self.pitch()
+        self.tile().shared_bytes()
     }
 
     /// Where element `at` lies, in bytes from the tile's start; `None` if the tile has no such
@@ -78,7 +74,10 @@ impl TileLayout {
             .iter()
             .zip(&self.extents)
             .fold(0, |row, (&at, &extent)| row * u64::from(extent) + u64::from(at));
-        Some(self.permuted(row * self.pitch() + u64::from(column) * u64::from(self.element.bytes())))
+        let (tile, byte) = (self.tile(), u64::from(column) * u64::from(self.element.bytes()));
+        let width = tile.row_bytes() / tile.panels();
+        let (panel, within) = (byte / width, byte % width);
+        Some(self.permuted(panel * tile.panel_bytes() + row * tile.row_pitch() + within))
     }
 
     /// Where a byte goes: the number of its chunk within the span is XORed with the number of its
@@ -90,11 +89,13 @@ impl TileLayout {
 
     /// The elements in the 16 bytes at `offset`, if any.
     fn cell(&self, offset: u64) -> Option<Cell> {
-        let logical = self.permuted(offset);
-        let (row, byte) = (logical / self.pitch(), logical % self.pitch());
-        let size = u64::from(self.element.bytes());
-        let end = (byte + CHUNK).min(self.row_bytes());
-        (row < self.rows() && byte < end).then(|| Cell {
+        let (tile, logical) = (self.tile(), self.permuted(offset));
+        let (panel, within) = (logical / tile.panel_bytes(), logical % tile.panel_bytes());
+        let (row, in_panel) = (within / tile.row_pitch(), within % tile.row_pitch());
+        let (width, size) = (tile.row_bytes() / tile.panels(), u64::from(self.element.bytes()));
+        let byte = panel * width + in_panel;
+        let end = (byte + CHUNK).min((panel + 1) * width);
+        (panel < tile.panels() && row < self.rows() && byte < end).then(|| Cell {
             row,
             chunk: byte / CHUNK,
             elements: [byte / size, end / size],

@@ -75,15 +75,14 @@ pub(in crate::lower) fn multiply(multiplication: &Multiplication, left_registers
     let first_operand = if *begins { count } else { 2 * count };
     let left_operands = left_registers.max(1);
     let right = format!("${}", first_operand + left_operands);
-    let mut lines = vec![
-        "{".to_owned(),
-        ".reg .b64 %left, %right;".to_owned(),
-        "wgmma.fence.sync.aligned;".to_owned(),
-    ];
+    let mut lines =
+        vec!["{".to_owned(), ".reg .b64 %left, %right;".to_owned(), "wgmma.fence.sync.aligned;".to_owned()];
     for (number, step) in steps.iter().enumerate() {
         for (band, Step { left, right: right_offset }) in step.iter().enumerate() {
             let left = match left {
-                LeftPlace::Shared(offset) => moved(&mut lines, "%left", &format!("${first_operand}"), *offset),
+                LeftPlace::Shared(offset) => {
+                    moved(&mut lines, "%left", &format!("${first_operand}"), *offset)
+                }
                 LeftPlace::Registers(first) => list(first_operand + first, Form::LEFT_REGISTERS as usize),
             };
             let right = moved(&mut lines, "%right", &right, *right_offset);
@@ -136,7 +135,12 @@ fn immediates(multiplication: &Multiplication) -> String {
 }
 
 /// Waits until at most `pending` groups are under way; `operands` registers are read until then.
-pub(in crate::lower) fn wgmma_wait(register: Operand, count: usize, operands: usize, pending: u32) -> InPlace {
+pub(in crate::lower) fn wgmma_wait(
+    register: Operand,
+    count: usize,
+    operands: usize,
+    pending: u32,
+) -> InPlace {
     InPlace {
         text: format!("wgmma.wait_group.sync.aligned {pending};"),
         register,

@@ -41,7 +41,9 @@ impl Cx<'_> {
         let span = Span::of(written);
         let local = self.accumulator(&receiver)?;
         Some(match call {
-            AccumulatorCall::Mma { a, b, keep } => return self.start_flight(receiver, ty, (a, b, keep), span),
+            AccumulatorCall::Mma { a, b, keep } => {
+                return self.start_flight(receiver, ty, (a, b, keep), span);
+            }
             AccumulatorCall::Len => usize_number(ty.len(), span),
             AccumulatorCall::Row { i } => self.row_of(ty, i, span),
             AccumulatorCall::At { i } => self.place_of(ty, i, span),
@@ -168,7 +170,8 @@ impl Cx<'_> {
         let (half, parity) = (op(BinaryOp::Rem, pair, 2), op(BinaryOp::Rem, i, 2));
         let (warp, quad) = (op(BinaryOp::Rem, warp, 4), op(BinaryOp::Div, lane.clone(), 4));
         let in_quad = op(BinaryOp::Rem, lane, 4);
-        let row = [op(BinaryOp::Mul, band, 64), op(BinaryOp::Mul, warp, 16), quad, op(BinaryOp::Mul, half, 8)];
+        let row =
+            [op(BinaryOp::Mul, band, 64), op(BinaryOp::Mul, warp, 16), quad, op(BinaryOp::Mul, half, 8)];
         let column = [op(BinaryOp::Mul, group, 8), op(BinaryOp::Mul, in_quad, 2), parity];
         let sum = |cx: &mut Self, terms: &[Expr]| {
             let mut terms = terms.iter().cloned();

@@ -70,8 +70,12 @@ impl Cx<'_> {
                     old.clone()
                 }
                 _ => {
-                    self.error(Code::TypeMismatch, new.span, "the flight keeps what belongs to another pipeline")
-                        .help("wait for it, and start another with `mma` of the accumulator");
+                    self.error(
+                        Code::TypeMismatch,
+                        new.span,
+                        "the flight keeps what belongs to another pipeline",
+                    )
+                    .help("wait for it, and start another with `mma` of the accumulator");
                     return None;
                 }
             });
@@ -102,9 +106,10 @@ impl Cx<'_> {
 
     fn shared_operand(&mut self, value: Expr) -> Option<SharedOperand> {
         match (self.resolve(&value.ty), value) {
-            (Type::Tile(tile), value) => {
-                Some(SharedOperand { tile: value, ty: OperandType { tile, transposed: false, negated: false } })
-            }
+            (Type::Tile(tile), value) => Some(SharedOperand {
+                tile: value,
+                ty: OperandType { tile, transposed: false, negated: false },
+            }),
             (Type::Compound(Compound::Operand(ty)), Expr { kind: ExprKind::Compound(parts), .. }) => {
                 Some(SharedOperand { tile: parts.into_iter().next()?, ty })
             }

@@ -2,7 +2,9 @@
 //! with `Stages`, barriers and variables.
 
 use crate::diag::Code;
-use crate::ir::{BarrierOp, BinaryOp, Compound, Expr, ExprKind, For, Ring, Scalar, Span, StmtKind, TileType, Type};
+use crate::ir::{
+    BarrierOp, BinaryOp, Compound, Expr, ExprKind, For, Ring, Scalar, Span, StmtKind, TileType, Type,
+};
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::{Parts, number, of_stage, put_together, take_apart};
 use crate::parse::stmt::unit;

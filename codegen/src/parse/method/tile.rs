@@ -48,9 +48,10 @@ impl Cx<'_> {
         let rows = self.count_of(call, "write `tile.band::<64>(i)`: the i-th 64 rows")?;
         let mut band = ty.clone();
         let whole = band.extents.first_mut()?;
-        if ty.rank() != 2 || rows == 0 || *whole % rows != 0 {
+        // The panels of a wider tile are as far apart as all of its rows take.
+        if ty.rank() != 2 || rows == 0 || *whole % rows != 0 || ty.panels() > 1 {
             self.error(Code::TileMismatch, span, format!("a `{ty}` has no bands of {rows} rows"))
-                .help("take a tile of two dimensions, and a number of rows that divides its own");
+                .help("take a tile of two dimensions no wider than its swizzle's span, and a number of rows that divides its own");
             return None;
         }
         let bands = *whole / rows;
@@ -59,7 +60,9 @@ impl Cx<'_> {
         let bytes = u64::from(rows) * ty.row_pitch();
         let alignment = limits::tile_alignment(ty.swizzle);
         if bytes % alignment != 0 {
-            let message = format!("a band of {rows} rows has {bytes} bytes, but a tile begins at a multiple of {alignment}");
+            let message = format!(
+                "a band of {rows} rows has {bytes} bytes, but a tile begins at a multiple of {alignment}"
+            );
             self.error(Code::TileMismatch, span, message).help("take 8 rows or a multiple of them");
             return None;
         }

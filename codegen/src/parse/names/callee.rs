@@ -133,7 +133,8 @@ impl<'a> Cx<'a> {
     /// The type whose function is called. That of an accumulator may be left to what it becomes.
     fn owner_type(&mut self, owner: &syn::Path) -> Type {
         let is_open = owner.segments.last().is_some_and(|last| {
-            last.arguments.is_none() && TypeWord::named(&names::text(&last.ident)) == Some(TypeWord::Accumulator)
+            last.arguments.is_none()
+                && TypeWord::named(&names::text(&last.ident)) == Some(TypeWord::Accumulator)
         });
         let is_own = names::own_name(owner).is_none_or(|name| self.alias(&name).is_none());
         if is_open && is_own && self.takes_word(owner, Meaning::Type(TypeWord::Accumulator)) {

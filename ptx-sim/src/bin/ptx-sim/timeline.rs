@@ -230,6 +230,8 @@ fn awaited(what: &Awaited) -> String {
         }
         Awaited::AsyncGroups(None) => "all its `cp.async`".to_owned(),
         Awaited::AsyncGroups(Some(pending)) => format!("all but {pending} groups of `cp.async`"),
+        Awaited::MultiplyGroups(pending) => format!("all but {pending} groups of multiplications"),
+        Awaited::Registers(count) => format!("{count} registers a thread"),
         Awaited::Lanes(lanes) => format!("lanes {lanes:#010x} of the warp"),
     }
 }

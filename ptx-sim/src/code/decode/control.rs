@@ -29,19 +29,6 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
             d.source(0, Type::Bits(32))?;
             if d.take("u32") { Ok(Op::Control(ControlOp::Yield)) } else { Err(d.unsupported()) }
         }
-        "setmaxnreg" => {
-            let way = d.take_of(&[("inc", ()), ("dec", ())]);
-            if way.is_none() || !d.take("sync") || !d.take("aligned") || !d.take("u32") {
-                return Err(d.unsupported());
-            }
-            d.expect_count(1, 1)?;
-            let count = d.immediate(0)?;
-            // A hint: registers here are as many as the program has.
-            match (24..=256).contains(&count) && count.is_multiple_of(8) {
-                true => Ok(Op::Control(ControlOp::Nothing)),
-                false => Err(d.error(format!("{count} registers; a multiple of 8 from 24 to 256 is wanted"))),
-            }
-        }
         "griddepcontrol" => {
             d.expect_count(0, 0)?;
             // A grid starts here when those before it have ended, so that there is nothing to wait

@@ -18,6 +18,7 @@ mod operands;
 mod remote;
 mod tensor_map;
 mod warp;
+mod warpgroup;
 mod wide;
 
 use super::link::Body;
@@ -33,6 +34,7 @@ pub(crate) fn instruction<'s>(
     instruction: &Instruction<'s>,
     body: &Body<'_>,
 ) -> Result<(), LoadError> {
+    builder.named.clear();
     let mut decoder = Decoder::new(builder, instruction);
     let guard = match instruction.guard {
         Some(guard) => Some(Guard { reg: decoder.predicate(guard.name)?, negated: guard.negated }),
@@ -41,7 +43,9 @@ pub(crate) fn instruction<'s>(
     let ops = decode(&mut decoder, body)?;
     decoder.finish()?;
     let site = Site { ptx_line: instruction.line, source: builder.source_line };
-    builder.code.extend(ops.into_iter().map(|op| Inst::new(op, guard, site)));
+    let named = std::mem::take(&mut builder.named);
+    let touches = |op| Inst { touches: Some(named.as_slice().into()), ..Inst::new(op, guard, site) };
+    builder.code.extend(ops.into_iter().map(touches));
     Ok(())
 }
 
@@ -62,8 +66,11 @@ fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<Op>, LoadE
         "cp" | "mbarrier" | "fence" | "membar" => asynchronous::decode(d)?,
         "tensormap" => tensor_map::decode(d)?,
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "bar" | "barrier" => warp::decode(d)?,
-        "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" | "setmaxnreg"
-        | "griddepcontrol" => control::decode(d, body)?,
+        "wgmma" => warpgroup::decode(d)?,
+        "setmaxnreg" => warpgroup::registers(d)?,
+        "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" | "griddepcontrol" => {
+            control::decode(d, body)?
+        }
         "call" => return control::call(d, body),
         _ => return Err(d.unsupported()),
     };

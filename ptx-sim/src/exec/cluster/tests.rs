@@ -27,6 +27,7 @@ fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Findi
         profile: false,
     };
     let machine = MachineConfig {
+        thread_registers: None,
         blocks: vec![[0; 3]],
         threads: 32,
         shared_bytes: 0,

@@ -6,6 +6,7 @@ mod control;
 mod copy;
 mod memory;
 mod warp;
+mod warpgroup;
 
 pub(crate) use alu::{
     Alu, Binary, Carry, CarryOp, Combine, Combined, Compare, ComparePair, Compared, Conversion, FloatCode,
@@ -18,6 +19,7 @@ pub(crate) use copy::{
 };
 pub(crate) use memory::{Access, AddressOp, Atomic, AtomicOp, AtomicVector, MemoryOp, WideAtomic, Window};
 pub(crate) use warp::{Collective, MatrixCode, Redux, Shuffle, Vote, WarpOp};
+pub(crate) use warpgroup::{LeftCode, MultiplyCode, WarpgroupOp};
 
 use super::{Fence, Pc};
 
@@ -32,6 +34,8 @@ pub(crate) enum Op {
     Memory(MemoryOp),
     /// What lanes of a warp do together.
     Warp(WarpOp),
+    /// What the warps of a warpgroup do together.
+    Warpgroup(WarpgroupOp),
     /// Barriers of a block and of a cluster.
     Barrier(BarrierOp),
     Mbarrier(MbarrierOp),
@@ -53,6 +57,7 @@ impl Op {
             | Op::Address(_)
             | Op::Memory(_)
             | Op::Warp(_)
+            | Op::Warpgroup(_)
             | Op::Barrier(_)
             | Op::Mbarrier(_)
             | Op::Fence(_)

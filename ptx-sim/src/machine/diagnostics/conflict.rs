@@ -19,6 +19,8 @@ pub(in crate::machine) enum Act {
     CopyOut,
     /// A copy that starts will write.
     CopyIn,
+    /// A multiplication that starts will read.
+    Multiply,
 }
 
 /// What the earlier access is.
@@ -28,6 +30,8 @@ enum Earlier {
     Thread,
     /// Of an asynchronous copy.
     Copy,
+    /// Of a multiplication, which reads.
+    Multiplication,
     /// None: there is an mbarrier.
     Mbarrier,
 }
@@ -37,6 +41,10 @@ const RELEASE: &str = "let the threads that read arrive at an mbarrier, \
                        [[`sync_threads()`||`bar.sync`]], and wait for that before the load is issued";
 const FENCE: &str = "[[`fence_proxy_async()`||`fence.proxy.async`]] between the write and the copy: after the writes, \
                      before the barrier that orders them";
+const FENCE_OPERANDS: &str = "[[`fence_proxy_async()`||`fence.proxy.async.shared::cta`]] in each thread that has written, after its \
+                              writes and before the barrier that orders them before the multiplication";
+const WAIT_MULTIPLICATION: &str = "[[`flight.wait()`||`wgmma.wait_group`]] by the warpgroup that multiplies, before it tells \
+                                   others that the operands may be overwritten";
 const FENCE_READS: &str = "[[`fence_proxy_async()`||`fence.proxy.async.shared::cta`]] in each thread that has read, after its \
                            reads and before it arrives or meets: threads read through the generic proxy, copies write \
                            through the asynchronous one[[. The `release` of a pipeline's slot begins with it||]]";
@@ -80,6 +88,7 @@ impl Machine {
         let earlier = match conflict.other.component() {
             OPAQUE => Earlier::Mbarrier,
             _ if self.shape.thread(conflict.other).is_some() => Earlier::Thread,
+            _ if self.tensor_cores.is_group(conflict.other) => Earlier::Multiplication,
             _ => Earlier::Copy,
         };
         let (kind, what, remedy) = explain(act, earlier, hazard, conflict.other_writes);
@@ -92,6 +101,7 @@ impl Machine {
             Earlier::Thread if conflict.other_writes => (self.shape.thread(conflict.other), "wrote"),
             Earlier::Thread => (self.shape.thread(conflict.other), "read"),
             Earlier::Copy => (self.issuer(conflict.other), "issued the copy"),
+            Earlier::Multiplication => (self.issuer(conflict.other), "issued the multiplication"),
             Earlier::Mbarrier => (None, "has the mbarrier from"),
         };
         let other = log.actor_at(who.unwrap_or(action.who), conflict.line).does(does);
@@ -173,13 +183,18 @@ fn explain(act: Act, earlier: Earlier, hazard: Hazard, wrote: bool) -> (FindingK
             "is part of an mbarrier, whose bits are opaque",
             Remedy::Text("[[`invalidate()`||`mbarrier.inval`]] before its memory is used for anything else"),
         ),
-        (_, Earlier::Thread | Earlier::Copy) if hazard == Hazard::Untold => {
+        (_, Earlier::Thread | Earlier::Copy | Earlier::Multiplication) if hazard == Hazard::Untold => {
             (Race, "was written before, but need not be seen by another block", Remedy::Text(TELL))
         }
         (Act::CopyIn, Earlier::Thread) if hazard == Hazard::NoProxyFence && !wrote => (
             UnfencedRefill,
             "is loaded into after a thread has read it, and no proxy fence lies between",
             Remedy::Text(FENCE_READS),
+        ),
+        (Act::Multiply, _) if hazard == Hazard::NoProxyFence => (
+            MissingProxyFence,
+            "was written by a thread, and the tensor core need not see that: no proxy fence lies between",
+            Remedy::Text(FENCE_OPERANDS),
         ),
         (Act::CopyOut | Act::CopyIn, _) if hazard == Hazard::NoProxyFence => (
             MissingProxyFence,
@@ -194,6 +209,27 @@ fn explain(act: Act, earlier: Earlier, hazard: Hazard, wrote: bool) -> (FindingK
             "is stored from, but the load that brings it is not known to be complete",
             Remedy::Wait,
         ),
+        (Act::Multiply, Earlier::Copy) => (
+            ReadBeforeWait,
+            "is multiplied, but the load that brings it is not known to be complete",
+            Remedy::Wait,
+        ),
+        (Act::Multiply, Earlier::Thread) => {
+            (Race, "is multiplied while a thread may still write it", Remedy::Text(ORDER))
+        }
+        (Act::Write, Earlier::Multiplication) => (
+            InFlight,
+            "is written while a multiplication may still read it",
+            Remedy::Text(WAIT_MULTIPLICATION),
+        ),
+        (Act::CopyIn, Earlier::Multiplication) => (
+            InFlight,
+            "is loaded into while a multiplication may still read it",
+            Remedy::Text(WAIT_MULTIPLICATION),
+        ),
+        (Act::Read | Act::CopyOut | Act::Multiply, Earlier::Multiplication) => {
+            (InFlight, "is read while a multiplication reads it", Remedy::Text(WAIT_MULTIPLICATION))
+        }
         (Act::Write, Earlier::Copy) if wrote => {
             (InFlight, "is written while a load into it is not known to be complete", Remedy::Wait)
         }

@@ -103,6 +103,13 @@ impl Machine {
             }
             WaitingFor::AsyncGroups(None) => "for all its `cp.async`".to_owned(),
             WaitingFor::AsyncGroups(Some(pending)) => format!("for all but {pending} groups of `cp.async`"),
+            WaitingFor::MultiplyGroups(pending) => {
+                format!("for all but {pending} groups of multiplications, which all warps of the warpgroup have to issue")
+            }
+            WaitingFor::Registers(count) => {
+                let free = self.registers.free(block);
+                format!("for {count} registers each, of which the block has {free} to give")
+            }
             WaitingFor::Warp(lanes) => format!("for lanes {lanes:#010x} of the warp"),
             WaitingFor::Memory(pointer) => match resolve(pointer, block) {
                 Target::Global(address) => format!("in a loop for a change of global memory at {address:#x}"),

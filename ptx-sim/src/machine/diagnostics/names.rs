@@ -28,6 +28,11 @@ impl Diagnostics {
         self.names.iter().find(|name| (name.from..name.to).contains(&at))
     }
 
+    /// The variable that the byte at an offset is of, or those of a kind.
+    pub(in crate::machine) fn variable(&self, at: u32) -> Option<&SharedName> {
+        self.named(at)
+    }
+
     /// An offset in shared memory: `0x1000`, and with a name `0x1000 (`full`)`.
     pub(in crate::machine) fn offset(&self, at: u32) -> String {
         match self.named(at) {

@@ -53,6 +53,8 @@ impl Machine {
                 let mbarrier = place.and_then(|at| self.barriers.mbarrier(SharedPlace { rank, at }));
                 self.barriers.may_end(who, mbarrier, phase)
             }
+            WaitingFor::MultiplyGroups(pending) => self.multiply_may_end(who, pending),
+            WaitingFor::Registers(count) => self.registers_may_do(who, count),
             WaitingFor::BulkGroups { .. }
             | WaitingFor::AsyncGroups(_)
             | WaitingFor::Warp(_)

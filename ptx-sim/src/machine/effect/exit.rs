@@ -17,12 +17,14 @@ impl Machine {
         }
         self.check_groups(actor);
         self.check_copies(actor);
+        self.check_multiplications(actor);
         self.check_visits(actor);
         self.check_outgoing(actor);
         self.liveness.exit(who);
         let live = self.liveness.of_block(block);
         if live == 0 {
             self.check_mbarriers(block);
+            self.check_registers(actor);
         } else {
             let ended: Vec<_> = self.barriers.end_rounds(block, live, self.shape.threads).collect();
             for (id, divergence) in ended {

@@ -47,6 +47,7 @@ impl Machine {
             match due {
                 Due::Piece(piece) => self.take_effect(piece),
                 Due::Arrival(arrival) => self.arrive_late(&arrival),
+                Due::Operands(warpgroup, number) => self.read_operands(warpgroup, number),
             }
         }
         any

@@ -14,4 +14,5 @@ mod groups;
 mod landing;
 mod maps;
 mod mbarrier;
+mod multiply;
 mod place;

@@ -24,6 +24,7 @@ pub(super) use operation::{
 
 use super::index::{OperationId, PerThread, Shape, ThreadId};
 use super::memory::SharedPlace;
+use super::mma::WarpgroupId;
 use super::random::Random;
 use super::types::Actor;
 use groups::{BulkState, CopyState};
@@ -66,6 +67,8 @@ pub(super) enum Due {
     Piece(Piece),
     /// `cp.async.mbarrier.arrive`.
     Arrival(Arrival),
+    /// The operands of a multiplication are read: its number in its warpgroup.
+    Operands(WarpgroupId, u32),
 }
 
 /// Some units of an operation.

@@ -263,6 +263,37 @@ impl Shadow {
         conflict
     }
 
+    /// All of `views` start a read in the asynchronous proxy here; `reader` is the step with which it
+    /// is over. `sound` is a write that all of them are known to follow. Returns the number of the
+    /// view, too.
+    pub(in crate::machine) fn read_together(
+        &mut self,
+        at: u32,
+        len: u32,
+        views: &[View],
+        reader: Mark,
+        sound: &mut Epoch,
+    ) -> Option<(u32, Conflict)> {
+        let access = Access::weak(Proxy::Async, AccessKind::Read);
+        let mut conflict = None;
+        for index in self.range(at, len) {
+            let cell = self.cells[index];
+            if cell.write.is_none() || cell.write != *sound {
+                let after = |view| cell.after_write(access, view, self.threads);
+                let found = (0..).zip(views).find_map(|(lane, view)| Some((lane, after(view)?)));
+                if found.is_none() {
+                    *sound = cell.write;
+                }
+                let found = found.map(|(lane, found)| (lane, self.placed(found, index)));
+                conflict = conflict.or(found);
+            }
+            if let Some(view) = views.first().filter(|_| cell.read != reader.step) {
+                self.add_async_reader(index, view, reader);
+            }
+        }
+        conflict
+    }
+
     /// The operation that was marked `under_way` has landed here, with the step `done`.
     pub(in crate::machine) fn landed(&mut self, at: u32, len: u32, under_way: Epoch, done: Epoch) {
         for index in self.range(at, len) {

@@ -64,6 +64,11 @@ impl HappensBefore {
         &self.views[who]
     }
 
+    /// What each thread of a warp knows.
+    pub(super) fn of_warp(&self, block: BlockRank, warp: WarpIndex) -> &[View] {
+        self.views.lanes(block, warp)
+    }
+
     pub(super) fn view_mut(&mut self, who: ThreadId) -> &mut View {
         &mut self.views[who]
     }

@@ -74,6 +74,7 @@ impl Lab {
         global.write(tensor, &values).unwrap();
         let global = Arc::new(global);
         let mut machine = Machine::new(&MachineConfig {
+            thread_registers: None,
             blocks: (0..blocks).map(|x| [x, 0, 0]).collect(),
             threads: THREADS,
             shared_bytes: 16384,

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 mod copy;
+mod multiply;
 
 pub use copy::{BulkAction, BulkCopy, Combination, CopyAsync, RemoteStore, TensorAction, TensorCopy};
+pub(crate) use multiply::{LeftOperand, Multiply};
 pub use tma_model::ReduceOp as Reduction;
 use tma_model::sync::{Arrival, Awaited};
 
@@ -117,6 +119,8 @@ pub struct MachineConfig {
     pub seed: u64,
     /// What is checked.
     pub checks: Checks,
+    /// Registers of each thread at the start; none if that is not known.
+    pub thread_registers: Option<u32>,
     /// Global memory, shared with the other clusters.
     pub global: Arc<GlobalMemory>,
     /// Whether the kernel has bulk or tensor copies. Only then what threads write to global memory
@@ -223,6 +227,10 @@ pub enum WaitingFor {
     },
     /// `cp.async.wait_group`, with how many groups may be left; none is `cp.async.wait_all`.
     AsyncGroups(Option<u32>),
+    /// `wgmma.wait_group`, with how many groups may be left.
+    MultiplyGroups(u32),
+    /// `setmaxnreg.inc`, with how many registers a thread is to have.
+    Registers(u32),
     /// Other lanes of its warp, by mask.
     Warp(u32),
     /// A change of memory, in a loop that reads it again and again: what it reads last.

@@ -1,0 +1,174 @@
+//! `wgmma` and `setmaxnreg`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use tma_model::mma::{Accumulated, Form, FormFault, Major, Operand as Element};
+
+use super::operands::Decoder;
+use crate::isa::{LeftCode, MultiplyCode, Op, Reg, Type, WarpgroupOp};
+use crate::parse::LoadError;
+use crate::parse::syntax::Operand;
+
+const WORD: Type = Type::Bits(32);
+const DESCRIPTOR: Type = Type::Bits(64);
+
+/// `wgmma.fence`, `.commit_group`, `.wait_group`, `.mma_async`.
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let what = d.take_first();
+    if !d.take("sync") || !d.take("aligned") {
+        return Err(d.error("`.sync.aligned` is wanted"));
+    }
+    let op = match what {
+        Some("fence") => {
+            d.expect_count(0, 0)?;
+            WarpgroupOp::Fence
+        }
+        Some("commit_group") => {
+            d.expect_count(0, 0)?;
+            WarpgroupOp::Commit
+        }
+        Some("wait_group") => {
+            d.expect_count(1, 1)?;
+            WarpgroupOp::Wait(d.immediate(0)?.min(u64::from(u32::MAX)) as u32)
+        }
+        Some("mma_async") => WarpgroupOp::Multiply(Box::new(multiply(d)?)),
+        _ => return Err(d.unsupported()),
+    };
+    Ok(Op::Warpgroup(op))
+}
+
+/// `setmaxnreg`.
+pub(super) fn registers(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    let grows = d.take_of(&[("inc", true), ("dec", false)]);
+    let (Some(grows), true) = (grows, d.take("sync") && d.take("aligned") && d.take("u32")) else {
+        return Err(d.unsupported());
+    };
+    d.expect_count(1, 1)?;
+    let count = d.immediate(0)?;
+    if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
+        return Err(d.error(format!("{count} registers; a multiple of 8 from 24 to 256 is wanted")));
+    }
+    Ok(Op::Warpgroup(WarpgroupOp::Registers { count: count as u32, grows }))
+}
+
+/// Operands, one after the other.
+struct Cursor {
+    next: usize,
+}
+
+impl Cursor {
+    fn take(&mut self) -> usize {
+        self.next += 1;
+        self.next - 1
+    }
+}
+
+fn multiply(d: &mut Decoder<'_, '_, '_>) -> Result<MultiplyCode, LoadError> {
+    if d.take("sp") {
+        return Err(d.error("a sparse A is not simulated"));
+    }
+    let form = form(d)?;
+    let saturates = d.take("satfinite");
+    if saturates && !form.a.is_saturable() {
+        return Err(d.error("`.satfinite` is for integers of 8 bits"));
+    }
+    if form.a == Element::B1 && !(d.take("and") && d.take("popc")) {
+        return Err(d.error("`.and.popc` is wanted"));
+    }
+    let mut at = Cursor { next: 0 };
+    let accumulators = accumulators(d, at.take(), form)?;
+    let left = left(d, at.take())?;
+    let right = d.source(at.take(), DESCRIPTOR)?;
+    let accumulates = d.guard(at.take())?;
+    let mut negates = [false; 2];
+    if form.a.is_negatable() {
+        for negates in &mut negates {
+            *negates = match d.immediate(at.take())? as i64 {
+                1 => false,
+                -1 => true,
+                _ => return Err(d.error("`imm-scale` is 1 or -1")),
+            };
+        }
+    }
+    let mut majors = [Major::K; 2];
+    if form.a.is_transposable() {
+        let in_memory = [matches!(left, LeftCode::Shared(_)), true];
+        for (major, _) in majors.iter_mut().zip(in_memory).filter(|(_, in_memory)| *in_memory) {
+            *major = match d.immediate(at.take())? {
+                0 => Major::K,
+                1 => Major::Mn,
+                _ => return Err(d.error("`imm-trans` is 0 or 1")),
+            };
+        }
+    }
+    d.expect_count(at.next, at.next)?;
+    Ok(MultiplyCode {
+        form,
+        d: accumulators,
+        left,
+        right,
+        accumulates,
+        negates,
+        majors,
+        saturates,
+    })
+}
+
+/// Shape and types: `m64n128k16.f32.bf16.bf16`.
+fn form(d: &mut Decoder<'_, '_, '_>) -> Result<Form, LoadError> {
+    let shape = d.take_first().unwrap_or_default();
+    let numbers = || {
+        let (n, k) = shape.strip_prefix("m64n")?.split_once('k')?;
+        Some((n.parse::<u32>().ok()?, k.parse::<u32>().ok()?))
+    };
+    let Some((n, k)) = numbers() else { return Err(d.error("a shape `.m64nNkK` is wanted")) };
+    let d_type = d.take_of(&Accumulated::ALL.map(|ty| (ty.name(), ty)));
+    let mut element = || d.take_first().and_then(|name| Element::ALL.into_iter().find(|ty| ty.name() == name));
+    // A type of D that is A's as well is taken for D's, which comes first.
+    let (a, b) = (element(), element());
+    let (Some(d_type), Some(a), Some(b)) = (d_type, a, b) else {
+        return Err(d.error("the types of D, A and B are wanted"));
+    };
+    let form = Form { d: d_type, a, b, n, sparse: false };
+    if let Some(fault) = form.faults().first() {
+        return Err(d.error(match fault {
+            FormFault::Pair => format!("{a} is not multiplied by {b}"),
+            FormFault::Accumulated => format!("{a} is not accumulated in {d_type}"),
+            FormFault::Width => {
+                let step = if Form::takes_width(a, 40) { "8" } else { "8 up to 32, then of 16" };
+                format!("n{n}; N is a multiple of {step}, up to 256")
+            }
+            FormFault::Sparse => format!("there is no sparse {a}"),
+        }));
+    }
+    if k != form.k() {
+        return Err(d.error(format!("k{k}, where k{} is wanted", form.k())));
+    }
+    Ok(form)
+}
+
+fn accumulators(d: &mut Decoder<'_, '_, '_>, index: usize, form: Form) -> Result<Vec<Reg>, LoadError> {
+    let count = form.accumulator_registers() as usize;
+    let parts = match d.operand(index)? {
+        Operand::Vector(parts) if parts.len() == count => parts,
+        _ => return Err(d.error(format!("{count} registers of D in braces are wanted"))),
+    };
+    let mut registers: Vec<Reg> = Vec::with_capacity(count);
+    for part in parts {
+        let (reg, bits) = d.wide_dest(part, 32)?;
+        if bits != 32 || registers.contains(&reg) || reg == Reg::SINK {
+            return Err(d.error("the registers of D are of 32 bits, and each is there once"));
+        }
+        registers.push(reg);
+    }
+    Ok(registers)
+}
+
+fn left(d: &mut Decoder<'_, '_, '_>, index: usize) -> Result<LeftCode, LoadError> {
+    let Operand::Vector(parts) = d.operand(index)? else {
+        return Ok(LeftCode::Shared(d.source(index, DESCRIPTOR)?));
+    };
+    let [a, b, c, e] = parts.as_slice() else {
+        return Err(d.error("a descriptor, or 4 registers of A in braces, are wanted"));
+    };
+    Ok(LeftCode::Registers([d.inner(a, WORD)?, d.inner(b, WORD)?, d.inner(c, WORD)?, d.inner(e, WORD)?]))
+}

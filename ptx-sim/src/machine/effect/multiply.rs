@@ -1,0 +1,314 @@
+//! `wgmma` and `setmaxnreg`: what the warps of a warpgroup do together.
+
+use std::rc::Rc;
+
+use tma_model::mma::{CHUNK_BYTES, CORE_ROWS, Descriptor};
+use tma_model::sync::Epoch;
+
+use crate::isa::Reg;
+use crate::machine::Machine;
+use crate::machine::diagnostics::Act;
+use crate::machine::engine::{Due, Slowness};
+use crate::machine::index::{BlockRank, ThreadId, ThreadIndex, WarpIndex};
+use crate::machine::memory::Mark;
+use crate::machine::mma::{At, Joined, Left, Manner, Matrix, Member, Multiplication, Plan, Side, Step, WarpgroupId};
+use crate::machine::registers::Change;
+use crate::machine::types::{Action, Actor, LeftOperand, Multiply, Poll};
+use crate::report::{Finding, FindingKind, Stop};
+
+const TOGETHER: &str = "all four warps of a warpgroup, the first of which has a number that 4 divides, issue the same `wgmma` \
+                        instructions with the same descriptors, and none under a condition that differs between them";
+const WAIT: &str = "[[`flight.wait()`||`wgmma.commit_group` and `wgmma.wait_group 0`]] before the warps end";
+const TILE_START: &str = "let the tile start where the swizzle's pattern does, and move from there by whole steps of K, groups of 8 \
+                          rows or panels";
+
+/// The warp of a thread.
+const fn warp_of(who: ThreadId) -> WarpIndex {
+    WarpIndex(who.thread.0 / tma_model::limits::WARP_THREADS)
+}
+
+/// The first thread of a warp.
+const fn first_of(block: BlockRank, warp: WarpIndex) -> ThreadId {
+    ThreadId { block, thread: ThreadIndex(warp.0 * tma_model::limits::WARP_THREADS) }
+}
+
+impl Machine {
+    /// Whether order is checked, in registers as in shared memory.
+    pub(crate) fn checks_order(&self) -> bool {
+        self.order.is_checked()
+    }
+
+    /// `wgmma.mma_async`, of a warp; `issuer` is its first thread.
+    ///
+    /// # Errors
+    ///
+    /// Descriptors that lead nowhere, and warps that issue something else than others of their
+    /// warpgroup.
+    pub(crate) fn multiply(&mut self, issuer: Actor, what: &Multiply<'_>) -> Result<(), Stop> {
+        let action = issuer.does("issues the multiplication");
+        let member = self.member(action)?;
+        let plan = self.plan(action, what)?;
+        for matrix in plan.matrices() {
+            self.check_bounds(action, matrix)?;
+        }
+        let Some(group) = self.tensor_cores.group(member, || self.order.new_component()) else {
+            return Err(self.diagnostics.bug(action, "a warpgroup that was found is not there any more"));
+        };
+        self.order.name_agent(group.component(), issuer.who);
+        if self.order.is_checked() {
+            plan.matrices().for_each(|matrix| self.read_matrix(issuer, matrix, group));
+        }
+        let Multiply { form, accumulates, negates, saturates, .. } = *what;
+        let manner = Manner { form, accumulates, negates, saturates };
+        let multiplication = Multiplication { manner, plan, d: what.d.to_vec() };
+        let at = At { pc: what.pc, site: issuer.site };
+        let joined = self.join(action, member, at, Step::Multiply(Rc::new(multiplication)))?;
+        if let LeftOperand::Registers(left) = what.left {
+            self.tensor_cores.bring(member, joined.number, left);
+        }
+        if joined.is_whole {
+            let slowness = Slowness::any(&mut self.random);
+            let due = Due::Operands(member.warpgroup, joined.number);
+            self.engines.later(due, slowness, &mut self.random);
+        }
+        Ok(())
+    }
+
+    /// `wgmma.commit_group`, of a warp.
+    ///
+    /// # Errors
+    ///
+    /// Another instruction than that of other warps of the warpgroup.
+    pub(crate) fn multiply_commit(&mut self, issuer: Actor, pc: u32) -> Result<(), Stop> {
+        let action = issuer.does("commits");
+        let member = self.member(action)?;
+        let joined = self.join(action, member, At { pc, site: issuer.site }, Step::Commit)?;
+        if joined.is_whole {
+            self.tensor_cores.advance(member.warpgroup);
+        }
+        Ok(())
+    }
+
+    /// `wgmma.wait_group`, of a warp: the last group that is complete for it; none if it has to wait.
+    pub(crate) fn multiply_wait(&mut self, block: BlockRank, warp: WarpIndex, pending: u32) -> Option<u32> {
+        let member = Member::of(block, warp);
+        if !self.tensor_cores.exists(member.warpgroup) {
+            return Some(0);
+        }
+        let last = self.tensor_cores.wait(member, pending)?;
+        if let Some(component) = self.tensor_cores.component(member.warpgroup).filter(|_| last > 0) {
+            let first = first_of(block, warp).thread.0;
+            for thread in (first..first + tma_model::limits::WARP_THREADS).map(ThreadIndex) {
+                self.order.view_mut(ThreadId { block, thread }).learn(Epoch::new(component, last));
+            }
+        }
+        Some(last)
+    }
+
+    /// A warp lends a register, which holds a part of D, until it takes it back.
+    pub(crate) fn lend(&mut self, block: BlockRank, warp: WarpIndex, register: Reg, lanes: &[u32; 32]) {
+        self.tensor_cores.lend(Member::of(block, warp), register, lanes);
+    }
+
+    /// What a register that a warp has lent holds now.
+    pub(crate) fn lent(&self, block: BlockRank, warp: WarpIndex, register: Reg) -> Option<&[u32]> {
+        self.tensor_cores.lent(Member::of(block, warp), register)
+    }
+
+    /// `setmaxnreg`, of a warp.
+    ///
+    /// # Errors
+    ///
+    /// `dec` to more, or `inc` to less, than the warp has.
+    pub(crate) fn change_registers(&mut self, actor: Actor, count: u32, grows: bool) -> Result<Poll, Stop> {
+        let warp = warp_of(actor.who);
+        match self.registers.change(actor.who.block, warp, count, grows) {
+            Change::Done => Ok(Poll::Ready),
+            Change::Waits => Ok(Poll::Blocked),
+            Change::Backwards { count: held } => {
+                let (name, than) = if grows { ("inc", "fewer than") } else { ("dec", "more than") };
+                let message = format!("`setmaxnreg.{name}` to {count} registers, {than} the {held} that the warp has");
+                self.refuse(actor.does("asks"), FindingKind::Execution, message)
+            }
+        }
+    }
+
+    /// Whether a wait for groups of multiplications might end.
+    pub(super) fn multiply_may_end(&self, who: ThreadId, pending: u32) -> bool {
+        self.tensor_cores.may_end(Member::of(who.block, warp_of(who)), pending)
+    }
+
+    /// Whether there may be as many registers as a warp waits for.
+    pub(super) fn registers_may_do(&self, who: ThreadId, count: u32) -> bool {
+        self.registers.may_grow(who.block, warp_of(who), count)
+    }
+
+    /// The operands of a multiplication are read.
+    pub(super) fn read_operands(&mut self, warpgroup: WarpgroupId, number: u32) {
+        if self.tensor_cores.under_way(warpgroup, number).is_none() {
+            let lost = "the operands are read of a multiplication that is not under way";
+            return self.report(Finding::internal(lost));
+        }
+        let shared = self.memory.shared[warpgroup.rank].from(0);
+        self.tensor_cores.read(warpgroup, number, shared);
+    }
+
+    /// A warp that ends has to have waited for its multiplications, and to have issued all that the
+    /// others have.
+    pub(super) fn check_multiplications(&mut self, ends: Actor) {
+        let warp = warp_of(ends.who);
+        let member = Member::of(ends.who.block, warp);
+        let log = &mut self.diagnostics;
+        if let Some((site, committed)) = self.tensor_cores.unwaited(member) {
+            let what = if committed { "whose group" } else { "which is in no group, and" };
+            let message = format!("a warp ends that has issued a multiplication {what} it has not waited for");
+            let finding = Finding::new(FindingKind::UnwaitedMultiplication, message)
+                .with(log.party(Actor { site, ..ends }.does("issued the multiplication")))
+                .with(log.party(ends.does("ends")))
+                .help(WAIT);
+            log.report(finding);
+        }
+        if let Some((other, site)) = self.tensor_cores.missed(member) {
+            let message = "a warp ends without what another warp of its warpgroup has issued";
+            let issuer = Actor { who: first_of(ends.who.block, other), site };
+            let finding = Finding::new(FindingKind::DivergentMultiplication, message)
+                .with(log.party(ends.does("ends")))
+                .with(log.party(issuer.does("issued it")))
+                .help(TOGETHER);
+            log.report(finding);
+        }
+    }
+
+    /// The block ends: the warps of a warpgroup have to have changed their registers together.
+    pub(super) fn check_registers(&mut self, ends: Actor) {
+        let Some([most, least]) = self.registers.uneven(ends.who.block) else { return };
+        let message = format!("warp {most} has run a `setmaxnreg` that warp {least} of its warpgroup has not");
+        let party = self.diagnostics.party(ends.does("ends"));
+        let help = "let all warps of a warpgroup run it";
+        self.report(Finding::new(FindingKind::DivergentMultiplication, message).with(party).help(help));
+    }
+
+    fn member(&mut self, action: Action) -> Result<Member, Stop> {
+        let warp = warp_of(action.who);
+        let member = Member::of(action.who.block, warp);
+        if self.tensor_cores.exists(member.warpgroup) {
+            return Ok(member);
+        }
+        let threads = self.shape.threads;
+        let message = format!("warp {warp} is in no whole warpgroup: the block has {threads} threads");
+        let kind = FindingKind::DivergentMultiplication;
+        self.refuse_with_help(action, kind, message, "a multiple of 128 threads")
+    }
+
+    fn join(&mut self, action: Action, member: Member, at: At, step: Step) -> Result<Joined, Stop> {
+        let Some(joined) = self.tensor_cores.join(member, at, step) else {
+            return Err(self.diagnostics.bug(action, "a step of a warpgroup is neither its next nor one before"));
+        };
+        let block = action.who.block;
+        if let Some((other, site)) = joined.differs {
+            let message = if site == at.site {
+                "warps of a warpgroup issue an instruction with different operands"
+            } else {
+                "warps of a warpgroup issue different instructions"
+            };
+            let other = Actor { who: first_of(block, other), site }.does("issued its own");
+            return Err(self.divergent_multiplication(message, action, other));
+        }
+        let ended = self.tensor_cores.behind(member.warpgroup, joined.number);
+        let ended = ended.map(|warp| first_of(block, warp)).find(|who| self.liveness.has_exited(*who));
+        if let Some(who) = ended {
+            let message = "a warp of the warpgroup has ended, and takes no part in it";
+            let other = Action { who, site: at.site, does: "has ended, and does not come here" };
+            return Err(self.divergent_multiplication(message, action, other));
+        }
+        Ok(joined)
+    }
+
+    #[cold]
+    fn divergent_multiplication(&mut self, message: &str, one: Action, other: Action) -> Stop {
+        let log = &mut self.diagnostics;
+        let finding = Finding::new(FindingKind::DivergentMultiplication, message)
+            .with(log.party(one))
+            .with(log.party(other))
+            .help(TOGETHER);
+        log.stop(finding)
+    }
+
+    /// What a multiplication reads, of the bits of its descriptors.
+    fn plan(&mut self, action: Action, what: &Multiply<'_>) -> Result<Plan, Stop> {
+        let left = match what.left {
+            LeftOperand::Shared(bits) => Left::Shared(self.descriptor(action, Side::A, bits)?),
+            LeftOperand::Registers(_) => Left::Registers,
+        };
+        let right = self.descriptor(action, Side::B, what.right)?;
+        Ok(Plan { form: what.form, left, right, majors: what.majors })
+    }
+
+    fn descriptor(&mut self, action: Action, side: Side, bits: u64) -> Result<Descriptor, Stop> {
+        let kind = FindingKind::IllegalMultiplication;
+        let Ok(descriptor) = Descriptor::decode(bits) else {
+            let message = format!("the descriptor {bits:#018x} of {side} has bits set that no field has");
+            let help = "descriptors are advanced in units of 16 bytes, and no sum may carry out of a field";
+            return self.refuse_with_help(action, kind, message, help);
+        };
+        if descriptor.base_offset != 0 {
+            let offset = descriptor.base_offset;
+            let message = format!("the descriptor of {side} has the base offset {offset}; only 0 is simulated");
+            return self.refuse_with_help(action, kind, message, TILE_START);
+        }
+        // Within a row of the pattern a step of K begins; every eighth row a pattern does.
+        let into = descriptor.swizzle.span().map_or(0, |span| descriptor.start % (CORE_ROWS * span) / span * span);
+        if into != 0 {
+            let place = self.diagnostics.offset(descriptor.start);
+            let message = format!(
+                "the operand {side} at {place} starts {into} bytes into the swizzle's pattern, and its descriptor has the base \
+                 offset 0"
+            );
+            let party = self.diagnostics.party(action);
+            self.report(Finding::new(FindingKind::Misaligned, message).with(party).help(TILE_START));
+        }
+        Ok(descriptor)
+    }
+
+    /// All that an operand's descriptor names has to be shared memory and, where the start is in a
+    /// variable, that variable.
+    fn check_bounds(&mut self, action: Action, matrix: Matrix) -> Result<(), Stop> {
+        let (start, side) = (matrix.descriptor.start, matrix.side);
+        let all = self.memory.shared_bytes;
+        if let Some(at) = matrix.chunks().find(|at| at + CHUNK_BYTES > all) {
+            let message = format!(
+                "the descriptor of {side} leads from {start:#x} to {at:#x} of shared memory, which has {all:#x} bytes a block"
+            );
+            return self.refuse(action, FindingKind::OutOfBounds, message);
+        }
+        let Some(named) = self.diagnostics.variable(start) else { return Ok(()) };
+        let range = named.from..named.to;
+        if let Some(at) = matrix.chunks().find(|at| !range.contains(at) || at + CHUNK_BYTES > range.end) {
+            let (place, to) = (self.diagnostics.offset(start), self.diagnostics.offset(at));
+            let message = format!("the descriptor of {side} leads from {place} to {to}");
+            let party = self.diagnostics.party(action);
+            let help = "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows";
+            self.report(Finding::new(FindingKind::OutOfBounds, message).with(party).help(help));
+        }
+        Ok(())
+    }
+
+    /// An operand is read from now on until `group` is known to be complete.
+    fn read_matrix(&mut self, issuer: Actor, matrix: Matrix, group: Epoch) {
+        let rank = issuer.who.block;
+        let views = self.order.of_warp(rank, warp_of(issuer.who));
+        let shadow = &mut self.memory.shared[rank].shadow;
+        let reader = Mark { step: group, line: issuer.site.ptx_line };
+        let mut first = None;
+        let mut sound = Epoch::default();
+        for at in matrix.chunks() {
+            let found = shadow.read_together(at, CHUNK_BYTES, views, reader, &mut sound);
+            first = first.or(found);
+        }
+        if let Some((lane, conflict)) = first {
+            let thread = ThreadIndex(issuer.who.thread.0 + lane);
+            let issuer = Actor { who: ThreadId { thread, ..issuer.who }, ..issuer };
+            self.conflict(issuer.does("issues the multiplication"), Act::Multiply, rank, conflict);
+        }
+    }
+}

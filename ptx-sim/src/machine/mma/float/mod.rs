@@ -1,0 +1,224 @@
+//! Floating-point sums of products, bit for bit as an H200's tensor cores give them.
+//!
+//! No document states these rules: they were found by replaying made-up and random operands on an
+//! H200, starting from MMA-Sim (arXiv 2511.10909). The products of one instruction and C are added
+//! at once, and their order does not matter:
+//!
+//! 1. A product is the exact product of significands, not normalised, with the sum of exponents.
+//! 2. The greatest exponent is taken among products and C that are not zero.
+//! 3. Each term is truncated towards zero to a number of fraction bits relative to it; then the sum
+//!    is exact.
+//! 4. The sum is truncated to the fraction bits of the result, or for f16 rounded once to nearest
+//!    even. Underflow is gradual, overflow gives an infinity, and a zero is positive.
+//! 5. A NaN, infinity times zero, and infinities of both signs give the one NaN that there is.
+
+use tma_model::mma::{Accumulated, Operand};
+
+use super::number::{F16, F32, Format, NONE, Number};
+
+/// How an instruction adds and rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rule {
+    /// Fraction bits that a term keeps below the greatest exponent.
+    kept: u32,
+    output: Output,
+}
+
+/// What the sum becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    /// f32, of whose fraction bits the first ones are kept.
+    F32 { fraction: u32 },
+    F16,
+}
+
+/// The fraction bits of terms: of products of 16 and 32 bits, and of 8 bits.
+const KEPT: u32 = 25;
+const KEPT_OF_8_BITS: u32 = 13;
+
+impl Rule {
+    /// That of `wgmma` with these types of A and D; none of integers and bits.
+    pub(super) const fn of(operand: Operand, d: Accumulated) -> Option<Self> {
+        let (kept, fraction) = match operand {
+            Operand::F16 | Operand::Bf16 | Operand::Tf32 => (KEPT, F32.fraction),
+            Operand::E4m3 | Operand::E5m2 => (KEPT_OF_8_BITS, KEPT_OF_8_BITS),
+            Operand::S8 | Operand::U8 | Operand::B1 => return None,
+        };
+        match d {
+            Accumulated::F32 => Some(Self { kept, output: Output::F32 { fraction } }),
+            Accumulated::F16 => Some(Self { kept, output: Output::F16 }),
+            Accumulated::S32 => None,
+        }
+    }
+
+    /// The format of C and D.
+    const fn format(self) -> Format {
+        match self.output {
+            Output::F32 { .. } => F32,
+            Output::F16 => F16,
+        }
+    }
+
+    const fn nan(self) -> u32 {
+        match self.output {
+            Output::F32 { .. } => 0x7fff_ffff,
+            Output::F16 => 0x7fff,
+        }
+    }
+
+    const fn infinity(self, negative: bool) -> u32 {
+        match self.output {
+            Output::F32 { .. } => 0x7f80_0000 | (negative as u32) << 31,
+            Output::F16 => 0x7c00 | (negative as u32) << 15,
+        }
+    }
+}
+
+/// A row of A or a column of B, ready to be multiplied.
+#[derive(Clone, Debug)]
+pub(super) struct Line<const K: usize> {
+    significands: [i32; K],
+    exponents: [i32; K],
+    /// All of them, if there are infinities or NaNs.
+    special: Option<Box<[Number; K]>>,
+}
+
+impl<const K: usize> Line<K> {
+    /// Of these numbers. Significands are shifted left by `shift`, so that a product has the
+    /// fraction bits that are kept.
+    pub(super) fn new(numbers: [Number; K], shift: u32) -> Self {
+        let mut line = Self { significands: [0; K], exponents: [NONE; K], special: None };
+        for (k, number) in numbers.iter().enumerate() {
+            match *number {
+                Number::Finite { significand, exponent } => {
+                    line.significands[k] = significand << shift;
+                    line.exponents[k] = exponent;
+                }
+                Number::Infinite { .. } | Number::Nan => line.special = Some(Box::new(numbers)),
+            }
+        }
+        line
+    }
+
+    fn number(&self, k: usize) -> Number {
+        match &self.special {
+            Some(numbers) => numbers[k],
+            None => {
+                Number::Finite { significand: self.significands[k], exponent: self.exponents[k] }
+            }
+        }
+    }
+}
+
+/// How far significands of A are shifted, for products to have the fraction bits that are kept.
+pub(super) const fn shift(rule: Rule, a: Format, b: Format) -> u32 {
+    rule.kept - a.fraction - b.fraction
+}
+
+/// The sum of the products of `a` and `b`, and of `c` if there is one. `a` was shifted.
+#[inline]
+pub(super) fn dot<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Option<u32>) -> u32 {
+    let format = rule.format();
+    let c = c.map_or(Number::Finite { significand: 0, exponent: NONE }, |bits| format.number(bits));
+    let (true, Number::Finite { significand, exponent }) = (a.special.is_none() && b.special.is_none(), c) else {
+        return special(rule, a, b, c);
+    };
+    let mut greatest = exponent;
+    for k in 0..K {
+        greatest = greatest.max(a.exponents[k] + b.exponents[k]);
+    }
+    let mut products = 0_i32;
+    for k in 0..K {
+        let product = a.significands[k] * b.significands[k];
+        let below = (greatest - a.exponents[k] - b.exponents[k]).min(31);
+        // Towards zero: the sign is taken away for the shift.
+        let sign = product >> 31;
+        products += (((product ^ sign).wrapping_sub(sign) >> below) ^ sign).wrapping_sub(sign);
+    }
+    let sum = i64::from(products) + aligned(significand, format.fraction, rule.kept, greatest - exponent);
+    rounded(rule, sum, greatest - rule.kept as i32)
+}
+
+/// C as a term, `below` bits below the greatest exponent.
+fn aligned(significand: i32, fraction: u32, kept: u32, below: i32) -> i64 {
+    let (term, up) = (i64::from(significand.unsigned_abs()), kept as i32 - fraction as i32 - below);
+    let term = if up >= 0 { term << up } else { term >> (-up).min(63) };
+    if significand < 0 { -term } else { term }
+}
+
+/// `sum` · 2^`exponent` as bits of the result.
+fn rounded(rule: Rule, sum: i64, exponent: i32) -> u32 {
+    if sum == 0 {
+        return 0;
+    }
+    let (negative, magnitude) = (sum < 0, sum.unsigned_abs());
+    let top = exponent + 63 - magnitude.leading_zeros() as i32;
+    let (format, fraction) = match rule.output {
+        Output::F32 { fraction } => (F32, fraction),
+        Output::F16 => (F16, F16.fraction),
+    };
+    let bias = format.bias();
+    if top > bias {
+        return rule.infinity(negative);
+    }
+    // The exponent of the least bit that is kept.
+    let lowest = top.max(1 - bias) - fraction as i32;
+    let down = lowest - exponent;
+    let kept = match down {
+        ..=0 => magnitude << -down,
+        1..=63 => {
+            let kept = magnitude >> down;
+            let (rest, half) = (magnitude & ((1 << down) - 1), 1_u64 << (down - 1));
+            let up = rest > half || rest == half && kept & 1 == 1;
+            kept + u64::from(up && rule.output == Output::F16)
+        }
+        _ => 0,
+    };
+    if kept == 0 {
+        return 0;
+    }
+    // A normal number's first bit adds 1 to the exponent's field, and so does one that rounding has
+    // carried into.
+    let field = (top.max(1 - bias) + bias - 1) as u32;
+    let bits = (field << format.fraction) + ((kept as u32) << (format.fraction - fraction));
+    let infinity = rule.infinity(false);
+    if bits >= infinity { rule.infinity(negative) } else { bits | rule.infinity(negative) ^ infinity }
+}
+
+/// A sum with infinities or NaNs.
+#[cold]
+fn special<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Number) -> u32 {
+    let mut infinities = [false; 2];
+    let mut add = |negative: bool| infinities[usize::from(negative)] = true;
+    let is_negative = |number| match number {
+        Number::Finite { significand, .. } => significand < 0,
+        Number::Infinite { negative } => negative,
+        Number::Nan => false,
+    };
+    for k in 0..K {
+        // Of a number only its sign matters, and whether it is zero.
+        let pair = (a.number(k), b.number(k));
+        match pair {
+            (Number::Nan, _) | (_, Number::Nan) => return rule.nan(),
+            (Number::Infinite { .. }, Number::Finite { significand: 0, .. })
+            | (Number::Finite { significand: 0, .. }, Number::Infinite { .. }) => return rule.nan(),
+            (Number::Infinite { .. }, _) | (_, Number::Infinite { .. }) => {
+                add(is_negative(pair.0) != is_negative(pair.1));
+            }
+            (Number::Finite { .. }, Number::Finite { .. }) => {}
+        }
+    }
+    match c {
+        Number::Nan => return rule.nan(),
+        Number::Infinite { negative } => add(negative),
+        Number::Finite { .. } => {}
+    }
+    match infinities {
+        [true, true] => rule.nan(),
+        [false, negative] => rule.infinity(negative),
+        [true, false] => rule.infinity(false),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Each rule, on numbers that were worked out by hand.
+
+use super::*;
+
+const F16_TO_F32: Rule = rule(Operand::F16, Accumulated::F32);
+const F16_TO_F16: Rule = rule(Operand::F16, Accumulated::F16);
+const E4M3_TO_F32: Rule = rule(Operand::E4m3, Accumulated::F32);
+const E5M2_TO_F16: Rule = rule(Operand::E5m2, Accumulated::F16);
+
+const fn rule(a: Operand, d: Accumulated) -> Rule {
+    match Rule::of(a, d) {
+        Some(rule) => rule,
+        None => panic!("a type of floats"),
+    }
+}
+
+/// The sum of products of some f16, the others being zero, and C.
+#[track_caller]
+fn halves(rule: Rule, pairs: &[(f32, f32)], c: Option<u32>) -> u32 {
+    let bits = |value: f32| half::f16::from_f32(value).to_bits().into();
+    let pairs: Vec<_> = pairs.iter().map(|(a, b)| (bits(*a), bits(*b))).collect();
+    raw::<16>(rule, [Operand::F16; 2], &pairs, c)
+}
+
+fn raw<const K: usize>(rule: Rule, types: [Operand; 2], pairs: &[(u32, u32)], c: Option<u32>) -> u32 {
+    let [a, b] = types.map(|ty| (ty, Format::of(ty).expect("a type of floats")));
+    let number = |(ty, format), bits: Option<u32>| Number::of(ty, format, bits.unwrap_or(0));
+    let left = std::array::from_fn(|k| number(a, pairs.get(k).map(|pair| pair.0)));
+    let right = std::array::from_fn(|k| number(b, pairs.get(k).map(|pair| pair.1)));
+    let (left, right) = (Line::<K>::new(left, shift(rule, a.1, b.1)), Line::<K>::new(right, 0));
+    dot(rule, &left, &right, c)
+}
+
+fn f32_bits(value: f32) -> Option<u32> {
+    Some(value.to_bits())
+}
+
+const MAX: f32 = 65504.0;
+
+#[test]
+fn exact_sums_are_exact() {
+    assert_eq!(halves(F16_TO_F32, &[(1.5, 2.0), (-4.0, 0.25)], f32_bits(10.0)), 12.0_f32.to_bits());
+    assert_eq!(halves(F16_TO_F16, &[(1.5, 2.0)], Some(0x3c00)), half::f16::from_f32(4.0).to_bits().into());
+}
+
+/// With emax 0, a term keeps 25 bits below it: 2^-25 counts, 2^-26 does not.
+#[test]
+fn terms_are_truncated_to_25_bits() {
+    let small = |e: i32| f32::from_bits(((127 + e) as u32) << 23);
+    // 1 - 2^-25 is 0.99999997, which truncates to the f32 below 1; 1 - 2^-26 has lost its term.
+    let sum = |e: i32| halves(F16_TO_F32, &[(1.0, 1.0), (-small(-13), small(e + 13))], None);
+    assert_eq!(sum(-25), 0x3f7f_ffff);
+    assert_eq!(sum(-26), 0x3f80_0000);
+    // Two of them are not added before they are cut off.
+    let twice = halves(F16_TO_F32, &[(1.0, 1.0), (-small(-13), small(-13)), (-small(-13), small(-13))], None);
+    assert_eq!(twice, 0x3f80_0000);
+}
+
+/// Negative terms are truncated towards zero too: no -1 unit in the last place.
+#[test]
+fn truncation_is_towards_zero() {
+    let tiny = f32::from_bits((127 - 12) << 23);
+    // -2^-24 · 3/2 is -3 · 2^-25: all of it is kept, and the result truncated.
+    assert_eq!(halves(F16_TO_F32, &[(1.0, 1.0), (-tiny * 1.5, tiny)], None), 0x3f7f_fffe);
+    // -2^-26 alone is below; with C 1 the same.
+    let less = f32::from_bits((127 - 13) << 23);
+    assert_eq!(halves(F16_TO_F32, &[(-less, less)], f32_bits(1.0)), 0x3f80_0000);
+}
+
+/// 1.5 · 1.5 has exponent 0, though it is more than 2.
+#[test]
+fn products_are_not_normalised() {
+    let e = |e: i32| f32::from_bits(((127 + e) as u32) << 23);
+    let sum = |a: f32| halves(F16_TO_F32, &[(a, a), (-e(-12), e(-13))], f32_bits(-a * a));
+    // 2.25 leaves the term 2^-25 as it is, because emax is that of C, which is 1: it is cut off.
+    assert_eq!(sum(1.5), 0);
+    // Without C emax is 0, and the term is kept: 2.25 - 2^-25, truncated to 24 bits.
+    let without = halves(F16_TO_F32, &[(1.5, 1.5), (-e(-12), e(-13))], None);
+    assert_eq!(without, 2.25_f32.to_bits() - 1);
+}
+
+/// Zeros take no part in the greatest exponent, whatever they are multiplied with.
+#[test]
+fn zeros_have_no_exponent() {
+    let e = |e: i32| f32::from_bits(((127 + e) as u32) << 23);
+    let sum = halves(F16_TO_F32, &[(0.0, MAX), (-0.0, MAX), (e(-14), e(-14))], f32_bits(-0.0));
+    assert_eq!(sum, e(-28).to_bits());
+}
+
+#[test]
+fn a_zero_is_positive() {
+    assert_eq!(halves(F16_TO_F32, &[(-0.0, 1.0)], f32_bits(-0.0)), 0);
+    assert_eq!(halves(F16_TO_F32, &[(1.0, 1.0)], f32_bits(-1.0)), 0);
+    // -2^-28 is below the least f16.
+    let tiny = f32::from_bits((127 - 14) << 23);
+    assert_eq!(halves(F16_TO_F16, &[(-tiny, tiny)], None), 0);
+}
+
+#[test]
+fn c_may_be_absent() {
+    assert_eq!(halves(F16_TO_F32, &[(1.0, 2.0)], Some(0x7fc0_0000)), 0x7fff_ffff);
+    assert_eq!(halves(F16_TO_F32, &[(1.0, 2.0)], None), 2.0_f32.to_bits());
+}
+
+/// f32 is truncated, f16 rounded to nearest even.
+#[test]
+fn results_are_rounded_by_their_type() {
+    // 2049 is between the f16 2048 and 2050, 2051 between 2050 and 2052.
+    let f16 = |value: f32| u32::from(half::f16::from_f32(value).to_bits());
+    assert_eq!(halves(F16_TO_F16, &[(2048.0, 1.0), (1.0, 1.0)], None), f16(2048.0));
+    assert_eq!(halves(F16_TO_F16, &[(2048.0, 1.0), (3.0, 1.0)], None), f16(2052.0));
+    // Rounded once: 2049 + 2^-10 is above the tie.
+    assert_eq!(halves(F16_TO_F16, &[(2048.0, 1.0), (1.0, 1.0), (0.000_976_562_5, 1.0)], None), f16(2050.0));
+    // 2^24 + 1.75: an f32 would round to 2^24 + 2.
+    let sum = halves(F16_TO_F32, &[(4096.0, 4096.0), (1.75, 1.0)], None);
+    assert_eq!(sum, 16_777_216.0_f32.to_bits());
+}
+
+#[test]
+fn subnormals_are_operands_and_results() {
+    let least = f32::from_bits((127 - 24) << 23);
+    // 2^-24 · 1 has the exponent of subnormals, -14.
+    assert_eq!(halves(F16_TO_F32, &[(least, 1.0)], None), least.to_bits());
+    assert_eq!(halves(F16_TO_F16, &[(least, 1.0)], None), 1);
+    // C of f32's least subnormal, doubled.
+    assert_eq!(halves(F16_TO_F32, &[], Some(1)), 1);
+    // bf16 2^-75 · 2^-74 is f32's least subnormal; 2^-75 · 2^-75 underflows.
+    let e = |e: i32| ((127 + e) as u32) << 7;
+    let bf16 = rule(Operand::Bf16, Accumulated::F32);
+    assert_eq!(raw::<16>(bf16, [Operand::Bf16; 2], &[(e(-75), e(-74))], None), 1);
+    assert_eq!(raw::<16>(bf16, [Operand::Bf16; 2], &[(e(-75), 0x8000 | e(-75))], None), 0);
+}
+
+#[test]
+fn overflow_is_an_infinity() {
+    assert_eq!(halves(F16_TO_F16, &[(MAX, 1.0), (16.0, 1.0)], None), 0x7c00);
+    assert_eq!(halves(F16_TO_F16, &[(-MAX, 1.0), (-8.0, 1.0)], None), 0xfbff);
+    let e = |e: i32| ((127 + e) as u32) << 7;
+    let bf16 = rule(Operand::Bf16, Accumulated::F32);
+    assert_eq!(raw::<16>(bf16, [Operand::Bf16; 2], &[(0x8000 | e(100), e(28))], None), 0xff80_0000);
+}
+
+#[test]
+fn what_is_no_number_gives_the_one_nan() {
+    let (inf, nan) = (f32::INFINITY, f32::NAN);
+    for pairs in [[(nan, 0.0), (1.0, 1.0)], [(inf, 0.0), (1.0, 1.0)], [(inf, 1.0), (1.0, -inf)]] {
+        assert_eq!(halves(F16_TO_F32, &pairs, None), 0x7fff_ffff);
+        assert_eq!(halves(F16_TO_F16, &pairs, None), 0x7fff);
+    }
+    assert_eq!(halves(F16_TO_F32, &[(-inf, 2.0)], f32_bits(inf)), 0x7fff_ffff);
+    assert_eq!(halves(F16_TO_F32, &[(-inf, 2.0), (inf, -1.0)], f32_bits(1.0)), 0xff80_0000);
+    assert_eq!(halves(F16_TO_F32, &[(1.0, 2.0)], f32_bits(inf)), 0x7f80_0000);
+}
+
+/// 8-bit floats keep 13 bits, and so does their f32.
+#[test]
+fn eight_bits_keep_thirteen() {
+    // e4m3: 1 is 0x38; 2^-9 is 0x01, 2^-6 is 0x08.
+    let sum = |pairs: &[(u32, u32)], c| raw::<32>(E4M3_TO_F32, [Operand::E4m3; 2], pairs, c);
+    // 1 + 2^-12 is kept; C of 2^-13 too, 2^-14 is not.
+    assert_eq!(sum(&[(0x38, 0x38), (0x08, 0x08)], None), f32::to_bits(1.0 + 1.0 / 4096.0));
+    assert_eq!(sum(&[(0x38, 0x38)], f32_bits(1.0 / 8192.0)), f32::to_bits(1.0 + 1.0 / 8192.0));
+    assert_eq!(sum(&[(0x38, 0x38)], f32_bits(1.0 / 16384.0)), 1.0_f32.to_bits());
+    // 3 + 2^-13: emax 0 keeps the term (1.5 · 2 = 1.5 · 1.5 would not), the result does not.
+    assert_eq!(sum(&[(0x3c, 0x38), (0x3c, 0x38)], f32_bits(1.0 / 8192.0)), 3.0_f32.to_bits());
+    // C alone loses what is beyond 13 bits.
+    assert_eq!(sum(&[], f32_bits(f32::from_bits(0x3fff_ffff))), 0x3fff_fc00);
+    // Mixed types, and f16: 57344 + 448 is rounded to nearest even.
+    let mixed = raw::<32>(E4M3_TO_F32, [Operand::E4m3, Operand::E5m2], &[(0x7e, 0x7b)], None);
+    assert_eq!(mixed, f32::to_bits(448.0 * 57344.0));
+    let f16 = raw::<32>(E5M2_TO_F16, [Operand::E5m2; 2], &[(0x7b, 0x3c), (0x5f, 0x3c)], None);
+    assert_eq!(f16, u32::from(half::f16::from_f32(57344.0 + 448.0).to_bits()));
+}
+
+/// Against sums in f64, where nothing is lost.
+#[test]
+fn sums_of_small_integers_are_exact() {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % 65) as f32 - 32.0
+    };
+    for _ in 0..2000 {
+        let pairs: Vec<(f32, f32)> = (0..16).map(|_| (next(), next())).collect();
+        let c = next();
+        let wanted = pairs.iter().map(|(a, b)| a * b).sum::<f32>() + c;
+        let wanted = if wanted == 0.0 { 0.0 } else { wanted };
+        assert_eq!(halves(F16_TO_F32, &pairs, f32_bits(c)), wanted.to_bits());
+    }
+}

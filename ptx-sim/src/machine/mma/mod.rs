@@ -1,0 +1,366 @@
+//! Tensor cores: the multiplications of each warpgroup, from issue to wait.
+//!
+//! A multiplication is the warpgroup's: it is complete once all four warps have issued it, its
+//! operands have been read, and those before it are complete. The engines draw when the operands
+//! are read. Accumulators are kept here from the first multiplication that a warp issues on them
+//! until its wait; the warp's own registers hold poison.
+//!
+//! Sources: PTX ISA, "wgmma.mma_async", "wgmma.commit_group", "wgmma.wait_group".
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod float;
+mod integer;
+mod number;
+mod operands;
+mod product;
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
+use tma_model::sync::{Component, Epoch};
+
+pub(super) use operands::{Left, Matrix, Plan, Side};
+pub(super) use product::{Manner, Register};
+
+use super::index::{BlockRank, PerBlock, Shape, WarpIndex};
+use super::types::Site;
+use crate::isa::Reg;
+use operands::Operands;
+
+/// Warps of a warpgroup.
+const WARPS: usize = (WARPGROUP_THREADS / WARP_THREADS) as usize;
+
+/// A warpgroup of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WarpgroupId {
+    pub(super) rank: BlockRank,
+    pub(super) number: u32,
+}
+
+/// A warp, as a part of its warpgroup.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub(super) warpgroup: WarpgroupId,
+    /// The warp's number there, 0 to 3.
+    pub(super) warp: usize,
+}
+
+impl Member {
+    pub(super) const fn of(rank: BlockRank, warp: WarpIndex) -> Self {
+        let (warps, number) = (WARPS as u32, warp.0);
+        Self { warpgroup: WarpgroupId { rank, number: number / warps }, warp: (number % warps) as usize }
+    }
+}
+
+/// What the warps of a warpgroup issue, each in the same order.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Multiply(Rc<Multiplication>),
+    Commit,
+}
+
+/// A multiplication, as each of the four warps issues it.
+#[derive(Clone, Debug)]
+pub(super) struct Multiplication {
+    pub(super) manner: Manner,
+    pub(super) plan: Plan,
+    /// The registers of D, in their order.
+    pub(super) d: Vec<Reg>,
+}
+
+impl Step {
+    /// Whether another warp has issued the same.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Multiply(one), Self::Multiply(other)) => {
+                one.manner == other.manner && one.plan.is_like(&other.plan) && one.d == other.d
+            }
+            (Self::Commit, Self::Commit) => true,
+            (Self::Multiply(_), Self::Commit) | (Self::Commit, Self::Multiply(_)) => false,
+        }
+    }
+}
+
+/// A step that not all warps have issued, or that is not complete.
+#[derive(Debug)]
+struct Issued {
+    pc: u32,
+    site: Site,
+    step: Step,
+    /// The warps that have issued it.
+    by: [bool; WARPS],
+    /// A in registers, as the warps bring it.
+    left: Option<Box<[Register; 4]>>,
+    operands: Option<Operands>,
+}
+
+/// What a warp has issued.
+#[derive(Debug, Default)]
+struct Warp {
+    /// Steps.
+    steps: u32,
+    commits: u32,
+    /// Groups that it has not waited for, and a multiplication of each.
+    unwaited: Vec<(u32, Site)>,
+}
+
+#[derive(Debug, Default)]
+struct Warpgroup {
+    /// The clock component that counts its groups.
+    component: Option<Component>,
+    /// Steps that are not over, the first of which has the number `over`.
+    steps: VecDeque<Issued>,
+    over: u32,
+    warps: [Warp; WARPS],
+    /// Accumulators in flight.
+    registers: HashMap<Reg, Box<Register>>,
+}
+
+/// The multiplications of a cluster.
+#[derive(Debug)]
+pub(super) struct TensorCores {
+    warpgroups: PerBlock<Vec<Warpgroup>>,
+    components: Vec<Component>,
+}
+
+/// What issuing a step has come to.
+#[derive(Debug)]
+pub(super) struct Joined {
+    /// The number of the step in its warpgroup.
+    pub(super) number: u32,
+    /// Whether all warps have now issued it.
+    pub(super) is_whole: bool,
+    /// Another warp's instruction, if that is another step.
+    pub(super) differs: Option<(WarpIndex, Site)>,
+}
+
+/// An instruction of a warp, at its place in the code.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) pc: u32,
+    pub(super) site: Site,
+}
+
+impl TensorCores {
+    pub(super) fn new(shape: Shape) -> Self {
+        let warpgroups = || (0..shape.threads / WARPGROUP_THREADS).map(|_| Warpgroup::default()).collect();
+        Self { warpgroups: PerBlock::new(shape, warpgroups), components: Vec::new() }
+    }
+
+    fn get(&self, id: WarpgroupId) -> Option<&Warpgroup> {
+        self.warpgroups[id.rank].get(id.number as usize)
+    }
+
+    fn get_mut(&mut self, id: WarpgroupId) -> Option<&mut Warpgroup> {
+        self.warpgroups[id.rank].get_mut(id.number as usize)
+    }
+
+    /// Whether all four warps of a warpgroup are there.
+    pub(super) fn exists(&self, id: WarpgroupId) -> bool {
+        self.get(id).is_some()
+    }
+
+    /// Whether a step is that of a group of multiplications.
+    pub(super) fn is_group(&self, step: Epoch) -> bool {
+        self.components.contains(&step.component())
+    }
+
+    /// The group that the next multiplication of a warp is of, as the step that tells of it.
+    pub(super) fn group(&mut self, member: Member, new: impl FnOnce() -> Component) -> Option<Epoch> {
+        let warpgroup = self.warpgroups[member.warpgroup.rank].get_mut(member.warpgroup.number as usize)?;
+        let component = *warpgroup.component.get_or_insert_with(|| {
+            let component = new();
+            self.components.push(component);
+            component
+        });
+        Some(Epoch::new(component, warpgroup.warps[member.warp].commits + 1))
+    }
+
+    /// A warp issues a step.
+    pub(super) fn join(&mut self, member: Member, at: At, step: Step) -> Option<Joined> {
+        let warpgroup = self.get_mut(member.warpgroup)?;
+        let warp = &mut warpgroup.warps[member.warp];
+        let number = warp.steps;
+        warp.steps += 1;
+        match &step {
+            Step::Multiply(_) => warp.unwaited.push((warp.commits + 1, at.site)),
+            Step::Commit => warp.commits += 1,
+        }
+        let index = number.wrapping_sub(warpgroup.over) as usize;
+        if index == warpgroup.steps.len() {
+            warpgroup.steps.push_back(Issued::new(at, step.clone()));
+        }
+        let issued = warpgroup.steps.get_mut(index)?;
+        let differs = issued.pc != at.pc || !issued.step.is_like(&step);
+        let first = issued.by.iter().position(|by| *by);
+        let other = first.filter(|_| differs).map(|warp| {
+            (WarpIndex(member.warpgroup.number * WARPS as u32 + warp as u32), issued.site)
+        });
+        issued.by[member.warp] = true;
+        Some(Joined { number, is_whole: issued.by == [true; WARPS], differs: other })
+    }
+
+    /// A warp brings its part of A, of a step that it has issued.
+    pub(super) fn bring(&mut self, member: Member, number: u32, left: &[[u32; 32]]) {
+        if let Some((warpgroup, index)) = self.find(member.warpgroup, number) {
+            let whole = warpgroup.steps[index].left.get_or_insert_with(|| Box::new([[0; 128]; 4]));
+            for (register, lanes) in whole.iter_mut().zip(left) {
+                register[lanes_of(member)].copy_from_slice(lanes);
+            }
+        }
+    }
+
+    /// A warp lends a register, which holds a part of D, until it takes it back.
+    pub(super) fn lend(&mut self, member: Member, register: Reg, lanes: &[u32; 32]) {
+        if let Some(warpgroup) = self.get_mut(member.warpgroup) {
+            let whole = warpgroup.registers.entry(register).or_insert_with(|| Box::new([0; 128]));
+            whole[lanes_of(member)].copy_from_slice(lanes);
+        }
+    }
+
+    /// What a register that a warp has lent holds now.
+    pub(super) fn lent(&self, member: Member, register: Reg) -> Option<&[u32]> {
+        Some(&self.get(member.warpgroup)?.registers.get(&register)?[lanes_of(member)])
+    }
+
+    fn find(&mut self, id: WarpgroupId, number: u32) -> Option<(&mut Warpgroup, usize)> {
+        let warpgroup = self.get_mut(id)?;
+        let index = number.wrapping_sub(warpgroup.over) as usize;
+        (index < warpgroup.steps.len()).then_some((warpgroup, index))
+    }
+
+    /// The multiplication with this number, which is under way.
+    pub(super) fn under_way(&mut self, id: WarpgroupId, number: u32) -> Option<Rc<Multiplication>> {
+        let (warpgroup, index) = self.find(id, number)?;
+        match &warpgroup.steps[index].step {
+            Step::Multiply(multiplication) => Some(Rc::clone(multiplication)),
+            Step::Commit => None,
+        }
+    }
+
+    /// The operands of a multiplication are read from `shared`: what can be complete now is.
+    pub(super) fn read(&mut self, id: WarpgroupId, number: u32, shared: &[u8]) {
+        if let Some((warpgroup, index)) = self.find(id, number) {
+            let issued = &mut warpgroup.steps[index];
+            if let Step::Multiply(multiplication) = &issued.step {
+                issued.operands = Some(multiplication.plan.read(shared));
+            }
+            warpgroup.advance();
+        }
+    }
+
+    /// All warps have issued a step: what can be complete now is.
+    pub(super) fn advance(&mut self, id: WarpgroupId) {
+        if let Some(warpgroup) = self.get_mut(id) {
+            warpgroup.advance();
+        }
+    }
+
+    /// `wgmma.wait_group`: the last group that is complete and was to be, as the step that tells of
+    /// it; none if the warp has to wait.
+    pub(super) fn wait(&mut self, member: Member, pending: u32) -> Option<u32> {
+        let warpgroup = self.get_mut(member.warpgroup)?;
+        let last = warpgroup.warps[member.warp].commits.saturating_sub(pending);
+        if !warpgroup.has_completed(member.warp, last) {
+            return None;
+        }
+        warpgroup.warps[member.warp].unwaited.retain(|(group, _)| *group > last);
+        Some(last)
+    }
+
+    /// Whether such a wait would end.
+    pub(super) fn may_end(&self, member: Member, pending: u32) -> bool {
+        self.get(member.warpgroup).is_none_or(|warpgroup| {
+            let last = warpgroup.warps[member.warp].commits.saturating_sub(pending);
+            warpgroup.has_completed(member.warp, last)
+        })
+    }
+
+    /// The warps of a warpgroup that have not issued the step of a number.
+    pub(super) fn behind(&self, id: WarpgroupId, number: u32) -> impl Iterator<Item = WarpIndex> + '_ {
+        let warps = self.get(id).map_or(&[][..], |warpgroup| &warpgroup.warps);
+        let first = id.number * WARPS as u32;
+        (first..).zip(warps).filter(move |(_, warp)| warp.steps <= number).map(|(warp, _)| WarpIndex(warp))
+    }
+
+    /// The clock component of a warpgroup's groups.
+    pub(super) fn component(&self, id: WarpgroupId) -> Option<Component> {
+        self.get(id)?.component
+    }
+
+    /// A multiplication that a warp has not waited for, and whether its group was committed.
+    pub(super) fn unwaited(&self, member: Member) -> Option<(Site, bool)> {
+        let warp = &self.get(member.warpgroup)?.warps[member.warp];
+        let &(group, site) = warp.unwaited.first()?;
+        Some((site, group <= warp.commits))
+    }
+
+    /// A step of another warp that this one has not issued.
+    pub(super) fn missed(&self, member: Member) -> Option<(WarpIndex, Site)> {
+        let warpgroup = self.get(member.warpgroup)?;
+        let index = warpgroup.warps[member.warp].steps.wrapping_sub(warpgroup.over) as usize;
+        let issued = warpgroup.steps.get(index)?;
+        let other = issued.by.iter().position(|by| *by)?;
+        Some((WarpIndex(member.warpgroup.number * WARPS as u32 + other as u32), issued.site))
+    }
+}
+
+/// The threads of a warp among those of its warpgroup.
+fn lanes_of(member: Member) -> std::ops::Range<usize> {
+    let lanes = WARP_THREADS as usize;
+    member.warp * lanes..(member.warp + 1) * lanes
+}
+
+impl Issued {
+    fn new(At { pc, site }: At, step: Step) -> Self {
+        Self { pc, site, step, by: [false; WARPS], left: None, operands: None }
+    }
+}
+
+impl Warpgroup {
+    /// Lets steps be over in their order, as far as they can be.
+    fn advance(&mut self) {
+        while let Some(first) = self.steps.front() {
+            if first.by != [true; WARPS] {
+                return;
+            }
+            match &first.step {
+                Step::Commit => {}
+                Step::Multiply(multiplication) => {
+                    let Some(operands) = &first.operands else { return };
+                    let left = first.left.as_deref().map(<[Register; 4]>::as_slice);
+                    let factors = operands.factors(multiplication, left);
+                    multiply(multiplication, &factors, &mut self.registers);
+                }
+            }
+            self.steps.pop_front();
+            self.over += 1;
+        }
+    }
+
+    /// Whether the multiplications that a warp has issued up to group `last` are complete.
+    fn has_completed(&self, warp: usize, last: u32) -> bool {
+        let mut group = self.warps[warp].commits + 1;
+        // From the last step that the warp has issued backwards.
+        let issued = (self.warps[warp].steps.wrapping_sub(self.over) as usize).min(self.steps.len());
+        for step in self.steps.iter().take(issued).rev() {
+            match step.step {
+                Step::Commit => group -= 1,
+                Step::Multiply(_) if group <= last => return false,
+                Step::Multiply(_) => {}
+            }
+        }
+        true
+    }
+}
+
+/// Multiplies, with D in the registers that the warps have lent.
+fn multiply(what: &Multiplication, factors: &product::Factors, registers: &mut HashMap<Reg, Box<Register>>) {
+    let take = |reg: &Reg| registers.get(reg).map_or([0; 128], |register| **register);
+    let mut d: Vec<Register> = what.d.iter().map(take).collect();
+    product::multiply(what.manner, factors, &mut d);
+    for (reg, values) in what.d.iter().zip(d) {
+        registers.insert(*reg, Box::new(values));
+    }
+}

@@ -1,0 +1,174 @@
+//! Operands: which bytes of shared memory an instruction reads, and what it makes of them.
+
+use std::fmt;
+
+use tma_model::mma::{CHUNK_BYTES, Descriptor, Form, Major, Operand, Place, ROWS, STEP_BYTES};
+
+use super::product::{Factors, LINE_BYTES, Register};
+use super::Multiplication;
+
+/// Bytes of a chunk, as an index.
+const CHUNK: usize = CHUNK_BYTES as usize;
+
+/// Where A is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum Left {
+    Shared(Descriptor),
+    Registers,
+}
+
+/// Which operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum Side {
+    A,
+    B,
+}
+
+/// What an instruction reads.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Plan {
+    pub(in crate::machine) form: Form,
+    pub(in crate::machine) left: Left,
+    pub(in crate::machine) right: Descriptor,
+    pub(in crate::machine) majors: [Major; 2],
+}
+
+/// An operand in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Matrix {
+    pub(in crate::machine) side: Side,
+    pub(in crate::machine) descriptor: Descriptor,
+    major: Major,
+    /// Rows of A or columns of B.
+    extent: u32,
+    /// Bytes along K.
+    depth: u32,
+    element: Operand,
+}
+
+/// The operands of shared memory, read.
+#[derive(Debug)]
+pub(super) struct Operands {
+    left: Option<Vec<u8>>,
+    right: Vec<u8>,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::A => "A",
+            Self::B => "B",
+        })
+    }
+}
+
+impl Plan {
+    /// Whether another warp reads the same.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (self.left, self.right, self.majors) == (other.left, other.right, other.majors)
+    }
+
+    fn right(&self) -> Matrix {
+        let Form { b, n, .. } = self.form;
+        Matrix {
+            side: Side::B,
+            descriptor: self.right,
+            major: self.majors[1],
+            extent: n,
+            depth: STEP_BYTES,
+            element: b,
+        }
+    }
+
+    fn left(&self) -> Option<Matrix> {
+        match self.left {
+            Left::Shared(descriptor) => Some(Matrix {
+                side: Side::A,
+                descriptor,
+                major: self.majors[0],
+                extent: ROWS,
+                depth: STEP_BYTES,
+                element: self.form.a,
+            }),
+            Left::Registers => None,
+        }
+    }
+
+    /// The operands in shared memory.
+    pub(in crate::machine) fn matrices(&self) -> impl Iterator<Item = Matrix> {
+        self.left().into_iter().chain([self.right()])
+    }
+
+    /// Reads them. All chunks are in bounds.
+    pub(super) fn read(&self, shared: &[u8]) -> Operands {
+        Operands { left: self.left().map(|left| left.read(shared)), right: self.right().read(shared) }
+    }
+}
+
+impl Matrix {
+    /// Lines and chunks of a line, as the descriptor counts them.
+    const fn counts(&self) -> (u32, u32) {
+        match self.major {
+            Major::K => (self.extent, self.depth / CHUNK_BYTES),
+            Major::Mn => (self.depth * 8 / self.element.bits(), self.extent / self.element.per_chunk()),
+        }
+    }
+
+    /// The addresses of its chunks, line by line.
+    pub(in crate::machine) fn chunks(&self) -> impl Iterator<Item = u32> + use<> {
+        let ((lines, chunks), descriptor, major) = (self.counts(), self.descriptor, self.major);
+        (0..lines).flat_map(move |line| (0..chunks).map(move |chunk| descriptor.chunk(major, line, chunk)))
+    }
+
+    /// Its bytes, contiguous along K.
+    fn read(&self, shared: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; (self.extent * self.depth) as usize];
+        let chunk_at = |at: u32| shared.get(at as usize..at as usize + CHUNK).unwrap_or(&[0; CHUNK]);
+        match self.major {
+            Major::K => {
+                for (chunk, at) in bytes.chunks_exact_mut(CHUNK).zip(self.chunks()) {
+                    chunk.copy_from_slice(chunk_at(at));
+                }
+            }
+            Major::Mn => {
+                let (width, depth) = ((self.element.bits() / 8) as usize, self.depth as usize);
+                let per_line = self.counts().1 as usize;
+                for (number, at) in self.chunks().enumerate() {
+                    let (k, first) = (number / per_line, number % per_line * (CHUNK / width));
+                    for (i, element) in (first..).zip(chunk_at(at).chunks_exact(width)) {
+                        bytes[i * depth + k * width..][..width].copy_from_slice(element);
+                    }
+                }
+            }
+        }
+        bytes
+    }
+}
+
+impl Operands {
+    /// What is multiplied, with what the warps have brought in registers.
+    pub(super) fn factors(
+        &self,
+        what: &Multiplication,
+        left: Option<&[Register]>,
+    ) -> Factors {
+        let left = match &self.left {
+            Some(left) => left.clone(),
+            None => gathered(what.plan.form.a, left.unwrap_or_default()),
+        };
+        Factors { left, right: self.right.clone() }
+    }
+}
+
+/// A of the registers of a warpgroup.
+fn gathered(element: Operand, registers: &[Register]) -> Vec<u8> {
+    let mut bytes = vec![0; ROWS as usize * LINE_BYTES];
+    for (register, threads) in (0..).zip(registers) {
+        for (thread, value) in (0..).zip(threads) {
+            let [row, k] = element.coordinates(Place { thread, register, part: 0 });
+            let at = row as usize * LINE_BYTES + (k * element.bits() / 8) as usize;
+            bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    bytes
+}

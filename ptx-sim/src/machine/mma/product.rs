@@ -1,0 +1,119 @@
+//! One instruction as a whole: D = A · B + C, of 64 rows and all columns.
+
+use tma_model::mma::{Accumulated, Form, Operand, ROWS, STEP_BYTES};
+
+use super::float::{self, Line, Rule};
+use super::integer;
+use super::number::{Format, NONE, Number};
+
+/// Bytes of a row of A, and of a column of B, along K.
+pub(super) const LINE_BYTES: usize = STEP_BYTES as usize;
+
+/// Threads of a warpgroup.
+pub(super) const THREADS: usize = tma_model::limits::WARPGROUP_THREADS as usize;
+
+/// A register of each thread of a warpgroup.
+pub(in crate::machine) type Register = [u32; THREADS];
+
+/// What is multiplied: along K contiguous, whatever it was in memory.
+#[derive(Debug)]
+pub(super) struct Factors {
+    /// Rows of A, of [`LINE_BYTES`] each.
+    pub(super) left: Vec<u8>,
+    /// Columns of B, of as many.
+    pub(super) right: Vec<u8>,
+}
+
+/// How an instruction multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) struct Manner {
+    pub(in crate::machine) form: Form,
+    /// Whether C, which D holds, is added.
+    pub(in crate::machine) accumulates: bool,
+    pub(in crate::machine) negates: [bool; 2],
+    pub(in crate::machine) saturates: bool,
+}
+
+/// Multiplies; `d` holds C, and then D, in the registers of the instruction's order.
+pub(super) fn multiply(manner: Manner, factors: &Factors, d: &mut [Register]) {
+    let Form { a, d: sum, .. } = manner.form;
+    match (Rule::of(a, sum), manner.form.k()) {
+        (Some(rule), 8) => floats::<8>(manner, rule, factors, d),
+        (Some(rule), 16) => floats::<16>(manner, rule, factors, d),
+        (Some(rule), 32) => floats::<32>(manner, rule, factors, d),
+        (Some(_), k) => debug_assert!(false, "floats have no K of {k}"),
+        (None, _) => integers(manner, factors, d),
+    }
+}
+
+/// The elements of a line of bytes.
+fn numbers<const K: usize>(operand: Operand, format: Format, bytes: &[u8], negate: bool) -> [Number; K] {
+    let width = (operand.bits() / 8) as usize;
+    std::array::from_fn(|k| match bytes.get(k * width..(k + 1) * width) {
+        Some(element) => {
+            let bits = element.iter().rev().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
+            let number = Number::of(operand, format, bits);
+            if negate { number.negated() } else { number }
+        }
+        None => Number::Finite { significand: 0, exponent: NONE },
+    })
+}
+
+fn floats<const K: usize>(manner: Manner, rule: Rule, factors: &Factors, d: &mut [Register]) {
+    let Manner { form, accumulates, negates, .. } = manner;
+    let (Some(left), Some(right)) = (Format::of(form.a), Format::of(form.b)) else { return };
+    let shift = float::shift(rule, left, right);
+    let rows = factors.left.chunks_exact(LINE_BYTES).map(|bytes| {
+        Line::new(numbers(form.a, left, bytes, negates[0]), shift)
+    });
+    let columns: Vec<Line<K>> = factors
+        .right
+        .chunks_exact(LINE_BYTES)
+        .map(|bytes| Line::new(numbers(form.b, right, bytes, negates[1]), 0))
+        .collect();
+    for (row, a) in (0..).zip(rows) {
+        for (column, b) in (0..).zip(&columns) {
+            update(form.d, [row, column], d, |c| float::dot(rule, &a, b, accumulates.then_some(c)));
+        }
+    }
+}
+
+fn integers(manner: Manner, factors: &Factors, d: &mut [Register]) {
+    let Manner { form, accumulates, saturates, .. } = manner;
+    let rows = factors.left.chunks_exact(LINE_BYTES);
+    let sum = |c: u32| if accumulates { c as i32 } else { 0 };
+    if form.a == Operand::B1 {
+        for (row, a) in (0..).zip(rows) {
+            for (column, b) in (0..).zip(factors.right.chunks_exact(LINE_BYTES)) {
+                update(form.d, [row, column], d, |c| integer::common_bits(a, b, sum(c)) as u32);
+            }
+        }
+        return;
+    }
+    let elements = |operand, bytes: &[u8]| -> Vec<i32> {
+        bytes.iter().map(|byte| integer::element(operand, *byte)).collect()
+    };
+    let columns = elements(form.b, &factors.right);
+    for (row, bytes) in (0..).zip(rows) {
+        let a = elements(form.a, bytes);
+        for (column, b) in (0..).zip(columns.chunks_exact(LINE_BYTES)) {
+            update(form.d, [row, column], d, |c| integer::dot(&a, b, sum(c), saturates) as u32);
+        }
+    }
+}
+
+/// Replaces an element of D.
+#[inline(always)]
+fn update(ty: Accumulated, at: [u32; 2], d: &mut [Register], with: impl FnOnce(u32) -> u32) {
+    debug_assert!(at[0] < ROWS, "D has {ROWS} rows");
+    let place = ty.place(at);
+    let register = &mut d[place.register as usize][place.thread as usize];
+    match ty {
+        Accumulated::F32 | Accumulated::S32 => *register = with(*register),
+        Accumulated::F16 => {
+            let by = 16 * place.part;
+            let half = with(*register >> by & 0xffff);
+            *register = *register & !(0xffff << by) | half << by;
+        }
+    }
+}

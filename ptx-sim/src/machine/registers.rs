@@ -1,0 +1,138 @@
+//! Registers that warps give back and ask for: `setmaxnreg`.
+//!
+//! Source: PTX ISA, "setmaxnreg": what is given back goes to a pool of the block, and who asks waits
+//! until the pool has enough.
+
+use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
+
+use super::index::{BlockRank, PerBlock, Shape, WarpIndex};
+
+/// The registers of a cluster's blocks.
+#[derive(Debug)]
+pub(super) struct Registers {
+    blocks: PerBlock<Pool>,
+    /// Whether the number at the start is known; without it nothing is counted.
+    known: bool,
+}
+
+/// The registers of a block.
+#[derive(Debug)]
+struct Pool {
+    free: u32,
+    warps: Vec<Held>,
+}
+
+/// The registers of a warp.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// Of each thread.
+    count: u32,
+    /// How often it was changed.
+    changes: u32,
+}
+
+/// What asking for another number of registers comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Done,
+    /// The pool has too few.
+    Waits,
+    /// `dec` to more, or `inc` to less, than the warp has.
+    Backwards {
+        count: u32,
+    },
+}
+
+impl Registers {
+    pub(super) fn new(shape: Shape, count: Option<u32>) -> Self {
+        let held = Held { count: count.unwrap_or(0), changes: 0 };
+        let blocks = PerBlock::new(shape, || Pool { free: 0, warps: vec![held; shape.warps() as usize] });
+        Self { blocks, known: count.is_some() }
+    }
+
+    /// Registers that a block has to give.
+    pub(super) fn free(&self, rank: BlockRank) -> u32 {
+        self.blocks[rank].free
+    }
+
+    /// A warp asks for `count` registers a thread, or has so many from now on.
+    pub(super) fn change(&mut self, rank: BlockRank, warp: WarpIndex, count: u32, grows: bool) -> Change {
+        let pool = &mut self.blocks[rank];
+        let Some(held) = pool.warps.get_mut(warp.index()).filter(|_| self.known) else { return Change::Done };
+        if grows && count < held.count || !grows && count > held.count {
+            return Change::Backwards { count: held.count };
+        }
+        if grows {
+            let wanted = (count - held.count) * WARP_THREADS;
+            let Some(left) = pool.free.checked_sub(wanted) else { return Change::Waits };
+            pool.free = left;
+        } else {
+            pool.free += (held.count - count) * WARP_THREADS;
+        }
+        *held = Held { count, changes: held.changes + 1 };
+        Change::Done
+    }
+
+    /// Whether such a change, to more registers, would not wait.
+    pub(super) fn may_grow(&self, rank: BlockRank, warp: WarpIndex, count: u32) -> bool {
+        let pool = &self.blocks[rank];
+        pool.warps
+            .get(warp.index())
+            .is_none_or(|held| count.saturating_sub(held.count) * WARP_THREADS <= pool.free)
+    }
+
+    /// A warp that has changed its registers more often than another one of its warpgroup, and that
+    /// one.
+    pub(super) fn uneven(&self, rank: BlockRank) -> Option<[WarpIndex; 2]> {
+        let warps = (WARPGROUP_THREADS / WARP_THREADS) as usize;
+        let mut groups = self.blocks[rank].warps.chunks(warps).zip((0..).step_by(warps));
+        groups.find_map(|(group, first)| {
+            let by_changes = |warp: &usize| group[*warp].changes;
+            let most = (0..group.len()).max_by_key(by_changes)?;
+            let least = (0..group.len()).min_by_key(by_changes)?;
+            let index = |warp: usize| WarpIndex((first + warp) as u32);
+            (group[most].changes != group[least].changes).then(|| [index(most), index(least)])
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: BlockRank = BlockRank(0);
+
+    #[test]
+    fn what_is_given_back_is_had_by_others() {
+        let mut registers = Registers::new(Shape { blocks: 1, threads: 256 }, Some(128));
+        let mut change = |warp, count, grows| registers.change(BLOCK, WarpIndex(warp), count, grows);
+        assert_eq!(change(4, 232, true), Change::Waits);
+        for warp in 0..3 {
+            assert_eq!(change(warp, 24, false), Change::Done);
+        }
+        assert_eq!(change(4, 232, true), Change::Done);
+        assert_eq!(change(5, 232, true), Change::Done);
+        assert_eq!(change(6, 232, true), Change::Done);
+        assert_eq!(change(7, 232, true), Change::Waits);
+        assert_eq!(change(3, 24, false), Change::Done);
+        assert_eq!(change(7, 232, true), Change::Done);
+        assert_eq!(change(7, 24, true), Change::Backwards { count: 232 });
+        assert_eq!(change(7, 240, false), Change::Backwards { count: 232 });
+        assert_eq!(registers.free(BLOCK), 0);
+        assert_eq!(registers.uneven(BLOCK), None);
+    }
+
+    #[test]
+    fn a_warpgroup_changes_as_one() {
+        let mut registers = Registers::new(Shape { blocks: 1, threads: 256 }, Some(128));
+        assert_eq!(registers.change(BLOCK, WarpIndex(6), 24, false), Change::Done);
+        assert_eq!(registers.uneven(BLOCK), Some([WarpIndex(6), WarpIndex(4)]));
+    }
+
+    #[test]
+    fn nothing_is_counted_of_an_unknown_number() {
+        let mut registers = Registers::new(Shape { blocks: 1, threads: 128 }, None);
+        assert_eq!(registers.change(BLOCK, WarpIndex(0), 240, true), Change::Done);
+        assert_eq!(registers.uneven(BLOCK), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! Multiplications of tensor cores.
+
+use tma_model::mma::{Form, Major};
+
+use crate::isa::Reg;
+
+/// `wgmma.mma_async`, as a warp issues it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Multiply<'m> {
+    /// Where it is in the program.
+    pub(crate) pc: u32,
+    pub(crate) form: Form,
+    /// The registers of D.
+    pub(crate) d: &'m [Reg],
+    pub(crate) left: LeftOperand<'m>,
+    /// B's descriptor.
+    pub(crate) right: u64,
+    /// Whether D is added to.
+    pub(crate) accumulates: bool,
+    /// Whether A, and B, are negated.
+    pub(crate) negates: [bool; 2],
+    pub(crate) majors: [Major; 2],
+    pub(crate) saturates: bool,
+}
+
+/// A.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LeftOperand<'m> {
+    /// A descriptor.
+    Shared(u64),
+    /// What the warp's registers hold.
+    Registers(&'m [[u32; 32]; 4]),
+}
