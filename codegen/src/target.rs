@@ -50,6 +50,10 @@ impl Target {
 pub enum Feature {
     /// `tensormap.replace`: changing a field of a tensor map.
     ReplaceTensorMap,
+    /// `wgmma`: multiplications of matrices by a warpgroup.
+    Wgmma,
+    /// `setmaxnreg`: registers that warpgroups pass on.
+    SetMaxRegisters,
 }
 
 impl Feature {
@@ -57,6 +61,8 @@ impl Feature {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReplaceTensorMap => "tensormap.replace",
+            Self::Wgmma => "wgmma.mma_async",
+            Self::SetMaxRegisters => "setmaxnreg",
         }
     }
 }
@@ -65,10 +71,15 @@ impl Target {
     /// Whether the chip has `feature`.
     pub const fn has(self, feature: Feature) -> bool {
         match feature {
-            // Source: PTX ISA, "tensormap.replace", "Target ISA Notes".
-            Feature::ReplaceTensorMap => match self {
+            // Source: PTX ISA, "tensormap.replace" and "setmaxnreg", "Target ISA Notes".
+            Feature::ReplaceTensorMap | Feature::SetMaxRegisters => match self {
                 Self::Sm90 => false,
                 Self::Sm90a | Self::Sm100a | Self::Sm120a => true,
+            },
+            // Source: PTX ISA, "wgmma.mma_async", "Target ISA Notes".
+            Feature::Wgmma => match self {
+                Self::Sm90a => true,
+                Self::Sm90 | Self::Sm100a | Self::Sm120a => false,
             },
         }
     }

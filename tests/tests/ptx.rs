@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::thread;
 
 use tma_codegen::{Ptx, Target, compile};
-use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples};
+use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples, multiplies};
 
 /// Kernels of the corpus whose PTX is kept: together they have every instruction of the language.
 const KEPT: &[&str] = &[
@@ -297,21 +297,24 @@ fn the_kept_kernels_have_every_instruction() {
 
 #[test]
 fn what_a_target_does_not_have_is_an_error() {
-    let all = examples().iter().chain(corpus());
-    let changing: Vec<_> = all.filter(|source| !source.is_for("sm_90")).collect();
-    assert!(!changing.is_empty(), "no kernel changes a tensor map");
-    for source in changing {
-        match compile(source.path, source.text, Target::Sm90) {
-            Ok(_) => panic!("{} compiles for sm_90", source.path),
-            Err(failure) => {
-                let message = failure.to_string();
-                assert!(
-                    message.contains("error[TMA0227]: sm_90 has no `tensormap.replace`, which `set_"),
-                    "{message}"
-                );
+    let mut seen = HashSet::new();
+    for target in Target::ALL {
+        for source in examples().iter().chain(corpus()).filter(|source| !source.is_for(target.name())) {
+            let lacking = if multiplies(source.text) { "wgmma.mma_async" } else { "tensormap.replace" };
+            match compile(source.path, source.text, target) {
+                Ok(_) => panic!("{} compiles for {target}", source.path),
+                Err(failure) => {
+                    let message = failure.to_string();
+                    let wanted = format!("error[TMA0227]: {target} has no `{lacking}`, which `");
+                    assert!(message.contains(&wanted), "{message}");
+                }
             }
+            seen.insert((target, lacking));
         }
     }
+    let all = [Target::Sm90, Target::Sm100a, Target::Sm120a].map(|target| (target, "wgmma.mma_async"));
+    let all = all.into_iter().chain([(Target::Sm90, "tensormap.replace")]);
+    assert_eq!(seen, all.collect(), "targets, and what kernels of the corpus need that these lack");
 }
 
 #[test]

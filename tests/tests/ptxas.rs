@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use tma_codegen::{Ptx, Target, compile};
-use tma_tests::sources::{BOOK, benchmarks, changes_maps, code_blocks, conformance, corpus, examples};
+use tma_tests::sources::{BOOK, benchmarks, code_blocks, conformance, corpus, examples, is_for};
 
 /// The kernels that have local memory, but for those that print and hand over there what they print: a register array
 /// has to lie in memory if its index is not known.
@@ -41,7 +41,7 @@ fn kernels(target: Target) -> Vec<Ptx> {
     for name in BOOK {
         let page = fs::read_to_string(root().join(name)).expect("the page is there");
         let blocks = code_blocks(&page).into_iter().filter(|block| block.info == "rust,kernel");
-        let blocks = blocks.filter(|block| target != Target::Sm90 || !changes_maps(&block.code));
+        let blocks = blocks.filter(|block| is_for(&block.code, target.name()));
         let of_page: Vec<_> = blocks
             .flat_map(|block| compiled(&format!("{name}, line {}", block.line), &block.code, target))
             .collect();

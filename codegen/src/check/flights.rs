@@ -105,8 +105,13 @@ impl Walk<'_, '_> {
                     let older = groups.and_then(|newest| state.open.get(..newest)).unwrap_or_default();
                     groups = older.iter().rposition(|group| group.accumulator == *accumulator);
                 }
-                state.open.drain(..groups.map_or(0, |last| last + 1));
-                self.flights.pending.insert(stmt.id, u32::try_from(state.open.len()).unwrap_or(u32::MAX));
+                let (awaited, younger) = state.open.split_at(groups.map_or(0, |last| last + 1));
+                self.flights.pending.insert(stmt.id, u32::try_from(younger.len()).unwrap_or(u32::MAX));
+                // Older groups of other accumulators are complete as well, but a flight has still to
+                // be waited for: then as many groups may be left as are younger, which is right for
+                // one that is complete.
+                let others = awaited.iter().filter(|group| group.accumulator != *accumulator);
+                state.open = others.chain(younger).cloned().collect();
                 Some(state)
             }
             StmtKind::Assign { local, index, value } => {

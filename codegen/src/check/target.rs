@@ -44,13 +44,19 @@ struct Needed {
 }
 
 fn needs(stmt: &Stmt) -> Option<Needed> {
-    let word = match &stmt.kind {
-        StmtKind::EditMap { edit, .. } => match edit {
-            MapEdit::Address { .. } => "set_address",
-            MapEdit::Extent { .. } => "set_extent",
-            MapEdit::Stride { .. } => "set_stride",
-            MapEdit::CopyFrom { .. } | MapEdit::Publish { .. } => return None,
-        },
+    let (feature, word) = match &stmt.kind {
+        StmtKind::EditMap { edit, .. } => {
+            let word = match edit {
+                MapEdit::Address { .. } => "set_address",
+                MapEdit::Extent { .. } => "set_extent",
+                MapEdit::Stride { .. } => "set_stride",
+                MapEdit::CopyFrom { .. } | MapEdit::Publish { .. } => return None,
+            };
+            (Feature::ReplaceTensorMap, word)
+        }
+        StmtKind::Mma(_) => (Feature::Wgmma, "mma"),
+        StmtKind::SetMaxRegisters { increase: true, .. } => (Feature::SetMaxRegisters, "setmaxnreg_inc"),
+        StmtKind::SetMaxRegisters { increase: false, .. } => (Feature::SetMaxRegisters, "setmaxnreg_dec"),
         StmtKind::Assign { .. }
         | StmtKind::If { .. }
         | StmtKind::Match { .. }
@@ -77,12 +83,10 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::AcquireMap { .. }
         | StmtKind::BulkCommitGroup
         | StmtKind::BulkWaitGroup { .. }
-        | StmtKind::Mma(_)
         | StmtKind::MmaWait { .. }
         | StmtKind::Pack { .. }
         | StmtKind::StoreAccumulator { .. }
         | StmtKind::ReduceRows { .. }
-        | StmtKind::SetMaxRegisters { .. }
         | StmtKind::Fence(_)
         | StmtKind::Sync(_)
         | StmtKind::NamedBarrierSync { .. }
@@ -94,15 +98,16 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::Assert { .. }
         | StmtKind::Printf { .. } => return None,
     };
-    Some(Needed { feature: Feature::ReplaceTensorMap, word })
+    Some(Needed { feature, word })
 }
 
 fn report(needed: &Needed, target: Target, stmt: &Stmt, sink: &mut Sink) {
     let Needed { feature, word } = needed;
     let having: Vec<_> =
         Target::ALL.into_iter().filter(|other| other.has(*feature)).map(Target::name).collect();
+    let verb = if having.len() == 1 { "has" } else { "have" };
     let message = format!("{target} has no `{feature}`, which `{word}` needs");
     sink.error(Code::TargetFeature, stmt.origin.span, message)
-        .note(format!("the target is {target}; {} have it", having.join(", ")))
+        .note(format!("the target is {target}; {} {verb} it", having.join(", ")))
         .help("name another target in `build.rs`: `Build::new().target(Target::Sm90a)`");
 }

@@ -56,6 +56,7 @@ mod im2col;
 mod inference;
 mod instances;
 mod messages;
+mod mma;
 mod names;
 mod order;
 mod origins;
