@@ -82,6 +82,8 @@ pub fn corpus() -> &'static [Source] {
         "im2col": "tests/src/kernels/im2col.rs",
         "integers": "tests/src/kernels/integers.rs",
         "launches": "tests/src/kernels/launches.rs",
+        "mma_operands": "tests/src/kernels/mma/operands.rs",
+        "mma_types": "tests/src/kernels/mma/types.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",

@@ -157,7 +157,11 @@ fn leaves(block: &Block) -> bool {
     visit::for_each_stmt(block, &mut |stmt| {
         found |= matches!(
             stmt.kind,
-            StmtKind::Break(_) | StmtKind::Continue(_) | StmtKind::Leave(_) | StmtKind::Return | StmtKind::Trap
+            StmtKind::Break(_)
+                | StmtKind::Continue(_)
+                | StmtKind::Leave(_)
+                | StmtKind::Return
+                | StmtKind::Trap
         );
     });
     found

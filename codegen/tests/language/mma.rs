@@ -160,8 +160,16 @@ fn columns_are_stored_apart() {
 fn device_functions_take_what_tensor_cores_work_on() {
     let function = |parameters: &str, body: &str| format!("#[tma_device]\nfn f({parameters}) {{ {body} }}");
     for (parameters, inside, call) in [
-        ("sum: &mut Accumulator<f32, 64, 128>, a: A, b: B", "sum.mma(a, b, ()).wait();", "f(&mut sum, a, b);"),
-        ("sum: &Accumulator<f32, 64, 128>, c: Tile<f16, Shape2<64, 128>>", "sum.store(c);", "f(&sum, shared());"),
+        (
+            "sum: &mut Accumulator<f32, 64, 128>, a: A, b: B",
+            "sum.mma(a, b, ()).wait();",
+            "f(&mut sum, a, b);",
+        ),
+        (
+            "sum: &Accumulator<f32, 64, 128>, c: Tile<f16, Shape2<64, 128>>",
+            "sum.store(c);",
+            "f(&sum, shared());",
+        ),
         (
             "flight: &mut Flight<'_, f32, 64, 128, ()>, a: A, b: B",
             "flight.mma(a, b, ());",
@@ -209,7 +217,10 @@ fn device_functions_take_what_tensor_cores_work_on() {
 fn types_are_of_what_they_are_of() {
     let take = |ty: &str| refused(&kernel(&format!("#[tma_device]\nfn f(x: {ty}) {{}}"), "f(a);"));
     let text = take("Transposed<f32>");
-    assert!(text.starts_with("TMA0004") && text.contains("`Transposed` is of a tile, not of `f32`"), "{text}");
+    assert!(
+        text.starts_with("TMA0004") && text.contains("`Transposed` is of a tile, not of `f32`"),
+        "{text}"
+    );
     let text = take("Negated<Negated<A>>");
     assert!(text.contains("`Negated` is of a tile, not of `Negated<"), "{text}");
     let text = take("Flight<'_, f32, 64, 128>");
@@ -223,7 +234,11 @@ fn tma0251_extents_of_accumulators() {
     for (broken, message, kept) in [
         ("Accumulator::<f32, 32, 64>", "has 32 rows", "Accumulator::<f32, 64, 64>"),
         ("Accumulator::<f32, 0, 64>", "has 0 rows", "Accumulator::<f32, 128, 64>"),
-        ("Accumulator::<f32, 64, 12>", "8 to 256 columns, a multiple of 8, not 12", "Accumulator::<f32, 64, 8>"),
+        (
+            "Accumulator::<f32, 64, 12>",
+            "8 to 256 columns, a multiple of 8, not 12",
+            "Accumulator::<f32, 64, 8>",
+        ),
         ("Accumulator::<f32, 64, 264>", "not 264", "Accumulator::<f32, 64, 256>"),
         ("Accumulator::<f32, 128, 256>", "takes 256 registers", "Accumulator::<f16, 128, 256>"),
     ] {
@@ -246,29 +261,61 @@ fn product(sum: &str, left: &str, right: &str) -> String {
 fn tma0251_extents_of_operands() {
     let kept = product("f32, 64, 32", "f16, Shape2<64, 64>, Swizzle128", "f16, Shape2<32, 64>, Swizzle128");
     for (left, right, message) in [
-        ("Shape2<128, 64>, Swizzle128", "Shape2<32, 64>, Swizzle128", "left operand has 128 rows, and the accumulator 64"),
-        ("Shape2<64, 64>, Swizzle128", "Shape2<64, 64>, Swizzle128", "right operand has 64 rows, and the accumulator 32"),
-        ("Shape2<64, 32>, Swizzle64", "Shape2<32, 64>, Swizzle128", "left operand has 32 elements a row, and the right one 64"),
+        (
+            "Shape2<128, 64>, Swizzle128",
+            "Shape2<32, 64>, Swizzle128",
+            "left operand has 128 rows, and the accumulator 64",
+        ),
+        (
+            "Shape2<64, 64>, Swizzle128",
+            "Shape2<64, 64>, Swizzle128",
+            "right operand has 64 rows, and the accumulator 32",
+        ),
+        (
+            "Shape2<64, 32>, Swizzle64",
+            "Shape2<32, 64>, Swizzle128",
+            "left operand has 32 elements a row, and the right one 64",
+        ),
         ("Shape2<64, 24>, Swizzle64", "Shape2<32, 24>, Swizzle64", "is multiplied along 24 elements"),
-        ("Shape2<64, 64>", "Shape2<32, 64>, Swizzle128", "tensor cores do not read `Tile<f16, Shape2<64, 64>>`"),
+        (
+            "Shape2<64, 64>",
+            "Shape2<32, 64>, Swizzle128",
+            "tensor cores do not read `Tile<f16, Shape2<64, 64>>`",
+        ),
         ("Shape3<2, 64, 64>, Swizzle128", "Shape2<32, 64>, Swizzle128", "tensor cores do not read"),
         ("Shape1<64>", "Shape2<32, 64>, Swizzle128", "tensor cores do not read"),
     ] {
-        let text = refused(&kernel("", &product("f32, 64, 32", &format!("f16, {left}"), &format!("f16, {right}"))));
+        let text =
+            refused(&kernel("", &product("f32, 64, 32", &format!("f16, {left}"), &format!("f16, {right}"))));
         assert!(text.starts_with("TMA0251") && text.contains(message), "{text}");
     }
     accepted("", &kept);
-    accepted("", &product("f32, 64, 32", "f16, Shape3<1, 64, 64>, Swizzle128", "f16, Shape2<32, 64>, Swizzle128"));
+    accepted(
+        "",
+        &product("f32, 64, 32", "f16, Shape3<1, 64, 64>, Swizzle128", "f16, Shape2<32, 64>, Swizzle128"),
+    );
     // Panels, of which each has the span of every row.
-    accepted("", &product("f32, 64, 32", "f16, Shape2<64, 128>, Swizzle128", "f16, Shape2<32, 128>, Swizzle64"));
+    accepted(
+        "",
+        &product("f32, 64, 32", "f16, Shape2<64, 128>, Swizzle128", "f16, Shape2<32, 128>, Swizzle64"),
+    );
 }
 
 #[test]
 fn tma0251_rows_of_whole_groups() {
     let of = |rows: u32| {
-        product("f32, 64, 64", &format!("f16, Shape2<{rows}, 64>, Swizzle128"), "f16, Shape2<64, 64>, Swizzle128")
+        product(
+            "f32, 64, 64",
+            &format!("f16, Shape2<{rows}, 64>, Swizzle128"),
+            "f16, Shape2<64, 64>, Swizzle128",
+        )
     };
-    flipped(&of(60), "TMA0251", "has 60 rows along which is not summed, which is not a multiple of 8", &of(64));
+    flipped(
+        &of(60),
+        "TMA0251",
+        "has 60 rows along which is not summed, which is not a multiple of 8",
+        &of(64),
+    );
     // Transposed, a part of a panel is enough.
     for columns in [8, 32, 64, 128] {
         accepted(
@@ -312,7 +359,8 @@ fn tma0252_elements_that_are_multiplied() {
             "e4m3" | "e5m2" | "i8" | "u8" => 1,
             _ => 4,
         };
-        let tile = |element: &str, rows| format!("{element}, Shape2<{rows}, 32>, Swizzle{}", 32 * bytes(element));
+        let tile =
+            |element: &str, rows| format!("{element}, Shape2<{rows}, 32>, Swizzle{}", 32 * bytes(element));
         product(&format!("{sum}, 64, 64"), &tile(left, 64), &tile(right, 64))
     };
     let all = ["f16", "bf16", "tf32", "e4m3", "e5m2", "i8", "u8"];
@@ -356,7 +404,12 @@ fn tma0252_what_is_negated_and_transposed() {
         )
     };
     flipped(&of("i8", "-x"), "TMA0252", "tensor cores do not negate `i8`", &of("e4m3", "-x"));
-    flipped(&of("e4m3", "x.t()"), "TMA0252", "transpose elements of 16 bits only, not `e4m3`", &of("bf16", "x.t()"));
+    flipped(
+        &of("e4m3", "x.t()"),
+        "TMA0252",
+        "transpose elements of 16 bits only, not `e4m3`",
+        &of("bf16", "x.t()"),
+    );
 }
 
 #[test]
@@ -367,8 +420,18 @@ fn tma0252_stores_convert_from_f32() {
              let to: Tile<{tile}, Shape2<64, 64>> = shared(); sum.store(to);"
         )
     };
-    flipped(&of("f32", "i32"), "TMA0252", "accumulator of f32 is not stored to a tile of i32", &of("i32", "i32"));
-    flipped(&of("f16", "f32"), "TMA0252", "accumulator of f16 is not stored to a tile of f32", &of("f16", "f16"));
+    flipped(
+        &of("f32", "i32"),
+        "TMA0252",
+        "accumulator of f32 is not stored to a tile of i32",
+        &of("i32", "i32"),
+    );
+    flipped(
+        &of("f16", "f32"),
+        "TMA0252",
+        "accumulator of f16 is not stored to a tile of f32",
+        &of("f16", "f16"),
+    );
     for tile in ["f32", "f16", "bf16", "e4m3", "e5m2"] {
         accepted("", &of("f32", tile));
     }
@@ -376,10 +439,13 @@ fn tma0252_stores_convert_from_f32() {
 
 #[test]
 fn tma0251_stores_to_tiles_that_fit() {
-    let of = |shape: &str| {
-        format!("{SUM} let to: Tile<f32, {shape}> = shared(); sum.store(to);")
-    };
-    flipped(&of("Shape2<128, 128>"), "TMA0251", "is not stored to a `Tile<f32, Shape2<128, 128>>`", &of("Shape2<64, 128>"));
+    let of = |shape: &str| format!("{SUM} let to: Tile<f32, {shape}> = shared(); sum.store(to);");
+    flipped(
+        &of("Shape2<128, 128>"),
+        "TMA0251",
+        "is not stored to a `Tile<f32, Shape2<128, 128>>`",
+        &of("Shape2<64, 128>"),
+    );
     flipped(&of("Shape1<64>"), "TMA0251", "is not stored to a", &of("Shape3<1, 64, 128>"));
     flipped(
         &of("Shape2<64, 32>, Interleave32"),
@@ -411,7 +477,9 @@ fn tma0252_packs_to_16_bits() {
 
 #[test]
 fn tma0252_rows_of_f32_are_reduced() {
-    let of = |element: &str| format!("let sum = Accumulator::<{element}, 64, 64>::zero(); let top = sum.row_max();");
+    let of = |element: &str| {
+        format!("let sum = Accumulator::<{element}, 64, 64>::zero(); let top = sum.row_max();")
+    };
     flipped(&of("i32"), "TMA0252", "are not reduced; those of f32 are", &of("f32"));
 }
 
@@ -436,7 +504,10 @@ fn tma0253_on_every_path() {
     for (broken, kept) in [
         ("if n > 3 { sum.mma(a, b, ()); }", "if n > 3 { sum.mma(a, b, ()).wait(); }"),
         ("for _ in 0..n { sum.mma(a, b, ()); }", "for _ in 0..n { sum.mma(a, b, ()).wait(); }"),
-        ("match n { 0 => { sum.mma(a, b, ()); } _ => {} }", "match n { 0 => { sum.mma(a, b, ()).wait(); } _ => {} }"),
+        (
+            "match n { 0 => { sum.mma(a, b, ()); } _ => {} }",
+            "match n { 0 => { sum.mma(a, b, ()).wait(); } _ => {} }",
+        ),
         (
             "loop { let f = sum.mma(a, b, ()); if n > 3 { f.wait(); break; } if n > 2 { break; } f.wait(); }",
             "loop { let f = sum.mma(a, b, ()); if n > 3 { f.wait(); break; } f.wait(); if n > 2 { break; } }",
@@ -480,7 +551,10 @@ fn tma0254_registers_are_picked_when_the_kernel_is_compiled() {
     accepted("", &loops("unroll(0..4)"));
     for (broken, kept) in [
         ("out.set(0, sum[cast::<usize>(n)]);", "out.set(n, sum[5]);"),
-        ("let mut i = 3; i += cast::<usize>(n); out.set(0, sum[i]);", "let mut i = 3; i += 4; out.set(0, sum[i]);"),
+        (
+            "let mut i = 3; i += cast::<usize>(n); out.set(0, sum[i]);",
+            "let mut i = 3; i += 4; out.set(0, sum[i]);",
+        ),
         ("out.set(0, sum.row_max()[cast::<usize>(n)]);", "out.set(0, sum.row_max()[1]);"),
         ("sum.columns::<64>(n).store(a);", "sum.columns::<64>(1).store(a);"),
         (
@@ -537,7 +611,8 @@ fn tma0256_registers_of_a_warpgroup() {
 
 #[test]
 fn tma0257_whole_warpgroups() {
-    let of = |threads: &str, body: &str| format!("#[tma_kernel(threads = {threads})]\nfn k(n: u32) {{ {body} }}");
+    let of =
+        |threads: &str, body: &str| format!("#[tma_kernel(threads = {threads})]\nfn k(n: u32) {{ {body} }}");
     for words in [
         "sync_warpgroup();",
         "setmaxnreg_dec::<40>();",
@@ -587,6 +662,10 @@ fn functions_that_these_types_do_not_have() {
 
 #[test]
 fn bands_of_whole_repetitions() {
-    let of = |rows: u32| format!("let mut s = Accumulator::<f32, 64, {rows}>::zero(); s.mma(a, b.band::<{rows}>(n), ()).wait();");
+    let of = |rows: u32| {
+        format!(
+            "let mut s = Accumulator::<f32, 64, {rows}>::zero(); s.mma(a, b.band::<{rows}>(n), ()).wait();"
+        )
+    };
     flipped(&of(48), "TMA0205", "has no bands of 48 rows", &of(32));
 }

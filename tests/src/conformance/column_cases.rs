@@ -40,7 +40,7 @@ type Kernels = [&'static [KernelSpec]; 3];
 
 /// The forms in the order of the numbers that kernels have for them, and these kernels.
 pub(super) fn forms() -> [(&'static [Columns], Kernels); 3] {
-    use Columns::{
+    use self::Columns::{
         HintedLoad, HintedMulticast, HintedReduce, HintedStore, Load, Multicast, Prefetch, Reduce, Store,
     };
     use Reduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};

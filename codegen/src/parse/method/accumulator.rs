@@ -104,7 +104,11 @@ impl Cx<'_> {
         let span = Span::of(call);
         let columns = self.count_of(call, "write `sum.columns::<64>(j)`: the j-th 64 columns")?;
         let first = self.apply(BinaryOp::Mul, group, number(columns, span), span);
-        Some(self.compound(Compound::Columns(AccumulatorType { columns, ..ty }), vec![accumulator, first], span))
+        Some(self.compound(
+            Compound::Columns(AccumulatorType { columns, ..ty }),
+            vec![accumulator, first],
+            span,
+        ))
     }
 
     /// The constant that `method::<N>(..)` names.
