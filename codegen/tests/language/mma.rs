@@ -337,7 +337,7 @@ fn tma0251_columns_of_integers() {
             &format!("u8, Shape2<{columns}, 128>, Swizzle128"),
         )
     };
-    flipped(&of(40), "TMA0251", "no instruction for s8 has 40 columns", &of(48));
+    flipped(&of(40), "TMA0251", "no instruction for i8 has 40 columns", &of(48));
     accepted("", &of(24));
 }
 

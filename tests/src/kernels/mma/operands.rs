@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::compare::same;
 
 /// What is checked here.
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     Case { name: "mma::transposed", run: |device, _| check_transposed(device) },
     Case { name: "mma::registers", run: |device, _| check_registers(device) },
     Case { name: "mma::flights", run: |device, _| check_flights(device) },

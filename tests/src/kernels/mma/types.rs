@@ -17,7 +17,7 @@ macro_rules! case {
 }
 
 /// What is checked here.
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     case!("f16_as_f32", f16, f16, f32, f32, 64),
     case!("f16_as_f16", f16, f16, f32, f16, 64),
     case!("f16_in_f16", f16, f16, f16, f16, 64),
