@@ -11,7 +11,8 @@ fn waits(body: &str) -> Vec<u32> {
          let mut sum = Accumulator::<f32, 64, 64>::zero();\nlet mut other = Accumulator::<f32, 64, 64>::zero();\n\
          {body}\nout.set(0, sum[0] + other[0]);\n}}"
     );
-    let compiled = compile("waits.rs", &source, Target::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    let compiled =
+        compile("waits.rs", &source, Target::default()).unwrap_or_else(|failure| panic!("{failure}"));
     let lines = compiled.kernels[0].text.lines();
     let waits = lines.filter_map(|line| line.trim().strip_prefix("wgmma.wait_group.sync.aligned "));
     waits.map(|rest| rest.trim_end_matches(';').parse().expect("a number")).collect()
@@ -23,7 +24,9 @@ fn a_wait_leaves_what_is_younger() {
     assert_eq!(waits("let f = sum.mma(a, a, ()); let g = other.mma(a, a, ()); g.wait(); f.wait();"), [0, 0]);
     assert_eq!(waits("let mut f = sum.mma(a, a, ()); f.mma(a, a, ()); f.wait();"), [1, 0]);
     assert_eq!(
-        waits("let mut f = sum.mma(a, a, ()); let g = other.mma(a, a, ()); f.mma(a, a, ()); f.wait(); g.wait();"),
+        waits(
+            "let mut f = sum.mma(a, a, ()); let g = other.mma(a, a, ()); f.mma(a, a, ()); f.wait(); g.wait();"
+        ),
         [2, 0, 0]
     );
 }
@@ -35,6 +38,7 @@ fn an_accumulator_is_touched_after_a_loop_when_nothing_is_left() {
     let after = format!("{turns} let g = other.mma(a, a, ()); f.wait(); sum[0] += 1.0; g.wait();");
     assert_eq!(waits(&after), [1, 0, 0]);
     // Without the loop, the younger one may go on.
-    let without = "let f = sum.mma(a, a, ()); let g = other.mma(a, a, ()); f.wait(); sum[0] += 1.0; g.wait();";
+    let without =
+        "let f = sum.mma(a, a, ()); let g = other.mma(a, a, ()); f.wait(); sum[0] += 1.0; g.wait();";
     assert_eq!(waits(without), [1, 0]);
 }

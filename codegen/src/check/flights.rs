@@ -98,7 +98,11 @@ impl Walk<'_, '_> {
                 if state.zero.remove(&mma.accumulator) {
                     self.flights.first.insert(stmt.id);
                 }
-                state.open.push(Group { accumulator: mma.accumulator, span: stmt.origin.span, crosses: false });
+                state.open.push(Group {
+                    accumulator: mma.accumulator,
+                    span: stmt.origin.span,
+                    crosses: false,
+                });
                 Some(state)
             }
             StmtKind::MmaWait { accumulator, awaited } => {

@@ -129,7 +129,7 @@ mod inferred {
         let mut sum: Accumulator<f32, 128, 128> = Accumulator::zero();
         multiply(&mut sum, a, b);
         sum = Accumulator::zero();
-        finish(sum.mma(a, b, 7), out);
+        finish(sum.mma(a, b, 7u32), out);
         for j in unroll(0..2u32) {
             sum.columns::<64>(j).store(c[j]);
         }
