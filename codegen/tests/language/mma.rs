@@ -66,7 +66,7 @@ fn an_accumulator_has_the_type_of_what_it_is_assigned_to() {
         "v0 = zero(Accumulator<f32, 64, 128>)\nmma v0 s0 s1\nmma.wait v0\nv0 = zero(Accumulator<f32, 64, 128>)\n\
          mma v0 s0 s1\nmma.wait v0",
     );
-    accepted("", "let mut sum: Accumulator<f32, 64, 128> = Accumulator::zero(); sum.mma(a, b, ()).wait();");
+    accepted("", "let mut sum: Accumulator<f32, 64, 128> = Accumulator::zero(); let f = sum.mma(a, b, ()); f.wait();");
 }
 
 #[test]
