@@ -61,7 +61,7 @@ impl Feature {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReplaceTensorMap => "tensormap.replace",
-            Self::Wgmma => "wgmma",
+            Self::Wgmma => "wgmma.mma_async",
             Self::SetMaxRegisters => "setmaxnreg",
         }
     }
@@ -71,8 +71,8 @@ impl Target {
     /// Whether the chip has `feature`.
     pub const fn has(self, feature: Feature) -> bool {
         match feature {
-            // Source: PTX ISA, "tensormap.replace", "Target ISA Notes".
-            Feature::ReplaceTensorMap => match self {
+            // Source: PTX ISA, "tensormap.replace" and "setmaxnreg", "Target ISA Notes".
+            Feature::ReplaceTensorMap | Feature::SetMaxRegisters => match self {
                 Self::Sm90 => false,
                 Self::Sm90a | Self::Sm100a | Self::Sm120a => true,
             },
@@ -80,11 +80,6 @@ impl Target {
             Feature::Wgmma => match self {
                 Self::Sm90a => true,
                 Self::Sm90 | Self::Sm100a | Self::Sm120a => false,
-            },
-            // Source: PTX ISA, "setmaxnreg", "Target ISA Notes".
-            Feature::SetMaxRegisters => match self {
-                Self::Sm90 => false,
-                Self::Sm90a | Self::Sm100a | Self::Sm120a => true,
             },
         }
     }

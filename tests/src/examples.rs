@@ -3,8 +3,12 @@
 #![allow(dead_code, reason = "a program's `main` is not used here")]
 #![allow(clippy::module_inception, reason = "an example has the name of its kernel")]
 
+#[path = "../../examples/src/bin/attention.rs"]
+pub mod attention;
 #[path = "../../examples/src/bin/cluster_reduce.rs"]
 pub mod cluster_reduce;
+#[path = "../../examples/src/bin/dense_gemm.rs"]
+pub mod dense_gemm;
 #[path = "../../examples/src/bin/tma_coordinates.rs"]
 pub mod tma_coordinates;
 #[path = "../../examples/src/bin/tma_copy.rs"]

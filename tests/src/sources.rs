@@ -12,15 +12,26 @@ pub struct Source {
 }
 
 impl Source {
-    /// Whether the target has all instructions of its kernels: `sm_90` cannot change tensor maps.
+    /// Whether the target has all instructions of its kernels.
     pub fn is_for(&self, target: &str) -> bool {
-        target != "sm_90" || !changes_maps(self.text)
+        is_for(self.text, target)
     }
 }
 
-/// Whether kernels in this text change tensor maps.
-pub fn changes_maps(text: &str) -> bool {
-    text.contains("SharedMap<")
+/// Whether the target has all instructions of the kernels in this text: `sm_90` cannot change tensor
+/// maps, and only `sm_90a` multiplies matrices by warpgroups.
+pub fn is_for(text: &str, target: &str) -> bool {
+    let changes_maps = text.contains("SharedMap<");
+    match target {
+        "sm_90a" => true,
+        "sm_90" => !changes_maps && !multiplies(text),
+        _ => !multiplies(text),
+    }
+}
+
+/// Whether kernels in this text multiply with the tensor cores.
+pub fn multiplies(text: &str) -> bool {
+    text.contains("Accumulator")
 }
 
 macro_rules! sources {
@@ -32,7 +43,9 @@ macro_rules! sources {
 /// The examples.
 pub fn examples() -> &'static [Source] {
     sources! {
+        "attention": "examples/src/bin/attention.rs",
         "cluster_reduce": "examples/src/bin/cluster_reduce.rs",
+        "dense_gemm": "examples/src/bin/dense_gemm.rs",
         "tma_coordinates": "examples/src/bin/tma_coordinates.rs",
         "tma_copy": "examples/src/bin/tma_copy.rs",
         "tma_copy_pipelined": "examples/src/bin/tma_copy_pipelined.rs",
@@ -72,6 +85,8 @@ pub fn corpus() -> &'static [Source] {
         "integers": "tests/src/kernels/integers.rs",
         "launches": "tests/src/kernels/launches.rs",
         "math": "tests/src/kernels/math.rs",
+        "mma_operands": "tests/src/kernels/mma/operands.rs",
+        "mma_types": "tests/src/kernels/mma/types.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",

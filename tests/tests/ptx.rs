@@ -6,7 +6,7 @@ use std::thread;
 
 use tma_codegen::{Ptx, Target, compile};
 use tma_model::ReduceOp;
-use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples};
+use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples, multiplies};
 
 /// Kernels of the corpus whose PTX is kept: together they have every instruction of the language.
 const KEPT: &[&str] = &[
@@ -75,6 +75,19 @@ const KEPT: &[&str] = &[
     "math_exponentials",
     "math_powers",
     "math_signs::f32",
+    "mma_flights",
+    "mma_registers",
+    "mma_transposed",
+    "mma_types::bf16_bf16_f32_bf16_64",
+    "mma_types::e4m3_e5m2_f32_e4m3_128",
+    "mma_types::e5m2_e4m3_f16_f16_128",
+    "mma_types::e5m2_e5m2_f32_e5m2_128",
+    "mma_types::f16_f16_f16_f16_64",
+    "mma_types::f16_f16_f32_f16_64",
+    "mma_types::f16_f16_f32_f32_64",
+    "mma_types::i8_u8_i32_i32_128",
+    "mma_types::tf32_tf32_f32_f32_32",
+    "mma_types::u8_u8_i32_i32_128",
     "multicast_4",
     "multicast_persistent_copy::four",
     "multicast_ring_leader",
@@ -136,6 +149,7 @@ const INSTRUCTIONS: &[&str] = &[
     "atom.relaxed.gpu.global.add.u32",
     "atom.release.gpu.global.add.u32",
     "bar.warp.sync",
+    "barrier.arrive %r",
     "barrier.cluster.arrive.release.aligned",
     "barrier.cluster.arrive.release;",
     "barrier.cluster.wait.acquire.aligned",
@@ -179,7 +193,10 @@ const INSTRUCTIONS: &[&str] = &[
     "createpolicy.fractional.L2::evict_last.b64",
     "createpolicy.fractional.L2::evict_normal.b64",
     "createpolicy.fractional.L2::evict_unchanged.b64",
+    "cvt.rn.bf16x2.f32",
     "cvt.rn.f16x2.e4m3x2",
+    "cvt.rn.f16x2.f32",
+    "cvt.rn.satfinite.e4m3x2.f32",
     "cvt.rn.satfinite.e5m2x2.f32",
     "elect.sync",
     "ex2.approx.f32",
@@ -222,6 +239,8 @@ const INSTRUCTIONS: &[&str] = &[
     "redux.sync.or.b32",
     "redux.sync.xor.b32",
     "rsqrt.approx.f32",
+    "setmaxnreg.dec.sync.aligned.u32 24;",
+    "setmaxnreg.inc.sync.aligned.u32 240;",
     "shf.l.wrap.b32",
     "shf.r.wrap.b32",
     "shfl.sync.bfly.b32",
@@ -234,6 +253,7 @@ const INSTRUCTIONS: &[&str] = &[
     "st.shared.v2.b32",
     "st.shared.v4.b32",
     "st.shared::cluster",
+    "stmatrix.sync.aligned.m8n8.x4.shared.b16 [",
     "tanh.approx.f32",
     "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [",
     "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [",
@@ -244,6 +264,20 @@ const INSTRUCTIONS: &[&str] = &[
     "vote.sync.any.pred",
     "vote.sync.ballot.b32",
     "vprintf",
+    "wgmma.commit_group.sync.aligned;",
+    "wgmma.fence.sync.aligned;",
+    "wgmma.mma_async.sync.aligned.m64n32k16.f16.f16.f16 {",
+    "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {",
+    "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {",
+    "wgmma.mma_async.sync.aligned.m64n32k32.f16.e5m2.e4m3 {",
+    "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e5m2 {",
+    "wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e5m2 {",
+    "wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.u8 {",
+    "wgmma.mma_async.sync.aligned.m64n32k32.s32.u8.u8 {",
+    "wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {",
+    "wgmma.wait_group.sync.aligned 0;",
+    "wgmma.wait_group.sync.aligned 1;",
+    "wgmma.wait_group.sync.aligned 2;",
 ];
 
 /// Every kernel of the sources.
@@ -376,21 +410,24 @@ fn the_kept_kernels_have_every_instruction() {
 
 #[test]
 fn what_a_target_does_not_have_is_an_error() {
-    let all = examples().iter().chain(corpus());
-    let changing: Vec<_> = all.filter(|source| !source.is_for("sm_90")).collect();
-    assert!(!changing.is_empty(), "no kernel changes a tensor map");
-    for source in changing {
-        match compile(source.path, source.text, Target::Sm90) {
-            Ok(_) => panic!("{} compiles for sm_90", source.path),
-            Err(failure) => {
-                let message = failure.to_string();
-                assert!(
-                    message.contains("error[TMA0227]: sm_90 has no `tensormap.replace`, which `set_"),
-                    "{message}"
-                );
+    let mut seen = HashSet::new();
+    for target in Target::ALL {
+        for source in examples().iter().chain(corpus()).filter(|source| !source.is_for(target.name())) {
+            let lacking = if multiplies(source.text) { "wgmma.mma_async" } else { "tensormap.replace" };
+            match compile(source.path, source.text, target) {
+                Ok(_) => panic!("{} compiles for {target}", source.path),
+                Err(failure) => {
+                    let message = failure.to_string();
+                    let wanted = format!("error[TMA0227]: {target} has no `{lacking}`, which `");
+                    assert!(message.contains(&wanted), "{message}");
+                }
             }
+            seen.insert((target, lacking));
         }
     }
+    let all = [Target::Sm90, Target::Sm100a, Target::Sm120a].map(|target| (target, "wgmma.mma_async"));
+    let all = all.into_iter().chain([(Target::Sm90, "tensormap.replace")]);
+    assert_eq!(seen, all.collect(), "targets, and what kernels of the corpus need that these lack");
 }
 
 #[test]

@@ -62,6 +62,8 @@ struct State {
 struct Group {
     accumulator: LocalId,
     span: Span,
+    /// Whether it was under way at the beginning of a loop's turn.
+    crosses: bool,
 }
 
 struct Walk<'k, 's> {
@@ -96,7 +98,11 @@ impl Walk<'_, '_> {
                 if state.zero.remove(&mma.accumulator) {
                     self.flights.first.insert(stmt.id);
                 }
-                state.open.push(Group { accumulator: mma.accumulator, span: stmt.origin.span });
+                state.open.push(Group {
+                    accumulator: mma.accumulator,
+                    span: stmt.origin.span,
+                    crosses: false,
+                });
                 Some(state)
             }
             StmtKind::MmaWait { accumulator, awaited } => {
@@ -105,8 +111,17 @@ impl Walk<'_, '_> {
                     let older = groups.and_then(|newest| state.open.get(..newest)).unwrap_or_default();
                     groups = older.iter().rposition(|group| group.accumulator == *accumulator);
                 }
-                state.open.drain(..groups.map_or(0, |last| last + 1));
-                self.flights.pending.insert(stmt.id, u32::try_from(state.open.len()).unwrap_or(u32::MAX));
+                let (over, younger) = state.open.split_at(groups.map_or(0, |last| last + 1));
+                // ptxas does not count groups over turns of loops: it serialises a multiplication whose
+                // accumulator is touched before nothing at all is under way (its C7514, C7518).
+                let crosses = over.iter().any(|group| group.accumulator == *accumulator && group.crosses);
+                let pending = if crosses && *awaited == Awaited::All { 0 } else { younger.len() };
+                self.flights.pending.insert(stmt.id, u32::try_from(pending).unwrap_or(u32::MAX));
+                // Older groups of other accumulators are complete as well, but a flight has still to
+                // be waited for: then as many groups may be left as are younger, which is right for
+                // one that is complete.
+                let others = over.iter().filter(|group| group.accumulator != *accumulator);
+                state.open = others.chain(younger).cloned().collect();
                 Some(state)
             }
             StmtKind::Assign { local, index, value } => {
@@ -208,6 +223,7 @@ impl Walk<'_, '_> {
                 _ => {}
             });
         }
+        before.open.iter_mut().for_each(|group| group.crosses = true);
         self.exits.insert(label, Exits::default());
         let end = bodies.iter().fold(Some(before.clone()), |state, body| self.block(body, state));
         let Exits { leave, next } = self.exits.remove(&label).unwrap_or_default();
@@ -225,6 +241,7 @@ impl Walk<'_, '_> {
             (only, None) | (None, only) => return only,
         };
         one.zero.retain(|local| other.zero.contains(local));
+        one.open.iter_mut().zip(&other.open).for_each(|(group, same)| group.crosses |= same.crosses);
         let differs = |(a, b): (&Group, &Group)| a.accumulator != b.accumulator;
         if one.open.len() != other.open.len() || one.open.iter().zip(&other.open).any(differs) {
             let open = one.open.last().or(other.open.last());

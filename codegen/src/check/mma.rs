@@ -1,6 +1,8 @@
 //! Rules of the tensor cores: what they multiply, and what is done with accumulators. The forms of
 //! instructions are the model's, [`tma_model::mma`].
 
+use std::fmt::Display;
+
 use tma_model::limits::WARPGROUP_THREADS;
 use tma_model::mma::{Accumulated, Form, FormFault, Major, Operand, OperandFault, OperandTile};
 use tma_model::swizzle::{Interleave, Swizzle};
@@ -153,7 +155,7 @@ fn fragment(ty: FragmentType, span: Span, sink: &mut Sink) -> Option<Matrix> {
     Some(Matrix { element, rows: ty.rows, depth: ty.columns })
 }
 
-fn depth(found: u32, step: u32, of: &dyn std::fmt::Display, span: Span, sink: &mut Sink) {
+fn depth(found: u32, step: u32, of: &dyn Display, span: Span, sink: &mut Sink) {
     let message = format!("`{of}` is multiplied along {found} elements, which is not a multiple of {step}");
     sink.error(Code::MmaShape, span, message)
         .help(format!("one instruction takes 32 bytes of a row: make it {} or more", step));
@@ -254,21 +256,22 @@ fn extents(sum: AccumulatorType, left: &Matrix, right: &Matrix, span: Span, sink
 }
 
 fn form(form: Form, span: Span, sink: &mut Sink) {
+    let [a, b, d] = [&form.a as &dyn Display, &form.b, &form.d].map(in_rust);
     for fault in form.faults() {
         let (code, message, help) = match fault {
             FormFault::Pair => (
                 Code::MmaElement,
-                format!("tensor cores do not multiply {} by {}", form.a, form.b),
+                format!("tensor cores do not multiply {a} by {b}"),
                 "both operands have one element type; e4m3 and e5m2 mix, and so do i8 and u8",
             ),
             FormFault::Accumulated => (
                 Code::MmaElement,
-                format!("products of {} are not added to an accumulator of {}", form.a, form.d),
+                format!("products of {a} are not added to an accumulator of {d}"),
                 "f16, e4m3 and e5m2 take f32 or f16, bf16 and tf32 take f32, integers take i32",
             ),
             FormFault::Width => (
                 Code::MmaShape,
-                format!("no instruction for {} has {} columns", form.a, form.n),
+                format!("no instruction for {a} has {} columns", form.n),
                 "floats take every multiple of 8 up to 256; integers 8, 16, 24, 32 and multiples of 16",
             ),
             // The language has none.
@@ -276,6 +279,12 @@ fn form(form: Form, span: Span, sink: &mut Sink) {
         };
         sink.error(code, span, message).help(help);
     }
+}
+
+/// The name of a type, of which the model has PTX's.
+fn in_rust(ty: &dyn Display) -> String {
+    let name = ty.to_string();
+    name.strip_prefix('s').map_or(name.clone(), |bits| format!("i{bits}"))
 }
 
 fn accumulated(element: Scalar) -> Option<Accumulated> {

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ir::{Block, Expr, ExprKind, LocalId, StmtKind, visit};
+use crate::ir::{Block, Expr, ExprKind, For, LocalId, Stmt, StmtKind, visit};
 
 /// The locals whose values are known when the kernel is compiled.
+#[derive(Default)]
 pub(super) struct Statics {
     known: HashSet<LocalId>,
 }
@@ -12,24 +13,22 @@ pub(super) struct Statics {
 impl Statics {
     /// Finds them: variables of unrolled loops, and what is computed of these and of constants.
     pub(super) fn new(body: &Block) -> Self {
-        let mut assigned: HashMap<LocalId, Vec<&Expr>> = HashMap::new();
-        let mut known = HashSet::new();
-        visit::for_each_stmt(body, &mut |stmt| match &stmt.kind {
-            StmtKind::Assign { local, index: _, value } => assigned.entry(*local).or_default().push(value),
-            StmtKind::For(inner) if inner.unroll => {
-                known.insert(inner.variable);
-            }
-            _ => {}
+        let mut statics = Self::default();
+        visit::for_each_stmt(body, &mut |stmt| {
+            let local = match &stmt.kind {
+                StmtKind::Assign { local, .. } => *local,
+                StmtKind::For(inner) if inner.unroll => inner.variable,
+                _ => return,
+            };
+            statics.known.insert(local);
         });
-        let mut statics = Self { known };
-        // Each turn finds what depends on what the last one found.
+        // Each turn drops what depends on what the last one dropped.
         loop {
             let before = statics.known.len();
-            for (local, values) in &assigned {
-                if values.iter().all(|value| statics.knows(value)) {
-                    statics.known.insert(*local);
-                }
-            }
+            let mut walk = Walk { statics: &statics, found: HashMap::new(), regions: 0 };
+            walk.block(body, 0);
+            let found = walk.found.into_iter();
+            statics.known = found.filter_map(|(local, region)| region.map(|_| local)).collect();
             if statics.known.len() == before {
                 return statics;
             }
@@ -70,4 +69,101 @@ impl Statics {
         });
         is_known
     }
+}
+
+/// Finds what locals are given.
+///
+/// Where it is not known which way a thread takes, what it does there is a region of its own: of a
+/// local that has values from several regions it is not known which one it has. One that is given a
+/// value at one place has that value wherever it is used.
+struct Walk<'s> {
+    /// What was found before, or is hoped for.
+    statics: &'s Statics,
+    /// The region of what a local is given; none if its value is not known.
+    found: HashMap<LocalId, Option<u32>>,
+    regions: u32,
+}
+
+impl Walk<'_> {
+    /// Whether some threads may leave `block` before its end.
+    fn block(&mut self, block: &Block, mut region: u32) -> bool {
+        let mut may_leave = false;
+        for stmt in &block.stmts {
+            if self.stmt(stmt, region) {
+                // Whoever is still here has not done what the others have.
+                may_leave = true;
+                region = self.region();
+            }
+        }
+        may_leave
+    }
+
+    fn region(&mut self) -> u32 {
+        self.regions += 1;
+        self.regions
+    }
+
+    /// Whether some threads may go on elsewhere than after it.
+    fn stmt(&mut self, stmt: &Stmt, region: u32) -> bool {
+        match &stmt.kind {
+            StmtKind::Assign { local, index, value } => {
+                let is_known = self.statics.knows(value) && index.iter().all(|i| self.statics.knows(i));
+                self.assign(*local, is_known, region);
+                false
+            }
+            StmtKind::For(inner) if inner.unroll => {
+                let For { variable, body, .. } = &**inner;
+                self.assign(*variable, true, region);
+                self.block(body, region)
+            }
+            StmtKind::If { condition, then, otherwise } => {
+                self.choice(condition, [then, otherwise].into_iter(), region)
+            }
+            StmtKind::Match { value, arms, otherwise } => {
+                self.choice(value, arms.iter().map(|arm| &arm.body).chain([otherwise]), region)
+            }
+            StmtKind::Labelled { body, .. } => self.block(body, region),
+            StmtKind::Break(_) | StmtKind::Continue(_) | StmtKind::Leave(_) => false,
+            // Of loops, whose turns nobody has counted.
+            other => visit::blocks(other).into_iter().fold(false, |may_leave, block| {
+                let turn = self.region();
+                self.block(block, turn) || may_leave
+            }),
+        }
+    }
+
+    /// Blocks of which each thread takes one.
+    fn choice<'a>(&mut self, by: &Expr, blocks: impl Iterator<Item = &'a Block>, region: u32) -> bool {
+        let is_known = self.statics.knows(by);
+        let mut may_leave = false;
+        for block in blocks {
+            let inside = if is_known { region } else { self.region() };
+            may_leave |= self.block(block, inside) || (!is_known && leaves(block));
+        }
+        may_leave
+    }
+
+    fn assign(&mut self, local: LocalId, is_known: bool, region: u32) {
+        let given = is_known.then_some(region);
+        let found = self.found.entry(local).or_insert(given);
+        if *found != given {
+            *found = None;
+        }
+    }
+}
+
+/// Whether control leaves `block` for elsewhere than what comes after it.
+fn leaves(block: &Block) -> bool {
+    let mut found = false;
+    visit::for_each_stmt(block, &mut |stmt| {
+        found |= matches!(
+            stmt.kind,
+            StmtKind::Break(_)
+                | StmtKind::Continue(_)
+                | StmtKind::Leave(_)
+                | StmtKind::Return
+                | StmtKind::Trap
+        );
+    });
+    found
 }

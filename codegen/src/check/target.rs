@@ -105,8 +105,9 @@ fn report(needed: &Needed, target: Target, stmt: &Stmt, sink: &mut Sink) {
     let Needed { feature, word } = needed;
     let having: Vec<_> =
         Target::ALL.into_iter().filter(|other| other.has(*feature)).map(Target::name).collect();
+    let verb = if having.len() == 1 { "has" } else { "have" };
     let message = format!("{target} has no `{feature}`, which `{word}` needs");
     sink.error(Code::TargetFeature, stmt.origin.span, message)
-        .note(format!("the target is {target}; {} have it", having.join(", ")))
+        .note(format!("the target is {target}; {} {verb} it", having.join(", ")))
         .help("name another target in `build.rs`: `Build::new().target(Target::Sm90a)`");
 }

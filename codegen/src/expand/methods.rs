@@ -175,8 +175,14 @@ impl ToTokens for By {
 /// a slot dereferences to as well, and so has to know that it is a tuple.
 fn unknown_generics(method: &Method) -> Option<TokenStream> {
     let unknown = method.of.generics().iter().map(|generic| {
-        let is_tuple = *generic == Generic::Tiles && method.tiles > 0;
-        if is_tuple { tuple(&quote!(_), method.tiles) } else { quote!(_) }
+        if *generic == Generic::Lifetime {
+            // Results of function pointers name theirs.
+            quote!('static)
+        } else if *generic == Generic::Tiles && method.tiles > 0 {
+            tuple(&quote!(_), method.tiles)
+        } else {
+            quote!(_)
+        }
     });
     let unknown: Vec<_> = unknown.collect();
     (!unknown.is_empty()).then(|| quote!(<#(#unknown),*>))

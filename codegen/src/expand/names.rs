@@ -190,9 +190,11 @@ fn example(generic: Generic, span: Span) -> TokenStream {
         Generic::Lanes => quote_spanned!(span=> 2),
         Generic::Shape => quote_spanned!(span=> #lang::Shape2<8, 8>),
         Generic::Swizzle => quote_spanned!(span=> #lang::NoSwizzle),
-        Generic::Count => quote_spanned!(span=> 1),
+        Generic::Count | Generic::MatrixRows | Generic::Depth => quote_spanned!(span=> 1),
+        Generic::Lifetime => quote_spanned!(span=> 'static),
+        Generic::Kept => quote_spanned!(span=> ()),
         Generic::Rank => quote_spanned!(span=> 4),
-        Generic::Tile => tile(span),
+        Generic::Tile | Generic::Operand => tile(span),
         Generic::Tiles => {
             let tile = tile(span);
             quote_spanned!(span=> (#tile,))

@@ -27,8 +27,9 @@ pub enum Compound {
     FullSlot(Vec<TileType>),
     /// A tile as an operand of a multiplication, transposed or negated: the tile.
     Operand(OperandType),
-    /// So many columns of an accumulator: the accumulator, and the first column.
-    Columns(AccumulatorType, u32),
+    /// Some columns of an accumulator, as one of so many columns: the accumulator, and the first
+    /// column.
+    Columns(AccumulatorType),
     /// A multiplication under way: the accumulator, and the parts of what it keeps.
     Flight(AccumulatorType, Box<Type>),
 }
@@ -50,7 +51,7 @@ impl Compound {
             Self::Phase | Self::Pipeline(_) | Self::Producer(_) | Self::Consumer(_) | Self::EmptySlot(_) => {
                 &[]
             }
-            Self::Operand(_) | Self::Columns(..) | Self::Flight(..) => &[],
+            Self::Operand(_) | Self::Columns(_) | Self::Flight(..) => &[],
         }
     }
 }
@@ -66,8 +67,8 @@ impl fmt::Display for Compound {
             Self::LoadingSlot(tiles) => write!(f, "LoadingSlot<{}>", Tuple(tiles)),
             Self::FullSlot(tiles) => write!(f, "FullSlot<{}>", Tuple(tiles)),
             Self::Operand(operand) => operand.fmt(f),
-            Self::Columns(of, columns) => {
-                write!(f, "Columns<{}, {}, {columns}>", of.element, of.rows)
+            Self::Columns(part) => {
+                write!(f, "Columns<{}, {}, {}>", part.element, part.rows, part.columns)
             }
             Self::Flight(of, keep) => {
                 write!(f, "Flight<{}, {}, {}, {keep}>", of.element, of.rows, of.columns)

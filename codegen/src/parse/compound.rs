@@ -17,10 +17,9 @@ impl Cx<'_> {
     pub(super) fn bind_compound(&mut self, name: &syn::Ident, mutable: bool, parts: Vec<Expr>, ty: Type) {
         let span = Span::of(name);
         // What a flight or some columns are of is the accumulator itself.
-        let is_same =
-            |part: &Expr| matches!(part.kind, ExprKind::Shared(_)) || matches!(part.ty, Type::Accumulator(_));
         let parts = parts.into_iter().map(|part| {
-            if is_same(&part) {
+            let is_sum = matches!(self.resolve(&part.ty), Type::Accumulator(_));
+            if is_sum || matches!(part.kind, ExprKind::Shared(_)) {
                 return part;
             }
             let (local, read) = self.temporary(&name.to_string(), part.ty.clone(), span);
@@ -75,7 +74,7 @@ impl Cx<'_> {
         }
         for (old, new) in pairs {
             if let ExprKind::Local(local) = old.kind
-                && !matches!(old.ty, Type::Accumulator(_))
+                && !matches!(self.resolve(&old.ty), Type::Accumulator(_))
             {
                 self.assign(local, new.clone());
             }

@@ -59,7 +59,7 @@ impl Cx<'_> {
         if !returnable && !matches!(ty, Type::Unit | Type::Never | Type::Error) {
             let message = format!("a device function cannot return {}", self.infer.name(&ty));
             self.error(Code::Signature, Span::of(&item.sig.output), message)
-                .help("it returns scalars, register arrays, cache policies, tiles and barriers");
+                .help("it returns scalars, register arrays, cache policies, tiles, barriers, accumulators, rows and fragments");
             self.frames.pop();
             return Expr::error(span);
         }

@@ -54,6 +54,7 @@ impl Cx<'_> {
             syn::Expr::Break(break_) => self.break_loop(break_, span),
             syn::Expr::Continue(continue_) => self.continue_loop(continue_, span),
             syn::Expr::Return(return_) => self.return_value(return_, span),
+            syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => super::stmt::unit(span),
             other => self.unsupported(other, span),
         }
     }

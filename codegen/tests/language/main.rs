@@ -57,6 +57,7 @@ mod inference;
 mod instances;
 mod math;
 mod messages;
+mod mma;
 mod names;
 mod order;
 mod origins;

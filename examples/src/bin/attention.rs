@@ -195,8 +195,14 @@ fn error_of(device: &Device, queries: usize, keys: usize) -> anyhow::Result<f64>
 pub fn run(device: &Device) -> anyhow::Result<()> {
     for (queries, keys) in [(64, 128), (100, 256), (192, 640)] {
         let worst = error_of(device, queries, keys)?;
-        anyhow::ensure!(worst < 1e-2, "{queries} queries over {keys} keys: an element is wrong by {worst:.2e}");
-        println!("{}: {queries} queries over {keys} keys, none wrong by more than {worst:.1e}", device.name());
+        anyhow::ensure!(
+            worst < 1e-2,
+            "{queries} queries over {keys} keys: an element is wrong by {worst:.2e}"
+        );
+        println!(
+            "{}: {queries} queries over {keys} keys, none wrong by more than {worst:.1e}",
+            device.name()
+        );
     }
     Ok(())
 }

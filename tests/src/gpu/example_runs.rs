@@ -7,8 +7,9 @@ use super::runner::Test;
 use crate::case::Options;
 use crate::compare::same_bits;
 use crate::examples::{
-    attention, cluster_reduce, dense_gemm, tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8, tma_grouped_copy, tma_im2col,
-    tma_multicast, tma_prefetch, tma_reduce, tma_row_fill, tma_scale, transpose,
+    attention, cluster_reduce, dense_gemm, tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8,
+    tma_grouped_copy, tma_im2col, tma_multicast, tma_prefetch, tma_reduce, tma_row_fill, tma_scale,
+    transpose,
 };
 use crate::random::{Sample, hash, noise, noise_of};
 

@@ -18,6 +18,7 @@ pub mod integers;
 pub mod launches;
 pub mod map_options;
 pub mod math;
+pub mod mma;
 pub mod multicast;
 pub mod multicast_pipelines;
 pub mod multicast_ranks;
@@ -68,5 +69,5 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         tiles::CASES,
         swizzled::CASES,
     ];
-    themes.into_iter().chain(reductions::CASES).chain(bulk::CASES).flatten()
+    themes.into_iter().chain(reductions::CASES).chain(bulk::CASES).chain(mma::CASES).flatten()
 }

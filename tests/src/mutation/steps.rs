@@ -190,10 +190,7 @@ fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
     if of.is("setmaxnreg") {
         return removed(C::RegistersKept);
     }
-    if of.is("cp.async.commit_group")
-        || of.is("cp.async.bulk.commit_group")
-        || of.is("wgmma.commit_group")
-    {
+    if of.is("cp.async.commit_group") || of.is("cp.async.bulk.commit_group") || of.is("wgmma.commit_group") {
         return removed(C::CommitRemoved);
     }
     if of.is("cp.async.wait_all") {

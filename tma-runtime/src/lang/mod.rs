@@ -19,7 +19,7 @@
 //! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], scalars |
 //! | indices | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
-//! | tensor cores | [`Accumulator`], [`Flight`], [`Fragment`], [`Rows`], [`Columns`], [`Transposed`], [`Negated`], [`Left`], [`Right`], [`setmaxnreg_inc`], [`setmaxnreg_dec`] |
+//! | tensor cores | [`Accumulator`], [`Flight`], [`Fragment`], [`Rows`], [`Columns`], [`Transposed`], [`Negated`], [`setmaxnreg_inc`], [`setmaxnreg_dec`] |
 //! | ordering | [`sync_threads`], [`sync_warpgroup`], [`sync_warp`], [`named_barrier_sync`], [`named_barrier_arrive`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
 //! | warps | [`shuffle_xor`], [`shuffle_up`], [`shuffle_down`], [`shuffle_idx`], [`vote_all`], [`vote_any`], [`ballot`], [`match_any`], [`match_all`], [`warp_reduce_add`], [`warp_reduce_min`], [`warp_reduce_max`], [`warp_reduce_and`], [`warp_reduce_or`], [`warp_reduce_xor`] |
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |

@@ -61,12 +61,11 @@ impl Cx<'_> {
     pub(super) fn columns_method(
         &mut self,
         parts: Vec<Expr>,
-        (ty, columns): (AccumulatorType, u32),
+        part: AccumulatorType,
         call: ColumnsCall,
         span: Span,
     ) -> Option<Expr> {
         let [accumulator, first] = <[Expr; 2]>::try_from(parts).ok()?;
-        let part = AccumulatorType { columns, ..ty };
         Some(match call {
             ColumnsCall::Len => usize_number(part.len(), span),
             ColumnsCall::At { i } => self.place_of(part, i, span),
@@ -105,7 +104,11 @@ impl Cx<'_> {
         let span = Span::of(call);
         let columns = self.count_of(call, "write `sum.columns::<64>(j)`: the j-th 64 columns")?;
         let first = self.apply(BinaryOp::Mul, group, number(columns, span), span);
-        Some(self.compound(Compound::Columns(ty, columns), vec![accumulator, first], span))
+        Some(self.compound(
+            Compound::Columns(AccumulatorType { columns, ..ty }),
+            vec![accumulator, first],
+            span,
+        ))
     }
 
     /// The constant that `method::<N>(..)` names.

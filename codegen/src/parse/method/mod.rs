@@ -51,7 +51,7 @@ enum Method<'t> {
     LoadingSlot(LoadingSlotWord, &'t [TileType]),
     FullSlot(FullSlotWord, &'t [TileType]),
     Accumulator(AccumulatorWord, AccumulatorType),
-    Columns(ColumnsWord, AccumulatorType, u32),
+    Columns(ColumnsWord, AccumulatorType),
     Rows(RowsWord, u32),
     Flight(FlightWord, &'t Type),
 }
@@ -90,7 +90,7 @@ impl<'t> Method<'t> {
                 Compound::EmptySlot(tiles) => of(|word| Self::EmptySlot(word, tiles)),
                 Compound::LoadingSlot(tiles) => of(|word| Self::LoadingSlot(word, tiles)),
                 Compound::FullSlot(tiles) => of(|word| Self::FullSlot(word, tiles)),
-                Compound::Columns(ty, columns) => of(|word| Self::Columns(word, *ty, *columns)),
+                Compound::Columns(part) => of(|word| Self::Columns(word, *part)),
                 Compound::Flight(_, keep) => of(|word| Self::Flight(word, keep)),
                 Compound::Operand(_) => vec![],
             },
@@ -129,7 +129,7 @@ impl<'t> Method<'t> {
             Self::LoadingSlot(word, _) => Entry::of(word),
             Self::FullSlot(word, _) => Entry::of(word),
             Self::Accumulator(word, _) => Entry::of(word),
-            Self::Columns(word, ..) => Entry::of(word),
+            Self::Columns(word, _) => Entry::of(word),
             Self::Rows(word, _) => Entry::of(word),
             Self::Flight(word, _) => Entry::of(word),
         }
@@ -248,9 +248,9 @@ impl Cx<'_> {
                 let read = word.read(self, &(), values, span)?;
                 self.accumulator_method(receiver, ty, read, call)
             }
-            Method::Columns(word, ty, columns) => {
+            Method::Columns(word, part) => {
                 let call = word.read(self, &(), values, span)?;
-                self.columns_method(parts_of(&receiver)?, (ty, columns), call, span)
+                self.columns_method(parts_of(&receiver)?, part, call, span)
             }
             Method::Rows(word, rows) => {
                 let call = word.read(self, &(), values, span)?;

@@ -86,8 +86,8 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let parts = take_apart(parts, ring.tiles.len())?;
         match call {
-            ConsumerCall::Skip { stages } => {
-                self.skip(ring, &parts, stages, span)?;
+            ConsumerCall::Skip { steps } => {
+                self.skip(ring, &parts, steps, span)?;
                 Some(unit(span))
             }
             ConsumerCall::Ready => self.is_ready(&parts.full, &parts.state, span),
@@ -200,14 +200,14 @@ impl Cx<'_> {
         });
     }
 
-    /// Goes on by so many stages, without waiting for any.
-    fn skip(&mut self, ring: &Ring, parts: &Parts, stages: Expr, span: Span) -> Option<()> {
+    /// Goes on by so many steps, without waiting for any.
+    fn skip(&mut self, ring: &Ring, parts: &Parts, steps: Expr, span: Span) -> Option<()> {
         let [stage, parity] = &parts.state[..] else { return None };
         let (stage, parity) = (self.state(stage, span)?, self.state(parity, span)?);
         let all = number(ring.stages, span);
         let (next, next_value) = self.temporary("next", Scalar::U32, span);
         let now = self.read(stage, span);
-        let sum = self.apply(BinaryOp::Add, now, stages, span);
+        let sum = self.apply(BinaryOp::Add, now, steps, span);
         self.assign(next, sum);
         let turns = self.apply(BinaryOp::Div, next_value.clone(), all.clone(), span);
         let odd = self.apply(BinaryOp::And, turns, number(1, span), span);

@@ -9,5 +9,5 @@ pub(in crate::parse) const SHARED: &str = "`Tile<..>`, `SharedArray<T, N>`, `Bar
                                            these, and `Pipeline<(..), N>`";
 
 /// What variables hold besides.
-pub(in crate::parse) const VALUES: &str =
-    "scalars, `[T; N]` of these, `Dim3`, `CachePolicy`, `Phase` and `Token`";
+pub(in crate::parse) const VALUES: &str = "scalars, `[T; N]` of these, `Dim3`, `CachePolicy`, `Phase` and `Token`, and for tensor cores \
+     `Accumulator<T, M, N>`, `Rows<T, M>` and `Fragment<E, M, K>`";

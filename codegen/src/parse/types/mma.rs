@@ -2,7 +2,8 @@
 
 use syn::GenericArgument;
 
-use crate::ir::{AccumulatorType, FragmentType, Scalar, Type};
+use crate::diag::Code;
+use crate::ir::{AccumulatorType, Compound, FragmentType, OperandType, Scalar, Span, Type};
 use crate::parse::cx::Cx;
 
 impl Cx<'_> {
@@ -23,6 +24,64 @@ impl Cx<'_> {
         let [element, rows] = *generics else { return None };
         let (element, rows) = (self.scalar_argument(element), self.u32_argument(rows));
         Some(Type::Rows(element?, rows?))
+    }
+
+    /// `Columns<'_, f32, 64, 32>`.
+    pub(super) fn columns_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
+        let (element, rows, columns) = self.matrix(generics)?;
+        Some(Type::Compound(Compound::Columns(AccumulatorType { element, rows, columns })))
+    }
+
+    /// `Flight<'_, f32, 64, 256, FullSlot<(A, B)>>`.
+    pub(super) fn flight_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
+        let (keep, matrix) = generics.split_last()?;
+        let matrix = self.matrix(matrix);
+        let keep = self.type_argument(keep).filter(|keep| *keep != Type::Error);
+        let (element, rows, columns) = matrix?;
+        let sum = AccumulatorType { element, rows, columns };
+        Some(Type::Compound(Compound::Flight(sum, Box::new(keep?))))
+    }
+
+    /// `Transposed<Tile<..>>`.
+    pub(super) fn transposed_type(
+        &mut self,
+        generics: &[&GenericArgument],
+        segment: &syn::PathSegment,
+    ) -> Option<Type> {
+        let [operand] = *generics else { return None };
+        match self.type_argument(operand)? {
+            Type::Tile(tile) => {
+                let operand = OperandType { tile, transposed: true, negated: false };
+                Some(Type::Compound(Compound::Operand(operand)))
+            }
+            other => self.no_operand("Transposed", &other, segment),
+        }
+    }
+
+    /// `Negated<Tile<..>>`, `Negated<Transposed<Tile<..>>>`.
+    pub(super) fn negated_type(
+        &mut self,
+        generics: &[&GenericArgument],
+        segment: &syn::PathSegment,
+    ) -> Option<Type> {
+        let [operand] = *generics else { return None };
+        let operand = match self.type_argument(operand)? {
+            Type::Tile(tile) => OperandType { tile, transposed: false, negated: true },
+            Type::Compound(Compound::Operand(operand)) if !operand.negated => {
+                OperandType { negated: true, ..operand }
+            }
+            other => return self.no_operand("Negated", &other, segment),
+        };
+        Some(Type::Compound(Compound::Operand(operand)))
+    }
+
+    fn no_operand(&mut self, word: &str, found: &Type, segment: &syn::PathSegment) -> Option<Type> {
+        if *found != Type::Error {
+            let message = format!("`{word}` is of a tile, not of {}", self.infer.name(found));
+            self.error(Code::UnsupportedType, Span::of(segment), message)
+                .help("`Transposed<Tile<..>>`, `Negated<Tile<..>>` and `Negated<Transposed<Tile<..>>>`");
+        }
+        None
     }
 
     fn matrix(&mut self, generics: &[&GenericArgument]) -> Option<(Scalar, u32, u32)> {

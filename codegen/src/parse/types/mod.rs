@@ -143,6 +143,10 @@ impl<'a> Cx<'a> {
             TypeWord::Accumulator => self.accumulator_type(generics).unwrap_or(Type::Error),
             TypeWord::Rows => self.rows_type(generics).unwrap_or(Type::Error),
             TypeWord::Fragment => self.fragment_type(generics).unwrap_or(Type::Error),
+            TypeWord::Columns => self.columns_type(generics).unwrap_or(Type::Error),
+            TypeWord::Flight => self.flight_type(generics).unwrap_or(Type::Error),
+            TypeWord::Transposed => self.transposed_type(generics, segment).unwrap_or(Type::Error),
+            TypeWord::Negated => self.negated_type(generics, segment).unwrap_or(Type::Error),
             // Parts of a tile's type, which no value has.
             TypeWord::Shape1
             | TypeWord::Shape2
@@ -292,7 +296,7 @@ impl<'a> Cx<'a> {
         found
     }
 
-    fn type_argument(&mut self, argument: &GenericArgument) -> Option<Type> {
+    pub(super) fn type_argument(&mut self, argument: &GenericArgument) -> Option<Type> {
         match argument {
             GenericArgument::Type(ty) => Some(self.ty(ty)),
             other => {
@@ -334,14 +338,18 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The generic arguments of a type; reports another number than it takes.
+    /// The generic arguments of a type without lifetimes, which are rustc's; reports another number
+    /// than it takes.
     fn generics_of<'s>(
         &mut self,
         word: TypeWord,
         segment: &'s syn::PathSegment,
         span: Span,
     ) -> Option<Vec<&'s GenericArgument>> {
-        let given = generic_arguments(segment);
+        let mut given = generic_arguments(segment);
+        if word.has_lifetime() {
+            given.retain(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
+        }
         if !word.takes(given.len()) {
             let message =
                 format!("`{}` takes {}, but {}", word.name(), word.takes_what(), wording::given(given.len()));

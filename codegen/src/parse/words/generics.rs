@@ -17,6 +17,16 @@ pub(crate) enum Generic {
     Sum,
     /// What tensor cores multiply.
     Factor,
+    /// The rows of a matrix in registers.
+    MatrixRows,
+    /// Along what an operand in registers is multiplied.
+    Depth,
+    /// For how long something is borrowed; it may be left out.
+    Lifetime,
+    /// What a multiplication keeps until it is over.
+    Kept,
+    /// An operand in shared memory.
+    Operand,
     /// How many registers a thread has.
     Registers,
     /// How many bulk groups may be pending.
@@ -47,7 +57,11 @@ impl Generic {
         match self {
             Self::Number | Self::Element | Self::Sum => "T",
             Self::Factor => "E",
-            Self::Shared => "X",
+            Self::MatrixRows => "M",
+            Self::Depth => "K",
+            Self::Lifetime => "'_",
+            Self::Kept => "Keep",
+            Self::Shared | Self::Operand => "X",
             Self::Range => "R",
             Self::Groups | Self::Lanes | Self::Count | Self::Rank | Self::Registers => "N",
             Self::Dimension => "D",
@@ -70,6 +84,11 @@ impl Generic {
             | Self::Range
             | Self::Sum
             | Self::Factor
+            | Self::MatrixRows
+            | Self::Depth
+            | Self::Lifetime
+            | Self::Kept
+            | Self::Operand
             | Self::Element
             | Self::Shape
             | Self::Swizzle
@@ -82,7 +101,10 @@ impl Generic {
 
     /// Whether it has to be written in a call, since nothing else decides it.
     pub(super) fn is_written(self) -> bool {
-        matches!(self, Self::Groups | Self::Lanes | Self::Dimension | Self::Registers)
+        matches!(
+            self,
+            Self::Groups | Self::Lanes | Self::Dimension | Self::Registers | Self::Count | Self::Factor
+        )
     }
 }
 
@@ -99,12 +121,17 @@ impl TypeWord {
 
     /// Whether it takes so many generic arguments.
     pub(crate) fn takes(self, found: usize) -> bool {
-        (self.least()..=self.generics().len()).contains(&found)
+        (self.least()..=self.most()).contains(&found)
+    }
+
+    /// Whether it borrows something.
+    pub(crate) fn has_lifetime(self) -> bool {
+        self.generics().contains(&Generic::Lifetime)
     }
 
     /// How many generic arguments it takes, for a message.
     pub(crate) fn takes_what(self) -> String {
-        match (self.least(), self.generics().len()) {
+        match (self.least(), self.most()) {
             (least, most) if least == most => arguments(most),
             (least, most) => format!("{least} or {most} arguments"),
         }
@@ -112,18 +139,22 @@ impl TypeWord {
 
     /// Without those that may be left out.
     fn least(self) -> usize {
-        self.generics().iter().filter(|generic| !matches!(generic, Generic::Swizzle)).count()
+        let is_left_out = |generic: &&Generic| matches!(generic, Generic::Swizzle | Generic::Lifetime);
+        self.generics().iter().filter(|generic| !is_left_out(generic)).count()
+    }
+
+    /// With all but lifetimes.
+    fn most(self) -> usize {
+        self.generics().iter().filter(|generic| !matches!(generic, Generic::Lifetime)).count()
     }
 
     /// How it is written with its generic arguments.
     pub(crate) fn usage(self) -> String {
-        let extents = ["A", "B", "C", "D", "E"];
-        let is_extent = |generic: &Generic| self.is_shape() && matches!(generic, Generic::Count);
-        let letter = |(generic, extent): (&Generic, _)| {
-            if is_extent(generic) { extent } else { generic.letter() }
+        let written = self.generics().iter().filter(|generic| !matches!(generic, Generic::Swizzle));
+        let generics: Vec<_> = match self.is_shape() {
+            true => written.zip(["A", "B", "C", "D", "E"]).map(|(_, extent)| extent).collect(),
+            false => written.map(|generic| generic.letter()).collect(),
         };
-        let generics = self.generics().iter().zip(extents).map(letter);
-        let generics: Vec<_> = generics.take(self.least()).collect();
         match generics[..] {
             [] => self.name().to_owned(),
             _ => format!("{}<{}>", self.name(), generics.join(", ")),
@@ -159,7 +190,13 @@ impl TypeWord {
                 Compound::EmptySlot(_) => Self::EmptySlot,
                 Compound::LoadingSlot(_) => Self::LoadingSlot,
                 Compound::FullSlot(_) => Self::FullSlot,
-                Compound::Operand(_) | Compound::Columns(..) | Compound::Flight(..) => return None,
+                Compound::Operand(operand) => match (operand.negated, operand.transposed) {
+                    (true, _) => Self::Negated,
+                    (false, true) => Self::Transposed,
+                    (false, false) => Self::Tile,
+                },
+                Compound::Columns(_) => Self::Columns,
+                Compound::Flight(..) => Self::Flight,
             },
             Type::Unit | Type::Never | Type::Array(..) | Type::Infer(_) | Type::Error => return None,
         })

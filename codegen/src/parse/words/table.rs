@@ -230,7 +230,7 @@ words! {
         "Pipelines" {
             #[ByMut] fn wait() => Wait;
             #[ByRef] fn ready() => Ready;
-            #[ByMut] fn skip(stages: U32) => Skip;
+            #[ByMut] fn skip(steps: U32) => Skip;
         }
     }
 
@@ -476,9 +476,13 @@ types! {
             type TensorMap<Tile>;
         }
         "Tensor cores" {
-            type Accumulator<Sum, Count, Count>;
-            type Rows<Number, Count>;
-            type Fragment<Factor, Count, Count>;
+            type Accumulator<Sum, MatrixRows, Count>;
+            type Columns<Lifetime, Sum, MatrixRows, Count>;
+            type Rows<Sum, MatrixRows>;
+            type Fragment<Factor, MatrixRows, Depth>;
+            type Flight<Lifetime, Sum, MatrixRows, Count, Kept>;
+            type Transposed<Tile>;
+            type Negated<Operand>;
         }
         "Columns of pixels" {
             type Im2colMap<Tile, Rank>;

@@ -117,4 +117,25 @@ pub fn every_other_word(
     sync_grid(counter);
 }
 
+#[tma_kernel(threads = 128)]
+pub fn every_word_of_tensor_cores(n: u32) {
+    let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
+    let mut sum: Accumulator<f32, 64, 64> = Accumulator::<f32, 64, 64>::zero();
+    let mut flight: Flight<'_, f32, 64, 64, u32> = sum.mma(a, a, n);
+    let left: Negated<Tile<f16, Shape2<64, 64>, Swizzle128>> = -a;
+    let right: Transposed<Tile<f16, Shape2<64, 64>, Swizzle128>> = a.t();
+    flight.mma(left, right, n);
+    flight.wait();
+    let mut rows: Rows<f32, 64> = sum.row_max();
+    rows = Rows::<f32, 64>::filled(rows[1]);
+    let part: Columns<'_, f32, 64, 64> = sum.columns::<64>(0);
+    part.store(a);
+    let weights: Fragment<f16, 64, 64> = sum.pack::<f16>();
+    sum.mma(weights, a.band::<64>(0), ()).wait();
+    setmaxnreg_dec::<160>();
+    setmaxnreg_inc::<168>();
+    sync_warpgroup();
+    named_barrier_arrive(1, 128);
+}
+
 fn main() {}

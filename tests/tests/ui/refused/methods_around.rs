@@ -310,4 +310,144 @@ mod no_prelude {
     }
 }
 
+/// Of what tensor cores work on.
+mod tensor_cores {
+    #[tma_runtime::tma_module]
+    mod module {
+        use tma_runtime::prelude::*;
+
+        type A = Tile<f16, Shape2<64, 64>, Swizzle128>;
+
+        trait Sums: Sized {
+            fn mma(self, _a: A, _b: A, _keep: u32) -> Flight<'static, f32, 64, 64, u32> {
+                loop {}
+            }
+            fn len(self) -> usize {
+                7
+            }
+            fn row(self, _i: usize) -> usize {
+                7
+            }
+            fn at(self, _i: usize) -> [u32; 2] {
+                [7, 7]
+            }
+            fn columns<const C: u32>(self, _j: u32) -> Columns<'static, f32, 64, C> {
+                loop {}
+            }
+            fn store(self, _tile: A) {}
+            fn pack<E>(self) -> Fragment<f16, 64, 64> {
+                loop {}
+            }
+            fn row_max(self) -> Rows<f32, 64> {
+                loop {}
+            }
+            fn row_sum(self) -> Rows<f32, 64> {
+                loop {}
+            }
+        }
+
+        impl Sums for Accumulator<f32, 64, 64> {}
+
+        trait Parts: Sized {
+            fn len(self) -> usize {
+                7
+            }
+            fn at(self, _i: usize) -> [u32; 2] {
+                [7, 7]
+            }
+            fn store(self, _tile: A) {}
+        }
+
+        impl Parts for Columns<'_, f32, 64, 64> {}
+
+        trait Others {
+            fn len(self) -> usize;
+            fn skip(&self, steps: u32);
+        }
+
+        impl Others for Rows<f32, 64> {
+            fn len(self) -> usize {
+                7
+            }
+            fn skip(&self, _steps: u32) {}
+        }
+
+        impl Others for Consumer<(A,), 2> {
+            fn len(self) -> usize {
+                7
+            }
+            fn skip(&self, _steps: u32) {}
+        }
+
+        trait Flights {
+            fn mma(&self, a: A, b: A, keep: u32) -> u32;
+            fn wait(self) -> u32;
+        }
+
+        impl Flights for Flight<'_, f32, 64, 64, u32> {
+            fn mma(&self, _a: A, _b: A, _keep: u32) -> u32 {
+                7
+            }
+            fn wait(self) -> u32 {
+                7
+            }
+        }
+
+        #[tma_kernel(threads = 128)]
+        pub fn starts(out: Global<u32>) {
+            let a: A = shared();
+            let mut sum = Accumulator::<f32, 64, 64>::zero();
+            out.set(0, sum.mma(a, a, 1).wait());
+        }
+
+        /// `wait` takes the flight: no trait comes before it.
+        #[tma_kernel(threads = 128)]
+        pub fn goes_on(out: Global<u32>) {
+            let a: A = shared();
+            let mut sum = Accumulator::<f32, 64, 128>::zero();
+            let b: Tile<f16, Shape2<128, 64>, Swizzle128> = shared();
+            let mut flight = sum.mma(a, b, 1u32);
+            out.set(0, flight.mma(a, b, 2));
+            out.set(0, flight.wait());
+        }
+
+        #[tma_kernel(threads = 128)]
+        pub fn counts(out: Global<u32>) {
+            let one = Accumulator::<f32, 64, 64>::zero();
+            out.set(0, cast::<u32>(one.len()));
+            let two = Accumulator::<f32, 64, 64>::zero();
+            out.set(0, cast::<u32>(two.row(1)));
+            let three = Accumulator::<f32, 64, 64>::zero();
+            out.set(0, three.at(1)[0]);
+            let rows = Rows::<f32, 64>::filled(0.0);
+            out.set(0, cast::<u32>(rows.len()));
+            let ring: Pipeline<(A,), 2> = shared();
+            let mut consumer = ring.consumer();
+            consumer.skip(1);
+        }
+
+        #[tma_kernel(threads = 128)]
+        pub fn stores(out: Global<u32>) {
+            let a: A = shared();
+            let one = Accumulator::<f32, 64, 64>::zero();
+            one.store(a);
+            let two = Accumulator::<f32, 64, 64>::zero();
+            two.columns::<64>(0).store(a);
+            let three = Accumulator::<f32, 64, 128>::zero();
+            out.set(0, cast::<u32>(three.columns::<64>(1).len()));
+            out.set(0, three.columns::<64>(0).at(3)[1]);
+        }
+
+        #[tma_kernel(threads = 128)]
+        pub fn reduces(out: Global<f32>) {
+            let one = Accumulator::<f32, 64, 64>::zero();
+            out.set(0, one.row_max()[0]);
+            let two = Accumulator::<f32, 64, 64>::zero();
+            out.set(0, two.row_sum()[0]);
+            let three = Accumulator::<f32, 64, 64>::zero();
+            let _weights = three.pack::<f16>();
+        }
+    }
+}
+
 fn main() {}

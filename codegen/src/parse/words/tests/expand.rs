@@ -29,6 +29,11 @@ impl Rule {
         Some(Self { matcher: tokens(&matcher.stream()), transcriber: transcriber.stream() })
     }
 
+    /// Whether it makes anything public: of other macros nothing is asked.
+    pub(super) fn makes_public_items(&self) -> bool {
+        self.transcriber.to_string().contains("pub ")
+    }
+
     /// What it makes of these arguments; none if it does not take them.
     pub(super) fn expand(&self, arguments: &TokenStream) -> Option<TokenStream> {
         let (mut bindings, arguments) = (Bindings::new(), tokens(arguments));

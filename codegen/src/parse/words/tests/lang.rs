@@ -67,6 +67,7 @@ impl Lang {
                 (name, "!") => {
                     if let (Some(rule), Some(TokenTree::Group(arguments))) =
                         (self.macros.get(name), tokens.get(at + 2))
+                        && rule.makes_public_items()
                     {
                         let made = rule.expand(&arguments.stream());
                         self.items(owner, &made.unwrap_or_else(|| panic!("{name}! takes its arguments")));

@@ -1,0 +1,70 @@
+//! Tensor cores: every type that they multiply and that sums are stored as, and every kind of operand.
+//!
+//! Inputs are small integers, so that each sum is exact whatever the order.
+
+mod operands;
+mod types;
+
+use crate::case::Case;
+use crate::random::{Sample, hash};
+use tma_runtime::prelude::*;
+
+/// What is checked here.
+pub const CASES: [&[Case]; 2] = [types::CASES, operands::CASES];
+
+/// A scalar that small integers are.
+trait Integral: Sample {
+    /// The least of the inputs.
+    const LEAST: i32 = -1;
+
+    /// The scalar that is `number`, or next to it.
+    fn of(number: i32) -> Self;
+}
+
+macro_rules! floats {
+    ($($ty:ty)+) => { $(
+        impl Integral for $ty {
+            fn of(number: i32) -> Self {
+                <$ty>::from_f32(number as f32)
+            }
+        }
+    )+ };
+}
+
+floats!(f16 bf16 tf32 e4m3 e5m2);
+
+macro_rules! numbers {
+    ($($ty:ty: $least:literal,)+) => { $(
+        impl Integral for $ty {
+            const LEAST: i32 = $least;
+
+            fn of(number: i32) -> Self {
+                number as $ty
+            }
+        }
+    )+ };
+}
+
+numbers! { f32: -1, i32: -1, i8: -1, u8: 0, }
+
+/// `len` numbers from [`Integral::LEAST`] to 1.
+fn inputs<T: Integral>(seed: u64, len: usize) -> Vec<i32> {
+    let number = |i| i32::try_from(hash(seed, i) % 3).unwrap_or_default() - 1;
+    (0..len as u64).map(|i| number(i).max(T::LEAST)).collect()
+}
+
+/// The scalars that are these numbers.
+fn scalars<T: Integral>(numbers: &[i32]) -> Vec<T> {
+    numbers.iter().map(|&number| T::of(number)).collect()
+}
+
+/// `a · bᵀ`, of rows of `k` elements each.
+fn product(a: &[i32], b: &[i32], k: usize) -> Vec<i32> {
+    let dot = |x: &[i32], y: &[i32]| x.iter().zip(y).map(|(x, y)| x * y).sum();
+    a.chunks(k).flat_map(|x| b.chunks(k).map(move |y| dot(x, y))).collect()
+}
+
+/// A matrix of `columns` columns with rows and columns exchanged.
+fn transposed(matrix: &[i32], columns: usize) -> Vec<i32> {
+    (0..columns).flat_map(|column| matrix.iter().copied().skip(column).step_by(columns)).collect()
+}
