@@ -217,15 +217,17 @@ impl Walk<'_, '_> {
     ) -> Option<State> {
         // What a turn writes is not zero at the beginning of every turn.
         for body in bodies {
-            visit::for_each_stmt(body, &mut |stmt| match &stmt.kind {
-                StmtKind::Mma(mma) => _ = before.zero.remove(&mma.accumulator),
-                StmtKind::Assign { local, .. } => _ = before.zero.remove(local),
-                _ => {}
+            visit::for_each_stmt(body, &mut |stmt| {
+                if let StmtKind::Mma(mma) = &stmt.kind {
+                    before.zero.remove(&mma.accumulator);
+                } else if let StmtKind::Assign { local, .. } = &stmt.kind {
+                    before.zero.remove(local);
+                }
             });
         }
         before.open.iter_mut().for_each(|group| group.crosses = true);
         self.exits.insert(label, Exits::default());
-        let end = bodies.iter().fold(Some(before.clone()), |state, body| self.block(body, state));
+        let end = bodies.iter().try_fold(before.clone(), |state, body| self.block(body, Some(state)));
         let Exits { leave, next } = self.exits.remove(&label).unwrap_or_default();
         for turn in [end, next].into_iter().flatten() {
             self.join(Some(before.clone()), Some(turn), span);

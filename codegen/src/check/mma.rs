@@ -19,10 +19,10 @@ use crate::limits;
 /// What concerns the kernel as a whole.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     for local in &kernel.locals {
-        match &local.ty {
-            Type::Accumulator(ty) => accumulator(*ty, local.span, sink),
-            Type::Rows(_, rows) => whole_bands(*rows, &local.ty, local.span, sink),
-            _ => {}
+        if let Type::Accumulator(ty) = &local.ty {
+            accumulator(*ty, local.span, sink);
+        } else if let Type::Rows(_, rows) = &local.ty {
+            whole_bands(*rows, &local.ty, local.span, sink);
         }
     }
     if let Some(first) = first_of_warpgroups(kernel) {
@@ -93,7 +93,7 @@ fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {
         sink.error(Code::MmaShape, span, message)
             .help("take several accumulators, or fewer columns a warpgroup");
     }
-    let registers = u64::from(ty.len()) * u64::from(ty.element.bytes()) / 4;
+    let registers = u64::from(ty.elements()) * u64::from(ty.element.bytes()) / 4;
     if registers > u64::from(limits::THREAD_REGISTERS) {
         let message = format!(
             "`{ty}` takes {registers} registers of each thread, which has at most {}",
@@ -114,10 +114,10 @@ pub(super) fn multiplication(rules: &Rules<'_>, mma: &Mma, span: Span, sink: &mu
     let Type::Accumulator(sum) = rules.kernel.local(mma.accumulator).ty else { return };
     let left = match &mma.left {
         LeftOperand::Shared(operand) => shared_operand(&operand.ty, operand.tile.span, sink),
-        LeftOperand::Registers(local) => match rules.kernel.local(*local).ty {
-            Type::Fragment(ty) => fragment(ty, span, sink),
-            _ => None,
-        },
+        LeftOperand::Registers(local) => {
+            let Type::Fragment(ty) = rules.kernel.local(*local).ty else { return };
+            fragment(ty, span, sink)
+        }
     };
     let right = shared_operand(&mma.right.ty, mma.right.tile.span, sink);
     let (Some(left), Some(right), Some(d)) = (left, right, accumulated(sum.element)) else { return };
@@ -158,7 +158,7 @@ fn fragment(ty: FragmentType, span: Span, sink: &mut Sink) -> Option<Matrix> {
 fn depth(found: u32, step: u32, of: &dyn Display, span: Span, sink: &mut Sink) {
     let message = format!("`{of}` is multiplied along {found} elements, which is not a multiple of {step}");
     sink.error(Code::MmaShape, span, message)
-        .help(format!("one instruction takes 32 bytes of a row: make it {} or more", step));
+        .help(format!("one instruction takes 32 bytes of a row: make it {step} or more"));
 }
 
 fn shared_operand(ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Matrix> {
@@ -287,13 +287,11 @@ fn in_rust(ty: &dyn Display) -> String {
     name.strip_prefix('s').map_or(name.clone(), |bits| format!("i{bits}"))
 }
 
-fn accumulated(element: Scalar) -> Option<Accumulated> {
-    match element {
-        Scalar::F32 => Some(Accumulated::F32),
-        Scalar::F16 => Some(Accumulated::F16),
-        Scalar::I32 => Some(Accumulated::S32),
-        _ => None,
-    }
+/// What a multiplication adds to, in an accumulator of these elements.
+pub(crate) fn accumulated(element: Scalar) -> Option<Accumulated> {
+    let types =
+        [(Scalar::F32, Accumulated::F32), (Scalar::F16, Accumulated::F16), (Scalar::I32, Accumulated::S32)];
+    types.into_iter().find_map(|(scalar, accumulated)| (scalar == element).then_some(accumulated))
 }
 
 /// `sum.store(tile)`.
@@ -302,12 +300,8 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
         return;
     };
     static_index(&rules.statics, first, "the first of the columns", sink);
-    let fits = match sum.element {
-        Scalar::F32 => {
-            matches!(to.element, Scalar::F32 | Scalar::F16 | Scalar::Bf16 | Scalar::E4m3 | Scalar::E5m2)
-        }
-        other => to.element == other,
-    };
+    const OF_F32: [Scalar; 5] = [Scalar::F32, Scalar::F16, Scalar::Bf16, Scalar::E4m3, Scalar::E5m2];
+    let fits = to.element == sum.element || sum.element == Scalar::F32 && OF_F32.contains(&to.element);
     if !fits {
         let message = format!("an accumulator of {} is not stored to a tile of {}", sum.element, to.element);
         sink.error(Code::MmaElement, tile.span, message)
@@ -348,11 +342,9 @@ pub(super) fn pack(rules: &Rules<'_>, dest: LocalId, accumulator: LocalId, span:
     else {
         return;
     };
-    let fits = match sum.element {
-        Scalar::F32 => matches!(to.element, Scalar::F16 | Scalar::Bf16),
-        Scalar::F16 => to.element == Scalar::F16,
-        _ => false,
-    };
+    const PACKED: [(Scalar, Scalar); 3] =
+        [(Scalar::F32, Scalar::F16), (Scalar::F32, Scalar::Bf16), (Scalar::F16, Scalar::F16)];
+    let fits = PACKED.contains(&(sum.element, to.element));
     if !fits {
         let message = format!("`{sum}` does not become an operand of {}", to.element);
         sink.error(Code::MmaElement, span, message).help(

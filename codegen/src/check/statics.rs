@@ -15,12 +15,13 @@ impl Statics {
     pub(super) fn new(body: &Block) -> Self {
         let mut statics = Self::default();
         visit::for_each_stmt(body, &mut |stmt| {
-            let local = match &stmt.kind {
-                StmtKind::Assign { local, .. } => *local,
-                StmtKind::For(inner) if inner.unroll => inner.variable,
-                _ => return,
-            };
-            statics.known.insert(local);
+            if let StmtKind::Assign { local, .. } = &stmt.kind {
+                statics.known.insert(*local);
+            } else if let StmtKind::For(inner) = &stmt.kind
+                && inner.unroll
+            {
+                statics.known.insert(inner.variable);
+            }
         });
         // Each turn drops what depends on what the last one dropped.
         loop {
@@ -104,6 +105,7 @@ impl Walk<'_> {
     }
 
     /// Whether some threads may go on elsewhere than after it.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all that have no blocks are alike")]
     fn stmt(&mut self, stmt: &Stmt, region: u32) -> bool {
         match &stmt.kind {
             StmtKind::Assign { local, index, value } => {

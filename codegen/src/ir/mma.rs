@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Expr, LocalId, Scalar, TileType};
 
 /// A matrix in the registers of a warpgroup, which multiplications add to. Each of its 128 threads
-/// holds `len` of the elements.
+/// holds some of the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AccumulatorType {
     /// `f32`, `f16` or `i32`.
@@ -90,12 +90,12 @@ pub const MMA_ROWS: u32 = 64;
 
 impl AccumulatorType {
     /// How many of its elements a thread holds.
-    pub const fn len(self) -> u32 {
+    pub const fn elements(self) -> u32 {
         (self.rows / MMA_ROWS).saturating_mul(self.columns / 2)
     }
 
     /// How many of them belong to 64 rows.
-    pub const fn len_of_band(self) -> u32 {
+    pub const fn elements_of_band(self) -> u32 {
         self.columns / 2
     }
 }

@@ -84,7 +84,7 @@ impl Type {
         if let Self::Array(element, len) = self {
             Some(((**element).clone(), *len))
         } else if let Self::Accumulator(accumulator) = self {
-            Some((accumulator.element.into(), accumulator.len()))
+            Some((accumulator.element.into(), accumulator.elements()))
         } else if let Self::Rows(element, rows) = self {
             Some(((*element).into(), rows / 32))
         } else {

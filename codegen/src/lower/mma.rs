@@ -3,15 +3,16 @@
 //! An accumulator is an array of what a thread holds of it, band after band of 64 rows. Of `f32` and
 //! `i32` each element is a register; of `f16` two are.
 
+use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
-use tma_model::mma::{Accumulated, Operand as Element};
+use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile, ROWS};
 
 use super::nvvm::{LeftPlace, Multiplication, Operand, Side, Step};
-use super::types::{float, pointer};
+use super::types::{float, float_type, pointer};
 use super::{Cx, Lower, expr, nvvm, place, tile};
 use crate::backend::BackendError;
-use crate::check::mma::geometry;
+use crate::check::mma::{accumulated, geometry};
 use crate::ir::{
     AccumulatorType, Expr, ExprKind, FragmentType, LeftOperand, LocalId, Mma, RowOp, Scalar, SharedOperand,
     Span, Special, StmtId, TileType, Type,
@@ -30,26 +31,11 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
     let right = shared_side(cx, &mma.right)?;
     let bands = home.ty.rows / ROWS;
     let steps = right.tile.k() / right.tile.step();
-    let (left_args, left, left_step): (Vec<_>, Side, Box<dyn Fn(u32, u32) -> Option<LeftPlace>>) = match &mma
-        .left
-    {
-        LeftOperand::Shared(operand) => {
-            let SharedSide { tile, side, descriptor } = shared_side(cx, operand)?;
-            let at = move |step, band| {
-                Some(LeftPlace::Shared((tile.advance_k(step) + tile.advance_band(band)?) / 16))
-            };
-            (vec![descriptor], side, Box::new(at))
-        }
-        LeftOperand::Registers(local) => {
-            let (registers, ty) = fragment(cx, *local)?;
-            let each = Form::LEFT_REGISTERS as usize;
-            let at = move |step, band| Some(LeftPlace::Registers((band * ty.steps() + step) as usize * each));
-            (registers, Side { negated: false, major: None }, Box::new(at))
-        }
-    };
+    let left = left_side(cx, &mma.left)?;
     let place_of = |step: u32, band: u32| {
-        let left = left_step(step, band)
-            .ok_or_else(|| BackendError::Unchecked("a band of a tile that has none".to_owned()))?;
+        let left = left.matrix.place(step, band);
+        let left =
+            left.ok_or_else(|| BackendError::Unchecked("a band of a tile that has none".to_owned()))?;
         Ok(Step { left, right: right.tile.advance_k(step) / 16 })
     };
     let steps = (0..steps).map(|step| (0..bands).map(|band| place_of(step, band)).collect());
@@ -60,15 +46,60 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
         register,
         begins,
         steps: steps.collect::<Lower<Vec<Vec<Step>>>>()?,
-        left,
+        left: left.side,
         right: right.side,
     };
-    let in_registers = if let LeftOperand::Registers(_) = mma.left { left_args.len() } else { 0 };
+    let in_registers = if let LeftMatrix::Registers(_) = left.matrix { left.args.len() } else { 0 };
     let instruction = nvvm::multiply(&multiplication, in_registers);
     let before = if begins { vec![] } else { registers(cx, &home)? };
-    let args: Vec<_> = left_args.into_iter().chain([right.descriptor]).collect();
+    let args: Vec<_> = left.args.into_iter().chain([right.descriptor]).collect();
     let after = nvvm::emit_in_place(cx, &instruction, &before, &args)?;
     set_registers(cx, &home, &after)
+}
+
+/// The left operand: its descriptor, or its registers.
+struct LeftSide<'c> {
+    matrix: LeftMatrix,
+    side: Side,
+    args: Vec<BasicValueEnum<'c>>,
+}
+
+/// Where the parts of a left operand are.
+enum LeftMatrix {
+    Shared(OperandTile),
+    Registers(FragmentType),
+}
+
+impl LeftMatrix {
+    /// The part for a step along K and a band of 64 rows; none if the tile has no such band.
+    fn place(&self, step: u32, band: u32) -> Option<LeftPlace> {
+        match self {
+            Self::Shared(tile) => {
+                Some(LeftPlace::Shared((tile.advance_k(step) + tile.advance_band(band)?) / 16))
+            }
+            Self::Registers(ty) => {
+                let first = (band * ty.steps() + step) * Form::LEFT_REGISTERS;
+                Some(LeftPlace::Registers(first as usize))
+            }
+        }
+    }
+}
+
+fn left_side<'c>(cx: &mut Cx<'c, '_>, left: &LeftOperand) -> Lower<LeftSide<'c>> {
+    match left {
+        LeftOperand::Shared(operand) => {
+            let SharedSide { tile, side, descriptor } = shared_side(cx, operand)?;
+            Ok(LeftSide { matrix: LeftMatrix::Shared(tile), side, args: vec![descriptor] })
+        }
+        LeftOperand::Registers(local) => {
+            let (args, ty) = fragment(cx, *local)?;
+            Ok(LeftSide {
+                matrix: LeftMatrix::Registers(ty),
+                side: Side { negated: false, major: None },
+                args,
+            })
+        }
+    }
 }
 
 /// Waits until multiplications of `accumulator` are complete.
@@ -82,7 +113,7 @@ pub(super) fn wait(cx: &mut Cx<'_, '_>, accumulator_local: LocalId, id: StmtId) 
         operands.extend(fragment(cx, local)?.0);
     }
     let before = registers(cx, &home)?;
-    let instruction = nvvm::wgmma_wait(register_of(home.ty.element)?, before.len(), operands.len(), pending);
+    let instruction = nvvm::wgmma_wait(register_of(home.ty.element), before.len(), operands.len(), pending);
     let after = nvvm::emit_in_place(cx, &instruction, &before, &operands)?;
     set_registers(cx, &home, &after)
 }
@@ -117,20 +148,14 @@ fn form(cx: &Cx<'_, '_>, home: &Home<'_>, mma: &Mma, right: Element) -> Lower<(F
     };
     let unchecked = || BackendError::Unchecked(format!("an operand of `{left}`"));
     let a = Element::of(left).ok_or_else(unchecked)?;
-    let d = match home.ty.element {
-        Scalar::F32 => Accumulated::F32,
-        Scalar::F16 => Accumulated::F16,
-        _ => Accumulated::S32,
-    };
-    Ok((Form { d, a, b: right, n: home.ty.columns, sparse: false }, register_of(home.ty.element)?))
+    let d = accumulated(home.ty.element)
+        .ok_or_else(|| BackendError::Unchecked(format!("an accumulator of `{}`", home.ty.element)))?;
+    Ok((Form { d, a, b: right, n: home.ty.columns, sparse: false }, register_of(home.ty.element)))
 }
 
-fn register_of(element: Scalar) -> Lower<Operand> {
-    match element {
-        Scalar::F32 => Ok(Operand::F32),
-        Scalar::F16 | Scalar::I32 => Ok(Operand::B32),
-        other => Err(BackendError::Unchecked(format!("an accumulator of `{other}`"))),
-    }
+/// What an accumulator of these elements is in a register.
+fn register_of(element: Scalar) -> Operand {
+    if element == Scalar::F32 { Operand::F32 } else { Operand::B32 }
 }
 
 fn accumulator<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<Home<'c>> {
@@ -159,15 +184,15 @@ fn fragment<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<(Vec<BasicValueEnum<'c
 }
 
 /// How many registers an accumulator takes, and the type of one.
-fn shape<'c>(cx: &Cx<'c, '_>, ty: AccumulatorType) -> Lower<(u32, inkwell::types::BasicTypeEnum<'c>)> {
-    match ty.element {
-        Scalar::F16 => Ok((ty.len() / 2, cx.context.i32_type().into())),
-        other => Ok((ty.len(), cx.scalar_type(other))),
+fn shape<'c>(cx: &Cx<'c, '_>, ty: AccumulatorType) -> (u32, BasicTypeEnum<'c>) {
+    match ty.element == Scalar::F16 {
+        true => (ty.elements() / 2, cx.context.i32_type().into()),
+        false => (ty.elements(), cx.scalar_type(ty.element)),
     }
 }
 
 fn registers<'c>(cx: &Cx<'c, '_>, home: &Home<'c>) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let (count, register) = shape(cx, home.ty)?;
+    let (count, register) = shape(cx, home.ty);
     let load = |i| {
         let at = place::at(cx, register, home.address, cx.u32_const(i))?;
         let value = cx.builder.build_load(register, at, "")?;
@@ -178,7 +203,7 @@ fn registers<'c>(cx: &Cx<'c, '_>, home: &Home<'c>) -> Lower<Vec<BasicValueEnum<'
 }
 
 fn set_registers<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, values: &[BasicValueEnum<'c>]) -> Lower<()> {
-    let (_, register) = shape(cx, home.ty)?;
+    let (_, register) = shape(cx, home.ty);
     for (i, value) in (0..).zip(values) {
         let at = place::at(cx, register, home.address, cx.u32_const(i))?;
         let store = cx.builder.build_store(at, *value)?;
@@ -229,8 +254,8 @@ pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: L
     let ty = cx.scalar_type(home.ty.element);
     for row in 0..home.ty.rows / 32 {
         let (band, half) = (row / 2, row % 2);
-        let of_row = (0..home.ty.len_of_band()).filter(|i| i / 2 % 2 == half);
-        let mut all = of_row.map(|i| cx.u32_const(band * home.ty.len_of_band() + i));
+        let of_row = (0..home.ty.elements_of_band()).filter(|i| i / 2 % 2 == half);
+        let mut all = of_row.map(|i| cx.u32_const(band * home.ty.elements_of_band() + i));
         let first = all.next().ok_or_else(|| BackendError::Unchecked("a row without elements".to_owned()))?;
         let mut value = element(cx, &home, first)?;
         for i in all {
@@ -318,7 +343,7 @@ impl<'c> Target<'c, '_> {
 
     /// A thread's element `i` of a band, counted from the first that is stored.
     fn element(&self, cx: &Cx<'c, '_>, home: &Home<'c>, band: u32, i: u32) -> Lower<IntValue<'c>> {
-        let at = cx.u32_const(band * home.ty.len_of_band() + i);
+        let at = cx.u32_const(band * home.ty.elements_of_band() + i);
         Ok(cx.builder.build_int_add(self.first, at, "")?)
     }
 }
@@ -378,10 +403,9 @@ fn pairs<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> L
 fn neighbours<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>) -> Lower<BasicValueEnum<'c>> {
     let next = cx.builder.build_int_add(i, cx.u32_const(1), "")?;
     let both = [element(cx, home, i)?, element(cx, home, next)?];
-    let mut vector = match cx.scalar_type(home.ty.element) {
-        inkwell::types::BasicTypeEnum::FloatType(ty) => ty.vec_type(2).get_poison(),
-        inkwell::types::BasicTypeEnum::IntType(ty) => ty.vec_type(2).get_poison(),
-        other => return Err(BackendError::Unchecked(format!("two elements of type `{other}`"))),
+    let mut vector = match home.ty.element.is_float() {
+        true => float_type(cx.scalar_type(home.ty.element))?.vec_type(2).get_poison(),
+        false => cx.bits_type(home.ty.element).vec_type(2).get_poison(),
     };
     for (i, value) in (0..).zip(both) {
         vector = cx.builder.build_insert_element(vector, value, cx.u32_const(i), "")?;

@@ -50,10 +50,11 @@ impl Panels {
     /// Of what a map moves. A slice has a part of each panel of the whole tile.
     fn of(moved: &TileType, kind: &CopyKind<Expr>) -> Lower<Self> {
         let whole = match kind {
-            CopyKind::Load { to, multicast: Some(Multicast::Sliced(_)), .. } => match &to.ty {
-                Type::Tile(whole) if whole.sliced_dimension() + 1 < whole.rank() => whole,
-                _ => moved,
-            },
+            CopyKind::Load {
+                to: Expr { ty: Type::Tile(whole), .. },
+                multicast: Some(Multicast::Sliced(_)),
+                ..
+            } if whole.sliced_dimension() + 1 < whole.rank() => whole,
             CopyKind::Load { .. } | CopyKind::Store { .. } | CopyKind::Reduce { .. } | CopyKind::Prefetch => {
                 moved
             }

@@ -6,7 +6,8 @@ fn k(out: Global<u32>) {
     out.set(threadIdx.x, 1);
     let x = __shfl_xor_sync(1, 2, 3);
     wgmma(tile, tile);
-    let x = exp(1.0);
+    let x = expf(1.0);
+    ldmatrix(tile);
     let x = 1.0f32;
     let y = x.exp();
     atomicAdd(out, 1);

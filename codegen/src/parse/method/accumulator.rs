@@ -44,7 +44,7 @@ impl Cx<'_> {
             AccumulatorCall::Mma { a, b, keep } => {
                 return self.start_flight(receiver, ty, (a, b, keep), span);
             }
-            AccumulatorCall::Len => usize_number(ty.len(), span),
+            AccumulatorCall::Len => usize_number(ty.elements(), span),
             AccumulatorCall::Row { i } => self.row_of(ty, i, span),
             AccumulatorCall::At { i } => self.place_of(ty, i, span),
             AccumulatorCall::Columns { j } => return self.columns(receiver, ty, j, written),
@@ -67,7 +67,7 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let [accumulator, first] = <[Expr; 2]>::try_from(parts).ok()?;
         Some(match call {
-            ColumnsCall::Len => usize_number(part.len(), span),
+            ColumnsCall::Len => usize_number(part.elements(), span),
             ColumnsCall::At { i } => self.place_of(part, i, span),
             ColumnsCall::Store { tile } => {
                 let accumulator = self.accumulator(&accumulator)?;
@@ -151,7 +151,7 @@ impl Cx<'_> {
     ///
     /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", accumulator D.
     fn row_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
-        let band = self.usize_op(BinaryOp::Div, i.clone(), ty.len_of_band(), span);
+        let band = self.usize_op(BinaryOp::Div, i.clone(), ty.elements_of_band(), span);
         let pair = self.usize_op(BinaryOp::Div, i, 2, span);
         let half = self.usize_op(BinaryOp::Rem, pair, 2, span);
         let first = self.usize_op(BinaryOp::Mul, band, 2, span);
@@ -168,8 +168,8 @@ impl Cx<'_> {
             let right = Expr::constant(Const::Int(right.into()), Scalar::U32, span);
             self.apply(op, left, right, span)
         };
-        let band = op(BinaryOp::Div, i.clone(), ty.len_of_band());
-        let in_band = op(BinaryOp::Rem, i.clone(), ty.len_of_band());
+        let band = op(BinaryOp::Div, i.clone(), ty.elements_of_band());
+        let in_band = op(BinaryOp::Rem, i.clone(), ty.elements_of_band());
         let (pair, group) = (op(BinaryOp::Div, i.clone(), 2), op(BinaryOp::Div, in_band, 4));
         let (half, parity) = (op(BinaryOp::Rem, pair, 2), op(BinaryOp::Rem, i, 2));
         let (warp, quad) = (op(BinaryOp::Rem, warp, 4), op(BinaryOp::Div, lane.clone(), 4));

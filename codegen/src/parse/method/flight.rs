@@ -148,18 +148,22 @@ impl Cx<'_> {
 
 /// The parts of what a flight keeps.
 fn kept_parts(keep: Expr) -> Vec<Expr> {
-    match keep.kind {
-        ExprKind::Compound(parts) => parts,
-        ExprKind::Unit => vec![],
-        _ => vec![keep],
+    if let ExprKind::Compound(parts) = keep.kind {
+        parts
+    } else if let ExprKind::Unit = keep.kind {
+        vec![]
+    } else {
+        vec![keep]
     }
 }
 
 /// What a flight gives back.
 fn kept_value(ty: &Type, mut parts: Vec<Expr>, span: Span) -> Expr {
-    match ty {
-        Type::Compound(_) => Expr { kind: ExprKind::Compound(parts), ty: ty.clone(), span },
-        Type::Unit => unit(span),
-        _ => parts.pop().map_or(Expr::error(span), |kept| Expr { span, ..kept }),
+    if let Type::Compound(_) = ty {
+        Expr { kind: ExprKind::Compound(parts), ty: ty.clone(), span }
+    } else if *ty == Type::Unit {
+        unit(span)
+    } else {
+        parts.pop().map_or(Expr::error(span), |kept| Expr { span, ..kept })
     }
 }

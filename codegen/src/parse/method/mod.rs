@@ -152,10 +152,8 @@ impl Cx<'_> {
             _ if ty == Type::Error => Expr::error(span),
             Some(method) => {
                 // What a flight keeps is no part of its method.
-                let parts = match method {
-                    Method::Flight(..) => vec![],
-                    _ => parts_of(&receiver).unwrap_or_default(),
-                };
+                let of_flight = matches!(method, Method::Flight(..));
+                let parts = parts_of(&receiver).filter(|_| !of_flight).unwrap_or_default();
                 let value =
                     self.pipeline_call(&parts, &name, span, |cx| cx.method(method, receiver, call, values));
                 value.unwrap_or(Expr::error(span))

@@ -60,7 +60,7 @@ impl Cx<'_> {
         let mut band = ty.clone();
         let whole = band.extents.first_mut()?;
         // The panels of a wider tile are as far apart as all of its rows take.
-        if ty.rank() != 2 || rows == 0 || *whole % rows != 0 || ty.panels() > 1 {
+        if ty.rank() != 2 || rows == 0 || !whole.is_multiple_of(rows) || ty.panels() > 1 {
             self.error(Code::TileMismatch, span, format!("a `{ty}` has no bands of {rows} rows"))
                 .help("take a tile of two dimensions no wider than its swizzle's span, and a number of rows that divides its own");
             return None;
@@ -70,7 +70,7 @@ impl Cx<'_> {
         // The pattern of a swizzle repeats every 8 rows of its span, which is where a tile begins.
         let bytes = u64::from(rows) * ty.row_pitch();
         let alignment = limits::tile_alignment(ty.swizzle);
-        if bytes % alignment != 0 {
+        if !bytes.is_multiple_of(alignment) {
             let message = format!(
                 "a band of {rows} rows has {bytes} bytes, but a tile begins at a multiple of {alignment}"
             );

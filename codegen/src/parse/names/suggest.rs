@@ -155,19 +155,17 @@ const FUNCTIONS: Table = &[
         Ours::Instead("all lanes of a warp take part in its words: they stand where no lane is missing"),
     ),
     (
-        &[
-            "wgmma",
-            "wgmma_mma_async",
-            "mma",
-            "mma_sync",
-            "warpgroup_arrive",
-            "warpgroup_wait",
-            "dot",
-            "ldmatrix",
-        ],
-        Ours::Absent("the tensor cores' instructions"),
+        &["wgmma", "wgmma_mma_async", "mma", "dot", "gemm"],
+        Ours::Is("a method of an accumulator, `sum.mma(a, b, keep)`,"),
     ),
-    (&["setmaxnreg"], Ours::Absent("the registers' redistribution among warpgroups")),
+    (&["warpgroup_wait", "wgmma_wait_group"], Ours::Is("a method of what `mma` gives, `flight.wait()`,")),
+    (
+        &["warpgroup_arrive", "wgmma_fence", "warpgroup_commit_batch", "wgmma_commit_group"],
+        Ours::Instead("`sum.mma(a, b, keep)` begins with the fence and ends the group"),
+    ),
+    (&["stmatrix"], Ours::Is("a method of an accumulator, `sum.store(tile)`,")),
+    (&["mma_sync", "ldmatrix"], Ours::Absent("the multiplication by a single warp")),
+    (&["setmaxnreg"], Ours::Is("`setmaxnreg_inc::<232>()` or `setmaxnreg_dec::<40>()`")),
     (&["clock", "clock64", "globaltimer", "__nanosleep", "nanosleep"], Ours::Absent("clocks and sleeping")),
     (
         &["load", "store"],
@@ -216,7 +214,6 @@ const TYPES: Table = &[
         &["DeviceTensor", "TensorView", "TensorViewMut"],
         Ours::Instead("a tensor is passed as a `TensorMap<Tile<..>>` or as a `Global<T>`"),
     ),
-    (&["Fragment", "Accumulator"], Ours::Absent("the tensor cores' instructions")),
 ];
 
 const MACROS: Table = &[
@@ -231,7 +228,7 @@ const MACROS: Table = &[
     ),
     (&["vec"], Ours::Instead("a register array is written `[0.0; 4]`")),
     (&["format", "write", "writeln"], Ours::Instead("text is printed by `printf!(\"..\\n\", ..)`")),
-    (&["wgmma", "mma"], Ours::Absent("the tensor cores' instructions")),
+    (&["wgmma", "mma"], Ours::Is("a method of an accumulator, `sum.mma(a, b, keep)`,")),
 ];
 
 #[cfg(test)]
@@ -251,7 +248,8 @@ mod tests {
     fn words_of_others_are_those_of_their_kind() {
         let says = |name, kind| elsewhere(name, kind).unwrap_or_default();
         assert_eq!(says("__syncthreads", Kind::Function), "`__syncthreads` is `sync_threads()` here");
-        assert!(says("wgmma", Kind::Function).contains("not there"));
+        assert!(says("wgmma", Kind::Function).contains("`sum.mma(a, b, keep)`"));
+        assert!(says("ldmatrix", Kind::Function).contains("not there"));
         assert!(says("threadIdx", Kind::Value).contains("`thread_idx()`"));
         assert_eq!(elsewhere("full", Kind::Value), None);
     }

@@ -29,6 +29,7 @@ macro_rules! words {
             #[doc = concat!("A call of a [`", stringify!($Word), "`], with its arguments.")]
             #[derive(Debug)]
             #[allow(dead_code, reason = "a `for` knows its words by their names alone")]
+            #[allow(clippy::large_enum_variant, reason = "a call is read, and then taken apart")]
             pub(in crate::parse) enum $Call {
                 $(
                     $( $Variant $({
