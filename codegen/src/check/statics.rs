@@ -105,7 +105,6 @@ impl Walk<'_> {
     }
 
     /// Whether some threads may go on elsewhere than after it.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all that have no blocks are alike")]
     fn stmt(&mut self, stmt: &Stmt, region: u32) -> bool {
         match &stmt.kind {
             StmtKind::Assign { local, index, value } => {
@@ -126,11 +125,47 @@ impl Walk<'_> {
             }
             StmtKind::Labelled { body, .. } => self.block(body, region),
             StmtKind::Break(_) | StmtKind::Continue(_) | StmtKind::Leave(_) => false,
-            // Of loops, whose turns nobody has counted.
-            other => visit::blocks(other).into_iter().fold(false, |may_leave, block| {
-                let turn = self.region();
-                self.block(block, turn) || may_leave
-            }),
+            // Nobody has counted their turns.
+            StmtKind::For(_) | StmtKind::Loop { .. } | StmtKind::While { .. } => {
+                visit::blocks(&stmt.kind).into_iter().fold(false, |may_leave, block| {
+                    let turn = self.region();
+                    self.block(block, turn) || may_leave
+                })
+            }
+            StmtKind::Return
+            | StmtKind::TileGet { .. }
+            | StmtKind::TileSet { .. }
+            | StmtKind::SharedGet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::TileCopy(_)
+            | StmtKind::BulkCopy(_)
+            | StmtKind::RemoteCopy(_)
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::Barrier { .. }
+            | StmtKind::EditMap { .. }
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Mma(_)
+            | StmtKind::MmaWait { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::StoreAccumulator { .. }
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::SetMaxRegisters { .. }
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Warp { .. }
+            | StmtKind::Trap
+            | StmtKind::Assert { .. }
+            | StmtKind::Printf { .. } => false,
         }
     }
 

@@ -8,6 +8,7 @@
 //! * [`cluster`]: other blocks of the cluster, and slices of a load.
 //! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in
 //!   [`nvvm`], the one table of what LLVM IR has no operation for.
+//! * [`mma`]: multiplications by the tensor cores, and what becomes of accumulators.
 //! * [`print`]: `printf!`, `assert!` and `trap`. [`debug`]: lines of the source.
 //!
 //! A local is an `alloca`, a read of it a `load`; LLVM's O3 makes registers of them. A handle
@@ -25,13 +26,11 @@ mod arith;
 mod barrier;
 mod bounds;
 mod bulk;
-mod cast;
 mod cluster;
 mod control;
 mod debug;
 mod descriptor;
 mod expr;
-mod integer;
 mod kernel;
 mod memory;
 mod mma;
@@ -45,7 +44,6 @@ mod tests;
 mod tile;
 mod tma;
 mod types;
-mod vector;
 mod warp;
 
 use std::collections::HashMap;
@@ -57,6 +55,9 @@ use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, PointerValue};
+
+use arith::{cast, integer};
+use memory::vector;
 
 use crate::Checks;
 use crate::backend::{BackendError, Source};

@@ -97,7 +97,7 @@ pub mod forward {
             let _last = out.mma(weights, value.0.t(), value).wait();
 
             for i in unroll(0..out.len()) {
-                out[i] = out[i] / total[out.row(i)];
+                out[i] /= total[out.row(i)];
             }
             out.store(queries); // nobody reads the queries any more
             fence_proxy_async();

@@ -76,7 +76,6 @@ mod control;
 mod descriptor;
 mod global;
 mod grid;
-mod im2col;
 mod index;
 mod map;
 mod math;
@@ -108,11 +107,10 @@ pub use control::{CountedRange, trap, unroll};
 pub use descriptor::{Maps, SharedMap};
 pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex};
 pub use grid::{grid_dependency_launch, grid_dependency_wait, sync_grid};
-pub use im2col::{Im2colMap, Im2colRank, Rank};
 pub use index::{
     Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
 };
-pub use map::{TensorMap, TileType};
+pub use map::{Im2colMap, Im2colRank, Rank, TensorMap, TileType};
 pub use math::{
     Ordered, Precise, Real, Signed, abs, clamp, copysign, cos, exp, exp2, fma, log, log2, max, min, pow,
     recip, rsqrt, sin, sqrt, tanh,

@@ -1,5 +1,6 @@
 //! Accumulators and their rows: what a thread holds of them, and what becomes of them.
 
+use super::flight::Factors;
 use crate::diag::Code;
 use crate::ir::{
     AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, RowOp, Scalar, Span,
@@ -42,7 +43,7 @@ impl Cx<'_> {
         let local = self.accumulator(&receiver)?;
         Some(match call {
             AccumulatorCall::Mma { a, b, keep } => {
-                return self.start_flight(receiver, ty, (a, b, keep), span);
+                return self.start_flight(receiver, ty, Factors { a, b, keep }, span);
             }
             AccumulatorCall::Len => usize_number(ty.elements(), span),
             AccumulatorCall::Row { i } => self.row_of(ty, i, span),

@@ -12,13 +12,21 @@ use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 use crate::parse::words::FlightCall;
 
+/// What a multiplication is started with.
+pub(super) struct Factors {
+    pub(super) a: Expr,
+    pub(super) b: Expr,
+    /// What is given back when it is over.
+    pub(super) keep: Expr,
+}
+
 impl Cx<'_> {
     /// `sum.mma(a, b, keep)`.
     pub(super) fn start_flight(
         &mut self,
         accumulator: Expr,
         ty: AccumulatorType,
-        (a, b, keep): (Expr, Expr, Expr),
+        Factors { a, b, keep }: Factors,
         span: Span,
     ) -> Option<Expr> {
         let local = self.accumulator(&accumulator)?;

@@ -1,5 +1,4 @@
 //! `wgmma` and `setmaxnreg`.
-#![warn(clippy::wildcard_enum_match_arm)]
 
 use tma_model::mma::{Accumulated, Form, FormFault, Major, Operand as Element};
 

@@ -6,7 +6,6 @@
 //! until its wait; the warp's own registers hold poison.
 //!
 //! Sources: PTX ISA, "wgmma.mma_async", "wgmma.commit_group", "wgmma.wait_group".
-#![warn(clippy::wildcard_enum_match_arm)]
 
 mod float;
 mod integer;

@@ -3,15 +3,15 @@
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
 use inkwell::{FloatPredicate, IntPredicate};
 
-use super::nvvm::{self, Instruction};
-use super::types::{Class, class, float, float_type, int, int_const};
-use super::{Cx, Lower};
 use crate::ir::Scalar;
+use crate::lower::nvvm::{self, Instruction};
+use crate::lower::types::{Class, class, float, float_type, int, int_const};
+use crate::lower::{Cx, Lower};
 
 /// `value` as a scalar `to`. Integers are cut or extended by the sign of `from`; floats are rounded
 /// to nearest, ties to even; a float saturates as an integer, and NaN is 0; an 8-bit float
 /// saturates at its greatest number.
-pub(super) fn cast<'c>(
+pub(in crate::lower) fn cast<'c>(
     cx: &mut Cx<'c, '_>,
     value: BasicValueEnum<'c>,
     from: Scalar,

@@ -1,11 +1,13 @@
 //! Scalars in memory: shared arrays and slices of global memory.
 
+pub(super) mod vector;
+
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
+use self::vector::Vector;
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::vector::{self, Vector};
 use super::{Cx, Lower, bounds, expr, nvvm, place, print};
 use crate::backend::BackendError;
 use crate::ir::{AtomicOp, Expr, LocalId, ParamId, Scalar, Span, Type};

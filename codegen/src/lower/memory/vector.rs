@@ -5,22 +5,22 @@ use inkwell::IntPredicate;
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValue as _, BasicValueEnum, IntValue, PointerValue};
 
-use super::types::{float_type, scalar_of};
-use super::{Cx, Lower, memory, place, print};
 use crate::backend::BackendError;
 use crate::ir::{Scalar, Span, Type};
+use crate::lower::types::{float_type, scalar_of};
+use crate::lower::{Cx, Lower, memory, place, print};
 
 /// The vector that an array in registers is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Vector {
-    pub(super) scalar: Scalar,
+pub(in crate::lower) struct Vector {
+    pub(in crate::lower) scalar: Scalar,
     /// How many elements it has.
-    pub(super) len: u32,
+    pub(in crate::lower) len: u32,
 }
 
 impl Vector {
     /// The vector of this type; none if it is a scalar.
-    pub(super) fn of(ty: &Type) -> Lower<Option<Self>> {
+    pub(in crate::lower) fn of(ty: &Type) -> Lower<Option<Self>> {
         let Type::Array(element, len) = ty else { return Ok(None) };
         Ok(Some(Self { scalar: scalar_of(element)?, len: *len }))
     }
@@ -44,7 +44,7 @@ impl Vector {
 }
 
 /// The vector at `address`, as an array.
-pub(super) fn load<'c>(
+pub(in crate::lower) fn load<'c>(
     cx: &Cx<'c, '_>,
     address: PointerValue<'c>,
     vector: Vector,
@@ -64,7 +64,7 @@ pub(super) fn load<'c>(
 }
 
 /// Writes an array to `address`, as a vector.
-pub(super) fn store<'c>(
+pub(in crate::lower) fn store<'c>(
     cx: &Cx<'c, '_>,
     address: PointerValue<'c>,
     value: BasicValueEnum<'c>,
@@ -91,7 +91,7 @@ fn align(loaded: BasicValueEnum<'_>, vector: Vector) -> Lower<()> {
 }
 
 /// Goes on only if `index` is a multiple of the vector's length, in a kernel that tests it.
-pub(super) fn check_multiple<'c>(
+pub(in crate::lower) fn check_multiple<'c>(
     cx: &mut Cx<'c, '_>,
     index: IntValue<'c>,
     vector: Vector,

@@ -1,11 +1,14 @@
 //! Arithmetic, comparisons and mathematical functions.
 
+pub(super) mod cast;
+pub(super) mod integer;
+
 use inkwell::types::BasicType;
 use inkwell::values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, FloatValue, IntValue};
 use inkwell::{FloatPredicate, IntPredicate};
 
 use super::types::{Class, class, float, int, scalar_of};
-use super::{Cx, Lower, bounds, cast, expr, nvvm};
+use super::{Cx, Lower, bounds, expr, nvvm};
 use crate::backend::BackendError;
 use crate::ir::{BinaryOp, Expr, MathOp, Scalar, Span, UnaryOp};
 

@@ -1,5 +1,9 @@
 //! Tensor maps: tensors in global memory that the copy engine moves in tiles.
 
+mod im2col;
+
+pub use im2col::{Im2colMap, Im2colRank, Rank};
+
 use std::marker::PhantomData;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{
+use crate::lang::{
     Barrier, CachePolicy, Coordinate, Shape2, Swizzle, Tile, TileElement, TileType, device_only,
     sealed::Sealed,
 };
@@ -62,13 +62,13 @@ impl<X: TileType, const RANK: usize> Copy for Im2colMap<X, RANK> {}
 
 impl<X: TileType, const RANK: usize> Im2colMap<X, RANK> {
     /// Fetches the descriptor into its cache, as
-    /// [`TensorMap::prefetch_descriptor`](super::TensorMap::prefetch_descriptor).
+    /// [`TensorMap::prefetch_descriptor`](crate::lang::TensorMap::prefetch_descriptor).
     pub fn prefetch_descriptor(self) {
         device_only()
     }
 
     /// The same map, with `policy` as the L2 cache policy of its copies, as
-    /// [`TensorMap::hint`](super::TensorMap::hint).
+    /// [`TensorMap::hint`](crate::lang::TensorMap::hint).
     #[must_use]
     pub fn hint(self, policy: CachePolicy) -> Self {
         device_only()
@@ -82,7 +82,7 @@ where
 {
     /// Starts copying the column that begins at `at`, shifted by `offsets`, into `tile`, and
     /// returns at once. `at` is an image, a pixel and the first channel. Otherwise as
-    /// [`TensorMap::load`](super::TensorMap::load); the barrier receives the bytes of the whole
+    /// [`TensorMap::load`](crate::lang::TensorMap::load); the barrier receives the bytes of the whole
     /// tile.
     ///
     /// Offsets are at most 65535 with one spatial dimension, 255 with two, 31 with three.
@@ -110,7 +110,7 @@ where
     }
 
     /// As [`load`](Im2colMap::load), to the same offset in each block of the cluster whose bit is
-    /// set in `mask`, as [`TensorMap::load_multicast`](super::TensorMap::load_multicast).
+    /// set in `mask`, as [`TensorMap::load_multicast`](crate::lang::TensorMap::load_multicast).
     ///
     /// PTX:
     /// `cp.async.bulk.tensor.{3..5}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster`
@@ -128,7 +128,7 @@ where
     }
 
     /// Starts fetching a column into the L2 cache, as
-    /// [`TensorMap::prefetch`](super::TensorMap::prefetch).
+    /// [`TensorMap::prefetch`](crate::lang::TensorMap::prefetch).
     ///
     /// PTX: `cp.async.bulk.prefetch.tensor.{3..5}d.L2.global.im2col` (PTX ISA,
     /// "cp.async.bulk.prefetch.tensor").
@@ -138,7 +138,7 @@ where
     }
 
     /// Starts copying `tile` to the pixels from `at` on, without offsets. Otherwise as
-    /// [`TensorMap::store`](super::TensorMap::store). The bounding box must lie within the tensor.
+    /// [`TensorMap::store`](crate::lang::TensorMap::store). The bounding box must lie within the tensor.
     ///
     /// PTX: `cp.async.bulk.tensor.{3..5}d.global.shared::cta.im2col_no_offs.bulk_group` (PTX ISA,
     /// "cp.async.bulk.tensor").

@@ -3,13 +3,17 @@
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
 
-use super::types::int;
-use super::{Cx, Lower, expr, nvvm};
 use crate::backend::BackendError;
 use crate::ir::{Expr, IntegerOp};
+use crate::lower::types::int;
+use crate::lower::{Cx, Lower, expr, nvvm};
 
 /// `op` of an integer, and of what is beside it.
-pub(super) fn apply<'c>(cx: &mut Cx<'c, '_>, op: IntegerOp, operands: &[Expr]) -> Lower<BasicValueEnum<'c>> {
+pub(in crate::lower) fn apply<'c>(
+    cx: &mut Cx<'c, '_>,
+    op: IntegerOp,
+    operands: &[Expr],
+) -> Lower<BasicValueEnum<'c>> {
     let values = expr::values(cx, operands)?;
     let [value, rest @ ..] = &values[..] else {
         return Err(BackendError::Unchecked(format!("`{}` of nothing", op.name())));
