@@ -16,11 +16,13 @@ pub(super) mod shape;
 mod table;
 #[cfg(test)]
 mod tests;
+mod types;
 
 use std::borrow::Cow;
 
 pub(crate) use generics::Generic;
 pub(crate) use table::*;
+pub(crate) use types::*;
 
 use super::cx::Cx;
 use crate::ir::{Expr, Span};

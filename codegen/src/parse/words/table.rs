@@ -1,4 +1,5 @@
-//! The words of kernels: every function, method and type, constants and macros.
+//! The words of kernels: every function and method. Types, constants and macros are in
+//! [`types`](super::types).
 //!
 //! A row is a word's signature, much as `tma_runtime::lang` declares it, and the variant that it
 //! becomes. Behind a parameter's name stands its [shape](super::shape): what an argument may be.
@@ -19,7 +20,7 @@ use std::borrow::Cow;
 
 use super::shape::{self, Shape};
 use super::{Callable, Generic, Mark, Parameter, Signature, Word};
-use crate::ir::{AtomicOp, Expr, ReduceOp, Scalar, Span, TileSwizzle, TileType, WarpReduceOp};
+use crate::ir::{AtomicOp, Expr, ReduceOp, Scalar, Span, TileType, WarpReduceOp};
 use crate::parse::cx::Cx;
 use crate::parse::method::map::Map;
 
@@ -436,93 +437,5 @@ words! {
         "Control flow" {
             fn step_by(n: Usize) => StepBy;
         }
-    }
-}
-
-types! {
-    /// A type.
-    TypeWord {
-        "Values" {
-            type Dim3;
-            for ty in Scalar;
-        }
-        "Shared memory" {
-            type Tile<Element, Shape, Swizzle>;
-            type SharedArray<Element, Count>;
-            type Stages<Shared, Count>;
-        }
-        "Tiles" {
-            type Shape1<Count>;
-            type Shape2<Count, Count>;
-            type Shape3<Count, Count, Count>;
-            type Shape4<Count, Count, Count, Count>;
-            type Shape5<Count, Count, Count, Count, Count>;
-            for ty in TileSwizzle;
-        }
-        "Barriers" {
-            type Barrier;
-            type Token;
-            type Phase;
-        }
-        "Pipelines" {
-            type Pipeline<Tiles, Count>;
-            type Producer<Tiles, Count>;
-            type Consumer<Tiles, Count>;
-            type EmptySlot<Tiles>;
-            type LoadingSlot<Tiles>;
-            type FullSlot<Tiles>;
-        }
-        "TMA" {
-            type TensorMap<Tile>;
-        }
-        "Tensor cores" {
-            type Accumulator<Sum, MatrixRows, Count>;
-            type Columns<Lifetime, Sum, MatrixRows, Count>;
-            type Rows<Sum, MatrixRows>;
-            type Fragment<Factor, MatrixRows, Depth>;
-            type Flight<Lifetime, Sum, MatrixRows, Count, Kept>;
-            type Transposed<Tile>;
-            type Negated<Operand>;
-        }
-        "Columns of pixels" {
-            type Im2colMap<Tile, Rank>;
-        }
-        "Maps that kernels make" {
-            type Maps<Tile>;
-            type SharedMap<Tile>;
-        }
-        "Global memory" {
-            type Global<Element>;
-        }
-        "The L2 cache" {
-            type CachePolicy;
-        }
-        "Clusters" {
-            type Remote<Shared>;
-        }
-        "Multicast" {
-            type ClusterAxis;
-        }
-    }
-}
-
-names! {
-    /// A constant of a scalar, such as `u32::MAX`.
-    ConstantWord in "Conversions" {
-        MIN => Min,
-        MAX => Max,
-        BITS => Bits,
-        EPSILON => Epsilon,
-        INFINITY => Infinity,
-        NEG_INFINITY => NegInfinity,
-        NAN => Nan,
-        ZERO => Zero,
-        ONE => One,
-    }
-
-    /// A macro.
-    MacroWord in "Printing and stopping" {
-        printf => Printf,
-        assert => Assert,
     }
 }
