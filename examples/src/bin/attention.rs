@@ -173,7 +173,7 @@ fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f64> {
 }
 
 /// Attends with so many queries and keys, and gives the greatest error of an element.
-fn error_of(device: &Device, queries: usize, keys: usize) -> anyhow::Result<f64> {
+pub fn error_of(device: &Device, [queries, keys]: [usize; 2]) -> anyhow::Result<f64> {
     let four = bf16::from_f32(4.0);
     let host_q: Vec<bf16> = numbers(queries * 128, 1).into_iter().map(|x| x * four).collect();
     let (host_k, host_v) = (numbers(keys * 128, 2), numbers(keys * 128, 3));
@@ -193,8 +193,8 @@ fn error_of(device: &Device, queries: usize, keys: usize) -> anyhow::Result<f64>
 
 /// Attends with several numbers of queries and keys, and checks each element.
 pub fn run(device: &Device) -> anyhow::Result<()> {
-    for (queries, keys) in [(64, 128), (100, 256), (192, 640)] {
-        let worst = error_of(device, queries, keys)?;
+    for [queries, keys] in [[64, 128], [100, 256], [192, 640]] {
+        let worst = error_of(device, [queries, keys])?;
         anyhow::ensure!(
             worst < 1e-2,
             "{queries} queries over {keys} keys: an element is wrong by {worst:.2e}"

@@ -95,7 +95,7 @@ fn numbers(len: usize, seed: u32) -> Vec<f16> {
 }
 
 /// Multiplies matrices of these extents, and gives the greatest error of an element, relative to it.
-fn error_of(device: &Device, [m, n, k]: [usize; 3]) -> anyhow::Result<f64> {
+pub fn error_of(device: &Device, [m, n, k]: [usize; 3]) -> anyhow::Result<f64> {
     let (host_a, host_b) = (numbers(m * k, 1), numbers(n * k, 2));
     let a = device.tensor(&host_a, [m, k])?;
     let b = device.tensor(&host_b, [n, k])?;

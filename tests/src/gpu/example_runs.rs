@@ -104,9 +104,7 @@ const QUICK_ELEMENTS: usize = 1 << 15;
 const FACTOR: f32 = 1.7e3;
 
 /// Examples with data of their own, which they check.
-const PROGRAMS: [(&str, Program); 9] = [
-    ("attention", attention::run),
-    ("dense_gemm", dense_gemm::run),
+const PROGRAMS: [(&str, Program); 7] = [
     ("tma_coordinates", tma_coordinates::run),
     ("tma_fp8", tma_fp8::run),
     ("tma_grouped_copy", tma_grouped_copy::run),
@@ -115,6 +113,24 @@ const PROGRAMS: [(&str, Program); 9] = [
     ("tma_reduce", tma_reduce::run),
     ("tma_row_fill", tma_row_fill::run),
 ];
+
+/// Examples that multiply, and the same with one block and more steps than a ring has stages.
+const PRODUCTS: [(&str, Program, Program); 2] = [
+    ("attention", attention::run, small_attention),
+    ("dense_gemm", dense_gemm::run, small_gemm),
+];
+
+fn small_attention(device: &Device) -> anyhow::Result<()> {
+    let error = attention::error_of(device, [64, 512])?;
+    anyhow::ensure!(error < 1e-2, "an element is wrong by {error:.2e}");
+    Ok(())
+}
+
+fn small_gemm(device: &Device) -> anyhow::Result<()> {
+    let error = dense_gemm::error_of(device, [128, 128, 448])?;
+    anyhow::ensure!(error < 1e-3, "an element is wrong by {error:.2e} of itself");
+    Ok(())
+}
 
 type Program = fn(&Device) -> anyhow::Result<()>;
 
@@ -137,9 +153,11 @@ const EXAMPLES: [Example; 5] = [
     Example { name: "transpose", run: transposed, shapes: &TRANSPOSED_SHAPES, small: [68, 72] },
 ];
 
-fn programs() -> impl Iterator<Item = Test> {
+/// The programs; the products small or as they are.
+fn programs(small: bool) -> impl Iterator<Item = Test> {
+    let products = PRODUCTS.into_iter().map(move |(name, run, alone)| (name, if small { alone } else { run }));
     let test = |(name, run)| Test { name: format!("examples::{name}"), run: Box::new(run) };
-    PROGRAMS.into_iter().map(test)
+    PROGRAMS.into_iter().chain(products).map(test)
 }
 
 fn multicasts(runs: usize) -> impl Iterator<Item = Test> {
@@ -157,13 +175,13 @@ pub fn small_tests() -> Vec<Test> {
         name: format!("examples::{name}"),
         run: Box::new(move |device| run(device, small, 1)),
     };
-    EXAMPLES.into_iter().map(test).chain(programs()).chain(multicasts(1)).collect()
+    EXAMPLES.into_iter().map(test).chain(programs(true)).chain(multicasts(1)).collect()
 }
 
 /// A test for each example and shape.
 pub fn tests(options: &Options) -> Vec<Test> {
     let (runs, largest) = if options.quick { (QUICK_RUNS, QUICK_ELEMENTS) } else { (RUNS, usize::MAX) };
-    let mut tests: Vec<_> = programs().collect();
+    let mut tests: Vec<_> = programs(false).collect();
     for Example { name, run, shapes, .. } in EXAMPLES {
         for &[rows, cols] in shapes.iter().filter(|[rows, cols]| rows * cols <= largest) {
             tests.push(Test {
