@@ -5,9 +5,9 @@ use std::fmt;
 use super::line::Instruction;
 use super::steps::Change;
 use super::steps::Change::{
-    ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, ClusterWaitRemoved, CountLowered, FenceRemoved,
-    GroupWaitRemoved, InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised, ScopeNarrowed, SyncRemoved,
-    TriedOnce, WaitRemoved, WarpSyncRemoved,
+    ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, ClusterWaitRemoved, CommitRemoved, CountLowered,
+    FenceRemoved, GroupWaitRemoved, InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised,
+    RegisterFenceRemoved, RegistersKept, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
 };
 use super::trial::Trial;
 
@@ -100,6 +100,23 @@ const fn grid_sync(kernel: &'static str, before: &'static [usize]) -> Unreported
     }
 }
 
+/// A step of multiplications that others make up for.
+const fn of_mma(
+    kernel: &'static str,
+    opcode: &'static str,
+    before: &'static [usize],
+    changes: &'static [Change],
+    reason: &'static str,
+) -> Unreported {
+    Unreported { kernel, instruction: (opcode, before), changes, reason }
+}
+
+const REGISTERS: &str = "It decides how fast the kernel is: the registers suffice also without it.";
+const ONE_SUM: &str = "Nothing uses the registers after the fence before: the next multiplication adds to the same sum, or begins one.";
+const LATER_GROUP: &str =
+    "The multiplication is then of the next group, which is waited for before anything of it is used.";
+const NOTHING_KEPT: &str = "The flight keeps nothing that is used again here, and a later wait is for all.";
+
 /// Those that do harm. The simulator is not good enough for them.
 pub const MISSED: &[Unreported] = &[
     grid_sync("grid_sync_scan", &[7, 8]),
@@ -182,6 +199,46 @@ pub const HARMLESS: &[Unreported] = &[
     proxy_fenced("bulk_next"),
     proxy_fenced("bulk_into::*"),
     proxy_fenced("bulk_operations"),
+    of_mma("mma_flights", "setmaxnreg", &[0], &[RegistersKept], REGISTERS),
+    of_mma("mma_flights", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
+    of_mma("mma_flights", "wgmma.commit_group", &[0, 1, 2], &[CommitRemoved], LATER_GROUP),
+    of_mma("mma_flights", "wgmma.wait_group", &[0, 1, 3], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    of_mma("mma_flights", "wgmma.wait_group", &[2], &[PendingRaised], NOTHING_KEPT),
+    of_mma("mma_transposed", "wgmma.fence", &[1, 2], &[RegisterFenceRemoved], ONE_SUM),
+    of_mma("mma_transposed", "wgmma.commit_group", &[0, 1], &[CommitRemoved], LATER_GROUP),
+    of_mma("mma_transposed", "wgmma.wait_group", &[0, 1], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    of_mma(
+        "mma_registers",
+        "barrier.sync",
+        &[7],
+        &[SyncRemoved],
+        "The last: nobody stores to the tile again.",
+    ),
+    of_mma("attention", "setmaxnreg", &[0], &[RegistersKept], REGISTERS),
+    of_mma("attention", "wgmma.fence", &[2], &[RegisterFenceRemoved], ONE_SUM),
+    of_mma("dense_gemm", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of_mma("dense_gemm", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of_mma(
+        "dense_gemm",
+        "wgmma.wait_group",
+        &[0],
+        &[PendingRaised],
+        "A slot is loaded again a step after its release, and the group of its multiplication is waited for by then.",
+    ),
+    of_mma(
+        "dense_gemm",
+        "mbarrier.try_wait.parity",
+        &[0],
+        &[WaitRemoved, TriedOnce],
+        "The first stages to be filled are empty from the beginning.",
+    ),
+    of_mma(
+        "dense_gemm",
+        "mbarrier.try_wait.parity",
+        &[3],
+        &[TriedOnce],
+        "The thread that loads has waited for the multiplication itself, which the warpgroup's four warps make as one.",
+    ),
     fence_of_warp("descriptor_cube"),
     fence_of_warp("descriptor_make"),
     fence_of_warp("tma_grouped_copy"),
