@@ -232,13 +232,6 @@ pub const HARMLESS: &[Unreported] = &[
         &[WaitRemoved, TriedOnce],
         "The first stages to be filled are empty from the beginning.",
     ),
-    of_mma(
-        "dense_gemm",
-        "mbarrier.try_wait.parity",
-        &[3],
-        &[TriedOnce],
-        "The thread that loads has waited for the multiplication itself, which the warpgroup's four warps make as one.",
-    ),
     fence_of_warp("descriptor_cube"),
     fence_of_warp("descriptor_make"),
     fence_of_warp("tma_grouped_copy"),
