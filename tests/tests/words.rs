@@ -1,6 +1,7 @@
 //! Shuffles, `clamp` and vectors that go wrong while a kernel runs: what the simulator finds, and what
 //! checked kernels say.
 #![cfg(feature = "llvm")]
+#![allow(clippy::single_range_in_vec_init, reason = "a view of one dimension has one range")]
 
 use tma_codegen::{Checks, Target, compile_with};
 use tma_runtime::prelude::*;
@@ -93,7 +94,7 @@ fn vectors_stay_within_their_slice() -> anyhow::Result<()> {
         // A tensor is not empty: a part of one may be.
         let src = device.tensor(&[values.clone(), vec![0.0; 4]].concat(), [len + 4])?;
         let mut dst = device.zeros([4])?;
-        let done = vector_from::launch(&device, 1, &src.view().slice([0..len])?, i, &mut dst);
+        let done = vector_from::launch(&device, 1, src.view().slice([0..len])?, i, &mut dst);
         match (done, inside) {
             (Ok(()), true) => assert_eq!(dst.to_vec()?, values[i as usize..][..4]),
             (Err(error), false) => {
@@ -113,9 +114,9 @@ fn vectors_are_aligned() -> anyhow::Result<()> {
     let src = device.tensor(&[1.0f32; 16], [16])?;
     let mut dst = device.zeros([4])?;
     // Each is found where it is known: by the launcher, by a checked kernel, and else by the hardware.
-    let error = vector_from::launch(&device, 1, &src.view().slice([2..16])?, 0, &mut dst).unwrap_err();
+    let error = vector_from::launch(&device, 1, src.view().slice([2..16])?, 0, &mut dst).unwrap_err();
     assert!(error.to_string().starts_with("TMA0531"), "{error}");
-    vector_from::launch(&device, 1, &src.view().slice([4..16])?, 0, &mut dst)?;
+    vector_from::launch(&device, 1, src.view().slice([4..16])?, 0, &mut dst)?;
     vector_from_checked::launch(&device, 1, &src, 4, &mut dst)?;
     let error = vector_from_checked::launch(&device, 1, &src, 2, &mut dst).unwrap_err().to_string();
     assert!(error.contains("the index of a vector of `src` is not a multiple of its length, 4"), "{error}");

@@ -157,7 +157,9 @@ where
     let (few, numbers) = (samples::<T>(34, 37), (0..n).map(|i| hash(35, i as u64) as usize));
     let values: Vec<T> = numbers
         .enumerate()
-        .map(|(i, drawn)| few[if i / LANES % 4 == 0 { i / LANES % 37 } else { drawn % 5 * (i / LANES % 8) }])
+        .map(|(i, drawn)| {
+            few[if (i / LANES).is_multiple_of(4) { i / LANES % 37 } else { drawn % 5 * (i / LANES % 8) }]
+        })
         .collect();
     let wanted = |i: usize| {
         let warp = &values[i / LANES * LANES..][..LANES];

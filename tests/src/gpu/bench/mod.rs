@@ -16,6 +16,9 @@ use tma_runtime::Device;
 use self::measure::Plan;
 use super::runner::Tally;
 
+/// Whether each contestant of a benchmark is right.
+type Check = fn(&Device, &Plan) -> anyhow::Result<Vec<bool>>;
+
 /// Something to measure.
 struct Benchmark {
     name: &'static str,
@@ -23,7 +26,7 @@ struct Benchmark {
     /// Prints JSON lines; says of each target whether it is met.
     run: fn(&Device, &Plan) -> anyhow::Result<Vec<bool>>,
     /// Whether the contestants compute what they should, measuring nothing.
-    check: Option<fn(&Device, &Plan) -> anyhow::Result<Vec<bool>>>,
+    check: Option<Check>,
 }
 
 const BENCHMARKS: [Benchmark; 6] = [
