@@ -121,6 +121,10 @@ pub fn conformance() -> &'static [Source] {
 pub fn benchmarks() -> &'static [Source] {
     sources! {
         "additions": "tests/src/gpu/bench/kernels/additions.rs",
+        "products_dense": "tests/src/gpu/bench/kernels/products/dense.rs",
+        "products_paired": "tests/src/gpu/bench/kernels/products/paired.rs",
+        "products_persistent": "tests/src/gpu/bench/kernels/products/persistent.rs",
+        "products_persistent_bf16": "tests/src/gpu/bench/kernels/products/persistent_bf16.rs",
         "scales": "tests/src/gpu/bench/kernels/scales.rs",
         "streams": "tests/src/gpu/bench/kernels/streams.rs",
     }
