@@ -119,7 +119,7 @@ pub use types::{
     MachineConfig, Order, Phase, PhaseWait, Pointer, Poll, Reduction, RemoteStore, Scope, Semantics, Site,
     Space, TensorAction, TensorCopy, TryWait, Votes, Waiting, WaitingFor,
 };
-pub(crate) use types::{LeftOperand, Multiply};
+pub(crate) use types::{LeftOperand, Metadata, Multiply};
 
 pub use crate::report::Stop;
 use crate::report::{Finding, Findings, Party};

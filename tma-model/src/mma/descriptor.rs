@@ -131,7 +131,11 @@ impl Descriptor {
         let (core, row) = (line / CORE_ROWS, line % CORE_ROWS);
         let at = match (major, self.swizzle.span()) {
             (Major::K, None) => row * CHUNK_BYTES + core * self.stride + chunk * self.leading,
-            (Major::K, Some(span)) => row * span + core * self.stride + chunk * CHUNK_BYTES,
+            // B of a sparse instruction takes 64 bytes along K: two panels of 32.
+            (Major::K, Some(span)) => {
+                let each = span / CHUNK_BYTES;
+                row * span + core * self.stride + chunk / each * self.leading + chunk % each * CHUNK_BYTES
+            }
             (Major::Mn, None) => row * CHUNK_BYTES + core * self.leading + chunk * self.stride,
             (Major::Mn, Some(span)) => {
                 let each = span / CHUNK_BYTES;

@@ -9,6 +9,7 @@
 //! | [`shape`] | the forms of an instruction: N, K, registers, the PTX version |
 //! | [`fragment`] | which element each register of each thread holds |
 //! | [`descriptor`] | the 64 bits that name an operand in shared memory, and how they are read |
+//! | [`metadata`] | which elements of a sparse A are there |
 //! | [`layout`] | tiles in shared memory as operands: strides, advances, alignment |
 //!
 //! Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions"; for
@@ -18,12 +19,14 @@ pub mod descriptor;
 pub mod element;
 pub mod fragment;
 pub mod layout;
+pub mod metadata;
 pub mod shape;
 
 pub use descriptor::{Descriptor, DescriptorFault};
 pub use element::{Accumulated, Operand};
 pub use fragment::Place;
 pub use layout::{Major, OperandFault, OperandTile};
+pub use metadata::MetadataPlace;
 pub use shape::{Form, FormFault};
 
 /// Rows of A and D in one instruction. Source: PTX ISA, "wgmma.mma_async".

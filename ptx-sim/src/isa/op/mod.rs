@@ -19,7 +19,7 @@ pub(crate) use copy::{
 };
 pub(crate) use memory::{Access, AddressOp, Atomic, AtomicOp, AtomicVector, MemoryOp, WideAtomic, Window};
 pub(crate) use warp::{Collective, MatrixCode, Redux, Shuffle, Vote, WarpOp};
-pub(crate) use warpgroup::{LeftCode, MultiplyCode, WarpgroupOp};
+pub(crate) use warpgroup::{LeftCode, MetadataCode, MultiplyCode, WarpgroupOp};
 
 use super::{Fence, Pc};
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tma_model::mma::{CHUNK_BYTES, CORE_ROWS, Descriptor};
+use tma_model::mma::{CHUNK_BYTES, CORE_ROWS, Descriptor, Form, MetadataPlace, Operand};
 use tma_model::sync::Epoch;
 
 use crate::isa::Reg;
@@ -15,7 +15,7 @@ use crate::machine::mma::{
     At, Joined, Left, Manner, Matrix, Member, Multiplication, Plan, Side, Step, WarpgroupId,
 };
 use crate::machine::registers::Change;
-use crate::machine::types::{Action, Actor, LeftOperand, Multiply, Poll};
+use crate::machine::types::{Action, Actor, LeftOperand, Metadata, Multiply, Poll};
 use crate::report::{Finding, FindingKind, Stop};
 
 const TOGETHER: &str = "all four warps of a warpgroup, the first of which has a number that 4 divides, issue the same `wgmma` \
@@ -57,6 +57,9 @@ impl Machine {
         let action = issuer.does("issues the multiplication");
         let member = self.member(action)?;
         let plan = self.plan(action, what)?;
+        if let Some(metadata) = what.metadata {
+            self.check_metadata(action, what.form, metadata)?;
+        }
         for matrix in plan.matrices() {
             self.check_bounds(action, matrix)?;
         }
@@ -68,7 +71,8 @@ impl Machine {
             plan.matrices().for_each(|matrix| self.read_matrix(issuer, matrix, group));
         }
         let Multiply { form, accumulates, negates, saturates, .. } = *what;
-        let manner = Manner { form, accumulates, negates, saturates };
+        let selector = what.metadata.map_or(0, |metadata| metadata.selector);
+        let manner = Manner { form, accumulates, negates, saturates, selector };
         let multiplication = Multiplication { manner, plan, d: what.d.to_vec() };
         let at = At { pc: what.pc, site: issuer.site };
         let joined = self.join(action, member, at, Step::Multiply(Rc::new(multiplication)))?;
@@ -80,6 +84,9 @@ impl Machine {
         }
         if let LeftOperand::Registers(left) = what.left {
             self.tensor_cores.bring(member, joined.number, left);
+        }
+        if let Some(metadata) = what.metadata {
+            self.tensor_cores.bring_metadata(member, joined.number, metadata.lanes);
         }
         if joined.is_whole {
             let slowness = Slowness::any(&mut self.random);
@@ -266,6 +273,33 @@ impl Machine {
         };
         let right = self.descriptor(action, Side::B, what.right)?;
         Ok(Plan { form: what.form, left, right, majors: what.majors })
+    }
+
+    /// The metadata that a warp's threads hold for a sparse A has to name elements of each group.
+    fn check_metadata(&mut self, action: Action, form: Form, metadata: Metadata<'_>) -> Result<(), Stop> {
+        let groups = form.k() / form.a.group();
+        let places = (0..16).flat_map(|row| (0..groups).map(move |group| (row, group)));
+        let invalid =
+            places.map(|at| (at, form.a.metadata(metadata.selector, at.into()))).find(|(_, place)| {
+                let bits = metadata.lanes[place.thread as usize] >> place.bit & 15;
+                form.a.position(bits, 0).is_none()
+            });
+        let Some(((row, group), MetadataPlace { thread, bit })) = invalid else { return Ok(()) };
+        let (bits, to) = (metadata.lanes[thread as usize] >> bit & 15, bit + 3);
+        let message = format!(
+            "the metadata of lane {thread} has {bits:#06b} in its bits {bit} to {to}, of the warp's row {row} and group {group}"
+        );
+        let help = match form.a {
+            Operand::Tf32 => "0b0100 for the first element of a group, or 0b1110 for the second",
+            Operand::F16
+            | Operand::Bf16
+            | Operand::E4m3
+            | Operand::E5m2
+            | Operand::S8
+            | Operand::U8
+            | Operand::B1 => "the places of two different elements of a group, 2 bits each",
+        };
+        self.refuse_with_help(action, FindingKind::IllegalMultiplication, message, help)
     }
 
     fn descriptor(&mut self, action: Action, side: Side, bits: u64) -> Result<Descriptor, Stop> {

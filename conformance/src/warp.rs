@@ -1,0 +1,272 @@
+//! The products of a warp: `mma.sync`.
+//!
+//! A case is a warp that multiplies fragments, which hold numbers of the same kinds as those of
+//! `wgmma`. Source: PTX ISA, "Matrix Fragments for mma.m16n8k*".
+
+use std::fmt;
+
+use tma_model::mma::{Accumulated, Operand};
+use tma_runtime::launch::{Arg, Grid, KernelParts, KernelSpec, launch};
+use tma_runtime::spec::Cluster;
+use tma_runtime::{Device, DeviceTensor};
+
+use crate::batch::PARAMS;
+use crate::draw::{self, Addend, Draws, Kind, Place};
+use crate::operand::Matrix;
+
+/// Threads of a warp.
+const LANES: u32 = 32;
+
+/// Rows of A and columns of B.
+const ROWS: u32 = 16;
+const COLUMNS: u32 = 8;
+
+/// An `mma.sync` of 16 rows and 8 columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Warp {
+    /// The types of C and D, A, B.
+    pub d: Accumulated,
+    /// As above.
+    pub a: Operand,
+    /// As above.
+    pub b: Operand,
+    /// Elements along K.
+    pub k: u32,
+    /// Whether sums of integers are clamped.
+    pub saturates: bool,
+    /// Single bits: whether they are combined by exclusive or.
+    pub differs: bool,
+}
+
+/// Every one of them with A dense.
+pub fn all() -> Vec<Warp> {
+    let mut all = Vec::new();
+    for a in Operand::ALL {
+        // In bytes of a row: 32, and 16.
+        for k in [128 / a.bits(), 256 / a.bits()] {
+            for b in Operand::ALL.into_iter().filter(|b| a.multiplies(*b)) {
+                for &d in a.accumulates() {
+                    let plain = Warp { d, a, b, k, saturates: false, differs: false };
+                    all.push(plain);
+                    if a.is_saturable() {
+                        all.push(Warp { saturates: true, ..plain });
+                    }
+                    if a == Operand::B1 {
+                        all.push(Warp { differs: true, ..plain });
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// `m16n8k16.f32.bf16.bf16.f32`, as PTX has it.
+impl fmt::Display for Warp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { d, a, b, k, saturates, differs } = self;
+        let clamped = if *saturates { ".satfinite" } else { "" };
+        let combined = match (a, differs) {
+            (Operand::B1, true) => ".xor.popc",
+            (Operand::B1, false) => ".and.popc",
+            _ => "",
+        };
+        write!(f, "m{ROWS}n{COLUMNS}k{k}.row.col{clamped}.{d}.{a}.{b}.{d}{combined}")
+    }
+}
+
+impl Warp {
+    fn registers(self) -> [u32; 3] {
+        let of = |lines: u32, bits: u32| lines * self.k * bits / 32 / LANES;
+        [of(ROWS, self.a.bits()), of(COLUMNS, self.b.bits()), 4 / self.d.per_register()]
+    }
+
+    /// The first version of the PTX ISA that has it. Source: PTX ISA, "mma", the notes.
+    fn ptx_version(self) -> &'static str {
+        match self.a {
+            Operand::E4m3 | Operand::E5m2 if self.d == Accumulated::F16 || self.k == 16 => "8.7",
+            Operand::E4m3 | Operand::E5m2 => "8.4",
+            Operand::F16 | Operand::Bf16 | Operand::Tf32 | Operand::S8 | Operand::U8 | Operand::B1 => "8.0",
+        }
+    }
+
+    /// The kernel that multiplies, a warp for each block.
+    pub fn text(self) -> String {
+        let counts = self.registers();
+        let names = |prefix: &str, count: u32| {
+            let names: Vec<_> = (0..count).map(|i| format!("%{prefix}{i}")).collect();
+            names.join(", ")
+        };
+        let [a, b, c] = [("a", counts[0]), ("b", counts[1]), ("c", counts[2])].map(|(p, n)| names(p, n));
+        let mut at = 0;
+        let mut load = String::new();
+        for (prefix, count) in ["a", "b", "c"].into_iter().zip(counts) {
+            for i in 0..count {
+                load += &format!("ld.global.u32 %{prefix}{i}, [%q1+{at}];\n");
+                at += 4 * LANES;
+            }
+        }
+        let store: String =
+            (0..counts[2]).map(|i| format!("st.global.u32 [%q2+{}], %c{i};\n", i * 4 * LANES)).collect();
+        format!(
+            ".version {}\n.target sm_90a\n.address_size 64\n.visible .entry {ENTRY}(\n\
+             .param .u64 records, .param .u64 record_words,\n.param .u64 data, .param .u64 data_words,\n\
+             .param .u64 out, .param .u64 out_words)\n.maxntid {LANES}, 1, 1\n{{\n\
+             .reg .b32 %r<4>; .reg .b32 %a<4>; .reg .b32 %b<2>; .reg .b32 %c<4>; .reg .b64 %q<6>;\n\
+             ld.param.u64 %q1, [data];\nld.param.u64 %q2, [out];\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\n\
+             mul.wide.u32 %q3, %r0, 4;\nmul.wide.u32 %q4, %r1, {at};\nmul.wide.u32 %q5, %r1, {};\n\
+             add.u64 %q1, %q1, %q3;\nadd.u64 %q1, %q1, %q4;\nadd.u64 %q2, %q2, %q3;\nadd.u64 %q2, %q2, %q5;\n\
+             {load}mma.sync.aligned.{self} {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}};\n{store}ret;\n}}\n",
+            self.ptx_version(),
+            counts[2] * 4 * LANES
+        )
+    }
+}
+
+/// The symbol of the kernel.
+const ENTRY: &str = "warp_products";
+
+/// Numbers that go into an instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpCase {
+    /// The instruction.
+    pub warp: Warp,
+    /// What A and B hold.
+    pub kind: Kind,
+    /// What C is, which is always added.
+    pub addend: Addend,
+    /// The random numbers.
+    pub seed: u64,
+}
+
+impl fmt::Display for WarpCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { warp, kind, addend, seed } = self;
+        write!(f, "{warp} {kind}+{addend} #{seed}")
+    }
+}
+
+/// Every kind of numbers with every C, for each instruction.
+pub fn cases() -> Vec<WarpCase> {
+    let mut cases = Vec::new();
+    for warp in all() {
+        for kind in Kind::ALL {
+            for addend in Addend::ALL.into_iter().filter(|addend| *addend != Addend::Absent) {
+                cases.push(WarpCase { warp, kind, addend, seed: cases.len() as u64 });
+            }
+        }
+    }
+    cases
+}
+
+/// The matrices of a case.
+#[derive(Clone, Debug)]
+pub struct WarpMatrices {
+    /// A, by rows.
+    pub a: Matrix,
+    /// B, by columns.
+    pub b: Matrix,
+    /// C, by rows.
+    pub c: Matrix,
+}
+
+impl WarpMatrices {
+    /// Those of a case.
+    pub fn new(case: &WarpCase) -> Self {
+        let WarpCase { warp, kind, addend, seed } = *case;
+        let Warp { d, a, b, k, .. } = warp;
+        let mut draws = Draws::new(seed);
+        let left = Matrix::new([ROWS, k], |[line, k]| {
+            draw::element(kind, a, Place { right: false, line, k }, &mut draws)
+        });
+        let right = Matrix::new([COLUMNS, k], |[line, k]| {
+            draw::element(kind, b, Place { right: true, line, k }, &mut draws)
+        });
+        let c = Matrix::new([ROWS, COLUMNS], |[row, column]| {
+            let products = left.line(row).iter().zip(right.line(column));
+            let sum = products.map(|(x, y)| draw::rough(a, *x) * draw::rough(b, *y)).sum();
+            draw::addend(addend, d, sum, &mut draws)
+        });
+        Self { a: left, b: right, c }
+    }
+
+    /// The registers of A, B and C, of each those of all lanes.
+    fn words(&self, warp: Warp) -> Vec<u32> {
+        let counts = warp.registers();
+        let mut words = Vec::new();
+        let mut append = |count: u32, per: u32, bits: u32, element: &dyn Fn(u32, u32, u32) -> u32| {
+            for (register, lane) in
+                (0..count).flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
+            {
+                let part = |part| element(register, lane, part) << (part * bits);
+                words.push((0..per).map(part).fold(0, |word, bits| word | bits));
+            }
+        };
+        let (a, b) = (warp.a.per_register(), warp.b.per_register());
+        append(counts[0], a, warp.a.bits(), &|register, lane, part| {
+            self.a.at([lane / 4 + 8 * (register % 2), a * (lane % 4) + part + 4 * a * (register / 2)])
+        });
+        append(counts[1], b, warp.b.bits(), &|register, lane, part| {
+            self.b.at([lane / 4, b * (lane % 4) + part + 4 * b * register])
+        });
+        let c = warp.d.per_register();
+        append(counts[2], c, 32 / c, &|register, lane, part| self.c.at(place(c * register + part, lane)));
+        words
+    }
+}
+
+/// Row and column of D's element `i` of a lane.
+const fn place(i: u32, lane: u32) -> [u32; 2] {
+    [lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2]
+}
+
+/// Runs cases of one instruction, and returns D of each, by rows.
+///
+/// # Errors
+///
+/// What the device reports.
+pub fn results(device: &Device, warp: Warp, cases: &[WarpMatrices]) -> anyhow::Result<Vec<Matrix>> {
+    let data: Vec<u32> = cases.iter().flat_map(|case| case.words(warp)).collect();
+    let [_, _, registers] = warp.registers();
+    let each = (registers * LANES) as usize;
+    let records = device.tensor(&[0_u32; 4], [4])?;
+    let data = device.tensor(&data, [data.len()])?;
+    let mut out: DeviceTensor<u32, 1> = device.filled_bytes([each * cases.len()], 0xa5)?;
+    let args = [Arg::global(records.slice()), Arg::global(data.slice()), Arg::global_mut(out.slice_mut())];
+    launch(device, specification(warp), Grid::x(cases.len() as u32), &args)?;
+    let words = out.to_vec()?;
+    let per = warp.d.per_register();
+    let matrix = |words: &[u32]| {
+        let mut matrix = Matrix::new([ROWS, COLUMNS], |_| 0);
+        for (register, lane) in
+            (0..registers).flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
+        {
+            for part in 0..per {
+                let [row, column] = place(per * register + part, lane);
+                let word = words[(register * LANES + lane) as usize];
+                let bits = if per == 2 { word >> (16 * part) & 0xffff } else { word };
+                matrix.bits[(row * COLUMNS + column) as usize] = bits;
+            }
+        }
+        matrix
+    };
+    Ok(words.chunks(each).map(matrix).collect())
+}
+
+/// The kernel as the runtime takes it. It is kept until the program ends.
+fn specification(warp: Warp) -> &'static KernelSpec {
+    let parts = KernelParts {
+        name: ENTRY,
+        entry: ENTRY,
+        ptx: Box::leak(warp.text().into_boxed_str()),
+        threads: [LANES, 1, 1],
+        cluster: Cluster::None,
+        cooperative: false,
+        dependency_wait: false,
+        shared_bytes: 0,
+        params: &PARAMS,
+    };
+    // SAFETY: a block reads its own part of `data` and writes its own part of `out`, and `results`
+    // launches as many blocks as there are parts.
+    Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }))
+}
