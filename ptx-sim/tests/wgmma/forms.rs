@@ -36,7 +36,7 @@ fn forms_that_are_not_there_are_refused() {
         ),
         (
             format!("{mma}.m64n8k256.s32.b1.b1.and.popc {{%r4, %r5, %r6, %r7}}, %d4, %d5, %r8, 0, 1;"),
-            "operands",
+            "`%r8` is no predicate",
         ),
         (
             format!("{sparse}.m64n8k256.s32.b1.b1.and.popc {{%r4, %r5, %r6, %r7}}, %d4, %d5, %r8, 0, 1;"),
