@@ -119,6 +119,8 @@ fence.proxy.async.shared::cta;
 bar.sync 0;
 mul.wide.u32 %q7, %r0, 4;
 mul.wide.u32 %q8, %r7, 16;
+shr.u32 %r8, %r8, 4;
+cvt.u64.u32 %q11, %r8;
 add.u64 %q8, %q8, %q7;
 add.u64 %q8, %q8, %q1;
 {load}mul.wide.u32 %q9, %r6, 16;
@@ -126,6 +128,8 @@ add.u64 %q9, %q9, %q1;
 STEP:
 add.u64 %q10, %q9, %q7;
 ld.global.v2.u64 {{%da, %db}}, [%q9];
+add.u64 %da, %da, %q11;
+add.u64 %db, %db, %q11;
 ld.global.u32 %r15, [%q9+16];
 setp.ne.u32 %adds, %r15, 0;
 {left}ld.global.u32 %m, [%q10+{metadata}];
