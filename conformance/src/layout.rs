@@ -3,6 +3,8 @@
 //! Shared memory holds numbers, each of which is there once, and the other operand picks: each
 //! element of D is then the number that was read for it.
 
+use std::fmt;
+
 use tma_model::Swizzle;
 use tma_model::mma::{Accumulated, Descriptor, Form, Major, Operand, Place, ROWS};
 use tma_runtime::Device;
@@ -11,7 +13,8 @@ use crate::batch::{self, Job, Step};
 use crate::case::Family;
 use crate::instruction::{Instruction, Source};
 use crate::list::SWIZZLES;
-use crate::operand::{THREADS, result};
+use crate::operand::{Matrix, THREADS, result};
+use crate::run::{Outcome, differing};
 
 /// Bytes of shared memory that are numbered, 2 at a time from 1 up: as f16, positive and finite.
 const NUMBERED: u32 = 0x7bff * 2;
@@ -21,6 +24,9 @@ const BYTES: u32 = 64 << 10;
 
 /// Where that is.
 const PICK: u32 = BYTES - 512;
+
+/// Rows of B that a sparse A picks one by one: all of its K.
+const PICKED: u32 = 32;
 
 /// Bits of the f16 that is 1.
 const ONE: u32 = 0x3c00;
@@ -63,7 +69,32 @@ pub fn probes() -> Vec<Probe> {
     all
 }
 
+/// The descriptor with its fields.
+impl fmt::Display for Probe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = if self.right { "B" } else { "A" };
+        let bits = self.descriptor.encode();
+        write!(f, "{side} {:?} {bits:#018x} {:?}", self.major, self.descriptor)
+    }
+}
+
 impl Probe {
+    /// The answer of a device that reads where the model says.
+    pub fn modelled(&self) -> Matrix {
+        let rows = if self.right { PICKED } else { ROWS };
+        Matrix::new([ROWS, 16], |[row, column]| {
+            let place = if self.right { [column, row] } else { [row, column] };
+            let at = self.descriptor.address(self.major, Operand::F16, place);
+            if row < rows { at / 2 + 1 } else { 0 }
+        })
+    }
+
+    /// Whether the operand starts where the pattern of its swizzle does, but for steps along K: the
+    /// simulator finds fault with others, and does not run them.
+    pub fn is_aligned(&self) -> bool {
+        self.descriptor.into_pattern() == 0
+    }
+
     fn instruction(&self) -> Instruction {
         let form = Form { d: Accumulated::F32, a: Operand::F16, b: Operand::F16, n: 16, sparse: self.right };
         let (source, majors) = if self.right {
@@ -100,7 +131,7 @@ fn picking_rows() -> (Vec<u32>, Vec<u32>) {
     let (mut left, mut metadata) = (vec![0; 4 * THREADS as usize], vec![0; THREADS as usize]);
     for row in 0..ROWS {
         for group in 0..8 {
-            let here = row < 32 && row / 4 == group;
+            let here = row < PICKED && row / 4 == group;
             let (bits, slot) = match row % 4 {
                 _ if !here => (0b0100, 0),
                 3 => (0b1100, 1),
@@ -122,7 +153,7 @@ fn picking_rows() -> (Vec<u32>, Vec<u32>) {
 /// # Errors
 ///
 /// What the device reports.
-pub fn answers(device: &Device, probes: &[Probe]) -> anyhow::Result<Vec<Vec<u16>>> {
+pub fn answers(device: &Device, probes: &[Probe]) -> anyhow::Result<Vec<Matrix>> {
     let jobs: Vec<Job> = probes.iter().map(Probe::job).collect();
     let Some(first) = jobs.first() else { return Ok(vec![]) };
     let form = Form { sparse: false, ..first.instruction.form };
@@ -131,7 +162,37 @@ pub fn answers(device: &Device, probes: &[Probe]) -> anyhow::Result<Vec<Vec<u16>
 }
 
 /// D's elements, which are those of f16, as their bits.
-fn numbers(form: Form, registers: &[u32]) -> Vec<u16> {
-    let bits = |bits: u32| crate::number::F16.nearest(f64::from(f32::from_bits(bits))) as u16;
-    result(form, registers).bits.into_iter().map(bits).collect()
+fn numbers(form: Form, registers: &[u32]) -> Matrix {
+    let mut d = result(form, registers);
+    for bits in &mut d.bits {
+        *bits = crate::number::F16.nearest(f64::from(f32::from_bits(*bits)));
+    }
+    d
+}
+
+/// Asks each device, and hands out each answer, which is to be the model's. A device's errors are
+/// problems of all probes that it was asked.
+pub fn each(devices: &[Device], probes: &[Probe], take: &mut dyn FnMut(Outcome)) {
+    let taken = |device: &Device| {
+        let is_simulated = device.name() == Device::simulator().name();
+        move |probe: &Probe| !is_simulated || probe.is_aligned()
+    };
+    let mut results: Vec<Vec<Matrix>> = probes.iter().map(|probe| vec![probe.modelled()]).collect();
+    let mut failure = None;
+    for device in devices {
+        let places: Vec<usize> = (0..probes.len()).filter(|&i| taken(device)(&probes[i])).collect();
+        let asked: Vec<Probe> = places.iter().map(|&place| probes[place]).collect();
+        match answers(device, &asked) {
+            Ok(all) => places.iter().zip(all).for_each(|(&place, answer)| results[place].push(answer)),
+            Err(error) => failure = failure.or(Some(format!("{}: {error:#}", device.name()))),
+        }
+    }
+    for (index, mut results) in results.into_iter().enumerate() {
+        let problem = failure.clone().or_else(|| differing(&results));
+        // What is recorded is a device's.
+        if results.len() > 1 {
+            results.remove(0);
+        }
+        take(Outcome { index, results, problem });
+    }
 }

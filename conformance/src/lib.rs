@@ -19,10 +19,12 @@
 //! | [`layout`] | which elements descriptors lead to, asked of the hardware |
 //! | [`metadata`] | what the metadata of a sparse A mean, asked likewise |
 //! | [`warp`] | the same of `mma.sync` |
+//! | [`corpus`] | what an H200 gave, kept |
 //! | [`run`] | runs lists of cases, and compares |
 
 pub mod batch;
 pub mod case;
+pub mod corpus;
 pub mod draw;
 pub mod instruction;
 pub mod kernel;

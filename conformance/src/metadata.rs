@@ -79,6 +79,14 @@ pub fn answer(device: &Device, question: Question) -> anyhow::Result<Answer> {
     Ok(registers.first().and_then(|registers| first_group(form, &result(form, registers))))
 }
 
+/// An answer as a line of text.
+pub fn line(Question { a, bits }: Question, answer: &Answer) -> String {
+    match answer {
+        Some(numbers) => format!("{a} {bits:04b} = {numbers:?}"),
+        None => format!("{a} {bits:04b} = not the same everywhere"),
+    }
+}
+
 fn first_group(form: Form, d: &Matrix) -> Answer {
     let number = |bits: u32| match form.d {
         Accumulated::S32 => f64::from(bits as i32),

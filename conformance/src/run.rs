@@ -21,18 +21,9 @@ pub struct Outcome {
     pub problem: Option<String>,
 }
 
-/// 64 bits of a result: FNV-1a over its words.
-pub fn hash(result: &Matrix) -> u64 {
-    result
-        .bits
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 /// Runs cases on each device, and hands out each as it is done. A device's errors are problems of
 /// all cases that were run with the one at fault.
-pub fn each(devices: &[Device], cases: &[Case], mut take: impl FnMut(Outcome)) {
+pub fn each(devices: &[Device], cases: &[Case], take: &mut dyn FnMut(Outcome)) {
     for (family, indices) in by_family(cases) {
         let batch: Vec<_> =
             indices.iter().map(|&index| (cases[index], Matrices::new(&cases[index]))).collect();
@@ -60,18 +51,8 @@ pub fn each(devices: &[Device], cases: &[Case], mut take: impl FnMut(Outcome)) {
 /// does not allow.
 fn compared(case: &Case, matrices: &Matrices, results: &[Matrix]) -> Option<String> {
     let first = results.first()?;
-    for other in &results[1..] {
-        let differ = (0..first.bits.len()).filter(|&i| first.bits[i] != other.bits[i]);
-        let places: Vec<usize> = differ.collect();
-        if let Some(&at) = places.first() {
-            let (row, column) = (at / first.depth as usize, at % first.depth as usize);
-            return Some(format!(
-                "{} elements differ, first at row {row}, column {column}: {:#010x}, {:#010x}",
-                places.len(),
-                first.bits[at],
-                other.bits[at]
-            ));
-        }
+    if let Some(problem) = differing(results) {
+        return Some(problem);
     }
     let wanted = wanted(case, matrices);
     let wrong: Vec<usize> =
@@ -87,4 +68,21 @@ fn compared(case: &Case, matrices: &Matrices, results: &[Matrix]) -> Option<Stri
         wanted[at]
     );
     Some(text)
+}
+
+/// The first element in which devices' results differ.
+pub(crate) fn differing(results: &[Matrix]) -> Option<String> {
+    let (first, others) = results.split_first()?;
+    others.iter().find_map(|other| {
+        let places: Vec<usize> =
+            (0..first.bits.len()).filter(|&i| first.bits[i] != other.bits[i]).collect();
+        let &at = places.first()?;
+        let (row, column) = (at / first.depth as usize, at % first.depth as usize);
+        Some(format!(
+            "{} elements differ, first at row {row}, column {column}: {:#010x}, {:#010x}",
+            places.len(),
+            first.bits[at],
+            other.bits[at]
+        ))
+    })
 }

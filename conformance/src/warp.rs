@@ -13,6 +13,7 @@ use tma_runtime::{Device, DeviceTensor};
 use crate::batch::PARAMS;
 use crate::draw::{self, Addend, Draws, Kind, Place};
 use crate::operand::Matrix;
+use crate::run::{Outcome, differing};
 
 /// Threads of a warp.
 const LANES: u32 = 32;
@@ -251,6 +252,34 @@ pub fn results(device: &Device, warp: Warp, cases: &[WarpMatrices]) -> anyhow::R
         matrix
     };
     Ok(words.chunks(each).map(matrix).collect())
+}
+
+/// Runs cases on each device, and hands out each as it is done. A device's errors are problems of
+/// all cases of their instruction.
+pub fn each(devices: &[Device], cases: &[WarpCase], take: &mut dyn FnMut(Outcome)) {
+    for warp in all() {
+        let of_warp = || cases.iter().enumerate().filter(|(_, case)| case.warp == warp);
+        let matrices: Vec<_> = of_warp().map(|(_, case)| WarpMatrices::new(case)).collect();
+        if matrices.is_empty() {
+            continue;
+        }
+        let run = |device: &Device| {
+            let failed = |error| format!("{}: {error:#}", device.name());
+            results(device, warp, &matrices).map_err(failed)
+        };
+        let by_device: Result<Vec<_>, String> = devices.iter().map(run).collect();
+        for (place, (index, _)) in of_warp().enumerate() {
+            let (results, problem) = match &by_device {
+                Ok(all) => {
+                    let results: Vec<Matrix> = all.iter().map(|results| results[place].clone()).collect();
+                    let problem = differing(&results);
+                    (results, problem)
+                }
+                Err(error) => (vec![], Some(error.clone())),
+            };
+            take(Outcome { index, results, problem });
+        }
+    }
 }
 
 /// The kernel as the runtime takes it. It is kept until the program ends.

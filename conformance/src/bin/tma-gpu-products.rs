@@ -1,5 +1,5 @@
-//! Runs the conformance table of tensor cores, and records what a GPU answers. The last line is
-//! 'N passed, N failed'.
+//! Runs the conformance table of tensor cores, and compares with what an H200 gave, or records what
+//! this GPU gives. The last line is 'N passed, N failed'.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -9,19 +9,21 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Parser;
-use tma_conformance::run::{Outcome, each, hash};
+use tma_conformance::corpus::{Corpus, List, hash};
+use tma_conformance::run::{self, Outcome};
 use tma_conformance::{Case, batch, layout, list, metadata, warp};
 use tma_runtime::Device;
 
 /// Bytes of results that are written for cases of a list which failed.
 const MOST_DUMPED: usize = 8 << 20;
 
-/// Compares the products of tensor cores with plain Rust: on the first GPU and the simulator,
-/// between which every bit is to be the same, or without a GPU on the simulator alone.
+/// Compares the products of tensor cores with plain Rust and with what an H200 gave: on the first
+/// GPU and the simulator, between which every bit is to be the same, or on the simulator alone.
 #[derive(Parser)]
 struct Args {
-    /// A folder for what was seen: a hash of each result, and the results of cases that failed.
-    #[arg(long)]
+    /// A folder for what this GPU gives: a hash of each result, as they are kept in
+    /// `conformance/corpus`, with which nothing is compared then; and the results of cases that failed.
+    #[arg(long, conflicts_with_all = ["filter", "simulator"])]
     record: Option<PathBuf>,
     /// Only cases whose name contains this.
     #[arg(long, default_value = "")]
@@ -46,58 +48,101 @@ fn main() -> anyhow::Result<ExitCode> {
     println!("on {}", first.name());
     let devices = if is_gpu { vec![first, simulator] } else { vec![first] };
     if let Some(folder) = &args.record {
+        anyhow::ensure!(is_gpu, "there is no GPU of which anything could be recorded");
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     let (mut passed, mut failed) = (0, 0);
-    for (name, cases) in [("arithmetic", list::arithmetic()), ("table", list::table())] {
-        let cases: Vec<Case> =
-            cases.into_iter().filter(|case| case.to_string().contains(&args.filter)).collect();
-        let tally = run(name, &devices, &cases, args.record.as_deref())?;
+    for list in List::ALL {
+        let tally = run_list(list, &devices, &args)?;
         passed += tally[0];
         failed += tally[1];
     }
-    if is_gpu && let Some(folder) = &args.record {
-        record_warps(&devices[0], folder)?;
+    if let Some(folder) = &args.record {
         ask_for_metadata(&devices[0], folder)?;
-        ask_for_layouts(&devices[0], folder)?;
     }
     println!("{passed} passed, {failed} failed");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs a list; how many passed and failed.
-fn run(name: &str, devices: &[Device], cases: &[Case], record: Option<&Path>) -> anyhow::Result<[usize; 2]> {
-    let start = Instant::now();
-    let mut outcomes: Vec<Option<(u64, Option<String>)>> = vec![None; cases.len()];
-    let mut dump = match record {
-        Some(folder) => Some(BufWriter::new(File::create(folder.join(format!("{name}.bin")))?)),
-        None => None,
-    };
-    let mut dumped = 0;
-    each(devices, cases, |outcome| {
-        let Outcome { index, results, problem } = outcome;
-        if let (Some(problem), Some(result), Some(file)) = (&problem, results.first(), &mut dump) {
-            println!("{}: {problem}", cases[index]);
-            dumped += 4 * result.bits.len() + 8;
-            let is_written = dumped <= MOST_DUMPED && write_result(file, index, &result.bits).is_ok();
-            if !is_written {
-                println!("  not dumped");
-            }
-        } else if let Some(problem) = &problem {
-            println!("{}: {problem}", cases[index]);
-        }
-        outcomes[index] = Some((results.first().map_or(0, hash), problem));
-    });
-    let failed = outcomes.iter().flatten().filter(|(_, problem)| problem.is_some()).count();
-    if let Some(folder) = record {
-        let mut file = BufWriter::new(File::create(folder.join(format!("{name}.txt")))?);
-        for (case, outcome) in cases.iter().zip(&outcomes) {
-            let hash = outcome.as_ref().map_or(0, |(hash, _)| *hash);
-            writeln!(file, "{case} = {hash:016x}")?;
-        }
+/// Runs what the filter takes of a list; how many passed and failed.
+fn run_list(list: List, devices: &[Device], args: &Args) -> anyhow::Result<[usize; 2]> {
+    match list {
+        List::Arithmetic => run_with(list, devices, args, &list::arithmetic(), run::each),
+        List::Table => run_with(list, devices, args, &list::table(), run::each),
+        List::Warps => run_with(list, devices, args, &warp::cases(), warp::each),
+        List::Layout => run_with(list, devices, args, &layout::probes(), layout::each),
     }
-    println!("{name}: {} cases, {failed} failed, {:.1} s", cases.len(), start.elapsed().as_secs_f64());
-    Ok([cases.len() - failed, failed])
+}
+
+fn run_with<C: ToString + Copy>(
+    list: List,
+    devices: &[Device],
+    args: &Args,
+    cases: &[C],
+    each: impl FnOnce(&[Device], &[C], &mut dyn FnMut(Outcome)),
+) -> anyhow::Result<[usize; 2]> {
+    let start = Instant::now();
+    let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
+    let taken: Vec<usize> = (0..cases.len()).filter(|&index| names[index].contains(&args.filter)).collect();
+    let mut report = Report::new(list, names, args.record.as_deref())?;
+    let some: Vec<C> = taken.iter().map(|&index| cases[index]).collect();
+    each(devices, &some, &mut |outcome| report.take(Outcome { index: taken[outcome.index], ..outcome }));
+    let failed = report.failed;
+    if let Some(folder) = &args.record {
+        let corpus = Corpus::new(devices[0].name(), &report.names, report.hashes);
+        write(&folder.join(format!("{}.txt", list.name())), &corpus.to_string())?;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{}: {} cases, {failed} failed, {seconds:.1} s", list.name(), taken.len());
+    Ok([taken.len() - failed, failed])
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What becomes of a list.
+struct Report {
+    names: Vec<String>,
+    /// What the results have to be.
+    kept: Option<Corpus>,
+    hashes: Vec<u64>,
+    failed: usize,
+    /// Where the results of cases that failed go.
+    dump: Option<BufWriter<File>>,
+    dumped: usize,
+}
+
+impl Report {
+    /// Of a list that is compared with what is kept, or recorded.
+    fn new(list: List, names: Vec<String>, record: Option<&Path>) -> anyhow::Result<Self> {
+        let (kept, dump) = match record {
+            None => (Some(list.kept(&names)?), None),
+            Some(folder) => {
+                let path = folder.join(format!("{}.failed", list.name()));
+                let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+                (None, Some(BufWriter::new(file)))
+            }
+        };
+        Ok(Self { hashes: vec![0; names.len()], names, kept, failed: 0, dump, dumped: 0 })
+    }
+
+    fn take(&mut self, outcome: Outcome) {
+        let Outcome { index, results, problem } = outcome;
+        let kept = || self.kept.as_ref()?.problem(index, results.first()?);
+        if let Some(problem) = problem.or_else(kept) {
+            println!("{}: {problem}", self.names[index]);
+            self.failed += 1;
+            if let (Some(result), Some(file)) = (results.first(), &mut self.dump) {
+                self.dumped += 4 * result.bits.len() + 8;
+                let fits = self.dumped <= MOST_DUMPED;
+                if !(fits && write_result(file, index, &result.bits).is_ok()) {
+                    println!("  not dumped");
+                }
+            }
+        }
+        self.hashes[index] = results.first().map_or(0, hash);
+    }
 }
 
 /// The case's number, the number of elements and the elements, each in 4 bytes.
@@ -121,59 +166,15 @@ fn write_kernels(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What `mma.sync` gives on the GPU, in full. An instruction that the driver refuses is left out.
-fn record_warps(device: &Device, folder: &Path) -> anyhow::Result<()> {
-    let cases = warp::cases();
-    let mut text = BufWriter::new(File::create(folder.join("warps.txt"))?);
-    let mut bytes = BufWriter::new(File::create(folder.join("warps.bin"))?);
-    for warp in warp::all() {
-        let of_warp = || cases.iter().enumerate().filter(|(_, case)| case.warp == warp);
-        let matrices: Vec<_> = of_warp().map(|(_, case)| warp::WarpMatrices::new(case)).collect();
-        match warp::results(device, warp, &matrices) {
-            Ok(results) => {
-                for ((index, case), result) in of_warp().zip(&results) {
-                    writeln!(text, "{case} = {:016x}", hash(result))?;
-                    write_result(&mut bytes, index, &result.bits)?;
-                }
-            }
-            Err(error) => println!("{warp}: {error:#}"),
-        }
-    }
-    println!("warps: {} cases", cases.len());
-    Ok(())
-}
-
 /// What metadata mean on the GPU.
 fn ask_for_metadata(device: &Device, folder: &Path) -> anyhow::Result<()> {
-    let mut text = BufWriter::new(File::create(folder.join("metadata.txt"))?);
+    let mut text = String::new();
     for a in metadata::TYPES {
         for bits in 0..16 {
-            match metadata::answer(device, metadata::Question { a, bits })? {
-                Some(numbers) => writeln!(text, "{a} {bits:04b} = {numbers:?}")?,
-                None => writeln!(text, "{a} {bits:04b} = not the same everywhere")?,
-            }
+            let question = metadata::Question { a, bits };
+            text += &metadata::line(question, &metadata::answer(device, question)?);
+            text.push('\n');
         }
     }
-    Ok(())
-}
-
-/// Where descriptors lead on the GPU.
-fn ask_for_layouts(device: &Device, folder: &Path) -> anyhow::Result<()> {
-    let probes = layout::probes();
-    let answers = layout::answers(device, &probes)?;
-    let mut text = BufWriter::new(File::create(folder.join("layout.txt"))?);
-    let mut bytes = BufWriter::new(File::create(folder.join("layout.bin"))?);
-    for (probe, answer) in probes.iter().zip(answers) {
-        let side = if probe.right { "B" } else { "A" };
-        writeln!(
-            text,
-            "{side} {:?} {:#018x} {:?}",
-            probe.major,
-            probe.descriptor.encode(),
-            probe.descriptor
-        )?;
-        answer.iter().try_for_each(|number| bytes.write_all(&number.to_le_bytes()))?;
-    }
-    println!("layout: {} descriptors", probes.len());
-    Ok(())
+    write(&folder.join("metadata.txt"), &text)
 }

@@ -18,6 +18,9 @@ use crate::swizzle::Swizzle;
 /// Bits of an address in shared memory that a descriptor can name, and of its offsets.
 const ADDRESS_BITS: u32 = 0x3_ffff;
 
+/// Bytes of a base offset of 1. Source: PTX ISA, "Matrix Descriptor Format".
+const BASE_BYTES: u32 = 128;
+
 /// The bits that no field has.
 const RESERVED: u64 = !(0x3fff | 0x3fff << 16 | 0x3fff << 32 | 0x7 << 49 | 0x3 << 62);
 
@@ -30,7 +33,7 @@ pub struct Descriptor {
     pub leading: u32,
     /// SBO.
     pub stride: u32,
-    /// Which row of the swizzle's pattern a start has that is not aligned to the pattern.
+    /// Where the swizzle's pattern starts: so many times 128 bytes after a multiple of 1024.
     pub base_offset: u32,
     /// How chunks are permuted.
     pub swizzle: Swizzle,
@@ -123,9 +126,11 @@ impl Descriptor {
     ///
     /// K-major, `line` counts rows of A or columns of B, and `chunk` goes along K. MN-major, `line`
     /// counts along K, and `chunk` along rows or columns. The swizzle works on addresses, so that a
-    /// start may be moved within the pattern. A base offset is not taken into account.
+    /// start may be moved within the pattern. A base offset moves the pattern: chunks are permuted
+    /// by their addresses less that.
     ///
-    /// Source: CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`, the canonical layouts.
+    /// Source: CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`, the canonical layouts; an H200 read
+    /// 584 descriptors so, of every swizzle and base offset (`conformance/src/layout.rs`).
     #[inline]
     pub const fn chunk(self, major: Major, line: u32, chunk: u32) -> u32 {
         let (core, row) = (line / CORE_ROWS, line % CORE_ROWS);
@@ -142,7 +147,24 @@ impl Descriptor {
                 row * span + core * self.stride + chunk / each * self.leading + chunk % each * CHUNK_BYTES
             }
         };
-        self.swizzle.permute((self.start + at) & ADDRESS_BITS)
+        let at = (self.start + at) & ADDRESS_BITS;
+        // The pattern is that of addresses from its start on.
+        let in_pattern = at.wrapping_sub(self.pattern_start());
+        at ^ in_pattern ^ self.swizzle.permute(in_pattern)
+    }
+
+    /// Where the pattern starts, within any 1024 bytes.
+    const fn pattern_start(self) -> u32 {
+        self.base_offset * BASE_BYTES
+    }
+
+    /// How many bytes after the start of its swizzle's pattern the operand starts, in whole rows of
+    /// the pattern: an operand may start within a row, which is a step along K.
+    pub const fn into_pattern(self) -> u32 {
+        match self.swizzle.span() {
+            Some(span) => self.start.wrapping_sub(self.pattern_start()) % (CORE_ROWS * span) / span * span,
+            None => 0,
+        }
     }
 
     /// The address of the byte that holds an element: `i` is a row of A or a column of B.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tma_model::mma::{CHUNK_BYTES, CORE_ROWS, Descriptor, Form, MetadataPlace, Operand};
+use tma_model::mma::{CHUNK_BYTES, Descriptor, Form, MetadataPlace, Operand};
 use tma_model::sync::Epoch;
 
 use crate::isa::Reg;
@@ -22,7 +22,8 @@ const TOGETHER: &str = "all four warps of a warpgroup, the first of which has a 
                         instructions with the same descriptors, and none under a condition that differs between them";
 const WAIT: &str = "[[`flight.wait()`||`wgmma.commit_group` and `wgmma.wait_group 0`]] before the warps end";
 const TILE_START: &str = "let the tile start where the swizzle's pattern does, and move from there by whole steps of K, groups of 8 \
-                          rows or panels";
+                          rows or panels; the base offset is 0, or tells where else the pattern of the bytes starts, in units of \
+                          128 bytes";
 
 /// The warp of a thread.
 const fn warp_of(who: ThreadId) -> WarpIndex {
@@ -309,20 +310,12 @@ impl Machine {
             let help = "descriptors are advanced in units of 16 bytes, and no sum may carry out of a field";
             return self.refuse_with_help(action, kind, message, help);
         };
-        if descriptor.base_offset != 0 {
-            let offset = descriptor.base_offset;
-            let message =
-                format!("the descriptor of {side} has the base offset {offset}; only 0 is simulated");
-            return self.refuse_with_help(action, kind, message, TILE_START);
-        }
-        // Within a row of the pattern a step of K begins; every eighth row a pattern does.
-        let into =
-            descriptor.swizzle.span().map_or(0, |span| descriptor.start % (CORE_ROWS * span) / span * span);
+        let into = descriptor.into_pattern();
         if into != 0 {
-            let place = self.diagnostics.offset(descriptor.start);
+            let (place, base) = (self.diagnostics.offset(descriptor.start), descriptor.base_offset);
             let message = format!(
                 "the operand {side} at {place} starts {into} bytes into the swizzle's pattern, and its descriptor has the base \
-                 offset 0"
+                 offset {base}"
             );
             let party = self.diagnostics.party(action);
             self.report(Finding::new(FindingKind::Misaligned, message).with(party).help(TILE_START));
