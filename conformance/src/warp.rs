@@ -5,34 +5,25 @@
 
 use std::fmt;
 
-use tma_model::mma::{Accumulated, Operand};
+use tma_model::limits::WARP_THREADS;
+use tma_model::mma::{Accumulated, Operand, Place, WARP_COLUMNS, WARP_ROWS, WarpForm};
 use tma_runtime::launch::{Arg, Grid, KernelParts, KernelSpec, launch};
 use tma_runtime::spec::Cluster;
 use tma_runtime::{Device, DeviceTensor};
 
 use crate::batch::PARAMS;
-use crate::draw::{self, Addend, Draws, Kind, Place};
+use crate::draw::{self, Addend, Draws, Kind};
 use crate::operand::Matrix;
 use crate::run::{Outcome, differing};
 
 /// Threads of a warp.
-const LANES: u32 = 32;
+const LANES: u32 = WARP_THREADS;
 
-/// Rows of A and columns of B.
-const ROWS: u32 = 16;
-const COLUMNS: u32 = 8;
-
-/// An `mma.sync` of 16 rows and 8 columns.
+/// An `mma.sync` with all that its text says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Warp {
-    /// The types of C and D, A, B.
-    pub d: Accumulated,
-    /// As above.
-    pub a: Operand,
-    /// As above.
-    pub b: Operand,
-    /// Elements along K.
-    pub k: u32,
+    /// Types and depth.
+    pub form: WarpForm,
     /// Whether sums of integers are clamped.
     pub saturates: bool,
     /// Single bits: whether they are combined by exclusive or.
@@ -43,11 +34,11 @@ pub struct Warp {
 pub fn all() -> Vec<Warp> {
     let mut all = Vec::new();
     for a in Operand::ALL {
-        // In bytes of a row: 32, and 16.
-        for k in [128 / a.bits(), 256 / a.bits()] {
+        for k in WarpForm::depths(a) {
             for b in Operand::ALL.into_iter().filter(|b| a.multiplies(*b)) {
                 for &d in a.accumulates() {
-                    let plain = Warp { d, a, b, k, saturates: false, differs: false };
+                    let form = WarpForm { d, a, b, k };
+                    let plain = Warp { form, saturates: false, differs: false };
                     all.push(plain);
                     if a.is_saturable() {
                         all.push(Warp { saturates: true, ..plain });
@@ -65,35 +56,23 @@ pub fn all() -> Vec<Warp> {
 /// `m16n8k16.f32.bf16.bf16.f32`, as PTX has it.
 impl fmt::Display for Warp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { d, a, b, k, saturates, differs } = self;
+        let Self { form, saturates, differs } = self;
+        let WarpForm { d, a, b, .. } = form;
         let clamped = if *saturates { ".satfinite" } else { "" };
         let combined = match (a, differs) {
             (Operand::B1, true) => ".xor.popc",
             (Operand::B1, false) => ".and.popc",
             _ => "",
         };
-        write!(f, "m{ROWS}n{COLUMNS}k{k}.row.col{clamped}.{d}.{a}.{b}.{d}{combined}")
+        write!(f, "{form}.row.col{clamped}.{d}.{a}.{b}.{d}{combined}")
     }
 }
 
 impl Warp {
-    fn registers(self) -> [u32; 3] {
-        let of = |lines: u32, bits: u32| lines * self.k * bits / 32 / LANES;
-        [of(ROWS, self.a.bits()), of(COLUMNS, self.b.bits()), 4 / self.d.per_register()]
-    }
-
-    /// The first version of the PTX ISA that has it. Source: PTX ISA, "mma", the notes.
-    fn ptx_version(self) -> &'static str {
-        match self.a {
-            Operand::E4m3 | Operand::E5m2 if self.d == Accumulated::F16 || self.k == 16 => "8.7",
-            Operand::E4m3 | Operand::E5m2 => "8.4",
-            Operand::F16 | Operand::Bf16 | Operand::Tf32 | Operand::S8 | Operand::U8 | Operand::B1 => "8.0",
-        }
-    }
-
     /// The kernel that multiplies, a warp for each block.
     pub fn text(self) -> String {
-        let counts = self.registers();
+        let counts = self.form.registers();
+        let version = self.form.ptx_version();
         let names = |prefix: &str, count: u32| {
             let names: Vec<_> = (0..count).map(|i| format!("%{prefix}{i}")).collect();
             names.join(", ")
@@ -110,7 +89,7 @@ impl Warp {
         let store: String =
             (0..counts[2]).map(|i| format!("st.global.u32 [%q2+{}], %c{i};\n", i * 4 * LANES)).collect();
         format!(
-            ".version {}\n.target sm_90a\n.address_size 64\n.visible .entry {ENTRY}(\n\
+            ".version {}.{}\n.target sm_90a\n.address_size 64\n.visible .entry {ENTRY}(\n\
              .param .u64 records, .param .u64 record_words,\n.param .u64 data, .param .u64 data_words,\n\
              .param .u64 out, .param .u64 out_words)\n.maxntid {LANES}, 1, 1\n{{\n\
              .reg .b32 %r<4>; .reg .b32 %a<4>; .reg .b32 %b<2>; .reg .b32 %c<4>; .reg .b64 %q<6>;\n\
@@ -118,7 +97,8 @@ impl Warp {
              mul.wide.u32 %q3, %r0, 4;\nmul.wide.u32 %q4, %r1, {at};\nmul.wide.u32 %q5, %r1, {};\n\
              add.u64 %q1, %q1, %q3;\nadd.u64 %q1, %q1, %q4;\nadd.u64 %q2, %q2, %q3;\nadd.u64 %q2, %q2, %q5;\n\
              {load}mma.sync.aligned.{self} {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}};\n{store}ret;\n}}\n",
-            self.ptx_version(),
+            version.0,
+            version.1,
             counts[2] * 4 * LANES
         )
     }
@@ -175,15 +155,15 @@ impl WarpMatrices {
     /// Those of a case.
     pub fn new(case: &WarpCase) -> Self {
         let WarpCase { warp, kind, addend, seed } = *case;
-        let Warp { d, a, b, k, .. } = warp;
+        let WarpForm { d, a, b, k } = warp.form;
         let mut draws = Draws::new(seed);
-        let left = Matrix::new([ROWS, k], |[line, k]| {
-            draw::element(kind, a, Place { right: false, line, k }, &mut draws)
+        let left = Matrix::new([WARP_ROWS, k], |[line, k]| {
+            draw::element(kind, a, draw::Place { right: false, line, k }, &mut draws)
         });
-        let right = Matrix::new([COLUMNS, k], |[line, k]| {
-            draw::element(kind, b, Place { right: true, line, k }, &mut draws)
+        let right = Matrix::new([WARP_COLUMNS, k], |[line, k]| {
+            draw::element(kind, b, draw::Place { right: true, line, k }, &mut draws)
         });
-        let c = Matrix::new([ROWS, COLUMNS], |[row, column]| {
+        let c = Matrix::new([WARP_ROWS, WARP_COLUMNS], |[row, column]| {
             let products = left.line(row).iter().zip(right.line(column));
             let sum = products.map(|(x, y)| draw::rough(a, *x) * draw::rough(b, *y)).sum();
             draw::addend(addend, d, sum, &mut draws)
@@ -192,33 +172,26 @@ impl WarpMatrices {
     }
 
     /// The registers of A, B and C, of each those of all lanes.
-    fn words(&self, warp: Warp) -> Vec<u32> {
-        let counts = warp.registers();
-        let mut words = Vec::new();
-        let mut append = |count: u32, per: u32, bits: u32, element: &dyn Fn(u32, u32, u32) -> u32| {
-            for (register, lane) in
-                (0..count).flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
-            {
-                let part = |part| element(register, lane, part) << (part * bits);
-                words.push((0..per).map(part).fold(0, |word, bits| word | bits));
-            }
-        };
-        let (a, b) = (warp.a.per_register(), warp.b.per_register());
-        append(counts[0], a, warp.a.bits(), &|register, lane, part| {
-            self.a.at([lane / 4 + 8 * (register % 2), a * (lane % 4) + part + 4 * a * (register / 2)])
-        });
-        append(counts[1], b, warp.b.bits(), &|register, lane, part| {
-            self.b.at([lane / 4, b * (lane % 4) + part + 4 * b * register])
-        });
-        let c = warp.d.per_register();
-        append(counts[2], c, 32 / c, &|register, lane, part| self.c.at(place(c * register + part, lane)));
+    fn words(&self, form: WarpForm) -> Vec<u32> {
+        let WarpForm { d, a, b, .. } = form;
+        let [left, right, sum] = form.registers();
+        let mut words = fragment([left, a.per_register(), a.bits()], |place| self.a.at(a.coordinates(place)));
+        words.extend(fragment([right, b.per_register(), b.bits()], |place| {
+            let [k, column] = form.right_coordinates(place);
+            self.b.at([column, k])
+        }));
+        let per = d.per_register();
+        words.extend(fragment([sum, per, 32 / per], |place| self.c.at(d.coordinates(place))));
         words
     }
 }
 
-/// Row and column of D's element `i` of a lane.
-const fn place(i: u32, lane: u32) -> [u32; 2] {
-    [lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2]
+/// A number of registers with so many elements of so many bits, of each those of all lanes.
+fn fragment([registers, per, bits]: [u32; 3], element: impl Fn(Place) -> u32) -> Vec<u32> {
+    let words = (0..registers).flat_map(|register| (0..LANES).map(move |thread| (register, thread)));
+    let part = |register, thread, part| element(Place { thread, register, part }) << (part * bits);
+    let word = |(register, thread)| (0..per).map(|i| part(register, thread, i)).fold(0, |word, bits| word | bits);
+    words.map(word).collect()
 }
 
 /// Runs cases of one instruction, and returns D of each, by rows.
@@ -227,8 +200,8 @@ const fn place(i: u32, lane: u32) -> [u32; 2] {
 ///
 /// What the device reports.
 pub fn results(device: &Device, warp: Warp, cases: &[WarpMatrices]) -> anyhow::Result<Vec<Matrix>> {
-    let data: Vec<u32> = cases.iter().flat_map(|case| case.words(warp)).collect();
-    let [_, _, registers] = warp.registers();
+    let data: Vec<u32> = cases.iter().flat_map(|case| case.words(warp.form)).collect();
+    let [_, _, registers] = warp.form.registers();
     let each = (registers * LANES) as usize;
     let records = device.tensor(&[0_u32; 4], [4])?;
     let data = device.tensor(&data, [data.len()])?;
@@ -236,20 +209,13 @@ pub fn results(device: &Device, warp: Warp, cases: &[WarpMatrices]) -> anyhow::R
     let args = [Arg::global(records.slice()), Arg::global(data.slice()), Arg::global_mut(out.slice_mut())];
     launch(device, specification(warp), Grid::x(cases.len() as u32), &args)?;
     let words = out.to_vec()?;
-    let per = warp.d.per_register();
+    let d = warp.form.d;
     let matrix = |words: &[u32]| {
-        let mut matrix = Matrix::new([ROWS, COLUMNS], |_| 0);
-        for (register, lane) in
-            (0..registers).flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
-        {
-            for part in 0..per {
-                let [row, column] = place(per * register + part, lane);
-                let word = words[(register * LANES + lane) as usize];
-                let bits = if per == 2 { word >> (16 * part) & 0xffff } else { word };
-                matrix.bits[(row * COLUMNS + column) as usize] = bits;
-            }
-        }
-        matrix
+        Matrix::new([WARP_ROWS, WARP_COLUMNS], |at| {
+            let Place { thread, register, part } = d.place(at);
+            let word = words[(register * LANES + thread) as usize];
+            if d == Accumulated::F16 { word >> (16 * part) & 0xffff } else { word }
+        })
     };
     Ok(words.chunks(each).map(matrix).collect())
 }

@@ -4,7 +4,7 @@
 use tma_conformance::corpus::{List, METADATA};
 use tma_conformance::layout;
 use tma_conformance::run::{self, Outcome};
-use tma_conformance::{list, metadata};
+use tma_conformance::{list, metadata, warp};
 use tma_runtime::Device;
 
 type Take<'t> = &'t mut dyn FnMut(Outcome);
@@ -40,6 +40,11 @@ fn cases_of_the_table_give_what_an_h200_gave() {
 #[test]
 fn every_kind_of_numbers_gives_what_an_h200_gave() {
     replay(List::Arithmetic, &list::arithmetic(), 11, run::each);
+}
+
+#[test]
+fn products_of_warps_are_those_of_an_h200() {
+    replay(List::Warps, &warp::cases(), 1, warp::each);
 }
 
 /// All of them as the model has it, and those that no rule forbids on the simulator.

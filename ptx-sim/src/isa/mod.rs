@@ -25,7 +25,7 @@ pub(crate) use op::{
     Access, AddressOp, Alu, Atomic, AtomicOp, AtomicVector, BarrierOp, BarrierReduction, Binary,
     BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Collective, Combine, Combined, Compare, ComparePair,
     Compared, ControlOp, Conversion, CopyAsyncOp, CopyCode, FloatCode, LeftCode, MapCode, MatrixCode,
-    MbarrierAction, MbarrierOp, MemoryOp, MetadataCode, MultiplyCode, Numeric, Op, PairConversion, Redux,
+    MbarrierAction, MbarrierOp, MemoryOp, MetadataCode, MultiplyCode, Numeric, Op, PairConversion, ProductCode, Redux,
     RemoteCode, Shuffle, TensorCode, TensorCodeAction, Ternary, TmaOp, Truth, Unary, Vote, WarpOp,
     WarpgroupOp, WideAtomic, Window,
 };

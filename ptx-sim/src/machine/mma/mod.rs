@@ -13,6 +13,7 @@ mod number;
 mod operands;
 mod product;
 mod selection;
+mod warp;
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -22,6 +23,7 @@ use tma_model::sync::{Clock, Component, Epoch, Issue, Issues};
 
 pub(super) use operands::{Left, Matrix, Plan, Side};
 pub(super) use product::{Manner, Register};
+pub(crate) use warp::{Lanes as WarpLanes, WarpFactors, WarpManner, multiply as multiply_in_warp};
 
 use super::index::{BlockRank, PerBlock, Shape, WarpIndex};
 use super::types::Site;
