@@ -160,7 +160,8 @@ mod tests {
     #[test]
     fn all_files_are_those_of_their_lists() {
         use crate::{layout, list, warp};
-        let text = |cases: Vec<crate::Case>| -> Vec<String> { cases.iter().map(ToString::to_string).collect() };
+        let text =
+            |cases: Vec<crate::Case>| -> Vec<String> { cases.iter().map(ToString::to_string).collect() };
         let lists = [
             (List::Arithmetic, text(list::arithmetic())),
             (List::Table, text(list::table())),

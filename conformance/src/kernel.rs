@@ -40,13 +40,13 @@ pub const ENTRY: &str = "products";
 const ROW: u32 = 4 * THREADS;
 
 /// Registers in braces: `{%c0, %c1}`.
-fn braces(prefix: &str, count: u32) -> String {
+pub(crate) fn braces(prefix: &str, count: u32) -> String {
     let names: Vec<_> = (0..count).map(|i| format!("{prefix}{i}")).collect();
     format!("{{{}}}", names.join(", "))
 }
 
 /// A line for each of the registers, at its offset.
-fn for_each(count: u32, line: impl Fn(u32, u32) -> String) -> String {
+pub(crate) fn for_each(count: u32, line: impl Fn(u32, u32) -> String) -> String {
     (0..count).fold(String::new(), |mut text, i| {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{}", line(i, i * ROW));

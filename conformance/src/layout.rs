@@ -89,10 +89,16 @@ impl Probe {
         })
     }
 
-    /// Whether the operand starts where the pattern of its swizzle does, but for steps along K: the
-    /// simulator finds fault with others, and does not run them.
-    pub fn is_aligned(&self) -> bool {
-        self.descriptor.into_pattern() == 0
+    /// Whether the operand starts where the pattern of its swizzle does, but for steps along K, and
+    /// its chunks are different bytes: the simulator finds fault with others.
+    pub fn is_allowed(&self) -> bool {
+        let Form { n, .. } = self.instruction().form;
+        let [extent, k] = if self.right { [n, PICKED] } else { [ROWS, 16] };
+        let counts = match self.major {
+            Major::K => [extent, k / Operand::F16.per_chunk()],
+            Major::Mn => [k, extent / Operand::F16.per_chunk()],
+        };
+        self.descriptor.into_pattern() == 0 && self.descriptor.repeated(self.major, counts).is_none()
     }
 
     fn instruction(&self) -> Instruction {
@@ -175,7 +181,7 @@ fn numbers(form: Form, registers: &[u32]) -> Matrix {
 pub fn each(devices: &[Device], probes: &[Probe], take: &mut dyn FnMut(Outcome)) {
     let taken = |device: &Device| {
         let is_simulated = device.name() == Device::simulator().name();
-        move |probe: &Probe| !is_simulated || probe.is_aligned()
+        move |probe: &Probe| !is_simulated || probe.is_allowed()
     };
     let mut results: Vec<Vec<Matrix>> = probes.iter().map(|probe| vec![probe.modelled()]).collect();
     let mut failure = None;

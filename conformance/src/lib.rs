@@ -11,6 +11,7 @@
 //! | [`kernel`] | the kernel that runs cases, a block each |
 //! | [`case`] | cases and their names |
 //! | [`list`] | the cases that there are |
+//! | [`forms`] | every form of `wgmma`, for the assembler |
 //! | [`number`] | the elements' types, as bits and as `f64` |
 //! | [`draw`] | random numbers of many kinds |
 //! | [`operand`] | matrices, and how they lie in shared memory and registers |
@@ -26,6 +27,7 @@ pub mod batch;
 pub mod case;
 pub mod corpus;
 pub mod draw;
+pub mod forms;
 pub mod instruction;
 pub mod kernel;
 pub mod layout;

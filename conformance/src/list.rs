@@ -1,6 +1,8 @@
 //! The cases that there are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use std::hash::Hash;
 
 use tma_model::Swizzle;
 use tma_model::mma::{Accumulated, Form, Major, Operand};
@@ -142,6 +144,39 @@ pub fn arithmetic() -> Vec<Case> {
     cases
 }
 
+/// How many different ones there are.
+fn count<T: Hash + Eq>(all: impl Iterator<Item = T>) -> usize {
+    all.collect::<HashSet<T>>().len()
+}
+
+/// The table of the book: what is tried of each pair of types.
+pub fn summary() -> String {
+    let (table, arithmetic) = (table(), arithmetic());
+    types().iter().fold(String::new(), |mut text, form| {
+        let kind = Form { n: 0, ..*form };
+        let is_of = |case: &&Case| Form { n: 0, ..case.form() } == kind;
+        let cases: Vec<&Case> = table.iter().filter(is_of).collect();
+        let widths = count(cases.iter().map(|case| case.form().n));
+        let sources =
+            if count(cases.iter().map(|case| case.instruction.source)) == 2 { "both" } else { "one" };
+        let layouts = count(cases.iter().map(|case| {
+            let Instruction { source, majors, .. } = case.instruction;
+            (source, majors, case.swizzles)
+        }));
+        let modifiers = count(cases.iter().map(|case| {
+            let Instruction { negates, saturates, selector, .. } = case.instruction;
+            (negates, saturates, selector)
+        }));
+        let Form { d, a, b, sparse, .. } = form;
+        let name = format!("{}`{d}.{a}.{b}`", if *sparse { "sparse " } else { "" });
+        let (all, numbers) = (cases.len(), arithmetic.iter().filter(is_of).count());
+        // Writing to a string does not fail.
+        let _ =
+            writeln!(text, "| {name} | {widths} | {sources} | {layouts} | {modifiers} | {all} | {numbers} |");
+        text
+    })
+}
+
 /// Cases by the family of their kernel, in order; each with its place in the list.
 pub fn by_family(cases: &[Case]) -> Vec<(Family, Vec<usize>)> {
     let mut places: HashMap<Family, usize> = HashMap::new();
@@ -159,9 +194,19 @@ pub fn by_family(cases: &[Case]) -> Vec<(Family, Vec<usize>)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
+
+    #[test]
+    fn the_page_has_the_table() {
+        let page = include_str!("../../docs/conformance.md");
+        let (summary, all) = (summary(), table().len() + arithmetic().len());
+        assert!(page.contains(&summary), "docs/conformance.md lacks this table:\n{summary}");
+        let counts = [table().len(), arithmetic().len(), crate::warp::cases().len()];
+        for (name, count) in ["*table*", "*arithmetic*", "*warps*"].iter().zip(counts) {
+            assert!(page.contains(&format!("* {name}, {count} cases of")), "{name}: {count}");
+        }
+        assert_eq!(all + counts[2], 9783, "the page of the simulator says how many");
+    }
 
     #[test]
     fn there_are_many_and_each_has_a_name_of_its_own() {

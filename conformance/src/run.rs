@@ -74,8 +74,7 @@ fn compared(case: &Case, matrices: &Matrices, results: &[Matrix]) -> Option<Stri
 pub(crate) fn differing(results: &[Matrix]) -> Option<String> {
     let (first, others) = results.split_first()?;
     others.iter().find_map(|other| {
-        let places: Vec<usize> =
-            (0..first.bits.len()).filter(|&i| first.bits[i] != other.bits[i]).collect();
+        let places: Vec<usize> = (0..first.bits.len()).filter(|&i| first.bits[i] != other.bits[i]).collect();
         let &at = places.first()?;
         let (row, column) = (at / first.depth as usize, at % first.depth as usize);
         Some(format!(

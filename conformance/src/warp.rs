@@ -190,7 +190,8 @@ impl WarpMatrices {
 fn fragment([registers, per, bits]: [u32; 3], element: impl Fn(Place) -> u32) -> Vec<u32> {
     let words = (0..registers).flat_map(|register| (0..LANES).map(move |thread| (register, thread)));
     let part = |register, thread, part| element(Place { thread, register, part }) << (part * bits);
-    let word = |(register, thread)| (0..per).map(|i| part(register, thread, i)).fold(0, |word, bits| word | bits);
+    let word =
+        |(register, thread)| (0..per).map(|i| part(register, thread, i)).fold(0, |word, bits| word | bits);
     words.map(word).collect()
 }
 

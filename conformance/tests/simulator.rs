@@ -51,9 +51,9 @@ fn products_of_warps_are_those_of_an_h200() {
 #[test]
 fn descriptors_lead_where_an_h200_was_led() {
     let probes = layout::probes();
-    let aligned = probes.iter().filter(|probe| probe.is_aligned()).count();
-    assert!((100..probes.len()).contains(&aligned), "{aligned}");
-    assert!(probes.iter().any(|probe| probe.is_aligned() && probe.descriptor.base_offset != 0));
+    let allowed = probes.iter().filter(|probe| probe.is_allowed()).count();
+    assert!((60..probes.len()).contains(&allowed), "{allowed}");
+    assert!(probes.iter().any(|probe| probe.is_allowed() && probe.descriptor.base_offset != 0));
     replay(List::Layout, &probes, 1, layout::each);
 }
 

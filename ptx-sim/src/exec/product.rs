@@ -14,11 +14,7 @@ impl Turn<'_, '_> {
         };
         let (a, b, mut d) = (read(&code.a), read(&code.b), read(&code.c));
         let ProductCode { form, saturates, differs, .. } = *code;
-        multiply_in_warp(
-            WarpManner { form, saturates, differs },
-            WarpFactors { a: &a, b: &b },
-            &mut d,
-        );
+        multiply_in_warp(WarpManner { form, saturates, differs }, WarpFactors { a: &a, b: &b }, &mut d);
         for (&reg, lanes) in code.d.iter().zip(&d) {
             for (lane, value) in (0..).zip(lanes) {
                 warp.set(reg, lane, u64::from(*value));

@@ -167,6 +167,23 @@ impl Descriptor {
         }
     }
 
+    /// The first chunk that so many lines of so many chunks lead to more than once, if LBO and SBO
+    /// are not zero: zero repeats lines on purpose.
+    pub fn repeated(self, major: Major, [lines, chunks]: [u32; 2]) -> Option<u32> {
+        if self.leading == 0 || self.stride == 0 {
+            return None;
+        }
+        let mut seen = [0_u64; (ADDRESS_BITS / CHUNK_BYTES / 64 + 1) as usize];
+        let places = (0..lines).flat_map(|line| (0..chunks).map(move |chunk| (line, chunk)));
+        places.map(|(line, chunk)| self.chunk(major, line, chunk)).find(|at| {
+            let number = at / CHUNK_BYTES;
+            let (word, bit) = (&mut seen[(number / 64) as usize], 1 << (number % 64));
+            let was_seen = *word & bit != 0;
+            *word |= bit;
+            was_seen
+        })
+    }
+
     /// The address of the byte that holds an element: `i` is a row of A or a column of B.
     pub const fn address(self, major: Major, element: Operand, [i, k]: [u32; 2]) -> u32 {
         let (line, along) = match major {
@@ -198,6 +215,33 @@ mod tests {
             assert_eq!(Descriptor::decode(1 << bit), Err(DescriptorFault::Reserved), "{bit}");
         }
         assert_eq!(RESERVED.count_ones(), 64 - 3 * 14 - 3 - 2);
+    }
+
+    #[test]
+    fn the_pattern_starts_where_the_base_offset_says() {
+        let swizzle = Swizzle::B128;
+        let aligned = Descriptor { start: 2048, leading: 16, stride: 1024, swizzle, ..Descriptor::default() };
+        let moved = Descriptor { start: 2048 + 3 * 128, base_offset: 3, ..aligned };
+        for (row, chunk) in (0..64).flat_map(|row| (0..2).map(move |chunk| (row, chunk))) {
+            assert_eq!(moved.chunk(Major::K, row, chunk), aligned.chunk(Major::K, row, chunk) + 3 * 128);
+        }
+        assert_eq!((aligned.into_pattern(), moved.into_pattern()), (0, 0));
+        assert_eq!(Descriptor { start: 2048 + 32, ..aligned }.into_pattern(), 0);
+        assert_eq!(Descriptor { base_offset: 0, ..moved }.into_pattern(), 3 * 128);
+        assert_eq!(Descriptor { start: 2048, ..moved }.into_pattern(), 5 * 128);
+        assert_eq!(Descriptor { swizzle: Swizzle::None, ..moved }.into_pattern(), 0);
+    }
+
+    #[test]
+    fn strides_that_are_too_short_repeat_chunks() {
+        let good = Descriptor { start: 0, leading: 1024, stride: 128, ..Descriptor::default() };
+        assert_eq!(good.repeated(Major::K, [64, 2]), None);
+        assert_eq!(Descriptor { stride: 64, ..good }.repeated(Major::K, [64, 2]), Some(64));
+        assert_eq!(Descriptor { stride: 64, ..good }.repeated(Major::K, [8, 2]), None);
+        assert_eq!(Descriptor { leading: 128, ..good }.repeated(Major::K, [64, 2]), Some(128));
+        assert_eq!(Descriptor { stride: 0, ..good }.repeated(Major::K, [64, 2]), None);
+        let swizzled = Descriptor { leading: 16, stride: 512, swizzle: Swizzle::B128, ..good };
+        assert!(swizzled.repeated(Major::K, [64, 2]).is_some());
     }
 
     #[test]

@@ -5,6 +5,10 @@
 //! bits up the places of its two elements; tf32 has the places of the two halves of its element, as
 //! if they were elements of 16 bits.
 //!
+//! Other bits are undefined by the PTX ISA. On an H200 two equal places put both elements there, and
+//! add both; two places in descending order are as good as in ascending; halves of a tf32 that are
+//! not neighbours go where they are told, and make other numbers (`conformance/corpus/metadata.txt`).
+//!
 //! Sources: PTX ISA, "Sparse matrix storage" of `wgmma.mma_async.sp`; CUTLASS,
 //! `cute/atom/mma_traits_sm90_gmma_sparse.hpp`, `ELayout_64x*`.
 

@@ -84,10 +84,9 @@ impl WarpForm {
             (Operand::E4m3 | Operand::E5m2, Accumulated::F16) => (8, 7),
             (Operand::E4m3 | Operand::E5m2, _) if self.k == Self::depths(self.a)[0] => (8, 7),
             (Operand::E4m3 | Operand::E5m2, _) => (8, 4),
-            (
-                Operand::F16 | Operand::Bf16 | Operand::Tf32 | Operand::S8 | Operand::U8 | Operand::B1,
-                _,
-            ) => (8, 0),
+            (Operand::F16 | Operand::Bf16 | Operand::Tf32 | Operand::S8 | Operand::U8 | Operand::B1, _) => {
+                (8, 0)
+            }
         }
     }
 }
@@ -104,9 +103,7 @@ mod tests {
     use super::*;
 
     fn forms() -> impl Iterator<Item = WarpForm> {
-        let of = |a: Operand| {
-            WarpForm::depths(a).map(|k| WarpForm { d: a.accumulates()[0], a, b: a, k })
-        };
+        let of = |a: Operand| WarpForm::depths(a).map(|k| WarpForm { d: a.accumulates()[0], a, b: a, k });
         Operand::ALL.into_iter().flat_map(of)
     }
 

@@ -24,6 +24,8 @@ const WAIT: &str = "[[`flight.wait()`||`wgmma.commit_group` and `wgmma.wait_grou
 const TILE_START: &str = "let the tile start where the swizzle's pattern does, and move from there by whole steps of K, groups of 8 \
                           rows or panels; the base offset is 0, or tells where else the pattern of the bytes starts, in units of \
                           128 bytes";
+const OFFSETS: &str =
+    "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows";
 
 /// The warp of a thread.
 const fn warp_of(who: ThreadId) -> WarpIndex {
@@ -324,7 +326,7 @@ impl Machine {
     }
 
     /// All that an operand's descriptor names has to be shared memory and, where the start is in a
-    /// variable, that variable.
+    /// variable, that variable; and each chunk of it is another.
     fn check_bounds(&mut self, action: Action, matrix: Matrix) -> Result<(), Stop> {
         let (start, side) = (matrix.descriptor.start, matrix.side);
         let all = self.memory.shared_bytes;
@@ -334,14 +336,23 @@ impl Machine {
             );
             return self.refuse(action, FindingKind::OutOfBounds, message);
         }
+        if let Some(at) = matrix.repeated() {
+            let Descriptor { leading, stride, .. } = matrix.descriptor;
+            let place = self.diagnostics.offset(at);
+            let message = format!(
+                "the descriptor of {side} leads to {place} more than once, with an LBO of {leading} bytes and an SBO of {stride}"
+            );
+            let party = self.diagnostics.party(action);
+            let finding = Finding::new(FindingKind::IllegalMultiplication, message).with(party);
+            self.report(finding.help(OFFSETS));
+        }
         let Some(named) = self.diagnostics.variable(start) else { return Ok(()) };
         let range = named.from..named.to;
         if let Some(at) = matrix.chunks().find(|at| !range.contains(at) || at + CHUNK_BYTES > range.end) {
             let (place, to) = (self.diagnostics.offset(start), self.diagnostics.offset(at));
             let message = format!("the descriptor of {side} leads from {place} to {to}");
             let party = self.diagnostics.party(action);
-            let help = "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows";
-            self.report(Finding::new(FindingKind::OutOfBounds, message).with(party).help(help));
+            self.report(Finding::new(FindingKind::OutOfBounds, message).with(party).help(OFFSETS));
         }
         Ok(())
     }

@@ -115,6 +115,11 @@ impl Matrix {
         }
     }
 
+    /// A chunk that it leads to more than once.
+    pub(in crate::machine) fn repeated(&self) -> Option<u32> {
+        self.descriptor.repeated(self.major, self.counts().into())
+    }
+
     /// The addresses of its chunks, line by line.
     pub(in crate::machine) fn chunks(&self) -> impl Iterator<Item = u32> + use<> {
         let ((lines, chunks), descriptor, major) = (self.counts(), self.descriptor, self.major);

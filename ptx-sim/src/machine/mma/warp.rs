@@ -79,9 +79,7 @@ fn update(ty: Accumulated, d: &mut [Lanes], mut with: impl FnMut([u32; 2], u32) 
         let new = with(at, part(*register, bits, place.part));
         *register = match ty {
             Accumulated::F32 | Accumulated::S32 => new,
-            Accumulated::F16 => {
-                *register & !(0xffff << (bits * place.part)) | new << (bits * place.part)
-            }
+            Accumulated::F16 => *register & !(0xffff << (bits * place.part)) | new << (bits * place.part),
         };
     }
 }
