@@ -5,6 +5,8 @@
 //! without an arm for all the others. Types are kept as types; strings are names and other text of
 //! the user's.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod argument;
 mod assignment;
 mod attribute;
