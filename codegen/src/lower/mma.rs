@@ -9,13 +9,13 @@ use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile, ROWS};
 
 use super::nvvm::{LeftPlace, Multiplication, Operand, Side, Step};
-use super::types::{float, float_type, pointer};
-use super::{Cx, Lower, expr, nvvm, place, tile};
+use super::types::{float_type, pointer};
+use super::{Cx, Lower, expr, nvvm, place, tile, warp};
 use crate::backend::BackendError;
 use crate::check::mma::{accumulated, geometry};
 use crate::ir::{
     AccumulatorType, Expr, ExprKind, FragmentType, LeftOperand, LocalId, Mma, RowOp, Scalar, SharedOperand,
-    Span, Special, StmtId, TileType, Type,
+    Span, Special, StmtId, TileType, Type, WarpReduceOp,
 };
 
 /// What an accumulator is, and where it lives.
@@ -251,37 +251,28 @@ pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<(
 pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: LocalId) -> Lower<()> {
     let home = accumulator(cx, from)?;
     let address = place::home(cx, dest)?;
-    let ty = cx.scalar_type(home.ty.element);
+    let (scalar, ty) = (home.ty.element, cx.scalar_type(home.ty.element));
+    let op = match op {
+        RowOp::Max => WarpReduceOp::Max,
+        RowOp::Sum => WarpReduceOp::Add,
+    };
     for row in 0..home.ty.rows / 32 {
         let (band, half) = (row / 2, row % 2);
         let of_row = (0..home.ty.elements_of_band()).filter(|i| i / 2 % 2 == half);
-        let mut all = of_row.map(|i| cx.u32_const(band * home.ty.elements_of_band() + i));
+        let mut all = of_row.map(|i| band * home.ty.elements_of_band() + i);
         let first = all.next().ok_or_else(|| BackendError::Unchecked("a row without elements".to_owned()))?;
-        let mut value = element(cx, &home, first)?;
+        let mut value = element(cx, &home, cx.u32_const(first))?;
         for i in all {
-            let next = element(cx, &home, i)?;
-            value = combined(cx, op, value, next)?;
+            let next = element(cx, &home, cx.u32_const(i))?;
+            value = warp::combined(cx, op, (value, next), scalar)?;
         }
-        for bit in [1, 2] {
-            let other = nvvm::emit_value(cx, &nvvm::shuffle_xor(bit), &[value])?;
-            value = combined(cx, op, value, other)?;
+        for mask in [1, 2] {
+            value = warp::with_lane(cx, op, value, scalar, mask)?;
         }
         let at = place::at(cx, ty, address, cx.u32_const(row))?;
         cx.builder.build_store(at, value)?;
     }
     Ok(())
-}
-
-fn combined<'c>(
-    cx: &Cx<'c, '_>,
-    op: RowOp,
-    a: BasicValueEnum<'c>,
-    b: BasicValueEnum<'c>,
-) -> Lower<BasicValueEnum<'c>> {
-    match op {
-        RowOp::Sum => Ok(cx.builder.build_float_add(float(a)?, float(b)?, "")?.into()),
-        RowOp::Max => cx.intrinsic_value("llvm.maxnum", &[a.get_type()], &[a.into(), b.into()]),
-    }
 }
 
 /// `tile = accumulator[.., first..]`.
@@ -294,7 +285,7 @@ pub(super) fn store(cx: &mut Cx<'_, '_>, from: LocalId, first: &Expr, to: &Expr)
     let first = expr::int_value(cx, first)?;
     // A thread holds two of each four columns of its two rows.
     let first = cx.builder.build_right_shift(first, cx.u32_const(1), false, "")?;
-    let target = Target { base, ty, first, lane: lane(cx, to.span)?, warp: warp(cx, to.span)? };
+    let target = Target { base, ty, first, lane: lane(cx, to.span)?, warp: warp_in_group(cx, to.span)? };
     match ty.element.bytes() {
         2 => matrices(cx, &home, &target),
         _ => pairs(cx, &home, &target),
@@ -316,7 +307,7 @@ fn lane<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
     special(cx, Special::LaneIdx, span)
 }
 
-fn warp<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
+fn warp_in_group<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
     let warp = special(cx, Special::WarpIdx, span)?;
     Ok(cx.builder.build_and(warp, cx.u32_const(3), "")?)
 }

@@ -29,10 +29,11 @@ pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &TileCopy, span: Span) -> Lower<()
     let mode = if matches!(param.ty, Type::Im2colMap(..)) { nvvm::Mode::Columns } else { nvvm::Mode::Tile };
     let form = nvvm::TensorCopy { mode, rank: coordinates.len(), hinted: copy.hint.is_some() };
     let panels = Panels::of(moved, &copy.kind)?;
+    let slice = own_slice(cx, moved, &copy.kind)?;
     for panel in 0..panels.count {
         let mut place = vec![BasicValueEnum::from(address)];
         place.extend(panels.coordinates(cx, panel, &coordinates)?);
-        panel_copy(cx, copy, form, (moved, place), panels.offset(cx, panel))?;
+        panel_copy(cx, copy, form, slice.as_ref(), (place, panels.offset(cx, panel)))?;
     }
     Ok(())
 }
@@ -90,13 +91,26 @@ impl Panels {
     }
 }
 
+/// This block's slice, the same in each panel, if the copy is a sliced load.
+fn own_slice<'c>(
+    cx: &Cx<'c, '_>,
+    moved: &TileType,
+    kind: &CopyKind<Expr>,
+) -> Lower<Option<cluster::Slice<'c>>> {
+    let CopyKind::Load { to, multicast: Some(Multicast::Sliced(axis)), .. } = kind else { return Ok(None) };
+    let Type::Tile(whole) = &to.ty else {
+        return Err(BackendError::Unchecked("a sliced load into what is no tile".to_owned()));
+    };
+    cluster::slice(cx, moved, whole, *axis).map(Some)
+}
+
 /// One copy of what may be several: from or to `place`, the map's address and coordinates.
 fn panel_copy<'c>(
     cx: &mut Cx<'c, '_>,
     copy: &TileCopy,
     form: nvvm::TensorCopy,
-    (moved, mut place): (&TileType, Vec<BasicValueEnum<'c>>),
-    offset: IntValue<'c>,
+    slice: Option<&cluster::Slice<'c>>,
+    (mut place, offset): (Vec<BasicValueEnum<'c>>, IntValue<'c>),
 ) -> Lower<()> {
     let (instruction, mut args) = match &copy.kind {
         CopyKind::Load { to, barrier, multicast } => {
@@ -113,12 +127,10 @@ fn panel_copy<'c>(
                     args.push(expr::value(cx, mask)?);
                     (nvvm::tensor_load_multicast(form), args)
                 }
-                Some(Multicast::Sliced(axis)) => {
-                    let Type::Tile(whole) = &to.ty else {
-                        return Err(BackendError::Unchecked("a sliced load into what is no tile".to_owned()));
-                    };
-                    let slice = cluster::slice(cx, moved, whole, *axis)?;
-                    let args = load_slice(cx, place, tile, barrier, &slice)?;
+                Some(Multicast::Sliced(_)) => {
+                    let slice = slice
+                        .ok_or_else(|| BackendError::Unchecked("a sliced load without a slice".to_owned()))?;
+                    let args = load_slice(cx, place, tile, barrier, slice)?;
                     (nvvm::tensor_load_multicast(form), args)
                 }
             }

@@ -151,14 +151,25 @@ fn by_shuffles<'c>(
     let mut reduced = held;
     let mut mask = WARP_THREADS / 2;
     while mask > 0 {
-        let other = shuffle(cx, ShuffleOp::Xor, reduced, scalar, cx.u32_const(mask))?;
-        reduced = combined(cx, op, (reduced, other), scalar)?;
+        reduced = with_lane(cx, op, reduced, scalar, mask)?;
         mask /= 2;
     }
     Ok(reduced)
 }
 
-fn combined<'c>(
+/// `held`, reduced with that of the lane whose number differs in the bits of `mask`.
+pub(super) fn with_lane<'c>(
+    cx: &mut Cx<'c, '_>,
+    op: WarpReduceOp,
+    held: BasicValueEnum<'c>,
+    scalar: Scalar,
+    mask: u32,
+) -> Lower<BasicValueEnum<'c>> {
+    let other = shuffle(cx, ShuffleOp::Xor, held, scalar, cx.u32_const(mask))?;
+    combined(cx, op, (held, other), scalar)
+}
+
+pub(super) fn combined<'c>(
     cx: &mut Cx<'c, '_>,
     op: WarpReduceOp,
     (a, b): (BasicValueEnum<'c>, BasicValueEnum<'c>),

@@ -1,5 +1,5 @@
 //! Instructions of the tensor cores. Sources: "Asynchronous Warpgroup Level Matrix Instructions",
-//! "stmatrix", "setmaxnreg", "shfl.sync".
+//! "stmatrix", "setmaxnreg".
 
 use std::borrow::Cow;
 
@@ -220,17 +220,6 @@ pub(in crate::lower) fn packed(element: &str, saturates: bool) -> Instruction {
         operands: Cow::Borrowed(&[F32, F32]),
         effect: Effect::Pure,
         ptx: if saturates { 78 } else { 70 },
-    }
-}
-
-/// The f32 of the lane whose number differs in this bit.
-pub(in crate::lower) fn shuffle_xor(bit: u32) -> Instruction {
-    Instruction {
-        text: Cow::Owned(format!("shfl.sync.bfly.b32 $0, $1, {bit}, 31, 0xffffffff;")),
-        result: Some(F32),
-        operands: Cow::Borrowed(&[F32]),
-        effect: Effect::Convergent,
-        ptx: 60,
     }
 }
 
