@@ -1,5 +1,5 @@
-//! Names the state of the compiler's sources, so that no PTX of an older one is taken for its own. With the feature
-//! `llvm`, says what to install before the LLVM bindings fail for want of it.
+//! Names the state of the compiler's sources, so that no PTX of an older one is taken for its own.
+//! With the feature `llvm`, says what to install before the LLVM bindings fail for want of it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -13,8 +13,9 @@ pub const REGISTER_ARRAY_ELEMENTS: u64 = 1024;
 /// The most turns of a loop that `unroll` writes out. No instruction cache holds what is longer.
 pub const UNROLLED_TURNS: i128 = 1024;
 
-/// The most operations that a kernel has when its functions are inlined and its loops unrolled: statements, and the nodes of their
-/// expressions. LLVM takes some minutes for so many, and its time grows faster than they do.
+/// The most operations that a kernel has when its functions are inlined and its loops unrolled:
+/// statements, and the nodes of their expressions. LLVM takes some minutes for so many, and its
+/// time grows faster than they do.
 pub const KERNEL_OPERATIONS: u64 = 100_000;
 
 /// The most instances that the products of one kernel's attribute make. LLVM compiles each of them

@@ -1,4 +1,5 @@
-//! No input makes the compiler panic, overflow its stack or run for ever: what is too much is an error.
+//! No input makes the compiler panic, overflow its stack or run for ever: what is too much is an
+//! error.
 
 use tma_codegen::Failure;
 use tma_codegen::diag::Code;

@@ -1,4 +1,5 @@
-//! Loads PTX files and says what is wrong with them: `cargo run -p ptx-sim --example load -- FILE.ptx ..`
+//! Loads PTX files and says what is wrong with them:
+//! `cargo run -p ptx-sim --example load -- FILE.ptx ..`
 
 use std::process::ExitCode;
 

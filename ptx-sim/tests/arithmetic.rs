@@ -24,9 +24,10 @@ const EDGES: [u64; 18] = [
     0x1234_5678_9abc_def0,
 ];
 
-/// Runs `instruction` for all triples of edges. In it `A`, `B`, `C` and `D` are registers of `bits`, `W` is one of twice
-/// as many (as far as there is one), `X` one of 32 bits that holds the low bits of the second operand, `Y` of the third,
-/// and `P` a predicate that is the lowest bit of the third.
+/// Runs `instruction` for all triples of edges. In it `A`, `B`, `C` and `D` are registers of
+/// `bits`, `W` is one of twice as many (as far as there is one), `X` one of 32 bits that holds the
+/// low bits of the second operand, `Y` of the third, and `P` a predicate that is the lowest bit of
+/// the third.
 fn check(bits: u32, instruction: &str, wanted: impl Fn(u64, u64, u64) -> u64) {
     let kind = match bits {
         16 => "h",

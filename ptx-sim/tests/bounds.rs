@@ -1,11 +1,13 @@
-//! The approximate functions: within the error bounds that the PTX ISA states (9.4, the notes of each instruction in the chapters 9.7.3,
-//! "Floating-Point Instructions", and 9.7.4, "Half Precision Floating-Point Instructions"), over all exponents and the special operands,
-//! against doubles.
+//! The approximate functions: within the error bounds that the PTX ISA states (9.4, the notes of
+//! each instruction in the chapters 9.7.3, "Floating-Point Instructions", and 9.7.4, "Half
+//! Precision Floating-Point Instructions"), over all exponents and the special operands, against
+//! doubles.
 
 use half::{bf16, f16};
 use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
 
-/// Runs `instruction` on `%r2` (and `%r3`) into `%r4` for each pair of operands; `%h2` and `%h4` are their low halves.
+/// Runs `instruction` on `%r2` (and `%r3`) into `%r4` for each pair of operands; `%h2` and `%h4`
+/// are their low halves.
 fn results(instruction: &str, operands: &[(u32, u32)]) -> Vec<u32> {
     let text = format!(
         ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 at)\n{{\n\
@@ -32,7 +34,8 @@ fn results(instruction: &str, operands: &[(u32, u32)]) -> Vec<u32> {
     bytes.chunks(8).map(|pair| u32::from_le_bytes([pair[0], pair[1], pair[2], pair[3]])).collect()
 }
 
-/// Singles of each exponent and sign, with the least, the greatest and other mantissas; with infinities and NaN.
+/// Singles of each exponent and sign, with the least, the greatest and other mantissas; with
+/// infinities and NaN.
 fn singles() -> Vec<u32> {
     let mantissas = [0, 1, 0x1234, 0x2_0000, 0x3f_ffff, 0x40_0000, 0x5a_5a5a, 0x7f_fffe, 0x7f_ffff];
     let all = (0..512_u32).flat_map(|top| mantissas.map(|mantissa| top << 23 | mantissa));
@@ -58,8 +61,9 @@ fn ulp(value: f64) -> f64 {
     2_f64.powi(exponent - 23)
 }
 
-/// Compares with `exact`: NaN, infinities and signs of zero are the same, the rest is within `bound`. Results below the normal
-/// numbers of the format, the least of which is `least`, may also be off by what can be written there, and be zero where flushed.
+/// Compares with `exact`: NaN, infinities and signs of zero are the same, the rest is within
+/// `bound`. Results below the normal numbers of the format, the least of which is `least`, may also
+/// be off by what can be written there, and be zero where flushed.
 fn judge(what: &str, exact: f64, found: f64, bound: Bound, least: f64) {
     if exact.is_nan() {
         return assert!(found.is_nan(), "{what}: {found} is no NaN");
@@ -171,7 +175,8 @@ fn quotients() {
                 let (a, b) = (value(*a, flush), value(*b, flush));
                 let exact = a / b;
                 let (large, small) = (2_f64.powi(126), 2_f64.powi(-126));
-                // Quotients by what is larger are zero, or NaN of an infinity; for what is smaller no bound is stated.
+                // Quotients by what is larger are zero, or NaN of an infinity; for what is smaller
+                // no bound is stated.
                 if name == "div.approx" && b.is_finite() && b != 0.0 && !(small..=large).contains(&b.abs()) {
                     let found = f64::from(f32::from_bits(found));
                     let as_stated = if a.is_finite() { found == 0.0 } else { found.is_nan() };

@@ -5,13 +5,15 @@ mod pairs;
 use pairs::{accepted, block, input, refused};
 use ptx_sim::FindingKind;
 
-/// Threads write 16 bytes each at `dyn`: what `%r10` to `%r13` hold. Then thread 0 goes on, at `one`.
+/// Threads write 16 bytes each at `dyn`: what `%r10` to `%r13` hold. Then thread 0 goes on, at
+/// `one`.
 const STORED: &str = "shl.b32 %r5, %r1, 4; mov.u32 %r6, dyn; add.u32 %r5, %r5, %r6;\n\
     st.shared.v4.u32 [%r5], {%r10, %r11, %r12, %r13}; fence.proxy.async.shared::cta; bar.sync 0;\n\
     setp.ne.u32 %p1, %r1, 0; @%p1 bra done;\n";
 const DONE: &str = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; done:";
 
-/// What a reduction of 16 bytes makes of four words of the input, word by word: `words` are reduced into them.
+/// What a reduction of 16 bytes makes of four words of the input, word by word: `words` are reduced
+/// into them.
 fn reduced(op: &str, words: [u32; 4]) -> [u32; 4] {
     let mut result = [0; 4];
     for (index, place) in result.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! Clusters: their registers and barrier, shared memory of other blocks, remote arrivals, copies and reductions across blocks,
-//! multicast.
+//! Clusters: their registers and barrier, shared memory of other blocks, remote arrivals, copies
+//! and reductions across blocks, multicast.
 
 mod pairs;
 
@@ -8,7 +8,8 @@ use ptx_sim::FindingKind;
 
 const SYNC: &str = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
 
-/// `%r4` is the thread's word of shared memory, `%r5` the same in the other block, `%p1` says thread 0.
+/// `%r4` is the thread's word of shared memory, `%r5` the same in the other block, `%p1` says
+/// thread 0.
 const PLACES: &str = "mov.u32 %r10, dyn; shl.b32 %r11, %r1, 2; add.u32 %r4, %r10, %r11; xor.b32 %r12, %r2, 1;\n\
     mapa.shared::cluster.u32 %r5, %r4, %r12; mapa.shared::cluster.u32 %r13, %r10, %r12; setp.eq.u32 %p1, %r1, 0;\n";
 
@@ -344,7 +345,8 @@ fn ranks_are_those_of_the_cluster() {
     let kernel = cluster(2, 64, &body);
     kernel.gives(|_, thread| thread);
     kernel.lacks(FindingKind::OutOfBounds);
-    // Also those whose low bits are of a block, with an address of either kind, for whatever they are used.
+    // Also those whose low bits are of a block, with an address of either kind, for whatever they
+    // are used.
     for rank in [3, 254, 255, 256, 257, 0x7fff_ffff, 0xffff_fffe, u32::MAX] {
         let body = body.replace("[[1||2]]", &format!("[[1||{rank}]]"));
         let text = cluster(2, 64, &body).lacks(FindingKind::OutOfBounds);

@@ -1,4 +1,5 @@
-//! Matrices that warps move, vector atomics, 128 bits, and what only has to be taken: `setmaxnreg`, `griddepcontrol`, `nanosleep`.
+//! Matrices that warps move, vector atomics, 128 bits, and what only has to be taken: `setmaxnreg`,
+//! `griddepcontrol`, `nanosleep`.
 
 mod pairs;
 
@@ -126,7 +127,8 @@ fn registers_of_128_bits() {
     let kernel = block(1, body);
     kernel.gives(|_, _| input(7));
     kernel.lacks(FindingKind::Misaligned);
-    // 64 threads add 1 to the upper half, and 3 to the lower one, of 128 bits in shared and in global memory.
+    // 64 threads add 1 to the upper half, and 3 to the lower one, of 128 bits in shared and in
+    // global memory.
     for (space, first) in [
         ("shared", "st.shared.v4.u32 [dyn], {%r9, %r9, %r9, %r9}"),
         ("global", "st.global.v4.u32 [%d2], {%r9, %r9, %r9, %r9}"),

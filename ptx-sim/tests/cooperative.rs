@@ -2,7 +2,8 @@
 
 use ptx_sim::{Arg, Error, GlobalMemory, LaunchConfig, Module, Report, launch};
 
-/// Each block adds one to a counter, waits until all have, and writes the counter as it then sees it.
+/// Each block adds one to a counter, waits until all have, and writes the counter as it then sees
+/// it.
 const MEET: &str = "
 .version 8.0
 .target sm_90a

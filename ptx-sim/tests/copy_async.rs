@@ -92,7 +92,8 @@ fn an_mbarrier_tells_of_the_copies() {
              again: mbarrier.try_wait.parity.shared.b64 %p2, [dyn+1024], 0; @!%p2 bra again;"
         ))
     };
-    // Without `.noinc` the arrival adds itself to what is expected: the threads' own arrivals are what ends the phase.
+    // Without `.noinc` the arrival adds itself to what is expected: the threads' own arrivals are
+    // what ends the phase.
     let own = "mbarrier.arrive.shared.b64 %d5, [dyn+1024];";
     for body in [body(".noinc", 64, ""), body("", 64, own), body(".noinc", 128, own)] {
         let kernel = block(64, &body);

@@ -11,7 +11,8 @@ fn observed(config: LaunchConfig) -> LaunchConfig {
     LaunchConfig { profile: true, trace_events: 1 << 20, ..config }
 }
 
-/// Runs a kernel from one matrix of floats to another, which both have boxes of the tile's rows and 32 columns.
+/// Runs a kernel from one matrix of floats to another, which both have boxes of the tile's rows and
+/// 32 columns.
 fn transpose(module: &Module, entry: &str, rows: u32, swizzle: Swizzle, config: &LaunchConfig) -> Report {
     let mut memory = GlobalMemory::default();
     let extent = u64::from(rows);
@@ -87,7 +88,8 @@ fn nothing_is_counted_that_was_not_asked_for() {
     assert_eq!(observed.thread_instructions, report.thread_instructions);
 }
 
-/// An `atom` on one word by all lanes, a generic load of the block's own memory, and a load from global memory.
+/// An `atom` on one word by all lanes, a generic load of the block's own memory, and a load from
+/// global memory.
 const SPACES: &str = "\
 .version 8.0
 .target sm_90a

@@ -1,4 +1,5 @@
-//! The four examples, on ragged shapes, under several seeds: equal to plain Rust, and nothing to be found.
+//! The four examples, on ragged shapes, under several seeds: equal to plain Rust, and nothing to be
+//! found.
 
 mod common;
 

@@ -2,8 +2,9 @@
 
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 
-/// Runs a body in one block. `%r1` holds the thread's number, `%d1` the address of the output's first word; what is in
-/// `%r9` at the end is the thread's word. `outside` stands before the kernel.
+/// Runs a body in one block. `%r1` holds the thread's number, `%d1` the address of the output's
+/// first word; what is in `%r9` at the end is the thread's word. `outside` stands before the
+/// kernel.
 fn run(outside: &str, threads: u32, seed: u64, body: &str) -> (Report, Vec<u32>) {
     let ptx = format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n{outside}\n\

@@ -67,8 +67,8 @@ fn files() -> BTreeSet<String> {
     entries.map(|entry| entry.expect("it can be read").file_name().into_string().expect("in ASCII")).collect()
 }
 
-/// Runs the kernel of a file on one cluster, with tensors of 64 rows of 128 columns, and a buffer of
-/// 1024 words.
+/// Runs the kernel of a file on one cluster, with tensors of 64 rows of 128 columns, and a buffer
+/// of 1024 words.
 fn run(file: &str) -> (Report, String) {
     let source = fs::read_to_string(folder().join(file)).expect("the kernel is there");
     let (entry, ptx) = match file.ends_with(".rs") {

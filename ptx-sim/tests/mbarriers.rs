@@ -1,4 +1,5 @@
-//! The instructions on mbarriers: each form, and what is refused when it is loaded or found when it runs.
+//! The instructions on mbarriers: each form, and what is refused when it is loaded or found when it
+//! runs.
 
 mod pairs;
 

@@ -1,7 +1,9 @@
-//! Tensor maps and copies against an H200: `tests/probe/results.txt` has what it did with boxes of all kinds.
+//! Tensor maps and copies against an H200: `tests/probe/results.txt` has what it did with boxes of
+//! all kinds.
 //!
-//! `tests/probe` has the programs that made it: `cases.py` draws the cases, `kernels.py` writes the PTX that the GPU and the
-//! simulator both run, `run.py` runs it through the driver, `results.py` writes the file.
+//! `tests/probe` has the programs that made it: `cases.py` draws the cases, `kernels.py` writes the
+//! PTX that the GPU and the simulator both run, `run.py` runs it through the driver, `results.py`
+//! writes the file.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +13,8 @@ use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, launch};
 const RESULTS: &str = include_str!("probe/results.txt");
 const KERNELS: &str = include_str!("probe/kernels.ptx");
 
-/// Bytes of the tensor's buffer, and of shared memory that a load's kernel writes out. Both as in `cases.py`, `kernels.py`.
+/// Bytes of the tensor's buffer, and of shared memory that a load's kernel writes out. Both as in
+/// `cases.py`, `kernels.py`.
 const BUFFER: usize = 65536;
 const DUMP: usize = 20480;
 /// What shared memory holds before a load.
@@ -205,13 +208,14 @@ fn simulate(module: &Module, case: &Case<'_>) -> Result<String, String> {
 }
 
 impl Case<'_> {
-    /// Whether the GPU's mbarrier was told the bytes that the simulator counts. Otherwise its phase may not have completed,
-    /// or too early.
+    /// Whether the GPU's mbarrier was told the bytes that the simulator counts. Otherwise its phase
+    /// may not have completed, or too early.
     fn told(&self) -> bool {
         self.word("kind") != "load" || self.map(0).box_bytes() == self.number::<u32>("bytes")
     }
 
-    /// Whether the simulator finds fault with what the hardware bears: it takes the low bits of offsets.
+    /// Whether the simulator finds fault with what the hardware bears: it takes the low bits of
+    /// offsets.
     fn stricter(&self) -> bool {
         self.list::<u32>("offsets").iter().any(|offset| *offset > 255)
     }
@@ -248,7 +252,8 @@ fn maps_are_refused_where_the_driver_refuses_them() {
         let checked = case.map(0x10_0000).check();
         // Where the documentation refuses what the driver takes, so does the simulator.
         let slices = case.word("interleave") == "32" && case.word("swizzle") != "32";
-        // The driver rounds down how many elements a stride leaves of a box, and so finds an oversized one empty.
+        // The driver rounds down how many elements a stride leaves of a box, and so finds an
+        // oversized one empty.
         let rounded = case
             .list::<u32>("box")
             .iter()

@@ -1,4 +1,5 @@
-//! Loops that ask again and again: they go on as long as anything can change what they ask for, and are found where nothing can.
+//! Loops that ask again and again: they go on as long as anything can change what they ask for, and
+//! are found where nothing can.
 
 mod pairs;
 
@@ -36,7 +37,8 @@ fn questions_to_an_mbarrier() {
 
 #[test]
 fn waits_of_many_warps() {
-    // Each warp that tries in vain lets others try: more of them than there are turns between two rounds of that.
+    // Each warp that tries in vain lets others try: more of them than there are turns between two
+    // rounds of that.
     let body = "setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared::cta.b64 [dyn], [[1024||1025]]; bar.sync 0;\n\
          mbarrier.arrive.shared::cta.b64 _, [dyn];\n\
          wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [dyn], 0; @!%p2 bra wait;";
@@ -108,7 +110,8 @@ fn loops_that_give_up_are_no_deadlock() {
     block(2, &clock).gives(|_, _| 7);
 }
 
-/// Block `i` of `n` waits until block `(i + step) % n` has written, if there is a `step`, and writes then.
+/// Block `i` of `n` waits until block `(i + step) % n` has written, if there is a `step`, and
+/// writes then.
 const CHAIN: &str = "
 .version 8.0
 .target sm_90a
@@ -159,7 +162,8 @@ fn blocks_that_run_at_a_time_may_wait_for_each_other() {
 
 #[test]
 fn blocks_that_wait_for_what_does_not_run_are_found() {
-    // One at a time: the first waits for the second, which is after it. In a ring without a start, all wait for ever.
+    // One at a time: the first waits for the second, which is after it. In a ring without a start,
+    // all wait for ever.
     for (from, host_threads, cooperative) in
         [(3, 0, false), (3, 1, false), (3, 2, false), (9, 4, false), (9, 1, true)]
     {

@@ -1,4 +1,5 @@
-//! Tensor maps that kernels change, and copies in im2col mode: kernels by hand, each with twins that break one thing.
+//! Tensor maps that kernels change, and copies in im2col mode: kernels by hand, each with twins
+//! that break one thing.
 
 use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle, TensorMap};
 use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, launch};
@@ -7,8 +8,8 @@ use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, laun
 const MATRIX: [u64; 2] = [12, 32];
 const BOX: [u32; 2] = [4, 16];
 
-/// A warp makes a map of a template by changing its address and number of rows in shared memory, puts it into global memory,
-/// loads a box through it and stores that through the map `to`.
+/// A warp makes a map of a template by changing its address and number of rows in shared memory,
+/// puts it into global memory, loads a box through it and stores that through the map `to`.
 const REPLACE: &str = "
 .version 8.3
 .target sm_90a
@@ -81,7 +82,8 @@ fn matrix(address: u64) -> TensorMap {
     }
 }
 
-/// Kind and text of what the kernel is found to do wrong, and the first 4 rows of 16 numbers that it has stored.
+/// Kind and text of what the kernel is found to do wrong, and the first 4 rows of 16 numbers that
+/// it has stored.
 fn run_replace(ptx: &str, seed: u64) -> (Vec<(FindingKind, String)>, Vec<u16>) {
     let module = Module::load(ptx).expect("it loads");
     let mut memory = GlobalMemory::default();
@@ -113,7 +115,8 @@ fn a_changed_map_is_used() {
     }
 }
 
-/// The kernel with the text `old` in place of `new` is found to do `kind`, with `what` in the message, under each seed.
+/// The kernel with the text `old` in place of `new` is found to do `kind`, with `what` in the
+/// message, under each seed.
 fn replaced(old: &str, new: &str, kind: FindingKind, what: &str) {
     assert_eq!(REPLACE.matches(old).count(), 1, "{old}");
     let ptx = REPLACE.replace(old, new);
@@ -244,8 +247,8 @@ WAIT:
 }
 ";
 
-/// 3 images of 4×5 pixels of 8 channels of `u16`, filled with numbers from 1, of which 12 pixels are gathered; and 2 rows of 7
-/// pixels to store them to.
+/// 3 images of 4×5 pixels of 8 channels of `u16`, filled with numbers from 1, of which 12 pixels
+/// are gathered; and 2 rows of 7 pixels to store them to.
 fn run_columns(ptx: &str, change: impl Fn(&mut TensorMap, &mut TensorMap)) -> Result<Vec<u16>, String> {
     let module = Module::load(ptx).map_err(|error| error.to_string())?;
     let mut memory = GlobalMemory::default();
@@ -288,7 +291,8 @@ fn run_columns(ptx: &str, change: impl Fn(&mut TensorMap, &mut TensorMap)) -> Re
 
 #[test]
 fn columns_are_gathered_and_stored() {
-    // The filter's base goes over columns -1 to 3 and rows -1 to 2, from (0, -1) of image 1; the tap is 2 to the right and 1 down.
+    // The filter's base goes over columns -1 to 3 and rows -1 to 2, from (0, -1) of image 1; the
+    // tap is 2 to the right and 1 down.
     let mut bases = (1..3).flat_map(|n| (-1..3_i64).flat_map(move |h| (-1..4_i64).map(move |w| (n, h, w))));
     let pixels = bases.by_ref().skip_while(|base| *base != (1, 0, -1)).take(12).map(|(n, h, w)| {
         let (h, w) = (h + 1, w + 2);

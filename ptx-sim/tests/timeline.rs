@@ -9,7 +9,8 @@ use std::fs;
 use common::command::{COPY, file, place, printed, run, wrong_bytes};
 use serde_json::Value;
 
-/// Shape and arguments of `tma_copy_pipelined` on a matrix of 200×1032, which two blocks share: 7 by 5 tiles.
+/// Shape and arguments of `tma_copy_pipelined` on a matrix of 200×1032, which two blocks share: 7
+/// by 5 tiles.
 const PIPELINED: &str = "--grid 2 --block 64 --shared 65616 --buffer random:f16:200x1032:5 --buffer zeros:f16:200x1032 \
                          --buffer zeros:u32:2 --arg map:0:f16:extents=200x1032:box=32x256 \
                          --arg map:1:f16:extents=200x1032:box=32x256 --arg address:2 --arg len:2 --arg u32:5 --arg u32:35";

@@ -13,7 +13,8 @@ pub(crate) struct Column<const N: usize, const RANK: usize> {
 }
 
 impl<const N: usize, const RANK: usize> Column<N, RANK> {
-    /// The index of each element of a tile of `pixels` by `channels`; none where there is no such element.
+    /// The index of each element of a tile of `pixels` by `channels`; none where there is no such
+    /// element.
     pub(crate) fn indices(&self, pixels: usize, channels: usize) -> Vec<Option<usize>> {
         let Im2col { lower, upper, strides } = self.columns;
         let last: [i32; N] = std::array::from_fn(|i| self.shape[i + 1] as i32 - 1 + upper[i]);

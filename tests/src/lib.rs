@@ -1,6 +1,7 @@
 //! Kernels that exercise the whole language, each with what it must compute, and the examples.
 //!
-//! [`kernels::cases`] lists what is checked of the kernels as data, so that every backend can run the same list.
+//! [`kernels::cases`] lists what is checked of the kernels as data, so that every backend can run
+//! the same list.
 
 pub mod case;
 mod column;

@@ -5,8 +5,8 @@ use std::thread;
 
 use tma_runtime::prelude::*;
 
-/// 64 random bits: the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
-/// Generators") over seed and index.
+/// 64 random bits: the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom
+/// Number Generators") over seed and index.
 pub fn hash(seed: u64, index: u64) -> u64 {
     let mut z =
         seed.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -67,8 +67,8 @@ impl Sample for bool {
     }
 }
 
-/// Floats: half of the random values have random bits, and so every magnitude; the others are near enough to one
-/// another to be added.
+/// Floats: half of the random values have random bits, and so every magnitude; the others are near
+/// enough to one another to be added.
 macro_rules! floats {
     ($($ty:ty, $bits:ty, |$near:ident| $value:expr, [$($edge:expr),+ $(,)?];)+) => { $(
         impl Sample for $ty {
@@ -94,8 +94,9 @@ macro_rules! floats {
     )+ };
 }
 
-// Zero, the least and greatest subnormal, the least normal, 1, just above 1, 1.5, the greatest, infinity (of e4m3 the
-// greatest but one), NaN; for the wide ones also numbers about the ends of narrower types.
+// Zero, the least and greatest subnormal, the least normal, 1, just above 1, 1.5, the greatest,
+// infinity (of e4m3 the greatest but one), NaN; for the wide ones also numbers about the ends of
+// narrower types.
 floats! {
     f32, u32, |x| x as f32, [
         0, 1, 0x007f_ffff, 0x0080_0000, 0x3f80_0000, 0x3f80_0001, 0x3fc0_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000,

@@ -1,8 +1,9 @@
 //! Exactly rounded narrow floats, to compare conversions and arithmetic with.
 //!
-//! Numbers are taken as `f64`. Where one is not exact in `f64`, it is *rounded to odd* first: to the neighbour whose
-//! last bit is 1. Rounding that once more, to fewer bits, gives what rounding the exact number would have given
-//! (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums").
+//! Numbers are taken as `f64`. Where one is not exact in `f64`, it is *rounded to odd* first: to
+//! the neighbour whose last bit is 1. Rounding that once more, to fewer bits, gives what rounding
+//! the exact number would have given (Boldo, Melquiond: "Emulation of FMA and correctly rounded
+//! sums").
 
 /// A binary float of up to 19 bits.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +59,8 @@ impl Format {
             Ties::ToEven => exact.round_ties_even(),
             Ties::Away => exact.round(),
         } as u64;
-        // The leading 1 of a normal number counts the exponent up by one, and so does rounding up to a power of two.
+        // The leading 1 of a normal number counts the exponent up by one, and so does rounding up
+        // to a power of two.
         let bits = (((exponent - least_exponent) as u64) << self.mantissa_bits) + units;
         sign | if bits > self.greatest { self.overflow } else { bits }
     }

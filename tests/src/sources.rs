@@ -18,8 +18,8 @@ impl Source {
     }
 }
 
-/// Whether the target has all instructions of the kernels in this text: `sm_90` cannot change tensor
-/// maps, and only `sm_90a` multiplies matrices by warpgroups.
+/// Whether the target has all instructions of the kernels in this text: `sm_90` cannot change
+/// tensor maps, and only `sm_90a` multiplies matrices by warpgroups.
 pub fn is_for(text: &str, target: &str) -> bool {
     let changes_maps = text.contains("SharedMap<");
     match target {

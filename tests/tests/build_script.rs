@@ -1,4 +1,5 @@
-//! The build script's side on a package of its own: what is compiled again, what is kept, what is removed.
+//! The build script's side on a package of its own: what is compiled again, what is kept, what is
+//! removed.
 #![cfg(feature = "llvm")]
 
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -1,4 +1,5 @@
-//! That `docs/constraints.md` names only pages and tests that exist, and leaves no page about tensor maps out.
+//! That `docs/constraints.md` names only pages and tests that exist, and leaves no page about
+//! tensor maps out.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -29,7 +29,8 @@ fn generated_kernels_compute_what_plain_rust_does() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Found by a generated kernel: of numbers that an `f16` cannot hold, what an `f16` is computed from.
+/// Found by a generated kernel: of numbers that an `f16` cannot hold, what an `f16` is computed
+/// from.
 #[test]
 fn a_product_of_bf16_is_rounded_to_f16_afterwards() {
     let source = "#[tma_kernel(threads = 1)]\npub fn k(words: Global<u64>, out: Global<u64>) {\n\

@@ -1,6 +1,7 @@
-//! Every synchronisation step of every kernel, removed or weakened: the simulator must find each within 32 seeds, and
-//! nothing in the kernels as they are within 256. The results are kept in `docs/mutations.md`, which says how to run all
-//! of it: otherwise it is one instance of each kernel, and 8 seeds.
+//! Every synchronisation step of every kernel, removed or weakened: the simulator must find each
+//! within 32 seeds, and nothing in the kernels as they are within 256. The results are kept in
+//! `docs/mutations.md`, which says how to run all of it: otherwise it is one instance of each
+//! kernel, and 8 seeds.
 #![cfg(feature = "llvm")]
 
 use std::collections::BTreeSet;

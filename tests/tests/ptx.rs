@@ -137,7 +137,8 @@ const KEPT: &[&str] = &[
     "warp_votes",
 ];
 
-/// What the kept kernels must have between them: instructions, and calls of what the driver provides.
+/// What the kept kernels must have between them: instructions, and calls of what the driver
+/// provides.
 const INSTRUCTIONS: &[&str] = &[
     "%cluster_ctaid",
     "%cluster_ctarank",
@@ -342,8 +343,8 @@ fn without_registers(ptx: &str) -> String {
     text
 }
 
-/// Every form of the copies, reductions and prefetches of tiles. Source: PTX ISA, "cp.async.bulk.tensor",
-/// "cp.reduce.async.bulk.tensor" and "cp.async.bulk.prefetch.tensor".
+/// Every form of the copies, reductions and prefetches of tiles. Source: PTX ISA,
+/// "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor" and "cp.async.bulk.prefetch.tensor".
 fn tile_forms() -> Vec<String> {
     let mut forms = vec![];
     for rank in 1..=5 {
@@ -365,7 +366,8 @@ fn tile_forms() -> Vec<String> {
     forms
 }
 
-/// The same of columns of pixels, which tensors of three to five dimensions have. Stores and reductions take no offsets.
+/// The same of columns of pixels, which tensors of three to five dimensions have. Stores and
+/// reductions take no offsets.
 fn column_forms() -> Vec<String> {
     let mut forms = vec![];
     for rank in 3..=5 {
@@ -389,7 +391,8 @@ fn column_forms() -> Vec<String> {
     forms
 }
 
-/// Every reduction without a tensor map, of whichever type. Source: PTX ISA, "cp.reduce.async.bulk".
+/// Every reduction without a tensor map, of whichever type. Source: PTX ISA,
+/// "cp.reduce.async.bulk".
 fn bulk_forms() -> Vec<String> {
     let ways = ["global.shared::cta.bulk_group", "shared::cluster.shared::cta.mbarrier::complete_tx::bytes"];
     let forms = ReduceOp::ALL.map(|op| ways.map(|way| format!("cp.reduce.async.bulk.{way}.{}.", op.name())));

@@ -1,4 +1,5 @@
-//! NVIDIA's own assembler on all PTX: accepted without a warning, without spills, without local memory.
+//! NVIDIA's own assembler on all PTX: accepted without a warning, without spills, without local
+//! memory.
 #![cfg(feature = "llvm")]
 
 use std::path::{Path, PathBuf};
@@ -8,8 +9,8 @@ use std::{env, fs};
 use tma_codegen::{Ptx, Target, compile};
 use tma_tests::sources::{BOOK, benchmarks, code_blocks, conformance, corpus, examples, is_for};
 
-/// The kernels that have local memory, but for those that print and hand over there what they print: a register array
-/// has to lie in memory if its index is not known.
+/// The kernels that have local memory, but for those that print and hand over there what they
+/// print: a register array has to lie in memory if its index is not known.
 const LOCAL_MEMORY: [&str; 2] = ["fault_index", "value_arrays"];
 
 /// What a load into several blocks of a cluster has.
@@ -63,7 +64,8 @@ fn judge(ptxas: &Path, file: &Path, ptx: &Ptx, target: Target) -> Option<String>
     let output = command.output().expect("ptxas can be started");
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
 
-    // For these targets ptxas advises against multicast loads, and for the second it makes a call of each.
+    // For these targets ptxas advises against multicast loads, and for the second it makes a call
+    // of each.
     let slow_multicast = matches!(target, Target::Sm90 | Target::Sm120a) && ptx.text.contains(MULTICAST);
     let may_use_local_memory = LOCAL_MEMORY.contains(&ptx.name.as_str())
         || ptx.text.contains("vprintf")

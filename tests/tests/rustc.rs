@@ -31,7 +31,8 @@ fn tma0901_without_a_build_script() {
     }
 }
 
-/// Each block of the book stands in a module of its own, under the line that the page says to begin with.
+/// Each block of the book stands in a module of its own, under the line that the page says to begin
+/// with.
 #[test]
 fn the_kernels_of_the_book_pass_rustc_as_they_stand() {
     let folder = package_with_build_script("book");

@@ -1,4 +1,5 @@
-//! Every kernel of the corpus and every example on the simulator, under several seeds, against plain Rust.
+//! Every kernel of the corpus and every example on the simulator, under several seeds, against
+//! plain Rust.
 #![cfg(feature = "llvm")]
 
 use std::sync::{Arc, Mutex};
@@ -54,7 +55,8 @@ fn the_benchmarks_compute_what_plain_rust_does() {
 #[test]
 fn a_kernel_with_texts_is_launched_again() -> anyhow::Result<()> {
     let device = Device::simulator();
-    // The texts are variables of the module: they must outlive the launch, and no tensor may take their place.
+    // The texts are variables of the module: they must outlive the launch, and no tensor may take
+    // their place.
     let mut kept = vec![];
     for _ in 0..3 {
         kernels::faults::fault_printf::launch(&device, 1, -7, 0xbeef, 1.5)?;
@@ -80,7 +82,8 @@ fn a_device_reports_its_launches() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A copy that the engine refuses, in a kernel that tests its coordinates: what is wrong, and where.
+/// A copy that the engine refuses, in a kernel that tests its coordinates: what is wrong, and
+/// where.
 #[test]
 fn checked_kernels_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     let line_of = |code: &str| {
@@ -106,7 +109,8 @@ fn checked_kernels_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Bulk copies that leave what they copy from or to, or that the engine would refuse: what is wrong, and where.
+/// Bulk copies that leave what they copy from or to, or that the engine would refuse: what is
+/// wrong, and where.
 #[test]
 fn bulk_copies_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     let code = "src.bulk_load(part, at, count, from, full);";
@@ -140,7 +144,8 @@ fn bulk_copies_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Indices outside of tiles, arrays and stages, and a barrier that is another one's, in a kernel that tests them.
+/// Indices outside of tiles, arrays and stages, and a barrier that is another one's, in a kernel
+/// that tests them.
 #[test]
 fn checked_kernels_name_the_index_and_the_line() -> anyhow::Result<()> {
     let place_of = |code: &str| {

@@ -1,4 +1,5 @@
-//! Chapters that teach: their kernels run on the simulator, and what a chapter quotes of the simulator is what it says.
+//! Chapters that teach: their kernels run on the simulator, and what a chapter quotes of the
+//! simulator is what it says.
 #![cfg(feature = "llvm")]
 
 use std::fs;

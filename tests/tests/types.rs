@@ -1,4 +1,5 @@
-//! The types that the front end infers are those that rustc infers, of made-up bodies with types left out.
+//! The types that the front end infers are those that rustc infers, of made-up bodies with types
+//! left out.
 //!
 //! More of them: `cargo xtask fuzz --target types --inputs 20000`.
 

@@ -1,5 +1,5 @@
-//! Shuffles, `clamp` and vectors that go wrong while a kernel runs: what the simulator finds, and what
-//! checked kernels say.
+//! Shuffles, `clamp` and vectors that go wrong while a kernel runs: what the simulator finds, and
+//! what checked kernels say.
 #![cfg(feature = "llvm")]
 #![allow(clippy::single_range_in_vec_init, reason = "a view of one dimension has one range")]
 
@@ -8,7 +8,8 @@ use tma_runtime::prelude::*;
 use tma_tests::differential::device;
 use tma_tests::kernels::vectors::{vector_from, vector_from_checked};
 
-/// What a kernel of `threads` threads leaves in `out`, which has a word for each, or what it stops with.
+/// What a kernel of `threads` threads leaves in `out`, which has a word for each, or what it stops
+/// with.
 fn run(threads: u32, option: &str, body: &str, words: &[u64]) -> Result<Vec<u64>, String> {
     let head = format!(
         "#[tma_kernel(threads = {threads}{option})]\nfn k(words: Global<u64>, out: Global<u64>) {{\n\
@@ -43,7 +44,8 @@ fn words_of_a_warp_in_a_branch_are_found() {
     for word in ["shuffle_up(lane, 1)", "ballot(lane > 3)", "match_any(lane)", "warp_reduce_add(lane)"] {
         let body = |condition: &str| format!("if {condition} {{ out.set(lane, {word} as u64); }}");
         run(32, "", &body("lane < 32"), &[]).unwrap_or_else(|found| panic!("{word}:\n{found}"));
-        // The others come to the end of the kernel, and leave the block: what waits for them goes on without.
+        // The others come to the end of the kernel, and leave the block: what waits for them goes
+        // on without.
         stops(32, "", &(body("lane < 16") + " sync_warp();"), &[], "wait");
     }
 }
@@ -113,7 +115,8 @@ fn vectors_are_aligned() -> anyhow::Result<()> {
     let device = Device::simulator();
     let src = device.tensor(&[1.0f32; 16], [16])?;
     let mut dst = device.zeros([4])?;
-    // Each is found where it is known: by the launcher, by a checked kernel, and else by the hardware.
+    // Each is found where it is known: by the launcher, by a checked kernel, and else by the
+    // hardware.
     let error = vector_from::launch(&device, 1, src.view().slice([2..16])?, 0, &mut dst).unwrap_err();
     assert!(error.to_string().starts_with("TMA0531"), "{error}");
     vector_from::launch(&device, 1, src.view().slice([4..16])?, 0, &mut dst)?;

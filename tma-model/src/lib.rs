@@ -1,4 +1,5 @@
-//! What the hardware is: the types, numbers and rules that the compiler, the runtime and the simulator share.
+//! What the hardware is: the types, numbers and rules that the compiler, the runtime and the
+//! simulator share.
 //!
 //! | module | what it holds |
 //! | --- | --- |

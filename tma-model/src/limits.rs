@@ -45,7 +45,8 @@ pub const WARP_THREADS: u32 = 32;
 pub const WARPGROUP_THREADS: u32 = 128;
 
 /// Bytes of kernel parameters. Source: CUDA C++ Programming Guide, "__global__ function argument
-/// processing" (32,764 bytes since CUDA 12.1; older drivers take 4,096, which is what is kept here).
+/// processing" (32,764 bytes since CUDA 12.1; older drivers take 4,096, which is what is kept
+/// here).
 pub const PARAM_BYTES: u64 = 4096;
 
 /// Dimensions of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`.
@@ -120,19 +121,19 @@ pub const fn tensor_alignment(interleave: Interleave) -> u64 {
 /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `elementStrides`.
 pub const ELEMENT_STRIDE: u32 = 8;
 
-/// What the bytes before a box along the innermost dimension must be a multiple of, in loads, stores,
-/// reductions and prefetches: a unit of the copy engine, or a whole pixel of an interleaved layout.
-/// Source: PTX ISA, "Tiled mode", "Bounding Box" (its address is aligned to 16 bytes); an H200 stops
-/// with an illegal instruction.
+/// What the bytes before a box along the innermost dimension must be a multiple of, in loads,
+/// stores, reductions and prefetches: a unit of the copy engine, or a whole pixel of an interleaved
+/// layout. Source: PTX ISA, "Tiled mode", "Bounding Box" (its address is aligned to 16 bytes); an
+/// H200 stops with an illegal instruction.
 pub fn box_start_bytes(swizzle: TileSwizzle) -> u32 {
     swizzle.pixel_bytes().unwrap_or(BOX_INNER_BYTES as u32)
 }
 
 /// The alignment in shared memory of a tile: 128 bytes without a swizzle; with one, the bytes after
-/// which its pattern repeats, so that the hardware's pattern, which is taken from address bits, starts
-/// at the tile. Source: CUDA C++ Programming Guide, "Using TMA to transfer multi-dimensional arrays"
-/// (128 bytes); PTX ISA, "Swizzling modes", the boundaries at which the base offset is 0 (256, 512 and
-/// 1024 bytes).
+/// which its pattern repeats, so that the hardware's pattern, which is taken from address bits,
+/// starts at the tile. Source: CUDA C++ Programming Guide, "Using TMA to transfer multi-dimensional
+/// arrays" (128 bytes); PTX ISA, "Swizzling modes", the boundaries at which the base offset is 0
+/// (256, 512 and 1024 bytes).
 pub const fn tile_alignment(swizzle: TileSwizzle) -> u64 {
     match swizzle.pattern() {
         Swizzle::None => 128,
@@ -142,12 +143,12 @@ pub const fn tile_alignment(swizzle: TileSwizzle) -> u64 {
     }
 }
 
-/// What the addresses and the size of a bulk copy without a tensor map must be multiples of, in bytes.
-/// Source: PTX ISA, "cp.async.bulk".
+/// What the addresses and the size of a bulk copy without a tensor map must be multiples of, in
+/// bytes. Source: PTX ISA, "cp.async.bulk".
 pub const BULK_BYTES: u32 = 16;
 
-/// The most bytes that a thread reads or writes by one instruction, whose address is a multiple of its
-/// size. Source: PTX ISA, "ld" and "st", `.v2` and `.v4`; `.v8` is not there for `sm_90`.
+/// The most bytes that a thread reads or writes by one instruction, whose address is a multiple of
+/// its size. Source: PTX ISA, "ld" and "st", `.v2` and `.v4`; `.v8` is not there for `sm_90`.
 pub const VECTOR_BYTES: u32 = 16;
 
 /// Bytes, and alignment, of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object".

@@ -97,9 +97,9 @@ impl ReduceOp {
 
     /// Whether the copy engine reduces elements of this type through a tensor map.
     ///
-    /// Source: PTX ISA, "cp.reduce.async.bulk.tensor", the table of operations and element types. Of
-    /// the bits that it allows (`.b32`, `.b64`) those of integers are meant here; not those of i64, at
-    /// which an H200 stops with an illegal instruction.
+    /// Source: PTX ISA, "cp.reduce.async.bulk.tensor", the table of operations and element types.
+    /// Of the bits that it allows (`.b32`, `.b64`) those of integers are meant here; not those of
+    /// i64, at which an H200 stops with an illegal instruction.
     pub const fn takes_mapped(self, element: Scalar) -> bool {
         use Scalar::{Bf16, F16, F32, I32, I64, U32, U64};
         match self.family() {

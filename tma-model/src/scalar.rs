@@ -133,8 +133,8 @@ impl Scalar {
         }
     }
 
-    /// What elements of this type are to a tensor map. Loads and stores move bits, so the types that
-    /// the hardware does not know take the unsigned integer of their size.
+    /// What elements of this type are to a tensor map. Loads and stores move bits, so the types
+    /// that the hardware does not know take the unsigned integer of their size.
     pub const fn data_type(self) -> DataType {
         match self {
             Self::Bool | Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 => DataType::U8,
@@ -151,8 +151,8 @@ impl Scalar {
         }
     }
 
-    /// Whether the language has tensor maps of it. `bool` would need its bytes checked after a load;
-    /// of the others the type that the hardware knows says what a reduction would do.
+    /// Whether the language has tensor maps of it. `bool` would need its bytes checked after a
+    /// load; of the others the type that the hardware knows says what a reduction would do.
     pub const fn is_mapped(self) -> bool {
         !matches!(self, Self::Bool | Self::I8 | Self::I16 | Self::Usize)
     }
@@ -198,8 +198,8 @@ pub enum DataType {
 }
 
 impl DataType {
-    /// Every type, each at its number in `tensormap.replace`, which is not that of the driver's API.
-    /// Source: PTX ISA, "tensormap.replace", values of `.elemtype`.
+    /// Every type, each at its number in `tensormap.replace`, which is not that of the driver's
+    /// API. Source: PTX ISA, "tensormap.replace", values of `.elemtype`.
     pub const REPLACE: [Self; 13] = [
         Self::U8,
         Self::U16,

@@ -48,8 +48,8 @@ impl Swizzle {
     }
 }
 
-/// How the tensor's innermost elements lie in global memory, each at its number in the driver's API.
-/// Source: CUDA driver API, `CUtensorMapInterleave`; PTX ISA, "Interleave layout".
+/// How the tensor's innermost elements lie in global memory, each at its number in the driver's
+/// API. Source: CUDA driver API, `CUtensorMapInterleave`; PTX ISA, "Interleave layout".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interleave {
     /// One after the other.
@@ -111,8 +111,8 @@ impl TileSwizzle {
         }
     }
 
-    /// The bytes that a row may not exceed, and that a shorter one is padded to; `None` where any row
-    /// will do, as in interleaved layouts.
+    /// The bytes that a row may not exceed, and that a shorter one is padded to; `None` where any
+    /// row will do, as in interleaved layouts.
     pub const fn span(self) -> Option<u32> {
         match self.interleave() {
             Interleave::None => self.pattern().span(),
@@ -130,8 +130,8 @@ impl TileSwizzle {
         self.chunk_bits() + 16
     }
 
-    /// Bytes of a pixel's slice of channels, in which an interleaved layout counts along the innermost
-    /// dimension.
+    /// Bytes of a pixel's slice of channels, in which an interleaved layout counts along the
+    /// innermost dimension.
     pub const fn pixel_bytes(self) -> Option<u32> {
         self.interleave().slice()
     }

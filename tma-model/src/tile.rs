@@ -93,7 +93,8 @@ impl TileType {
             .fold(u64::from(self.element.bytes()), |bytes, &extent| bytes.saturating_mul(u64::from(extent)))
     }
 
-    /// Why a tensor map cannot move this tile: every rule that it breaks, dimensions outermost first.
+    /// Why a tensor map cannot move this tile: every rule that it breaks, dimensions outermost
+    /// first.
     pub fn faults(&self, mode: TileMode) -> Vec<TileFault> {
         let mut faults = Vec::new();
         if !self.element.is_mapped() {
@@ -126,12 +127,12 @@ impl TileType {
         faults
     }
 
-    /// Of an interleaved layout, whose innermost dimension is of pixels and whose last but one in the
-    /// hardware's order, here the second, is of slices of channels.
+    /// Of an interleaved layout, whose innermost dimension is of pixels and whose last but one in
+    /// the hardware's order, here the second, is of slices of channels.
     ///
-    /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`, `boxDim` and `interleave`; that
-    /// a copy moves one slice, and that a driver wants pixels × element size to be a multiple of 16,
-    /// was seen on an H200.
+    /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`, `boxDim` and `interleave`;
+    /// that a copy moves one slice, and that a driver wants pixels × element size to be a multiple
+    /// of 16, was seen on an H200.
     fn interleaved_faults(&self, pixel: u32) -> Vec<TileFault> {
         let mut faults = Vec::new();
         if self.rank() < limits::INTERLEAVED_RANK {

@@ -2,8 +2,9 @@
 //! accumulator is known to be zero.
 //!
 //! Groups of a warpgroup complete in the order in which they were committed (PTX ISA,
-//! "wgmma.wait_group"), so a wait for one says how many younger ones may be left. That must be known
-//! when the kernel is compiled: on all paths to a place the same multiplications are open there.
+//! "wgmma.wait_group"), so a wait for one says how many younger ones may be left. That must be
+//! known when the kernel is compiled: on all paths to a place the same multiplications are open
+//! there.
 
 use std::collections::{HashMap, HashSet};
 
@@ -112,14 +113,15 @@ impl Walk<'_, '_> {
                     groups = older.iter().rposition(|group| group.accumulator == *accumulator);
                 }
                 let (over, younger) = state.open.split_at(groups.map_or(0, |last| last + 1));
-                // ptxas does not count groups over turns of loops: it serialises a multiplication whose
-                // accumulator is touched before nothing at all is under way (its C7514, C7518).
+                // ptxas does not count groups over turns of loops: it serialises a multiplication
+                // whose accumulator is touched before nothing at all is under way (its C7514,
+                // C7518).
                 let crosses = over.iter().any(|group| group.accumulator == *accumulator && group.crosses);
                 let pending = if crosses && *awaited == Awaited::All { 0 } else { younger.len() };
                 self.flights.pending.insert(stmt.id, u32::try_from(pending).unwrap_or(u32::MAX));
-                // Older groups of other accumulators are complete as well, but a flight has still to
-                // be waited for: then as many groups may be left as are younger, which is right for
-                // one that is complete.
+                // Older groups of other accumulators are complete as well, but a flight has still
+                // to be waited for: then as many groups may be left as are younger, which is right
+                // for one that is complete.
                 let others = over.iter().filter(|group| group.accumulator != *accumulator);
                 state.open = others.chain(younger).cloned().collect();
                 Some(state)

@@ -56,8 +56,8 @@ fn first_of_warpgroups(kernel: &Kernel) -> Option<&Stmt> {
     first
 }
 
-/// Source: PTX ISA, "wgmma.mma_async": all threads of a warpgroup execute it, and a warpgroup is four
-/// warps of which the first has a rank that is a multiple of 4.
+/// Source: PTX ISA, "wgmma.mma_async": all threads of a warpgroup execute it, and a warpgroup is
+/// four warps of which the first has a rank that is a multiple of 4.
 fn warpgroups(kernel: &Kernel, first: &Stmt, sink: &mut Sink) {
     let threads = kernel.launch.thread_count();
     if threads == 0 || threads.is_multiple_of(u64::from(WARPGROUP_THREADS)) {

@@ -13,8 +13,8 @@
 //! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes,
 //!   likewise.
 //! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
-//! * `mma`: what tensor cores multiply, and what is done with accumulators; `statics` tells which indices
-//!   are known.
+//! * `mma`: what tensor cores multiply, and what is done with accumulators; `statics` tells which
+//!   indices are known.
 //! * `flights`: multiplications that nobody waits for, and how many each wait leaves open.
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.

@@ -176,10 +176,12 @@ codes! {
     Im2colOffset = "TMA0242",
     /// A field of a tensor map set to what the copy engine does not take.
     MapField = "TMA0243",
-    /// A vector of elements that no instruction moves, or that begins beside a multiple of its length.
+    /// A vector of elements that no instruction moves, or that begins beside a multiple of its
+    /// length.
     VectorAccess = "TMA0244",
 
-    /// An accumulator, or an operand of a multiplication, of a shape that the tensor cores do not take.
+    /// An accumulator, or an operand of a multiplication, of a shape that the tensor cores do not
+    /// take.
     MmaShape = "TMA0251",
     /// Elements that the tensor cores do not multiply, or do not add to such an accumulator.
     MmaElement = "TMA0252",

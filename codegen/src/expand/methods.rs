@@ -12,8 +12,8 @@
 //!
 //! Two cases are different:
 //!
-//! * `min`, `max` and `clamp` of integers are methods of `Ord`, which is in scope unless a crate or module
-//!   does without the prelude (`#![no_implicit_prelude]`).
+//! * `min`, `max` and `clamp` of integers are methods of `Ord`, which is in scope unless a crate or
+//!   module does without the prelude (`#![no_implicit_prelude]`).
 //! * A value of a type generic has no methods but those of its bounds and of traits for all types,
 //!   while the front end sees the type that the generic stands for. So no such method may be there,
 //!   but that of `Ord`.

@@ -23,8 +23,8 @@ pub struct Stmt {
     pub origin: Origin,
 }
 
-/// Counts the statements of a kernel, each before those inside it. Only a finished kernel is counted;
-/// while it is parsed, all are 0.
+/// Counts the statements of a kernel, each before those inside it. Only a finished kernel is
+/// counted; while it is parsed, all are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StmtId(pub u32);
 
@@ -47,7 +47,8 @@ pub enum StmtKind {
     Assign { local: LocalId, index: Vec<Expr>, value: Expr },
     /// `if`.
     If { condition: Expr, then: Block, otherwise: Block },
-    /// `match` on an integer or `bool`: the first arm with a range that holds the value, else `otherwise`.
+    /// `match` on an integer or `bool`: the first arm with a range that holds the value, else
+    /// `otherwise`.
     Match { value: Expr, arms: Vec<Arm>, otherwise: Block },
     /// `loop`.
     Loop { label: Label, body: Block },
@@ -66,9 +67,9 @@ pub enum StmtKind {
     /// Ends the thread.
     Return,
 
-    // Tiles, arrays and barriers may be `Remote`; of barriers those only that are arrived at. Where `dest`
-    // or `value` is an array, an access to a tile or to global memory is of so many consecutive elements, by
-    // one instruction.
+    // Tiles, arrays and barriers may be `Remote`; of barriers those only that are arrived at. Where
+    // `dest` or `value` is an array, an access to a tile or to global memory is of so many
+    // consecutive elements, by one instruction.
     /// `dest = tile[at]`, with the swizzle applied.
     TileGet { dest: LocalId, tile: Expr, at: Vec<Expr> },
     /// `tile[at] = value`, with the swizzle applied.
@@ -81,7 +82,8 @@ pub enum StmtKind {
     GlobalGet { dest: LocalId, global: ParamId, index: Expr },
     /// `global[index] = value`; traps out of bounds.
     GlobalSet { global: ParamId, index: Expr, value: Expr },
-    /// `dest = global[index]` and `global[index] = op(dest, value)`, as one step; traps out of bounds.
+    /// `dest = global[index]` and `global[index] = op(dest, value)`, as one step; traps out of
+    /// bounds.
     GlobalAtomic { dest: LocalId, op: AtomicOp, global: ParamId, index: Expr, value: Expr },
 
     /// A copy by a tensor map.
@@ -96,7 +98,8 @@ pub enum StmtKind {
     Barrier { barrier: Expr, op: BarrierOp, scope: Scope },
     /// Changes a map in shared memory.
     EditMap { map: Expr, edit: MapEdit },
-    /// Makes what was published as `maps[index]` visible to the copies of this thread; traps out of bounds.
+    /// Makes what was published as `maps[index]` visible to the copies of this thread; traps out of
+    /// bounds.
     AcquireMap { maps: ParamId, index: Expr },
     /// Closes the group of the bulk stores that this thread has issued.
     BulkCommitGroup,
@@ -112,7 +115,8 @@ pub enum StmtKind {
     Pack { dest: LocalId, accumulator: LocalId },
     /// `tile = accumulator[.., first..]`, converted, by the whole warpgroup; `first` is a `u32`.
     StoreAccumulator { accumulator: LocalId, first: Expr, tile: Expr },
-    /// `dest` has `op` of each row of `accumulator`, over all threads that have elements of the row.
+    /// `dest` has `op` of each row of `accumulator`, over all threads that have elements of the
+    /// row.
     ReduceRows { dest: LocalId, op: RowOp, accumulator: LocalId },
     /// Gives the warpgroup's threads this many registers, which is more than they have
     /// (`increase`), or less.
@@ -126,7 +130,8 @@ pub enum StmtKind {
     NamedBarrierSync { id: Expr, threads: Expr },
     /// Counts this thread in at barrier `id`, where `threads` meet (`barrier.arrive id, threads`).
     NamedBarrierArrive { id: Expr, threads: Expr },
-    /// All threads of the grid meet: one of each block counts it in at `counter[0]`, a `u32`, and waits for the others.
+    /// All threads of the grid meet: one of each block counts it in at `counter[0]`, a `u32`, and
+    /// waits for the others.
     SyncGrid { counter: ParamId },
     /// Waits for the grids before this one, or lets the next one start.
     GridDependency(GridDependency),
@@ -199,7 +204,8 @@ pub enum BarrierOp {
     WaitToken { token: Expr },
     /// `dest` tells whether the phase of `parity` has completed, at once (`mbarrier.test_wait`).
     TestWait { dest: LocalId, parity: Expr },
-    /// `dest` tells whether the phase of `parity` has completed; may wait a little (`mbarrier.try_wait`).
+    /// `dest` tells whether the phase of `parity` has completed; may wait a little
+    /// (`mbarrier.try_wait`).
     TryWait { dest: LocalId, parity: Expr },
     /// As `TryWait`, waiting up to about `nanoseconds`.
     TryWaitFor { dest: LocalId, parity: Expr, nanoseconds: Expr },
@@ -225,9 +231,11 @@ pub enum Sync {
 /// What a grid tells or asks the grids beside it in its stream. Source: PTX ISA, "griddepcontrol".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GridDependency {
-    /// Waits until the grids that this one depends on have ended, and sees what they wrote (`griddepcontrol.wait`).
+    /// Waits until the grids that this one depends on have ended, and sees what they wrote
+    /// (`griddepcontrol.wait`).
     Wait,
-    /// The next grid may start once all blocks have said this or ended (`griddepcontrol.launch_dependents`).
+    /// The next grid may start once all blocks have said this or ended
+    /// (`griddepcontrol.launch_dependents`).
     Launch,
 }
 

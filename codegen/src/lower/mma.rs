@@ -1,7 +1,7 @@
 //! Multiplications by the tensor cores, and what becomes of accumulators.
 //!
-//! An accumulator is an array of what a thread holds of it, band after band of 64 rows. Of `f32` and
-//! `i32` each element is a register; of `f16` two are.
+//! An accumulator is an array of what a thread holds of it, band after band of 64 rows. Of `f32`
+//! and `i32` each element is a register; of `f16` two are.
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
@@ -247,7 +247,8 @@ pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<(
     Ok(())
 }
 
-/// `dest` has `op` of each row: of a thread's own elements, then of those of the four that share it.
+/// `dest` has `op` of each row: of a thread's own elements, then of those of the four that share
+/// it.
 pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: LocalId) -> Lower<()> {
     let home = accumulator(cx, from)?;
     let address = place::home(cx, dest)?;
@@ -339,8 +340,8 @@ impl<'c> Target<'c, '_> {
     }
 }
 
-/// Elements of 16 bits, as matrices of 8 × 8: four of them are 16 rows and 16 columns, and the lanes
-/// name the rows of the left two and then of the right two. Source: PTX ISA, "stmatrix".
+/// Elements of 16 bits, as matrices of 8 × 8: four of them are 16 rows and 16 columns, and the
+/// lanes name the rows of the left two and then of the right two. Source: PTX ISA, "stmatrix".
 fn matrices<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
     let columns = target.ty.inner_extent();
     let row = cx.builder.build_and(target.lane, cx.u32_const(15), "")?;

@@ -1,7 +1,7 @@
 //! Variables of several parts: a pipeline, its states and slots, a phase.
 //!
-//! Such a variable is a name for its parts and no local itself. What is shared stays what it is, so that the
-//! IR says which barrier is meant; numbers and parities are locals of their own.
+//! Such a variable is a name for its parts and no local itself. What is shared stays what it is, so
+//! that the IR says which barrier is meant; numbers and parities are locals of their own.
 
 use super::cx::{Binding, Cx};
 use crate::diag::Code;

@@ -1,7 +1,8 @@
 //! The order of evaluation.
 //!
-//! Effects become statements at once, but values stay trees that are read where they are used. An operand
-//! whose variables are changed by an operand after it must therefore be read before that: `x + { x = 2; 3 }`.
+//! Effects become statements at once, but values stay trees that are read where they are used. An
+//! operand whose variables are changed by an operand after it must therefore be read before that:
+//! `x + { x = 2; 3 }`.
 
 use std::collections::HashSet;
 
@@ -50,7 +51,8 @@ impl Cx<'_> {
         }
     }
 
-    /// As [`Cx::hold`], for the place in memory that `place` names: its indices are read, its variable is not.
+    /// As [`Cx::hold`], for the place in memory that `place` names: its indices are read, its
+    /// variable is not.
     pub(super) fn hold_place(&mut self, place: &mut Expr, effects: &Block) {
         match &mut place.kind {
             ExprKind::Index(base, index) => {
@@ -71,8 +73,8 @@ fn reads(value: &Expr, written: &HashSet<LocalId>) -> bool {
     found
 }
 
-/// The variables that a block changes. What its other statements write are temporaries of their own, which
-/// nothing before them reads.
+/// The variables that a block changes. What its other statements write are temporaries of their
+/// own, which nothing before them reads.
 fn written(block: &Block) -> HashSet<LocalId> {
     let mut written = HashSet::new();
     visit::for_each_stmt(block, &mut |stmt| {

@@ -1,7 +1,8 @@
 //! Spans of what kernels consist of, read from the syntax tree.
 //!
-//! [`Span::of`] takes anything, but makes its tokens first: in a macro that is slow, and an expression
-//! within ten others would be tokens ten times. Attributes are not a part of these spans.
+//! [`Span::of`] takes anything, but makes its tokens first: in a macro that is slow, and an
+//! expression within ten others would be tokens ten times. Attributes are not a part of these
+//! spans.
 
 use syn::spanned::Spanned;
 use syn::{Block, Expr, ExprMethodCall, ExprPath, Local, Member, Path, PathArguments};

@@ -138,7 +138,8 @@ fn a_method_needs_a_type() {
     );
 }
 
-/// The expected type of an array's elements, and of a call's arguments, is known to rustc from one to the next.
+/// The expected type of an array's elements, and of a call's arguments, is known to rustc from one
+/// to the next.
 #[test]
 fn a_receiver_may_be_known_by_what_is_expected_of_it() {
     infers("let a = 7; let b: [u8; 2] = [a, a.div_ceil(2)];", "a: u8, b: [u8; 2]");

@@ -30,7 +30,8 @@ fn means(source: &str, want: &str) {
     assert_eq!(found.trim_end(), want, "found:\n{found}");
 }
 
-/// The kernels of a module around `items` and a kernel with the parameters `n: u32` and `out: Global<u32>`.
+/// The kernels of a module around `items` and a kernel with the parameters `n: u32` and
+/// `out: Global<u32>`.
 #[track_caller]
 fn module(items: &str, body: &str) -> String {
     ir(&format!(

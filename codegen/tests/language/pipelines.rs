@@ -64,8 +64,8 @@ fn a_consumer_waits_and_its_slot_is_released() {
     );
 }
 
-/// The releases of a body, in order, and whether each begins with a fence. The empty barriers of `RING` are `s3`, of a second
-/// ring `s7`.
+/// The releases of a body, in order, and whether each begins with a fence. The empty barriers of
+/// `RING` are `s3`, of a second ring `s7`.
 fn releases(body: &str) -> Vec<bool> {
     let items = "type A = Tile<f32, Shape2<2, 8>>; type B = Tile<f32, Shape2<8, 8>>;\n\
                  #[tma_device] fn first(slot: FullSlot<(A, B)>) -> f32 { let x = slot.0.get([0, 0]); slot.release(); x }\n\

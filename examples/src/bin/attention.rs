@@ -1,8 +1,8 @@
 //! Attention, forward: softmax(Q · Kᵀ · scale) · V, without ever writing the scores to memory.
 //!
 //! A block has 64 queries and goes over all keys and values, 128 at a time. One warpgroup loads,
-//! the other multiplies: while the tensor cores compute the weighted sum of one block of values, the
-//! threads compute the softmax of the next block's scores, and correct what was summed before
+//! the other multiplies: while the tensor cores compute the weighted sum of one block of values,
+//! the threads compute the softmax of the next block's scores, and correct what was summed before
 //! whenever a row has a new maximum ("online softmax": Milakov and Gimelshein, arXiv 1805.02867;
 //! the schedule is that of FlashAttention-3, arXiv 2407.08608). The weights go to the second
 //! multiplication from the registers in which the first one left the scores.

@@ -94,7 +94,8 @@ fn numbers(len: usize, seed: u32) -> Vec<f16> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Multiplies matrices of these extents, and gives the greatest error of an element, relative to it.
+/// Multiplies matrices of these extents, and gives the greatest error of an element, relative to
+/// it.
 pub fn error_of(device: &Device, [m, n, k]: [usize; 3]) -> anyhow::Result<f64> {
     let (host_a, host_b) = (numbers(m * k, 1), numbers(n * k, 2));
     let a = device.tensor(&host_a, [m, k])?;

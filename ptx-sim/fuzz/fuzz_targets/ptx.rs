@@ -9,7 +9,8 @@ fuzz_target!(|text: &[u8]| {
     ptx::run(text);
 });
 
-// libFuzzer's own changes find the way through the lexer, those of whole tokens and lines the way behind it.
+// libFuzzer's own changes find the way through the lexer, those of whole tokens and lines the way
+// behind it.
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     if seed % 4 != 0
         && let Some(changed) = text::changed(&data[..size], seed.into()).filter(|text| text.len() <= max_size)

@@ -1,4 +1,5 @@
-//! The target `command`: what the command `ptx-sim` takes from outside, the forms of its options and NumPy's files.
+//! The target `command`: what the command `ptx-sim` takes from outside, the forms of its options
+//! and NumPy's files.
 
 use ptx_sim::GlobalMemory;
 
@@ -6,8 +7,8 @@ use crate::arguments::{self, Argument, Buffer};
 use crate::buffers;
 use crate::npy;
 
-/// The most elements of a buffer that is really made, and less than the command refuses to make: what is between would
-/// only take memory.
+/// The most elements of a buffer that is really made, and less than the command refuses to make:
+/// what is between would only take memory.
 const ELEMENTS: u64 = 1 << 12;
 const HOPELESS: u64 = 1 << 32;
 
@@ -29,7 +30,8 @@ fn is_array(file: &[u8]) -> bool {
     })
 }
 
-/// Reads the options in every place that they may stand in, and makes buffers of those that are some.
+/// Reads the options in every place that they may stand in, and makes buffers of those that are
+/// some.
 fn are_understood(options: &[&str]) -> bool {
     let (mut buffers, mut args) = (vec![], vec![]);
     let mut understood = true;

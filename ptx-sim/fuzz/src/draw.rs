@@ -50,8 +50,8 @@ pub(crate) fn mostly(u: &mut Unstructured<'_>, usual: u64) -> Result<u64> {
     if once_in(u, 6)? { number(u) } else { Ok(usual) }
 }
 
-/// `len` random bytes, the same for a seed: the sequence SplitMix64. Source: Steele, Lea and Flood, "Fast splittable
-/// pseudorandom number generators", 2014, figure 15.
+/// `len` random bytes, the same for a seed: the sequence SplitMix64. Source: Steele, Lea and Flood,
+/// "Fast splittable pseudorandom number generators", 2014, figure 15.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let words = (1..).flat_map(|index: u64| {
         let state = seed.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));

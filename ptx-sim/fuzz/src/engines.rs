@@ -1,5 +1,5 @@
-//! A kernel that does what its arguments say: one step after the other of those that synchronise and copy, with whatever
-//! addresses, counts and bytes, and by some of its threads only.
+//! A kernel that does what its arguments say: one step after the other of those that synchronise
+//! and copy, with whatever addresses, counts and bytes, and by some of its threads only.
 
 use std::sync::LazyLock;
 
@@ -12,8 +12,9 @@ use crate::maps;
 
 /// One byte of the script names one of these in its low five bits.
 ///
-/// `%r1` is the address of an mbarrier, `%r2` and `%r3` of tiles, `%r11` and `%r12` the same in block `%r7` of the
-/// cluster; `%d1` is in global memory, `%d2` a tensor map; then bytes, count, parity, and two coordinates.
+/// `%r1` is the address of an mbarrier, `%r2` and `%r3` of tiles, `%r11` and `%r12` the same in
+/// block `%r7` of the cluster; `%d1` is in global memory, `%d2` a tensor map; then bytes, count,
+/// parity, and two coordinates.
 const STEPS: [&str; 32] = [
     "mbarrier.init.shared::cta.b64 [%r1], %r5;",
     "fence.mbarrier_init.release.cluster;",
@@ -53,7 +54,8 @@ const STEPS: [&str; 32] = [
 /// Bytes of a script: a step each.
 const SCRIPT: usize = 16;
 
-/// The high three bits of a step say who does it: everybody, or those for whom the bit of that number is set in `%r13`.
+/// The high three bits of a step say who does it: everybody, or those for whom the bit of that
+/// number is set in `%r13`.
 fn text() -> String {
     let labels: Vec<_> = (0..STEPS.len()).map(|step| format!("step{step}")).collect();
     let steps = STEPS.iter().zip(&labels).map(|(step, label)| format!("{label}:\n{step}\nbra.uni next;\n"));

@@ -1,4 +1,5 @@
-//! The target `launch`: kernels as they are, launched with shapes, arguments and tensor maps that nobody would ask for.
+//! The target `launch`: kernels as they are, launched with shapes, arguments and tensor maps that
+//! nobody would ask for.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -15,7 +16,8 @@ pub(crate) const BUFFER: u64 = 1 << 14;
 const ARGUMENT: u32 = 1 << 10;
 /// Thread-instructions that a cluster may run.
 const INSTRUCTIONS: u64 = 5_000;
-/// Blocks of a grid that runs, and more than any that does: what is between takes time, and shows nothing else.
+/// Blocks of a grid that runs, and more than any that does: what is between takes time, and shows
+/// nothing else.
 const BLOCKS: u64 = 64;
 const HOPELESS: u64 = 1 << 20;
 /// Events that a trace may keep: more would only take memory, as is said there.

@@ -1,8 +1,9 @@
-//! What the fuzz targets make of an input, and do with it. Nothing may panic, hang, overflow the stack or eat memory;
-//! what is wrong with an input has to come back as an error or a finding.
+//! What the fuzz targets make of an input, and do with it. Nothing may panic, hang, overflow the
+//! stack or eat memory; what is wrong with an input has to come back as an error or a finding.
 //!
-//! It is compiled twice. As the library of this package it serves the targets in `fuzz_targets`, which libFuzzer feeds.
-//! As the test `fuzz` of `ptx-sim` it needs neither libFuzzer nor cargo-fuzz, and gets some hundred inputs in each run.
+//! It is compiled twice. As the library of this package it serves the targets in `fuzz_targets`,
+//! which libFuzzer feeds. As the test `fuzz` of `ptx-sim` it needs neither libFuzzer nor
+//! cargo-fuzz, and gets some hundred inputs in each run.
 
 pub mod command;
 mod copies;

@@ -26,7 +26,8 @@ const SWIZZLES: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizz
 
 const INTERLEAVES: [Interleave; 3] = [Interleave::None, Interleave::B16, Interleave::B32];
 
-/// A map in tiled mode that a launch takes, of a tensor with `rank` dimensions in the `bytes` bytes at `address`.
+/// A map in tiled mode that a launch takes, of a tensor with `rank` dimensions in the `bytes` bytes
+/// at `address`.
 pub(crate) fn sound(address: u64, bytes: u64, rank: usize, u: &mut Unstructured<'_>) -> Result<TensorMap> {
     let element = *u.choose(&ELEMENTS)?;
     let size = u64::from(element.bytes());
@@ -60,7 +61,8 @@ pub(crate) fn sound(address: u64, bytes: u64, rank: usize, u: &mut Unstructured<
     Ok(map)
 }
 
-/// The same in im2col mode, which wants three dimensions at least; its numbers are likely, but not sure, to be taken.
+/// The same in im2col mode, which wants three dimensions at least; its numbers are likely, but not
+/// sure, to be taken.
 fn column(mut map: TensorMap, u: &mut Unstructured<'_>) -> Result<TensorMap> {
     let spatial = map.rank().saturating_sub(2);
     let mut corner = |_| Ok(below(u, 3)? as i32 - 1);

@@ -291,8 +291,8 @@ fn drop_unread(builder: &mut Builder<'_, '_>) {
     builder.code = code;
 }
 
-/// Of the registers that instructions name, keeps those that tensor cores read or write on their own.
-/// Returns whether there are any.
+/// Of the registers that instructions name, keeps those that tensor cores read or write on their
+/// own. Returns whether there are any.
 fn keep_tensor_registers(code: &mut [Inst]) -> bool {
     let mut tensor = HashSet::new();
     for inst in code.iter() {

@@ -5,7 +5,8 @@
 //! often goes first all the same, so that a lane that spins cannot starve the one it waits for.
 //!
 //! `step` hands an operation to the module of its family: `alu`, `addresses`, `memory` (with
-//! `atomic`), `collective` (with `matrix`), `warpgroup`, `engines` (with `tensor_maps`) and `control`.
+//! `atomic`), `collective` (with `matrix`), `warpgroup`, `engines` (with `tensor_maps`) and
+//! `control`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod addresses;

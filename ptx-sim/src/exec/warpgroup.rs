@@ -1,5 +1,5 @@
-//! `wgmma` and `setmaxnreg`: a warp's part in what its warpgroup does, and the registers that tensor
-//! cores read and write on their own.
+//! `wgmma` and `setmaxnreg`: a warp's part in what its warpgroup does, and the registers that
+//! tensor cores read and write on their own.
 //!
 //! Between the issue of a multiplication and the wait for its group no other instruction may use
 //! its registers; D's hold poison in that time. Between another instruction's use of a register and

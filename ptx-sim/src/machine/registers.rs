@@ -1,7 +1,7 @@
 //! Registers that warps give back and ask for: `setmaxnreg`.
 //!
-//! Source: PTX ISA, "setmaxnreg": what is given back goes to a pool of the block, and who asks waits
-//! until the pool has enough.
+//! Source: PTX ISA, "setmaxnreg": what is given back goes to a pool of the block, and who asks
+//! waits until the pool has enough.
 
 use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
 

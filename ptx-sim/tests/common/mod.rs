@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle, TensorMap};
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
-/// One warp transposes a tile of 32 × 32 floats, of which the columns lie in one bank each. The first row is not known to the
-/// compiler, which would otherwise write four columns at a time.
+/// One warp transposes a tile of 32 × 32 floats, of which the columns lie in one bank each. The
+/// first row is not known to the compiler, which would otherwise write four columns at a time.
 #[allow(dead_code, reason = "not every test runs it")]
 pub(crate) const NAIVE: &str = "\
 use tma_runtime::prelude::*;

@@ -1,4 +1,5 @@
-//! PTX that nvcc and Triton wrote: under several seeds the simulator gives what an H200 gave, and finds nothing wrong.
+//! PTX that nvcc and Triton wrote: under several seeds the simulator gives what an H200 gave, and
+//! finds nothing wrong.
 
 mod compare;
 mod inputs;

@@ -1,5 +1,5 @@
-//! Small kernels in PTX as flipped pairs: as they should be, with nothing to be found under any seed, and with one step
-//! left out or changed, which has to be found under every seed.
+//! Small kernels in PTX as flipped pairs: as they should be, with nothing to be found under any
+//! seed, and with one step left out or changed, which has to be found under every seed.
 
 use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 
@@ -13,8 +13,9 @@ pub(crate) fn input(i: u32) -> u32 {
 
 /// A kernel whose threads each give one word, `%r9`.
 ///
-/// The body finds in `%r1` the thread's number in its block, in `%r2` the block's rank in the cluster, in `%d1` where its
-/// word goes, in `%d2` the input, and 4096 bytes of shared memory at `dyn`, aligned to 128.
+/// The body finds in `%r1` the thread's number in its block, in `%r2` the block's rank in the
+/// cluster, in `%d1` where its word goes, in `%d2` the input, and 4096 bytes of shared memory at
+/// `dyn`, aligned to 128.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel<'k> {
     /// `[[a]]` is left out, and `[[a||b]]` is `b`, in the one that is wrong.

@@ -4,8 +4,8 @@ use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, laun
 
 use crate::pairs::block;
 
-/// 4096 bytes of f16 ones, which the threads write. A is at `dyn`, B 2048 bytes after it, both K-major and not swizzled:
-/// `%d4` and `%d5` are their descriptors. D is `%f0` to `%f3`.
+/// 4096 bytes of f16 ones, which the threads write. A is at `dyn`, B 2048 bytes after it, both
+/// K-major and not swizzled: `%d4` and `%d5` are their descriptors. D is `%f0` to `%f3`.
 const FILL: &str = "mov.u32 %r6, dyn; shl.b32 %r5, %r1, 2; add.u32 %r5, %r5, %r6; mov.u32 %r7, 0x3c003c00;\n\
     st.shared.u32 [%r5], %r7; st.shared.u32 [%r5+512], %r7; st.shared.u32 [%r5+1024], %r7; st.shared.u32 [%r5+1536], %r7;\n\
     st.shared.u32 [%r5+2048], %r7; st.shared.u32 [%r5+2560], %r7; st.shared.u32 [%r5+3072], %r7; st.shared.u32 [%r5+3584], %r7;\n";
@@ -361,8 +361,8 @@ fn accumulators_are_no_operands_in_flight() {
     kernel.lacks(FindingKind::RegisterInFlight);
 }
 
-/// What was multiplied is what was there at the issue, whenever it is read: operands are filled again at once after the
-/// wait.
+/// What was multiplied is what was there at the issue, whenever it is read: operands are filled
+/// again at once after the wait.
 #[test]
 fn a_ring_of_operands_is_filled_again_and_again() {
     let round = kernel(&[FENCE, MMA, COMMIT, WAIT]);
@@ -373,8 +373,8 @@ fn a_ring_of_operands_is_filled_again_and_again() {
     block(128, &body).gives(|_, _| 16 + 32);
 }
 
-/// A warp's first thread tells that the warp is done, though its lanes have not met since they waited: that all have
-/// issued the multiplication is told by the wait for it.
+/// A warp's first thread tells that the warp is done, though its lanes have not met since they
+/// waited: that all have issued the multiplication is told by the wait for it.
 #[test]
 fn one_thread_may_release_for_its_warp_after_the_wait() {
     let arrive = "@!%p3 bra told; mbarrier.arrive.shared.b64 _, [%r11]; told:\n";

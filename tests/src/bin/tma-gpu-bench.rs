@@ -1,5 +1,5 @@
-//! Measures kernels on the first GPU: a JSON line a result and last 'N passed, N failed', judged against the targets that
-//! the project has set itself.
+//! Measures kernels on the first GPU: a JSON line a result and last 'N passed, N failed', judged
+//! against the targets that the project has set itself.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,8 @@ use tma_tests::gpu::bench::{self, measure::Plan, products};
 /// Measures kernels on the first GPU.
 #[derive(Parser)]
 struct Args {
-    /// Only benchmarks and contestants whose `benchmark/contestant` contains this, such as `multicast/`.
+    /// Only benchmarks and contestants whose `benchmark/contestant` contains this, such as
+    /// `multicast/`.
     #[arg(long, default_value = "")]
     only: String,
     /// Measures nothing, but launches each contestant so often: for a profiler.

@@ -128,7 +128,8 @@ impl Case {
         }
     }
 
-    /// The tensor, and where the column begins in it: three images, and two units of the copy engine more channels than in the tile.
+    /// The tensor, and where the column begins in it: three images, and two units of the copy
+    /// engine more channels than in the tile.
     fn place<const N: usize, const RANK: usize>(&self, writes: bool) -> Column<N, RANK> {
         const PIXELS: [[usize; 3]; 3] = [[23, 0, 0], [5, 7, 0], [3, 4, 5]];
         let unit = 16 / self.map.element.bytes();

@@ -1,4 +1,5 @@
-//! Kernels of the conformance table: columns of pixels, loaded, stored and reduced, of tensors of each rank that has them.
+//! Kernels of the conformance table: columns of pixels, loaded, stored and reduced, of tensors of
+//! each rank that has them.
 //!
 //! `how` is the number of the form among those that the kernel has.
 

@@ -1,5 +1,5 @@
-//! Kernels of the conformance table: reductions of columns of pixels. `how` is the number of the operation, and after
-//! the last operation with a hint.
+//! Kernels of the conformance table: reductions of columns of pixels. `how` is the number of the
+//! operation, and after the last operation with a hint.
 
 use tma_runtime::prelude::*;
 

@@ -1,6 +1,8 @@
-//! What the copy engine does, case by case: operation × rank × element × layout × edge, each against plain Rust.
+//! What the copy engine does, case by case: operation × rank × element × layout × edge, each
+//! against plain Rust.
 //!
-//! [`cases`] is the list, [`Case::run`] runs one on a device, and [`table`] is the page that the book has of them.
+//! [`cases`] is the list, [`Case::run`] runs one on a device, and [`table`] is the page that the
+//! book has of them.
 
 mod column_cases;
 mod columns;
@@ -87,8 +89,8 @@ impl Operation {
         all.chain(stores).chain(steps().map(|step| (Self::SteppedStore(step), 0))).collect()
     }
 
-    /// Whether a tile is tried with it: where types differ in nothing but their size, with one of each size, and with
-    /// seven steps only with two.
+    /// Whether a tile is tried with it: where types differ in nothing but their size, with one of
+    /// each size, and with seven steps only with two.
     fn fits(self, map: &MapSpec) -> bool {
         match self {
             Self::SteppedLoad(_) | Self::SteppedStore(_) => {

@@ -14,7 +14,8 @@ const LAYOUTS: [(TileSwizzle, &str); 6] = [
     (TileSwizzle::Interleave32, "interleave 32"),
 ];
 
-/// The page of the book: for each operation, rank and element how many edges there are under each layout.
+/// The page of the book: for each operation, rank and element how many edges there are under each
+/// layout.
 pub fn table(cases: &[Case]) -> String {
     let heads = LAYOUTS.map(|(_, head)| head).join(" | ");
     let mut text = format!(

@@ -10,12 +10,14 @@ pub(super) struct Places<const N: usize> {
     pub(super) at: [i32; N],
     pub(super) steps: [u32; N],
     tile: [usize; N],
-    /// Elements along the innermost dimension that are one to the hardware: a pixel's, of an interleaved layout.
+    /// Elements along the innermost dimension that are one to the hardware: a pixel's, of an
+    /// interleaved layout.
     pixel: usize,
 }
 
 impl<const N: usize> Places<N> {
-    /// The elements of the tile are `step` apart along one of the dimensions that can be stepped along, another for each step.
+    /// The elements of the tile are `step` apart along one of the dimensions that can be stepped
+    /// along, another for each step.
     pub(super) fn new(map: &MapSpec, edge: Edge, step: u32) -> Self {
         let tile: [usize; N] = std::array::from_fn(|d| map.box_extents[d] as usize);
         let element = map.element.bytes();
@@ -54,7 +56,8 @@ impl<const N: usize> Places<N> {
         self.tile.iter().product()
     }
 
-    /// The extents that loads see: rows end within a unit of the copy engine, but not within a pixel.
+    /// The extents that loads see: rows end within a unit of the copy engine, but not within a
+    /// pixel.
     pub(super) fn loaded(&self) -> [usize; N] {
         let mut extents = self.tensor;
         extents[N - 1] -= self.pixel;

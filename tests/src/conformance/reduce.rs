@@ -7,8 +7,8 @@ use crate::random::{Sample, hash};
 
 /// An element type that some reduction has.
 pub(crate) trait Reduce: Sample {
-    /// An operand: any bits of integers, but small numbers where order or bounds would hardly ever be met; whole numbers of
-    /// floats, whose sums are exact.
+    /// An operand: any bits of integers, but small numbers where order or bounds would hardly ever
+    /// be met; whole numbers of floats, whose sums are exact.
     fn operand(op: ReduceOp, seed: u64, i: usize) -> Self;
 
     /// `self` in the tensor, `other` in the tile; `None` where the type has no such operation.

@@ -1,4 +1,5 @@
-//! Kernels of the conformance table: reductions, for each rank all of `u32`, and for rank 2 those of every element type.
+//! Kernels of the conformance table: reductions, for each rank all of `u32`, and for rank 2 those
+//! of every element type.
 //!
 //! `op` is the number of the operation among those that the kernel has.
 

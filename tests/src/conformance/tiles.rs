@@ -1,9 +1,10 @@
-//! Kernels of the conformance table: for each rank one, of every element type under every swizzle and, from rank 3 on,
-//! interleaved layout.
+//! Kernels of the conformance table: for each rank one, of every element type under every swizzle
+//! and, from rank 3 on, interleaved layout.
 //!
-//! Each loads a tile and writes out its elements as `get` names them, then fills another with `set` and stores it. So
-//! engine, descriptor and the addresses that the compiler computes must agree on where every element lies. `how` is 1 for a
-//! prefetch before the load, and 2 for hints to the L2 cache.
+//! Each loads a tile and writes out its elements as `get` names them, then fills another with `set`
+//! and stores it. So engine, descriptor and the addresses that the compiler computes must agree on
+//! where every element lies. `how` is 1 for a prefetch before the load, and 2 for hints to the L2
+//! cache.
 
 use tma_runtime::prelude::*;
 

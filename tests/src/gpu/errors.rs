@@ -60,7 +60,8 @@ const MISUSES: &[Misuse] = &[
         code: "TMA0525",
         run: |device| {
             let (src, whole) = (device.zeros([4, 64])?, device.zeros::<f16, 2>([4, 64])?);
-            // SAFETY: rows of `whole`, each half of which is of the next one as well; refused before anything is written.
+            // SAFETY: rows of `whole`, each half of which is of the next one as well; refused
+            // before anything is written.
             let view = unsafe { TensorViewMut::<f16, 2>::from_raw(device, whole.as_ptr(), [4, 64], [32, 1]) };
             tma_copy::tma_copy::launch(device, 1, &src, view)
         },
@@ -179,7 +180,8 @@ const MISUSES: &[Misuse] = &[
     },
 ];
 
-/// Launches a copy from a view of 4 × 64 elements that starts `offset` bytes after an aligned address.
+/// Launches a copy from a view of 4 × 64 elements that starts `offset` bytes after an aligned
+/// address.
 fn launch_view(device: &Device, offset: u64, shape: [usize; 2], strides: [usize; 2]) -> Result<(), Error> {
     let (whole, mut dst) = (device.zeros::<f16, 2>([8, 64])?, device.zeros([4, 64])?);
     // SAFETY: either inside of `whole`, or refused before anything is read.

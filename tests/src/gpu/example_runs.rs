@@ -1,5 +1,5 @@
-//! The examples that move whole matrices, over many shapes, each run again and again into poisoned memory and compared
-//! bit for bit; the others as they are, since they check themselves.
+//! The examples that move whole matrices, over many shapes, each run again and again into poisoned
+//! memory and compared bit for bit; the others as they are, since they check themselves.
 
 use tma_runtime::prelude::*;
 
@@ -13,8 +13,8 @@ use crate::examples::{
 };
 use crate::random::{Sample, hash, noise, noise_of};
 
-/// Shapes of matrices whose rows are multiples of 16 bytes for elements of two bytes and of four: less than a tile,
-/// exactly one, one row or chunk more, ragged in either direction, and large.
+/// Shapes of matrices whose rows are multiples of 16 bytes for elements of two bytes and of four:
+/// less than a tile, exactly one, one row or chunk more, ragged in either direction, and large.
 const SHAPES: [[usize; 2]; 24] = [
     [1, 8],
     [1, 64],
@@ -68,8 +68,8 @@ const TRANSPOSED_SHAPES: [[usize; 2]; 22] = [
     [16384, 32768],
 ];
 
-/// Shapes for the reduction, of which a cluster holds a row: fewer elements than blocks or threads, parts that are not
-/// equally long, and the longest row.
+/// Shapes for the reduction, of which a cluster holds a row: fewer elements than blocks or threads,
+/// parts that are not equally long, and the longest row.
 const REDUCED_SHAPES: [[usize; 2]; 20] = [
     [1, 1],
     [3, 2],
@@ -100,7 +100,8 @@ const RUNS: usize = 20;
 const QUICK_RUNS: usize = 2;
 const QUICK_ELEMENTS: usize = 1 << 15;
 
-/// What `tma_scale` multiplies by: with few enough bits to overflow and underflow now and then, and to round often.
+/// What `tma_scale` multiplies by: with few enough bits to overflow and underflow now and then, and
+/// to round often.
 const FACTOR: f32 = 1.7e3;
 
 /// Examples with data of their own, which they check.
@@ -244,7 +245,8 @@ fn transposed(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result
     let [rows, cols] = shape;
     let bits = |i| f32::random(hash(74, i) | 1);
     let source = noise_of(rows * cols, bits);
-    // Made from the places themselves: reading `source` by columns would take longer than everything else.
+    // Made from the places themselves: reading `source` by columns would take longer than
+    // everything else.
     let (tall, wide) = (rows as u64, cols as u64);
     let wanted = noise_of(source.len(), |i| bits(i % tall * wide + i / tall));
     let launch = |src: &_, dst: &mut _| Ok(transpose::launch(device, src, dst)?);

@@ -1,4 +1,5 @@
-//! What only a GPU can show: the examples on matrices of every size, the errors of the driver, faults.
+//! What only a GPU can show: the examples on matrices of every size, the errors of the driver,
+//! faults.
 
 pub mod bench;
 pub mod errors;

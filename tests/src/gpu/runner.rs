@@ -1,4 +1,5 @@
-//! Runs tests one after the other, and goes on in a new process when one has cost this one its device.
+//! Runs tests one after the other, and goes on in a new process when one has cost this one its
+//! device.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -58,7 +59,8 @@ impl Tally {
     }
 }
 
-/// Every test. Faults are left out of quick runs: the tools that those are for take them for mistakes.
+/// Every test. Faults are left out of quick runs: the tools that those are for take them for
+/// mistakes.
 fn all(options: Options) -> Vec<Test> {
     let cases = kernels::cases().map(|case| Test {
         name: case.name.to_owned(),

@@ -106,8 +106,9 @@ pub fn barrier_expect_apart(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Glob
     }
 }
 
-/// Asks again and again instead of waiting; a fresh barrier is past the phase before its first. Only who completes that
-/// first phase may wait for the one before: for others its parity may by then be that of the phase after it.
+/// Asks again and again instead of waiting; a fresh barrier is past the phase before its first.
+/// Only who completes that first phase may wait for the one before: for others its parity may by
+/// then be that of the phase after it.
 #[tma_kernel(threads = 128)]
 pub fn barrier_try_wait(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape2<32, 32>> = shared();

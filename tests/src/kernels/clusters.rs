@@ -308,8 +308,8 @@ fn written_by_all(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("tiles", &dst.to_vec()?, &(0..16).flat_map(of_row).collect::<Vec<_>>())
 }
 
-/// Between telling that it is there and waiting for the others, each block does what concerns nobody else. Threads of a
-/// warp arrive in different places.
+/// Between telling that it is there and waiting for the others, each block does what concerns
+/// nobody else. Threads of a warp arrive in different places.
 #[tma_kernel(threads = 64, cluster = 4)]
 pub fn cluster_apart(out: Global<u32>, rounds: u32) {
     let values: Stages<SharedArray<u32, 64>, 2> = shared();

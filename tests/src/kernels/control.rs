@@ -50,7 +50,8 @@ fn check(device: &Device, options: &Options, launch: Launch, wanted: fn(i32) -> 
     same("results", &out.to_vec()?, &wanted)
 }
 
-/// `match` with literals, ranges of every kind, alternatives, a wide and a narrow type, and as a value.
+/// `match` with literals, ranges of every kind, alternatives, a wide and a narrow type, and as a
+/// value.
 #[tma_kernel(threads = 128)]
 pub fn control_matches(input: Global<i32>, out: Global<i32>) {
     let i = block_idx().x * 128 + thread_idx().x;
@@ -92,7 +93,8 @@ fn matched(x: i32) -> i32 {
     if x % 2 == 0 { sum + 100 } else { sum }
 }
 
-/// Nested loops that are left and continued by label, `while` with an effect in its condition, and `loop`.
+/// Nested loops that are left and continued by label, `while` with an effect in its condition, and
+/// `loop`.
 #[tma_kernel(threads = 128)]
 pub fn control_loops(input: Global<i32>, out: Global<i32>) {
     let i = block_idx().x * 128 + thread_idx().x;
@@ -164,7 +166,8 @@ fn looped(x: i32) -> i32 {
     sum + steps * 0x10000
 }
 
-/// `if` as statement and value, `else if`, blocks as values, an early return, and every compound assignment.
+/// `if` as statement and value, `else if`, blocks as values, an early return, and every compound
+/// assignment.
 #[tma_kernel(threads = 128)]
 pub fn control_branches(input: Global<i32>, out: Global<i32>) {
     let i = block_idx().x * 128 + thread_idx().x;
@@ -208,7 +211,8 @@ fn branched(x: i32) -> i32 {
     (!y).wrapping_neg()
 }
 
-/// Loops up to the ends of their types, without a wrap-around; loops that do not run; unrolled ones.
+/// Loops up to the ends of their types, without a wrap-around; loops that do not run; unrolled
+/// ones.
 #[tma_kernel(threads = 32)]
 pub fn control_ranges(out: Global<u64>, from: u32, count: u32) {
     if thread_idx().x == 0 {
@@ -289,7 +293,8 @@ fn ranges(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("results", &out.to_vec()?, &wanted)
 }
 
-/// `&&` and `||` look at their right side only where the left leaves it open: here it would be out of bounds.
+/// `&&` and `||` look at their right side only where the left leaves it open: here it would be out
+/// of bounds.
 #[tma_kernel(threads = 128)]
 pub fn control_short_circuit(input: Global<i32>, out: Global<bool>) {
     let i = block_idx().x * 128 + thread_idx().x;

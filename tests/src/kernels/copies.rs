@@ -1,4 +1,5 @@
-//! Hints to the L2 cache, prefetches, several bulk groups in flight, and kernels that test their coordinates.
+//! Hints to the L2 cache, prefetches, several bulk groups in flight, and kernels that test their
+//! coordinates.
 
 use tma_runtime::prelude::*;
 
@@ -15,7 +16,8 @@ pub const CASES: &[Case] = &[
     Case { name: "copies::checked", run: checked },
 ];
 
-/// Copies `src` to `dst` and adds it to `sums`, by policies of every kind: which, for loads, the launch decides.
+/// Copies `src` to `dst` and adds it to `sums`, by policies of every kind: which, for loads, the
+/// launch decides.
 #[tma_module]
 pub mod hinted {
     use tma_runtime::prelude::*;
@@ -79,7 +81,8 @@ fn hints(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies tiles of five, three and one dimensions, each prefetched, together with what lies around it.
+/// Copies tiles of five, three and one dimensions, each prefetched, together with what lies around
+/// it.
 #[tma_kernel(threads = 32)]
 pub fn prefetch_tiles(
     five: TensorMap<Tile<u16, Shape5<1, 2, 2, 2, 8>>>,
@@ -114,8 +117,8 @@ fn prefetches(device: &Device, _: &Options) -> anyhow::Result<()> {
     same_bits(&dst.to_vec()?, &source)
 }
 
-/// Stores a tile in each of `turns` turns. There are three tiles: one is written anew while the two stores before it may
-/// still read theirs.
+/// Stores a tile in each of `turns` turns. There are three tiles: one is written anew while the two
+/// stores before it may still read theirs.
 #[tma_kernel(threads = 128)]
 pub fn groups_of_three(dst: TensorMap<Tile<u32, Shape2<4, 32>>>, turns: u32) {
     let tiles: Stages<Tile<u32, Shape2<4, 32>>, 3> = shared();
@@ -149,7 +152,8 @@ fn groups_in_flight(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Two groups: a store, then two reductions. The first is in memory once one group at most is unfinished.
+/// Two groups: a store, then two reductions. The first is in memory once one group at most is
+/// unfinished.
 #[tma_kernel(threads = 32)]
 pub fn groups_of_two(
     first: TensorMap<Tile<u32, Shape1<32>>>,

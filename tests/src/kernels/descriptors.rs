@@ -1,4 +1,5 @@
-//! Tensor maps that kernels make: of every rank that has strides, used in the launch that makes them and in a later one.
+//! Tensor maps that kernels make: of every rank that has strides, used in the launch that makes
+//! them and in a later one.
 
 use tma_runtime::prelude::*;
 
@@ -13,8 +14,8 @@ pub const CASES: &[Case] = &[
     Case { name: "descriptors::line", run: line },
 ];
 
-/// Loads and adds a box of a cube, of which address, all extents and all strides are the kernel's, through maps that
-/// the first warp makes and another thread uses.
+/// Loads and adds a box of a cube, of which address, all extents and all strides are the kernel's,
+/// through maps that the first warp makes and another thread uses.
 #[tma_kernel(threads = 64)]
 pub fn descriptor_cube(
     template: TensorMap<Tile<u32, Shape3<2, 4, 8>>>,

@@ -1,7 +1,7 @@
 //! Kernels that print and kernels that stop with an error.
 //!
-//! A fault ends the process's use of its device, and what a kernel prints goes to the process's standard output: each
-//! of these runs in a process of its own, started and judged by the parent.
+//! A fault ends the process's use of its device, and what a kernel prints goes to the process's
+//! standard output: each of these runs in a process of its own, started and judged by the parent.
 
 use anyhow::ensure;
 use tma_runtime::prelude::*;
@@ -173,7 +173,8 @@ pub const FAULTS: &[Fault] = &[
     },
 ];
 
-/// Launches [`fault_index`] with the indices into its tile, and those of a stage, in it, in registers, and of a barrier.
+/// Launches [`fault_index`] with the indices into its tile, and those of a stage, in it, in
+/// registers, and of a barrier.
 ///
 /// # Errors
 ///

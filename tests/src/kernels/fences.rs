@@ -13,7 +13,8 @@ pub const CASES: &[Case] = &[
     Case { name: "fences::written_then_reduced", run: written_then_reduced },
 ];
 
-/// Each block adds up its 256 values, and the block that finishes last adds up what all blocks found.
+/// Each block adds up its 256 values, and the block that finishes last adds up what all blocks
+/// found.
 #[tma_kernel(threads = 128)]
 pub fn fence_last_block(values: Global<u32>, parts: Global<u32>, finished: Global<u32>, total: Global<u32>) {
     let sums: SharedArray<u32, 128> = shared();

@@ -23,7 +23,8 @@ pub const CASES: &[Case] = &[
     Case { name: "floats::fast_functions", run: fast_functions },
 ];
 
-/// Runs an instance of `floats` on edge values and random ones, and compares with [`Float::results`].
+/// Runs an instance of `floats` on edge values and random ones, and compares with
+/// [`Float::results`].
 fn check<T: Float>(device: &Device, options: &Options) -> anyhow::Result<()>
 where
     floats::Instance<T>: floats::Compiled,
@@ -76,7 +77,8 @@ pub trait Wide: Float + Precise {
     fn root_results(x: Self) -> [Self; 2];
 }
 
-/// The lesser by the order -0 < +0, and of a NaN and a number the number (IEEE 754-2019, "minimumNumber").
+/// The lesser by the order -0 < +0, and of a NaN and a number the number (IEEE 754-2019,
+/// "minimumNumber").
 fn lesser(x: f64, y: f64) -> f64 {
     if x.is_nan() || (!y.is_nan() && y.total_cmp(&x).is_lt()) { y } else { x }
 }
@@ -244,7 +246,8 @@ fn fast_functions(device: &Device, options: &Options) -> anyhow::Result<()> {
     })
 }
 
-/// How far `exp2`, `log2` and `rsqrt` of `x` may be from `exact`: PTX ISA 9.4, "Floating-Point Instructions", ex2, lg2 and rsqrt.
+/// How far `exp2`, `log2` and `rsqrt` of `x` may be from `exact`: PTX ISA 9.4, "Floating-Point
+/// Instructions", ex2, lg2 and rsqrt.
 fn tolerance(function: usize, x: f64, exact: f64) -> f64 {
     let relative = |bits: f64| exact.abs() * (-bits).exp2();
     match function {

@@ -1,5 +1,6 @@
-//! Every form of the tensor-map instructions at every rank: loads, stores and reductions with and without a hint, multicast,
-//! prefetches. And the waits that a kernel with clusters has beside `wait`.
+//! Every form of the tensor-map instructions at every rank: loads, stores and reductions with and
+//! without a hint, multicast, prefetches. And the waits that a kernel with clusters has beside
+//! `wait`.
 
 use tma_model::ReduceOp;
 use tma_runtime::prelude::*;
@@ -19,8 +20,9 @@ pub const CASES: &[Case] = &[
     Case { name: "forms::waits", run: waits },
 ];
 
-// Of the two blocks of a cluster the first loads into its own tiles, and into those of both, and stores; the second
-// reduces what it was sent. `dst` has a tile for each write, one after the other along the outermost dimension.
+// Of the two blocks of a cluster the first loads into its own tiles, and into those of both, and
+// stores; the second reduces what it was sent. `dst` has a tile for each write, one after the other
+// along the outermost dimension.
 
 /// Rank 1.
 #[tma_kernel(threads = 32, cluster = 2)]

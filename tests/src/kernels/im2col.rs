@@ -1,5 +1,5 @@
-//! Columns of pixels, of tensors of three to five dimensions: what is loaded, stored and reduced, with corners, steps and
-//! offsets.
+//! Columns of pixels, of tensors of three to five dimensions: what is loaded, stored and reduced,
+//! with corners, steps and offsets.
 
 use tma_runtime::prelude::*;
 
@@ -163,7 +163,8 @@ fn images(device: &Device, _: &Options) -> anyhow::Result<()> {
         )+ };
     }
     taken! {
-        // All pixels; then the taps of a 3 × 3 filter with padding, and with steps; a small box; the end of the last image.
+        // All pixels; then the taps of a 3 × 3 filter with padding, and with steps; a small box;
+        // the end of the last image.
         f32, plain, 64, 8, [0, 0], [0, 0], [1, 1], [0, 0, 0], [0, 0];
         f32, plain, 64, 8, [-1, -1], [-1, -1], [1, 1], [0, -1, -1], [0, 2];
         f32, plain, 64, 8, [-1, -1], [-1, -1], [2, 2], [1, 1, 3], [2, 1];

@@ -1,7 +1,7 @@
 //! Integers: every operator of every type.
 //!
-//! Arithmetic wraps, shifts take the amount modulo the width, and a division by 0 gives the dividend and no remainder,
-//! where Rust would panic.
+//! Arithmetic wraps, shifts take the amount modulo the width, and a division by 0 gives the
+//! dividend and no remainder, where Rust would panic.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
@@ -29,7 +29,8 @@ pub const CASES: &[Case] = &[
     Case { name: "signed_integers::i64", run: check_sign::<i64> },
 ];
 
-/// Runs an instance of `integers` on edge values and random ones, and compares with [`Integer::results`].
+/// Runs an instance of `integers` on edge values and random ones, and compares with
+/// [`Integer::results`].
 fn check<T: Integer>(device: &Device, options: &Options) -> anyhow::Result<()>
 where
     integers::Instance<T>: integers::Compiled,

@@ -273,8 +273,8 @@ fn graph_repeated(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("the last content again", &out.to_vec()?, &wanted(&src.to_vec()?))
 }
 
-/// A kernel that starts early, one whose blocks meet, and one in clusters, in one graph; each launch of it goes on from
-/// where the last one ended.
+/// A kernel that starts early, one whose blocks meet, and one in clusters, in one graph; each
+/// launch of it goes on from where the last one ended.
 fn graph_of_every_kind(device: &Device, _: &Options) -> anyhow::Result<()> {
     let (blocks, n) = (4, 512);
     let stream = device.stream()?;

@@ -1,4 +1,5 @@
-//! What a launch decides of a tensor map: steps between elements, NaN for what is outside, fetches from L2, rows that overlap.
+//! What a launch decides of a tensor map: steps between elements, NaN for what is outside, fetches
+//! from L2, rows that overlap.
 
 use tma_runtime::prelude::*;
 
@@ -101,7 +102,8 @@ fn windows(device: &Device, _: &Options) -> anyhow::Result<()> {
     let src = device.tensor(&signal, [signal.len()])?;
     for step in [4, 8, 24, 36] {
         let shape = [100, 48];
-        // SAFETY: the last window ends at element 99 * 36 + 48 of 4096, and `src` outlives the launches.
+        // SAFETY: the last window ends at element 99 * 36 + 48 of 4096, and `src` outlives the
+        // launches.
         let view = unsafe { TensorView::<u32, 2>::from_raw(device, src.as_ptr(), shape, [step, 1]) };
         let rows = (0..shape[0]).flat_map(|row| signal[row * step..][..shape[1]].iter().copied());
         let rows: Vec<u32> = rows.collect();

@@ -35,7 +35,8 @@ fn ulp(x: f64) -> f64 {
     (x.abs().log2().floor().clamp(-126.0, 127.0) - 23.0).exp2()
 }
 
-/// Whether `found` is within `error` of `exact`, or the infinity that is beyond the greatest number.
+/// Whether `found` is within `error` of `exact`, or the infinity that is beyond the greatest
+/// number.
 fn is_near(found: f32, exact: f64, error: f64) -> bool {
     if exact.is_nan() {
         return found.is_nan();

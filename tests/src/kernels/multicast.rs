@@ -310,8 +310,8 @@ fn slices_for_all(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How a matrix product's blocks load: a tile of rows is shared along x, a tile of columns along y, and one barrier
-/// waits for both. Each thread adds up products along a row and a column.
+/// How a matrix product's blocks load: a tile of rows is shared along x, a tile of columns along y,
+/// and one barrier waits for both. Each thread adds up products along a row and a column.
 #[tma_kernel(threads = 256, cluster = [2, 2])]
 pub fn sliced_both_ways(
     a: TensorMap<Tile<u32, Shape2<8, 32>, Swizzle128>>,

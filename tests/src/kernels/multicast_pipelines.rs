@@ -1,5 +1,6 @@
-//! Pipelines whose stages are filled by multicast: every block of a cluster has a ring, loads reach the rings of several
-//! blocks, and a stage is loaded again when the consumers of all of them have released it.
+//! Pipelines whose stages are filled by multicast: every block of a cluster has a ring, loads reach
+//! the rings of several blocks, and a stage is loaded again when the consumers of all of them have
+//! released it.
 
 use tma_runtime::prelude::*;
 
@@ -14,8 +15,9 @@ pub const CASES: &[Case] = &[
     Case { name: "multicast_pipelines::one_block_loads", run: one_loads },
 ];
 
-/// Clusters stay, and take every so-many-th tile. Each of the two blocks loads half of a tile for both; one of them
-/// stores the left half of each row and the other the right, and their sums tell that both had all of it.
+/// Clusters stay, and take every so-many-th tile. Each of the two blocks loads half of a tile for
+/// both; one of them stores the left half of each row and the other the right, and their sums tell
+/// that both had all of it.
 #[tma_kernel(threads = 96, cluster = 2, instances(three = <3>, four = <4>))]
 pub fn multicast_persistent_copy<const STAGES: u32>(
     src: TensorMap<Tile<u32, Shape2<4, 64>>>,
@@ -101,8 +103,9 @@ fn persistent(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How the blocks of a matrix product share: of two tiles in a stage, one is for the blocks along x and one for those
-/// along y. Every block releases to all four, so no barrier has to know which of them load into it.
+/// How the blocks of a matrix product share: of two tiles in a stage, one is for the blocks along x
+/// and one for those along y. Every block releases to all four, so no barrier has to know which of
+/// them load into it.
 #[tma_kernel(threads = 160, cluster = [2, 2])]
 pub fn multicast_ring_products(
     a: TensorMap<Tile<u32, Shape2<8, 32>, Swizzle128>>,
@@ -166,7 +169,8 @@ fn rows_and_columns(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("products", &out.to_vec()?, &(0..m * n).map(product).collect::<Vec<_>>())
 }
 
-/// The first block of a cluster, whose size the launch gives, loads for all by mask. The others announce what comes.
+/// The first block of a cluster, whose size the launch gives, loads for all by mask. The others
+/// announce what comes.
 #[tma_kernel(threads = 64, cluster = launch)]
 pub fn multicast_ring_leader(src: TensorMap<Tile<u32, Shape2<2, 32>>>, out: Global<u32>, tiles: u32) {
     let ring: Pipeline<(Tile<u32, Shape2<2, 32>>,), 3> = shared();

@@ -1,4 +1,5 @@
-//! Phases of barriers: kept in a variable, named by a token, asked for, and with arrivals of every kind.
+//! Phases of barriers: kept in a variable, named by a token, asked for, and with arrivals of every
+//! kind.
 
 use tma_runtime::prelude::*;
 
@@ -73,7 +74,8 @@ fn kept(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("sums and parities", &out.to_vec()?, &wanted)
 }
 
-/// Two warps hand one buffer back and forth; the writer starts at the opposite phase, and so without waiting.
+/// Two warps hand one buffer back and forth; the writer starts at the opposite phase, and so
+/// without waiting.
 #[tma_kernel(threads = 64)]
 pub fn phase_back_and_forth(out: Global<u32>, rounds: u32) {
     let buffer: SharedArray<u32, 32> = shared();
@@ -243,8 +245,9 @@ fn for_a_warp(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("values", &out.to_vec()?, &values)
 }
 
-/// Warp w arrives for the last time in phase w; the later phases complete without it. It does not wait for its last
-/// phase: the others may be two further by then, and the parity that it would wait for under way again.
+/// Warp w arrives for the last time in phase w; the later phases complete without it. It does not
+/// wait for its last phase: the others may be two further by then, and the parity that it would
+/// wait for under way again.
 #[tma_kernel(threads = 128)]
 pub fn phase_leaving(out: Global<u32>) {
     let values: Stages<SharedArray<u32, 128>, 3> = shared();
@@ -280,7 +283,8 @@ fn leaving(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("sums", &out.to_vec()?, &wanted)
 }
 
-/// One place holds three barriers, one after another: of all threads, of the copy engine, and of one thread a warp.
+/// One place holds three barriers, one after another: of all threads, of the copy engine, and of
+/// one thread a warp.
 #[tma_kernel(threads = 128)]
 pub fn phase_another_barrier(src: TensorMap<Tile<u32, Shape2<4, 32>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape2<4, 32>> = shared();

@@ -79,7 +79,8 @@ fn stages(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A stage has two tiles of different elements, shapes and swizzles; of each warp one lane releases.
+/// A stage has two tiles of different elements, shapes and swizzles; of each warp one lane
+/// releases.
 #[tma_kernel(threads = 160)]
 pub fn pipeline_two_tiles(
     a: TensorMap<Tile<f32, Shape2<8, 32>, Swizzle128>>,
@@ -185,7 +186,8 @@ fn warpgroups(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("sums", &out.to_vec()?, &(0..256).map(sum).collect::<Vec<_>>())
 }
 
-/// Doubles each tile where it is, stores it, and releases its slot when the store has read it, one turn later.
+/// Doubles each tile where it is, stores it, and releases its slot when the store has read it, one
+/// turn later.
 #[tma_kernel(threads = 64)]
 pub fn pipeline_in_place(
     src: TensorMap<Tile<u32, Shape2<4, 32>>>,

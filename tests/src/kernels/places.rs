@@ -43,7 +43,8 @@ fn three_dimensions(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("places", &out.to_vec()?, &wanted)
 }
 
-/// Warps, lanes and warpgroups of a block of several dimensions, and one elected thread in each warp.
+/// Warps, lanes and warpgroups of a block of several dimensions, and one elected thread in each
+/// warp.
 #[tma_kernel(threads = [16, 8, 2])]
 pub fn place_warps(out: Global<u32>, elections: Global<u32>) {
     let linear = (thread_idx().z * 8 + thread_idx().y) * 16 + thread_idx().x;

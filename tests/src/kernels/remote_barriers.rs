@@ -13,8 +13,8 @@ pub const CASES: &[Case] = &[
     Case { name: "remote_barriers::announced_by_another", run: announced },
 ];
 
-/// A line of blocks: each takes values from the one before, by waiting at its own barrier, works on them, and hands them
-/// to the next, when that one has told that there is room.
+/// A line of blocks: each takes values from the one before, by waiting at its own barrier, works on
+/// them, and hands them to the next, when that one has told that there is room.
 #[tma_kernel(threads = 32, cluster = BLOCKS, instances(two = <2>, four = <4>, eight = <8>))]
 pub fn remote_hand_over<const BLOCKS: u32>(src: Global<u32>, out: Global<u32>, rounds: u32) {
     let inbox: Stages<SharedArray<u32, 32>, 2> = shared();
@@ -81,7 +81,8 @@ fn hand_over(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A meeting of the cluster made of mbarriers: a thread of each block arrives at each block's barrier.
+/// A meeting of the cluster made of mbarriers: a thread of each block arrives at each block's
+/// barrier.
 #[tma_kernel(threads = 64, cluster = [1, 2, 2])]
 pub fn remote_meeting(out: Global<u32>, rounds: u32) {
     let values: Stages<SharedArray<u32, 64>, 2> = shared();

@@ -1,7 +1,7 @@
 //! Swizzled tiles, of every element type: rows as long as the swizzle allows, and shorter ones.
 //!
-//! What the copy engine brings is read with `get` and must be the tensor; what is written with `set`
-//! is taken away by the copy engine and must be what was written.
+//! What the copy engine brings is read with `get` and must be the tensor; what is written with
+//! `set` is taken away by the copy engine and must be what was written.
 
 use tma_runtime::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Tensors of one to five dimensions: edges, negative coordinates, strides, and stores that are waited for.
+//! Tensors of one to five dimensions: edges, negative coordinates, strides, and stores that are
+//! waited for.
 
 use tma_runtime::prelude::*;
 
@@ -225,7 +226,8 @@ fn strided_views(device: &Device, _: &Options) -> anyhow::Result<()> {
     // Row 5, column 8 of `src`; row 3, column 4 of `dst`.
     let src_address = src.as_ptr() + 4 * (5 * 64 + 8);
     let dst_address = dst.view_mut().as_ptr() + 4 * (3 * 48 + 4);
-    // SAFETY: both parts lie inside their tensors, which outlive the launch and are used by nobody else.
+    // SAFETY: both parts lie inside their tensors, which outlive the launch and are used by nobody
+    // else.
     let (src_part, dst_part) = unsafe {
         (
             TensorView::<f32, 2>::from_raw(device, src_address, part, [64, 1]),
@@ -241,7 +243,8 @@ fn strided_views(device: &Device, _: &Options) -> anyhow::Result<()> {
     same_bits(&dst.to_vec()?, &wanted)
 }
 
-/// Several stores in flight, a tile written anew once its store has read it, and a read of what was stored.
+/// Several stores in flight, a tile written anew once its store has read it, and a read of what was
+/// stored.
 #[tma_kernel(threads = 128)]
 pub fn tensor_stores(dst: TensorMap<Tile<u32, Shape2<4, 32>>>, same_memory: Global<u32>, out: Global<u32>) {
     let tiles: Stages<Tile<u32, Shape2<4, 32>>, 2> = shared();

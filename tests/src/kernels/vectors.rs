@@ -1,5 +1,5 @@
-//! Vectors: several elements of global memory, shared arrays and tiles at once, and what is computed
-//! with them.
+//! Vectors: several elements of global memory, shared arrays and tiles at once, and what is
+//! computed with them.
 
 use tma_runtime::lang::Real;
 use tma_runtime::prelude::*;
@@ -39,9 +39,9 @@ pub const CASES: &[Case] = &[
     Case { name: "vectors::packed_bf16", run: packed::<bf16> },
 ];
 
-/// What is written by vectors is read by elements, in the opposite order, and the other way round. Each
-/// thread has its own part of the array: overlapping ones would race. `zero` is 0, which LLVM cannot
-/// know: else it would take what was written for what is read.
+/// What is written by vectors is read by elements, in the opposite order, and the other way round.
+/// Each thread has its own part of the array: overlapping ones would race. `zero` is 0, which LLVM
+/// cannot know: else it would take what was written for what is read.
 #[tma_kernel(threads = 128, instances(
     bool_2 = <bool, 2>, bool_16 = <bool, 16>, i8_8 = <i8, 8>, u8_4 = <u8, 4>, u16_2 = <u16, 2>, i16_8 = <i16, 8>,
     i32_2 = <i32, 2>, u32_4 = <u32, 4>, i64_2 = <i64, 2>, u64_2 = <u64, 2>, usize_2 = <usize, 2>, f16_8 = <f16, 8>,
@@ -85,8 +85,8 @@ where
     same("copied", &copied.to_vec()?, &values)
 }
 
-/// A tile written by vectors and read by elements and by vectors, and the other way round, each vector
-/// by one thread. `zero` is as above.
+/// A tile written by vectors and read by elements and by vectors, and the other way round, each
+/// vector by one thread. `zero` is as above.
 #[tma_kernel(threads = 128, instances(
     u8_16 = <u8, Swizzle32, 16, 32>, f16_8 = <f16, Swizzle128, 8, 64>, f16_2 = <f16, Swizzle64, 2, 24>,
     f32_4 = <f32, Swizzle128, 4, 32>, f32_2 = <f32, NoSwizzle, 2, 6>, u64_2 = <u64, Swizzle64, 2, 8>,
@@ -152,7 +152,8 @@ macro_rules! packed {
                 let round = |exact: f64| <$ty>::from_bits($format.round(exact) as u16).to_f64();
                 let (x, y) = (x.to_f64(), y.to_f64());
                 let fused = round(sum_to_odd(x * y, sum.to_f64()));
-                // Of a NaN and a number the number, and -0 is below +0: IEEE 754-2019, "maximumNumber".
+                // Of a NaN and a number the number, and -0 is below +0: IEEE 754-2019,
+                // "maximumNumber".
                 let greater = match (fused.is_nan(), y.is_nan()) {
                     (true, _) => y,
                     (_, true) => fused,

@@ -246,8 +246,8 @@ pub fn warp_reduced<T: Scalar + Ordered>(values: Global<T>, out: Global<T>) {
     out.set(i * 3 + 2, warp_reduce_max(x));
 }
 
-/// The order in which the documentation of `warp_reduce_add` says that values are added: what is half a warp away
-/// first.
+/// The order in which the documentation of `warp_reduce_add` says that values are added: what is
+/// half a warp away first.
 fn tree<T: Copy>(warp: &[T], op: fn(T, T) -> T) -> T {
     let mut level = warp.to_vec();
     while level.len() > 1 {

@@ -31,8 +31,8 @@ impl<'t> Instruction<'t> {
         })
     }
 
-    /// Whether the opcode begins with all of these parts: `is("mbarrier.arrive")` also for `mbarrier.arrive.expect_tx`,
-    /// and not for `mbarrier.arrive_drop`.
+    /// Whether the opcode begins with all of these parts: `is("mbarrier.arrive")` also for
+    /// `mbarrier.arrive.expect_tx`, and not for `mbarrier.arrive_drop`.
     pub fn is(&self, parts: &str) -> bool {
         self.opcode.strip_prefix(parts).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }

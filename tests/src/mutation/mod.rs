@@ -1,8 +1,9 @@
-//! Mutation: every synchronisation step of every correct kernel, removed or weakened, for the simulator to find.
+//! Mutation: every synchronisation step of every correct kernel, removed or weakened, for the
+//! simulator to find.
 //!
-//! [`steps`] makes the mutants of a PTX text, instruction by instruction. [`subjects`] are the kernels with the checks that
-//! launch them, [`trial`] runs the mutants, [`unreported`] has those that are not found, and [`table`] shows what
-//! became of all.
+//! [`steps`] makes the mutants of a PTX text, instruction by instruction. [`subjects`] are the
+//! kernels with the checks that launch them, [`trial`] runs the mutants, [`unreported`] has those
+//! that are not found, and [`table`] shows what became of all.
 
 pub mod line;
 pub mod steps;

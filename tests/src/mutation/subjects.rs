@@ -1,5 +1,5 @@
-//! The kernels that are mutated: all that synchronise, of the corpus and of the examples, each with a check that launches
-//! it.
+//! The kernels that are mutated: all that synchronise, of the corpus and of the examples, each with
+//! a check that launches it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

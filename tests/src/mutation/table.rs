@@ -46,8 +46,8 @@ impl Tally {
     }
 }
 
-/// What contradicts expectation, a line each: mutants that were missed, and those that are listed as unreported and are
-/// not.
+/// What contradicts expectation, a line each: mutants that were missed, and those that are listed
+/// as unreported and are not.
 pub fn surprises(trials: &[Trial]) -> Vec<String> {
     let mut all = vec![];
     for trial in trials {

@@ -10,10 +10,12 @@ use crate::parallel::on_all_cores;
 
 /// Seeds within which a mutant must be found.
 pub const SEEDS: u64 = 32;
-/// Seeds that a mutant gets which is listed as unreported: it would mostly be found under the first, if it were wrongly so.
+/// Seeds that a mutant gets which is listed as unreported: it would mostly be found under the
+/// first, if it were wrongly so.
 const UNREPORTED_SEEDS: u64 = 4;
 
-/// Thread-instructions of a cluster after which a mutant counts as not ending: some ten times what the longest kernel runs.
+/// Thread-instructions of a cluster after which a mutant counts as not ending: some ten times what
+/// the longest kernel runs.
 const INSTRUCTIONS: u64 = 1 << 28;
 
 /// What became of a mutant.

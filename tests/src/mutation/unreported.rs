@@ -1,4 +1,5 @@
-//! The mutants that are not found, each with the reason: those that do no harm, and those that the simulator cannot see.
+//! The mutants that are not found, each with the reason: those that do no harm, and those that the
+//! simulator cannot see.
 
 use std::fmt;
 
@@ -16,7 +17,8 @@ use super::trial::Trial;
 pub struct Unreported {
     /// The kernel's name; with a `*` at its end, all that begin so.
     pub kernel: &'static str,
-    /// The instructions: their opcode or the first parts of it, and of each how many with the same opcode stand before it.
+    /// The instructions: their opcode or the first parts of it, and of each how many with the same
+    /// opcode stand before it.
     pub instruction: (&'static str, &'static [usize]),
     /// What was done to it.
     pub changes: &'static [Change],
@@ -34,7 +36,8 @@ const fn last_wait(kernel: &'static str, before: &'static [usize]) -> Unreported
     }
 }
 
-/// The last meeting of a cluster in which no block uses another one's memory after that one has seen it used.
+/// The last meeting of a cluster in which no block uses another one's memory after that one has
+/// seen it used.
 const fn last_meeting(kernel: &'static str, before: &'static [usize], reason: &'static str) -> Unreported {
     Unreported {
         kernel,

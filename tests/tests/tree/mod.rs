@@ -35,7 +35,8 @@ pub(crate) fn root() -> &'static Path {
     package.parent().expect("the package lies in the workspace")
 }
 
-/// All text files of the project: in a checkout those that git does not ignore, else all but `target`.
+/// All text files of the project: in a checkout those that git does not ignore, else all but
+/// `target`.
 pub(crate) fn files() -> Vec<File> {
     let paths = if root().join(".git").exists() { listed_by_git() } else { found_in(root()) };
     let read = |path: String| Some(File { text: fs::read_to_string(root().join(&path)).ok()?, path });

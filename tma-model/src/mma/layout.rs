@@ -98,9 +98,9 @@ impl OperandTile {
         self.panels() * self.panel_bytes()
     }
 
-    /// What the tile's address is a multiple of: the bytes after which the swizzle's pattern repeats,
-    /// 8 rows of it. Without a swizzle a descriptor asks for 16 bytes, and a tensor copy for 128.
-    /// Source: PTX ISA, "Matrix Descriptor Format", base offset.
+    /// What the tile's address is a multiple of: the bytes after which the swizzle's pattern
+    /// repeats, 8 rows of it. Without a swizzle a descriptor asks for 16 bytes, and a tensor copy
+    /// for 128. Source: PTX ISA, "Matrix Descriptor Format", base offset.
     pub const fn alignment(self) -> u32 {
         match self.swizzle.span() {
             Some(span) => CORE_ROWS * span,
@@ -108,9 +108,9 @@ impl OperandTile {
         }
     }
 
-    /// LBO in bytes. K-major it is what lies between two chunks along K, and with a swizzle it is not
-    /// read (16 is written). MN-major it is what lies between panels, and without a swizzle between
-    /// groups of 8 rows.
+    /// LBO in bytes. K-major it is what lies between two chunks along K, and with a swizzle it is
+    /// not read (16 is written). MN-major it is what lies between panels, and without a swizzle
+    /// between groups of 8 rows.
     pub const fn leading(self) -> u32 {
         match (self.major, self.swizzle) {
             (Major::K, Swizzle::None) => self.panel_bytes(),

@@ -36,7 +36,8 @@ pub enum FormFault {
 }
 
 impl Form {
-    /// K: elements along the dimension that is summed; a sparse form's count those that A leaves out.
+    /// K: elements along the dimension that is summed; a sparse form's count those that A leaves
+    /// out.
     pub const fn k(self) -> u32 {
         let stored = self.stored_k();
         if self.sparse { 2 * stored } else { stored }
@@ -60,8 +61,8 @@ impl Form {
     /// Registers of A in each thread, where A is in registers.
     pub const LEFT_REGISTERS: u32 = ROWS * STEP_BYTES / WARPGROUP_THREADS / 4;
 
-    /// Whether an operand type takes this many columns: for floats the multiples of 8 up to 256, for
-    /// integers and bits 8, 16, 24, 32 and then the multiples of 16.
+    /// Whether an operand type takes this many columns: for floats the multiples of 8 up to 256,
+    /// for integers and bits 8, 16, 24, 32 and then the multiples of 16.
     pub const fn takes_width(operand: Operand, n: u32) -> bool {
         let step = if operand.has_every_width() || n <= 32 { 8 } else { 16 };
         n >= 8 && n <= 256 && n.is_multiple_of(step)

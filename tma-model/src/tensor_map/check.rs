@@ -11,8 +11,8 @@ fn require(holds: bool, fault: MapFault) -> Result<(), MapFault> {
 }
 
 impl TensorMap {
-    /// Checks the parameters. A launch does it before it runs, and the simulator for a copy with a map
-    /// that a kernel has changed.
+    /// Checks the parameters. A launch does it before it runs, and the simulator for a copy with a
+    /// map that a kernel has changed.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The rules of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`, as what was found where one is
-//! broken.
+//! The rules of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`, as what was found where one
+//! is broken.
 
 use std::fmt;
 

@@ -9,9 +9,9 @@ impl TensorMap {
     /// The dimension that counts slices of channels, with an interleaved layout: the last but one,
     /// before the images. A copy moves one slice.
     ///
-    /// Its strides and extents are those of NC/8DHWC8 as the driver's documentation and the PTX ISA,
-    /// "Interleave layout", name it, read from the right: pixels of 16 or 32 bytes in W, H and D, then
-    /// slices, then images. Seen on an H200.
+    /// Its strides and extents are those of NC/8DHWC8 as the driver's documentation and the PTX
+    /// ISA, "Interleave layout", name it, read from the right: pixels of 16 or 32 bytes in W, H and
+    /// D, then slices, then images. Seen on an H200.
     #[inline]
     pub fn slice_dimension(&self) -> Option<usize> {
         self.interleave.slice().and(self.rank().checked_sub(2))
@@ -24,10 +24,11 @@ impl TensorMap {
         first..(first + self.rank().saturating_sub(2))
     }
 
-    /// The first and last index of the bounding box with these corners, in the dimension that is the
-    /// `spatial`th of pixels.
+    /// The first and last index of the bounding box with these corners, in the dimension that is
+    /// the `spatial`th of pixels.
     ///
-    /// Source: PTX ISA, "Im2col mode", "Bounding box": the corners are counted from the tensor's own.
+    /// Source: PTX ISA, "Im2col mode", "Bounding box": the corners are counted from the tensor's
+    /// own.
     #[inline]
     pub fn bounding_box(&self, lower: &[i32], upper: &[i32], spatial: usize) -> (i64, i64) {
         let corner = |corners: &[i32]| i64::from(corners.get(spatial).copied().unwrap_or(0));
@@ -36,7 +37,8 @@ impl TensorMap {
         (corner(lower), end - 1)
     }
 
-    /// How many elements a copy moves along `dimension`, in tiled mode; of a whole pixel or slice, one.
+    /// How many elements a copy moves along `dimension`, in tiled mode; of a whole pixel or slice,
+    /// one.
     #[inline]
     pub fn taken(&self, dimension: usize) -> u32 {
         let Mode::Tiled { box_extents } = &self.mode else { return 1 };
@@ -79,8 +81,8 @@ impl TensorMap {
 
     /// Bytes from one row to the next in shared memory.
     ///
-    /// With a swizzle, shorter rows are padded to the span; those of slices are not. No document says
-    /// so: seen on an H200 with driver 580.
+    /// With a swizzle, shorter rows are padded to the span; those of slices are not. No document
+    /// says so: seen on an H200 with driver 580.
     #[inline]
     pub fn row_pitch(&self) -> u32 {
         let span = self.swizzle.span().filter(|_| self.interleave.slice().is_none());
@@ -113,8 +115,8 @@ impl TensorMap {
 
     /// Bytes from the tile's first to its last, with the padding.
     ///
-    /// A swizzle moves units within its span: of slices that do not fill the last one, some lie behind
-    /// what the box has.
+    /// A swizzle moves units within its span: of slices that do not fill the last one, some lie
+    /// behind what the box has.
     #[inline]
     pub fn tile_bytes(&self) -> u32 {
         let bytes = self.rows().saturating_mul(self.row_pitch());

@@ -1,7 +1,8 @@
 //! The parameters of a tensor map.
 //!
-//! They are those of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` (CUDA driver API, "Tensor
-//! Map Object Management"), innermost dimension first. [`TensorMap::check`] has the rules for them.
+//! They are those of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` (CUDA driver API,
+//! "Tensor Map Object Management"), innermost dimension first. [`TensorMap::check`] has the rules
+//! for them.
 
 mod check;
 mod fault;
@@ -32,8 +33,8 @@ pub enum Mode {
         /// The box's extents.
         box_extents: Vec<u32>,
     },
-    /// Pixels of a bounding box in the dimensions between the first, the channels, and the last, the
-    /// images.
+    /// Pixels of a bounding box in the dimensions between the first, the channels, and the last,
+    /// the images.
     Im2col {
         /// The bounding box's first pixel, counted from the tensor's first.
         lower: Vec<i32>,

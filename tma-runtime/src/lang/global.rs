@@ -70,10 +70,10 @@ impl<T: Scalar> Global<T> {
 
     /// Reads the `N` elements from `i` on by one instruction; traps if not all of them are there.
     ///
-    /// A vector has 2 or more elements, a power of two, and at most 16 bytes: 4 of `f32`, 8 of `f16`.
-    /// `i`, in elements, is a multiple of `N`. If it provably is not, that is an error
-    /// (docs/errors/TMA0244.md); a checked kernel tests it, and any other stops with a hardware error.
-    /// The launcher rejects tensors whose address is not a multiple of the vector's bytes.
+    /// A vector has 2 or more elements, a power of two, and at most 16 bytes: 4 of `f32`, 8 of
+    /// `f16`. `i`, in elements, is a multiple of `N`. If it provably is not, that is an error
+    /// (docs/errors/TMA0244.md); a checked kernel tests it, and any other stops with a hardware
+    /// error. The launcher rejects tensors whose address is not a multiple of the vector's bytes.
     ///
     /// PTX: `ld.global.v2` or `.v4`, or one wider element (PTX ISA, "ld").
     ///
@@ -90,8 +90,8 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Writes the elements of `value` to those from `i` on by one instruction; traps if not all of them
-    /// are there. `i` and `N` as for [`get_vec`](Global::get_vec).
+    /// Writes the elements of `value` to those from `i` on by one instruction; traps if not all of
+    /// them are there. `i` and `N` as for [`get_vec`](Global::get_vec).
     ///
     /// PTX: `st.global.v2` or `.v4`, or one wider element (PTX ISA, "st").
     pub fn set_vec<const N: usize>(self, i: impl GlobalIndex, value: [T; N]) {

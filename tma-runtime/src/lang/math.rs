@@ -234,8 +234,8 @@ pub fn clamp<T: Ordered>(x: T, low: T, high: T) -> T {
     device_only()
 }
 
-/// The magnitude of `x` with the sign of `sign`, which may be a zero or a NaN. Exact; of a NaN `x` a
-/// NaN.
+/// The magnitude of `x` with the sign of `sign`, which may be a zero or a NaN. Exact; of a NaN `x`
+/// a NaN.
 ///
 /// PTX: bitwise operations, which are one instruction of the hardware.
 #[must_use]

@@ -6,7 +6,8 @@ use super::{
     f16, sealed::Sealed,
 };
 
-/// Traits for the element types of reductions. `$of` is a supertrait; `$source` completes a sentence.
+/// Traits for the element types of reductions. `$of` is a supertrait; `$source` completes a
+/// sentence.
 macro_rules! elements {
     ($of:ident, $source:literal;
      $($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
@@ -84,8 +85,8 @@ macro_rules! reductions {
         /// As [`store`](TensorMap::store), but each element is combined atomically with the
         /// tensor's (`.relaxed.gpu`): blocks may reduce into the same elements concurrently, in
         /// unspecified order. A reduction joins the thread's bulk group, as a store does, and the
-        /// launcher requires `&mut` of the tensor. Sums of floats round to nearest, ties to even, at
-        /// each addition; subnormal f32 numbers may be treated as zero.
+        /// launcher requires `&mut` of the tensor. Sums of floats round to nearest, ties to even,
+        /// at each addition; subnormal f32 numbers may be treated as zero.
         ///
         /// ```
         /// # use tma_runtime::prelude::*;
@@ -123,8 +124,8 @@ macro_rules! reductions {
 
         /// # Reductions
         ///
-        /// As [`store`](Im2colMap::store), but each element is combined with the tensor's, as by the
-        /// methods of the same names of [`TensorMap`].
+        /// As [`store`](Im2colMap::store), but each element is combined with the tensor's, as by
+        /// the methods of the same names of [`TensorMap`].
         impl<T: TileElement, const PIXELS: u32, const CHANNELS: u32, W: Swizzle, const RANK: usize>
             Im2colMap<Tile<T, Shape2<PIXELS, CHANNELS>, W>, RANK>
         where
@@ -192,8 +193,8 @@ macro_rules! remote_reductions {
     ([$($generic:tt)*] $ty:ty, $($ptx:literal: $becomes:literal, $to:ident of $Remote:ident;)+) => {
         /// # Reductions into other blocks
         ///
-        /// As [`bulk_copy_to`](Self::bulk_copy_to), but each element is combined atomically with the
-        /// one there.
+        /// As [`bulk_copy_to`](Self::bulk_copy_to), but each element is combined atomically with
+        /// the one there.
         impl<$($generic)*> $ty { $(
             #[doc = concat!(
                 "Starts reducing into another block: each",

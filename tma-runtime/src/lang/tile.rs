@@ -166,12 +166,12 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
         device_only()
     }
 
-    /// Reads `N` elements of a row, from `at` on, by one instruction. The swizzle is applied: it moves
-    /// 16 bytes at a time.
+    /// Reads `N` elements of a row, from `at` on, by one instruction. The swizzle is applied: it
+    /// moves 16 bytes at a time.
     ///
-    /// A vector has 2 or more elements, a power of two, and at most 16 bytes: 4 of `f32`, 8 of `f16`.
-    /// The innermost coordinate and extent are multiples of `N` (docs/errors/TMA0244.md). Coordinates
-    /// must lie within the tile, as for [`get`](Tile::get).
+    /// A vector has 2 or more elements, a power of two, and at most 16 bytes: 4 of `f32`, 8 of
+    /// `f16`. The innermost coordinate and extent are multiples of `N` (docs/errors/TMA0244.md).
+    /// Coordinates must lie within the tile, as for [`get`](Tile::get).
     ///
     /// PTX: `ld.shared.v2` or `.v4`, or one wider element (PTX ISA, "ld").
     ///
@@ -187,8 +187,8 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
         device_only()
     }
 
-    /// Writes the elements of `value` to a row, from `at` on, by one instruction; `at` and `N` as for
-    /// [`get_vec`](Tile::get_vec). What [`set`](Tile::set) says of stores and fences applies.
+    /// Writes the elements of `value` to a row, from `at` on, by one instruction; `at` and `N` as
+    /// for [`get_vec`](Tile::get_vec). What [`set`](Tile::set) says of stores and fences applies.
     ///
     /// PTX: `st.shared.v2` or `.v4`, or one wider element (PTX ISA, "st").
     pub fn set_vec<const N: usize>(self, at: impl Coordinates<S>, value: [T; N]) {

@@ -166,8 +166,8 @@ pub fn warp_reduce_add<T: Ordered>(value: T) -> T {
     device_only()
 }
 
-/// The least of the `value`s of all lanes, in each of them; NaNs are left out, as [`min`](super::min)
-/// does.
+/// The least of the `value`s of all lanes, in each of them; NaNs are left out, as
+/// [`min`](super::min) does.
 ///
 /// As [`warp_reduce_add`]: `redux.sync.min`, or five shuffles.
 #[doc(alias = "__reduce_min_sync")]

@@ -194,7 +194,8 @@ pub enum ParamKind {
         element: Scalar,
         /// Whether the kernel writes through it.
         written: bool,
-        /// Alignment of the address in bytes: the element's size, or what bulk copies or vectors need.
+        /// Alignment of the address in bytes: the element's size, or what bulk copies or vectors
+        /// need.
         alignment: u32,
     },
     /// A scalar: one parameter.

@@ -47,7 +47,8 @@ pub(in crate::lower) const REMOTE_MBARRIER_ARRIVE_EXPECT_TX: Instruction =
 
 // Waits. `cluster`: what the threads of other blocks wrote is to be seen.
 
-/// The opcode of a wait, and the first PTX version that has it. Without a scope it is that of the block.
+/// The opcode of a wait, and the first PTX version that has it. Without a scope it is that of the
+/// block.
 fn opcode(wait: &str, cluster: bool) -> (String, u32) {
     let (scope, ptx) = if cluster { (".acquire.cluster", 80) } else { ("", 78) };
     (format!("mbarrier.{wait}{scope}.shared::cta.b64"), ptx)

@@ -37,10 +37,11 @@ pub(in crate::lower) const GRID_DEPENDENCY_WAIT: Instruction = memory("griddepco
 pub(in crate::lower) const GRID_DEPENDENCY_LAUNCH: Instruction =
     memory("griddepcontrol.launch_dependents;", &[], 78);
 
-/// The blocks of a grid meet. Operands: the counter's address, what this block adds to it, and whether this thread does
-/// it for its block. The blocks' numbers add up to 2^31: each meeting turns the highest bit over and leaves the others as
-/// they were, so the counter needs no reset. What the block wrote before is released with the addition, as the block's
-/// barriers put it before that ("Memory Consistency Model", "Causality order").
+/// The blocks of a grid meet. Operands: the counter's address, what this block adds to it, and
+/// whether this thread does it for its block. The blocks' numbers add up to 2^31: each meeting
+/// turns the highest bit over and leaves the others as they were, so the counter needs no reset.
+/// What the block wrote before is released with the addition, as the block's barriers put it before
+/// that ("Memory Consistency Model", "Causality order").
 pub(in crate::lower) const SYNC_GRID: Instruction = convergent(
     "{\n\
      \t.reg .pred %waits;\n\

@@ -15,7 +15,8 @@ use crate::parse::words::{
 };
 
 impl Cx<'_> {
-    /// `Accumulator::<f32, 64, 256>::zero()`; without the generics, what it is assigned to has them.
+    /// `Accumulator::<f32, 64, 256>::zero()`; without the generics, what it is assigned to has
+    /// them.
     pub(in crate::parse) fn accumulator_function(
         &mut self,
         ty: &AccumulatorOwner,

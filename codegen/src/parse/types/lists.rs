@@ -1,4 +1,5 @@
-//! Which types there are, as messages say it. `docs/language.md` has the same lists, which a test compares.
+//! Which types there are, as messages say it. `docs/language.md` has the same lists, which a test
+//! compares.
 
 /// What a kernel takes.
 pub(in crate::parse) const PARAMETERS: &str =

@@ -104,7 +104,8 @@ impl Machine {
         Ok(())
     }
 
-    /// `wgmma.wait_group`, of a warp: the last group that is complete for it; none if it has to wait.
+    /// `wgmma.wait_group`, of a warp: the last group that is complete for it; none if it has to
+    /// wait.
     pub(crate) fn multiply_wait(&mut self, block: BlockRank, warp: WarpIndex, pending: u32) -> Option<u32> {
         let member = Member::of(block, warp);
         if !self.tensor_cores.exists(member.warpgroup) {

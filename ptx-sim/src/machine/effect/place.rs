@@ -15,8 +15,8 @@ impl Machine {
         self.place_of(&Actor { who, site }, does, pointer, extent)
     }
 
-    /// The same for loads and stores of threads, of which there are many: inlined, and what a finding
-    /// would say of the actor is put together only where there is one.
+    /// The same for loads and stores of threads, of which there are many: inlined, and what a
+    /// finding would say of the actor is put together only where there is one.
     #[inline(always)]
     pub(super) fn place_of(
         &mut self,

@@ -112,8 +112,8 @@ fn columns(
     }
 }
 
-/// Whether the copy engine has a reduction for a type. An H200 also does with floats that no document
-/// names what it does with `f32`.
+/// Whether the copy engine has a reduction for a type. An H200 also does with floats that no
+/// document names what it does with `f32`.
 fn reduces(with: Reduction, element: DataType) -> bool {
     with.takes_mapped(match element {
         DataType::U8 => Scalar::U8,

@@ -263,9 +263,9 @@ impl Shadow {
         conflict
     }
 
-    /// All of `views` start a read in the asynchronous proxy here; `reader` is the step with which it
-    /// is over. `sound` is a write that all of them are known to follow. Returns the number of the
-    /// view, too.
+    /// All of `views` start a read in the asynchronous proxy here; `reader` is the step with which
+    /// it is over. `sound` is a write that all of them are known to follow. Returns the number of
+    /// the view, too.
     pub(in crate::machine) fn read_together(
         &mut self,
         at: u32,

@@ -294,8 +294,8 @@ impl TensorCores {
         (first..).zip(warps).filter(move |(_, warp)| warp.steps <= number).map(|(warp, _)| WarpIndex(warp))
     }
 
-    /// The clock component of a warpgroup's groups, and what had happened when those were issued that
-    /// are complete.
+    /// The clock component of a warpgroup's groups, and what had happened when those were issued
+    /// that are complete.
     pub(super) fn completed(&self, id: WarpgroupId) -> Option<(Component, &Clock)> {
         let warpgroup = self.get(id)?;
         Some((warpgroup.component?, &warpgroup.past))

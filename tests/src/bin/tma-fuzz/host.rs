@@ -1,4 +1,5 @@
-//! The target `host`: launches through the runtime, of the kernels' own specifications, and tensors that do not fit them.
+//! The target `host`: launches through the runtime, of the kernels' own specifications, and tensors
+//! that do not fit them.
 
 use tma_runtime::launch::{
     Arg, Corners, Fill, GlobalSlice, GlobalSliceMut, Grid, KernelSpec, MapOptions, MapSource, ParamKind,
@@ -52,8 +53,8 @@ const ELEMENTS: [spec::Scalar; 16] = [
 const BOXES: usize = 256;
 /// Elements of the tensor that views lie in.
 const TENSOR: usize = 1 << 14;
-/// Extents below the first are allocated, those from the second are refused: what is between would only fill the host's
-/// memory.
+/// Extents below the first are allocated, those from the second are refused: what is between would
+/// only fill the host's memory.
 const SMALL: usize = 64;
 const LARGE: usize = 1 << 36;
 /// Thread-instructions that a block may run.
@@ -206,8 +207,8 @@ impl Host {
             let view = part(view, draw);
             return if is_map { Arg::map(view) } else { Arg::global(GlobalSlice::new(view)) };
         }
-        // SAFETY: the device is a simulated one, which refuses each access to what is not allocated, and nothing but this
-        // launch uses the memory.
+        // SAFETY: the device is a simulated one, which refuses each access to what is not
+        // allocated, and nothing but this launch uses the memory.
         let view = unsafe { TensorViewMut::<T, N>::from_raw(device, address, shape, strides) };
         if is_map { Arg::map_mut(view) } else { Arg::global_mut(GlobalSliceMut::new(view)) }
     }

@@ -1,14 +1,18 @@
-//! Fuzzes what needs the whole workspace: nothing that it makes up may lead to a panic, or to no end.
+//! Fuzzes what needs the whole workspace: nothing that it makes up may lead to a panic, or to no
+//! end.
 //!
-//! * `kernel`: the front end, on kernels mutated token by token, by the compiler's entrances and by the macros'.
+//! * `kernel`: the front end, on kernels mutated token by token, by the compiler's entrances and by
+//!   the macros'.
 //! * `values`: generated kernels, whose results on the simulator must be those of plain Rust.
-//! * `host`: the runtime's launches, tensors and tensor maps, with grids, arguments and layouts that nobody would ask for.
+//! * `host`: the runtime's launches, tensors and tensor maps, with grids, arguments and layouts
+//!   that nobody would ask for.
 //! * `types`: bodies with types left out, of which rustc and the front end must think the same.
 //!
 //! The simulator's own input is made up by the targets of cargo-fuzz in `ptx-sim/fuzz`.
 //!
-//! Prints how many inputs there were and last 'N passed, N failed'. The input under way is in the file
-//! `tma-fuzz-TARGET.txt` of the folder for temporary files: there it is found after a crash that ends the process.
+//! Prints how many inputs there were and last 'N passed, N failed'. The input under way is in the
+//! file `tma-fuzz-TARGET.txt` of the folder for temporary files: there it is found after a crash
+//! that ends the process.
 
 mod host;
 mod kernel;

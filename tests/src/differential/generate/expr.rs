@@ -83,13 +83,13 @@ impl Writer<'_> {
         }
     }
 
-    /// What a value of type `shifted` is shifted by: any amount where it is known at run time only, and
-    /// one below the width where it is a constant, of which the compiler takes no other.
+    /// What a value of type `shifted` is shifted by: any amount where it is known at run time only,
+    /// and one below the width where it is a constant, of which the compiler takes no other.
     pub(super) fn shift_amount(&mut self, shifted: Ty, depth: usize) -> String {
         let of = *self.draw.one_of(&Ty::INTEGERS);
         let amount = self.expr(of, depth);
-        // A variable that never changes may be a constant to the compiler, and a block may end in one,
-        // whatever its other lines mention.
+        // A variable that never changes may be a constant to the compiler, and a block may end in
+        // one, whatever its other lines mention.
         let changes =
             |amount: &str| self.locals.iter().any(|local| local.mutable && amount.contains(&local.name));
         if !changes(&amount) || amount.contains('{') {

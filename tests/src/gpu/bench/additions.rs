@@ -1,4 +1,5 @@
-//! One matrix added to another: by the copy engine's reduction, against threads that load, add and store.
+//! One matrix added to another: by the copy engine's reduction, against threads that load, add and
+//! store.
 
 use anyhow::Context;
 use tma_runtime::prelude::*;
@@ -107,7 +108,8 @@ pub fn check(device: &Device) -> anyhow::Result<()> {
     Problem::new(device, [100, 500])?.check(3, &device.stream()?)
 }
 
-/// Checks all contestants on the whole matrix and measures them; says whether the fastest reduction is fast enough.
+/// Checks all contestants on the whole matrix and measures them; says whether the fastest reduction
+/// is fast enough.
 ///
 /// # Errors
 ///

@@ -8,15 +8,16 @@ use tma_runtime::prelude::*;
 use super::measure::{Plan, Spread, WARM_UP, in_turns, ratio};
 use crate::examples::tma_copy::tma_copy;
 
-/// Launches that one measurement of the host's time spans: fewer than the driver queues before it blocks.
+/// Launches that one measurement of the host's time spans: fewer than the driver queues before it
+/// blocks.
 const BATCH: u32 = 256;
 const BATCHES: usize = 80;
 
 /// What is measured.
 pub const CONTESTANTS: &[&str] = &["typed", "bare"];
 
-/// The typed launcher, which looks up descriptors and kernel, against a launch with everything prepared: the host's
-/// time for each. Says whether their ratio is at most 1.2.
+/// The typed launcher, which looks up descriptors and kernel, against a launch with everything
+/// prepared: the host's time for each. Says whether their ratio is at most 1.2.
 ///
 /// # Errors
 ///

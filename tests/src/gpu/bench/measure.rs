@@ -1,7 +1,7 @@
 //! Contestants in turns.
 //!
-//! Within each round each contestant runs once, the first of them another one each time, so that clocks, temperature and
-//! what is left in the cache favour none. Ratios are taken within a round.
+//! Within each round each contestant runs once, the first of them another one each time, so that
+//! clocks, temperature and what is left in the cache favour none. Ratios are taken within a round.
 
 use std::ops::Range;
 
@@ -19,8 +19,8 @@ const LAUNCHES: usize = 4;
 /// What is to be done.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Only those whose `benchmark/contestant` contains this. A benchmark is measured with all its contestants or
-    /// not at all.
+    /// Only those whose `benchmark/contestant` contains this. A benchmark is measured with all its
+    /// contestants or not at all.
     pub only: String,
     /// Instead of measuring, launches each contestant so often: for a profiler.
     pub launches: Option<usize>,
@@ -37,8 +37,8 @@ impl Plan {
     }
 }
 
-/// Gigabytes a second of each of `contestants`, each of which moves `bytes`, in each round; nothing if the plan is but
-/// to launch them. `launch` queues the contestant of an index.
+/// Gigabytes a second of each of `contestants`, each of which moves `bytes`, in each round; nothing
+/// if the plan is but to launch them. `launch` queues the contestant of an index.
 ///
 /// # Errors
 ///
@@ -90,8 +90,8 @@ pub fn print_speeds(benchmark: &str, contestants: &[(&str, u64)], speeds: &[Vec<
     }
 }
 
-/// Compares the fastest of the `candidates` with the fastest of the `references`, which are not empty: prints their ratio, and
-/// says whether it is at least `target`.
+/// Compares the fastest of the `candidates` with the fastest of the `references`, which are not
+/// empty: prints their ratio, and says whether it is at least `target`.
 pub fn compare(
     benchmark: &str,
     contestants: &[(&str, u64)],

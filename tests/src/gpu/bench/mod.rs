@@ -1,5 +1,6 @@
-//! Measures what kernels reach on a GPU: the examples against the driver's own copy, forms of one task against each
-//! other, products of matrices against cuBLAS, and launches against the driver's own launch.
+//! Measures what kernels reach on a GPU: the examples against the driver's own copy, forms of one
+//! task against each other, products of matrices against cuBLAS, and launches against the driver's
+//! own launch.
 
 pub mod additions;
 pub mod copies;

@@ -1,7 +1,8 @@
-//! What the proxy fence of a release costs: threads read tiles of a ring, with the fence and without.
+//! What the proxy fence of a release costs: threads read tiles of a ring, with the fence and
+//! without.
 //!
-//! The contestants without it are the same PTX less its fences. By the PTX ISA such a kernel may read what the next load
-//! brings; the simulator refuses it, so that only the GPU runs it.
+//! The contestants without it are the same PTX less its fences. By the PTX ISA such a kernel may
+//! read what the next load brings; the simulator refuses it, so that only the GPU runs it.
 
 use std::sync::LazyLock;
 
@@ -40,8 +41,8 @@ static KERNELS: LazyLock<Vec<KernelSpec>> = LazyLock::new(|| {
 /// The kernel less its proxy fences. Its text is made once and kept.
 fn unfenced(kernel: &KernelSpec) -> KernelSpec {
     let parts = KernelParts { ptx: kernel.ptx.replace(FENCE, "").leak(), ..*kernel.parts() };
-    // SAFETY: it accesses what the kernel accesses, only without an order that a copy engine is owed:
-    // the values that it loads may be wrong, but not where they go.
+    // SAFETY: it accesses what the kernel accesses, only without an order that a copy engine is
+    // owed: the values that it loads may be wrong, but not where they go.
     unsafe { KernelSpec::from_parts(parts) }
 }
 
@@ -95,7 +96,8 @@ pub fn check(device: &Device) -> anyhow::Result<()> {
     Problem::new(device, [320, 256])?.check(FENCED, 3, &device.stream()?)
 }
 
-/// Checks all contestants and measures them; says whether the fastest with the fence is about as fast as the fastest without.
+/// Checks all contestants and measures them; says whether the fastest with the fence is about as
+/// fast as the fastest without.
 ///
 /// # Errors
 ///

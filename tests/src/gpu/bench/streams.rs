@@ -16,7 +16,8 @@ const SHAPE: [usize; 2] = [4096, 1024];
 /// Reads `src` with as many blocks: tensors, tiles across and in all.
 type Read = fn(&Stream, u32, &DeviceTensor<u32, 2>, &mut DeviceTensor<u32, 1>, u32, u32) -> Result<(), Error>;
 
-/// What is measured: by multicast, by loads of blocks without a cluster, and by loads of blocks in clusters of two.
+/// What is measured: by multicast, by loads of blocks without a cluster, and by loads of blocks in
+/// clusters of two.
 pub const CONTESTANTS: &[&str] = &[
     "multicast_in_turns::six",
     "multicast_in_turns::twelve",
@@ -33,7 +34,8 @@ const IN_PAIRS: Range<usize> = 6..8;
 
 /// Multicast must not be slower than two loads, ...
 const TARGET: f64 = 1.0;
-/// ... and as fast where the hardware makes one of them by itself: neighbours that ask for the same at the same time.
+/// ... and as fast where the hardware makes one of them by itself: neighbours that ask for the same
+/// at the same time.
 const TARGET_IN_PAIRS: f64 = 0.99;
 
 const LAUNCHES: [Read; 8] = [
@@ -125,8 +127,8 @@ pub fn check(device: &Device) -> anyhow::Result<()> {
     Problem::new(device, [512, 160], 4)?.check(&device.stream()?)
 }
 
-/// Checks all contestants and measures them; says whether the fastest multicast is no slower than the fastest loads of
-/// blocks without a cluster, and of blocks with one.
+/// Checks all contestants and measures them; says whether the fastest multicast is no slower than
+/// the fastest loads of blocks without a cluster, and of blocks with one.
 ///
 /// # Errors
 ///

@@ -13,7 +13,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "bulk::into_the_next_block", run: into_the_next_block },
 ];
 
-/// Block 1 of each four loads 64 elements into the blocks 0, 1 and 3. Each writes what it has, block 2 what it had.
+/// Block 1 of each four loads 64 elements into the blocks 0, 1 and 3. Each writes what it has,
+/// block 2 what it had.
 #[tma_kernel(threads = 64, cluster = 4)]
 pub fn bulk_multicast(src: Global<u32>, out: Global<u32>) {
     let part: SharedArray<u32, 64> = shared();

@@ -1,4 +1,5 @@
-//! Bulk copies without a tensor map: every size of element, parts of arrays and of tiles, and every reduction.
+//! Bulk copies without a tensor map: every size of element, parts of arrays and of tiles, and every
+//! reduction.
 
 mod clusters;
 mod copies;

@@ -10,8 +10,8 @@ use crate::conformance::Reduce;
 
 pub(super) const CASES: &[Case] = &[Case { name: "bulk::every_operation", run: every_operation }];
 
-/// Each block reduces its part of `src` into that of `sums`, and into the other block's array, which
-/// goes to `out`. `op` is the number of the operation.
+/// Each block reduces its part of `src` into that of `sums`, and into the other block's array,
+/// which goes to `out`. `op` is the number of the operation.
 #[tma_kernel(threads = 32, cluster = 2)]
 pub fn bulk_operations(src: Global<u32>, sums: Global<u32>, out: Global<u32>, op: u32) {
     let mine: SharedArray<u32, 32> = shared();
@@ -45,7 +45,8 @@ pub fn bulk_operations(src: Global<u32>, sums: Global<u32>, out: Global<u32>, op
         let other = 1 - cluster_rank();
         let done = remote(full, other);
         match op {
-            // for op in ReduceOp: {i or _} => mine.bulk_reduce_{op}_to(remote(reduced, other), 0, 32, done),
+            // for op in ReduceOp: {i or _} => mine.bulk_reduce_{op}_to(remote(reduced, other), 0,
+            // 32, done),
             0 => mine.bulk_reduce_add_to(remote(reduced, other), 0, 32, done),
             1 => mine.bulk_reduce_min_to(remote(reduced, other), 0, 32, done),
             2 => mine.bulk_reduce_max_to(remote(reduced, other), 0, 32, done),

@@ -1,4 +1,5 @@
-//! Bulk reductions of every operation and element type. Block `b` reduces elements `128 b..` of `src` into those of `dst`.
+//! Bulk reductions of every operation and element type. Block `b` reduces elements `128 b..` of
+//! `src` into those of `dst`.
 
 use tma_runtime::prelude::*;
 

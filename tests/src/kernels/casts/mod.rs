@@ -100,8 +100,8 @@ fn tf32s(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The bits of a scalar in every type. Infinities become the greatest number of an 8-bit float, but for those that
-/// are one already: a cast to the own type changes nothing.
+/// The bits of a scalar in every type. Infinities become the greatest number of an 8-bit float, but
+/// for those that are one already: a cast to the own type changes nothing.
 fn wanted<T: Sample + Exact>(from: T) -> Vec<u64> {
     let mut to = in_every_type(from.exact());
     if let (spec::Scalar::E5m2, Number::Float(x), Some(own)) = (T::ELEMENT, from.exact(), to.last_mut())

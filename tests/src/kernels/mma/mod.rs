@@ -1,4 +1,5 @@
-//! Tensor cores: every type that they multiply and that sums are stored as, and every kind of operand.
+//! Tensor cores: every type that they multiply and that sums are stored as, and every kind of
+//! operand.
 //!
 //! Inputs are small integers, so that each sum is exact whatever the order.
 

@@ -15,7 +15,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "reductions::and_or_and_xor", run: and_or_and_xor },
 ];
 
-// `dst` is one matrix, `src` as many below one another, each as high as the grid: block `z` reduces a tile of the z-th.
+// `dst` is one matrix, `src` as many below one another, each as high as the grid: block `z` reduces
+// a tile of the z-th.
 
 /// Adds.
 #[tma_kernel(threads = 32, instances(T in [u32, i32, u64, f16, bf16, f32]))]
@@ -151,7 +152,8 @@ fn bits<T: Sample>(seed: u64, count: usize) -> Vec<T> {
     (0..count * PART).map(|i| T::random(hash(seed, i as u64))).collect()
 }
 
-/// A whole number from -8 to 8: every sum of some of them is exact in each float type, in whatever order.
+/// A whole number from -8 to 8: every sum of some of them is exact in each float type, in whatever
+/// order.
 fn small(i: u64) -> f32 {
     (hash(401, i) % 17) as f32 - 8.0
 }
@@ -187,7 +189,8 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
     sum(device, small, &small_parts(|x| x), |a, b| a + b)
 }
 
-/// Sums around the least normal number: whole multiples of the least subnormal one, which are exact in whatever order.
+/// Sums around the least normal number: whole multiples of the least subnormal one, which are exact
+/// in whatever order.
 fn add_subnormal(device: &Device, _: &Options) -> anyhow::Result<()> {
     let multiple = |i: u64| {
         let size = f32::from_bits(hash(402, i) as u32 % (1 << 22));
@@ -238,7 +241,8 @@ fn min_and_max(device: &Device, _: &Options) -> anyhow::Result<()> {
 }
 
 fn inc_and_dec(device: &Device, _: &Options) -> anyhow::Result<()> {
-    // The bounds of each element are the same in all matrices: the order of the blocks must not matter.
+    // The bounds of each element are the same in all matrices: the order of the blocks must not
+    // matter.
     let bounds: Vec<u32> =
         (0..PART as u64).map(|i| [0, 1, 2, 5, u32::MAX][hash(431, i) as usize % 5]).collect();
     let parts = bounds.repeat(4);

@@ -1,5 +1,5 @@
-//! Reductions on store: every operation with every element type that it has, at every rank, by blocks that meet in the
-//! same elements, over tensors that end within tiles.
+//! Reductions on store: every operation with every element type that it has, at every rank, by
+//! blocks that meet in the same elements, over tensors that end within tiles.
 
 mod elements;
 mod ranks;

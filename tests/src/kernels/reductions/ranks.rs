@@ -13,8 +13,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "reductions::five_dimensions", run: five_dimensions },
 ];
 
-/// Kernels in which a block loads the tile of each of eight tensors, which lie one after the other along the outermost
-/// dimension of `src`, and reduces it by an operation of its own.
+/// Kernels in which a block loads the tile of each of eight tensors, which lie one after the other
+/// along the outermost dimension of `src`, and reduces it by an operation of its own.
 #[tma_module]
 mod every_operation {
     use tma_runtime::prelude::*;
@@ -175,7 +175,8 @@ fn all(before: u32, operands: [u32; 8]) -> u32 {
     (down & and | or) ^ xor
 }
 
-/// Launches over a tensor of `shape`; the operands' tensors have `outer` for their outermost extent.
+/// Launches over a tensor of `shape`; the operands' tensors have `outer` for their outermost
+/// extent.
 fn check<const RANK: usize>(
     device: &Device,
     shape: [usize; RANK],

@@ -30,8 +30,8 @@ impl<T: Scalar> Global<T> {
     /// returns at once.
     ///
     /// Every byte that lands lowers the transaction count of `barrier`'s current phase, as with
-    /// [`TensorMap::load`](crate::lang::TensorMap::load): announce `count` times the element's size with
-    /// [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the array only after
+    /// [`TensorMap::load`](crate::lang::TensorMap::load): announce `count` times the element's size
+    /// with [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the array only after
     /// [`wait`](Barrier::wait). The rules there for memory that was in use before apply here as
     /// well.
     ///
@@ -89,7 +89,8 @@ impl<T: Scalar> Global<T> {
     ///
     /// The copy joins the thread's next bulk group. If threads wrote to the array, it needs
     /// [`fence_proxy_async`](crate::lang::fence_proxy_async) first, as with
-    /// [`TensorMap::store`](crate::lang::TensorMap::store). The launcher requires `&mut` of the tensor.
+    /// [`TensorMap::store`](crate::lang::TensorMap::store). The launcher requires `&mut` of the
+    /// tensor.
     ///
     /// PTX: `cp.async.bulk.global.shared::cta.bulk_group` (PTX ISA, "cp.async.bulk").
     ///
@@ -154,8 +155,8 @@ macro_rules! remote_copies {
         /// These copy `count` elements, from element `at` on, to the same elements in another block
         /// of the cluster. Their bytes count on `barrier`, which belongs to that block: it
         /// announces them, and reads after its wait. If threads wrote to the array, it needs
-        /// [`fence_proxy_async`](crate::lang::fence_proxy_async) first. Offset and count follow the rules
-        /// of [bulk copies](Global#bulk-copies).
+        /// [`fence_proxy_async`](crate::lang::fence_proxy_async) first. Offset and count follow the
+        /// rules of [bulk copies](Global#bulk-copies).
         impl<$($generic)*> $ty {
             /// Starts copying to a block other than this one.
             ///

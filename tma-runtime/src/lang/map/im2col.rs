@@ -82,8 +82,8 @@ where
 {
     /// Starts copying the column that begins at `at`, shifted by `offsets`, into `tile`, and
     /// returns at once. `at` is an image, a pixel and the first channel. Otherwise as
-    /// [`TensorMap::load`](crate::lang::TensorMap::load); the barrier receives the bytes of the whole
-    /// tile.
+    /// [`TensorMap::load`](crate::lang::TensorMap::load); the barrier receives the bytes of the
+    /// whole tile.
     ///
     /// Offsets are at most 65535 with one spatial dimension, 255 with two, 31 with three.
     ///
@@ -138,7 +138,8 @@ where
     }
 
     /// Starts copying `tile` to the pixels from `at` on, without offsets. Otherwise as
-    /// [`TensorMap::store`](crate::lang::TensorMap::store). The bounding box must lie within the tensor.
+    /// [`TensorMap::store`](crate::lang::TensorMap::store). The bounding box must lie within the
+    /// tensor.
     ///
     /// PTX: `cp.async.bulk.tensor.{3..5}d.global.shared::cta.im2col_no_offs.bulk_group` (PTX ISA,
     /// "cp.async.bulk.tensor").

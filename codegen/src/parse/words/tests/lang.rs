@@ -1,4 +1,5 @@
-//! Reads what `tma_runtime::lang` declares from its source, and [expands](super::expand) its macros.
+//! Reads what `tma_runtime::lang` declares from its source, and [expands](super::expand) its
+//! macros.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,5 @@
-//! The programs that mutation starts from: every kernel and module of the examples, of this package and of the book.
+//! The programs that mutation starts from: every kernel and module of the examples, of this package
+//! and of the book.
 
 use std::fs;
 use std::str::FromStr;
@@ -88,7 +89,8 @@ fn name(attribute: &Attribute) -> Option<&'static str> {
     ATTRIBUTES.into_iter().find(|name| attribute.path().is_ident(name))
 }
 
-/// Tokens that break things: numbers at and beyond the ends of types, words in the wrong place, empty brackets.
+/// Tokens that break things: numbers at and beyond the ends of types, words in the wrong place,
+/// empty brackets.
 pub(crate) fn hostile() -> Vec<TokenStream> {
     let texts = [
         "0",

@@ -1,5 +1,5 @@
-//! The target `kernel`: programs that are correct are mutated, token by token, and given to the compiler's entrances and to
-//! the macros'.
+//! The target `kernel`: programs that are correct are mutated, token by token, and given to the
+//! compiler's entrances and to the macros'.
 
 mod corpus;
 mod mutate;

@@ -14,7 +14,8 @@ pub(crate) struct Mutator {
     draw: Draw,
 }
 
-/// The most changes of one program. Few are likelier than many: one change alone may leave it correct.
+/// The most changes of one program. Few are likelier than many: one change alone may leave it
+/// correct.
 const CHANGES: usize = 6;
 
 /// The most brackets that are put around one token at once.
@@ -130,7 +131,8 @@ impl Mutator {
     }
 }
 
-/// What a token is to the grammar: punctuation and brackets are of the same kind only if they are the same.
+/// What a token is to the grammar: punctuation and brackets are of the same kind only if they are
+/// the same.
 fn kind(tree: &TokenTree) -> (u8, char) {
     match tree {
         TokenTree::Ident(_) => (0, ' '),

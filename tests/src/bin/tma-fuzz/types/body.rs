@@ -1,4 +1,5 @@
-//! A body: its parameters, its device functions, and what it is written as for rustc and for the front end.
+//! A body: its parameters, its device functions, and what it is written as for rustc and for the
+//! front end.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -23,7 +24,8 @@ pub(super) struct Variable {
     pub(super) mutable: bool,
 }
 
-/// A device function: its value's type, and those of its parameters, of which the last may be a `&mut`.
+/// A device function: its value's type, and those of its parameters, of which the last may be a
+/// `&mut`.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
     pub(super) name: String,
@@ -58,7 +60,8 @@ pub(super) fn is_tag(line: &str) -> bool {
     line.starts_with(TAG)
 }
 
-/// A module of a kernel and device functions. Lines of a mark and a variable's name stand where its type is asked for.
+/// A module of a kernel and device functions. Lines of a mark and a variable's name stand where its
+/// type is asked for.
 pub(super) struct Template(String);
 
 impl Template {
@@ -188,7 +191,8 @@ impl Maker<'_> {
         self.functions.push(Function { name, gives, takes, changes });
     }
 
-    /// A kernel with a slice and a scalar of every type, and something of everything that is shared.
+    /// A kernel with a slice and a scalar of every type, and something of everything that is
+    /// shared.
     fn kernel(&mut self, text: &mut String) {
         (self.in_kernel, self.gives) = (true, None);
         let mut parameters = vec!["map: TensorMap<Tile<f32, Shape2<8, 32>>>".to_owned()];

@@ -29,7 +29,8 @@ fn is_unsigned(ty: Scalar) -> bool {
 }
 
 impl Maker<'_> {
-    /// An expression of type `ty`, as long as types that are left out turn out to be what they were made as.
+    /// An expression of type `ty`, as long as types that are left out turn out to be what they were
+    /// made as.
     pub(super) fn expr(&mut self, ty: Scalar, depth: usize) -> String {
         if depth == 0 {
             return self.leaf(ty);
@@ -199,7 +200,8 @@ impl Maker<'_> {
         Some(format!("{word}({})", arguments.join(", ")))
     }
 
-    /// A method of a scalar. Its type must be known before the call, so the receiver is rarely left open.
+    /// A method of a scalar. Its type must be known before the call, so the receiver is rarely left
+    /// open.
     fn method(&mut self, ty: Scalar, depth: usize) -> Option<String> {
         let receiver = |maker: &mut Self, ty: Scalar| match maker.variable(ty, false) {
             Some(variable) if maker.draw.once_in(8) => format!("({})", variable.name),
@@ -224,7 +226,8 @@ impl Maker<'_> {
             }
             (ty, 1) if ty.is_integer() => format!("{}.abs()", receiver(self, ty)),
             (ty, _) if ty.is_integer() => {
-                // The one method that rustc finds for an integer whose type is still open: it is a trait's.
+                // The one method that rustc finds for an integer whose type is still open: it is a
+                // trait's.
                 let left = self.expr(ty, depth);
                 format!("({left}).{}({})", self.draw.one_of(&["min", "max"]), self.expr(ty, depth))
             }
@@ -338,7 +341,8 @@ impl Maker<'_> {
         self.operand(ty, depth)
     }
 
-    /// An operand that several types may have: most often a variable, whose other uses have to decide.
+    /// An operand that several types may have: most often a variable, whose other uses have to
+    /// decide.
     pub(super) fn operand(&mut self, ty: Scalar, depth: usize) -> String {
         match self.variable(ty, false) {
             Some(variable) if !self.draw.once_in(4) => variable.name,

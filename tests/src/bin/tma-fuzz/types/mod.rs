@@ -1,9 +1,11 @@
-//! The target `types`: made-up bodies for rustc and for the front end, which must agree about every type.
+//! The target `types`: made-up bodies for rustc and for the front end, which must agree about every
+//! type.
 //!
-//! The bodies are well typed as they are made; then suffixes of literals and types of variables are left out at random, so
-//! that uses have to decide. Two things must hold of each body that rustc takes: the front end takes it too, and every
-//! variable has the type that rustc gave it. The second is asked of rustc by a line after each variable, whose type is a
-//! tag of the front end's answer. No line of that kind decides a type: a tag is known only when its variable is.
+//! The bodies are well typed as they are made; then suffixes of literals and types of variables are
+//! left out at random, so that uses have to decide. Two things must hold of each body that rustc
+//! takes: the front end takes it too, and every variable has the type that rustc gave it. The
+//! second is asked of rustc by a line after each variable, whose type is a tag of the front end's
+//! answer. No line of that kind decides a type: a tag is known only when its variable is.
 
 mod body;
 mod expr;
@@ -38,7 +40,8 @@ struct Count {
     failed: usize,
 }
 
-/// Compares at most `bodies`, as far as the time goes; returns whether rustc and the front end agree.
+/// Compares at most `bodies`, as far as the time goes; returns whether rustc and the front end
+/// agree.
 pub(crate) fn run(bodies: Option<usize>, minutes: f64, seed: u64, folder: &Path) -> anyhow::Result<bool> {
     let package = Package::new(folder)?;
     let end = Instant::now() + Duration::from_secs_f64(minutes * 60.0);
@@ -104,7 +107,8 @@ fn compare(package: &Package, batch: &[Body], count: &mut Count) -> anyhow::Resu
         batch.iter().map(|body| body.template.rust(body.answer.as_ref().unwrap_or(&nothing))).collect();
     let mut others = vec![];
     for (body, (text, errors)) in batch.iter().zip(texts.iter().zip(package.judge(&texts)?)) {
-        // A variable whose type rustc does not know, where it is asked for or elsewhere, is one that it refuses.
+        // A variable whose type rustc does not know, where it is asked for or elsewhere, is one
+        // that it refuses.
         let is_other_type = |(line, error): &&(usize, String)| {
             text.lines().nth(*line).is_some_and(body::is_tag) && !error.contains("annotations needed")
         };
@@ -116,7 +120,8 @@ fn compare(package: &Package, batch: &[Body], count: &mut Count) -> anyhow::Resu
             }
             (Err(_), Some(_), _) => count.refused += 1,
             (Ok(_), Some(_), _) => count.taken_alone += 1,
-            // rustc's lint refuses these shifts as well; it is off here, for it refuses more than them.
+            // rustc's lint refuses these shifts as well; it is off here, for it refuses more than
+            // them.
             (Err(refusal), None, _) if has_no_value(refusal) => count.refused += 1,
             (Err(refusal), None, _) => {
                 count.failed += 1;
@@ -128,7 +133,8 @@ fn compare(package: &Package, batch: &[Body], count: &mut Count) -> anyhow::Resu
             }
         }
     }
-    // With a type in dispute rustc says nothing of those that it does not know: it is asked again, without the tags.
+    // With a type in dispute rustc says nothing of those that it does not know: it is asked again,
+    // without the tags.
     let (texts, reports): (Vec<_>, Vec<_>) = others.into_iter().unzip();
     let verdicts = if texts.is_empty() { vec![] } else { package.judge(&texts)? };
     for (report, errors) in reports.iter().zip(verdicts) {

@@ -28,7 +28,8 @@ pub(super) struct Package {
 }
 
 impl Package {
-    /// Makes the package in `folder`; what it depends on is built beside it, where packages of tests have theirs.
+    /// Makes the package in `folder`; what it depends on is built beside it, where packages of
+    /// tests have theirs.
     pub(super) fn new(folder: &Path) -> anyhow::Result<Self> {
         let (target, folder) = (folder.join("packages"), folder.join("types"));
         let runtime = workspace().join("tma-runtime");
@@ -75,7 +76,8 @@ impl Package {
 /// Errors after which rustc gives up before it looks at types: names that it does not find.
 const UNJUDGED: [&str; 3] = ["error[E0425]", "error[E0412]", "error[E0433]"];
 
-/// The line and the message of an error, in the form `src/lib.rs:LINE:COLUMN: error[CODE]: MESSAGE`.
+/// The line and the message of an error, in the form
+/// `src/lib.rs:LINE:COLUMN: error[CODE]: MESSAGE`.
 fn error(line: &str) -> Option<(usize, &str)> {
     let (line, rest) = line.strip_prefix("src/lib.rs:")?.split_once(':')?;
     let (_, message) = rest.split_once(": ")?;

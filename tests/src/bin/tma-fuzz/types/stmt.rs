@@ -212,7 +212,8 @@ impl Maker<'_> {
             2 => format!("map.prefetch({at});\n"),
             3 => format!("full.wait({number} & 1);\n"),
             7 => {
-                // Named twice, so it declares nothing: the coordinate leaves it open, and the parity decides.
+                // Named twice, so it declares nothing: the coordinate leaves it open, and the
+                // parity decides.
                 let number = self.expr(Scalar::U32, 0);
                 format!("map.load(tile, [{number} & 7, 0], full);\nfull.wait({number} & 1);\n")
             }

@@ -1,7 +1,8 @@
 //! One matrix added to another in memory: by the copy engine's reduction, and by threads.
 //!
-//! Both are persistent, with a block a multiprocessor and tiles from a counter, as the example `tma_copy_pipelined`. Both
-//! read the source and the destination and write the destination; they differ in where the addition is done.
+//! Both are persistent, with a block a multiprocessor and tiles from a counter, as the example
+//! `tma_copy_pipelined`. Both read the source and the destination and write the destination; they
+//! differ in where the addition is done.
 
 use tma_runtime::tma_module;
 
@@ -25,8 +26,8 @@ pub mod add {
         }
     }
 
-    /// Adds each tile of `src` to that of `sum` in the L2 cache. If `AHEAD`, a tile of `sum` is fetched into
-    /// the cache when that of `src` is loaded.
+    /// Adds each tile of `src` to that of `sum` in the L2 cache. If `AHEAD`, a tile of `sum` is
+    /// fetched into the cache when that of `src` is loaded.
     #[tma_kernel(threads = 64, instances(four = <4, false>, six = <6, false>, ahead = <4, true>))]
     pub fn add_by_reduction<const STAGES: u32, const AHEAD: bool>(
         src: TensorMap<Piece>,

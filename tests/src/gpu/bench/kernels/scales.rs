@@ -1,4 +1,5 @@
-//! A matrix scaled by threads that read its tiles from a ring: what the proxy fence of a release costs.
+//! A matrix scaled by threads that read its tiles from a ring: what the proxy fence of a release
+//! costs.
 
 use tma_runtime::tma_module;
 
@@ -13,8 +14,8 @@ pub mod scale {
     pub const COLS: u32 = 64;
     type Part = Tile<f32, Shape2<ROWS, COLS>>;
 
-    /// Four warps read the tiles that a fifth loads, and write what they have scaled to global memory. Each thread releases a
-    /// slot, or one lane of each warp.
+    /// Four warps read the tiles that a fifth loads, and write what they have scaled to global
+    /// memory. Each thread releases a slot, or one lane of each warp.
     #[tma_kernel(threads = 160, instances(by_threads = <8, 128>, by_warps = <8, 4>))]
     pub fn scale_from_ring<const STAGES: u32, const RELEASES: u32>(
         src: TensorMap<Part>,

@@ -1,7 +1,8 @@
 //! Pairs of blocks read one stream of tiles, as those of a matrix product that share an operand.
 //!
-//! Every pair reads the whole matrix, which the L2 cache holds, several times, each from another tile on. Of each tile each thread adds up
-//! one element, so that the result tells whether all tiles came; what is measured is how they come.
+//! Every pair reads the whole matrix, which the L2 cache holds, several times, each from another
+//! tile on. Of each tile each thread adds up one element, so that the result tells whether all
+//! tiles came; what is measured is how they come.
 
 use tma_runtime::tma_module;
 
@@ -108,7 +109,8 @@ pub mod stream {
         }
     }
 
-    /// Each block loads each tile for itself; the blocks of a pair are neighbours in a cluster or not.
+    /// Each block loads each tile for itself; the blocks of a pair are neighbours in a cluster or
+    /// not.
     #[tma_kernel(threads = 160, cluster = launch, instances(six = <6>, twelve = <12>))]
     pub fn load_by_each<const STAGES: u32>(
         src: TensorMap<Whole>,

@@ -82,8 +82,8 @@ impl Cublas {
         succeeded("cublasCreate_v2", unsafe { create(&mut handle) })?;
         let mut cublas = Self { handle, destroy, gemm, version: 0, _workspace: workspace, _library: library };
         // SAFETY: the handle lives, and so do the version, the stream and the workspace, which is
-        // aligned to 256 bytes as an allocation of its own. Setting the stream resets the workspace,
-        // so it is set afterwards.
+        // aligned to 256 bytes as an allocation of its own. Setting the stream resets the
+        // workspace, so it is set afterwards.
         unsafe {
             succeeded("cublasGetVersion_v2", version_of(handle, &mut cublas.version))?;
             succeeded("cublasSetStream_v2", set_stream(handle, stream.raw()))?;
@@ -93,8 +93,8 @@ impl Cublas {
         Ok(cublas)
     }
 
-    /// Queues C = A · Bᵀ, all row-major and of the type `cuda_type`: A is M × K, B is N × K and C is
-    /// M × N. Sums are `f32`.
+    /// Queues C = A · Bᵀ, all row-major and of the type `cuda_type`: A is M × K, B is N × K and C
+    /// is M × N. Sums are `f32`.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Products of matrices by the tensor cores, against cuBLAS: on the same matrices, in turns.
 //!
 //! A slice is many launches of one contestant one after the other, first some that do not count, so
-//! that clock and cache are those of that contestant alone. In a round each has one slice, in changing
-//! order; ratios are taken within a round.
+//! that clock and cache are those of that contestant alone. In a round each has one slice, in
+//! changing order; ratios are taken within a round.
 
 pub mod contestants;
 pub mod cublas;
@@ -70,8 +70,8 @@ pub fn names() -> Vec<String> {
     of::<f16>().chain(of::<bf16>()).collect()
 }
 
-/// Checks the planned contestants, and measures those that are right; a verdict for each, and one for
-/// each shape with a target.
+/// Checks the planned contestants, and measures those that are right; a verdict for each, and one
+/// for each shape with a target.
 ///
 /// # Errors
 ///

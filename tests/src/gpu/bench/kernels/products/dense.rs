@@ -2,8 +2,8 @@
 //!
 //! Loads run ahead of the product under way: with a `LAG` of 1 by all stages, so that they wait for
 //! the product that has just ended, with 2 by one stage less, and then the slot has been free for a
-//! step. `OUTS` buffers take the result on its way out. If `ELECTED`, the thread that loads is the one
-//! that `elect_one` picks, which lets ptxas issue loads without a loop over lanes.
+//! step. `OUTS` buffers take the result on its way out. If `ELECTED`, the thread that loads is the
+//! one that `elect_one` picks, which lets ptxas issue loads without a loop over lanes.
 
 use tma_runtime::tma_module;
 
