@@ -194,6 +194,7 @@ impl Walk<'_, '_> {
             | StmtKind::BulkWaitGroup { .. }
             | StmtKind::Pack { .. }
             | StmtKind::StoreAccumulator { .. }
+            | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)

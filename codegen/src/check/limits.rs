@@ -140,6 +140,14 @@ fn tile_fault(fault: TileFault, tile: &TileType, name: &str) -> (Code, String, S
                 format!("make the innermost extent {0} or less, or a multiple of {0}, or take {wider}", span / element),
             )
         }
+        TileFault::PanelRows { rows } => (
+            Code::PanelRows,
+            format!(
+                "the box of `{name}` lies in {} panels of {rows} rows; in several there is a multiple of 8 rows",
+                tile.panels()
+            ),
+            format!("make it {} rows, or no wider than one panel", rows.next_multiple_of(8)),
+        ),
         TileFault::InterleavedRank => (
             Code::Interleave,
             format!("`{layout}` is for 3 to 5 dimensions, but the box of `{name}` has {}", tile.rank()),

@@ -4,15 +4,15 @@
 use std::fmt::Display;
 
 use tma_model::limits::WARPGROUP_THREADS;
-use tma_model::mma::{Accumulated, Form, FormFault, Major, Operand, OperandFault, OperandTile};
+use tma_model::mma::{Accumulated, CORE_ROWS, Form, FormFault, Major, Operand, OperandFault, OperandTile};
 use tma_model::swizzle::{Interleave, Swizzle};
 
 use super::operations::Rules;
 use super::statics::Statics;
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, Mma, OperandType, Scalar,
-    Span, Stmt, StmtKind, Sync, TileSwizzle, TileType, Type, visit,
+    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, MatrixStore, Mma, MmaOp,
+    OperandType, Scalar, Span, Stmt, StmtKind, Sync, TileSwizzle, TileType, Type, visit,
 };
 use crate::limits;
 
@@ -48,6 +48,7 @@ fn first_of_warpgroups(kernel: &Kernel) -> Option<&Stmt> {
             stmt.kind,
             StmtKind::Mma(_)
                 | StmtKind::StoreAccumulator { .. }
+                | StmtKind::StoreMatrix(_)
                 | StmtKind::SetMaxRegisters { .. }
                 | StmtKind::Sync(Sync::Warpgroup)
         );
@@ -113,16 +114,21 @@ fn whole_bands(rows: u32, ty: &Type, span: Span, sink: &mut Sink) {
 pub(super) fn multiplication(rules: &Rules<'_>, mma: &Mma, span: Span, sink: &mut Sink) {
     let Type::Accumulator(sum) = rules.kernel.local(mma.accumulator).ty else { return };
     let left = match &mma.left {
-        LeftOperand::Shared(operand) => shared_operand(&operand.ty, operand.tile.span, sink),
+        LeftOperand::Shared(operand) => shared_operand(mma.op, &operand.ty, operand.tile.span, sink),
         LeftOperand::Registers(local) => {
             let Type::Fragment(ty) = rules.kernel.local(*local).ty else { return };
-            fragment(ty, span, sink)
+            fragment(mma.op, ty, span, sink)
         }
     };
-    let right = shared_operand(&mma.right.ty, mma.right.tile.span, sink);
+    let right = shared_operand(mma.op, &mma.right.ty, mma.right.tile.span, sink);
     let (Some(left), Some(right), Some(d)) = (left, right, accumulated(sum.element)) else { return };
     extents(sum, &left, &right, span, sink);
     form(Form { d, a: left.element, b: right.element, n: sum.columns, sparse: false }, span, sink);
+    if mma.op == MmaOp::Saturating && !left.element.is_saturable() {
+        let message = format!("sums of products of {} do not saturate", in_rust(&left.element));
+        sink.error(Code::MmaElement, span, message)
+            .help("those of i8 and u8 do; floats become infinite with `mma`");
+    }
 }
 
 /// An operand that is well made.
@@ -134,63 +140,90 @@ struct Matrix {
     depth: u32,
 }
 
-fn operand_of(element: Scalar, span: Span, sink: &mut Sink) -> Option<Operand> {
-    let operand = Operand::of(element);
+fn operand_of(op: MmaOp, element: Scalar, span: Span, sink: &mut Sink) -> Option<Operand> {
+    let operand = op.operand(element);
     if operand.is_none() {
-        let message = format!("tensor cores do not multiply elements of type `{element}`");
-        sink.error(Code::MmaElement, span, message)
-            .help("they take f16, bf16, tf32, e4m3, e5m2, i8 and u8; make `f32` a `tf32` when it is stored to the tile");
+        let (message, help) = match op {
+            MmaOp::Add | MmaOp::Saturating => (
+                format!("tensor cores do not multiply elements of type `{element}`"),
+                "they take f16, bf16, tf32, e4m3, e5m2, i8 and u8; make `f32` a `tf32` when it is stored to the tile",
+            ),
+            MmaOp::AndPopc => (
+                format!("tensor cores do not multiply the bits of elements of type `{element}`"),
+                "`mma_and_popc` takes tiles of u8, u16, u32 and u64",
+            ),
+        };
+        sink.error(Code::MmaElement, span, message).help(help);
     }
     operand
 }
 
-fn fragment(ty: FragmentType, span: Span, sink: &mut Sink) -> Option<Matrix> {
-    let element = operand_of(ty.element, span, sink)?;
+fn fragment(op: MmaOp, ty: FragmentType, span: Span, sink: &mut Sink) -> Option<Matrix> {
+    let element = operand_of(op, ty.element, span, sink)?;
     whole_bands(ty.rows, &Type::Fragment(ty), span, sink);
     let step = 32 / ty.element.bytes();
     if ty.columns == 0 || !ty.columns.is_multiple_of(step) {
-        depth(ty.columns, step, &ty, span, sink);
+        depth((ty.columns, step, "elements"), &ty, span, sink);
         return None;
     }
     Some(Matrix { element, rows: ty.rows, depth: ty.columns })
 }
 
-fn depth(found: u32, step: u32, of: &dyn Display, span: Span, sink: &mut Sink) {
-    let message = format!("`{of}` is multiplied along {found} elements, which is not a multiple of {step}");
+fn depth((found, step, unit): (u32, u32, &str), of: &dyn Display, span: Span, sink: &mut Sink) {
+    let message = format!("`{of}` is multiplied along {found} {unit}, which is not a multiple of {step}");
     sink.error(Code::MmaShape, span, message)
         .help(format!("one instruction takes 32 bytes of a row: make it {step} or more"));
 }
 
-fn shared_operand(ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Matrix> {
-    let tile = operand_tile(ty, span, sink)?;
+fn shared_operand(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Matrix> {
+    let tile = operand_tile(op, ty, span, sink)?;
     let mut is_sound = true;
     for fault in tile.faults() {
         is_sound = false;
-        operand_fault(fault, ty, span, sink);
+        operand_fault(fault, op, ty, span, sink);
     }
     if ty.negated && !tile.element.is_negatable() {
         is_sound = false;
         sink.error(Code::MmaElement, span, format!("tensor cores do not negate `{}`", ty.tile.element))
             .help("only floats are negated on the way; negate integers before they are stored");
     }
-    is_sound.then(|| Matrix { element: tile.element, rows: tile.mn(), depth: tile.k() })
+    if let Some(rows) = ty.band
+        && !rows.is_multiple_of(CORE_ROWS)
+    {
+        operand_fault(OperandFault::Extent { extent: rows, step: CORE_ROWS }, op, ty, span, sink);
+        return None;
+    }
+    let rows = ty.band.unwrap_or(tile.mn());
+    is_sound.then(|| Matrix { element: tile.element, rows, depth: tile.k() })
 }
 
 /// The operand as the model has it.
-fn operand_tile(ty: &OperandType, span: Span, sink: &mut Sink) -> Option<OperandTile> {
-    let element = operand_of(ty.tile.element, span, sink)?;
+fn operand_tile(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Option<OperandTile> {
+    let element = operand_of(op, ty.tile.element, span, sink)?;
     let tile = geometry(ty, element);
     if tile.is_none() {
         let message = format!("tensor cores do not read `{}`", ty.tile);
-        sink.error(Code::MmaShape, span, message).help(
-            "an operand is a tile of two dimensions with `Swizzle32`, `Swizzle64` or `Swizzle128`, whose rows are \
-             no longer than the swizzle's span, or a multiple of it",
-        );
+        let help = match ty.tile.swizzle {
+            TileSwizzle::None => {
+                "its rows lie one after the other, and an operand's in panels: take `Swizzle128`, which is the fastest, \
+                 another swizzle, or `Panels16`, which permutes nothing"
+            }
+            TileSwizzle::Panels16
+            | TileSwizzle::B32
+            | TileSwizzle::B64
+            | TileSwizzle::B128
+            | TileSwizzle::Interleave16
+            | TileSwizzle::Interleave32 => {
+                "an operand is a tile of two dimensions with `Swizzle32`, `Swizzle64`, `Swizzle128` or `Panels16`, whose \
+                 rows are no longer than a panel, or a multiple of it; `tile.batch(i)` is a matrix of a batch"
+            }
+        };
+        sink.error(Code::MmaShape, span, message).help(help);
     }
     tile
 }
 
-/// How the tile of an operand lies in shared memory; none where no descriptor says so.
+/// How the tile of an operand lies in shared memory, all of it; none where no descriptor says so.
 pub(crate) fn geometry(ty: &OperandType, element: Operand) -> Option<OperandTile> {
     let TileType { extents, swizzle, .. } = &ty.tile;
     let &[ref outer @ .., rows, columns] = extents.as_slice() else { return None };
@@ -198,6 +231,8 @@ pub(crate) fn geometry(ty: &OperandType, element: Operand) -> Option<OperandTile
         return None;
     }
     let swizzle = plain(*swizzle)?;
+    // Of bits there are several in each element of the tile.
+    let columns = columns.checked_mul(ty.tile.element.bytes() * 8 / element.bits())?;
     let major = if ty.transposed { Major::Mn } else { Major::K };
     let tile = OperandTile { element, extents: [rows, columns], swizzle, major };
     // Without a swizzle its rows lie one after the other, and not in chunks.
@@ -209,14 +244,18 @@ fn plain(swizzle: TileSwizzle) -> Option<Swizzle> {
     (swizzle.interleave() == Interleave::None).then(|| swizzle.pattern())
 }
 
-fn operand_fault(fault: OperandFault, ty: &OperandType, span: Span, sink: &mut Sink) {
+fn operand_fault(fault: OperandFault, op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) {
+    let (what, unit) = match op {
+        MmaOp::Add | MmaOp::Saturating => (format!("`{}`", ty.tile.element), "elements"),
+        MmaOp::AndPopc => ("single bits".to_owned(), "bits"),
+    };
     let (code, message, help) = match fault {
         OperandFault::Transposed => (
             Code::MmaElement,
-            format!("tensor cores transpose elements of 16 bits only, not `{}`", ty.tile.element),
+            format!("tensor cores transpose elements of 16 bits only, not {what}"),
             "keep it in shared memory with the dimension that is summed last".to_owned(),
         ),
-        OperandFault::Depth { k, step } => return depth(k, step, ty, span, sink),
+        OperandFault::Depth { k, step } => return depth((k, step, unit), ty, span, sink),
         OperandFault::Extent { extent, step } => (
             Code::MmaShape,
             format!("`{ty}` has {extent} rows along which is not summed, which is not a multiple of {step}"),
@@ -300,13 +339,7 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
         return;
     };
     static_index(&rules.statics, first, "the first of the columns", sink);
-    const OF_F32: [Scalar; 5] = [Scalar::F32, Scalar::F16, Scalar::Bf16, Scalar::E4m3, Scalar::E5m2];
-    let fits = to.element == sum.element || sum.element == Scalar::F32 && OF_F32.contains(&to.element);
-    if !fits {
-        let message = format!("an accumulator of {} is not stored to a tile of {}", sum.element, to.element);
-        sink.error(Code::MmaElement, tile.span, message)
-            .help("f32 is converted to f32, f16, bf16, e4m3 and e5m2; others are stored as they are");
-    }
+    conversion(sum.element, to.element, "tile", tile.span, sink);
     let extents = match to.extents[..] {
         [rows, columns] | [1, rows, columns] => Some((rows, columns)),
         _ => None,
@@ -324,6 +357,34 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
                 sum.rows
             ));
         }
+    }
+}
+
+/// `sum.store_to(matrix, at)`.
+pub(super) fn store_matrix(rules: &Rules<'_>, store: &MatrixStore, span: Span, sink: &mut Sink) {
+    let MatrixStore { accumulator, first, columns, matrix, at: _ } = store;
+    let (Type::Accumulator(sum), Type::Global(to)) =
+        (&rules.kernel.local(*accumulator).ty, &rules.kernel.param(matrix.global).ty)
+    else {
+        return;
+    };
+    static_index(&rules.statics, first, "the first of the columns", sink);
+    conversion(sum.element, *to, "matrix", span, sink);
+    if *columns == 0 || !columns.is_multiple_of(8) {
+        let message = format!("{columns} columns of `{sum}` are not stored together");
+        sink.error(Code::MmaShape, span, message).help("take a multiple of 8 columns");
+    }
+    columns_within(*sum, first, *columns, span, sink);
+}
+
+/// What an accumulator is converted to when it is stored.
+fn conversion(from: Scalar, to: Scalar, target: &str, span: Span, sink: &mut Sink) {
+    const OF_F32: [Scalar; 5] = [Scalar::F32, Scalar::F16, Scalar::Bf16, Scalar::E4m3, Scalar::E5m2];
+    let fits = to == from || from == Scalar::F32 && OF_F32.contains(&to);
+    if !fits {
+        let message = format!("an accumulator of {from} is not stored to a {target} of {to}");
+        sink.error(Code::MmaElement, span, message)
+            .help("f32 is converted to f32, f16, bf16, e4m3 and e5m2; others are stored as they are");
     }
 }
 

@@ -85,6 +85,7 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::BulkWaitGroup { .. }
         | StmtKind::Pack { .. }
         | StmtKind::StoreAccumulator { .. }
+        | StmtKind::StoreMatrix(_)
         | StmtKind::ReduceRows { .. }
         | StmtKind::Fence(_)
         | StmtKind::Sync(_)

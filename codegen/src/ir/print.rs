@@ -125,6 +125,7 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::StoreAccumulator { accumulator, first, tile } => {
             writeln!(f, "accumulator.store {accumulator}[{first}] {tile}")
         }
+        StmtKind::StoreMatrix(store) => matrix_store(f, store),
         StmtKind::ReduceRows { dest, op, accumulator } => {
             writeln!(f, "{dest} = row_{} {accumulator}", op.name())
         }
@@ -157,8 +158,8 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
 }
 
 fn multiplication(f: &mut Formatter<'_>, mma: &Mma) -> fmt::Result {
-    let Mma { accumulator, left, right } = mma;
-    write!(f, "mma {accumulator} ")?;
+    let Mma { op, accumulator, left, right } = mma;
+    write!(f, "{} {accumulator} ", op.name())?;
     match left {
         LeftOperand::Shared(left) => shared_operand(f, left)?,
         LeftOperand::Registers(fragment) => write!(f, "{fragment}")?,
@@ -169,9 +170,19 @@ fn multiplication(f: &mut Formatter<'_>, mma: &Mma) -> fmt::Result {
 }
 
 fn shared_operand(f: &mut Formatter<'_>, operand: &SharedOperand) -> fmt::Result {
-    let OperandType { tile: _, transposed, negated } = operand.ty;
+    let OperandType { tile: _, band: _, transposed, negated } = operand.ty;
     let (sign, suffix) = (if negated { "-" } else { "" }, if transposed { ".t" } else { "" });
     write!(f, "{sign}{}{suffix}", operand.tile)
+}
+
+fn matrix_store(f: &mut Formatter<'_>, store: &MatrixStore) -> fmt::Result {
+    let MatrixStore { accumulator, first, columns, matrix, at: [row, column] } = store;
+    let GlobalMatrix { global, first: start, extents: [rows, width], stride } = matrix;
+    writeln!(
+        f,
+        "accumulator.store_to {accumulator}[{first}; {columns}] {global}[{start}; {rows} x {width}, {stride}] \
+         [{row}, {column}]"
+    )
 }
 
 fn map_edit(f: &mut Formatter<'_>, map: &Expr, edit: &MapEdit) -> fmt::Result {

@@ -16,10 +16,11 @@ impl Cx<'_> {
     /// Gives `parts` the name of a variable: those that are not shared get locals.
     pub(super) fn bind_compound(&mut self, name: &syn::Ident, mutable: bool, parts: Vec<Expr>, ty: Type) {
         let span = Span::of(name);
-        // What a flight or some columns are of is the accumulator itself.
+        // What a flight or some columns are of is the accumulator itself, and a matrix's slice is a
+        // parameter.
         let parts = parts.into_iter().map(|part| {
-            let is_sum = matches!(self.resolve(&part.ty), Type::Accumulator(_));
-            if is_sum || matches!(part.kind, ExprKind::Shared(_)) {
+            let is_own = matches!(self.resolve(&part.ty), Type::Accumulator(_) | Type::Global(_));
+            if is_own || matches!(part.kind, ExprKind::Shared(_)) {
                 return part;
             }
             let (local, read) = self.temporary(&name.to_string(), part.ty.clone(), span);
@@ -67,9 +68,10 @@ impl Cx<'_> {
         }
         let pairs: Vec<_> = old_parts.iter().zip(parts).collect();
         if pairs.iter().any(|(old, new)| is_other_shared(old, new)) {
-            let message = format!("`{name}` belongs to another pipeline than this");
+            let of = if let Type::Compound(Compound::Matrix(_)) = value.ty { "slice" } else { "pipeline" };
+            let message = format!("`{name}` belongs to another {of} than this");
             self.error(Code::TypeMismatch, value.span, message)
-                .help("keep what comes from each pipeline in variables of its own");
+                .help(format!("keep what comes from each {of} in variables of its own"));
             return;
         }
         for (old, new) in pairs {
@@ -99,6 +101,7 @@ impl Cx<'_> {
 fn is_other_shared(old: &Expr, new: &Expr) -> bool {
     match (&old.kind, &new.kind) {
         (ExprKind::Shared(old), ExprKind::Shared(new)) => old != new,
+        (ExprKind::Param(old), ExprKind::Param(new)) => old != new,
         (ExprKind::Shared(_), _) | (_, ExprKind::Shared(_)) => true,
         _ => false,
     }

@@ -11,6 +11,7 @@ use tma_model::mma::{Form, Major};
 use super::Operand::{self, B16, B32, B64, F32, Shared};
 use super::{Cx, Effect, Instruction, Lower, convergent, memory};
 use crate::backend::BackendError;
+use crate::ir::MmaOp;
 
 /// Registers that instructions write, and read before if they are tied.
 pub(in crate::lower) struct InPlace {
@@ -28,6 +29,8 @@ pub(in crate::lower) struct InPlace {
 pub(in crate::lower) struct Multiplication {
     /// The instruction.
     pub(in crate::lower) form: Form,
+    /// What it adds, and how.
+    pub(in crate::lower) op: MmaOp,
     /// How many registers of an accumulator one instruction has.
     pub(in crate::lower) registers: usize,
     /// What `D` is in a register.
@@ -69,7 +72,7 @@ pub(in crate::lower) enum LeftPlace {
 /// text, so that nothing comes in between: ptxas serialises a multiplication whose accumulator is
 /// touched on the way.
 pub(in crate::lower) fn multiply(multiplication: &Multiplication, left_registers: usize) -> InPlace {
-    let Multiplication { form, registers, register, begins, steps, .. } = multiplication;
+    let Multiplication { form, op, registers, register, begins, steps, .. } = multiplication;
     let bands = steps.first().map_or(0, Vec::len);
     let count = registers * bands;
     let first_operand = if *begins { count } else { 2 * count };
@@ -89,7 +92,8 @@ pub(in crate::lower) fn multiply(multiplication: &Multiplication, left_registers
             let d = list(band * registers, *registers);
             let adds = u32::from(!*begins || number > 0);
             lines.push(format!(
-                "wgmma.mma_async.sync.aligned.{form} {d}, {left}, {right}, {adds}{};",
+                "wgmma.mma_async.sync.aligned.{form}{} {d}, {left}, {right}, {adds}{};",
+                suffix(*op),
                 immediates(multiplication)
             ));
         }
@@ -120,6 +124,15 @@ fn moved(lines: &mut Vec<String>, name: &str, descriptor: &str, offset: u32) -> 
 fn list(first: usize, count: usize) -> String {
     let all: Vec<_> = (first..first + count).map(|operand| format!("${operand}")).collect();
     format!("{{{}}}", all.join(", "))
+}
+
+/// What follows the types in the instruction's name.
+const fn suffix(op: MmaOp) -> &'static str {
+    match op {
+        MmaOp::Add => "",
+        MmaOp::Saturating => ".satfinite",
+        MmaOp::AndPopc => ".and.popc",
+    }
 }
 
 /// `imm-scale-a`, `imm-scale-b`, `imm-trans-a`, `imm-trans-b`, as far as the form has them.

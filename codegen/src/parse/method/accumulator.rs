@@ -3,8 +3,8 @@
 use super::flight::Factors;
 use crate::diag::Code;
 use crate::ir::{
-    AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, RowOp, Scalar, Span,
-    Special, StmtKind, Type,
+    AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, MmaOp, RowOp, Scalar,
+    Span, Special, StmtKind, Type,
 };
 use crate::parse::cx::Cx;
 use crate::parse::names::callee::AccumulatorOwner;
@@ -44,7 +44,13 @@ impl Cx<'_> {
         let local = self.accumulator(&receiver)?;
         Some(match call {
             AccumulatorCall::Mma { a, b, keep } => {
-                return self.start_flight(receiver, ty, Factors { a, b, keep }, span);
+                return self.start_flight(receiver, ty, Factors { op: MmaOp::Add, a, b, keep }, span);
+            }
+            AccumulatorCall::MmaSaturating { a, b, keep } => {
+                return self.start_flight(receiver, ty, Factors { op: MmaOp::Saturating, a, b, keep }, span);
+            }
+            AccumulatorCall::MmaAndPopc { a, b, keep } => {
+                return self.start_flight(receiver, ty, Factors { op: MmaOp::AndPopc, a, b, keep }, span);
             }
             AccumulatorCall::Len => usize_number(ty.elements(), span),
             AccumulatorCall::Row { i } => self.row_of(ty, i, span),
@@ -53,6 +59,9 @@ impl Cx<'_> {
             AccumulatorCall::Store { tile } => {
                 let first = number(0, span);
                 self.effect(StmtKind::StoreAccumulator { accumulator: local, first, tile }, span)
+            }
+            AccumulatorCall::StoreTo { matrix, at } => {
+                return self.store_to((local, number(0, span)), ty, matrix, at, span);
             }
             AccumulatorCall::Pack => return self.pack(local, ty, written),
             AccumulatorCall::RowMax => self.reduce_rows(local, ty, RowOp::Max, span),
@@ -74,6 +83,10 @@ impl Cx<'_> {
             ColumnsCall::Store { tile } => {
                 let accumulator = self.accumulator(&accumulator)?;
                 self.effect(StmtKind::StoreAccumulator { accumulator, first, tile }, span)
+            }
+            ColumnsCall::StoreTo { matrix, at } => {
+                let accumulator = self.accumulator(&accumulator)?;
+                return self.store_to((accumulator, first), part, matrix, at, span);
             }
         })
     }

@@ -1,6 +1,7 @@
 //! Methods of slices of global memory.
 
 use super::hint::Target;
+use super::matrix::Rows;
 use crate::diag::Code;
 use crate::ir::{
     AtomicOp, CopyKind, Expr, ExprKind, Multicast, ParamId, Scalar, SharedRange, Span, StmtKind, Type,
@@ -52,6 +53,16 @@ impl Cx<'_> {
                 self.moves_vector(global, &value.ty.clone());
                 self.params[global.0 as usize].written = true;
                 return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
+            }
+            GlobalCall::Matrix { first, extents, stride } => {
+                let name = &self.params[global.0 as usize].name;
+                let message = format!("matrix out of bounds of `{name}`");
+                return Some(self.matrix_of(
+                    receiver,
+                    element,
+                    Rows { first, extents, stride },
+                    (message, span),
+                ));
             }
             GlobalCall::Atomic { op, i, value } => return self.global_atomic(&slice, op, [i, value], span),
             GlobalCall::Hint { policy } => return self.hinted(receiver, slice.hint.is_some(), policy, span),
@@ -120,6 +131,7 @@ impl Cx<'_> {
             | GlobalWord::GetVec
             | GlobalWord::SetVec
             | GlobalWord::Len
+            | GlobalWord::Matrix
             | GlobalWord::Atomic(_) => false,
             GlobalWord::BulkLoad
             | GlobalWord::BulkLoadMulticast

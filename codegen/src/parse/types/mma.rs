@@ -51,7 +51,7 @@ impl Cx<'_> {
         let [operand] = *generics else { return None };
         match self.type_argument(operand)? {
             Type::Tile(tile) => {
-                let operand = OperandType { tile, transposed: true, negated: false };
+                let operand = OperandType { transposed: true, ..OperandType::from(tile) };
                 Some(Type::Compound(Compound::Operand(operand)))
             }
             other => self.no_operand("Transposed", &other, segment),
@@ -66,7 +66,7 @@ impl Cx<'_> {
     ) -> Option<Type> {
         let [operand] = *generics else { return None };
         let operand = match self.type_argument(operand)? {
-            Type::Tile(tile) => OperandType { tile, transposed: false, negated: true },
+            Type::Tile(tile) => OperandType { negated: true, ..OperandType::from(tile) },
             Type::Compound(Compound::Operand(operand)) if !operand.negated => {
                 OperandType { negated: true, ..operand }
             }

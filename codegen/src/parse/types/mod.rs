@@ -144,6 +144,10 @@ impl<'a> Cx<'a> {
             TypeWord::Rows => self.rows_type(generics).unwrap_or(Type::Error),
             TypeWord::Fragment => self.fragment_type(generics).unwrap_or(Type::Error),
             TypeWord::Columns => self.columns_type(generics).unwrap_or(Type::Error),
+            TypeWord::GlobalMatrix => {
+                let element = self.global_type(generics);
+                element.map_or(Type::Error, |element| Type::Compound(Compound::Matrix(element)))
+            }
             TypeWord::Flight => self.flight_type(generics).unwrap_or(Type::Error),
             TypeWord::Transposed => self.transposed_type(generics, segment).unwrap_or(Type::Error),
             TypeWord::Negated => self.negated_type(generics, segment).unwrap_or(Type::Error),
@@ -291,7 +295,7 @@ impl<'a> Cx<'a> {
         let found = segment.and_then(|segment| swizzle_named(&names::text(&segment.ident)));
         if found.is_none() && self.sink.len() == before {
             self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
-                .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and `Interleave32` stand in their place");
+                .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Panels16`, `Interleave16` and `Interleave32` stand in their place");
         }
         found
     }

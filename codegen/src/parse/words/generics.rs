@@ -196,6 +196,7 @@ impl TypeWord {
                     (false, false) => Self::Tile,
                 },
                 Compound::Columns(_) => Self::Columns,
+                Compound::Matrix(_) => Self::GlobalMatrix,
                 Compound::Flight(..) => Self::Flight,
             },
             Type::Unit | Type::Never | Type::Array(..) | Type::Infer(_) | Type::Error => return None,

@@ -17,6 +17,7 @@
 //! | operand | as `a` (M × K) | as `b` (N × K) |
 //! | --- | --- | --- |
 //! | `Tile<E, Shape2<M, K>, W>` and `Tile<E, Shape2<N, K>, W>`, or `Shape3` with an outermost extent of 1 | yes | yes |
+//! | parts of these: [`band`](super::Tile::band), [`columns`](super::Tile::columns), [`batch`](super::Tile::batch) | yes | yes |
 //! | [`tile.t()`](super::Tile::t) of a K × M or K × N tile, 16-bit elements only | yes | yes |
 //! | `-tile`, floats only | yes | yes |
 //! | [`Fragment<E, M, K>`](Fragment), in registers | yes | no |
@@ -32,6 +33,7 @@ mod columns;
 mod element;
 mod flight;
 mod fragment;
+mod integer;
 mod operand;
 mod registers;
 mod rows;
@@ -45,6 +47,7 @@ pub use element::{
 };
 pub use flight::Flight;
 pub use fragment::Fragment;
+pub use integer::BitElement;
 pub use operand::{Left, MatrixShape, MatrixSwizzle, Negated, Right, Transposed};
 pub use registers::{setmaxnreg_dec, setmaxnreg_inc};
 pub use rows::Rows;
