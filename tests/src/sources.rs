@@ -89,6 +89,7 @@ pub fn corpus() -> &'static [Source] {
         "mma_integers": "tests/src/kernels/mma/integers.rs",
         "mma_layouts": "tests/src/kernels/mma/layouts.rs",
         "mma_operands": "tests/src/kernels/mma/operands.rs",
+        "mma_sparse": "tests/src/kernels/mma/sparse.rs",
         "mma_types": "tests/src/kernels/mma/types.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",

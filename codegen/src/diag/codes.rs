@@ -199,6 +199,8 @@ codes! {
     PanelRows = "TMA0258",
     /// A part of a tile that is no tile.
     TilePart = "TMA0259",
+    /// Metadata that is not what a sparse operand has.
+    SparseMetadata = "TMA0260",
 
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",

@@ -41,6 +41,8 @@ pub struct OperandType {
     pub transposed: bool,
     /// Whether its elements are negated.
     pub negated: bool,
+    /// Whether of each four elements of a row only two are there, and metadata tells which.
+    pub sparse: bool,
 }
 
 /// What a multiplication adds, and how.
@@ -63,6 +65,9 @@ pub struct Mma {
     pub accumulator: LocalId,
     /// Of as many rows as the accumulator.
     pub left: LeftOperand,
+    /// The metadata of a sparse left operand: an array of `u32` that nothing else writes while the
+    /// multiplication is under way.
+    pub metadata: Option<LocalId>,
     /// With a row for each column of the accumulator.
     pub right: SharedOperand,
 }
@@ -195,7 +200,7 @@ impl MmaOp {
 
 impl From<TileType> for OperandType {
     fn from(tile: TileType) -> Self {
-        Self { tile, band: None, transposed: false, negated: false }
+        Self { tile, band: None, transposed: false, negated: false, sparse: false }
     }
 }
 
@@ -229,6 +234,8 @@ impl fmt::Display for OperandType {
             None => &self.tile,
             Some(rows) => &format_args!("{rows} rows of {}", self.tile).to_string(),
         };
+        let sparse = format!("Sparse<{tile}>");
+        let tile: &dyn fmt::Display = if self.sparse { &sparse } else { tile };
         match (self.negated, self.transposed) {
             (false, false) => tile.fmt(f),
             (false, true) => wrap(f, "Transposed", tile),

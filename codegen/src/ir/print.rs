@@ -158,11 +158,14 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
 }
 
 fn multiplication(f: &mut Formatter<'_>, mma: &Mma) -> fmt::Result {
-    let Mma { op, accumulator, left, right } = mma;
+    let Mma { op, accumulator, left, metadata, right } = mma;
     write!(f, "{} {accumulator} ", op.name())?;
     match left {
         LeftOperand::Shared(left) => shared_operand(f, left)?,
         LeftOperand::Registers(fragment) => write!(f, "{fragment}")?,
+    }
+    if let Some(metadata) = metadata {
+        write!(f, ".sparse({metadata})")?;
     }
     f.write_char(' ')?;
     shared_operand(f, right)?;
@@ -170,7 +173,7 @@ fn multiplication(f: &mut Formatter<'_>, mma: &Mma) -> fmt::Result {
 }
 
 fn shared_operand(f: &mut Formatter<'_>, operand: &SharedOperand) -> fmt::Result {
-    let OperandType { tile: _, band: _, transposed, negated } = operand.ty;
+    let OperandType { tile: _, band: _, transposed, negated, sparse: _ } = operand.ty;
     let (sign, suffix) = (if negated { "-" } else { "" }, if transposed { ".t" } else { "" });
     write!(f, "{sign}{}{suffix}", operand.tile)
 }

@@ -221,8 +221,13 @@ macro_rules! parts {
             }),
             StmtKind::AcquireMap { index, .. } => Parts::read(vec![index]),
             StmtKind::Mma(mma) => {
-                let Mma { op: _, accumulator: _, left, right: SharedOperand { tile: right, ty: _ } } =
-                    unboxed!(mma);
+                let Mma {
+                    op: _,
+                    accumulator: _,
+                    left,
+                    metadata: _,
+                    right: SharedOperand { tile: right, ty: _ },
+                } = unboxed!(mma);
                 let left = match left {
                     LeftOperand::Shared(SharedOperand { tile, ty: _ }) => Some(tile),
                     LeftOperand::Registers(_) => None,

@@ -117,7 +117,7 @@ pub use math::{
 };
 pub use mma::{
     Accumulator, AccumulatorElement, BitElement, Columns, Flight, Fragment, Left, MatrixElement, MatrixFloat,
-    MatrixShape, MatrixSwizzle, Multiply, Negated, PackAs, Right, Rows, StoreAs, Transposed,
+    MatrixShape, MatrixSwizzle, Multiply, Negated, PackAs, Right, Rows, Sparse, StoreAs, Transposed,
     TransposedElement, setmaxnreg_dec, setmaxnreg_inc,
 };
 pub use phase::Phase;

@@ -11,7 +11,7 @@ use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile, ROWS};
 
 pub(super) use self::store::{store, store_matrix};
-use super::nvvm::{LeftPlace, Multiplication, Operand, Side, Step};
+use super::nvvm::{LeftPlace, Metadata, Multiplication, Operand, Side, Step};
 use super::types::pointer;
 use super::{Cx, Lower, expr, nvvm, place, warp};
 use crate::backend::BackendError;
@@ -33,13 +33,17 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
     let begins = cx.kernel.flights().is_first(id);
     let right = shared_side(cx, mma.op, &mma.right)?;
     let bands = home.ty.rows / ROWS;
-    let steps = right.tile.k() / right.tile.step();
+    let sparse = mma.metadata.is_some();
+    // What one instruction reads of a row of the right operand.
+    let unit = if sparse { 2 } else { 1 };
+    let steps = right.tile.k() / (right.tile.step() * unit);
     let left = left_side(cx, mma)?;
     let place_of = |step: u32, band: u32| {
         let left = left.matrix.place(step, band);
         let left =
             left.ok_or_else(|| BackendError::Unchecked("a band of a tile that has none".to_owned()))?;
-        Ok(Step { left, right: right.tile.advance_k(step) / 16 })
+        let metadata = sparse.then(|| Metadata::of(right.tile.element, [steps, step], band));
+        Ok(Step { left, right: right.tile.advance_k(step * unit) / 16, metadata })
     };
     let steps = (0..steps).map(|step| (0..bands).map(|band| place_of(step, band)).collect());
     let (form, register) = form(cx, &home, mma, right.tile.element)?;
@@ -53,10 +57,14 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
         left: left.side,
         right: right.side,
     };
+    let metadata = mma.metadata.map_or(0, |local| count_of(cx, local));
     let in_registers = if let LeftMatrix::Registers(_) = left.matrix { left.args.len() } else { 0 };
-    let instruction = nvvm::multiply(&multiplication, in_registers);
+    let instruction = nvvm::multiply(&multiplication, in_registers, metadata);
     let before = if begins { vec![] } else { registers(cx, &home)? };
-    let args: Vec<_> = left.args.into_iter().chain([right.descriptor]).collect();
+    let mut args: Vec<_> = left.args.into_iter().chain([right.descriptor]).collect();
+    if let Some(metadata) = mma.metadata {
+        args.extend(words(cx, metadata)?);
+    }
     let after = nvvm::emit_in_place(cx, &instruction, &before, &args)?;
     set_registers(cx, &home, &after)
 }
@@ -113,8 +121,8 @@ pub(super) fn wait(cx: &mut Cx<'_, '_>, accumulator_local: LocalId, id: StmtId) 
     let pending = flights.pending(id);
     // Operands in registers must not be written before this either.
     let mut operands = vec![];
-    for &local in flights.fragments(accumulator_local) {
-        operands.extend(fragment(cx, local)?.0);
+    for &local in flights.registers(accumulator_local) {
+        operands.extend(words(cx, local)?);
     }
     let before = registers(cx, &home)?;
     let instruction = nvvm::wgmma_wait(register_of(home.ty.element), before.len(), operands.len(), pending);
@@ -154,7 +162,8 @@ fn form(cx: &Cx<'_, '_>, home: &Home<'_>, mma: &Mma, right: Element) -> Lower<(F
     let a = mma.op.operand(left).ok_or_else(unchecked)?;
     let d = accumulated(home.ty.element)
         .ok_or_else(|| BackendError::Unchecked(format!("an accumulator of `{}`", home.ty.element)))?;
-    Ok((Form { d, a, b: right, n: home.ty.columns, sparse: false }, register_of(home.ty.element)))
+    let sparse = mma.metadata.is_some();
+    Ok((Form { d, a, b: right, n: home.ty.columns, sparse }, register_of(home.ty.element)))
 }
 
 /// What an accumulator of these elements is in a register.
@@ -178,13 +187,27 @@ fn fragment_type(cx: &Cx<'_, '_>, local: LocalId) -> Lower<FragmentType> {
 
 /// The registers of a left operand, and what it is.
 fn fragment<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<(Vec<BasicValueEnum<'c>>, FragmentType)> {
-    let ty = fragment_type(cx, local)?;
+    Ok((words(cx, local)?, fragment_type(cx, local)?))
+}
+
+/// How many registers of 32 bits a fragment or an array of metadata is.
+fn count_of(cx: &Cx<'_, '_>, local: LocalId) -> usize {
+    let count = match &cx.kernel.kernel().local(local).ty {
+        Type::Fragment(ty) => ty.registers(),
+        Type::Array(_, len) => *len,
+        _ => 0,
+    };
+    count as usize
+}
+
+/// The registers of a fragment, or of metadata.
+fn words<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<Vec<BasicValueEnum<'c>>> {
     let (address, register) = (place::home(cx, local)?, cx.context.i32_type());
     let load = |i| {
         let at = place::at(cx, register.into(), address, cx.u32_const(i))?;
         Ok(cx.builder.build_load(register, at, "")?)
     };
-    Ok(((0..ty.registers()).map(load).collect::<Lower<_>>()?, ty))
+    (0..count_of(cx, local) as u32).map(load).collect()
 }
 
 /// How many registers an accumulator takes, and the type of one.

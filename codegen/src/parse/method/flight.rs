@@ -96,11 +96,26 @@ impl Cx<'_> {
     /// Starts `accumulator += a · bᵀ`; what it keeps.
     fn multiply(&mut self, accumulator: LocalId, factors: Factors, span: Span) -> Option<Expr> {
         let Factors { op, a, b, keep } = factors;
+        let metadata = self.metadata(&a, span);
         let left = self.left_operand(a, span);
         let right = self.shared_operand(b);
-        let mma = Mma { op, accumulator, left: left?, right: right? };
+        let mma = Mma { op, accumulator, left: left?, metadata, right: right? };
         self.emit(StmtKind::Mma(Box::new(mma)), span);
         Some(keep)
+    }
+
+    /// The metadata of an operand that is sparse, as [`left_operand`](Self::left_operand) copies a
+    /// fragment.
+    fn metadata(&mut self, value: &Expr, span: Span) -> Option<LocalId> {
+        let ExprKind::Compound(parts) = &value.kind else { return None };
+        let Type::Compound(Compound::Operand(OperandType { sparse: true, .. })) = self.resolve(&value.ty)
+        else {
+            return None;
+        };
+        let metadata = parts.get(1)?.clone();
+        let (held, _) = self.temporary("metadata", metadata.ty.clone(), span);
+        self.assign(held, metadata);
+        Some(held)
     }
 
     fn left_operand(&mut self, value: Expr, span: Span) -> Option<LeftOperand> {
@@ -137,17 +152,15 @@ impl Cx<'_> {
         self.compound(Compound::Operand(operand), vec![tile], span)
     }
 
-    /// `-tile`, `-tile.t()`; none if it is neither.
+    /// `-tile`, `-tile.t()`, `-tile.sparse(..)`; none if it is neither.
     pub(in crate::parse) fn negated(&mut self, value: &Expr, span: Span) -> Option<Expr> {
-        let SharedOperand { tile, ty } = match (self.resolve(&value.ty), &value.kind) {
-            (Type::Tile(tile), _) => SharedOperand { tile: value.clone(), ty: tile.into() },
-            (Type::Compound(Compound::Operand(ty)), ExprKind::Compound(parts)) => {
-                SharedOperand { tile: parts.first()?.clone(), ty }
-            }
+        let (ty, parts) = match (self.resolve(&value.ty), &value.kind) {
+            (Type::Tile(tile), _) => (tile.into(), vec![value.clone()]),
+            (Type::Compound(Compound::Operand(ty)), ExprKind::Compound(parts)) => (ty, parts.clone()),
             _ => return None,
         };
         let ty = OperandType { negated: !ty.negated, ..ty };
-        Some(self.compound(Compound::Operand(ty), vec![tile], span))
+        Some(self.compound(Compound::Operand(ty), parts, span))
     }
 }
 

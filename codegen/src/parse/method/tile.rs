@@ -1,7 +1,7 @@
 //! Methods of tiles in shared memory.
 
 use crate::diag::Code;
-use crate::ir::{Compound, Expr, ExprKind, OperandType, RemoteCopy, Span, StmtKind, TileType, Type};
+use crate::ir::{Compound, Expr, ExprKind, OperandType, RemoteCopy, Scalar, Span, StmtKind, TileType, Type};
 use crate::limits;
 use crate::parse::cx::Cx;
 use crate::parse::span;
@@ -27,6 +27,7 @@ impl Cx<'_> {
             TileCall::Band { i } => return self.band(tile, ty, i, syntax),
             TileCall::Columns { j } => return self.panels(tile, ty, j, syntax),
             TileCall::Batch { i } => return self.batch(tile, ty, i, span),
+            TileCall::Sparse { metadata } => return self.sparse(tile, ty, metadata, span),
             TileCall::T => self.transposed(tile, ty, span),
             TileCall::Get { at } => {
                 let (dest, value) = self.temporary("element", ty.element, span);
@@ -118,6 +119,27 @@ impl Cx<'_> {
             return None;
         };
         self.part(tile, parts, i, span)
+    }
+
+    /// `sparse(metadata)`: of each four elements of a row two are there.
+    fn sparse(&mut self, tile: Expr, ty: &TileType, metadata: Expr, span: Span) -> Option<Expr> {
+        let is_array = match self.resolve(&metadata.ty) {
+            Type::Array(element, _) => self.infer.unify(&element, &Scalar::U32.into(), metadata.span),
+            Type::Error => return None,
+            _ => false,
+        };
+        if !is_array {
+            let found = self.infer.name(&metadata.ty);
+            self.error(
+                Code::TypeMismatch,
+                metadata.span,
+                format!("metadata is an array of `u32`, not {found}"),
+            )
+            .help("write `tile.sparse([word])`, with a `u32` for 64 rows and each one or two instructions");
+            return None;
+        }
+        let operand = OperandType { sparse: true, ..OperandType::from(ty.clone()) };
+        Some(self.compound(Compound::Operand(operand), vec![tile, metadata], span))
     }
 
     /// Part `i` of a tile.

@@ -58,6 +58,30 @@ impl Cx<'_> {
         }
     }
 
+    /// `Sparse<Tile<..>, 128>`. How many elements are there follows from the tile.
+    pub(super) fn sparse_type(
+        &mut self,
+        generics: &[&GenericArgument],
+        segment: &syn::PathSegment,
+    ) -> Option<Type> {
+        let [operand, depth] = *generics else { return None };
+        let depth = self.u32_argument(depth);
+        match self.type_argument(operand)? {
+            Type::Tile(tile) => {
+                let found = tile.inner_extent().saturating_mul(2);
+                if depth? != found {
+                    let message = format!("a sparse `{tile}` has {found} elements a row");
+                    self.error(Code::TypeMismatch, Span::of(segment), message)
+                        .help("of each four elements of a row two are there");
+                    return None;
+                }
+                let operand = OperandType { sparse: true, ..OperandType::from(tile) };
+                Some(Type::Compound(Compound::Operand(operand)))
+            }
+            other => self.no_operand("Sparse", &other, segment),
+        }
+    }
+
     /// `Negated<Tile<..>>`, `Negated<Transposed<Tile<..>>>`.
     pub(super) fn negated_type(
         &mut self,
@@ -79,7 +103,7 @@ impl Cx<'_> {
         if *found != Type::Error {
             let message = format!("`{word}` is of a tile, not of {}", self.infer.name(found));
             self.error(Code::UnsupportedType, Span::of(segment), message)
-                .help("`Transposed<Tile<..>>`, `Negated<Tile<..>>` and `Negated<Transposed<Tile<..>>>`");
+                .help("`Transposed<Tile<..>>`, `Sparse<Tile<..>, K>`, `Negated<Tile<..>>` and `Negated` of the other two");
         }
         None
     }

@@ -150,6 +150,7 @@ impl<'a> Cx<'a> {
             }
             TypeWord::Flight => self.flight_type(generics).unwrap_or(Type::Error),
             TypeWord::Transposed => self.transposed_type(generics, segment).unwrap_or(Type::Error),
+            TypeWord::Sparse => self.sparse_type(generics, segment).unwrap_or(Type::Error),
             TypeWord::Negated => self.negated_type(generics, segment).unwrap_or(Type::Error),
             // Parts of a tile's type, which no value has.
             TypeWord::Shape1

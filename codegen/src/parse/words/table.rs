@@ -139,6 +139,7 @@ words! {
             fn band<Count>(i: U32) => Band;
             fn columns<Count>(j: U32) => Columns;
             fn batch(i: U32) => Batch;
+            fn sparse(metadata: Any) => Sparse;
             fn t() => T;
         }
         "Bulk copies" {

@@ -48,6 +48,7 @@ types! {
             type Flight<Lifetime, Sum, MatrixRows, Count, Kept>;
             type Transposed<Tile>;
             type Negated<Operand>;
+            type Sparse<Tile, Depth>;
         }
         "Columns of pixels" {
             type Im2colMap<Tile, Rank>;

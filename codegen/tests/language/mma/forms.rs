@@ -152,7 +152,7 @@ fn tma0252_what_saturates_and_what_has_bits() {
                 let mut sum = Accumulator::<i32, 64, 64>::zero();";
     let text = refused(&kernel("", &format!("{bits} sum.mma_and_popc(x, x, ()).wait();")));
     assert!(text.contains("multiplied along 128 bits, which is not a multiple of 256"), "{text}");
-    let text = error(&of("i32", "u32", "mma_and_popc").replace("(x, x,", "(x, x.t(),"));
+    let text = refused(&kernel("", &of("i32", "u32", "mma_and_popc").replace("(x, x,", "(x, x.t(),")));
     assert!(text.contains("transpose elements of 16 bits only, not single bits"), "{text}");
 }
 
@@ -206,4 +206,75 @@ fn what_is_stored_to_rows() {
         "#[tma_kernel(threads = 128)]\nfn k(out: Global<f32>, other: Global<f32>) {{ {other} }}"
     ));
     assert!(text.contains("`to` belongs to another slice"), "{text}");
+}
+
+/// A sparse operand and what it is multiplied by.
+fn sparse(left: &str, metadata: u32, right: &str) -> String {
+    format!(
+        "let left: Tile<{left}> = shared(); let right: Tile<{right}> = shared(); let places = [n; {metadata}]; \
+         let mut sum = Accumulator::<f32, 64, 64>::zero(); sum.mma(left.sparse(places), right, ()).wait();"
+    )
+}
+
+#[test]
+fn a_sparse_operand_keeps_its_metadata() {
+    means(
+        "let right: Tile<f16, Shape2<64, 128>, Swizzle128> = shared(); \
+         let mut sum = Accumulator::<f32, 64, 64>::zero(); let s = a.sparse([n, 7]); \
+         sum.mma(-s, right, ()).wait();",
+        "v0 = zero(Accumulator<f32, 64, 64>)\nv1 = [p0, 7u32]\nv2 = v1\nmma v0 -s0.sparse(v2) s2\nmma.wait v0",
+    );
+    let function = "#[tma_device]\nfn f(sum: &mut Accumulator<f32, 64, 64>, s: Sparse<A, 128>, b: Tile<f16, Shape2<64, 128>, Swizzle128>) \
+                    { sum.mma(s, b, ()).wait(); }";
+    accepted(
+        function,
+        "let b: Tile<f16, Shape2<64, 128>, Swizzle128> = shared(); \
+         let mut sum = Accumulator::<f32, 64, 64>::zero(); f(&mut sum, a.sparse([n; 2]), b);",
+    );
+}
+
+#[test]
+fn tma0260_metadata_is_of_all_rows() {
+    let f16 =
+        |registers| sparse("f16, Shape2<64, 64>, Swizzle128", registers, "f16, Shape2<64, 128>, Swizzle128");
+    flipped(&f16(1), "TMA0260", "64 rows of 128 elements has 2", &f16(2));
+    flipped(&f16(4), "TMA0260", "metadata of 4 registers", &f16(2));
+    // The last register is half used.
+    accepted("", &sparse("f16, Shape2<64, 48>, Swizzle128", 2, "f16, Shape2<64, 96>, Swizzle64"));
+    let e4m3 =
+        |registers| sparse("e4m3, Shape2<64, 64>, Swizzle64", registers, "e4m3, Shape2<64, 128>, Swizzle128");
+    flipped(&e4m3(1), "TMA0260", "64 rows of 128 elements has 2", &e4m3(2));
+    let tf32 =
+        |registers| sparse("tf32, Shape2<64, 16>, Swizzle64", registers, "tf32, Shape2<64, 32>, Swizzle128");
+    flipped(&tf32(2), "TMA0260", "64 rows of 32 elements has 1", &tf32(1));
+}
+
+#[test]
+fn what_a_sparse_operand_is_multiplied_by() {
+    let right = |right| sparse("f16, Shape2<64, 64>, Swizzle128", 2, right);
+    flipped(
+        &right("f16, Shape2<64, 64>, Swizzle128"),
+        "TMA0251",
+        "left operand has 128 elements a row, and the right one 64",
+        &right("f16, Shape2<64, 128>, Panels16"),
+    );
+    flipped(
+        &right("f16, Shape2<64, 128>, Swizzle32"),
+        "TMA0251",
+        "one instruction takes 64 bytes of its rows",
+        &right("f16, Shape2<64, 128>, Swizzle64"),
+    );
+    let sum = "let mut sum = Accumulator::<f32, 64, 64>::zero();";
+    let text = error(&format!("{sum} sum.mma(a, a.sparse([n; 2]), ()).wait();"));
+    assert!(text.starts_with("TMA0252") && text.contains("only the left operand"), "{text}");
+    let text = error(&format!("{sum} sum.mma(a.sparse(n), a, ()).wait();"));
+    assert!(
+        text.starts_with("TMA0102") && text.contains("metadata is an array of `u32`, not `u32`"),
+        "{text}"
+    );
+    let bits = "let x: Tile<u32, Shape2<64, 16>, Swizzle64> = shared(); \
+                let mut sum = Accumulator::<i32, 64, 64>::zero(); \
+                let y: Tile<u32, Shape2<64, 32>, Swizzle128> = shared();";
+    let text = error(&format!("{bits} sum.mma_and_popc(x.sparse([n]), y, ()).wait();"));
+    assert!(text.contains("an operand of b1 is not sparse"), "{text}");
 }

@@ -7,6 +7,7 @@ mod epilogues;
 mod integers;
 mod layouts;
 mod operands;
+mod sparse;
 mod types;
 
 use crate::case::Case;
@@ -14,8 +15,8 @@ use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
 /// What is checked here.
-pub const CASES: [&[Case]; 5] =
-    [types::CASES, operands::CASES, layouts::CASES, integers::CASES, epilogues::CASES];
+pub const CASES: [&[Case]; 6] =
+    [types::CASES, operands::CASES, layouts::CASES, integers::CASES, epilogues::CASES, sparse::CASES];
 
 /// A scalar that small integers are.
 trait Integral: Sample {

@@ -144,6 +144,9 @@ pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     counts.mma_saturating(bytes, bytes, ());
     counts.wait();
     count.mma_and_popc(bytes, bytes, ()).wait();
+    let half: Tile<f16, Shape2<64, 32>, Swizzle64> = shared();
+    let thin: Sparse<Tile<f16, Shape2<64, 32>, Swizzle64>, 64> = half.sparse([n]);
+    sum.mma(-thin, a, ()).wait();
     setmaxnreg_dec::<160>();
     setmaxnreg_inc::<168>();
     sync_warpgroup();

@@ -20,6 +20,7 @@
 //! | parts of these: [`band`](super::Tile::band), [`columns`](super::Tile::columns), [`batch`](super::Tile::batch) | yes | yes |
 //! | [`tile.t()`](super::Tile::t) of a K × M or K × N tile, 16-bit elements only | yes | yes |
 //! | `-tile`, floats only | yes | yes |
+//! | [`tile.sparse(metadata)`](super::Tile::sparse) of an M × K / 2 tile | yes | no |
 //! | [`Fragment<E, M, K>`](Fragment), in registers | yes | no |
 //!
 //! All four warps of a warpgroup call these words together, outside of branches that only some of
@@ -37,6 +38,7 @@ mod integer;
 mod operand;
 mod registers;
 mod rows;
+mod sparse;
 #[cfg(test)]
 mod tests;
 
@@ -51,3 +53,4 @@ pub use integer::BitElement;
 pub use operand::{Left, MatrixShape, MatrixSwizzle, Negated, Right, Transposed};
 pub use registers::{setmaxnreg_dec, setmaxnreg_inc};
 pub use rows::Rows;
+pub use sparse::Sparse;

@@ -1,18 +1,22 @@
 //! Rules of the tensor cores: what they multiply, and what is done with accumulators. The forms of
 //! instructions are the model's, [`tma_model::mma`].
 
+mod rows;
+pub(crate) mod sparse;
+
 use std::fmt::Display;
 
 use tma_model::limits::WARPGROUP_THREADS;
 use tma_model::mma::{Accumulated, CORE_ROWS, Form, FormFault, Major, Operand, OperandFault, OperandTile};
 use tma_model::swizzle::{Interleave, Swizzle};
 
+pub(super) use self::rows::store_matrix;
 use super::operations::Rules;
 use super::statics::Statics;
 use crate::diag::{Code, Sink};
 use crate::ir::{
-    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, MatrixStore, Mma, MmaOp,
-    OperandType, Scalar, Span, Stmt, StmtKind, Sync, TileSwizzle, TileType, Type, visit,
+    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, Mma, MmaOp, OperandType,
+    Scalar, Span, Stmt, StmtKind, Sync, TileSwizzle, TileType, Type, visit,
 };
 use crate::limits;
 
@@ -121,9 +125,23 @@ pub(super) fn multiplication(rules: &Rules<'_>, mma: &Mma, span: Span, sink: &mu
         }
     };
     let right = shared_operand(mma.op, &mma.right.ty, mma.right.tile.span, sink);
+    if mma.right.ty.sparse {
+        let message = "only the left operand of a multiplication is sparse";
+        sink.error(Code::MmaElement, mma.right.tile.span, message).help(
+            "the right one has all of its elements: multiply the transposed matrices the other way round",
+        );
+        return;
+    }
     let (Some(left), Some(right), Some(d)) = (left, right, accumulated(sum.element)) else { return };
-    extents(sum, &left, &right, span, sink);
-    form(Form { d, a: left.element, b: right.element, n: sum.columns, sparse: false }, span, sink);
+    let sparse = mma.metadata.is_some();
+    let times = if sparse { 2 } else { 1 };
+    extents(sum, &Matrix { depth: left.depth.saturating_mul(times), ..left }, &right, span, sink);
+    form(Form { d, a: left.element, b: right.element, n: sum.columns, sparse }, span, sink);
+    if let Some(metadata) = mma.metadata
+        && left.element.is_sparse()
+    {
+        sparse::operands(&rules.kernel.local(metadata).ty, &left, &mma.right, span, sink);
+    }
     if mma.op == MmaOp::Saturating && !left.element.is_saturable() {
         let message = format!("sums of products of {} do not saturate", in_rust(&left.element));
         sink.error(Code::MmaElement, span, message)
@@ -132,6 +150,7 @@ pub(super) fn multiplication(rules: &Rules<'_>, mma: &Mma, span: Span, sink: &mu
 }
 
 /// An operand that is well made.
+#[derive(Clone, Copy)]
 struct Matrix {
     element: Operand,
     /// Rows of A, or columns of B.
@@ -313,8 +332,11 @@ fn form(form: Form, span: Span, sink: &mut Sink) {
                 format!("no instruction for {a} has {} columns", form.n),
                 "floats take every multiple of 8 up to 256; integers 8, 16, 24, 32 and multiples of 16",
             ),
-            // The language has none.
-            FormFault::Sparse => continue,
+            FormFault::Sparse => (
+                Code::MmaElement,
+                format!("an operand of {a} is not sparse"),
+                "floats and integers of 8 bits are",
+            ),
         };
         sink.error(code, span, message).help(help);
     }
@@ -358,23 +380,6 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
             ));
         }
     }
-}
-
-/// `sum.store_to(matrix, at)`.
-pub(super) fn store_matrix(rules: &Rules<'_>, store: &MatrixStore, span: Span, sink: &mut Sink) {
-    let MatrixStore { accumulator, first, columns, matrix, at: _ } = store;
-    let (Type::Accumulator(sum), Type::Global(to)) =
-        (&rules.kernel.local(*accumulator).ty, &rules.kernel.param(matrix.global).ty)
-    else {
-        return;
-    };
-    static_index(&rules.statics, first, "the first of the columns", sink);
-    conversion(sum.element, *to, "matrix", span, sink);
-    if *columns == 0 || !columns.is_multiple_of(8) {
-        let message = format!("{columns} columns of `{sum}` are not stored together");
-        sink.error(Code::MmaShape, span, message).help("take a multiple of 8 columns");
-    }
-    columns_within(*sum, first, *columns, span, sink);
 }
 
 /// What an accumulator is converted to when it is stored.
