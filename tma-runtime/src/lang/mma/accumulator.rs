@@ -182,8 +182,9 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
     /// ragged one need nothing else.
     ///
     /// Two adjacent columns are one instruction where both are inside and their address is a
-    /// multiple of their bytes. No shared memory takes part: for large outputs a tile and a TMA
-    /// store write whole lines.
+    /// multiple of their bytes. Each thread writes its own elements, so that the threads of a
+    /// warpgroup need not call it together. No shared memory takes part: for large outputs a tile
+    /// and a TMA store write whole lines.
     ///
     /// PTX: `cvt.rn`, `st.global`.
     ///
