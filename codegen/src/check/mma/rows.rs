@@ -1,8 +1,9 @@
 //! Accumulators that are stored to rows of global memory.
 
-use super::{columns_within, conversion, static_index};
+use super::{columns_within, converts, static_index};
 use crate::check::operations::Rules;
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::{self, RegisterIndex};
 use crate::ir::{MatrixStore, Span, Type};
 
 /// `sum.store_to(matrix, at)`.
@@ -13,11 +14,12 @@ pub(in crate::check) fn store_matrix(rules: &Rules<'_>, store: &MatrixStore, spa
     else {
         return;
     };
-    static_index(&rules.statics, first, "the first of the columns", sink);
-    conversion(sum.element, *to, "matrix", span, sink);
+    static_index(&rules.statics, first, RegisterIndex::FirstColumn, sink);
+    if !converts(sum.element, *to) {
+        sink.error(mistake::Mma::StoredMatrix { sum: sum.element, matrix: *to }, span);
+    }
     if *columns == 0 || !columns.is_multiple_of(8) {
-        let message = format!("{columns} columns of `{sum}` are not stored together");
-        sink.error(Code::MmaShape, span, message).help("take a multiple of 8 columns");
+        sink.error(mistake::Mma::StoredColumns { sum: *sum, columns: *columns }, span);
     }
     columns_within(*sum, first, *columns, span, sink);
 }

@@ -3,7 +3,7 @@
 use tma_model::mma::Operand;
 
 use super::Matrix;
-use crate::diag::{Code, Sink};
+use crate::diag::{Sink, mistake};
 use crate::ir::{MMA_ROWS, SharedOperand, Span, TileSwizzle, Type};
 
 /// How many instructions one register of metadata is for: of each four threads two hold that of
@@ -25,20 +25,11 @@ pub(super) fn operands(metadata: &Type, left: &Matrix, right: &SharedOperand, sp
     if let Type::Array(_, found) = metadata
         && *found != wanted
     {
-        let message = format!(
-            "metadata of {found} registers, but that of {} rows of {} elements has {wanted}",
-            left.rows,
-            2 * left.depth
-        );
-        sink.error(Code::SparseMetadata, span, message).help(format!(
-            "a register is for 64 rows and {} elements of each: an array of {wanted}",
-            64 * selectors(left.element) * 8 / left.element.bits().max(8)
-        ));
+        let (element, rows, depth) = (left.element, left.rows, 2 * left.depth);
+        sink.error(mistake::Mma::Metadata { element, found: *found, wanted, rows, depth }, span);
     }
     // An instruction reads 64 bytes of a row of the right operand.
     if !right.ty.transposed && right.ty.tile.swizzle == TileSwizzle::B32 {
-        let message = format!("a sparse operand is not multiplied by `{}`", right.ty);
-        sink.error(Code::MmaShape, span, message)
-            .help("one instruction takes 64 bytes of its rows: take `Swizzle64`, `Swizzle128` or `Panels16`");
+        sink.error(mistake::Mma::SparseSpan(right.ty.clone()), span);
     }
 }

@@ -1,6 +1,6 @@
 //! Methods of tiles in shared memory.
 
-use crate::diag::Code;
+use crate::diag::mistake::{self, Counted, Mismatch};
 use crate::ir::{Compound, Expr, ExprKind, OperandType, RemoteCopy, Scalar, Span, StmtKind, TileType, Type};
 use crate::limits;
 use crate::parse::cx::Cx;
@@ -59,10 +59,9 @@ impl Cx<'_> {
     /// `band::<R>(i)`: rows `i * R` and those after, as a tile of `R` rows.
     fn band(&mut self, tile: Expr, ty: &TileType, i: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
         let span = Span::of(call);
-        let rows = self.count_of(call, "write `tile.band::<64>(i)`: the i-th 64 rows")?;
+        let rows = self.count_of(call, Counted::Rows)?;
         let Some(parts) = Parts::of(&ty.panel(), 0, rows).filter(|_| ty.rank() == 2) else {
-            self.error(Code::TilePart, span, format!("a `{ty}` has no bands of {rows} rows"))
-                .help("take a tile of two dimensions, and a number of rows that divides its own");
+            self.error(mistake::Tile::Band { tile: ty.clone(), rows }, span);
             return None;
         };
         let band = self.part(tile, parts, i, span)?;
@@ -79,23 +78,12 @@ impl Cx<'_> {
     /// divided into panels, and parts of these are no tiles.
     fn panels(&mut self, tile: Expr, ty: &TileType, j: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
         let span = Span::of(call);
-        let columns = self.count_of(call, "write `tile.columns::<64>(j)`: the j-th 64 columns")?;
+        let columns = self.count_of(call, Counted::TileColumns)?;
         let panel = ty.panel().inner_extent();
         let is_whole = columns == ty.inner_extent() || columns.is_multiple_of(panel);
         let parts = Parts::of(ty, 1, columns).filter(|_| ty.rank() == 2 && is_whole);
         let Some(parts) = parts else {
-            let message = format!("the columns of a `{ty}` are not divided into parts of {columns}");
-            let help = if ty.rank() != 2 {
-                "take a tile of two dimensions; `tile.batch(i)` is a matrix of a batch".to_owned()
-            } else if ty.panels() > 1 {
-                format!("a part is one or more of its panels, which have {panel} columns each")
-            } else {
-                format!(
-                    "its rows are not divided into panels; of a tile with `Swizzle128` panels have {} columns each",
-                    128 / ty.element.bytes()
-                )
-            };
-            self.error(Code::TilePart, span, message).help(help);
+            self.error(mistake::Tile::Columns { tile: ty.clone(), columns }, span);
             return None;
         };
         self.part(tile, parts, j, span)
@@ -110,12 +98,7 @@ impl Cx<'_> {
             _ => None,
         };
         let Some(parts) = parts else {
-            let help = if ty.rank() == 3 {
-                "a panel has all matrices of the batch: take a batch of 1, or rows no longer than a panel"
-            } else {
-                "take a tile of three dimensions, of which the first counts matrices"
-            };
-            self.error(Code::TilePart, span, format!("a `{ty}` is not divided into matrices")).help(help);
+            self.error(mistake::Tile::Batch(ty.clone()), span);
             return None;
         };
         self.part(tile, parts, i, span)
@@ -129,13 +112,8 @@ impl Cx<'_> {
             _ => false,
         };
         if !is_array {
-            let found = self.infer.name(&metadata.ty);
-            self.error(
-                Code::TypeMismatch,
-                metadata.span,
-                format!("metadata is an array of `u32`, not {found}"),
-            )
-            .help("write `tile.sparse([word])`, with a `u32` for 64 rows and each one or two instructions");
+            let found = self.infer.partial(&metadata.ty);
+            self.error(Mismatch::NoMetadata(found), metadata.span);
             return None;
         }
         let operand = OperandType { sparse: true, ..OperandType::from(ty.clone()) };
@@ -147,9 +125,7 @@ impl Cx<'_> {
         // The pattern of a swizzle repeats every 8 rows of its span, which is where a tile begins.
         let (bytes, alignment) = (part.shared_bytes(), limits::tile_alignment(part.swizzle));
         if count > 1 && !bytes.is_multiple_of(alignment) {
-            let message =
-                format!("a `{part}` has {bytes} bytes, but its tiles begin at multiples of {alignment}");
-            self.error(Code::TilePart, span, message).help("take 8 rows or a multiple of them");
+            self.error(mistake::Tile::PartBytes { part, bytes, alignment }, span);
             return None;
         }
         let part = Type::Tile(part);

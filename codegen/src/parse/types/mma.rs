@@ -2,7 +2,7 @@
 
 use syn::GenericArgument;
 
-use crate::diag::Code;
+use crate::diag::mistake::Types;
 use crate::ir::{AccumulatorType, Compound, FragmentType, OperandType, Scalar, Span, Type};
 use crate::parse::cx::Cx;
 
@@ -70,9 +70,7 @@ impl Cx<'_> {
             Type::Tile(tile) => {
                 let found = tile.inner_extent().saturating_mul(2);
                 if depth? != found {
-                    let message = format!("a sparse `{tile}` has {found} elements a row");
-                    self.error(Code::TypeMismatch, Span::of(segment), message)
-                        .help("of each four elements of a row two are there");
+                    self.error(Types::SparseDepth { tile, columns: found }, Span::of(segment));
                     return None;
                 }
                 let operand = OperandType { sparse: true, ..OperandType::from(tile) };
@@ -99,11 +97,9 @@ impl Cx<'_> {
         Some(Type::Compound(Compound::Operand(operand)))
     }
 
-    fn no_operand(&mut self, word: &str, found: &Type, segment: &syn::PathSegment) -> Option<Type> {
+    fn no_operand(&mut self, word: &'static str, found: &Type, segment: &syn::PathSegment) -> Option<Type> {
         if *found != Type::Error {
-            let message = format!("`{word}` is of a tile, not of {}", self.infer.name(found));
-            self.error(Code::UnsupportedType, Span::of(segment), message)
-                .help("`Transposed<Tile<..>>`, `Sparse<Tile<..>, K>`, `Negated<Tile<..>>` and `Negated` of the other two");
+            self.error(Types::Operand { word, found: self.infer.partial(found) }, Span::of(segment));
         }
         None
     }
