@@ -199,6 +199,7 @@ impl Walk<'_, '_> {
             | StmtKind::BulkWaitGroup { .. }
             | StmtKind::Pack { .. }
             | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
             | StmtKind::SetMaxRegisters { .. }

@@ -94,6 +94,7 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         | StmtKind::Leave(_)
         | StmtKind::Return
         | StmtKind::GlobalAtomic { .. }
+        | StmtKind::CheckMatrix(_)
         | StmtKind::PrefetchMap(_)
         | StmtKind::AcquireMap { .. }
         | StmtKind::BulkCommitGroup

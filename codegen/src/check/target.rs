@@ -87,6 +87,7 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::BulkWaitGroup { .. }
         | StmtKind::Pack { .. }
         | StmtKind::StoreAccumulator { .. }
+        | StmtKind::CheckMatrix(_)
         | StmtKind::StoreMatrix(_)
         | StmtKind::ReduceRows { .. }
         | StmtKind::Fence(_)

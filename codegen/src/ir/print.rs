@@ -125,6 +125,11 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::StoreAccumulator { accumulator, first, tile } => {
             writeln!(f, "accumulator.store {accumulator}[{first}] {tile}")
         }
+        StmtKind::CheckMatrix(matrix) => {
+            f.write_str("matrix.check ")?;
+            global_matrix(f, matrix)?;
+            f.write_char('\n')
+        }
         StmtKind::StoreMatrix(store) => matrix_store(f, store),
         StmtKind::ReduceRows { dest, op, accumulator } => {
             writeln!(f, "{dest} = row_{} {accumulator}", op.name())
@@ -180,12 +185,14 @@ fn shared_operand(f: &mut Formatter<'_>, operand: &SharedOperand) -> fmt::Result
 
 fn matrix_store(f: &mut Formatter<'_>, store: &MatrixStore) -> fmt::Result {
     let MatrixStore { accumulator, first, columns, matrix, at: [row, column] } = store;
-    let GlobalMatrix { global, first: start, extents: [rows, width], stride } = matrix;
-    writeln!(
-        f,
-        "accumulator.store_to {accumulator}[{first}; {columns}] {global}[{start}; {rows} x {width}, {stride}] \
-         [{row}, {column}]"
-    )
+    write!(f, "accumulator.store_to {accumulator}[{first}; {columns}] ")?;
+    global_matrix(f, matrix)?;
+    writeln!(f, " [{row}, {column}]")
+}
+
+fn global_matrix(f: &mut Formatter<'_>, matrix: &GlobalMatrix) -> fmt::Result {
+    let GlobalMatrix { global, first, extents: [rows, columns], stride } = matrix;
+    write!(f, "{global}[{first}; {rows} x {columns}, {stride}]")
 }
 
 fn map_edit(f: &mut Formatter<'_>, map: &Expr, edit: &MapEdit) -> fmt::Result {

@@ -235,6 +235,10 @@ macro_rules! parts {
                 Parts::read(left.into_iter().chain([right]).collect())
             }
             StmtKind::StoreAccumulator { accumulator: _, first, tile } => Parts::read(vec![first, tile]),
+            StmtKind::CheckMatrix(matrix) => {
+                let GlobalMatrix { global: _, first, extents, stride } = unboxed!(matrix);
+                Parts::read([first].into_iter().chain(extents).chain([stride]).collect())
+            }
             StmtKind::StoreMatrix(store) => {
                 let MatrixStore { accumulator: _, first, columns: _, matrix, at } = unboxed!(store);
                 let GlobalMatrix { global: _, first: start, extents, stride } = matrix;

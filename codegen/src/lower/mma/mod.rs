@@ -10,7 +10,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile, ROWS};
 
-pub(super) use self::store::{store, store_matrix};
+pub(super) use self::store::{check_matrix, store, store_matrix};
 use super::nvvm::{LeftPlace, Metadata, Multiplication, Operand, Side, Step};
 use super::types::pointer;
 use super::{Cx, Lower, expr, nvvm, place, warp};

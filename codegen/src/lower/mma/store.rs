@@ -8,7 +8,7 @@ use super::{Home, accumulator, element, lane, pair, warp_in_group};
 use crate::backend::BackendError;
 use crate::ir::{Expr, GlobalMatrix, LocalId, MatrixStore, Scalar, Span, TileType, Type};
 use crate::lower::types::{float_type, int, pointer};
-use crate::lower::{Cx, Lower, expr, memory, nvvm, place, tile};
+use crate::lower::{Cx, Lower, expr, memory, nvvm, place, print, tile};
 
 /// `tile = accumulator[.., first..]`.
 pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, from: LocalId, first: &Expr, to: &Expr) -> Lower<()> {
@@ -123,6 +123,28 @@ fn neighbours<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>) -> Lower<Ba
         vector = cx.builder.build_insert_element(vector, value, cx.u32_const(i), "")?;
     }
     Ok(vector.into())
+}
+
+/// Goes on only if all of `matrix` is in its slice. No sum is greater than 64 bits hold: rows but
+/// one, of at most 2^32 - 1 elements each, and one more.
+pub(in crate::lower) fn check_matrix(cx: &mut Cx<'_, '_>, matrix: &GlobalMatrix, span: Span) -> Lower<()> {
+    let (_, len, _) = memory::slice(cx, matrix.global)?;
+    let [first, stride] = [expr::widened(cx, &matrix.first)?, expr::widened(cx, &matrix.stride)?];
+    let [rows, columns] = &matrix.extents;
+    let [rows, columns] = [expr::widened(cx, rows)?, expr::widened(cx, columns)?];
+    let (zero, one) = (len.get_type().const_zero(), len.get_type().const_int(1, false));
+    let has_no = |cx: &Cx<'_, '_>, extent| cx.builder.build_int_compare(IntPredicate::EQ, extent, zero, "");
+    let is_empty = cx.builder.build_or(has_no(cx, rows)?, has_no(cx, columns)?, "")?;
+    let before_last = cx.builder.build_int_sub(rows, one, "")?;
+    let all = cx.builder.build_int_mul(before_last, stride, "")?;
+    let all = cx.builder.build_int_add(all, columns, "")?;
+    let behind = cx.builder.build_int_sub(len, first, "")?;
+    let begins = cx.builder.build_int_compare(IntPredicate::ULE, first, len, "")?;
+    let ends = cx.builder.build_int_compare(IntPredicate::ULE, all, behind, "")?;
+    let is_there = cx.builder.build_and(begins, ends, "")?;
+    let inside = cx.builder.build_or(is_empty, is_there, "")?;
+    let name = &cx.kernel.kernel().param(matrix.global).name;
+    print::assert(cx, inside, &format!("matrix out of bounds of `{name}`"), span)
 }
 
 /// `matrix[at..] = accumulator[.., first..]`. A thread has two neighbours of each eight columns of

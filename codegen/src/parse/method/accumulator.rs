@@ -1,6 +1,7 @@
 //! Accumulators and their rows: what a thread holds of them, and what becomes of them.
 
 use super::flight::Factors;
+use super::matrix::Stored;
 use crate::diag::mistake::{Argument, Assignment, Counted};
 use crate::ir::{
     AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, MmaOp, RowOp, Scalar,
@@ -61,7 +62,8 @@ impl Cx<'_> {
                 self.effect(StmtKind::StoreAccumulator { accumulator: local, first, tile }, span)
             }
             AccumulatorCall::StoreTo { matrix, at } => {
-                return self.store_to((local, number(0, span)), ty, matrix, at, span);
+                let stored = Stored { accumulator: local, first: number(0, span), columns: ty.columns };
+                return self.store_to(stored, matrix, at, span);
             }
             AccumulatorCall::Pack => return self.pack(local, ty, written),
             AccumulatorCall::RowMax => self.reduce_rows(local, ty, RowOp::Max, span),
@@ -86,7 +88,8 @@ impl Cx<'_> {
             }
             ColumnsCall::StoreTo { matrix, at } => {
                 let accumulator = self.accumulator(&accumulator)?;
-                return self.store_to((accumulator, first), part, matrix, at, span);
+                let stored = Stored { accumulator, first, columns: part.columns };
+                return self.store_to(stored, matrix, at, span);
             }
         })
     }

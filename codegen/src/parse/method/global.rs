@@ -55,14 +55,8 @@ impl Cx<'_> {
                 return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
             }
             GlobalCall::Matrix { first, extents, stride } => {
-                let name = &self.params[global.0 as usize].name;
-                let message = format!("matrix out of bounds of `{name}`");
-                return Some(self.matrix_of(
-                    receiver,
-                    element,
-                    Rows { first, extents, stride },
-                    (message, span),
-                ));
+                let rows = Rows { first, extents, stride };
+                return Some(self.matrix_of(receiver, (global, element), rows, span));
             }
             GlobalCall::Atomic { op, i, value } => return self.global_atomic(&slice, op, [i, value], span),
             GlobalCall::Hint { policy } => return self.hinted(receiver, slice.hint.is_some(), policy, span),

@@ -1,11 +1,9 @@
 //! Rows of slices of global memory, and accumulators that are stored to them.
 
 use crate::ir::{
-    AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, GlobalMatrix, LocalId, MatrixStore, ParamId,
-    Scalar, Span, StmtKind, Type,
+    Compound, Expr, ExprKind, GlobalMatrix, LocalId, MatrixStore, ParamId, Scalar, Span, StmtKind, Type,
 };
 use crate::parse::cx::Cx;
-use crate::parse::pipeline::{binary, number};
 
 /// What `matrix` is told.
 pub(super) struct Rows {
@@ -14,24 +12,30 @@ pub(super) struct Rows {
     pub(super) stride: Expr,
 }
 
+/// Columns of an accumulator that are stored.
+pub(super) struct Stored {
+    pub(super) accumulator: LocalId,
+    pub(super) first: Expr,
+    pub(super) columns: u32,
+}
+
 impl Cx<'_> {
     /// `slice.matrix(first, [rows, columns], stride)`, all of which is in the slice: that is
     /// tested here, and not where it is stored to.
     pub(super) fn matrix_of(
         &mut self,
         slice: Expr,
-        element: Scalar,
+        (global, element): (ParamId, Scalar),
         Rows { first, extents, stride }: Rows,
-        (message, span): (String, Span),
+        span: Span,
     ) -> Expr {
-        let first = self.kept("first", wide(first, span), span);
+        let first = Expr { kind: ExprKind::Cast(Box::new(first)), ty: Type::from(Scalar::U64), span };
+        let first = self.kept("first", first, span);
         let [rows, columns] = extents.map(|extent| self.kept("extent", extent, span));
         let stride = self.kept("stride", stride, span);
-        if let ExprKind::Param(global) = slice.kind {
-            let len = Expr { kind: ExprKind::GlobalLen(global), ty: Scalar::U64.into(), span };
-            let condition = is_within([&first, &rows, &columns, &stride], &len);
-            self.emit(StmtKind::Assert { condition, message }, span);
-        }
+        let extents = [rows.clone(), columns.clone()];
+        let matrix = GlobalMatrix { global, first: first.clone(), extents, stride: stride.clone() };
+        self.emit(StmtKind::CheckMatrix(Box::new(matrix)), span);
         self.compound(Compound::Matrix(element), vec![slice, first, rows, columns, stride], span)
     }
 
@@ -45,51 +49,19 @@ impl Cx<'_> {
         read
     }
 
-    /// `sum.store_to(matrix, at)`: `part` has the columns that are stored.
+    /// `sum.store_to(matrix, at)`.
     pub(super) fn store_to(
         &mut self,
-        (accumulator, first): (LocalId, Expr),
-        part: AccumulatorType,
+        Stored { accumulator, first, columns }: Stored,
         matrix: Vec<Expr>,
         at: [Expr; 2],
         span: Span,
     ) -> Option<Expr> {
-        let [slice, start, rows, columns, stride] = <[Expr; 5]>::try_from(matrix).ok()?;
-        let global = self.written_slice(&slice)?;
-        let matrix = GlobalMatrix { global, first: start, extents: [rows, columns], stride };
-        let store = MatrixStore { accumulator, first, columns: part.columns, matrix, at };
-        Some(self.effect(StmtKind::StoreMatrix(Box::new(store)), span))
-    }
-
-    /// The parameter that a slice is, which the kernel writes.
-    fn written_slice(&mut self, slice: &Expr) -> Option<ParamId> {
+        let [slice, start, rows, width, stride] = <[Expr; 5]>::try_from(matrix).ok()?;
         let ExprKind::Param(global) = slice.kind else { return None };
         self.params[global.0 as usize].written = true;
-        Some(global)
+        let matrix = GlobalMatrix { global, first: start, extents: [rows, width], stride };
+        let store = MatrixStore { accumulator, first, columns, matrix, at };
+        Some(self.effect(StmtKind::StoreMatrix(Box::new(store)), span))
     }
-}
-
-/// Whether rows from `first` on are in a slice of `len` elements. No sum is greater than 64 bits
-/// hold: a row less than there are, of at most 2^32 - 1 elements each, and one more.
-fn is_within([first, rows, columns, stride]: [&Expr; 4], len: &Expr) -> Expr {
-    let span = first.span;
-    let is_zero = |extent: &Expr| binary_bool(BinaryOp::Eq, extent.clone(), number(0, span));
-    let is_empty = binary(BinaryOp::Or, is_zero(rows), is_zero(columns));
-    let one = Expr::constant(Const::Int(1), Scalar::U64, span);
-    let before = binary(BinaryOp::Sub, wide(rows.clone(), span), one);
-    let all = binary(BinaryOp::Mul, before, wide(stride.clone(), span));
-    let all = binary(BinaryOp::Add, all, wide(columns.clone(), span));
-    let begins = binary_bool(BinaryOp::Le, first.clone(), len.clone());
-    let left = binary(BinaryOp::Sub, len.clone(), first.clone());
-    let ends = binary_bool(BinaryOp::Le, all, left);
-    binary(BinaryOp::Or, is_empty, binary(BinaryOp::And, begins, ends))
-}
-
-fn binary_bool(op: BinaryOp, left: Expr, right: Expr) -> Expr {
-    Expr { ty: Scalar::Bool.into(), ..binary(op, left, right) }
-}
-
-/// As a `u64`.
-fn wide(value: Expr, span: Span) -> Expr {
-    Expr { kind: ExprKind::Cast(Box::new(value)), ty: Type::from(Scalar::U64), span }
 }

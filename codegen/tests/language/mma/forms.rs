@@ -162,8 +162,7 @@ fn sums_are_stored_to_rows_of_a_slice() {
         "let sum = Accumulator::<f32, 64, 128>::zero(); let c = out.matrix(n, [n, 80], 96); \
          sum.columns::<64>(1).store_to(c, [8, n]);",
         "v0 = zero(Accumulator<f32, 64, 128>)\nv1 = (p0 as u64)\nv2 = p0\n\
-         assert (((v2 == 0u32) | false) | ((v1 <= len(p1)) & (((((v2 as u64) - 1u64) * 96u64) + 80u64) <= \
-         (len(p1) - v1)))) \"matrix out of bounds of `out`\"\n\
+         matrix.check p1[v1; v2 x 80u32, 96u32]\n\
          v3 = v1\nv4 = v2\nv5 = 80u32\nv6 = 96u32\n\
          accumulator.store_to v0[64u32; 64] p1[v3; v4 x v5, v6] [8u32, p0]",
     );
