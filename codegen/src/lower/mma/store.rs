@@ -133,8 +133,9 @@ pub(in crate::lower) fn check_matrix(cx: &mut Cx<'_, '_>, matrix: &GlobalMatrix,
     let [rows, columns] = &matrix.extents;
     let [rows, columns] = [expr::widened(cx, rows)?, expr::widened(cx, columns)?];
     let (zero, one) = (len.get_type().const_zero(), len.get_type().const_int(1, false));
-    let has_no = |cx: &Cx<'_, '_>, extent| cx.builder.build_int_compare(IntPredicate::EQ, extent, zero, "");
-    let is_empty = cx.builder.build_or(has_no(cx, rows)?, has_no(cx, columns)?, "")?;
+    let no_rows = cx.builder.build_int_compare(IntPredicate::EQ, rows, zero, "")?;
+    let no_columns = cx.builder.build_int_compare(IntPredicate::EQ, columns, zero, "")?;
+    let is_empty = cx.builder.build_or(no_rows, no_columns, "")?;
     let before_last = cx.builder.build_int_sub(rows, one, "")?;
     let all = cx.builder.build_int_mul(before_last, stride, "")?;
     let all = cx.builder.build_int_add(all, columns, "")?;
