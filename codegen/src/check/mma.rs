@@ -12,7 +12,7 @@ use super::statics::Statics;
 use crate::diag::{Code, Sink};
 use crate::ir::{
     AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, Mma, OperandType, Scalar,
-    Span, Stmt, StmtKind, Sync, TileSwizzle, TileType, Type, visit,
+    Span, Stmt, StmtKind, Sync, TileSwizzle, Type, visit,
 };
 use crate::limits;
 
@@ -192,16 +192,8 @@ fn operand_tile(ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Operand
 
 /// How the tile of an operand lies in shared memory; none where no descriptor says so.
 pub(crate) fn geometry(ty: &OperandType, element: Operand) -> Option<OperandTile> {
-    let TileType { extents, swizzle, .. } = &ty.tile;
-    let &[ref outer @ .., rows, columns] = extents.as_slice() else { return None };
-    if outer.iter().any(|&extent| extent != 1) || outer.len() > 1 {
-        return None;
-    }
-    let swizzle = plain(*swizzle)?;
     let major = if ty.transposed { Major::Mn } else { Major::K };
-    let tile = OperandTile { element, extents: [rows, columns], swizzle, major };
-    // Without a swizzle its rows lie one after the other, and not in chunks.
-    (u64::from(tile.pitch()) == ty.tile.row_pitch()).then_some(tile)
+    OperandTile::of(&ty.tile, element, major)
 }
 
 /// The swizzle of a tile that is not interleaved.
@@ -289,9 +281,7 @@ fn in_rust(ty: &dyn Display) -> String {
 
 /// What a multiplication adds to, in an accumulator of these elements.
 pub(crate) fn accumulated(element: Scalar) -> Option<Accumulated> {
-    let types =
-        [(Scalar::F32, Accumulated::F32), (Scalar::F16, Accumulated::F16), (Scalar::I32, Accumulated::S32)];
-    types.into_iter().find_map(|(scalar, accumulated)| (scalar == element).then_some(accumulated))
+    Accumulated::of(element)
 }
 
 /// `sum.store(tile)`.
