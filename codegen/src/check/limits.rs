@@ -201,6 +201,20 @@ pub(super) fn tile_element(tile: &Expr, at: &[Expr], sink: &mut Sink) {
     }
 }
 
+/// More than fits the buffer that is printed to would be lost, without a word on a GPU.
+pub(super) fn printed_tile(tile: &Expr, sink: &mut Sink) {
+    let Type::Tile(ty) = tile.ty.local() else { return };
+    let count = ty.extents.iter().fold(1, |count: u64, &extent| count.saturating_mul(extent.into()));
+    if count > limits::PRINTED_ELEMENTS {
+        let message = format!(
+            "`{ty}` has {count} elements, and at most {} are printed at a time",
+            limits::PRINTED_ELEMENTS
+        );
+        sink.error(Code::PrintedTile, tile.span, message)
+            .help("print a part of it: `print_tile(tile.band::<64>(i))`, or single values with `printf!`");
+    }
+}
+
 pub(super) fn shared_element(array: &Expr, index: &Expr, sink: &mut Sink) {
     if let Type::SharedArray(_, len) = array.ty.local() {
         within(index, *len, "the array's length", sink);

@@ -71,11 +71,17 @@ fn warpgroups(kernel: &Kernel, first: &Stmt, sink: &mut Sink) {
 
 /// Any call that is left in a kernel makes ptxas serialise its multiplications (its C7510).
 fn no_call(stmt: &Stmt, sink: &mut Sink) {
-    if let StmtKind::Printf { .. } = stmt.kind {
-        let message = "`printf!` in a kernel with tensor cores: the call would make each multiplication wait for itself";
-        sink.error(Code::MmaCall, stmt.origin.span, message)
-            .help("write what is to be seen to a `Global`, or print in another kernel");
-    }
+    let (word, help) = if let StmtKind::Printf { .. } = stmt.kind {
+        ("printf!", "write what is to be seen to a `Global`, or print in another kernel")
+    } else if let StmtKind::PrintTile { .. } = stmt.kind {
+        ("print_tile", "store the tile to a tensor, and load and print it in another kernel")
+    } else {
+        return;
+    };
+    let message = format!(
+        "`{word}` in a kernel with tensor cores: the call would make each multiplication wait for itself"
+    );
+    sink.error(Code::MmaCall, stmt.origin.span, message).help(help);
 }
 
 fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {

@@ -196,6 +196,9 @@ codes! {
     /// Tensor cores in a block that is not made of warpgroups.
     Warpgroups = "TMA0257",
 
+    /// A tile that is too large to be printed.
+    PrintedTile = "TMA0270",
+
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.

@@ -1,7 +1,7 @@
 //! What an argument may be: the shapes that the [table](super::table) gives to parameters.
 
 use crate::diag::Code;
-use crate::ir::{self, Const, Expr, ExprKind, Type};
+use crate::ir::{self, Compound, Const, Expr, ExprKind, Type};
 use crate::parse::cx::Cx;
 use crate::parse::infer::rule::{Rule, bits};
 use crate::parse::method::map::Map;
@@ -198,6 +198,28 @@ impl<On> Shape<On> for StoredTile {
             let message = format!("an accumulator is stored to a tile, not to {}", cx.infer.name(&ty));
             cx.error(Code::TypeMismatch, tile.span, message)
                 .help("store to a `Tile` of the block's own shared memory, and from there by a copy");
+        }
+        is_tile.then_some(tile)
+    }
+}
+
+/// A tile that is printed.
+pub(in crate::parse) struct PrintedTile;
+
+impl<On> Shape<On> for PrintedTile {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, _: &On, tile: Expr) -> Option<Expr> {
+        let ty = cx.resolve(&tile.ty);
+        let is_tile = matches!(ty, Type::Tile(_));
+        if !is_tile && ty != Type::Error {
+            let message = format!("`print_tile` prints a tile, not {}", cx.infer.name(&ty));
+            let is_in_registers = matches!(ty, Type::Accumulator(_) | Type::Compound(Compound::Columns(_)));
+            cx.error(Code::TypeMismatch, tile.span, message).help(if is_in_registers {
+                "store it to a tile, and that to a tensor, for another kernel to load and print"
+            } else {
+                "print a `Tile` of the block's own shared memory; `printf!` prints single values"
+            });
         }
         is_tile.then_some(tile)
     }
