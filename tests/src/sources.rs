@@ -58,6 +58,7 @@ pub fn examples() -> &'static [Source] {
         "tma_row_fill": "examples/src/bin/tma_row_fill.rs",
         "tma_scale": "examples/src/bin/tma_scale.rs",
         "transpose": "examples/src/bin/transpose.rs",
+        "wgmma_atom": "examples/src/bin/wgmma_atom.rs",
     }
 }
 
