@@ -58,6 +58,7 @@ pub fn examples() -> &'static [Source] {
         "tma_row_fill": "examples/src/bin/tma_row_fill.rs",
         "tma_scale": "examples/src/bin/tma_scale.rs",
         "transpose": "examples/src/bin/transpose.rs",
+        "wgmma_atom": "examples/src/bin/wgmma_atom.rs",
     }
 }
 
@@ -97,6 +98,7 @@ pub fn corpus() -> &'static [Source] {
         "phases": "tests/src/kernels/phases.rs",
         "pipelines": "tests/src/kernels/pipelines.rs",
         "places": "tests/src/kernels/places.rs",
+        "printing": "tests/src/kernels/printing.rs",
         "reductions_elements": "tests/src/kernels/reductions/elements.rs",
         "reductions_ranks": "tests/src/kernels/reductions/ranks.rs",
         "remote_barriers": "tests/src/kernels/remote_barriers.rs",
@@ -135,7 +137,8 @@ pub fn benchmarks() -> &'static [Source] {
 }
 
 /// The pages of the book whose kernels are compiled.
-pub const BOOK: [&str; 3] = ["docs/language.md", "docs/pipelines.md", "docs/tutorial.md"];
+pub const BOOK: [&str; 4] =
+    ["docs/language.md", "docs/pipelines.md", "docs/tutorial.md", "docs/tutorial-tensor-cores.md"];
 
 /// A block of code of a page of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]

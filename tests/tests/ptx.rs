@@ -118,6 +118,7 @@ const KEPT: &[&str] = &[
     "place_named_barriers",
     "place_warps",
     "prefetch_tiles",
+    "print_tiles",
     "reduction_add::f16",
     "reductions_1",
     "reductions_3",

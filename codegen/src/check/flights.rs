@@ -212,7 +212,8 @@ impl Walk<'_, '_> {
             | StmtKind::ElectOne { .. }
             | StmtKind::Warp { .. }
             | StmtKind::Assert { .. }
-            | StmtKind::Printf { .. } => Some(state),
+            | StmtKind::Printf { .. }
+            | StmtKind::PrintTile { .. } => Some(state),
         }
     }
 

@@ -82,6 +82,7 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         StmtKind::Pack { dest, accumulator } => mma::pack(rules, *dest, *accumulator, span, sink),
         StmtKind::ReduceRows { accumulator, .. } => mma::reduce_rows(rules, *accumulator, span, sink),
         StmtKind::SetMaxRegisters { registers, .. } => mma::registers(*registers, span, sink),
+        StmtKind::PrintTile { tile } => limits::printed_tile(tile, sink),
         StmtKind::Assign { local, index, value: _ } => mma::assigned(rules, *local, index, sink),
         // Their operands are judged as expressions; nothing else about them has a rule.
         StmtKind::If { .. }

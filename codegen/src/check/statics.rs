@@ -167,7 +167,8 @@ impl Walk<'_> {
             | StmtKind::Warp { .. }
             | StmtKind::Trap
             | StmtKind::Assert { .. }
-            | StmtKind::Printf { .. } => false,
+            | StmtKind::Printf { .. }
+            | StmtKind::PrintTile { .. } => false,
         }
     }
 

@@ -100,7 +100,8 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::Warp { .. }
         | StmtKind::Trap
         | StmtKind::Assert { .. }
-        | StmtKind::Printf { .. } => return None,
+        | StmtKind::Printf { .. }
+        | StmtKind::PrintTile { .. } => return None,
     };
     Some(Needed { feature, word })
 }

@@ -202,6 +202,9 @@ codes! {
     /// Metadata that is not what a sparse operand has.
     SparseMetadata = "TMA0260",
 
+    /// A tile that is too large to be printed.
+    PrintedTile = "TMA0270",
+
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.

@@ -159,6 +159,7 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::Trap => writeln!(f, "trap"),
         StmtKind::Assert { condition, message } => writeln!(f, "assert {condition} {message:?}"),
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
+        StmtKind::PrintTile { tile } => writeln!(f, "print_tile {tile}"),
     }
 }
 

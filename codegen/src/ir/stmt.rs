@@ -150,6 +150,8 @@ pub enum StmtKind {
     Assert { condition: Expr, message: String },
     /// Prints from the GPU.
     Printf { pieces: Vec<PrintfPiece>, args: Vec<Expr> },
+    /// Prints the elements of a tile from the GPU, in rows.
+    PrintTile { tile: Expr },
 }
 
 /// An arm of a `match`.

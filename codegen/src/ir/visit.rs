@@ -252,6 +252,7 @@ macro_rules! parts {
                 WarpOp::Vote(_) | WarpOp::Match(_) | WarpOp::Reduce(_) => vec![value],
             }),
             StmtKind::Printf { args, .. } => Parts::read(args.into_iter().collect()),
+            StmtKind::PrintTile { tile } => Parts::read(vec![tile]),
         }
     };
 }

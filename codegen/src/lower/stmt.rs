@@ -69,5 +69,6 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
             print::assert_stmt(cx, condition, message, stmt.origin.span)
         }
         StmtKind::Printf { pieces, args } => print::printf(cx, pieces, args),
+        StmtKind::PrintTile { tile } => print::tile::print_tile(cx, tile),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn set(cx: &mut Cx<'_, '_>, tile: &Expr, at: &[Expr], value: &Expr) -
     memory::store_any(cx, address, value, (ty.element, vector))
 }
 
-fn tile_type(ty: &Type) -> Lower<&TileType> {
+pub(super) fn tile_type(ty: &Type) -> Lower<&TileType> {
     let Type::Tile(tile) = ty.local() else {
         return Err(BackendError::Unchecked(format!("a tile of type `{}`", ty.local())));
     };

@@ -15,7 +15,7 @@ use crate::diag::Sink;
 use crate::diag::mistake::{self, RegisterIndex};
 use crate::ir::{
     AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, Mma, MmaOp, OperandType,
-    Scalar, Span, Stmt, StmtKind, Sync, TileSwizzle, TileType, Type, visit,
+    Scalar, Span, Stmt, StmtKind, Sync, TileSwizzle, Type, visit,
 };
 use crate::limits;
 
@@ -75,6 +75,8 @@ fn warpgroups(kernel: &Kernel, first: &Stmt, sink: &mut Sink) {
 fn no_call(stmt: &Stmt, sink: &mut Sink) {
     if let StmtKind::Printf { .. } = stmt.kind {
         sink.error(mistake::Mma::Printf, stmt.origin.span);
+    } else if let StmtKind::PrintTile { .. } = stmt.kind {
+        sink.error(mistake::Mma::PrintTile, stmt.origin.span);
     }
 }
 
@@ -190,18 +192,8 @@ fn operand_tile(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Opt
 
 /// How the tile of an operand lies in shared memory, all of it; none where no descriptor says so.
 pub(crate) fn geometry(ty: &OperandType, element: Operand) -> Option<OperandTile> {
-    let TileType { extents, swizzle, .. } = &ty.tile;
-    let &[ref outer @ .., rows, columns] = extents.as_slice() else { return None };
-    if outer.iter().any(|&extent| extent != 1) || outer.len() > 1 {
-        return None;
-    }
-    let swizzle = plain(*swizzle)?;
-    // Of bits there are several in each element of the tile.
-    let columns = columns.checked_mul(ty.tile.element.bytes() * 8 / element.bits())?;
     let major = if ty.transposed { Major::Mn } else { Major::K };
-    let tile = OperandTile { element, extents: [rows, columns], swizzle, major };
-    // Without a swizzle its rows lie one after the other, and not in chunks.
-    (u64::from(tile.pitch()) == ty.tile.row_pitch()).then_some(tile)
+    OperandTile::of(&ty.tile, element, major)
 }
 
 /// The swizzle of a tile that is not interleaved.
@@ -229,9 +221,7 @@ fn form(form: Form, span: Span, sink: &mut Sink) {
 
 /// What a multiplication adds to, in an accumulator of these elements.
 pub(crate) fn accumulated(element: Scalar) -> Option<Accumulated> {
-    let types =
-        [(Scalar::F32, Accumulated::F32), (Scalar::F16, Accumulated::F16), (Scalar::I32, Accumulated::S32)];
-    types.into_iter().find_map(|(scalar, accumulated)| (scalar == element).then_some(accumulated))
+    Accumulated::of(element)
 }
 
 /// `sum.store(tile)`.

@@ -36,6 +36,8 @@ pub(crate) enum Mismatch {
     StoredToRows(PartialType),
     /// Metadata of a sparse operand that is no array of `u32`.
     NoMetadata(PartialType),
+    /// What is printed as a tile and is none.
+    Printed(PartialType),
     /// Numbers that are no array.
     NoArray { numbers: Numbers, found: PartialType },
     /// Offsets that are no `u16`.
@@ -119,6 +121,15 @@ impl Mismatch {
             Self::NoMetadata(found) => (
                 format!("metadata is an array of `u32`, not {found}"),
                 "write `tile.sparse([word])`, with a `u32` for 64 rows and each one or two instructions",
+            ),
+            Self::Printed(found) => (
+                format!("`print_tile` prints a tile, not {found}"),
+                if let PartialType::Known(Type::Accumulator(_) | Type::Compound(Compound::Columns(_))) = found
+                {
+                    "store it to a tile, and that to a tensor, for another kernel to load and print"
+                } else {
+                    "print a `Tile` of the block's own shared memory; `printf!` prints single values"
+                },
             ),
             Self::NoArray { numbers, found } => (
                 format!("{}s are an array, not {found}", numbers.noun()),

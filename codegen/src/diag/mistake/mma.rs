@@ -18,6 +18,8 @@ pub(crate) enum Mma {
     Warpgroups { threads: u64, at: Span },
     /// `printf!` beside a multiplication.
     Printf,
+    /// `print_tile` beside a multiplication.
+    PrintTile,
     /// Elements that no accumulator holds.
     AccumulatorElement(Scalar),
     /// Columns that no accumulator has.
@@ -96,11 +98,10 @@ impl Mma {
                     .help("take a multiple of 128 threads")
             }
             Self::Printf => {
-                let message = "`printf!` in a kernel with tensor cores: the call would make each multiplication wait \
-                               for itself";
-                Text::new(Code::MmaCall, message)
-                    .help("write what is to be seen to a `Global`, or print in another kernel")
+                call("printf!").help("write what is to be seen to a `Global`, or print in another kernel")
             }
+            Self::PrintTile => call("print_tile")
+                .help("store the tile to a tensor, and load and print it in another kernel"),
             Self::AccumulatorElement(element) => {
                 element_text(format!("an accumulator holds f32, f16 or i32, not {element}"))
                     .help("convert when it is stored: `sum.store(tile)` takes tiles of other elements")
@@ -249,6 +250,14 @@ impl Display for RegisterIndex {
             Self::FirstColumn => "the first of the columns",
         })
     }
+}
+
+/// A call of this word.
+fn call(word: &str) -> Text {
+    let message = format!(
+        "`{word}` in a kernel with tensor cores: the call would make each multiplication wait for itself"
+    );
+    Text::new(Code::MmaCall, message)
 }
 
 fn shape(message: String) -> Text {

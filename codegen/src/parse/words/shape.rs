@@ -231,6 +231,22 @@ impl<On> Shape<On> for RowAndColumn {
     }
 }
 
+/// A tile that is printed.
+pub(in crate::parse) struct PrintedTile;
+
+impl<On> Shape<On> for PrintedTile {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, _: &On, tile: Expr) -> Option<Expr> {
+        let ty = cx.resolve(&tile.ty);
+        let is_tile = matches!(ty, Type::Tile(_));
+        if !is_tile && ty != Type::Error {
+            cx.error(Mismatch::Printed(cx.infer.partial(&ty)), tile.span);
+        }
+        is_tile.then_some(tile)
+    }
+}
+
 /// As [`Coordinates`], counted in tiles.
 pub(in crate::parse) struct TileCoordinates;
 

@@ -120,6 +120,7 @@ words! {
         }
         "Printing and stopping" {
             fn trap() => Trap;
+            fn print_tile<Tile>(tile: PrintedTile) => PrintTile;
         }
     }
 

@@ -369,6 +369,12 @@ fn tma0255_calls_beside_multiplications() {
         "`printf!` in a kernel with tensor cores",
         &format!("{SUM} printf!(\"%f\\n\", sum[0]);"),
     );
+    flipped(
+        &format!("{SUM} sum.mma(a, b, ()).wait(); print_tile(a);"),
+        "TMA0255",
+        "`print_tile` in a kernel with tensor cores",
+        &format!("{SUM} print_tile(a);"),
+    );
     accepted("", &format!("{SUM} sum.mma(a, b, ()).wait(); assert!(n > 0); trap();"));
 }
 
