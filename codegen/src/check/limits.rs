@@ -104,7 +104,7 @@ fn tile_fault(fault: TileFault, tile: &TileType, name: &str) -> (Code, String, S
         TileFault::Element => (
             Code::ElementType,
             format!("a tensor map has no elements of type `{}`", tile.element),
-            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the unsigned \
+            "tensor maps hold i8, u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the unsigned \
              type of the same size"
                 .to_owned(),
         ),
