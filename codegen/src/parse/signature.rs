@@ -45,10 +45,6 @@ pub(super) fn judge(function: &ItemFn, sink: &mut Sink) {
                 .help("remove it: what a kernel takes borrows nothing");
         }
     }
-    if let Some(clause) = &sig.generics.where_clause {
-        sink.error(Code::Signature, Span::of(clause), "a kernel has no `where` clause")
-            .help("write bounds where the type is named: `<T: TileElement>`");
-    }
     condition::refuse_in_kernel(function, sink);
 }
 

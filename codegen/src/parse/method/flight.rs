@@ -10,6 +10,7 @@ use crate::ir::{
 };
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
+use crate::parse::types::turbofish_arguments;
 use crate::parse::words::FlightCall;
 
 /// What a multiplication is started with.
@@ -131,10 +132,27 @@ impl Cx<'_> {
         }
     }
 
-    /// `tile.t()`: rows for columns.
-    pub(super) fn transposed(&mut self, tile: Expr, ty: &TileType, span: Span) -> Expr {
-        let operand = OperandType { tile: ty.clone(), transposed: true, negated: false };
+    /// `tile.t()`: rows for columns, if it is `transposed`.
+    pub(super) fn transposed(&mut self, tile: Expr, ty: &TileType, transposed: bool, span: Span) -> Expr {
+        let operand = OperandType { tile: ty.clone(), transposed, negated: false };
         self.compound(Compound::Operand(operand), vec![tile], span)
+    }
+
+    /// `tile.t_if::<B>()`.
+    pub(super) fn transposed_if(
+        &mut self,
+        tile: Expr,
+        ty: &TileType,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Expr> {
+        let span = Span::of(call);
+        let [flag] = turbofish_arguments(call)[..] else {
+            self.error(Code::ArgumentCount, span, "`t_if` does not say if the tile is transposed")
+                .help("write `tile.t_if::<B>()` with a constant `B: bool`");
+            return None;
+        };
+        let transposed = self.bool_argument(flag)?;
+        Some(self.transposed(tile, ty, transposed, span))
     }
 
     /// `-tile`, `-tile.t()`; none if it is neither.

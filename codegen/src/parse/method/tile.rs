@@ -25,7 +25,8 @@ impl Cx<'_> {
             TileCall::Cols => self.known_u32(u64::from(ty.inner_extent()), span),
             TileCall::TileAt { index } => return self.tile_at(ty, index, span),
             TileCall::Band { i } => return self.band(tile, ty, i, syntax),
-            TileCall::T => self.transposed(tile, ty, span),
+            TileCall::T => self.transposed(tile, ty, true, span),
+            TileCall::TIf => return self.transposed_if(tile, ty, syntax),
             TileCall::Get { at } => {
                 let (dest, value) = self.temporary("element", ty.element, span);
                 self.emit(StmtKind::TileGet { dest, tile, at }, span);

@@ -138,6 +138,7 @@ words! {
         "Tensor cores" {
             fn band<Count>(i: U32) => Band;
             fn t() => T;
+            fn t_if<Flag>() => TIf;
         }
         "Bulk copies" {
             fn bulk_copy_to(to: RemoteSequence, at: U32, count: U32, barrier: RemoteBarrier) => CopyTo;

@@ -45,7 +45,7 @@ types! {
             type Rows<Sum, MatrixRows>;
             type Fragment<Factor, MatrixRows, Depth>;
             type Flight<Lifetime, Sum, MatrixRows, Count, Kept>;
-            type Transposed<Tile>;
+            type Transposed<Tile, Flag>;
             type Negated<Operand>;
         }
         "Columns of pixels" {
