@@ -211,7 +211,7 @@ pub fn small_tests() -> Vec<Test> {
         run: Box::new(move |device| run(device, small, 1)),
     };
     // Of one block, and of more steps than rings have stages.
-    let products = gemms([64, 32, 896, 1]).chain(attentions([1, 100, 500]));
+    let products = gemms([64, 32, 448, 1]).chain(attentions([1, 100, 300]));
     EXAMPLES.into_iter().map(test).chain(programs(PROGRAMS)).chain(products).chain(multicasts(1)).collect()
 }
 

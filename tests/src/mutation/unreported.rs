@@ -217,6 +217,7 @@ pub const HARMLESS: &[Unreported] = &[
         &[SyncRemoved],
         "The last: nobody stores to the tile again.",
     ),
+    of_mma("attention::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
     of_mma("attention::*", "wgmma.fence", &[2], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("dense_gemm::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma(

@@ -18,6 +18,7 @@
 //! | --- | --- | --- |
 //! | `Tile<E, Shape2<M, K>, W>` and `Tile<E, Shape2<N, K>, W>`, or `Shape3` with an outermost extent of 1 | yes | yes |
 //! | [`tile.t()`](super::Tile::t) of a K × M or K × N tile, 16-bit elements only | yes | yes |
+//! | [`tile.t_if::<B>()`](super::Tile::t_if), which is `tile.t()` or the tile, by a constant | yes | yes |
 //! | `-tile`, floats only | yes | yes |
 //! | [`Fragment<E, M, K>`](Fragment), in registers | yes | no |
 //!
