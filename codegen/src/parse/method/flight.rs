@@ -3,7 +3,7 @@
 //! A flight is taken apart, as a pipeline's slots are: the accumulator that it adds to, and the
 //! parts of what it keeps until it is over. Which groups are open where, `check` finds out.
 
-use crate::diag::Code;
+use crate::diag::mistake::{Argument, Mismatch};
 use crate::ir::{
     AccumulatorType, Awaited, Compound, Expr, ExprKind, LeftOperand, LocalId, Mma, OperandType,
     SharedOperand, Span, StmtKind, TileType, Type,
@@ -79,12 +79,7 @@ impl Cx<'_> {
                     old.clone()
                 }
                 _ => {
-                    self.error(
-                        Code::TypeMismatch,
-                        new.span,
-                        "the flight keeps what belongs to another pipeline",
-                    )
-                    .help("wait for it, and start another with `mma` of the accumulator");
+                    self.error(Mismatch::OtherFlight, new.span);
                     return None;
                 }
             });
@@ -124,9 +119,7 @@ impl Cx<'_> {
             }
             (Type::Error, _) => None,
             (other, value) => {
-                let message = format!("tensor cores multiply tiles, not {}", self.infer.name(&other));
-                self.error(Code::TypeMismatch, value.span, message)
-                    .help("pass a `Tile` in shared memory, or as the left operand a `Fragment`");
+                self.error(Mismatch::NoFactor(self.infer.partial(&other)), value.span);
                 None
             }
         }
@@ -147,8 +140,7 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let span = Span::of(call);
         let [flag] = turbofish_arguments(call)[..] else {
-            self.error(Code::ArgumentCount, span, "`t_if` does not say if the tile is transposed")
-                .help("write `tile.t_if::<B>()` with a constant `B: bool`");
+            self.error(Argument::NoCondition, span);
             return None;
         };
         let transposed = self.bool_argument(flag)?;
