@@ -3,9 +3,9 @@
 use tma_model::tile::{TileFault, TileMode};
 
 use crate::abi::{AbiParam, abi_params};
-use crate::diag::{Code, Sink};
+use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
-    BarrierOp, Const, Expr, ExprKind, For, Kernel, SharedVar, Span, TileSwizzle, TileType, Type,
+    BarrierOp, Const, Expr, ExprKind, For, Kernel, Local, SharedVar, Span, TileSwizzle, TileType, Type,
 };
 use crate::limits;
 
@@ -193,18 +193,52 @@ fn empty(len: u32, name: &str, span: Span, sink: &mut Sink) {
     }
 }
 
+/// Coordinates of an element of a tile, as far as they are constants.
 pub(super) fn tile_element(tile: &Expr, at: &[Expr], sink: &mut Sink) {
-    if let Type::Tile(tile) = tile.ty.local() {
-        for (coordinate, &extent) in at.iter().zip(&tile.extents) {
-            within(coordinate, extent, "the tile's extent here", sink);
-        }
+    for (coordinate, bound) in at.iter().zip(tile_bounds(&tile.ty)) {
+        within(coordinate, bound, sink);
     }
 }
 
-pub(super) fn shared_element(array: &Expr, index: &Expr, sink: &mut Sink) {
-    if let Type::SharedArray(_, len) = array.ty.local() {
-        within(index, *len, "the array's length", sink);
+/// The index of an element or of a stage, if it is a constant.
+pub(super) fn element(of: &Type, index: &Expr, sink: &mut Sink) {
+    if let Some(bound) = bound(of) {
+        within(index, bound, sink);
     }
+}
+
+/// The indices of an element of a register array that is assigned to.
+pub(super) fn assigned(local: &Local, indices: &[Expr], sink: &mut Sink) {
+    let mut ty = local.ty.clone();
+    for index in indices {
+        element(&ty, index, sink);
+        ty = ty.elements().map_or(Type::Error, |(element, _)| element);
+    }
+}
+
+/// What an index is less than, and what that is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    extent: u32,
+    what: &'static str,
+}
+
+/// The bound of indices into a thing of several parts.
+pub(super) fn bound(of: &Type) -> Option<Bound> {
+    let (extent, what) = if let Type::SharedArray(_, len) | Type::Array(_, len) = of.local() {
+        (*len, "the array's length")
+    } else if let Type::Stages(_, len) = of.local() {
+        (*len, "the number of stages")
+    } else {
+        (of.elements()?.1, "the number of elements that a thread holds")
+    };
+    Some(Bound { extent, what })
+}
+
+/// The bounds of coordinates in a tile, outermost first.
+pub(super) fn tile_bounds(tile: &Type) -> Vec<Bound> {
+    let Type::Tile(tile) = tile.local() else { return vec![] };
+    tile.extents.iter().map(|&extent| Bound { extent, what: "the tile's extent here" }).collect()
 }
 
 pub(super) fn for_loop(inner: &For, sink: &mut Sink) {
@@ -295,18 +329,6 @@ pub(super) fn named_barrier(id: &Expr, threads: &Expr, sink: &mut Sink) {
     }
 }
 
-pub(super) fn array_element(array: &Expr, index: &Expr, sink: &mut Sink) {
-    if let Type::Array(_, len) = array.ty {
-        within(index, len, "the array's length", sink);
-    }
-}
-
-pub(super) fn stage(stages: &Expr, index: &Expr, sink: &mut Sink) {
-    if let Type::Stages(_, len) = stages.ty.local() {
-        within(index, *len, "the number of stages", sink);
-    }
-}
-
 pub(super) fn register_array(array: &Expr, sink: &mut Sink) {
     let elements = array.ty.scalars();
     if elements > limits::REGISTER_ARRAY_ELEMENTS {
@@ -346,11 +368,16 @@ pub(super) fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
     }
 }
 
-fn within(index: &Expr, extent: u32, what: &str, sink: &mut Sink) {
-    if let Some(value) = index.as_int()
-        && !(0..i128::from(extent)).contains(&value)
-    {
-        let message = format!("index {value} is out of range: {what} is {extent}");
-        sink.error(Code::IndexRange, index.span, message);
+fn within(index: &Expr, bound: Bound, sink: &mut Sink) {
+    if let Some(value) = index.as_int() {
+        outside(value, index.span, bound, sink);
     }
+}
+
+/// Reports an index that is not within its bound.
+pub(super) fn outside(value: i128, span: Span, bound: Bound, sink: &mut Sink) -> Option<&mut Diagnostic> {
+    let Bound { extent, what } = bound;
+    (!(0..i128::from(extent)).contains(&value)).then(|| {
+        sink.error(Code::IndexRange, span, format!("index {value} is out of range: {what} is {extent}"))
+    })
 }

@@ -8,8 +8,7 @@ use tma_model::mma::{Accumulated, Form, FormFault, Major, Operand, OperandFault,
 use tma_model::swizzle::{Interleave, Swizzle};
 
 use super::operations::Rules;
-use super::statics::Statics;
-use crate::diag::{Code, Sink};
+use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{
     AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, Mma, OperandType, Scalar,
     Span, Stmt, StmtKind, Sync, TileSwizzle, TileType, Type, visit,
@@ -299,7 +298,6 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
     let (Type::Accumulator(sum), Type::Tile(to)) = (&rules.kernel.local(accumulator).ty, &tile.ty) else {
         return;
     };
-    static_index(&rules.statics, first, "the first of the columns", sink);
     const OF_F32: [Scalar; 5] = [Scalar::F32, Scalar::F16, Scalar::Bf16, Scalar::E4m3, Scalar::E5m2];
     let fits = to.element == sum.element || sum.element == Scalar::F32 && OF_F32.contains(&to.element);
     if !fits {
@@ -314,7 +312,9 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
     let is_laid_out = plain(to.swizzle).is_some();
     match extents {
         Some((rows, columns)) if rows == sum.rows && columns.is_multiple_of(8) && is_laid_out => {
-            columns_within(*sum, first, columns, tile.span, sink);
+            if let Some(first) = first.as_int() {
+                columns_within(*sum, (first, columns), tile.span, sink);
+            }
         }
         _ => {
             let message = format!("`{sum}` is not stored to a `{to}`");
@@ -327,12 +327,20 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
     }
 }
 
-fn columns_within(sum: AccumulatorType, first: &Expr, columns: u32, span: Span, sink: &mut Sink) {
-    let known = first.as_int().unwrap_or(0);
-    if known + i128::from(columns) > i128::from(sum.columns) {
-        let message = format!("columns {known} to {} of `{sum}`", known + i128::from(columns) - 1);
-        sink.error(Code::IndexRange, span, message).help("store as many columns as there are");
-    }
+/// Reports columns, the first and their number, that the accumulator does not have.
+pub(super) fn columns_within(
+    sum: AccumulatorType,
+    (first, columns): (i128, u32),
+    span: Span,
+    sink: &mut Sink,
+) -> Option<&mut Diagnostic> {
+    let end = first + i128::from(columns);
+    (end > i128::from(sum.columns)).then(|| {
+        let message = format!("columns {first} to {} of `{sum}`, which has {}", end - 1, sum.columns);
+        let error = sink.error(Code::IndexRange, span, message);
+        error.help("store as many columns as there are");
+        error
+    })
 }
 
 /// `sum.pack::<bf16>()`.
@@ -372,27 +380,4 @@ pub(super) fn registers(registers: u32, span: Span, sink: &mut Sink) {
         sink.error(Code::Registers, span, message)
             .help("40 for a warpgroup that copies and 232 for two that multiply are a common choice");
     }
-}
-
-/// `sum[i] = ..`.
-pub(super) fn assigned(rules: &Rules<'_>, local: LocalId, index: &[Expr], sink: &mut Sink) {
-    if let [index] = index {
-        element(rules, &rules.kernel.local(local).ty, index, sink);
-    }
-}
-
-/// Registers have no addresses: which one is meant must be known.
-pub(super) fn element(rules: &Rules<'_>, of: &Type, index: &Expr, sink: &mut Sink) {
-    if let Type::Accumulator(_) | Type::Rows(..) = of {
-        static_index(&rules.statics, index, "the index", sink);
-    }
-}
-
-fn static_index(statics: &Statics, index: &Expr, what: &str, sink: &mut Sink) {
-    if statics.knows(index) {
-        return;
-    }
-    let message = format!("{what} is not known when the kernel is compiled, and registers are picked then");
-    sink.error(Code::AccumulatorIndex, index.span, message)
-        .help("count with a loop that is unrolled: `for i in unroll(0..sum.len())`");
 }

@@ -13,8 +13,9 @@
 //! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes,
 //!   likewise.
 //! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
-//! * `mma`: what tensor cores multiply, and what is done with accumulators; `statics` tells which
-//!   indices are known.
+//! * `mma`: what tensor cores multiply, and what is done with accumulators.
+//! * `unrolled`: indices once loops are unrolled: those of registers are known, and all that are
+//!   known are within range.
 //! * `flights`: multiplications that nobody waits for, and how many each wait leaves open.
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
@@ -38,8 +39,8 @@ pub(crate) mod mma;
 mod operations;
 mod settled;
 mod size;
-mod statics;
 mod target;
+mod unrolled;
 mod unused;
 mod vectors;
 mod warp;
@@ -82,7 +83,10 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     let before = sink.len();
     limits::check(&kernel, sink);
     operations::check(&kernel, sink);
-    size::check(&kernel, sink);
+    // What is too large to be unrolled is not followed through its turns either.
+    if size::check(&kernel, sink) {
+        unrolled::check(&kernel, sink);
+    }
     mma::check(&kernel, sink);
     let flights = flights::follow(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);

@@ -7,8 +7,12 @@ use crate::diag::{Code, Sink};
 use crate::ir::{Block, Expr, For, Kernel, Stmt, StmtKind, visit};
 use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
 
-pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
-    let Some(found) = block(&kernel.body, sink).filter(|found| *found > KERNEL_OPERATIONS) else { return };
+/// Whether the kernel can be unrolled; reports one that is too large for it.
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) -> bool {
+    let Some(found) = block(&kernel.body, sink) else { return false };
+    if found <= KERNEL_OPERATIONS {
+        return true;
+    }
     let message = format!(
         "`{}` has {found} operations, with its functions inlined and its loops unrolled; a kernel has at most \
          {KERNEL_OPERATIONS}",
@@ -16,6 +20,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     );
     sink.error(Code::KernelSize, kernel.span, message)
         .help("unroll fewer loops, call device functions in loops, or make several kernels of it");
+    false
 }
 
 /// The operations of a block; none if a loop in it has been refused, so that those around it are
