@@ -86,6 +86,7 @@ pub fn corpus() -> &'static [Source] {
         "launches": "tests/src/kernels/launches.rs",
         "math": "tests/src/kernels/math.rs",
         "mma_operands": "tests/src/kernels/mma/operands.rs",
+        "mma_stops": "tests/src/kernels/mma/stops.rs",
         "mma_types": "tests/src/kernels/mma/types.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",

@@ -76,6 +76,8 @@ const KEPT: &[&str] = &[
     "math_powers",
     "math_signs::f32",
     "mma_flights",
+    "mma_halves",
+    "mma_marked",
     "mma_registers",
     "mma_transposed",
     "mma_types::bf16_bf16_f32_bf16_64",

@@ -16,6 +16,7 @@
 //! * `mma`: what tensor cores multiply, and what is done with accumulators.
 //! * `unrolled`: indices once loops are unrolled: those of registers are known, and all that are
 //!   known are within range.
+//! * `barriers`: enough of a block's barriers for its warpgroups, beside those that are named.
 //! * `flights`: multiplications that nobody waits for, and how many each wait leaves open.
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
@@ -27,6 +28,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod barriers;
 mod bulk;
 mod clusters;
 mod coordinates;
@@ -50,6 +52,7 @@ pub(crate) use unused::unused;
 
 use crate::diag::Sink;
 use crate::ir::Kernel;
+use barriers::Barriers;
 use flights::Flights;
 use layout::SharedLayout;
 
@@ -59,6 +62,7 @@ pub struct CheckedKernel {
     kernel: Kernel,
     layout: SharedLayout,
     flights: Flights,
+    barriers: Barriers,
 }
 
 impl CheckedKernel {
@@ -76,6 +80,11 @@ impl CheckedKernel {
     pub fn flights(&self) -> &Flights {
         &self.flights
     }
+
+    /// Which barriers its warpgroups meet at.
+    pub fn barriers(&self) -> &Barriers {
+        &self.barriers
+    }
 }
 
 /// Checks every rule; reports all that are broken, and gives the kernel back if one is.
@@ -89,9 +98,10 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     }
     mma::check(&kernel, sink);
     let flights = flights::follow(&kernel, sink);
+    let barriers = barriers::assign(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     if sink.len() == before {
-        Ok(Box::new(CheckedKernel { kernel, layout, flights }))
+        Ok(Box::new(CheckedKernel { kernel, layout, flights, barriers }))
     } else {
         Err(Box::new(kernel))
     }

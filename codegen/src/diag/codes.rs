@@ -196,6 +196,9 @@ codes! {
     /// Tensor cores in a block that is not made of warpgroups.
     Warpgroups = "TMA0257",
 
+    /// More warpgroups that meet on their own than barriers that are left for them.
+    WarpgroupBarriers = "TMA0263",
+
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.

@@ -9,7 +9,7 @@ use inkwell::types::{BasicMetadataTypeEnum, StructType};
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
-use super::{Cx, Lower, debug, memory};
+use super::{Cx, Lower, debug, memory, place};
 use crate::Checks;
 use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
@@ -61,6 +61,7 @@ pub(super) fn declare<'c, 'k>(
         module,
         target,
         has_mma: mma::uses_mma(kernel),
+        halves_apart: place::takes_halves_apart(kernel),
         checked: checks.apply_to(kernel),
         builder,
         allocas,
@@ -72,6 +73,7 @@ pub(super) fn declare<'c, 'k>(
         shared: shared_memory(context, module, kernel),
         exits: HashMap::new(),
         strings: HashMap::new(),
+        failures: HashMap::new(),
         lines,
         path: source.path,
         ptx_version: target.ptx_version(),

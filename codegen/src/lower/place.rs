@@ -1,13 +1,12 @@
 //! Locals and register arrays.
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{
-    AggregateValueEnum, BasicValue, BasicValueEnum, InstructionValue, IntValue, PointerValue,
-};
+use inkwell::values::{AggregateValueEnum, BasicValueEnum, IntValue, PointerValue};
 
+use super::types::int;
 use super::{Cx, Lower, bounds, expr};
 use crate::backend::BackendError;
-use crate::ir::{Expr, ExprKind, LocalId, Type};
+use crate::ir::{Expr, ExprKind, Kernel, LocalId, Scalar, StmtKind, Type, visit};
 
 /// Where `local` lives.
 pub(super) fn home<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<PointerValue<'c>> {
@@ -34,21 +33,6 @@ pub(super) fn at<'c>(
     Ok(unsafe { cx.builder.build_gep(ty, base, &[index], "")? })
 }
 
-/// Says of a load that its address is a multiple of so many bytes, and no more.
-pub(super) fn align(loaded: BasicValueEnum<'_>, bytes: u32) -> Lower<()> {
-    match loaded.as_instruction_value() {
-        Some(load) => align_store(load, bytes),
-        None => Ok(()),
-    }
-}
-
-/// As [`align`], of a store.
-pub(super) fn align_store(access: InstructionValue<'_>, bytes: u32) -> Lower<()> {
-    access
-        .set_alignment(bytes)
-        .map_err(|error| BackendError::Unchecked(format!("an alignment of {bytes} bytes: {error}")))
-}
-
 /// `local = value`.
 pub(super) fn store<'c>(cx: &Cx<'c, '_>, local: LocalId, value: BasicValueEnum<'c>) -> Lower<()> {
     cx.builder.build_store(home(cx, local)?, value)?;
@@ -61,6 +45,9 @@ pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value:
     let value = expr::value(cx, value)?;
     let mut place = home(cx, local)?;
     let ty = cx.kernel.kernel().local(local).ty.clone();
+    if let ([index], true) = (index, holds_halves(&ty)) {
+        return set_half(cx, place, index, value);
+    }
     let mut array = Expr { kind: ExprKind::Local(local), ty, span: value_span };
     for index in index {
         place = element_place(cx, place, &array, index)?;
@@ -69,6 +56,68 @@ pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value:
             Expr { kind: ExprKind::Index(Box::new(array), Box::new(index.clone())), ty, span: index.span };
     }
     cx.builder.build_store(place, value)?;
+    Ok(())
+}
+
+/// Whether elements of an accumulator of f16 are read or written one by one.
+pub(super) fn takes_halves_apart(kernel: &Kernel) -> bool {
+    let mut found = false;
+    visit::for_each_expr(&kernel.body, &mut |expr| {
+        found |= matches!(&expr.kind, ExprKind::Index(of, _) if holds_halves(&of.ty));
+    });
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Assign { local, index, .. } = &stmt.kind {
+            found |= !index.is_empty() && holds_halves(&kernel.local(*local).ty);
+        }
+    });
+    found
+}
+
+/// Whether two elements of a thing of this type lie in a register.
+fn holds_halves(of: &Type) -> bool {
+    matches!(of, Type::Accumulator(sum) if sum.element == Scalar::F16)
+}
+
+/// The register of an element of f16, and by how many bits the element is moved in it.
+fn half_place<'c>(
+    cx: &mut Cx<'c, '_>,
+    base: PointerValue<'c>,
+    index: &Expr,
+) -> Lower<(PointerValue<'c>, IntValue<'c>)> {
+    let index = expr::int_value(cx, index)?;
+    let one = index.get_type().const_int(1, false);
+    let register = cx.builder.build_right_shift(index, one, false, "")?;
+    let which = cx.builder.build_and(index, one, "")?;
+    let which = cx.builder.build_int_truncate_or_bit_cast(which, cx.context.i32_type(), "")?;
+    let amount = cx.builder.build_int_mul(which, cx.u32_const(16), "")?;
+    Ok((at(cx, cx.context.i32_type().into(), base, register)?, amount))
+}
+
+/// An element of f16 of the accumulator at `base`.
+fn half<'c>(cx: &mut Cx<'c, '_>, base: PointerValue<'c>, index: &Expr) -> Lower<BasicValueEnum<'c>> {
+    let (place, amount) = half_place(cx, base, index)?;
+    let both = int(cx.builder.build_load(cx.context.i32_type(), place, "")?)?;
+    let low = cx.builder.build_right_shift(both, amount, false, "")?;
+    let bits = cx.builder.build_int_truncate(low, cx.context.i16_type(), "")?;
+    Ok(cx.builder.build_bit_cast(bits, cx.context.f16_type(), "")?)
+}
+
+/// Gives an element of f16 of the accumulator at `base` a value.
+fn set_half<'c>(
+    cx: &mut Cx<'c, '_>,
+    base: PointerValue<'c>,
+    index: &Expr,
+    value: BasicValueEnum<'c>,
+) -> Lower<()> {
+    let (place, amount) = half_place(cx, base, index)?;
+    let register = cx.context.i32_type();
+    let both = int(cx.builder.build_load(register, place, "")?)?;
+    let mask = cx.builder.build_left_shift(cx.u32_const(0xffff), amount, "")?;
+    let other = cx.builder.build_and(both, cx.builder.build_not(mask, "")?, "")?;
+    let bits = int(cx.builder.build_bit_cast(value, cx.context.i16_type(), "")?)?;
+    let bits = cx.builder.build_int_z_extend(bits, register, "")?;
+    let bits = cx.builder.build_left_shift(bits, amount, "")?;
+    cx.builder.build_store(place, cx.builder.build_or(other, bits, "")?)?;
     Ok(())
 }
 
@@ -97,6 +146,9 @@ pub(super) fn array<'c>(
 pub(super) fn element<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<BasicValueEnum<'c>> {
     let ty = cx.value_type(&element_type(&array.ty)?)?;
     let place = place_of(cx, array)?;
+    if holds_halves(&array.ty) {
+        return half(cx, place, index);
+    }
     let place = element_place(cx, place, array, index)?;
     Ok(cx.builder.build_load(ty, place, "")?)
 }

@@ -4,6 +4,7 @@
 //! Inputs are small integers, so that each sum is exact whatever the order.
 
 mod operands;
+pub mod stops;
 mod types;
 
 use crate::case::Case;
@@ -11,7 +12,7 @@ use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
 /// What is checked here.
-pub const CASES: [&[Case]; 2] = [types::CASES, operands::CASES];
+pub const CASES: [&[Case]; 3] = [types::CASES, operands::CASES, stops::CASES];
 
 /// A scalar that small integers are.
 trait Integral: Sample {
