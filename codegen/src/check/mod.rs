@@ -20,6 +20,7 @@
 //! * `flights`: multiplications that nobody waits for, and how many each wait leaves open.
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
+//! * `uniform`: what warpgroups do together, where all of their threads come.
 //! * `unused`: shared memory that nothing uses, which is a warning.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
@@ -42,6 +43,7 @@ mod operations;
 mod settled;
 mod size;
 mod target;
+mod uniform;
 mod unrolled;
 mod unused;
 mod vectors;
@@ -98,6 +100,7 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     }
     mma::check(&kernel, sink);
     let flights = flights::follow(&kernel, sink);
+    uniform::check(&kernel, sink);
     let barriers = barriers::assign(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     if sink.len() == before {

@@ -198,6 +198,8 @@ codes! {
 
     /// More warpgroups that meet on their own than barriers that are left for them.
     WarpgroupBarriers = "TMA0263",
+    /// What a warpgroup does together, where its threads may have parted.
+    Divergent = "TMA0264",
 
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",

@@ -1,6 +1,7 @@
 //! Tensor cores: what their words mean; and in `rules`, each of their rules beside what keeps it.
 
 mod rules;
+mod together;
 
 use super::{ir, refused};
 
