@@ -373,9 +373,14 @@ pub(super) fn reduce_rows(rules: &Rules<'_>, accumulator: LocalId, span: Span, s
     }
 }
 
-/// Source: PTX ISA, "setmaxnreg": 24 to 256, a multiple of 8.
+/// Whether a warpgroup may ask for so many. Source: PTX ISA, "setmaxnreg": 24 to 256, a multiple of
+/// 8.
+pub(super) fn is_asked_for(registers: u32) -> bool {
+    (24..=256).contains(&registers) && registers.is_multiple_of(8)
+}
+
 pub(super) fn registers(registers: u32, span: Span, sink: &mut Sink) {
-    if !(24..=256).contains(&registers) || !registers.is_multiple_of(8) {
+    if !is_asked_for(registers) {
         let message = format!("a warpgroup asks for 24 to 256 registers, a multiple of 8, not {registers}");
         sink.error(Code::Registers, span, message)
             .help("40 for a warpgroup that copies and 232 for two that multiply are a common choice");

@@ -18,6 +18,7 @@
 //!   known are within range.
 //! * `barriers`: enough of a block's barriers for its warpgroups, beside those that are named.
 //! * `flights`: multiplications that nobody waits for, and how many each wait leaves open.
+//! * `registers`: what warpgroups ask for, against what a block has.
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
 //! * `uniform`: what warpgroups do together, where all of their threads come.
@@ -40,6 +41,7 @@ mod limits;
 mod low_bits;
 pub(crate) mod mma;
 mod operations;
+pub(crate) mod registers;
 mod settled;
 mod size;
 mod target;
@@ -101,6 +103,7 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     mma::check(&kernel, sink);
     let flights = flights::follow(&kernel, sink);
     uniform::check(&kernel, sink);
+    registers::check(&kernel, sink);
     let barriers = barriers::assign(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     if sink.len() == before {

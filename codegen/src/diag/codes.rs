@@ -200,6 +200,8 @@ codes! {
     WarpgroupBarriers = "TMA0263",
     /// What a warpgroup does together, where its threads may have parted.
     Divergent = "TMA0264",
+    /// Registers that a block does not have for its warpgroups.
+    RegisterPool = "TMA0265",
 
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",

@@ -8,13 +8,15 @@
 
 mod values;
 
+pub(super) use values::State;
+
 use std::collections::{HashMap, HashSet};
 
 use super::limits::{self, Bound};
 use super::mma::columns_within;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::{Block, Expr, ExprKind, For, Kernel, Label, LocalId, Span, Stmt, StmtKind, Type, visit};
-use values::{State, Value};
+use values::Value;
 
 /// Judges the indices of a kernel whose loops are small enough to be unrolled.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {

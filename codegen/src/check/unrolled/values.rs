@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, StmtKind, eval, visit};
+use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, Special, StmtKind, eval, visit};
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(in crate::check) enum Value {
     Unknown,
     Scalar(Const),
     /// Those of a register array.
@@ -15,7 +15,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    pub(super) fn int(value: i128) -> Self {
+    pub(in crate::check) fn int(value: i128) -> Self {
         Self::Scalar(Const::Int(value))
     }
 
@@ -27,11 +27,11 @@ impl Value {
         if let Self::Scalar(value) = self { Some(*value) } else { None }
     }
 
-    pub(super) fn as_int(&self) -> Option<i128> {
+    pub(in crate::check) fn as_int(&self) -> Option<i128> {
         if let Self::Scalar(Const::Int(value)) = self { Some(*value) } else { None }
     }
 
-    pub(super) fn as_bool(&self) -> Option<bool> {
+    pub(in crate::check) fn as_bool(&self) -> Option<bool> {
         if let Self::Scalar(Const::Bool(value)) = self { Some(*value) } else { None }
     }
 
@@ -56,17 +56,24 @@ impl Value {
 
 /// What variables hold at a point of the kernel. One that was given nothing yet is not there.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
+pub(in crate::check) struct State {
     values: HashMap<LocalId, Value>,
+    /// The warpgroup that is followed, if it is one alone.
+    warpgroup: Option<u64>,
 }
 
 impl State {
-    pub(super) fn set(&mut self, local: LocalId, value: Value) {
+    /// At the beginning of the kernel, for this warpgroup.
+    pub(in crate::check) fn of_warpgroup(number: u64) -> Self {
+        Self { warpgroup: Some(number), ..Self::default() }
+    }
+
+    pub(in crate::check) fn set(&mut self, local: LocalId, value: Value) {
         self.values.insert(local, value);
     }
 
     /// `local[indices]… = value`.
-    pub(super) fn assign(&mut self, local: LocalId, indices: &[Expr], value: &Expr) {
+    pub(in crate::check) fn assign(&mut self, local: LocalId, indices: &[Expr], value: &Expr) {
         let value = self.of(value);
         let position = |index| self.of(index).as_int().and_then(|index| usize::try_from(index).ok());
         let indices: Vec<_> = indices.iter().map(position).collect();
@@ -79,7 +86,7 @@ impl State {
     }
 
     /// Knows no more what `block` assigns.
-    pub(super) fn forget(&mut self, block: &Block) {
+    pub(in crate::check) fn forget(&mut self, block: &Block) {
         visit::for_each_stmt(block, &mut |stmt| {
             if let StmtKind::Assign { local, .. } = &stmt.kind {
                 self.set(*local, Value::Unknown);
@@ -90,7 +97,7 @@ impl State {
     }
 
     /// What is known where two paths meet; none of a path that does not get there.
-    pub(super) fn join(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+    pub(in crate::check) fn join(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (mut one, other) = match (one, other) {
             (Some(one), Some(other)) => (one, other),
             (only, None) | (None, only) => return only,
@@ -117,7 +124,7 @@ impl State {
     }
 
     /// What is known of the value of `expr`.
-    pub(super) fn of(&self, expr: &Expr) -> Value {
+    pub(in crate::check) fn of(&self, expr: &Expr) -> Value {
         let scalar = |expr: &Expr| expr.ty.as_scalar().unwrap_or(Scalar::I32);
         let all = |operands: &[Expr]| -> Option<Vec<Const>> {
             operands.iter().map(|operand| self.of(operand).scalar()).collect()
@@ -125,6 +132,9 @@ impl State {
         match &expr.kind {
             ExprKind::Const(value) => Value::Scalar(*value),
             ExprKind::Local(local) => self.values.get(local).cloned().unwrap_or(Value::Unknown),
+            ExprKind::Special(Special::WarpgroupIdx) => {
+                self.warpgroup.map_or(Value::Unknown, |number| Value::int(number.into()))
+            }
             ExprKind::Unary(op, a) => {
                 Value::known(self.of(a).scalar().and_then(|a| eval::unary(*op, a, scalar(expr))))
             }
