@@ -143,10 +143,10 @@ impl Walk {
             StmtKind::Loop { body, .. } => self.perhaps(&[body]),
             StmtKind::While { header, body, .. } => self.perhaps(&[header, body]),
             StmtKind::For(inner) => self.perhaps(&[&inner.body]),
-            StmtKind::Labelled { label, body } => match self.block(body) {
-                Goes::Behind(target) if target == *label => Goes::On,
-                goes => goes,
-            },
+            StmtKind::Labelled { label, body } => {
+                let goes = self.block(body);
+                if goes == Goes::Behind(*label) { Goes::On } else { goes }
+            }
             StmtKind::Leave(label) | StmtKind::Break(label) | StmtKind::Continue(label) => {
                 Goes::Behind(*label)
             }

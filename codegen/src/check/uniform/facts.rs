@@ -195,8 +195,10 @@ impl Facts {
     pub(super) fn of_lanes(&self, value: &Expr, op: &WarpOp, span: Span) -> Fact {
         let given = Fact { unit: None, ..self.of(value) };
         let of_warp = Fact::differs(Level::Warp, "each warp has a result of its own", span);
+        if given.level == Level::Warpgroup {
+            return given;
+        }
         match op {
-            _ if given.level == Level::Warpgroup => given,
             WarpOp::Shuffle { op: ShuffleOp::Idx, by } if self.of(by).level <= Level::Warp => of_warp,
             WarpOp::Vote(_) | WarpOp::Reduce(_) => of_warp,
             WarpOp::Shuffle { .. } | WarpOp::Match(_) => given,

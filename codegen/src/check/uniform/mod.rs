@@ -220,7 +220,7 @@ impl Walk<'_> {
                 self.set(*dest, self.facts.of_all(&[array, index]), true);
             }
             StmtKind::GlobalGet { dest, global: _, index } => {
-                self.set(*dest, self.facts.of_all(&[index]), true)
+                self.set(*dest, self.facts.of_all(&[index]), true);
             }
             StmtKind::GlobalAtomic { dest, .. } => {
                 self.set(

@@ -14,7 +14,7 @@ pub(super) fn assertion(spec: &'static KernelSpec, module: &Module, report: &Rep
     let ptx = module.sources(|_| None).ptx;
     let line = ptx.lines().nth((party.site.ptx_line as usize).checked_sub(1)?)?;
     let [x, y, _] = spec.threads.map(|extent| extent.max(1));
-    let linear = u32::try_from(party.who.thread.0).ok()?;
+    let linear = party.who.thread.0;
     let thread = [linear % x, linear / x % y, linear / (x * y)];
     let number = Remark::find(line)?.number;
     Error::assertion(spec, ptx, Record { number, thread, block: party.block })
