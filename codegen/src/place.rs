@@ -6,7 +6,8 @@ use std::fs;
 
 use proc_macro2::Span;
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::Diagnostic;
+use crate::diag::mistake::Attribute;
 use crate::hash;
 use crate::parse::item::file;
 use crate::parse::item::{KernelItem, ModuleItems};
@@ -33,17 +34,12 @@ pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<
         .diagnostics
         .errors
         .into_iter()
-        .find(|error| error.code == Code::MissingPrelude)
+        .find(|error| error.mistake.is_of_imports())
 }
 
 /// The error of a kernel in an `impl` or a trait.
 pub(crate) fn method(kernel: &KernelItem) -> Diagnostic {
     let name = &kernel.function.sig.ident;
-    let message = format!("the kernel `{name}` stands in an `impl` or a trait");
-    let mut error = Diagnostic::new(Code::KernelPlace, crate::ir::Span::of(name), message);
-    error.help(
-        "move it out, into the module: a kernel becomes a module of its name, and those stand in modules and \
-         functions",
-    );
-    error
+    let mistake = Attribute::Method { kernel: name.to_string() };
+    Diagnostic::new(mistake, crate::ir::Span::of(name))
 }

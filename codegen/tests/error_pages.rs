@@ -57,10 +57,10 @@ fn judge(example: &Example) -> Result<(), String> {
     }
     let as_noted = errors.len() == expected.len()
         && errors.iter().zip(&expected).all(|(error, note)| {
-            error.code.as_str() == note.code
+            error.code().as_str() == note.code
                 && error.span.start().line == note.line
                 && !note.text.is_empty()
-                && error.message.contains(note.text)
+                && error.message().contains(note.text)
         });
     if as_noted {
         return Ok(());

@@ -2,7 +2,7 @@
 //! error.
 
 use tma_codegen::Failure;
-use tma_codegen::diag::Code;
+use tma_codegen::diag::{Code, Diagnostic};
 
 fn kernel(body: &str) -> String {
     format!("#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>) {{\n{body}\n}}\n")
@@ -13,7 +13,7 @@ fn kernel(body: &str) -> String {
 fn codes(source: &str) -> Vec<Code> {
     match tma_codegen::check("hostile.rs", source) {
         Ok(_) => vec![],
-        Err(Failure::Rules { errors, .. }) => errors.iter().map(|error| error.code).collect(),
+        Err(Failure::Rules { errors, .. }) => errors.iter().map(Diagnostic::code).collect(),
         Err(other) => panic!("{other}"),
     }
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use tma_model::limits::WARPGROUP_THREADS;
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Warpgroup;
 use crate::ir::{Expr, Kernel, Span, StmtKind, Sync, visit};
 use crate::limits::NAMED_BARRIERS;
 
@@ -89,20 +90,7 @@ impl Named {
 }
 
 fn too_few(named: &Named, warpgroups: usize, meeting: Span, sink: &mut Sink) {
-    let all = NAMED_BARRIERS - 1;
-    let message = match named.computed {
-        None => format!(
-            "the {warpgroups} warpgroups need a barrier each, but of {all} the kernel names {}",
-            named.numbers.len()
-        ),
-        Some(_) => format!(
-            "the {warpgroups} warpgroups take the last of the {all} barriers, but the kernel names number {} itself",
-            named.numbers.last().copied().unwrap_or(all)
-        ),
-    };
-    let error = sink.error(Code::WarpgroupBarriers, meeting, message);
-    if let Some(span) = named.computed {
-        error.label(span, "this number is computed, so that it may be any of the others");
-    }
-    error.help("name fewer barriers, from 1 on, or let warpgroups meet at barriers that are named");
+    let greatest = named.numbers.last().copied().unwrap_or_default();
+    let (named, computed) = (named.numbers.len(), named.computed);
+    sink.error(Warpgroup::Barriers { warpgroups, named, greatest, computed }, meeting);
 }

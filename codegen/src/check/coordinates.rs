@@ -3,7 +3,8 @@
 
 use super::low_bits::LowBits;
 use super::operations::Rules;
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake;
 use crate::ir::{Expr, TileCopy, TileType};
 use crate::limits::{box_start_bytes, im2col_offset};
 
@@ -36,48 +37,22 @@ pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, sink: &mut Sink) {
 fn far(at: &Expr, dimension: usize, sink: &mut Sink) -> bool {
     let positive = i128::from(i32::MAX) + 1..i128::from(u32::MAX - REACH);
     let Some(value) = at.as_int().filter(|value| positive.contains(value)) else { return false };
-    let message = format!(
-        "the coordinate {value} in dimension {dimension} is 2^31 or more, and copies would take it for {}",
-        value as u32 as i32
-    );
-    sink.error(Code::CoordinateRange, at.span, message)
-        .help("start the view nearer to the element; for a coordinate before the tensor, take an `i32`");
+    sink.error(mistake::Copy::Far { value, dimension }, at.span);
     true
 }
 
 /// Source: PTX ISA, "Tiled mode", "Bounding Box"; [`box_start_bytes`].
 fn innermost(at: &Expr, tile: &TileType, low: LowBits, sink: &mut Sink) {
     let (element, start) = (tile.element, box_start_bytes(tile.swizzle));
-    let unit = start / element.bytes();
-    let beside = low.bits % u64::from(unit);
-    if beside == 0 {
-        return;
+    if let Some(beside) = low.beside(start / element.bytes(), constant(low).map(i128::from)) {
+        sink.error(mistake::Copy::Inner { at: beside, element, start }, at.span);
     }
-    let message = match constant(low) {
-        Some(value) => {
-            let bytes = i64::from(value) * i64::from(element.bytes());
-            format!(
-                "the innermost coordinate {value} is {bytes} bytes into a row; copies start at multiples of {start}"
-            )
-        }
-        None => {
-            let multiple = unit.min(1 << low.known.min(u32::BITS - 1));
-            format!(
-                "the innermost coordinate is always {beside} more than a multiple of {multiple}, but copies start at \
-                 multiples of {start} bytes"
-            )
-        }
-    };
-    sink.error(Code::InnerCoordinate, at.span, message)
-        .help(format!("make it a multiple of {unit}: {unit} elements of `{element}` are {start} bytes"));
 }
 
 /// Source: PTX ISA, "Restriction on Tensor Copy instructions".
 fn not_before(at: &Expr, dimension: usize, low: LowBits, sink: &mut Sink) {
     if let Some(value) = constant(low).filter(|value| *value < 0) {
-        let message = format!("a box to write starts at {value} in dimension {dimension}, before the tensor");
-        sink.error(Code::StoreCoordinate, at.span, message)
-            .help("only loads may start before the tensor; write a smaller tile from coordinate 0 on");
+        sink.error(mistake::Copy::BeforeTensor { value, dimension }, at.span);
     }
 }
 
@@ -85,9 +60,7 @@ fn not_before(at: &Expr, dimension: usize, low: LowBits, sink: &mut Sink) {
 fn offset_within(offset: &Expr, rank: usize, sink: &mut Sink) {
     let most = im2col_offset(rank);
     if let Some(value) = offset.as_int().filter(|value| !(0..=i128::from(most)).contains(value)) {
-        let message = format!("an offset of {value} pixels; with {rank} dimensions it is 0 to {most}");
-        sink.error(Code::Im2colOffset, offset.span, message)
-            .help("move the bounding box by its corners, which the launch gives");
+        sink.error(mistake::Copy::Im2colOffset { value, rank }, offset.span);
     }
 }
 

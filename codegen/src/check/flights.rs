@@ -8,7 +8,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake;
 use crate::ir::{
     Awaited, Block, ExprKind, Kernel, Label, LeftOperand, LocalId, Span, Stmt, StmtId, StmtKind, visit,
 };
@@ -249,13 +250,8 @@ impl Walk<'_, '_> {
         let differs = |(a, b): (&Group, &Group)| a.accumulator != b.accumulator;
         if one.open.len() != other.open.len() || one.open.iter().zip(&other.open).any(differs) {
             let open = one.open.last().or(other.open.last());
-            let message =
-                "multiplications are under way on one path to the end of this, and not on the other";
-            let error = self.sink.error(Code::OpenFlight, span, message);
-            if let Some(open) = open {
-                error.label(open.span, "this one");
-            }
-            error.help("wait for it in the branch or the turn that starts it, or start one on both paths");
+            let open = open.map(|group| group.span);
+            self.sink.error(mistake::Mma::OpenOnOnePath { open }, span);
             // What is said once is enough.
             one.open.clear();
         }
@@ -265,14 +261,8 @@ impl Walk<'_, '_> {
     /// Reports what is still under way where a thread ends.
     fn all_over(&mut self, end: Option<&State>) {
         for group in end.into_iter().flat_map(|state| &state.open) {
-            let name = &self.kernel.local(group.accumulator).name;
-            self.sink
-                .error(
-                    Code::OpenFlight,
-                    group.span,
-                    format!("nobody waits for this multiplication of `{name}`"),
-                )
-                .help("keep what `mma` gives, and call its `wait()` before the kernel ends");
+            let accumulator = self.kernel.local(group.accumulator).name.clone();
+            self.sink.error(mistake::Mma::NeverAwaited { accumulator }, group.span);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Gives every shared variable its place in the block's shared memory.
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Shared;
 use crate::ir::{Kernel, SharedId, SharedVar, Type};
 use crate::limits;
 
@@ -97,16 +98,7 @@ pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
 
 fn report_over_budget(kernel: &Kernel, bytes: u64, sink: &mut Sink) {
     let Some(largest) = kernel.shared.iter().max_by_key(|var| size(&var.ty)) else { return };
-    let list = |var: &SharedVar| format!("`{}` {}", var.name, size(&var.ty));
-    let shares: Vec<_> = kernel.shared.iter().map(list).collect();
-    sink.error(
-        Code::SharedBudget,
-        largest.span,
-        format!(
-            "`{}` needs {bytes} bytes of shared memory, but a block has at most {}",
-            kernel.path(),
-            limits::SHARED_BYTES
-        ),
-    )
-    .help(format!("make tiles smaller or stages fewer; bytes now: {}", shares.join(", ")));
+    let share = |var: &SharedVar| (var.name.clone(), size(&var.ty));
+    let shares = kernel.shared.iter().map(share).collect();
+    sink.error(Shared::Budget { kernel: kernel.path(), bytes, shares }, largest.span);
 }

@@ -1,12 +1,11 @@
 //! Numbers that the hardware bounds: boxes, blocks, barriers, constant indices and parameters.
 
-use tma_model::tile::{TileFault, TileMode};
+use tma_model::tile::TileMode;
 
 use crate::abi::{AbiParam, abi_params};
-use crate::diag::{Code, Diagnostic, Sink};
-use crate::ir::{
-    BarrierOp, Const, Expr, ExprKind, For, Kernel, Local, SharedVar, Span, TileSwizzle, TileType, Type,
-};
+use crate::diag::Sink;
+use crate::diag::mistake::{self, BarrierCount, Indexed, Limits, Tile, Turn, Types, Value};
+use crate::ir::{BarrierOp, Const, Expr, ExprKind, For, Kernel, Local, SharedVar, Span, TileType, Type};
 use crate::limits;
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
@@ -17,14 +16,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
             let mode =
                 if matches!(param.ty, Type::Im2colMap(..)) { TileMode::Columns } else { TileMode::Box };
             if tile.swizzle.pixel_bytes().is_some() && !matches!(param.ty, Type::TensorMap(_)) {
-                let message = format!(
-                    "`{}` is for the tile of a `TensorMap`, not of `{}`",
-                    tile.swizzle.name(),
-                    param.ty
-                );
-                sink.error(Code::Interleave, param.ty_span, message).help(
-                    "take `NoSwizzle` or a swizzle for columns of pixels, and for maps that a kernel makes",
-                );
+                let mistake = Tile::Interleaved { swizzle: tile.swizzle, map: param.ty.clone() };
+                sink.error(mistake, param.ty_span);
                 continue;
             }
             map_box(tile, mode, &param.name, param.ty_span, sink);
@@ -38,38 +31,25 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 /// A block's threads, and what the launch bounds promise of a multiprocessor.
 fn block(kernel: &Kernel, sink: &mut Sink) {
     let launch = &kernel.launch;
-    let [x, y, z] = launch.threads;
+    let [_, _, z] = launch.threads;
     let count = launch.thread_count();
     if count == 0 || count > limits::BLOCK_THREADS || z > limits::BLOCK_THREADS_Z {
-        let message = format!(
-            "a block of {x} × {y} × {z} threads; there may be 1 to {}, and at most {} along z",
-            limits::BLOCK_THREADS,
-            limits::BLOCK_THREADS_Z
-        );
-        sink.error(Code::ThreadCount, launch.spans.threads, message)
-            .help("let each thread do more, or launch more blocks");
+        sink.error(Limits::Threads(launch.threads), launch.spans.threads);
         return;
     }
     if let Some(registers) = launch.max_registers {
-        let message = if registers == 0 || registers > limits::THREAD_REGISTERS {
-            Some(format!("a thread has 1 to {} registers, not {registers}", limits::THREAD_REGISTERS))
-        } else {
-            let needed = u64::from(registers) * count;
-            let there = u64::from(limits::MULTIPROCESSOR_REGISTERS);
-            (needed > there).then(|| {
-                format!("{count} threads with {registers} registers need {needed}, but there are {there}")
-            })
-        };
-        if let Some(message) = message {
-            sink.error(Code::LaunchBounds, launch.spans.max_registers, message)
-                .help("lower `max_registers`, or take fewer threads");
+        let needed = u64::from(registers) * count;
+        if registers == 0 || registers > limits::THREAD_REGISTERS {
+            sink.error(Limits::Registers(registers), launch.spans.max_registers);
+        } else if needed > u64::from(limits::MULTIPROCESSOR_REGISTERS) {
+            let mistake = Limits::BlockRegisters { threads: count, registers };
+            sink.error(mistake, launch.spans.max_registers);
         }
     }
     if let Some(blocks) = launch.min_blocks {
         let most = (limits::MULTIPROCESSOR_THREADS / count).min(u64::from(limits::MULTIPROCESSOR_BLOCKS));
         if blocks == 0 || u64::from(blocks) > most {
-            let message = format!("{blocks} blocks of {count} threads on a multiprocessor; 1 to {most} fit");
-            sink.error(Code::LaunchBounds, launch.spans.min_blocks, message).help("lower `min_blocks`");
+            sink.error(Limits::Blocks { blocks, threads: count, most }, launch.spans.min_blocks);
         }
     }
 }
@@ -82,92 +62,14 @@ fn parameters(kernel: &Kernel, sink: &mut Sink) {
         end.next_multiple_of(alignment) + param.bytes()
     });
     if bytes > limits::PARAM_BYTES {
-        let message = format!("the parameters take {bytes} bytes; a launch carries {}", limits::PARAM_BYTES);
-        sink.error(Code::ParameterBytes, kernel.span, message)
-            .help("pass less by value: put scalars into a `Global<T>`");
+        sink.error(Limits::Parameters { bytes }, kernel.span);
     }
 }
 
 /// The box that the copy engine moves, or the pixels of a column and their channels.
 fn map_box(tile: &TileType, mode: TileMode, name: &str, span: Span, sink: &mut Sink) {
     for fault in tile.faults(mode) {
-        let (code, message, help) = tile_fault(fault, tile, name);
-        sink.error(code, span, message).help(help);
-    }
-}
-
-/// What is wrong with the tile of the map `name`, and what to do about it.
-fn tile_fault(fault: TileFault, tile: &TileType, name: &str) -> (Code, String, String) {
-    let element = tile.element.bytes();
-    let layout = tile.swizzle.name();
-    match fault {
-        TileFault::Element => (
-            Code::ElementType,
-            format!("a tensor map has no elements of type `{}`", tile.element),
-            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the unsigned \
-             type of the same size"
-                .to_owned(),
-        ),
-        TileFault::Extent { dimension, extent, most } => (
-            Code::BoxExtent,
-            format!("the box of `{name}` has extent {extent} in dimension {dimension}; it must be 1 to {most}"),
-            "move a larger tile by several copies into parts of it".to_owned(),
-        ),
-        TileFault::Bytes { bytes } => (
-            Code::BoxExtent,
-            format!("the box of `{name}` has {bytes} bytes; a copy moves at most {}", limits::BOX_BYTES),
-            "move a larger tile by several copies into parts of it".to_owned(),
-        ),
-        TileFault::RowBytes { bytes } => (
-            Code::BoxInnerBytes,
-            format!(
-                "the innermost extent of `{name}` is {} × {element} bytes = {bytes} bytes; it must be a multiple of {}",
-                tile.inner_extent(),
-                limits::BOX_INNER_BYTES
-            ),
-            format!(
-                "make the innermost extent a multiple of {}",
-                limits::BOX_INNER_BYTES / u64::from(element)
-            ),
-        ),
-        TileFault::SwizzleSpan { bytes, span } => {
-            let wider = if tile.swizzle == TileSwizzle::B128 { "no swizzle" } else { "a wider swizzle" };
-            (
-                Code::SwizzleSpan,
-                format!(
-                    "the innermost extent of `{name}` is {bytes} bytes, but `{layout}` takes rows of at most {span}"
-                ),
-                format!("make the innermost extent {0} or less, or a multiple of {0}, or take {wider}", span / element),
-            )
-        }
-        TileFault::InterleavedRank => (
-            Code::Interleave,
-            format!("`{layout}` is for 3 to 5 dimensions, but the box of `{name}` has {}", tile.rank()),
-            "the dimensions are images, slices of channels, rows of pixels, and pixels times their channels"
-                .to_owned(),
-        ),
-        TileFault::Slices { slices } => (
-            Code::Interleave,
-            format!(
-                "one copy moves 1 slice of channels, but the box of `{name}` has {slices} in dimension 1"
-            ),
-            "make that extent 1, and move slices by a copy each".to_owned(),
-        ),
-        TileFault::Pixels { inner, pixel, unit } => {
-            let most = limits::BOX_EXTENT;
-            (
-                Code::Interleave,
-                format!(
-                    "the innermost extent of `{name}` is {inner}; a pixel has {pixel} elements ({} bytes)",
-                    pixel * element
-                ),
-                format!(
-                    "take a multiple of {unit} pixels, at most {most}: {} to {} elements",
-                    pixel * unit,
-                    pixel * most
-                ),
-            )
-        }
+        sink.error(Tile::Box { map: name.to_owned(), tile: tile.clone(), fault }, span);
     }
 }
 
@@ -188,8 +90,7 @@ fn shared_var(var: &SharedVar, sink: &mut Sink) {
 
 fn empty(len: u32, name: &str, span: Span, sink: &mut Sink) {
     if len == 0 {
-        sink.error(Code::IndexRange, span, format!("`{name}` holds nothing"))
-            .help("an extent of 0 has no element to index");
+        sink.error(mistake::Shared::Empty(name.to_owned()), span);
     }
 }
 
@@ -216,34 +117,34 @@ pub(super) fn assigned(local: &Local, indices: &[Expr], sink: &mut Sink) {
     }
 }
 
-/// What an index is less than, and what that is called.
+/// What an index is less than.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     extent: u32,
-    what: &'static str,
+    of: Indexed,
 }
 
 /// The bound of indices into a thing of several parts.
 pub(super) fn bound(of: &Type) -> Option<Bound> {
-    let (extent, what) = if let Type::SharedArray(_, len) | Type::Array(_, len) = of.local() {
-        (*len, "the array's length")
+    let (extent, of) = if let Type::SharedArray(_, len) | Type::Array(_, len) = of.local() {
+        (*len, Indexed::Array)
     } else if let Type::Stages(_, len) = of.local() {
-        (*len, "the number of stages")
+        (*len, Indexed::Stages)
     } else {
-        (of.elements()?.1, "the number of elements that a thread holds")
+        (of.elements()?.1, Indexed::Registers)
     };
-    Some(Bound { extent, what })
+    Some(Bound { extent, of })
 }
 
 /// The bounds of coordinates in a tile, outermost first.
 pub(super) fn tile_bounds(tile: &Type) -> Vec<Bound> {
     let Type::Tile(tile) = tile.local() else { return vec![] };
-    tile.extents.iter().map(|&extent| Bound { extent, what: "the tile's extent here" }).collect()
+    tile.extents.iter().map(|&extent| Bound { extent, of: Indexed::Tile }).collect()
 }
 
 pub(super) fn for_loop(inner: &For, sink: &mut Sink) {
     if inner.step.as_int() == Some(0) {
-        sink.error(Code::ConstantValue, inner.step.span, "a step of 0 never ends").help("step by 1 or more");
+        sink.error(Limits::Step, inner.step.span);
         return;
     }
     if !inner.unroll {
@@ -251,8 +152,7 @@ pub(super) fn for_loop(inner: &For, sink: &mut Sink) {
     }
     for bound in [&inner.start, &inner.end, &inner.step] {
         if bound.as_int().is_none() {
-            sink.error(Code::NotConstant, bound.span, "`unroll` needs bounds known at compile time")
-                .help("use constants, or leave `unroll` out");
+            sink.error(Limits::UnrolledBounds, bound.span);
         }
     }
     few_turns(inner, sink);
@@ -267,19 +167,17 @@ pub(super) fn unrolled_turns(inner: &For) -> Option<i128> {
 fn few_turns(inner: &For, sink: &mut Sink) {
     let Some(turns) = unrolled_turns(inner) else { return };
     if turns > limits::UNROLLED_TURNS {
-        let message = format!("`unroll` writes out at most {} turns, not {turns}", limits::UNROLLED_TURNS);
-        sink.error(Code::UnsupportedExpression, inner.end.span, message)
-            .help("leave `unroll` out, or unroll an inner loop");
+        sink.error(Limits::UnrolledTurns(turns), inner.end.span);
     }
 }
 
 pub(super) fn barrier(op: &BarrierOp, sink: &mut Sink) {
     match op {
         BarrierOp::Init { count } | BarrierOp::ArriveMany { count } => {
-            count_within(count, 1, limits::BARRIER_ARRIVALS.into(), "arrival count", sink);
+            count_within(count, BarrierCount::Arrivals, sink);
         }
         BarrierOp::ArriveExpectTx { bytes } | BarrierOp::ExpectTx { bytes } => {
-            count_within(bytes, 0, limits::BARRIER_BYTES_EXPECTED.into(), "transaction count", sink);
+            count_within(bytes, BarrierCount::Bytes, sink);
         }
         BarrierOp::Wait { parity }
         | BarrierOp::TestWait { parity, .. }
@@ -288,12 +186,7 @@ pub(super) fn barrier(op: &BarrierOp, sink: &mut Sink) {
             if let Some(value) = parity.as_int()
                 && !(0..=1).contains(&value)
             {
-                sink.error(
-                    Code::Parity,
-                    parity.span,
-                    format!("the parity of a phase is 0 or 1, not {value}"),
-                )
-                .help("a barrier's phases alternate: the n-th one, from 0, has parity `n & 1`");
+                sink.error(Limits::Parity(value), parity.span);
             }
         }
         BarrierOp::Invalidate
@@ -304,12 +197,12 @@ pub(super) fn barrier(op: &BarrierOp, sink: &mut Sink) {
     }
 }
 
-fn count_within(count: &Expr, least: i128, most: i128, what: &str, sink: &mut Sink) {
-    if let Some(value) = count.as_int()
+fn count_within(number: &Expr, count: BarrierCount, sink: &mut Sink) {
+    let (least, most) = count.range();
+    if let Some(value) = number.as_int()
         && !(least..=most).contains(&value)
     {
-        let message = format!("the {what} of a barrier is {least} to {most}, not {value}");
-        sink.error(Code::BarrierCount, count.span, message);
+        sink.error(Limits::Barrier { count, value }, number.span);
     }
 }
 
@@ -317,42 +210,34 @@ pub(super) fn named_barrier(id: &Expr, threads: &Expr, sink: &mut Sink) {
     if let Some(id_value) = id.as_int()
         && !(1..i128::from(limits::NAMED_BARRIERS)).contains(&id_value)
     {
-        let message = format!("named barriers are 1 to {}, not {id_value}", limits::NAMED_BARRIERS - 1);
-        sink.error(Code::NamedBarrier, id.span, message).help("number 0 is `sync_threads()`");
+        sink.error(Limits::NamedBarrier(id_value), id.span);
     }
     let warp = i128::from(limits::WARP_THREADS);
     if let Some(count) = threads.as_int()
         && (count < warp || count % warp != 0)
     {
-        let message = format!("whole warps meet at a barrier: {count} threads are not a multiple of {warp}");
-        sink.error(Code::NamedBarrier, threads.span, message).help("count every thread of each warp");
+        sink.error(Limits::NamedBarrierThreads(count), threads.span);
     }
 }
 
 pub(super) fn register_array(array: &Expr, sink: &mut Sink) {
     let elements = array.ty.scalars();
     if elements > limits::REGISTER_ARRAY_ELEMENTS {
-        let message = format!(
-            "a thread's own array has at most {} elements, not {elements}",
-            limits::REGISTER_ARRAY_ELEMENTS
-        );
-        sink.error(Code::UnsupportedType, array.span, message)
-            .help("put it into shared memory, `SharedArray<T, N>`, or into a `Global<T>`");
+        sink.error(Types::LargeArray(elements), array.span);
     }
 }
 
 /// Bounds that leave no number, at which Rust panics.
 pub(super) fn clamp(operands: &[Expr], span: Span, sink: &mut Sink) {
     let [_, low, high] = operands else { return };
-    let (ExprKind::Const(low), ExprKind::Const(high)) = (&low.kind, &high.kind) else { return };
-    let (in_order, bounds) = match (low, high) {
-        (Const::Int(low), Const::Int(high)) => (low <= high, format!("{low} to {high}")),
-        (Const::Float(low), Const::Float(high)) => (low <= high, format!("{low} to {high}")),
+    let (ExprKind::Const(low), ExprKind::Const(high)) = (low.kind.clone(), high.kind.clone()) else { return };
+    let in_order = match (low, high) {
+        (Const::Int(low), Const::Int(high)) => low <= high,
+        (Const::Float(low), Const::Float(high)) => low <= high,
         (Const::Bool(_) | Const::Int(_) | Const::Float(_) | Const::Literal { .. }, _) => return,
     };
     if !in_order {
-        sink.error(Code::ConstantValue, span, format!("`clamp` to {bounds}, where there is no number"))
-            .help("the lower bound comes first, and no bound is NaN");
+        sink.error(Value::Clamp { low, high }, span);
     }
 }
 
@@ -361,23 +246,23 @@ pub(super) fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
     if let ExprKind::Const(Const::Float(value)) = fraction.kind
         && !(value > 0.0 && value <= 1.0)
     {
-        let message =
-            format!("a policy is for more than none and at most all of the accesses, not for {value}");
-        sink.error(Code::CacheFraction, fraction.span, message)
-            .help("give a fraction above 0.0 and up to 1.0");
+        sink.error(mistake::Copy::CacheFraction(value), fraction.span);
     }
 }
 
 fn within(index: &Expr, bound: Bound, sink: &mut Sink) {
     if let Some(value) = index.as_int() {
-        outside(value, index.span, bound, sink);
+        outside(value, index.span, (bound, &[]), sink);
     }
 }
 
-/// Reports an index that is not within its bound.
-pub(super) fn outside(value: i128, span: Span, bound: Bound, sink: &mut Sink) -> Option<&mut Diagnostic> {
-    let Bound { extent, what } = bound;
-    (!(0..i128::from(extent)).contains(&value)).then(|| {
-        sink.error(Code::IndexRange, span, format!("index {value} is out of range: {what} is {extent}"))
-    })
+/// Reports an index that is not within its bound, in these turns of unrolled loops; whether it is
+/// one.
+pub(super) fn outside(value: i128, span: Span, (bound, turns): (Bound, &[Turn]), sink: &mut Sink) -> bool {
+    let Bound { extent: len, of } = bound;
+    let is_outside = !(0..i128::from(len)).contains(&value);
+    if is_outside {
+        sink.error(Limits::Index { value, of, len, turns: turns.to_vec() }, span);
+    }
+    is_outside
 }

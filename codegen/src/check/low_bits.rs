@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use crate::diag::mistake::Beside;
 use crate::ir::{BinaryOp, Block, Expr, ExprKind, LocalId, Stmt, StmtKind, Type, UnaryOp, visit};
 use crate::limits::MAX_RANK;
 
@@ -19,6 +20,17 @@ pub(super) struct LowBits {
 const UNKNOWN: LowBits = LowBits { known: 0, bits: 0 };
 
 impl LowBits {
+    /// How a number with these bits lies beside the multiples of `unit`, a power of two, if it does;
+    /// `value` is the number, if all of it is known.
+    pub(super) fn beside(self, unit: u32, value: Option<i128>) -> Option<Beside> {
+        let more = self.bits % u64::from(unit);
+        let multiple = unit.min(1 << self.known.min(u32::BITS - 1));
+        (more != 0).then_some(match value {
+            Some(value) => Beside::Known { value, unit },
+            None => Beside::Always { more, multiple },
+        })
+    }
+
     fn new(known: u32, bits: u64) -> Self {
         let known = known.min(u64::BITS);
         Self { known, bits: bits & ones(known) }

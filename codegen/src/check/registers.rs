@@ -11,7 +11,8 @@ use tma_model::limits::WARPGROUP_THREADS;
 
 use super::mma::is_asked_for;
 use super::unrolled::State;
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Warpgroup;
 use crate::ir::{Block, Kernel, Label, Span, Stmt, StmtKind, visit};
 use crate::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 
@@ -207,13 +208,7 @@ fn directions(begins: u32, role: &[Change], sink: &mut Sink) {
     for change in role.iter().take_while(|change| change.is_certain) {
         let Change { increases, registers, span, .. } = *change;
         if increases && registers < has || !increases && registers > has {
-            let (word, other) = if increases { ("inc", "fewer") } else { ("dec", "more") };
-            let message = format!(
-                "`setmaxnreg_{word}::<{registers}>` of a warpgroup whose threads have {has} registers, which is {other}"
-            );
-            let error = sink.error(Code::RegisterPool, span, message);
-            error.note(format!("the block's threads begin with {begins} registers each"));
-            error.help("a warpgroup that multiplies takes more with `setmaxnreg_inc`, one that copies gives some back with `setmaxnreg_dec`");
+            sink.error(Warpgroup::Direction { increases, registers, has, begins }, span);
             return;
         }
         has = registers;
@@ -231,38 +226,11 @@ fn pool(begins: u32, roles: &[Vec<Change>], sink: &mut Sink) {
     }
     let increases = roles.iter().filter_map(|role| role.last().filter(|change| change.increases));
     let Some(greatest) = increases.max_by_key(|change| change.registers) else { return };
-    let message = format!(
-        "the threads of all warpgroups ask for {} registers, but they begin with {}: this increase would wait forever",
-        sum(&ends),
-        sum(&vec![begins; roles.len()])
-    );
     let most = there
         .saturating_sub(all - ends.iter().copied().filter(|&end| end == greatest.registers).sum::<u32>());
     let takers = ends.iter().filter(|&&end| end == greatest.registers).count();
     let fits = u32::try_from(takers).ok().and_then(|takers| most.checked_div(takers)).unwrap_or(0) / 8 * 8;
-    let error = sink.error(Code::RegisterPool, greatest.span, message);
-    if let Some(given) = roles.iter().filter_map(|role| role.last()).find(|change| !change.increases) {
-        error.label(given.span, format!("this leaves {} to each thread of its warpgroup", given.registers));
-    }
-    error.help(format!("take {fits} here, or let warpgroups that copy keep fewer"));
-}
-
-/// A sum, with equal ones as a product: `40 + 2 × 232 = 504`.
-fn sum(numbers: &[u32]) -> String {
-    let mut terms: Vec<(u32, u32)> = vec![];
-    for &number in numbers {
-        match terms.iter_mut().find(|(known, _)| *known == number) {
-            Some((_, times)) => *times += 1,
-            None => terms.push((number, 1)),
-        }
-    }
-    let term = |(number, times): &(u32, u32)| match times {
-        1 => number.to_string(),
-        _ => format!("{times} × {number}"),
-    };
-    let written: Vec<_> = terms.iter().map(term).collect();
-    match written.as_slice() {
-        [only] if !only.contains(' ') => only.clone(),
-        _ => format!("{} = {}", written.join(" + "), numbers.iter().sum::<u32>()),
-    }
+    let given = roles.iter().filter_map(|role| role.last()).find(|change| !change.increases);
+    let given = given.map(|change| (change.registers, change.span));
+    sink.error(Warpgroup::Pool { ends, begins, fits, given }, greatest.span);
 }

@@ -1,21 +1,18 @@
 //! Nothing is unknown any more, and every operand has a value.
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::{Syntax, Value};
 use crate::ir::{Expr, Type};
 
 pub(super) fn no_value(expr: &Expr, sink: &mut Sink) {
-    sink.error(Code::UnsupportedExpression, expr.span, "this has no value").help(
-        "what never comes back, or ends without an expression, cannot be an operand: make it a statement of \
-         its own",
-    );
+    sink.error(Syntax::NoValue, expr.span);
 }
 
 pub(super) fn of_known_type(expr: &Expr, sink: &mut Sink) {
     match &expr.ty {
         Type::Compound(_) | Type::Unit | Type::Never => no_value(expr, sink),
         Type::Infer(_) | Type::Error => {
-            sink.error(Code::CannotInfer, expr.span, "the type of this is not known")
-                .help("give the variable it comes from a type");
+            sink.error(Value::UnknownType, expr.span);
         }
         Type::Scalar(_)
         | Type::Dim3

@@ -3,24 +3,18 @@
 //! element.
 
 use super::limits::unrolled_turns;
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Limits;
 use crate::ir::{Block, Expr, For, Kernel, Stmt, StmtKind, visit};
 use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
 
 /// Whether the kernel can be unrolled; reports one that is too large for it.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) -> bool {
-    let Some(found) = block(&kernel.body, sink) else { return false };
-    if found <= KERNEL_OPERATIONS {
-        return true;
+    let Some(operations) = block(&kernel.body, sink) else { return false };
+    if operations > KERNEL_OPERATIONS {
+        sink.error(Limits::KernelSize { kernel: kernel.path(), operations }, kernel.span);
     }
-    let message = format!(
-        "`{}` has {found} operations, with its functions inlined and its loops unrolled; a kernel has at most \
-         {KERNEL_OPERATIONS}",
-        kernel.path()
-    );
-    sink.error(Code::KernelSize, kernel.span, message)
-        .help("unroll fewer loops, call device functions in loops, or make several kernels of it");
-    false
+    operations <= KERNEL_OPERATIONS
 }
 
 /// The operations of a block; none if a loop in it has been refused, so that those around it are
@@ -63,11 +57,7 @@ fn written_out(inner: &For, body: u64, sink: &mut Sink) -> Option<u64> {
     if found <= KERNEL_OPERATIONS {
         return Some(found);
     }
-    let message = format!(
-        "unrolled, this loop is {turns} times {body} operations, {found} in all; a kernel has at most {KERNEL_OPERATIONS}"
-    );
-    sink.error(Code::KernelSize, inner.end.span, message)
-        .help("leave `unroll` out here or in a loop inside: each turn holds all turns of the loops in it");
+    sink.error(Limits::UnrolledSize { turns, body }, inner.end.span);
     None
 }
 

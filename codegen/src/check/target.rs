@@ -1,7 +1,8 @@
 //! What the chip does not have that a kernel is compiled for.
 
 use super::CheckedKernel;
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Build;
 use crate::ir::{MapEdit, Stmt, StmtKind, visit};
 use crate::target::{Feature, Target};
 
@@ -30,7 +31,8 @@ pub fn for_target(kernel: CheckedKernel, target: Target, sink: &mut Sink) -> Opt
     let before = sink.len();
     visit::for_each_stmt(&kernel.kernel().body, &mut |stmt| {
         if let Some(needed) = needs(stmt).filter(|needed| !target.has(needed.feature)) {
-            report(&needed, target, stmt, sink);
+            let Needed { feature, word } = needed;
+            sink.error(Build::Feature { target, feature, word }, stmt.origin.span);
         }
     });
     (sink.len() == before).then_some(TargetKernel { kernel, target })
@@ -99,15 +101,4 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::Printf { .. } => return None,
     };
     Some(Needed { feature, word })
-}
-
-fn report(needed: &Needed, target: Target, stmt: &Stmt, sink: &mut Sink) {
-    let Needed { feature, word } = needed;
-    let having: Vec<_> =
-        Target::ALL.into_iter().filter(|other| other.has(*feature)).map(Target::name).collect();
-    let verb = if having.len() == 1 { "has" } else { "have" };
-    let message = format!("{target} has no `{feature}`, which `{word}` needs");
-    sink.error(Code::TargetFeature, stmt.origin.span, message)
-        .note(format!("the target is {target}; {} {verb} it", having.join(", ")))
-        .help("name another target in `build.rs`: `Build::new().target(Target::Sm90a)`");
 }

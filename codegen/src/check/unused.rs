@@ -7,7 +7,8 @@
 use std::collections::HashSet;
 
 use super::{CheckedKernel, layout};
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Shared;
 use crate::ir::{BarrierOp, Expr, ExprKind, Kernel, Pipeline, SharedId, Span, Stmt, StmtKind, visit};
 
 /// Warns of what no instance of a kernel uses; `instances` are all of them.
@@ -81,8 +82,8 @@ fn warn(kernel: &Kernel, name: &str, parts: &[SharedId], span: Span, sink: &mut 
     if name.starts_with('_') {
         return;
     }
-    let bytes: u64 = parts.iter().map(|&part| layout::size(&kernel.shared_var(part).ty)).sum();
-    let mut set_up_at = None;
+    let bytes = parts.iter().map(|&part| layout::size(&kernel.shared_var(part).ty)).sum();
+    let mut set_up_at: Option<Span> = None;
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if let Some(barrier) = set_up(stmt) {
             for_each_shared(barrier, &mut |id| {
@@ -92,11 +93,5 @@ fn warn(kernel: &Kernel, name: &str, parts: &[SharedId], span: Span, sink: &mut 
             });
         }
     });
-    let message =
-        format!("nothing accesses `{name}`, which takes {bytes} bytes of every block's shared memory");
-    let warning = sink.warn(Code::UnusedShared, span, message);
-    if let Some(span) = set_up_at {
-        warning.label(span, "all that is done with it is to initialise it");
-    }
-    warning.help("remove it, or give it a name that begins with `_`");
+    sink.warn(Shared::Unused { name: name.to_owned(), bytes, set_up: set_up_at }, span);
 }

@@ -1,7 +1,8 @@
 //! What the lanes of a warp do together: lanes that no warp has, and warps that lack lanes.
 
 use super::operations::Rules;
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Limits;
 use crate::ir::{Expr, ReduceMethod, ShuffleOp, Span, WarpOp, WarpReduceOp};
 use crate::limits::WARP_THREADS;
 
@@ -18,13 +19,7 @@ fn lane(op: ShuffleOp, by: &Expr, sink: &mut Sink) {
     let Some(value) = by.as_int().filter(|value| !(0..i128::from(WARP_THREADS)).contains(value)) else {
         return;
     };
-    let what = match op {
-        ShuffleOp::Xor => "a mask of lanes",
-        ShuffleOp::Up | ShuffleOp::Down => "a distance between lanes",
-        ShuffleOp::Idx => "a lane",
-    };
-    let message = format!("{what} is 0 to {}, not {value}", WARP_THREADS - 1);
-    sink.error(Code::IndexRange, by.span, message).help(format!("a warp has {WARP_THREADS} lanes"));
+    sink.error(Limits::Lane { op, value }, by.span);
 }
 
 /// Source: PTX ISA, "shfl.sync": what is read of a lane that does not take part is undefined.
@@ -34,13 +29,6 @@ fn whole_warps(rules: &Rules<'_>, op: WarpReduceOp, value: &Expr, span: Span, si
     if threads.is_multiple_of(u64::from(WARP_THREADS)) || op.method(scalar) == ReduceMethod::Instruction {
         return;
     }
-    let name = op.name();
-    let message = format!(
-        "`warp_reduce_{name}` of `{scalar}` reads all {WARP_THREADS} lanes, but with {threads} threads the block's \
-         last warp has {}",
-        threads % u64::from(WARP_THREADS)
-    );
-    sink.error(Code::PartialWarp, span, message)
-        .note(format!("the kernel has `threads` of {threads} in all"))
-        .help(format!("take a multiple of {WARP_THREADS} threads; those without data reduce a value that changes nothing"));
+    let word = format!("warp_reduce_{}", op.name()).into();
+    sink.error(Limits::PartialWarp { word, scalar, threads }, span);
 }

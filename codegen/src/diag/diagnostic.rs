@@ -1,69 +1,78 @@
-//! What is said of a kernel: which rule, where, what was found and wanted, and what to do.
+//! What is said of a kernel: which mistake, and where.
 
 use std::fmt;
 
-use super::Code;
+use super::mistake::Mistake;
+use super::text::Text;
+use super::{Code, Note};
 use crate::ir::Span;
 
 /// A broken rule, or something that a kernel is better off without; its code tells which of the
 /// two.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// The rule.
-    pub code: Code,
+    /// What is wrong.
+    pub(crate) mistake: Mistake,
     /// The place in the user's source.
     pub span: Span,
-    /// What was found, and what is wanted.
-    pub message: String,
-    /// What explains it, mostly further places.
-    pub notes: Vec<Note>,
-    /// What to write instead.
-    pub help: Option<String>,
-}
-
-/// What explains a [`Diagnostic`].
-#[derive(Clone, Debug)]
-pub struct Note {
-    /// The place in the user's source that it is about, if there is one.
-    pub span: Option<Span>,
-    /// What is to be said, such as "the barrier is declared here".
-    pub text: String,
+    /// The instances that have it, where others have it not.
+    instances: Vec<String>,
 }
 
 impl Diagnostic {
-    /// One with a place and a message only.
-    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
-        Self { code, span, message: message.into(), notes: vec![], help: None }
+    /// A mistake at a place.
+    pub(crate) fn new(mistake: impl Into<Mistake>, span: Span) -> Self {
+        Self { mistake: mistake.into(), span, instances: vec![] }
     }
 
-    /// Adds a place that explains it.
-    pub fn label(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
-        self.notes.push(Note { span: Some(span), text: text.into() });
-        self
+    /// The same, of these instances alone.
+    pub(super) fn in_instances(self, instances: Vec<String>) -> Self {
+        Self { instances, ..self }
     }
 
-    /// Adds what explains it.
-    pub fn note(&mut self, text: impl Into<String>) -> &mut Self {
-        self.notes.push(Note { span: None, text: text.into() });
-        self
+    /// The rule.
+    pub fn code(&self) -> Code {
+        self.mistake.text().code
     }
 
-    /// Adds what to write instead.
-    pub fn help(&mut self, help: impl Into<String>) {
-        self.help = Some(help.into());
+    /// What was found, and what is wanted.
+    pub fn message(&self) -> String {
+        self.parts().message
+    }
+
+    /// What explains it, mostly further places.
+    pub fn notes(&self) -> Vec<Note> {
+        self.mistake.text().notes
+    }
+
+    /// What to write instead.
+    pub fn help(&self) -> Option<String> {
+        self.mistake.text().help
+    }
+
+    /// All that is said of it.
+    pub(super) fn parts(&self) -> Text {
+        let mut text = self.mistake.text();
+        if !self.instances.is_empty() {
+            let noun = if self.instances.len() == 1 { "instance" } else { "instances" };
+            let names: Vec<_> = self.instances.iter().map(|name| format!("`{name}`")).collect();
+            text.message += &format!(" (in the {noun} {})", names.join(", "));
+        }
+        text
     }
 
     /// The whole text, on as many lines as it has parts. Where only the first place can be shown,
     /// as in a macro's error, it names the lines of the others.
     pub fn text(&self) -> String {
-        let mut text = Coded(self.code, &self.message).to_string();
-        for Note { span, text: note } in &self.notes {
+        let Text { code, message, notes, help } = self.parts();
+        let mut text = Coded(code, message).to_string();
+        for Note { span, text: note } in notes {
             text += &match span {
                 Some(span) => format!("\nnote: {note}: line {}", span.start().line),
                 None => format!("\nnote: {note}"),
             };
         }
-        if let Some(help) = &self.help {
+        if let Some(help) = help {
             text += &format!("\nhelp: {help}");
         }
         text

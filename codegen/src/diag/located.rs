@@ -30,7 +30,7 @@ impl Located {
             path: path.to_owned(),
             line: start.line,
             column: start.column + 1,
-            code: diagnostic.code,
+            code: diagnostic.code(),
             text: diagnostic.text(),
         }
     }

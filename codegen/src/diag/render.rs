@@ -3,6 +3,7 @@
 use crate::ir::Span;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
+use super::text::Text;
 use super::{Diagnostic, Severity};
 
 /// Errors and warnings as text, each with the lines of `source` that it is about. `path` is what
@@ -14,25 +15,26 @@ pub fn render<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, path: &
 }
 
 fn render_one(diagnostic: &Diagnostic, path: &str, source: &str, renderer: &Renderer) -> String {
-    let level = match diagnostic.code.severity() {
+    let Text { code, message, notes, help } = diagnostic.parts();
+    let level = match code.severity() {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let code = diagnostic.code.to_string();
+    let code = code.to_string();
     let mut snippet = Snippet::source(source)
         .path(path)
         .annotation(AnnotationKind::Primary.span(byte_range(diagnostic.span, source)));
-    for note in &diagnostic.notes {
+    for note in &notes {
         if let Some(span) = note.span {
             let place = AnnotationKind::Context.span(byte_range(span, source));
             snippet = snippet.annotation(place.label(&note.text));
         }
     }
-    let mut group = level.primary_title(&diagnostic.message).id(&code).element(snippet);
-    for note in diagnostic.notes.iter().filter(|note| note.span.is_none()) {
+    let mut group = level.primary_title(&message).id(&code).element(snippet);
+    for note in notes.iter().filter(|note| note.span.is_none()) {
         group = group.element(Level::NOTE.message(&note.text));
     }
-    if let Some(help) = &diagnostic.help {
+    if let Some(help) = &help {
         group = group.element(Level::HELP.message(help));
     }
     renderer.render(&[group])

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::mistake::Mistake;
 use super::{Code, Diagnostic, Severity};
 use crate::ir::Span;
 
@@ -42,27 +43,22 @@ pub struct Diagnostics {
 }
 
 impl Sink {
-    /// Adds an error or a warning, as its code is; labels and a help may be put on what it returns.
-    pub fn report(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
-        self.push(Diagnostic::new(code, span, message));
-        let last = self.reported.len() - 1;
-        &mut self.reported[last].diagnostic
-    }
-
     /// Adds an error.
-    pub fn error(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
-        debug_assert_eq!(code.severity(), Severity::Error, "{code}");
-        self.report(code, span, message)
+    pub(crate) fn error(&mut self, mistake: impl Into<Mistake>, span: Span) {
+        let diagnostic = Diagnostic::new(mistake, span);
+        debug_assert!(is_error(&diagnostic), "{}", diagnostic.code());
+        self.push(diagnostic);
     }
 
     /// Adds a warning.
-    pub fn warn(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
-        debug_assert_eq!(code.severity(), Severity::Warning, "{code}");
-        self.report(code, span, message)
+    pub(crate) fn warn(&mut self, mistake: impl Into<Mistake>, span: Span) {
+        let diagnostic = Diagnostic::new(mistake, span);
+        debug_assert!(!is_error(&diagnostic), "{}", diagnostic.code());
+        self.push(diagnostic);
     }
 
     /// Adds an error or a warning that is made already.
-    pub fn push(&mut self, diagnostic: Diagnostic) {
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         self.errors += usize::from(is_error(&diagnostic));
         self.reported.push(Reported { diagnostic, instance: self.current });
     }
@@ -106,17 +102,11 @@ impl Sink {
                 None => unique.push((diagnostic, BTreeSet::from([instance]))),
             }
         }
-        let name = |(mut diagnostic, found_in): (Diagnostic, BTreeSet<Option<usize>>)| {
-            let names: Vec<_> = found_in
-                .iter()
-                .flatten()
-                .map(|&instance| format!("`{}`", self.instances[instance]))
-                .collect();
-            if !found_in.contains(&None) && names.len() < self.instances.len() {
-                let noun = if names.len() == 1 { "instance" } else { "instances" };
-                diagnostic.message = format!("{} (in the {noun} {})", diagnostic.message, names.join(", "));
-            }
-            diagnostic
+        let name = |(diagnostic, found_in): (Diagnostic, BTreeSet<Option<usize>>)| {
+            let names: Vec<_> =
+                found_in.iter().flatten().map(|&instance| self.instances[instance].clone()).collect();
+            let is_in_all = found_in.contains(&None) || names.len() == self.instances.len();
+            if is_in_all { diagnostic } else { diagnostic.in_instances(names) }
         };
         let (errors, warnings) = unique.into_iter().map(name).partition(is_error);
         Diagnostics { errors, warnings }
@@ -124,10 +114,11 @@ impl Sink {
 }
 
 fn is_error(diagnostic: &Diagnostic) -> bool {
-    diagnostic.code.severity() == Severity::Error
+    diagnostic.code().severity() == Severity::Error
 }
 
 /// What makes a diagnostic the same as another.
 fn key(diagnostic: &Diagnostic) -> (Code, String, String) {
-    (diagnostic.code, format!("{:?}", diagnostic.span), diagnostic.message.clone())
+    let text = diagnostic.parts();
+    (text.code, format!("{:?}", diagnostic.span), text.message)
 }

@@ -20,7 +20,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Item, ItemFn, ItemMod};
 
-use crate::diag::{Code, Diagnostic, Sink};
+use crate::diag::mistake::{Attribute, Mistake};
+use crate::diag::{Diagnostic, Sink};
 use crate::host::generic;
 use crate::host::launcher::launcher;
 use crate::ir::Kernel;
@@ -88,8 +89,8 @@ fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: 
     if let Some(kernel) = item::kernel(&function) {
         let mut front = front(&kernel, shared);
         if *imports == Imports::Missing {
-            front.diagnostics.errors.retain(|error| error.code != Code::MissingPrelude);
-        } else if front.diagnostics.errors.iter().any(|error| error.code == Code::MissingPrelude) {
+            front.diagnostics.errors.retain(|error| !error.mistake.is_of_imports());
+        } else if front.diagnostics.errors.iter().any(|error| error.mistake.is_of_imports()) {
             *imports = Imports::Missing;
         }
         let ptx = Ptx::of(&front);
@@ -107,21 +108,15 @@ fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: 
 /// Expands `#[tma_device] item` where no `#[tma_module]` is around it, which alone would see it.
 pub fn device(_attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut sink = Sink::default();
-    sink.error(
-        Code::Attribute,
-        Span::call_site().into(),
-        "a device function stands outside of a `#[tma_module]`",
-    )
-    .help("put it and the kernels that call it into `#[tma_module] mod name { .. }`");
+    sink.error(Attribute::LoneDevice, Span::call_site().into());
     let mut out: TokenStream = sink.into_errors().iter().map(compile_error).collect();
     out.extend(quote!(#[allow(dead_code)] #item));
     out
 }
 
-fn refuse_options(name: &str, attr: TokenStream, sink: &mut Sink) {
+fn refuse_options(name: &'static str, attr: TokenStream, sink: &mut Sink) {
     if !attr.is_empty() {
-        sink.error(Code::Attribute, crate::ir::Span::of(&attr), format!("`{name}` has no options"))
-            .help(format!("write `#[{name}]`"));
+        sink.error(Attribute::NoOptions(name), crate::ir::Span::of(&attr));
     }
 }
 
@@ -131,7 +126,7 @@ fn lone_kernel(item: &KernelItem) -> TokenStream {
     let mut ptx = Ptx::of(&front);
     if let Some(error) = place::misplaced(item, Span::call_site(), ptx.is_whole) {
         // Where a module cannot stand, one more error would be about that.
-        if error.code == Code::KernelPlace {
+        if let Mistake::Attribute(Attribute::Method { .. }) = error.mistake {
             return compile_error(&error);
         }
         let refused = |instance: &Instance| Instance::Refused(Box::new(instance.kernel().clone()));
@@ -176,7 +171,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx) -> Parts {
         .map(ToTokens::to_token_stream)
         .collect();
     // What was said of imports need not be said of each word.
-    let imported = !errors.iter().any(|error| error.code == Code::MissingPrelude);
+    let imported = !errors.iter().any(|error| error.mistake.is_of_imports());
     let body = imported.then(|| never_called(function, &words));
     let body = body.map_or_else(TokenStream::new, |body| quote!(#conditions #body));
     let proofs = imported.then(|| names::proofs(&words, &function.sig.generics)).flatten();

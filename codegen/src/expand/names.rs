@@ -14,7 +14,8 @@ use syn::punctuated::Punctuated;
 use syn::{Generics, Path};
 
 use super::methods;
-use crate::diag::{Code, Coded};
+use crate::diag::Diagnostic;
+use crate::diag::mistake::Name;
 use crate::ir::Scalar;
 use crate::parse::names::{Meaning, WordUse};
 use crate::parse::words::{ConstantWord, FunctionWord, Generic, MacroWord, Word};
@@ -112,9 +113,8 @@ fn proof(word: &WordUse) -> TokenStream {
 /// bit, of the vocabulary's.
 fn constant_proof(scalar: Scalar, word: ConstantWord, path: &Path, span: Span) -> TokenStream {
     let bits = scalar.is_float().then(|| quote_spanned!(span=> .to_bits()));
-    let name_here = path.to_token_stream().to_string().replace(' ', "");
-    let message = format!("`{name_here}` means something else here");
-    let message = Coded(Code::OtherMeaning, message).to_string();
+    let shown = path.to_token_stream().to_string().replace(' ', "");
+    let message = Diagnostic::new(Name::OtherConstant { path: shown }, span.into()).text();
     let name = format_ident!("{}", word.name());
     // `BITS` is a `u32`, whatever it is of.
     let owner = scalar_type(scalar, span);

@@ -6,7 +6,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::build::FOLDERS;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::Diagnostic;
+use crate::diag::mistake::{Build, SourceFile};
 use crate::ir::Kernel;
 use crate::parse::item::file;
 use crate::pipeline::{Front, Instance};
@@ -31,8 +32,9 @@ impl Ptx {
                 Instance::Refused(_) => None,
                 Instance::Checked(checked) => match include(checked.kernel(), front.hash) {
                     Ok(text) => Some(text),
-                    Err(error) => {
-                        ptx.missing.get_or_insert(error);
+                    Err(lacking) => {
+                        let place = checked.kernel().span;
+                        ptx.missing.get_or_insert_with(|| Diagnostic::new(lacking, place));
                         None
                     }
                 },
@@ -45,10 +47,12 @@ impl Ptx {
 }
 
 /// `include_str!` of the kernel's PTX.
-fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnostic> {
+fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Build> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     let out_dir = variable("OUT_DIR").filter(|out_dir| note::is_read(out_dir));
-    let Some(out_dir) = out_dir else { return Err(no_build_script(kernel)) };
+    let Some(out_dir) = out_dir else {
+        return Err(Build::NoScript { kernel: kernel.path() });
+    };
     let path = out_dir.join(abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash));
     if path.is_file() {
         let path = path.to_string_lossy();
@@ -63,7 +67,7 @@ fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Diagnostic> {
     if file != SourceFile::Unknown {
         note::leave(&out_dir, &kernel.path());
     }
-    Err(not_seen(kernel, &file))
+    Err(Build::NotSeen { kernel: kernel.path(), file })
 }
 
 /// Whether an editor expands the macro. What it shows is being typed, and no build script has seen
@@ -72,17 +76,6 @@ fn is_editor() -> bool {
     let program = std::env::current_exe().unwrap_or_default();
     // `rust-analyzer-proc-macro-srv` of the toolchain, or rust-analyzer itself.
     program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rust-analyzer"))
-}
-
-/// The file of a kernel, as the build script sees it.
-#[derive(Debug, PartialEq, Eq)]
-enum SourceFile {
-    /// In a file that the build script reads when it runs.
-    Read(String),
-    /// In a file that it reads only if its folder is named.
-    NotRead(String),
-    /// In no file as it is here.
-    Unknown,
 }
 
 /// Looks for the kernel as the build script does: in the text of its file.
@@ -101,41 +94,4 @@ fn source_file(source: &Path, hash: u64, package: &Path) -> SourceFile {
         Ok(path) => SourceFile::NotRead(path.display().to_string()),
         Err(_) => SourceFile::NotRead(source.display().to_string()),
     }
-}
-
-fn no_build_script(kernel: &Kernel) -> Diagnostic {
-    let help = "`build.rs` must hold `fn main() { tma_codegen::build() }`, and `Cargo.toml` must name \
-                `tma-codegen` under `[build-dependencies]`";
-    missing(kernel, "this package has no build script that compiles kernels", help.to_owned())
-}
-
-fn not_seen(kernel: &Kernel, file: &SourceFile) -> Diagnostic {
-    let (why, help) = match file {
-        SourceFile::Read(name) => (
-            format!("the build script has not seen `{name}` as it is now"),
-            "build again: the script runs again and finds it".to_owned(),
-        ),
-        SourceFile::NotRead(name) => (
-            format!(
-                "the build script did not read `{name}`: it reads `src`, `examples`, `tests` and `benches`"
-            ),
-            "name the file or its folder in `build.rs`: \
-             `fn main() { tma_codegen::Build::new().source(\"..\").run_or_exit() }`"
-                .to_owned(),
-        ),
-        SourceFile::Unknown => (
-            "the build script did not see this kernel: it reads the files in `src`, `examples`, `tests` and \
-             `benches`, and not what macros make"
-                .to_owned(),
-            "write the kernel out instead of letting a macro make it".to_owned(),
-        ),
-    };
-    missing(kernel, &why, help)
-}
-
-fn missing(kernel: &Kernel, why: &str, help: String) -> Diagnostic {
-    let message = format!("there is no PTX for `{}`: {why}", kernel.path());
-    let mut error = Diagnostic::new(Code::MissingPtx, kernel.span, message);
-    error.help(help);
-    error
 }

@@ -4,7 +4,7 @@ use syn::UnOp;
 
 use super::cx::Cx;
 use super::infer::Kind;
-use crate::diag::Code;
+use crate::diag::mistake::{Types, Value};
 use crate::ir::{Expr, ExprKind, Scalar, Span, Type};
 
 impl Cx<'_> {
@@ -47,9 +47,7 @@ impl Cx<'_> {
             }
             Type::Error => Expr::error(span),
             other => {
-                let message = format!("{} cannot be indexed", self.infer.name(&other));
-                self.error(Code::InvalidOperator, span, message)
-                    .help("tiles, shared arrays and global slices have `.get(..)` and `.set(..)`");
+                self.error(Value::Index(self.infer.partial(&other)), span);
                 Expr::error(span)
             }
         }
@@ -88,9 +86,7 @@ impl Cx<'_> {
             _ => false,
         };
         if !fits {
-            let message = format!("register arrays hold scalars, not {}", self.infer.name(&value.ty));
-            self.error(Code::UnsupportedType, value.span, message)
-                .help("things in shared memory go into `Stages<_, N>`");
+            self.error(Types::ArrayElement(self.infer.partial(&value.ty)), value.span);
         }
         fits
     }

@@ -9,7 +9,7 @@ use super::names::callee::Callee;
 use super::stmt::unit;
 use super::types::generic_arguments;
 use super::words::{Callable, Entry, FunctionCall, FunctionWord, Word};
-use crate::diag::Code;
+use crate::diag::mistake::{Argument, Shared, Syntax, Types};
 use crate::ir::{
     Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MatchOp, MathOp, Scalar,
     Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
@@ -18,11 +18,7 @@ use crate::ir::{
 impl Cx<'_> {
     pub(super) fn call(&mut self, call: &syn::ExprCall, span: Span) -> Expr {
         let syn::Expr::Path(path) = &*call.func else {
-            self.error(
-                Code::UnsupportedExpression,
-                Span::of(&call.func),
-                "only functions are called, by name",
-            );
+            self.error(Syntax::Callee, Span::of(&call.func));
             return Expr::error(span);
         };
         let Some(last) = path.path.segments.last() else { return Expr::error(span) };
@@ -32,8 +28,7 @@ impl Cx<'_> {
                 return self.device_call(device, last, &args, span);
             }
             Callee::Word(FunctionWord::Unroll) => {
-                self.error(Code::UnsupportedExpression, span, "`unroll` stands in a `for` only")
-                    .help("write `for i in unroll(0..4)`");
+                self.error(Syntax::Unroll, span);
                 None
             }
             Callee::Word(word) => {
@@ -210,10 +205,7 @@ impl Cx<'_> {
     /// `bulk_wait_group::<0>()` and `bulk_wait_group_read::<0>()`.
     fn bulk_wait_group(&mut self, path: &syn::PathSegment, read_only: bool, span: Span) -> Option<Expr> {
         let [pending] = generic_arguments(path)[..] else {
-            let name = &path.ident;
-            let message = format!("`{name}` takes how many groups may be pending, in angle brackets");
-            self.error(Code::ArgumentCount, span, message)
-                .help(format!("write `{name}::<0>()` to wait for all"));
+            self.error(Argument::NoGroups { word: path.ident.to_string().into() }, span);
             return None;
         };
         let pending = self.u32_argument(pending)?;
@@ -223,9 +215,7 @@ impl Cx<'_> {
     /// `setmaxnreg_inc::<232>()` and `setmaxnreg_dec::<40>()`.
     fn set_max_registers(&mut self, path: &syn::PathSegment, increase: bool, span: Span) -> Option<Expr> {
         let [registers] = generic_arguments(path)[..] else {
-            let name = &path.ident;
-            let message = format!("`{name}` takes a number of registers, in angle brackets");
-            self.error(Code::ArgumentCount, span, message).help(format!("write `{name}::<40>()`"));
+            self.error(Argument::NoRegisters { word: path.ident.to_string().into() }, span);
             return None;
         };
         let registers = self.u32_argument(registers)?;
@@ -243,8 +233,7 @@ impl Cx<'_> {
             [syn::GenericArgument::Type(ty), ..] => self.ty(ty),
             [] => self.infer.fresh(Kind::Any),
             _ => {
-                self.error(Code::UnsupportedType, span, "`cast` converts to a type")
-                    .help("write `cast::<f32>(x)`");
+                self.error(Types::Cast, span);
                 return None;
             }
         };
@@ -254,8 +243,7 @@ impl Cx<'_> {
 
     fn shared_by_turbofish(&mut self, path: &syn::PathSegment, span: Span) -> Option<Expr> {
         let [syn::GenericArgument::Type(ty)] = generic_arguments(path)[..] else {
-            self.error(Code::SharedPlace, span, "`shared()` is not told what to hold")
-                .help("give the variable a type: `let full: Barrier = shared();`");
+            self.error(Shared::Untyped, span);
             return None;
         };
         let ty = self.ty(ty);

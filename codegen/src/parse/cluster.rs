@@ -3,7 +3,7 @@
 use super::cx::Cx;
 use super::pipeline::{binary, number};
 use super::signature::known_dim3;
-use crate::diag::{Code, rules};
+use crate::diag::mistake::{self, Mismatch, Name, Word};
 use crate::ir::{Axis, BinaryOp, Cluster, ClusterAxis, Expr, ExprKind, Scalar, Span, Special, Type};
 
 impl Cx<'_> {
@@ -36,10 +36,10 @@ impl Cx<'_> {
     }
 
     /// Whether the kernel has clusters; reports `word` if not.
-    pub(super) fn in_a_cluster(&mut self, word: &str, span: Span) -> bool {
+    pub(super) fn in_a_cluster(&mut self, word: Word, span: Span) -> bool {
         let has_clusters = self.cluster != Cluster::None;
         if !has_clusters {
-            self.sink.push(rules::no_cluster(word, span));
+            self.error(mistake::Cluster::None { word }, span);
         }
         has_clusters
     }
@@ -53,12 +53,7 @@ impl Cx<'_> {
             }
             Type::Error => None,
             other => {
-                let message = format!("{} is nothing that another block shares", self.infer.name(&other));
-                let help = match other {
-                    Type::Remote(_) => "give `remote` the block's own tile, array or barrier",
-                    _ => "`remote` takes a tile, a shared array, a barrier, or `Stages` of these",
-                };
-                self.error(Code::TypeMismatch, thing.span, message).help(help);
+                self.error(Mismatch::NotShared(self.infer.partial(&other)), thing.span);
                 None
             }
         }
@@ -71,8 +66,7 @@ impl Cx<'_> {
         match known {
             Some(axis) => Expr { kind: ExprKind::ClusterAxis(axis), ty: Type::ClusterAxis, span },
             None => {
-                self.error(Code::UnknownName, span, format!("there is no `ClusterAxis::{name}`"))
-                    .help("there are `X`, `Y`, `Z` and `All`");
+                self.error(Name::ClusterAxis(name.to_owned()), span);
                 Expr::error(span)
             }
         }

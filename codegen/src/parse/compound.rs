@@ -4,7 +4,7 @@
 //! that the IR says which barrier is meant; numbers and parities are locals of their own.
 
 use super::cx::{Binding, Cx};
-use crate::diag::Code;
+use crate::diag::mistake::{Assignment, Mismatch};
 use crate::ir::{Compound, Expr, ExprKind, LocalId, Span, Type};
 
 impl Cx<'_> {
@@ -41,16 +41,15 @@ impl Cx<'_> {
             _ => None,
         };
         let Some(name) = name else {
-            self.error(Code::NotAssignable, Span::of(place), "this cannot be assigned to")
-                .help("assign to a `let mut` variable");
+            self.error(Assignment::NoVariable, Span::of(place));
             return;
         };
         let (old, mutable) = match self.lookup(&name) {
             Some(Binding::Compound { value, mutable, .. }) => (value.clone(), *mutable),
             Some(Binding::Value(Expr { kind: ExprKind::Error, .. })) => return,
             Some(_) => {
-                let message = format!("`{name}` cannot hold {}", self.infer.name(&value.ty));
-                self.error(Code::TypeMismatch, value.span, message);
+                let ty = self.infer.partial(&value.ty);
+                self.error(Mismatch::CannotHold { name, ty }, value.span);
                 return;
             }
             None => {
@@ -67,9 +66,7 @@ impl Cx<'_> {
         }
         let pairs: Vec<_> = old_parts.iter().zip(parts).collect();
         if pairs.iter().any(|(old, new)| is_other_shared(old, new)) {
-            let message = format!("`{name}` belongs to another pipeline than this");
-            self.error(Code::TypeMismatch, value.span, message)
-                .help("keep what comes from each pipeline in variables of its own");
+            self.error(Mismatch::OtherPipeline { name }, value.span);
             return;
         }
         for (old, new) in pairs {
@@ -87,8 +84,7 @@ impl Cx<'_> {
             ExprKind::Local(local) => Some(local),
             ExprKind::Error => None,
             _ => {
-                self.error(Code::NotAssignable, span, "this changes a value that nothing holds")
-                    .help("keep it in a variable: `let mut producer = ring.producer();`");
+                self.error(Assignment::Temporary, span);
                 None
             }
         }

@@ -6,7 +6,7 @@ use super::cx::{Cx, Frame};
 use super::infer::{fold, settle};
 use super::item::condition;
 use super::{names, span};
-use crate::diag::Code;
+use crate::diag::mistake::Value;
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
 impl Cx<'_> {
@@ -20,9 +20,7 @@ impl Cx<'_> {
         }
         let value = self.evaluate(value)?;
         if !effects.stmts.is_empty() || !fold::is_known(&value) {
-            self.error(Code::NotConstant, span, "this must be known at compile time").help(
-                "use literals, constants of the `#[tma_module]`, const generics, and arithmetic on these",
-            );
+            self.error(Value::NoConstant, span);
             return None;
         }
         Some(value)
@@ -35,7 +33,7 @@ impl Cx<'_> {
             settle::settle_expr(&self.infer, node);
             if let Err(why) = fold::fold(node) {
                 failed = true;
-                self.sink.error(Code::ConstantValue, node.span, format!("this constant has no value: {why}"));
+                self.sink.error(Value::Constant(why), node.span);
             }
             if let ExprKind::Const(constant) = node.kind
                 && !fold::literal_fits(constant, &node.ty)
@@ -59,8 +57,7 @@ impl Cx<'_> {
         match self.constants.get(&index) {
             Some(Some(value)) => return Some(Expr { span, ..value.clone() }),
             Some(None) => {
-                let message = format!("the constant `{name}` is defined by itself");
-                self.error(Code::ConstantValue, span, message).help("break the circle");
+                self.error(Value::Circular(name.to_owned()), span);
                 return Some(Expr::error(span));
             }
             None => {}

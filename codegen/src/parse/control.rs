@@ -8,7 +8,7 @@ use super::names;
 use super::stmt::unit;
 use super::types::name_expr;
 use super::words::{FunctionWord, RangeWord, Word};
-use crate::diag::Code;
+use crate::diag::mistake::{Signature, Syntax, Value};
 use crate::ir::{Arm, Block, Const, Expr, ExprKind, For, Label, Scalar, Span, StmtKind, Type};
 
 impl Cx<'_> {
@@ -57,9 +57,7 @@ impl Cx<'_> {
             Type::Unit => return unit(span),
             Type::Error => return Expr::error(span),
             Type::TensorMap(_) | Type::Global(_) | Type::Dim3 | Type::ClusterAxis | Type::Compound(_) => {
-                let message = format!("{} cannot be chosen at run time", self.infer.name(&ty));
-                self.error(Code::UnsupportedExpression, span, message)
-                    .help("put the whole operation into both branches");
+                self.error(Syntax::Chosen(self.infer.partial(&ty)), span);
                 return Expr::error(span);
             }
             _ => {}
@@ -144,8 +142,7 @@ impl Cx<'_> {
                 false
             }
             other => {
-                self.error(Code::UnsupportedPattern, Span::of(other), "kernels do not have this pattern")
-                    .help("patterns are integers, ranges such as `0..4` and `4..=7`, `a | b`, constants, and `_`");
+                self.error(Syntax::Pattern, Span::of(other));
                 false
             }
         }
@@ -182,8 +179,7 @@ impl Cx<'_> {
             ExprKind::Const(Const::Int(n)) => Some(n),
             ExprKind::Const(Const::Bool(b)) => Some(i128::from(b)),
             _ => {
-                self.error(Code::NotConstant, found.span, "this must be known at compile time")
-                    .help("patterns are literals, constants of the `#[tma_module]` and const generics");
+                self.error(Value::NoPattern, found.span);
                 None
             }
         }
@@ -200,7 +196,7 @@ impl Cx<'_> {
             Pat::Ident(name) => Some(&name.ident),
             Pat::Wild(_) => None,
             other => {
-                self.error(Code::UnsupportedPattern, Span::of(other), "`for` takes one name here");
+                self.error(Syntax::ForPattern, Span::of(other));
                 None
             }
         };
@@ -268,9 +264,7 @@ impl Cx<'_> {
             other => {
                 // An `unroll` that is the host's was reported.
                 if self.sink.len() == before {
-                    self.error(Code::UnsupportedExpression, Span::of(other), "`for` runs over a range").help(
-                        "write `for i in a..b`, `a..=b`, `(a..b).step_by(n)`, or `unroll(..)` around one of these",
-                    );
+                    self.error(Syntax::ForRange, Span::of(other));
                 }
                 None
             }
@@ -300,8 +294,7 @@ impl Cx<'_> {
 
     pub(super) fn break_loop(&mut self, break_: &syn::ExprBreak, span: Span) -> Expr {
         if let Some(value) = &break_.expr {
-            self.error(Code::UnsupportedExpression, Span::of(value), "`break` has no value in kernels")
-                .help("assign to a `let mut` variable before the `break`");
+            self.error(Syntax::BreakValue, Span::of(value));
         }
         if let Some(label) = self.find_loop(break_.label.as_ref(), "break", span) {
             self.emit(StmtKind::Break(label), span);
@@ -316,7 +309,7 @@ impl Cx<'_> {
         Expr { ty: Type::Never, ..unit(span) }
     }
 
-    fn find_loop(&mut self, name: Option<&syn::Lifetime>, word: &str, span: Span) -> Option<Label> {
+    fn find_loop(&mut self, name: Option<&syn::Lifetime>, word: &'static str, span: Span) -> Option<Label> {
         let loops = &self.frame().loops;
         let found = match name {
             None => loops.last(),
@@ -324,11 +317,11 @@ impl Cx<'_> {
         };
         let label = found.map(|found| found.label);
         if label.is_none() {
-            let message = match name {
-                None => format!("`{word}` stands outside of any loop"),
-                Some(name) => format!("no loop around this `{word}` is called `{name}`"),
+            let mistake = match name {
+                None => Syntax::OutsideLoop { word },
+                Some(name) => Syntax::UnknownLabel { word, label: name.to_string() },
             };
-            self.error(Code::LoopControl, span, message);
+            self.error(mistake, span);
         }
         label
     }
@@ -338,8 +331,7 @@ impl Cx<'_> {
         let never = Expr { ty: Type::Never, ..unit(span) };
         let Some(exit) = self.frame().exit.clone() else {
             if let Some(value) = value {
-                self.error(Code::Signature, value.span, "a kernel returns nothing")
-                    .help("write results to global memory, or store a tile");
+                self.error(Signature::Result, value.span);
             }
             self.emit(StmtKind::Return, span);
             return never;

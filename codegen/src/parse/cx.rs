@@ -8,7 +8,8 @@ use super::infer::Infer;
 use super::infer::rule::Obligation;
 use super::item::ModuleItems;
 use super::names::{self, WordUse};
-use crate::diag::{Code, Diagnostic, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::{Mismatch, Mistake, Since};
 use crate::ir::{
     Argument, Block, Call, CallId, Callee, Cluster, Expr, ExprKind, Label, Local, LocalId, Origin, Param,
     ParamId, Pipeline, PipelineId, SharedId, SharedVar, Span, Stmt, StmtKind, Type,
@@ -137,8 +138,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    pub(super) fn error(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
-        self.sink.error(code, span, message)
+    pub(super) fn error(&mut self, mistake: impl Into<Mistake>, span: Span) {
+        self.sink.error(mistake, span);
     }
 
     pub(super) fn emit(&mut self, kind: StmtKind, span: Span) {
@@ -296,16 +297,10 @@ impl<'a> Cx<'a> {
         if self.infer.unify(&expr.ty, want, expr.span) {
             return true;
         }
-        let (found, wanted) = (self.infer.name(&expr.ty), self.infer.name(want));
-        let since = self.infer.since(&expr.ty, expr.span).or_else(|| {
-            let since = self.infer.since(want, expr.span)?;
-            Some(format!("what is wanted here was left open: {since}"))
-        });
-        let message = format!("this is {found}, but {wanted} is wanted");
-        let error = self.error(Code::TypeMismatch, expr.span, message);
-        if let Some(since) = since {
-            error.help(since);
-        }
+        let (found, wanted) = (self.infer.partial(&expr.ty), self.infer.partial(want));
+        let since = self.infer.since(&expr.ty, expr.span).map(Since::Found);
+        let since = since.or_else(|| self.infer.since(want, expr.span).map(Since::Wanted));
+        self.error(Mismatch::Type { found, wanted, since }, expr.span);
         false
     }
 }

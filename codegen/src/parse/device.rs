@@ -7,8 +7,7 @@ use super::item::condition;
 use super::names;
 use super::stmt::unit;
 use super::types::{generic_arguments, name_expr};
-use super::wording::{arguments, counted, given};
-use crate::diag::Code;
+use crate::diag::mistake::{self, Mismatch, Signature, Types};
 use crate::ir::{Callee, Expr, ExprKind, Span, StmtKind, Type};
 
 impl Cx<'_> {
@@ -22,8 +21,7 @@ impl Cx<'_> {
     ) -> Expr {
         let name = names::text(&item.sig.ident);
         if self.frames.iter().any(|frame| frame.name == name) {
-            self.error(Code::Recursion, span, format!("`{name}` calls itself"))
-                .help("device functions are inlined: write a loop");
+            self.error(Signature::Recursion { function: name }, span);
             return Expr::error(span);
         }
         if !self.may_enter(span) {
@@ -31,12 +29,8 @@ impl Cx<'_> {
         }
         condition::refuse_on_function(item, self.sink);
         if item.sig.inputs.len() != args.len() {
-            let want = arguments(item.sig.inputs.len());
-            self.error(
-                Code::ArgumentCount,
-                span,
-                format!("`{name}` takes {want}, but {}", given(args.len())),
-            );
+            let (wanted, found) = (item.sig.inputs.len(), args.len());
+            self.error(mistake::Argument::Device { function: name, wanted, found }, span);
             return Expr::error(span);
         }
         let call = Some(self.record_call(Callee::Device(name.clone()), span));
@@ -57,9 +51,7 @@ impl Cx<'_> {
         }
         let returnable = ty.is_storable() && !matches!(ty, Type::Infer(_));
         if !returnable && !matches!(ty, Type::Unit | Type::Never | Type::Error) {
-            let message = format!("a device function cannot return {}", self.infer.name(&ty));
-            self.error(Code::Signature, Span::of(&item.sig.output), message)
-                .help("it returns scalars, register arrays, cache policies, tiles, barriers, accumulators, rows and fragments");
+            self.error(Signature::DeviceResult(self.infer.partial(&ty)), Span::of(&item.sig.output));
             self.frames.pop();
             return Expr::error(span);
         }
@@ -94,20 +86,14 @@ impl Cx<'_> {
         let wanted: Vec<_> = item.sig.generics.params.iter().filter(|param| !is_lifetime(param)).collect();
         for param in &wanted {
             if let syn::GenericParam::Type(param) = param {
-                self.error(Code::Signature, Span::of(param), "device functions take const generics only")
-                    .help("write a function for each type");
+                self.error(Signature::DeviceType, Span::of(param));
                 return false;
             }
         }
         if found.len() != wanted.len() {
-            let message = format!(
-                "`{}` takes {}, but {}",
-                frame.name,
-                counted(wanted.len(), "const generic"),
-                given(found.len())
-            );
-            self.error(Code::ArgumentCount, span, message)
-                .help(format!("write them out: `{}::<..>(..)`", frame.name));
+            let function = frame.name.clone();
+            let (wanted, found) = (wanted.len(), found.len());
+            self.error(mistake::Argument::DeviceGenerics { function, wanted, found }, span);
             return false;
         }
         let mut fits = true;
@@ -120,8 +106,7 @@ impl Cx<'_> {
                     self.constant(&name_expr(path.path.clone()), &ty)
                 }
                 other => {
-                    self.error(Code::NotConstant, Span::of(other), "a constant is wanted here")
-                        .help("write the number: `_` and types are not known here");
+                    self.error(Types::NoDeviceConstant, Span::of(other));
                     None
                 }
             };
@@ -207,8 +192,7 @@ impl Cx<'_> {
                 _ => {}
             }
         }
-        self.error(Code::UnsupportedExpression, span, "only a register variable can be referred to")
-            .help("tiles and barriers are handles: pass them by value");
+        self.error(mistake::Syntax::Reference, span);
         Argument::Value(Expr::error(span))
     }
 
@@ -219,7 +203,7 @@ impl Cx<'_> {
                 let want = self.ty(&reference.elem);
                 let mutable = reference.mutability.is_some();
                 if mutable && !given {
-                    self.error(Code::TypeMismatch, value.span, "this is a `&`, but a `&mut` is wanted");
+                    self.error(Mismatch::Shared, value.span);
                 }
                 let fits = self.expect(&value, &want);
                 let binding = match value.kind {
@@ -231,14 +215,12 @@ impl Cx<'_> {
             }
             (syn::Type::Reference(_), Argument::Value(value)) => {
                 if !matches!(value.kind, ExprKind::Error) {
-                    self.error(Code::TypeMismatch, value.span, "a reference to a variable is wanted here")
-                        .help("write `&x`, or `&mut x`");
+                    self.error(Mismatch::Value, value.span);
                 }
                 self.bind(&name, Binding::Value(Expr::error(value.span)));
             }
             (_, Argument::Reference { value, .. }) => {
-                self.error(Code::TypeMismatch, value.span, "a value is wanted here, not a reference")
-                    .help("remove the `&`, or write `*x` where `x` is a reference itself");
+                self.error(Mismatch::Reference, value.span);
                 self.bind(&name, Binding::Value(Expr::error(value.span)));
             }
             (ty, Argument::Value(value)) => {

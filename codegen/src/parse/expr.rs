@@ -7,11 +7,11 @@ use syn::{BinOp, UnOp};
 use super::cx::{Binding, Cx};
 use super::device::own_variable;
 use super::infer::rule::Rule;
-use super::names::suggest::{self, did_you_mean, elsewhere};
 use super::names::{self, Meaning, Space};
 use super::span;
 use super::words::{FunctionWord, Word};
-use crate::diag::Code;
+use crate::diag::mistake::{Form, Name, Syntax, Value};
+use crate::diag::suggest::{self, did_you_mean, elsewhere};
 use crate::ir::{
     Axis, BinaryOp, Block, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
 };
@@ -23,7 +23,7 @@ impl Cx<'_> {
         let value = self.deeper(span, |cx| cx.expr_at(expr, span));
         // Nothing is left out in silence.
         if matches!(value.kind, ExprKind::Error) && self.sink.is_empty() {
-            self.error(Code::UnsupportedExpression, span, "kernels do not have this");
+            self.error(Syntax::Expression, span);
         }
         value
     }
@@ -60,26 +60,19 @@ impl Cx<'_> {
     }
 
     fn unsupported(&mut self, expr: &syn::Expr, span: Span) -> Expr {
-        let (form, help) = match expr {
-            syn::Expr::Closure(_) => ("closures", "write a `#[tma_device]` function in a `#[tma_module]`"),
-            syn::Expr::Reference(_) => (
-                "references, but as arguments of device functions",
-                "tiles and barriers are handles: pass them by value",
-            ),
-            syn::Expr::Struct(_) | syn::Expr::Tuple(_) => {
-                ("structs and tuples", "keep the parts in variables of their own")
-            }
-            syn::Expr::Range(_) => ("ranges, but in `for`", "write `for i in a..b`"),
-            syn::Expr::Unsafe(_) => ("`unsafe` blocks", "the whole vocabulary is safe: remove it"),
-            syn::Expr::Let(_) => ("`if let`", "use `match` on an integer, or `if`"),
-            syn::Expr::Try(_) => ("`?`", "kernels do not return errors: use `assert!`"),
-            syn::Expr::Async(_) | syn::Expr::Await(_) => {
-                ("`async`", "asynchronous copies complete on barriers: `barrier.wait(parity)`")
-            }
-            syn::Expr::Block(_) => ("labelled blocks", "use a `#[tma_device]` function with `return`"),
-            _ => ("this form of expression", "the language reference lists what there is"),
+        let form = match expr {
+            syn::Expr::Closure(_) => Form::Closure,
+            syn::Expr::Reference(_) => Form::Reference,
+            syn::Expr::Struct(_) | syn::Expr::Tuple(_) => Form::Aggregate,
+            syn::Expr::Range(_) => Form::Range,
+            syn::Expr::Unsafe(_) => Form::Unsafe,
+            syn::Expr::Let(_) => Form::Let,
+            syn::Expr::Try(_) => Form::Try,
+            syn::Expr::Async(_) | syn::Expr::Await(_) => Form::Async,
+            syn::Expr::Block(_) => Form::LabelledBlock,
+            _ => Form::Other,
         };
-        self.error(Code::UnsupportedExpression, span, format!("kernels do not have {form}")).help(help);
+        self.error(Syntax::Form(form), span);
         Expr::error(span)
     }
 
@@ -103,8 +96,7 @@ impl Cx<'_> {
                 None => self.unknown_name(&name, span),
             },
             (None, None) => {
-                self.error(Code::UnknownName, span, "kernels do not know names by path")
-                    .help("a constant must stand in the same `#[tma_module]`, or be passed as an argument");
+                self.error(Name::Path, span);
                 Expr::error(span)
             }
         }
@@ -128,8 +120,7 @@ impl Cx<'_> {
             Type::ClusterAxis => self.cluster_axis(&name, span),
             Type::Error => Expr::error(span),
             other => {
-                let message = format!("{} has no constant `{name}`", self.infer.name(&other));
-                self.error(Code::UnknownName, span, message);
+                self.error(Name::Constant { of: self.infer.partial(&other), name }, span);
                 Expr::error(span)
             }
         }
@@ -138,16 +129,8 @@ impl Cx<'_> {
     pub(super) fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
         let known: Vec<_> = self.value_names().collect();
         let is_function = FunctionWord::named(name).is_some() || self.device_function(name).is_some();
-        let call = || is_function.then(|| format!("`{name}` is a function: write `{name}()` to call it"));
-        let help = call()
-            .or_else(|| elsewhere(name, suggest::Kind::Value))
-            .or_else(|| did_you_mean(name, known))
-            .unwrap_or_else(|| {
-                "a kernel sees its own variables and parameters and, in a `#[tma_module]`, the module's \
-             constants and `#[tma_device]` functions"
-                    .to_owned()
-            });
-        self.error(Code::UnknownName, span, format!("nothing in this kernel is called `{name}`")).help(help);
+        let suggestion = elsewhere(name, suggest::Kind::Value).or_else(|| did_you_mean(name, known));
+        self.error(Name::Value { name: name.to_owned(), is_function, suggestion }, span);
         Expr::error(span)
     }
 
@@ -186,8 +169,7 @@ impl Cx<'_> {
                 _ => {}
             }
         }
-        self.error(Code::UnsupportedExpression, span, "only a device function's `&` parameter has a `*`")
-            .help("remove the `*`");
+        self.error(Syntax::Dereference, span);
         Expr::error(span)
     }
 
@@ -198,7 +180,7 @@ impl Cx<'_> {
             _ => {}
         }
         let Some((op, assigns)) = binary_op(&binary.op) else {
-            self.error(Code::UnsupportedExpression, span, "kernels do not have this operator");
+            self.error(Syntax::Operator, span);
             return Expr::error(span);
         };
         if assigns {
@@ -256,9 +238,8 @@ impl Cx<'_> {
         matches!(self.resolve(&expr.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error | Type::Never)
     }
 
-    fn no_operator(&mut self, sign: &str, operand: &Expr, span: Span) -> Expr {
-        let message = format!("{} has no operator `{sign}`", self.infer.name(&operand.ty));
-        self.error(Code::InvalidOperator, span, message);
+    fn no_operator(&mut self, sign: &'static str, operand: &Expr, span: Span) -> Expr {
+        self.error(Value::Operator { of: self.infer.partial(&operand.ty), sign }, span);
         Expr::error(span)
     }
 
@@ -342,12 +323,7 @@ impl Cx<'_> {
                 Expr { span, ..parts.swap_remove(axis) }
             }
             (ty, ..) => {
-                let message = format!("{} has no field `{name}`", self.infer.name(ty));
-                let is_dim3 = *ty == Type::Dim3;
-                let error = self.error(Code::UnknownMethod, span, message);
-                if is_dim3 {
-                    error.help("its fields are `x`, `y` and `z`");
-                }
+                self.error(Name::Field { of: self.infer.partial(ty), name }, span);
                 Expr::error(span)
             }
         }

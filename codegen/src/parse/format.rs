@@ -5,13 +5,12 @@ use syn::punctuated::Punctuated;
 use syn::{LitStr, Token};
 
 use super::cx::Cx;
-use super::names::suggest::{Kind, elsewhere};
 use super::names::{self, Meaning};
 use super::stmt::unit;
 use super::types::name_expr;
-use super::wording::listed;
 use super::words::MacroWord;
-use crate::diag::Code;
+use crate::diag::mistake::{Format, Syntax, Unprintable};
+use crate::diag::suggest::{Kind, elsewhere};
 use crate::ir::{Expr, ExprKind, PrintfPiece, Scalar, Span, StmtKind, Type};
 
 impl Cx<'_> {
@@ -22,12 +21,9 @@ impl Cx<'_> {
             Some(MacroWord::Printf) => self.printf(mac, span),
             Some(MacroWord::Assert) => self.assert(mac, span),
             None => {
-                let help = elsewhere(&name, Kind::Macro).unwrap_or_else(|| {
-                    let macros = MacroWord::ALL.iter().map(|word| format!("{}!", word.name()));
-                    format!("the macros of kernels are {}", listed(macros))
-                });
-                self.error(Code::UnsupportedExpression, span, format!("kernels do not have `{name}!`"))
-                    .help(help);
+                let suggestion = elsewhere(&name, Kind::Macro);
+                let known = MacroWord::ALL.iter().map(|word| format!("{}!", word.name())).collect();
+                self.error(Syntax::Macro { name, suggestion, known }, span);
                 Expr::error(span)
             }
         }
@@ -42,23 +38,20 @@ impl Cx<'_> {
         let (format, args) = match parser.parse2(mac.tokens.clone()) {
             Ok(parsed) => parsed,
             Err(error) => {
-                self.error(Code::Format, error.span().into(), format!("malformed `printf!`: {error}"))
-                    .help("write `printf!(\"block {} of {}\\n\", a, b)`");
+                self.error(Format::Printf(error.to_string()), error.span().into());
                 return unit(span);
             }
         };
         if let Some(syn::Expr::Assign(named)) = args.iter().find(|arg| matches!(arg, syn::Expr::Assign(_))) {
-            self.error(Code::Format, Span::of(named), "`printf!` has no named arguments")
-                .help("name a variable inside the braces, `{x}`, or pass the value alone");
+            self.error(Format::Named, Span::of(named));
             return unit(span);
         }
         let mut values = self.in_order(&args);
         let positional = values.len();
         let pieces = match pieces(&format.value()) {
             Ok(pieces) => pieces,
-            Err(what) => {
-                self.error(Code::Format, Span::of(&format), format!("the GPU cannot print this: {what}"))
-                    .help("there are `{}`, `{:x}`, `{:8}`, `{:.3}`, `{0}` and `{name}`, of scalars");
+            Err(why) => {
+                self.error(Format::Unprintable(why), Span::of(&format));
                 return unit(span);
             }
         };
@@ -88,11 +81,7 @@ impl Cx<'_> {
             .any(|piece| matches!(piece, PrintfPiece::Arg { index, .. } if *index >= values.len()))
             || next > positional;
         if missing {
-            self.error(
-                Code::Format,
-                Span::of(&format),
-                format!("the format asks for more than {positional} arguments"),
-            );
+            self.error(Format::Missing { given: positional }, Span::of(&format));
             return unit(span);
         }
         if self.all_printable(&values) {
@@ -106,8 +95,7 @@ impl Cx<'_> {
         for value in values {
             all &= !matches!(value.kind, ExprKind::Error);
             if !matches!(self.resolve(&value.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error) {
-                let message = format!("{} cannot be printed", self.infer.name(&value.ty));
-                self.error(Code::Format, value.span, message).help("print scalars: each element of its own");
+                self.error(Format::Value(self.infer.partial(&value.ty)), value.span);
                 all = false;
             }
         }
@@ -135,8 +123,7 @@ impl Cx<'_> {
                 }
             }
             Err(error) => {
-                self.error(Code::Format, error.span().into(), format!("malformed `assert!`: {error}"))
-                    .help("write `assert!(condition, \"message\")`; the message has no arguments on the GPU");
+                self.error(Format::Assert(error.to_string()), error.span().into());
             }
         }
         unit(span)
@@ -156,12 +143,7 @@ impl Cx<'_> {
             }));
         }
         if !is_plain {
-            self.error(
-                Code::Format,
-                Span::of(message),
-                "the message of an `assert!` is plain text on the GPU",
-            )
-            .help("print values with `printf!` before, and write a brace as `{{`");
+            self.error(Format::Message, Span::of(message));
         }
         text
     }
@@ -183,7 +165,7 @@ enum Which {
 }
 
 /// Cuts a format string into text and arguments.
-fn pieces(format: &str) -> Result<Vec<Piece>, String> {
+fn pieces(format: &str) -> Result<Vec<Piece>, Unprintable> {
     let mut pieces = vec![];
     let mut text = String::new();
     let mut rest = format;
@@ -195,14 +177,14 @@ fn pieces(format: &str) -> Result<Vec<Piece>, String> {
             text.push_str(brace);
             rest = after;
         } else if brace == "{" {
-            let Some(end) = after.find('}') else { return Err("a `{` is not closed".to_owned()) };
+            let Some(end) = after.find('}') else { return Err(Unprintable::NotClosed) };
             if !text.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut text)));
             }
             pieces.push(argument(&after[..end])?);
             rest = &after[end + 1..];
         } else {
-            return Err("a `}` is not opened".to_owned());
+            return Err(Unprintable::NotOpened);
         }
     }
     text.push_str(rest);
@@ -213,16 +195,16 @@ fn pieces(format: &str) -> Result<Vec<Piece>, String> {
 }
 
 /// What stands between braces: `name:width.precision` and `x`.
-fn argument(inside: &str) -> Result<Piece, String> {
+fn argument(inside: &str) -> Result<Piece, Unprintable> {
     let (which, spec) = inside.split_once(':').unwrap_or((inside, ""));
     let which = which.trim();
     let which = match which.parse() {
         Ok(position) => Which::Position(position),
         Err(_) if which.is_empty() => Which::Next,
         Err(_) if is_name(which) => Which::Name(which.to_owned()),
-        Err(_) => return Err(format!("`{{{inside}}}` names no argument")),
+        Err(_) => return Err(Unprintable::NoArgument { inside: inside.to_owned() }),
     };
-    let unknown = || format!("`{{:{spec}}}` is not known");
+    let unknown = || Unprintable::Spec(spec.to_owned());
     let (spec_rest, hex) = match spec.strip_suffix('x') {
         Some(rest) => (rest, true),
         None => (spec, false),
@@ -236,7 +218,7 @@ fn argument(inside: &str) -> Result<Piece, String> {
         width => Some(digits(width).filter(|_| !width.starts_with('0')).ok_or_else(unknown)?),
     };
     if width.max(precision) > Some(WIDEST) {
-        return Err(format!("`{{:{spec}}}` asks for more than {WIDEST} characters"));
+        return Err(Unprintable::TooWide { spec: spec.to_owned(), most: WIDEST });
     }
     Ok(Piece::Arg { which, hex, precision, width })
 }

@@ -5,7 +5,7 @@ use syn::Lit;
 use super::cx::Cx;
 use super::infer::Kind;
 use super::types::scalar_named;
-use crate::diag::Code;
+use crate::diag::mistake::{Syntax, Types, Value};
 use crate::ir::{Const, Expr, Scalar, Span};
 
 impl Cx<'_> {
@@ -22,14 +22,13 @@ impl Cx<'_> {
                     self.number(Const::Int(value), lit.suffix(), Kind::Integer, span)
                 }
                 Err(_) => {
-                    self.error(Code::LiteralRange, span, "no integer type holds this");
+                    self.error(Value::TooLarge, span);
                     Expr::error(span)
                 }
             },
             Lit::Float(lit) => self.float(lit.base10_digits(), lit.suffix(), negative, span),
             _ => {
-                self.error(Code::UnsupportedExpression, span, "kernels have no such literal")
-                    .help("a kernel's literals are integers, floats, `true` and `false`");
+                self.error(Syntax::Literal, span);
                 Expr::error(span)
             }
         }
@@ -46,7 +45,7 @@ impl Cx<'_> {
                 self.number(value, suffix, Kind::Float, span)
             }
             _ => {
-                self.error(Code::LiteralRange, span, "this is not a number");
+                self.error(Value::NoNumber, span);
                 Expr::error(span)
             }
         }
@@ -60,8 +59,7 @@ impl Cx<'_> {
         match scalar_named(suffix).filter(|&scalar| kind.fits(scalar)) {
             Some(scalar) => self.written(Expr::constant(value, scalar, span)),
             None => {
-                self.error(Code::UnsupportedType, span, format!("no literal is of the type `{suffix}`"))
-                    .help("for 16- and 8-bit floats write `f16::from_f32(1.5)`");
+                self.error(Types::Literal { suffix: suffix.to_owned() }, span);
                 Expr::error(span)
             }
         }

@@ -30,7 +30,6 @@ mod span;
 mod stmt;
 mod types;
 mod warp;
-mod wording;
 pub(crate) mod words;
 
 use cx::Cx;
@@ -40,7 +39,8 @@ use item::attr;
 use item::{KernelItem, ModuleItems};
 use names::WordUse;
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Signature;
 use crate::ir::{Kernel, Span, visit};
 
 /// Every instance of a kernel; of one with errors at least the signature is right, which its
@@ -89,8 +89,7 @@ fn parse_instance(
     cx.bind_params(function);
     let (mut body, value) = cx.block(|cx| cx.block_value(&function.block));
     if !cx.infer.unify(&value.ty, &crate::ir::Type::Unit, value.span) {
-        cx.error(Code::Signature, value.span, "a kernel returns nothing")
-            .help("end the last expression with `;`, and write results to global memory");
+        cx.error(Signature::Tail, value.span);
     }
     let (mut parts, sink) = cx.finish();
     settle::settle(&mut parts, &mut body, sink);

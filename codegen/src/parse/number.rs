@@ -6,7 +6,7 @@ use super::cx::Cx;
 use super::infer::Kind;
 use super::infer::rule::{Rule, bits, is_small_float};
 use super::words::{ConstantWord, ConversionCall, ConversionWord, NumberCall, NumberWord};
-use crate::diag::Code;
+use crate::diag::mistake::Name;
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, IntegerOp, MathOp, Scalar, Span};
 
 impl Cx<'_> {
@@ -19,8 +19,7 @@ impl Cx<'_> {
     ) -> Option<(ConstantWord, Expr)> {
         let found = ConstantWord::named(name).and_then(|word| Some((word, constant(scalar, word)?)));
         let Some((word, (value, ty))) = found else {
-            self.error(Code::UnknownName, span, format!("`{scalar}` has no constant `{name}` in kernels"))
-                .help("there are MIN, MAX, BITS; for floats EPSILON, INFINITY, NEG_INFINITY and NAN");
+            self.error(Name::ScalarConstant { of: scalar, name: name.to_owned() }, span);
             return None;
         };
         Some((word, Expr::constant(value, ty, span)))
@@ -258,23 +257,5 @@ pub(super) fn has_math(scalar: Scalar, op: MathOp) -> bool {
         | MathOp::Cos
         | MathOp::Tanh
         | MathOp::Pow => scalar == Scalar::F32,
-    }
-}
-
-pub(super) fn math_types(op: MathOp) -> &'static str {
-    match op {
-        MathOp::Min | MathOp::Max | MathOp::Clamp => "integers, f16, bf16, f32 and f64",
-        MathOp::Abs => "signed integers, f16, bf16, f32 and f64",
-        MathOp::Fma | MathOp::CopySign => "f16, bf16, f32 and f64",
-        MathOp::Sqrt | MathOp::Recip => "f32 and f64",
-        MathOp::Rsqrt
-        | MathOp::Exp2
-        | MathOp::Log2
-        | MathOp::Exp
-        | MathOp::Log
-        | MathOp::Sin
-        | MathOp::Cos
-        | MathOp::Tanh
-        | MathOp::Pow => "f32",
     }
 }

@@ -3,7 +3,7 @@
 use syn::GenericArgument;
 
 use super::cx::{Cx, count};
-use crate::diag::Code;
+use crate::diag::mistake;
 use crate::ir::{
     BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Pipeline, Ring, Scalar, Scope,
     SharedId, Span, StmtKind, TileType, Type,
@@ -48,8 +48,7 @@ impl Cx<'_> {
         let (tiles, count) = (self.tile_tuple(tuple), self.u32_argument(stages));
         let (Some(tiles), Some(count)) = (tiles, count) else { return Type::Error };
         if count == 0 {
-            self.error(Code::Pipeline, Span::of(stages), "a pipeline has one stage at least, not 0")
-                .help("take 2 or more, so that one is filled while another is read");
+            self.error(mistake::Pipeline::NoStages, Span::of(stages));
             return Type::Error;
         }
         Type::Compound(compound(Ring { tiles, stages: count }))
@@ -67,15 +66,12 @@ impl Cx<'_> {
 
     fn tile_tuple(&mut self, argument: &GenericArgument) -> Option<Vec<TileType>> {
         let GenericArgument::Type(syn::Type::Tuple(tuple)) = argument else {
-            self.error(Code::Pipeline, Span::of(argument), "a stage's tiles are a tuple, and this is none")
-                .help("write `(Tile<..>, Tile<..>)`, and `(Tile<..>,)` for one, with the comma");
+            self.error(mistake::Pipeline::NoTuple, Span::of(argument));
             return None;
         };
         let count = tuple.elems.len();
         if !(1..=limits::PIPELINE_TILES).contains(&count) {
-            let message = format!("a stage has 1 to {} tiles, not {count}", limits::PIPELINE_TILES);
-            self.error(Code::Pipeline, Span::of(argument), message)
-                .help("write `(Tile<..>,)`, or share the tiles out among several pipelines");
+            self.error(mistake::Pipeline::TileCount(count), Span::of(argument));
             return None;
         }
         let tiles: Vec<_> = tuple.elems.iter().map(|element| self.tile_of_stage(element)).collect();
@@ -87,9 +83,7 @@ impl Cx<'_> {
             Type::Tile(tile) => Some(tile),
             Type::Error => None,
             other => {
-                let message = format!("a pipeline's stages hold tiles, not {}", self.infer.name(&other));
-                self.error(Code::Pipeline, Span::of(element), message)
-                    .help("keep it beside the pipeline, in `Stages<_, N>`, and index it with `slot.stage()`");
+                self.error(mistake::Pipeline::NoTile(self.infer.partial(&other)), Span::of(element));
                 None
             }
         }

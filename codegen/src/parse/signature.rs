@@ -10,11 +10,10 @@ use super::item::attr::KernelAttr;
 use super::item::condition;
 use super::names;
 use super::stmt::unit;
-use super::types::lists::PARAMETERS;
 use super::types::{scalar_named, swizzle_named};
-use super::wording::{counted, given};
 use crate::abi;
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::{Attribute, Instances, Qualifier, Signature, Syntax};
 use crate::ir::{
     Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type,
 };
@@ -22,32 +21,29 @@ use crate::ir::{
 /// Judges what does not depend on the instance.
 pub(super) fn judge(function: &ItemFn, sink: &mut Sink) {
     let sig = &function.sig;
-    let mut refuse = |span: Option<Span>, what: &str| {
+    let mut refuse = |span: Option<Span>, qualifier| {
         if let Some(span) = span {
-            sink.error(Code::Signature, span, format!("a kernel cannot be {what}"))
-                .help("write `fn name(parameters) { .. }`");
+            sink.error(Signature::Qualified(qualifier), span);
         }
     };
-    refuse(sig.asyncness.as_ref().map(Span::of), "`async`");
-    refuse(sig.constness.as_ref().map(Span::of), "`const`");
-    refuse(sig.abi.as_ref().map(Span::of), "`extern`");
-    refuse((!matches!(sig.safety, syn::Safety::Default)).then(|| Span::of(&sig.safety)), "`unsafe`");
-    refuse(sig.variadic.as_ref().map(Span::of), "variadic");
+    let is_unsafe = !matches!(sig.safety, syn::Safety::Default);
+    refuse(sig.asyncness.as_ref().map(Span::of), Qualifier::Async);
+    refuse(sig.constness.as_ref().map(Span::of), Qualifier::Const);
+    refuse(sig.abi.as_ref().map(Span::of), Qualifier::Extern);
+    refuse(is_unsafe.then(|| Span::of(&sig.safety)), Qualifier::Unsafe);
+    refuse(sig.variadic.as_ref().map(Span::of), Qualifier::Variadic);
     if let ReturnType::Type(_, ty) = &sig.output
         && !matches!(&**ty, syn::Type::Tuple(tuple) if tuple.elems.is_empty())
     {
-        sink.error(Code::Signature, Span::of(ty), "a kernel returns nothing")
-            .help("write results to global memory, or store a tile");
+        sink.error(Signature::Result, Span::of(ty));
     }
     for param in &sig.generics.params {
         if let GenericParam::Lifetime(_) = param {
-            sink.error(Code::Signature, Span::of(param), "a kernel is generic over types and constants only")
-                .help("remove it: what a kernel takes borrows nothing");
+            sink.error(Signature::Lifetime, Span::of(param));
         }
     }
     if let Some(clause) = &sig.generics.where_clause {
-        sink.error(Code::Signature, Span::of(clause), "a kernel has no `where` clause")
-            .help("write bounds where the type is named: `<T: TileElement>`");
+        sink.error(Signature::Where, Span::of(clause));
     }
     condition::refuse_in_kernel(function, sink);
 }
@@ -58,28 +54,20 @@ pub(super) fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sin
     let wanted = function.sig.generics.params.iter().filter(is_compiled).count();
     if wanted > 0 && instances.is_empty() {
         let name = &function.sig.ident;
-        sink.error(Code::Instances, Span::of(name), format!("`{name}` is generic, but no instance is named"))
-            .help("name what to compile: `#[tma_kernel(threads = 128, instances(small = <64, 64>))]`");
+        sink.error(Instances::None { kernel: name.to_string() }, Span::of(name));
     }
     let mut names = HashSet::new();
     for instance in instances {
-        if !names.insert(instance.name.to_string()) {
-            let message = format!("two instances are called `{}`", instance.name);
-            sink.error(Code::Instances, Span::of(&instance.name), message).help("rename one");
+        let (name, span) = (instance.name.to_string(), Span::of(&instance.name));
+        if !names.insert(name.clone()) {
+            sink.error(Instances::SameName(name.clone()), span);
         }
-        if abi::MODULE_TYPES.iter().any(|name| instance.name == name) {
-            let message = format!(
-                "an instance cannot be called `{}`: the kernel's module has a type of that name",
-                instance.name
-            );
-            sink.error(Code::Instances, Span::of(&instance.name), message).help("rename it");
+        if abi::MODULE_TYPES.iter().any(|reserved| name == *reserved) {
+            sink.error(Instances::ReservedName(name.clone()), span);
         }
         let found = instance.arguments.len();
         if found != wanted {
-            let found = counted(found, "argument");
-            let message = format!("`{}` gives {found}, but the kernel has {wanted}", instance.name);
-            sink.error(Code::Instances, Span::of(&instance.name), message)
-                .help("give one for each generic, in order");
+            sink.error(Instances::ArgumentCount { instance: name, found, wanted }, span);
         }
     }
 }
@@ -114,9 +102,8 @@ impl Cx<'_> {
                         self.type_arguments.insert(names::text(&param.ident), ty.clone());
                     }
                     other => {
-                        let message = format!("`{}` is a type, but this is not", param.ident);
-                        self.error(Code::Instances, Span::of(other), message)
-                            .help("give types and constants in the order of the generics");
+                        let generic = param.ident.to_string();
+                        self.error(Instances::NoType { generic }, Span::of(other));
                         fits = false;
                     }
                 },
@@ -159,8 +146,7 @@ impl Cx<'_> {
             Some(threads) => self.bound(threads).map_or([1; 3], |threads| [threads, 1, 1]),
             None if attr.is_malformed => [1; 3],
             None => {
-                self.error(Code::Attribute, name, "the attribute does not say how many threads a block has")
-                    .help("write `#[tma_kernel(threads = 128)]`");
+                self.error(Attribute::NoThreads, name);
                 [1; 3]
             }
         };
@@ -178,9 +164,7 @@ impl Cx<'_> {
         match (&attr.cluster, &attr.nonportable_cluster) {
             (None, None) => Cluster::None,
             (None, Some(option)) => {
-                let message = "`nonportable_cluster` is about clusters, and the kernel has none";
-                self.error(Code::Attribute, Span::of(option), message)
-                    .help("write `cluster = 16` or `cluster = launch` beside it, or remove it");
+                self.error(Attribute::NonportableAlone, Span::of(option));
                 Cluster::None
             }
             (Some(syn::Expr::Path(path)), _) if path.path.is_ident("launch") => Cluster::AtLaunch,
@@ -190,12 +174,11 @@ impl Cx<'_> {
     }
 
     /// `option = [x, y, z]`, of which the last may be left out.
-    fn extents(&mut self, option: &str, array: &syn::ExprArray) -> [u32; 3] {
+    fn extents(&mut self, option: &'static str, array: &syn::ExprArray) -> [u32; 3] {
         let mut extents = [1; 3];
         if array.elems.is_empty() || array.elems.len() > 3 {
-            let message = format!("`{option}` has 1 to 3 dimensions, but {}", given(array.elems.len()));
-            self.error(Code::Attribute, Span::of(array), message)
-                .help(format!("write `{option} = [x, y, z]`"));
+            let found = array.elems.len();
+            self.error(Attribute::Dimensions { option, found }, Span::of(array));
             return extents;
         }
         for (extent, value) in extents.iter_mut().zip(&array.elems) {
@@ -225,9 +208,7 @@ impl Cx<'_> {
                     continue;
                 }
                 other => {
-                    let message = format!("a kernel's parameter cannot be {}", self.infer.name(&other));
-                    self.error(Code::Signature, ty_span, message)
-                        .help(format!("parameters are {PARAMETERS}"));
+                    self.error(Signature::Parameter(self.infer.partial(&other)), ty_span);
                     self.bind(&name, Binding::Value(Expr::error(span)));
                     continue;
                 }
@@ -246,8 +227,7 @@ impl Cx<'_> {
         input: &'s syn::FnArg,
     ) -> Option<(syn::Ident, bool, &'s syn::Type)> {
         let syn::FnArg::Typed(typed) = input else {
-            self.error(Code::Signature, Span::of(input), "kernels and device functions have no `self`")
-                .help("write a free function");
+            self.error(Signature::SelfParameter, Span::of(input));
             return None;
         };
         match &*typed.pat {
@@ -255,7 +235,7 @@ impl Cx<'_> {
                 Some((name.ident.clone(), name.mutability.is_some(), &typed.ty))
             }
             other => {
-                self.error(Code::UnsupportedPattern, Span::of(other), "a parameter takes one name here");
+                self.error(Syntax::ParameterPattern, Span::of(other));
                 None
             }
         }

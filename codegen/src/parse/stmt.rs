@@ -7,9 +7,8 @@ use super::device::own_variable;
 use super::names;
 use super::span;
 use super::types::generic_arguments;
-use super::types::lists::SHARED;
 use super::words::FunctionWord;
-use crate::diag::Code;
+use crate::diag::mistake::{Assignment, Mismatch, Shared, Syntax};
 use crate::ir::{BinaryOp, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
 
 impl Cx<'_> {
@@ -33,10 +32,7 @@ impl Cx<'_> {
                     if let syn::Item::Const(constant) = item {
                         self.bind_error(&constant.ident);
                     }
-                    self.error(Code::UnsupportedStatement, Span::of(item), "kernels hold no items").help(
-                        "move it into the `#[tma_module]` around the kernel: constants, type aliases and \
-                         `#[tma_device]` functions are shared there",
-                    );
+                    self.error(Syntax::Item, Span::of(item));
                     unit(span)
                 }
             };
@@ -82,22 +78,19 @@ impl Cx<'_> {
             Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => Some(name),
             Pat::Wild(_) => None,
             other => {
-                self.error(Code::UnsupportedPattern, Span::of(other), "`let` takes one name here")
-                    .help("write a `let` for each variable");
+                self.error(Syntax::LetPattern, Span::of(other));
                 return unit(span);
             }
         };
         let Some(init) = &local.init else {
-            self.error(Code::UnsupportedStatement, span, "a variable needs its first value here")
-                .help("write `let x = ..;`, or `let x = if .. { .. } else { .. };`");
+            self.error(Syntax::LetWithoutValue, span);
             if let Some(name) = name {
                 self.bind_error(&name.ident);
             }
             return unit(span);
         };
         if let Some((_, diverge)) = &init.diverge {
-            self.error(Code::UnsupportedStatement, Span::of(diverge), "kernels do not have `let .. else`")
-                .help("use `if`");
+            self.error(Syntax::LetElse, Span::of(diverge));
         }
         let ty = annotation.map(|ty| self.ty(ty));
         let label = name.map_or_else(|| "_".to_owned(), |name| name.ident.to_string());
@@ -142,8 +135,7 @@ impl Cx<'_> {
         }
         if aliasable || !ty.is_storable() {
             if mutable {
-                let message = format!("{} cannot be changed", self.infer.name(&ty));
-                self.error(Code::NotAssignable, name.span().into(), message).help("remove `mut`");
+                self.error(Assignment::MutableHandle(self.infer.partial(&ty)), name.span().into());
             }
             return self.bind(name, Binding::Value(value));
         }
@@ -160,10 +152,7 @@ impl Cx<'_> {
     /// `shared()`, as `ty`.
     pub(super) fn make_shared(&mut self, name: &str, ty: Type, span: Span) -> Expr {
         if self.nesting > 0 {
-            self.error(Code::SharedPlace, span, "`shared()` stands in a loop or a branch").help(
-                "shared memory is laid out at compile time: declare it at the top of the kernel, and pick \
-                 one of several with `Stages<_, N>`",
-            );
+            self.error(Shared::InBranch, span);
             return Expr { ty, ..Expr::error(span) };
         }
         match ty {
@@ -171,8 +160,7 @@ impl Cx<'_> {
             Type::Compound(Compound::Pipeline(ring)) => self.shared_pipeline(name, ring, span),
             Type::Error => Expr::error(span),
             other => {
-                let message = format!("{} does not live in shared memory", self.infer.name(&other));
-                self.error(Code::SharedPlace, span, message).help(format!("what can: {SHARED}"));
+                self.error(Shared::NotHeld(self.infer.partial(&other)), span);
                 Expr::error(span)
             }
         }
@@ -276,14 +264,12 @@ impl Cx<'_> {
                         return None;
                     }
                     Some(Binding::Compound { value, .. }) => {
-                        let message = format!("`{name}` holds {}", self.infer.name(&value.ty));
-                        self.error(Code::TypeMismatch, span, message)
-                            .help("its methods change it; another of its kind may be assigned to it");
+                        let ty = self.infer.partial(&value.ty);
+                        self.error(Mismatch::Holds { name, ty }, span);
                         return None;
                     }
                     None if self.has_constant(&name) => {
-                        self.error(Code::NotAssignable, span, format!("`{name}` is a constant"))
-                            .help(format!("copy it: `let mut value = {name};`"));
+                        self.error(Assignment::Constant(name), span);
                         return None;
                     }
                     None => {
@@ -316,8 +302,7 @@ impl Cx<'_> {
                 Some(assignee)
             }
             _ => {
-                self.error(Code::NotAssignable, span, "this cannot be assigned to")
-                    .help("assign to a `let mut` variable, or to an element of a register array");
+                self.error(Assignment::NoPlace, span);
                 None
             }
         }
@@ -345,21 +330,12 @@ impl Cx<'_> {
 
     /// Reports an assignment to a part of `name`, which is not of a register array's type.
     fn no_part(&mut self, ty: &Type, name: &str, span: Span) {
-        let help = match ty {
-            Type::Global(_) | Type::SharedArray(..) => format!("write `{name}.set(i, value)`"),
-            Type::Tile(_) => {
-                format!("write `{name}.set([row, column], value)`, with a coordinate for each dimension")
-            }
-            Type::Stages(..) => format!("stages change by their methods: `{name}[i].set(..)`"),
-            _ => "only register arrays have elements that are assigned to".to_owned(),
-        };
-        let message = format!("no part of {} can be assigned to", self.infer.name(ty));
-        self.error(Code::NotAssignable, span, message).help(help);
+        let ty = self.infer.partial(ty);
+        self.error(Assignment::Part { name: name.to_owned(), ty }, span);
     }
 
     pub(super) fn not_assignable(&mut self, name: &str, span: Span) {
-        self.error(Code::NotAssignable, span, format!("`{name}` cannot be changed"))
-            .help(format!("declare it with `let mut {name} = ..;`"));
+        self.error(Assignment::Immutable(name.to_owned()), span);
     }
 
     /// A local for a value that a statement writes.

@@ -1,9 +1,10 @@
-//! What has one home: assembly text, FFI, the model's enums, and the question whether there is a
-//! GPU.
+//! What has one home: assembly text, FFI, the words of the compiler's errors, the model's enums, and
+//! the question whether there is a GPU.
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Group, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::Attribute;
 use syn::visit::{self, Visit};
 
@@ -12,6 +13,11 @@ use crate::{Enum, code, enums, planted, sources};
 
 const ASSEMBLY: &str = "codegen/src/lower/nvvm/";
 const FFI: &str = "tma-runtime/src/backend/cuda/driver/";
+/// What finds mistakes of users. What is said of them is made in `codegen/src/diag`.
+const FINDERS: [&str; 4] =
+    ["codegen/src/parse/", "codegen/src/check/", "codegen/src/expand/", "codegen/src/place.rs"];
+/// The table of words says how each is used, and the index of words repeats it.
+const WORDS: &str = "codegen/src/parse/words/";
 const BACKENDS: &str = "tma-runtime/src/backend/mod.rs";
 
 #[test]
@@ -42,6 +48,41 @@ fn ffi_elsewhere_is_found() {
     let text = "extern \"C\" { fn a(); }\nfn b(f: unsafe extern \"C\" fn()) {}\nextern \"system\" fn c() {}";
     let found = ffi_elsewhere(&[planted("ptx-sim/src/lib.rs", text), planted(&format!("{FFI}mod.rs"), text)]);
     assert_eq!(found.len(), 3, "{found:#?}");
+}
+
+#[test]
+fn what_is_said_of_mistakes_has_one_home() {
+    let files = files();
+    for finder in FINDERS.into_iter().chain([WORDS]) {
+        assert!(files.iter().any(|file| file.path.starts_with(finder)), "there is no {finder}");
+    }
+    expect_none(said_elsewhere(&files));
+}
+
+#[test]
+fn what_is_said_elsewhere_is_found() {
+    let text = "use crate::diag::{Code, Sink};
+/// A comment that says much.
+#[doc = \"Another one.\"]
+fn f(sink: &mut Sink, n: u32) {
+    sink.error(Text::new(diag::Code::Parity, \"it is not\"), span);
+    sink.error(Odd { why: format!(\"{n} is odd\") }, span);
+    sink.error(Odd { n, word: \"sync_warp\", name: format!(\"{} result\", n) }, span);
+    let doc = format!(\"The instance of {n}.\");
+    quote!(#[doc = #doc] /// What is generated.
+        fn g() { panic!(\"is never called\") });
+}
+#[cfg(test)]
+mod tests { const A: &str = \"so many words\"; }";
+    let paths = ["codegen/src/check/size.rs", "codegen/src/parse/words/table.rs", "codegen/src/diag/a.rs"];
+    let found = said_elsewhere(&paths.map(|path| planted(path, text)));
+    let lines: Vec<_> = found.iter().filter_map(|found| found.strip_prefix("codegen/src/")).collect();
+    let places: Vec<_> = lines.iter().filter_map(|line| line.split(": ").next()).collect();
+    let of = |path: &'static str, lines: [u32; 2]| lines.map(|line| format!("{path}:{line}"));
+    let codes = [of("check/size.rs", [1, 5]), of("parse/words/table.rs", [1, 5])];
+    let texts = ["check/size.rs:5", "check/size.rs:6", "check/size.rs:10"].map(str::to_owned);
+    let wanted = [&codes[0][..], &texts, &codes[1][..]].concat();
+    assert_eq!(places, wanted, "{found:#?}");
 }
 
 #[test]
@@ -91,6 +132,53 @@ fn assembly_elsewhere(files: &[File]) -> Vec<String> {
     problems
 }
 
+/// Codes that are named, and texts of several words, where mistakes are found.
+fn said_elsewhere(files: &[File]) -> Vec<String> {
+    let finders = sources(files)
+        .filter(|file| FINDERS.iter().any(|finder| file.path.starts_with(finder)) && !file.is_test());
+    let mut problems = vec![];
+    for file in finders {
+        let code = code(file);
+        let mut codes = vec![];
+        lines_of("Code", code.to_token_stream(), &mut codes);
+        problems.extend(codes.iter().map(|line| format!("{}:{line}: names a code", file.path)));
+        if file.path.starts_with(WORDS) {
+            continue;
+        }
+        let mut strings = Strings(vec![]);
+        strings.visit_file(&code);
+        let said = strings.0.into_iter().filter(|(_, text)| has_words(text));
+        problems.extend(said.map(|(line, text)| format!("{}:{line}: {text:?}", file.path)));
+    }
+    problems
+}
+
+/// The lines that name `wanted`.
+fn lines_of(wanted: &str, tokens: TokenStream, found: &mut Vec<usize>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => lines_of(wanted, group.stream(), found),
+            TokenTree::Ident(name) if name == wanted => found.push(name.span().start().line),
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+/// Whether a text has two words beside what is formatted into it.
+fn has_words(text: &str) -> bool {
+    let mut own = String::new();
+    let mut depth = 0_usize;
+    for c in text.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            c if depth == 0 => own.push(c),
+            _ => {}
+        }
+    }
+    own.split_whitespace().filter(|word| word.contains(char::is_alphabetic)).count() > 1
+}
+
 /// The lines and texts of the string literals, but for documentation.
 struct Strings(Vec<(usize, String)>);
 
@@ -98,6 +186,7 @@ impl Strings {
     fn tokens(&mut self, tokens: TokenStream) {
         for token in tokens {
             match token {
+                TokenTree::Group(group) if is_documentation(&group) => {}
                 TokenTree::Group(group) => self.tokens(group.stream()),
                 TokenTree::Literal(literal) => {
                     if let Ok(text) = syn::parse_str::<syn::LitStr>(&literal.to_string()) {
@@ -110,8 +199,21 @@ impl Strings {
     }
 }
 
+/// Whether it is `[doc = ..]`.
+fn is_documentation(group: &Group) -> bool {
+    let first = group.stream().into_iter().next();
+    matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
+}
+
 impl<'ast> Visit<'ast> for Strings {
     fn visit_attribute(&mut self, _: &'ast Attribute) {}
+
+    /// The documentation of what a macro generates is kept in `doc`.
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        if !matches!(&local.pat, syn::Pat::Ident(name) if name.ident == "doc") {
+            visit::visit_local(self, local);
+        }
+    }
 
     fn visit_lit_str(&mut self, literal: &'ast syn::LitStr) {
         self.0.push((literal.span().start().line, literal.value()));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
+use crate::diag::mistake::Difference;
 use crate::ir::{Axis, BinaryOp, Expr, ExprKind, LocalId, ShuffleOp, Span, Special, Type, WarpOp};
 
 /// The threads that all have the same value.
@@ -23,19 +24,19 @@ pub(super) enum Level {
 pub(super) struct Fact {
     pub(super) level: Level,
     /// What makes it differ, and where that is written.
-    pub(super) cause: Option<(&'static str, Span)>,
+    pub(super) cause: Option<(Difference, Span)>,
     /// The value is the thread's number, counted from a warpgroup's first thread, divided by this.
     unit: Option<u32>,
 }
 
 impl Fact {
     /// What differs.
-    pub(super) fn differs(level: Level, what: &'static str, span: Span) -> Self {
+    pub(super) fn differs(level: Level, what: Difference, span: Span) -> Self {
         Self { level, cause: Some((what, span)), unit: None }
     }
 
     /// The number of the thread, divided by `unit`.
-    fn number(unit: u32, what: &'static str, span: Span) -> Self {
+    fn number(unit: u32, what: Difference, span: Span) -> Self {
         let level = level_of(unit);
         let cause = (level != Level::Warpgroup).then_some((what, span));
         Self { level, cause, unit: Some(unit) }
@@ -112,7 +113,7 @@ impl Facts {
             ExprKind::Special(special) => self.special(*special, expr.span),
             // The elements of these are those of each thread.
             ExprKind::Index(of, _) if matches!(of.ty, Type::Accumulator(_) | Type::Rows(..)) => {
-                Fact::differs(Level::Thread, "each thread has elements of its own", expr.span)
+                Fact::differs(Level::Thread, Difference::Elements, expr.span)
             }
             ExprKind::Cast(a) => self.of(a),
             ExprKind::Binary(op, a, b) => self.binary(*op, a, b),
@@ -143,9 +144,9 @@ impl Facts {
     fn special(&self, special: Special, span: Span) -> Fact {
         match special {
             Special::ThreadIdx(axis) => self.thread(axis, span),
-            Special::LaneIdx => Fact::differs(Level::Thread, "each lane has a number of its own", span),
-            Special::WarpIdx => Fact::number(WARP_THREADS, "each warp has a number of its own", span),
-            Special::WarpgroupIdx => Fact::number(WARPGROUP_THREADS, "", span),
+            Special::LaneIdx => Fact::differs(Level::Thread, Difference::Lane, span),
+            Special::WarpIdx => Fact::number(WARP_THREADS, Difference::Warp, span),
+            Special::WarpgroupIdx => Fact::number(WARPGROUP_THREADS, Difference::Thread, span),
             Special::BlockIdx(_)
             | Special::GridDim(_)
             | Special::ClusterIdx(_)
@@ -164,7 +165,7 @@ impl Facts {
             Axis::Y => (x, y, z),
             Axis::Z => (x.saturating_mul(y), z, 1),
         };
-        let what = "it differs from thread to thread";
+        let what = Difference::Thread;
         if extent <= 1 {
             Fact::default()
         } else if others == 1 || unit.saturating_mul(extent).is_multiple_of(WARPGROUP_THREADS) {
@@ -194,7 +195,7 @@ impl Facts {
     /// What the lanes of a warp make of the `value` of each.
     pub(super) fn of_lanes(&self, value: &Expr, op: &WarpOp, span: Span) -> Fact {
         let given = Fact { unit: None, ..self.of(value) };
-        let of_warp = Fact::differs(Level::Warp, "each warp has a result of its own", span);
+        let of_warp = Fact::differs(Level::Warp, Difference::Lanes, span);
         if given.level == Level::Warpgroup {
             return given;
         }

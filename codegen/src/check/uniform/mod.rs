@@ -12,7 +12,8 @@ mod facts;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
     BarrierOp, Block, Expr, For, Kernel, Label, LocalId, RowOp, Span, Stmt, StmtKind, Sync, visit,
 };
@@ -223,27 +224,15 @@ impl Walk<'_> {
                 self.set(*dest, self.facts.of_all(&[index]), true);
             }
             StmtKind::GlobalAtomic { dest, .. } => {
-                self.set(
-                    *dest,
-                    Fact::differs(Level::Thread, "each thread gets what was there before it", span),
-                    true,
-                );
+                self.set(*dest, Fact::differs(Level::Thread, Difference::Atomic, span), true);
             }
             StmtKind::Barrier { op, .. } => self.barrier(op, span),
             StmtKind::ElectOne { dest } => {
-                self.set(
-                    *dest,
-                    Fact::differs(Level::Thread, "it is true in one thread of each warp", span),
-                    true,
-                );
+                self.set(*dest, Fact::differs(Level::Thread, Difference::Elected, span), true);
             }
             StmtKind::Warp { dest, value, op } => self.set(*dest, self.facts.of_lanes(value, op, span), true),
             StmtKind::ReduceRows { dest, .. } | StmtKind::Pack { dest, .. } => {
-                self.set(
-                    *dest,
-                    Fact::differs(Level::Thread, "each thread has elements of its own", span),
-                    true,
-                );
+                self.set(*dest, Fact::differs(Level::Thread, Difference::Elements, span), true);
             }
             StmtKind::TileSet { .. }
             | StmtKind::SharedSet { .. }
@@ -272,7 +261,7 @@ impl Walk<'_> {
 
     /// What an operation on an mbarrier gives: to each thread when it asks.
     fn barrier(&mut self, op: &BarrierOp, span: Span) {
-        let when = Fact::differs(Level::Thread, "each thread asks at a time of its own", span);
+        let when = Fact::differs(Level::Thread, Difference::Asked, span);
         match op {
             BarrierOp::TestWait { dest, .. }
             | BarrierOp::TryWait { dest, .. }
@@ -343,25 +332,11 @@ impl Walk<'_> {
         if !parted && differs.is_none() || !self.said.insert((place.line, place.column)) {
             return;
         }
-        let who = if needed == Level::Warp { "a warp" } else { "a warpgroup" };
-        let (message, begins, help) = if parted {
-            (
-                format!("`{word}` where not all threads of {who} may come, which do it together"),
-                "here they part",
-                "let conditions around it depend on `warpgroup_idx()`, or on what all threads have",
-            )
-        } else {
-            (
-                format!("`{word}` is given what differs among the threads of {who}, which do it together"),
-                "here it begins to differ",
-                "compute it from `warpgroup_idx()` and from what all threads have",
-            )
-        };
-        let span = differs.filter(|_| !parted).map_or(stmt.origin.span, |(span, _)| span);
-        let error = sink.error(Code::Divergent, span, message);
-        if let Some((what, span)) = cause {
-            error.label(span, format!("{begins}: {what}"));
+        let (word, of_warp) = (Word::from(word), needed == Level::Warp);
+        if parted {
+            sink.error(Warpgroup::Parted { word, of_warp, why: cause }, stmt.origin.span);
+        } else if let Some((span, _)) = differs {
+            sink.error(Warpgroup::Given { word, of_warp, why: cause }, span);
         }
-        error.help(help);
     }
 }

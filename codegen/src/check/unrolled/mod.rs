@@ -14,7 +14,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::limits::{self, Bound};
 use super::mma::columns_within;
-use crate::diag::{Code, Diagnostic, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::{Mma, RegisterIndex, Turn};
 use crate::ir::{Block, Expr, ExprKind, For, Kernel, Label, LocalId, Span, Stmt, StmtKind, Type, visit};
 use values::Value;
 
@@ -229,10 +230,12 @@ impl Walk<'_, '_> {
             && first.as_int().is_none()
         {
             match state.of(first).as_int() {
-                None => self.unknown(first, "the first of the columns"),
+                None => self.unknown(first, RegisterIndex::FirstColumn),
                 Some(known) => {
                     let columns = (known, to.inner_extent());
-                    self.report(tile.span, |sink| columns_within(*sum, columns, tile.span, sink));
+                    self.report(tile.span, |turns, sink| {
+                        columns_within(*sum, columns, turns, tile.span, sink)
+                    });
                 }
             }
         }
@@ -241,7 +244,7 @@ impl Walk<'_, '_> {
     /// Judges an index into a thing of this type. Constants were judged where they stand.
     fn index(&mut self, of: &Type, index: &Expr, state: &State) {
         if is_in_registers(of) && state.of(index).as_int().is_none() {
-            self.unknown(index, "the index");
+            self.unknown(index, RegisterIndex::Element);
         } else if let Some(bound) = limits::bound(of) {
             self.within(index, bound, state);
         }
@@ -249,34 +252,29 @@ impl Walk<'_, '_> {
 
     fn within(&mut self, index: &Expr, bound: Bound, state: &State) {
         if let (None, Some(value)) = (index.as_int(), state.of(index).as_int()) {
-            self.report(index.span, |sink| limits::outside(value, index.span, bound, sink));
+            self.report(index.span, |turns, sink| limits::outside(value, index.span, (bound, turns), sink));
         }
     }
 
-    fn unknown(&mut self, index: &Expr, what: &str) {
-        let message =
-            format!("{what} is not known when the kernel is compiled, and registers are picked then");
-        self.sink
-            .error(Code::AccumulatorIndex, index.span, message)
-            .help("count with a loop that is unrolled: `for i in unroll(0..sum.len())`");
+    fn unknown(&mut self, index: &Expr, what: RegisterIndex) {
+        self.sink.error(Mma::Unknown(what), index.span);
     }
 
-    /// Says of what `judge` reports in which turn it is so, if nothing was said of this place yet.
-    fn report(&mut self, span: Span, judge: impl FnOnce(&mut Sink) -> Option<&mut Diagnostic>) {
+    /// Lets `judge` report what it finds wrong, with the turns in which it is so, if nothing was
+    /// said of this place yet.
+    fn report(&mut self, span: Span, judge: impl FnOnce(&[Turn], &mut Sink) -> bool) {
         let place = [span.start(), span.end()].map(|place| (place.line, place.column));
         if self.reported.contains(&place) {
             return;
         }
-        let Some(error) = judge(self.sink) else { return };
-        let turns = self.turns.iter().map(|(variable, turn)| {
-            let name = &self.kernel.local(*variable).name;
-            format!("`{name}` is {turn}")
-        });
-        let turns: Vec<_> = turns.collect();
-        if !turns.is_empty() {
-            error.note(format!("in the turn of the unrolled loop in which {}", turns.join(" and ")));
+        let turn = |&(variable, value): &(LocalId, i128)| {
+            let variable = self.kernel.local(variable).name.clone();
+            Turn { variable, value }
+        };
+        let turns: Vec<_> = self.turns.iter().map(turn).collect();
+        if judge(&turns, self.sink) {
+            self.reported.insert(place);
         }
-        self.reported.insert(place);
     }
 }
 

@@ -3,17 +3,18 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+use crate::diag::mistake::NoValue;
 use crate::ir::{Const, Expr, ExprKind, Scalar, Type, eval};
 
 /// Replaces `expr`, whose operands are already folded, by its value if that is known.
 /// The error is why a constant expression has no value.
-pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
+pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), NoValue> {
     let Some(scalar) = expr.ty.as_scalar() else { return fold_element(expr) };
     let value = match &expr.kind {
         ExprKind::Unary(op, a) => constant(a).and_then(|a| eval::unary(*op, a, scalar)),
         ExprKind::Binary(op, a, b) => match (constant(a), constant(b)) {
             (_, Some(Const::Int(0))) if op.is_division() => {
-                return Err("it divides by zero");
+                return Err(NoValue::DividesByZero);
             }
             (Some(a), Some(b)) => eval::binary(*op, a, b, expr_scalar(expr)),
             _ => None,
@@ -57,7 +58,7 @@ pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), &'static str> {
 }
 
 /// `[1, 2][1]` is `2`.
-fn fold_element(expr: &mut Expr) -> Result<(), &'static str> {
+fn fold_element(expr: &mut Expr) -> Result<(), NoValue> {
     let ExprKind::Index(array, index) = &expr.kind else { return Ok(()) };
     let Some(index) = index.as_int().and_then(|index| usize::try_from(index).ok()) else { return Ok(()) };
     let element = match (&array.kind, &array.ty) {

@@ -13,6 +13,7 @@ pub(in crate::parse) mod fold;
 pub(in crate::parse) mod rule;
 pub(in crate::parse) mod settle;
 
+use crate::diag::{Decision, PartialType};
 use crate::ir::{Compound, InferId, Scalar, Span, Type};
 
 /// What is known about each unknown.
@@ -183,11 +184,11 @@ impl Infer {
     }
 
     /// Which line made `ty` what it is, where that is another than that of `span`.
-    pub(in crate::parse) fn since(&self, ty: &Type, span: Span) -> Option<String> {
+    pub(in crate::parse) fn since(&self, ty: &Type, span: Span) -> Option<Decision> {
         let line = self.decided_at(ty)?.start().line;
         // What has no place is on line 0.
         let elsewhere = line > 0 && line != span.start().line;
-        elsewhere.then(|| format!("line {line} makes it {}", self.name(ty)))
+        elsewhere.then(|| Decision { line, ty: self.partial(ty) })
     }
 
     /// The use that decided `ty`, if it was not known from the beginning.
@@ -205,15 +206,15 @@ impl Infer {
         }
     }
 
-    /// `ty` for a message.
-    pub(in crate::parse) fn name(&self, ty: &Type) -> String {
+    /// `ty`, as far as it is known.
+    pub(in crate::parse) fn partial(&self, ty: &Type) -> PartialType {
         match self.kind(ty) {
-            Some(Kind::Integer) => "an integer".to_owned(),
-            Some(Kind::Float) => "a float".to_owned(),
-            Some(Kind::Any) => "an unknown type".to_owned(),
+            Some(Kind::Integer) => PartialType::Integer,
+            Some(Kind::Float) => PartialType::Float,
+            Some(Kind::Any) => PartialType::Unknown,
             None => match self.resolve(ty) {
-                Type::Array(element, len) => format!("`[{}; {len}]`", self.name(&element).replace('`', "")),
-                ty => format!("`{ty}`"),
+                Type::Array(element, len) => PartialType::Array(Box::new(self.partial(&element)), len),
+                ty => PartialType::Known(ty),
             },
         }
     }

@@ -8,13 +8,12 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use std::borrow::Cow;
-
 use super::{Infer, Kind};
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::{Demand, Unfit, Untold, Value};
 use crate::ir::{IntegerOp, MathOp, Scalar, Span, Type, WarpReduceOp};
 use crate::parse::cx::Cx;
-use crate::parse::number::{has_math, math_types};
+use crate::parse::number::has_math;
 use crate::parse::words::{FunctionWord, NumberWord, Word};
 
 /// What is asked of a type.
@@ -115,9 +114,7 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
         | Rule::Cast(_) => return,
     };
     if infer.kind(ty).is_some() {
-        let message = format!("nothing says what type `{word}` is called on");
-        sink.error(Code::CannotInfer, span, message)
-            .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`");
+        sink.error(Value::UnknownReceiver { word }, span);
         infer.give_up(ty);
     }
     if let (Rule::Bits(to), Some(from)) = (rule, infer.resolve(ty).as_scalar()) {
@@ -249,98 +246,36 @@ fn covers_all(scalar: Scalar, ranges: &[(i128, i128)]) -> bool {
 }
 
 fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
-    let found = infer.name(ty);
-    let (code, message, help) = match rule {
-        Rule::Coordinate => (
-            Code::TypeMismatch,
-            format!("coordinates are `u32` or `i32`, not {found}"),
-            Some("cast them: `x as u32`".to_owned()),
-        ),
-        Rule::GlobalIndex => (
-            Code::TypeMismatch,
-            format!("an index is an integer of 32 or 64 bits, not {found}"),
-            Some("cast it: `i as u64`".to_owned()),
-        ),
-        Rule::ShiftAmount => (Code::TypeMismatch, format!("a shift amount is an integer, not {found}"), None),
-        Rule::ShiftedBy(_) => (
-            Code::ConstantValue,
-            "this expression has no value: it shifts by the width of its type or more".to_owned(),
-            None,
-        ),
-        Rule::Counted => (Code::TypeMismatch, format!("`for` counts integers, not {found}"), None),
-        Rule::Matched => {
-            (Code::TypeMismatch, format!("`match` is on an integer or a `bool`, not {found}"), None)
-        }
-        Rule::Covered(_) => (
-            Code::MatchNotExhaustive,
-            "this `match` leaves values out".to_owned(),
-            Some("add an arm `_ => ..`".to_owned()),
-        ),
-        Rule::Math(op) => (
-            Code::InvalidOperator,
-            format!("{found} has no `{}`", op.name()),
-            Some(format!("`{}` is for {}", op.name(), math_types(*op))),
-        ),
-        Rule::OfLanes(word) => (
-            Code::TypeMismatch,
-            format!("`{}` is on scalars, not on {found}", word.name()),
-            Some("call it for each element of an array".to_owned()),
-        ),
+    let demand = match rule {
+        Rule::Coordinate => Demand::Coordinate,
+        Rule::GlobalIndex => Demand::GlobalIndex,
+        Rule::ShiftAmount => Demand::ShiftAmount,
+        Rule::ShiftedBy(_) => Demand::Width,
+        Rule::Counted => Demand::Counted,
+        Rule::Matched => Demand::Matched,
+        Rule::Covered(_) => Demand::Covered,
+        Rule::Math(op) => Demand::Math(*op),
+        Rule::OfLanes(word) => Demand::Lanes { word: word.name() },
         Rule::WarpReduce(op) => {
-            let name = FunctionWord::WarpReduce(*op).name();
-            (
-                Code::InvalidOperator,
-                format!("{found} has no `{name}`"),
-                Some(format!("`{name}` is for {}", op.types())),
-            )
+            let word = FunctionWord::WarpReduce(*op).name();
+            Demand::WarpReduce { op: *op, word }
         }
-        Rule::As(to) => (
-            Code::InvalidCast,
-            format!("{found} cannot be cast to {} with `as`", infer.name(to)),
-            Some(instead_of_as(infer, ty, to)),
-        ),
-        Rule::Cast(to) => (
-            Code::InvalidCast,
-            format!("{found} cannot be converted to {}", infer.name(to)),
-            Some("`cast` converts numbers".to_owned()),
-        ),
-        Rule::DivCeil => (
-            Code::InvalidOperator,
-            format!("{found} has no `{}`", NumberWord::DivCeil.name()),
-            Some(format!("`{}` is for unsigned integers", NumberWord::DivCeil.name())),
-        ),
-        Rule::Integer(op) => (Code::UnknownMethod, format!("{found} has no method `{}`", op.name()), None),
-        Rule::Small(word) => (Code::UnknownMethod, format!("{found} has no method `{}`", word.name()), None),
-        Rule::Bits(_) => {
-            (Code::UnknownMethod, format!("{found} has no method `{}`", NumberWord::ToBits.name()), None)
-        }
+        Rule::As(to) => Demand::As(infer.partial(to)),
+        Rule::Cast(to) => Demand::Cast(infer.partial(to)),
+        Rule::DivCeil => Demand::DivCeil { word: NumberWord::DivCeil.name() },
+        Rule::Integer(op) => Demand::Integer(*op),
+        Rule::Small(word) => Demand::Float { word: word.name() },
+        Rule::Bits(_) => Demand::Float { word: NumberWord::ToBits.name() },
     };
-    let helps: Vec<_> = help.into_iter().chain(infer.since(ty, span)).collect();
-    let error = sink.error(code, span, message);
-    if !helps.is_empty() {
-        error.help(helps.join("; "));
-    }
-}
-
-/// What to write where `as` does not convert.
-fn instead_of_as(infer: &Infer, from: &Type, to: &Type) -> String {
-    let from = candidates(infer, from).and_then(|from| from.first().copied());
-    match (from, infer.resolve(to).as_scalar()) {
-        (Some(Scalar::Bool), Some(to)) if to.is_float() => {
-            format!("write `if condition {{ 1.0 }} else {{ 0.0 }}` as `{to}`")
-        }
-        (Some(_), Some(Scalar::Bool)) => "compare: `x != 0`".to_owned(),
-        (Some(_), Some(to)) => format!("write `cast::<{to}>(x)`"),
-        (_, _) => "only scalars are cast".to_owned(),
-    }
+    sink.error(Unfit { found: infer.partial(ty), demand, since: infer.since(ty, span) }, span);
 }
 
 /// Reports a conversion to a type that no use has decided. What else is undecided is an operand
 /// that comes of one.
 fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
-    let (to, word, help) = match rule {
-        Rule::As(to) => (to, Cow::from("as _"), "write the type: `x as f32`"),
-        Rule::Cast(to) => (to, FunctionWord::Cast.name(), "write `cast::<f32>(x)`"),
+    let (to, conversion) = match rule {
+        Rule::As(to) => (to, Untold::As),
+        Rule::Cast(to) => (to, Untold::Cast),
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
@@ -357,7 +292,7 @@ fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
         | Rule::Bits(_) => return,
     };
     if infer.kind(to) == Some(Kind::Any) {
-        sink.error(Code::CannotInfer, span, format!("`{word}` is not told what to convert to")).help(help);
+        sink.error(Value::UnknownResult(conversion), span);
         infer.give_up(to);
     }
 }

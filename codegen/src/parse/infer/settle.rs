@@ -3,7 +3,8 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use super::{Infer, fold, rule};
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Value;
 use crate::ir::{BinaryOp, Block, Const, Expr, ExprKind, Local, Scalar, StmtKind, Type, UnaryOp, visit};
 use crate::parse::cx::Parts;
 
@@ -67,7 +68,7 @@ fn settle_node(infer: &Infer, expr: &mut Expr, sink: &mut Sink) {
     settle_expr(infer, expr);
     judge_operator(expr, sink);
     if let Err(why) = fold::fold(expr) {
-        sink.error(Code::ConstantValue, expr.span, format!("this expression has no value: {why}"));
+        sink.error(Value::Expression(why), expr.span);
     }
 }
 
@@ -82,8 +83,7 @@ pub(in crate::parse) fn settle_expr(infer: &Infer, expr: &mut Expr) {
 
 fn settle_local(infer: &Infer, local: &mut Local, sink: &mut Sink) {
     local.ty = infer.settle(&local.ty).unwrap_or_else(|| {
-        sink.error(Code::CannotInfer, local.span, format!("the type of `{}` is not known", local.name))
-            .help(format!("give it one: `let {}: u32`", local.name));
+        sink.error(Value::UnknownVariable(local.name.clone()), local.span);
         Type::Error
     });
 }
@@ -127,11 +127,7 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
         | ExprKind::Error => return,
     };
     if !fits {
-        let message = format!("`{}` has no operator `{sign}`", operand.ty);
-        let error = sink.error(Code::InvalidOperator, expr.span, message);
-        if matches!(operand.ty.as_scalar(), Some(Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)) {
-            error.help(format!("`{}` is for storage: compute with `.to_f32()`", operand.ty));
-        }
+        sink.error(Value::Operator { of: (&operand.ty).into(), sign }, expr.span);
     }
 }
 
@@ -152,8 +148,5 @@ fn has_operator(scalar: Scalar, op: BinaryOp) -> bool {
 /// Reports a literal that its type cannot hold.
 pub(in crate::parse) fn report_range(sink: &mut Sink, literal: &Expr) {
     let ExprKind::Const(Const::Int(value)) = literal.kind else { return };
-    let range = literal.ty.as_scalar().and_then(Scalar::integer_range);
-    let (least, greatest) = range.unwrap_or_default();
-    let message = format!("{value} does not fit `{}`, which holds {least} to {greatest}", literal.ty);
-    sink.error(Code::LiteralRange, literal.span, message);
+    sink.error(Value::Range { value, ty: literal.ty.clone() }, literal.span);
 }

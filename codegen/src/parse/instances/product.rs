@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use syn::{GenericArgument, GenericParam, Ident, ItemFn};
 
 use super::{Factor, InstanceAttr, Value, name};
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Instances;
 use crate::ir::Span;
 use crate::limits::PRODUCT_INSTANCES;
-use crate::parse::wording::{counted, given};
 
 /// Judges a kernel's products: each binds every generic once, to values with names, and together
 /// they are not too many.
@@ -24,11 +24,7 @@ pub(super) fn judge(function: &ItemFn, products: &[&[Factor]], sink: &mut Sink) 
         let before = made;
         made = size.saturating_add(before);
         if made > PRODUCT_INSTANCES && before <= PRODUCT_INSTANCES {
-            let message =
-                format!("the products make {made} instances up to here; they may make {PRODUCT_INSTANCES}");
-            sink.error(Code::Instances, span(factors), message).help(
-                "each is compiled on its own: list what is launched, in shorter products separated by `;`",
-            );
+            sink.error(Instances::TooMany { made }, span(factors));
         }
     }
 }
@@ -38,56 +34,35 @@ fn judge_generics(function: &ItemFn, factors: &[Factor], sink: &mut Sink) {
     let mut bound = HashSet::new();
     for generic in factors.iter().flat_map(|factor| &factor.generics) {
         if !generics.contains(&generic) {
-            let message = format!("`{}` has no generic `{generic}`", function.sig.ident);
-            let known: Vec<_> = generics.iter().map(|generic| format!("`{generic}`")).collect();
-            sink.error(Code::Instances, Span::of(generic), message).help(match known.is_empty() {
-                true => "remove `instances(..)`: the kernel has no generics".to_owned(),
-                false => format!("its generics are {}", known.join(", ")),
-            });
+            let kernel = function.sig.ident.to_string();
+            let known = generics.iter().map(ToString::to_string).collect();
+            let mistake = Instances::UnknownGeneric { kernel, generic: generic.to_string(), known };
+            sink.error(mistake, Span::of(generic));
         } else if !bound.insert(generic) {
-            let message = format!("`{generic}` has two lists in one product");
-            sink.error(Code::Instances, Span::of(generic), message)
-                .help("join them, or write `;` between two products");
+            sink.error(Instances::TwoLists { generic: generic.to_string() }, Span::of(generic));
         }
     }
     for generic in generics.iter().filter(|generic| !bound.contains(*generic)) {
-        let message = format!("the product has no list for `{generic}`");
-        sink.error(Code::Instances, span(factors), message).help(format!("add `{generic} in [..]`"));
+        sink.error(Instances::NoList { generic: generic.to_string() }, span(factors));
     }
 }
 
 fn judge_values(factor: &Factor, sink: &mut Sink) {
-    let names: Vec<_> = factor.generics.iter().map(ToString::to_string).collect();
-    let names = names.join(", ");
+    let generics = || factor.generics.iter().map(ToString::to_string).collect();
     if factor.values.is_empty() {
-        let message = format!("the list of `{names}` is empty");
-        sink.error(Code::Instances, factor.span(), message)
-            .help("list at least one value, or remove the product");
+        sink.error(Instances::EmptyList { generics: generics() }, factor.span());
     }
     let mut known = HashSet::new();
     for value in &factor.values {
-        let (wanted, found) = (factor.generics.len(), value.arguments.len());
-        if found != wanted {
-            let message = format!("the list is for `{names}`, but {}", given(found));
-            sink.error(Code::Instances, value.span.into(), message).help(format!(
-                "give {} for each instance, in parentheses if there are several",
-                counted(wanted, "argument")
-            ));
+        let found = value.arguments.len();
+        if found != factor.generics.len() {
+            sink.error(Instances::ValueCount { generics: generics(), found }, value.span.into());
         }
         match name::of_value(value) {
-            None => {
-                sink.error(
-                    Code::Instances,
-                    value.span.into(),
-                    "this value has nothing to name an instance by",
-                )
-                .help("write a name before it: `name = ..`");
-            }
+            None => sink.error(Instances::NamelessValue, value.span.into()),
             Some(name) => {
                 if !known.insert(name.clone()) {
-                    let message = format!("two values of `{names}` are called `{name}`");
-                    sink.error(Code::Instances, value.span.into(), message)
-                        .help("remove one, or write another name before it: `name = ..`");
+                    sink.error(Instances::SameValue { generics: generics(), name }, value.span.into());
                 }
             }
         }

@@ -5,7 +5,8 @@ use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Ident, Token};
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Attribute;
 use crate::ir::Span;
 use crate::parse::instances;
 
@@ -48,21 +49,16 @@ pub(crate) fn parse(tokens: TokenStream, sink: &mut Sink) -> KernelAttr {
     let parsed = parser.parse2(tokens);
     if let Err(error) = parsed {
         attr.is_malformed = true;
-        report_malformed(&error, "write `#[tma_kernel(threads = 128)]`", sink);
+        sink.error(Attribute::Malformed(error.to_string()), error.span().into());
     }
     attr
-}
-
-fn report_malformed(error: &syn::Error, help: &str, sink: &mut Sink) {
-    sink.error(Code::Attribute, error.span().into(), format!("malformed attribute: {error}")).help(help);
 }
 
 fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn::Result<()> {
     let name: Ident = input.parse()?;
     if let Some(first) = attr.given.iter().find(|given| **given == name) {
-        sink.error(Code::Attribute, Span::of(&name), format!("`{name}` is given twice"))
-            .label(Span::of(first), "first given here")
-            .help("keep one of them");
+        let first = Span::of(first);
+        sink.error(Attribute::Twice { option: name.to_string(), first }, Span::of(&name));
     }
     let slot = match name.to_string().as_str() {
         "threads" => &mut attr.threads,
@@ -71,10 +67,7 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
         word @ ("checked" | "unchecked") => {
             let opposite = if word == "checked" { "unchecked" } else { "checked" };
             if let Some(other) = attr.given.iter().find(|given| **given == opposite) {
-                let message = "a kernel cannot be both `checked` and `unchecked`";
-                sink.error(Code::Attribute, Span::of(&name), message)
-                    .label(Span::of(other), "the other is given here")
-                    .help("keep one of them; with neither, builds with debug assertions check it");
+                sink.error(Attribute::BothChecks { other: Span::of(other) }, Span::of(&name));
             }
             attr.checked = Some(word == "checked");
             attr.given.push(name);
@@ -90,11 +83,7 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
             let content;
             syn::parenthesized!(content in input);
             let list = instances::entries(&content).unwrap_or_else(|error| {
-                report_malformed(
-                    &error,
-                    "write `name = <..>` or `T in [..]`, with commas between them",
-                    sink,
-                );
+                sink.error(Attribute::MalformedInstances(error.to_string()), error.span().into());
                 attr.is_malformed = true;
                 vec![]
             });
@@ -105,10 +94,7 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
             return Ok(());
         }
         other => {
-            sink.error(Code::Attribute, Span::of(&name), format!("`tma_kernel` has no option `{other}`")).help(
-                "the options are `threads`, `min_blocks`, `max_registers`, `cluster`, `nonportable_cluster`, `checked`, \
-                 `unchecked` and `instances(..)`",
-            );
+            sink.error(Attribute::UnknownOption(other.to_owned()), Span::of(&name));
             skip_value(input);
             return Ok(());
         }

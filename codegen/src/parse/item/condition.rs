@@ -4,7 +4,8 @@
 use syn::visit::Visit;
 use syn::{Attribute, ItemConst, ItemFn, ItemType};
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake;
 use crate::ir::Span;
 
 /// Reports the conditions inside a kernel. One on the whole of it is rustc's to decide.
@@ -14,9 +15,7 @@ pub(in crate::parse) fn refuse_in_kernel(function: &ItemFn, sink: &mut Sink) {
         found.visit_block(&function.block);
     });
     for attr in inside {
-        sink.error(Code::Attribute, Span::of(attr), "a kernel is not compiled in part").help(
-            "choose with a const generic or a constant and `if`, or put the condition on the whole item",
-        );
+        sink.error(mistake::Attribute::ConditionInKernel, Span::of(attr));
     }
 }
 
@@ -37,9 +36,7 @@ pub(in crate::parse) fn refuse_on_function(function: &ItemFn, sink: &mut Sink) {
 
 fn refuse_on_shared(conditions: Vec<&Attribute>, sink: &mut Sink) {
     for attr in conditions {
-        sink.error(Code::Attribute, Span::of(attr), "what a kernel uses is not compiled in part").help(
-            "put the condition on the whole `#[tma_module]`, of which there may be two, or on what only the host uses",
-        );
+        sink.error(mistake::Attribute::ConditionOnUsed, Span::of(attr));
     }
 }
 

@@ -3,7 +3,8 @@
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree, token_stream};
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::Diagnostic;
+use crate::diag::mistake::{Limits, Syntax};
 use crate::ir::{Expr, Span};
 use crate::limits::KERNEL_OPERATIONS;
 use crate::parse::cx::Cx;
@@ -48,14 +49,14 @@ pub(crate) fn too_deep(tokens: &TokenStream) -> Option<Diagnostic> {
                 *weight += 1;
                 let inner = *weight + GROUP_WEIGHT;
                 if inner > WEIGHT {
-                    return Some(error(group.span_open().into()));
+                    return Some(too_deep_at(group.span_open().into()));
                 }
                 open.push((group.stream().into_iter(), inner, inner));
                 continue;
             }
         }
         if *weight > WEIGHT {
-            return Some(error(token.span().into()));
+            return Some(too_deep_at(token.span().into()));
         }
     }
     None
@@ -76,17 +77,15 @@ fn ends(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if matches!(punct.as_char(), ';' | ','))
 }
 
-fn error(span: Span) -> Diagnostic {
-    let mut error = Diagnostic::new(Code::UnsupportedExpression, span, "this nests too deeply");
-    error.help("give the parts names: `let part = ..;`");
-    error
+fn too_deep_at(span: Span) -> Diagnostic {
+    Diagnostic::new(Syntax::TooDeep, span)
 }
 
 impl Cx<'_> {
     /// Runs `f` one level deeper, if there may be one.
     pub(in crate::parse) fn deeper(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Expr) -> Expr {
         if self.depth >= LEVELS {
-            self.sink.push(error(span));
+            self.error(Syntax::TooDeep, span);
             return Expr::error(span);
         }
         self.depth += 1;
@@ -99,7 +98,7 @@ impl Cx<'_> {
     pub(in crate::parse) fn may_enter(&mut self, span: Span) -> bool {
         let may = self.frames.len() < FRAMES;
         if !may {
-            self.sink.push(error(span));
+            self.error(Syntax::TooDeep, span);
         }
         may && self.has_room(span)
     }
@@ -109,11 +108,7 @@ impl Cx<'_> {
     fn has_room(&mut self, span: Span) -> bool {
         let room = self.labels() < LABELS && self.emitted() < KERNEL_OPERATIONS;
         if !room {
-            let message = format!(
-                "this kernel has grown to more than {LABELS} loops and inlined calls, or {KERNEL_OPERATIONS} statements"
-            );
-            self.error(Code::KernelSize, span, message)
-                .help("device functions are inlined at each call: call them in loops, or fewer times");
+            self.error(Limits::Growth { labels: LABELS }, span);
         }
         room
     }

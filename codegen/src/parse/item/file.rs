@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::visit::{self, Visit};
-use syn::{Block, File, ImplItemFn, Item, ItemFn, ItemMod, Stmt, TraitItemFn};
+use syn::{Attribute, Block, File, ImplItemFn, Item, ItemFn, ItemMod, Stmt, TraitItemFn};
 
 use super::{KernelItem, ModuleItems, depth, outside};
 use crate::diag::Sink;
@@ -68,10 +68,12 @@ impl Finder {
         self.lacks_words = around;
     }
 
-    /// A method as the attribute on it sees it.
-    fn method(&mut self, method: TokenStream) {
-        let function = syn::parse2::<ItemFn>(method).ok();
-        self.methods.extend(function.as_ref().and_then(super::kernel));
+    /// A method with these attributes, as that of a kernel sees it.
+    fn method(&mut self, attrs: &[Attribute], method: &impl ToTokens) {
+        if attrs.iter().any(|attr| super::is_named(attr, "tma_kernel")) {
+            let function = syn::parse2::<ItemFn>(method.to_token_stream()).ok();
+            self.methods.extend(function.as_ref().and_then(super::kernel));
+        }
     }
 }
 
@@ -87,12 +89,12 @@ impl<'ast> Visit<'ast> for Finder {
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
-        self.method(function.to_token_stream());
+        self.method(&function.attrs, function);
         visit::visit_impl_item_fn(self, function);
     }
 
     fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
-        self.method(function.to_token_stream());
+        self.method(&function.attrs, function);
         visit::visit_trait_item_fn(self, function);
     }
 

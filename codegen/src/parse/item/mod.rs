@@ -10,7 +10,8 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemType, Meta};
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake;
 use crate::ir::Span;
 use outside::Outsider;
 
@@ -68,8 +69,7 @@ fn is_device(item: &Item) -> bool {
 pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
     let mut module = Module::default();
     let Some((_, items)) = &item.content else {
-        sink.error(Code::UnsupportedStatement, Span::of(item), "a `#[tma_module]` needs its body here")
-            .help("write `mod name { .. }`: an attribute does not see into another file");
+        sink.error(mistake::Attribute::ModuleWithoutBody, Span::of(item));
         return module;
     };
     module.shared.lacks_words = !items.iter().any(outside::may_bring_words);

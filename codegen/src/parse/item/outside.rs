@@ -4,6 +4,7 @@
 use syn::ext::IdentExt;
 use syn::{Attribute, Fields, Ident, Item, UseTree};
 
+use crate::diag::mistake::HostItem;
 use crate::parse::names::{self, Space};
 
 /// An item that the host has and kernels have not.
@@ -11,8 +12,8 @@ use crate::parse::names::{self, Space};
 pub(crate) struct Outsider {
     /// Its name, without `r#`.
     pub(crate) name: String,
-    /// What it is, with its article.
-    pub(crate) noun: &'static str,
+    /// What it is.
+    pub(crate) item: HostItem,
     /// The namespaces that it takes its name in.
     pub(crate) spaces: &'static [Space],
 }
@@ -20,26 +21,26 @@ pub(crate) struct Outsider {
 /// The host's item, if `item` is one that takes a name. Imports are left to rustc, which knows what
 /// they bring; so is what stands under a condition, which rustc has not decided yet.
 pub(in crate::parse) fn outsider(item: &Item) -> Option<Outsider> {
-    let (name, attrs, noun, spaces): (&Ident, &[Attribute], _, &'static [Space]) = match item {
+    let (name, attrs, kind, spaces): (&Ident, &[Attribute], _, &'static [Space]) = match item {
         Item::Fn(item) => {
-            let noun = match super::kernel(item) {
-                Some(_) => "a kernel",
-                None => "a function of the host",
+            let kind = match super::kernel(item) {
+                Some(_) => HostItem::Kernel,
+                None => HostItem::Function,
             };
-            (&item.sig.ident, &item.attrs, noun, &[Space::Value])
+            (&item.sig.ident, &item.attrs, kind, &[Space::Value])
         }
-        Item::Static(item) => (&item.ident, &item.attrs, "a `static`", &[Space::Value]),
+        Item::Static(item) => (&item.ident, &item.attrs, HostItem::Static, &[Space::Value]),
         Item::Struct(item) => {
             let spaces: &[Space] = match item.fields {
                 Fields::Named(_) => &[Space::Type],
                 Fields::Unnamed(_) | Fields::Unit => &[Space::Type, Space::Value],
             };
-            (&item.ident, &item.attrs, "a struct of the host", spaces)
+            (&item.ident, &item.attrs, HostItem::Struct, spaces)
         }
-        Item::Enum(item) => (&item.ident, &item.attrs, "an enum of the host", &[Space::Type]),
-        Item::Union(item) => (&item.ident, &item.attrs, "a union of the host", &[Space::Type]),
-        Item::Trait(item) => (&item.ident, &item.attrs, "a trait", &[Space::Type]),
-        Item::Macro(item) => (item.ident.as_ref()?, &item.attrs, "a macro of this module", &[Space::Macro]),
+        Item::Enum(item) => (&item.ident, &item.attrs, HostItem::Enum, &[Space::Type]),
+        Item::Union(item) => (&item.ident, &item.attrs, HostItem::Union, &[Space::Type]),
+        Item::Trait(item) => (&item.ident, &item.attrs, HostItem::Trait, &[Space::Type]),
+        Item::Macro(item) => (item.ident.as_ref()?, &item.attrs, HostItem::Macro, &[Space::Macro]),
         // A module takes no name of a scalar, `mod u8` and the type `u8` stand side by side: rustc
         // decides.
         Item::Mod(_) | Item::Use(_) | Item::ExternCrate(_) => return None,
@@ -55,7 +56,7 @@ pub(in crate::parse) fn outsider(item: &Item) -> Option<Outsider> {
     };
     let conditional =
         attrs.iter().any(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr"));
-    (!conditional).then(|| Outsider { name: name.unraw().to_string(), noun, spaces })
+    (!conditional).then(|| Outsider { name: name.unraw().to_string(), item: kind, spaces })
 }
 
 /// Whether `item` could bring words of the vocabulary into scope: a `use` of everything, or of a

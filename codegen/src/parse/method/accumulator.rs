@@ -1,7 +1,7 @@
 //! Accumulators and their rows: what a thread holds of them, and what becomes of them.
 
 use super::flight::Factors;
-use crate::diag::Code;
+use crate::diag::mistake::{Argument, Assignment, Counted};
 use crate::ir::{
     AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, RowOp, Scalar, Span,
     Special, StmtKind, Type,
@@ -89,8 +89,7 @@ impl Cx<'_> {
             return Some(local);
         }
         if !matches!(value.kind, ExprKind::Error) {
-            self.error(Code::NotAssignable, value.span, "this accumulator is in no variable")
-                .help("write `let mut sum = Accumulator::<f32, 64, 128>::zero();`");
+            self.error(Assignment::TemporaryAccumulator, value.span);
         }
         None
     }
@@ -104,7 +103,7 @@ impl Cx<'_> {
         call: &syn::ExprMethodCall,
     ) -> Option<Expr> {
         let span = Span::of(call);
-        let columns = self.count_of(call, "write `sum.columns::<64>(j)`: the j-th 64 columns")?;
+        let columns = self.count_of(call, Counted::Columns)?;
         let first = self.apply(BinaryOp::Mul, group, number(columns, span), span);
         Some(self.compound(
             Compound::Columns(AccumulatorType { columns, ..ty }),
@@ -114,10 +113,9 @@ impl Cx<'_> {
     }
 
     /// The constant that `method::<N>(..)` names.
-    pub(super) fn count_of(&mut self, call: &syn::ExprMethodCall, help: &str) -> Option<u32> {
+    pub(super) fn count_of(&mut self, call: &syn::ExprMethodCall, of: Counted) -> Option<u32> {
         let [argument] = turbofish_arguments(call)[..] else {
-            let message = format!("`{}` takes a number between angle brackets", call.method);
-            self.error(Code::ArgumentCount, Span::of(call), message).help(help);
+            self.error(Argument::NoCount { word: call.method.to_string().into(), of }, Span::of(call));
             return None;
         };
         self.u32_argument(argument)
@@ -132,8 +130,7 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let span = Span::of(call);
         let [syn::GenericArgument::Type(element)] = turbofish_arguments(call)[..] else {
-            self.error(Code::ArgumentCount, span, "`pack` does not say of which elements the operand is")
-                .help("write `sum.pack::<bf16>()`");
+            self.error(Argument::NoPackedElement, span);
             return None;
         };
         let Type::Scalar(element) = self.ty(element) else { return None };

@@ -1,7 +1,7 @@
 //! Copies of elements that lie one after the other, without a tensor map.
 
 use super::global::Slice;
-use crate::diag::Code;
+use crate::diag::mistake;
 use crate::ir::{BulkCopy, CopyKind, Expr, RemoteCopy, Scalar, SharedRange, Span, StmtKind};
 use crate::limits::BULK_BYTES;
 use crate::parse::cx::Cx;
@@ -51,14 +51,12 @@ impl Cx<'_> {
     /// Reports a reduction of elements that the copy engine does not reduce so.
     pub(super) fn no_reduction(
         &mut self,
-        name: &str,
+        word: &str,
         element: Scalar,
         takes: impl Fn(Scalar) -> bool,
         span: Span,
     ) {
-        let message = format!("the copy engine has no `{name}` of elements of type `{element}`");
-        let fitting: Vec<_> =
-            Scalar::ALL.into_iter().filter(|&element| takes(element)).map(Scalar::name).collect();
-        self.error(Code::ReduceElement, span, message).help(format!("it is for {}", fitting.join(", ")));
+        let takes = Scalar::ALL.into_iter().filter(|&element| takes(element)).collect();
+        self.error(mistake::Copy::Reduction { word: word.to_owned().into(), element, takes }, span);
     }
 }

@@ -1,6 +1,6 @@
 //! Methods of maps that a kernel changes: in shared memory, and where they are published.
 
-use crate::diag::Code;
+use crate::diag::mistake::{self, Argument};
 use crate::ir::{Expr, ExprKind, MapEdit, ParamId, Scalar, Span, StmtKind, TileType, Type};
 use crate::limits::BULK_BYTES;
 use crate::parse::cx::Cx;
@@ -59,8 +59,7 @@ impl Cx<'_> {
 
     fn copied_map(&mut self, from: &Expr) -> Option<MapEdit> {
         let ExprKind::Param(map) = from.kind else {
-            self.error(Code::UnsupportedExpression, from.span, "only a parameter is copied")
-                .help("take a `TensorMap<..>` as a parameter, and copy that");
+            self.error(mistake::Copy::CopiedMap, from.span);
             return None;
         };
         Some(MapEdit::CopyFrom { map })
@@ -77,24 +76,16 @@ impl Cx<'_> {
 
     /// The dimension that `set_..::<D>` names, below `end`.
     fn dimension(&mut self, call: &syn::ExprMethodCall, end: usize) -> Option<u32> {
-        let name = &call.method;
+        let word = call.method.to_string().into();
         let [argument] = turbofish_arguments(call)[..] else {
-            self.error(
-                Code::ArgumentCount,
-                Span::of(call),
-                format!("`{name}` does not say of which dimension"),
-            )
-            .help(format!("write `{name}::<0>(..)` for the outermost"));
+            self.error(Argument::NoDimension { word }, Span::of(call));
             return None;
         };
         let dimension = self.constant_argument(argument, &Scalar::Usize.into())?;
         match dimension.as_int().map(u32::try_from) {
             Some(Ok(found)) if (found as usize) < end => Some(found),
             _ => {
-                let message =
-                    format!("`{name}` is for dimensions 0 to {}, outermost first", end.saturating_sub(1));
-                self.error(Code::IndexRange, dimension.span, message)
-                    .help("the innermost dimension has no stride, and a map the dimensions of its tile");
+                self.error(mistake::Copy::MapDimension { word, end }, dimension.span);
                 None
             }
         }

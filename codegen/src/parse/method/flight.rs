@@ -3,7 +3,7 @@
 //! A flight is taken apart, as a pipeline's slots are: the accumulator that it adds to, and the
 //! parts of what it keeps until it is over. Which groups are open where, `check` finds out.
 
-use crate::diag::Code;
+use crate::diag::mistake::Mismatch;
 use crate::ir::{
     AccumulatorType, Awaited, Compound, Expr, ExprKind, LeftOperand, LocalId, Mma, OperandType,
     SharedOperand, Span, StmtKind, TileType, Type,
@@ -78,12 +78,7 @@ impl Cx<'_> {
                     old.clone()
                 }
                 _ => {
-                    self.error(
-                        Code::TypeMismatch,
-                        new.span,
-                        "the flight keeps what belongs to another pipeline",
-                    )
-                    .help("wait for it, and start another with `mma` of the accumulator");
+                    self.error(Mismatch::OtherFlight, new.span);
                     return None;
                 }
             });
@@ -123,9 +118,7 @@ impl Cx<'_> {
             }
             (Type::Error, _) => None,
             (other, value) => {
-                let message = format!("tensor cores multiply tiles, not {}", self.infer.name(&other));
-                self.error(Code::TypeMismatch, value.span, message)
-                    .help("pass a `Tile` in shared memory, or as the left operand a `Fragment`");
+                self.error(Mismatch::NoFactor(self.infer.partial(&other)), value.span);
                 None
             }
         }

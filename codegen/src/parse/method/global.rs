@@ -1,7 +1,7 @@
 //! Methods of slices of global memory.
 
 use super::hint::Target;
-use crate::diag::Code;
+use crate::diag::mistake;
 use crate::ir::{
     AtomicOp, CopyKind, Expr, ExprKind, Multicast, ParamId, Scalar, SharedRange, Span, StmtKind, Type,
 };
@@ -94,9 +94,8 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let (global, element) = (slice.global, slice.element);
         if !op.takes(element) {
-            let name = GlobalWord::Atomic(op).name();
-            self.error(Code::ElementType, span, format!("there is no `{name}` on `{element}`"))
-                .help("atomics are on i32, u32, i64 and u64; `atomic_add` also on f32 and f64");
+            let word = GlobalWord::Atomic(op).name();
+            self.error(mistake::Copy::Atomic { word, element }, span);
             return None;
         }
         self.params[global.0 as usize].written = true;
@@ -129,8 +128,7 @@ impl Cx<'_> {
             | GlobalWord::Hint => true,
         };
         if hint.is_some() && !takes_hint {
-            self.error(Code::UnsupportedExpression, span, format!("`{}` takes no hint", word.name()))
-                .help("hints are for bulk copies; call this on the slice itself");
+            self.error(mistake::Copy::Hint { word: word.name() }, span);
             return None;
         }
         Some(Slice { global: map.param, hint, element })

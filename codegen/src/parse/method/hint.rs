@@ -1,6 +1,6 @@
 //! `hint`: a map or a slice of global memory, with the cache policy that its copies are to carry.
 
-use crate::diag::Code;
+use crate::diag::mistake;
 use crate::ir::{Expr, ExprKind, MapRef, Span, Type};
 use crate::parse::cx::Cx;
 
@@ -15,8 +15,7 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<Expr> {
         if is_hinted {
-            self.error(Code::UnsupportedExpression, span, "this has a hint already")
-                .help("give each copy one policy");
+            self.error(mistake::Copy::SecondHint, span);
             return None;
         }
         let ty = receiver.ty.clone();

@@ -1,7 +1,7 @@
 //! Methods of tensor maps.
 
 use super::hint::Target;
-use crate::diag::Code;
+use crate::diag::mistake::{self, Name};
 use crate::ir::{CopyKind, Expr, MapRef, Multicast, Span, StmtKind, TileCopy, TileType};
 use crate::parse::cx::Cx;
 use crate::parse::words::{ColumnCall, MapCall, MapWord, Word};
@@ -95,8 +95,7 @@ impl Cx<'_> {
 
     fn prefetch_descriptor(&mut self, map: Map, span: Span) -> Option<Expr> {
         if map.hint.is_some() {
-            self.error(Code::UnsupportedExpression, span, "the prefetch of a descriptor takes no hint")
-                .help("call it on the map itself");
+            self.error(mistake::Copy::DescriptorHint, span);
             return None;
         }
         Some(self.effect(StmtKind::PrefetchMap(map.map), span))
@@ -104,10 +103,7 @@ impl Cx<'_> {
 
     /// Reports a method for maps of tiles: an im2col map has no grid of them.
     pub(super) fn no_tiles(&mut self, name: &str, span: Span) -> Expr {
-        let message =
-            format!("an im2col map has no `{name}`: it moves columns of pixels, which are no grid of tiles");
-        self.error(Code::UnknownMethod, span, message)
-            .help("write the coordinates of the column's first pixel: `[image, y, x, channel]`");
+        self.error(Name::NoTiles { word: name.to_owned().into() }, span);
         Expr::error(span)
     }
 }

@@ -24,11 +24,11 @@ use super::cx::Cx;
 use super::number::{finds_method, has_method};
 use super::span;
 use super::words::*;
-use crate::diag::Code;
+use crate::diag::mistake::Name;
+use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
     AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, Ring, Scalar, Span, TileType, Type,
 };
-use crate::parse::names::suggest::{Kind, did_you_mean, elsewhere};
 
 /// A method of the vocabulary, with what it needs to know of its receiver's type.
 #[derive(Clone, Copy)]
@@ -267,19 +267,11 @@ impl Cx<'_> {
             return self.no_tiles(name, span);
         }
         let known = self.suggested_methods(ty);
-        let message = format!("{} has no method `{name}`", self.infer.name(ty));
-        let error = self.error(Code::UnknownMethod, at, message);
         let is_number = matches!(ty, Type::Scalar(_) | Type::Infer(_));
         let of_others = is_number.then(|| elsewhere(name, Kind::Function)).flatten();
-        match did_you_mean(name, &known).or(of_others) {
-            Some(help) => error.help(help),
-            None if *ty == Type::Remote(Box::new(Type::Barrier)) => error.help(format!(
-                "a barrier is made and waited for by its own block; other blocks arrive at it: `{}`",
-                known.join("`, `")
-            )),
-            None if known.is_empty() => {}
-            None => error.help(format!("its methods are {}", known.join(", "))),
-        }
+        let suggestion = did_you_mean(name, &known).or(of_others);
+        let (of, name) = (self.infer.partial(ty), name.to_owned());
+        self.error(Name::Method { of, name, suggestion, known }, at);
         Expr::error(span)
     }
 

@@ -1,7 +1,7 @@
 //! Methods of pipelines, their states and their slots: each becomes what a user could have written
 //! with `Stages`, barriers and variables.
 
-use crate::diag::Code;
+use crate::diag::mistake::Name;
 use crate::ir::{
     BarrierOp, BinaryOp, Compound, Expr, ExprKind, For, Ring, Scalar, Span, StmtKind, TileType, Type,
 };
@@ -138,12 +138,12 @@ impl Cx<'_> {
             FullSlotCall::Stage => return slot_stage(parts, span),
             FullSlotCall::Release => self.ring_barrier_op(empty, BarrierOp::Arrive, span),
             FullSlotCall::ReleaseTo { rank } => {
-                if self.in_a_cluster(&FullSlotWord::ReleaseTo.name(), span) {
+                if self.in_a_cluster(FullSlotWord::ReleaseTo.name(), span) {
                     self.ring_barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
                 }
             }
             FullSlotCall::ReleaseCluster => {
-                if self.in_a_cluster(&FullSlotWord::ReleaseCluster.name(), span) {
+                if self.in_a_cluster(FullSlotWord::ReleaseCluster.name(), span) {
                     let blocks = self.cluster_blocks(span);
                     self.for_each_below(blocks, "rank", span, |cx, rank| {
                         cx.ring_barrier_op(remote_barrier(empty, rank, span), BarrierOp::Arrive, span);
@@ -244,12 +244,7 @@ impl Cx<'_> {
         {
             return of_stage(stages, stage, span);
         }
-        let error = self.error(Code::UnknownMethod, span, format!("`{compound}` has no field `{field}`"));
-        match tiles {
-            0 => error.help("the tiles are fields of the slots that `acquire`, `announce` and `wait` give"),
-            1 => error.help("its tile is `.0`"),
-            _ => error.help(format!("its tiles are `.0` to `.{}`", tiles - 1)),
-        };
+        self.error(Name::SlotField { of: compound.clone(), name: field.to_owned() }, span);
         Expr::error(span)
     }
 

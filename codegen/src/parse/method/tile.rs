@@ -1,6 +1,6 @@
 //! Methods of tiles in shared memory.
 
-use crate::diag::Code;
+use crate::diag::mistake::{self, Counted};
 use crate::ir::{Expr, ExprKind, RemoteCopy, Span, StmtKind, TileType, Type};
 use crate::limits;
 use crate::parse::cx::Cx;
@@ -56,13 +56,12 @@ impl Cx<'_> {
     /// `band::<R>(i)`: rows `i * R` and those after, as a tile of `R` rows.
     fn band(&mut self, tile: Expr, ty: &TileType, i: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
         let span = Span::of(call);
-        let rows = self.count_of(call, "write `tile.band::<64>(i)`: the i-th 64 rows")?;
+        let rows = self.count_of(call, Counted::Rows)?;
         let mut band = ty.clone();
         let whole = band.extents.first_mut()?;
         // The panels of a wider tile are as far apart as all of its rows take.
         if ty.rank() != 2 || rows == 0 || !whole.is_multiple_of(rows) || ty.panels() > 1 {
-            self.error(Code::TileMismatch, span, format!("a `{ty}` has no bands of {rows} rows"))
-                .help("take a tile of two dimensions no wider than its swizzle's span, and a number of rows that divides its own");
+            self.error(mistake::Tile::Band { tile: ty.clone(), rows }, span);
             return None;
         }
         let bands = *whole / rows;
@@ -71,10 +70,7 @@ impl Cx<'_> {
         let bytes = u64::from(rows) * ty.row_pitch();
         let alignment = limits::tile_alignment(ty.swizzle);
         if !bytes.is_multiple_of(alignment) {
-            let message = format!(
-                "a band of {rows} rows has {bytes} bytes, but a tile begins at a multiple of {alignment}"
-            );
-            self.error(Code::TileMismatch, span, message).help("take 8 rows or a multiple of them");
+            self.error(mistake::Tile::BandBytes { rows, bytes, alignment }, span);
             return None;
         }
         let band = Type::Tile(band);

@@ -1,6 +1,6 @@
 //! Coordinates by tile: `tile_at` of maps and tiles, and `block_tile` of maps.
 
-use crate::diag::Code;
+use crate::diag::mistake;
 use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
 use crate::parse::cx::Cx;
 use crate::parse::infer::{fold, settle};
@@ -20,12 +20,7 @@ impl Cx<'_> {
     pub(super) fn block_tile(&mut self, tile: &TileType, span: Span) -> Option<Expr> {
         let rank = tile.rank();
         if rank > AXES.len() {
-            let message =
-                format!("a block has a place along 3 axes, but the map's tiles have {rank} dimensions");
-            self.error(Code::BlockTile, span, message).help(
-                "take the indices of the outer dimensions from `block_idx().z` by division, and write \
-                 `tile_at([..])`",
-            );
+            self.error(mistake::Copy::BlockTile { rank }, span);
             return None;
         }
         let place = |axis| {
@@ -57,10 +52,7 @@ impl Cx<'_> {
             && let coordinate = value.saturating_mul(i128::from(extent))
             && !reach.contains(&coordinate)
         {
-            let message =
-                format!("tile {value} of {extent} elements begins at {coordinate}, which no coordinate is");
-            self.error(Code::CoordinateRange, index.span, message)
-                .help("coordinates are -2^31 to 2^31 - 1: start the view nearer to the tile");
+            self.error(mistake::Copy::FarTile { index: value, extent, coordinate }, index.span);
             return None;
         }
         if extent == 1 {

@@ -1,6 +1,6 @@
 //! Vectors: consecutive elements of a tile or a slice that are read or written at once.
 
-use crate::diag::Code;
+use crate::diag::mistake::{Argument, Mismatch, Tile};
 use crate::ir::{Expr, Scalar, Span, Type};
 use crate::limits::VECTOR_BYTES;
 use crate::parse::cx::Cx;
@@ -9,11 +9,9 @@ use crate::parse::types::turbofish_arguments;
 impl Cx<'_> {
     /// The type of what `get_vec::<N>(..)` gives.
     pub(super) fn read_vector(&mut self, call: &syn::ExprMethodCall, element: Scalar) -> Option<Type> {
-        let name = &call.method;
         let [argument] = turbofish_arguments(call)[..] else {
-            let message = format!("`{name}` does not say how many elements to read");
-            self.error(Code::ArgumentCount, Span::of(call), message)
-                .help(format!("write `{name}::<{}>(..)`", lengths(element).last().unwrap_or(&2)));
+            let most = lengths(element).last().copied().unwrap_or(2);
+            self.error(Argument::NoLanes { word: call.method.to_string().into(), most }, Span::of(call));
             return None;
         };
         let len = self.constant_argument(argument, &Scalar::Usize.into())?;
@@ -29,9 +27,7 @@ impl Cx<'_> {
             return (fits && self.is_vector(element, len, value.span)).then_some(value);
         }
         if ty != Type::Error {
-            let message = format!("a vector is an array of `{element}`, not {}", self.infer.name(&ty));
-            self.error(Code::TypeMismatch, value.span, message)
-                .help("write `set_vec(i, [a, b])`, or `set(i, a)` for one element");
+            self.error(Mismatch::NoVector { found: self.infer.partial(&ty), element }, value.span);
         }
         None
     }
@@ -42,12 +38,7 @@ impl Cx<'_> {
         if lengths.contains(&len) {
             return true;
         }
-        let known: Vec<_> = lengths.iter().map(ToString::to_string).collect();
-        let message = format!("there is no vector of {len} elements of `{element}`");
-        self.error(Code::VectorAccess, span, message).help(format!(
-            "a vector has at most {VECTOR_BYTES} bytes: {} elements of `{element}`",
-            known.join(" or ")
-        ));
+        self.error(Tile::VectorLength { element, len, lengths }, span);
         false
     }
 }

@@ -2,16 +2,15 @@
 
 use syn::Expr as Syntax;
 
-use super::suggest::{self, did_you_mean, elsewhere};
 use super::{Meaning, Space};
-use crate::diag::Code;
+use crate::diag::mistake::Name;
+use crate::diag::suggest::{self, did_you_mean, elsewhere};
 use crate::ir::{Compound, Expr, ExprKind, Scalar, Span, Type};
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::infer::Kind;
 use crate::parse::names;
 use crate::parse::number::has_conversion;
 use crate::parse::span;
-use crate::parse::wording::listed;
 use crate::parse::words::{
     AccumulatorFunction, ConversionWord, FunctionWord, PhaseFunction, RowsFunction, TypeWord, Word,
 };
@@ -85,11 +84,8 @@ impl<'a> Cx<'a> {
         if let Type::Scalar(scalar) = ty {
             let word = ConversionWord::named(name).filter(|&word| has_conversion(scalar, word));
             let Some(word) = word else {
-                self.error(Code::UnknownName, at, format!("`{scalar}` has no function `{name}` in kernels"))
-                    .help(format!(
-                        "there are {}; `cast::<T>(x)` converts any scalar",
-                        listed(ConversionWord::all().into_iter().map(Word::name))
-                    ));
+                let known = names_of::<ConversionWord>();
+                self.error(Name::ScalarFunction { of: scalar, name: name.to_owned(), known }, at);
                 return Callee::Refused;
             };
             let by_own_name =
@@ -103,29 +99,27 @@ impl<'a> Cx<'a> {
             if let Some(word) = AccumulatorFunction::named(name) {
                 return Callee::Accumulator(word, AccumulatorOwner(ty));
             }
-            let names = AccumulatorFunction::all().into_iter().map(Word::name);
-            self.error(Code::UnknownName, at, format!("`Accumulator` has no function `{name}`"))
-                .help(format!("there are {}", listed(names)));
+            self.no_function("Accumulator", name, names_of::<AccumulatorFunction>(), at);
         } else if let Type::Rows(element, rows) = ty {
             if let Some(word) = RowsFunction::named(name) {
                 return Callee::Rows(word, element, rows);
             }
-            let names = RowsFunction::all().into_iter().map(Word::name);
-            self.error(Code::UnknownName, at, format!("`Rows` has no function `{name}`"))
-                .help(format!("there are {}", listed(names)));
+            self.no_function("Rows", name, names_of::<RowsFunction>(), at);
         } else if ty == Type::Compound(Compound::Phase) {
             if let Some(word) = PhaseFunction::named(name) {
                 return Callee::Phase(word);
             }
-            self.error(Code::UnknownName, at, format!("`Phase` has no function `{name}`")).help(format!(
-                "there are {}",
-                listed(PhaseFunction::all().into_iter().map(|word| format!("Phase::{}()", word.name())))
-            ));
+            let known = names_of::<PhaseFunction>().iter().map(|name| format!("Phase::{name}()")).collect();
+            self.no_function("Phase", name, known, at);
         } else if ty != Type::Error {
-            let message = format!("{} has no function `{name}`", self.infer.name(&ty));
-            self.error(Code::UnknownName, at, message);
+            self.error(Name::NoFunction { of: self.infer.partial(&ty), name: name.to_owned() }, at);
         }
         Callee::Refused
+    }
+
+    /// Reports a function that a type does not have, with those that it has.
+    fn no_function(&mut self, of: &'static str, name: &str, known: Vec<String>, at: Span) {
+        self.error(Name::TypeFunction { of, name: name.to_owned(), known }, at);
     }
 
     /// The type whose function is called. That of an accumulator may be left to what it becomes.
@@ -152,22 +146,14 @@ impl<'a> Cx<'a> {
             // What a refused declaration left was reported there.
             let reported = matches!(binding, Binding::Value(Expr { kind: ExprKind::Error, .. }));
             if !reported {
-                let message = format!("`{name}` is a variable here, not a function");
-                let error = self.error(Code::OtherMeaning, at, message);
-                if FunctionWord::named(name).is_some() {
-                    error.help(format!("rename the variable: it hides `{name}` of the kernel language"));
-                }
+                let hides_word = FunctionWord::named(name).is_some();
+                self.error(Name::Variable { name: name.to_owned(), hides_word }, at);
             }
             return true;
         }
         let is_kernel = self.frames.first().is_some_and(|kernel| kernel.name == name);
         if is_kernel {
-            self.error(
-                Code::OtherMeaning,
-                at,
-                format!("`{name}` is this kernel, and kernels are not called"),
-            )
-            .help("write a loop, or share code in a `#[tma_device]` function");
+            self.error(Name::ThisKernel(name.to_owned()), at);
         }
         is_kernel
     }
@@ -187,9 +173,11 @@ impl<'a> Cx<'a> {
         let devices = self.module_items.functions.iter().map(|item| names::text(&item.sig.ident));
         let words = FunctionWord::all().into_iter().map(|word| word.name().into_owned());
         let known: Vec<_> = devices.chain(words).collect();
-        let help = elsewhere(name, suggest::Kind::Function).or_else(|| did_you_mean(name, known)).unwrap_or_else(|| {
-            "a kernel calls the vocabulary's functions and, in a `#[tma_module]`, the module's `#[tma_device]` functions".to_owned()
-        });
-        self.error(Code::UnknownName, at, format!("kernels have no function `{name}`")).help(help);
+        let suggestion = elsewhere(name, suggest::Kind::Function).or_else(|| did_you_mean(name, known));
+        self.error(Name::Function { name: name.to_owned(), suggestion }, at);
     }
+}
+
+fn names_of<W: Word>() -> Vec<String> {
+    W::all().into_iter().map(|word| word.name().into_owned()).collect()
 }

@@ -8,13 +8,13 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub(in crate::parse) mod callee;
-pub(in crate::parse) mod suggest;
 
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Ident, Path, PathArguments};
 
-use crate::diag::{Code, Sink};
+use crate::diag::Sink;
+use crate::diag::mistake::Name;
 use crate::ir::{Scalar, Span};
 use crate::parse::cx::Cx;
 use crate::parse::item::ModuleItems;
@@ -177,15 +177,8 @@ impl Cx<'_> {
     pub(in crate::parse) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
         let found = |other: &&Outsider| other.name == name && other.spaces.contains(&space);
         let Some(other) = self.module_items.outsiders.iter().find(found) else { return false };
-        let (noun, shadows) = (other.noun, is_vocabulary(name, space));
-        let message = format!("`{name}` is {noun} here, which kernels cannot use");
-        let help = match (noun, shadows) {
-            ("a kernel", _) => "a kernel is launched, not called: share code in a `#[tma_device]` function".to_owned(),
-            (_, true) => format!("rename it, or move it out of the `#[tma_module]`: it hides `{name}` of the kernel language"),
-            ("a function of the host", false) => "write `#[tma_device]` on it, and kernels can call it".to_owned(),
-            (_, false) => "pass the value as an argument; kernels share constants, type aliases and `#[tma_device]` functions".to_owned(),
-        };
-        self.error(Code::OtherMeaning, span, message).help(help);
+        let (item, hides_word) = (other.item, is_vocabulary(name, space));
+        self.error(Name::Host { name: name.to_owned(), item, hides_word }, span);
         true
     }
 
@@ -229,22 +222,14 @@ impl Cx<'_> {
     pub(in crate::parse) fn refuse_foreign_path(&mut self, path: &Path) {
         let shown = path.to_token_stream().to_string().replace(' ', "");
         let name = path.segments.last().map(|last| text(&last.ident)).unwrap_or_default();
-        let vocabulary = [Space::Value, Space::Type].into_iter().any(|space| is_vocabulary(&name, space));
-        let help = match vocabulary {
-            true => format!("the kernel language has a `{name}` of its own: write `{name}`, with the prelude imported"),
-            false => "a kernel sees its own variables, the vocabulary and, in a `#[tma_module]`, the module's constants, \
-                      type aliases and `#[tma_device]` functions"
-                .to_owned(),
-        };
-        self.error(Code::ForeignPath, Span::of(path), format!("`{shown}` is not of the kernel language"))
-            .help(help);
+        let is_word = [Space::Value, Space::Type].into_iter().any(|space| is_vocabulary(&name, space));
+        self.error(Name::Foreign { path: shown, word: is_word.then_some(name) }, Span::of(path));
     }
 
     /// Whether `qself` stands before `path`, as in `<u32>::MAX`; reports it.
     pub(in crate::parse) fn refuse_qualified(&mut self, qself: Option<&syn::QSelf>, span: Span) -> bool {
         if qself.is_some() {
-            self.error(Code::ForeignPath, span, "kernels do not have `<T>::name`")
-                .help("write the type alone, `u32::MAX`, and methods with a dot, `x.min(y)`");
+            self.error(Name::Qualified, span);
         }
         qself.is_some()
     }
@@ -301,11 +286,6 @@ pub(crate) fn judge_imports(words: &[WordUse], shared: &ModuleItems, sink: &mut 
             )
     };
     let Some(first) = words.iter().filter(imported).find(lone).filter(|_| shared.lacks_words) else { return };
-    let message = format!(
-        "`{}` is a word of the kernel language, and nothing imports it here",
-        first.path.to_token_stream()
-    );
-    sink.error(Code::MissingPrelude, Span::of(&first.path), message).help(
-        "write `use tma_runtime::prelude::*;` in the module of the kernel: it does not see what is imported around it",
-    );
+    let word = first.path.to_token_stream().to_string().into();
+    sink.error(Name::NotImported { word }, Span::of(&first.path));
 }

@@ -2,7 +2,7 @@
 
 use syn::GenericArgument;
 
-use crate::diag::Code;
+use crate::diag::mistake::Types;
 use crate::ir::{Scalar, Span, TileType, Type};
 use crate::limits::IM2COL_RANKS;
 use crate::parse::cx::Cx;
@@ -20,9 +20,8 @@ impl Cx<'_> {
             Some(Type::Tile(tile)) => make(tile),
             Some(Type::Error) | None => Type::Error,
             Some(other) => {
-                let message = format!("a tensor map moves a `Tile<..>`, not {}", self.infer.name(&other));
-                self.error(Code::UnsupportedType, Span::of(segment), message)
-                    .help(format!("write `{}<Tile<f16, Shape2<128, 64>>>`", segment.ident));
+                let (map, found) = (segment.ident.to_string(), self.infer.partial(&other));
+                self.error(Types::Moved { map, found }, Span::of(segment));
                 Type::Error
             }
         }
@@ -37,19 +36,12 @@ impl Cx<'_> {
             (Some(Type::Tile(tile)), Some(rank)) if tile.rank() == 2 => match u32::try_from(rank) {
                 Ok(rank) if IM2COL_RANKS.contains(&(rank as usize)) => Type::Im2colMap(tile, rank),
                 _ => {
-                    let message = format!("im2col mode is for tensors of 3 to 5 dimensions, not of {rank}");
-                    self.error(Code::UnsupportedType, span, message)
-                        .help("they are images, one to three dimensions of pixels, and channels");
+                    self.error(Types::Im2colRank(rank), span);
                     Type::Error
                 }
             },
             (Some(other), Some(_)) => {
-                let message = format!(
-                    "an im2col map moves a tile of pixels by channels, not {}",
-                    self.infer.name(&other)
-                );
-                self.error(Code::UnsupportedType, Span::of(segment), message)
-                    .help("write `Im2colMap<Tile<f16, Shape2<64, 32>>, 4>`");
+                self.error(Types::Im2colTile(self.infer.partial(&other)), Span::of(segment));
                 Type::Error
             }
         }

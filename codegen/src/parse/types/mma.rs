@@ -2,7 +2,7 @@
 
 use syn::GenericArgument;
 
-use crate::diag::Code;
+use crate::diag::mistake::Types;
 use crate::ir::{AccumulatorType, Compound, FragmentType, OperandType, Scalar, Span, Type};
 use crate::parse::cx::Cx;
 
@@ -75,11 +75,9 @@ impl Cx<'_> {
         Some(Type::Compound(Compound::Operand(operand)))
     }
 
-    fn no_operand(&mut self, word: &str, found: &Type, segment: &syn::PathSegment) -> Option<Type> {
+    fn no_operand(&mut self, word: &'static str, found: &Type, segment: &syn::PathSegment) -> Option<Type> {
         if *found != Type::Error {
-            let message = format!("`{word}` is of a tile, not of {}", self.infer.name(found));
-            self.error(Code::UnsupportedType, Span::of(segment), message)
-                .help("`Transposed<Tile<..>>`, `Negated<Tile<..>>` and `Negated<Transposed<Tile<..>>>`");
+            self.error(Types::Operand { word, found: self.infer.partial(found) }, Span::of(segment));
         }
         None
     }

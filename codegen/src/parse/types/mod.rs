@@ -1,6 +1,5 @@
 //! Types as written, and the constants in them.
 
-pub(super) mod lists;
 mod maps;
 mod mma;
 
@@ -9,13 +8,11 @@ use syn::{GenericArgument, PathArguments};
 use super::cx::Cx;
 use super::names::{self, Meaning, Space};
 use super::span;
-use super::wording;
 use super::words::TypeWord;
-use crate::diag::Code;
+use crate::diag::mistake::{Argument, Types};
+use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{Compound, Expr, Scalar, Span, TileSwizzle, TileType, Type};
 use crate::parse::item::condition;
-use crate::parse::names::suggest::{Kind, did_you_mean, elsewhere};
-use lists::{PARAMETERS, SHARED, VALUES};
 
 /// How long a chain of aliases of shapes and swizzles is followed.
 const MOST_ALIASES: usize = 32;
@@ -26,7 +23,7 @@ impl<'a> Cx<'a> {
         let found = self.ty_at(ty);
         // Nothing is left out in silence.
         if found == Type::Error && self.sink.is_empty() {
-            self.error(Code::UnsupportedType, Span::of(ty), "kernels do not have this type");
+            self.error(Types::Unknown, Span::of(ty));
         }
         found
     }
@@ -44,11 +41,7 @@ impl<'a> Cx<'a> {
             syn::Type::Never(_) => Type::Never,
             syn::Type::Infer(_) => self.infer.fresh(super::infer::Kind::Any),
             other => {
-                self.error(Code::UnsupportedType, Span::of(other), "kernels have no such type").help(
-                    format!(
-                        "a kernel's types are {VALUES}; in shared memory {SHARED}; as parameters {PARAMETERS}"
-                    ),
-                );
+                self.error(Types::Form, Span::of(other));
                 Type::Error
             }
         }
@@ -59,7 +52,7 @@ impl<'a> Cx<'a> {
         let value = self.constant(len, &Scalar::Usize.into())?.as_int()?;
         let fits = u32::try_from(value).ok();
         if fits.is_none() {
-            self.error(Code::LiteralRange, Span::of(len), format!("no register array has {value} elements"));
+            self.error(Types::ArrayLength(value), Span::of(len));
         }
         fits
     }
@@ -74,9 +67,7 @@ impl<'a> Cx<'a> {
             (Type::Error, _) | (_, None) => Type::Error,
             (Type::Scalar(_) | Type::Infer(_), Some(len)) => Type::Array(Box::new(element), len),
             (..) => {
-                let message = format!("register arrays hold scalars, not {}", self.infer.name(&element));
-                self.error(Code::UnsupportedType, Span::of(element_syntax), message)
-                    .help("things in shared memory go into `Stages<_, N>`");
+                self.error(Types::ArrayElement(self.infer.partial(&element)), Span::of(element_syntax));
                 Type::Error
             }
         }
@@ -212,9 +203,7 @@ impl<'a> Cx<'a> {
             (Some(Type::Error) | None, _) | (_, None) => Type::Error,
             (Some(thing), Some(len)) if thing.is_shared_handle() => Type::Stages(Box::new(thing), len),
             (Some(other), _) => {
-                let message = format!("`Stages` hold what is shared, not {}", self.infer.name(&other));
-                self.error(Code::UnsupportedType, Span::of(segment), message)
-                    .help("`Stages<Tile<..>, N>`, `Stages<Barrier, N>` or `Stages<SharedArray<..>, N>`");
+                self.error(Types::Stages(self.infer.partial(&other)), Span::of(segment));
                 Type::Error
             }
         }
@@ -226,11 +215,7 @@ impl<'a> Cx<'a> {
             Some(thing) if thing.is_shared_handle() => Type::Remote(Box::new(thing)),
             Some(Type::Error) | None => Type::Error,
             Some(other) => {
-                let message =
-                    format!("`Remote` is what another block shares, not {}", self.infer.name(&other));
-                self.error(Code::UnsupportedType, Span::of(segment), message).help(
-                    "`Remote<Tile<..>>`, `Remote<Barrier>`, `Remote<SharedArray<..>>`, and of `Stages` of these",
-                );
+                self.error(Types::Remote(self.infer.partial(&other)), Span::of(segment));
                 Type::Error
             }
         }
@@ -240,11 +225,8 @@ impl<'a> Cx<'a> {
         let aliases = self.module_items.aliases.iter().map(|alias| names::text(&alias.ident));
         let words = TypeWord::all().into_iter().map(|word| word.name().to_owned());
         let known: Vec<_> = words.chain(aliases).collect();
-        let help = elsewhere(name, Kind::Type).or_else(|| did_you_mean(name, known));
-        let error = self.error(Code::UnsupportedType, span, format!("`{name}` is not a kernel's type"));
-        error.help(help.unwrap_or_else(|| {
-            "an alias must stand in the same `#[tma_module]`: an attribute sees only its own item".to_owned()
-        }));
+        let suggestion = elsewhere(name, Kind::Type).or_else(|| did_you_mean(name, known));
+        self.error(Types::Name { name: name.to_owned(), suggestion }, span);
         Type::Error
     }
 
@@ -274,9 +256,7 @@ impl<'a> Cx<'a> {
         let word = segment.as_ref().and_then(|segment| TypeWord::named(&names::text(&segment.ident)));
         let (Some(segment), Some(word)) = (segment, word.filter(|word| word.is_shape())) else {
             if self.sink.len() == before {
-                let message = "this is not the shape of a tile";
-                self.error(Code::UnsupportedType, Span::of(argument), message)
-                    .help("shapes are `Shape1<A>` to `Shape5<A, B, C, D, E>`, outermost extent first");
+                self.error(Types::Shape, Span::of(argument));
             }
             return None;
         };
@@ -290,8 +270,7 @@ impl<'a> Cx<'a> {
         let segment = self.named_segment(argument);
         let found = segment.and_then(|segment| swizzle_named(&names::text(&segment.ident)));
         if found.is_none() && self.sink.len() == before {
-            self.error(Code::UnsupportedType, Span::of(argument), "this is not a swizzle")
-                .help("swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and `Interleave32` stand in their place");
+            self.error(Types::Swizzle, Span::of(argument));
         }
         found
     }
@@ -300,7 +279,7 @@ impl<'a> Cx<'a> {
         match argument {
             GenericArgument::Type(ty) => Some(self.ty(ty)),
             other => {
-                self.error(Code::UnsupportedType, Span::of(other), "a type is wanted here");
+                self.error(Types::NoType, Span::of(other));
                 None
             }
         }
@@ -311,8 +290,7 @@ impl<'a> Cx<'a> {
             Type::Scalar(scalar) => Some(scalar),
             Type::Error => None,
             other => {
-                let message = format!("a scalar is wanted here, not {}", self.infer.name(&other));
-                self.error(Code::UnsupportedType, Span::of(argument), message);
+                self.error(Types::NoScalar(self.infer.partial(&other)), Span::of(argument));
                 None
             }
         }
@@ -331,8 +309,7 @@ impl<'a> Cx<'a> {
                 self.constant(&name_expr(path.path.clone()), want)
             }
             other => {
-                self.error(Code::NotConstant, Span::of(other), "a constant is wanted here")
-                    .help("a literal, a `const`, or an expression of these in braces");
+                self.error(Types::NoConstant, Span::of(other));
                 None
             }
         }
@@ -351,9 +328,9 @@ impl<'a> Cx<'a> {
             given.retain(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
         }
         if !word.takes(given.len()) {
-            let message =
-                format!("`{}` takes {}, but {}", word.name(), word.takes_what(), wording::given(given.len()));
-            self.error(Code::ArgumentCount, span, message).help(format!("write `{}`", word.usage()));
+            let (wanted, usage) = (word.wanted(), word.usage());
+            let (word, found) = (word.name().to_owned().into(), given.len());
+            self.error(Argument::TypeGenerics { word, wanted, found, usage }, span);
             return None;
         }
         Some(given)

@@ -1,11 +1,10 @@
 //! The arguments of words: their values, and their number.
 
 use super::{Entry, Word};
-use crate::diag::Code;
+use crate::diag::mistake::{self, Mismatch};
 use crate::ir::{Compound, Expr, ExprKind, Span, Type};
 use crate::parse::cx::Cx;
 use crate::parse::device::Argument;
-use crate::parse::wording::{arguments, given};
 
 impl Cx<'_> {
     /// The values of arguments, in order, for a word with this signature; for any, if there is
@@ -41,12 +40,9 @@ impl Cx<'_> {
         let exact = <[Expr; N]>::try_from(values).ok();
         if exact.is_none() {
             let entry = Entry::of(word);
-            let message = format!("`{}` takes {}, but {}", entry.name, arguments(N), given(found));
-            self.error(Code::ArgumentCount, span, message).help(format!(
-                "write `{}`{}",
-                entry.usage(),
-                entry.note()
-            ));
+            let (usage, note) = (entry.usage(), entry.note());
+            let word = entry.name;
+            self.error(mistake::Argument::Count { word, wanted: N, found, usage, note }, span);
         }
         exact.filter(|_| is_sound)
     }
@@ -61,14 +57,12 @@ impl Cx<'_> {
             return phase;
         }
         if self.resolve(&phase.ty) != Type::Compound(Compound::Phase) {
-            let message = format!("`{word}` takes a `Phase`, not {}", self.infer.name(&phase.ty));
-            self.error(Code::TypeMismatch, phase.span, message)
-                .help("pass `&mut phase`, of `let mut phase = Phase::new();`; a parity is for `wait`");
+            let (word, found) = (word.to_owned().into(), self.infer.partial(&phase.ty));
+            self.error(Mismatch::NoPhase { word, found }, phase.span);
             return Expr::error(phase.span);
         }
         if !by_mut {
-            let message = format!("`{word}` changes the phase, so it takes a `&mut`");
-            self.error(Code::TypeMismatch, phase.span, message).help("write `&mut phase`");
+            self.error(Mismatch::PhaseByValue { word: word.to_owned().into() }, phase.span);
             return Expr::error(phase.span);
         }
         phase

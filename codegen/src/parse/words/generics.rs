@@ -1,8 +1,9 @@
 //! The generic arguments of types and functions.
 
+use std::ops::RangeInclusive;
+
 use super::TypeWord;
 use crate::ir::{Compound, Type};
-use crate::parse::wording::arguments;
 
 /// A kind of generic argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +122,7 @@ impl TypeWord {
 
     /// Whether it takes so many generic arguments.
     pub(crate) fn takes(self, found: usize) -> bool {
-        (self.least()..=self.most()).contains(&found)
+        self.wanted().contains(&found)
     }
 
     /// Whether it borrows something.
@@ -129,12 +130,9 @@ impl TypeWord {
         self.generics().contains(&Generic::Lifetime)
     }
 
-    /// How many generic arguments it takes, for a message.
-    pub(crate) fn takes_what(self) -> String {
-        match (self.least(), self.most()) {
-            (least, most) if least == most => arguments(most),
-            (least, most) => format!("{least} or {most} arguments"),
-        }
+    /// How many generic arguments it takes.
+    pub(crate) fn wanted(self) -> RangeInclusive<usize> {
+        self.least()..=self.most()
     }
 
     /// Without those that may be left out.

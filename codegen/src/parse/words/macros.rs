@@ -185,9 +185,19 @@ macro_rules! types {
                 all
             }
 
-            /// The type of this name.
+            /// The type of this name. Every name in a kernel's types is looked up here, so the table
+            /// is not built for it.
             pub(crate) fn named(name: &str) -> Option<Self> {
-                Self::all().into_iter().find(|word| word.name() == name)
+                match name {
+                    $( $(stringify!($name) => return Some(Self::$name),)* )+
+                    _ => {}
+                }
+                $( $(
+                    if let Some(ty) = $Family::ALL.iter().find(|ty| ty.name() == name) {
+                        return Some(Self::$Family(*ty));
+                    }
+                )* )+
+                None
             }
 
             /// Its name.

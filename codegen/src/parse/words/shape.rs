@@ -1,11 +1,10 @@
 //! What an argument may be: the shapes that the [table](super::table) gives to parameters.
 
-use crate::diag::Code;
+use crate::diag::mistake::{self, Mismatch, Numbers};
 use crate::ir::{self, Const, Expr, ExprKind, Type};
 use crate::parse::cx::Cx;
 use crate::parse::infer::rule::{Rule, bits};
 use crate::parse::method::map::Map;
-use crate::parse::wording::{are, counted};
 
 /// What an argument may be, of a word whose arguments depend on an `On`.
 pub(in crate::parse) trait Shape<On> {
@@ -179,8 +178,7 @@ impl<On: Dimensions> Shape<On> for Coordinates {
     type Operand = Vec<Expr>;
 
     fn read(cx: &mut Cx<'_>, on: &On, at: Expr) -> Option<Vec<Expr>> {
-        let help = ["write `[row, column]`", "give one for each dimension, outermost first"];
-        let element = cx.numbers_of(&at, "coordinate", on.rank(), help)?;
+        let element = cx.numbers_of(&at, Numbers::Coordinates, on.rank())?;
         cx.require(&element, Rule::Coordinate, at.span).then(|| elements_of(at, &element, on.rank()))
     }
 }
@@ -195,9 +193,7 @@ impl<On> Shape<On> for StoredTile {
         let ty = cx.resolve(&tile.ty);
         let is_tile = matches!(ty, Type::Tile(_));
         if !is_tile && ty != Type::Error {
-            let message = format!("an accumulator is stored to a tile, not to {}", cx.infer.name(&ty));
-            cx.error(Code::TypeMismatch, tile.span, message)
-                .help("store to a `Tile` of the block's own shared memory, and from there by a copy");
+            cx.error(Mismatch::StoredTo(cx.infer.partial(&ty)), tile.span);
         }
         is_tile.then_some(tile)
     }
@@ -218,9 +214,7 @@ impl<On: Dimensions> Shape<On> for TileCoordinates {
     type Operand = TileIndices;
 
     fn read(cx: &mut Cx<'_>, on: &On, at: Expr) -> Option<TileIndices> {
-        let help =
-            ["write `[row of tiles, column of tiles]`", "give one for each dimension, outermost first"];
-        let ty = cx.numbers_of(&at, "tile coordinate", on.rank(), help)?;
+        let ty = cx.numbers_of(&at, Numbers::TileCoordinates, on.rank())?;
         let fits = cx.require(&ty, Rule::Coordinate, at.span);
         fits.then(|| TileIndices { indices: elements_of(at, &ty, on.rank()), ty })
     }
@@ -235,12 +229,9 @@ impl Shape<Map> for Offsets {
     fn read(cx: &mut Cx<'_>, map: &Map, offsets: Expr) -> Option<Vec<Expr>> {
         // Images and channels have none.
         let count = map.rank - 2;
-        let help =
-            ["write `[y, x]`", "give one for each dimension of pixels, which images and channels are not"];
-        let element = cx.numbers_of(&offsets, "offset", count, help)?;
+        let element = cx.numbers_of(&offsets, Numbers::Offsets, count)?;
         if !cx.infer.unify(&element, &ir::Scalar::U16.into(), offsets.span) {
-            let message = format!("offsets are `u16`, not {}", cx.infer.name(&element));
-            cx.error(Code::TypeMismatch, offsets.span, message).help("cast them: `x as u16`");
+            cx.error(Mismatch::Offsets(cx.infer.partial(&element)), offsets.span);
             return None;
         }
         Some(elements_of(offsets, &element, count))
@@ -253,27 +244,22 @@ pub(in crate::parse) struct MovedTile;
 impl Shape<Map> for MovedTile {
     type Operand = Expr;
 
-    fn read(cx: &mut Cx<'_>, map: &Map, tile: Expr) -> Option<Expr> {
+    fn read(cx: &mut Cx<'_>, of: &Map, tile: Expr) -> Option<Expr> {
         let ty = cx.resolve(&tile.ty);
         if let Type::Tile(found) = &ty
-            && *found != map.tile
+            && *found != of.tile
         {
-            let param = &cx.params[map.map.param.0 as usize];
-            let (name, ty) = (param.name.clone(), param.ty_span);
-            let message = format!("`{name}` moves a `{}`, but this is a `{found}`", map.tile);
-            cx.error(Code::TileMismatch, tile.span, message)
-                .label(ty, format!("the type of `{name}` says what it moves"))
-                .help(format!(
-                    "make both one type: a `type` alias in a `#[tma_module]` keeps `{name}` and the tile alike"
-                ));
+            let param = &cx.params[of.map.param.0 as usize];
+            let (map, ty) = (param.name.clone(), param.ty_span);
+            let mistake = mistake::Tile::NotMoved { map, moved: of.tile.clone(), found: found.clone(), ty };
+            cx.error(mistake, tile.span);
             return None;
         }
         if let Type::Remote(_) = ty {
-            cx.error(Code::TypeMismatch, tile.span, "a copy moves the block's own tile, not a remote one")
-                .help("`load_multicast` brings a tile to other blocks; each block stores its own");
+            cx.error(Mismatch::RemoteTile, tile.span);
             return None;
         }
-        cx.expect(&tile, &Type::Tile(map.tile.clone())).then_some(tile)
+        cx.expect(&tile, &Type::Tile(of.tile.clone())).then_some(tile)
     }
 }
 
@@ -313,8 +299,7 @@ impl<On: Elements> Shape<On> for RemoteSequence {
         } else if ty == Type::Error {
             return Some(to);
         } else {
-            let message = format!("this is {}, but another block's memory is wanted", cx.infer.name(&ty));
-            cx.error(Code::TypeMismatch, to.span, message).help("write `remote(array, rank)`");
+            cx.error(Mismatch::NotRemote(cx.infer.partial(&ty)), to.span);
             return None;
         };
         cx.expect_sequence(&thing, on.element()).then_some(to)
@@ -355,32 +340,18 @@ impl Shape<ir::TileType> for SameElements {
 }
 
 impl Cx<'_> {
-    /// The element type of an array that has as many elements as are wanted. `what` is one of them;
-    /// the helps are for what is no array, and for what has another length.
-    fn numbers_of(
-        &mut self,
-        array: &Expr,
-        what: &str,
-        wanted: usize,
-        [no_array, other_length]: [&str; 2],
-    ) -> Option<Type> {
+    /// The element type of an array that has as many elements as are wanted.
+    fn numbers_of(&mut self, array: &Expr, numbers: Numbers, wanted: usize) -> Option<Type> {
         let Type::Array(element, len) = self.resolve(&array.ty) else {
             if array.ty != Type::Error {
-                let message = format!("{what}s are an array, not {}", self.infer.name(&array.ty));
-                self.error(Code::TypeMismatch, array.span, message).help(no_array);
+                let found = self.infer.partial(&array.ty);
+                self.error(Mismatch::NoArray { numbers, found }, array.span);
             }
             return None;
         };
         if len as usize != wanted {
             let found = len as usize;
-            let message = format!(
-                "{} {} given, but there {} {}",
-                counted(found, what),
-                are(found),
-                are(wanted),
-                counted(wanted, "dimension")
-            );
-            self.error(Code::CoordinateCount, array.span, message).help(other_length);
+            self.error(mistake::Argument::Dimensions { numbers, wanted, found }, array.span);
             return None;
         }
         Some(*element)
@@ -392,16 +363,8 @@ impl Cx<'_> {
         if ty == Type::Error || ty.sequence().is_some_and(|(found, _)| found == element) {
             return true;
         }
-        let message = format!("a bulk copy does not go from or to {} here", self.infer.name(&ty));
-        let is_swizzled = matches!(&ty, Type::Tile(tile) if tile.element == element);
-        let help = if is_swizzled {
-            "a swizzled tile does not have its elements one after the other: leave the swizzle out, or copy by a \
-             tensor map"
-                .to_owned()
-        } else {
-            format!("the shared memory is a `SharedArray<{element}, N>`, or a `Tile` of `{element}`")
-        };
-        self.error(Code::TypeMismatch, array.span, message).help(help);
+        let found = self.infer.partial(&ty);
+        self.error(Mismatch::NoSequence { found, element }, array.span);
         false
     }
 }

@@ -71,11 +71,14 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: 
             unary(*op)(&mut warp.registers[d.index()], &a, active);
         }
         Alu::Binary { op, d, of } => {
-            let [a, b] = of.map(|reg| *context.lanes(&warp.registers, reg));
+            // Not by `map`, which copies the whole array once more, and twice.
+            let [a, b] = of;
+            let (a, b) = (*context.lanes(&warp.registers, *a), *context.lanes(&warp.registers, *b));
             binary(*op)(&mut warp.registers[d.index()], &a, &b, active);
         }
         Alu::Ternary { op, d, of } => {
-            let [a, b, c] = of.map(|reg| *context.lanes(&warp.registers, reg));
+            let [a, b, c] = of.each_ref().map(|reg| context.lanes(&warp.registers, *reg));
+            let (a, b, c) = (*a, *b, *c);
             ternary(*op)(&mut warp.registers[d.index()], &a, &b, &c, active);
         }
         Alu::Lop3 { table, d, of } => {

@@ -4,6 +4,7 @@
 //! order. The simulator's findings are the launch's error.
 
 mod hooks;
+mod loaded;
 mod output;
 mod report;
 mod speed;
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
@@ -24,6 +25,7 @@ use crate::map::map_params;
 use crate::spec::{KernelSpec, ParamKind};
 use crate::tensor::layout::DeviceId;
 use hooks::{Hooks, Rewrite, Watch};
+use loaded::Loaded;
 
 /// Multiprocessors that a simulated device reports: enough for persistent blocks to share work, few
 /// enough for a CPU.
@@ -37,7 +39,7 @@ pub(crate) struct Context {
     id: u32,
     properties: Properties,
     memory: Mutex<GlobalMemory>,
-    modules: Mutex<HashMap<ModuleKey, Arc<Module>>>,
+    modules: Mutex<HashMap<ModuleKey, Loaded>>,
     seed: AtomicU64,
     instruction_limit: AtomicU64,
     block_limit: AtomicU64,
@@ -165,7 +167,7 @@ fn chunks(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
 pub(crate) struct Launch {
     spec: &'static KernelSpec,
     shape: Shape,
-    module: Arc<Module>,
+    module: Loaded,
     args: Vec<ptx_sim::Arg>,
 }
 
@@ -223,17 +225,17 @@ impl Context {
 
     /// The module of a kernel, loaded at its first launch. If several threads launch it at the same
     /// time, each loads it, and all use the same one.
-    fn module(&self, spec: &'static KernelSpec) -> Result<Arc<Module>, Error> {
+    fn module(&self, spec: &'static KernelSpec) -> Result<Loaded, Error> {
         let rewrite = self.hooks.rewrite();
         let key = ModuleKey { ptx: spec.ptx.as_ptr() as usize, rewritten: rewrite.is_some() };
         if let Some(module) = locked(&self.modules).get(&key) {
-            return Ok(Arc::clone(module));
+            return Ok(module.clone());
         }
         self.properties.accept(spec)?;
         let rewritten = rewrite.and_then(|rewrite| self.hooks.run(|| rewrite(spec)));
         let module = Module::load(rewritten.as_deref().unwrap_or(spec.ptx))
             .map_err(|error| Error::SimulatedLaunch { kernel: spec.name, why: error.to_string() })?;
-        Ok(Arc::clone(locked(&self.modules).entry(key).or_insert_with(|| Arc::new(module))))
+        Ok(locked(&self.modules).entry(key).or_insert_with(|| Loaded::new(module)).clone())
     }
 
     fn arguments(&self, spec: &'static KernelSpec, args: &[Arg<'_>]) -> Result<Vec<ptx_sim::Arg>, Error> {

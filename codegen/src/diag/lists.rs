@@ -2,13 +2,13 @@
 //! compares.
 
 /// What a kernel takes.
-pub(in crate::parse) const PARAMETERS: &str =
+pub(crate) const PARAMETERS: &str =
     "`TensorMap<Tile<..>>`, `Im2colMap<Tile<..>, RANK>`, `Maps<Tile<..>>`, `Global<T>` and scalars";
 
 /// What lives in shared memory.
-pub(in crate::parse) const SHARED: &str = "`Tile<..>`, `SharedArray<T, N>`, `Barrier`, `SharedMap<Tile<..>>`, `Stages<_, N>` of \
+pub(crate) const SHARED: &str = "`Tile<..>`, `SharedArray<T, N>`, `Barrier`, `SharedMap<Tile<..>>`, `Stages<_, N>` of \
                                            these, and `Pipeline<(..), N>`";
 
 /// What variables hold besides.
-pub(in crate::parse) const VALUES: &str = "scalars, `[T; N]` of these, `Dim3`, `CachePolicy`, `Phase` and `Token`, and for tensor cores \
+pub(crate) const VALUES: &str = "scalars, `[T; N]` of these, `Dim3`, `CachePolicy`, `Phase` and `Token`, and for tensor cores \
      `Accumulator<T, M, N>`, `Rows<T, M>` and `Fragment<E, M, K>`";

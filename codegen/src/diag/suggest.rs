@@ -1,33 +1,63 @@
 //! What may have been meant: the known name nearest to one that is not known, and words of other
 //! languages.
 
-/// A help line, if one of `known` is near to `name`: a letter in four may differ, and in short
-/// names one.
-pub(in crate::parse) fn did_you_mean(
+use std::fmt;
+
+/// What may have been meant by a name. It is displayed as a help line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Suggestion {
+    /// A known name.
+    Near(String),
+    /// A word of another language, and what stands in its place.
+    Elsewhere(String, &'static Ours),
+}
+
+impl fmt::Display for Suggestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Near(known) => write!(f, "did you mean `{known}`?"),
+            Self::Elsewhere(name, Ours::Is(write)) => write!(f, "`{name}` is {write} here"),
+            Self::Elsewhere(name, Ours::Absent(what)) => {
+                write!(f, "`{name}` is not there: kernels do not have {what} yet")
+            }
+            Self::Elsewhere(name, Ours::Instead(what)) => write!(f, "kernels do not have `{name}`: {what}"),
+        }
+    }
+}
+
+impl From<Suggestion> for String {
+    fn from(suggestion: Suggestion) -> Self {
+        suggestion.to_string()
+    }
+}
+
+/// The one of `known` that is near to `name`, if there is one: a letter in four may differ, and in
+/// short names one.
+pub(crate) fn did_you_mean(
     name: &str,
     known: impl IntoIterator<Item = impl AsRef<str>>,
-) -> Option<String> {
+) -> Option<Suggestion> {
     let edits = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
     known
         .into_iter()
         .map(|candidate| (edits(candidate.as_ref()), candidate.as_ref().to_owned()))
         .filter(|(edits, candidate)| *edits <= (candidate.len().min(name.len()) / 4).max(1))
         .min()
-        .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
+        .map(|(_, candidate)| Suggestion::Near(candidate))
 }
 
 /// How an unknown name is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::parse) enum Kind {
+pub(crate) enum Kind {
     Value,
     Function,
     Type,
     Macro,
 }
 
-/// A help line, if `name` is a word of CUDA C++, PTX, Triton or Rust's libraries whose place here
-/// is known.
-pub(in crate::parse) fn elsewhere(name: &str, kind: Kind) -> Option<String> {
+/// What stands in the place of `name`, if that is a word of CUDA C++, PTX, Triton or Rust's
+/// libraries whose place here is known.
+pub(crate) fn elsewhere(name: &str, kind: Kind) -> Option<Suggestion> {
     let table = match kind {
         Kind::Value => VALUES,
         Kind::Function => FUNCTIONS,
@@ -35,15 +65,12 @@ pub(in crate::parse) fn elsewhere(name: &str, kind: Kind) -> Option<String> {
         Kind::Macro => MACROS,
     };
     let (_, ours) = table.iter().find(|(words, _)| words.contains(&name))?;
-    Some(match ours {
-        Ours::Is(write) => format!("`{name}` is {write} here"),
-        Ours::Absent(what) => format!("`{name}` is not there: kernels do not have {what} yet"),
-        Ours::Instead(what) => format!("kernels do not have `{name}`: {what}"),
-    })
+    Some(Suggestion::Elsewhere(name.to_owned(), ours))
 }
 
 /// What the language has in the place of a word.
-enum Ours {
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ours {
     /// This, with its quotes.
     Is(&'static str),
     /// Nothing yet; the noun for what is missing.
@@ -238,15 +265,16 @@ mod tests {
     #[test]
     fn near_names_are_suggested_and_others_not() {
         let of = |name| did_you_mean(name, ["tile", "sync_threads", "min", "f"]);
-        assert_eq!(of("sync_thread").as_deref(), Some("did you mean `sync_threads`?"));
-        assert_eq!(of("mni").as_deref(), Some("did you mean `min`?"));
+        let says = |name| of(name).map(|near| near.to_string());
+        assert_eq!(says("sync_thread").as_deref(), Some("did you mean `sync_threads`?"));
+        assert_eq!(says("mni").as_deref(), Some("did you mean `min`?"));
         assert_eq!(of("twice"), None);
         assert_eq!(of("fence"), None);
     }
 
     #[test]
     fn words_of_others_are_those_of_their_kind() {
-        let says = |name, kind| elsewhere(name, kind).unwrap_or_default();
+        let says = |name, kind| elsewhere(name, kind).map(|ours| ours.to_string()).unwrap_or_default();
         assert_eq!(says("__syncthreads", Kind::Function), "`__syncthreads` is `sync_threads()` here");
         assert!(says("wgmma", Kind::Function).contains("`sum.mma(a, b, keep)`"));
         assert!(says("ldmatrix", Kind::Function).contains("not there"));

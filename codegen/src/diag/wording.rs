@@ -3,18 +3,18 @@
 use std::fmt::Display;
 
 /// `1 argument`, `2 arguments`.
-pub(super) fn counted(n: usize, noun: &str) -> String {
+pub(crate) fn counted(n: usize, noun: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {noun}{plural}")
 }
 
 /// The verb for so many things.
-pub(super) fn are(n: usize) -> &'static str {
+pub(crate) fn are(n: usize) -> &'static str {
     if n == 1 { "is" } else { "are" }
 }
 
 /// How many arguments a function takes.
-pub(super) fn arguments(n: usize) -> String {
+pub(crate) fn arguments(n: usize) -> String {
     match n {
         0 => "no arguments".to_owned(),
         1 => "one argument".to_owned(),
@@ -23,12 +23,12 @@ pub(super) fn arguments(n: usize) -> String {
 }
 
 /// `1 is given`, `2 are given`.
-pub(super) fn given(n: usize) -> String {
+pub(crate) fn given(n: usize) -> String {
     format!("{n} {} given", are(n))
 }
 
 /// `a`, `b` and `c`.
-pub(super) fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
+pub(crate) fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
     let mut names: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.pop() {
         Some(last) if names.is_empty() => last,

@@ -1,0 +1,133 @@
+//! Numbers of arguments and of generic arguments.
+
+use std::ops::RangeInclusive;
+
+use super::Word;
+use crate::diag::Code;
+use crate::diag::text::Text;
+use crate::diag::wording::{are, arguments, counted, given};
+
+/// More, fewer or other arguments than are wanted.
+#[derive(Clone, Debug)]
+pub(crate) enum Argument {
+    /// Of a word, which is called as `usage` shows; `note` ends that sentence.
+    Count { word: Word, wanted: usize, found: usize, usage: String, note: &'static str },
+    /// Of a device function.
+    Device { function: String, wanted: usize, found: usize },
+    /// Const generics of a device function.
+    DeviceGenerics { function: String, wanted: usize, found: usize },
+    /// Generic arguments of a type.
+    TypeGenerics { word: Word, wanted: RangeInclusive<usize>, found: usize, usage: String },
+    /// Coordinates or offsets for so many dimensions.
+    Dimensions { numbers: Numbers, wanted: usize, found: usize },
+    /// A wait that does not say for how many groups.
+    NoGroups { word: Word },
+    /// `setmaxnreg_inc` without a number.
+    NoRegisters { word: Word },
+    /// `columns` or `band` without a number.
+    NoCount { word: Word, of: Counted },
+    /// `pack` without a type.
+    NoPackedElement,
+    /// A word about a dimension that does not say which.
+    NoDimension { word: Word },
+    /// `get_vec` without a number; a vector has at most so many elements.
+    NoLanes { word: Word, most: u32 },
+}
+
+/// What an array of numbers is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Numbers {
+    Coordinates,
+    TileCoordinates,
+    Offsets,
+}
+
+/// What a number between angle brackets counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Counted {
+    Columns,
+    Rows,
+}
+
+impl Argument {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Count { word, wanted, found, usage, note } => {
+                let message = format!("`{word}` takes {}, but {}", arguments(*wanted), given(*found));
+                Text::new(Code::ArgumentCount, message).help(format!("write `{usage}`{note}"))
+            }
+            Self::Device { function, wanted, found } => {
+                let message = format!("`{function}` takes {}, but {}", arguments(*wanted), given(*found));
+                Text::new(Code::ArgumentCount, message)
+            }
+            Self::DeviceGenerics { function, wanted, found } => {
+                let wanted = counted(*wanted, "const generic");
+                let message = format!("`{function}` takes {wanted}, but {}", given(*found));
+                Text::new(Code::ArgumentCount, message)
+                    .help(format!("write them out: `{function}::<..>(..)`"))
+            }
+            Self::TypeGenerics { word, wanted, found, usage } => {
+                let (least, most) = (wanted.start(), wanted.end());
+                let wanted =
+                    if least == most { arguments(*most) } else { format!("{least} or {most} arguments") };
+                Text::new(Code::ArgumentCount, format!("`{word}` takes {wanted}, but {}", given(*found)))
+                    .help(format!("write `{usage}`"))
+            }
+            Self::Dimensions { numbers, wanted, found } => {
+                let message = format!(
+                    "{} {} given, but there {} {}",
+                    counted(*found, numbers.noun()),
+                    are(*found),
+                    are(*wanted),
+                    counted(*wanted, "dimension")
+                );
+                Text::new(Code::CoordinateCount, message).help(match numbers {
+                    Numbers::Coordinates | Numbers::TileCoordinates => {
+                        "give one for each dimension, outermost first"
+                    }
+                    Numbers::Offsets => {
+                        "give one for each dimension of pixels, which images and channels are not"
+                    }
+                })
+            }
+            Self::NoGroups { word } => {
+                let message = format!("`{word}` takes how many groups may be pending, in angle brackets");
+                Text::new(Code::ArgumentCount, message).help(format!("write `{word}::<0>()` to wait for all"))
+            }
+            Self::NoRegisters { word } => {
+                let message = format!("`{word}` takes a number of registers, in angle brackets");
+                Text::new(Code::ArgumentCount, message).help(format!("write `{word}::<40>()`"))
+            }
+            Self::NoCount { word, of } => {
+                Text::new(Code::ArgumentCount, format!("`{word}` takes a number between angle brackets"))
+                    .help(match of {
+                        Counted::Columns => "write `sum.columns::<64>(j)`: the j-th 64 columns",
+                        Counted::Rows => "write `tile.band::<64>(i)`: the i-th 64 rows",
+                    })
+            }
+            Self::NoPackedElement => {
+                Text::new(Code::ArgumentCount, "`pack` does not say of which elements the operand is")
+                    .help("write `sum.pack::<bf16>()`")
+            }
+            Self::NoDimension { word } => {
+                Text::new(Code::ArgumentCount, format!("`{word}` does not say of which dimension"))
+                    .help(format!("write `{word}::<0>(..)` for the outermost"))
+            }
+            Self::NoLanes { word, most } => {
+                Text::new(Code::ArgumentCount, format!("`{word}` does not say how many elements to read"))
+                    .help(format!("write `{word}::<{most}>(..)`"))
+            }
+        }
+    }
+}
+
+impl Numbers {
+    /// One of them.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Coordinates => "coordinate",
+            Self::TileCoordinates => "tile coordinate",
+            Self::Offsets => "offset",
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `printf!` and `assert!`.
+
+use std::fmt;
+
+use crate::diag::text::Text;
+use crate::diag::{Code, PartialType};
+
+/// A mistake in a format string or in a message.
+#[derive(Clone, Debug)]
+pub(crate) enum Format {
+    /// A `printf!` that is none; syn says why.
+    Printf(String),
+    /// An `assert!` that is none; syn says why.
+    Assert(String),
+    /// `name = value` among the arguments.
+    Named,
+    /// A format string that the GPU does not have.
+    Unprintable(Unprintable),
+    /// A format that asks for more than these arguments.
+    Missing { given: usize },
+    /// A value that is not printed.
+    Value(PartialType),
+    /// The message of an `assert!` with arguments.
+    Message,
+}
+
+/// Why a format string is not printed.
+#[derive(Clone, Debug)]
+pub(crate) enum Unprintable {
+    /// `{` without `}`.
+    NotClosed,
+    /// `}` without `{`.
+    NotOpened,
+    /// `{inside}` that is no argument's.
+    NoArgument { inside: String },
+    /// `{:spec}`.
+    Spec(String),
+    /// A `{:spec}` that is wider than this.
+    TooWide { spec: String, most: u32 },
+}
+
+impl Format {
+    pub(super) fn text(&self) -> Text {
+        let (message, help) = match self {
+            Self::Printf(error) => {
+                (format!("malformed `printf!`: {error}"), "write `printf!(\"block {} of {}\\n\", a, b)`")
+            }
+            Self::Assert(error) => (
+                format!("malformed `assert!`: {error}"),
+                "write `assert!(condition, \"message\")`; the message has no arguments on the GPU",
+            ),
+            Self::Named => (
+                "`printf!` has no named arguments".to_owned(),
+                "name a variable inside the braces, `{x}`, or pass the value alone",
+            ),
+            Self::Unprintable(why) => (
+                format!("the GPU cannot print this: {why}"),
+                "there are `{}`, `{:x}`, `{:8}`, `{:.3}`, `{0}` and `{name}`, of scalars",
+            ),
+            Self::Missing { given } => {
+                let message = format!("the format asks for more than {given} arguments");
+                return Text::new(Code::Format, message);
+            }
+            Self::Value(found) => {
+                (format!("{found} cannot be printed"), "print scalars: each element of its own")
+            }
+            Self::Message => (
+                "the message of an `assert!` is plain text on the GPU".to_owned(),
+                "print values with `printf!` before, and write a brace as `{{`",
+            ),
+        };
+        Text::new(Code::Format, message).help(help)
+    }
+}
+
+impl fmt::Display for Unprintable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotClosed => f.write_str("a `{` is not closed"),
+            Self::NotOpened => f.write_str("a `}` is not opened"),
+            Self::NoArgument { inside } => write!(f, "`{{{inside}}}` names no argument"),
+            Self::Spec(spec) => write!(f, "`{{:{spec}}}` is not known"),
+            Self::TooWide { spec, most } => write!(f, "`{{:{spec}}}` asks for more than {most} characters"),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Values of another type than is wanted.
+
+use super::{Numbers, Word};
+use crate::diag::text::Text;
+use crate::diag::{Code, Decision, PartialType};
+use crate::ir::{Scalar, Type};
+
+/// A value that is not of the type that is wanted.
+#[derive(Clone, Debug)]
+pub(crate) enum Mismatch {
+    /// This type, where that one is wanted.
+    Type { found: PartialType, wanted: PartialType, since: Option<Since> },
+    /// A `&` where a `&mut` is wanted.
+    Shared,
+    /// A value where a reference is wanted.
+    Value,
+    /// A reference where a value is wanted.
+    Reference,
+    /// An assignment to a variable of several parts, which holds this.
+    Holds { name: String, ty: PartialType },
+    /// An assignment of a value of several parts to a variable of one.
+    CannotHold { name: String, ty: PartialType },
+    /// An assignment of what comes from another pipeline.
+    OtherPipeline { name: String },
+    /// A flight that is given what comes from another pipeline to keep.
+    OtherFlight,
+    /// An argument that is no `Phase`.
+    NoPhase { word: Word, found: PartialType },
+    /// A phase that is not passed by `&mut`.
+    PhaseByValue { word: Word },
+    /// An accumulator stored to what is no tile.
+    StoredTo(PartialType),
+    /// Numbers that are no array.
+    NoArray { numbers: Numbers, found: PartialType },
+    /// Offsets that are no `u16`.
+    Offsets(PartialType),
+    /// A copy of another block's tile.
+    RemoteTile,
+    /// A copy to another block that names none.
+    NotRemote(PartialType),
+    /// What other blocks do not share.
+    NotShared(PartialType),
+    /// No shared memory whose elements, of this type, lie one after the other.
+    NoSequence { found: PartialType, element: Scalar },
+    /// What tensor cores do not multiply.
+    NoFactor(PartialType),
+    /// What is no vector of such elements.
+    NoVector { found: PartialType, element: Scalar },
+}
+
+/// What decided one of two types.
+#[derive(Clone, Debug)]
+pub(crate) enum Since {
+    Found(Decision),
+    Wanted(Decision),
+}
+
+impl Mismatch {
+    pub(super) fn text(&self) -> Text {
+        let (message, help) = match self {
+            Self::Type { found, wanted, since } => {
+                let since = since.as_ref().map(|since| match since {
+                    Since::Found(decision) => decision.to_string(),
+                    Since::Wanted(decision) => format!("what is wanted here was left open: {decision}"),
+                });
+                let message = format!("this is {found}, but {wanted} is wanted");
+                return Text::new(Code::TypeMismatch, message).help_if(since);
+            }
+            Self::Shared => return Text::new(Code::TypeMismatch, "this is a `&`, but a `&mut` is wanted"),
+            Self::CannotHold { name, ty } => {
+                return Text::new(Code::TypeMismatch, format!("`{name}` cannot hold {ty}"));
+            }
+            Self::Value => ("a reference to a variable is wanted here".to_owned(), "write `&x`, or `&mut x`"),
+            Self::Reference => (
+                "a value is wanted here, not a reference".to_owned(),
+                "remove the `&`, or write `*x` where `x` is a reference itself",
+            ),
+            Self::Holds { name, ty } => (
+                format!("`{name}` holds {ty}"),
+                "its methods change it; another of its kind may be assigned to it",
+            ),
+            Self::OtherPipeline { name } => (
+                format!("`{name}` belongs to another pipeline than this"),
+                "keep what comes from each pipeline in variables of its own",
+            ),
+            Self::OtherFlight => (
+                "the flight keeps what belongs to another pipeline".to_owned(),
+                "wait for it, and start another with `mma` of the accumulator",
+            ),
+            Self::NoPhase { word, found } => (
+                format!("`{word}` takes a `Phase`, not {found}"),
+                "pass `&mut phase`, of `let mut phase = Phase::new();`; a parity is for `wait`",
+            ),
+            Self::PhaseByValue { word } => {
+                (format!("`{word}` changes the phase, so it takes a `&mut`"), "write `&mut phase`")
+            }
+            Self::StoredTo(found) => (
+                format!("an accumulator is stored to a tile, not to {found}"),
+                "store to a `Tile` of the block's own shared memory, and from there by a copy",
+            ),
+            Self::NoArray { numbers, found } => (
+                format!("{}s are an array, not {found}", numbers.noun()),
+                match numbers {
+                    Numbers::Coordinates => "write `[row, column]`",
+                    Numbers::TileCoordinates => "write `[row of tiles, column of tiles]`",
+                    Numbers::Offsets => "write `[y, x]`",
+                },
+            ),
+            Self::Offsets(found) => (format!("offsets are `u16`, not {found}"), "cast them: `x as u16`"),
+            Self::RemoteTile => (
+                "a copy moves the block's own tile, not a remote one".to_owned(),
+                "`load_multicast` brings a tile to other blocks; each block stores its own",
+            ),
+            Self::NotRemote(found) => (
+                format!("this is {found}, but another block's memory is wanted"),
+                "write `remote(array, rank)`",
+            ),
+            Self::NotShared(found) => (
+                format!("{found} is nothing that another block shares"),
+                if let PartialType::Known(Type::Remote(_)) = found {
+                    "give `remote` the block's own tile, array or barrier"
+                } else {
+                    "`remote` takes a tile, a shared array, a barrier, or `Stages` of these"
+                },
+            ),
+            Self::NoSequence { found, element } => return no_sequence(found, *element),
+            Self::NoFactor(found) => (
+                format!("tensor cores multiply tiles, not {found}"),
+                "pass a `Tile` in shared memory, or as the left operand a `Fragment`",
+            ),
+            Self::NoVector { found, element } => (
+                format!("a vector is an array of `{element}`, not {found}"),
+                "write `set_vec(i, [a, b])`, or `set(i, a)` for one element",
+            ),
+        };
+        Text::new(Code::TypeMismatch, message).help(help)
+    }
+}
+
+fn no_sequence(found: &PartialType, element: Scalar) -> Text {
+    let is_swizzled = matches!(found, PartialType::Known(Type::Tile(tile)) if tile.element == element);
+    let message = format!("a bulk copy does not go from or to {found} here");
+    Text::new(Code::TypeMismatch, message).help(match is_swizzled {
+        true => "a swizzled tile does not have its elements one after the other: leave the swizzle out, or copy by a \
+                 tensor map"
+            .to_owned(),
+        false => format!("the shared memory is a `SharedArray<{element}, N>`, or a `Tile` of `{element}`"),
+    })
+}

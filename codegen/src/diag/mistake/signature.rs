@@ -1,0 +1,93 @@
+//! Signatures of kernels and device functions.
+
+use std::fmt;
+
+use crate::diag::lists::PARAMETERS;
+use crate::diag::text::Text;
+use crate::diag::{Code, PartialType};
+
+/// A mistake in a signature, or a body that does not keep to it.
+#[derive(Clone, Debug)]
+pub(crate) enum Signature {
+    /// A kernel that is `async` and the like.
+    Qualified(Qualifier),
+    /// A kernel with a result.
+    Result,
+    /// A kernel's body that ends with a value.
+    Tail,
+    /// A lifetime among a kernel's generics.
+    Lifetime,
+    /// A kernel with a `where` clause.
+    Where,
+    /// A type that no parameter of a kernel has.
+    Parameter(PartialType),
+    /// `self`.
+    SelfParameter,
+    /// A type that no device function returns.
+    DeviceResult(PartialType),
+    /// A type among the generics of a device function.
+    DeviceType,
+    /// A device function that calls itself.
+    Recursion { function: String },
+}
+
+/// What a kernel cannot be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Qualifier {
+    Async,
+    Const,
+    Extern,
+    Unsafe,
+    Variadic,
+}
+
+impl fmt::Display for Qualifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Async => "`async`",
+            Self::Const => "`const`",
+            Self::Extern => "`extern`",
+            Self::Unsafe => "`unsafe`",
+            Self::Variadic => "variadic",
+        })
+    }
+}
+
+impl Signature {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Qualified(qualifier) => {
+                Text::new(Code::Signature, format!("a kernel cannot be {qualifier}"))
+                    .help("write `fn name(parameters) { .. }`")
+            }
+            Self::Result => Text::new(Code::Signature, "a kernel returns nothing")
+                .help("write results to global memory, or store a tile"),
+            Self::Tail => Text::new(Code::Signature, "a kernel returns nothing")
+                .help("end the last expression with `;`, and write results to global memory"),
+            Self::Lifetime => {
+                Text::new(Code::Signature, "a kernel is generic over types and constants only")
+                    .help("remove it: what a kernel takes borrows nothing")
+            }
+            Self::Where => Text::new(Code::Signature, "a kernel has no `where` clause")
+                .help("write bounds where the type is named: `<T: TileElement>`"),
+            Self::Parameter(found) => {
+                Text::new(Code::Signature, format!("a kernel's parameter cannot be {found}"))
+                    .help(format!("parameters are {PARAMETERS}"))
+            }
+            Self::SelfParameter => {
+                Text::new(Code::Signature, "kernels and device functions have no `self`")
+                    .help("write a free function")
+            }
+            Self::DeviceResult(found) => {
+                Text::new(Code::Signature, format!("a device function cannot return {found}")).help(
+                    "it returns scalars, register arrays, cache policies, tiles, barriers, accumulators, rows and \
+                     fragments",
+                )
+            }
+            Self::DeviceType => Text::new(Code::Signature, "device functions take const generics only")
+                .help("write a function for each type"),
+            Self::Recursion { function } => Text::new(Code::Recursion, format!("`{function}` calls itself"))
+                .help("device functions are inlined: write a loop"),
+        }
+    }
+}

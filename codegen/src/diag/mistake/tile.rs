@@ -1,0 +1,190 @@
+//! Tiles, and vectors of their elements.
+
+use std::fmt;
+
+use tma_model::tile::TileFault;
+
+use super::Beside;
+use crate::diag::Code;
+use crate::diag::text::Text;
+use crate::ir::{Scalar, Span, TileSwizzle, TileType, Type};
+use crate::limits::{BOX_BYTES, BOX_EXTENT, BOX_INNER_BYTES, VECTOR_BYTES};
+
+/// A tile or a vector that is not moved.
+#[derive(Clone, Debug)]
+pub(crate) enum Tile {
+    /// The box of a map that the copy engine does not take.
+    Box { map: String, tile: TileType, fault: TileFault },
+    /// An interleaved tile of such a map.
+    Interleaved { swizzle: TileSwizzle, map: Type },
+    /// A tile that the map, whose type is here, does not move.
+    NotMoved { map: String, moved: TileType, found: TileType, ty: Span },
+    /// A tile that is not made of bands of so many rows.
+    Band { tile: TileType, rows: u32 },
+    /// A band of so many bytes, where no other tile begins.
+    BandBytes { rows: u32, bytes: u64, alignment: u64 },
+    /// A vector of so many elements; these lengths there are.
+    VectorLength { element: Scalar, len: u32, lengths: Vec<u32> },
+    /// Rows of a tile that are no vectors.
+    VectorRows { tile: TileType, len: u32 },
+    /// An array that is no vectors.
+    VectorArray { elements: u32, len: u32 },
+    /// A vector that begins beside a multiple of its length.
+    VectorStart { number: VectorNumber, at: Beside, len: u32 },
+}
+
+/// A number that says where a vector begins.
+#[derive(Clone, Debug)]
+pub(crate) enum VectorNumber {
+    Index,
+    /// That into this slice.
+    GlobalIndex {
+        slice: String,
+    },
+    Coordinate,
+}
+
+impl Tile {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Box { map, tile, fault } => box_fault(*fault, tile, map),
+            Self::Interleaved { swizzle, map } => {
+                let message =
+                    format!("`{}` is for the tile of a `TensorMap`, not of `{map}`", swizzle.name());
+                Text::new(Code::Interleave, message).help(
+                    "take `NoSwizzle` or a swizzle for columns of pixels, and for maps that a kernel makes",
+                )
+            }
+            Self::NotMoved { map, moved, found, ty } => Text::new(
+                Code::TileMismatch,
+                format!("`{map}` moves a `{moved}`, but this is a `{found}`"),
+            )
+            .label(*ty, format!("the type of `{map}` says what it moves"))
+            .help(format!(
+                "make both one type: a `type` alias in a `#[tma_module]` keeps `{map}` and the tile alike"
+            )),
+            Self::Band { tile, rows } => Text::new(
+                Code::TileMismatch,
+                format!("a `{tile}` has no bands of {rows} rows"),
+            )
+            .help(
+                "take a tile of two dimensions no wider than its swizzle's span, and a number of rows that \
+                     divides its own",
+            ),
+            Self::BandBytes { rows, bytes, alignment } => {
+                let message = format!(
+                    "a band of {rows} rows has {bytes} bytes, but a tile begins at a multiple of {alignment}"
+                );
+                Text::new(Code::TileMismatch, message).help("take 8 rows or a multiple of them")
+            }
+            Self::VectorLength { element, len, lengths } => {
+                let lengths: Vec<_> = lengths.iter().map(ToString::to_string).collect();
+                let message = format!("there is no vector of {len} elements of `{element}`");
+                Text::new(Code::VectorAccess, message).help(format!(
+                    "a vector has at most {VECTOR_BYTES} bytes: {} elements of `{element}`",
+                    lengths.join(" or ")
+                ))
+            }
+            Self::VectorRows { tile, len } => {
+                let message = format!(
+                    "rows of {} elements are no vectors of {len}: the last one would not be whole, or the next row's \
+                     not aligned",
+                    tile.inner_extent()
+                );
+                Text::new(Code::VectorAccess, message)
+                    .help(format!("make the innermost extent of `{tile}` a multiple of {len}"))
+            }
+            Self::VectorArray { elements, len } => {
+                let message = format!(
+                    "an array of {elements} elements is no vectors of {len}: the last one would not be whole"
+                );
+                Text::new(Code::VectorAccess, message)
+                    .help(format!("make the length of the array a multiple of {len}"))
+            }
+            Self::VectorStart { number, at, len } => Text::new(Code::VectorAccess, format!("{number} {at}"))
+                .help(format!(
+                    "a vector of {len} elements begins at a multiple of {len}, counted in elements"
+                )),
+        }
+    }
+}
+
+impl fmt::Display for VectorNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index => f.write_str("the index"),
+            Self::GlobalIndex { slice } => write!(f, "the index into `{slice}`"),
+            Self::Coordinate => f.write_str("the innermost coordinate"),
+        }
+    }
+}
+
+/// What is wrong with the tile of the map `name`, and what to do about it.
+fn box_fault(fault: TileFault, tile: &TileType, name: &str) -> Text {
+    let element = tile.element.bytes();
+    let layout = tile.swizzle.name();
+    match fault {
+        TileFault::Element => Text::new(
+            Code::ElementType,
+            format!("a tensor map has no elements of type `{}`", tile.element),
+        )
+        .help(
+            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the \
+                     unsigned type of the same size",
+        ),
+        TileFault::Extent { dimension, extent, most } => {
+            let message = format!(
+                "the box of `{name}` has extent {extent} in dimension {dimension}; it must be 1 to {most}"
+            );
+            Text::new(Code::BoxExtent, message).help("move a larger tile by several copies into parts of it")
+        }
+        TileFault::Bytes { bytes } => {
+            let message = format!("the box of `{name}` has {bytes} bytes; a copy moves at most {BOX_BYTES}");
+            Text::new(Code::BoxExtent, message).help("move a larger tile by several copies into parts of it")
+        }
+        TileFault::RowBytes { bytes } => {
+            let message = format!(
+                "the innermost extent of `{name}` is {} × {element} bytes = {bytes} bytes; it must be a multiple of \
+                 {BOX_INNER_BYTES}",
+                tile.inner_extent()
+            );
+            let multiple = BOX_INNER_BYTES / u64::from(element);
+            Text::new(Code::BoxInnerBytes, message)
+                .help(format!("make the innermost extent a multiple of {multiple}"))
+        }
+        TileFault::SwizzleSpan { bytes, span } => {
+            let wider = if tile.swizzle == TileSwizzle::B128 { "no swizzle" } else { "a wider swizzle" };
+            let message = format!(
+                "the innermost extent of `{name}` is {bytes} bytes, but `{layout}` takes rows of at most {span}"
+            );
+            Text::new(Code::SwizzleSpan, message).help(format!(
+                "make the innermost extent {0} or less, or a multiple of {0}, or take {wider}",
+                span / element
+            ))
+        }
+        TileFault::InterleavedRank => {
+            let rank = tile.rank();
+            let message = format!("`{layout}` is for 3 to 5 dimensions, but the box of `{name}` has {rank}");
+            Text::new(Code::Interleave, message).help(
+                "the dimensions are images, slices of channels, rows of pixels, and pixels times their channels",
+            )
+        }
+        TileFault::Slices { slices } => {
+            let message = format!(
+                "one copy moves 1 slice of channels, but the box of `{name}` has {slices} in dimension 1"
+            );
+            Text::new(Code::Interleave, message).help("make that extent 1, and move slices by a copy each")
+        }
+        TileFault::Pixels { inner, pixel, unit } => {
+            let message = format!(
+                "the innermost extent of `{name}` is {inner}; a pixel has {pixel} elements ({} bytes)",
+                pixel * element
+            );
+            Text::new(Code::Interleave, message).help(format!(
+                "take a multiple of {unit} pixels, at most {BOX_EXTENT}: {} to {} elements",
+                pixel * unit,
+                pixel * BOX_EXTENT
+            ))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Types that an operation does not take.
+
+use crate::diag::text::Text;
+use crate::diag::{Code, Decision, PartialType};
+use crate::ir::{IntegerOp, MathOp, Scalar, Type, WarpReduceOp};
+
+use super::{NoValue, Word};
+
+/// A type that is not one of those that an operation takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Unfit {
+    /// The type.
+    pub(crate) found: PartialType,
+    /// What is asked of it.
+    pub(crate) demand: Demand,
+    /// What made it this type.
+    pub(crate) since: Option<Decision>,
+}
+
+/// What is asked of a type.
+#[derive(Clone, Debug)]
+pub(crate) enum Demand {
+    /// A coordinate.
+    Coordinate,
+    /// An index into global memory.
+    GlobalIndex,
+    /// What is shifted by.
+    ShiftAmount,
+    /// That it is wider than what it is shifted by.
+    Width,
+    /// What a `for` counts.
+    Counted,
+    /// What a `match` is on.
+    Matched,
+    /// That the patterns of a `match` are all of its values.
+    Covered,
+    /// The operands of a function of scalars.
+    Math(MathOp),
+    /// What lanes exchange or compare by this word.
+    Lanes { word: Word },
+    /// What this word reduces.
+    WarpReduce { op: WarpReduceOp, word: Word },
+    /// What `as` converts to this type.
+    As(PartialType),
+    /// What `cast` converts to this type.
+    Cast(PartialType),
+    /// The receiver of `div_ceil`.
+    DivCeil { word: Word },
+    /// The receiver of a method of an integer's bits.
+    Integer(IntegerOp),
+    /// The receiver of this method of floats.
+    Float { word: Word },
+}
+
+impl Unfit {
+    pub(super) fn text(&self) -> Text {
+        let found = &self.found;
+        let (code, message, help) = match &self.demand {
+            Demand::Coordinate => (
+                Code::TypeMismatch,
+                format!("coordinates are `u32` or `i32`, not {found}"),
+                Some("cast them: `x as u32`".to_owned()),
+            ),
+            Demand::GlobalIndex => (
+                Code::TypeMismatch,
+                format!("an index is an integer of 32 or 64 bits, not {found}"),
+                Some("cast it: `i as u64`".to_owned()),
+            ),
+            Demand::ShiftAmount => {
+                (Code::TypeMismatch, format!("a shift amount is an integer, not {found}"), None)
+            }
+            Demand::Width => (
+                Code::ConstantValue,
+                format!("this expression has no value: {}", NoValue::ShiftsTooFar),
+                None,
+            ),
+            Demand::Counted => (Code::TypeMismatch, format!("`for` counts integers, not {found}"), None),
+            Demand::Matched => {
+                (Code::TypeMismatch, format!("`match` is on an integer or a `bool`, not {found}"), None)
+            }
+            Demand::Covered => (
+                Code::MatchNotExhaustive,
+                "this `match` leaves values out".to_owned(),
+                Some("add an arm `_ => ..`".to_owned()),
+            ),
+            Demand::Math(op) => (
+                Code::InvalidOperator,
+                format!("{found} has no `{}`", op.name()),
+                Some(format!("`{}` is for {}", op.name(), math_types(*op))),
+            ),
+            Demand::Lanes { word } => (
+                Code::TypeMismatch,
+                format!("`{word}` is on scalars, not on {found}"),
+                Some("call it for each element of an array".to_owned()),
+            ),
+            Demand::WarpReduce { op, word } => (
+                Code::InvalidOperator,
+                format!("{found} has no `{word}`"),
+                Some(format!("`{word}` is for {}", op.types())),
+            ),
+            Demand::As(to) => (
+                Code::InvalidCast,
+                format!("{found} cannot be cast to {to} with `as`"),
+                Some(instead_of_as(found, to)),
+            ),
+            Demand::Cast(to) => (
+                Code::InvalidCast,
+                format!("{found} cannot be converted to {to}"),
+                Some("`cast` converts numbers".to_owned()),
+            ),
+            Demand::DivCeil { word } => (
+                Code::InvalidOperator,
+                format!("{found} has no `{word}`"),
+                Some(format!("`{word}` is for unsigned integers")),
+            ),
+            Demand::Integer(op) => {
+                (Code::UnknownMethod, format!("{found} has no method `{}`", op.name()), None)
+            }
+            Demand::Float { word } => (Code::UnknownMethod, format!("{found} has no method `{word}`"), None),
+        };
+        let since = self.since.as_ref().map(ToString::to_string);
+        let helps: Vec<_> = help.into_iter().chain(since).collect();
+        Text::new(code, message).help_if((!helps.is_empty()).then(|| helps.join("; ")))
+    }
+}
+
+/// What to write where `as` does not convert. A value of unknown type may be a truth value.
+fn instead_of_as(from: &PartialType, to: &PartialType) -> String {
+    match (from, scalar(to)) {
+        (PartialType::Unknown | PartialType::Known(Type::Scalar(Scalar::Bool)), Some(to))
+            if to.is_float() =>
+        {
+            format!("write `if condition {{ 1.0 }} else {{ 0.0 }}` as `{to}`")
+        }
+        (PartialType::Array(..), _) => "only scalars are cast".to_owned(),
+        (PartialType::Known(from), _) if from.as_scalar().is_none() => "only scalars are cast".to_owned(),
+        (_, Some(Scalar::Bool)) => "compare: `x != 0`".to_owned(),
+        (_, Some(to)) => format!("write `cast::<{to}>(x)`"),
+        (_, None) => "only scalars are cast".to_owned(),
+    }
+}
+
+fn scalar(ty: &PartialType) -> Option<Scalar> {
+    if let PartialType::Known(ty) = ty { ty.as_scalar() } else { None }
+}
+
+/// The types that a function of scalars is for.
+fn math_types(op: MathOp) -> &'static str {
+    match op {
+        MathOp::Min | MathOp::Max | MathOp::Clamp => "integers, f16, bf16, f32 and f64",
+        MathOp::Abs => "signed integers, f16, bf16, f32 and f64",
+        MathOp::Fma | MathOp::CopySign => "f16, bf16, f32 and f64",
+        MathOp::Sqrt | MathOp::Recip => "f32 and f64",
+        MathOp::Rsqrt
+        | MathOp::Exp2
+        | MathOp::Log2
+        | MathOp::Exp
+        | MathOp::Log
+        | MathOp::Sin
+        | MathOp::Cos
+        | MathOp::Tanh
+        | MathOp::Pow => "f32",
+    }
+}

@@ -1,0 +1,143 @@
+//! Literals, constants, operators, and what inference does not find.
+
+use std::fmt;
+
+use super::Word;
+use crate::diag::text::Text;
+use crate::diag::{Code, PartialType};
+use crate::ir::{Const, Scalar, Type};
+
+/// A value that is not known, does not exist, or has no such operator.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// An index into what has none.
+    Index(PartialType),
+    /// An operator that a type does not have.
+    Operator { of: PartialType, sign: &'static str },
+    /// An integer that no type holds.
+    TooLarge,
+    /// A float that is none.
+    NoNumber,
+    /// A literal that its type does not hold.
+    Range { value: i128, ty: Type },
+    /// A variable whose type is not known.
+    UnknownVariable(String),
+    /// An expression whose type is not known.
+    UnknownType,
+    /// A method that is called on a value of unknown type.
+    UnknownReceiver { word: Word },
+    /// A conversion to an unknown type.
+    UnknownResult(Untold),
+    /// What is no constant, where one is wanted.
+    NoConstant,
+    /// What is no constant, in a pattern.
+    NoPattern,
+    /// A constant without a value.
+    Constant(NoValue),
+    /// An expression of constants without a value.
+    Expression(NoValue),
+    /// A constant that is defined by itself.
+    Circular(String),
+    /// `clamp` to bounds that leave nothing.
+    Clamp { low: Const, high: Const },
+}
+
+/// Why there is no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoValue {
+    /// A division by zero.
+    DividesByZero,
+    /// A shift by the width of the type or more.
+    ShiftsTooFar,
+}
+
+/// A conversion that does not say to what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Untold {
+    As,
+    Cast,
+}
+
+impl Value {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Index(found) => Text::new(Code::InvalidOperator, format!("{found} cannot be indexed"))
+                .help("tiles, shared arrays and global slices have `.get(..)` and `.set(..)`"),
+            Self::Operator { of, sign } => {
+                let is_stored = matches!(
+                    of,
+                    PartialType::Known(Type::Scalar(Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2))
+                );
+                let help = || format!("{of} is for storage: compute with `.to_f32()`");
+                Text::new(Code::InvalidOperator, format!("{of} has no operator `{sign}`"))
+                    .help_if(is_stored.then(help))
+            }
+            Self::TooLarge => Text::new(Code::LiteralRange, "no integer type holds this"),
+            Self::NoNumber => Text::new(Code::LiteralRange, "this is not a number"),
+            Self::Range { value, ty } => {
+                let range = ty.as_scalar().and_then(Scalar::integer_range);
+                let (least, greatest) = range.unwrap_or_default();
+                let message = format!("{value} does not fit `{ty}`, which holds {least} to {greatest}");
+                Text::new(Code::LiteralRange, message)
+            }
+            Self::UnknownVariable(name) => {
+                Text::new(Code::CannotInfer, format!("the type of `{name}` is not known"))
+                    .help(format!("give it one: `let {name}: u32`"))
+            }
+            Self::UnknownType => Text::new(Code::CannotInfer, "the type of this is not known")
+                .help("give the variable it comes from a type"),
+            Self::UnknownReceiver { word } => {
+                Text::new(Code::CannotInfer, format!("nothing says what type `{word}` is called on"))
+                    .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`")
+            }
+            Self::UnknownResult(conversion) => {
+                let (word, help) = match conversion {
+                    Untold::As => ("as _", "write the type: `x as f32`"),
+                    Untold::Cast => ("cast", "write `cast::<f32>(x)`"),
+                };
+                Text::new(Code::CannotInfer, format!("`{word}` is not told what to convert to")).help(help)
+            }
+            Self::NoConstant => Text::new(Code::NotConstant, "this must be known at compile time").help(
+                "use literals, constants of the `#[tma_module]`, const generics, and arithmetic on these",
+            ),
+            Self::NoPattern => Text::new(Code::NotConstant, "this must be known at compile time")
+                .help("patterns are literals, constants of the `#[tma_module]` and const generics"),
+            Self::Constant(why) => {
+                Text::new(Code::ConstantValue, format!("this constant has no value: {why}"))
+            }
+            Self::Expression(why) => {
+                Text::new(Code::ConstantValue, format!("this expression has no value: {why}"))
+            }
+            Self::Circular(name) => {
+                Text::new(Code::ConstantValue, format!("the constant `{name}` is defined by itself"))
+                    .help("break the circle")
+            }
+            Self::Clamp { low, high } => {
+                let (low, high) = (number(*low), number(*high));
+                Text::new(
+                    Code::ConstantValue,
+                    format!("`clamp` to {low} to {high}, where there is no number"),
+                )
+                .help("the lower bound comes first, and no bound is NaN")
+            }
+        }
+    }
+}
+
+impl fmt::Display for NoValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DividesByZero => "it divides by zero",
+            Self::ShiftsTooFar => "it shifts by the width of its type or more",
+        })
+    }
+}
+
+/// A constant as it is computed with.
+fn number(value: Const) -> String {
+    match value {
+        Const::Bool(value) => value.to_string(),
+        Const::Int(value) => value.to_string(),
+        Const::Float(value) | Const::Literal { double: value, .. } => value.to_string(),
+    }
+}
