@@ -83,6 +83,8 @@ const KEPT: &[&str] = &[
     "mma_epilogue::f16_f32_f32",
     "mma_epilogue::i8_i32_i32",
     "mma_flights",
+    "mma_halves",
+    "mma_marked",
     "mma_panels",
     "mma_parts",
     "mma_registers",
