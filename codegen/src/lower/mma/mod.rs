@@ -192,10 +192,11 @@ fn fragment<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<(Vec<BasicValueEnum<'c
 
 /// How many registers of 32 bits a fragment or an array of metadata is.
 fn count_of(cx: &Cx<'_, '_>, local: LocalId) -> usize {
-    let count = match &cx.kernel.kernel().local(local).ty {
-        Type::Fragment(ty) => ty.registers(),
-        Type::Array(_, len) => *len,
-        _ => 0,
+    let ty = &cx.kernel.kernel().local(local).ty;
+    let count = if let Type::Fragment(fragment) = ty {
+        fragment.registers()
+    } else {
+        ty.elements().map_or(0, |(_, len)| len)
     };
     count as usize
 }
