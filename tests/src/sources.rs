@@ -130,7 +130,6 @@ pub fn benchmarks() -> &'static [Source] {
         "products_dense": "tests/src/gpu/bench/kernels/products/dense.rs",
         "products_paired": "tests/src/gpu/bench/kernels/products/paired.rs",
         "products_persistent": "tests/src/gpu/bench/kernels/products/persistent.rs",
-        "products_persistent_bf16": "tests/src/gpu/bench/kernels/products/persistent_bf16.rs",
         "scales": "tests/src/gpu/bench/kernels/scales.rs",
         "streams": "tests/src/gpu/bench/kernels/streams.rs",
     }

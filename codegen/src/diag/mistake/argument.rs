@@ -28,6 +28,8 @@ pub(crate) enum Argument {
     NoCount { word: Word, of: Counted },
     /// `pack` without a type.
     NoPackedElement,
+    /// `t_if` without a constant.
+    NoCondition,
     /// A word about a dimension that does not say which.
     NoDimension { word: Word },
     /// `get_vec` without a number; a vector has at most so many elements.
@@ -111,6 +113,10 @@ impl Argument {
             Self::NoPackedElement => {
                 Text::new(Code::ArgumentCount, "`pack` does not say of which elements the operand is")
                     .help("write `sum.pack::<bf16>()`")
+            }
+            Self::NoCondition => {
+                Text::new(Code::ArgumentCount, "`t_if` does not say if the tile is transposed")
+                    .help("write `tile.t_if::<B>()` with a constant `B: bool`")
             }
             Self::NoDimension { word } => {
                 Text::new(Code::ArgumentCount, format!("`{word}` does not say of which dimension"))

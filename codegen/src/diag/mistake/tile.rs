@@ -156,7 +156,7 @@ fn box_fault(fault: TileFault, tile: &TileType, name: &str) -> Text {
             format!("a tensor map has no elements of type `{}`", tile.element),
         )
         .help(
-            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the \
+            "tensor maps hold i8, u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the \
                      unsigned type of the same size",
         ),
         TileFault::Extent { dimension, extent, most } => {

@@ -3,13 +3,14 @@
 //! A flight is taken apart, as a pipeline's slots are: the accumulator that it adds to, and the
 //! parts of what it keeps until it is over. Which groups are open where, `check` finds out.
 
-use crate::diag::mistake::Mismatch;
+use crate::diag::mistake::{Argument, Mismatch};
 use crate::ir::{
     AccumulatorType, Awaited, Compound, Expr, ExprKind, LeftOperand, LocalId, Mma, MmaOp, OperandType,
     SharedOperand, Span, StmtKind, TileType, Type,
 };
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
+use crate::parse::types::turbofish_arguments;
 use crate::parse::words::FlightCall;
 
 /// What a multiplication is started with.
@@ -139,10 +140,26 @@ impl Cx<'_> {
         }
     }
 
-    /// `tile.t()`: rows for columns.
-    pub(super) fn transposed(&mut self, tile: Expr, ty: &TileType, span: Span) -> Expr {
-        let operand = OperandType { transposed: true, ..OperandType::from(ty.clone()) };
+    /// `tile.t()`: rows for columns, if it is `transposed`.
+    pub(super) fn transposed(&mut self, tile: Expr, ty: &TileType, transposed: bool, span: Span) -> Expr {
+        let operand = OperandType { transposed, ..OperandType::from(ty.clone()) };
         self.compound(Compound::Operand(operand), vec![tile], span)
+    }
+
+    /// `tile.t_if::<B>()`.
+    pub(super) fn transposed_if(
+        &mut self,
+        tile: Expr,
+        ty: &TileType,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Expr> {
+        let span = Span::of(call);
+        let [flag] = turbofish_arguments(call)[..] else {
+            self.error(Argument::NoCondition, span);
+            return None;
+        };
+        let transposed = self.bool_argument(flag)?;
+        Some(self.transposed(tile, ty, transposed, span))
     }
 
     /// `-tile`, `-tile.t()`, `-tile.sparse(..)`; none if it is neither.

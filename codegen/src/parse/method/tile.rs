@@ -28,7 +28,8 @@ impl Cx<'_> {
             TileCall::Columns { j } => return self.panels(tile, ty, j, syntax),
             TileCall::Batch { i } => return self.batch(tile, ty, i, span),
             TileCall::Sparse { metadata } => return self.sparse(tile, ty, metadata, span),
-            TileCall::T => self.transposed(tile, ty, span),
+            TileCall::T => self.transposed(tile, ty, true, span),
+            TileCall::TIf => return self.transposed_if(tile, ty, syntax),
             TileCall::Get { at } => {
                 let (dest, value) = self.temporary("element", ty.element, span);
                 self.emit(StmtKind::TileGet { dest, tile, at }, span);

@@ -42,16 +42,17 @@ impl Cx<'_> {
         Some(Type::Compound(Compound::Flight(sum, Box::new(keep?))))
     }
 
-    /// `Transposed<Tile<..>>`.
+    /// `Transposed<Tile<..>>`, or `Transposed<Tile<..>, B>` of `t_if::<B>()`.
     pub(super) fn transposed_type(
         &mut self,
         generics: &[&GenericArgument],
         segment: &syn::PathSegment,
     ) -> Option<Type> {
-        let [operand] = *generics else { return None };
+        let (operand, flag) = generics.split_first()?;
+        let transposed = flag.first().is_none_or(|flag| self.bool_argument(flag) == Some(true));
         match self.type_argument(operand)? {
             Type::Tile(tile) => {
-                let operand = OperandType { transposed: true, ..OperandType::from(tile) };
+                let operand = OperandType { transposed, ..OperandType::from(tile) };
                 Some(Type::Compound(Compound::Operand(operand)))
             }
             other => self.no_operand("Transposed", &other, segment),

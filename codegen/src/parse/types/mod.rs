@@ -11,7 +11,7 @@ use super::span;
 use super::words::TypeWord;
 use crate::diag::mistake::{Argument, Types};
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
-use crate::ir::{Compound, Expr, Scalar, Span, TileSwizzle, TileType, Type};
+use crate::ir::{Compound, Const, Expr, ExprKind, Scalar, Span, TileSwizzle, TileType, Type};
 use crate::parse::item::condition;
 
 /// How long a chain of aliases of shapes and swizzles is followed.
@@ -304,6 +304,12 @@ impl<'a> Cx<'a> {
     /// A constant `u32` among generic arguments.
     pub(super) fn u32_argument(&mut self, argument: &GenericArgument) -> Option<u32> {
         u32::try_from(self.constant_argument(argument, &Scalar::U32.into())?.as_int()?).ok()
+    }
+
+    /// A constant `bool` among generic arguments.
+    pub(super) fn bool_argument(&mut self, argument: &GenericArgument) -> Option<bool> {
+        let value = self.constant_argument(argument, &Scalar::Bool.into())?;
+        if let ExprKind::Const(Const::Bool(value)) = value.kind { Some(value) } else { None }
     }
 
     /// A constant among generic arguments; a lone name is a type to syn.

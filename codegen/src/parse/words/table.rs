@@ -142,6 +142,7 @@ words! {
             fn batch(i: U32) => Batch;
             fn sparse(metadata: Any) => Sparse;
             fn t() => T;
+            fn t_if<Flag>() => TIf;
         }
         "Bulk copies" {
             fn bulk_copy_to(to: RemoteSequence, at: U32, count: U32, barrier: RemoteBarrier) => CopyTo;

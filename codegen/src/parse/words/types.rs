@@ -46,7 +46,7 @@ types! {
             type Fragment<Factor, MatrixRows, Depth>;
             type GlobalMatrix<Element>;
             type Flight<Lifetime, Sum, MatrixRows, Count, Kept>;
-            type Transposed<Tile>;
+            type Transposed<Tile, Flag>;
             type Negated<Operand>;
             type Sparse<Tile, Depth>;
         }

@@ -126,6 +126,8 @@ pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     let left: Negated<Tile<f16, Shape2<64, 64>, Swizzle128>> = -a;
     let right: Transposed<Tile<f16, Shape2<64, 64>, Swizzle128>> = a.t();
     flight.mma(left, right, n);
+    let untouched: Transposed<Tile<f16, Shape2<64, 64>, Swizzle128>, false> = a.t_if::<false>();
+    flight.mma(untouched, a, n);
     flight.wait();
     let mut rows: Rows<f32, 64> = sum.row_max();
     rows = Rows::<f32, 64>::filled(rows[1]);

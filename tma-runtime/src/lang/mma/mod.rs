@@ -19,6 +19,7 @@
 //! | `Tile<E, Shape2<M, K>, W>` and `Tile<E, Shape2<N, K>, W>`, or `Shape3` with an outermost extent of 1 | yes | yes |
 //! | parts of these: [`band`](super::Tile::band), [`columns`](super::Tile::columns), [`batch`](super::Tile::batch) | yes | yes |
 //! | [`tile.t()`](super::Tile::t) of a K × M or K × N tile, 16-bit elements only | yes | yes |
+//! | [`tile.t_if::<B>()`](super::Tile::t_if), which is `tile.t()` or the tile, by a constant | yes | yes |
 //! | `-tile`, floats only | yes | yes |
 //! | [`tile.sparse(metadata)`](super::Tile::sparse) of an M × K / 2 tile | yes | no |
 //! | [`Fragment<E, M, K>`](Fragment), in registers | yes | no |

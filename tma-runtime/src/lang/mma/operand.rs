@@ -96,8 +96,9 @@ impl MatrixSwizzle for Swizzle32 {}
 impl MatrixSwizzle for Swizzle64 {}
 impl MatrixSwizzle for Swizzle128 {}
 
-/// A tile, read with its rows and columns exchanged: [`tile.t()`](Tile::t). A handle, as the tile.
-pub struct Transposed<X>(PhantomData<X>);
+/// A tile, read with its rows and columns exchanged: [`tile.t()`](Tile::t); or as it is, if `B` is
+/// false: [`tile.t_if::<B>()`](Tile::t_if). A handle, as the tile.
+pub struct Transposed<X, const B: bool = true>(PhantomData<X>);
 
 /// An operand with the opposite sign: `-tile`, `-tile.t()`. A handle, as the tile.
 ///
@@ -117,19 +118,19 @@ pub struct Transposed<X>(PhantomData<X>);
 pub struct Negated<X>(PhantomData<X>);
 
 macro_rules! handles {
-    ($($handle:ident)+) => { $(
-        impl<X> Clone for $handle<X> {
+    ($($handle:ident<X $(, const $b:ident: bool)?>)+) => { $(
+        impl<X $(, const $b: bool)?> Clone for $handle<X $(, $b)?> {
             fn clone(&self) -> Self {
                 *self
             }
         }
 
-        impl<X> Copy for $handle<X> {}
-        impl<X> Sealed for $handle<X> {}
+        impl<X $(, const $b: bool)?> Copy for $handle<X $(, $b)?> {}
+        impl<X $(, const $b: bool)?> Sealed for $handle<X $(, $b)?> {}
     )+ };
 }
 
-handles!(Transposed Negated);
+handles!(Transposed<X, const B: bool> Negated<X>);
 
 macro_rules! operands {
     ($($operand:ident)+) => { $(
@@ -146,6 +147,15 @@ macro_rules! operands {
         where
             E: TransposedElement,
             S: MatrixShape<K, ROWS>,
+            W: MatrixSwizzle,
+        {
+            type Element = E;
+        }
+
+        impl<E, S, W, const ROWS: u32, const K: u32> $operand<ROWS, K> for Transposed<Tile<E, S, W>, false>
+        where
+            E: MatrixElement,
+            S: MatrixShape<ROWS, K>,
             W: MatrixSwizzle,
         {
             type Element = E;
@@ -174,7 +184,7 @@ impl<T: MatrixFloat, S: Shape, W: Swizzle> Neg for Tile<T, S, W> {
     }
 }
 
-impl<T: MatrixFloat, S: Shape, W: Swizzle> Neg for Transposed<Tile<T, S, W>> {
+impl<T: MatrixFloat, S: Shape, W: Swizzle, const B: bool> Neg for Transposed<Tile<T, S, W>, B> {
     type Output = Negated<Self>;
 
     fn neg(self) -> Negated<Self> {
@@ -227,6 +237,27 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
     where
         T: TransposedElement,
     {
+        device_only()
+    }
+
+    /// [`t`](Self::t) if `B` is true, and otherwise the tile as it is: for kernels whose instances
+    /// differ in which dimension of an operand is contiguous. The bound says of which extents the
+    /// operand is, and each instance has to fulfil it:
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// fn multiply<const N_MAJOR: bool, const ROWS: u32, const COLUMNS: u32>(
+    ///     a: Tile<f16, Shape2<64, 32>, Swizzle64>,
+    ///     b: Tile<f16, Shape2<ROWS, COLUMNS>, Swizzle64>, // 128 × 32, or 32 × 128
+    /// ) where
+    ///     Transposed<Tile<f16, Shape2<ROWS, COLUMNS>, Swizzle64>, N_MAJOR>: Right<128, 32, Element = f16>,
+    /// {
+    ///     let mut sum = Accumulator::<f32, 64, 128>::zero();
+    ///     sum.mma(a, b.t_if::<N_MAJOR>(), ()).wait();
+    /// }
+    /// ```
+    #[must_use]
+    pub fn t_if<const B: bool>(self) -> Transposed<Self, B> {
         device_only()
     }
 }
