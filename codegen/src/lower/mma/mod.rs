@@ -205,10 +205,12 @@ fn fragment<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<(Vec<BasicValueEnum<'c
 /// How many registers of 32 bits a fragment or an array of metadata is.
 fn count_of(cx: &Cx<'_, '_>, local: LocalId) -> usize {
     let ty = &cx.kernel.kernel().local(local).ty;
-    match (ty, ty.elements()) {
-        (Type::Fragment(ty), _) => ty.registers() as usize,
-        (_, elements) => elements.map_or(0, |(_, len)| len as usize),
-    }
+    let count = if let Type::Fragment(fragment) = ty {
+        fragment.registers()
+    } else {
+        ty.elements().map_or(0, |(_, len)| len)
+    };
+    count as usize
 }
 
 /// The registers of a fragment, or of metadata.

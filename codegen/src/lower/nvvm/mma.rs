@@ -11,7 +11,7 @@ use tma_model::mma::{Form, Major, Operand as Element};
 use super::Operand::{self, B16, B32, B64, F32, Shared};
 use super::{Cx, Effect, Instruction, Lower, memory};
 use crate::backend::BackendError;
-use crate::check::mma::sparse::{metadata_of_band, selectors};
+use crate::check::mma::sparse::metadata_of_band;
 use crate::ir::MmaOp;
 
 /// Registers that instructions write, and read before if they are tied.
@@ -72,7 +72,7 @@ pub(in crate::lower) struct Metadata {
 impl Metadata {
     /// For a step, of so many, of a band of 64 rows.
     pub(in crate::lower) fn of(element: Element, [steps, step]: [u32; 2], band: u32) -> Self {
-        let (each, per_band) = (selectors(element), metadata_of_band(element, steps));
+        let (each, per_band) = (element.selectors(), metadata_of_band(element, steps));
         Self { register: (band * per_band + step / each) as usize, selector: step % each }
     }
 }

@@ -111,8 +111,10 @@ impl Cx<'_> {
         if ty_of_metadata == Type::Error {
             return None;
         }
-        let is_array = matches!(&ty_of_metadata, Type::Array(element, _)
-            if self.infer.unify(element, &Scalar::U32.into(), metadata.span));
+        let is_array = match ty_of_metadata.elements() {
+            Some((element, _)) => self.infer.unify(&element, &Scalar::U32.into(), metadata.span),
+            None => false,
+        };
         if !is_array {
             let found = self.infer.partial(&metadata.ty);
             self.error(Mismatch::NoMetadata(found), metadata.span);
