@@ -153,6 +153,8 @@ impl Walk<'_> {
             | StmtKind::MmaWait { .. }
             | StmtKind::Pack { .. }
             | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)

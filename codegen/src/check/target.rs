@@ -87,6 +87,8 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::BulkWaitGroup { .. }
         | StmtKind::Pack { .. }
         | StmtKind::StoreAccumulator { .. }
+        | StmtKind::CheckMatrix(_)
+        | StmtKind::StoreMatrix(_)
         | StmtKind::ReduceRows { .. }
         | StmtKind::Fence(_)
         | StmtKind::Sync(_)

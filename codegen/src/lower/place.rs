@@ -5,9 +5,10 @@ use inkwell::values::{
     AggregateValueEnum, BasicValue, BasicValueEnum, InstructionValue, IntValue, PointerValue,
 };
 
+use super::types::int;
 use super::{Cx, Lower, bounds, expr};
 use crate::backend::BackendError;
-use crate::ir::{Expr, ExprKind, LocalId, Type};
+use crate::ir::{Expr, ExprKind, LocalId, Scalar, Type};
 
 /// Where `local` lives.
 pub(super) fn home<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<PointerValue<'c>> {
@@ -62,6 +63,10 @@ pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value:
     let mut place = home(cx, local)?;
     let ty = cx.kernel.kernel().local(local).ty.clone();
     let mut array = Expr { kind: ExprKind::Local(local), ty, span: value_span };
+    if let ([index], true) = (index, is_of_halves(&array.ty)) {
+        let half = half(cx, place, &array, index)?;
+        return half.set(cx, value);
+    }
     for index in index {
         place = element_place(cx, place, &array, index)?;
         let ty = element_type(&array.ty)?;
@@ -97,6 +102,10 @@ pub(super) fn array<'c>(
 pub(super) fn element<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<BasicValueEnum<'c>> {
     let ty = cx.value_type(&element_type(&array.ty)?)?;
     let place = place_of(cx, array)?;
+    if is_of_halves(&array.ty) {
+        let half = half(cx, place, array, index)?;
+        return half.get(cx, ty);
+    }
     let place = element_place(cx, place, array, index)?;
     Ok(cx.builder.build_load(ty, place, "")?)
 }
@@ -128,12 +137,67 @@ fn element_place<'c>(
     array: &Expr,
     index: &Expr,
 ) -> Lower<PointerValue<'c>> {
-    let Some((element, len)) = array.ty.elements() else {
+    let element = cx.value_type(&element_type(&array.ty)?)?;
+    let index = checked(cx, array, index)?;
+    at(cx, element, place, index)
+}
+
+/// The index of `array[index]`, tested in a checked kernel.
+fn checked<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<IntValue<'c>> {
+    let Some((_, len)) = array.ty.elements() else {
         return Err(BackendError::Unchecked(format!("an element of type `{}`", array.ty)));
     };
     let at = expr::int_value(cx, index)?;
     bounds::index(cx, at, (array, len, "elements"), index.span)?;
-    let element = cx.value_type(&element)?;
-    // SAFETY: without `inbounds` the address may lie anywhere; `place` points to `element`s.
-    Ok(unsafe { cx.builder.build_gep(element, place, &[at], "")? })
+    Ok(at)
+}
+
+/// Whether two elements share a register, as those of an accumulator of `f16` do.
+fn is_of_halves(array: &Type) -> bool {
+    matches!(array, Type::Accumulator(ty) if ty.element == Scalar::F16)
+}
+
+/// An element of 16 bits, of which a register has two. It is read and written by way of the whole
+/// register: LLVM would divide what is accessed by halves into variables of 16 bits, and take the
+/// registers apart while a multiplication writes them.
+struct Half<'c> {
+    register: PointerValue<'c>,
+    /// By how many bits it lies above the register's lowest.
+    shift: IntValue<'c>,
+}
+
+fn half<'c>(cx: &mut Cx<'c, '_>, place: PointerValue<'c>, array: &Expr, index: &Expr) -> Lower<Half<'c>> {
+    let i = checked(cx, array, index)?;
+    let ty = i.get_type();
+    let number = cx.builder.build_right_shift(i, ty.const_int(1, false), false, "")?;
+    let register = at(cx, cx.context.i32_type().into(), place, number)?;
+    let odd = cx.builder.build_and(i, ty.const_int(1, false), "")?;
+    let odd = cx.builder.build_int_cast_sign_flag(odd, cx.context.i32_type(), false, "")?;
+    let shift = cx.builder.build_left_shift(odd, cx.u32_const(4), "")?;
+    Ok(Half { register, shift })
+}
+
+impl<'c> Half<'c> {
+    fn load(&self, cx: &Cx<'c, '_>) -> Lower<IntValue<'c>> {
+        int(cx.builder.build_load(cx.context.i32_type(), self.register, "")?)
+    }
+
+    fn get(&self, cx: &Cx<'c, '_>, ty: BasicTypeEnum<'c>) -> Lower<BasicValueEnum<'c>> {
+        let both = self.load(cx)?;
+        let value = cx.builder.build_right_shift(both, self.shift, false, "")?;
+        let value = cx.builder.build_int_truncate(value, cx.context.i16_type(), "")?;
+        Ok(cx.builder.build_bit_cast(value, ty, "")?)
+    }
+
+    fn set(&self, cx: &Cx<'c, '_>, value: BasicValueEnum<'c>) -> Lower<()> {
+        let value = int(cx.builder.build_bit_cast(value, cx.context.i16_type(), "")?)?;
+        let value = cx.builder.build_int_z_extend(value, cx.context.i32_type(), "")?;
+        let value = cx.builder.build_left_shift(value, self.shift, "")?;
+        let mask = cx.builder.build_left_shift(cx.u32_const(0xffff), self.shift, "")?;
+        let mask = cx.builder.build_not(mask, "")?;
+        let other = cx.builder.build_and(self.load(cx)?, mask, "")?;
+        let both = cx.builder.build_or(other, value, "")?;
+        cx.builder.build_store(self.register, both)?;
+        Ok(())
+    }
 }

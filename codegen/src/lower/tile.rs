@@ -129,7 +129,9 @@ fn swizzled<'c>(
             let column = cx.builder.build_xor(column, pattern(row)?, "")?;
             cx.builder.build_int_add(row, column, "")?
         }
-        TileSwizzle::None | TileSwizzle::Interleave16 => cx.builder.build_int_add(row, column, "")?,
+        TileSwizzle::None | TileSwizzle::Panels16 | TileSwizzle::Interleave16 => {
+            cx.builder.build_int_add(row, column, "")?
+        }
         TileSwizzle::Interleave32 => {
             let offset = cx.builder.build_int_add(row, column, "")?;
             cx.builder.build_xor(offset, pattern(offset)?, "")?

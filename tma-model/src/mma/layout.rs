@@ -59,6 +59,8 @@ impl OperandTile {
             return None;
         }
         let swizzle = (tile.swizzle.interleave() == Interleave::None).then(|| tile.swizzle.pattern())?;
+        // Of bits there are several in each element of the tile.
+        let columns = columns.checked_mul(tile.element.bytes() * 8 / element.bits())?;
         let operand = Self { element, extents: [rows, columns], swizzle, major };
         // Without a swizzle its rows lie one after the other, and not in chunks.
         (u64::from(operand.pitch()) == tile.row_pitch()).then_some(operand)

@@ -22,6 +22,8 @@ pub(crate) enum Mismatch {
     CannotHold { name: String, ty: PartialType },
     /// An assignment of what comes from another pipeline.
     OtherPipeline { name: String },
+    /// An assignment of rows of another slice.
+    OtherSlice { name: String },
     /// A flight that is given what comes from another pipeline to keep.
     OtherFlight,
     /// An argument that is no `Phase`.
@@ -30,6 +32,10 @@ pub(crate) enum Mismatch {
     PhaseByValue { word: Word },
     /// An accumulator stored to what is no tile.
     StoredTo(PartialType),
+    /// An accumulator stored to what are no rows of a slice.
+    StoredToRows(PartialType),
+    /// Metadata of a sparse operand that is no array of `u32`.
+    NoMetadata(PartialType),
     /// What is printed as a tile and is none.
     Printed(PartialType),
     /// Numbers that are no array.
@@ -85,6 +91,10 @@ impl Mismatch {
                 format!("`{name}` belongs to another pipeline than this"),
                 "keep what comes from each pipeline in variables of its own",
             ),
+            Self::OtherSlice { name } => (
+                format!("`{name}` belongs to another slice than this"),
+                "keep the rows of each slice in variables of their own",
+            ),
             Self::OtherFlight => (
                 "the flight keeps what belongs to another pipeline".to_owned(),
                 "wait for it, and start another with `mma` of the accumulator",
@@ -98,7 +108,19 @@ impl Mismatch {
             }
             Self::StoredTo(found) => (
                 format!("an accumulator is stored to a tile, not to {found}"),
-                "store to a `Tile` of the block's own shared memory, and from there by a copy",
+                if let PartialType::Known(Type::Compound(Compound::Operand(_))) = found {
+                    "this is an operand only; a band of one panel is a tile: `tile.columns::<64>(j).band::<64>(i)`"
+                } else {
+                    "store to a `Tile` of the block's own shared memory, and from there by a copy"
+                },
+            ),
+            Self::StoredToRows(found) => (
+                format!("an accumulator is stored to rows of a slice here, not to {found}"),
+                "write `sum.store_to(slice.matrix(0, [rows, columns], stride), [row, column])`",
+            ),
+            Self::NoMetadata(found) => (
+                format!("metadata is an array of `u32`, not {found}"),
+                "write `tile.sparse([word])`, with a `u32` for 64 rows and each one or two instructions",
             ),
             Self::Printed(found) => (
                 format!("`print_tile` prints a tile, not {found}"),
