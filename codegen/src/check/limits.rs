@@ -102,6 +102,15 @@ pub(super) fn tile_element(tile: &Expr, at: &[Expr], sink: &mut Sink) {
     }
 }
 
+/// More than fits the buffer that is printed to would be lost, without a word on a GPU.
+pub(super) fn printed_tile(tile: &Expr, sink: &mut Sink) {
+    let Type::Tile(ty) = tile.ty.local() else { return };
+    let elements = ty.extents.iter().fold(1, |count: u64, &extent| count.saturating_mul(extent.into()));
+    if elements > limits::PRINTED_ELEMENTS {
+        sink.error(Limits::PrintedTile { tile: ty.clone(), elements }, tile.span);
+    }
+}
+
 pub(super) fn shared_element(array: &Expr, index: &Expr, sink: &mut Sink) {
     if let Type::SharedArray(_, len) = array.ty.local() {
         within(index, *len, Indexed::Array, sink);

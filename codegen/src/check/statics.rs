@@ -153,6 +153,8 @@ impl Walk<'_> {
             | StmtKind::MmaWait { .. }
             | StmtKind::Pack { .. }
             | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)
@@ -165,7 +167,8 @@ impl Walk<'_> {
             | StmtKind::Warp { .. }
             | StmtKind::Trap
             | StmtKind::Assert { .. }
-            | StmtKind::Printf { .. } => false,
+            | StmtKind::Printf { .. }
+            | StmtKind::PrintTile { .. } => false,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::compare::same_bits;
 use crate::examples::{
     attention, cluster_reduce, dense_gemm, tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8,
     tma_grouped_copy, tma_im2col, tma_multicast, tma_prefetch, tma_reduce, tma_row_fill, tma_scale,
-    transpose,
+    transpose, wgmma_atom,
 };
 use crate::random::{Sample, hash, noise, noise_of};
 
@@ -105,7 +105,7 @@ const QUICK_ELEMENTS: usize = 1 << 15;
 const FACTOR: f32 = 1.7e3;
 
 /// Examples with data of their own, which they check.
-const PROGRAMS: [(&str, Program); 7] = [
+const PROGRAMS: [(&str, Program); 8] = [
     ("tma_coordinates", tma_coordinates::run),
     ("tma_fp8", tma_fp8::run),
     ("tma_grouped_copy", tma_grouped_copy::run),
@@ -113,6 +113,7 @@ const PROGRAMS: [(&str, Program); 7] = [
     ("tma_prefetch", tma_prefetch::run),
     ("tma_reduce", tma_reduce::run),
     ("tma_row_fill", tma_row_fill::run),
+    ("wgmma_atom", wgmma_atom::run),
 ];
 
 /// Examples that multiply.

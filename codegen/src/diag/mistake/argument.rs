@@ -48,6 +48,8 @@ pub(crate) enum Numbers {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Counted {
     Columns,
+    /// Of a tile.
+    TileColumns,
     Rows,
 }
 
@@ -104,6 +106,7 @@ impl Argument {
                 Text::new(Code::ArgumentCount, format!("`{word}` takes a number between angle brackets"))
                     .help(match of {
                         Counted::Columns => "write `sum.columns::<64>(j)`: the j-th 64 columns",
+                        Counted::TileColumns => "write `tile.columns::<64>(j)`: the j-th 64 columns",
                         Counted::Rows => "write `tile.band::<64>(i)`: the i-th 64 rows",
                     })
             }

@@ -52,10 +52,32 @@ impl Cx<'_> {
         let transposed = flag.first().is_none_or(|flag| self.bool_argument(flag) == Some(true));
         match self.type_argument(operand)? {
             Type::Tile(tile) => {
-                let operand = OperandType { tile, transposed, negated: false };
+                let operand = OperandType { transposed, ..OperandType::from(tile) };
                 Some(Type::Compound(Compound::Operand(operand)))
             }
             other => self.no_operand("Transposed", &other, segment),
+        }
+    }
+
+    /// `Sparse<Tile<..>, 128>`. How many elements are there follows from the tile.
+    pub(super) fn sparse_type(
+        &mut self,
+        generics: &[&GenericArgument],
+        segment: &syn::PathSegment,
+    ) -> Option<Type> {
+        let [operand, depth] = *generics else { return None };
+        let depth = self.u32_argument(depth);
+        match self.type_argument(operand)? {
+            Type::Tile(tile) => {
+                let found = tile.inner_extent().saturating_mul(2);
+                if depth? != found {
+                    self.error(Types::SparseDepth { tile, columns: found }, Span::of(segment));
+                    return None;
+                }
+                let operand = OperandType { sparse: true, ..OperandType::from(tile) };
+                Some(Type::Compound(Compound::Operand(operand)))
+            }
+            other => self.no_operand("Sparse", &other, segment),
         }
     }
 
@@ -67,7 +89,7 @@ impl Cx<'_> {
     ) -> Option<Type> {
         let [operand] = *generics else { return None };
         let operand = match self.type_argument(operand)? {
-            Type::Tile(tile) => OperandType { tile, transposed: false, negated: true },
+            Type::Tile(tile) => OperandType { negated: true, ..OperandType::from(tile) },
             Type::Compound(Compound::Operand(operand)) if !operand.negated => {
                 OperandType { negated: true, ..operand }
             }

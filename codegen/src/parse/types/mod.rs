@@ -135,8 +135,13 @@ impl<'a> Cx<'a> {
             TypeWord::Rows => self.rows_type(generics).unwrap_or(Type::Error),
             TypeWord::Fragment => self.fragment_type(generics).unwrap_or(Type::Error),
             TypeWord::Columns => self.columns_type(generics).unwrap_or(Type::Error),
+            TypeWord::GlobalMatrix => {
+                let element = self.global_type(generics);
+                element.map_or(Type::Error, |element| Type::Compound(Compound::Matrix(element)))
+            }
             TypeWord::Flight => self.flight_type(generics).unwrap_or(Type::Error),
             TypeWord::Transposed => self.transposed_type(generics, segment).unwrap_or(Type::Error),
+            TypeWord::Sparse => self.sparse_type(generics, segment).unwrap_or(Type::Error),
             TypeWord::Negated => self.negated_type(generics, segment).unwrap_or(Type::Error),
             // Parts of a tile's type, which no value has.
             TypeWord::Shape1

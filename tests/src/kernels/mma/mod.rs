@@ -3,7 +3,11 @@
 //!
 //! Inputs are small integers, so that each sum is exact whatever the order.
 
+mod epilogues;
+mod integers;
+mod layouts;
 mod operands;
+mod sparse;
 mod types;
 
 use crate::case::Case;
@@ -11,7 +15,8 @@ use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
 /// What is checked here.
-pub const CASES: [&[Case]; 2] = [types::CASES, operands::CASES];
+pub const CASES: [&[Case]; 6] =
+    [types::CASES, operands::CASES, layouts::CASES, integers::CASES, epilogues::CASES, sparse::CASES];
 
 /// A scalar that small integers are.
 trait Integral: Sample {
