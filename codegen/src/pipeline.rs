@@ -3,9 +3,9 @@
 use crate::check::{self, CheckedKernel, check};
 use crate::diag::{Diagnostics, Sink};
 use crate::ir::Kernel;
-use crate::parse::Parsed;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::parse::names::{self, WordUse};
+use crate::parse::{InstanceAttr, Parsed};
 use crate::{dump, hash, parse};
 
 /// A kernel item taken as far as its errors allow.
@@ -15,6 +15,8 @@ pub(crate) struct Front {
     pub(crate) hash: u64,
     /// What became of each instance.
     pub(crate) instances: Vec<Instance>,
+    /// The instances as the attribute names them.
+    pub(crate) named: Vec<InstanceAttr>,
     /// What is wrong with any of them, and what could be better.
     pub(crate) diagnostics: Diagnostics,
     /// What was taken for words of the vocabulary.
@@ -44,7 +46,7 @@ impl Instance {
 /// next.
 pub(crate) fn front(item: &KernelItem, shared: &ModuleItems) -> Front {
     let mut sink = Sink::default();
-    let Parsed { kernels, words } = parse::parse(item, shared, &mut sink);
+    let Parsed { kernels, instances: named, words } = parse::parse(item, shared, &mut sink);
     sink.enter(None);
     names::judge_imports(&words, shared, &mut sink);
     let sound = sink.is_empty();
@@ -59,7 +61,8 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems) -> Front {
     let instances: Vec<_> = instances.collect();
     sink.enter(None);
     check::unused(&checked(&instances), &mut sink);
-    Front { hash: hash::kernel(item, shared), instances, diagnostics: sink.into_diagnostics(), words }
+    let hash = hash::kernel(item, shared);
+    Front { hash, instances, named, diagnostics: sink.into_diagnostics(), words }
 }
 
 /// The instances, if none of them was refused.

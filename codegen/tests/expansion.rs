@@ -156,6 +156,29 @@ fn the_instances_of_a_product_are_chosen_by_their_generics() {
     }
 }
 
+/// rustc is asked of each instance, whichever list it comes from; and methods of generics are looked
+/// for with all bounds, of which a clause may have some.
+#[test]
+fn bounds_are_asked_of_every_instance() {
+    let text = text(&expand::kernel(
+        quote!(threads = 32, instances(one = <f32, 1>, T in [f32], N in [2, 3])),
+        quote!(
+            pub fn k<T: TileElement, const N: u32>(out: Global<T>)
+            where
+                T: Mine,
+            {
+                out.set(N, out.get(0).sqrt());
+            }
+        ),
+    ));
+    for wanted in [
+        "let _ = k :: < f32 , 1 > ; let _ = k :: < f32 , 2 > ; let _ = k :: < f32 , 3 > ;",
+        "fn methods_of_generics < T : TileElement , const N : u32 > () where T : Mine",
+    ] {
+        assert!(text.contains(wanted), "no `{wanted}` in {text}");
+    }
+}
+
 #[test]
 fn what_a_launch_writes_is_what_any_instance_writes() {
     let all = items(

@@ -143,3 +143,30 @@ fn warpgroups_meet_at_barriers_of_their_own() {
         ptx(&format!("#[tma_kernel(threads = 256, checked)]\nfn k(n: u32) {{ {multiplies} {computed} }}"));
     assert!(text.contains("named barriers are 1 to 13"), "{text}");
 }
+
+/// An accumulator of `f16` has two elements in a register. Whatever takes one of them apart while a
+/// multiplication writes it reads what is not there yet, and ptxas serialises (its C7518).
+#[test]
+fn halves_are_not_taken_apart_between_multiplications() {
+    let source = "#[tma_kernel(threads = 128)]\nfn k(n: u32, out: Global<f16>) {
+        let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
+        let mut sum = Accumulator::<f16, 64, 64>::zero();
+        let mut f = sum.mma(a, a, ());
+        for _ in 0..n { f.mma(a, a, ()); }
+        f.wait();
+        out.set(0, sum[1]);
+    }";
+    let compiled =
+        compile("halves.rs", source, Target::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    let lines: Vec<_> = compiled.kernels[0].text.lines().map(str::trim).collect();
+    let first = lines.iter().position(|line| line.starts_with("wgmma.mma_async")).expect("it multiplies");
+    let last = lines.iter().position(|line| line.starts_with("wgmma.wait_group.sync.aligned 0"));
+    let last = last.expect("it waits");
+    let (_, sums) = lines[first].split_once('{').expect("its registers");
+    let sums: Vec<_> = sums.split_once('}').expect("their end").0.split(", ").collect();
+    for line in &lines[first..last] {
+        let is_moved = line.starts_with("wgmma.") || line.starts_with("mov.b32");
+        let operands = line.split(['{', '}', ' ', '\t', ',', ';']);
+        assert!(is_moved || !operands.into_iter().any(|operand| sums.contains(&operand)), "{line}");
+    }
+}

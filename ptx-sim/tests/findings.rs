@@ -53,7 +53,7 @@ rules! {
     RegisterInFlight: "accumulator_in_flight.ptx",
     MissingRegisterFence: "accumulator_without_fence.ptx",
     DivergentMultiplication: "multiplication_by_one_warp.ptx",
-    IllegalMultiplication: "descriptor_with_an_offset.ptx",
+    IllegalMultiplication: "metadata_of_one_element.ptx",
     UnwaitedMultiplication: "multiplication_not_waited_for.ptx",
 }
 

@@ -38,7 +38,7 @@ fn what_is_not_supported_is_an_error_with_its_line() {
         ("add.u32 %r1, %r2;", "operands"),
         ("add.u32 %r1, %r2, %nothing;", "not declared"),
         ("bra nowhere;", "label"),
-        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 %r1, %r2, %r3, %r4;", "not supported"),
+        ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 %r1, %r2, %r3, %r4;", "not supported"),
         ("mov.u32 %laneid, %r1;", "cannot be written"),
         ("st.param.u64 [p], %d1;", "cannot be written"),
         ("call f;", "not defined"),

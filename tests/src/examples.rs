@@ -34,3 +34,5 @@ pub mod tma_row_fill;
 pub mod tma_scale;
 #[path = "../../examples/src/bin/transpose.rs"]
 pub mod transpose;
+#[path = "../../examples/src/bin/wgmma_atom.rs"]
+pub mod wgmma_atom;

@@ -58,6 +58,7 @@ pub fn examples() -> &'static [Source] {
         "tma_row_fill": "examples/src/bin/tma_row_fill.rs",
         "tma_scale": "examples/src/bin/tma_scale.rs",
         "transpose": "examples/src/bin/transpose.rs",
+        "wgmma_atom": "examples/src/bin/wgmma_atom.rs",
     }
 }
 
@@ -85,7 +86,11 @@ pub fn corpus() -> &'static [Source] {
         "integers": "tests/src/kernels/integers.rs",
         "launches": "tests/src/kernels/launches.rs",
         "math": "tests/src/kernels/math.rs",
+        "mma_epilogues": "tests/src/kernels/mma/epilogues.rs",
+        "mma_integers": "tests/src/kernels/mma/integers.rs",
+        "mma_layouts": "tests/src/kernels/mma/layouts.rs",
         "mma_operands": "tests/src/kernels/mma/operands.rs",
+        "mma_sparse": "tests/src/kernels/mma/sparse.rs",
         "mma_stops": "tests/src/kernels/mma/stops.rs",
         "mma_types": "tests/src/kernels/mma/types.rs",
         "multicast": "tests/src/kernels/multicast.rs",
@@ -94,6 +99,7 @@ pub fn corpus() -> &'static [Source] {
         "phases": "tests/src/kernels/phases.rs",
         "pipelines": "tests/src/kernels/pipelines.rs",
         "places": "tests/src/kernels/places.rs",
+        "printing": "tests/src/kernels/printing.rs",
         "reductions_elements": "tests/src/kernels/reductions/elements.rs",
         "reductions_ranks": "tests/src/kernels/reductions/ranks.rs",
         "remote_barriers": "tests/src/kernels/remote_barriers.rs",
@@ -125,14 +131,14 @@ pub fn benchmarks() -> &'static [Source] {
         "products_dense": "tests/src/gpu/bench/kernels/products/dense.rs",
         "products_paired": "tests/src/gpu/bench/kernels/products/paired.rs",
         "products_persistent": "tests/src/gpu/bench/kernels/products/persistent.rs",
-        "products_persistent_bf16": "tests/src/gpu/bench/kernels/products/persistent_bf16.rs",
         "scales": "tests/src/gpu/bench/kernels/scales.rs",
         "streams": "tests/src/gpu/bench/kernels/streams.rs",
     }
 }
 
 /// The pages of the book whose kernels are compiled.
-pub const BOOK: [&str; 3] = ["docs/language.md", "docs/pipelines.md", "docs/tutorial.md"];
+pub const BOOK: [&str; 4] =
+    ["docs/language.md", "docs/pipelines.md", "docs/tutorial.md", "docs/tutorial-tensor-cores.md"];
 
 /// A block of code of a page of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]

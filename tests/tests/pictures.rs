@@ -1,6 +1,6 @@
-//! The drawings of tiles in the book are those that the runtime makes.
+//! The drawings of layouts in the book are those that the runtime makes.
 
-use tma_runtime::picture::TileLayout;
+use tma_runtime::picture::{Major, TileLayout};
 use tma_runtime::spec::{Scalar, TileSwizzle};
 use tma_tests::page;
 
@@ -17,4 +17,29 @@ fn the_book_shows_tiles_as_they_lie() -> anyhow::Result<()> {
     }
     let narrow = TileLayout::new(Scalar::F16, &[8, 24], TileSwizzle::B64);
     page::is("layouts/narrow.svg", &narrow.svg())
+}
+
+#[test]
+fn the_book_shows_operands_as_they_are_read() -> anyhow::Result<()> {
+    for (name, extents, swizzle, major) in [
+        ("k", [8, 64], TileSwizzle::B128, Major::K),
+        ("k-64", [8, 32], TileSwizzle::B64, Major::K),
+        ("k-panels", [8, 128], TileSwizzle::B128, Major::K),
+        ("mn", [32, 64], TileSwizzle::B128, Major::Mn),
+    ] {
+        let operand = TileLayout::new(Scalar::F16, &extents, swizzle).operand(major)?;
+        page::is(&format!("layouts/operand-{name}.svg"), &operand.svg())?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_book_shows_registers_as_they_are_held() -> anyhow::Result<()> {
+    let sum = TileLayout::accumulator(Scalar::F32, [64, 16])?;
+    page::is("layouts/accumulator.svg", &sum.of_warp(0).svg())?;
+    for (element, columns) in [(Scalar::F16, 16), (Scalar::E4m3, 32), (Scalar::Tf32, 8)] {
+        let a = TileLayout::fragment(element, [64, columns])?;
+        page::is(&format!("layouts/fragment-{}.svg", element.name()), &a.of_warp(0).svg())?;
+    }
+    Ok(())
 }

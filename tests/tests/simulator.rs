@@ -82,6 +82,19 @@ fn a_device_reports_its_launches() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Word for word, as a GPU prints it.
+#[test]
+fn tiles_are_printed_in_rows() -> anyhow::Result<()> {
+    let printed = Arc::new(Mutex::new(String::new()));
+    let kept = Arc::clone(&printed);
+    let device = Device::simulator()
+        .reporting(0, move |_, report| kept.lock().expect("nobody panics").push_str(&report.printed));
+    kernels::printing::run(&device)?;
+    let printed = printed.lock().expect("nobody panics");
+    assert_eq!(*printed, kernels::printing::PRINTED, "found:\n{printed}");
+    Ok(())
+}
+
 /// A copy that the engine refuses, in a kernel that tests its coordinates: what is wrong, and
 /// where.
 #[test]

@@ -1,31 +1,72 @@
-//! Chapters that teach: their kernels run on the simulator, and what a chapter quotes of the
-//! simulator is what it says.
+//! Chapters that teach: their kernels run on the simulator, what a chapter quotes of rustc, the
+//! compiler and the simulator is what they say, and what it takes from elsewhere is there.
 #![cfg(feature = "llvm")]
 
 use std::fs;
 use std::path::Path;
 
-use tma_codegen::ir::{Cluster, Kernel, Scalar, Type};
+use tma_codegen::ir::{Cluster, Kernel, Type};
 use tma_codegen::{Target, check, compile};
 use tma_runtime::launch::{Arg, KernelParts, KernelSpec, ParamKind, ParamSpec, launch};
+use tma_runtime::picture::TileLayout;
 use tma_runtime::prelude::*;
-use tma_runtime::spec::{self, MapMode, MapSpec, TileSwizzle};
+use tma_runtime::spec::{self, MapMode, MapSpec, Scalar};
 use tma_tests::sources::{CodeBlock, code_blocks};
+
+/// The chapter on tensor cores.
+const TENSOR_CORES: &str = "tutorial-tensor-cores.md";
+
+/// A file of the workspace.
+fn file(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
 
 /// The blocks of code of a chapter.
 fn chapter(name: &str) -> Vec<CodeBlock> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
-    code_blocks(&fs::read_to_string(path).expect("the chapter is there"))
+    code_blocks(&file(&format!("docs/{name}")))
 }
 
-/// The parameters of a kernel that takes tensor maps of `i32` only.
+/// Blocks of one kind, each with what is after the kind's name and with the block that follows.
+fn quotes<'a>(
+    chapter: &'a [CodeBlock],
+    kind: &'a str,
+) -> impl Iterator<Item = (&'a CodeBlock, &'a str, &'a CodeBlock)> {
+    chapter.windows(2).filter_map(move |pair| {
+        let name = pair[0].info.strip_prefix(kind)?;
+        Some((&pair[0], name, &pair[1]))
+    })
+}
+
+/// What is wrong with a quote, unless `text` has its lines one after the other, wherever they are
+/// indented to. Lines may be left out where the quote has `...` or `// ..`.
+fn misquoted(quote: &CodeBlock, text: &str) -> Option<String> {
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    let wanted: Vec<_> = quote.code.lines().map(str::trim).collect();
+    let is_gap = |line: &&str| ["...", "// .."].contains(line);
+    let mut from = 0;
+    for part in wanted.split(is_gap).filter(|part| !part.is_empty()) {
+        let Some(at) = (from..lines.len()).find(|&at| lines[at..].starts_with(part)) else {
+            let part = part.join("\n");
+            return Some(format!("line {}: not in this place, or not so:\n{part}\nin\n{text}", quote.line));
+        };
+        from = at + part.len();
+    }
+    None
+}
+
+fn expect_none(wrong: impl IntoIterator<Item = String>) {
+    let wrong: Vec<_> = wrong.into_iter().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// The parameters of a kernel that takes tensor maps only.
 fn params(kernel: &Kernel) -> &'static [ParamSpec] {
     let param = |param: &tma_codegen::ir::Param| {
         let Type::TensorMap(tile) = &param.ty else { panic!("`{}` is no tensor map", param.name) };
-        assert_eq!(tile.element, Scalar::I32);
-        let (element, box_extents) = (Scalar::I32, &*tile.extents.clone().leak());
+        let (element, swizzle, box_extents) = (tile.element, tile.swizzle, &*tile.extents.clone().leak());
         let mode = MapMode::Tiled;
-        let map = MapSpec { element, mode, box_extents, swizzle: TileSwizzle::None, written: param.written };
+        let map = MapSpec { element, mode, box_extents, swizzle, written: param.written };
         ParamSpec { name: param.name.clone().leak(), kind: ParamKind::Map(map) }
     };
     kernel.params.iter().map(param).collect::<Vec<_>>().leak()
@@ -39,13 +80,17 @@ fn spec(block: &CodeBlock) -> &'static KernelSpec {
         panic!("one kernel a block")
     };
     let kernel = checked.kernel.kernel();
-    let Cluster::Fixed(cluster) = kernel.launch.cluster else { panic!("the size of clusters is fixed") };
+    let cluster = match kernel.launch.cluster {
+        Cluster::None => spec::Cluster::None,
+        Cluster::Fixed(cluster) => spec::Cluster::Fixed(cluster),
+        Cluster::AtLaunch => panic!("the size of clusters is fixed"),
+    };
     let parts = KernelParts {
         name: ptx.name.clone().leak(),
         entry: ptx.entry.clone().leak(),
         ptx: ptx.text.clone().leak(),
         threads: kernel.launch.threads,
-        cluster: spec::Cluster::Fixed(cluster),
+        cluster,
         cooperative: false,
         dependency_wait: false,
         shared_bytes: checked.kernel.layout().bytes(),
@@ -81,21 +126,99 @@ fn multicast_brings_one_tile_to_both_blocks() {
 #[test]
 fn multicast_goes_wrong_as_the_chapter_says() {
     let chapter = chapter("tutorial-multicast.md");
-    let wrong = chapter.windows(2).filter(|pair| pair[0].info == "rust,finding");
-    let mut shown = 0;
-    for pair in wrong {
-        let [kernel, quoted] = pair else { continue };
-        assert_eq!(quoted.info, "text", "after line {} comes what the simulator says", kernel.line);
-        let Err(error) = run(spec(kernel), 4) else { panic!("line {}: nothing is found", kernel.line) };
-        let error = error.to_string();
-        for line in quoted.code.lines().filter(|line| *line != "...") {
-            assert!(
-                error.lines().any(|found| found == line),
-                "line {}: no `{line}` in\n{error}",
-                kernel.line
-            );
+    let wrong: Vec<_> = quotes(&chapter, "rust,finding").collect();
+    assert_eq!(wrong.len(), 5);
+    expect_none(wrong.into_iter().filter_map(|(kernel, _, quoted)| match run(spec(kernel), 4) {
+        Ok(_) => Some(format!("line {}: nothing is found", kernel.line)),
+        Err(error) => misquoted(quoted, &error.to_string()),
+    }));
+}
+
+/// `c = a · bᵀ` of whole numbers, 64 × 16 and 8 × 16, by a kernel of the chapter; what it finds and
+/// what is right.
+fn multiply(spec: &'static KernelSpec) -> Result<[Vec<f32>; 2], Error> {
+    let numbers = |len: usize, step: usize| (0..len).map(move |i| (i * step % 9) as f32 - 4.0);
+    let (a, b): (Vec<f32>, Vec<f32>) = (numbers(64 * 16, 5).collect(), numbers(8 * 16, 7).collect());
+    let dot = |x: &[f32], y: &[f32]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f32>();
+    let wanted = a.chunks(16).flat_map(|x| b.chunks(16).map(move |y| dot(x, y))).collect();
+
+    let device = Device::simulator();
+    let halves = |numbers: &[f32]| numbers.iter().copied().map(f16::from_f32).collect::<Vec<_>>();
+    let (a, b) = (device.tensor(&halves(&a), [64, 16])?, device.tensor(&halves(&b), [8, 16])?);
+    let mut c = device.zeros::<f32, 2>([64, 8])?;
+    let args = [Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
+    launch(&device, spec, Grid::x(1), &args)?;
+    Ok([c.to_vec()?, wanted])
+}
+
+#[test]
+fn tensor_cores_multiply() {
+    let chapter = chapter(TENSOR_CORES);
+    let kernels: Vec<_> = chapter.iter().filter(|block| block.info == "rust,kernel").collect();
+    assert_eq!(kernels.len(), 1);
+    for block in kernels {
+        match multiply(spec(block)) {
+            Ok([found, wanted]) => assert_eq!(found, wanted, "line {}", block.line),
+            Err(error) => panic!("line {}: {error}", block.line),
         }
-        shown += 1;
     }
-    assert_eq!(shown, 5);
+}
+
+#[test]
+fn tensor_cores_go_wrong_as_the_chapter_says() {
+    let chapter = chapter(TENSOR_CORES);
+    let wrong: Vec<_> = quotes(&chapter, "rust,finding").collect();
+    assert_eq!(wrong.len(), 4);
+    expect_none(wrong.into_iter().filter_map(|(kernel, _, quoted)| match multiply(spec(kernel)) {
+        Ok(_) => Some(format!("line {}: nothing is found", kernel.line)),
+        Err(error) => misquoted(quoted, &error.to_string()),
+    }));
+}
+
+#[test]
+fn the_compiler_refuses_what_the_chapter_says() {
+    let chapter = chapter(TENSOR_CORES);
+    let refused: Vec<_> = quotes(&chapter, "rust,refused").collect();
+    assert_eq!(refused.len(), 3);
+    expect_none(refused.into_iter().filter_map(|(kernel, _, quoted)| {
+        match check("kernel.rs", &kernel.code) {
+            Ok(_) => Some(format!("line {}: accepted", kernel.line)),
+            Err(error) => misquoted(quoted, &error.to_string()),
+        }
+    }));
+}
+
+/// What rustc says of these files is compared by the test `rustc`.
+#[test]
+fn rustc_refuses_what_the_chapter_says() {
+    let chapter = chapter(TENSOR_CORES);
+    let refused: Vec<_> = quotes(&chapter, "rust,rustc:").collect();
+    assert_eq!(refused.len(), 3);
+    expect_none(refused.into_iter().flat_map(|(code, name, quoted)| {
+        let read = |extension| file(&format!("tests/tests/ui/refused/{name}.{extension}"));
+        misquoted(code, &read("rs")).into_iter().chain(misquoted(quoted, &read("stderr")))
+    }));
+}
+
+#[test]
+fn chapters_show_the_examples_as_they_are() -> anyhow::Result<()> {
+    let chapter = chapter(TENSOR_CORES);
+    let shown: Vec<_> = quotes(&chapter, "rust,example:").collect();
+    assert_eq!(shown.len(), 5);
+    let example = |name| file(&format!("examples/src/bin/{name}.rs"));
+    expect_none(shown.into_iter().filter_map(|(code, name, _)| misquoted(code, &example(name))));
+    let pictures: Vec<_> = chapter.iter().filter(|block| block.info == "text,picture").collect();
+    let [picture] = pictures[..] else { panic!("`wgmma_atom` prints one picture") };
+    expect_none(misquoted(picture, &TileLayout::accumulator(Scalar::F32, [64, 8])?.to_string()));
+    Ok(())
+}
+
+#[test]
+fn chapters_have_the_figures_of_the_benchmarks() {
+    let (page, measured) = (file(&format!("docs/{TENSOR_CORES}")), file("docs/benchmarks.md"));
+    let rows: Vec<_> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert!(measured.lines().any(|line| line == row), "docs/benchmarks.md has no\n{row}");
+    }
 }

@@ -152,9 +152,10 @@ impl Scalar {
     }
 
     /// Whether the language has tensor maps of it. `bool` would need its bytes checked after a
-    /// load; of the others the type that the hardware knows says what a reduction would do.
+    /// load; of `i16` and `usize` the type that the hardware knows says what a reduction would do.
+    /// Bytes have none, so `i8` is as good as `u8`.
     pub const fn is_mapped(self) -> bool {
-        !matches!(self, Self::Bool | Self::I8 | Self::I16 | Self::Usize)
+        !matches!(self, Self::Bool | Self::I16 | Self::Usize)
     }
 }
 

@@ -79,6 +79,8 @@ impl Interleave {
 #[allow(missing_docs)] // the width of the permuted span, or of a pixel, in bytes
 pub enum TileSwizzle {
     None,
+    /// Panels of 16 bytes, in which nothing is permuted: the core matrices of tensor cores.
+    Panels16,
     B32,
     B64,
     B128,
@@ -89,13 +91,20 @@ pub enum TileSwizzle {
 
 impl TileSwizzle {
     /// Every one of them.
-    pub const ALL: [Self; 6] =
-        [Self::None, Self::B32, Self::B64, Self::B128, Self::Interleave16, Self::Interleave32];
+    pub const ALL: [Self; 7] = [
+        Self::None,
+        Self::Panels16,
+        Self::B32,
+        Self::B64,
+        Self::B128,
+        Self::Interleave16,
+        Self::Interleave32,
+    ];
 
     /// How chunks are permuted in shared memory.
     pub const fn pattern(self) -> Swizzle {
         match self {
-            Self::None | Self::Interleave16 => Swizzle::None,
+            Self::None | Self::Panels16 | Self::Interleave16 => Swizzle::None,
             Self::B32 | Self::Interleave32 => Swizzle::B32,
             Self::B64 => Swizzle::B64,
             Self::B128 => Swizzle::B128,
@@ -105,18 +114,19 @@ impl TileSwizzle {
     /// How the tensor lies in global memory.
     pub const fn interleave(self) -> Interleave {
         match self {
-            Self::None | Self::B32 | Self::B64 | Self::B128 => Interleave::None,
+            Self::None | Self::Panels16 | Self::B32 | Self::B64 | Self::B128 => Interleave::None,
             Self::Interleave16 => Interleave::B16,
             Self::Interleave32 => Interleave::B32,
         }
     }
 
-    /// The bytes that a row may not exceed, and that a shorter one is padded to; `None` where any
-    /// row will do, as in interleaved layouts.
+    /// The width of a panel in bytes: a longer row is cut into such parts, and a shorter one is
+    /// padded to it; `None` where any row will do, as in interleaved layouts.
     pub const fn span(self) -> Option<u32> {
-        match self.interleave() {
-            Interleave::None => self.pattern().span(),
-            Interleave::B16 | Interleave::B32 => None,
+        match self {
+            Self::Panels16 => Some(16),
+            Self::None | Self::B32 | Self::B64 | Self::B128 => self.pattern().span(),
+            Self::Interleave16 | Self::Interleave32 => None,
         }
     }
 
@@ -140,6 +150,7 @@ impl TileSwizzle {
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "NoSwizzle",
+            Self::Panels16 => "Panels16",
             Self::B32 => "Swizzle32",
             Self::B64 => "Swizzle64",
             Self::B128 => "Swizzle128",
@@ -176,6 +187,6 @@ mod tests {
     #[test]
     fn the_permuted_bytes_are_the_spans() {
         let bytes = TileSwizzle::ALL.map(TileSwizzle::permuted_bytes);
-        assert_eq!(bytes, [16, 32, 64, 128, 16, 32]);
+        assert_eq!(bytes, [16, 16, 32, 64, 128, 16, 32]);
     }
 }

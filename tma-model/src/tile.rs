@@ -105,6 +105,7 @@ impl TileType {
         }
         // In im2col mode nobody says where the next panel's pixels are.
         if mode == TileMode::Box && self.panels() > 1 {
+            faults.extend(self.panel_fault());
             return [faults, self.panel().faults(mode)].concat();
         }
         for (dimension, &extent) in self.extents.iter().enumerate() {
@@ -160,6 +161,13 @@ impl TileType {
         limits::BOX_INNER_BYTES as u32 / self.element.bytes()
     }
 
+    /// Of panels, each of which a copy writes to where a tile may begin.
+    fn panel_fault(&self) -> Option<TileFault> {
+        let rows = self.panel_bytes() / self.row_pitch();
+        let begins = self.panel_bytes().is_multiple_of(limits::tile_alignment(self.swizzle));
+        (!begins).then_some(TileFault::PanelRows { rows })
+    }
+
     fn size_fault(&self) -> Option<TileFault> {
         let bytes = self.bytes();
         (bytes > limits::BOX_BYTES).then_some(TileFault::Bytes { bytes })
@@ -194,6 +202,10 @@ pub enum TileFault {
     /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `swizzle`.
     #[allow(missing_docs)]
     SwizzleSpan { bytes: u64, span: u32 },
+    /// Several panels whose rows are not a multiple of 8, so that one begins where no tile may.
+    /// Source: [`limits::tile_alignment`].
+    #[allow(missing_docs)]
+    PanelRows { rows: u64 },
     /// More bytes than [`limits::BOX_BYTES`].
     #[allow(missing_docs)]
     Bytes { bytes: u64 },
@@ -214,7 +226,8 @@ impl fmt::Display for TileType {
         write!(f, "Tile<{}, Shape{}<{}>", self.element, self.rank(), extents.join(", "))?;
         match self.swizzle {
             TileSwizzle::None => f.write_str(">"),
-            swizzle @ (TileSwizzle::B32
+            swizzle @ (TileSwizzle::Panels16
+            | TileSwizzle::B32
             | TileSwizzle::B64
             | TileSwizzle::B128
             | TileSwizzle::Interleave16
@@ -268,11 +281,31 @@ mod tests {
         assert_eq!(wide.panel(), tile(Scalar::F16, &[8, 64], TileSwizzle::B128));
         faults(wide, &[]);
         faults(
-            tile(Scalar::F16, &[257, 128], TileSwizzle::B128),
-            &[TileFault::Extent { dimension: 0, extent: 257, most: 256 }],
+            tile(Scalar::F16, &[264, 128], TileSwizzle::B128),
+            &[TileFault::Extent { dimension: 0, extent: 264, most: 256 }],
         );
         let column = tile(Scalar::F16, &[8, 128], TileSwizzle::B128).faults(TileMode::Columns);
         assert_eq!(column, [TileFault::SwizzleSpan { bytes: 256, span: 128 }]);
+    }
+
+    #[test]
+    fn panels_begin_where_tiles_may() {
+        for swizzle in [TileSwizzle::Panels16, TileSwizzle::B32, TileSwizzle::B128] {
+            faults(tile(Scalar::F16, &[24, 128], swizzle), &[]);
+            faults(tile(Scalar::F16, &[3, 8, 128], swizzle), &[]);
+            faults(tile(Scalar::F16, &[12, 128], swizzle), &[TileFault::PanelRows { rows: 12 }]);
+        }
+        // Alone a panel begins where the tile does.
+        faults(tile(Scalar::F16, &[12, 64], TileSwizzle::B128), &[]);
+    }
+
+    #[test]
+    fn panels_of_chunks_are_not_permuted() {
+        let chunks = tile(Scalar::F16, &[64, 32], TileSwizzle::Panels16);
+        assert_eq!((chunks.panels(), chunks.row_pitch(), chunks.panel_bytes()), (4, 16, 1024));
+        assert_eq!((chunks.shared_bytes(), chunks.bytes()), (4096, 4096));
+        assert_eq!(chunks.panel(), tile(Scalar::F16, &[64, 8], TileSwizzle::Panels16));
+        assert_eq!(chunks.to_string(), "Tile<f16, Shape2<64, 32>, Panels16>");
     }
 
     #[test]

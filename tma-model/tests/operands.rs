@@ -5,7 +5,13 @@ use tma_model::mma::{Descriptor, Major, Operand, OperandTile, ROWS};
 use tma_model::{Scalar, Swizzle, TileSwizzle, TileType};
 
 fn swizzle() -> impl Strategy<Value = TileSwizzle> {
-    prop::sample::select(vec![TileSwizzle::None, TileSwizzle::B32, TileSwizzle::B64, TileSwizzle::B128])
+    prop::sample::select(vec![
+        TileSwizzle::None,
+        TileSwizzle::Panels16,
+        TileSwizzle::B32,
+        TileSwizzle::B64,
+        TileSwizzle::B128,
+    ])
 }
 
 fn scalar() -> impl Strategy<Value = Scalar> {

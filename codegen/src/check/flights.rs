@@ -21,8 +21,8 @@ pub struct Flights {
     pending: HashMap<StmtId, u32>,
     /// The multiplications that begin a sum.
     first: HashSet<StmtId>,
-    /// The operands in registers that the multiplications of each accumulator read.
-    fragments: HashMap<LocalId, Vec<LocalId>>,
+    /// The fragments and metadata that the multiplications of each accumulator read.
+    registers: HashMap<LocalId, Vec<LocalId>>,
 }
 
 impl Flights {
@@ -36,9 +36,9 @@ impl Flights {
         self.first.contains(&mma)
     }
 
-    /// The operands in registers that multiplications of `accumulator` read.
-    pub fn fragments(&self, accumulator: LocalId) -> &[LocalId] {
-        self.fragments.get(&accumulator).map_or(&[], Vec::as_slice)
+    /// The fragments and metadata that multiplications of `accumulator` read.
+    pub fn registers(&self, accumulator: LocalId) -> &[LocalId] {
+        self.registers.get(&accumulator).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -91,10 +91,14 @@ impl Walk<'_, '_> {
     fn stmt(&mut self, stmt: &Stmt, mut state: State) -> Option<State> {
         match &stmt.kind {
             StmtKind::Mma(mma) => {
-                if let LeftOperand::Registers(fragment) = mma.left {
-                    let fragments = self.flights.fragments.entry(mma.accumulator).or_default();
-                    if !fragments.contains(&fragment) {
-                        fragments.push(fragment);
+                let fragment = match mma.left {
+                    LeftOperand::Registers(fragment) => Some(fragment),
+                    LeftOperand::Shared(_) => None,
+                };
+                for local in fragment.into_iter().chain(mma.metadata) {
+                    let read = self.flights.registers.entry(mma.accumulator).or_default();
+                    if !read.contains(&local) {
+                        read.push(local);
                     }
                 }
                 if state.zero.remove(&mma.accumulator) {
@@ -195,6 +199,8 @@ impl Walk<'_, '_> {
             | StmtKind::BulkWaitGroup { .. }
             | StmtKind::Pack { .. }
             | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)
@@ -206,7 +212,8 @@ impl Walk<'_, '_> {
             | StmtKind::ElectOne { .. }
             | StmtKind::Warp { .. }
             | StmtKind::Assert { .. }
-            | StmtKind::Printf { .. } => Some(state),
+            | StmtKind::Printf { .. }
+            | StmtKind::PrintTile { .. } => Some(state),
         }
     }
 

@@ -101,6 +101,15 @@ pub(super) fn tile_element(tile: &Expr, at: &[Expr], sink: &mut Sink) {
     }
 }
 
+/// More than fits the buffer that is printed to would be lost, without a word on a GPU.
+pub(super) fn printed_tile(tile: &Expr, sink: &mut Sink) {
+    let Type::Tile(ty) = tile.ty.local() else { return };
+    let elements = ty.extents.iter().fold(1, |count: u64, &extent| count.saturating_mul(extent.into()));
+    if elements > limits::PRINTED_ELEMENTS {
+        sink.error(Limits::PrintedTile { tile: ty.clone(), elements }, tile.span);
+    }
+}
+
 /// The index of an element or of a stage, if it is a constant.
 pub(super) fn element(of: &Type, index: &Expr, sink: &mut Sink) {
     if let Some(bound) = bound(of) {

@@ -75,9 +75,11 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         StmtKind::StoreAccumulator { accumulator, first, tile } => {
             mma::store(rules, *accumulator, first, tile, sink);
         }
+        StmtKind::StoreMatrix(store) => mma::store_matrix(rules, store, span, sink),
         StmtKind::Pack { dest, accumulator } => mma::pack(rules, *dest, *accumulator, span, sink),
         StmtKind::ReduceRows { accumulator, .. } => mma::reduce_rows(rules, *accumulator, span, sink),
         StmtKind::SetMaxRegisters { registers, .. } => mma::registers(*registers, span, sink),
+        StmtKind::PrintTile { tile } => limits::printed_tile(tile, sink),
         StmtKind::Assign { local, index, value: _ } => limits::assigned(rules.kernel.local(*local), index, sink),
         // Their operands are judged as expressions; nothing else about them has a rule.
         StmtKind::If { .. }
@@ -90,6 +92,7 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         | StmtKind::Leave(_)
         | StmtKind::Return
         | StmtKind::GlobalAtomic { .. }
+        | StmtKind::CheckMatrix(_)
         | StmtKind::PrefetchMap(_)
         | StmtKind::AcquireMap { .. }
         | StmtKind::BulkCommitGroup

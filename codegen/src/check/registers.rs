@@ -172,6 +172,9 @@ impl Walk {
             | StmtKind::MmaWait { .. }
             | StmtKind::Pack { .. }
             | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::PrintTile { .. }
             | StmtKind::ReduceRows { .. }
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)

@@ -87,6 +87,8 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::BulkWaitGroup { .. }
         | StmtKind::Pack { .. }
         | StmtKind::StoreAccumulator { .. }
+        | StmtKind::CheckMatrix(_)
+        | StmtKind::StoreMatrix(_)
         | StmtKind::ReduceRows { .. }
         | StmtKind::Fence(_)
         | StmtKind::Sync(_)
@@ -98,7 +100,8 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::Warp { .. }
         | StmtKind::Trap
         | StmtKind::Assert { .. }
-        | StmtKind::Printf { .. } => return None,
+        | StmtKind::Printf { .. }
+        | StmtKind::PrintTile { .. } => return None,
     };
     Some(Needed { feature, word })
 }

@@ -195,6 +195,15 @@ codes! {
     Registers = "TMA0256",
     /// Tensor cores in a block that is not made of warpgroups.
     Warpgroups = "TMA0257",
+    /// A tile in several panels whose rows are not a multiple of 8.
+    PanelRows = "TMA0258",
+    /// A part of a tile that is no tile.
+    TilePart = "TMA0259",
+    /// Metadata that is not what a sparse operand has.
+    SparseMetadata = "TMA0260",
+
+    /// A tile that is too large to be printed.
+    PrintedTile = "TMA0270",
 
     /// More warpgroups that meet on their own than barriers that are left for them.
     WarpgroupBarriers = "TMA0263",

@@ -106,9 +106,9 @@ pub(super) fn of_generics(words: &[WordUse], generics: &Generics) -> TokenStream
     if proofs.is_empty() {
         return TokenStream::new();
     }
-    let (generics, ..) = generics.split_for_impl();
+    let (generics, _, bounds) = generics.split_for_impl();
     quote! {
-        fn methods_of_generics #generics () {
+        fn methods_of_generics #generics () #bounds {
             return;
             #(#proofs)*
         }

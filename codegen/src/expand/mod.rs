@@ -12,6 +12,7 @@
 //! tokens of a body, such as an error, a hash or a number of bytes, stands behind every body.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod bounds;
 mod methods;
 mod names;
 mod ptx;
@@ -147,7 +148,7 @@ struct Parts {
 }
 
 fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx) -> Parts {
-    let Front { hash: _, instances, diagnostics, words } = front;
+    let Front { hash: _, instances, named, diagnostics, words } = front;
     // Of warnings the build script tells: a macro of stable Rust has no way to.
     let errors = diagnostics.errors;
     let launchers = instances.iter().zip(&ptx.texts).map(|(instance, ptx)| {
@@ -172,7 +173,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx) -> Parts {
         .collect();
     // What was said of imports need not be said of each word.
     let imported = !errors.iter().any(|error| error.mistake.is_of_imports());
-    let body = imported.then(|| never_called(function, &words));
+    let body = imported.then(|| never_called(function, &words, &bounds::fulfilled(function, &named)));
     let body = body.map_or_else(TokenStream::new, |body| quote!(#conditions #body));
     let proofs = imported.then(|| names::proofs(&words, &function.sig.generics)).flatten();
     let proofs = proofs.map(|proofs| quote!(#conditions #proofs));
@@ -217,10 +218,10 @@ fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
     }
 }
 
-/// The body as rustc sees it. The spans are the user's, so whatever rustc says of it stands in the
-/// right place. Words of the vocabulary mean it, whatever lies around: where they do not,
-/// [`names::proofs`] is the one to fail.
-fn never_called(function: &ItemFn, words: &[WordUse]) -> TokenStream {
+/// The body as rustc sees it, and `behind` it what is said of the function. The spans are the
+/// user's, so whatever rustc says of it stands in the right place. Words of the vocabulary mean it,
+/// whatever lies around: where they do not, [`names::proofs`] is the one to fail.
+fn never_called(function: &ItemFn, words: &[WordUse], behind: &TokenStream) -> TokenStream {
     let imports = names::imports(words);
     let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));
     let (sig, block, allowed) = (&function.sig, &function.block, allowed());
@@ -230,6 +231,7 @@ fn never_called(function: &ItemFn, words: &[WordUse]) -> TokenStream {
             #(#allowed)*
             #sig #block
             #imports
+            #behind
         };
     }
 }

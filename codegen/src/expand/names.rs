@@ -171,7 +171,7 @@ pub(super) fn scalar_type(scalar: Scalar, span: Span) -> TokenStream {
 /// Any generic arguments that fit, between angle brackets: rustc gives the other side the same.
 /// Those with a default are left out.
 pub(super) fn examples(generics: &[Generic], span: Span) -> Option<TokenStream> {
-    let examples = generics.iter().filter(|generic| **generic != Generic::Swizzle);
+    let examples = generics.iter().filter(|generic| !generic.has_default());
     let examples: Vec<_> = examples.map(|&generic| example(generic, span)).collect();
     (!examples.is_empty()).then(|| quote_spanned!(span=> <#(#examples),*>))
 }
@@ -188,6 +188,7 @@ fn example(generic: Generic, span: Span) -> TokenStream {
         Generic::Range => quote_spanned!(span=> ::core::ops::Range<::core::primitive::u32>),
         Generic::Groups | Generic::Dimension => quote_spanned!(span=> 0),
         Generic::Lanes => quote_spanned!(span=> 2),
+        Generic::Flag => quote_spanned!(span=> true),
         Generic::Shape => quote_spanned!(span=> #lang::Shape2<8, 8>),
         Generic::Swizzle => quote_spanned!(span=> #lang::NoSwizzle),
         Generic::Count | Generic::MatrixRows | Generic::Depth => quote_spanned!(span=> 1),

@@ -3,7 +3,8 @@
 //!
 //! The kernel's module gets a type `Instance` with the kernel's generics, and a trait `Compiled`
 //! for those that the attribute names. `launch::<T, N>` asks for it, and a generic function of the
-//! host does so in its `where` clause.
+//! host does so in its `where` clause. The kernel's own bounds are not repeated here: what is
+//! compiled fulfils them, which `expand/bounds.rs` has rustc check.
 
 use std::collections::HashSet;
 

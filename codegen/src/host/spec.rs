@@ -105,6 +105,7 @@ fn map_spec(tile: &TileType, mode: &TokenStream, written: bool) -> TokenStream {
     let extents = &tile.extents;
     let swizzle = match tile.swizzle {
         TileSwizzle::None => format_ident!("None"),
+        TileSwizzle::Panels16 => format_ident!("Panels16"),
         TileSwizzle::B32 => format_ident!("B32"),
         TileSwizzle::B64 => format_ident!("B64"),
         TileSwizzle::B128 => format_ident!("B128"),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{AccumulatorType, OperandType, TileType, Type};
+use super::{AccumulatorType, OperandType, Scalar, TileType, Type};
 
 /// What a compound value is. Its parts are the operands of an
 /// [`ExprKind::Compound`](super::ExprKind::Compound).
@@ -30,6 +30,9 @@ pub enum Compound {
     /// Some columns of an accumulator, as one of so many columns: the accumulator, and the first
     /// column.
     Columns(AccumulatorType),
+    /// Rows of a slice of such elements: the slice, the first element, rows, columns, and the
+    /// elements from one row to the next.
+    Matrix(Scalar),
     /// A multiplication under way: the accumulator, and the parts of what it keeps.
     Flight(AccumulatorType, Box<Type>),
 }
@@ -51,7 +54,7 @@ impl Compound {
             Self::Phase | Self::Pipeline(_) | Self::Producer(_) | Self::Consumer(_) | Self::EmptySlot(_) => {
                 &[]
             }
-            Self::Operand(_) | Self::Columns(_) | Self::Flight(..) => &[],
+            Self::Operand(_) | Self::Columns(_) | Self::Matrix(_) | Self::Flight(..) => &[],
         }
     }
 }
@@ -70,6 +73,7 @@ impl fmt::Display for Compound {
             Self::Columns(part) => {
                 write!(f, "Columns<{}, {}, {}>", part.element, part.rows, part.columns)
             }
+            Self::Matrix(element) => write!(f, "GlobalMatrix<{element}>"),
             Self::Flight(of, keep) => {
                 write!(f, "Flight<{}, {}, {}, {keep}>", of.element, of.rows, of.columns)
             }

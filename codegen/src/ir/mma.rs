@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{Expr, LocalId, Scalar, TileType};
+use tma_model::mma::Operand;
+
+use super::{Expr, LocalId, ParamId, Scalar, TileType};
 
 /// A matrix in the registers of a warpgroup, which multiplications add to. Each of its 128 threads
 /// holds some of the elements.
@@ -32,19 +34,40 @@ pub struct FragmentType {
 pub struct OperandType {
     /// What lies in shared memory.
     pub tile: TileType,
+    /// How many of its rows the operand is, if it is a band of a tile in several panels: those that
+    /// follow its address in each of them.
+    pub band: Option<u32>,
     /// Whether rows are taken for columns.
     pub transposed: bool,
     /// Whether its elements are negated.
     pub negated: bool,
+    /// Whether of each four elements of a row only two are there, and metadata tells which.
+    pub sparse: bool,
+}
+
+/// What a multiplication adds, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MmaOp {
+    /// Products.
+    Add,
+    /// Products of integers; each instruction clamps the sum to the numbers that there are.
+    Saturating,
+    /// How many bits are set in both rows.
+    AndPopc,
 }
 
 /// `accumulator += left · rightᵀ`, over all columns of both: a group of its own.
 #[derive(Clone, Debug)]
 pub struct Mma {
+    /// What is added.
+    pub op: MmaOp,
     /// What is added to.
     pub accumulator: LocalId,
     /// Of as many rows as the accumulator.
     pub left: LeftOperand,
+    /// The metadata of a sparse left operand: an array of `u32` that nothing else writes while the
+    /// multiplication is under way.
+    pub metadata: Option<LocalId>,
     /// With a row for each column of the accumulator.
     pub right: SharedOperand,
 }
@@ -65,6 +88,34 @@ pub struct SharedOperand {
     pub tile: Expr,
     /// What it is.
     pub ty: OperandType,
+}
+
+/// Rows of a slice of global memory.
+#[derive(Clone, Debug)]
+pub struct GlobalMatrix {
+    /// The slice, which has all of them.
+    pub global: ParamId,
+    /// The element that they begin with, a `u64`.
+    pub first: Expr,
+    /// Rows and columns, each a `u32`.
+    pub extents: [Expr; 2],
+    /// Elements from one row to the next, a `u32`.
+    pub stride: Expr,
+}
+
+/// Columns of an accumulator, stored to a matrix: what is outside of it is left out.
+#[derive(Clone, Debug)]
+pub struct MatrixStore {
+    /// What is stored.
+    pub accumulator: LocalId,
+    /// The first of the columns, a `u32`.
+    pub first: Expr,
+    /// How many columns.
+    pub columns: u32,
+    /// What is stored to.
+    pub matrix: GlobalMatrix,
+    /// Row and column there, each a `u32`.
+    pub at: [Expr; 2],
 }
 
 /// Which multiplications of an accumulator a wait is for.
@@ -112,11 +163,44 @@ impl FragmentType {
     }
 }
 
-impl OperandType {
-    /// Rows and columns, those along which is multiplied last.
-    pub fn extents(&self) -> Option<[u32; 2]> {
-        let [.., rows, columns] = self.tile.extents[..] else { return None };
-        Some(if self.transposed { [columns, rows] } else { [rows, columns] })
+impl MmaOp {
+    /// Its name in a kernel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Add => "mma",
+            Self::Saturating => "mma_saturating",
+            Self::AndPopc => "mma_and_popc",
+        }
+    }
+
+    /// What tensor cores take tiles of this scalar for: bits are those of unsigned integers.
+    pub const fn operand(self, scalar: Scalar) -> Option<Operand> {
+        match (self, scalar) {
+            (Self::Add | Self::Saturating, _) => Operand::of(scalar),
+            (Self::AndPopc, Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64) => Some(Operand::B1),
+            (
+                Self::AndPopc,
+                Scalar::Bool
+                | Scalar::I8
+                | Scalar::I16
+                | Scalar::I32
+                | Scalar::I64
+                | Scalar::Usize
+                | Scalar::F16
+                | Scalar::Bf16
+                | Scalar::F32
+                | Scalar::F64
+                | Scalar::Tf32
+                | Scalar::E4m3
+                | Scalar::E5m2,
+            ) => None,
+        }
+    }
+}
+
+impl From<TileType> for OperandType {
+    fn from(tile: TileType) -> Self {
+        Self { tile, band: None, transposed: false, negated: false, sparse: false }
     }
 }
 
@@ -146,11 +230,17 @@ impl fmt::Display for OperandType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wrap =
             |f: &mut fmt::Formatter<'_>, name: &str, inner: &dyn fmt::Display| write!(f, "{name}<{inner}>");
+        let tile: &dyn fmt::Display = match &self.band {
+            None => &self.tile,
+            Some(rows) => &format_args!("{rows} rows of {}", self.tile).to_string(),
+        };
+        let sparse = format!("Sparse<{tile}>");
+        let tile: &dyn fmt::Display = if self.sparse { &sparse } else { tile };
         match (self.negated, self.transposed) {
-            (false, false) => self.tile.fmt(f),
-            (false, true) => wrap(f, "Transposed", &self.tile),
-            (true, false) => wrap(f, "Negated", &self.tile),
-            (true, true) => write!(f, "Negated<Transposed<{}>>", self.tile),
+            (false, false) => tile.fmt(f),
+            (false, true) => wrap(f, "Transposed", tile),
+            (true, false) => wrap(f, "Negated", tile),
+            (true, true) => write!(f, "Negated<Transposed<{tile}>>"),
         }
     }
 }

@@ -125,6 +125,12 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::StoreAccumulator { accumulator, first, tile } => {
             writeln!(f, "accumulator.store {accumulator}[{first}] {tile}")
         }
+        StmtKind::CheckMatrix(matrix) => {
+            f.write_str("matrix.check ")?;
+            global_matrix(f, matrix)?;
+            f.write_char('\n')
+        }
+        StmtKind::StoreMatrix(store) => matrix_store(f, store),
         StmtKind::ReduceRows { dest, op, accumulator } => {
             writeln!(f, "{dest} = row_{} {accumulator}", op.name())
         }
@@ -153,15 +159,19 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::Trap => writeln!(f, "trap"),
         StmtKind::Assert { condition, message } => writeln!(f, "assert {condition} {message:?}"),
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
+        StmtKind::PrintTile { tile } => writeln!(f, "print_tile {tile}"),
     }
 }
 
 fn multiplication(f: &mut Formatter<'_>, mma: &Mma) -> fmt::Result {
-    let Mma { accumulator, left, right } = mma;
-    write!(f, "mma {accumulator} ")?;
+    let Mma { op, accumulator, left, metadata, right } = mma;
+    write!(f, "{} {accumulator} ", op.name())?;
     match left {
         LeftOperand::Shared(left) => shared_operand(f, left)?,
         LeftOperand::Registers(fragment) => write!(f, "{fragment}")?,
+    }
+    if let Some(metadata) = metadata {
+        write!(f, ".sparse({metadata})")?;
     }
     f.write_char(' ')?;
     shared_operand(f, right)?;
@@ -169,9 +179,21 @@ fn multiplication(f: &mut Formatter<'_>, mma: &Mma) -> fmt::Result {
 }
 
 fn shared_operand(f: &mut Formatter<'_>, operand: &SharedOperand) -> fmt::Result {
-    let OperandType { tile: _, transposed, negated } = operand.ty;
+    let OperandType { tile: _, band: _, transposed, negated, sparse: _ } = operand.ty;
     let (sign, suffix) = (if negated { "-" } else { "" }, if transposed { ".t" } else { "" });
     write!(f, "{sign}{}{suffix}", operand.tile)
+}
+
+fn matrix_store(f: &mut Formatter<'_>, store: &MatrixStore) -> fmt::Result {
+    let MatrixStore { accumulator, first, columns, matrix, at: [row, column] } = store;
+    write!(f, "accumulator.store_to {accumulator}[{first}; {columns}] ")?;
+    global_matrix(f, matrix)?;
+    writeln!(f, " [{row}, {column}]")
+}
+
+fn global_matrix(f: &mut Formatter<'_>, matrix: &GlobalMatrix) -> fmt::Result {
+    let GlobalMatrix { global, first, extents: [rows, columns], stride } = matrix;
+    write!(f, "{global}[{first}; {rows} x {columns}, {stride}]")
 }
 
 fn map_edit(f: &mut Formatter<'_>, map: &Expr, edit: &MapEdit) -> fmt::Result {

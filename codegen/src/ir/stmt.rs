@@ -1,8 +1,8 @@
 //! Statements: effects and control flow.
 
 use super::{
-    AtomicOp, Awaited, BulkCopy, Expr, Fence, LocalId, MapEdit, MapRef, Mma, Origin, ParamId, RemoteCopy,
-    RowOp, Scope, TileCopy, WarpOp,
+    AtomicOp, Awaited, BulkCopy, Expr, Fence, GlobalMatrix, LocalId, MapEdit, MapRef, MatrixStore, Mma,
+    Origin, ParamId, RemoteCopy, RowOp, Scope, TileCopy, WarpOp,
 };
 
 /// Statements in order.
@@ -115,6 +115,10 @@ pub enum StmtKind {
     Pack { dest: LocalId, accumulator: LocalId },
     /// `tile = accumulator[.., first..]`, converted, by the whole warpgroup; `first` is a `u32`.
     StoreAccumulator { accumulator: LocalId, first: Expr, tile: Expr },
+    /// Goes on only if all of a matrix is in its slice; otherwise traps.
+    CheckMatrix(Box<GlobalMatrix>),
+    /// `matrix[at..] = accumulator[.., first..]`, converted, each thread its elements.
+    StoreMatrix(Box<MatrixStore>),
     /// `dest` has `op` of each row of `accumulator`, over all threads that have elements of the
     /// row.
     ReduceRows { dest: LocalId, op: RowOp, accumulator: LocalId },
@@ -146,6 +150,8 @@ pub enum StmtKind {
     Assert { condition: Expr, message: String },
     /// Prints from the GPU.
     Printf { pieces: Vec<PrintfPiece>, args: Vec<Expr> },
+    /// Prints the elements of a tile from the GPU, in rows.
+    PrintTile { tile: Expr },
 }
 
 /// An arm of a `match`.

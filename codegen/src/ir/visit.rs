@@ -1,8 +1,9 @@
 //! Walks over a kernel.
 
 use super::{
-    Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, LeftOperand, MapEdit, MapRef, Mma,
-    Multicast, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp,
+    Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, GlobalMatrix, LeftOperand, MapEdit,
+    MapRef, MatrixStore, Mma, Multicast, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind,
+    TileCopy, WarpOp,
 };
 
 /// Numbers the statements of a kernel's body, each before those inside it.
@@ -220,7 +221,13 @@ macro_rules! parts {
             }),
             StmtKind::AcquireMap { index, .. } => Parts::read(vec![index]),
             StmtKind::Mma(mma) => {
-                let Mma { accumulator: _, left, right: SharedOperand { tile: right, ty: _ } } = unboxed!(mma);
+                let Mma {
+                    op: _,
+                    accumulator: _,
+                    left,
+                    metadata: _,
+                    right: SharedOperand { tile: right, ty: _ },
+                } = unboxed!(mma);
                 let left = match left {
                     LeftOperand::Shared(SharedOperand { tile, ty: _ }) => Some(tile),
                     LeftOperand::Registers(_) => None,
@@ -228,6 +235,15 @@ macro_rules! parts {
                 Parts::read(left.into_iter().chain([right]).collect())
             }
             StmtKind::StoreAccumulator { accumulator: _, first, tile } => Parts::read(vec![first, tile]),
+            StmtKind::CheckMatrix(matrix) => {
+                let GlobalMatrix { global: _, first, extents, stride } = unboxed!(matrix);
+                Parts::read([first].into_iter().chain(extents).chain([stride]).collect())
+            }
+            StmtKind::StoreMatrix(store) => {
+                let MatrixStore { accumulator: _, first, columns: _, matrix, at } = unboxed!(store);
+                let GlobalMatrix { global: _, first: start, extents, stride } = matrix;
+                Parts::read([first, start].into_iter().chain(extents).chain([stride]).chain(at).collect())
+            }
             StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
                 Parts::read(vec![id, threads])
             }
@@ -236,6 +252,7 @@ macro_rules! parts {
                 WarpOp::Vote(_) | WarpOp::Match(_) | WarpOp::Reduce(_) => vec![value],
             }),
             StmtKind::Printf { args, .. } => Parts::read(args.into_iter().collect()),
+            StmtKind::PrintTile { tile } => Parts::read(vec![tile]),
         }
     };
 }

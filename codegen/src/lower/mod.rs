@@ -9,7 +9,7 @@
 //! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in
 //!   [`nvvm`], the one table of what LLVM IR has no operation for.
 //! * [`mma`]: multiplications by the tensor cores, and what becomes of accumulators.
-//! * [`print`]: `printf!`, `assert!` and `trap`. [`debug`]: lines of the source.
+//! * [`print`]: `printf!`, `print_tile`, `assert!` and `trap`. [`debug`]: lines of the source.
 //!
 //! A local is an `alloca`, a read of it a `load`; LLVM's O3 makes registers of them. A handle
 //! (tile, barrier, array, stages) is a `ptr addrspace(3)`, that of another block a `ptr

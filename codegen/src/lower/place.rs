@@ -1,7 +1,7 @@
 //! Locals and register arrays.
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{AggregateValueEnum, BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{AggregateValueEnum, BasicValueEnum, InstructionValue, IntValue, PointerValue};
 
 use super::types::int;
 use super::{Cx, Lower, bounds, expr};
@@ -33,6 +33,13 @@ pub(super) fn at<'c>(
     Ok(unsafe { cx.builder.build_gep(ty, base, &[index], "")? })
 }
 
+/// Says of a store that its address is a multiple of so many bytes, and no more.
+pub(super) fn align_store(access: InstructionValue<'_>, bytes: u32) -> Lower<()> {
+    access
+        .set_alignment(bytes)
+        .map_err(|error| BackendError::Unchecked(format!("an alignment of {bytes} bytes: {error}")))
+}
+
 /// `local = value`.
 pub(super) fn store<'c>(cx: &Cx<'c, '_>, local: LocalId, value: BasicValueEnum<'c>) -> Lower<()> {
     cx.builder.build_store(home(cx, local)?, value)?;
@@ -45,10 +52,11 @@ pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value:
     let value = expr::value(cx, value)?;
     let mut place = home(cx, local)?;
     let ty = cx.kernel.kernel().local(local).ty.clone();
-    if let ([index], true) = (index, holds_halves(&ty)) {
-        return set_half(cx, place, index, value);
-    }
     let mut array = Expr { kind: ExprKind::Local(local), ty, span: value_span };
+    if let ([index], true) = (index, is_of_halves(&array.ty)) {
+        let half = half(cx, place, &array, index)?;
+        return half.set(cx, value);
+    }
     for index in index {
         place = element_place(cx, place, &array, index)?;
         let ty = element_type(&array.ty)?;
@@ -63,62 +71,14 @@ pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value:
 pub(super) fn takes_halves_apart(kernel: &Kernel) -> bool {
     let mut found = false;
     visit::for_each_expr(&kernel.body, &mut |expr| {
-        found |= matches!(&expr.kind, ExprKind::Index(of, _) if holds_halves(&of.ty));
+        found |= matches!(&expr.kind, ExprKind::Index(of, _) if is_of_halves(&of.ty));
     });
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if let StmtKind::Assign { local, index, .. } = &stmt.kind {
-            found |= !index.is_empty() && holds_halves(&kernel.local(*local).ty);
+            found |= !index.is_empty() && is_of_halves(&kernel.local(*local).ty);
         }
     });
     found
-}
-
-/// Whether two elements of a thing of this type lie in a register.
-fn holds_halves(of: &Type) -> bool {
-    matches!(of, Type::Accumulator(sum) if sum.element == Scalar::F16)
-}
-
-/// The register of an element of f16, and by how many bits the element is moved in it.
-fn half_place<'c>(
-    cx: &mut Cx<'c, '_>,
-    base: PointerValue<'c>,
-    index: &Expr,
-) -> Lower<(PointerValue<'c>, IntValue<'c>)> {
-    let index = expr::int_value(cx, index)?;
-    let one = index.get_type().const_int(1, false);
-    let register = cx.builder.build_right_shift(index, one, false, "")?;
-    let which = cx.builder.build_and(index, one, "")?;
-    let which = cx.builder.build_int_truncate_or_bit_cast(which, cx.context.i32_type(), "")?;
-    let amount = cx.builder.build_int_mul(which, cx.u32_const(16), "")?;
-    Ok((at(cx, cx.context.i32_type().into(), base, register)?, amount))
-}
-
-/// An element of f16 of the accumulator at `base`.
-fn half<'c>(cx: &mut Cx<'c, '_>, base: PointerValue<'c>, index: &Expr) -> Lower<BasicValueEnum<'c>> {
-    let (place, amount) = half_place(cx, base, index)?;
-    let both = int(cx.builder.build_load(cx.context.i32_type(), place, "")?)?;
-    let low = cx.builder.build_right_shift(both, amount, false, "")?;
-    let bits = cx.builder.build_int_truncate(low, cx.context.i16_type(), "")?;
-    Ok(cx.builder.build_bit_cast(bits, cx.context.f16_type(), "")?)
-}
-
-/// Gives an element of f16 of the accumulator at `base` a value.
-fn set_half<'c>(
-    cx: &mut Cx<'c, '_>,
-    base: PointerValue<'c>,
-    index: &Expr,
-    value: BasicValueEnum<'c>,
-) -> Lower<()> {
-    let (place, amount) = half_place(cx, base, index)?;
-    let register = cx.context.i32_type();
-    let both = int(cx.builder.build_load(register, place, "")?)?;
-    let mask = cx.builder.build_left_shift(cx.u32_const(0xffff), amount, "")?;
-    let other = cx.builder.build_and(both, cx.builder.build_not(mask, "")?, "")?;
-    let bits = int(cx.builder.build_bit_cast(value, cx.context.i16_type(), "")?)?;
-    let bits = cx.builder.build_int_z_extend(bits, register, "")?;
-    let bits = cx.builder.build_left_shift(bits, amount, "")?;
-    cx.builder.build_store(place, cx.builder.build_or(other, bits, "")?)?;
-    Ok(())
 }
 
 /// A register array of these elements.
@@ -146,8 +106,9 @@ pub(super) fn array<'c>(
 pub(super) fn element<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<BasicValueEnum<'c>> {
     let ty = cx.value_type(&element_type(&array.ty)?)?;
     let place = place_of(cx, array)?;
-    if holds_halves(&array.ty) {
-        return half(cx, place, index);
+    if is_of_halves(&array.ty) {
+        let half = half(cx, place, array, index)?;
+        return half.get(cx, ty);
     }
     let place = element_place(cx, place, array, index)?;
     Ok(cx.builder.build_load(ty, place, "")?)
@@ -180,12 +141,67 @@ fn element_place<'c>(
     array: &Expr,
     index: &Expr,
 ) -> Lower<PointerValue<'c>> {
-    let Some((element, len)) = array.ty.elements() else {
+    let element = cx.value_type(&element_type(&array.ty)?)?;
+    let index = checked(cx, array, index)?;
+    at(cx, element, place, index)
+}
+
+/// The index of `array[index]`, tested in a checked kernel.
+fn checked<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<IntValue<'c>> {
+    let Some((_, len)) = array.ty.elements() else {
         return Err(BackendError::Unchecked(format!("an element of type `{}`", array.ty)));
     };
     let at = expr::int_value(cx, index)?;
     bounds::index(cx, at, (array, len, "elements"), index.span)?;
-    let element = cx.value_type(&element)?;
-    // SAFETY: without `inbounds` the address may lie anywhere; `place` points to `element`s.
-    Ok(unsafe { cx.builder.build_gep(element, place, &[at], "")? })
+    Ok(at)
+}
+
+/// Whether two elements share a register, as those of an accumulator of `f16` do.
+fn is_of_halves(array: &Type) -> bool {
+    matches!(array, Type::Accumulator(ty) if ty.element == Scalar::F16)
+}
+
+/// An element of 16 bits, of which a register has two. It is read and written by way of the whole
+/// register: LLVM would divide what is accessed by halves into variables of 16 bits, and take the
+/// registers apart while a multiplication writes them.
+struct Half<'c> {
+    register: PointerValue<'c>,
+    /// By how many bits it lies above the register's lowest.
+    shift: IntValue<'c>,
+}
+
+fn half<'c>(cx: &mut Cx<'c, '_>, place: PointerValue<'c>, array: &Expr, index: &Expr) -> Lower<Half<'c>> {
+    let i = checked(cx, array, index)?;
+    let ty = i.get_type();
+    let number = cx.builder.build_right_shift(i, ty.const_int(1, false), false, "")?;
+    let register = at(cx, cx.context.i32_type().into(), place, number)?;
+    let odd = cx.builder.build_and(i, ty.const_int(1, false), "")?;
+    let odd = cx.builder.build_int_cast_sign_flag(odd, cx.context.i32_type(), false, "")?;
+    let shift = cx.builder.build_left_shift(odd, cx.u32_const(4), "")?;
+    Ok(Half { register, shift })
+}
+
+impl<'c> Half<'c> {
+    fn load(&self, cx: &Cx<'c, '_>) -> Lower<IntValue<'c>> {
+        int(cx.builder.build_load(cx.context.i32_type(), self.register, "")?)
+    }
+
+    fn get(&self, cx: &Cx<'c, '_>, ty: BasicTypeEnum<'c>) -> Lower<BasicValueEnum<'c>> {
+        let both = self.load(cx)?;
+        let value = cx.builder.build_right_shift(both, self.shift, false, "")?;
+        let value = cx.builder.build_int_truncate(value, cx.context.i16_type(), "")?;
+        Ok(cx.builder.build_bit_cast(value, ty, "")?)
+    }
+
+    fn set(&self, cx: &Cx<'c, '_>, value: BasicValueEnum<'c>) -> Lower<()> {
+        let value = int(cx.builder.build_bit_cast(value, cx.context.i16_type(), "")?)?;
+        let value = cx.builder.build_int_z_extend(value, cx.context.i32_type(), "")?;
+        let value = cx.builder.build_left_shift(value, self.shift, "")?;
+        let mask = cx.builder.build_left_shift(cx.u32_const(0xffff), self.shift, "")?;
+        let mask = cx.builder.build_not(mask, "")?;
+        let other = cx.builder.build_and(self.load(cx)?, mask, "")?;
+        let both = cx.builder.build_or(other, value, "")?;
+        cx.builder.build_store(self.register, both)?;
+        Ok(())
+    }
 }

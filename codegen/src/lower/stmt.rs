@@ -49,6 +49,8 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::MmaWait { accumulator, awaited } => mma::wait(cx, *accumulator, *awaited, stmt.id),
         StmtKind::Pack { dest, accumulator } => mma::pack(cx, *dest, *accumulator),
         StmtKind::StoreAccumulator { accumulator, first, tile } => mma::store(cx, *accumulator, first, tile),
+        StmtKind::CheckMatrix(matrix) => mma::check_matrix(cx, matrix, stmt.origin.span),
+        StmtKind::StoreMatrix(store) => mma::store_matrix(cx, store, stmt.origin.span),
         StmtKind::ReduceRows { dest, op, accumulator } => mma::reduce_rows(cx, *dest, *op, *accumulator),
         StmtKind::SetMaxRegisters { increase, registers } => {
             mma::set_max_registers(cx, *increase, *registers)
@@ -67,5 +69,6 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
             print::assert_stmt(cx, condition, message, stmt.origin.span)
         }
         StmtKind::Printf { pieces, args } => print::printf(cx, pieces, args),
+        StmtKind::PrintTile { tile } => print::tile::print_tile(cx, tile),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn set(cx: &mut Cx<'_, '_>, tile: &Expr, at: &[Expr], value: &Expr) -
     memory::store_any(cx, address, value, (ty.element, vector))
 }
 
-fn tile_type(ty: &Type) -> Lower<&TileType> {
+pub(super) fn tile_type(ty: &Type) -> Lower<&TileType> {
     let Type::Tile(tile) = ty.local() else {
         return Err(BackendError::Unchecked(format!("a tile of type `{}`", ty.local())));
     };
@@ -129,7 +129,9 @@ fn swizzled<'c>(
             let column = cx.builder.build_xor(column, pattern(row)?, "")?;
             cx.builder.build_int_add(row, column, "")?
         }
-        TileSwizzle::None | TileSwizzle::Interleave16 => cx.builder.build_int_add(row, column, "")?,
+        TileSwizzle::None | TileSwizzle::Panels16 | TileSwizzle::Interleave16 => {
+            cx.builder.build_int_add(row, column, "")?
+        }
         TileSwizzle::Interleave32 => {
             let offset = cx.builder.build_int_add(row, column, "")?;
             cx.builder.build_xor(offset, pattern(offset)?, "")?

@@ -181,6 +181,7 @@ impl Cx<'_> {
 
             FunctionCall::Shared => return self.shared_by_turbofish(path, span),
             FunctionCall::Trap => Expr { ty: Type::Never, ..self.effect(StmtKind::Trap, span) },
+            FunctionCall::PrintTile { tile } => self.effect(StmtKind::PrintTile { tile }, span),
             // Its calls elsewhere are refused, and a `for` takes it for what it is.
             FunctionCall::Unroll { range: _ } => return None,
         })

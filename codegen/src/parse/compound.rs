@@ -16,10 +16,11 @@ impl Cx<'_> {
     /// Gives `parts` the name of a variable: those that are not shared get locals.
     pub(super) fn bind_compound(&mut self, name: &syn::Ident, mutable: bool, parts: Vec<Expr>, ty: Type) {
         let span = Span::of(name);
-        // What a flight or some columns are of is the accumulator itself.
+        // What a flight or some columns are of is the accumulator itself, and a matrix's slice is a
+        // parameter.
         let parts = parts.into_iter().map(|part| {
-            let is_sum = matches!(self.resolve(&part.ty), Type::Accumulator(_));
-            if is_sum || matches!(part.kind, ExprKind::Shared(_)) {
+            let is_own = matches!(self.resolve(&part.ty), Type::Accumulator(_) | Type::Global(_));
+            if is_own || matches!(part.kind, ExprKind::Shared(_)) {
                 return part;
             }
             let (local, read) = self.temporary(&name.to_string(), part.ty.clone(), span);
@@ -66,7 +67,11 @@ impl Cx<'_> {
         }
         let pairs: Vec<_> = old_parts.iter().zip(parts).collect();
         if pairs.iter().any(|(old, new)| is_other_shared(old, new)) {
-            self.error(Mismatch::OtherPipeline { name }, value.span);
+            let mistake = match value.ty {
+                Type::Compound(Compound::Matrix(_)) => Mismatch::OtherSlice { name },
+                _ => Mismatch::OtherPipeline { name },
+            };
+            self.error(mistake, value.span);
             return;
         }
         for (old, new) in pairs {
@@ -95,6 +100,7 @@ impl Cx<'_> {
 fn is_other_shared(old: &Expr, new: &Expr) -> bool {
     match (&old.kind, &new.kind) {
         (ExprKind::Shared(old), ExprKind::Shared(new)) => old != new,
+        (ExprKind::Param(old), ExprKind::Param(new)) => old != new,
         (ExprKind::Shared(_), _) | (_, ExprKind::Shared(_)) => true,
         _ => false,
     }

@@ -32,9 +32,10 @@ mod types;
 mod warp;
 pub(crate) mod words;
 
+pub(crate) use instances::InstanceAttr;
+
 use cx::Cx;
 use infer::settle;
-use instances::InstanceAttr;
 use item::attr;
 use item::{KernelItem, ModuleItems};
 use names::WordUse;
@@ -57,6 +58,7 @@ pub(crate) fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) ->
     for instance in &instances {
         parse_instance(item, shared, &attr, Some(instance), sink, &mut parsed);
     }
+    parsed.instances = instances;
     parsed
 }
 
@@ -65,6 +67,8 @@ pub(crate) fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) ->
 pub(crate) struct Parsed {
     /// Each instance.
     pub(crate) kernels: Vec<Kernel>,
+    /// The instances as the attribute names them.
+    pub(crate) instances: Vec<InstanceAttr>,
     /// What any of them took for words of the vocabulary.
     pub(crate) words: Vec<WordUse>,
 }

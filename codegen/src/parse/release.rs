@@ -61,7 +61,7 @@ impl Fenced {
     fn of(ring: &Pipeline, body: &Block, flow: &Flow) -> Self {
         let (mut read, mut released_slots) = (HashSet::new(), HashSet::new());
         visit::for_each_stmt(body, &mut |stmt| {
-            if let StmtKind::TileGet { tile, .. } = &stmt.kind {
+            if let StmtKind::TileGet { tile, .. } | StmtKind::PrintTile { tile } = &stmt.kind {
                 read.extend(flow.slots(tile, ring));
             }
             released_slots.extend(released(stmt, ring));

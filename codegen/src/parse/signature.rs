@@ -42,9 +42,6 @@ pub(super) fn judge(function: &ItemFn, sink: &mut Sink) {
             sink.error(Signature::Lifetime, Span::of(param));
         }
     }
-    if let Some(clause) = &sig.generics.where_clause {
-        sink.error(Signature::Where, Span::of(clause));
-    }
     condition::refuse_in_kernel(function, sink);
 }
 

@@ -23,6 +23,24 @@ fn instances(lists: &str) -> Vec<String> {
     kernels.collect()
 }
 
+/// They are rustc's.
+#[test]
+fn bounds_of_any_form_are_taken() {
+    let text = ir("#[tma_kernel(threads = 128, instances(T in [f16, bf16], N in [64]))]
+         fn k<T, const N: u32>(out: TensorMap<Tile<T, Shape2<64, N>>>)
+         where
+             T: Multiply<T, f32>,
+             f32: StoreAs<T>,
+             Shape2<64, N>: MatrixShape<64, 64>,
+         {
+             let tile: Tile<T, Shape2<64, N>> = shared();
+             let sum = Accumulator::<f32, 64, 64>::zero();
+             sum.store(tile);
+             out.store([0, 0], tile);
+         }");
+    assert!(text.contains("kernel k::f16_64") && text.contains("kernel k::bf16_64"), "{text}");
+}
+
 #[test]
 fn a_product_makes_each_combination() {
     assert_eq!(

@@ -87,6 +87,7 @@ fn a_release_begins_with_a_fence_where_threads_have_read() {
         ("for i in 0..8 { out.set(i as u32, slot.1.get([i, 0]) as u32); } slot.release();", true),
         ("first(slot);", true),
         ("element(slot.1); slot.release();", true),
+        ("print_tile(slot.1); slot.release();", true),
         ("let tile = slot.1; element(tile); give(slot);", true),
         ("let mut kept = slot; kept.1.get([0, 0]); if n > 1 { kept.release(); kept = c.wait(); }", true),
         // A store reads through the other proxy, and a write is fenced where it is stored.

@@ -209,3 +209,34 @@ fn tma0208_indices_in_turns_of_unrolled_loops() {
         ir(&of(kept));
     }
 }
+
+#[test]
+fn tiles_are_printed() {
+    means("let t: Tile<f32, Shape2<8, 8>> = shared(); print_tile(t);", "print_tile s0");
+    means(
+        "let t: Stages<Tile<f16, Shape2<64, 64>, Swizzle128>, 2> = shared(); print_tile(t[n].band::<8>(3));",
+        "print_tile s0[p0][3u32]",
+    );
+}
+
+#[test]
+fn nothing_else_is_printed_as_a_tile() {
+    let sum = "let mut sum = Accumulator::<f32, 64, 64>::zero();";
+    let kernel = |body: &str| {
+        refused(&format!("#[tma_kernel(threads = 128, cluster = 2)]\nfn k(n: u32) {{ {body} }}"))
+    };
+    for (body, found, help) in [
+        (&*format!("{sum} print_tile(sum);"), "not `Accumulator<f32, 64, 64>`", "store it to a tile"),
+        (&format!("{sum} print_tile(sum.columns::<8>(0));"), "prints a tile, not", "store it to a tile"),
+        ("print_tile(n);", "not `u32`", "`printf!` prints single values"),
+        ("let a: SharedArray<u32, 4> = shared(); print_tile(a);", "prints a tile, not", "print a `Tile`"),
+        (
+            "let t: Tile<f32, Shape2<8, 8>> = shared(); print_tile(remote(t, 0));",
+            "prints a tile, not",
+            "of the block's own",
+        ),
+    ] {
+        let text = kernel(body);
+        assert!(text.contains(found) && text.contains(help), "{body}: {text}");
+    }
+}

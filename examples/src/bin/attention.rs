@@ -1,87 +1,121 @@
-//! Attention, forward: softmax(Q · Kᵀ · scale) · V, without ever writing the scores to memory.
+//! Attention, forward: softmax(Q · Kᵀ / √128) · V, without ever writing the scores to memory.
 //!
-//! A block has 64 queries and goes over all keys and values, 128 at a time. One warpgroup loads,
-//! the other multiplies: while the tensor cores compute the weighted sum of one block of values,
-//! the threads compute the softmax of the next block's scores, and correct what was summed before
-//! whenever a row has a new maximum ("online softmax": Milakov and Gimelshein, arXiv 1805.02867;
-//! the schedule is that of FlashAttention-3, arXiv 2407.08608). The weights go to the second
-//! multiplication from the registers in which the first one left the scores.
+//! ```sh
+//! cargo run --release -p tma-examples --bin attention --features cuda -- \
+//!     --shape 32,4096,4096 --element bf16 --causal yes
+//! ```
+//!
+//! A block has 128 queries of a head and goes over all keys and values, 128 at a time. One
+//! warpgroup loads, and a pair multiplies, each for 64 of the queries: while the tensor cores
+//! compute the weighted sum of one block of values, the threads compute the softmax of the next
+//! block's scores, and correct what was summed before whenever a row has a new maximum ("online
+//! softmax": Milakov and Gimelshein, arXiv 1805.02867; the schedule is that of FlashAttention-3,
+//! arXiv 2407.08608). The weights go to the second multiplication from the registers in which the
+//! first one left the scores.
+//!
+//! With a causal mask a query sees the keys up to its own place, the last query all of them. There
+//! may be any number of queries, and of keys, but with a mask at least as many keys as queries.
 
+use anyhow::{Context, bail, ensure};
+use tma_runtime::layout::DeviceId;
 use tma_runtime::prelude::*;
 
-/// The kernel, and the tiles that it moves.
+/// The kernel.
 #[tma_module]
 pub mod forward {
     use tma_runtime::prelude::*;
 
-    type Queries = Tile<bf16, Shape2<64, 128>, Swizzle128>;
-    type Block = Tile<bf16, Shape2<128, 128>, Swizzle128>;
+    /// Head, queries of a warpgroup, elements of a head.
+    type Half = Shape3<1, 64, 128>;
+    /// Head, keys or values, elements of a head.
+    type Block = Shape3<1, 128, 128>;
 
-    /// `o = softmax(q · kᵀ · scale / log2(e)) · v` over `blocks` blocks of 128 keys, of which all
-    /// have to be whole.
-    #[tma_kernel(threads = 256)]
-    pub fn attention(
-        q: TensorMap<Queries>,
-        k: TensorMap<Block>,
-        v: TensorMap<Block>,
-        o: TensorMap<Queries>,
-        blocks: u32,
+    /// `o = softmax(q · kᵀ · scale / log2(e)) · v` for `keys` keys. A causal query `i` sees those up
+    /// to `i + ahead`.
+    #[tma_kernel(threads = 384, instances(T in [bf16, f16], CAUSAL in [full = false, causal = true]))]
+    pub fn attention<T, const CAUSAL: bool>(
+        q: TensorMap<Tile<T, Half, Swizzle128>>,
+        k: TensorMap<Tile<T, Block, Swizzle128>>,
+        v: TensorMap<Tile<T, Block, Swizzle128>>,
+        o: TensorMap<Tile<T, Half, Swizzle128>>,
+        keys: u32,
+        ahead: u32,
         scale: f32,
-    ) {
-        let queries: Queries = shared();
+    ) where
+        T: TransposedElement + Multiply<T, f32>,
+        f32: PackAs<T> + StoreAs<T>,
+    {
+        let queries: Stages<Tile<T, Half, Swizzle128>, 2> = shared();
         let loaded: Barrier = shared();
-        let keys: Pipeline<(Block,), 2> = shared();
-        let values: Pipeline<(Block,), 2> = shared();
+        let key_ring: Pipeline<(Tile<T, Block, Swizzle128>,), 2> = shared();
+        let value_ring: Pipeline<(Tile<T, Block, Swizzle128>,), 2> = shared();
         if thread_idx().x == 0 {
             loaded.init(1);
-            keys.init(4); // each warp that multiplies
-            values.init(4);
+            key_ring.init(8); // each warp that multiplies
+            value_ring.init(8);
             fence_barrier_init();
         }
         sync_threads();
 
-        let row = block_idx().x * 64;
+        let head = block_idx().y;
+        // The last queries see the most keys: they come first.
+        let row = 128 * if CAUSAL { grid_dim().x - 1 - block_idx().x } else { block_idx().x };
+        let seen = if CAUSAL { min(keys, row + 128 + ahead) } else { keys };
+        let blocks = seen.div_ceil(128);
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<24>();
             if warp_idx() == 0 && elect_one() {
-                loaded.arrive_expect_tx(queries.bytes());
-                q.load(queries, [row, 0], loaded);
-                let mut next_keys = keys.producer();
-                let mut next_values = values.producer();
+                loaded.arrive_expect_tx(2 * queries[0].bytes());
+                q.load(queries[0], [head, row, 0], loaded);
+                q.load(queries[1], [head, row + 64, 0], loaded);
+                let mut next_keys = key_ring.producer();
+                let mut next_values = value_ring.producer();
                 for block in 0..blocks {
                     let slot = next_keys.acquire();
-                    k.load(slot.0, [block * 128, 0], slot.barrier());
+                    k.load(slot.0, [head, block * 128, 0], slot.barrier());
                     let slot = next_values.acquire();
-                    v.load(slot.0, [block * 128, 0], slot.barrier());
+                    v.load(slot.0, [head, block * 128, 0], slot.barrier());
                 }
             }
         } else {
             setmaxnreg_inc::<240>();
-            loaded.wait(0);
-            let mut keys = keys.consumer();
-            let mut values = values.consumer();
+            let me = warpgroup_idx() - 1;
+            let query = queries[me];
+            let row = row + 64 * me;
+            // From here on, some row of this warpgroup does not see all keys of a block.
+            let whole = if CAUSAL { min(keys, row + 1 + ahead) } else { keys };
+            let mut next_key = key_ring.consumer();
+            let mut next_value = value_ring.consumer();
             let mut out = Accumulator::<f32, 64, 128>::zero();
-            let mut top = Rows::<f32, 64>::filled(f32::NEG_INFINITY);
+            // A row that sees no key of a block must not be left with -∞ - -∞.
+            let mut top = Rows::<f32, 64>::filled(f32::MIN);
             let mut total = Rows::<f32, 64>::filled(0.0);
             let mut shrink = Rows::<f32, 64>::filled(1.0);
+            loaded.wait(0);
 
             let mut scores = Accumulator::<f32, 64, 128>::zero();
-            let key = keys.wait();
-            let done = scores.mma(queries, key.0, key).wait();
+            let key = next_key.wait();
+            let done = scores.mma(query, key.0, key).wait();
             if elect_one() {
                 done.release();
             }
+            if whole < 128 {
+                hide::<CAUSAL>(&mut scores, 0, keys, row + ahead);
+            }
             softmax(&mut scores, &mut top, &mut total, &mut shrink, scale);
-            let mut weights = scores.pack::<bf16>();
-            for _ in 1..blocks {
+            let mut weights = scores.pack::<T>();
+            for block in 1..blocks {
                 scores = Accumulator::zero();
-                let key = keys.wait();
-                let product = scores.mma(queries, key.0, key); // Q · Kᵀ of this block ..
-                let value = values.wait();
+                let key = next_key.wait();
+                let product = scores.mma(query, key.0, key); // Q · Kᵀ of this block ..
+                let value = next_value.wait();
                 let sum = out.mma(weights, value.0.t(), value); // .. and P · V of the one before
                 let done = product.wait();
                 if elect_one() {
                     done.release();
+                }
+                if whole < block * 128 + 128 {
+                    hide::<CAUSAL>(&mut scores, block * 128, keys, row + ahead);
                 }
                 softmax(&mut scores, &mut top, &mut total, &mut shrink, scale);
                 let done = sum.wait();
@@ -91,21 +125,34 @@ pub mod forward {
                 for i in unroll(0..out.len()) {
                     out[i] *= shrink[out.row(i)];
                 }
-                weights = scores.pack::<bf16>();
+                weights = scores.pack::<T>();
             }
-            let value = values.wait();
+            let value = next_value.wait();
             let _last = out.mma(weights, value.0.t(), value).wait();
 
             for i in unroll(0..out.len()) {
                 out[i] /= total[out.row(i)];
             }
-            out.store(queries); // nobody reads the queries any more
+            out.store(query); // this warpgroup alone has read them
             fence_proxy_async();
             sync_warpgroup();
-            if thread_idx().x == 128 {
-                o.store([row, 0], queries);
+            if thread_idx().x % 128 == 0 {
+                o.store([head, row, 0], query);
                 bulk_commit_group();
                 bulk_wait_group_read::<0>();
+            }
+        }
+    }
+
+    /// Hides keys of a block that begins at `first`: those from `keys` on, and with a mask, of row
+    /// `i`, those after `last + i`.
+    #[tma_device]
+    fn hide<const CAUSAL: bool>(scores: &mut Accumulator<f32, 64, 128>, first: u32, keys: u32, last: u32) {
+        for i in unroll(0..scores.len()) {
+            let at = scores.at(i);
+            let key = first + at[1];
+            if key >= keys || CAUSAL && key > last + at[0] {
+                scores[i] = f32::NEG_INFINITY;
             }
         }
     }
@@ -136,71 +183,228 @@ pub mod forward {
     }
 }
 
-/// Launches attention of all of `q` over all of `k` and `v`, with scores divided by √128.
-pub fn launch(
-    device: &Device,
-    [q, k, v]: [&DeviceTensor<bf16, 2>; 3],
-    o: &mut DeviceTensor<bf16, 2>,
-) -> Result<(), Error> {
-    let ([queries, _], [keys, _]) = (q.shape(), k.shape());
-    let blocks = u32::try_from(keys / 128).unwrap_or(u32::MAX);
-    let scale = std::f32::consts::LOG2_E / 128.0_f32.sqrt();
-    forward::attention::launch(device, Grid::tiles([queries], [64]), q, k, v, o, blocks, scale)
+/// Elements of a head.
+const HEAD: usize = 128;
+
+/// What is computed, as it stands on the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Heads, queries and keys of each.
+    pub shape: [usize; 3],
+    /// Whether queries see the keys up to their own place only.
+    pub causal: bool,
+    /// The type of all elements.
+    pub element: &'static str,
+    /// The greatest error of an element; by default what the type leads to expect.
+    pub tolerance: Option<f64>,
+    /// Launches that are measured on a GPU.
+    pub iterations: u32,
 }
 
-/// Numbers between -1 and 1 that look random, and are the same each time.
-fn numbers(len: usize, seed: u32) -> Vec<bf16> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        bf16::from_f32((state >> 8) as f32 / (1 << 23) as f32 - 1.0)
+impl Default for Options {
+    fn default() -> Self {
+        Self { shape: [32, 4096, 4096], causal: false, element: "bf16", tolerance: None, iterations: 100 }
+    }
+}
+
+const USAGE: &str =
+    "options: --shape HEADS,QUERIES,KEYS  --causal yes|no  --element bf16|f16  --tolerance X  --iterations N";
+
+impl Options {
+    /// Reads `--name value` pairs.
+    ///
+    /// # Errors
+    ///
+    /// An option that there is not, or a value that it does not take.
+    pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Self> {
+        let mut options = Self::default();
+        while let Some(name) = words.next() {
+            let value = words.next().with_context(|| format!("`{name}` has no value\n{USAGE}"))?;
+            match (name.as_str(), value.as_str()) {
+                ("--shape", _) => {
+                    let extents = value.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>();
+                    let extents = extents.ok().and_then(|extents| extents.try_into().ok());
+                    options.shape =
+                        extents.with_context(|| format!("`{value}` is not HEADS,QUERIES,KEYS"))?;
+                }
+                ("--causal", "yes") => options.causal = true,
+                ("--causal", "no") => options.causal = false,
+                ("--element", "bf16") => options.element = "bf16",
+                ("--element", "f16") => options.element = "f16",
+                ("--tolerance", _) => options.tolerance = Some(value.parse()?),
+                ("--iterations", _) => options.iterations = value.parse()?,
+                _ => bail!("there is no option `{name} {value}`\n{USAGE}"),
+            }
+        }
+        Ok(options)
+    }
+
+    /// How many keys query `i` sees.
+    fn seen(&self, i: usize) -> usize {
+        let [_, queries, keys] = self.shape;
+        if self.causal { i + 1 + keys - queries } else { keys }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// The greatest error of an element.
+    pub error: f64,
+    /// How fast it was, if that was measured.
+    pub tflops: Option<f64>,
+}
+
+/// An element type, with the error that it leads to.
+trait Element: Scalar + TransposedElement + Multiply<Self, f32> {
+    const TOLERANCE: f64;
+    fn of(value: f64) -> Self;
+    fn value(self) -> f64;
+}
+
+macro_rules! elements {
+    ($($ty:ident: $tolerance:literal;)+) => { $(
+        impl Element for $ty {
+            const TOLERANCE: f64 = $tolerance;
+
+            fn of(value: f64) -> Self {
+                Self::from_f64(value)
+            }
+
+            fn value(self) -> f64 {
+                self.to_f64()
+            }
+        }
+    )+ };
+}
+
+elements! {
+    bf16: 1e-2;
+    f16: 2e-3;
+}
+
+/// Attends, compares with what the host computes, and measures on a GPU.
+///
+/// # Errors
+///
+/// An element that is wrong, a shape that cannot be, and what the device reports.
+pub fn check(device: &Device, options: &Options) -> anyhow::Result<Outcome> {
+    match (options.element, options.causal) {
+        ("f16", false) => check_as::<f16, false>(device, options),
+        ("f16", true) => check_as::<f16, true>(device, options),
+        (_, false) => check_as::<bf16, false>(device, options),
+        (_, true) => check_as::<bf16, true>(device, options),
+    }
+}
+
+fn check_as<T: Element, const CAUSAL: bool>(device: &Device, options: &Options) -> anyhow::Result<Outcome>
+where
+    forward::attention::Instance<T, CAUSAL>: forward::attention::Compiled,
+{
+    let [heads, queries, keys] = options.shape;
+    ensure!(options.shape.iter().all(|&extent| extent > 0), "every extent is at least 1");
+    ensure!(!CAUSAL || keys >= queries, "with a mask there are at least as many keys as queries");
+    // Scores far apart, so that maxima change.
+    let q = numbers::<T>(1, heads * queries * HEAD, 4.0);
+    let k = numbers::<T>(2, heads * keys * HEAD, 1.0);
+    let v = numbers::<T>(3, heads * keys * HEAD, 1.0);
+    let of_q = device.tensor(&q, [heads, queries, HEAD])?;
+    let of_k = device.tensor(&k, [heads, keys, HEAD])?;
+    let of_v = device.tensor(&v, [heads, keys, HEAD])?;
+    let mut of_o = device.filled_bytes::<T, 3>([heads, queries, HEAD], 0xff)?;
+
+    let stream = device.stream()?;
+    let grid = Grid::new(u32::try_from(queries.div_ceil(128))?, u32::try_from(heads)?, 1);
+    let (all, ahead) = (u32::try_from(keys)?, u32::try_from(keys.saturating_sub(queries))?);
+    let scale = std::f32::consts::LOG2_E / (HEAD as f32).sqrt();
+    let queue = |o: &mut DeviceTensor<T, 3>| {
+        forward::attention::launch::<T, CAUSAL>(&stream, grid, &of_q, &of_k, &of_v, o, all, ahead, scale)
     };
-    (0..len).map(|_| next()).collect()
+    queue(&mut of_o)?;
+    stream.synchronize()?;
+
+    // All rows, or some dozen if there are many.
+    let found = of_o.to_vec()?;
+    let rows = heads * queries;
+    let step = (rows * keys >> 19).clamp(1, rows.div_ceil(50));
+    let mut error = 0.0_f64;
+    for row in (0..rows).step_by(step) {
+        let (of_head, seen) = (row / queries * keys * HEAD, options.seen(row % queries) * HEAD);
+        let [k, v] = [&k, &v].map(|all| &all[of_head..][..seen]);
+        let wanted = reference(&q[row * HEAD..][..HEAD], k, v);
+        for (found, wanted) in found[row * HEAD..].iter().zip(wanted) {
+            let difference = (found.value() - wanted).abs();
+            // A NaN stays.
+            if difference > error || difference.is_nan() {
+                error = difference;
+            }
+        }
+    }
+    let is_right = error <= options.tolerance.unwrap_or(T::TOLERANCE);
+    ensure!(is_right, "{options:?}: an element is wrong by {error:.2e}");
+
+    let is_measured = matches!(device.id(), DeviceId::Cuda(_)) && options.iterations > 0;
+    let tflops = if is_measured {
+        for _ in 0..options.iterations.div_ceil(4) {
+            queue(&mut of_o)?;
+        }
+        let begin = stream.record()?;
+        for _ in 0..options.iterations {
+            queue(&mut of_o)?;
+        }
+        let seconds = f64::from(begin.elapsed_ms(&stream.record()?)?) / 1e3;
+        // Two multiplications for each query, each key that it sees, and each element.
+        let pairs: usize = (0..queries).map(|i| options.seen(i)).sum();
+        let operations = 4.0 * (heads * pairs * HEAD) as f64 * f64::from(options.iterations);
+        Some(operations / seconds * 1e-12)
+    } else {
+        None
+    };
+    Ok(Outcome { error, tflops })
+}
+
+/// Numbers of up to this size that look random, and are the same each time (the finaliser of
+/// MurmurHash3).
+fn numbers<T: Element>(seed: u64, len: usize, size: f64) -> Vec<T> {
+    let number = |i: usize| {
+        let mut x = (i as u64).wrapping_add(seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ x >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        x = (x ^ x >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        T::of(((x >> 11) as f64 / (1_u64 << 52) as f64 - 1.0) * size)
+    };
+    (0..len).map(number).collect()
 }
 
 /// One row of the result, in f64.
-fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f64> {
-    let dot = |key: &[bf16]| query.iter().zip(key).map(|(a, b)| a.to_f64() * b.to_f64()).sum::<f64>();
-    let scores: Vec<f64> = keys.chunks(128).map(|key| dot(key) / 128.0_f64.sqrt()).collect();
+fn reference<T: Element>(query: &[T], keys: &[T], values: &[T]) -> Vec<f64> {
+    let dot = |key: &[T]| query.iter().zip(key).map(|(a, b)| a.value() * b.value()).sum::<f64>();
+    let scores: Vec<f64> = keys.chunks(HEAD).map(|key| dot(key) / (HEAD as f64).sqrt()).collect();
     let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
     let total: f64 = weights.iter().sum();
-    let column = |c: usize| {
-        let rows = values.chunks(128).zip(&weights);
-        rows.map(|(value, weight)| weight * value[c].to_f64()).sum::<f64>() / total
-    };
-    (0..128).map(column).collect()
-}
-
-/// Attends with so many queries and keys, and gives the greatest error of an element.
-pub fn error_of(device: &Device, [queries, keys]: [usize; 2]) -> anyhow::Result<f64> {
-    let four = bf16::from_f32(4.0);
-    let host_q: Vec<bf16> = numbers(queries * 128, 1).into_iter().map(|x| x * four).collect();
-    let (host_k, host_v) = (numbers(keys * 128, 2), numbers(keys * 128, 3));
-    let q = device.tensor(&host_q, [queries, 128])?;
-    let k = device.tensor(&host_k, [keys, 128])?;
-    let v = device.tensor(&host_v, [keys, 128])?;
-    let mut o = device.zeros([queries, 128])?;
-    launch(device, [&q, &k, &v], &mut o)?;
-
-    let mut worst = 0.0_f64;
-    for (row, query) in o.to_vec()?.chunks(128).zip(host_q.chunks(128)) {
-        let wanted = reference(query, &host_k, &host_v);
-        worst = row.iter().zip(wanted).map(|(a, b)| (a.to_f64() - b).abs()).fold(worst, f64::max);
+    let mut row = vec![0.0; HEAD];
+    for (value, weight) in values.chunks(HEAD).zip(&weights) {
+        for (sum, element) in row.iter_mut().zip(value) {
+            *sum += weight * element.value() / total;
+        }
     }
-    Ok(worst)
+    row
 }
 
-/// Attends with several numbers of queries and keys, and checks each element.
+/// Attends with each instance over several numbers of queries and keys, and checks each element.
 pub fn run(device: &Device) -> anyhow::Result<()> {
-    for [queries, keys] in [[64, 128], [100, 256], [192, 640]] {
-        let worst = error_of(device, [queries, keys])?;
-        anyhow::ensure!(
-            worst < 1e-2,
-            "{queries} queries over {keys} keys: an element is wrong by {worst:.2e}"
-        );
+    for (shape, causal, element) in [
+        ([1, 64, 128], false, "bf16"),
+        ([2, 100, 200], true, "bf16"),
+        ([1, 192, 333], false, "f16"),
+        ([1, 130, 130], true, "f16"),
+        ([1, 3, 1], false, "bf16"),
+    ] {
+        let options = Options { shape, causal, element, iterations: 0, ..Options::default() };
+        let error = check(device, &options)?.error;
+        let ([heads, queries, keys], mask) = (shape, if causal { ", causal" } else { "" });
         println!(
-            "{}: {queries} queries over {keys} keys, none wrong by more than {worst:.1e}",
+            "{}: {heads} × {queries} queries over {keys} keys{mask}, {element}: none wrong by more than {error:.1e}",
             device.name()
         );
     }
@@ -208,5 +412,14 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
 }
 
 fn main() -> anyhow::Result<()> {
-    run(&Device::open()?)
+    let device = Device::open()?;
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    if words.is_empty() {
+        return run(&device);
+    }
+    let options = Options::parse(words.into_iter())?;
+    let Outcome { error, tflops } = check(&device, &options)?;
+    print!("{}: {options:?}: none wrong by more than {error:.1e}", device.name());
+    println!("{}", tflops.map_or_else(String::new, |tflops| format!(", {tflops:.0} TFLOP/s")));
+    Ok(())
 }

@@ -132,13 +132,15 @@ impl Turn<'_, '_> {
                     warp.set(d, lane, u64::from(lane == elected));
                 }
             }
-            Collective::Matrix(_) if here != u32::MAX => {
-                let message =
-                    format!("a matrix is moved by lanes {here:#010x}; all of a warp have to take part");
+            Collective::Matrix(_) | Collective::Product(_) if here != u32::MAX => {
+                let message = format!(
+                    "a matrix is moved or multiplied by lanes {here:#010x}; all of a warp have to take part"
+                );
                 let lane = Lane { index: here.trailing_zeros(), site };
                 return self.fail(warp, lane, FindingKind::Execution, message);
             }
             Collective::Matrix(ref code) => self.matrix(warp, code, site)?,
+            Collective::Product(ref code) => self.product(warp, code),
         }
         Ok(())
     }

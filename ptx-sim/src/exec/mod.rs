@@ -22,6 +22,7 @@ mod format;
 mod matrix;
 mod memory;
 pub(crate) mod observe;
+mod product;
 mod spin;
 mod splits;
 mod step;

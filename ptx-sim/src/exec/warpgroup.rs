@@ -12,8 +12,8 @@ use super::alu::Lanes;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use super::{Issue, Lane};
-use crate::isa::{ControlOp, LeftCode, MultiplyCode, Op, Pc, Reg, Site, WarpgroupOp};
-use crate::machine::{LeftOperand, Multiply, Poll, Stop, WaitingFor};
+use crate::isa::{ControlOp, LeftCode, MetadataCode, MultiplyCode, Op, Pc, Reg, Site, WarpgroupOp};
+use crate::machine::{LeftOperand, Metadata, Multiply, Poll, Stop, WaitingFor};
 use crate::report::{Finding, FindingKind};
 
 /// What a register of D holds while a multiplication is in flight: a NaN in each type.
@@ -171,10 +171,18 @@ impl Turn<'_, '_> {
                 LeftOperand::Registers(&registers)
             }
         };
+        let lanes;
+        let metadata = match code.metadata {
+            Some(MetadataCode { register, selector }) => {
+                lanes = words(self.context.lanes(&warp.registers, register));
+                Some(Metadata { lanes: &lanes, selector })
+            }
+            None => None,
+        };
         self.lend(warp, &code.d);
         let MultiplyCode { form, negates, majors, saturates, .. } = *code;
         let (pc, d, accumulates) = (issue.pc.0, code.d.as_slice(), holds != 0);
-        let what = Multiply { pc, form, d, left, right, accumulates, negates, majors, saturates };
+        let what = Multiply { pc, form, d, left, right, accumulates, negates, majors, saturates, metadata };
         self.machine.multiply(warp.actor(0, issue.site), &what)?;
         let group = warp.tensor.commits + 1;
         for &reg in code.left.registers() {

@@ -31,7 +31,7 @@ pub enum Class {
     /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`,
     /// `ldmatrix`, `stmatrix`, `movmatrix`.
     Warp,
-    /// `wgmma`. A wait counts each time that it is tried.
+    /// `wgmma` and `mma.sync`. A wait counts each time that it is tried.
     Tensor,
     /// Branches, calls, returns, and what has no effect on the thread.
     Control,

@@ -342,6 +342,9 @@ fn warp(WarpOp { mask, what }: &WarpOp) -> Facts {
             MatrixCode::Store { .. } => Facts { writes: Footprint::Object, ..exchange },
             MatrixCode::Move { .. } => exchange,
         },
+        Collective::Product(_) => {
+            Facts { effect: Effect::Local, ..Facts::waits(Class::Tensor, Wait::Exchange) }
+        }
     }
 }
 

@@ -25,9 +25,9 @@ pub(crate) use op::{
     Access, AddressOp, Alu, Assertion, Atomic, AtomicOp, AtomicVector, BarrierOp, BarrierReduction, Binary,
     BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Collective, Combine, Combined, Compare, ComparePair,
     Compared, ControlOp, Conversion, CopyAsyncOp, CopyCode, FloatCode, LeftCode, MapCode, MatrixCode,
-    MbarrierAction, MbarrierOp, MemoryOp, MultiplyCode, Numeric, Op, PairConversion, Redux, RemoteCode,
-    Shuffle, TensorCode, TensorCodeAction, Ternary, TmaOp, Truth, Unary, Vote, WarpOp, WarpgroupOp,
-    WideAtomic, Window,
+    MbarrierAction, MbarrierOp, MemoryOp, MetadataCode, MultiplyCode, Numeric, Op, PairConversion,
+    ProductCode, Redux, RemoteCode, Shuffle, TensorCode, TensorCodeAction, Ternary, TmaOp, Truth, Unary,
+    Vote, WarpOp, WarpgroupOp, WideAtomic, Window,
 };
 pub(crate) use operand::{Address, Constant, Guard, Memory, Special};
 pub use ordering::{Fence, FencedMemory, Order, Scope, Semantics, Site, Space};

@@ -112,6 +112,7 @@ pub use diagnostics::SharedName;
 pub use engine::counters::{CopyKind, Counters, Moved};
 pub use index::{BarrierId, BlockRank, MapId, OperationId, ThreadId, ThreadIndex, WarpIndex};
 pub use memory::{GlobalFault, GlobalMemory};
+pub(crate) use mma::{WarpFactors, WarpLanes, WarpManner, multiply_in_warp};
 pub(crate) use random::Random;
 pub(crate) use timeline::{Position, Recorder};
 pub use types::{
@@ -119,7 +120,7 @@ pub use types::{
     MachineConfig, Order, Phase, PhaseWait, Pointer, Poll, Reduction, RemoteStore, Scope, Semantics, Site,
     Space, TensorAction, TensorCopy, TryWait, Votes, Waiting, WaitingFor,
 };
-pub(crate) use types::{LeftOperand, Multiply};
+pub(crate) use types::{LeftOperand, Metadata, Multiply};
 
 pub use crate::report::Stop;
 use crate::report::{Finding, Findings, Party};

@@ -8,6 +8,7 @@ const D4: &str = "{%f0, %f1, %f2, %f3}";
 #[test]
 fn forms_that_are_not_there_are_refused() {
     let mma = "wgmma.mma_async.sync.aligned";
+    let sparse = "wgmma.mma_async.sp.sync.aligned";
     let cases = [
         (
             format!("{mma}.m64n8k16.f32.f16.bf16 {D4}, %d4, %d5, 1, 1, 1, 0, 0;"),
@@ -33,6 +34,24 @@ fn forms_that_are_not_there_are_refused() {
             format!("{mma}.m64n8k256.s32.b1.b1.xor.popc {{%r4, %r5, %r6, %r7}}, %d4, %d5, 1;"),
             "`.and.popc` is wanted",
         ),
+        (
+            format!("{mma}.m64n8k256.s32.b1.b1.and.popc {{%r4, %r5, %r6, %r7}}, %d4, %d5, %r8, 0, 1;"),
+            "`%r8` is no predicate",
+        ),
+        (
+            format!("{sparse}.m64n8k256.s32.b1.b1.and.popc {{%r4, %r5, %r6, %r7}}, %d4, %d5, %r8, 0, 1;"),
+            "there is no sparse b1",
+        ),
+        (format!("{sparse}.m64n8k16.f32.f16.f16 {D4}, %d4, %d5, %r8, 0, 1, 1, 1, 0, 0;"), "k32 is wanted"),
+        (
+            format!("{sparse}.m64n8k32.f32.f16.f16 {D4}, %d4, %d5, %r8, 2, 1, 1, 1, 0, 0;"),
+            "selector of f16 is 0 or 1",
+        ),
+        (
+            format!("{sparse}.m64n8k64.f32.e4m3.e4m3 {D4}, %d4, %d5, %r8, 1, 1, 1, 1;"),
+            "selector of e4m3 is 0",
+        ),
+        (format!("{sparse}.m64n8k32.f32.f16.f16 {D4}, %d4, %d5, %d6, 0, 1, 1, 1, 0, 0;"), "32"),
         ("wgmma.fence.aligned;".to_owned(), "`.sync.aligned`"),
         ("setmaxnreg.inc.sync.aligned.u32 16;".to_owned(), "a multiple of 8 from 24 to 256"),
     ];
@@ -44,6 +63,7 @@ fn forms_that_are_not_there_are_refused() {
 fn forms_that_are_there_load() {
     let registers = "{%r4, %r5, %r6, %r7}";
     let mma = "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned";
+    let sparse = "wgmma.fence.sync.aligned; wgmma.mma_async.sp.sync.aligned";
     let end = "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
     let cases = [
         format!("{mma}.m64n8k16.f32.f16.f16 {D4}, %d4, %d5, %p1, 1, -1, 0, 1; {end}"),
@@ -52,6 +72,12 @@ fn forms_that_are_there_load() {
         format!("{mma}.m64n8k8.f32.tf32.tf32 {D4}, {registers}, %d5, 1, -1, -1; {end}"),
         format!("{mma}.m64n8k32.s32.u8.s8.satfinite {{%r10, %r11, %r12, %r13}}, %d4, %d5, %p1; {end}"),
         format!("{mma}.m64n8k256.s32.b1.b1.and.popc {{%r10, %r11, %r12, %r13}}, %d4, %d5, 1; {end}"),
+        format!("{sparse}.m64n8k32.f32.f16.f16 {D4}, %d4, %d5, %r8, 1, %p1, 1, -1, 0, 1; {end}"),
+        format!("{sparse}.m64n8k16.f32.tf32.tf32 {D4}, {registers}, %d5, %r8, 0, 1, -1, -1; {end}"),
+        format!("{sparse}.m64n8k64.f16.e4m3.e5m2 {{%r9, %r10}}, %d4, %d5, %r8, 0, 0, 1, 1; {end}"),
+        format!(
+            "{sparse}.m64n8k64.s32.u8.s8.satfinite {{%r10, %r11, %r12, %r13}}, %d4, %d5, %r8, 0, 1; {end}"
+        ),
     ];
     accepted(&cases.each_ref().map(String::as_str));
 }

@@ -280,9 +280,42 @@ fn descriptors_lead_to_the_variable_that_they_start_in() {
 #[test]
 fn descriptors_have_only_their_fields() {
     let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
-    for change in ["or.b64 %d5, %d5, [[0||0x4000]];", "or.b64 %d5, %d5, [[0||0x0002000000000000]];"] {
-        pair(&[FILL, READY, DESCRIPTORS, change, &end], 1, FindingKind::IllegalMultiplication);
-    }
+    let change = "or.b64 %d5, %d5, [[0||0x4000]];";
+    pair(&[FILL, READY, DESCRIPTORS, change, &end], 1, FindingKind::IllegalMultiplication);
+}
+
+/// SBO of 128 bytes, or of 64: groups of 8 rows overlap. One of 0 repeats them on purpose.
+#[test]
+fn chunks_of_an_operand_are_different_bytes() {
+    let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
+    let change = "xor.b64 %d4, %d4, [[0||0x0000000c00000000]];";
+    let text = pair(&[FILL, READY, DESCRIPTORS, change, &end], 1, FindingKind::IllegalMultiplication);
+    assert!(text.contains("more than once, with an LBO of 1024 bytes and an SBO of 64"), "{text}");
+    let repeats = "xor.b64 %d4, %d4, 0x0000000800000000;";
+    block(128, &kernel(&[FILL, READY, DESCRIPTORS, repeats, &end])).gives(|_, _| 16);
+}
+
+/// As an H200 read them: the pattern starts 128 bytes later for each unit of the base offset.
+#[test]
+fn a_base_offset_tells_where_the_pattern_starts() {
+    let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
+    // 32-byte swizzle: 8 rows of 32 bytes, SBO 256; B starts 128 bytes after the pattern does.
+    let descriptors = "shr.u32 %r8, %r6, 4; cvt.u64.u32 %d6, %r8; or.b64 %d6, %d6, 0xc000001000010000;\n\
+        mov.b64 %d4, %d6; add.u64 %d5, %d6, 136; or.b64 %d5, %d5, [[0x0002000000000000||0]];\n\
+        mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;\n";
+    let text = pair(&[FILL, READY, descriptors, &end], 1, FindingKind::Misaligned);
+    assert!(text.contains("starts 128 bytes into the swizzle's pattern"), "{text}");
+    assert!(text.contains("has the base offset 0"), "{text}");
+}
+
+/// The first two elements of each group of four, or in one group the first one twice.
+#[test]
+fn metadata_names_different_elements() {
+    let sparse = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d4, %d5, %r20, 0, 1, 1, 1, 0, 0;\n";
+    let metadata = "mov.u32 %r20, [[0x44444444||0x44044444]];\n";
+    let body = [FILL, READY, DESCRIPTORS, metadata, FENCE, sparse, COMMIT, WAIT, RESULT];
+    let text = pair(&body, 1, FindingKind::IllegalMultiplication);
+    assert!(text.contains("has 0b0000 in its bits 20 to 23, of the warp's row 8 and group 1"), "{text}");
 }
 
 #[test]

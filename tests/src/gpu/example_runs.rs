@@ -9,7 +9,7 @@ use crate::compare::same_bits;
 use crate::examples::{
     attention, cluster_reduce, dense_gemm, tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8,
     tma_grouped_copy, tma_im2col, tma_multicast, tma_prefetch, tma_reduce, tma_row_fill, tma_scale,
-    transpose,
+    transpose, wgmma_atom,
 };
 use crate::random::{Sample, hash, noise, noise_of};
 
@@ -105,7 +105,7 @@ const QUICK_ELEMENTS: usize = 1 << 15;
 const FACTOR: f32 = 1.7e3;
 
 /// Examples with data of their own, which they check.
-const PROGRAMS: [(&str, Program); 7] = [
+const PROGRAMS: [(&str, Program); 8] = [
     ("tma_coordinates", tma_coordinates::run),
     ("tma_fp8", tma_fp8::run),
     ("tma_grouped_copy", tma_grouped_copy::run),
@@ -113,23 +113,34 @@ const PROGRAMS: [(&str, Program); 7] = [
     ("tma_prefetch", tma_prefetch::run),
     ("tma_reduce", tma_reduce::run),
     ("tma_row_fill", tma_row_fill::run),
+    ("wgmma_atom", wgmma_atom::run),
 ];
 
-/// Examples that multiply, and the same with one block and more steps than a ring has stages.
-const PRODUCTS: [(&str, Program, Program); 2] =
-    [("attention", attention::run, small_attention), ("dense_gemm", dense_gemm::run, small_gemm)];
+/// Examples that multiply.
+const PRODUCTS: [(&str, Program); 2] = [("attention", attention::run), ("dense_gemm", dense_gemm::run)];
 
-fn small_attention(device: &Device) -> anyhow::Result<()> {
-    let error = attention::error_of(device, [64, 512])?;
-    anyhow::ensure!(error < 1e-2, "an element is wrong by {error:.2e}");
-    Ok(())
-}
+/// M, N, K and batches of dense products: each extent below, at and above the sides of tiles, and
+/// rows of multiples of 16 bytes whatever their elements.
+const GEMM_SHAPES: [[usize; 4]; 7] = [
+    [16, 16, 16, 1],
+    [128, 128, 128, 3],
+    [144, 272, 208, 2],
+    [1008, 1040, 528, 1],
+    [112, 2064, 1296, 1],
+    [2304, 48, 4112, 5],
+    [4096, 4096, 4096, 1],
+];
 
-fn small_gemm(device: &Device) -> anyhow::Result<()> {
-    let error = dense_gemm::error_of(device, [128, 128, 704])?;
-    anyhow::ensure!(error < 1e-3, "an element is wrong by {error:.2e} of itself");
-    Ok(())
-}
+/// Heads, queries and keys.
+const ATTENTION_SHAPES: [[usize; 3]; 7] = [
+    [1, 1, 1],
+    [3, 128, 128],
+    [2, 127, 129],
+    [1, 65, 1000],
+    [5, 300, 301],
+    [4, 1000, 1024],
+    [32, 4096, 4096],
+];
 
 type Program = fn(&Device) -> anyhow::Result<()>;
 
@@ -152,12 +163,37 @@ const EXAMPLES: [Example; 5] = [
     Example { name: "transpose", run: transposed, shapes: &TRANSPOSED_SHAPES, small: [68, 72] },
 ];
 
-/// The programs; the products small or as they are.
-fn programs(small: bool) -> impl Iterator<Item = Test> {
-    let products =
-        PRODUCTS.into_iter().map(move |(name, run, alone)| (name, if small { alone } else { run }));
+/// A test for each program.
+fn programs(programs: impl IntoIterator<Item = (&'static str, Program)>) -> impl Iterator<Item = Test> {
     let test = |(name, run)| Test { name: format!("examples::{name}"), run: Box::new(run) };
-    PROGRAMS.into_iter().chain(products).map(test)
+    programs.into_iter().map(test)
+}
+
+/// Each instance of the dense product, with these extents and in turns a C of either major
+/// dimension.
+fn gemms(mnkl: [usize; 4]) -> impl Iterator<Item = Test> {
+    let [m, n, k, l] = mnkl;
+    dense_gemm::gemm::dense_gemm::INSTANCES.iter().enumerate().map(move |(i, kernel)| Test {
+        name: format!("examples::{}::{m}x{n}x{k}x{l}", kernel.name),
+        run: Box::new(move |device| {
+            let options = dense_gemm::options_of(kernel, mnkl, ['n', 'm'][i % 2])?;
+            dense_gemm::check(device, &options).map(drop)
+        }),
+    })
+}
+
+/// Each instance of attention, over so many heads, queries and keys.
+fn attentions(shape: [usize; 3]) -> impl Iterator<Item = Test> {
+    let instances = [("bf16", false), ("bf16", true), ("f16", false), ("f16", true)];
+    let [heads, queries, keys] = shape;
+    instances.into_iter().map(move |(element, causal)| {
+        let mask = if causal { "causal" } else { "full" };
+        let options = attention::Options { shape, causal, element, iterations: 0, ..Default::default() };
+        Test {
+            name: format!("examples::attention::{element}_{mask}::{heads}x{queries}x{keys}"),
+            run: Box::new(move |device| attention::check(device, &options).map(drop)),
+        }
+    })
 }
 
 fn multicasts(runs: usize) -> impl Iterator<Item = Test> {
@@ -175,13 +211,19 @@ pub fn small_tests() -> Vec<Test> {
         name: format!("examples::{name}"),
         run: Box::new(move |device| run(device, small, 1)),
     };
-    EXAMPLES.into_iter().map(test).chain(programs(true)).chain(multicasts(1)).collect()
+    // Of one block, and of more steps than rings have stages.
+    let products = gemms([64, 32, 448, 1]).chain(attentions([1, 100, 300]));
+    EXAMPLES.into_iter().map(test).chain(programs(PROGRAMS)).chain(products).chain(multicasts(1)).collect()
 }
 
 /// A test for each example and shape.
 pub fn tests(options: &Options) -> Vec<Test> {
     let (runs, largest) = if options.quick { (QUICK_RUNS, QUICK_ELEMENTS) } else { (RUNS, usize::MAX) };
-    let mut tests: Vec<_> = programs(false).collect();
+    let mut tests: Vec<_> = programs(PROGRAMS).chain(programs(PRODUCTS)).collect();
+    if !options.quick {
+        tests.extend(GEMM_SHAPES.into_iter().flat_map(gemms));
+        tests.extend(ATTENTION_SHAPES.into_iter().flat_map(attentions));
+    }
     for Example { name, run, shapes, .. } in EXAMPLES {
         for &[rows, cols] in shapes.iter().filter(|[rows, cols]| rows * cols <= largest) {
             tests.push(Test {

@@ -3,6 +3,7 @@
 //! A fault ends the process's use of its device, and what a kernel prints goes to the process's
 //! standard output: each of these runs in a process of its own, started and judged by the parent.
 
+use super::printing;
 use anyhow::ensure;
 use tma_runtime::prelude::*;
 
@@ -41,6 +42,7 @@ const FAULTS: &[Fault] = &[
             "halves -2.5 0.75 65535\n",
         ],
     },
+    Fault { name: "printing::tiles", run: printing::run, code: None, printed: &[printing::PRINTED] },
     Fault {
         name: "faults::assert",
         run: |device| {

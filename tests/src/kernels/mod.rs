@@ -25,6 +25,7 @@ pub mod multicast_ranks;
 pub mod phases;
 pub mod pipelines;
 pub mod places;
+pub mod printing;
 pub mod reductions;
 pub mod remote_barriers;
 pub mod swizzled;

@@ -41,12 +41,13 @@ const RUNTIME: [Stage; 6] = [
 ];
 
 /// Each package, and those of the project that its library is built on.
-const PACKAGES: [(&str, &[&str]); 8] = [
+const PACKAGES: [(&str, &[&str]); 9] = [
     ("tma-model", &[]),
     ("codegen", &["tma-model"]),
     ("tma-macros", &["tma-codegen"]),
     ("ptx-sim", &["tma-model"]),
     ("tma-runtime", &["ptx-sim", "tma-macros", "tma-model"]),
+    ("conformance", &["tma-model", "tma-runtime"]),
     ("examples", &["tma-runtime"]),
     ("tests", &["ptx-sim", "tma-codegen", "tma-model", "tma-runtime"]),
     ("xtask", &[]),

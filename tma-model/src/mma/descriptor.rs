@@ -18,6 +18,9 @@ use crate::swizzle::Swizzle;
 /// Bits of an address in shared memory that a descriptor can name, and of its offsets.
 const ADDRESS_BITS: u32 = 0x3_ffff;
 
+/// Bytes of a base offset of 1. Source: PTX ISA, "Matrix Descriptor Format".
+const BASE_BYTES: u32 = 128;
+
 /// The bits that no field has.
 const RESERVED: u64 = !(0x3fff | 0x3fff << 16 | 0x3fff << 32 | 0x7 << 49 | 0x3 << 62);
 
@@ -30,7 +33,7 @@ pub struct Descriptor {
     pub leading: u32,
     /// SBO.
     pub stride: u32,
-    /// Which row of the swizzle's pattern a start has that is not aligned to the pattern.
+    /// Where the swizzle's pattern starts: so many times 128 bytes after a multiple of 1024.
     pub base_offset: u32,
     /// How chunks are permuted.
     pub swizzle: Swizzle,
@@ -123,22 +126,62 @@ impl Descriptor {
     ///
     /// K-major, `line` counts rows of A or columns of B, and `chunk` goes along K. MN-major, `line`
     /// counts along K, and `chunk` along rows or columns. The swizzle works on addresses, so that a
-    /// start may be moved within the pattern. A base offset is not taken into account.
+    /// start may be moved within the pattern. A base offset moves the pattern: chunks are permuted
+    /// by their addresses less that.
     ///
-    /// Source: CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`, the canonical layouts.
+    /// Source: CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`, the canonical layouts; an H200 read
+    /// 584 descriptors so, of every swizzle and base offset (`conformance/src/layout.rs`).
     #[inline]
     pub const fn chunk(self, major: Major, line: u32, chunk: u32) -> u32 {
         let (core, row) = (line / CORE_ROWS, line % CORE_ROWS);
         let at = match (major, self.swizzle.span()) {
             (Major::K, None) => row * CHUNK_BYTES + core * self.stride + chunk * self.leading,
-            (Major::K, Some(span)) => row * span + core * self.stride + chunk * CHUNK_BYTES,
+            // B of a sparse instruction takes 64 bytes along K: two panels of 32.
+            (Major::K, Some(span)) => {
+                let each = span / CHUNK_BYTES;
+                row * span + core * self.stride + chunk / each * self.leading + chunk % each * CHUNK_BYTES
+            }
             (Major::Mn, None) => row * CHUNK_BYTES + core * self.leading + chunk * self.stride,
             (Major::Mn, Some(span)) => {
                 let each = span / CHUNK_BYTES;
                 row * span + core * self.stride + chunk / each * self.leading + chunk % each * CHUNK_BYTES
             }
         };
-        self.swizzle.permute((self.start + at) & ADDRESS_BITS)
+        let at = (self.start + at) & ADDRESS_BITS;
+        // The pattern is that of addresses from its start on.
+        let in_pattern = at.wrapping_sub(self.pattern_start());
+        at ^ in_pattern ^ self.swizzle.permute(in_pattern)
+    }
+
+    /// Where the pattern starts, within any 1024 bytes.
+    const fn pattern_start(self) -> u32 {
+        self.base_offset * BASE_BYTES
+    }
+
+    /// How many bytes after the start of its swizzle's pattern the operand starts, in whole rows of
+    /// the pattern: an operand may start within a row, which is a step along K.
+    pub const fn into_pattern(self) -> u32 {
+        match self.swizzle.span() {
+            Some(span) => self.start.wrapping_sub(self.pattern_start()) % (CORE_ROWS * span) / span * span,
+            None => 0,
+        }
+    }
+
+    /// The first chunk that so many lines of so many chunks lead to more than once, if LBO and SBO
+    /// are not zero: zero repeats lines on purpose.
+    pub fn repeated(self, major: Major, [lines, chunks]: [u32; 2]) -> Option<u32> {
+        if self.leading == 0 || self.stride == 0 {
+            return None;
+        }
+        let mut seen = [0_u64; (ADDRESS_BITS / CHUNK_BYTES / 64 + 1) as usize];
+        let places = (0..lines).flat_map(|line| (0..chunks).map(move |chunk| (line, chunk)));
+        places.map(|(line, chunk)| self.chunk(major, line, chunk)).find(|at| {
+            let number = at / CHUNK_BYTES;
+            let (word, bit) = (&mut seen[(number / 64) as usize], 1 << (number % 64));
+            let was_seen = *word & bit != 0;
+            *word |= bit;
+            was_seen
+        })
     }
 
     /// The address of the byte that holds an element: `i` is a row of A or a column of B.
@@ -172,6 +215,33 @@ mod tests {
             assert_eq!(Descriptor::decode(1 << bit), Err(DescriptorFault::Reserved), "{bit}");
         }
         assert_eq!(RESERVED.count_ones(), 64 - 3 * 14 - 3 - 2);
+    }
+
+    #[test]
+    fn the_pattern_starts_where_the_base_offset_says() {
+        let swizzle = Swizzle::B128;
+        let aligned = Descriptor { start: 2048, leading: 16, stride: 1024, swizzle, ..Descriptor::default() };
+        let moved = Descriptor { start: 2048 + 3 * 128, base_offset: 3, ..aligned };
+        for (row, chunk) in (0..64).flat_map(|row| (0..2).map(move |chunk| (row, chunk))) {
+            assert_eq!(moved.chunk(Major::K, row, chunk), aligned.chunk(Major::K, row, chunk) + 3 * 128);
+        }
+        assert_eq!((aligned.into_pattern(), moved.into_pattern()), (0, 0));
+        assert_eq!(Descriptor { start: 2048 + 32, ..aligned }.into_pattern(), 0);
+        assert_eq!(Descriptor { base_offset: 0, ..moved }.into_pattern(), 3 * 128);
+        assert_eq!(Descriptor { start: 2048, ..moved }.into_pattern(), 5 * 128);
+        assert_eq!(Descriptor { swizzle: Swizzle::None, ..moved }.into_pattern(), 0);
+    }
+
+    #[test]
+    fn strides_that_are_too_short_repeat_chunks() {
+        let good = Descriptor { start: 0, leading: 1024, stride: 128, ..Descriptor::default() };
+        assert_eq!(good.repeated(Major::K, [64, 2]), None);
+        assert_eq!(Descriptor { stride: 64, ..good }.repeated(Major::K, [64, 2]), Some(64));
+        assert_eq!(Descriptor { stride: 64, ..good }.repeated(Major::K, [8, 2]), None);
+        assert_eq!(Descriptor { leading: 128, ..good }.repeated(Major::K, [64, 2]), Some(128));
+        assert_eq!(Descriptor { stride: 0, ..good }.repeated(Major::K, [64, 2]), None);
+        let swizzled = Descriptor { leading: 16, stride: 512, swizzle: Swizzle::B128, ..good };
+        assert!(swizzled.repeated(Major::K, [64, 2]).is_some());
     }
 
     #[test]

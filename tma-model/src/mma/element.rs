@@ -174,6 +174,20 @@ impl Accumulated {
     /// Every one of them.
     pub const ALL: [Self; 3] = [Self::F32, Self::F16, Self::S32];
 
+    /// The type of sums of this scalar.
+    pub fn of(scalar: Scalar) -> Option<Self> {
+        Self::ALL.into_iter().find(|sums| sums.scalar() == scalar)
+    }
+
+    /// The scalar that it is in a kernel.
+    pub const fn scalar(self) -> Scalar {
+        match self {
+            Self::F32 => Scalar::F32,
+            Self::F16 => Scalar::F16,
+            Self::S32 => Scalar::I32,
+        }
+    }
+
     /// Its name in PTX, without the dot.
     pub const fn name(self) -> &'static str {
         match self {

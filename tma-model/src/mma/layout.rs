@@ -8,7 +8,8 @@
 use super::descriptor::Descriptor;
 use super::element::Operand;
 use super::{CHUNK_BYTES, CORE_ROWS, ROWS, STEP_BYTES};
-use crate::swizzle::Swizzle;
+use crate::swizzle::{Interleave, Swizzle};
+use crate::tile::TileType;
 
 /// Along which dimension the elements of an operand are contiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +50,22 @@ pub enum OperandFault {
 }
 
 impl OperandTile {
+    /// A tile as an operand of these elements, whether or not an instruction takes it. None if no
+    /// descriptor says how it lies: it has more than two dimensions that are not 1, it is
+    /// interleaved, or its rows are not cut into panels.
+    pub fn of(tile: &TileType, element: Operand, major: Major) -> Option<Self> {
+        let &[ref outer @ .., rows, columns] = tile.extents.as_slice() else { return None };
+        if outer.len() > 1 || outer.iter().any(|&extent| extent != 1) {
+            return None;
+        }
+        let swizzle = (tile.swizzle.interleave() == Interleave::None).then(|| tile.swizzle.pattern())?;
+        // Of bits there are several in each element of the tile.
+        let columns = columns.checked_mul(tile.element.bytes() * 8 / element.bits())?;
+        let operand = Self { element, extents: [rows, columns], swizzle, major };
+        // Without a swizzle its rows lie one after the other, and not in chunks.
+        (u64::from(operand.pitch()) == tile.row_pitch()).then_some(operand)
+    }
+
     /// Rows of A, or columns of B.
     pub const fn mn(self) -> u32 {
         match self.major {

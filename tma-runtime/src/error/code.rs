@@ -1,6 +1,6 @@
 //! The codes of the host's errors. No other module defines any.
 
-use super::{ClusterError, Error, MapError, ViewError};
+use super::{ClusterError, Error, MapError, PictureError, ViewError};
 
 impl Error {
     /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
@@ -8,6 +8,7 @@ impl Error {
         match self {
             Self::Map(error) => error.code(),
             Self::View(error) => error.code(),
+            Self::Picture(error) => error.code(),
             Self::RankMismatch { .. } => "TMA0506",
             Self::ElementMismatch { .. } => "TMA0510",
             Self::NotContiguous { .. } => "TMA0511",
@@ -88,6 +89,16 @@ impl ViewError {
             Self::Reach { .. } => "TMA0542",
             Self::Overlap { .. } => "TMA0543",
             Self::UnknownMemory => "TMA0544",
+        }
+    }
+}
+
+impl PictureError {
+    /// The error's code, such as `TMA0548`: the name of its page in `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Accumulator { .. } | Self::Fragment { .. } => "TMA0548",
+            Self::Operand { .. } => "TMA0549",
         }
     }
 }

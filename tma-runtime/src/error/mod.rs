@@ -8,6 +8,7 @@ mod cluster;
 mod code;
 mod map;
 mod message;
+mod picture;
 mod status;
 mod view;
 
@@ -16,6 +17,7 @@ use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
 pub use cluster::ClusterError;
 pub use map::MapError;
+pub use picture::PictureError;
 pub use status::DriverStatus;
 use tma_model::TensorMap;
 use tma_model::assertion::{Record, Remark};
@@ -30,6 +32,9 @@ pub enum Error {
 
     /// A view cannot be made from another one.
     View(ViewError),
+
+    /// A layout cannot be drawn.
+    Picture(PictureError),
 
     /// A tensor's rank differs from that of the kernel's box.
     RankMismatch {
@@ -381,6 +386,12 @@ impl std::error::Error for Error {}
 impl From<MapError> for Error {
     fn from(error: MapError) -> Self {
         Self::Map(error)
+    }
+}
+
+impl From<PictureError> for Error {
+    fn from(error: PictureError) -> Self {
+        Self::Picture(error)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Arguments;
 use std::iter::StepBy;
 use std::ops::{Range, RangeInclusive};
 
-use super::{Number, device_only};
+use super::{Number, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
 
 /// What a `for` in a kernel may run over: `a..b`, `a..=b`, and either with `.step_by(n)`.
 #[diagnostic::on_unimplemented(
@@ -61,6 +61,40 @@ pub fn unroll<R: CountedRange>(range: R) -> R {
 pub fn trap() -> ! {
     device_only()
 }
+
+/// Prints a tile: a line with its name, its extents, elements and swizzle, then a line per row, with
+/// the columns aligned. Of more than two dimensions each slice of the last two is headed by its
+/// coordinates. As with [`printf!`](crate::printf!), each thread that executes it prints, so let one
+/// do it, after the wait or barrier that lets it read the tile.
+///
+/// Tiles of up to 65536 elements are printed. It is not for kernels with tensor cores
+/// (`TMA0255`): there, store the tile to a tensor, and print it in another kernel. An accumulator is
+/// stored to a tile first.
+///
+/// PTX: a loop over rows with calls to `vprintf`, of up to 32 values each.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(full: Barrier, tile: Tile<f16, Shape2<8, 16>, Swizzle32>) {
+/// full.wait(0);
+/// if thread_idx().x == 0 {
+///     print_tile(tile);
+/// }
+/// # }
+/// ```
+pub fn print_tile<X: Printed>(tile: X) {
+    device_only()
+}
+
+/// What [`print_tile`] prints: a [`Tile`] of the block's own shared memory.
+#[diagnostic::on_unimplemented(
+    message = "`print_tile` prints a tile, not `{Self}`",
+    label = "not a tile of the block's own shared memory",
+    note = "an accumulator is stored to a tile, and that to a tensor, for another kernel to load and print"
+)]
+pub trait Printed: Sealed {}
+
+impl<T: TileElement, S: Shape, W: Swizzle> Printed for Tile<T, S, W> {}
 
 /// Prints from the GPU, once per thread that executes it. The text appears on the host's standard
 /// output when the device is synchronised; the output of different threads comes in any order.

@@ -30,6 +30,18 @@ impl<T: Scalar> Clone for Global<T> {
 
 impl<T: Scalar> Copy for Global<T> {}
 
+/// Rows of a [`Global`] that lie a stride apart, made by [`matrix`](Global::matrix): what an
+/// accumulator is [stored to](super::Accumulator::store_to).
+pub struct GlobalMatrix<T: Scalar>(PhantomData<T>);
+
+impl<T: Scalar> Clone for GlobalMatrix<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Scalar> Copy for GlobalMatrix<T> {}
+
 /// An index into [`Global`] memory, in elements: an integer of 32 or 64 bits. A negative one is out
 /// of bounds.
 #[diagnostic::on_unimplemented(
@@ -49,6 +61,23 @@ impl<T: Scalar> Global<T> {
     /// The number of elements.
     #[must_use]
     pub fn len(self) -> u64 {
+        device_only()
+    }
+
+    /// The matrix that begins with element `first`: rows and columns, and the elements from one row
+    /// to the next, `stride`. Traps if the slice does not have all of it.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(sum: Accumulator<f32, 64, 64>, c: Global<f32>, m: u32, n: u32) {
+    /// // Matrix z of a batch, whose rows follow each other without gaps.
+    /// let z = block_idx().z as u64;
+    /// let out = c.matrix(z * m as u64 * n as u64, [m, n], n);
+    /// sum.store_to(out, [block_idx().y * 64, block_idx().x * 64]);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn matrix<I: GlobalIndex>(self, first: I, extents: [u32; 2], stride: u32) -> GlobalMatrix<T> {
         device_only()
     }
 

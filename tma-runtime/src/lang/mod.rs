@@ -15,7 +15,7 @@
 //! | values | `bool i8 u8 i16 u16 i32 u32 i64 u64 usize f32 f64`, [`f16`](struct@f16), [`bf16`], [`tf32`], [`e4m3`], [`e5m2`]; [`cast`] |
 //! | shared memory | [`shared`], [`Tile`], [`Barrier`], [`SharedArray`], [`SharedMap`], [`Stages`] |
 //! | barriers and pipelines | [`Token`], [`Phase`], [`Pipeline`], [`Producer`], [`Consumer`], [`EmptySlot`], [`LoadingSlot`], [`FullSlot`] |
-//! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`], [`Interleave16`], [`Interleave32`] |
+//! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Panels16`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`], [`Interleave16`], [`Interleave32`] |
 //! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], scalars |
 //! | indices | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
@@ -26,7 +26,7 @@
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
 //! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
-//! | control and debugging | [`unroll`], [`trap`], [`printf!`], `assert!` |
+//! | control and debugging | [`unroll`], [`trap`], [`printf!`], [`print_tile`], `assert!` |
 //!
 //! Coordinates and extents are written in logical row-major order, outermost first, as Rust arrays
 //! are.
@@ -103,9 +103,9 @@ pub use cluster::{
 };
 #[doc(hidden)]
 pub use control::device_printf;
-pub use control::{CountedRange, trap, unroll};
+pub use control::{CountedRange, Printed, print_tile, trap, unroll};
 pub use descriptor::{Maps, SharedMap};
-pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex};
+pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex, GlobalMatrix};
 pub use grid::{grid_dependency_launch, grid_dependency_wait, sync_grid};
 pub use index::{
     Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,
@@ -116,8 +116,8 @@ pub use math::{
     recip, rsqrt, sin, sqrt, tanh,
 };
 pub use mma::{
-    Accumulator, AccumulatorElement, Columns, Flight, Fragment, Left, MatrixElement, MatrixFloat,
-    MatrixShape, MatrixSwizzle, Multiply, Negated, PackAs, Right, Rows, StoreAs, Transposed,
+    Accumulator, AccumulatorElement, BitElement, Columns, Flight, Fragment, Left, MatrixElement, MatrixFloat,
+    MatrixShape, MatrixSwizzle, Multiply, Negated, PackAs, Right, Rows, Sparse, StoreAs, Transposed,
     TransposedElement, setmaxnreg_dec, setmaxnreg_inc,
 };
 pub use phase::Phase;
@@ -133,7 +133,9 @@ pub use sync::{
     fence, fence_barrier_init, fence_proxy_async, fence_proxy_async_global, named_barrier_arrive,
     named_barrier_sync, sync_threads, sync_warp, sync_warpgroup,
 };
-pub use tile::{Interleave16, Interleave32, NoSwizzle, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile};
+pub use tile::{
+    Interleave16, Interleave32, NoSwizzle, Panels16, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile,
+};
 
 pub use warp::{
     Bitwise, ballot, match_all, match_any, shuffle_down, shuffle_idx, shuffle_up, shuffle_xor, vote_all,

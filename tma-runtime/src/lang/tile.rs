@@ -18,7 +18,7 @@ use super::{Coordinate, Coordinates, Shape, TileElement, device_only, sealed::Se
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a swizzle",
     label = "not a layout of a tile's rows",
-    note = "the third parameter of a tile is NoSwizzle, Swizzle32, Swizzle64, Swizzle128, Interleave16 or Interleave32"
+    note = "the third parameter of a tile is NoSwizzle, Panels16, Swizzle32, Swizzle64, Swizzle128, Interleave16 or Interleave32"
 )]
 pub trait Swizzle: Sealed + Copy {}
 
@@ -35,6 +35,17 @@ macro_rules! swizzles {
 swizzles! {
     /// Rows are not permuted. The default of [`Tile`].
     NoSwizzle;
+    /// Rows are cut into parts of 16 bytes, and nothing is permuted: the tile lies in panels, each
+    /// with 16 bytes of every row, one after the other. Tensor cores read this layout too, and
+    /// [`get`](Tile::get), [`set`](Tile::set) and copies know it.
+    ///
+    /// Rows are multiples of 16 bytes. A copy moves one panel, so a tile with rows of 128 bytes
+    /// takes 8 copies; a tile of several panels has a multiple of 8 rows where a map moves it.
+    /// [`Swizzle128`] takes one copy and has no bank conflicts: prefer it unless the layout is
+    /// given.
+    ///
+    /// PTX: the layout of no swizzle (PTX ISA, "Core Matrices", "Matrix Descriptor Format").
+    Panels16;
     /// The 2 chunks of every 32 bytes are permuted; the pattern repeats every 256 bytes.
     Swizzle32;
     /// The 4 chunks of every 64 bytes are permuted; the pattern repeats every 512 bytes.

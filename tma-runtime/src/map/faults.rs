@@ -30,6 +30,8 @@ fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec, pixel: u32
         }
         TileFault::RowBytes { bytes } => MapError::BoxRowBytes { tensor, bytes },
         TileFault::SwizzleSpan { bytes, span } => MapError::BoxRowExceedsSwizzle { tensor, bytes, span },
+        // A map's box is one panel, so that only a specification by hand has several.
+        TileFault::PanelRows { .. } => return None,
         TileFault::Bytes { bytes } => MapError::BoxBytes { tensor, bytes, most: BOX_BYTES },
         TileFault::Pixels { inner, pixel, .. } if !(1..=BOX_EXTENT).contains(&(inner / pixel)) => {
             let dimension = spec.box_extents.len() - 1;

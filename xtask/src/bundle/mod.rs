@@ -19,15 +19,18 @@ use crate::{
 /// The script that runs the bundle and prints a summary.
 const SCRIPT: &str = include_str!("run.sh");
 
-/// The programs of package tma-tests in the bundle; `run.sh` names them too.
-const TEST_PROGRAMS: [&str; 2] = ["tma-gpu-tests", "tma-gpu-bench"];
+/// The packages and programs of tests in the bundle; `run.sh` names the programs too.
+const TEST_PROGRAMS: [(&str, &[&str]); 2] =
+    [("tma-tests", &["tma-gpu-tests", "tma-gpu-bench"]), ("tma-conformance", &["tma-gpu-products"])];
 
 /// Builds the programs into `target/bundle`.
 pub(crate) fn run() -> Result<()> {
     let tools = setup::run()?;
     let metadata = workspace::metadata(true)?;
     let examples = binaries(workspace::package(&metadata, "tma-examples")?);
-    build(&tools, "tma-tests", &TEST_PROGRAMS)?;
+    for (package, programs) in TEST_PROGRAMS {
+        build(&tools, package, programs)?;
+    }
     build(&tools, "tma-examples", &examples)?;
 
     let built = Path::new(metadata["target_directory"].as_str().context("cargo names no target folder")?);
@@ -36,7 +39,7 @@ pub(crate) fn run() -> Result<()> {
     let finished = workspace::target().join("bundle");
     let bundle = workspace::target().join("bundle.new");
     workspace::fresh_folder(&bundle)?;
-    for program in TEST_PROGRAMS {
+    for program in TEST_PROGRAMS.iter().flat_map(|(_, programs)| *programs) {
         add(&built.join("release").join(program), &bundle)?;
     }
     let examples_folder = bundle.join("examples");
@@ -118,11 +121,12 @@ mod tests {
             "bundle-passing",
             &[
                 ("tma-gpu-tests", "echo '80 passed, 0 failed'"),
+                ("tma-gpu-products", "echo '6 passed, 0 failed'"),
                 ("tma-gpu-bench", r#"echo '{"name": "copy"}'"#),
                 ("examples/tma_copy", "echo equal"),
             ],
         );
-        assert_eq!(run(&folder, &[]), (Some(0), "82 passed, 0 failed".to_owned()));
+        assert_eq!(run(&folder, &[]), (Some(0), "88 passed, 0 failed".to_owned()));
     }
 
     #[test]
@@ -131,11 +135,12 @@ mod tests {
             "bundle-failing",
             &[
                 ("tma-gpu-tests", "echo '78 passed, 2 failed'; exit 1"),
+                ("tma-gpu-products", "true"),
                 ("tma-gpu-bench", "exit 1"),
                 ("examples/tma_copy", "echo '3 passed, 0 failed'; kill -9 $$"),
             ],
         );
-        assert_eq!(run(&folder, &[]), (Some(1), "81 passed, 4 failed".to_owned()));
+        assert_eq!(run(&folder, &[]), (Some(1), "82 passed, 4 failed".to_owned()));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the bundle on this machine's GPU: tests, then examples, then benchmarks.
+# Runs the bundle on this machine's GPU: tests, products of tensor cores, examples, benchmarks.
 #
 #   ./run.sh              each benchmark prints one JSON line
 #   ./run.sh --sanitize   the tests' small shapes under compute-sanitizer instead
@@ -57,6 +57,7 @@ sanitize() {
 case "${1:-}" in
 "")
     part tests ./tma-gpu-tests
+    part products ./tma-gpu-products
     for example in examples/*; do
         part "$example" "./$example"
     done

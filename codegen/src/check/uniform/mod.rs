@@ -70,6 +70,9 @@ fn together(kind: &StmtKind) -> Option<(&'static str, Level)> {
         | StmtKind::BulkCommitGroup
         | StmtKind::BulkWaitGroup { .. }
         | StmtKind::Pack { .. }
+        | StmtKind::CheckMatrix(_)
+        | StmtKind::StoreMatrix(_)
+        | StmtKind::PrintTile { .. }
         | StmtKind::Fence(_)
         | StmtKind::Sync(_)
         | StmtKind::NamedBarrierSync { .. }
@@ -248,6 +251,9 @@ impl Walk<'_> {
             | StmtKind::Mma(_)
             | StmtKind::MmaWait { .. }
             | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::PrintTile { .. }
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)

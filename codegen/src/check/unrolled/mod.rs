@@ -16,7 +16,9 @@ use super::limits::{self, Bound};
 use super::mma::columns_within;
 use crate::diag::Sink;
 use crate::diag::mistake::{Mma, RegisterIndex, Turn};
-use crate::ir::{Block, Expr, ExprKind, For, Kernel, Label, LocalId, Span, Stmt, StmtKind, Type, visit};
+use crate::ir::{
+    AccumulatorType, Block, Expr, ExprKind, For, Kernel, Label, LocalId, Span, Stmt, StmtKind, Type, visit,
+};
 use values::Value;
 
 /// Judges the indices of a kernel whose loops are small enough to be unrolled.
@@ -140,6 +142,9 @@ impl Walk<'_, '_> {
             | StmtKind::MmaWait { .. }
             | StmtKind::Pack { .. }
             | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::PrintTile { .. }
             | StmtKind::ReduceRows { .. }
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)
@@ -227,16 +232,23 @@ impl Walk<'_, '_> {
             }
         } else if let StmtKind::StoreAccumulator { accumulator, first, tile } = &stmt.kind
             && let (Type::Accumulator(sum), Type::Tile(to)) = (&self.kernel.local(*accumulator).ty, &tile.ty)
-            && first.as_int().is_none()
         {
-            match state.of(first).as_int() {
-                None => self.unknown(first, RegisterIndex::FirstColumn),
-                Some(known) => {
-                    let columns = (known, to.inner_extent());
-                    self.report(tile.span, |turns, sink| {
-                        columns_within(*sum, columns, turns, tile.span, sink)
-                    });
-                }
+            self.columns(*sum, (first, to.inner_extent()), tile.span, state);
+        } else if let StmtKind::StoreMatrix(store) = &stmt.kind
+            && let Type::Accumulator(sum) = self.kernel.local(store.accumulator).ty
+        {
+            self.columns(sum, (&store.first, store.columns), stmt.origin.span, state);
+        }
+    }
+
+    /// Judges columns of an accumulator, the first of them and their number.
+    fn columns(&mut self, sum: AccumulatorType, (first, columns): (&Expr, u32), span: Span, state: &State) {
+        match (first.as_int(), state.of(first).as_int()) {
+            // It was judged where it stands.
+            (Some(_), _) => {}
+            (None, None) => self.unknown(first, RegisterIndex::FirstColumn),
+            (None, Some(known)) => {
+                self.report(span, |turns, sink| columns_within(sum, (known, columns), turns, span, sink));
             }
         }
     }

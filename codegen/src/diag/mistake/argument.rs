@@ -28,6 +28,8 @@ pub(crate) enum Argument {
     NoCount { word: Word, of: Counted },
     /// `pack` without a type.
     NoPackedElement,
+    /// `t_if` without a constant.
+    NoCondition,
     /// A word about a dimension that does not say which.
     NoDimension { word: Word },
     /// `get_vec` without a number; a vector has at most so many elements.
@@ -46,6 +48,8 @@ pub(crate) enum Numbers {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Counted {
     Columns,
+    /// Of a tile.
+    TileColumns,
     Rows,
 }
 
@@ -102,12 +106,17 @@ impl Argument {
                 Text::new(Code::ArgumentCount, format!("`{word}` takes a number between angle brackets"))
                     .help(match of {
                         Counted::Columns => "write `sum.columns::<64>(j)`: the j-th 64 columns",
+                        Counted::TileColumns => "write `tile.columns::<64>(j)`: the j-th 64 columns",
                         Counted::Rows => "write `tile.band::<64>(i)`: the i-th 64 rows",
                     })
             }
             Self::NoPackedElement => {
                 Text::new(Code::ArgumentCount, "`pack` does not say of which elements the operand is")
                     .help("write `sum.pack::<bf16>()`")
+            }
+            Self::NoCondition => {
+                Text::new(Code::ArgumentCount, "`t_if` does not say if the tile is transposed")
+                    .help("write `tile.t_if::<B>()` with a constant `B: bool`")
             }
             Self::NoDimension { word } => {
                 Text::new(Code::ArgumentCount, format!("`{word}` does not say of which dimension"))

@@ -5,7 +5,7 @@ use std::fmt;
 use super::Word;
 use crate::diag::Code;
 use crate::diag::text::Text;
-use crate::ir::{Scalar, ShuffleOp};
+use crate::ir::{Scalar, ShuffleOp, TileType};
 use crate::limits;
 
 /// A number out of its bounds.
@@ -23,6 +23,8 @@ pub(crate) enum Limits {
     Parameters { bytes: u64 },
     /// An index.
     Index { value: i128, of: Indexed, len: u32, turns: Vec<Turn> },
+    /// A tile that is printed, of so many elements.
+    PrintedTile { tile: TileType, elements: u64 },
     /// A count of an mbarrier.
     Barrier { count: BarrierCount, value: i128 },
     /// The parity of a phase.
@@ -132,6 +134,14 @@ impl Limits {
                 Text::new(Code::IndexRange, format!("index {value} is out of range: {of} is {len}")),
                 turns,
             ),
+            Self::PrintedTile { tile, elements } => {
+                let most = limits::PRINTED_ELEMENTS;
+                let message =
+                    format!("`{tile}` has {elements} elements, and at most {most} are printed at a time");
+                Text::new(Code::PrintedTile, message).help(
+                    "print a part of it: `print_tile(tile.band::<64>(i))`, or single values with `printf!`",
+                )
+            }
             Self::Barrier { count, value } => {
                 let (least, most) = count.range();
                 let message = format!("the {count} of a barrier is {least} to {most}, not {value}");

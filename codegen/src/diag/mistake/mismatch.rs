@@ -3,7 +3,7 @@
 use super::{Numbers, Word};
 use crate::diag::text::Text;
 use crate::diag::{Code, Decision, PartialType};
-use crate::ir::{Scalar, Type};
+use crate::ir::{Compound, Scalar, Type};
 
 /// A value that is not of the type that is wanted.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub(crate) enum Mismatch {
     CannotHold { name: String, ty: PartialType },
     /// An assignment of what comes from another pipeline.
     OtherPipeline { name: String },
+    /// An assignment of rows of another slice.
+    OtherSlice { name: String },
     /// A flight that is given what comes from another pipeline to keep.
     OtherFlight,
     /// An argument that is no `Phase`.
@@ -30,6 +32,12 @@ pub(crate) enum Mismatch {
     PhaseByValue { word: Word },
     /// An accumulator stored to what is no tile.
     StoredTo(PartialType),
+    /// An accumulator stored to what are no rows of a slice.
+    StoredToRows(PartialType),
+    /// Metadata of a sparse operand that is no array of `u32`.
+    NoMetadata(PartialType),
+    /// What is printed as a tile and is none.
+    Printed(PartialType),
     /// Numbers that are no array.
     NoArray { numbers: Numbers, found: PartialType },
     /// Offsets that are no `u16`.
@@ -83,6 +91,10 @@ impl Mismatch {
                 format!("`{name}` belongs to another pipeline than this"),
                 "keep what comes from each pipeline in variables of its own",
             ),
+            Self::OtherSlice { name } => (
+                format!("`{name}` belongs to another slice than this"),
+                "keep the rows of each slice in variables of their own",
+            ),
             Self::OtherFlight => (
                 "the flight keeps what belongs to another pipeline".to_owned(),
                 "wait for it, and start another with `mma` of the accumulator",
@@ -96,7 +108,28 @@ impl Mismatch {
             }
             Self::StoredTo(found) => (
                 format!("an accumulator is stored to a tile, not to {found}"),
-                "store to a `Tile` of the block's own shared memory, and from there by a copy",
+                if let PartialType::Known(Type::Compound(Compound::Operand(_))) = found {
+                    "this is an operand only; a band of one panel is a tile: `tile.columns::<64>(j).band::<64>(i)`"
+                } else {
+                    "store to a `Tile` of the block's own shared memory, and from there by a copy"
+                },
+            ),
+            Self::StoredToRows(found) => (
+                format!("an accumulator is stored to rows of a slice here, not to {found}"),
+                "write `sum.store_to(slice.matrix(0, [rows, columns], stride), [row, column])`",
+            ),
+            Self::NoMetadata(found) => (
+                format!("metadata is an array of `u32`, not {found}"),
+                "write `tile.sparse([word])`, with a `u32` for 64 rows and each one or two instructions",
+            ),
+            Self::Printed(found) => (
+                format!("`print_tile` prints a tile, not {found}"),
+                if let PartialType::Known(Type::Accumulator(_) | Type::Compound(Compound::Columns(_))) = found
+                {
+                    "store it to a tile, and that to a tensor, for another kernel to load and print"
+                } else {
+                    "print a `Tile` of the block's own shared memory; `printf!` prints single values"
+                },
             ),
             Self::NoArray { numbers, found } => (
                 format!("{}s are an array, not {found}", numbers.noun()),

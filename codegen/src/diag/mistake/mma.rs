@@ -2,13 +2,15 @@
 
 use std::fmt::{self, Display};
 
-use tma_model::mma::{Form, FormFault, OperandFault};
+use tma_model::mma::{Form, FormFault, Operand, OperandFault};
 
 use super::Word;
 use super::limits::{Turn, in_turns};
 use crate::diag::Code;
 use crate::diag::text::Text;
-use crate::ir::{AccumulatorType, FragmentType, MMA_ROWS, OperandType, Scalar, Span, TileType, Type};
+use crate::ir::{
+    AccumulatorType, FragmentType, MMA_ROWS, MmaOp, OperandType, Scalar, Span, TileSwizzle, TileType, Type,
+};
 use crate::limits::{NAMED_BARRIERS, THREAD_REGISTERS, WARPGROUP_THREADS};
 
 /// What tensor cores do not do.
@@ -18,6 +20,8 @@ pub(crate) enum Mma {
     Warpgroups { threads: u64, at: Span },
     /// `printf!` beside a multiplication.
     Printf,
+    /// `print_tile` beside a multiplication.
+    PrintTile,
     /// Elements that no accumulator holds.
     AccumulatorElement(Scalar),
     /// Columns that no accumulator has.
@@ -26,26 +30,38 @@ pub(crate) enum Mma {
     AccumulatorRegisters { ty: AccumulatorType, registers: u64 },
     /// Rows of a matrix in registers that are no multiple of an instruction's.
     Rows { ty: Type, rows: u32 },
-    /// Elements that are not multiplied.
-    Factor(Scalar),
+    /// Elements that are not multiplied so.
+    Factor { op: MmaOp, element: Scalar },
     /// The columns of an operand in registers, of which an instruction takes so many.
     FragmentDepth { ty: FragmentType, step: u32 },
     /// Elements that are not negated.
     Negated(Scalar),
     /// A tile that is no operand.
     OperandTile(TileType),
-    /// An operand in shared memory that no instruction reads.
-    Operand { ty: OperandType, fault: OperandFault },
+    /// An operand in shared memory that no instruction reads so.
+    Operand { op: MmaOp, ty: OperandType, fault: OperandFault },
     /// A left operand of other rows than the accumulator.
     LeftRows { found: u32, wanted: u32 },
     /// A right operand of other rows than the accumulator has columns.
     RightRows { found: u32, wanted: u32 },
     /// Operands that differ along what is summed.
     Depths { left: u32, right: u32 },
+    /// A right operand that is sparse.
+    SparseRight,
+    /// Metadata of other registers than a sparse operand of so many rows and columns has.
+    Metadata { element: Operand, found: u32, wanted: u32, rows: u32, depth: u32 },
+    /// A right operand whose span is too narrow for a sparse left one.
+    SparseSpan(OperandType),
+    /// Elements whose products are not added up to a limit.
+    NotSaturating(Operand),
     /// A multiplication of a form that no instruction has.
     Form { form: Form, fault: FormFault },
     /// Elements of a tile that an accumulator is not stored as.
     StoredElement { sum: Scalar, tile: Scalar },
+    /// Elements of global memory that an accumulator is not stored as.
+    StoredMatrix { sum: Scalar, matrix: Scalar },
+    /// So many columns, which are not stored together.
+    StoredColumns { sum: AccumulatorType, columns: u32 },
     /// A tile of a shape that an accumulator is not stored to.
     StoredTile { sum: AccumulatorType, tile: TileType },
     /// Columns that an accumulator does not have.
@@ -84,11 +100,10 @@ impl Mma {
                     .help("take a multiple of 128 threads")
             }
             Self::Printf => {
-                let message = "`printf!` in a kernel with tensor cores: the call would make each multiplication wait \
-                               for itself";
-                Text::new(Code::MmaCall, message)
-                    .help("write what is to be seen to a `Global`, or print in another kernel")
+                call("printf!").help("write what is to be seen to a `Global`, or print in another kernel")
             }
+            Self::PrintTile => call("print_tile")
+                .help("store the tile to a tensor, and load and print it in another kernel"),
             Self::AccumulatorElement(element) => {
                 element_text(format!("an accumulator holds f32, f16 or i32, not {element}"))
                     .help("convert when it is stored: `sum.store(tile)` takes tiles of other elements")
@@ -105,20 +120,23 @@ impl Mma {
                 shape(format!("`{ty}` has {rows} rows; tensor cores work on multiples of {MMA_ROWS}"))
                     .help("take 64 or 128 rows a warpgroup")
             }
-            Self::Factor(element) => {
+            Self::Factor { op: MmaOp::Add | MmaOp::Saturating, element } => {
                 element_text(format!("tensor cores do not multiply elements of type `{element}`")).help(
                     "they take f16, bf16, tf32, e4m3, e5m2, i8 and u8; make `f32` a `tf32` when it is stored to the \
                      tile",
                 )
             }
-            Self::FragmentDepth { ty, step } => depth(ty.columns, *step, ty),
+            Self::Factor { op: MmaOp::AndPopc, element } => {
+                element_text(format!("tensor cores do not multiply the bits of elements of type `{element}`"))
+                    .help("`mma_and_popc` takes tiles of u8, u16, u32 and u64")
+            }
+            Self::FragmentDepth { ty, step } => depth((ty.columns, *step, "elements"), ty),
             Self::Negated(element) => element_text(format!("tensor cores do not negate `{element}`"))
                 .help("only floats are negated on the way; negate integers before they are stored"),
-            Self::OperandTile(tile) => shape(format!("tensor cores do not read `{tile}`")).help(
-                "an operand is a tile of two dimensions with `Swizzle32`, `Swizzle64` or `Swizzle128`, whose rows are \
-                 no longer than the swizzle's span, or a multiple of it",
-            ),
-            Self::Operand { ty, fault } => operand_fault(*fault, ty),
+            Self::OperandTile(tile) => {
+                shape(format!("tensor cores do not read `{tile}`")).help(readable(tile.swizzle))
+            }
+            Self::Operand { op, ty, fault } => operand_fault(*fault, *op, ty),
             Self::LeftRows { found, wanted } => {
                 shape(format!("the left operand has {found} rows, and the accumulator {wanted}"))
                     .help("a warpgroup multiplies its own rows: `tile.band::<64>(i)`")
@@ -132,11 +150,41 @@ impl Mma {
                 shape(format!("the left operand has {left} elements a row, and the right one {right}"))
                     .help("both are summed along their last dimension, or with `.t()` along the first")
             }
+            Self::SparseRight => {
+                element_text("only the left operand of a multiplication is sparse".to_owned()).help(
+                    "the right one has all of its elements: multiply the transposed matrices the other way round",
+                )
+            }
+            Self::Metadata { element, found, wanted, rows, depth } => {
+                let message = format!(
+                    "metadata of {found} registers, but that of {rows} rows of {depth} elements has {wanted}"
+                );
+                Text::new(Code::SparseMetadata, message).help(format!(
+                    "a register is for {MMA_ROWS} rows and {} elements of each: an array of {wanted}",
+                    64 * 16 / element.bits().max(16)
+                ))
+            }
+            Self::SparseSpan(ty) => shape(format!("a sparse operand is not multiplied by `{ty}`")).help(
+                "one instruction takes 64 bytes of its rows: take `Swizzle64`, `Swizzle128` or `Panels16`",
+            ),
+            Self::NotSaturating(element) => {
+                element_text(format!("sums of products of {} do not saturate", in_rust(element)))
+                    .help("those of i8 and u8 do; floats become infinite with `mma`")
+            }
             Self::Form { form, fault } => form_fault(*form, *fault),
             Self::StoredElement { sum, tile } => {
                 element_text(format!("an accumulator of {sum} is not stored to a tile of {tile}")).help(
                     "f32 is converted to f32, f16, bf16, e4m3 and e5m2; others are stored as they are",
                 )
+            }
+            Self::StoredMatrix { sum, matrix } => {
+                element_text(format!("an accumulator of {sum} is not stored to a matrix of {matrix}")).help(
+                    "f32 is converted to f32, f16, bf16, e4m3 and e5m2; others are stored as they are",
+                )
+            }
+            Self::StoredColumns { sum, columns } => {
+                shape(format!("{columns} columns of `{sum}` are not stored together"))
+                    .help("take a multiple of 8 columns")
             }
             Self::StoredTile { sum, tile } => {
                 shape(format!("`{sum}` is not stored to a `{tile}`")).help(format!(
@@ -353,6 +401,14 @@ impl Display for RegisterIndex {
     }
 }
 
+/// A call of this word.
+fn call(word: &str) -> Text {
+    let message = format!(
+        "`{word}` in a kernel with tensor cores: the call would make each multiplication wait for itself"
+    );
+    Text::new(Code::MmaCall, message)
+}
+
 fn shape(message: String) -> Text {
     Text::new(Code::MmaShape, message)
 }
@@ -361,19 +417,41 @@ fn element_text(message: String) -> Text {
     Text::new(Code::MmaElement, message)
 }
 
-fn depth(found: u32, step: u32, of: &dyn Display) -> Text {
-    shape(format!("`{of}` is multiplied along {found} elements, which is not a multiple of {step}"))
+/// What to take instead of a tile that is no operand.
+fn readable(swizzle: TileSwizzle) -> &'static str {
+    match swizzle {
+        TileSwizzle::None => {
+            "its rows lie one after the other, and an operand's in panels: take `Swizzle128`, which is the fastest, \
+             another swizzle, or `Panels16`, which permutes nothing"
+        }
+        TileSwizzle::Panels16
+        | TileSwizzle::B32
+        | TileSwizzle::B64
+        | TileSwizzle::B128
+        | TileSwizzle::Interleave16
+        | TileSwizzle::Interleave32 => {
+            "an operand is a tile of two dimensions with `Swizzle32`, `Swizzle64`, `Swizzle128` or `Panels16`, whose \
+             rows are no longer than a panel, or a multiple of it; `tile.batch(i)` is a matrix of a batch"
+        }
+    }
+}
+
+fn depth((found, step, unit): (u32, u32, &str), of: &dyn Display) -> Text {
+    shape(format!("`{of}` is multiplied along {found} {unit}, which is not a multiple of {step}"))
         .help(format!("one instruction takes 32 bytes of a row: make it {step} or more"))
 }
 
-fn operand_fault(fault: OperandFault, ty: &OperandType) -> Text {
+fn operand_fault(fault: OperandFault, op: MmaOp, ty: &OperandType) -> Text {
+    let (what, unit) = match op {
+        MmaOp::Add | MmaOp::Saturating => (format!("`{}`", ty.tile.element), "elements"),
+        MmaOp::AndPopc => ("single bits".to_owned(), "bits"),
+    };
     match fault {
         OperandFault::Transposed => {
-            let element = ty.tile.element;
-            element_text(format!("tensor cores transpose elements of 16 bits only, not `{element}`"))
+            element_text(format!("tensor cores transpose elements of 16 bits only, not {what}"))
                 .help("keep it in shared memory with the dimension that is summed last")
         }
-        OperandFault::Depth { k, step } => depth(k, step, ty),
+        OperandFault::Depth { k, step } => depth((k, step, unit), ty),
         OperandFault::Extent { extent, step } => shape(format!(
             "`{ty}` has {extent} rows along which is not summed, which is not a multiple of {step}"
         ))
@@ -395,7 +473,7 @@ fn form_fault(form: Form, fault: FormFault) -> Text {
         FormFault::Width => shape(format!("no instruction for {a} has {} columns", form.n))
             .help("floats take every multiple of 8 up to 256; integers 8, 16, 24, 32 and multiples of 16"),
         FormFault::Sparse => {
-            shape(format!("no instruction for sparse {a}")).help("the language has no sparse operands")
+            element_text(format!("an operand of {a} is not sparse")).help("floats and integers of 8 bits are")
         }
     }
 }

@@ -17,8 +17,6 @@ pub(crate) enum Signature {
     Tail,
     /// A lifetime among a kernel's generics.
     Lifetime,
-    /// A kernel with a `where` clause.
-    Where,
     /// A type that no parameter of a kernel has.
     Parameter(PartialType),
     /// `self`.
@@ -68,8 +66,6 @@ impl Signature {
                 Text::new(Code::Signature, "a kernel is generic over types and constants only")
                     .help("remove it: what a kernel takes borrows nothing")
             }
-            Self::Where => Text::new(Code::Signature, "a kernel has no `where` clause")
-                .help("write bounds where the type is named: `<T: TileElement>`"),
             Self::Parameter(found) => {
                 Text::new(Code::Signature, format!("a kernel's parameter cannot be {found}"))
                     .help(format!("parameters are {PARAMETERS}"))

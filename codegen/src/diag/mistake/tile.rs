@@ -21,8 +21,12 @@ pub(crate) enum Tile {
     NotMoved { map: String, moved: TileType, found: TileType, ty: Span },
     /// A tile that is not made of bands of so many rows.
     Band { tile: TileType, rows: u32 },
-    /// A band of so many bytes, where no other tile begins.
-    BandBytes { rows: u32, bytes: u64, alignment: u64 },
+    /// A tile whose columns are not divided into parts of so many.
+    Columns { tile: TileType, columns: u32 },
+    /// A tile that is not divided into matrices.
+    Batch(TileType),
+    /// A part of so many bytes, after which no tile begins.
+    PartBytes { part: TileType, bytes: u64, alignment: u64 },
     /// A vector of so many elements; these lengths there are.
     VectorLength { element: Scalar, len: u32, lengths: Vec<u32> },
     /// Rows of a tile that are no vectors.
@@ -63,19 +67,27 @@ impl Tile {
             .help(format!(
                 "make both one type: a `type` alias in a `#[tma_module]` keeps `{map}` and the tile alike"
             )),
-            Self::Band { tile, rows } => Text::new(
-                Code::TileMismatch,
-                format!("a `{tile}` has no bands of {rows} rows"),
-            )
-            .help(
-                "take a tile of two dimensions no wider than its swizzle's span, and a number of rows that \
-                     divides its own",
-            ),
-            Self::BandBytes { rows, bytes, alignment } => {
-                let message = format!(
-                    "a band of {rows} rows has {bytes} bytes, but a tile begins at a multiple of {alignment}"
-                );
-                Text::new(Code::TileMismatch, message).help("take 8 rows or a multiple of them")
+            Self::Band { tile, rows } => {
+                Text::new(Code::TilePart, format!("a `{tile}` has no bands of {rows} rows"))
+                    .help("take a tile of two dimensions, and a number of rows that divides its own")
+            }
+            Self::Columns { tile, columns } => {
+                let message = format!("the columns of a `{tile}` are not divided into parts of {columns}");
+                Text::new(Code::TilePart, message).help(columns_of(tile))
+            }
+            Self::Batch(tile) => {
+                let message = format!("a `{tile}` is not divided into matrices");
+                Text::new(Code::TilePart, message).help(match tile.rank() {
+                    3 => {
+                        "a panel has all matrices of the batch: take a batch of 1, or rows no longer than a panel"
+                    }
+                    _ => "take a tile of three dimensions, of which the first counts matrices",
+                })
+            }
+            Self::PartBytes { part, bytes, alignment } => {
+                let message =
+                    format!("a `{part}` has {bytes} bytes, but its tiles begin at multiples of {alignment}");
+                Text::new(Code::TilePart, message).help("take 8 rows or a multiple of them")
             }
             Self::VectorLength { element, len, lengths } => {
                 let lengths: Vec<_> = lengths.iter().map(ToString::to_string).collect();
@@ -119,6 +131,21 @@ impl fmt::Display for VectorNumber {
     }
 }
 
+/// Into what the columns of a tile are divided.
+fn columns_of(tile: &TileType) -> String {
+    let panel = tile.panel().inner_extent();
+    if tile.rank() != 2 {
+        "take a tile of two dimensions; `tile.batch(i)` is a matrix of a batch".to_owned()
+    } else if tile.panels() > 1 {
+        format!("a part is one or more of its panels, which have {panel} columns each")
+    } else {
+        format!(
+            "its rows are not divided into panels; of a tile with `Swizzle128` panels have {} columns each",
+            128 / tile.element.bytes()
+        )
+    }
+}
+
 /// What is wrong with the tile of the map `name`, and what to do about it.
 fn box_fault(fault: TileFault, tile: &TileType, name: &str) -> Text {
     let element = tile.element.bytes();
@@ -129,7 +156,7 @@ fn box_fault(fault: TileFault, tile: &TileType, name: &str) -> Text {
             format!("a tensor map has no elements of type `{}`", tile.element),
         )
         .help(
-            "tensor maps hold u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the \
+            "tensor maps hold i8, u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 and e5m2; use the \
                      unsigned type of the same size",
         ),
         TileFault::Extent { dimension, extent, most } => {
@@ -161,6 +188,15 @@ fn box_fault(fault: TileFault, tile: &TileType, name: &str) -> Text {
                 "make the innermost extent {0} or less, or a multiple of {0}, or take {wider}",
                 span / element
             ))
+        }
+        TileFault::PanelRows { rows } => {
+            let message = format!(
+                "the box of `{name}` lies in {} panels of {rows} rows; in several there is a multiple of 8 rows",
+                tile.panels()
+            );
+            let more = rows.next_multiple_of(8);
+            Text::new(Code::PanelRows, message)
+                .help(format!("make it {more} rows, or no wider than one panel"))
         }
         TileFault::InterleavedRank => {
             let rank = tile.rank();

@@ -4,6 +4,7 @@ use crate::diag::lists::{PARAMETERS, SHARED, VALUES};
 use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
 use crate::diag::{Code, PartialType};
+use crate::ir::TileType;
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 
 /// A type that kernels do not have, or not here.
@@ -49,6 +50,8 @@ pub(crate) enum Types {
     Im2colTile(PartialType),
     /// What is no operand that can be transposed or negated.
     Operand { word: &'static str, found: PartialType },
+    /// A sparse operand of other columns than its tile has.
+    SparseDepth { tile: TileType, columns: u32 },
 }
 
 impl Types {
@@ -96,7 +99,7 @@ impl Types {
             Self::Shape => Text::new(Code::UnsupportedType, "this is not the shape of a tile")
                 .help("shapes are `Shape1<A>` to `Shape5<A, B, C, D, E>`, outermost extent first"),
             Self::Swizzle => Text::new(Code::UnsupportedType, "this is not a swizzle").help(
-                "swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Interleave16` and \
+                "swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Panels16`, `Interleave16` and \
                  `Interleave32` stand in their place",
             ),
             Self::NoType => Text::new(Code::UnsupportedType, "a type is wanted here"),
@@ -130,7 +133,11 @@ impl Types {
             }
             Self::Operand { word, found } => {
                 Text::new(Code::UnsupportedType, format!("`{word}` is of a tile, not of {found}"))
-                    .help("`Transposed<Tile<..>>`, `Negated<Tile<..>>` and `Negated<Transposed<Tile<..>>>`")
+                    .help("`Transposed<Tile<..>>`, `Sparse<Tile<..>, K>`, `Negated<Tile<..>>` and `Negated` of the other two")
+            }
+            Self::SparseDepth { tile, columns } => {
+                Text::new(Code::TypeMismatch, format!("a sparse `{tile}` has {columns} elements a row"))
+                    .help("of each four elements of a row two are there")
             }
         }
     }

@@ -6,11 +6,13 @@ use std::borrow::Cow;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, StructValue};
-use tma_model::mma::{Form, Major};
+use tma_model::mma::{Form, Major, Operand as Element};
 
 use super::Operand::{self, B16, B32, B64, F32, Shared};
 use super::{Cx, Effect, Instruction, Lower, memory};
 use crate::backend::BackendError;
+use crate::check::mma::sparse::{metadata_of_band, selectors};
+use crate::ir::MmaOp;
 
 /// Registers that instructions write, and read before if they are tied.
 pub(in crate::lower) struct InPlace {
@@ -28,6 +30,8 @@ pub(in crate::lower) struct InPlace {
 pub(in crate::lower) struct Multiplication {
     /// The instruction.
     pub(in crate::lower) form: Form,
+    /// What it adds, and how.
+    pub(in crate::lower) op: MmaOp,
     /// How many registers of an accumulator one instruction has.
     pub(in crate::lower) registers: usize,
     /// What `D` is in a register.
@@ -53,6 +57,24 @@ pub(in crate::lower) struct Step {
     pub(in crate::lower) left: LeftPlace,
     /// What is added to the right operand's descriptor.
     pub(in crate::lower) right: u32,
+    /// Of a sparse left operand.
+    pub(in crate::lower) metadata: Option<Metadata>,
+}
+
+/// Where one instruction finds the metadata of its left operand.
+pub(in crate::lower) struct Metadata {
+    /// The register among those of all instructions.
+    register: usize,
+    /// Which of each four threads hold it.
+    selector: u32,
+}
+
+impl Metadata {
+    /// For a step, of so many, of a band of 64 rows.
+    pub(in crate::lower) fn of(element: Element, [steps, step]: [u32; 2], band: u32) -> Self {
+        let (each, per_band) = (selectors(element), metadata_of_band(element, steps));
+        Self { register: (band * per_band + step / each) as usize, selector: step % each }
+    }
 }
 
 /// Where one instruction finds its left operand.
@@ -65,20 +87,27 @@ pub(in crate::lower) enum LeftPlace {
 
 /// All of a multiplication: the fence before it, its instructions, and the end of its group.
 ///
-/// The operands are the left one, a descriptor or registers, and the right one's descriptor. As one
+/// The operands are the left one, a descriptor or registers, the right one's descriptor, and the
+/// registers of metadata. As one
 /// text, so that nothing comes in between: ptxas serialises a multiplication whose accumulator is
 /// touched on the way.
-pub(in crate::lower) fn multiply(multiplication: &Multiplication, left_registers: usize) -> InPlace {
-    let Multiplication { form, registers, register, begins, steps, .. } = multiplication;
+pub(in crate::lower) fn multiply(
+    multiplication: &Multiplication,
+    left_registers: usize,
+    metadata_registers: usize,
+) -> InPlace {
+    let Multiplication { form, op, registers, register, begins, steps, .. } = multiplication;
     let bands = steps.first().map_or(0, Vec::len);
     let count = registers * bands;
     let first_operand = if *begins { count } else { 2 * count };
     let left_operands = left_registers.max(1);
     let right = format!("${}", first_operand + left_operands);
+    let first_metadata = first_operand + left_operands + 1;
+    let sparse = if form.sparse { ".sp" } else { "" };
     let mut lines =
         vec!["{".to_owned(), ".reg .b64 %left, %right;".to_owned(), "wgmma.fence.sync.aligned;".to_owned()];
     for (number, step) in steps.iter().enumerate() {
-        for (band, Step { left, right: right_offset }) in step.iter().enumerate() {
+        for (band, Step { left, right: right_offset, metadata }) in step.iter().enumerate() {
             let left = match left {
                 LeftPlace::Shared(offset) => {
                     moved(&mut lines, "%left", &format!("${first_operand}"), *offset)
@@ -87,9 +116,13 @@ pub(in crate::lower) fn multiply(multiplication: &Multiplication, left_registers
             };
             let right = moved(&mut lines, "%right", &right, *right_offset);
             let d = list(band * registers, *registers);
+            let metadata = metadata.as_ref().map_or(String::new(), |Metadata { register, selector }| {
+                format!(", ${}, {selector}", first_metadata + register)
+            });
             let adds = u32::from(!*begins || number > 0);
             lines.push(format!(
-                "wgmma.mma_async.sync.aligned.{form} {d}, {left}, {right}, {adds}{};",
+                "wgmma.mma_async{sparse}.sync.aligned.{form}{} {d}, {left}, {right}{metadata}, {adds}{};",
+                suffix(*op),
                 immediates(multiplication)
             ));
         }
@@ -102,7 +135,7 @@ pub(in crate::lower) fn multiply(multiplication: &Multiplication, left_registers
         register: *register,
         count,
         is_tied: !*begins,
-        operands: left.into_iter().chain([B64]).collect(),
+        operands: left.into_iter().chain([B64]).chain(vec![B32; metadata_registers]).collect(),
         ptx: major * 10 + minor,
     }
 }
@@ -120,6 +153,15 @@ fn moved(lines: &mut Vec<String>, name: &str, descriptor: &str, offset: u32) -> 
 fn list(first: usize, count: usize) -> String {
     let all: Vec<_> = (first..first + count).map(|operand| format!("${operand}")).collect();
     format!("{{{}}}", all.join(", "))
+}
+
+/// What follows the types in the instruction's name.
+const fn suffix(op: MmaOp) -> &'static str {
+    match op {
+        MmaOp::Add => "",
+        MmaOp::Saturating => ".satfinite",
+        MmaOp::AndPopc => ".and.popc",
+    }
 }
 
 /// `imm-scale-a`, `imm-scale-b`, `imm-trans-a`, `imm-trans-b`, as far as the form has them.

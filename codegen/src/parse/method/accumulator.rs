@@ -1,10 +1,11 @@
 //! Accumulators and their rows: what a thread holds of them, and what becomes of them.
 
 use super::flight::Factors;
+use super::matrix::Stored;
 use crate::diag::mistake::{Argument, Assignment, Counted};
 use crate::ir::{
-    AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, RowOp, Scalar, Span,
-    Special, StmtKind, Type,
+    AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, MmaOp, RowOp, Scalar,
+    Span, Special, StmtKind, Type,
 };
 use crate::parse::cx::Cx;
 use crate::parse::names::callee::AccumulatorOwner;
@@ -44,7 +45,13 @@ impl Cx<'_> {
         let local = self.accumulator(&receiver)?;
         Some(match call {
             AccumulatorCall::Mma { a, b, keep } => {
-                return self.start_flight(receiver, ty, Factors { a, b, keep }, span);
+                return self.start_flight(receiver, ty, Factors { op: MmaOp::Add, a, b, keep }, span);
+            }
+            AccumulatorCall::MmaSaturating { a, b, keep } => {
+                return self.start_flight(receiver, ty, Factors { op: MmaOp::Saturating, a, b, keep }, span);
+            }
+            AccumulatorCall::MmaAndPopc { a, b, keep } => {
+                return self.start_flight(receiver, ty, Factors { op: MmaOp::AndPopc, a, b, keep }, span);
             }
             AccumulatorCall::Len => usize_number(ty.elements(), span),
             AccumulatorCall::Row { i } => self.row_of(ty, i, span),
@@ -53,6 +60,10 @@ impl Cx<'_> {
             AccumulatorCall::Store { tile } => {
                 let first = number(0, span);
                 self.effect(StmtKind::StoreAccumulator { accumulator: local, first, tile }, span)
+            }
+            AccumulatorCall::StoreTo { matrix, at } => {
+                let stored = Stored { accumulator: local, first: number(0, span), columns: ty.columns };
+                return self.store_to(stored, matrix, at, span);
             }
             AccumulatorCall::Pack => return self.pack(local, ty, written),
             AccumulatorCall::RowMax => self.reduce_rows(local, ty, RowOp::Max, span),
@@ -74,6 +85,11 @@ impl Cx<'_> {
             ColumnsCall::Store { tile } => {
                 let accumulator = self.accumulator(&accumulator)?;
                 self.effect(StmtKind::StoreAccumulator { accumulator, first, tile }, span)
+            }
+            ColumnsCall::StoreTo { matrix, at } => {
+                let accumulator = self.accumulator(&accumulator)?;
+                let stored = Stored { accumulator, first, columns: part.columns };
+                return self.store_to(stored, matrix, at, span);
             }
         })
     }

@@ -3,17 +3,19 @@
 //! A flight is taken apart, as a pipeline's slots are: the accumulator that it adds to, and the
 //! parts of what it keeps until it is over. Which groups are open where, `check` finds out.
 
-use crate::diag::mistake::Mismatch;
+use crate::diag::mistake::{Argument, Mismatch};
 use crate::ir::{
-    AccumulatorType, Awaited, Compound, Expr, ExprKind, LeftOperand, LocalId, Mma, OperandType,
+    AccumulatorType, Awaited, Compound, Expr, ExprKind, LeftOperand, LocalId, Mma, MmaOp, OperandType,
     SharedOperand, Span, StmtKind, TileType, Type,
 };
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
+use crate::parse::types::turbofish_arguments;
 use crate::parse::words::FlightCall;
 
 /// What a multiplication is started with.
 pub(super) struct Factors {
+    pub(super) op: MmaOp,
     pub(super) a: Expr,
     pub(super) b: Expr,
     /// What is given back when it is over.
@@ -26,11 +28,11 @@ impl Cx<'_> {
         &mut self,
         accumulator: Expr,
         ty: AccumulatorType,
-        Factors { a, b, keep }: Factors,
+        factors: Factors,
         span: Span,
     ) -> Option<Expr> {
         let local = self.accumulator(&accumulator)?;
-        self.multiply(local, a, b, span)?;
+        let keep = self.multiply(local, factors, span)?;
         let (keep_ty, kept) = (self.resolve(&keep.ty), kept_parts(keep));
         let flight = Compound::Flight(ty, Box::new(keep_ty));
         Some(self.compound(flight, [accumulator].into_iter().chain(kept).collect(), span))
@@ -45,21 +47,22 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let (accumulator, kept) = parts.split_first()?;
         let accumulator = self.accumulator(accumulator)?;
-        match call {
+        let factors = match call {
             FlightCall::Wait => {
                 self.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::All }, span);
-                Some(kept_value(keep_ty, kept.to_vec(), span))
+                return Some(kept_value(keep_ty, kept.to_vec(), span));
             }
-            FlightCall::Mma { a, b, keep } => {
-                if !self.expect(&keep, keep_ty) {
-                    return None;
-                }
-                self.multiply(accumulator, a, b, span)?;
-                self.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::Older }, span);
-                let before = self.exchange(kept, kept_parts(keep), span)?;
-                Some(kept_value(keep_ty, before, span))
-            }
+            FlightCall::Mma { a, b, keep } => Factors { op: MmaOp::Add, a, b, keep },
+            FlightCall::MmaSaturating { a, b, keep } => Factors { op: MmaOp::Saturating, a, b, keep },
+            FlightCall::MmaAndPopc { a, b, keep } => Factors { op: MmaOp::AndPopc, a, b, keep },
+        };
+        if !self.expect(&factors.keep, keep_ty) {
+            return None;
         }
+        let keep = self.multiply(accumulator, factors, span)?;
+        self.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::Older }, span);
+        let before = self.exchange(kept, kept_parts(keep), span)?;
+        Some(kept_value(keep_ty, before, span))
     }
 
     /// Gives the flight's variables what the next multiplication keeps: what they held before.
@@ -86,13 +89,29 @@ impl Cx<'_> {
         Some(before)
     }
 
-    /// Starts `accumulator += a · bᵀ`.
-    fn multiply(&mut self, accumulator: LocalId, a: Expr, b: Expr, span: Span) -> Option<()> {
+    /// Starts `accumulator += a · bᵀ`; what it keeps.
+    fn multiply(&mut self, accumulator: LocalId, factors: Factors, span: Span) -> Option<Expr> {
+        let Factors { op, a, b, keep } = factors;
+        let metadata = self.metadata(&a, span);
         let left = self.left_operand(a, span);
         let right = self.shared_operand(b);
-        let mma = Mma { accumulator, left: left?, right: right? };
+        let mma = Mma { op, accumulator, left: left?, metadata, right: right? };
         self.emit(StmtKind::Mma(Box::new(mma)), span);
-        Some(())
+        Some(keep)
+    }
+
+    /// The metadata of an operand that is sparse, as [`left_operand`](Self::left_operand) copies a
+    /// fragment.
+    fn metadata(&mut self, value: &Expr, span: Span) -> Option<LocalId> {
+        let ExprKind::Compound(parts) = &value.kind else { return None };
+        let Type::Compound(Compound::Operand(OperandType { sparse: true, .. })) = self.resolve(&value.ty)
+        else {
+            return None;
+        };
+        let metadata = parts.get(1)?.clone();
+        let (held, _) = self.temporary("metadata", metadata.ty.clone(), span);
+        self.assign(held, metadata);
+        Some(held)
     }
 
     fn left_operand(&mut self, value: Expr, span: Span) -> Option<LeftOperand> {
@@ -109,10 +128,7 @@ impl Cx<'_> {
 
     fn shared_operand(&mut self, value: Expr) -> Option<SharedOperand> {
         match (self.resolve(&value.ty), value) {
-            (Type::Tile(tile), value) => Some(SharedOperand {
-                tile: value,
-                ty: OperandType { tile, transposed: false, negated: false },
-            }),
+            (Type::Tile(tile), value) => Some(SharedOperand { tile: value, ty: tile.into() }),
             (Type::Compound(Compound::Operand(ty)), Expr { kind: ExprKind::Compound(parts), .. }) => {
                 Some(SharedOperand { tile: parts.into_iter().next()?, ty })
             }
@@ -124,26 +140,37 @@ impl Cx<'_> {
         }
     }
 
-    /// `tile.t()`: rows for columns.
-    pub(super) fn transposed(&mut self, tile: Expr, ty: &TileType, span: Span) -> Expr {
-        let operand = OperandType { tile: ty.clone(), transposed: true, negated: false };
+    /// `tile.t()`: rows for columns, if it is `transposed`.
+    pub(super) fn transposed(&mut self, tile: Expr, ty: &TileType, transposed: bool, span: Span) -> Expr {
+        let operand = OperandType { transposed, ..OperandType::from(ty.clone()) };
         self.compound(Compound::Operand(operand), vec![tile], span)
     }
 
-    /// `-tile`, `-tile.t()`; none if it is neither.
+    /// `tile.t_if::<B>()`.
+    pub(super) fn transposed_if(
+        &mut self,
+        tile: Expr,
+        ty: &TileType,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Expr> {
+        let span = Span::of(call);
+        let [flag] = turbofish_arguments(call)[..] else {
+            self.error(Argument::NoCondition, span);
+            return None;
+        };
+        let transposed = self.bool_argument(flag)?;
+        Some(self.transposed(tile, ty, transposed, span))
+    }
+
+    /// `-tile`, `-tile.t()`, `-tile.sparse(..)`; none if it is neither.
     pub(in crate::parse) fn negated(&mut self, value: &Expr, span: Span) -> Option<Expr> {
-        let SharedOperand { tile, ty } = match (self.resolve(&value.ty), &value.kind) {
-            (Type::Tile(tile), _) => SharedOperand {
-                tile: value.clone(),
-                ty: OperandType { tile, transposed: false, negated: false },
-            },
-            (Type::Compound(Compound::Operand(ty)), ExprKind::Compound(parts)) => {
-                SharedOperand { tile: parts.first()?.clone(), ty }
-            }
+        let (ty, parts) = match (self.resolve(&value.ty), &value.kind) {
+            (Type::Tile(tile), _) => (tile.into(), vec![value.clone()]),
+            (Type::Compound(Compound::Operand(ty)), ExprKind::Compound(parts)) => (ty, parts.clone()),
             _ => return None,
         };
         let ty = OperandType { negated: !ty.negated, ..ty };
-        Some(self.compound(Compound::Operand(ty), vec![tile], span))
+        Some(self.compound(Compound::Operand(ty), parts, span))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Methods of slices of global memory.
 
 use super::hint::Target;
+use super::matrix::Rows;
 use crate::diag::mistake;
 use crate::ir::{
     AtomicOp, CopyKind, Expr, ExprKind, Multicast, ParamId, Scalar, SharedRange, Span, StmtKind, Type,
@@ -52,6 +53,10 @@ impl Cx<'_> {
                 self.moves_vector(global, &value.ty.clone());
                 self.params[global.0 as usize].written = true;
                 return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
+            }
+            GlobalCall::Matrix { first, extents, stride } => {
+                let rows = Rows { first, extents, stride };
+                return Some(self.matrix_of(receiver, (global, element), rows, span));
             }
             GlobalCall::Atomic { op, i, value } => return self.global_atomic(&slice, op, [i, value], span),
             GlobalCall::Hint { policy } => return self.hinted(receiver, slice.hint.is_some(), policy, span),
@@ -119,6 +124,7 @@ impl Cx<'_> {
             | GlobalWord::GetVec
             | GlobalWord::SetVec
             | GlobalWord::Len
+            | GlobalWord::Matrix
             | GlobalWord::Atomic(_) => false,
             GlobalWord::BulkLoad
             | GlobalWord::BulkLoadMulticast

@@ -11,6 +11,7 @@ mod flight;
 mod global;
 mod hint;
 pub(super) mod map;
+mod matrix;
 mod phase;
 mod pipeline;
 mod receiver;
@@ -92,7 +93,7 @@ impl<'t> Method<'t> {
                 Compound::FullSlot(tiles) => of(|word| Self::FullSlot(word, tiles)),
                 Compound::Columns(part) => of(|word| Self::Columns(word, *part)),
                 Compound::Flight(_, keep) => of(|word| Self::Flight(word, keep)),
-                Compound::Operand(_) => vec![],
+                Compound::Operand(_) | Compound::Matrix(_) => vec![],
             },
             Type::Accumulator(ty) => of(|word| Self::Accumulator(word, *ty)),
             Type::Rows(_, rows) => of(|word| Self::Rows(word, *rows)),

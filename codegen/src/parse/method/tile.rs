@@ -1,7 +1,7 @@
 //! Methods of tiles in shared memory.
 
-use crate::diag::mistake::{self, Counted};
-use crate::ir::{Expr, ExprKind, RemoteCopy, Span, StmtKind, TileType, Type};
+use crate::diag::mistake::{self, Counted, Mismatch};
+use crate::ir::{Compound, Expr, ExprKind, OperandType, RemoteCopy, Scalar, Span, StmtKind, TileType, Type};
 use crate::limits;
 use crate::parse::cx::Cx;
 use crate::parse::span;
@@ -25,7 +25,11 @@ impl Cx<'_> {
             TileCall::Cols => self.known_u32(u64::from(ty.inner_extent()), span),
             TileCall::TileAt { index } => return self.tile_at(ty, index, span),
             TileCall::Band { i } => return self.band(tile, ty, i, syntax),
-            TileCall::T => self.transposed(tile, ty, span),
+            TileCall::Columns { j } => return self.panels(tile, ty, j, syntax),
+            TileCall::Batch { i } => return self.batch(tile, ty, i, span),
+            TileCall::Sparse { metadata } => return self.sparse(tile, ty, metadata, span),
+            TileCall::T => self.transposed(tile, ty, true, span),
+            TileCall::TIf => return self.transposed_if(tile, ty, syntax),
             TileCall::Get { at } => {
                 let (dest, value) = self.temporary("element", ty.element, span);
                 self.emit(StmtKind::TileGet { dest, tile, at }, span);
@@ -57,24 +61,93 @@ impl Cx<'_> {
     fn band(&mut self, tile: Expr, ty: &TileType, i: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
         let span = Span::of(call);
         let rows = self.count_of(call, Counted::Rows)?;
-        let mut band = ty.clone();
-        let whole = band.extents.first_mut()?;
-        // The panels of a wider tile are as far apart as all of its rows take.
-        if ty.rank() != 2 || rows == 0 || !whole.is_multiple_of(rows) || ty.panels() > 1 {
+        let Some(parts) = Parts::of(&ty.panel(), 0, rows).filter(|_| ty.rank() == 2) else {
             self.error(mistake::Tile::Band { tile: ty.clone(), rows }, span);
             return None;
+        };
+        let band = self.part(tile, parts, i, span)?;
+        if ty.panels() == 1 {
+            return Some(band);
         }
-        let bands = *whole / rows;
-        *whole = rows;
-        // The pattern of a swizzle repeats every 8 rows of its span, which is where a tile begins.
-        let bytes = u64::from(rows) * ty.row_pitch();
-        let alignment = limits::tile_alignment(ty.swizzle);
-        if !bytes.is_multiple_of(alignment) {
-            self.error(mistake::Tile::BandBytes { rows, bytes, alignment }, span);
+        // The panels of a wider tile are as far apart as all of its rows take, which no tile of
+        // fewer rows says, but an operand does.
+        let operand = OperandType { band: Some(rows), ..OperandType::from(ty.clone()) };
+        Some(self.compound(Compound::Operand(operand), vec![band], span))
+    }
+
+    /// `columns::<C>(j)`: columns `j * C` and those after, as a tile of `C` columns. Rows are
+    /// divided into panels, and parts of these are no tiles.
+    fn panels(&mut self, tile: Expr, ty: &TileType, j: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
+        let span = Span::of(call);
+        let columns = self.count_of(call, Counted::TileColumns)?;
+        let panel = ty.panel().inner_extent();
+        let is_whole = columns == ty.inner_extent() || columns.is_multiple_of(panel);
+        let parts = Parts::of(ty, 1, columns).filter(|_| ty.rank() == 2 && is_whole);
+        let Some(parts) = parts else {
+            self.error(mistake::Tile::Columns { tile: ty.clone(), columns }, span);
+            return None;
+        };
+        self.part(tile, parts, j, span)
+    }
+
+    /// `batch(i)`: matrix `i` of several, as a tile of two dimensions.
+    fn batch(&mut self, tile: Expr, ty: &TileType, i: Expr, span: Span) -> Option<Expr> {
+        let parts = match ty.extents[..] {
+            [count, rows, columns] if count == 1 || ty.panels() == 1 => {
+                Some(Parts { count, part: TileType { extents: vec![rows, columns], ..ty.clone() } })
+            }
+            _ => None,
+        };
+        let Some(parts) = parts else {
+            self.error(mistake::Tile::Batch(ty.clone()), span);
+            return None;
+        };
+        self.part(tile, parts, i, span)
+    }
+
+    /// `sparse(metadata)`: of each four elements of a row two are there.
+    fn sparse(&mut self, tile: Expr, ty: &TileType, metadata: Expr, span: Span) -> Option<Expr> {
+        let is_array = match self.resolve(&metadata.ty) {
+            Type::Array(element, _) => self.infer.unify(&element, &Scalar::U32.into(), metadata.span),
+            Type::Error => return None,
+            _ => false,
+        };
+        if !is_array {
+            let found = self.infer.partial(&metadata.ty);
+            self.error(Mismatch::NoMetadata(found), metadata.span);
             return None;
         }
-        let band = Type::Tile(band);
-        let stages = Expr { ty: Type::Stages(Box::new(band.clone()), bands), ..tile };
-        Some(Expr { kind: ExprKind::Stage(Box::new(stages), Box::new(i)), ty: band, span })
+        let operand = OperandType { sparse: true, ..OperandType::from(ty.clone()) };
+        Some(self.compound(Compound::Operand(operand), vec![tile, metadata], span))
+    }
+
+    /// Part `i` of a tile.
+    fn part(&mut self, tile: Expr, Parts { count, part }: Parts, i: Expr, span: Span) -> Option<Expr> {
+        // The pattern of a swizzle repeats every 8 rows of its span, which is where a tile begins.
+        let (bytes, alignment) = (part.shared_bytes(), limits::tile_alignment(part.swizzle));
+        if count > 1 && !bytes.is_multiple_of(alignment) {
+            self.error(mistake::Tile::PartBytes { part, bytes, alignment }, span);
+            return None;
+        }
+        let part = Type::Tile(part);
+        let stages = Expr { ty: Type::Stages(Box::new(part.clone()), count), ..tile };
+        Some(Expr { kind: ExprKind::Stage(Box::new(stages), Box::new(i)), ty: part, span })
+    }
+}
+
+/// What a tile is divided into: tiles that lie one after the other.
+struct Parts {
+    count: u32,
+    part: TileType,
+}
+
+impl Parts {
+    /// Of a tile whose extent along `dimension` is divided into parts of `extent`.
+    fn of(ty: &TileType, dimension: usize, extent: u32) -> Option<Self> {
+        let mut part = ty.clone();
+        let whole = part.extents.get_mut(dimension)?;
+        let count = whole.checked_div(extent).filter(|_| whole.is_multiple_of(extent))?;
+        *whole = extent;
+        Some(Self { count, part })
     }
 }

@@ -42,19 +42,42 @@ impl Cx<'_> {
         Some(Type::Compound(Compound::Flight(sum, Box::new(keep?))))
     }
 
-    /// `Transposed<Tile<..>>`.
+    /// `Transposed<Tile<..>>`, or `Transposed<Tile<..>, B>` of `t_if::<B>()`.
     pub(super) fn transposed_type(
         &mut self,
         generics: &[&GenericArgument],
         segment: &syn::PathSegment,
     ) -> Option<Type> {
-        let [operand] = *generics else { return None };
+        let (operand, flag) = generics.split_first()?;
+        let transposed = flag.first().is_none_or(|flag| self.bool_argument(flag) == Some(true));
         match self.type_argument(operand)? {
             Type::Tile(tile) => {
-                let operand = OperandType { tile, transposed: true, negated: false };
+                let operand = OperandType { transposed, ..OperandType::from(tile) };
                 Some(Type::Compound(Compound::Operand(operand)))
             }
             other => self.no_operand("Transposed", &other, segment),
+        }
+    }
+
+    /// `Sparse<Tile<..>, 128>`. How many elements are there follows from the tile.
+    pub(super) fn sparse_type(
+        &mut self,
+        generics: &[&GenericArgument],
+        segment: &syn::PathSegment,
+    ) -> Option<Type> {
+        let [operand, depth] = *generics else { return None };
+        let depth = self.u32_argument(depth);
+        match self.type_argument(operand)? {
+            Type::Tile(tile) => {
+                let found = tile.inner_extent().saturating_mul(2);
+                if depth? != found {
+                    self.error(Types::SparseDepth { tile, columns: found }, Span::of(segment));
+                    return None;
+                }
+                let operand = OperandType { sparse: true, ..OperandType::from(tile) };
+                Some(Type::Compound(Compound::Operand(operand)))
+            }
+            other => self.no_operand("Sparse", &other, segment),
         }
     }
 
@@ -66,7 +89,7 @@ impl Cx<'_> {
     ) -> Option<Type> {
         let [operand] = *generics else { return None };
         let operand = match self.type_argument(operand)? {
-            Type::Tile(tile) => OperandType { tile, transposed: false, negated: true },
+            Type::Tile(tile) => OperandType { negated: true, ..OperandType::from(tile) },
             Type::Compound(Compound::Operand(operand)) if !operand.negated => {
                 OperandType { negated: true, ..operand }
             }

@@ -11,7 +11,7 @@ use super::span;
 use super::words::TypeWord;
 use crate::diag::mistake::{Argument, Types};
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
-use crate::ir::{Compound, Expr, Scalar, Span, TileSwizzle, TileType, Type};
+use crate::ir::{Compound, Const, Expr, ExprKind, Scalar, Span, TileSwizzle, TileType, Type};
 use crate::parse::item::condition;
 
 /// How long a chain of aliases of shapes and swizzles is followed.
@@ -135,8 +135,13 @@ impl<'a> Cx<'a> {
             TypeWord::Rows => self.rows_type(generics).unwrap_or(Type::Error),
             TypeWord::Fragment => self.fragment_type(generics).unwrap_or(Type::Error),
             TypeWord::Columns => self.columns_type(generics).unwrap_or(Type::Error),
+            TypeWord::GlobalMatrix => {
+                let element = self.global_type(generics);
+                element.map_or(Type::Error, |element| Type::Compound(Compound::Matrix(element)))
+            }
             TypeWord::Flight => self.flight_type(generics).unwrap_or(Type::Error),
             TypeWord::Transposed => self.transposed_type(generics, segment).unwrap_or(Type::Error),
+            TypeWord::Sparse => self.sparse_type(generics, segment).unwrap_or(Type::Error),
             TypeWord::Negated => self.negated_type(generics, segment).unwrap_or(Type::Error),
             // Parts of a tile's type, which no value has.
             TypeWord::Shape1
@@ -299,6 +304,12 @@ impl<'a> Cx<'a> {
     /// A constant `u32` among generic arguments.
     pub(super) fn u32_argument(&mut self, argument: &GenericArgument) -> Option<u32> {
         u32::try_from(self.constant_argument(argument, &Scalar::U32.into())?.as_int()?).ok()
+    }
+
+    /// A constant `bool` among generic arguments.
+    pub(super) fn bool_argument(&mut self, argument: &GenericArgument) -> Option<bool> {
+        let value = self.constant_argument(argument, &Scalar::Bool.into())?;
+        if let ExprKind::Const(Const::Bool(value)) = value.kind { Some(value) } else { None }
     }
 
     /// A constant among generic arguments; a lone name is a type to syn.

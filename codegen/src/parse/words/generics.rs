@@ -44,6 +44,8 @@ pub(crate) enum Generic {
     Swizzle,
     /// A constant.
     Count,
+    /// Whether something is so; true where a type leaves it out.
+    Flag,
     /// A tuple of tiles.
     Tiles,
     /// A tile.
@@ -66,6 +68,7 @@ impl Generic {
             Self::Range => "R",
             Self::Groups | Self::Lanes | Self::Count | Self::Rank | Self::Registers => "N",
             Self::Dimension => "D",
+            Self::Flag => "B",
             Self::Shape => "S",
             Self::Swizzle => "W",
             Self::Tiles => "(A, B)",
@@ -78,6 +81,7 @@ impl Generic {
         match self {
             Self::Groups => ": at most `N` groups may be pending, and 0 waits for all",
             Self::Lanes => ", of `N` elements",
+            Self::Flag => ", if `B`",
             Self::Dimension => ", for dimension `D`",
             Self::Registers => ": so many registers a thread, a multiple of 8 from 24 to 256",
             Self::Number
@@ -100,11 +104,22 @@ impl Generic {
         }
     }
 
+    /// Whether a type has one where none is written.
+    pub(crate) fn has_default(self) -> bool {
+        matches!(self, Self::Swizzle | Self::Flag)
+    }
+
     /// Whether it has to be written in a call, since nothing else decides it.
     pub(super) fn is_written(self) -> bool {
         matches!(
             self,
-            Self::Groups | Self::Lanes | Self::Dimension | Self::Registers | Self::Count | Self::Factor
+            Self::Groups
+                | Self::Lanes
+                | Self::Dimension
+                | Self::Registers
+                | Self::Count
+                | Self::Flag
+                | Self::Factor
         )
     }
 }
@@ -137,7 +152,7 @@ impl TypeWord {
 
     /// Without those that may be left out.
     fn least(self) -> usize {
-        let is_left_out = |generic: &&Generic| matches!(generic, Generic::Swizzle | Generic::Lifetime);
+        let is_left_out = |generic: &&Generic| generic.has_default() || matches!(generic, Generic::Lifetime);
         self.generics().iter().filter(|generic| !is_left_out(generic)).count()
     }
 
@@ -148,7 +163,7 @@ impl TypeWord {
 
     /// How it is written with its generic arguments.
     pub(crate) fn usage(self) -> String {
-        let written = self.generics().iter().filter(|generic| !matches!(generic, Generic::Swizzle));
+        let written = self.generics().iter().filter(|generic| !generic.has_default());
         let generics: Vec<_> = match self.is_shape() {
             true => written.zip(["A", "B", "C", "D", "E"]).map(|(_, extent)| extent).collect(),
             false => written.map(|generic| generic.letter()).collect(),
@@ -188,12 +203,12 @@ impl TypeWord {
                 Compound::EmptySlot(_) => Self::EmptySlot,
                 Compound::LoadingSlot(_) => Self::LoadingSlot,
                 Compound::FullSlot(_) => Self::FullSlot,
-                Compound::Operand(operand) => match (operand.negated, operand.transposed) {
-                    (true, _) => Self::Negated,
-                    (false, true) => Self::Transposed,
-                    (false, false) => Self::Tile,
-                },
+                Compound::Operand(operand) if operand.negated => Self::Negated,
+                Compound::Operand(operand) if operand.sparse => Self::Sparse,
+                Compound::Operand(operand) if operand.transposed => Self::Transposed,
+                Compound::Operand(_) => Self::Tile,
                 Compound::Columns(_) => Self::Columns,
+                Compound::Matrix(_) => Self::GlobalMatrix,
                 Compound::Flight(..) => Self::Flight,
             },
             Type::Unit | Type::Never | Type::Array(..) | Type::Infer(_) | Type::Error => return None,

@@ -199,6 +199,54 @@ impl<On> Shape<On> for StoredTile {
     }
 }
 
+/// Rows of a slice that an accumulator is stored to: their parts.
+pub(in crate::parse) struct StoredMatrix;
+
+impl<On> Shape<On> for StoredMatrix {
+    type Operand = Vec<Expr>;
+
+    fn read(cx: &mut Cx<'_>, _: &On, matrix: Expr) -> Option<Vec<Expr>> {
+        match (cx.resolve(&matrix.ty), matrix.kind) {
+            (Type::Compound(ir::Compound::Matrix(_)), ExprKind::Compound(parts)) => Some(parts),
+            (Type::Error, _) => None,
+            (other, _) => {
+                cx.error(Mismatch::StoredToRows(cx.infer.partial(&other)), matrix.span);
+                None
+            }
+        }
+    }
+}
+
+/// A row and a column, or how many there are of each: an array of two `u32`.
+pub(in crate::parse) struct RowAndColumn;
+
+impl<On> Shape<On> for RowAndColumn {
+    type Operand = [Expr; 2];
+
+    fn read(cx: &mut Cx<'_>, _: &On, value: Expr) -> Option<[Expr; 2]> {
+        let ty = Type::Array(Box::new(ir::Scalar::U32.into()), 2);
+        let fits = cx.expect(&value, &ty);
+        let numbers = fits.then(|| elements_of(value, &ir::Scalar::U32.into(), 2))?;
+        <[Expr; 2]>::try_from(numbers).ok()
+    }
+}
+
+/// A tile that is printed.
+pub(in crate::parse) struct PrintedTile;
+
+impl<On> Shape<On> for PrintedTile {
+    type Operand = Expr;
+
+    fn read(cx: &mut Cx<'_>, _: &On, tile: Expr) -> Option<Expr> {
+        let ty = cx.resolve(&tile.ty);
+        let is_tile = matches!(ty, Type::Tile(_));
+        if !is_tile && ty != Type::Error {
+            cx.error(Mismatch::Printed(cx.infer.partial(&ty)), tile.span);
+        }
+        is_tile.then_some(tile)
+    }
+}
+
 /// As [`Coordinates`], counted in tiles.
 pub(in crate::parse) struct TileCoordinates;
 

@@ -120,6 +120,7 @@ words! {
         }
         "Printing and stopping" {
             fn trap() => Trap;
+            fn print_tile<Tile>(tile: PrintedTile) => PrintTile;
         }
     }
 
@@ -137,7 +138,11 @@ words! {
         }
         "Tensor cores" {
             fn band<Count>(i: U32) => Band;
+            fn columns<Count>(j: U32) => Columns;
+            fn batch(i: U32) => Batch;
+            fn sparse(metadata: Any) => Sparse;
             fn t() => T;
+            fn t_if<Flag>() => TIf;
         }
         "Bulk copies" {
             fn bulk_copy_to(to: RemoteSequence, at: U32, count: U32, barrier: RemoteBarrier) => CopyTo;
@@ -272,11 +277,14 @@ words! {
     Methods of Accumulator: AccumulatorWord => AccumulatorCall, on () {
         "Tensor cores" {
             #[ByMut] fn mma(a: Any, b: Any, keep: Any) => Mma;
+            #[ByMut] fn mma_saturating(a: Any, b: Any, keep: Any) => MmaSaturating;
+            #[ByMut] fn mma_and_popc(a: Any, b: Any, keep: Any) => MmaAndPopc;
             #[ByRef] fn len() => Len;
             #[ByRef] fn row(i: Usize) => Row;
             #[ByRef] fn at(i: Usize) => At;
             #[ByRef] fn columns<Count>(j: U32) => Columns;
             #[ByRef] fn store(tile: StoredTile) => Store;
+            #[ByRef] fn store_to(matrix: StoredMatrix, at: RowAndColumn) => StoreTo;
             #[ByRef] fn pack<Factor>() => Pack;
             #[ByRef] fn row_max() => RowMax;
             #[ByRef] fn row_sum() => RowSum;
@@ -289,6 +297,7 @@ words! {
             #[ByRef] fn len() => Len;
             #[ByRef] fn at(i: Usize) => At;
             #[ByRef] fn store(tile: StoredTile) => Store;
+            #[ByRef] fn store_to(matrix: StoredMatrix, at: RowAndColumn) => StoreTo;
         }
     }
 
@@ -310,6 +319,8 @@ words! {
     Methods of Flight: FlightWord => FlightCall, on () {
         "Tensor cores" {
             #[ByMut] fn mma(a: Any, b: Any, keep: Any) => Mma;
+            #[ByMut] fn mma_saturating(a: Any, b: Any, keep: Any) => MmaSaturating;
+            #[ByMut] fn mma_and_popc(a: Any, b: Any, keep: Any) => MmaAndPopc;
             fn wait() => Wait;
         }
     }
@@ -375,6 +386,9 @@ words! {
             fn set_vec(i: GlobalIndex, value: Any) => SetVec;
             fn len() => Len;
             for op in AtomicOp: fn atomic_{op}(i: GlobalIndex, value: Element) => Atomic;
+        }
+        "Tensor cores" {
+            fn matrix(first: GlobalIndex, extents: RowAndColumn, stride: U32) => Matrix;
         }
         "Bulk copies" {
             fn bulk_load(

@@ -44,9 +44,11 @@ types! {
             type Columns<Lifetime, Sum, MatrixRows, Count>;
             type Rows<Sum, MatrixRows>;
             type Fragment<Factor, MatrixRows, Depth>;
+            type GlobalMatrix<Element>;
             type Flight<Lifetime, Sum, MatrixRows, Count, Kept>;
-            type Transposed<Tile>;
+            type Transposed<Tile, Flag>;
             type Negated<Operand>;
+            type Sparse<Tile, Depth>;
         }
         "Columns of pixels" {
             type Im2colMap<Tile, Rank>;

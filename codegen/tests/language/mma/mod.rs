@@ -1,5 +1,6 @@
 //! Tensor cores: what their words mean; and in `rules`, each of their rules beside what keeps it.
 
+mod forms;
 mod registers;
 mod rules;
 mod together;
@@ -117,6 +118,17 @@ fn operands_are_transposed_negated_and_divided() {
 }
 
 #[test]
+fn an_operand_is_transposed_if_a_constant_says_so() {
+    means(
+        "let mut sum = Accumulator::<f32, 64, 64>::zero(); sum.mma(a.t_if::<true>(), -a.t_if::<false>(), ()).wait(); \
+         sum.mma(a.t_if::<{ 1 < 2 }>(), a.t_if::<{ 1 > 2 }>(), ()).wait();",
+        "v0 = zero(Accumulator<f32, 64, 64>)\nmma v0 s0.t -s0\nmma.wait v0\nmma v0 s0.t s0\nmma.wait v0",
+    );
+    let missing = error(&format!("{SUM} sum.mma(a, b.t_if(), ()).wait();"));
+    assert!(missing.starts_with("TMA0104") && missing.contains("`t_if`"), "{missing}");
+}
+
+#[test]
 fn a_fragment_is_multiplied_as_it_was() {
     let text = body(
         "",
@@ -193,6 +205,11 @@ fn device_functions_take_what_tensor_cores_work_on() {
             "a: Negated<Transposed<A>>, sum: &mut Accumulator<f32, 64, 128>, b: B",
             "sum.mma(a, b, ()).wait();",
             "f(-a.t(), &mut sum, b);",
+        ),
+        (
+            "a: Transposed<A, true>, sum: &mut Accumulator<f32, 64, 128>, b: Transposed<B, false>",
+            "sum.mma(a, b, ()).wait();",
+            "f(a.t(), &mut sum, b.t_if::<false>());",
         ),
         (
             "w: Fragment<f16, 64, 128>, sum: &mut Accumulator<f32, 64, 64>, b: B",

@@ -23,7 +23,7 @@ fn tma0251_extents_of_accumulators() {
 }
 
 /// A multiplication of operands with these types.
-fn product(sum: &str, left: &str, right: &str) -> String {
+pub(super) fn product(sum: &str, left: &str, right: &str) -> String {
     format!(
         "let left: Tile<{left}> = shared(); let right: Tile<{right}> = shared(); \
          let mut sum = Accumulator::<{sum}>::zero(); sum.mma(left, right, ()).wait();"
@@ -369,6 +369,12 @@ fn tma0255_calls_beside_multiplications() {
         "`printf!` in a kernel with tensor cores",
         &format!("{SUM} printf!(\"%f\\n\", sum[0]);"),
     );
+    flipped(
+        &format!("{SUM} sum.mma(a, b, ()).wait(); print_tile(a);"),
+        "TMA0255",
+        "`print_tile` in a kernel with tensor cores",
+        &format!("{SUM} print_tile(a);"),
+    );
     accepted("", &format!("{SUM} sum.mma(a, b, ()).wait(); assert!(n > 0); trap();"));
 }
 
@@ -440,7 +446,7 @@ fn bands_of_whole_repetitions() {
             "let mut s = Accumulator::<f32, 64, {rows}>::zero(); s.mma(a, b.band::<{rows}>(n), ()).wait();"
         )
     };
-    flipped(&of(48), "TMA0205", "has no bands of 48 rows", &of(32));
+    flipped(&of(48), "TMA0259", "has no bands of 48 rows", &of(32));
 }
 
 /// Registers without a value would be read there.

@@ -15,6 +15,7 @@ mod logic;
 mod matrix;
 mod mbarrier;
 mod operands;
+mod product;
 mod remote;
 mod tensor_map;
 mod warp;
@@ -66,6 +67,7 @@ fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<Op>, LoadE
         "cp" | "mbarrier" | "fence" | "membar" => asynchronous::decode(d)?,
         "tensormap" => tensor_map::decode(d)?,
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "bar" | "barrier" => warp::decode(d)?,
+        "mma" => product::decode(d)?,
         "wgmma" => warpgroup::decode(d)?,
         "setmaxnreg" => warpgroup::registers(d)?,
         "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" | "griddepcontrol" => {

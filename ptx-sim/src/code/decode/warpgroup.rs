@@ -3,7 +3,7 @@
 use tma_model::mma::{Accumulated, Form, FormFault, Major, Operand as Element};
 
 use super::operands::Decoder;
-use crate::isa::{LeftCode, MultiplyCode, Op, Reg, Type, WarpgroupOp};
+use crate::isa::{LeftCode, MetadataCode, MultiplyCode, Op, Reg, Type, WarpgroupOp};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -13,6 +13,7 @@ const DESCRIPTOR: Type = Type::Bits(64);
 /// `wgmma.fence`, `.commit_group`, `.wait_group`, `.mma_async`.
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let what = d.take_first();
+    let sparse = what == Some("mma_async") && d.take("sp");
     if !d.take("sync") || !d.take("aligned") {
         return Err(d.error("`.sync.aligned` is wanted"));
     }
@@ -29,7 +30,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             d.expect_count(1, 1)?;
             WarpgroupOp::Wait(d.immediate(0)?.min(u64::from(u32::MAX)) as u32)
         }
-        Some("mma_async") => WarpgroupOp::Multiply(Box::new(multiply(d)?)),
+        Some("mma_async") => WarpgroupOp::Multiply(Box::new(multiply(d, sparse)?)),
         _ => return Err(d.unsupported()),
     };
     Ok(Op::Warpgroup(op))
@@ -61,11 +62,8 @@ impl Cursor {
     }
 }
 
-fn multiply(d: &mut Decoder<'_, '_, '_>) -> Result<MultiplyCode, LoadError> {
-    if d.take("sp") {
-        return Err(d.error("a sparse A is not simulated"));
-    }
-    let form = form(d)?;
+fn multiply(d: &mut Decoder<'_, '_, '_>, sparse: bool) -> Result<MultiplyCode, LoadError> {
+    let form = form(d, sparse)?;
     let saturates = d.take("satfinite");
     if saturates && !form.a.is_saturable() {
         return Err(d.error("`.satfinite` is for integers of 8 bits"));
@@ -77,6 +75,7 @@ fn multiply(d: &mut Decoder<'_, '_, '_>) -> Result<MultiplyCode, LoadError> {
     let accumulators = accumulators(d, at.take(), form)?;
     let left = left(d, at.take())?;
     let right = d.source(at.take(), DESCRIPTOR)?;
+    let metadata = if sparse { Some(metadata(d, &mut at, form)?) } else { None };
     let accumulates = d.guard(at.take())?;
     let mut negates = [false; 2];
     if form.a.is_negatable() {
@@ -100,11 +99,11 @@ fn multiply(d: &mut Decoder<'_, '_, '_>) -> Result<MultiplyCode, LoadError> {
         }
     }
     d.expect_count(at.next, at.next)?;
-    Ok(MultiplyCode { form, d: accumulators, left, right, accumulates, negates, majors, saturates })
+    Ok(MultiplyCode { form, d: accumulators, left, right, accumulates, negates, majors, saturates, metadata })
 }
 
 /// Shape and types: `m64n128k16.f32.bf16.bf16`.
-fn form(d: &mut Decoder<'_, '_, '_>) -> Result<Form, LoadError> {
+fn form(d: &mut Decoder<'_, '_, '_>, sparse: bool) -> Result<Form, LoadError> {
     let shape = d.take_first().unwrap_or_default();
     let numbers = || {
         let (n, k) = shape.strip_prefix("m64n")?.split_once('k')?;
@@ -118,7 +117,7 @@ fn form(d: &mut Decoder<'_, '_, '_>) -> Result<Form, LoadError> {
     let (Some(d_type), Some(a), Some(b)) = (d_type, a, b) else {
         return Err(d.error("the types of D, A and B are wanted"));
     };
-    let form = Form { d: d_type, a, b, n, sparse: false };
+    let form = Form { d: d_type, a, b, n, sparse };
     if let Some(fault) = form.faults().first() {
         return Err(d.error(match fault {
             FormFault::Pair => format!("{a} is not multiplied by {b}"),
@@ -134,6 +133,18 @@ fn form(d: &mut Decoder<'_, '_, '_>) -> Result<Form, LoadError> {
         return Err(d.error(format!("k{k}, where k{} is wanted", form.k())));
     }
     Ok(form)
+}
+
+/// The metadata of a sparse A, and its selector.
+fn metadata(d: &mut Decoder<'_, '_, '_>, at: &mut Cursor, form: Form) -> Result<MetadataCode, LoadError> {
+    let register = d.source(at.take(), WORD)?;
+    let selector = d.immediate(at.take())?;
+    let selectors = form.a.selectors();
+    if selector >= selectors.into() {
+        let wanted = if selectors == 1 { "0" } else { "0 or 1" };
+        return Err(d.error(format!("the sparsity selector of {} is {wanted}", form.a)));
+    }
+    Ok(MetadataCode { register, selector: selector as u32 })
 }
 
 fn accumulators(d: &mut Decoder<'_, '_, '_>, index: usize, form: Form) -> Result<Vec<Reg>, LoadError> {

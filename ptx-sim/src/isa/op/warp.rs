@@ -1,5 +1,7 @@
 //! What the lanes of a warp do together.
 
+use tma_model::mma::WarpForm;
+
 use crate::isa::{Address, Guard, Reg, Space};
 
 /// An operation of the lanes that `mask` names.
@@ -44,6 +46,8 @@ pub(crate) enum Collective {
     },
     /// Of all lanes.
     Matrix(Box<MatrixCode>),
+    /// `mma.sync`, of all lanes.
+    Product(Box<ProductCode>),
 }
 
 impl Collective {
@@ -56,7 +60,8 @@ impl Collective {
             | Self::Match { .. }
             | Self::Redux { .. }
             | Self::Elect { .. }
-            | Self::Matrix(_) => false,
+            | Self::Matrix(_)
+            | Self::Product(_) => false,
         }
     }
 }
@@ -99,4 +104,18 @@ pub(crate) enum MatrixCode {
     Store { space: Space, address: Address, registers: Vec<Reg>, transpose: bool },
     /// `movmatrix`, which transposes.
     Move { d: Reg, a: Reg },
+}
+
+/// `mma.sync`.
+#[derive(Clone, Debug)]
+pub(crate) struct ProductCode {
+    pub(crate) form: WarpForm,
+    /// Whether sums of integers are clamped.
+    pub(crate) saturates: bool,
+    /// Of single bits: whether those are counted that differ, and not those in common.
+    pub(crate) differs: bool,
+    pub(crate) d: Vec<Reg>,
+    pub(crate) a: Vec<Reg>,
+    pub(crate) b: Vec<Reg>,
+    pub(crate) c: Vec<Reg>,
 }

@@ -35,6 +35,16 @@ pub(crate) struct MultiplyCode {
     /// Along which dimension A and B are contiguous.
     pub(crate) majors: [Major; 2],
     pub(crate) saturates: bool,
+    /// Which elements of a sparse A are there.
+    pub(crate) metadata: Option<MetadataCode>,
+}
+
+/// Metadata of a sparse A.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetadataCode {
+    pub(crate) register: Reg,
+    /// Which threads hold it.
+    pub(crate) selector: u32,
 }
 
 /// Where A is.

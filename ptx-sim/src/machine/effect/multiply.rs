@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tma_model::mma::{CHUNK_BYTES, CORE_ROWS, Descriptor};
+use tma_model::mma::{CHUNK_BYTES, Descriptor, Form, MetadataPlace, Operand};
 use tma_model::sync::Epoch;
 
 use crate::isa::Reg;
@@ -15,14 +15,17 @@ use crate::machine::mma::{
     At, Joined, Left, Manner, Matrix, Member, Multiplication, Plan, Side, Step, WarpgroupId,
 };
 use crate::machine::registers::Change;
-use crate::machine::types::{Action, Actor, LeftOperand, Multiply, Poll};
+use crate::machine::types::{Action, Actor, LeftOperand, Metadata, Multiply, Poll};
 use crate::report::{Finding, FindingKind, Stop};
 
 const TOGETHER: &str = "all four warps of a warpgroup, the first of which has a number that 4 divides, issue the same `wgmma` \
                         instructions with the same descriptors, and none under a condition that differs between them";
 const WAIT: &str = "[[`flight.wait()`||`wgmma.commit_group` and `wgmma.wait_group 0`]] before the warps end";
 const TILE_START: &str = "let the tile start where the swizzle's pattern does, and move from there by whole steps of K, groups of 8 \
-                          rows or panels";
+                          rows or panels; the base offset is 0, or tells where else the pattern of the bytes starts, in units of \
+                          128 bytes";
+const OFFSETS: &str =
+    "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows";
 
 /// The warp of a thread.
 const fn warp_of(who: ThreadId) -> WarpIndex {
@@ -57,6 +60,9 @@ impl Machine {
         let action = issuer.does("issues the multiplication");
         let member = self.member(action)?;
         let plan = self.plan(action, what)?;
+        if let Some(metadata) = what.metadata {
+            self.check_metadata(action, what.form, metadata)?;
+        }
         for matrix in plan.matrices() {
             self.check_bounds(action, matrix)?;
         }
@@ -68,7 +74,8 @@ impl Machine {
             plan.matrices().for_each(|matrix| self.read_matrix(issuer, matrix, group));
         }
         let Multiply { form, accumulates, negates, saturates, .. } = *what;
-        let manner = Manner { form, accumulates, negates, saturates };
+        let selector = what.metadata.map_or(0, |metadata| metadata.selector);
+        let manner = Manner { form, accumulates, negates, saturates, selector };
         let multiplication = Multiplication { manner, plan, d: what.d.to_vec() };
         let at = At { pc: what.pc, site: issuer.site };
         let joined = self.join(action, member, at, Step::Multiply(Rc::new(multiplication)))?;
@@ -80,6 +87,9 @@ impl Machine {
         }
         if let LeftOperand::Registers(left) = what.left {
             self.tensor_cores.bring(member, joined.number, left);
+        }
+        if let Some(metadata) = what.metadata {
+            self.tensor_cores.bring_metadata(member, joined.number, metadata.lanes);
         }
         if joined.is_whole {
             let slowness = Slowness::any(&mut self.random);
@@ -268,6 +278,33 @@ impl Machine {
         Ok(Plan { form: what.form, left, right, majors: what.majors })
     }
 
+    /// The metadata that a warp's threads hold for a sparse A has to name elements of each group.
+    fn check_metadata(&mut self, action: Action, form: Form, metadata: Metadata<'_>) -> Result<(), Stop> {
+        let groups = form.k() / form.a.group();
+        let places = (0..16).flat_map(|row| (0..groups).map(move |group| (row, group)));
+        let invalid =
+            places.map(|at| (at, form.a.metadata(metadata.selector, at.into()))).find(|(_, place)| {
+                let bits = metadata.lanes[place.thread as usize] >> place.bit & 15;
+                form.a.position(bits, 0).is_none()
+            });
+        let Some(((row, group), MetadataPlace { thread, bit })) = invalid else { return Ok(()) };
+        let (bits, to) = (metadata.lanes[thread as usize] >> bit & 15, bit + 3);
+        let message = format!(
+            "the metadata of lane {thread} has {bits:#06b} in its bits {bit} to {to}, of the warp's row {row} and group {group}"
+        );
+        let help = match form.a {
+            Operand::Tf32 => "0b0100 for the first element of a group, or 0b1110 for the second",
+            Operand::F16
+            | Operand::Bf16
+            | Operand::E4m3
+            | Operand::E5m2
+            | Operand::S8
+            | Operand::U8
+            | Operand::B1 => "the places of two different elements of a group, 2 bits each",
+        };
+        self.refuse_with_help(action, FindingKind::IllegalMultiplication, message, help)
+    }
+
     fn descriptor(&mut self, action: Action, side: Side, bits: u64) -> Result<Descriptor, Stop> {
         let kind = FindingKind::IllegalMultiplication;
         let Ok(descriptor) = Descriptor::decode(bits) else {
@@ -275,20 +312,12 @@ impl Machine {
             let help = "descriptors are advanced in units of 16 bytes, and no sum may carry out of a field";
             return self.refuse_with_help(action, kind, message, help);
         };
-        if descriptor.base_offset != 0 {
-            let offset = descriptor.base_offset;
-            let message =
-                format!("the descriptor of {side} has the base offset {offset}; only 0 is simulated");
-            return self.refuse_with_help(action, kind, message, TILE_START);
-        }
-        // Within a row of the pattern a step of K begins; every eighth row a pattern does.
-        let into =
-            descriptor.swizzle.span().map_or(0, |span| descriptor.start % (CORE_ROWS * span) / span * span);
+        let into = descriptor.into_pattern();
         if into != 0 {
-            let place = self.diagnostics.offset(descriptor.start);
+            let (place, base) = (self.diagnostics.offset(descriptor.start), descriptor.base_offset);
             let message = format!(
                 "the operand {side} at {place} starts {into} bytes into the swizzle's pattern, and its descriptor has the base \
-                 offset 0"
+                 offset {base}"
             );
             let party = self.diagnostics.party(action);
             self.report(Finding::new(FindingKind::Misaligned, message).with(party).help(TILE_START));
@@ -297,7 +326,7 @@ impl Machine {
     }
 
     /// All that an operand's descriptor names has to be shared memory and, where the start is in a
-    /// variable, that variable.
+    /// variable, that variable; and each chunk of it is another.
     fn check_bounds(&mut self, action: Action, matrix: Matrix) -> Result<(), Stop> {
         let (start, side) = (matrix.descriptor.start, matrix.side);
         let all = self.memory.shared_bytes;
@@ -307,14 +336,23 @@ impl Machine {
             );
             return self.refuse(action, FindingKind::OutOfBounds, message);
         }
+        if let Some(at) = matrix.repeated() {
+            let Descriptor { leading, stride, .. } = matrix.descriptor;
+            let place = self.diagnostics.offset(at);
+            let message = format!(
+                "the descriptor of {side} leads to {place} more than once, with an LBO of {leading} bytes and an SBO of {stride}"
+            );
+            let party = self.diagnostics.party(action);
+            let finding = Finding::new(FindingKind::IllegalMultiplication, message).with(party);
+            self.report(finding.help(OFFSETS));
+        }
         let Some(named) = self.diagnostics.variable(start) else { return Ok(()) };
         let range = named.from..named.to;
         if let Some(at) = matrix.chunks().find(|at| !range.contains(at) || at + CHUNK_BYTES > range.end) {
             let (place, to) = (self.diagnostics.offset(start), self.diagnostics.offset(at));
             let message = format!("the descriptor of {side} leads from {place} to {to}");
             let party = self.diagnostics.party(action);
-            let help = "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows";
-            self.report(Finding::new(FindingKind::OutOfBounds, message).with(party).help(help));
+            self.report(Finding::new(FindingKind::OutOfBounds, message).with(party).help(OFFSETS));
         }
         Ok(())
     }

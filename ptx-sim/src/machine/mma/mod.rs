@@ -12,6 +12,8 @@ mod integer;
 mod number;
 mod operands;
 mod product;
+mod selection;
+mod warp;
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -21,6 +23,7 @@ use tma_model::sync::{Clock, Component, Epoch, Issue, Issues};
 
 pub(super) use operands::{Left, Matrix, Plan, Side};
 pub(super) use product::{Manner, Register};
+pub(crate) use warp::{Lanes as WarpLanes, WarpFactors, WarpManner, multiply as multiply_in_warp};
 
 use super::index::{BlockRank, PerBlock, Shape, WarpIndex};
 use super::types::Site;
@@ -91,6 +94,8 @@ struct Issued {
     by: [bool; WARPS],
     /// A in registers, as the warps bring it.
     left: Option<Box<[Register; 4]>>,
+    /// The metadata of a sparse A, as the warps bring it.
+    metadata: Option<Box<Register>>,
     operands: Option<Operands>,
     /// What had happened when the warps issued it.
     issues: Issues,
@@ -221,6 +226,14 @@ impl TensorCores {
         }
     }
 
+    /// A warp brings its part of the metadata of a sparse A, of a step that it has issued.
+    pub(super) fn bring_metadata(&mut self, member: Member, number: u32, lanes: &[u32; 32]) {
+        if let Some((warpgroup, index)) = self.find(member.warpgroup, number) {
+            let whole = warpgroup.steps[index].metadata.get_or_insert_with(|| Box::new([0; 128]));
+            whole[lanes_of(member)].copy_from_slice(lanes);
+        }
+    }
+
     /// A warp lends a register, which holds a part of D, until it takes it back.
     pub(super) fn lend(&mut self, member: Member, register: Reg, lanes: &[u32; 32]) {
         if let Some(warpgroup) = self.get_mut(member.warpgroup) {
@@ -326,7 +339,8 @@ fn lanes_of(member: Member) -> std::ops::Range<usize> {
 
 impl Issued {
     fn new(At { pc, site }: At, step: Step) -> Self {
-        Self { pc, site, step, by: [false; WARPS], left: None, operands: None, issues: Issues::default() }
+        let issues = Issues::default();
+        Self { pc, site, step, by: [false; WARPS], left: None, metadata: None, operands: None, issues }
     }
 }
 
@@ -342,7 +356,7 @@ impl Warpgroup {
                 Step::Multiply(multiplication) => {
                     let Some(operands) = &first.operands else { return };
                     let left = first.left.as_deref().map(<[Register; 4]>::as_slice);
-                    let factors = operands.factors(multiplication, left);
+                    let factors = operands.factors(multiplication, left, first.metadata.as_deref());
                     multiply(multiplication, &factors, &mut self.registers);
                 }
             }

@@ -6,6 +6,7 @@ use tma_model::mma::{CHUNK_BYTES, Descriptor, Form, Major, Operand, Place, ROWS,
 
 use super::Multiplication;
 use super::product::{Factors, LINE_BYTES, Register};
+use super::selection::Selection;
 
 /// Bytes of a chunk, as an index.
 const CHUNK: usize = CHUNK_BYTES as usize;
@@ -75,7 +76,7 @@ impl Plan {
             descriptor: self.right,
             major: self.majors[1],
             extent: n,
-            depth: STEP_BYTES,
+            depth: self.form.right_bytes(),
             element: b,
         }
     }
@@ -114,6 +115,11 @@ impl Matrix {
         }
     }
 
+    /// A chunk that it leads to more than once.
+    pub(in crate::machine) fn repeated(&self) -> Option<u32> {
+        self.descriptor.repeated(self.major, self.counts().into())
+    }
+
     /// The addresses of its chunks, line by line.
     pub(in crate::machine) fn chunks(&self) -> impl Iterator<Item = u32> + use<> {
         let ((lines, chunks), descriptor, major) = (self.counts(), self.descriptor, self.major);
@@ -147,12 +153,19 @@ impl Matrix {
 
 impl Operands {
     /// What is multiplied, with what the warps have brought in registers.
-    pub(super) fn factors(&self, what: &Multiplication, left: Option<&[Register]>) -> Factors {
+    pub(super) fn factors(
+        &self,
+        what: &Multiplication,
+        left: Option<&[Register]>,
+        metadata: Option<&Register>,
+    ) -> Factors {
+        let form = what.plan.form;
         let left = match &self.left {
             Some(left) => left.clone(),
-            None => gathered(what.plan.form.a, left.unwrap_or_default()),
+            None => gathered(form.a, left.unwrap_or_default()),
         };
-        Factors { left, right: self.right.clone() }
+        let selection = metadata.map(|metadata| Selection::new(form, what.manner.selector, metadata));
+        Factors { left, right: self.right.clone(), selection }
     }
 }
 

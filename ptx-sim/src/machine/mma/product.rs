@@ -5,8 +5,9 @@ use tma_model::mma::{Accumulated, Form, Operand, ROWS, STEP_BYTES};
 use super::float::{self, Line, Rule};
 use super::integer;
 use super::number::{Format, NONE, Number};
+use super::selection::Selection;
 
-/// Bytes of a row of A, and of a column of B, along K.
+/// Bytes of a row of A along K, of a sparse one those of its elements that are there.
 pub(super) const LINE_BYTES: usize = STEP_BYTES as usize;
 
 /// Threads of a warpgroup.
@@ -20,8 +21,10 @@ pub(in crate::machine) type Register = [u32; THREADS];
 pub(super) struct Factors {
     /// Rows of A, of [`LINE_BYTES`] each.
     pub(super) left: Vec<u8>,
-    /// Columns of B, of as many.
+    /// Columns of B, of as many, or for a sparse A of twice as many.
     pub(super) right: Vec<u8>,
+    /// Of a sparse A, where its elements are along K.
+    pub(super) selection: Option<Selection>,
 }
 
 /// How an instruction multiplies.
@@ -32,6 +35,8 @@ pub(in crate::machine) struct Manner {
     pub(in crate::machine) accumulates: bool,
     pub(in crate::machine) negates: [bool; 2],
     pub(in crate::machine) saturates: bool,
+    /// Which threads hold the metadata of a sparse A.
+    pub(in crate::machine) selector: u32,
 }
 
 /// Multiplies; `d` holds C, and then D, in the registers of the instruction's order.
@@ -41,6 +46,7 @@ pub(super) fn multiply(manner: Manner, factors: &Factors, d: &mut [Register]) {
         (Some(rule), 8) => floats::<8>(manner, rule, factors, d),
         (Some(rule), 16) => floats::<16>(manner, rule, factors, d),
         (Some(rule), 32) => floats::<32>(manner, rule, factors, d),
+        (Some(rule), 64) => floats::<64>(manner, rule, factors, d),
         (Some(_), k) => debug_assert!(false, "floats have no K of {k}"),
         (None, _) => integers(manner, factors, d),
     }
@@ -63,13 +69,16 @@ fn floats<const K: usize>(manner: Manner, rule: Rule, factors: &Factors, d: &mut
     let Manner { form, accumulates, negates, .. } = manner;
     let (Some(left), Some(right)) = (Format::of(form.a), Format::of(form.b)) else { return };
     let shift = float::shift(rule, left, right);
-    let rows = factors
-        .left
-        .chunks_exact(LINE_BYTES)
-        .map(|bytes| Line::new(numbers(form.a, left, bytes, negates[0]), shift));
+    let rows = (0..).zip(factors.left.chunks_exact(LINE_BYTES)).map(|(row, bytes)| {
+        let numbers = numbers(form.a, left, bytes, negates[0]);
+        match &factors.selection {
+            None => Line::new(numbers, shift),
+            Some(selection) => Line::sparse(&numbers, selection.row(row), shift),
+        }
+    });
     let columns: Vec<Line<K>> = factors
         .right
-        .chunks_exact(LINE_BYTES)
+        .chunks_exact(form.right_bytes() as usize)
         .map(|bytes| Line::new(numbers(form.b, right, bytes, negates[1]), 0))
         .collect();
     for (row, a) in (0..).zip(rows) {
@@ -96,8 +105,17 @@ fn integers(manner: Manner, factors: &Factors, d: &mut [Register]) {
     };
     let columns = elements(form.b, &factors.right);
     for (row, bytes) in (0..).zip(rows) {
-        let a = elements(form.a, bytes);
-        for (column, b) in (0..).zip(columns.chunks_exact(LINE_BYTES)) {
+        let mut a = elements(form.a, bytes);
+        if let Some(selection) = &factors.selection {
+            let mut line = vec![0; form.k() as usize];
+            selection
+                .row(row)
+                .iter()
+                .zip(&a)
+                .for_each(|(place, element)| line[usize::from(*place)] = *element);
+            a = line;
+        }
+        for (column, b) in (0..).zip(columns.chunks_exact(form.right_bytes() as usize)) {
             update(form.d, [row, column], d, |c| integer::dot(&a, b, sum(c), saturates) as u32);
         }
     }

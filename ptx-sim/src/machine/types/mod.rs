@@ -6,7 +6,7 @@ mod copy;
 mod multiply;
 
 pub use copy::{BulkAction, BulkCopy, Combination, CopyAsync, RemoteStore, TensorAction, TensorCopy};
-pub(crate) use multiply::{LeftOperand, Multiply};
+pub(crate) use multiply::{LeftOperand, Metadata, Multiply};
 pub use tma_model::ReduceOp as Reduction;
 use tma_model::sync::{Arrival, Awaited};
 

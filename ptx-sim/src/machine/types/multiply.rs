@@ -21,6 +21,16 @@ pub(crate) struct Multiply<'m> {
     pub(crate) negates: [bool; 2],
     pub(crate) majors: [Major; 2],
     pub(crate) saturates: bool,
+    pub(crate) metadata: Option<Metadata<'m>>,
+}
+
+/// Which elements of a sparse A are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Metadata<'m> {
+    /// What the warp's register holds.
+    pub(crate) lanes: &'m [u32; 32],
+    /// Which threads' part is read.
+    pub(crate) selector: u32,
 }
 
 /// A.

@@ -3,7 +3,11 @@
 //!
 //! Inputs are small integers, so that each sum is exact whatever the order.
 
+mod epilogues;
+mod integers;
+mod layouts;
 mod operands;
+mod sparse;
 pub mod stops;
 mod types;
 
@@ -12,7 +16,15 @@ use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
 /// What is checked here.
-pub const CASES: [&[Case]; 3] = [types::CASES, operands::CASES, stops::CASES];
+pub const CASES: [&[Case]; 7] = [
+    types::CASES,
+    operands::CASES,
+    layouts::CASES,
+    integers::CASES,
+    epilogues::CASES,
+    sparse::CASES,
+    stops::CASES,
+];
 
 /// A scalar that small integers are.
 trait Integral: Sample {

@@ -83,6 +83,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     let d: Dim3 = thread_idx();
     assert!(a > 3, "no");
     printf!("x {} {type}\n", h);
+    print_tile(t);
     out.set(tma_runtime::lang::min(a, 3), a + r#type);
     let i8s: [i8; 2] = [1i8, i8::MIN];
     let z = 1 as u64 as u16 as i16 as i64 as usize as u8 as i32 as f64;
@@ -118,13 +119,15 @@ pub fn every_other_word(
 }
 
 #[tma_kernel(threads = 128)]
-pub fn every_word_of_tensor_cores(n: u32) {
+pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
     let mut sum: Accumulator<f32, 64, 64> = Accumulator::<f32, 64, 64>::zero();
     let mut flight: Flight<'_, f32, 64, 64, u32> = sum.mma(a, a, n);
     let left: Negated<Tile<f16, Shape2<64, 64>, Swizzle128>> = -a;
     let right: Transposed<Tile<f16, Shape2<64, 64>, Swizzle128>> = a.t();
     flight.mma(left, right, n);
+    let untouched: Transposed<Tile<f16, Shape2<64, 64>, Swizzle128>, false> = a.t_if::<false>();
+    flight.mma(untouched, a, n);
     flight.wait();
     let mut rows: Rows<f32, 64> = sum.row_max();
     rows = Rows::<f32, 64>::filled(rows[1]);
@@ -132,6 +135,21 @@ pub fn every_word_of_tensor_cores(n: u32) {
     part.store(a);
     let weights: Fragment<f16, 64, 64> = sum.pack::<f16>();
     sum.mma(weights, a.band::<64>(0), ()).wait();
+    let rows: GlobalMatrix<f32> = out.matrix(0, [64, 64], 64);
+    sum.store_to(rows, [0, 0]);
+    sum.columns::<8>(1).store_to(rows, [0, 8]);
+    let batch: Tile<f16, Shape3<1, 64, 64>, Panels16> = shared();
+    sum.store(batch.batch(0).columns::<64>(0));
+    let bytes: Tile<u8, Shape2<64, 64>, Swizzle64> = shared();
+    let mut count = Accumulator::<i32, 64, 64>::zero();
+    let mut counts = count.mma_saturating(bytes, bytes, ());
+    counts.mma_and_popc(bytes, bytes, ());
+    counts.mma_saturating(bytes, bytes, ());
+    counts.wait();
+    count.mma_and_popc(bytes, bytes, ()).wait();
+    let half: Tile<f16, Shape2<64, 32>, Swizzle64> = shared();
+    let thin: Sparse<Tile<f16, Shape2<64, 32>, Swizzle64>, 64> = half.sparse([n]);
+    sum.mma(-thin, a, ()).wait();
     setmaxnreg_dec::<160>();
     setmaxnreg_inc::<168>();
     sync_warpgroup();

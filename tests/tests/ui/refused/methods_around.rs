@@ -335,6 +335,7 @@ mod tensor_cores {
                 loop {}
             }
             fn store(self, _tile: A) {}
+            fn store_to(self, _matrix: GlobalMatrix<u32>, _at: [u32; 2]) {}
             fn pack<E>(self) -> Fragment<f16, 64, 64> {
                 loop {}
             }
@@ -356,6 +357,7 @@ mod tensor_cores {
                 [7, 7]
             }
             fn store(self, _tile: A) {}
+            fn store_to(self, _matrix: GlobalMatrix<u32>, _at: [u32; 2]) {}
         }
 
         impl Parts for Columns<'_, f32, 64, 64> {}
@@ -391,6 +393,49 @@ mod tensor_cores {
             fn wait(self) -> u32 {
                 7
             }
+        }
+
+        type Bytes = Tile<u8, Shape2<64, 64>, Swizzle64>;
+
+        trait Counts: Sized {
+            fn mma_saturating(self, _a: Bytes, _b: Bytes, _keep: u32) -> Flight<'static, i32, 64, 64, u32> {
+                loop {}
+            }
+            fn mma_and_popc(self, _a: Bytes, _b: Bytes, _keep: u32) -> Flight<'static, i32, 64, 64, u32> {
+                loop {}
+            }
+        }
+
+        impl Counts for Accumulator<i32, 64, 64> {}
+
+        trait CountsOn {
+            fn mma_saturating(&self, _a: Bytes, _b: Bytes, _keep: u32) -> u32 {
+                7
+            }
+            fn mma_and_popc(&self, _a: Bytes, _b: Bytes, _keep: u32) -> u32 {
+                7
+            }
+        }
+
+        impl CountsOn for Flight<'_, i32, 64, 64, u32> {}
+
+        #[tma_kernel(threads = 128)]
+        pub fn saturates(out: Global<u32>) {
+            let a: Bytes = shared();
+            let mut one = Accumulator::<i32, 64, 64>::zero();
+            out.set(0, one.mma_saturating(a, a, 1).wait());
+            let mut two = Accumulator::<i32, 64, 64>::zero();
+            out.set(0, two.mma_and_popc(a, a, 1).wait());
+        }
+
+        #[tma_kernel(threads = 128)]
+        pub fn saturates_on(out: Global<u32>) {
+            let a: Bytes = shared();
+            let mut sum = Accumulator::<i32, 64, 64>::zero();
+            let mut flight = sum.mma(a, a, 1u32);
+            out.set(0, flight.mma_saturating(a, a, 2));
+            out.set(0, flight.mma_and_popc(a, a, 3));
+            flight.wait();
         }
 
         #[tma_kernel(threads = 128)]
@@ -433,6 +478,9 @@ mod tensor_cores {
             one.store(a);
             let two = Accumulator::<f32, 64, 64>::zero();
             two.columns::<64>(0).store(a);
+            let four = Accumulator::<f32, 64, 64>::zero();
+            four.store_to(out.matrix(0, [64, 64], 64), [0, 0]);
+            two.columns::<64>(0).store_to(out.matrix(0, [64, 64], 64), [0, 0]);
             let three = Accumulator::<f32, 64, 128>::zero();
             out.set(0, cast::<u32>(three.columns::<64>(1).len()));
             out.set(0, three.columns::<64>(0).at(3)[1]);

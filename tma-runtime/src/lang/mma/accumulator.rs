@@ -7,7 +7,7 @@ use super::{
     AccumulatorElement, Columns, Flight, Fragment, Left, MatrixElement, MatrixShape, MatrixSwizzle, Multiply,
     PackAs, Right, Rows, StoreAs,
 };
-use crate::lang::{Tile, TileElement, device_only};
+use crate::lang::{GlobalMatrix, Scalar, Tile, TileElement, device_only};
 
 /// M × N sums in the registers of a warpgroup: what tensor cores add products of tiles to.
 ///
@@ -173,6 +173,31 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
         E: TileElement,
         S: MatrixShape<M, N>,
         W: MatrixSwizzle,
+    {
+        device_only()
+    }
+
+    /// Converts the elements and writes them to rows of global memory, from row and column `at` of
+    /// `matrix` on. Elements outside of the matrix are not written, so that the last tiles of a
+    /// ragged one need nothing else.
+    ///
+    /// Two adjacent columns are one instruction where both are inside and their address is a
+    /// multiple of their bytes. Each thread writes its own elements, so that the threads of a
+    /// warpgroup need not call it together. No shared memory takes part: for large outputs a tile
+    /// and a TMA store write whole lines.
+    ///
+    /// PTX: `cvt.rn`, `st.global`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(sum: Accumulator<f32, 64, 128>, c: Global<bf16>, m: u32, n: u32) {
+    /// let all = c.matrix(0, [m, n], n);
+    /// sum.store_to(all, [block_idx().y * 64, block_idx().x * 128]);
+    /// # }
+    /// ```
+    pub fn store_to<E: Scalar>(&self, matrix: GlobalMatrix<E>, at: [u32; 2])
+    where
+        T: StoreAs<E>,
     {
         device_only()
     }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{AccumulatorElement, MatrixShape, MatrixSwizzle, StoreAs};
-use crate::lang::{Tile, TileElement, device_only};
+use crate::lang::{GlobalMatrix, Scalar, Tile, TileElement, device_only};
 
 /// `C` adjacent columns of an [`Accumulator`](super::Accumulator) of M rows, made by
 /// [`columns`](super::Accumulator::columns). It borrows the accumulator and costs nothing.
@@ -41,6 +41,15 @@ impl<T: AccumulatorElement, const M: u32, const C: u32> Columns<'_, T, M, C> {
         E: TileElement,
         S: MatrixShape<M, C>,
         W: MatrixSwizzle,
+    {
+        device_only()
+    }
+
+    /// Converts these columns to the slice's element and writes those that are inside to rows of
+    /// global memory. As [`Accumulator::store_to`](super::Accumulator::store_to).
+    pub fn store_to<E: Scalar>(&self, matrix: GlobalMatrix<E>, at: [u32; 2])
+    where
+        T: StoreAs<E>,
     {
         device_only()
     }

@@ -79,8 +79,8 @@ pub trait Multiply<Left, Sum>: MatrixElement {}
 
 /// The types as which an accumulator of `Self` is [stored](super::Accumulator::store).
 #[diagnostic::on_unimplemented(
-    message = "an accumulator of `{Self}` is not stored to a tile of `{Element}`",
-    label = "not a tile that this accumulator is stored to",
+    message = "an accumulator of `{Self}` is not stored as `{Element}`",
+    label = "not what this accumulator is stored to",
     note = "f32 is stored as f32, f16, bf16, e4m3 or e5m2; f16 as f16; i32 as i32",
     note = "for another type, convert element by element: `tile.set(acc.at(i), cast(acc[i]))`"
 )]

@@ -17,8 +17,11 @@
 //! | operand | as `a` (M × K) | as `b` (N × K) |
 //! | --- | --- | --- |
 //! | `Tile<E, Shape2<M, K>, W>` and `Tile<E, Shape2<N, K>, W>`, or `Shape3` with an outermost extent of 1 | yes | yes |
+//! | parts of these: [`band`](super::Tile::band), [`columns`](super::Tile::columns), [`batch`](super::Tile::batch) | yes | yes |
 //! | [`tile.t()`](super::Tile::t) of a K × M or K × N tile, 16-bit elements only | yes | yes |
+//! | [`tile.t_if::<B>()`](super::Tile::t_if), which is `tile.t()` or the tile, by a constant | yes | yes |
 //! | `-tile`, floats only | yes | yes |
+//! | [`tile.sparse(metadata)`](super::Tile::sparse) of an M × K / 2 tile | yes | no |
 //! | [`Fragment<E, M, K>`](Fragment), in registers | yes | no |
 //!
 //! All four warps of a warpgroup call these words together, outside of branches that only some of
@@ -32,9 +35,11 @@ mod columns;
 mod element;
 mod flight;
 mod fragment;
+mod integer;
 mod operand;
 mod registers;
 mod rows;
+mod sparse;
 #[cfg(test)]
 mod tests;
 
@@ -45,6 +50,8 @@ pub use element::{
 };
 pub use flight::Flight;
 pub use fragment::Fragment;
+pub use integer::BitElement;
 pub use operand::{Left, MatrixShape, MatrixSwizzle, Negated, Right, Transposed};
 pub use registers::{setmaxnreg_dec, setmaxnreg_inc};
 pub use rows::Rows;
+pub use sparse::Sparse;

@@ -5,7 +5,7 @@ use std::ops::Neg;
 
 use super::{Fragment, MatrixElement, MatrixFloat, TransposedElement};
 use crate::lang::{
-    NoSwizzle, Shape, Shape2, Shape3, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile, TileElement,
+    NoSwizzle, Panels16, Shape, Shape2, Shape3, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile, TileElement,
     device_only, sealed::Sealed,
 };
 
@@ -80,22 +80,25 @@ pub trait MatrixShape<const ROWS: u32, const COLUMNS: u32>: Shape {}
 impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape2<ROWS, COLUMNS> {}
 impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape3<1, ROWS, COLUMNS> {}
 
-/// The swizzles that tensor cores read: [`NoSwizzle`], [`Swizzle32`], [`Swizzle64`] and
-/// [`Swizzle128`], the fastest.
+/// The layouts of tiles that tensor cores read, and that accumulators are stored to: [`Swizzle32`],
+/// [`Swizzle64`], [`Swizzle128`], the fastest, and [`Panels16`]. Of [`NoSwizzle`] they read tiles
+/// whose rows have 16 bytes, which are one panel; accumulators are stored to any.
 #[diagnostic::on_unimplemented(
     message = "tensor cores do not read tiles with the layout `{Self}`",
     label = "not a layout of an operand",
-    note = "they read tiles with NoSwizzle, Swizzle32, Swizzle64 and Swizzle128"
+    note = "they read tiles with Swizzle32, Swizzle64, Swizzle128 and Panels16"
 )]
 pub trait MatrixSwizzle: Swizzle {}
 
 impl MatrixSwizzle for NoSwizzle {}
+impl MatrixSwizzle for Panels16 {}
 impl MatrixSwizzle for Swizzle32 {}
 impl MatrixSwizzle for Swizzle64 {}
 impl MatrixSwizzle for Swizzle128 {}
 
-/// A tile, read with its rows and columns exchanged: [`tile.t()`](Tile::t). A handle, as the tile.
-pub struct Transposed<X>(PhantomData<X>);
+/// A tile, read with its rows and columns exchanged: [`tile.t()`](Tile::t); or as it is, if `B` is
+/// false: [`tile.t_if::<B>()`](Tile::t_if). A handle, as the tile.
+pub struct Transposed<X, const B: bool = true>(PhantomData<X>);
 
 /// An operand with the opposite sign: `-tile`, `-tile.t()`. A handle, as the tile.
 ///
@@ -115,19 +118,19 @@ pub struct Transposed<X>(PhantomData<X>);
 pub struct Negated<X>(PhantomData<X>);
 
 macro_rules! handles {
-    ($($handle:ident)+) => { $(
-        impl<X> Clone for $handle<X> {
+    ($($handle:ident<X $(, const $b:ident: bool)?>)+) => { $(
+        impl<X $(, const $b: bool)?> Clone for $handle<X $(, $b)?> {
             fn clone(&self) -> Self {
                 *self
             }
         }
 
-        impl<X> Copy for $handle<X> {}
-        impl<X> Sealed for $handle<X> {}
+        impl<X $(, const $b: bool)?> Copy for $handle<X $(, $b)?> {}
+        impl<X $(, const $b: bool)?> Sealed for $handle<X $(, $b)?> {}
     )+ };
 }
 
-handles!(Transposed Negated);
+handles!(Transposed<X, const B: bool> Negated<X>);
 
 macro_rules! operands {
     ($($operand:ident)+) => { $(
@@ -144,6 +147,15 @@ macro_rules! operands {
         where
             E: TransposedElement,
             S: MatrixShape<K, ROWS>,
+            W: MatrixSwizzle,
+        {
+            type Element = E;
+        }
+
+        impl<E, S, W, const ROWS: u32, const K: u32> $operand<ROWS, K> for Transposed<Tile<E, S, W>, false>
+        where
+            E: MatrixElement,
+            S: MatrixShape<ROWS, K>,
             W: MatrixSwizzle,
         {
             type Element = E;
@@ -172,7 +184,7 @@ impl<T: MatrixFloat, S: Shape, W: Swizzle> Neg for Tile<T, S, W> {
     }
 }
 
-impl<T: MatrixFloat, S: Shape, W: Swizzle> Neg for Transposed<Tile<T, S, W>> {
+impl<T: MatrixFloat, S: Shape, W: Swizzle, const B: bool> Neg for Transposed<Tile<T, S, W>, B> {
     type Output = Negated<Self>;
 
     fn neg(self) -> Negated<Self> {
@@ -227,6 +239,27 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
     {
         device_only()
     }
+
+    /// [`t`](Self::t) if `B` is true, and otherwise the tile as it is: for kernels whose instances
+    /// differ in which dimension of an operand is contiguous. The bound says of which extents the
+    /// operand is, and each instance has to fulfil it:
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// fn multiply<const N_MAJOR: bool, const ROWS: u32, const COLUMNS: u32>(
+    ///     a: Tile<f16, Shape2<64, 32>, Swizzle64>,
+    ///     b: Tile<f16, Shape2<ROWS, COLUMNS>, Swizzle64>, // 128 × 32, or 32 × 128
+    /// ) where
+    ///     Transposed<Tile<f16, Shape2<ROWS, COLUMNS>, Swizzle64>, N_MAJOR>: Right<128, 32, Element = f16>,
+    /// {
+    ///     let mut sum = Accumulator::<f32, 64, 128>::zero();
+    ///     sum.mma(a, b.t_if::<N_MAJOR>(), ()).wait();
+    /// }
+    /// ```
+    #[must_use]
+    pub fn t_if<const B: bool>(self) -> Transposed<Self, B> {
+        device_only()
+    }
 }
 
 /// # Parts of a matrix
@@ -234,6 +267,9 @@ impl<T: TileElement, W: Swizzle, const ROWS: u32, const COLUMNS: u32> Tile<T, Sh
     /// Rows `i * R` to `i * R + R` of this tile, as a tile: the part of a warpgroup. `R` divides
     /// the tile's rows and is a multiple of 8, the rows after which the pattern of a swizzle
     /// repeats.
+    ///
+    /// Of a tile in several panels, a band is an operand of a product and nothing else;
+    /// [`columns`](Tile::columns) takes a panel, whose bands are tiles.
     ///
     /// Costs the addition of an offset to an address.
     ///
@@ -249,6 +285,66 @@ impl<T: TileElement, W: Swizzle, const ROWS: u32, const COLUMNS: u32> Tile<T, Sh
     /// ```
     #[must_use]
     pub fn band<const R: u32>(self, i: u32) -> Tile<T, Shape2<R, COLUMNS>, W> {
+        device_only()
+    }
+
+    /// Columns `j * C` to `j * C + C` of this tile, as a tile: one or more of the panels in which a
+    /// tile lies whose rows are longer than its swizzle's span. `C` divides the tile's columns and
+    /// is a multiple of a panel's: of 64 with [`Swizzle128`] and 16-bit elements. The tile has a
+    /// multiple of 8 rows.
+    ///
+    /// Costs the addition of an offset to an address.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     a: Tile<bf16, Shape2<128, 128>, Swizzle128>,
+    /// #     b: Tile<bf16, Shape2<128, 64>, Swizzle128>,
+    /// #     sum: Accumulator<f32, 64, 64>,
+    /// # ) {
+    /// // Two warpgroups, which multiply the second half of K.
+    /// let me = warpgroup_idx();
+    /// let mut part = Accumulator::<f32, 64, 128>::zero();
+    /// part.mma(a.columns::<64>(1).band::<64>(me), b, ()).wait();
+    /// // A part is also what an accumulator is stored to.
+    /// sum.store(a.columns::<64>(0).band::<64>(me));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn columns<const C: u32>(self, j: u32) -> Tile<T, Shape2<ROWS, C>, W> {
+        device_only()
+    }
+}
+
+/// # Matrices of a batch
+impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMNS: u32>
+    Tile<T, Shape3<BATCH, ROWS, COLUMNS>, W>
+{
+    /// Matrix `i` of this tile, as a tile of two dimensions, which has parts. A tile with an
+    /// outermost extent of 1 is an operand as it is.
+    ///
+    /// Of a tile that lies in several panels the outermost extent is 1: a panel has all matrices.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # type A = Tile<bf16, Shape3<1, 128, 64>, Swizzle128>;
+    /// # type B = Tile<bf16, Shape3<1, 64, 64>, Swizzle128>;
+    /// # fn kernel(a: TensorMap<A>, b: TensorMap<B>, full: Barrier, k: u32) {
+    /// let left: A = shared();
+    /// let right: B = shared();
+    /// if thread_idx().x == 0 {
+    ///     let z = block_idx().z;
+    ///     full.arrive_expect_tx(left.bytes() + right.bytes());
+    ///     a.load(left, [z, block_idx().y * 128, k], full);
+    ///     b.load(right, [z, block_idx().x * 64, k], full);
+    /// }
+    /// full.wait(0);
+    /// let mut sum = Accumulator::<f32, 64, 64>::zero();
+    /// sum.mma(left.batch(0).band::<64>(warpgroup_idx()), right, ()).wait();
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn batch(self, i: u32) -> Tile<T, Shape2<ROWS, COLUMNS>, W> {
         device_only()
     }
 }

@@ -83,13 +83,15 @@ pub(super) struct Line<const K: usize> {
     exponents: [i32; K],
     /// All of them, if there are infinities or NaNs.
     special: Option<Box<[Number; K]>>,
+    /// A bit for each of them that is there: all but those that a sparse A leaves out.
+    present: u64,
 }
 
 impl<const K: usize> Line<K> {
     /// Of these numbers. Significands are shifted left by `shift`, so that a product has the
     /// fraction bits that are kept.
     pub(super) fn new(numbers: [Number; K], shift: u32) -> Self {
-        let mut line = Self { significands: [0; K], exponents: [NONE; K], special: None };
+        let mut line = Self { significands: [0; K], exponents: [NONE; K], special: None, present: u64::MAX };
         for (k, number) in numbers.iter().enumerate() {
             match *number {
                 Number::Finite { significand, exponent } => {
@@ -100,6 +102,17 @@ impl<const K: usize> Line<K> {
             }
         }
         line
+    }
+
+    /// Of the first of these numbers, at these places; all others are left out.
+    pub(super) fn sparse(numbers: &[Number; K], places: &[u8], shift: u32) -> Self {
+        let mut spread = [Number::Finite { significand: 0, exponent: NONE }; K];
+        let mut present = 0;
+        for (number, place) in numbers.iter().zip(places) {
+            spread[usize::from(*place)] = *number;
+            present |= 1 << place;
+        }
+        Self { present, ..Self::new(spread, shift) }
     }
 
     fn number(&self, k: usize) -> Number {
@@ -120,10 +133,11 @@ pub(super) const fn shift(rule: Rule, a: Format, b: Format) -> u32 {
 pub(super) fn dot<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Option<u32>) -> u32 {
     let format = rule.format();
     let c = c.map_or(Number::Finite { significand: 0, exponent: NONE }, |bits| format.number(bits));
-    let (true, Number::Finite { significand, exponent }) = (a.special.is_none() && b.special.is_none(), c)
-    else {
-        return special(rule, a, b, c);
-    };
+    let is_special = a.special.is_some() || b.special.is_some() || !matches!(c, Number::Finite { .. });
+    if is_special && let Some(bits) = special(rule, a, b, c) {
+        return bits;
+    }
+    let Number::Finite { significand, exponent } = c else { return rule.nan() };
     let mut greatest = exponent;
     for k in 0..K {
         greatest = greatest.max(a.exponents[k] + b.exponents[k]);
@@ -186,9 +200,9 @@ fn rounded(rule: Rule, sum: i64, exponent: i32) -> u32 {
     if bits >= infinity { rule.infinity(negative) } else { bits | rule.infinity(negative) ^ infinity }
 }
 
-/// A sum with infinities or NaNs.
+/// A sum with infinities or NaNs; none if all of them are where a sparse A leaves elements out.
 #[cold]
-fn special<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Number) -> u32 {
+fn special<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Number) -> Option<u32> {
     let mut infinities = [false; 2];
     let mut add = |negative: bool| infinities[usize::from(negative)] = true;
     let is_negative = |number| match number {
@@ -196,13 +210,15 @@ fn special<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Number) -> u
         Number::Infinite { negative } => negative,
         Number::Nan => false,
     };
-    for k in 0..K {
+    for k in (0..K).filter(|k| a.present >> k & 1 == 1) {
         // Of a number only its sign matters, and whether it is zero.
         let pair = (a.number(k), b.number(k));
         match pair {
-            (Number::Nan, _) | (_, Number::Nan) => return rule.nan(),
+            (Number::Nan, _) | (_, Number::Nan) => return Some(rule.nan()),
             (Number::Infinite { .. }, Number::Finite { significand: 0, .. })
-            | (Number::Finite { significand: 0, .. }, Number::Infinite { .. }) => return rule.nan(),
+            | (Number::Finite { significand: 0, .. }, Number::Infinite { .. }) => {
+                return Some(rule.nan());
+            }
             (Number::Infinite { .. }, _) | (_, Number::Infinite { .. }) => {
                 add(is_negative(pair.0) != is_negative(pair.1));
             }
@@ -210,14 +226,14 @@ fn special<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Number) -> u
         }
     }
     match c {
-        Number::Nan => return rule.nan(),
+        Number::Nan => return Some(rule.nan()),
         Number::Infinite { negative } => add(negative),
         Number::Finite { .. } => {}
     }
     match infinities {
-        [true, true] => rule.nan(),
-        [false, negative] => rule.infinity(negative),
-        [true, false] => rule.infinity(false),
+        [false, false] => None,
+        [true, true] => Some(rule.nan()),
+        [_, negative] => Some(rule.infinity(negative)),
     }
 }
 

@@ -6,8 +6,7 @@ use tma_runtime::launch::{KernelSpec, resident_blocks};
 use tma_runtime::prelude::*;
 
 use super::super::kernels::products::{
-    dense::products as dense, paired::products as paired, persistent::products as persistent,
-    persistent_bf16::products as persistent_bf16,
+    dense::products as dense, paired::products as paired, persistent::products::persistent,
 };
 
 /// How many blocks a kernel is launched with.
@@ -60,14 +59,15 @@ pub static OF_F16: LazyLock<Vec<Contestant>> = LazyLock::new(|| {
         family(&paired::wide_paired::INSTANCES, [128, 256], Blocks::PerTile),
         family(&dense::tall::INSTANCES, [256, 128], Blocks::PerTile),
         family(&paired::tall_paired::INSTANCES, [256, 128], Blocks::PerTile),
-        family(&persistent::persistent::INSTANCES, [128, 256], Blocks::Persistent),
+        family(&[persistent::f16_8::SPEC, persistent::f16_16::SPEC], [128, 256], Blocks::Persistent),
     ]
     .concat()
 });
 
 /// All that multiply `bf16`.
-pub static OF_BF16: LazyLock<Vec<Contestant>> =
-    LazyLock::new(|| family(&persistent_bf16::persistent_bf16::INSTANCES, [128, 256], Blocks::Persistent));
+pub static OF_BF16: LazyLock<Vec<Contestant>> = LazyLock::new(|| {
+    family(&[persistent::bf16_8::SPEC, persistent::bf16_16::SPEC], [128, 256], Blocks::Persistent)
+});
 
 fn family(kernels: &[KernelSpec], tile: [usize; 2], blocks: Blocks) -> Vec<Contestant> {
     kernels.iter().map(|&kernel| Contestant { kernel, tile, blocks }).collect()

@@ -7,9 +7,8 @@
 //!
 //! * [`dense`]: no specialised warps, and each block loads for itself;
 //! * [`paired`]: the same, but clusters of two blocks, one below the other, multicast B;
-//! * [`persistent`] and [`persistent_bf16`]: a warpgroup loads, two multiply, and blocks stay.
+//! * [`persistent`]: a warpgroup loads, two multiply, and blocks stay; of `f16` and of `bf16`.
 
 pub mod dense;
 pub mod paired;
 pub mod persistent;
-pub mod persistent_bf16;

@@ -1,5 +1,5 @@
-//! A persistent product of f16: in each block a warpgroup loads and two multiply; clusters of two
-//! blocks, one below the other, share what they load of B.
+//! A persistent product of 16-bit floats: in each block a warpgroup loads and two multiply; clusters
+//! of two blocks, one below the other, share what they load of B.
 
 use tma_runtime::tma_module;
 
@@ -8,10 +8,10 @@ use tma_runtime::tma_module;
 pub mod products {
     use tma_runtime::prelude::*;
 
-    type A = Tile<f16, Shape2<128, 64>, Swizzle128>;
-    type B = Tile<f16, Shape2<256, 64>, Swizzle128>;
-    type HalfOfB = Tile<f16, Shape2<128, 64>, Swizzle128>;
-    type C = Tile<f16, Shape2<64, 64>, Swizzle128>;
+    type OfA = Shape2<128, 64>;
+    type OfB = Shape2<256, 64>;
+    type HalfOfB = Shape2<128, 64>;
+    type OfC = Shape2<64, 64>;
 
     /// Row and column of the `tile`-th tile, if tiles are taken in bands of `group` rows.
     #[tma_device]
@@ -23,17 +23,20 @@ pub mod products {
     }
 
     /// `down` and `across` count tiles of 256 × 256, those of a cluster.
-    #[tma_kernel(threads = 384, cluster = 2, instances(GROUP in [8, 16]))]
-    pub fn persistent<const GROUP: u32>(
-        a: TensorMap<A>,
-        b: TensorMap<HalfOfB>,
-        c: TensorMap<C>,
+    #[tma_kernel(threads = 384, cluster = 2, instances(T in [f16, bf16], GROUP in [8, 16]))]
+    pub fn persistent<T, const GROUP: u32>(
+        a: TensorMap<Tile<T, OfA, Swizzle128>>,
+        b: TensorMap<Tile<T, HalfOfB, Swizzle128>>,
+        c: TensorMap<Tile<T, OfC, Swizzle128>>,
         down: u32,
         across: u32,
         steps: u32,
-    ) {
-        let ring: Pipeline<(A, B), 4> = shared();
-        let outs: Stages<C, 4> = shared();
+    ) where
+        T: Multiply<T, f32>,
+        f32: StoreAs<T>,
+    {
+        let ring: Pipeline<(Tile<T, OfA, Swizzle128>, Tile<T, OfB, Swizzle128>), 4> = shared();
+        let outs: Stages<Tile<T, OfC, Swizzle128>, 4> = shared();
         if thread_idx().x == 0 {
             ring.init(2 * 2 * 4); // each warp that multiplies, in both blocks
             fence_barrier_init();

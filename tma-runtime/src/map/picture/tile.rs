@@ -1,15 +1,18 @@
-//! The layout of a tile in shared memory, as text and as a drawing.
+//! The layout of a tile in shared memory.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use tma_model::TileType;
 
+use super::drawing::{self, Drawing, colour};
+use super::{FragmentLayout, Major, OperandLayout, crossed};
+use crate::error::Error;
 use crate::spec::{MapSpec, Scalar, TileSwizzle};
 
 /// Bytes that a swizzle moves as a unit. Source: PTX ISA, "Swizzling Modes".
-const CHUNK: u64 = 16;
+pub(super) const CHUNK: u64 = 16;
 /// Bytes of one pass over the 32 banks of shared memory: one line of a picture.
-const LINE: u64 = 128;
+pub(super) const LINE: u64 = 128;
 
 /// Where the elements of a tile lie in shared memory.
 ///
@@ -49,7 +52,7 @@ impl TileLayout {
         Self::new(map.element, map.box_extents, map.swizzle)
     }
 
-    fn tile(&self) -> TileType {
+    pub(super) fn tile(&self) -> TileType {
         TileType { element: self.element, extents: self.extents.clone(), swizzle: self.swizzle }
     }
 
@@ -111,47 +114,61 @@ impl TileLayout {
     /// A drawing with one line per 128 bytes of shared memory. Chunks at the same position in their
     /// rows have the same colour.
     pub fn svg(&self) -> String {
-        const WIDTH: u64 = 92;
-        const HEIGHT: u64 = 22;
-        const MARGIN: u64 = 56;
-        let lines: Vec<_> = self.lines().collect();
-        let (width, height) = (MARGIN + WIDTH * LINE / CHUNK + 1, HEIGHT * (lines.len() as u64 + 1) + 1);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"monospace\" \
-             font-size=\"11\">\n<title>{}</title>\n",
-            self.title()
-        );
-        for chunk in 0..LINE / CHUNK {
-            let x = MARGIN + chunk * WIDTH + WIDTH / 2;
-            let (first, last) = (chunk * 4, chunk * 4 + 3);
-            svg += &format!("<text x=\"{x}\" y=\"15\" text-anchor=\"middle\">banks {first}-{last}</text>\n");
-        }
-        for (line, cells) in lines.iter().enumerate() {
-            let y = HEIGHT * (line as u64 + 1);
-            let offset = line as u64 * LINE;
-            svg +=
-                &format!("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{offset}</text>\n", MARGIN - 6, y + 15);
-            for (chunk, cell) in cells.iter().enumerate() {
-                let x = MARGIN + chunk as u64 * WIDTH;
-                let (fill, label) = match cell {
-                    Some(cell) => (format!("hsl({},70%,80%)", cell.chunk % 8 * 45), cell.to_string()),
-                    None => ("white".to_owned(), String::new()),
-                };
-                svg += &format!(
-                    "<rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{fill}\" stroke=\"black\"/>\n\
-                     <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{label}</text>\n",
-                    x + WIDTH / 2,
-                    y + 15
-                );
-            }
-        }
-        svg + "</svg>\n"
+        self.drawing().svg()
     }
 
-    fn title(&self) -> String {
-        let extents: Vec<_> = self.extents.iter().map(u32::to_string).collect();
-        format!("{} of {}, {}", extents.join(" x "), self.element, self.swizzle.name())
+    fn drawing(&self) -> Drawing {
+        let lines = self.lines().enumerate().map(|(line, cells)| {
+            let cells = cells.into_iter().map(|cell| {
+                cell.map(|cell| drawing::Cell {
+                    fill: colour((cell.chunk % 8) as u32),
+                    label: cell.to_string(),
+                })
+            });
+            ((line as u64 * LINE).to_string(), cells.collect())
+        });
+        Drawing { title: self.to_title(), heads: banks(), lines: lines.collect(), width: 92, legend: vec![] }
     }
+
+    /// What it is of, in a line.
+    pub(super) fn to_title(&self) -> String {
+        format!("{} of {}, {}", crossed(&self.extents), self.element, self.swizzle.name())
+    }
+
+    /// What the tensor cores read of the tile as an operand: [`Major::K`] for `tile`, whose rows lie
+    /// along the dimension that is summed, [`Major::Mn`] for `tile.t()`.
+    ///
+    /// # Errors
+    ///
+    /// [`PictureError::Operand`](crate::PictureError::Operand) if no descriptor names it, or no instruction takes it.
+    pub fn operand(&self, major: Major) -> Result<OperandLayout, Error> {
+        Ok(OperandLayout::new(self, major)?)
+    }
+
+    /// The layout of an `Accumulator<element, rows, columns>`: which element of which thread each
+    /// row and column is.
+    ///
+    /// # Errors
+    ///
+    /// [`PictureError::Accumulator`](crate::PictureError::Accumulator) if there is none such.
+    pub fn accumulator(element: Scalar, [rows, columns]: [u32; 2]) -> Result<FragmentLayout, Error> {
+        Ok(FragmentLayout::accumulator(element, [rows, columns])?)
+    }
+
+    /// The layout of a `Fragment<element, rows, columns>`, a left operand in registers: which
+    /// register of which thread holds each row and column.
+    ///
+    /// # Errors
+    ///
+    /// [`PictureError::Fragment`](crate::PictureError::Fragment) if there is none such.
+    pub fn fragment(element: Scalar, [rows, columns]: [u32; 2]) -> Result<FragmentLayout, Error> {
+        Ok(FragmentLayout::left(element, [rows, columns])?)
+    }
+}
+
+/// What stands above the chunks of a line of 128 bytes.
+pub(super) fn banks() -> Vec<String> {
+    (0..LINE / CHUNK).map(|chunk| format!("banks {}-{}", chunk * 4, chunk * 4 + 3)).collect()
 }
 
 impl fmt::Display for Cell {
@@ -165,16 +182,7 @@ impl fmt::Display for Cell {
 /// each 16.
 impl fmt::Display for TileLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.title())?;
-        for (line, cells) in self.lines().enumerate() {
-            let mut text = format!("{:6}:", line as u64 * LINE);
-            for cell in cells {
-                let label = cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string());
-                write!(text, " {label:<11}")?;
-            }
-            writeln!(f, "{}", text.trim_end())?;
-        }
-        Ok(())
+        self.drawing().fmt(f)
     }
 }
 
@@ -222,6 +230,7 @@ mod tests {
     fn a_picture_shows_the_permutation() {
         let text = TileLayout::new(Scalar::F16, &[3, 32], TileSwizzle::B64).to_string();
         let wanted = "3 x 32 of f16, Swizzle64
+        banks 0-3   banks 4-7   banks 8-11  banks 12-15 banks 16-19 banks 20-23 banks 24-27 banks 28-31
      0: r0 c0-7     r0 c8-15    r0 c16-23   r0 c24-31   r1 c0-7     r1 c8-15    r1 c16-23   r1 c24-31
    128: r2 c8-15    r2 c0-7     r2 c24-31   r2 c16-23   -           -           -           -
 ";

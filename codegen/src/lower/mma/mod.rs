@@ -3,19 +3,22 @@
 //! An accumulator is an array of what a thread holds of it, band after band of 64 rows. Of `f32`
 //! and `i32` each element is a register; of `f16` two are.
 
+mod store;
+
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile, ROWS};
 
-use super::nvvm::{LeftPlace, Multiplication, Operand, Side, Step, Wait};
-use super::types::{float_type, pointer};
-use super::{Cx, Lower, expr, nvvm, place, tile, warp};
+pub(super) use self::store::{check_matrix, store, store_matrix};
+use super::nvvm::{LeftPlace, Metadata, Multiplication, Operand, Side, Step, Wait};
+use super::types::pointer;
+use super::{Cx, Lower, expr, nvvm, place, warp};
 use crate::backend::BackendError;
 use crate::check::mma::{accumulated, geometry};
 use crate::ir::{
-    AccumulatorType, Awaited, Expr, ExprKind, FragmentType, LeftOperand, LocalId, Mma, RowOp, Scalar,
-    SharedOperand, Span, Special, StmtId, TileType, Type, WarpReduceOp,
+    AccumulatorType, Awaited, Expr, ExprKind, FragmentType, LeftOperand, LocalId, Mma, MmaOp, RowOp, Scalar,
+    SharedOperand, Span, Special, StmtId, Type, WarpReduceOp,
 };
 
 /// What an accumulator is, and where it lives.
@@ -28,20 +31,25 @@ struct Home<'c> {
 pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> {
     let home = accumulator(cx, mma.accumulator)?;
     let begins = cx.kernel.flights().is_first(id);
-    let right = shared_side(cx, &mma.right)?;
+    let right = shared_side(cx, mma.op, &mma.right)?;
     let bands = home.ty.rows / ROWS;
-    let steps = right.tile.k() / right.tile.step();
-    let left = left_side(cx, &mma.left)?;
+    let sparse = mma.metadata.is_some();
+    // What one instruction reads of a row of the right operand.
+    let unit = if sparse { 2 } else { 1 };
+    let steps = right.tile.k() / (right.tile.step() * unit);
+    let left = left_side(cx, mma)?;
     let place_of = |step: u32, band: u32| {
         let left = left.matrix.place(step, band);
         let left =
             left.ok_or_else(|| BackendError::Unchecked("a band of a tile that has none".to_owned()))?;
-        Ok(Step { left, right: right.tile.advance_k(step) / 16 })
+        let metadata = sparse.then(|| Metadata::of(right.tile.element, [steps, step], band));
+        Ok(Step { left, right: right.tile.advance_k(step * unit) / 16, metadata })
     };
     let steps = (0..steps).map(|step| (0..bands).map(|band| place_of(step, band)).collect());
     let (form, register) = form(cx, &home, mma, right.tile.element)?;
     let multiplication = Multiplication {
         form,
+        op: mma.op,
         registers: form.accumulator_registers() as usize,
         register,
         begins,
@@ -49,10 +57,14 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
         left: left.side,
         right: right.side,
     };
+    let metadata = mma.metadata.map_or(0, |local| count_of(cx, local));
     let in_registers = if let LeftMatrix::Registers(_) = left.matrix { left.args.len() } else { 0 };
-    let instruction = nvvm::multiply(&multiplication, in_registers);
+    let instruction = nvvm::multiply(&multiplication, in_registers, metadata);
     let before = if begins { vec![] } else { registers(cx, &home)? };
-    let args: Vec<_> = left.args.into_iter().chain([right.descriptor]).collect();
+    let mut args: Vec<_> = left.args.into_iter().chain([right.descriptor]).collect();
+    if let Some(metadata) = mma.metadata {
+        args.extend(words(cx, metadata)?);
+    }
     let after = nvvm::emit_in_place(cx, &instruction, &before, &args)?;
     set_registers(cx, &home, &after)
 }
@@ -85,10 +97,10 @@ impl LeftMatrix {
     }
 }
 
-fn left_side<'c>(cx: &mut Cx<'c, '_>, left: &LeftOperand) -> Lower<LeftSide<'c>> {
-    match left {
+fn left_side<'c>(cx: &mut Cx<'c, '_>, mma: &Mma) -> Lower<LeftSide<'c>> {
+    match &mma.left {
         LeftOperand::Shared(operand) => {
-            let SharedSide { tile, side, descriptor } = shared_side(cx, operand)?;
+            let SharedSide { tile, side, descriptor } = shared_side(cx, mma.op, operand)?;
             Ok(LeftSide { matrix: LeftMatrix::Shared(tile), side, args: vec![descriptor] })
         }
         LeftOperand::Registers(local) => {
@@ -114,8 +126,8 @@ pub(super) fn wait(
     let pending = flights.pending(id);
     // Operands in registers must not be written before this either.
     let mut operands = vec![];
-    for &local in flights.fragments(accumulator_local) {
-        operands.extend(fragment(cx, local)?.0);
+    for &local in flights.registers(accumulator_local) {
+        operands.extend(words(cx, local)?);
     }
     let before = registers(cx, &home)?;
     let wait = Wait {
@@ -137,9 +149,9 @@ struct SharedSide<'c> {
     descriptor: BasicValueEnum<'c>,
 }
 
-fn shared_side<'c>(cx: &mut Cx<'c, '_>, operand: &SharedOperand) -> Lower<SharedSide<'c>> {
+fn shared_side<'c>(cx: &mut Cx<'c, '_>, op: MmaOp, operand: &SharedOperand) -> Lower<SharedSide<'c>> {
     let unchecked = || BackendError::Unchecked(format!("`{}` as an operand", operand.ty));
-    let element = Element::of(operand.ty.tile.element).ok_or_else(unchecked)?;
+    let element = op.operand(operand.ty.tile.element).ok_or_else(unchecked)?;
     let tile = geometry(&operand.ty, element).ok_or_else(unchecked)?;
     let address = expr::value(cx, &operand.tile).and_then(pointer)?;
     let address = cx.builder.build_ptr_to_int(address, cx.context.i32_type(), "")?;
@@ -159,10 +171,11 @@ fn form(cx: &Cx<'_, '_>, home: &Home<'_>, mma: &Mma, right: Element) -> Lower<(F
         LeftOperand::Registers(local) => fragment_type(cx, *local)?.element,
     };
     let unchecked = || BackendError::Unchecked(format!("an operand of `{left}`"));
-    let a = Element::of(left).ok_or_else(unchecked)?;
+    let a = mma.op.operand(left).ok_or_else(unchecked)?;
     let d = accumulated(home.ty.element)
         .ok_or_else(|| BackendError::Unchecked(format!("an accumulator of `{}`", home.ty.element)))?;
-    Ok((Form { d, a, b: right, n: home.ty.columns, sparse: false }, register_of(home.ty.element)))
+    let sparse = mma.metadata.is_some();
+    Ok((Form { d, a, b: right, n: home.ty.columns, sparse }, register_of(home.ty.element)))
 }
 
 /// What an accumulator of these elements is in a register.
@@ -186,13 +199,27 @@ fn fragment_type(cx: &Cx<'_, '_>, local: LocalId) -> Lower<FragmentType> {
 
 /// The registers of a left operand, and what it is.
 fn fragment<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<(Vec<BasicValueEnum<'c>>, FragmentType)> {
-    let ty = fragment_type(cx, local)?;
+    Ok((words(cx, local)?, fragment_type(cx, local)?))
+}
+
+/// How many registers of 32 bits a fragment or an array of metadata is.
+fn count_of(cx: &Cx<'_, '_>, local: LocalId) -> usize {
+    let count = match &cx.kernel.kernel().local(local).ty {
+        Type::Fragment(ty) => ty.registers(),
+        Type::Array(_, len) => *len,
+        _ => 0,
+    };
+    count as usize
+}
+
+/// The registers of a fragment, or of metadata.
+fn words<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<Vec<BasicValueEnum<'c>>> {
     let (address, register) = (place::home(cx, local)?, cx.context.i32_type());
     let load = |i| {
         let at = place::at(cx, register.into(), address, cx.u32_const(i))?;
         Ok(cx.builder.build_load(register, at, "")?)
     };
-    Ok(((0..ty.registers()).map(load).collect::<Lower<_>>()?, ty))
+    (0..count_of(cx, local) as u32).map(load).collect()
 }
 
 /// How many registers an accumulator takes, and the type of one.
@@ -283,34 +310,6 @@ pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: L
     Ok(())
 }
 
-/// `tile = accumulator[.., first..]`.
-pub(super) fn store(cx: &mut Cx<'_, '_>, from: LocalId, first: &Expr, to: &Expr) -> Lower<()> {
-    let home = accumulator(cx, from)?;
-    let Type::Tile(ty) = &to.ty else {
-        return Err(BackendError::Unchecked(format!("an accumulator stored to `{}`", to.ty)));
-    };
-    let base = expr::value(cx, to).and_then(pointer)?;
-    let first = expr::int_value(cx, first)?;
-    // A thread holds two of each four columns of its two rows.
-    let first = cx.builder.build_right_shift(first, cx.u32_const(1), false, "")?;
-    let target = Target { base, ty, first, lane: lane(cx, to.span)?, warp: warp_in_group(cx, to.span)? };
-    match ty.element.bytes() {
-        2 => matrices(cx, &home, &target),
-        _ => pairs(cx, &home, &target),
-    }
-}
-
-/// Where an accumulator is stored.
-struct Target<'c, 't> {
-    base: PointerValue<'c>,
-    ty: &'t TileType,
-    /// The first element of a thread in each band.
-    first: IntValue<'c>,
-    lane: IntValue<'c>,
-    /// The warp's number in its warpgroup.
-    warp: IntValue<'c>,
-}
-
 fn lane<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
     special(cx, Special::LaneIdx, span)
 }
@@ -323,93 +322,6 @@ fn warp_in_group<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
 fn special<'c>(cx: &mut Cx<'c, '_>, special: Special, span: Span) -> Lower<IntValue<'c>> {
     let kind = ExprKind::Special(special);
     expr::int_value(cx, &Expr { kind, ty: Scalar::U32.into(), span })
-}
-
-impl<'c> Target<'c, '_> {
-    /// The offset of a row's first byte: the row of the tile is `64 · band + 16 · warp + row`.
-    fn row(&self, cx: &Cx<'c, '_>, band: u32, row: IntValue<'c>) -> Lower<IntValue<'c>> {
-        let of_warp = cx.builder.build_int_mul(self.warp, cx.u32_const(16), "")?;
-        let row = cx.builder.build_int_add(of_warp, row, "")?;
-        let row = cx.builder.build_int_add(row, cx.u32_const(band * ROWS), "")?;
-        let pitch = u32::try_from(self.ty.row_pitch()).unwrap_or(u32::MAX);
-        Ok(cx.builder.build_int_mul(row, cx.u32_const(pitch), "")?)
-    }
-
-    fn address(&self, cx: &Cx<'c, '_>, row: IntValue<'c>, byte: IntValue<'c>) -> Lower<PointerValue<'c>> {
-        let offset = tile::in_panels(cx, self.ty, row, byte)?;
-        tile::byte_offset(cx, self.base, offset)
-    }
-
-    /// A thread's element `i` of a band, counted from the first that is stored.
-    fn element(&self, cx: &Cx<'c, '_>, home: &Home<'c>, band: u32, i: u32) -> Lower<IntValue<'c>> {
-        let at = cx.u32_const(band * home.ty.elements_of_band() + i);
-        Ok(cx.builder.build_int_add(self.first, at, "")?)
-    }
-}
-
-/// Elements of 16 bits, as matrices of 8 × 8: four of them are 16 rows and 16 columns, and the
-/// lanes name the rows of the left two and then of the right two. Source: PTX ISA, "stmatrix".
-fn matrices<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
-    let columns = target.ty.inner_extent();
-    let row = cx.builder.build_and(target.lane, cx.u32_const(15), "")?;
-    let side = cx.builder.build_right_shift(target.lane, cx.u32_const(4), false, "")?;
-    let side = cx.builder.build_int_mul(side, cx.u32_const(16), "")?;
-    for band in 0..home.ty.rows / ROWS {
-        let row = target.row(cx, band, row)?;
-        for chunk in (0..columns / 8).step_by(2) {
-            let count = if chunk + 1 < columns / 8 { 4 } else { 2 };
-            // The last two matrices alone take the addresses of the first 16 lanes.
-            let beside = if count == 4 { side } else { cx.u32_const(0) };
-            let byte = cx.builder.build_int_add(beside, cx.u32_const(chunk * 16), "")?;
-            let mut args = vec![target.address(cx, row, byte)?.into()];
-            for register in 0..count {
-                let i = target.element(cx, home, band, chunk * 4 + register * 2)?;
-                args.push(pair(cx, home, i, target.ty.element)?);
-            }
-            nvvm::emit(cx, &nvvm::stmatrix(args.len() - 1), &args)?;
-        }
-    }
-    Ok(())
-}
-
-/// Other elements, two neighbours at a time.
-fn pairs<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
-    let element_bytes = target.ty.element.bytes();
-    let quad = cx.builder.build_right_shift(target.lane, cx.u32_const(2), false, "")?;
-    let in_quad = cx.builder.build_and(target.lane, cx.u32_const(3), "")?;
-    let beside = cx.builder.build_int_mul(in_quad, cx.u32_const(2 * element_bytes), "")?;
-    for band in 0..home.ty.rows / ROWS {
-        for half in 0..2 {
-            let row = cx.builder.build_int_add(quad, cx.u32_const(8 * half), "")?;
-            let row = target.row(cx, band, row)?;
-            for group in 0..target.ty.inner_extent() / 8 {
-                let byte = cx.builder.build_int_add(beside, cx.u32_const(group * 8 * element_bytes), "")?;
-                let address = target.address(cx, row, byte)?;
-                let i = target.element(cx, home, band, group * 4 + half * 2)?;
-                let value = if element_bytes == 1 {
-                    pair(cx, home, i, target.ty.element)?
-                } else {
-                    neighbours(cx, home, i)?
-                };
-                cx.builder.build_store(address, value)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Two neighbours of a row as they are, in a vector.
-fn neighbours<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>) -> Lower<BasicValueEnum<'c>> {
-    let next = cx.builder.build_int_add(i, cx.u32_const(1), "")?;
-    let both = [element(cx, home, i)?, element(cx, home, next)?];
-    let mut vector = match home.ty.element.is_float() {
-        true => float_type(cx.scalar_type(home.ty.element))?.vec_type(2).get_poison(),
-        false => cx.bits_type(home.ty.element).vec_type(2).get_poison(),
-    };
-    for (i, value) in (0..).zip(both) {
-        vector = cx.builder.build_insert_element(vector, value, cx.u32_const(i), "")?;
-    }
-    Ok(vector.into())
 }
 
 /// Gives the warpgroup's threads this many registers.

@@ -1,9 +1,11 @@
-//! `printf!`, `assert!` and `trap`.
+//! `printf!`, `assert!`, `trap` and, in [`tile`], `print_tile`.
 //!
-//! The first two are calls of the two functions that the driver provides. Source: CUDA C++
+//! All but `trap` are calls of the two functions that the driver provides. Source: CUDA C++
 //! Programming Guide, "Formatted Output" and "Assertion"; "CUDA Interoperability", "System Calls",
 //! of the NVPTX ABI for `vprintf`. A kernel that multiplies calls nothing: it writes which
 //! assertion failed to the host's memory ([`tma_model::assertion`]).
+
+pub(super) mod tile;
 
 use std::fmt::Write as _;
 
@@ -148,11 +150,16 @@ pub(super) fn printf(cx: &mut Cx<'_, '_>, pieces: &[PrintfPiece], args: &[Expr])
             }
         }
     }
-    let buffer = argument_buffer(cx, &printed)?;
+    call(cx, &format, &printed)
+}
+
+/// Calls `vprintf` with a format and its arguments, each as C's variadic functions take it.
+fn call<'c>(cx: &mut Cx<'c, '_>, format: &str, args: &[BasicValueEnum<'c>]) -> Lower<()> {
+    let buffer = argument_buffer(cx, args)?;
     let pointer = BasicMetadataTypeEnum::from(cx.pointer_type(GENERIC));
     let ty = cx.context.i32_type().fn_type(&[pointer, pointer], false);
     let vprintf = driver_function(cx, "vprintf", ty);
-    let format = string(cx, &format);
+    let format = string(cx, format);
     cx.builder.build_call(vprintf, &[format.into(), buffer.into()], "")?;
     Ok(())
 }
@@ -161,6 +168,16 @@ pub(super) fn printf(cx: &mut Cx<'_, '_>, pieces: &[PrintfPiece], args: &[Expr])
 fn argument<'c>(cx: &mut Cx<'c, '_>, arg: &Expr, hex: bool) -> Lower<(BasicValueEnum<'c>, &'static str)> {
     let scalar = scalar_of(&arg.ty)?;
     let value = expr::value(cx, arg)?;
+    promoted(cx, value, scalar, hex)
+}
+
+/// A scalar as C's variadic functions take it, and its conversion.
+fn promoted<'c>(
+    cx: &mut Cx<'c, '_>,
+    value: BasicValueEnum<'c>,
+    scalar: Scalar,
+    hex: bool,
+) -> Lower<(BasicValueEnum<'c>, &'static str)> {
     match class(scalar) {
         Class::Bool => {
             let (yes, no) = (string(cx, "true"), string(cx, "false"));

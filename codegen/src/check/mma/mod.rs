@@ -1,16 +1,20 @@
 //! Rules of the tensor cores: what they multiply, and what is done with accumulators. The forms of
 //! instructions are the model's, [`tma_model::mma`].
 
+mod rows;
+pub(crate) mod sparse;
+
 use tma_model::limits::WARPGROUP_THREADS;
-use tma_model::mma::{Accumulated, Form, Major, Operand, OperandTile};
+use tma_model::mma::{Accumulated, CORE_ROWS, Form, Major, Operand, OperandFault, OperandTile};
 use tma_model::swizzle::{Interleave, Swizzle};
 
+pub(super) use self::rows::store_matrix;
 use super::operations::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, Turn};
 use crate::ir::{
-    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, Mma, OperandType, Scalar,
-    Span, Stmt, StmtKind, Sync, TileSwizzle, TileType, Type, visit,
+    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, Mma, MmaOp, OperandType,
+    Scalar, Span, Stmt, StmtKind, Sync, TileSwizzle, Type, visit,
 };
 use crate::limits;
 
@@ -46,6 +50,7 @@ fn first_of_warpgroups(kernel: &Kernel) -> Option<&Stmt> {
             stmt.kind,
             StmtKind::Mma(_)
                 | StmtKind::StoreAccumulator { .. }
+                | StmtKind::StoreMatrix(_)
                 | StmtKind::SetMaxRegisters { .. }
                 | StmtKind::Sync(Sync::Warpgroup)
         );
@@ -69,6 +74,8 @@ fn warpgroups(kernel: &Kernel, first: &Stmt, sink: &mut Sink) {
 fn no_call(stmt: &Stmt, sink: &mut Sink) {
     if let StmtKind::Printf { .. } = stmt.kind {
         sink.error(mistake::Mma::Printf, stmt.origin.span);
+    } else if let StmtKind::PrintTile { .. } = stmt.kind {
+        sink.error(mistake::Mma::PrintTile, stmt.origin.span);
     }
 }
 
@@ -95,19 +102,34 @@ fn whole_bands(rows: u32, ty: &Type, span: Span, sink: &mut Sink) {
 pub(super) fn multiplication(rules: &Rules<'_>, mma: &Mma, span: Span, sink: &mut Sink) {
     let Type::Accumulator(sum) = rules.kernel.local(mma.accumulator).ty else { return };
     let left = match &mma.left {
-        LeftOperand::Shared(operand) => shared_operand(&operand.ty, operand.tile.span, sink),
+        LeftOperand::Shared(operand) => shared_operand(mma.op, &operand.ty, operand.tile.span, sink),
         LeftOperand::Registers(local) => {
             let Type::Fragment(ty) = rules.kernel.local(*local).ty else { return };
-            fragment(ty, span, sink)
+            fragment(mma.op, ty, span, sink)
         }
     };
-    let right = shared_operand(&mma.right.ty, mma.right.tile.span, sink);
+    let right = shared_operand(mma.op, &mma.right.ty, mma.right.tile.span, sink);
+    if mma.right.ty.sparse {
+        sink.error(mistake::Mma::SparseRight, mma.right.tile.span);
+        return;
+    }
     let (Some(left), Some(right), Some(d)) = (left, right, accumulated(sum.element)) else { return };
-    extents(sum, &left, &right, span, sink);
-    form(Form { d, a: left.element, b: right.element, n: sum.columns, sparse: false }, span, sink);
+    let sparse = mma.metadata.is_some();
+    let times = if sparse { 2 } else { 1 };
+    extents(sum, &Matrix { depth: left.depth.saturating_mul(times), ..left }, &right, span, sink);
+    form(Form { d, a: left.element, b: right.element, n: sum.columns, sparse }, span, sink);
+    if let Some(metadata) = mma.metadata
+        && left.element.is_sparse()
+    {
+        sparse::operands(&rules.kernel.local(metadata).ty, &left, &mma.right, span, sink);
+    }
+    if mma.op == MmaOp::Saturating && !left.element.is_saturable() {
+        sink.error(mistake::Mma::NotSaturating(left.element), span);
+    }
 }
 
 /// An operand that is well made.
+#[derive(Clone, Copy)]
 struct Matrix {
     element: Operand,
     /// Rows of A, or columns of B.
@@ -116,16 +138,16 @@ struct Matrix {
     depth: u32,
 }
 
-fn operand_of(element: Scalar, span: Span, sink: &mut Sink) -> Option<Operand> {
-    let operand = Operand::of(element);
+fn operand_of(op: MmaOp, element: Scalar, span: Span, sink: &mut Sink) -> Option<Operand> {
+    let operand = op.operand(element);
     if operand.is_none() {
-        sink.error(mistake::Mma::Factor(element), span);
+        sink.error(mistake::Mma::Factor { op, element }, span);
     }
     operand
 }
 
-fn fragment(ty: FragmentType, span: Span, sink: &mut Sink) -> Option<Matrix> {
-    let element = operand_of(ty.element, span, sink)?;
+fn fragment(op: MmaOp, ty: FragmentType, span: Span, sink: &mut Sink) -> Option<Matrix> {
+    let element = operand_of(op, ty.element, span, sink)?;
     whole_bands(ty.rows, &Type::Fragment(ty), span, sink);
     let step = 32 / ty.element.bytes();
     if ty.columns == 0 || !ty.columns.is_multiple_of(step) {
@@ -135,23 +157,31 @@ fn fragment(ty: FragmentType, span: Span, sink: &mut Sink) -> Option<Matrix> {
     Some(Matrix { element, rows: ty.rows, depth: ty.columns })
 }
 
-fn shared_operand(ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Matrix> {
-    let tile = operand_tile(ty, span, sink)?;
+fn shared_operand(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Matrix> {
+    let tile = operand_tile(op, ty, span, sink)?;
     let mut is_sound = true;
     for fault in tile.faults() {
         is_sound = false;
-        sink.error(mistake::Mma::Operand { ty: ty.clone(), fault }, span);
+        sink.error(mistake::Mma::Operand { op, ty: ty.clone(), fault }, span);
     }
     if ty.negated && !tile.element.is_negatable() {
         is_sound = false;
         sink.error(mistake::Mma::Negated(ty.tile.element), span);
     }
-    is_sound.then(|| Matrix { element: tile.element, rows: tile.mn(), depth: tile.k() })
+    if let Some(rows) = ty.band
+        && !rows.is_multiple_of(CORE_ROWS)
+    {
+        let fault = OperandFault::Extent { extent: rows, step: CORE_ROWS };
+        sink.error(mistake::Mma::Operand { op, ty: ty.clone(), fault }, span);
+        return None;
+    }
+    let rows = ty.band.unwrap_or(tile.mn());
+    is_sound.then(|| Matrix { element: tile.element, rows, depth: tile.k() })
 }
 
 /// The operand as the model has it.
-fn operand_tile(ty: &OperandType, span: Span, sink: &mut Sink) -> Option<OperandTile> {
-    let element = operand_of(ty.tile.element, span, sink)?;
+fn operand_tile(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Option<OperandTile> {
+    let element = operand_of(op, ty.tile.element, span, sink)?;
     let tile = geometry(ty, element);
     if tile.is_none() {
         sink.error(mistake::Mma::OperandTile(ty.tile.clone()), span);
@@ -159,18 +189,10 @@ fn operand_tile(ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Operand
     tile
 }
 
-/// How the tile of an operand lies in shared memory; none where no descriptor says so.
+/// How the tile of an operand lies in shared memory, all of it; none where no descriptor says so.
 pub(crate) fn geometry(ty: &OperandType, element: Operand) -> Option<OperandTile> {
-    let TileType { extents, swizzle, .. } = &ty.tile;
-    let &[ref outer @ .., rows, columns] = extents.as_slice() else { return None };
-    if outer.iter().any(|&extent| extent != 1) || outer.len() > 1 {
-        return None;
-    }
-    let swizzle = plain(*swizzle)?;
     let major = if ty.transposed { Major::Mn } else { Major::K };
-    let tile = OperandTile { element, extents: [rows, columns], swizzle, major };
-    // Without a swizzle its rows lie one after the other, and not in chunks.
-    (u64::from(tile.pitch()) == ty.tile.row_pitch()).then_some(tile)
+    OperandTile::of(&ty.tile, element, major)
 }
 
 /// The swizzle of a tile that is not interleaved.
@@ -198,9 +220,7 @@ fn form(form: Form, span: Span, sink: &mut Sink) {
 
 /// What a multiplication adds to, in an accumulator of these elements.
 pub(crate) fn accumulated(element: Scalar) -> Option<Accumulated> {
-    let types =
-        [(Scalar::F32, Accumulated::F32), (Scalar::F16, Accumulated::F16), (Scalar::I32, Accumulated::S32)];
-    types.into_iter().find_map(|(scalar, accumulated)| (scalar == element).then_some(accumulated))
+    Accumulated::of(element)
 }
 
 /// `sum.store(tile)`.
@@ -208,9 +228,7 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
     let (Type::Accumulator(sum), Type::Tile(to)) = (&rules.kernel.local(accumulator).ty, &tile.ty) else {
         return;
     };
-    const OF_F32: [Scalar; 5] = [Scalar::F32, Scalar::F16, Scalar::Bf16, Scalar::E4m3, Scalar::E5m2];
-    let fits = to.element == sum.element || sum.element == Scalar::F32 && OF_F32.contains(&to.element);
-    if !fits {
+    if !converts(sum.element, to.element) {
         sink.error(mistake::Mma::StoredElement { sum: sum.element, tile: to.element }, tile.span);
     }
     let extents = match to.extents[..] {
@@ -228,6 +246,12 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
             sink.error(mistake::Mma::StoredTile { sum: *sum, tile: to.clone() }, tile.span);
         }
     }
+}
+
+/// Whether an accumulator of elements `from` is stored as `to`.
+fn converts(from: Scalar, to: Scalar) -> bool {
+    const OF_F32: [Scalar; 5] = [Scalar::F32, Scalar::F16, Scalar::Bf16, Scalar::E4m3, Scalar::E5m2];
+    to == from || from == Scalar::F32 && OF_F32.contains(&to)
 }
 
 /// Reports columns, the first and their number, that the accumulator does not have, in these turns

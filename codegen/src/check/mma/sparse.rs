@@ -1,0 +1,35 @@
+//! Sparse operands: their metadata, and what they are multiplied by.
+
+use tma_model::mma::Operand;
+
+use super::Matrix;
+use crate::diag::{Sink, mistake};
+use crate::ir::{MMA_ROWS, SharedOperand, Span, TileSwizzle, Type};
+
+/// How many instructions one register of metadata is for: of each four threads two hold that of
+/// elements of 16 and 32 bits, and a selector says which. Source: PTX ISA, "Sparse matrix storage"
+/// of `wgmma.mma_async.sp`.
+pub(crate) const fn selectors(element: Operand) -> u32 {
+    if element.bits() > 8 { 2 } else { 1 }
+}
+
+/// Registers of metadata for 64 rows that are multiplied by so many instructions.
+pub(crate) const fn metadata_of_band(element: Operand, steps: u32) -> u32 {
+    steps.div_ceil(selectors(element))
+}
+
+/// A sparse left operand, and what is multiplied by it.
+pub(super) fn operands(metadata: &Type, left: &Matrix, right: &SharedOperand, span: Span, sink: &mut Sink) {
+    let steps = left.depth * left.element.bits() / 256;
+    let wanted = left.rows / MMA_ROWS * metadata_of_band(left.element, steps);
+    if let Type::Array(_, found) = metadata
+        && *found != wanted
+    {
+        let (element, rows, depth) = (left.element, left.rows, 2 * left.depth);
+        sink.error(mistake::Mma::Metadata { element, found: *found, wanted, rows, depth }, span);
+    }
+    // An instruction reads 64 bytes of a row of the right operand.
+    if !right.ty.transposed && right.ty.tile.swizzle == TileSwizzle::B32 {
+        sink.error(mistake::Mma::SparseSpan(right.ty.clone()), span);
+    }
+}

@@ -1,0 +1,364 @@
+//! Accumulators, stored to tiles and to rows of global memory.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use tma_model::mma::ROWS;
+
+use super::{Home, accumulator, element, lane, pair, warp_in_group};
+use crate::backend::BackendError;
+use crate::ir::{Expr, GlobalMatrix, LocalId, MatrixStore, Scalar, Span, TileType, Type};
+use crate::lower::types::{float_type, int, pointer};
+use crate::lower::{Cx, Lower, expr, memory, nvvm, place, print, tile};
+
+/// `tile = accumulator[.., first..]`.
+pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, from: LocalId, first: &Expr, to: &Expr) -> Lower<()> {
+    let home = accumulator(cx, from)?;
+    let Type::Tile(ty) = &to.ty else {
+        return Err(BackendError::Unchecked(format!("an accumulator stored to `{}`", to.ty)));
+    };
+    let base = expr::value(cx, to).and_then(pointer)?;
+    let first = expr::int_value(cx, first)?;
+    // A thread holds two of each four columns of its two rows.
+    let first = cx.builder.build_right_shift(first, cx.u32_const(1), false, "")?;
+    let target = Target { base, ty, first, lane: lane(cx, to.span)?, warp: warp_in_group(cx, to.span)? };
+    match ty.element.bytes() {
+        2 => matrices(cx, &home, &target),
+        _ => pairs(cx, &home, &target),
+    }
+}
+
+/// Where an accumulator is stored.
+struct Target<'c, 't> {
+    base: PointerValue<'c>,
+    ty: &'t TileType,
+    /// The first element of a thread in each band.
+    first: IntValue<'c>,
+    lane: IntValue<'c>,
+    /// The warp's number in its warpgroup.
+    warp: IntValue<'c>,
+}
+
+impl<'c> Target<'c, '_> {
+    /// The offset of a row's first byte: the row of the tile is `64 · band + 16 · warp + row`.
+    fn row(&self, cx: &Cx<'c, '_>, band: u32, row: IntValue<'c>) -> Lower<IntValue<'c>> {
+        let of_warp = cx.builder.build_int_mul(self.warp, cx.u32_const(16), "")?;
+        let row = cx.builder.build_int_add(of_warp, row, "")?;
+        let row = cx.builder.build_int_add(row, cx.u32_const(band * ROWS), "")?;
+        let pitch = u32::try_from(self.ty.row_pitch()).unwrap_or(u32::MAX);
+        Ok(cx.builder.build_int_mul(row, cx.u32_const(pitch), "")?)
+    }
+
+    fn address(&self, cx: &Cx<'c, '_>, row: IntValue<'c>, byte: IntValue<'c>) -> Lower<PointerValue<'c>> {
+        let offset = tile::in_panels(cx, self.ty, row, byte)?;
+        tile::byte_offset(cx, self.base, offset)
+    }
+
+    /// A thread's element `i` of a band, counted from the first that is stored.
+    fn element(&self, cx: &Cx<'c, '_>, home: &Home<'c>, band: u32, i: u32) -> Lower<IntValue<'c>> {
+        let at = cx.u32_const(band * home.ty.elements_of_band() + i);
+        Ok(cx.builder.build_int_add(self.first, at, "")?)
+    }
+}
+
+/// Elements of 16 bits, as matrices of 8 × 8: four of them are 16 rows and 16 columns, and the
+/// lanes name the rows of the left two and then of the right two. Source: PTX ISA, "stmatrix".
+fn matrices<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
+    let columns = target.ty.inner_extent();
+    let row = cx.builder.build_and(target.lane, cx.u32_const(15), "")?;
+    let side = cx.builder.build_right_shift(target.lane, cx.u32_const(4), false, "")?;
+    let side = cx.builder.build_int_mul(side, cx.u32_const(16), "")?;
+    for band in 0..home.ty.rows / ROWS {
+        let row = target.row(cx, band, row)?;
+        for chunk in (0..columns / 8).step_by(2) {
+            let count = if chunk + 1 < columns / 8 { 4 } else { 2 };
+            // The last two matrices alone take the addresses of the first 16 lanes.
+            let beside = if count == 4 { side } else { cx.u32_const(0) };
+            let byte = cx.builder.build_int_add(beside, cx.u32_const(chunk * 16), "")?;
+            let mut args = vec![target.address(cx, row, byte)?.into()];
+            for register in 0..count {
+                let i = target.element(cx, home, band, chunk * 4 + register * 2)?;
+                args.push(pair(cx, home, i, target.ty.element)?);
+            }
+            nvvm::emit(cx, &nvvm::stmatrix(args.len() - 1), &args)?;
+        }
+    }
+    Ok(())
+}
+
+/// Other elements, two neighbours at a time.
+fn pairs<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
+    let element_bytes = target.ty.element.bytes();
+    let quad = cx.builder.build_right_shift(target.lane, cx.u32_const(2), false, "")?;
+    let in_quad = cx.builder.build_and(target.lane, cx.u32_const(3), "")?;
+    let beside = cx.builder.build_int_mul(in_quad, cx.u32_const(2 * element_bytes), "")?;
+    for band in 0..home.ty.rows / ROWS {
+        for half in 0..2 {
+            let row = cx.builder.build_int_add(quad, cx.u32_const(8 * half), "")?;
+            let row = target.row(cx, band, row)?;
+            for group in 0..target.ty.inner_extent() / 8 {
+                let byte = cx.builder.build_int_add(beside, cx.u32_const(group * 8 * element_bytes), "")?;
+                let address = target.address(cx, row, byte)?;
+                let i = target.element(cx, home, band, group * 4 + half * 2)?;
+                let value = if element_bytes == 1 {
+                    pair(cx, home, i, target.ty.element)?
+                } else {
+                    neighbours(cx, home, i)?
+                };
+                cx.builder.build_store(address, value)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Two neighbours of a row as they are, in a vector.
+fn neighbours<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>) -> Lower<BasicValueEnum<'c>> {
+    let next = cx.builder.build_int_add(i, cx.u32_const(1), "")?;
+    let both = [element(cx, home, i)?, element(cx, home, next)?];
+    let mut vector = match home.ty.element.is_float() {
+        true => float_type(cx.scalar_type(home.ty.element))?.vec_type(2).get_poison(),
+        false => cx.bits_type(home.ty.element).vec_type(2).get_poison(),
+    };
+    for (i, value) in (0..).zip(both) {
+        vector = cx.builder.build_insert_element(vector, value, cx.u32_const(i), "")?;
+    }
+    Ok(vector.into())
+}
+
+/// Goes on only if all of `matrix` is in its slice. No sum is greater than 64 bits hold: rows but
+/// one, of at most 2^32 - 1 elements each, and one more.
+pub(in crate::lower) fn check_matrix(cx: &mut Cx<'_, '_>, matrix: &GlobalMatrix, span: Span) -> Lower<()> {
+    let (_, len, _) = memory::slice(cx, matrix.global)?;
+    let [first, stride] = [expr::widened(cx, &matrix.first)?, expr::widened(cx, &matrix.stride)?];
+    let [rows, columns] = &matrix.extents;
+    let [rows, columns] = [expr::widened(cx, rows)?, expr::widened(cx, columns)?];
+    let (zero, one) = (len.get_type().const_zero(), len.get_type().const_int(1, false));
+    let no_rows = cx.builder.build_int_compare(IntPredicate::EQ, rows, zero, "")?;
+    let no_columns = cx.builder.build_int_compare(IntPredicate::EQ, columns, zero, "")?;
+    let is_empty = cx.builder.build_or(no_rows, no_columns, "")?;
+    let before_last = cx.builder.build_int_sub(rows, one, "")?;
+    let all = cx.builder.build_int_mul(before_last, stride, "")?;
+    let all = cx.builder.build_int_add(all, columns, "")?;
+    let behind = cx.builder.build_int_sub(len, first, "")?;
+    let begins = cx.builder.build_int_compare(IntPredicate::ULE, first, len, "")?;
+    let ends = cx.builder.build_int_compare(IntPredicate::ULE, all, behind, "")?;
+    let is_there = cx.builder.build_and(begins, ends, "")?;
+    let inside = cx.builder.build_or(is_empty, is_there, "")?;
+    let name = &cx.kernel.kernel().param(matrix.global).name;
+    print::assert(cx, inside, &format!("matrix out of bounds of `{name}`"), span)
+}
+
+/// `matrix[at..] = accumulator[.., first..]`. A thread has two neighbours of each eight columns of
+/// a row, which are one vector where that is aligned and they are both within the matrix.
+pub(in crate::lower) fn store_matrix(cx: &mut Cx<'_, '_>, store: &MatrixStore, span: Span) -> Lower<()> {
+    let home = accumulator(cx, store.accumulator)?;
+    let first = expr::int_value(cx, &store.first)?;
+    let first = cx.builder.build_right_shift(first, cx.u32_const(1), false, "")?;
+    let to = Rows::of(cx, &store.matrix, &store.at, span)?;
+    let groups = store.columns / 8;
+    for band in 0..home.ty.rows / ROWS {
+        for half in 0..2 {
+            let values: Lower<Vec<_>> = (0..groups)
+                .map(|group| {
+                    let i = band * home.ty.elements_of_band() + group * 4 + half * 2;
+                    let i = cx.builder.build_int_add(first, cx.u32_const(i), "")?;
+                    neighbours_as(cx, &home, i, to.element)
+                })
+                .collect();
+            to.store_row(cx, band * ROWS + half * 8, &values?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows of global memory, as a thread writes them.
+struct Rows<'c> {
+    element: Scalar,
+    /// The address of the thread's first element.
+    address: PointerValue<'c>,
+    /// Elements from one row to the next, in 64 bits.
+    stride: IntValue<'c>,
+    /// How many rows and columns there are from the thread's first element on.
+    left: [IntValue<'c>; 2],
+    /// Whether two neighbours have an address that a vector of them may have, in every row.
+    is_aligned: IntValue<'c>,
+}
+
+impl<'c> Rows<'c> {
+    fn of(cx: &mut Cx<'c, '_>, matrix: &GlobalMatrix, at: &[Expr; 2], span: Span) -> Lower<Self> {
+        let (base, _, element) = memory::slice(cx, matrix.global)?;
+        let first = expr::widened(cx, &matrix.first)?;
+        let stride = expr::widened(cx, &matrix.stride)?;
+        let (row, column) = (expr::int_value(cx, &at[0])?, expr::int_value(cx, &at[1])?);
+        // The first element of the whole accumulator.
+        let wide = cx.context.i64_type();
+        let above = cx.builder.build_int_z_extend(row, wide, "")?;
+        let above = cx.builder.build_int_mul(above, stride, "")?;
+        let beside = cx.builder.build_int_z_extend(column, wide, "")?;
+        let start = cx.builder.build_int_add(first, above, "")?;
+        let start = cx.builder.build_int_add(start, beside, "")?;
+        let start = memory::element_address(cx, base, element, start)?;
+        let is_aligned = is_aligned(cx, start, stride, element.bytes())?;
+
+        // The thread's own: two columns of a row in each 8 × 8.
+        let (lane, warp) = (lane(cx, span)?, warp_in_group(cx, span)?);
+        let quad = cx.builder.build_right_shift(lane, cx.u32_const(2), false, "")?;
+        let of_warp = cx.builder.build_int_mul(warp, cx.u32_const(16), "")?;
+        let own_row = cx.builder.build_int_add(of_warp, quad, "")?;
+        let in_quad = cx.builder.build_and(lane, cx.u32_const(3), "")?;
+        let own_column = cx.builder.build_int_mul(in_quad, cx.u32_const(2), "")?;
+        let mut left = [row, column];
+        for (i, (own, extent)) in [own_row, own_column].into_iter().zip(&matrix.extents).enumerate() {
+            let extent = expr::int_value(cx, extent)?;
+            let behind = less(cx, extent, left[i])?;
+            left[i] = less(cx, behind, own)?;
+        }
+        let above = cx.builder.build_int_z_extend(own_row, wide, "")?;
+        let above = cx.builder.build_int_mul(above, stride, "")?;
+        let beside = cx.builder.build_int_z_extend(own_column, wide, "")?;
+        let own = cx.builder.build_int_add(above, beside, "")?;
+        let address = memory::element_address(cx, start, element, own)?;
+        Ok(Self { element, address, stride, left, is_aligned })
+    }
+
+    /// Writes what is within the matrix of a thread's pairs, which are 8 columns apart.
+    fn store_row(&self, cx: &mut Cx<'c, '_>, row: u32, pairs: &[BasicValueEnum<'c>]) -> Lower<()> {
+        let [rows, columns] = self.left;
+        let inside = more(cx, rows, row)?;
+        let wide = cx.context.i64_type();
+        let offset = cx.builder.build_int_mul(self.stride, wide.const_int(row.into(), false), "")?;
+        let start = memory::element_address(cx, self.address, self.element, offset)?;
+        let pairs: Lower<Vec<_>> = (0..)
+            .step_by(8)
+            .zip(pairs)
+            .map(|(column, &pair)| {
+                let offset = wide.const_int(u64::from(column), false);
+                Ok((column, memory::element_address(cx, start, self.element, offset)?, pair))
+            })
+            .collect();
+        let pairs = pairs?;
+        let last = pairs.last().map_or(0, |(column, ..)| column + 1);
+        let whole = more(cx, columns, last)?;
+        let whole = cx.builder.build_and(whole, self.is_aligned, "")?;
+        when(cx, inside, |cx| {
+            // Most tiles are not at an edge, and need no more tests.
+            either(
+                cx,
+                whole,
+                |cx| pairs.iter().try_for_each(|&(_, at, pair)| self.store_both(cx, at, pair)),
+                |cx| pairs.iter().try_for_each(|&pair| self.store_some(cx, pair)),
+            )
+        })
+    }
+
+    /// Writes what is within the matrix of a pair: its column from the thread's first, and address.
+    fn store_some(
+        &self,
+        cx: &mut Cx<'c, '_>,
+        (column, at, pair): (u32, PointerValue<'c>, BasicValueEnum<'c>),
+    ) -> Lower<()> {
+        let [_, columns] = self.left;
+        let (one, both) = (more(cx, columns, column)?, more(cx, columns, column + 1)?);
+        let together = cx.builder.build_and(both, self.is_aligned, "")?;
+        either(
+            cx,
+            together,
+            |cx| self.store_both(cx, at, pair),
+            |cx| {
+                let [left, right] = parts_of(cx, pair)?;
+                when(cx, one, |cx| self.store_one(cx, at, left))?;
+                let next = cx.context.i64_type().const_int(1, false);
+                let next = memory::element_address(cx, at, self.element, next)?;
+                when(cx, both, |cx| self.store_one(cx, next, right))
+            },
+        )
+    }
+
+    fn store_both(&self, cx: &mut Cx<'c, '_>, at: PointerValue<'c>, pair: BasicValueEnum<'c>) -> Lower<()> {
+        let store = cx.builder.build_store(at, pair)?;
+        place::align_store(store, 2 * self.element.bytes())
+    }
+
+    fn store_one(&self, cx: &mut Cx<'c, '_>, at: PointerValue<'c>, value: BasicValueEnum<'c>) -> Lower<()> {
+        let store = cx.builder.build_store(at, value)?;
+        place::align_store(store, self.element.bytes())
+    }
+}
+
+/// Whether pairs of elements of `bytes` each, from `start` on and in every row, are aligned.
+fn is_aligned<'c>(
+    cx: &Cx<'c, '_>,
+    start: PointerValue<'c>,
+    stride: IntValue<'c>,
+    bytes: u32,
+) -> Lower<IntValue<'c>> {
+    let wide = cx.context.i64_type();
+    let start = cx.builder.build_ptr_to_int(start, wide, "")?;
+    let between = cx.builder.build_int_mul(stride, wide.const_int(bytes.into(), false), "")?;
+    let bits = cx.builder.build_or(start, between, "")?;
+    let rest = cx.builder.build_and(bits, wide.const_int(u64::from(2 * bytes) - 1, false), "")?;
+    Ok(cx.builder.build_int_compare(IntPredicate::EQ, rest, wide.const_zero(), "")?)
+}
+
+/// `a - b`, or 0 where that is less.
+fn less<'c>(cx: &Cx<'c, '_>, a: IntValue<'c>, b: IntValue<'c>) -> Lower<IntValue<'c>> {
+    cx.intrinsic_value("llvm.usub.sat", &[a.get_type().into()], &[a.into(), b.into()]).and_then(int)
+}
+
+/// Whether there are more than so many.
+fn more<'c>(cx: &Cx<'c, '_>, there: IntValue<'c>, than: u32) -> Lower<IntValue<'c>> {
+    Ok(cx.builder.build_int_compare(IntPredicate::UGT, there, cx.u32_const(than), "")?)
+}
+
+/// Does what `then` says where `condition` holds, and elsewhere what `otherwise` says.
+fn either<'c, 'k>(
+    cx: &mut Cx<'c, 'k>,
+    condition: IntValue<'c>,
+    then: impl FnOnce(&mut Cx<'c, 'k>) -> Lower<()>,
+    otherwise: impl FnOnce(&mut Cx<'c, 'k>) -> Lower<()>,
+) -> Lower<()> {
+    let (taken, other, after) = (cx.new_block("then"), cx.new_block("otherwise"), cx.new_block("after"));
+    cx.builder.build_conditional_branch(condition, taken, other)?;
+    cx.builder.position_at_end(taken);
+    then(cx)?;
+    cx.branch_to(after)?;
+    cx.builder.position_at_end(other);
+    otherwise(cx)?;
+    cx.branch_to(after)?;
+    cx.builder.position_at_end(after);
+    Ok(())
+}
+
+/// Does what `then` says where `condition` holds.
+fn when<'c, 'k>(
+    cx: &mut Cx<'c, 'k>,
+    condition: IntValue<'c>,
+    then: impl FnOnce(&mut Cx<'c, 'k>) -> Lower<()>,
+) -> Lower<()> {
+    either(cx, condition, then, |_| Ok(()))
+}
+
+/// Two neighbours of a row as elements of `to`, in what memory holds of them together.
+fn neighbours_as<'c>(
+    cx: &mut Cx<'c, '_>,
+    home: &Home<'c>,
+    i: IntValue<'c>,
+    to: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    if to.bytes() == 4 { neighbours(cx, home, i) } else { pair(cx, home, i, to) }
+}
+
+/// The two elements of what [`neighbours_as`] makes.
+fn parts_of<'c>(cx: &Cx<'c, '_>, pair: BasicValueEnum<'c>) -> Lower<[BasicValueEnum<'c>; 2]> {
+    if let BasicValueEnum::VectorValue(vector) = pair {
+        let element = |i| cx.builder.build_extract_element(vector, cx.u32_const(i), "");
+        return Ok([element(0)?, element(1)?]);
+    }
+    let both = int(pair)?;
+    let bits = both.get_type().get_bit_width() / 2;
+    let one = if bits == 8 { cx.context.i8_type() } else { cx.context.i16_type() };
+    let shift = both.get_type().const_int(bits.into(), false);
+    let high = cx.builder.build_right_shift(both, shift, false, "")?;
+    let low = cx.builder.build_int_truncate(both, one, "")?;
+    Ok([low.into(), cx.builder.build_int_truncate(high, one, "")?.into()])
+}

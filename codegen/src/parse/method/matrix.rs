@@ -1,0 +1,67 @@
+//! Rows of slices of global memory, and accumulators that are stored to them.
+
+use crate::ir::{
+    Compound, Expr, ExprKind, GlobalMatrix, LocalId, MatrixStore, ParamId, Scalar, Span, StmtKind, Type,
+};
+use crate::parse::cx::Cx;
+
+/// What `matrix` is told.
+pub(super) struct Rows {
+    pub(super) first: Expr,
+    pub(super) extents: [Expr; 2],
+    pub(super) stride: Expr,
+}
+
+/// Columns of an accumulator that are stored.
+pub(super) struct Stored {
+    pub(super) accumulator: LocalId,
+    pub(super) first: Expr,
+    pub(super) columns: u32,
+}
+
+impl Cx<'_> {
+    /// `slice.matrix(first, [rows, columns], stride)`, all of which is in the slice: that is
+    /// tested here, and not where it is stored to.
+    pub(super) fn matrix_of(
+        &mut self,
+        slice: Expr,
+        (global, element): (ParamId, Scalar),
+        Rows { first, extents, stride }: Rows,
+        span: Span,
+    ) -> Expr {
+        let first = Expr { kind: ExprKind::Cast(Box::new(first)), ty: Type::from(Scalar::U64), span };
+        let first = self.kept("first", first, span);
+        let [rows, columns] = extents.map(|extent| self.kept("extent", extent, span));
+        let stride = self.kept("stride", stride, span);
+        let extents = [rows.clone(), columns.clone()];
+        let matrix = GlobalMatrix { global, first: first.clone(), extents, stride: stride.clone() };
+        self.emit(StmtKind::CheckMatrix(Box::new(matrix)), span);
+        self.compound(Compound::Matrix(element), vec![slice, first, rows, columns, stride], span)
+    }
+
+    /// A value in a variable, which nothing else changes.
+    fn kept(&mut self, name: &str, value: Expr, span: Span) -> Expr {
+        if let ExprKind::Const(_) = value.kind {
+            return value;
+        }
+        let (local, read) = self.temporary(name, value.ty.clone(), span);
+        self.assign(local, value);
+        read
+    }
+
+    /// `sum.store_to(matrix, at)`.
+    pub(super) fn store_to(
+        &mut self,
+        Stored { accumulator, first, columns }: Stored,
+        matrix: Vec<Expr>,
+        at: [Expr; 2],
+        span: Span,
+    ) -> Option<Expr> {
+        let [slice, start, rows, width, stride] = <[Expr; 5]>::try_from(matrix).ok()?;
+        let ExprKind::Param(global) = slice.kind else { return None };
+        self.params[global.0 as usize].written = true;
+        let matrix = GlobalMatrix { global, first: start, extents: [rows, width], stride };
+        let store = MatrixStore { accumulator, first, columns, matrix, at };
+        Some(self.effect(StmtKind::StoreMatrix(Box::new(store)), span))
+    }
+}

@@ -1,0 +1,180 @@
+//! Runs the conformance table of tensor cores, and compares with what an H200 gave, or records what
+//! this GPU gives. The last line is 'N passed, N failed'.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context;
+use clap::Parser;
+use tma_conformance::corpus::{Corpus, List, hash};
+use tma_conformance::run::{self, Outcome};
+use tma_conformance::{Case, batch, layout, list, metadata, warp};
+use tma_runtime::Device;
+
+/// Bytes of results that are written for cases of a list which failed.
+const MOST_DUMPED: usize = 8 << 20;
+
+/// Compares the products of tensor cores with plain Rust and with what an H200 gave: on the first
+/// GPU and the simulator, between which every bit is to be the same, or on the simulator alone.
+#[derive(Parser)]
+struct Args {
+    /// A folder for what this GPU gives: a hash of each result, as they are kept in
+    /// `conformance/corpus`, with which nothing is compared then; and the results of cases that failed.
+    #[arg(long, conflicts_with_all = ["filter", "simulator"])]
+    record: Option<PathBuf>,
+    /// Only cases whose name contains this.
+    #[arg(long, default_value = "")]
+    filter: String,
+    /// Writes the PTX of all kernels into this folder, and runs nothing.
+    #[arg(long)]
+    ptx: Option<PathBuf>,
+    /// Only the simulator, though there may be a GPU.
+    #[arg(long)]
+    simulator: bool,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let args = Args::parse();
+    if let Some(folder) = &args.ptx {
+        write_kernels(folder)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let simulator = Device::simulator();
+    let first = if args.simulator { simulator.clone() } else { Device::open()? };
+    let is_gpu = first.name() != simulator.name();
+    println!("on {}", first.name());
+    let devices = if is_gpu { vec![first, simulator] } else { vec![first] };
+    if let Some(folder) = &args.record {
+        anyhow::ensure!(is_gpu, "there is no GPU of which anything could be recorded");
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    let (mut passed, mut failed) = (0, 0);
+    for list in List::ALL {
+        let tally = run_list(list, &devices, &args)?;
+        passed += tally[0];
+        failed += tally[1];
+    }
+    if let Some(folder) = &args.record {
+        ask_for_metadata(&devices[0], folder)?;
+    }
+    println!("{passed} passed, {failed} failed");
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs what the filter takes of a list; how many passed and failed.
+fn run_list(list: List, devices: &[Device], args: &Args) -> anyhow::Result<[usize; 2]> {
+    match list {
+        List::Arithmetic => run_with(list, devices, args, &list::arithmetic(), run::each),
+        List::Table => run_with(list, devices, args, &list::table(), run::each),
+        List::Warps => run_with(list, devices, args, &warp::cases(), warp::each),
+        List::Layout => run_with(list, devices, args, &layout::probes(), layout::each),
+    }
+}
+
+fn run_with<C: ToString + Copy>(
+    list: List,
+    devices: &[Device],
+    args: &Args,
+    cases: &[C],
+    each: impl FnOnce(&[Device], &[C], &mut dyn FnMut(Outcome)),
+) -> anyhow::Result<[usize; 2]> {
+    let start = Instant::now();
+    let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
+    let taken: Vec<usize> = (0..cases.len()).filter(|&index| names[index].contains(&args.filter)).collect();
+    let mut report = Report::new(list, names, args.record.as_deref())?;
+    let some: Vec<C> = taken.iter().map(|&index| cases[index]).collect();
+    each(devices, &some, &mut |outcome| report.take(Outcome { index: taken[outcome.index], ..outcome }));
+    let failed = report.failed;
+    if let Some(folder) = &args.record {
+        let corpus = Corpus::new(devices[0].name(), &report.names, report.hashes);
+        write(&folder.join(format!("{}.txt", list.name())), &corpus.to_string())?;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{}: {} cases, {failed} failed, {seconds:.1} s", list.name(), taken.len());
+    Ok([taken.len() - failed, failed])
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What becomes of a list.
+struct Report {
+    names: Vec<String>,
+    /// What the results have to be.
+    kept: Option<Corpus>,
+    hashes: Vec<u64>,
+    failed: usize,
+    /// Where the results of cases that failed go.
+    dump: Option<BufWriter<File>>,
+    dumped: usize,
+}
+
+impl Report {
+    /// Of a list that is compared with what is kept, or recorded.
+    fn new(list: List, names: Vec<String>, record: Option<&Path>) -> anyhow::Result<Self> {
+        let (kept, dump) = match record {
+            None => (Some(list.kept(&names)?), None),
+            Some(folder) => {
+                let path = folder.join(format!("{}.failed", list.name()));
+                let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+                (None, Some(BufWriter::new(file)))
+            }
+        };
+        Ok(Self { hashes: vec![0; names.len()], names, kept, failed: 0, dump, dumped: 0 })
+    }
+
+    fn take(&mut self, outcome: Outcome) {
+        let Outcome { index, results, problem } = outcome;
+        let kept = || self.kept.as_ref()?.problem(index, results.first()?);
+        if let Some(problem) = problem.or_else(kept) {
+            println!("{}: {problem}", self.names[index]);
+            self.failed += 1;
+            if let (Some(result), Some(file)) = (results.first(), &mut self.dump) {
+                self.dumped += 4 * result.bits.len() + 8;
+                let fits = self.dumped <= MOST_DUMPED;
+                if !(fits && write_result(file, index, &result.bits).is_ok()) {
+                    println!("  not dumped");
+                }
+            }
+        }
+        self.hashes[index] = results.first().map_or(0, hash);
+    }
+}
+
+/// The case's number, the number of elements and the elements, each in 4 bytes.
+fn write_result(file: &mut impl Write, index: usize, bits: &[u32]) -> std::io::Result<()> {
+    let head = [index as u32, bits.len() as u32];
+    head.iter().chain(bits).try_for_each(|word| file.write_all(&word.to_le_bytes()))
+}
+
+/// The kernels of both lists, and those of `mma.sync`.
+fn write_kernels(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for (name, cases) in [("arithmetic", list::arithmetic()), ("table", list::table())] {
+        for (family, indices) in list::by_family(&cases) {
+            let cases: Vec<Case> = indices.iter().map(|&index| cases[index]).collect();
+            fs::write(folder.join(format!("{name}.{}.ptx", family.0)), batch::text(family, &cases))?;
+        }
+    }
+    for warp in warp::all() {
+        fs::write(folder.join(format!("{warp}.ptx")), warp.text())?;
+    }
+    Ok(())
+}
+
+/// What metadata mean on the GPU.
+fn ask_for_metadata(device: &Device, folder: &Path) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for a in metadata::TYPES {
+        for bits in 0..16 {
+            let question = metadata::Question { a, bits };
+            text += &metadata::line(question, &metadata::answer(device, question)?);
+            text.push('\n');
+        }
+    }
+    write(&folder.join("metadata.txt"), &text)
+}

@@ -1,0 +1,176 @@
+//! What a GPU gave, kept: a hash of each result of a list, which the simulator has to give without
+//! a GPU, and another GPU or driver too.
+//!
+//! A file begins with the device's name, the number of cases and a hash of their names. A list that
+//! is changed thus differs from what was recorded, and not its results.
+
+use std::fmt;
+
+use crate::operand::Matrix;
+
+/// A list of cases with results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// [`list::arithmetic`](crate::list::arithmetic).
+    Arithmetic,
+    /// [`list::table`](crate::list::table).
+    Table,
+    /// [`warp::cases`](crate::warp::cases).
+    Warps,
+    /// [`layout::probes`](crate::layout::probes).
+    Layout,
+}
+
+/// What each metadata does, as [`metadata::line`](crate::metadata::line) says it, a line each.
+pub const METADATA: &str = include_str!("../corpus/metadata.txt");
+
+impl List {
+    /// Every list.
+    pub const ALL: [Self; 4] = [Self::Arithmetic, Self::Table, Self::Warps, Self::Layout];
+
+    /// Its name, which is that of its file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Arithmetic => "arithmetic",
+            Self::Table => "table",
+            Self::Warps => "warps",
+            Self::Layout => "layout",
+        }
+    }
+
+    /// What is kept of it.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Arithmetic => include_str!("../corpus/arithmetic.txt"),
+            Self::Table => include_str!("../corpus/table.txt"),
+            Self::Warps => include_str!("../corpus/warps.txt"),
+            Self::Layout => include_str!("../corpus/layout.txt"),
+        }
+    }
+
+    /// What is kept of the list, whose cases have these names.
+    ///
+    /// # Errors
+    ///
+    /// The file is not one of these, or of other cases.
+    pub fn kept(self, names: &[String]) -> anyhow::Result<Corpus> {
+        let again = "record it on a GPU: tma-gpu-products --record conformance/corpus";
+        let Some(corpus) = Corpus::parse(self.text()) else {
+            anyhow::bail!("corpus/{}.txt is damaged; {again}", self.name());
+        };
+        if (corpus.hashes.len(), corpus.names) != (names.len(), hash_of(names)) {
+            anyhow::bail!("the cases of corpus/{}.txt are not those of the list; {again}", self.name());
+        }
+        Ok(corpus)
+    }
+}
+
+/// The results of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corpus {
+    /// The device that gave them.
+    pub device: String,
+    /// A hash of the names of the cases.
+    names: u64,
+    /// A hash of each result.
+    hashes: Vec<u64>,
+}
+
+/// Hashes in a line.
+const PER_LINE: usize = 4;
+
+/// FNV-1a (Fowler, Noll, Vo).
+fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let add = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
+
+/// 64 bits of a result.
+pub fn hash(result: &Matrix) -> u64 {
+    fnv(result.bits.iter().flat_map(|word| word.to_le_bytes()))
+}
+
+/// 64 bits of the names of a list.
+fn hash_of(names: &[String]) -> u64 {
+    fnv(names.iter().flat_map(|name| name.bytes().chain(*b"\n")))
+}
+
+impl Corpus {
+    /// That of a device, with a hash for each case.
+    pub fn new(device: &str, names: &[String], hashes: Vec<u64>) -> Self {
+        Self { device: device.to_owned(), names: hash_of(names), hashes }
+    }
+
+    /// Of the text that [`fmt::Display`] gives; none of another.
+    fn parse(text: &str) -> Option<Self> {
+        let (device, rest) = text.strip_prefix("device ")?.split_once("\ncases ")?;
+        let (head, hashes) = rest.split_once('\n')?;
+        let (count, names) = head.split_once(' ')?;
+        let number = |digits| u64::from_str_radix(digits, 16).ok();
+        let hashes = hashes.split_ascii_whitespace().map(number).collect::<Option<Vec<u64>>>()?;
+        let is_whole = count.parse() == Ok(hashes.len());
+        is_whole.then_some(Self { device: device.to_owned(), names: number(names)?, hashes })
+    }
+
+    /// What is wrong with a case's result.
+    pub fn problem(&self, index: usize, result: &Matrix) -> Option<String> {
+        let is_same = self.hashes.get(index) == Some(&hash(result));
+        (!is_same).then(|| format!("the result is not that of the {}", self.device))
+    }
+}
+
+impl fmt::Display for Corpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "device {}\ncases {} {:016x}", self.device, self.hashes.len(), self.names)?;
+        for line in self.hashes.chunks(PER_LINE) {
+            let hashes: Vec<_> = line.iter().map(|hash| format!("{hash:016x}")).collect();
+            writeln!(f, "{}", hashes.join(" "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Vec<String> {
+        ["one", "two"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let corpus = Corpus::new("a device", &names(), vec![1, u64::MAX]);
+        assert_eq!(Corpus::parse(&corpus.to_string()), Some(corpus.clone()));
+        let cut = corpus.to_string().replace(" ffffffffffffffff", "");
+        assert_eq!(Corpus::parse(&cut), None);
+    }
+
+    #[test]
+    fn another_bit_or_another_list_is_told_of() {
+        let result = Matrix::new([2, 2], |[line, k]| line + k);
+        let other = Matrix::new([2, 2], |[line, k]| line + k + (line & k));
+        let corpus = Corpus::new("a device", &names(), vec![hash(&result), 0]);
+        assert_eq!(corpus.problem(0, &result), None);
+        assert_eq!(corpus.problem(0, &other).as_deref(), Some("the result is not that of the a device"));
+        let error = List::Table.kept(&names()).expect_err("these are not the table's names");
+        assert!(error.to_string().contains("are not those of the list"), "{error}");
+    }
+
+    #[test]
+    fn all_files_are_those_of_their_lists() {
+        use crate::{layout, list, warp};
+        let text =
+            |cases: Vec<crate::Case>| -> Vec<String> { cases.iter().map(ToString::to_string).collect() };
+        let lists = [
+            (List::Arithmetic, text(list::arithmetic())),
+            (List::Table, text(list::table())),
+            (List::Warps, warp::cases().iter().map(ToString::to_string).collect()),
+            (List::Layout, layout::probes().iter().map(ToString::to_string).collect()),
+        ];
+        for (list, names) in lists {
+            let corpus = list.kept(&names).expect("the file is that of the list");
+            assert_eq!(corpus.device, "NVIDIA H200");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Random numbers of many kinds, the same on every machine and each time.
+
+use std::fmt;
+
+use tma_model::mma::{Accumulated, Operand};
+
+use crate::number::{Float, Value, value};
+
+/// Random bits: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators").
+#[derive(Clone, Debug)]
+pub struct Draws(u64);
+
+impl Draws {
+    /// Those of a seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 bits.
+    pub const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `count`.
+    pub const fn below(&mut self, count: u32) -> u32 {
+        ((self.next() >> 32) * count as u64 >> 32) as u32
+    }
+
+    /// True once in `count` times.
+    pub const fn once_in(&mut self, count: u32) -> bool {
+        self.below(count) == 0
+    }
+
+    /// One of a list, which is not empty.
+    pub const fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u32) as usize]
+    }
+}
+
+/// The elements of operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Numbers near 1, of either sign; integers of every size.
+    Near,
+    /// Small integers, whose sums are exact.
+    Small,
+    /// Exponents up to 12 from that of 1: terms are cut off, but not all.
+    Spread,
+    /// Every finite number.
+    Wide,
+    /// Powers of two and one and a half of them: ties, and terms at the edge of what is kept.
+    Powers,
+    /// Products that cancel in pairs, but for a unit in the last place now and then.
+    Cancelling,
+    /// A subnormal or nearly, B near 1 or subnormal too.
+    Subnormal,
+    /// Near the greatest numbers.
+    Huge,
+    /// Zeros of both signs, and few numbers.
+    Zeros,
+    /// Products that are all negative zeros.
+    NegativeZeros,
+    /// Numbers near 1, and now and then an infinity or a NaN with some payload.
+    Special,
+    /// Random bits.
+    Bits,
+    /// B picks the elements of A, which are numbered: where each operand lies shows.
+    Numbered,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 13] = [
+        Self::Near,
+        Self::Small,
+        Self::Spread,
+        Self::Wide,
+        Self::Powers,
+        Self::Cancelling,
+        Self::Subnormal,
+        Self::Huge,
+        Self::Zeros,
+        Self::NegativeZeros,
+        Self::Special,
+        Self::Bits,
+        Self::Numbered,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Near => "near",
+            Self::Small => "small",
+            Self::Spread => "spread",
+            Self::Wide => "wide",
+            Self::Powers => "powers",
+            Self::Cancelling => "cancelling",
+            Self::Subnormal => "subnormal",
+            Self::Huge => "huge",
+            Self::Zeros => "zeros",
+            Self::NegativeZeros => "negative-zeros",
+            Self::Special => "special",
+            Self::Bits => "bits",
+            Self::Numbered => "numbered",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which operand an element is of, and its place there: row of A or column of B, and along K; of a
+/// sparse A among those that are there.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Whether it is of B.
+    pub right: bool,
+    /// Row or column.
+    pub line: u32,
+    /// Along K.
+    pub k: u32,
+}
+
+/// An element of an operand.
+pub fn element(kind: Kind, operand: Operand, place: Place, draws: &mut Draws) -> u32 {
+    match Float::of(operand) {
+        Some(float) => of_float(kind, float, place, draws),
+        None => of_integer(kind, operand, place, draws),
+    }
+}
+
+fn of_integer(kind: Kind, operand: Operand, place: Place, draws: &mut Draws) -> u32 {
+    let mask = (1 << operand.bits()) - 1;
+    let bits = match kind {
+        Kind::Numbered if place.right => u32::from(place.k % 64 == place.line % 64),
+        Kind::Numbered => place.line * 37 + place.k,
+        Kind::Small => draws.below(3),
+        Kind::Huge => draws.of(&[0x7f, 0x80, 0xff, 0x7e, 0x81]),
+        Kind::Zeros | Kind::NegativeZeros => {
+            if draws.once_in(8) {
+                draws.below(256)
+            } else {
+                0
+            }
+        }
+        Kind::Near
+        | Kind::Spread
+        | Kind::Wide
+        | Kind::Powers
+        | Kind::Cancelling
+        | Kind::Subnormal
+        | Kind::Special
+        | Kind::Bits => draws.below(256),
+    };
+    bits & mask
+}
+
+/// A number with an exponent from `low` to `high` away from that of 1, as far as there are.
+fn around(float: Float, low: i32, high: i32, draws: &mut Draws) -> u32 {
+    let exponent = low + draws.below((high - low + 1) as u32) as i32 + float.bias();
+    let exponent = exponent.clamp(0, float.greatest() as i32 - 1) as u32;
+    float.bits(draws.once_in(2), exponent, draws.next() as u32)
+}
+
+fn of_float(kind: Kind, float: Float, place: Place, draws: &mut Draws) -> u32 {
+    let one = float.bits(false, float.bias() as u32, 0);
+    let zero = |draws: &mut Draws| float.bits(draws.once_in(2), 0, 0);
+    match kind {
+        Kind::Near => around(float, -2, 2, draws),
+        Kind::Small => float.nearest(f64::from(draws.below(5)) - 2.0),
+        Kind::Spread => around(float, -12, 12, draws),
+        Kind::Wide => match draws.below(float.greatest() + 1) {
+            // The greatest exponent of e4m3 has a NaN.
+            top if top == float.top() => float.bits(draws.once_in(2), top, 0),
+            exponent => float.bits(draws.once_in(2), exponent, draws.next() as u32),
+        },
+        Kind::Powers => {
+            let exponent = float.bias() - 8 + draws.below(17) as i32;
+            let fraction = u32::from(draws.once_in(3)) << (float.fraction - 1);
+            float.bits(draws.once_in(2), exponent.clamp(0, float.greatest() as i32 - 1) as u32, fraction)
+        }
+        Kind::Cancelling => cancelling(float, place, draws),
+        Kind::Subnormal if place.right && place.line % 2 == 0 => around(float, -1, 1, draws),
+        Kind::Subnormal => float.bits(draws.once_in(2), draws.below(3) / 2, draws.next() as u32),
+        Kind::Huge => {
+            let exponent = float.greatest() - draws.below(3).min(float.greatest());
+            let fraction = if draws.once_in(4) { u32::MAX - 1 } else { draws.next() as u32 & !1 };
+            // Of one column only a sum overflows, not each product.
+            let small = place.right && place.line % 2 == 1;
+            let exponent = if small { float.bias() as u32 } else { exponent };
+            float.bits(draws.once_in(2), exponent, fraction)
+        }
+        Kind::Zeros => {
+            if draws.once_in(8) {
+                around(float, -3, 3, draws)
+            } else {
+                zero(draws)
+            }
+        }
+        Kind::NegativeZeros => float.bits(!place.right, if place.right { float.bias() as u32 } else { 0 }, 0),
+        Kind::Special => special(float, draws),
+        Kind::Bits => (draws.next() as u32) >> (32 - 1 - float.exponent - float.fraction - float.ignored),
+        Kind::Numbered if place.right => {
+            if place.k % 64 == place.line % 64 {
+                one
+            } else {
+                0
+            }
+        }
+        // Each finite positive number, and a zero of none.
+        Kind::Numbered => {
+            let count = float.top() << float.fraction;
+            (1 + (place.line * 67 + place.k) % (count - 1)) << float.ignored
+        }
+    }
+}
+
+/// Numbers of an even k and the next are alike, but those of A have opposite signs.
+fn cancelling(float: Float, place: Place, draws: &mut Draws) -> u32 {
+    let pair = u64::from(place.right) << 40 | u64::from(place.line) << 20 | u64::from(place.k / 2);
+    let mut alike = Draws::new(pair);
+    let bits = around(float, -4, 4, &mut alike);
+    let sign = 1 << (float.exponent + float.fraction + float.ignored);
+    let unit = 1 << float.ignored;
+    let bits = if place.right || place.k % 2 == 0 { bits } else { bits ^ sign };
+    if draws.once_in(6) { bits ^ unit } else { bits }
+}
+
+fn special(float: Float, draws: &mut Draws) -> u32 {
+    match draws.below(64) {
+        0 => float.bits(draws.once_in(2), float.top(), if float.has_infinity { 0 } else { u32::MAX }),
+        1 if draws.once_in(4) => float.bits(draws.once_in(2), float.top(), 1 << draws.below(float.fraction)),
+        2 => float.bits(draws.once_in(2), 0, 0),
+        _ => around(float, -2, 2, draws),
+    }
+}
+
+/// An element as a number, which is none if it is infinite.
+pub fn rough(operand: Operand, bits: u32) -> f64 {
+    match value(operand, bits) {
+        Value::Finite { value, .. } => value,
+        Value::Infinite(_) | Value::Nan => f64::NAN,
+    }
+}
+
+/// What C is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Addend {
+    /// Zero.
+    Zero,
+    /// Negative zero; of integers -1.
+    NegativeZero,
+    /// About as large as the sums.
+    Near,
+    /// Any finite number.
+    Wide,
+    /// Nearly the sum of the products, negative.
+    Opposite,
+    /// Random bits, now and then an infinity or a NaN; of integers near the least and greatest.
+    Bits,
+    /// A NaN, which is not to be read: `scale-d` is false in the first instruction.
+    Absent,
+}
+
+impl Addend {
+    /// Every one of them.
+    pub const ALL: [Self; 7] =
+        [Self::Zero, Self::NegativeZero, Self::Near, Self::Wide, Self::Opposite, Self::Bits, Self::Absent];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Zero => "zero",
+            Self::NegativeZero => "negative-zero",
+            Self::Near => "near",
+            Self::Wide => "wide",
+            Self::Opposite => "opposite",
+            Self::Bits => "bits",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+impl fmt::Display for Addend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An element of C; `sum` is that of the products of its row and column, of integers cut off.
+pub fn addend(kind: Addend, d: Accumulated, sum: f64, draws: &mut Draws) -> u32 {
+    let Some(float) = Float::of_sum(d) else {
+        return match kind {
+            Addend::Zero => 0,
+            Addend::NegativeZero => u32::MAX,
+            Addend::Near => draws.below(20_001).wrapping_sub(10_000),
+            Addend::Opposite => (-(sum as i64)) as u32 ^ draws.below(2),
+            Addend::Bits => (i32::MAX as u32).wrapping_add(draws.below(20_001)).wrapping_sub(10_000),
+            Addend::Wide | Addend::Absent => draws.next() as u32,
+        };
+    };
+    match kind {
+        Addend::Zero => 0,
+        Addend::NegativeZero => float.bits(true, 0, 0),
+        Addend::Near => around(float, -3, 6, draws),
+        Addend::Wide => float.bits(draws.once_in(2), draws.below(float.top()), draws.next() as u32),
+        Addend::Opposite if sum.is_finite() => float.nearest(-sum) ^ draws.below(2),
+        Addend::Opposite => 0,
+        Addend::Bits => {
+            let exponent = if draws.once_in(8) { float.top() } else { draws.below(float.top() + 1) };
+            let fraction = if draws.once_in(2) { 0 } else { draws.next() as u32 };
+            float.bits(draws.once_in(2), exponent, fraction)
+        }
+        Addend::Absent => float.bits(draws.once_in(2), float.top(), 1 | draws.next() as u32),
+    }
+}

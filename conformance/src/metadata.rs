@@ -1,0 +1,100 @@
+//! What each metadata of a sparse A means, asked of the hardware.
+//!
+//! Of each group the first element that is there is 1, and the second 2; B is the unit matrix, so
+//! that D shows where along K they went.
+
+use tma_model::Swizzle;
+use tma_model::mma::{Accumulated, Form, Major, Operand, OperandTile, ROWS};
+use tma_runtime::Device;
+
+use crate::batch::{self, Job, Step};
+use crate::case::Family;
+use crate::draw::rough;
+use crate::instruction::{Instruction, Source};
+use crate::number::Float;
+use crate::operand::{Matrix, THREADS, result};
+
+/// A type and what all four bits of all groups are.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// The type of A.
+    pub a: Operand,
+    /// The metadata.
+    pub bits: u32,
+}
+
+/// The types that are asked about: one of each layout of metadata.
+pub const TYPES: [Operand; 4] = [Operand::F16, Operand::Tf32, Operand::E5m2, Operand::S8];
+
+/// The elements of D's first group of columns in row 0; none if other groups or rows have others.
+pub type Answer = Option<Vec<f64>>;
+
+fn form(a: Operand) -> Form {
+    let form = Form { d: a.accumulates()[0], a, b: a, n: 8, sparse: true };
+    Form { n: form.k(), ..form }
+}
+
+/// Bits of a small number.
+fn bits(operand: Operand, value: u32) -> u32 {
+    Float::of(operand).map_or(value, |float| float.nearest(value.into()))
+}
+
+impl Question {
+    fn job(self) -> Job {
+        let Self { a, bits: metadata } = self;
+        let form = form(a);
+        let unit =
+            OperandTile { element: a, extents: [form.n, form.k()], swizzle: Swizzle::None, major: Major::K };
+        let mut image = vec![0; unit.bytes() as usize];
+        let width = a.bits() as usize / 8;
+        for i in 0..form.n {
+            let at = unit.offset([i, i]) as usize;
+            image[at..at + width].copy_from_slice(&bits(a, 1).to_le_bytes()[..width]);
+        }
+        // Elements alternate within a register, but for tf32, of which each is the first.
+        let word = (0..a.per_register()).fold(0, |word, part| {
+            let number = if a == Operand::Tf32 { 1 } else { 1 + part % 2 };
+            word | bits(a, number) << (part * a.bits())
+        });
+        let instruction = Instruction::plain(form, Source::Registers);
+        let step = Step {
+            descriptors: [0, unit.descriptor(0).encode()],
+            adds: false,
+            left: vec![word; 4 * THREADS as usize],
+            metadata: vec![metadata * 0x1111_1111; THREADS as usize],
+        };
+        let c = vec![0; (form.accumulator_registers() * THREADS) as usize];
+        Job { instruction, image, c, steps: vec![step] }
+    }
+}
+
+/// Where the elements of each group go.
+///
+/// # Errors
+///
+/// What the device reports.
+pub fn answer(device: &Device, question: Question) -> anyhow::Result<Answer> {
+    let form = form(question.a);
+    let registers = batch::run(device, Family(Form { sparse: false, ..form }), &[question.job()])?;
+    Ok(registers.first().and_then(|registers| first_group(form, &result(form, registers))))
+}
+
+/// An answer as a line of text.
+pub fn line(Question { a, bits }: Question, answer: &Answer) -> String {
+    match answer {
+        Some(numbers) => format!("{a} {bits:04b} = {numbers:?}"),
+        None => format!("{a} {bits:04b} = not the same everywhere"),
+    }
+}
+
+fn first_group(form: Form, d: &Matrix) -> Answer {
+    let number = |bits: u32| match form.d {
+        Accumulated::S32 => f64::from(bits as i32),
+        Accumulated::F32 => f64::from(f32::from_bits(bits)),
+        Accumulated::F16 => rough(Operand::F16, bits),
+    };
+    let group = form.a.group() as usize;
+    let first = &d.line(0)[..group];
+    let alike = (0..ROWS).all(|row| d.line(row).chunks(group).all(|other| other == first));
+    alike.then(|| first.iter().map(|bits| number(*bits)).collect())
+}

@@ -1,0 +1,184 @@
+//! The sums of a case in `f64`, with bounds on what the hardware may lose.
+//!
+//! A tensor core truncates each product, and C, relative to the greatest of them, and then the sum
+//! (`TERM_BITS`, `SUM_BITS`). Nothing else about its arithmetic is taken from the simulator.
+
+use tma_model::mma::{Accumulated, Form, Operand, ROWS};
+
+use crate::case::Case;
+use crate::number::{Float, Value, value};
+use crate::operand::{Matrices, Matrix};
+
+/// What an element of D has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wanted {
+    /// These bits.
+    Exactly(u32),
+    /// A number no further than `error` from `value`.
+    #[allow(missing_docs)]
+    Near { value: f64, error: f64 },
+    /// An infinity, negative or not.
+    Infinite(bool),
+    /// No number.
+    Nan,
+    /// Whether it overflows cannot be told.
+    Unknown,
+}
+
+/// Fraction bits that a term keeps below the greatest exponent, and that a sum in f32 has.
+const fn precision(a: Operand) -> (i32, i32) {
+    match a {
+        Operand::E4m3 | Operand::E5m2 => (13, 13),
+        Operand::F16 | Operand::Bf16 | Operand::Tf32 | Operand::S8 | Operand::U8 | Operand::B1 => (25, 23),
+    }
+}
+
+/// An operand's elements as values.
+fn values(operand: Operand, matrix: &Matrix) -> Vec<Value> {
+    matrix.bits.iter().map(|bits| value(operand, *bits)).collect()
+}
+
+/// What each element of D has to be.
+pub fn wanted(case: &Case, matrices: &Matrices) -> Vec<Wanted> {
+    let form = case.form();
+    let (a, b) = (values(form.a, &matrices.a), values(form.b, &matrices.b));
+    let mut all = Vec::with_capacity(matrices.c.bits.len());
+    for row in 0..ROWS {
+        let depth = matrices.a.depth;
+        let positions: Vec<u32> = (0..depth).map(|k| matrices.position(form, [row, k])).collect();
+        let a = &a[(row * depth) as usize..][..depth as usize];
+        for column in 0..form.n {
+            let b = &b[(column * matrices.b.depth) as usize..][..matrices.b.depth as usize];
+            let pairs: Vec<_> = a.iter().zip(&positions).map(|(a, at)| (*a, b[*at as usize])).collect();
+            let c = matrices.c.at([row, column]);
+            all.push(if form.d == Accumulated::S32 {
+                Wanted::Exactly(integer(case, &pairs, c))
+            } else {
+                float(case, &pairs, c)
+            });
+        }
+    }
+    all
+}
+
+/// Whether D starts from C, for the first step.
+fn starts_from_c(case: &Case) -> bool {
+    case.addend != crate::draw::Addend::Absent
+}
+
+fn integer(case: &Case, pairs: &[(Value, Value)], c: u32) -> u32 {
+    let number = |value| if let Value::Finite { value, .. } = value { value as i64 } else { 0 };
+    let mut sum = if starts_from_c(case) { c as i32 } else { 0 };
+    for step in pairs.chunks(case.form().stored_k() as usize) {
+        let products: i64 = step.iter().map(|(a, b)| number(*a) * number(*b)).sum();
+        let whole = i64::from(sum) + products;
+        sum = match case.instruction.saturates {
+            true => whole.clamp(i32::MIN.into(), i32::MAX.into()) as i32,
+            false => whole as i32,
+        };
+    }
+    sum as u32
+}
+
+fn float(case: &Case, pairs: &[(Value, Value)], c: u32) -> Wanted {
+    let form = case.form();
+    let Some(format) = Float::of_sum(form.d) else { return Wanted::Unknown };
+    let mut sum = if !starts_from_c(case) {
+        Wanted::Near { value: 0.0, error: 0.0 }
+    } else {
+        match format.value(c) {
+            Value::Finite { value, .. } => Wanted::Near { value, error: 0.0 },
+            Value::Infinite(negative) => Wanted::Infinite(negative),
+            Value::Nan => Wanted::Nan,
+        }
+    };
+    let [a, b] = case.instruction.negates;
+    for step in pairs.chunks(form.stored_k() as usize) {
+        sum = add(form, format, step, sum, a != b);
+    }
+    sum
+}
+
+/// One instruction.
+fn add(form: Form, format: Float, pairs: &[(Value, Value)], c: Wanted, negates: bool) -> Wanted {
+    let (mut total, mut scale, mut magnitude) = (0.0, 0.0_f64, 0.0);
+    let mut infinities = [false; 2];
+    for (a, b) in pairs {
+        match (*a, *b) {
+            (Value::Nan, _) | (_, Value::Nan) => return Wanted::Nan,
+            (Value::Finite { value: a, scale: x }, Value::Finite { value: b, scale: y }) => {
+                let product = if negates { -a * b } else { a * b };
+                total += product;
+                magnitude += product.abs();
+                scale = scale.max(x * y);
+            }
+            (Value::Infinite(_), Value::Finite { scale, .. })
+            | (Value::Finite { scale, .. }, Value::Infinite(_))
+                if scale == 0.0 =>
+            {
+                return Wanted::Nan;
+            }
+            (a, b) => infinities[usize::from((is_negative(a) != is_negative(b)) != negates)] = true,
+        }
+    }
+    let before = match c {
+        Wanted::Nan => return Wanted::Nan,
+        Wanted::Unknown | Wanted::Exactly(_) => return Wanted::Unknown,
+        Wanted::Infinite(negative) => {
+            infinities[usize::from(negative)] = true;
+            0.0
+        }
+        Wanted::Near { value, error } => {
+            total += value;
+            magnitude += value.abs();
+            // A subnormal has the least exponent.
+            let least = if value.abs() + error > 0.0 { f64::from(1 - format.bias()).exp2() } else { 0.0 };
+            scale = scale.max(value.abs() + error).max(least);
+            error
+        }
+    };
+    match infinities {
+        [true, true] => return Wanted::Nan,
+        [false, false] => {}
+        [_, negative] => return Wanted::Infinite(negative),
+    }
+    let (term, sum) = precision(form.a);
+    let fraction = if form.d == Accumulated::F16 { 11 } else { sum };
+    let least = f64::from(1 - format.bias() - fraction).exp2();
+    let terms = f64::from(form.stored_k() + 1) * scale * f64::from(-term).exp2();
+    let lost = before + terms + magnitude * 1e-13;
+    let error = lost + (total.abs() + lost) * f64::from(-fraction).exp2() + least;
+    let most = f64::from(format.bias() + 1).exp2();
+    if total.abs() - error >= most {
+        return Wanted::Infinite(total < 0.0);
+    }
+    // From half a unit before the greatest exponent's end f16 rounds to an infinity.
+    if total.abs() + error >= most * (1.0 - 1.0 / 2048.0) {
+        return Wanted::Unknown;
+    }
+    Wanted::Near { value: total, error }
+}
+
+fn is_negative(value: Value) -> bool {
+    match value {
+        Value::Finite { value, .. } => value.is_sign_negative(),
+        Value::Infinite(negative) => negative,
+        Value::Nan => false,
+    }
+}
+
+impl Wanted {
+    /// Whether an element of D is as wanted.
+    pub fn is_met(self, d: Accumulated, bits: u32) -> bool {
+        let found = Float::of_sum(d).map(|format| format.value(bits));
+        match self {
+            Self::Exactly(wanted) => bits == wanted,
+            Self::Near { value, error } => {
+                matches!(found, Some(Value::Finite { value: found, .. }) if (found - value).abs() <= error)
+            }
+            Self::Infinite(negative) => found == Some(Value::Infinite(negative)),
+            Self::Nan => found == Some(Value::Nan),
+            Self::Unknown => true,
+        }
+    }
+}

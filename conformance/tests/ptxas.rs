@@ -1,0 +1,95 @@
+//! NVIDIA's own assembler on every form of `wgmma`, and of `mma.sync` with a dense A: accepted
+//! without a note on what it changes, without spills and without local memory.
+//!
+//! `TMA_FORMS=all` takes every choice of immediates at every width; without it each is taken at the
+//! least width, and one in turn at the others.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use tma_conformance::{forms, warp};
+
+/// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
+fn ptxas() -> PathBuf {
+    let unpacked = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/ptxas");
+    let path = env::var_os("TMA_PTXAS").map_or_else(unpacked, PathBuf::from);
+    assert!(path.is_file(), "there is no ptxas at {}: run `cargo xtask setup`", path.display());
+    path
+}
+
+/// What the assembler has against a module.
+fn judge(name: &str, text: &str) -> Option<String> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.ptx"));
+    fs::write(&file, text).expect("the folder for temporary files can be written to");
+    let mut command = Command::new(ptxas());
+    command.args(["-arch", "sm_90a", "-v", "-o", "/dev/null"]).arg(&file);
+    let output = command.output().expect("ptxas can be started");
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let is_clean =
+        |line: &str| line.trim() == "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
+    // Notes on what it changes in multiplications, and so makes slow, begin with C7.
+    let is_bad = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        ["warning", "error", "(c7"].iter().any(|word| line.contains(word))
+            || line.contains("bytes stack frame") && !is_clean(&line)
+    };
+    let bad: Vec<_> = said.lines().filter(is_bad).collect();
+    let judged = said.lines().filter(|line| is_clean(line)).count();
+    let all = text.matches(".entry").count();
+    if output.status.success() && bad.is_empty() && judged == all {
+        return None;
+    }
+    let why = if bad.is_empty() { said } else { bad.join("\n") };
+    Some(format!("{name}: {}, {judged} of {all} kernels are clean\n{why}", output.status))
+}
+
+/// The lines of the list that are of this kind, each as a module.
+fn assembles(sparse: bool) {
+    let with_all = env::var_os("TMA_FORMS").is_some_and(|value| value == "all");
+    let lines = forms::listed().into_iter().enumerate();
+    let some: Vec<_> = lines.filter(|(_, forms)| forms[0].contains(".sp.") == sparse).collect();
+    assert!(some.len() >= 20, "{}", some.len());
+    let problems: Vec<_> = some
+        .iter()
+        .filter_map(|(number, forms)| judge(&format!("wgmma{number}"), &forms::module(forms, with_all)))
+        .collect();
+    assert!(problems.is_empty(), "{} modules:\n{}", problems.len(), problems.join("\n"));
+}
+
+#[test]
+fn every_dense_form_is_assembled_as_it_is() {
+    assembles(false);
+}
+
+#[test]
+fn every_sparse_form_is_assembled_as_it_is() {
+    assembles(true);
+}
+
+#[test]
+fn every_product_of_a_warp_is_assembled_as_it_is() {
+    let problems: Vec<_> =
+        warp::all().into_iter().filter_map(|warp| judge(&warp.to_string(), &warp.text())).collect();
+    assert!(problems.is_empty(), "{} kernels:\n{}", problems.len(), problems.join("\n"));
+}
+
+/// That the judgement can fail: a mistake, a stack frame, and what is serialised are each seen.
+#[test]
+fn sees_what_is_wrong() {
+    let lines = forms::listed();
+    let good = forms::module(&lines[0], false);
+    let without = |step: &str| judge("wrong", &good.replace(step, ""));
+    let fence = without("wgmma.fence.sync.aligned;\n").unwrap_or_default();
+    assert!(fence.contains("(C7519)"), "{fence}");
+    let wait = without("wgmma.wait_group.sync.aligned 0;\n").unwrap_or_default();
+    assert!(wait.contains("(C75"), "{wait}");
+    let wrong = judge("wrong", &good.replace("f32.f16.f16", "f32.f16.bf16")).unwrap_or_default();
+    assert!(wrong.contains("error"), "{wrong}");
+    let local = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p) {\n.local .b32 a[64];\n\
+                 .reg .b32 %r<3>;\n.reg .b64 %d<3>;\nld.param.u64 %d1, [p];\ncvt.u32.u64 %r1, %d1;\nmov.u32 %r2, a;\n\
+                 add.u32 %r2, %r2, %r1;\nst.local.u32 [%r2], %r1;\nld.local.u32 %r1, [%r2+4];\nst.global.u32 [%d1], %r1;\n\
+                 ret;\n}\n";
+    let stack = judge("wrong", local).unwrap_or_default();
+    assert!(stack.contains("256 bytes stack frame"), "{stack}");
+}

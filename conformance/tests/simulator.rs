@@ -1,0 +1,81 @@
+//! Cases of all lists on the simulator, against what an H200 gave and against plain Rust; and what
+//! the hardware was asked, where the simulator has to know the answers.
+
+use tma_conformance::corpus::{List, METADATA};
+use tma_conformance::layout;
+use tma_conformance::run::{self, Outcome};
+use tma_conformance::{list, metadata, warp};
+use tma_runtime::Device;
+
+type Take<'t> = &'t mut dyn FnMut(Outcome);
+
+/// Runs every so manyth case of a list.
+#[track_caller]
+fn replay<C: ToString + Copy>(
+    list: List,
+    cases: &[C],
+    step: usize,
+    each: impl FnOnce(&[Device], &[C], Take<'_>),
+) {
+    let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
+    let kept = list.kept(&names).expect("the list is that which was recorded");
+    let some: Vec<C> = cases.iter().copied().step_by(step).collect();
+    let (mut count, mut problems) = (0, Vec::new());
+    each(&[Device::simulator()], &some, &mut |Outcome { index, results, problem }| {
+        let index = index * step;
+        let differs = || results.first().and_then(|result| kept.problem(index, result));
+        problems.extend(problem.or_else(differs).map(|problem| format!("{}: {problem}", names[index])));
+        count += 1;
+    });
+    let first: Vec<_> = problems.iter().take(5).map(String::as_str).collect();
+    assert!(problems.is_empty(), "{} of {count} fail:\n{}", problems.len(), first.join("\n"));
+    assert_eq!(count, some.len());
+}
+
+#[test]
+fn cases_of_the_table_give_what_an_h200_gave() {
+    replay(List::Table, &list::table(), 31, run::each);
+}
+
+#[test]
+fn every_kind_of_numbers_gives_what_an_h200_gave() {
+    replay(List::Arithmetic, &list::arithmetic(), 11, run::each);
+}
+
+#[test]
+fn products_of_warps_are_those_of_an_h200() {
+    replay(List::Warps, &warp::cases(), 1, warp::each);
+}
+
+/// All of them as the model has it, and those that no rule forbids on the simulator.
+#[test]
+fn descriptors_lead_where_an_h200_was_led() {
+    let probes = layout::probes();
+    let allowed = probes.iter().filter(|probe| probe.is_allowed()).count();
+    assert!((60..probes.len()).contains(&allowed), "{allowed}");
+    assert!(probes.iter().any(|probe| probe.is_allowed() && probe.descriptor.base_offset != 0));
+    replay(List::Layout, &probes, 1, layout::each);
+}
+
+#[test]
+fn metadata_place_elements_where_an_h200_put_them() {
+    let device = Device::simulator();
+    let mut known = METADATA.lines();
+    for a in metadata::TYPES {
+        for bits in 0..16 {
+            let line = known.next().expect("a line for each");
+            let question = metadata::Question { a, bits };
+            match a.position(bits, 0) {
+                Some(_) => {
+                    let answer = metadata::answer(&device, question).expect("the simulator runs it");
+                    assert_eq!(metadata::line(question, &answer), line);
+                }
+                None => {
+                    let error = metadata::answer(&device, question).expect_err("it is found").to_string();
+                    assert!(error.contains("the metadata of lane 0 has"), "{a} {bits:04b}: {error}");
+                }
+            }
+        }
+    }
+    assert_eq!(known.next(), None);
+}

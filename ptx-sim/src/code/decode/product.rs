@@ -1,0 +1,87 @@
+//! `mma.sync`.
+
+use tma_model::mma::{Accumulated, Operand as Element, WARP_COLUMNS, WARP_ROWS, WarpFault, WarpForm};
+
+use super::operands::Decoder;
+use crate::isa::{Collective, Op, ProductCode, Reg, Type, WarpOp};
+use crate::parse::LoadError;
+
+const WORD: Type = Type::Bits(32);
+
+/// Of 16 rows and 8 columns, with a dense A.
+pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
+    if !d.take("sync") || !d.take("aligned") {
+        return Err(d.error("`.sync.aligned` is wanted, and a dense A"));
+    }
+    let Some(k) = shape(d) else { return Err(d.unsupported()) };
+    if !d.take("row") || !d.take("col") {
+        return Err(d.error("`.row.col` is wanted"));
+    }
+    let saturates = d.take("satfinite");
+    let form = form(d, k)?;
+    if saturates && !form.a.is_saturable() {
+        return Err(d.error("`.satfinite` is for integers of 8 bits"));
+    }
+    let mut differs = false;
+    if form.a == Element::B1 {
+        let combined = d.take_of(&[("and", false), ("xor", true)]);
+        let (Some(xor), true) = (combined, d.take("popc")) else {
+            return Err(d.error("`.and.popc` or `.xor.popc` is wanted"));
+        };
+        differs = xor;
+    }
+    d.expect_count(4, 4)?;
+    let [a, b, c] = form.registers();
+    let code = ProductCode {
+        form,
+        saturates,
+        differs,
+        d: written(d, c)?,
+        a: read(d, 1, a)?,
+        b: read(d, 2, b)?,
+        c: read(d, 3, c)?,
+    };
+    let mask = d.builder.bits(u32::MAX.into());
+    Ok(Op::Warp(WarpOp { mask, what: Collective::Product(Box::new(code)) }))
+}
+
+/// K of the shape.
+fn shape(d: &mut Decoder<'_, '_, '_>) -> Option<u32> {
+    d.take_first()?.strip_prefix(&format!("m{WARP_ROWS}n{WARP_COLUMNS}k"))?.parse().ok()
+}
+
+/// The types: `f32.f16.f16.f32`.
+fn form(d: &mut Decoder<'_, '_, '_>, k: u32) -> Result<WarpForm, LoadError> {
+    let sum = |name: &str| Accumulated::ALL.into_iter().find(|ty| ty.name() == name);
+    let element = |name: &str| Element::ALL.into_iter().find(|ty| ty.name() == name);
+    let to = d.take_first().and_then(sum);
+    let (a, b) = (d.take_first().and_then(element), d.take_first().and_then(element));
+    let from = d.take_first().and_then(sum);
+    let (Some(to), Some(a), Some(b), Some(from)) = (to, a, b, from) else {
+        return Err(d.error("the types of D, A, B and C are wanted, of those that are supported"));
+    };
+    if to != from {
+        return Err(d.error("C and D are of one type"));
+    }
+    let form = WarpForm { d: to, a, b, k };
+    match form.faults().first() {
+        None => Ok(form),
+        Some(WarpFault::Pair) => Err(d.error(format!("{a} is not multiplied by {b}"))),
+        Some(WarpFault::Accumulated) => Err(d.error(format!("{a} is not accumulated in {to}"))),
+        Some(WarpFault::Depth) => {
+            let [half, whole] = WarpForm::depths(a);
+            Err(d.error(format!("k{k}, where k{half} or k{whole} is wanted")))
+        }
+    }
+}
+
+fn written(d: &mut Decoder<'_, '_, '_>, count: u32) -> Result<Vec<Reg>, LoadError> {
+    let parts = d.parts(d.operand(0)?, count as usize, "registers of D")?;
+    parts.iter().map(|part| Ok(d.wide_dest(part, 32)?.0)).collect()
+}
+
+fn read(d: &mut Decoder<'_, '_, '_>, index: usize, count: u32) -> Result<Vec<Reg>, LoadError> {
+    let operand = d.operand(index)?;
+    let parts = d.parts(operand, count as usize, "registers")?;
+    parts.iter().map(|part| d.inner(part, WORD)).collect()
+}

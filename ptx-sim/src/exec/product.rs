@@ -1,0 +1,24 @@
+//! `mma.sync`: a warp's registers, multiplied.
+
+use super::step::Turn;
+use super::warp::Warp;
+use crate::isa::{ProductCode, Reg};
+use crate::machine::{WarpFactors, WarpLanes, WarpManner, multiply_in_warp};
+
+impl Turn<'_, '_> {
+    /// All lanes are at the instruction.
+    pub(super) fn product(&mut self, warp: &mut Warp, code: &ProductCode) {
+        let read = |registers: &[Reg]| -> Vec<WarpLanes> {
+            let words = |reg: &Reg| self.context.lanes(&warp.registers, *reg).map(|value| value as u32);
+            registers.iter().map(words).collect()
+        };
+        let (a, b, mut d) = (read(&code.a), read(&code.b), read(&code.c));
+        let ProductCode { form, saturates, differs, .. } = *code;
+        multiply_in_warp(WarpManner { form, saturates, differs }, WarpFactors { a: &a, b: &b }, &mut d);
+        for (&reg, lanes) in code.d.iter().zip(&d) {
+            for (lane, value) in (0..).zip(lanes) {
+                warp.set(reg, lane, u64::from(*value));
+            }
+        }
+    }
+}

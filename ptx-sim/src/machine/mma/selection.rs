@@ -1,0 +1,35 @@
+//! Which elements along K the elements of a sparse A stand for, by its metadata.
+
+use tma_model::mma::metadata::GROUP_BITS;
+use tma_model::mma::{Form, ROWS};
+
+use super::product::Register;
+
+/// For each element of each row of A that is there, its place along K.
+#[derive(Debug)]
+pub(super) struct Selection {
+    places: Vec<u8>,
+    /// Elements of a row that are there.
+    stored: usize,
+}
+
+impl Selection {
+    /// Of the metadata of a warpgroup, all of which is valid.
+    pub(super) fn new(form: Form, selector: u32, metadata: &Register) -> Self {
+        let (a, stored) = (form.a, form.stored_k());
+        let each = stored * a.group() / form.k();
+        let place = |row: u32, element: u32| {
+            let (group, slot) = (element / each, element % each);
+            let at = a.metadata(selector, [row, group]);
+            let bits = metadata[at.thread as usize] >> at.bit & ((1 << GROUP_BITS) - 1);
+            (group * a.group() + a.position(bits, slot).unwrap_or_default()) as u8
+        };
+        let places = (0..ROWS).flat_map(|row| (0..stored).map(move |element| place(row, element))).collect();
+        Self { places, stored: stored as usize }
+    }
+
+    /// The places of a row.
+    pub(super) fn row(&self, row: u32) -> &[u8] {
+        &self.places[row as usize * self.stored..][..self.stored]
+    }
+}

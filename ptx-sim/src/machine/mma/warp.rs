@@ -1,0 +1,190 @@
+//! The products of a warp, `mma.sync`, bit for bit as an H200 gives them.
+//!
+//! The rules are those of `wgmma` with the same types, but for floats of 8 bits, for which ptxas 13
+//! writes other instructions on sm_90a: they become f16, those with k % 4 < 2 are multiplied and
+//! added alone, then the others to that sum, and C is added last by an ordinary addition.
+
+use tma_model::mma::{Accumulated, Operand, WARP_COLUMNS, WARP_ROWS, WarpForm};
+
+use super::float::{self, Line, Rule};
+use super::integer;
+use super::number::{F16, Format, NONE, Number};
+use crate::isa::float::convert::between;
+use crate::isa::float::format::{self as formats, Round};
+
+/// A register of each lane.
+pub(crate) type Lanes = [u32; tma_model::limits::WARP_THREADS as usize];
+
+/// How an instruction multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WarpManner {
+    pub(crate) form: WarpForm,
+    /// Whether sums of integers are clamped.
+    pub(crate) saturates: bool,
+    /// Of single bits: whether those are counted that differ, and not those in common.
+    pub(crate) differs: bool,
+}
+
+/// The registers of A and B.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WarpFactors<'r> {
+    pub(crate) a: &'r [Lanes],
+    pub(crate) b: &'r [Lanes],
+}
+
+impl WarpFactors<'_> {
+    /// An element of a row of A.
+    fn left(self, form: WarpForm, at: [u32; 2]) -> u32 {
+        let place = form.a.place(at);
+        part(self.a[place.register as usize][place.thread as usize], form.a.bits(), place.part)
+    }
+
+    /// The element at k of a column of B.
+    fn right(self, form: WarpForm, at: [u32; 2]) -> u32 {
+        let place = form.right_place(at);
+        part(self.b[place.register as usize][place.thread as usize], form.b.bits(), place.part)
+    }
+}
+
+const fn part(word: u32, bits: u32, number: u32) -> u32 {
+    if bits == 32 { word } else { word >> (bits * number) & ((1 << bits) - 1) }
+}
+
+/// Multiplies; `d` holds C, and then D.
+pub(crate) fn multiply(manner: WarpManner, factors: WarpFactors<'_>, d: &mut [Lanes]) {
+    let form = manner.form;
+    match (is_float8(form.a), form.k) {
+        (true, 16) => floats8::<16>(form, factors, d),
+        (true, _) => floats8::<32>(form, factors, d),
+        (false, 4) => floats::<4>(form, factors, d),
+        (false, 8) => floats::<8>(form, factors, d),
+        (false, 16) if Format::of(form.a).is_some() => floats::<16>(form, factors, d),
+        (false, _) => integers(manner, factors, d),
+    }
+}
+
+const fn is_float8(operand: Operand) -> bool {
+    match operand {
+        Operand::E4m3 | Operand::E5m2 => true,
+        Operand::F16 | Operand::Bf16 | Operand::Tf32 | Operand::S8 | Operand::U8 | Operand::B1 => false,
+    }
+}
+
+/// Replaces each element of D, of which `with` gets row and column, and C's element.
+fn update(ty: Accumulated, d: &mut [Lanes], mut with: impl FnMut([u32; 2], u32) -> u32) {
+    for at in (0..WARP_ROWS).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column])) {
+        let place = ty.place(at);
+        let bits = 32 / ty.per_register();
+        let register = &mut d[place.register as usize][place.thread as usize];
+        let new = with(at, part(*register, bits, place.part));
+        *register = match ty {
+            Accumulated::F32 | Accumulated::S32 => new,
+            Accumulated::F16 => *register & !(0xffff << (bits * place.part)) | new << (bits * place.part),
+        };
+    }
+}
+
+fn floats<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [Lanes]) {
+    let (Some(rule), Some(left), Some(right)) =
+        (Rule::of(form.a, form.d), Format::of(form.a), Format::of(form.b))
+    else {
+        return;
+    };
+    let shift = float::shift(rule, left, right);
+    let row = |row| -> [Number; K] {
+        std::array::from_fn(|k| Number::of(form.a, left, factors.left(form, [row, k as u32])))
+    };
+    let column = |column| -> [Number; K] {
+        std::array::from_fn(|k| Number::of(form.b, right, factors.right(form, [k as u32, column])))
+    };
+    let rows: Vec<_> = (0..WARP_ROWS).map(|at| Line::new(row(at), shift)).collect();
+    let columns: Vec<_> = (0..WARP_COLUMNS).map(|at| Line::new(column(at), 0)).collect();
+    update(form.d, d, |[row, column], c| {
+        float::dot(rule, &rows[row as usize], &columns[column as usize], Some(c))
+    });
+}
+
+/// Floats of 8 bits.
+fn floats8<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [Lanes]) {
+    let Some(rule) = Rule::of(Operand::F16, form.d) else { return };
+    let shift = float::shift(rule, F16, F16);
+    let number = |operand, bits| F16.number(half_of(operand, bits));
+    let column = |column| -> [Number; K] {
+        std::array::from_fn(|k| number(form.b, factors.right(form, [k as u32, column])))
+    };
+    // Half of the elements of a row: the first two of each four, or the others.
+    let half_row = |row: u32, half: usize| {
+        let places: Vec<u8> = (0..K as u8).filter(|k| usize::from(k % 4 / 2) == half).collect();
+        let mut numbers = [Number::Finite { significand: 0, exponent: NONE }; K];
+        for (slot, &k) in numbers.iter_mut().zip(&places) {
+            *slot = number(form.a, factors.left(form, [row, k.into()]));
+        }
+        Line::sparse(&numbers, &places, shift)
+    };
+    let rows: Vec<_> = (0..WARP_ROWS).map(|row| [half_row(row, 0), half_row(row, 1)]).collect();
+    let columns: Vec<_> = (0..WARP_COLUMNS).map(|at| Line::new(column(at), 0)).collect();
+    update(form.d, d, |[row, column], c| {
+        let ([first, second], column) = (&rows[row as usize], &columns[column as usize]);
+        let sum = float::dot(rule, first, column, None);
+        added(form.d, c, float::dot(rule, second, column, Some(sum)))
+    });
+}
+
+/// The f16 that a float of 8 bits is, exactly.
+fn half_of(operand: Operand, bits: u32) -> u32 {
+    let from = if operand == Operand::E4m3 { formats::E4M3 } else { formats::E5M2 };
+    between(bits.into(), from, formats::F16, Round::Nearest, false) as u32
+}
+
+/// An ordinary addition, rounded to nearest even, with the tensor cores' NaN.
+fn added(ty: Accumulated, x: u32, y: u32) -> u32 {
+    match ty {
+        Accumulated::F32 => {
+            let sum = f32::from_bits(x) + f32::from_bits(y);
+            if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() }
+        }
+        Accumulated::F16 => {
+            let wide = |bits: u32| {
+                f64::from_bits(between(bits.into(), formats::F16, formats::F64, Round::Nearest, false))
+            };
+            // Exact in f64, so that it is rounded once.
+            let sum = wide(x) + wide(y);
+            if sum.is_nan() {
+                return 0x7fff;
+            }
+            between(sum.to_bits(), formats::F64, formats::F16, Round::Nearest, false) as u32
+        }
+        Accumulated::S32 => x.wrapping_add(y),
+    }
+}
+
+fn integers(manner: WarpManner, factors: WarpFactors<'_>, d: &mut [Lanes]) {
+    let WarpManner { form, saturates, differs } = manner;
+    let left = |row| (0..form.k).map(move |k| factors.left(form, [row, k]));
+    let right = |column| (0..form.k).map(move |k| factors.right(form, [k, column]));
+    let element = |operand, bits| integer::element(operand, bits as u8);
+    update(form.d, d, |[row, column], c| {
+        let pairs = left(row).zip(right(column));
+        if form.a == Operand::B1 {
+            let ones = pairs.filter(|(a, b)| if differs { a != b } else { a & b == 1 }).count();
+            return c.wrapping_add(ones as u32);
+        }
+        let (a, b): (Vec<i32>, Vec<i32>) =
+            pairs.map(|(a, b)| (element(form.a, a), element(form.b, b))).unzip();
+        integer::dot(&a, &b, c as i32, saturates) as u32
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_addition_rounds_once() {
+        assert_eq!(half_of(Operand::E4m3, 0x81), 0x9800, "2^-9 is a normal f16");
+        assert_eq!(added(Accumulated::F16, 0x6400, 0x3801), 0x6401, "1024 and a little more than a half");
+        assert_eq!(added(Accumulated::F16, 0x7bff, 0x7bff), 0x7c00);
+        assert_eq!(added(Accumulated::F16, 0x7c00, 0xfc00), 0x7fff);
+        assert_eq!(added(Accumulated::F32, 0x7f80_0000, 0xff80_0000), 0x7fff_ffff);
+    }
+}

@@ -1,0 +1,188 @@
+//! Products of integers that saturate, and of bits.
+
+use tma_runtime::prelude::*;
+
+use crate::case::Case;
+use crate::compare::same;
+use crate::random::hash;
+
+/// What is checked here.
+pub(super) const CASES: &[Case] = &[
+    Case { name: "mma::saturating_i8", run: |device, _| check_saturating::<i8, i8>(device) },
+    Case { name: "mma::saturating_u8", run: |device, _| check_saturating::<u8, u8>(device) },
+    Case { name: "mma::saturating_u8_i8", run: |device, _| check_saturating::<u8, i8>(device) },
+    Case { name: "mma::bits_u8", run: |device, _| check_bits::<u8, 128, 64>(device) },
+    Case { name: "mma::bits_u32", run: |device, _| check_bits::<u32, 32, 16>(device) },
+];
+
+/// `c += 2 a · bᵀ` and `d += 2 a · bᵀ`, of 64 × 64 and 64 × 64, from the sums that are there: `c`
+/// saturates after each 32 products, and `d` wraps.
+#[tma_kernel(threads = 128, instances((E, F) in [(i8, i8), (u8, u8), (u8, i8)]))]
+pub fn mma_saturating<E: MatrixElement, F: Multiply<E, i32>>(
+    a: Global<E>,
+    b: Global<F>,
+    c: Global<i32>,
+    d: Global<i32>,
+) {
+    let left: Tile<E, Shape2<64, 64>, Swizzle64> = shared();
+    let right: Tile<F, Shape2<64, 64>, Swizzle64> = shared();
+    for i in (thread_idx().x..64 * 64).step_by(128) {
+        left.set([i / 64, i % 64], a.get(i));
+        right.set([i / 64, i % 64], b.get(i));
+    }
+    fence_proxy_async();
+    sync_threads();
+    let mut sum = Accumulator::<i32, 64, 64>::zero();
+    let mut wrapped = Accumulator::<i32, 64, 64>::zero();
+    for i in unroll(0..sum.len()) {
+        let at = sum.at(i);
+        sum[i] = c.get(at[0] * 64 + at[1]);
+        wrapped[i] = d.get(at[0] * 64 + at[1]);
+    }
+    let mut flight = sum.mma_saturating(left, right, ());
+    flight.mma_saturating(left, right, ());
+    flight.wait();
+    let mut flight = wrapped.mma(left, right, ());
+    flight.mma(left, right, ());
+    flight.wait();
+    for i in unroll(0..sum.len()) {
+        let at = sum.at(i);
+        c.set(at[0] * 64 + at[1], sum[i]);
+        d.set(at[0] * 64 + at[1], wrapped[i]);
+    }
+}
+
+/// An integer of 8 bits.
+trait Byte: Scalar + MatrixElement + Into<i64> {
+    fn of(byte: u8) -> Self;
+}
+
+impl Byte for i8 {
+    fn of(byte: u8) -> Self {
+        byte.cast_signed()
+    }
+}
+
+impl Byte for u8 {
+    fn of(byte: u8) -> Self {
+        byte
+    }
+}
+
+fn bytes<T: Byte>(seed: u64, count: u64) -> Vec<T> {
+    // The greatest and the least often.
+    let byte = |i| match hash(seed, i) {
+        bits if bits % 4 == 0 => 0x7f,
+        bits if bits % 4 == 1 => 0x80,
+        bits => bits.to_le_bytes()[1],
+    };
+    (0..count).map(|i| T::of(byte(i))).collect()
+}
+
+fn check_saturating<E, F>(device: &Device) -> anyhow::Result<()>
+where
+    E: Byte,
+    F: Byte + Multiply<E, i32>,
+    mma_saturating::Instance<E, F>: mma_saturating::Compiled,
+{
+    let (a, b) = (bytes::<E>(21, 64 * 64), bytes::<F>(22, 64 * 64));
+    let left = device.tensor(&a, [a.len()])?;
+    let right = device.tensor(&b, [b.len()])?;
+    // Far from overflow, and near to it at both ends.
+    let before: Vec<i32> =
+        (0..64 * 64).map(|i| [0, i32::MAX - 1000, i32::MIN + 1000, i32::MAX, i32::MIN][i % 5]).collect();
+    let (mut c, mut d) = (device.tensor(&before, [before.len()])?, device.tensor(&before, [before.len()])?);
+    mma_saturating::launch::<E, F>(device, 1, &left, &right, &mut c, &mut d)?;
+
+    let terms = |i: usize, half: usize| -> i64 {
+        let row = |matrix: usize| matrix * 64 + half * 32..matrix * 64 + half * 32 + 32;
+        let (a, b) = (a.get(row(i / 64)), b.get(row(i % 64)));
+        let pairs = a.into_iter().flatten().zip(b.into_iter().flatten());
+        pairs.map(|(&a, &b)| a.into() * b.into()).sum()
+    };
+    let clamp = |sum: i64| sum.clamp(i32::MIN.into(), i32::MAX.into());
+    let all = |add: &dyn Fn(i64, i64) -> i64| -> Vec<i32> {
+        let sum = |(i, &start): (usize, &i32)| {
+            [0, 1, 0, 1].into_iter().fold(i64::from(start), |sum, half| add(sum, terms(i, half)))
+        };
+        before.iter().enumerate().map(sum).map(|sum| sum as i32).collect()
+    };
+    let (saturated, wrapped) = (all(&|sum, more| clamp(sum + more)), all(&|sum, more| sum + more));
+    anyhow::ensure!(saturated != wrapped, "no sum leaves the range");
+    same("the sums that saturate", &c.to_vec()?, &saturated)?;
+    same("the sums that wrap", &d.to_vec()?, &wrapped)
+}
+
+/// `c` has how many bits rows of `a` and `b` have in common, and `d` twice that of the first half:
+/// 64 and 48 rows of 1024 bits, in `K` integers each.
+#[tma_kernel(threads = 128, instances((E, K, HALF) in [(u8, 128, 64), (u32, 32, 16)]))]
+pub fn mma_bits<E: BitElement, const K: u32, const HALF: u32>(
+    a: Global<E>,
+    b: Global<E>,
+    c: Global<i32>,
+    d: Global<i32>,
+) {
+    let left: Tile<E, Shape2<64, K>, Swizzle64> = shared();
+    let right: Tile<E, Shape2<48, K>, Swizzle64> = shared();
+    for i in (thread_idx().x..64 * K).step_by(128) {
+        left.set([i / K, i % K], a.get(i));
+    }
+    for i in (thread_idx().x..48 * K).step_by(128) {
+        right.set([i / K, i % K], b.get(i));
+    }
+    fence_proxy_async();
+    sync_threads();
+    let mut sum = Accumulator::<i32, 64, 48>::zero();
+    let mut half = Accumulator::<i32, 64, 48>::zero();
+    sum.mma_and_popc(left, right, ()).wait();
+    let mut flight = half.mma_and_popc(left.columns::<HALF>(0), right.columns::<HALF>(0), 1u32);
+    let one = flight.mma_and_popc(left.columns::<HALF>(0), right.columns::<HALF>(0), 2u32);
+    if one + flight.wait() == 3 {
+        for i in unroll(0..sum.len()) {
+            let at = sum.at(i);
+            c.set(at[0] * 48 + at[1], sum[i]);
+            d.set(at[0] * 48 + at[1], half[i]);
+        }
+    }
+}
+
+/// An integer whose bits are counted.
+trait Bits: Scalar + BitElement {
+    fn of(bits: u64) -> Self;
+    fn common(self, other: Self) -> i32;
+}
+
+macro_rules! bits {
+    ($($ty:ty)+) => { $(
+        impl Bits for $ty {
+            fn of(bits: u64) -> Self {
+                bits as $ty
+            }
+
+            fn common(self, other: Self) -> i32 {
+                (self & other).count_ones().cast_signed()
+            }
+        }
+    )+ };
+}
+
+bits!(u8 u32);
+
+fn check_bits<E: Bits, const K: u32, const HALF: u32>(device: &Device) -> anyhow::Result<()>
+where
+    mma_bits::Instance<E, K, HALF>: mma_bits::Compiled,
+{
+    let k = K as usize;
+    let words =
+        |seed, rows: u64| -> Vec<E> { (0..rows * u64::from(K)).map(|i| E::of(hash(seed, i))).collect() };
+    let (a, b) = (words(23, 64), words(24, 48));
+    let (left, right) = (device.tensor(&a, [a.len()])?, device.tensor(&b, [b.len()])?);
+    let (mut c, mut d) = (device.filled_bytes([64 * 48], 0xab)?, device.filled_bytes([64 * 48], 0xab)?);
+    mma_bits::launch::<E, K, HALF>(device, 1, &left, &right, &mut c, &mut d)?;
+    let common = |of: usize, times: i32| -> Vec<i32> {
+        let row = |x: &[E], y: &[E]| x.iter().zip(y).take(of).map(|(x, y)| x.common(*y)).sum::<i32>();
+        a.chunks(k).flat_map(|x| b.chunks(k).map(move |y| times * row(x, y))).collect()
+    };
+    same("bits in common", &c.to_vec()?, &common(k, 1))?;
+    same("of the first half, twice", &d.to_vec()?, &common(k / 2, 2))
+}

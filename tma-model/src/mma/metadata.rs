@@ -1,0 +1,123 @@
+//! Metadata of a sparse A: which element along K each element that is there stands for.
+//!
+//! A row of a sparse A falls into *groups* of four elements along K, of which two are there; of
+//! tf32 into groups of two, of which one is. Four bits of metadata tell of each group: from the low
+//! bits up the places of its two elements; tf32 has the places of the two halves of its element, as
+//! if they were elements of 16 bits.
+//!
+//! Other bits are undefined by the PTX ISA. On an H200 two equal places put both elements there, and
+//! add both; two places in descending order are as good as in ascending; halves of a tf32 that are
+//! not neighbours go where they are told, and make other numbers (`conformance/corpus/metadata.txt`).
+//!
+//! Sources: PTX ISA, "Sparse matrix storage" of `wgmma.mma_async.sp`; CUTLASS,
+//! `cute/atom/mma_traits_sm90_gmma_sparse.hpp`, `ELayout_64x*`.
+
+use super::element::Operand;
+
+/// Where the four bits of a group are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MetadataPlace {
+    /// The thread of the warpgroup, 0 to 127.
+    pub thread: u32,
+    /// The lowest of the four bits in its register.
+    pub bit: u32,
+}
+
+/// Bits that tell of a group.
+pub const GROUP_BITS: u32 = 4;
+
+impl Operand {
+    /// Elements of a group along K, with those that are left out.
+    pub const fn group(self) -> u32 {
+        match self {
+            Self::Tf32 => 2,
+            Self::F16 | Self::Bf16 | Self::E4m3 | Self::E5m2 | Self::S8 | Self::U8 | Self::B1 => 4,
+        }
+    }
+
+    /// The sparsity selectors that there are, 0 up to this number less one. Of each four threads all
+    /// hold metadata of 8-bit types; of wider ones the selector names the first two or the last two.
+    pub const fn selectors(self) -> u32 {
+        if self.bits() > 8 { 2 } else { 1 }
+    }
+
+    /// Where the metadata is of a group of a row of A.
+    pub const fn metadata(self, selector: u32, [row, group]: [u32; 2]) -> MetadataPlace {
+        let below = row / 8 % 2;
+        let (quarter, nibble) = if self.bits() > 8 {
+            (2 * selector + group / 4, 4 * below + group % 4)
+        } else {
+            (below + 2 * (group / 8), group % 8)
+        };
+        MetadataPlace { thread: row / 16 * 32 + row % 8 * 4 + quarter, bit: GROUP_BITS * nibble }
+    }
+
+    /// The place in its group that the metadata `bits` give to element `slot` of those that are
+    /// there; none if the bits are not valid.
+    pub const fn position(self, bits: u32, slot: u32) -> Option<u32> {
+        let (first, second) = (bits & 3, bits >> 2 & 3);
+        match self {
+            Self::Tf32 => match (first, second) {
+                (0, 1) => Some(0),
+                (2, 3) => Some(1),
+                _ => None,
+            },
+            Self::F16 | Self::Bf16 | Self::E4m3 | Self::E5m2 | Self::S8 | Self::U8 | Self::B1 => {
+                if first == second {
+                    return None;
+                }
+                Some(if slot == 0 { first } else { second })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::super::{Accumulated, Form, ROWS};
+    use super::*;
+
+    fn sparse_types() -> impl Iterator<Item = Operand> {
+        Operand::ALL.into_iter().filter(|operand| operand.is_sparse())
+    }
+
+    #[test]
+    fn every_group_has_bits_of_its_own() {
+        for a in sparse_types() {
+            let form = Form { d: Accumulated::F32, a, b: a, n: 8, sparse: true };
+            let groups = form.k() / a.group();
+            for selector in 0..a.selectors() {
+                let mut places = HashSet::new();
+                for (row, group) in (0..ROWS).flat_map(|row| (0..groups).map(move |group| (row, group))) {
+                    let place = a.metadata(selector, [row, group]);
+                    assert!(place.thread < 128 && place.bit < 32, "{a}: {place:?}");
+                    assert!(places.insert(place), "{a}: {place:?}");
+                }
+                assert_eq!(places.len() as u32, ROWS * groups);
+            }
+        }
+    }
+
+    #[test]
+    fn known_groups_are_where_they_are_drawn() {
+        let place = |thread, bit| MetadataPlace { thread, bit };
+        assert_eq!(Operand::F16.metadata(0, [0, 5]), place(1, 4));
+        assert_eq!(Operand::F16.metadata(1, [8, 0]), place(2, 16));
+        assert_eq!(Operand::Tf32.metadata(1, [63, 7]), place(127, 28));
+        assert_eq!(Operand::E4m3.metadata(0, [17, 9]), place(38, 4));
+        assert_eq!(Operand::S8.metadata(0, [9, 15]), place(7, 28));
+    }
+
+    #[test]
+    fn bits_name_two_elements_or_one_of_32_bits() {
+        assert_eq!([0, 1].map(|slot| Operand::F16.position(0b1101, slot)), [Some(1), Some(3)]);
+        for bits in [0b0000, 0b0101, 0b1010, 0b1111] {
+            assert_eq!(Operand::U8.position(bits, 0), None);
+        }
+        let valid: Vec<u32> = (0..16).filter(|bits| Operand::Tf32.position(*bits, 0).is_some()).collect();
+        assert_eq!(valid, [0b0100, 0b1110]);
+        assert_eq!(Operand::Tf32.position(0b1110, 0), Some(1));
+    }
+}

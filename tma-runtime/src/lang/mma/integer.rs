@@ -1,0 +1,130 @@
+//! Products of integers that saturate, and of bits.
+
+use super::{Accumulator, Flight, Left, MatrixShape, MatrixSwizzle, Multiply, Right};
+use crate::lang::{Tile, TileElement, device_only, sealed::Sealed};
+
+/// The elements whose bits are multiplied: `u8`, `u16`, `u32` and `u64`.
+#[diagnostic::on_unimplemented(
+    message = "tensor cores do not multiply the bits of `{Self}`",
+    label = "not a tile of unsigned integers",
+    note = "they take the bits of tiles of u8, u16, u32 and u64"
+)]
+pub trait BitElement: TileElement + Sealed {}
+
+macro_rules! bits {
+    ($($scalar:ty)+) => { $(impl BitElement for $scalar {})+ };
+}
+
+bits!(u8 u16 u32 u64);
+
+/// # Integers
+impl<const M: u32, const N: u32> Accumulator<i32, M, N> {
+    /// As [`mma`](Accumulator::mma), of `i8` and `u8`, but sums do not wrap: where an instruction's
+    /// sum is not an `i32`, it is `i32::MIN` or `i32::MAX`. An instruction adds 32 elements of K.
+    ///
+    /// PTX: `wgmma.mma_async` with `.satfinite` (PTX ISA, "wgmma.mma_async").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     a: Tile<i8, Shape2<64, 128>, Swizzle128>,
+    /// #     b: Tile<u8, Shape2<64, 128>, Swizzle128>,
+    /// # ) {
+    /// let mut sum = Accumulator::<i32, 64, 64>::zero();
+    /// let mut flight = sum.mma_saturating(a, b, ());
+    /// flight.mma_saturating(a, b, ());
+    /// flight.wait();
+    /// # }
+    /// ```
+    ///
+    /// Floats do not saturate:
+    ///
+    /// ```compile_fail,E0599
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(a: Tile<f16, Shape2<64, 64>, Swizzle128>) {
+    /// let mut sum = Accumulator::<f32, 64, 64>::zero();
+    /// sum.mma_saturating(a, a, ()).wait(); // error: the method was found for `Accumulator<i32, M, N>`
+    /// # }
+    /// ```
+    #[doc(alias = "satfinite")]
+    pub fn mma_saturating<'a, A, B, Keep, EA, EB, const K: u32>(
+        &'a mut self,
+        a: A,
+        b: B,
+        keep: Keep,
+    ) -> Flight<'a, i32, M, N, Keep>
+    where
+        A: Left<M, K, Element = EA>,
+        B: Right<N, K, Element = EB>,
+        EB: Multiply<EA, i32>,
+    {
+        device_only()
+    }
+
+    /// Starts adding, for each row of `a` and each row of `b`, the number of bits that are set in
+    /// both: the product of matrices of bits, M × K of them and N × K. The bits are those of the
+    /// tiles' unsigned integers, of one type in both. K is a multiple of 256 bits.
+    ///
+    /// PTX: `wgmma.mma_async.sync.aligned.m64nNk256.s32.b1.b1.and.popc` (PTX ISA,
+    /// "wgmma.mma_async"). The hardware has no `.xor.popc` here.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     queries: Tile<u32, Shape2<64, 32>, Swizzle128>,
+    /// #     keys: Tile<u32, Shape2<128, 32>, Swizzle128>,
+    /// # ) {
+    /// // How many of 1024 features each of 64 queries and 128 keys share.
+    /// let mut common = Accumulator::<i32, 64, 128>::zero();
+    /// common.mma_and_popc(queries, keys, ()).wait();
+    /// # }
+    /// ```
+    #[doc(alias = "b1")]
+    pub fn mma_and_popc<'a, E, SA, SB, WA, WB, Keep, const K: u32>(
+        &'a mut self,
+        a: Tile<E, SA, WA>,
+        b: Tile<E, SB, WB>,
+        keep: Keep,
+    ) -> Flight<'a, i32, M, N, Keep>
+    where
+        E: BitElement,
+        SA: MatrixShape<M, K>,
+        SB: MatrixShape<N, K>,
+        WA: MatrixSwizzle,
+        WB: MatrixSwizzle,
+    {
+        device_only()
+    }
+}
+
+/// # Integers
+impl<const M: u32, const N: u32, Keep> Flight<'_, i32, M, N, Keep> {
+    /// As [`mma`](Flight::mma), adding as [`Accumulator::mma_saturating`] does.
+    #[doc(alias = "satfinite")]
+    pub fn mma_saturating<A, B, EA, EB, const K: u32>(&mut self, a: A, b: B, keep: Keep) -> Keep
+    where
+        A: Left<M, K, Element = EA>,
+        B: Right<N, K, Element = EB>,
+        EB: Multiply<EA, i32>,
+    {
+        device_only()
+    }
+
+    /// As [`mma`](Flight::mma), adding as [`Accumulator::mma_and_popc`] does.
+    #[doc(alias = "b1")]
+    pub fn mma_and_popc<E, SA, SB, WA, WB, const K: u32>(
+        &mut self,
+        a: Tile<E, SA, WA>,
+        b: Tile<E, SB, WB>,
+        keep: Keep,
+    ) -> Keep
+    where
+        E: BitElement,
+        SA: MatrixShape<M, K>,
+        SB: MatrixShape<N, K>,
+        WA: MatrixSwizzle,
+        WB: MatrixSwizzle,
+    {
+        device_only()
+    }
+}

@@ -1,0 +1,90 @@
+//! Left operands of which half the elements are zero, and left out.
+
+use std::marker::PhantomData;
+use std::ops::Neg;
+
+use super::{Left, MatrixElement, MatrixFloat, MatrixSwizzle, Negated};
+use crate::lang::{Shape, Shape2, Shape3, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
+
+/// A left operand of rows of K elements, of which only half are in the tile:
+/// [`tile.sparse(metadata)`](Tile::sparse). A handle, as the tile.
+pub struct Sparse<X, const K: u32>(PhantomData<X>);
+
+impl<X, const K: u32> Clone for Sparse<X, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<X, const K: u32> Copy for Sparse<X, K> {}
+impl<X, const K: u32> Sealed for Sparse<X, K> {}
+
+impl<E, W, const M: u32, const HALF: u32, const K: u32> Left<M, K> for Sparse<Tile<E, Shape2<M, HALF>, W>, K>
+where
+    E: MatrixElement,
+    W: MatrixSwizzle,
+{
+    type Element = E;
+}
+
+impl<E, W, const M: u32, const HALF: u32, const K: u32> Left<M, K>
+    for Sparse<Tile<E, Shape3<1, M, HALF>, W>, K>
+where
+    E: MatrixElement,
+    W: MatrixSwizzle,
+{
+    type Element = E;
+}
+
+impl<T: MatrixFloat, S: Shape, W: Swizzle, const K: u32> Neg for Sparse<Tile<T, S, W>, K> {
+    type Output = Negated<Self>;
+
+    fn neg(self) -> Negated<Self> {
+        device_only()
+    }
+}
+
+/// # Sparse operands
+impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
+    /// This tile, M × K / 2, as a left operand M × K of which only every second element is there:
+    /// of each group of four elements of a row two, in their order; of `tf32`, of each two one. The
+    /// others are zero. The right operand has all K. A product takes half as many instructions.
+    ///
+    /// `metadata` tells which. Each group has four bits: the place of its first element in the low
+    /// two, that of its second, which is greater, in the high two; of `tf32`, `0b0100` is the first
+    /// element and `0b1110` the second. Register `metadata[i]` of thread `t` of the warpgroup, with
+    /// `lane = t % 32`, has the bits of eight groups:
+    ///
+    /// * of 16-bit elements, for each 64 rows and each 64 elements along K: in the low half those of
+    ///   row `16 * (t / 32) + lane / 4`, in the high half those of the row 8 below, of the 16
+    ///   elements from `16 * (lane % 4)` on;
+    /// * of `tf32`, the same for each 32 elements along K, of the 8 from `8 * (lane % 4)` on;
+    /// * of 8-bit elements, for each 64 rows and each 64 elements along K: those of row
+    ///   `16 * (t / 32) + lane / 4 + 8 * (lane % 2)`, of the 32 elements from `32 * (lane % 4 / 2)`
+    ///   on.
+    ///
+    /// Registers go along K first, then to the next 64 rows. The multiplication takes a copy of
+    /// them. Metadata with two equal places is undefined.
+    ///
+    /// PTX: `wgmma.mma_async.sp`; the compiler picks the sparsity selector, so that each thread's
+    /// registers are used (PTX ISA, "wgmma.mma_async.sp", "Sparse matrix storage").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     a: Tile<f16, Shape2<64, 64>, Swizzle128>,
+    /// #     b: Tile<f16, Shape2<64, 128>, Swizzle128>,
+    /// #     metadata: Global<u32>,
+    /// # ) {
+    /// // Rows of 128 elements, of which 64 are in `a`.
+    /// let t = thread_idx().x;
+    /// let places = [metadata.get(t), metadata.get(128 + t)];
+    /// let mut sum = Accumulator::<f32, 64, 64>::zero();
+    /// sum.mma(a.sparse(places), b, ()).wait();
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn sparse<const C: usize, const K: u32>(self, metadata: [u32; C]) -> Sparse<Self, K> {
+        device_only()
+    }
+}
