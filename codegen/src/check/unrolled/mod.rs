@@ -16,9 +16,7 @@ use super::limits::{self, Bound};
 use super::mma::columns_within;
 use crate::diag::Sink;
 use crate::diag::mistake::{Mma, RegisterIndex, Turn};
-use crate::ir::{
-    AccumulatorType, Block, Expr, ExprKind, For, Kernel, Label, LocalId, Span, Stmt, StmtKind, Type, visit,
-};
+use crate::ir::{Block, Expr, ExprKind, For, Kernel, Label, LocalId, Span, Stmt, StmtKind, Type, visit};
 use values::Value;
 
 /// Judges the indices of a kernel whose loops are small enough to be unrolled.
