@@ -6,16 +6,10 @@ use super::Matrix;
 use crate::diag::{Sink, mistake};
 use crate::ir::{MMA_ROWS, SharedOperand, Span, TileSwizzle, Type};
 
-/// How many instructions one register of metadata is for: of each four threads two hold that of
-/// elements of 16 and 32 bits, and a selector says which. Source: PTX ISA, "Sparse matrix storage"
-/// of `wgmma.mma_async.sp`.
-pub(crate) const fn selectors(element: Operand) -> u32 {
-    if element.bits() > 8 { 2 } else { 1 }
-}
-
-/// Registers of metadata for 64 rows that are multiplied by so many instructions.
+/// Registers of metadata for 64 rows that are multiplied by so many instructions: each selector is
+/// for one of them.
 pub(crate) const fn metadata_of_band(element: Operand, steps: u32) -> u32 {
-    steps.div_ceil(selectors(element))
+    steps.div_ceil(element.selectors())
 }
 
 /// A sparse left operand, and what is multiplied by it.

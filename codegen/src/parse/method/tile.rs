@@ -107,10 +107,13 @@ impl Cx<'_> {
 
     /// `sparse(metadata)`: of each four elements of a row two are there.
     fn sparse(&mut self, tile: Expr, ty: &TileType, metadata: Expr, span: Span) -> Option<Expr> {
-        let is_array = match self.resolve(&metadata.ty) {
-            Type::Array(element, _) => self.infer.unify(&element, &Scalar::U32.into(), metadata.span),
-            Type::Error => return None,
-            _ => false,
+        let ty_of_metadata = self.resolve(&metadata.ty);
+        if ty_of_metadata == Type::Error {
+            return None;
+        }
+        let is_array = match ty_of_metadata.elements() {
+            Some((element, _)) => self.infer.unify(&element, &Scalar::U32.into(), metadata.span),
+            None => false,
         };
         if !is_array {
             let found = self.infer.partial(&metadata.ty);

@@ -497,5 +497,4 @@ mod tensor_cores {
         }
     }
 }
-
 fn main() {}
