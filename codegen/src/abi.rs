@@ -1,6 +1,8 @@
 //! What host and device must agree on: names of symbols and files, and the order and size of
 //! parameters.
 
+use tma_model::assertion;
+
 use crate::ir::{Kernel, Param, ParamKind};
 use crate::limits::MAP_BYTES;
 
@@ -55,9 +57,10 @@ pub fn alignment(param: &Param) -> u32 {
 /// The symbol of the block's shared memory.
 pub const SHARED_MEMORY: &str = "tma_shared";
 
-/// Symbols that mean something else in a kernel's PTX: the shared memory, the driver's two
-/// functions, and the one constant that PTX names. Source: PTX ISA, "Predefined Identifiers".
-const TAKEN: [&str; 4] = [SHARED_MEMORY, "vprintf", "__assertfail", "WARP_SZ"];
+/// Symbols that mean something else in a kernel's PTX: the shared memory, where a failed assertion
+/// is told, the driver's two functions, and the one constant that PTX names. Source: PTX ISA,
+/// "Predefined Identifiers".
+const TAKEN: [&str; 5] = [SHARED_MEMORY, assertion::VARIABLE, "vprintf", "__assertfail", "WARP_SZ"];
 
 /// The symbol of the PTX entry: `copy`, or `copy__large` for an instance. No other kernel is in the
 /// same PTX, so it must be a name of PTX's, but not one that no other kernel has.

@@ -1,4 +1,4 @@
-//! How many groups of multiplications each wait leaves open.
+//! How many groups of multiplications each wait leaves open, and what stands around waits.
 #![cfg(feature = "llvm")]
 
 use tma_codegen::{Target, compile};
@@ -13,8 +13,10 @@ fn waits(body: &str) -> Vec<u32> {
     );
     let compiled =
         compile("waits.rs", &source, Target::default()).unwrap_or_else(|failure| panic!("{failure}"));
-    let lines = compiled.kernels[0].text.lines();
-    let waits = lines.filter_map(|line| line.trim().strip_prefix("wgmma.wait_group.sync.aligned "));
+    let lines: Vec<_> = compiled.kernels[0].text.lines().map(str::trim).collect();
+    // Whoever stops waits for all, whatever the kernel waits for.
+    let goes_on = lines.windows(2).filter(|pair| !pair[1].starts_with("trap;"));
+    let waits = goes_on.filter_map(|pair| pair[0].strip_prefix("wgmma.wait_group.sync.aligned "));
     waits.map(|rest| rest.trim_end_matches(';').parse().expect("a number")).collect()
 }
 
@@ -43,28 +45,101 @@ fn an_accumulator_is_touched_after_a_loop_when_nothing_is_left() {
     assert_eq!(waits(without), [1, 0]);
 }
 
-/// An accumulator of `f16` has two elements in a register. Whatever takes one of them apart while a
-/// multiplication writes it reads what is not there yet, and ptxas serialises (its C7518).
+/// The PTX of a kernel's text.
+fn ptx(source: &str) -> String {
+    let compiled = compile("kernel.rs", source, Target::default());
+    compiled.unwrap_or_else(|failure| panic!("{failure}")).kernels[0].text.clone()
+}
+
+/// A kernel that multiplies, and uses elements of its sums of `element` in `body`.
+fn sums(element: &str, body: &str) -> String {
+    ptx(&format!(
+        "#[tma_kernel(threads = 128)]\nfn k(n: u32, out: Global<{element}>) {{\n\
+         let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();\n\
+         let mut sum = Accumulator::<{element}, 64, 64>::zero();\n{body}\n}}"
+    ))
+}
+
+/// ptxas takes them apart before a wait that nothing but its place keeps in order.
 #[test]
-fn halves_are_not_taken_apart_between_multiplications() {
-    let source = "#[tma_kernel(threads = 128)]\nfn k(n: u32, out: Global<f16>) {
-        let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
-        let mut sum = Accumulator::<f16, 64, 64>::zero();
-        let mut f = sum.mma(a, a, ());
-        for _ in 0..n { f.mma(a, a, ()); }
-        f.wait();
-        out.set(0, sum[1]);
-    }";
-    let compiled =
-        compile("halves.rs", source, Target::default()).unwrap_or_else(|failure| panic!("{failure}"));
-    let lines: Vec<_> = compiled.kernels[0].text.lines().map(str::trim).collect();
-    let first = lines.iter().position(|line| line.starts_with("wgmma.mma_async")).expect("it multiplies");
-    let last = lines.iter().rposition(|line| line.starts_with("wgmma.wait_group")).expect("it waits");
-    let (_, sums) = lines[first].split_once('{').expect("its registers");
-    let sums: Vec<_> = sums.split_once('}').expect("their end").0.split(", ").collect();
-    for line in &lines[first..last] {
-        let is_moved = line.starts_with("wgmma.") || line.starts_with("mov.b32");
-        let operands = line.split(['{', '}', ' ', '\t', ',', ';']);
-        assert!(is_moved || !operands.into_iter().any(|operand| sums.contains(&operand)), "{line}");
+fn halves_are_taken_apart_behind_the_wait() {
+    let turns = "let mut f = sum.mma(a, a, ()); for _ in 0..n { f.mma(a, a, ()); } f.wait();";
+    let used = format!("{turns} for i in unroll(0..sum.len()) {{ out.set(i as u32, sum[i] + sum[i]); }}");
+    let text = sums("f16", &used);
+    let (turns_of_loop, after) = text.split_once("wgmma.wait_group.sync.aligned 0;").expect("a wait");
+    for word in ["shl.b32", "and.b32", "prmt", "mov.b32 \t{"] {
+        let loop_body = turns_of_loop.split_once("wgmma.wait_group.sync.aligned 1;").expect("a wait").1;
+        let before = turns_of_loop.split("wgmma.commit_group").nth(1).expect("a turn");
+        assert!(
+            !loop_body.contains(word) && !before.contains(word),
+            "`{word}` between multiplications:\n{text}"
+        );
     }
+    assert_eq!(after.matches("prmt.b32").count(), 16, "{text}");
+    // A register of its own is nobody's half; and halves that stay together need nothing.
+    assert!(!sums("f32", &used.replace("i as u32, ", "i as u32, 1.0 + ")).contains("prmt"));
+    let stored = format!("{turns} let to: Tile<f16, Shape2<64, 64>> = shared(); sum.store(to);");
+    assert!(!sums("f16", &stored).contains("prmt"));
+}
+
+/// The value of each half is that of its element.
+#[test]
+fn halves_are_written_one_by_one() {
+    let text = sums(
+        "f16",
+        "sum.mma(a, a, ()).wait(); sum[1] = sum[2]; sum.mma(a, a, ()).wait(); out.set(n, sum[0]);",
+    );
+    let second = text.split("wgmma.wait_group.sync.aligned 0;").nth(1).expect("two multiplications");
+    assert!(second.contains("prmt.b32") || second.contains("shl.b32"), "{text}");
+}
+
+/// A path that stops is one on which multiplications may be under way.
+#[test]
+fn whoever_stops_waits_before() {
+    let text = sums(
+        "f32",
+        "let f = sum.mma(a, a, ()); assert!(n != 3, \"not $3\"); if n == 4 { trap(); } f.wait(); out.set(n, sum[0]);",
+    );
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    let traps: Vec<_> = (0..lines.len()).filter(|&i| lines[i].starts_with("trap;")).collect();
+    assert_eq!(traps.len(), 3, "{text}");
+    for &trap in &traps {
+        assert_eq!(lines[trap - 1], "wgmma.wait_group.sync.aligned 0;", "{text}");
+    }
+    let remarks: Vec<_> = traps.iter().filter_map(|&trap| lines[trap].split_once("// ")).collect();
+    assert_eq!(remarks.len(), 2, "{text}");
+    assert!(remarks.iter().any(|(_, remark)| remark.ends_with("kernel.rs:5:28: not $3")), "{remarks:?}");
+    assert!(
+        remarks.iter().any(|(_, remark)| remark.ends_with("index out of bounds of `out`")),
+        "{remarks:?}"
+    );
+    assert!(!text.contains("call"), "{text}");
+    assert!(text.contains(".visible .global .align 8 .u64 tma_failure;"), "{text}");
+}
+
+/// The numbers of the barriers at which threads meet, in order.
+fn barriers(threads: u32, body: &str) -> Vec<u32> {
+    let text = ptx(&format!("#[tma_kernel(threads = {threads})]\nfn k(n: u32) {{ {body} }}"));
+    let met = text.lines().filter_map(|line| line.trim().strip_prefix("barrier.sync "));
+    let mut numbers: Vec<_> = met.filter_map(|rest| rest.split(',').next()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn warpgroups_meet_at_barriers_of_their_own() {
+    assert_eq!(barriers(128, "sync_warpgroup();"), [1]);
+    assert_eq!(barriers(384, "sync_warpgroup();"), [1, 2, 3]);
+    // A role has the barriers of its warpgroups alone.
+    assert_eq!(barriers(256, "if warpgroup_idx() == 1 { sync_warpgroup(); }"), [2]);
+    let named = "named_barrier_sync(1, 64); sync_warpgroup(); named_barrier_sync(3, 64);";
+    assert_eq!(barriers(256, named), [2, 4]);
+    // A number that is computed may be any but the last ones, and a checked kernel tests it.
+    let computed = "sync_warpgroup(); named_barrier_sync(n, 64);";
+    assert_eq!(barriers(256, computed), [14, 15]);
+    let multiplies = "let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared(); \
+                      let mut s = Accumulator::<f32, 64, 64>::zero(); s.mma(a, a, ()).wait();";
+    let text =
+        ptx(&format!("#[tma_kernel(threads = 256, checked)]\nfn k(n: u32) {{ {multiplies} {computed} }}"));
+    assert!(text.contains("named barriers are 1 to 13"), "{text}");
 }

@@ -26,7 +26,7 @@ impl Draws {
 
     /// A number below `count`.
     pub const fn below(&mut self, count: u32) -> u32 {
-        ((self.next() >> 32) * count as u64 >> 32) as u32
+        (((self.next() >> 32) * count as u64) >> 32) as u32
     }
 
     /// True once in `count` times.
@@ -185,7 +185,7 @@ fn of_float(kind: Kind, float: Float, place: Place, draws: &mut Draws) -> u32 {
             float.bits(draws.once_in(2), exponent.clamp(0, float.greatest() as i32 - 1) as u32, fraction)
         }
         Kind::Cancelling => cancelling(float, place, draws),
-        Kind::Subnormal if place.right && place.line % 2 == 0 => around(float, -1, 1, draws),
+        Kind::Subnormal if place.right && place.line.is_multiple_of(2) => around(float, -1, 1, draws),
         Kind::Subnormal => float.bits(draws.once_in(2), draws.below(3) / 2, draws.next() as u32),
         Kind::Huge => {
             let exponent = float.greatest() - draws.below(3).min(float.greatest());
@@ -227,7 +227,7 @@ fn cancelling(float: Float, place: Place, draws: &mut Draws) -> u32 {
     let bits = around(float, -4, 4, &mut alike);
     let sign = 1 << (float.exponent + float.fraction + float.ignored);
     let unit = 1 << float.ignored;
-    let bits = if place.right || place.k % 2 == 0 { bits } else { bits ^ sign };
+    let bits = if place.right || place.k.is_multiple_of(2) { bits } else { bits ^ sign };
     if draws.once_in(6) { bits ^ unit } else { bits }
 }
 

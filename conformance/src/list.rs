@@ -160,8 +160,8 @@ pub fn summary() -> String {
         let sources =
             if count(cases.iter().map(|case| case.instruction.source)) == 2 { "both" } else { "one" };
         let layouts = count(cases.iter().map(|case| {
-            let Instruction { source, majors, .. } = case.instruction;
-            (source, majors, case.swizzles)
+            let majors = case.instruction.majors;
+            (majors, case.left().map(|tile| tile.swizzle), case.swizzles[1])
         }));
         let modifiers = count(cases.iter().map(|case| {
             let Instruction { negates, saturates, selector, .. } = case.instruction;

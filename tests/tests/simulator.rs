@@ -187,3 +187,28 @@ fn checked_kernels_name_the_index_and_the_line() -> anyhow::Result<()> {
     kernels::faults::index(&Device::simulator(), [3, 31], [1, 31, 2, 15])?;
     Ok(())
 }
+
+/// A kernel that multiplies calls nothing, and tells the place and the message all the same: the
+/// error is that of a GPU.
+#[test]
+fn kernels_that_multiply_stop_with_the_line() -> anyhow::Result<()> {
+    let source = include_str!("../src/kernels/mma/stops.rs");
+    let place_of = |code: &str, of: &str| {
+        let found = source.lines().enumerate().find_map(|(number, line)| Some((number, line.find(code)?)));
+        let (line, column) = found.expect("the kernel has such a line");
+        format!("src/kernels/mma/stops.rs:{}:{}", line + 1, column + code.find(of).unwrap() + 1)
+    };
+    let places = [
+        place_of("marks.set([row, 1], 7);", "row"),
+        place_of("assert!(sum[0] < limit", "assert"),
+        place_of("c.set(i, result.get(", "i,"),
+    ];
+    for (fault, place) in kernels::mma::stops::FAULTS.iter().zip(places) {
+        for seed in 0..4 {
+            let error = (fault.run)(&Device::simulator().seed(seed)).expect_err(fault.name);
+            assert!(error.to_string().contains(&place), "{error}\n{place}");
+            kernels::faults::judge(fault, &format!("ended with {error}"))?;
+        }
+    }
+    Ok(())
+}

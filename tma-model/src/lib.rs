@@ -10,6 +10,7 @@
 //! | [`operation`] | reductions and atomics, with the types that they take |
 //! | [`sync`] | the arithmetic of clocks, mbarriers, groups of copies and conflicting accesses |
 //! | [`mma`] | tensor cores: types, shapes, fragments, descriptors, layouts |
+//! | [`assertion`] | how a kernel that may call nothing says which assertion failed |
 //! | [`limits`] | every other number that the hardware fixes, with the document that says so |
 //!
 //! The package is pure data and arithmetic. It has no dependencies, because it is compiled into a
@@ -17,6 +18,7 @@
 //! here: the simulator has semantics of its own, so that it can judge the compiler.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod assertion;
 pub mod limits;
 pub mod mma;
 pub mod operation;

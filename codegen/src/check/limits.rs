@@ -4,8 +4,8 @@ use tma_model::tile::TileMode;
 
 use crate::abi::{AbiParam, abi_params};
 use crate::diag::Sink;
-use crate::diag::mistake::{self, BarrierCount, Indexed, Limits, Tile, Types, Value};
-use crate::ir::{BarrierOp, Const, Expr, ExprKind, For, Kernel, SharedVar, Span, TileType, Type};
+use crate::diag::mistake::{self, BarrierCount, Indexed, Limits, Tile, Turn, Types, Value};
+use crate::ir::{BarrierOp, Const, Expr, ExprKind, For, Kernel, Local, SharedVar, Span, TileType, Type};
 use crate::limits;
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
@@ -94,11 +94,10 @@ fn empty(len: u32, name: &str, span: Span, sink: &mut Sink) {
     }
 }
 
+/// Coordinates of an element of a tile, as far as they are constants.
 pub(super) fn tile_element(tile: &Expr, at: &[Expr], sink: &mut Sink) {
-    if let Type::Tile(tile) = tile.ty.local() {
-        for (coordinate, &extent) in at.iter().zip(&tile.extents) {
-            within(coordinate, extent, Indexed::Tile, sink);
-        }
+    for (coordinate, bound) in at.iter().zip(tile_bounds(&tile.ty)) {
+        within(coordinate, bound, sink);
     }
 }
 
@@ -111,10 +110,45 @@ pub(super) fn printed_tile(tile: &Expr, sink: &mut Sink) {
     }
 }
 
-pub(super) fn shared_element(array: &Expr, index: &Expr, sink: &mut Sink) {
-    if let Type::SharedArray(_, len) = array.ty.local() {
-        within(index, *len, Indexed::Array, sink);
+/// The index of an element or of a stage, if it is a constant.
+pub(super) fn element(of: &Type, index: &Expr, sink: &mut Sink) {
+    if let Some(bound) = bound(of) {
+        within(index, bound, sink);
     }
+}
+
+/// The indices of an element of a register array that is assigned to.
+pub(super) fn assigned(local: &Local, indices: &[Expr], sink: &mut Sink) {
+    let mut ty = local.ty.clone();
+    for index in indices {
+        element(&ty, index, sink);
+        ty = ty.elements().map_or(Type::Error, |(element, _)| element);
+    }
+}
+
+/// What an index is less than.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    extent: u32,
+    of: Indexed,
+}
+
+/// The bound of indices into a thing of several parts.
+pub(super) fn bound(of: &Type) -> Option<Bound> {
+    let (extent, of) = if let Type::SharedArray(_, len) | Type::Array(_, len) = of.local() {
+        (*len, Indexed::Array)
+    } else if let Type::Stages(_, len) = of.local() {
+        (*len, Indexed::Stages)
+    } else {
+        (of.elements()?.1, Indexed::Registers)
+    };
+    Some(Bound { extent, of })
+}
+
+/// The bounds of coordinates in a tile, outermost first.
+pub(super) fn tile_bounds(tile: &Type) -> Vec<Bound> {
+    let Type::Tile(tile) = tile.local() else { return vec![] };
+    tile.extents.iter().map(|&extent| Bound { extent, of: Indexed::Tile }).collect()
 }
 
 pub(super) fn for_loop(inner: &For, sink: &mut Sink) {
@@ -195,18 +229,6 @@ pub(super) fn named_barrier(id: &Expr, threads: &Expr, sink: &mut Sink) {
     }
 }
 
-pub(super) fn array_element(array: &Expr, index: &Expr, sink: &mut Sink) {
-    if let Type::Array(_, len) = array.ty {
-        within(index, len, Indexed::Array, sink);
-    }
-}
-
-pub(super) fn stage(stages: &Expr, index: &Expr, sink: &mut Sink) {
-    if let Type::Stages(_, len) = stages.ty.local() {
-        within(index, *len, Indexed::Stages, sink);
-    }
-}
-
 pub(super) fn register_array(array: &Expr, sink: &mut Sink) {
     let elements = array.ty.scalars();
     if elements > limits::REGISTER_ARRAY_ELEMENTS {
@@ -237,10 +259,19 @@ pub(super) fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
     }
 }
 
-fn within(index: &Expr, len: u32, of: Indexed, sink: &mut Sink) {
-    if let Some(value) = index.as_int()
-        && !(0..i128::from(len)).contains(&value)
-    {
-        sink.error(Limits::Index { value, of, len }, index.span);
+fn within(index: &Expr, bound: Bound, sink: &mut Sink) {
+    if let Some(value) = index.as_int() {
+        outside(value, index.span, (bound, &[]), sink);
     }
+}
+
+/// Reports an index that is not within its bound, in these turns of unrolled loops; whether it is
+/// one.
+pub(super) fn outside(value: i128, span: Span, (bound, turns): (Bound, &[Turn]), sink: &mut Sink) -> bool {
+    let Bound { extent: len, of } = bound;
+    let is_outside = !(0..i128::from(len)).contains(&value);
+    if is_outside {
+        sink.error(Limits::Index { value, of, len, turns: turns.to_vec() }, span);
+    }
+    is_outside
 }

@@ -13,11 +13,15 @@
 //! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes,
 //!   likewise.
 //! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
-//! * `mma`: what tensor cores multiply, and what is done with accumulators; `statics` tells which
-//!   indices are known.
+//! * `mma`: what tensor cores multiply, and what is done with accumulators.
+//! * `unrolled`: indices once loops are unrolled: those of registers are known, and all that are
+//!   known are within range.
+//! * `barriers`: enough of a block's barriers for its warpgroups, beside those that are named.
 //! * `flights`: multiplications that nobody waits for, and how many each wait leaves open.
+//! * `registers`: what warpgroups ask for, against what a block has.
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
+//! * `uniform`: what warpgroups do together, where all of their threads come.
 //! * `unused`: shared memory that nothing uses, which is a warning.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
@@ -26,6 +30,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod barriers;
 mod bulk;
 mod clusters;
 mod coordinates;
@@ -36,10 +41,12 @@ mod limits;
 mod low_bits;
 pub(crate) mod mma;
 mod operations;
+pub(crate) mod registers;
 mod settled;
 mod size;
-mod statics;
 mod target;
+mod uniform;
+mod unrolled;
 mod unused;
 mod vectors;
 mod warp;
@@ -49,6 +56,7 @@ pub(crate) use unused::unused;
 
 use crate::diag::Sink;
 use crate::ir::Kernel;
+use barriers::Barriers;
 use flights::Flights;
 use layout::SharedLayout;
 
@@ -58,6 +66,7 @@ pub struct CheckedKernel {
     kernel: Kernel,
     layout: SharedLayout,
     flights: Flights,
+    barriers: Barriers,
 }
 
 impl CheckedKernel {
@@ -75,6 +84,11 @@ impl CheckedKernel {
     pub fn flights(&self) -> &Flights {
         &self.flights
     }
+
+    /// Which barriers its warpgroups meet at.
+    pub fn barriers(&self) -> &Barriers {
+        &self.barriers
+    }
 }
 
 /// Checks every rule; reports all that are broken, and gives the kernel back if one is.
@@ -82,12 +96,18 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     let before = sink.len();
     limits::check(&kernel, sink);
     operations::check(&kernel, sink);
-    size::check(&kernel, sink);
+    // What is too large to be unrolled is not followed through its turns either.
+    if size::check(&kernel, sink) {
+        unrolled::check(&kernel, sink);
+    }
     mma::check(&kernel, sink);
     let flights = flights::follow(&kernel, sink);
+    uniform::check(&kernel, sink);
+    registers::check(&kernel, sink);
+    let barriers = barriers::assign(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     if sink.len() == before {
-        Ok(Box::new(CheckedKernel { kernel, layout, flights }))
+        Ok(Box::new(CheckedKernel { kernel, layout, flights, barriers }))
     } else {
         Err(Box::new(kernel))
     }

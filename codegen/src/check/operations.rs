@@ -2,7 +2,6 @@
 //! new one is named here, and has to say which rules it keeps.
 
 use super::low_bits::Variables;
-use super::statics::Statics;
 use super::{bulk, clusters, coordinates, descriptors, limits, mma, settled, vectors, warp};
 use crate::diag::Sink;
 use crate::ir::{Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
@@ -14,14 +13,12 @@ pub(super) struct Rules<'k> {
     pub(super) blocks: Option<u64>,
     /// What is known of the variables where a statement stands.
     pub(super) variables: Variables,
-    /// What is known once loops are unrolled.
-    pub(super) statics: Statics,
 }
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let blocks = clusters::size(kernel, sink);
-    let (variables, statics) = (Variables::new(&kernel.body), Statics::new(&kernel.body));
-    let mut rules = Rules { kernel, blocks, variables, statics };
+    let variables = Variables::new(&kernel.body);
+    let mut rules = Rules { kernel, blocks, variables };
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         rules.variables.pass(stmt);
         statement(&rules, stmt, sink);
@@ -48,11 +45,11 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
             vectors::global(rules, *global, index, vectors::length(&value.ty), sink);
         }
         StmtKind::SharedGet { array, index, dest } => {
-            limits::shared_element(array, index, sink);
+            limits::element(&array.ty, index, sink);
             vectors::shared(rules, array, index, vectors::read(rules, *dest), sink);
         }
         StmtKind::SharedSet { array, index, value } => {
-            limits::shared_element(array, index, sink);
+            limits::element(&array.ty, index, sink);
             vectors::shared(rules, array, index, vectors::length(&value.ty), sink);
         }
         StmtKind::TileCopy(copy) => {
@@ -83,7 +80,7 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         StmtKind::ReduceRows { accumulator, .. } => mma::reduce_rows(rules, *accumulator, span, sink),
         StmtKind::SetMaxRegisters { registers, .. } => mma::registers(*registers, span, sink),
         StmtKind::PrintTile { tile } => limits::printed_tile(tile, sink),
-        StmtKind::Assign { local, index, value: _ } => mma::assigned(rules, *local, index, sink),
+        StmtKind::Assign { local, index, value: _ } => limits::assigned(rules.kernel.local(*local), index, sink),
         // Their operands are judged as expressions; nothing else about them has a rule.
         StmtKind::If { .. }
         | StmtKind::Match { .. }
@@ -119,10 +116,9 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
             return settled::no_value(expr, sink);
         }
         ExprKind::Index(array, index) => {
-            limits::array_element(array, index, sink);
-            mma::element(rules, &array.ty, index, sink);
+            limits::element(&array.ty, index, sink);
         }
-        ExprKind::Stage(stages, index) => limits::stage(stages, index, sink),
+        ExprKind::Stage(stages, index) => limits::element(&stages.ty, index, sink),
         ExprKind::CachePolicy(_, fraction) => limits::cache_fraction(fraction, sink),
         ExprKind::Array(_) | ExprKind::Repeat(_) => limits::register_array(expr, sink),
         ExprKind::Remote(_, rank) => clusters::remote(rules, rank, expr.span, sink),

@@ -8,10 +8,13 @@ use crate::diag::mistake::Limits;
 use crate::ir::{Block, Expr, For, Kernel, Stmt, StmtKind, visit};
 use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
 
-pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
-    if let Some(operations) = block(&kernel.body, sink).filter(|found| *found > KERNEL_OPERATIONS) {
+/// Whether the kernel can be unrolled; reports one that is too large for it.
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) -> bool {
+    let Some(operations) = block(&kernel.body, sink) else { return false };
+    if operations > KERNEL_OPERATIONS {
         sink.error(Limits::KernelSize { kernel: kernel.path(), operations }, kernel.span);
     }
+    operations <= KERNEL_OPERATIONS
 }
 
 /// The operations of a block; none if a loop in it has been refused, so that those around it are

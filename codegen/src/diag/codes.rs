@@ -205,6 +205,13 @@ codes! {
     /// A tile that is too large to be printed.
     PrintedTile = "TMA0270",
 
+    /// More warpgroups that meet on their own than barriers that are left for them.
+    WarpgroupBarriers = "TMA0263",
+    /// What a warpgroup does together, where its threads may have parted.
+    Divergent = "TMA0264",
+    /// Registers that a block does not have for its warpgroups.
+    RegisterPool = "TMA0265",
+
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.

@@ -10,7 +10,7 @@ use super::types::Class;
 use super::{Cx, Lower, print};
 use crate::backend::BackendError;
 use crate::ir::{BinaryOp, Expr, ExprKind, Span};
-use crate::limits::{NAMED_BARRIERS, WARP_THREADS};
+use crate::limits::WARP_THREADS;
 
 /// Goes on only if `index` is one of the `len` of `thing`, which are `what`: `elements`. A negative
 /// index is none.
@@ -38,7 +38,7 @@ pub(super) fn named_barrier<'c>(
     if !cx.checked {
         return Ok(());
     }
-    let last = NAMED_BARRIERS - 1;
+    let last = cx.kernel.barriers().end_of_named() - 1;
     if !id.0.is_const() {
         let from_one = cx.builder.build_int_sub(id.0, cx.u32_const(1), "")?;
         let named = cx.builder.build_int_compare(IntPredicate::ULT, from_one, cx.u32_const(last), "")?;

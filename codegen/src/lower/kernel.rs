@@ -9,13 +9,13 @@ use inkwell::types::{BasicMetadataTypeEnum, StructType};
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
-use super::{Cx, Lower, debug, memory};
+use super::{Cx, Lower, debug, memory, place};
 use crate::Checks;
 use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
-use crate::check::{TargetKernel, layout, mma};
-use crate::ir::{self, Cluster, Kernel, ParamKind, Scalar, StmtKind, visit};
-use crate::limits::{ARRAY_ALIGNMENT, MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS, cluster_blocks};
+use crate::check::{TargetKernel, layout, mma, registers};
+use crate::ir::{self, Cluster, Kernel, ParamKind, Scalar};
+use crate::limits::{ARRAY_ALIGNMENT, cluster_blocks};
 
 /// LLVM's number of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
 const PTX_KERNEL: u32 = 71;
@@ -61,6 +61,7 @@ pub(super) fn declare<'c, 'k>(
         module,
         target,
         has_mma: mma::uses_mma(kernel),
+        halves_apart: place::takes_halves_apart(kernel),
         checked: checks.apply_to(kernel),
         builder,
         allocas,
@@ -72,6 +73,7 @@ pub(super) fn declare<'c, 'k>(
         shared: shared_memory(context, module, kernel),
         exits: HashMap::new(),
         strings: HashMap::new(),
+        failures: HashMap::new(),
         lines,
         path: source.path,
         ptx_version: target.ptx_version(),
@@ -161,7 +163,7 @@ fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel
     let [x, y, z] = launch.threads;
     let mut bounds = vec![("nvvm.reqntid", format!("{x},{y},{z}"))];
     bounds.extend(launch.min_blocks.map(|blocks| ("nvvm.minctasm", blocks.to_string())));
-    let registers = launch.max_registers.or_else(|| shared_out(kernel));
+    let registers = launch.max_registers.or_else(|| registers::at_entry(kernel));
     bounds.extend(registers.map(|registers| ("nvvm.maxnreg", registers.to_string())));
     match launch.cluster {
         Cluster::None => {}
@@ -177,22 +179,6 @@ fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel
         function.add_attribute(AttributeLoc::Function, context.create_string_attribute(key, &value));
     }
     function.add_attribute(AttributeLoc::Function, enum_attribute(context, "nounwind", 0));
-}
-
-/// The registers that each thread begins with where warpgroups ask for more or fewer: all that a
-/// block can have, shared out equally, but no more than any warpgroup asks for as an increase.
-/// `setmaxnreg` is ignored where the number is not known (PTX ISA, "setmaxnreg").
-fn shared_out(kernel: &Kernel) -> Option<u32> {
-    let (mut asks, mut increases) = (false, vec![]);
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        if let StmtKind::SetMaxRegisters { increase, registers } = stmt.kind {
-            asks = true;
-            increases.extend(increase.then_some(registers));
-        }
-    });
-    let threads = u32::try_from(kernel.launch.thread_count()).ok().filter(|&threads| threads > 0)?;
-    let each = (MULTIPROCESSOR_REGISTERS / threads).min(THREAD_REGISTERS) / 8 * 8;
-    asks.then(|| increases.into_iter().fold(each, u32::min))
 }
 
 /// Declares the block's shared memory: one array without a length, which the launch gives.

@@ -104,6 +104,8 @@ struct Cx<'c, 'k> {
     target: Target,
     /// Whether it multiplies with the tensor cores, and so must call nothing.
     has_mma: bool,
+    /// Whether elements of accumulators of f16 are used one by one, of which two are in a register.
+    halves_apart: bool,
     /// Whether the kernel tests what Rust's debug builds test.
     checked: bool,
     /// Stands where the next instruction goes.
@@ -123,6 +125,8 @@ struct Cx<'c, 'k> {
     exits: HashMap<Label, Exits<'c>>,
     /// The constant strings so far.
     strings: HashMap<String, PointerValue<'c>>,
+    /// Where a kernel that multiplies goes when an assertion fails, by place and message.
+    failures: HashMap<(u32, u32, String), BasicBlock<'c>>,
     lines: debug::Lines<'c>,
     /// The source file, as the user is told.
     path: &'k str,

@@ -1,14 +1,12 @@
 //! Locals and register arrays.
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{
-    AggregateValueEnum, BasicValue, BasicValueEnum, InstructionValue, IntValue, PointerValue,
-};
+use inkwell::values::{AggregateValueEnum, BasicValueEnum, InstructionValue, IntValue, PointerValue};
 
 use super::types::int;
 use super::{Cx, Lower, bounds, expr};
 use crate::backend::BackendError;
-use crate::ir::{Expr, ExprKind, LocalId, Scalar, Type};
+use crate::ir::{Expr, ExprKind, Kernel, LocalId, Scalar, StmtKind, Type, visit};
 
 /// Where `local` lives.
 pub(super) fn home<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<PointerValue<'c>> {
@@ -35,16 +33,8 @@ pub(super) fn at<'c>(
     Ok(unsafe { cx.builder.build_gep(ty, base, &[index], "")? })
 }
 
-/// Says of a load that its address is a multiple of so many bytes, and no more.
-pub(super) fn align(loaded: BasicValueEnum<'_>, bytes: u32) -> Lower<()> {
-    match loaded.as_instruction_value() {
-        Some(load) => align_store(load, bytes),
-        None => Ok(()),
-    }
-}
-
-/// As [`align`], of a store.
-pub(super) fn align_store(access: InstructionValue<'_>, bytes: u32) -> Lower<()> {
+/// Says of an access that its address is a multiple of so many bytes, and no more.
+pub(super) fn align(access: InstructionValue<'_>, bytes: u32) -> Lower<()> {
     access
         .set_alignment(bytes)
         .map_err(|error| BackendError::Unchecked(format!("an alignment of {bytes} bytes: {error}")))
@@ -75,6 +65,20 @@ pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value:
     }
     cx.builder.build_store(place, value)?;
     Ok(())
+}
+
+/// Whether elements of an accumulator of f16 are read or written one by one.
+pub(super) fn takes_halves_apart(kernel: &Kernel) -> bool {
+    let mut found = false;
+    visit::for_each_expr(&kernel.body, &mut |expr| {
+        found |= matches!(&expr.kind, ExprKind::Index(of, _) if is_of_halves(&of.ty));
+    });
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Assign { local, index, .. } = &stmt.kind {
+            found |= !index.is_empty() && is_of_halves(&kernel.local(*local).ty);
+        }
+    });
+    found
 }
 
 /// A register array of these elements.

@@ -46,7 +46,7 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::BulkCommitGroup => tma::commit_group(cx),
         StmtKind::BulkWaitGroup { pending, read_only } => tma::wait_group(cx, *pending, *read_only),
         StmtKind::Mma(multiplication) => mma::multiply(cx, multiplication, stmt.id),
-        StmtKind::MmaWait { accumulator, awaited: _ } => mma::wait(cx, *accumulator, stmt.id),
+        StmtKind::MmaWait { accumulator, awaited } => mma::wait(cx, *accumulator, *awaited, stmt.id),
         StmtKind::Pack { dest, accumulator } => mma::pack(cx, *dest, *accumulator),
         StmtKind::StoreAccumulator { accumulator, first, tile } => mma::store(cx, *accumulator, first, tile),
         StmtKind::CheckMatrix(matrix) => mma::check_matrix(cx, matrix, stmt.origin.span),

@@ -3,8 +3,12 @@
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 
-use super::{Cx, Lower, bounds, expr, memory, mma, nvvm, place};
-use crate::ir::{Axis, Expr, Fence, FencedMemory, GridDependency, LocalId, ParamId, Scope, Span, Sync};
+use super::{Cx, Lower, bounds, expr, memory, nvvm, place};
+use crate::backend::BackendError;
+use crate::ir::{
+    Axis, Expr, ExprKind, Fence, FencedMemory, GridDependency, LocalId, ParamId, Scalar, Scope, Span,
+    Special, Sync,
+};
 
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
@@ -13,12 +17,37 @@ pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync, span: Span) -> Lower<()> {
     let instruction = match sync {
         Sync::Threads => &nvvm::SYNC_THREADS,
         Sync::Warp => &nvvm::SYNC_WARP,
-        Sync::Warpgroup => return mma::sync_warpgroup(cx, span),
+        Sync::Warpgroup => return meet_in_warpgroup(cx, span),
         Sync::Cluster => &nvvm::SYNC_CLUSTER,
         Sync::ClusterArrive => &nvvm::CLUSTER_ARRIVE,
         Sync::ClusterWait => &nvvm::CLUSTER_WAIT,
     };
     nvvm::emit(cx, instruction, &[])?;
+    Ok(())
+}
+
+/// Lowers a meeting of the warpgroup's threads. Each warpgroup has a barrier of its own, and goes
+/// where that is named by a constant.
+fn meet_in_warpgroup(cx: &mut Cx<'_, '_>, span: Span) -> Lower<()> {
+    let Some((&last, others)) = cx.kernel.barriers().of_warpgroups().split_last() else {
+        return Err(BackendError::Unchecked("a meeting of a warpgroup without a barrier".to_owned()));
+    };
+    let end = cx.new_block("met");
+    let mine = Expr { kind: ExprKind::Special(Special::WarpgroupIdx), ty: Scalar::U32.into(), span };
+    let mine = expr::int_value(cx, &mine)?;
+    for (warpgroup, &barrier) in (0..).zip(others) {
+        let (here, next) = (cx.new_block("meeting"), cx.new_block("next_warpgroup"));
+        let number = cx.u32_const(warpgroup);
+        let is_mine = cx.builder.build_int_compare(IntPredicate::EQ, mine, number, "")?;
+        cx.builder.build_conditional_branch(is_mine, here, next)?;
+        cx.builder.position_at_end(here);
+        nvvm::emit(cx, &nvvm::sync_warpgroup(barrier), &[])?;
+        cx.branch_to(end)?;
+        cx.builder.position_at_end(next);
+    }
+    nvvm::emit(cx, &nvvm::sync_warpgroup(last), &[])?;
+    cx.branch_to(end)?;
+    cx.builder.position_at_end(end);
     Ok(())
 }
 

@@ -84,10 +84,10 @@ impl<'c> Cx<'c, '_> {
         match ty {
             Type::Scalar(scalar) => Ok(self.scalar_type(*scalar)),
             Type::Array(element, len) => Ok(self.value_type(element)?.array_type(*len).into()),
-            // As registers: LLVM would take an array of halves apart, and touch the registers for it
-            // while a multiplication writes them.
-            Type::Accumulator(ty) if ty.element == Scalar::F16 => {
-                Ok(self.context.i32_type().array_type(ty.elements() / 2).into())
+            // Two halves lie in a register, and are taken apart only where they are used: LLVM would
+            // keep them apart throughout, and put them together for each multiplication.
+            Type::Accumulator(sum) if sum.element == Scalar::F16 => {
+                Ok(self.context.i32_type().array_type(sum.elements() / 2).into())
             }
             Type::Accumulator(_) | Type::Rows(..) => {
                 let (element, len) = ty.elements().unwrap_or((Type::Error, 0));

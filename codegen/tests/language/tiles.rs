@@ -186,3 +186,57 @@ fn nothing_else_is_printed_as_a_tile() {
         assert!(text.contains(found) && text.contains(help), "{body}: {text}");
     }
 }
+
+/// What an index is known to be once loops are unrolled is judged as a constant is.
+#[test]
+fn tma0208_indices_in_turns_of_unrolled_loops() {
+    let of = |body: &str| {
+        format!(
+            "#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>) {{\n\
+             let lines: Stages<SharedArray<u32, 32>, 2> = shared();\n\
+             let tile: Tile<u32, Shape2<4, 32>> = shared();\nlet parts = [1u32, 2, 3];\n{body}\n}}"
+        )
+    };
+    for (broken, message, kept) in [
+        (
+            "for i in unroll(0..4) { out.set(0, parts[i]); }",
+            "index 3 is out of range: the array's length is 3\nnote: in the turn of the unrolled loop in which `i` is 3",
+            "for i in unroll(0..3) { out.set(0, parts[i]); }",
+        ),
+        (
+            "let mut own = [[0u32; 2]; 3]; for i in unroll(0..3) { own[i][i] = n; } out.set(0, own[0][0]);",
+            "index 2 is out of range: the array's length is 2",
+            "let mut own = [[0u32; 2]; 3]; for i in unroll(0..2) { own[i][i] = n; } out.set(0, own[0][0]);",
+        ),
+        (
+            "for i in unroll(0..3u32) { lines[i].set(0, n); }",
+            "index 2 is out of range: the number of stages is 2",
+            "for i in unroll(0..3u32) { lines[i % 2].set(0, n); }",
+        ),
+        (
+            "for i in unroll(0..3u32) { out.set(0, lines[0].get(16 * i)); }",
+            "index 32 is out of range: the array's length is 32",
+            "for i in unroll(0..3u32) { out.set(0, lines[0].get(15 * i)); }",
+        ),
+        (
+            "for i in unroll(0..2) { for j in unroll(0..=4u32) { tile.set([j, 0], n); } }",
+            "index 4 is out of range: the tile's extent here is 4\nnote: in the turn of the unrolled loop in which \
+             `i` is 0 and `j` is 4",
+            "for i in unroll(0..2) { for j in unroll(0..=3u32) { tile.set([j, 0], n); } }",
+        ),
+    ] {
+        let text = refused(&of(broken));
+        assert_eq!(text.matches("TMA0").count(), 1, "{text}");
+        assert!(text.starts_with("TMA0208") && text.contains(message), "{text}");
+        ir(&of(kept));
+    }
+    // What is known at run time is left to checked kernels, and so is what no turn comes to.
+    for kept in [
+        "for i in 0..4 { out.set(0, parts[i]); }",
+        "for i in unroll(0..4) { if i == 3 { break; } out.set(0, parts[i]); }",
+        "for i in unroll(0..4) { if i == 3 { continue; } out.set(0, parts[i]); }",
+        "let mut i = 2; while i > 0 { i -= 1; out.set(0, parts[i]); } out.set(0, parts[i + 3]);",
+    ] {
+        ir(&of(kept));
+    }
+}

@@ -1,6 +1,6 @@
 //! The words of a warp: what they become, and what is refused.
 
-use super::{means, refused};
+use super::{ir, means, refused};
 
 /// What is said of a kernel of `threads` threads.
 #[track_caller]
@@ -93,4 +93,34 @@ fn reductions_by_shuffles_need_whole_warps() {
         refuses(80, body, "with 80 threads the block's last warp has 16");
     }
     accepts(80, "let t = warp_reduce_add(n as i16) as u64 + warp_reduce_xor(n as u64);");
+}
+
+/// Barriers of warpgroups and those that the kernel names, of which there are 15.
+#[test]
+fn tma0263_barriers_for_all_warpgroups() {
+    let of = |body: &str| format!("#[tma_kernel(threads = 256)]\nfn k(n: u32) {{ {body} }}");
+    let all = |numbers: std::ops::RangeInclusive<u32>| -> String {
+        numbers.map(|number| format!("named_barrier_sync({number}, 256);")).collect()
+    };
+    for (broken, message, kept) in [
+        (
+            format!("sync_warpgroup(); {}", all(1..=14)),
+            "the 2 warpgroups need a barrier each, but of 15 the kernel names 14",
+            format!("sync_warpgroup(); {}", all(1..=13)),
+        ),
+        (
+            "sync_warpgroup(); named_barrier_arrive(n, 256); named_barrier_sync(14, 256);".to_owned(),
+            "the kernel names number 14 itself",
+            "sync_warpgroup(); named_barrier_arrive(n, 256); named_barrier_sync(13, 256);".to_owned(),
+        ),
+        (
+            format!("sync_warpgroup(); {}", all(1..=15)),
+            "names 15",
+            format!("sync_threads(); {}", all(1..=15)),
+        ),
+    ] {
+        let text = refused(&of(&broken));
+        assert!(text.starts_with("TMA0263") && text.contains(message), "{text}");
+        ir(&of(&kept));
+    }
 }

@@ -326,7 +326,7 @@ where
     // All rows, or some dozen if there are many.
     let found = of_o.to_vec()?;
     let rows = heads * queries;
-    let step = (rows * keys >> 19).clamp(1, rows.div_ceil(50));
+    let step = (rows * keys / (1 << 19)).clamp(1, rows.div_ceil(50));
     let mut error = 0.0_f64;
     for row in (0..rows).step_by(step) {
         let (of_head, seen) = (row / queries * keys * HEAD, options.seen(row % queries) * HEAD);

@@ -7,7 +7,7 @@ use super::memory::Location;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use super::{Issue, Lane, lanes_of};
-use crate::isa::{ControlOp, Memory, Order, Pc, Reg, Space};
+use crate::isa::{Assertion, ControlOp, Memory, Order, Pc, Reg, Space};
 use crate::machine::Stop;
 use crate::report::FindingKind;
 
@@ -33,9 +33,13 @@ impl Turn<'_, '_> {
             }
             ControlOp::Exit => return Ok(Flow::Exit),
             ControlOp::Yield => return Ok(Flow::Yield),
-            ControlOp::Trap => {
+            ControlOp::Trap(None) => {
                 let message = "the kernel has run into a `trap`";
                 return self.fail(warp, issue.first_lane(), FindingKind::Trap, message);
+            }
+            ControlOp::Trap(Some(ref assertion)) => {
+                let Assertion { place, message } = &**assertion;
+                return self.assertion(warp, place, (&self.context.program.name, message), issue);
             }
             ControlOp::Nothing => {}
             ControlOp::Printf { format, args, result } => {
@@ -155,11 +159,23 @@ impl Turn<'_, '_> {
         }
         let mut bytes = [0; 4];
         self.read(warp, lane, local(line), &mut bytes)?;
-        let (line, count) = (u32::from_le_bytes(bytes), issue.active.count_ones());
+        let line = u32::from_le_bytes(bytes);
         let [message, file, function] = [0, 1, 2].map(|index| texts[index].as_str());
+        self.assertion(warp, &format!("{file}:{line}"), (function, message), issue)
+    }
+
+    /// Reports an assertion that has failed.
+    fn assertion(
+        &mut self,
+        warp: &Warp,
+        place: &str,
+        (function, message): (&str, &str),
+        issue: Issue,
+    ) -> Result<Flow, Stop> {
+        let count = issue.active.count_ones();
         let threads = if count == 1 { String::new() } else { format!(", in {count} threads of the warp") };
-        let message = format!("assertion failed at {file}:{line} in {function}: {message}{threads}");
-        self.fail(warp, lane, FindingKind::Trap, message)
+        let message = format!("assertion failed at {place} in {function}: {message}{threads}");
+        self.fail(warp, issue.first_lane(), FindingKind::Trap, message)
     }
 }
 

@@ -455,7 +455,7 @@ fn control(op: &ControlOp) -> Facts {
         | ControlOp::Return(_)
         | ControlOp::Nothing
         | ControlOp::Yield => Facts::of(class),
-        ControlOp::Exit | ControlOp::Trap => Facts::visible(class),
+        ControlOp::Exit | ControlOp::Trap(_) => Facts::visible(class),
         ControlOp::Printf { .. } | ControlOp::AssertFail { .. } => {
             Facts { reads: Footprint::Object, ..Facts::visible(class) }
         }

@@ -22,7 +22,7 @@ pub(crate) use facts::{Effect, Facts, LaneAccess, Synchronization, Wait};
 pub(crate) use index::{Label, Pc, Reg, VariableId, indices};
 pub(crate) use integer::{BinaryOp, Integer, PackedOp, Permutation, TernaryOp, UnaryOp};
 pub(crate) use op::{
-    Access, AddressOp, Alu, Atomic, AtomicOp, AtomicVector, BarrierOp, BarrierReduction, Binary,
+    Access, AddressOp, Alu, Assertion, Atomic, AtomicOp, AtomicVector, BarrierOp, BarrierReduction, Binary,
     BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Collective, Combine, Combined, Compare, ComparePair,
     Compared, ControlOp, Conversion, CopyAsyncOp, CopyCode, FloatCode, LeftCode, MapCode, MatrixCode,
     MbarrierAction, MbarrierOp, MemoryOp, MetadataCode, MultiplyCode, Numeric, Op, PairConversion,

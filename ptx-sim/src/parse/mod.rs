@@ -18,6 +18,7 @@ use std::fmt;
 
 use cursor::Cursor;
 use syntax::Source;
+use tma_model::assertion::Remark;
 
 /// Why a PTX text cannot be run: the line and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,5 +46,8 @@ impl std::error::Error for LoadError {}
 /// Parses a whole module.
 pub(crate) fn parse(text: &str) -> Result<Source<'_>, LoadError> {
     let tokens = lex::tokens(text)?;
-    directive::module(&mut Cursor::new(&tokens))
+    let mut source = directive::module(&mut Cursor::new(&tokens))?;
+    let remarks = (1..).zip(text.lines()).filter_map(|(line, text)| Some((line, Remark::find(text)?)));
+    source.remarks = remarks.collect();
+    Ok(source)
 }

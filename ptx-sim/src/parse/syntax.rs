@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use tma_model::assertion::Remark;
 use tma_model::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 
 /// A module.
@@ -11,6 +12,8 @@ pub(crate) struct Source<'s> {
     pub(crate) variables: Vec<Variable<'s>>,
     /// The numbers and names of `.file`.
     pub(crate) files: Vec<(u32, &'s str)>,
+    /// What comments say of the traps of assertions, by line.
+    pub(crate) remarks: HashMap<u32, Remark<'s>>,
     /// The places of functions with a body, and of variables: of several with a name, the first.
     defined: HashMap<&'s str, usize>,
     declared: HashMap<&'s str, usize>,

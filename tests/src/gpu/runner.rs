@@ -72,8 +72,7 @@ fn all(options: Options) -> Vec<Test> {
     if !options.quick {
         tests.extend(errors::tests());
         tests.extend(
-            faults::FAULTS
-                .iter()
+            faults::all()
                 .map(|fault| Test { name: fault.name.to_owned(), run: Box::new(|_| in_own_process(fault)) }),
         );
     }

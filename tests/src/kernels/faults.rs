@@ -7,6 +7,8 @@ use super::printing;
 use anyhow::ensure;
 use tma_runtime::prelude::*;
 
+use super::mma::stops;
+
 /// A kernel to run in a process of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
@@ -20,8 +22,13 @@ pub struct Fault {
     pub printed: &'static [&'static str],
 }
 
-/// Every one.
-pub const FAULTS: &[Fault] = &[
+/// Every one, also those of other themes.
+pub fn all() -> impl Iterator<Item = &'static Fault> {
+    FAULTS.iter().chain(stops::FAULTS)
+}
+
+/// Those that are here.
+const FAULTS: &[Fault] = &[
     Fault {
         name: "faults::printf",
         run: |device| {
@@ -323,7 +330,7 @@ pub fn fault_index(
 ///
 /// If there is none of that name, and without a device.
 pub fn run_here(name: &str) -> anyhow::Result<()> {
-    let fault = FAULTS.iter().find(|fault| fault.name == name);
+    let fault = all().find(|fault| fault.name == name);
     let fault = fault.ok_or_else(|| anyhow::anyhow!("no fault is called `{name}`"))?;
     match (fault.run)(&Device::open()?) {
         Ok(()) => eprintln!("ended well"),

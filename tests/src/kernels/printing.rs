@@ -29,7 +29,7 @@ pub fn print_tiles(n: u32) {
         print_tile(wide);
 
         for i in 0..16 {
-            cube.set([0, i / 8, i / 4 % 2, i % 4], i as i32 * -1000);
+            cube.set([0, i / 8, i / 4 % 2, i % 4], i * -1000);
             lines[n].set([i], 255 - i as u8);
         }
         cube.set([0, 1, 1, 3], i32::MIN);

@@ -111,6 +111,9 @@ pub fn mutants(ptx: &str) -> Vec<Mutant> {
     let mut all = vec![];
     for (index, line) in lines.iter().enumerate() {
         let Some(instruction) = Instruction::parse(line) else { continue };
+        if stops(&lines[index + 1..]) {
+            continue;
+        }
         let next = lines[index + 1..].iter().find(|line| !line.trim().is_empty());
         let mut changes = changes(&instruction);
         changes.extend(tried_once(&instruction, next.and_then(|next| Instruction::parse(next)).as_ref()));
@@ -121,6 +124,11 @@ pub fn mutants(ptx: &str) -> Vec<Mutant> {
         }
     }
     all
+}
+
+/// Whether a kernel only stops on these lines, so that nothing depends on the step before them.
+fn stops(lines: &[&str]) -> bool {
+    lines.iter().take(2).any(|line| line.trim().starts_with("trap;"))
 }
 
 /// What can be done to an instruction, with the text that it then is.

@@ -20,6 +20,7 @@ impl Error {
             Self::MapRefused { .. } => "TMA0517",
             Self::NotMutable { .. } => "TMA0526",
             Self::MisalignedGlobal { .. } => "TMA0531",
+            Self::Assertion { .. } => "TMA0545",
             Self::NoDriver { .. } => "TMA0601",
             Self::NoDevice { .. } => "TMA0602",
             Self::NoBackend => "TMA0603",

@@ -108,6 +108,11 @@ impl fmt::Display for Error {
                 status.hint(),
                 KernelNames(kernels)
             ),
+            Self::Assertion { kernel, place, message, block, thread } => write!(
+                f,
+                "an assertion in kernel `{kernel}` failed at {place}, in thread {thread:?} of block \
+                 {block:?}: {message}"
+            ),
             Self::Findings { kernel, seed, count, text } => write!(
                 f,
                 "the simulator found {} in `{kernel}`, with seed {seed}:\n\n{text}",

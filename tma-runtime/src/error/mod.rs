@@ -12,7 +12,7 @@ mod picture;
 mod status;
 mod view;
 
-use crate::spec::Scalar;
+use crate::spec::{KernelSpec, Scalar};
 use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
 pub use cluster::ClusterError;
@@ -20,6 +20,7 @@ pub use map::MapError;
 pub use picture::PictureError;
 pub use status::DriverStatus;
 use tma_model::TensorMap;
+use tma_model::assertion::{Record, Remark};
 pub use view::ViewError;
 
 /// An error of the host: what was found, what is wanted and, where possible, how to fix it.
@@ -206,6 +207,22 @@ pub enum Error {
         status: DriverStatus,
     },
 
+    /// An assertion of a kernel that multiplies with the tensor cores failed. Of other kernels the
+    /// driver prints the message, and the error is [`Error::KernelFault`]. On a GPU the process can
+    /// no longer use the device.
+    Assertion {
+        /// The kernel.
+        kernel: &'static str,
+        /// File, line and column in the kernel's source.
+        place: String,
+        /// What did not hold.
+        message: String,
+        /// The place of the thread's block in the grid.
+        block: [u32; 3],
+        /// The thread's place in its block.
+        thread: [u32; 3],
+    },
+
     /// The simulator found something wrong with a kernel.
     Findings {
         /// The kernel.
@@ -386,3 +403,15 @@ impl From<ViewError> for Error {
 
 #[cfg(test)]
 mod tests;
+
+impl Error {
+    /// The error of an assertion of which a thread has told; none if the kernel's `ptx` has none of
+    /// this number.
+    pub(crate) fn assertion(spec: &'static KernelSpec, ptx: &str, record: Record) -> Option<Self> {
+        let Record { number, thread, block } = record;
+        let mut remarks = ptx.lines().filter_map(Remark::find);
+        let Remark { place, message, .. } = remarks.find(|remark| remark.number == number)?;
+        let (place, message) = (place.to_owned(), message.to_owned());
+        Some(Self::Assertion { kernel: spec.name, place, message, block, thread })
+    }
+}

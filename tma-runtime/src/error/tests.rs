@@ -69,6 +69,13 @@ fn every_error() -> Vec<Error> {
         ViewError::Reach { shape: vec![3, 8], strides: vec![8, 1], reached: 24, available: 16 }.into(),
         ViewError::Overlap { shape: vec![2, 8], strides: vec![4, 1], dimension: 0, reached: 8 }.into(),
         ViewError::UnknownMemory.into(),
+        Error::Assertion {
+            kernel,
+            place: "src/main.rs:12:20".to_owned(),
+            message: "attempt to divide by zero".to_owned(),
+            block: [3, 0, 0],
+            thread: [17, 0, 0],
+        },
         PictureError::Accumulator { element: Scalar::Bf16, extents: [60, 16] }.into(),
         PictureError::Fragment { element: Scalar::Bf16, extents: [64, 8] }.into(),
         PictureError::Operand {
@@ -141,7 +148,7 @@ fn messages_begin_with_their_code() {
         "TMA0507", "TMA0508", "TMA0509", "TMA0510", "TMA0511", "TMA0512",
         "TMA0513", "TMA0514", "TMA0515", "TMA0516", "TMA0516", "TMA0517", "TMA0518", "TMA0519", "TMA0520", "TMA0521",
         "TMA0522", "TMA0523", "TMA0524", "TMA0525", "TMA0526", "TMA0529", "TMA0531", "TMA0532", "TMA0533", "TMA0534",
-        "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544",
+        "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544", "TMA0545",
         "TMA0548", "TMA0548", "TMA0549", "TMA0549",
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",

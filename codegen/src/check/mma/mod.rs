@@ -10,9 +10,8 @@ use tma_model::swizzle::{Interleave, Swizzle};
 
 pub(super) use self::rows::store_matrix;
 use super::operations::Rules;
-use super::statics::Statics;
 use crate::diag::Sink;
-use crate::diag::mistake::{self, RegisterIndex};
+use crate::diag::mistake::{self, Turn};
 use crate::ir::{
     AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, Mma, MmaOp, OperandType,
     Scalar, Span, Stmt, StmtKind, Sync, TileSwizzle, Type, visit,
@@ -229,7 +228,6 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
     let (Type::Accumulator(sum), Type::Tile(to)) = (&rules.kernel.local(accumulator).ty, &tile.ty) else {
         return;
     };
-    static_index(&rules.statics, first, RegisterIndex::FirstColumn, sink);
     if !converts(sum.element, to.element) {
         sink.error(mistake::Mma::StoredElement { sum: sum.element, tile: to.element }, tile.span);
     }
@@ -240,7 +238,9 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
     let is_laid_out = plain(to.swizzle).is_some();
     match extents {
         Some((rows, columns)) if rows == sum.rows && columns.is_multiple_of(8) && is_laid_out => {
-            columns_within(*sum, first, columns, tile.span, sink);
+            if let Some(first) = first.as_int() {
+                columns_within(*sum, (first, columns), &[], tile.span, sink);
+            }
         }
         _ => {
             sink.error(mistake::Mma::StoredTile { sum: *sum, tile: to.clone() }, tile.span);
@@ -254,11 +254,20 @@ fn converts(from: Scalar, to: Scalar) -> bool {
     to == from || from == Scalar::F32 && OF_F32.contains(&to)
 }
 
-fn columns_within(sum: AccumulatorType, first: &Expr, columns: u32, span: Span, sink: &mut Sink) {
-    let first = first.as_int().unwrap_or(0);
-    if first + i128::from(columns) > i128::from(sum.columns) {
-        sink.error(mistake::Mma::Columns { first, columns, sum }, span);
+/// Reports columns, the first and their number, that the accumulator does not have, in these turns
+/// of unrolled loops; whether they are such.
+pub(super) fn columns_within(
+    sum: AccumulatorType,
+    (first, columns): (i128, u32),
+    turns: &[Turn],
+    span: Span,
+    sink: &mut Sink,
+) -> bool {
+    let is_outside = first + i128::from(columns) > i128::from(sum.columns);
+    if is_outside {
+        sink.error(mistake::Mma::Columns { first, columns, sum, turns: turns.to_vec() }, span);
     }
+    is_outside
 }
 
 /// `sum.pack::<bf16>()`.
@@ -286,29 +295,14 @@ pub(super) fn reduce_rows(rules: &Rules<'_>, accumulator: LocalId, span: Span, s
     }
 }
 
-/// Source: PTX ISA, "setmaxnreg": 24 to 256, a multiple of 8.
+/// Whether a warpgroup may ask for so many. Source: PTX ISA, "setmaxnreg": 24 to 256, a multiple of
+/// 8.
+pub(super) fn is_asked_for(registers: u32) -> bool {
+    (24..=256).contains(&registers) && registers.is_multiple_of(8)
+}
+
 pub(super) fn registers(registers: u32, span: Span, sink: &mut Sink) {
-    if !(24..=256).contains(&registers) || !registers.is_multiple_of(8) {
+    if !is_asked_for(registers) {
         sink.error(mistake::Mma::Registers(registers), span);
-    }
-}
-
-/// `sum[i] = ..`.
-pub(super) fn assigned(rules: &Rules<'_>, local: LocalId, index: &[Expr], sink: &mut Sink) {
-    if let [index] = index {
-        element(rules, &rules.kernel.local(local).ty, index, sink);
-    }
-}
-
-/// Registers have no addresses: which one is meant must be known.
-pub(super) fn element(rules: &Rules<'_>, of: &Type, index: &Expr, sink: &mut Sink) {
-    if let Type::Accumulator(_) | Type::Rows(..) = of {
-        static_index(&rules.statics, index, RegisterIndex::Element, sink);
-    }
-}
-
-fn static_index(statics: &Statics, index: &Expr, what: RegisterIndex, sink: &mut Sink) {
-    if !statics.knows(index) {
-        sink.error(mistake::Mma::Unknown(what), index.span);
     }
 }

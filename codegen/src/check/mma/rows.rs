@@ -1,9 +1,9 @@
 //! Accumulators that are stored to rows of global memory.
 
-use super::{columns_within, converts, static_index};
+use super::{columns_within, converts};
 use crate::check::operations::Rules;
 use crate::diag::Sink;
-use crate::diag::mistake::{self, RegisterIndex};
+use crate::diag::mistake;
 use crate::ir::{MatrixStore, Span, Type};
 
 /// `sum.store_to(matrix, at)`.
@@ -14,12 +14,13 @@ pub(in crate::check) fn store_matrix(rules: &Rules<'_>, store: &MatrixStore, spa
     else {
         return;
     };
-    static_index(&rules.statics, first, RegisterIndex::FirstColumn, sink);
     if !converts(sum.element, *to) {
         sink.error(mistake::Mma::StoredMatrix { sum: sum.element, matrix: *to }, span);
     }
     if *columns == 0 || !columns.is_multiple_of(8) {
         sink.error(mistake::Mma::StoredColumns { sum: *sum, columns: *columns }, span);
     }
-    columns_within(*sum, first, *columns, span, sink);
+    if let Some(first) = first.as_int() {
+        columns_within(*sum, (first, *columns), &[], span, sink);
+    }
 }

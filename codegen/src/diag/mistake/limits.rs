@@ -22,7 +22,7 @@ pub(crate) enum Limits {
     /// The bytes of a kernel's parameters.
     Parameters { bytes: u64 },
     /// An index.
-    Index { value: i128, of: Indexed, len: u32 },
+    Index { value: i128, of: Indexed, len: u32, turns: Vec<Turn> },
     /// A tile that is printed, of so many elements.
     PrintedTile { tile: TileType, elements: u64 },
     /// A count of an mbarrier.
@@ -57,6 +57,24 @@ pub(crate) enum Indexed {
     Tile,
     Array,
     Stages,
+    Registers,
+}
+
+/// A turn of an unrolled loop: its variable, and what that is.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn {
+    pub(crate) variable: String,
+    pub(crate) value: i128,
+}
+
+/// Adds the turns of unrolled loops in which it is so.
+pub(super) fn in_turns(text: Text, turns: &[Turn]) -> Text {
+    let turns: Vec<_> =
+        turns.iter().map(|Turn { variable, value }| format!("`{variable}` is {value}")).collect();
+    match turns.as_slice() {
+        [] => text,
+        turns => text.note(format!("in the turn of the unrolled loop in which {}", turns.join(" and "))),
+    }
 }
 
 /// A count of an mbarrier.
@@ -112,9 +130,10 @@ impl Limits {
                 )
                 .help("pass less by value: put scalars into a `Global<T>`")
             }
-            Self::Index { value, of, len } => {
-                Text::new(Code::IndexRange, format!("index {value} is out of range: {of} is {len}"))
-            }
+            Self::Index { value, of, len, turns } => in_turns(
+                Text::new(Code::IndexRange, format!("index {value} is out of range: {of} is {len}")),
+                turns,
+            ),
             Self::PrintedTile { tile, elements } => {
                 let most = limits::PRINTED_ELEMENTS;
                 let message =
@@ -215,6 +234,7 @@ impl fmt::Display for Indexed {
             Self::Tile => "the tile's extent here",
             Self::Array => "the array's length",
             Self::Stages => "the number of stages",
+            Self::Registers => "the number of elements that a thread holds",
         })
     }
 }

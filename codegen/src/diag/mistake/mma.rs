@@ -4,12 +4,14 @@ use std::fmt::{self, Display};
 
 use tma_model::mma::{Form, FormFault, Operand, OperandFault};
 
+use super::Word;
+use super::limits::{Turn, in_turns};
 use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::ir::{
     AccumulatorType, FragmentType, MMA_ROWS, MmaOp, OperandType, Scalar, Span, TileSwizzle, TileType, Type,
 };
-use crate::limits::{THREAD_REGISTERS, WARPGROUP_THREADS};
+use crate::limits::{NAMED_BARRIERS, THREAD_REGISTERS, WARPGROUP_THREADS};
 
 /// What tensor cores do not do.
 #[derive(Clone, Debug)]
@@ -63,7 +65,7 @@ pub(crate) enum Mma {
     /// A tile of a shape that an accumulator is not stored to.
     StoredTile { sum: AccumulatorType, tile: TileType },
     /// Columns that an accumulator does not have.
-    Columns { first: i128, columns: u32, sum: AccumulatorType },
+    Columns { first: i128, columns: u32, sum: AccumulatorType, turns: Vec<Turn> },
     /// An accumulator that does not become an operand of such elements.
     Packed { sum: AccumulatorType, element: Scalar },
     /// An accumulator whose columns are no whole steps of an operand.
@@ -191,10 +193,11 @@ impl Mma {
                     sum.rows
                 ))
             }
-            Self::Columns { first, columns, sum } => {
+            Self::Columns { first, columns, sum, turns } => {
                 let last = first + i128::from(*columns) - 1;
-                Text::new(Code::IndexRange, format!("columns {first} to {last} of `{sum}`"))
-                    .help("store as many columns as there are")
+                let message = format!("columns {first} to {last} of `{sum}`, which has {}", sum.columns);
+                let text = Text::new(Code::IndexRange, message).help("store as many columns as there are");
+                in_turns(text, turns)
             }
             Self::Packed { sum, element } => {
                 element_text(format!("`{sum}` does not become an operand of {element}")).help(
@@ -240,6 +243,152 @@ impl Mma {
                     .help("keep what `mma` gives, and call its `wait()` before the kernel ends")
             }
         }
+    }
+}
+
+/// What a warpgroup does and has together.
+#[derive(Clone, Debug)]
+pub(crate) enum Warpgroup {
+    /// What threads do together where they may have parted, for this reason.
+    Parted { word: Word, of_warp: bool, why: Option<(Difference, Span)> },
+    /// What they do together, given what differs among them.
+    Given { word: Word, of_warp: bool, why: Option<(Difference, Span)> },
+    /// So many warpgroups that meet, and too few barriers beside those that are named: how many
+    /// these are, and the greatest. Where a number is computed, it stands here.
+    Barriers { warpgroups: usize, named: usize, greatest: u32, computed: Option<Span> },
+    /// A change of a warpgroup's registers in the wrong direction.
+    Direction { increases: bool, registers: u32, has: u32, begins: u32 },
+    /// What all have in the end, against what they begin with. So many would fit here; this one
+    /// gives some back.
+    Pool { ends: Vec<u32>, begins: u32, fits: u32, given: Option<(u32, Span)> },
+}
+
+/// What makes values differ among threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Difference {
+    Thread,
+    Lane,
+    Warp,
+    Elected,
+    Atomic,
+    Elements,
+    Lanes,
+    Asked,
+}
+
+impl Warpgroup {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Parted { word, of_warp, why } => {
+                let who = threads_of(*of_warp);
+                let message = format!("`{word}` where not all {who} may come, which do it together");
+                because(Text::new(Code::Divergent, message), "here they part", *why)
+                    .help("let conditions around it depend on `warpgroup_idx()`, or on what all threads have")
+            }
+            Self::Given { word, of_warp, why } => {
+                let who = threads_of(*of_warp);
+                let message = format!("`{word}` is given what differs among the {who}, which do it together");
+                because(Text::new(Code::Divergent, message), "here it begins to differ", *why)
+                    .help("compute it from `warpgroup_idx()` and from what all threads have")
+            }
+            Self::Barriers { warpgroups, named, greatest, computed } => {
+                let all = NAMED_BARRIERS - 1;
+                let help =
+                    "name fewer barriers, from 1 on, or let warpgroups meet at barriers that are named";
+                match computed {
+                    None => {
+                        let message = format!(
+                            "the {warpgroups} warpgroups need a barrier each, but of {all} the kernel names {named}"
+                        );
+                        Text::new(Code::WarpgroupBarriers, message).help(help)
+                    }
+                    Some(span) => {
+                        let message = format!(
+                            "the {warpgroups} warpgroups take the last of the {all} barriers, but the kernel names \
+                             number {greatest} itself"
+                        );
+                        Text::new(Code::WarpgroupBarriers, message)
+                            .label(*span, "this number is computed, so that it may be any of the others")
+                            .help(help)
+                    }
+                }
+            }
+            Self::Direction { increases, registers, has, begins } => {
+                let (word, other) = if *increases { ("inc", "fewer") } else { ("dec", "more") };
+                let message = format!(
+                    "`setmaxnreg_{word}::<{registers}>` of a warpgroup whose threads have {has} registers, which is \
+                     {other}"
+                );
+                Text::new(Code::RegisterPool, message)
+                    .note(format!("the block's threads begin with {begins} registers each"))
+                    .help(
+                        "a warpgroup that multiplies takes more with `setmaxnreg_inc`, one that copies gives some \
+                         back with `setmaxnreg_dec`",
+                    )
+            }
+            Self::Pool { ends, begins, fits, given } => {
+                let message = format!(
+                    "the threads of all warpgroups ask for {} registers, but they begin with {}: this increase would \
+                     wait forever",
+                    sum(ends),
+                    sum(&vec![*begins; ends.len()])
+                );
+                let text = Text::new(Code::RegisterPool, message)
+                    .help(format!("take {fits} here, or let warpgroups that copy keep fewer"));
+                match given {
+                    Some((registers, span)) => {
+                        text.label(*span, format!("this leaves {registers} to each thread of its warpgroup"))
+                    }
+                    None => text,
+                }
+            }
+        }
+    }
+}
+
+impl Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Thread => "it differs from thread to thread",
+            Self::Lane => "each lane has a number of its own",
+            Self::Warp => "each warp has a number of its own",
+            Self::Elected => "it is true in one thread of each warp",
+            Self::Atomic => "each thread gets what was there before it",
+            Self::Elements => "each thread has elements of its own",
+            Self::Lanes => "each warp has a result of its own",
+            Self::Asked => "each thread asks at a time of its own",
+        })
+    }
+}
+
+fn threads_of(of_warp: bool) -> &'static str {
+    if of_warp { "threads of a warp" } else { "threads of a warpgroup" }
+}
+
+fn because(text: Text, what: &str, why: Option<(Difference, Span)>) -> Text {
+    match why {
+        Some((difference, span)) => text.label(span, format!("{what}: {difference}")),
+        None => text,
+    }
+}
+
+/// A sum, with equal ones as a product: `40 + 2 × 232 = 504`.
+fn sum(numbers: &[u32]) -> String {
+    let mut terms: Vec<(u32, u32)> = vec![];
+    for &number in numbers {
+        match terms.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, times)) => *times += 1,
+            None => terms.push((number, 1)),
+        }
+    }
+    let term = |(number, times): &(u32, u32)| match times {
+        1 => number.to_string(),
+        _ => format!("{times} × {number}"),
+    };
+    let written: Vec<_> = terms.iter().map(term).collect();
+    match terms.as_slice() {
+        [(only, 1)] => only.to_string(),
+        _ => format!("{} = {}", written.join(" + "), numbers.iter().sum::<u32>()),
     }
 }
 

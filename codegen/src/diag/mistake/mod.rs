@@ -35,9 +35,9 @@ pub(crate) use cluster::{Cluster, Slices};
 pub(crate) use copy::{Beside, BulkNumber, Copy};
 pub(crate) use format::{Format, Unprintable};
 pub(crate) use instances::Instances;
-pub(crate) use limits::{BarrierCount, Indexed, Limits};
+pub(crate) use limits::{BarrierCount, Indexed, Limits, Turn};
 pub(crate) use mismatch::{Mismatch, Since};
-pub(crate) use mma::{Mma, RegisterIndex};
+pub(crate) use mma::{Difference, Mma, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};
@@ -120,6 +120,8 @@ families! {
     Unfit,
     /// Literals, constants, operators, and what inference does not find.
     Value,
+    /// What a warpgroup does and has together.
+    Warpgroup,
 }
 
 impl Mistake {

@@ -80,14 +80,14 @@ pub(in crate::lower) fn store<'c>(
         stored = cx.builder.build_insert_element(stored, element, cx.u32_const(i), "")?;
     }
     let store = cx.builder.build_store(address, stored)?;
-    store.set_alignment(vector.bytes()).map_err(|why| BackendError::Unchecked(why.to_string()))
+    place::align(store, vector.bytes())
 }
 
 fn align(loaded: BasicValueEnum<'_>, vector: Vector) -> Lower<()> {
     let load = loaded
         .as_instruction_value()
         .ok_or_else(|| BackendError::Unchecked("a load that is no instruction".to_owned()))?;
-    load.set_alignment(vector.bytes()).map_err(|why| BackendError::Unchecked(why.to_string()))
+    place::align(load, vector.bytes())
 }
 
 /// Goes on only if `index` is a multiple of the vector's length, in a kernel that tests it.

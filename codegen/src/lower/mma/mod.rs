@@ -11,13 +11,13 @@ use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile, ROWS};
 
 pub(super) use self::store::{check_matrix, store, store_matrix};
-use super::nvvm::{LeftPlace, Metadata, Multiplication, Operand, Side, Step};
+use super::nvvm::{LeftPlace, Metadata, Multiplication, Operand, Side, Step, Wait};
 use super::types::pointer;
 use super::{Cx, Lower, expr, nvvm, place, warp};
 use crate::backend::BackendError;
 use crate::check::mma::{accumulated, geometry};
 use crate::ir::{
-    AccumulatorType, Expr, ExprKind, FragmentType, LeftOperand, LocalId, Mma, MmaOp, RowOp, Scalar,
+    AccumulatorType, Awaited, Expr, ExprKind, FragmentType, LeftOperand, LocalId, Mma, MmaOp, RowOp, Scalar,
     SharedOperand, Span, Special, StmtId, Type, WarpReduceOp,
 };
 
@@ -115,7 +115,12 @@ fn left_side<'c>(cx: &mut Cx<'c, '_>, mma: &Mma) -> Lower<LeftSide<'c>> {
 }
 
 /// Waits until multiplications of `accumulator` are complete.
-pub(super) fn wait(cx: &mut Cx<'_, '_>, accumulator_local: LocalId, id: StmtId) -> Lower<()> {
+pub(super) fn wait(
+    cx: &mut Cx<'_, '_>,
+    accumulator_local: LocalId,
+    awaited: Awaited,
+    id: StmtId,
+) -> Lower<()> {
     let home = accumulator(cx, accumulator_local)?;
     let flights = cx.kernel.flights();
     let pending = flights.pending(id);
@@ -125,7 +130,14 @@ pub(super) fn wait(cx: &mut Cx<'_, '_>, accumulator_local: LocalId, id: StmtId) 
         operands.extend(words(cx, local)?);
     }
     let before = registers(cx, &home)?;
-    let instruction = nvvm::wgmma_wait(register_of(home.ty.element), before.len(), operands.len(), pending);
+    let wait = Wait {
+        register: register_of(home.ty.element),
+        registers: before.len(),
+        operands: operands.len(),
+        pending,
+        is_passed: cx.halves_apart && home.ty.element == Scalar::F16 && awaited == Awaited::All,
+    };
+    let instruction = nvvm::wgmma_wait(&wait);
     let after = nvvm::emit_in_place(cx, &instruction, &before, &operands)?;
     set_registers(cx, &home, &after)
 }
@@ -223,9 +235,7 @@ fn registers<'c>(cx: &Cx<'c, '_>, home: &Home<'c>) -> Lower<Vec<BasicValueEnum<'
     let (count, register) = shape(cx, home.ty);
     let load = |i| {
         let at = place::at(cx, register, home.address, cx.u32_const(i))?;
-        let value = cx.builder.build_load(register, at, "")?;
-        place::align(value, home.ty.element.bytes())?;
-        Ok(value)
+        Ok(cx.builder.build_load(register, at, "")?)
     };
     (0..count).map(load).collect()
 }
@@ -234,8 +244,7 @@ fn set_registers<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, values: &[BasicValueEnum<
     let (_, register) = shape(cx, home.ty);
     for (i, value) in (0..).zip(values) {
         let at = place::at(cx, register, home.address, cx.u32_const(i))?;
-        let store = cx.builder.build_store(at, *value)?;
-        place::align_store(store, home.ty.element.bytes())?;
+        cx.builder.build_store(at, *value)?;
     }
     Ok(())
 }
@@ -253,9 +262,7 @@ fn pair<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>, to: Scalar) -
         let register = cx.context.i32_type();
         let half = cx.builder.build_right_shift(i, cx.u32_const(1), false, "")?;
         let at = place::at(cx, register.into(), home.address, half)?;
-        let value = cx.builder.build_load(register, at, "")?;
-        place::align(value, 2)?;
-        return Ok(value);
+        return Ok(cx.builder.build_load(register, at, "")?);
     }
     let next = cx.builder.build_int_add(i, cx.u32_const(1), "")?;
     let both = [element(cx, home, i)?, element(cx, home, next)?];
@@ -321,14 +328,5 @@ fn special<'c>(cx: &mut Cx<'c, '_>, special: Special, span: Span) -> Lower<IntVa
 /// Gives the warpgroup's threads this many registers.
 pub(super) fn set_max_registers(cx: &mut Cx<'_, '_>, increase: bool, registers: u32) -> Lower<()> {
     nvvm::emit(cx, &nvvm::set_max_registers(increase, registers), &[])?;
-    Ok(())
-}
-
-/// All threads of the warpgroup meet, at the barrier with its number counted from the last: those
-/// of users come from the other end. Source: PTX ISA, "barrier": there are 16.
-pub(super) fn sync_warpgroup(cx: &mut Cx<'_, '_>, span: Span) -> Lower<()> {
-    let warpgroup = special(cx, Special::WarpgroupIdx, span)?;
-    let id = cx.builder.build_int_sub(cx.u32_const(15), warpgroup, "")?;
-    nvvm::emit(cx, &nvvm::SYNC_WARPGROUP, &[id.into()])?;
     Ok(())
 }

@@ -276,12 +276,12 @@ impl<'c> Rows<'c> {
 
     fn store_both(&self, cx: &mut Cx<'c, '_>, at: PointerValue<'c>, pair: BasicValueEnum<'c>) -> Lower<()> {
         let store = cx.builder.build_store(at, pair)?;
-        place::align_store(store, 2 * self.element.bytes())
+        place::align(store, 2 * self.element.bytes())
     }
 
     fn store_one(&self, cx: &mut Cx<'c, '_>, at: PointerValue<'c>, value: BasicValueEnum<'c>) -> Lower<()> {
         let store = cx.builder.build_store(at, value)?;
-        place::align_store(store, self.element.bytes())
+        place::align(store, self.element.bytes())
     }
 }
 

@@ -9,7 +9,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, StructValue};
 use tma_model::mma::{Form, Major, Operand as Element};
 
 use super::Operand::{self, B16, B32, B64, F32, Shared};
-use super::{Cx, Effect, Instruction, Lower, convergent, memory};
+use super::{Cx, Effect, Instruction, Lower, memory};
 use crate::backend::BackendError;
 use crate::check::mma::sparse::metadata_of_band;
 use crate::ir::MmaOp;
@@ -176,19 +176,37 @@ fn immediates(multiplication: &Multiplication) -> String {
     all.iter().map(|value| format!(", {value}")).collect()
 }
 
-/// Waits until at most `pending` groups are under way; `operands` registers are read until then.
-pub(in crate::lower) fn wgmma_wait(
-    register: Operand,
-    count: usize,
-    operands: usize,
-    pending: u32,
-) -> InPlace {
+/// A wait for multiplications of an accumulator.
+pub(in crate::lower) struct Wait {
+    /// What the accumulator is in a register.
+    pub(in crate::lower) register: Operand,
+    /// How many registers it has.
+    pub(in crate::lower) registers: usize,
+    /// How many registers the multiplications read until then.
+    pub(in crate::lower) operands: usize,
+    /// How many groups may be under way afterwards.
+    pub(in crate::lower) pending: u32,
+    /// Whether the accumulator is passed through an instruction behind the wait.
+    ///
+    /// ptxas 13.0 makes one operation of those on the two halves of registers, and puts what takes
+    /// the halves apart before the wait: it then waits there again, and says so (its C7517). The
+    /// wait names no registers, but the accumulators do not exist before a permutation of their
+    /// bytes, which changes nothing; a move is not enough.
+    pub(in crate::lower) is_passed: bool,
+}
+
+/// Waits until at most so many groups are under way.
+pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
+    let mut lines = vec![format!("wgmma.wait_group.sync.aligned {};", wait.pending)];
+    if wait.is_passed {
+        lines.extend((0..wait.registers).map(|i| format!("prmt.b32 ${i}, ${i}, ${i}, 0x3210;")));
+    }
     InPlace {
-        text: format!("wgmma.wait_group.sync.aligned {pending};"),
-        register,
-        count,
+        text: lines.join("\n\t"),
+        register: wait.register,
+        count: wait.registers,
         is_tied: true,
-        operands: vec![B32; operands],
+        operands: vec![B32; wait.operands],
         ptx: 80,
     }
 }
@@ -276,5 +294,4 @@ pub(in crate::lower) fn set_max_registers(increase: bool, registers: u32) -> Ins
     }
 }
 
-pub(in crate::lower) const SYNC_WARPGROUP: Instruction = convergent("barrier.sync $0, 128;", &[B32], 60);
 pub(in crate::lower) const ARRIVE_NAMED: Instruction = memory("barrier.arrive $0, $1;", &[B32, B32], 60);

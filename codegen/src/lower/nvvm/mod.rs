@@ -22,6 +22,7 @@ mod bulk;
 mod descriptor;
 mod mbarrier;
 mod mma;
+mod stop;
 mod sync;
 mod text;
 mod tma;
@@ -32,6 +33,7 @@ pub(in crate::lower) use bulk::*;
 pub(in crate::lower) use descriptor::*;
 pub(in crate::lower) use mbarrier::*;
 pub(in crate::lower) use mma::*;
+pub(in crate::lower) use stop::*;
 pub(in crate::lower) use sync::*;
 pub(in crate::lower) use tma::*;
 

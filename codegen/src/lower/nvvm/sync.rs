@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use tma_model::limits::WARPGROUP_THREADS;
+
 use super::Operand::{B32, Global, Pred};
 use super::{Effect, Instruction, convergent, memory};
 use crate::ir::{Fence, FencedMemory, Scope};
@@ -11,6 +13,17 @@ use crate::ir::{Fence, FencedMemory, Scope};
 pub(in crate::lower) const SYNC_THREADS: Instruction = convergent("barrier.sync.aligned 0;", &[], 60);
 pub(in crate::lower) const SYNC_WARP: Instruction = convergent("bar.warp.sync 0xffffffff;", &[], 60);
 pub(in crate::lower) const SYNC_NAMED: Instruction = convergent("barrier.sync $0, $1;", &[B32, B32], 60);
+/// The threads of a warpgroup meet at a barrier of their own.
+pub(in crate::lower) fn sync_warpgroup(barrier: u32) -> Instruction {
+    Instruction {
+        text: Cow::Owned(format!("barrier.sync {barrier}, {WARPGROUP_THREADS};")),
+        result: None,
+        operands: Cow::Borrowed(&[]),
+        effect: Effect::Convergent,
+        ptx: 60,
+    }
+}
+
 pub(in crate::lower) const ELECT: Instruction = Instruction {
     text: Cow::Borrowed("elect.sync _|$0, 0xffffffff;"),
     result: Some(Pred),

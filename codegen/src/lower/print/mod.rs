@@ -2,26 +2,34 @@
 //!
 //! All but `trap` are calls of the two functions that the driver provides. Source: CUDA C++
 //! Programming Guide, "Formatted Output" and "Assertion"; "CUDA Interoperability", "System Calls",
-//! of the NVPTX ABI for `vprintf`.
+//! of the NVPTX ABI for `vprintf`. A kernel that multiplies calls nothing: it writes which
+//! assertion failed to the host's memory ([`tma_model::assertion`]).
 
 pub(super) mod tile;
 
 use std::fmt::Write as _;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::basic_block::BasicBlock;
 use inkwell::module::Linkage;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, FunctionType};
 use inkwell::values::{BasicValue, BasicValueEnum, FunctionValue, IntValue, PointerValue};
+use tma_model::assertion::{Remark, VARIABLE};
 
-use super::types::{Class, GENERIC, class, int, scalar_of};
-use super::{Cx, Lower, cast, debug, expr};
+use super::types::{Class, GENERIC, GLOBAL, class, int, scalar_of};
+use super::{Cx, Lower, cast, debug, expr, nvvm};
 use crate::abi;
 use crate::backend::BackendError;
+use crate::escape;
 use crate::ir::{Expr, PrintfPiece, Scalar, Span};
 
 /// Stops the grid.
-pub(super) fn trap(cx: &Cx<'_, '_>) -> Lower<()> {
-    cx.intrinsic("llvm.trap", &[], &[])?;
+pub(super) fn trap(cx: &mut Cx<'_, '_>) -> Lower<()> {
+    if cx.has_mma {
+        nvvm::emit(cx, &nvvm::WAIT_AND_TRAP, &[])?;
+    } else {
+        cx.intrinsic("llvm.trap", &[], &[])?;
+    }
     cx.builder.build_unreachable()?;
     cx.unreachable_from_here();
     Ok(())
@@ -45,17 +53,18 @@ pub(super) fn assert<'c>(
     message: &str,
     span: Span,
 ) -> Lower<()> {
-    let (held, failed) = (cx.new_block("held"), cx.new_block("failed"));
-    cx.builder.build_conditional_branch(condition, held, failed)?;
-    cx.builder.position_at_end(failed);
+    let held = cx.new_block("held");
     // Any call that is left makes ptxas serialise multiplications (its C7510).
     if cx.has_mma {
-        cx.intrinsic("llvm.trap", &[], &[])?;
-        cx.builder.build_unreachable()?;
+        let failed = failure(cx, message, span)?;
+        cx.builder.build_conditional_branch(condition, held, failed)?;
         cx.builder.position_at_end(held);
         return Ok(());
     }
 
+    let failed = cx.new_block("failed");
+    cx.builder.build_conditional_branch(condition, held, failed)?;
+    cx.builder.position_at_end(failed);
     let pointer = BasicMetadataTypeEnum::from(cx.pointer_type(GENERIC));
     let ty = cx.context.void_type().fn_type(
         &[pointer, pointer, cx.context.i32_type().into(), pointer, cx.context.i64_type().into()],
@@ -78,6 +87,43 @@ pub(super) fn assert<'c>(
     cx.builder.build_unreachable()?;
     cx.builder.position_at_end(held);
     Ok(())
+}
+
+/// A block that tells the host that `message` does not hold at `span`, without a call, and stops;
+/// the same one for the same assertion.
+fn failure<'c>(cx: &mut Cx<'c, '_>, message: &str, span: Span) -> Lower<BasicBlock<'c>> {
+    let (line, column) = debug::place_of(span);
+    let key = (line, column, message.to_owned());
+    if let Some(&block) = cx.failures.get(&key) {
+        return Ok(block);
+    }
+    let block = cx.new_block("failed");
+    let before = cx.builder.get_insert_block();
+    cx.builder.position_at_end(block);
+    let number = u32::try_from(cx.failures.len() + 1).unwrap_or(u32::MAX);
+    let place = escape::ascii(&format!("{}:{line}:{column}", cx.path));
+    let remark = Remark { number, place: &place, message: &escape::ascii(message) };
+    let instruction = nvvm::fail(&remark);
+    let host = failure_variable(cx);
+    nvvm::emit(cx, &instruction, &[host.into()])?;
+    cx.builder.build_unreachable()?;
+    if let Some(before) = before {
+        cx.builder.position_at_end(before);
+    }
+    cx.failures.insert(key, block);
+    Ok(block)
+}
+
+/// The variable that says where the host is told of a failed assertion; it sets it.
+fn failure_variable<'c>(cx: &Cx<'c, '_>) -> PointerValue<'c> {
+    let global = cx.module.get_global(VARIABLE).unwrap_or_else(|| {
+        let address = cx.context.i64_type();
+        let global = cx.module.add_global(address, Some(GLOBAL.into()), VARIABLE);
+        global.set_initializer(&address.const_zero());
+        global.set_externally_initialized(true);
+        global
+    });
+    global.as_pointer_value()
 }
 
 /// `printf!`.

@@ -14,7 +14,7 @@ pub(in crate::parse) mod rule;
 pub(in crate::parse) mod settle;
 
 use crate::diag::{Decision, PartialType};
-use crate::ir::{InferId, Scalar, Span, Type};
+use crate::ir::{Compound, InferId, Scalar, Span, Type};
 
 /// What is known about each unknown.
 #[derive(Debug, Default)]
@@ -76,6 +76,9 @@ impl Infer {
                 Unknown::Known(ty, _) => self.resolve(ty),
             },
             Type::Array(element, len) => Type::Array(Box::new(self.resolve(element)), *len),
+            Type::Compound(Compound::Flight(sum, keep)) => {
+                Type::Compound(Compound::Flight(*sum, Box::new(self.resolve(keep))))
+            }
             _ => ty.clone(),
         }
     }
@@ -112,14 +115,17 @@ impl Infer {
             (Type::Infer(id), ty) | (ty, Type::Infer(id)) if self.holds(&ty, id) => false,
             (Type::Infer(id), ty) | (ty, Type::Infer(id)) => self.bind(id, ty, at),
             (Type::Array(a, m), Type::Array(b, n)) => m == n && self.unify(&a, &b, at),
+            (Type::Compound(Compound::Flight(a, mine)), Type::Compound(Compound::Flight(b, other))) => {
+                a == b && self.unify(&mine, &other, at)
+            }
             (a, b) => a == b,
         }
     }
 
-    /// Whether `id` is an element of the array `ty`.
+    /// Whether `id` is an element of the array `ty`, or what the flight `ty` keeps.
     fn holds(&self, ty: &Type, id: InferId) -> bool {
         match ty {
-            Type::Array(element, _) => {
+            Type::Array(element, _) | Type::Compound(Compound::Flight(_, element)) => {
                 let element = self.resolve(element);
                 element == Type::Infer(id) || self.holds(&element, id)
             }
@@ -169,6 +175,9 @@ impl Infer {
     pub(in crate::parse) fn settle(&self, ty: &Type) -> Option<Type> {
         match self.resolve(ty) {
             Type::Array(element, len) => Some(Type::Array(Box::new(self.settle(&element)?), len)),
+            Type::Compound(Compound::Flight(sum, keep)) => {
+                Some(Type::Compound(Compound::Flight(sum, Box::new(self.settle(&keep)?))))
+            }
             Type::Infer(_) => self.kind(ty)?.default_type().map(Type::from),
             ty => Some(ty),
         }
@@ -190,7 +199,9 @@ impl Infer {
                 Unknown::Known(next @ Type::Infer(_), _) => self.decided_at(next),
                 Unknown::Known(_, at) => *at,
             },
-            Type::Array(element, _) => self.decided_at(element),
+            Type::Array(element, _) | Type::Compound(Compound::Flight(_, element)) => {
+                self.decided_at(element)
+            }
             _ => None,
         }
     }

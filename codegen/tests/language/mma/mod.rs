@@ -1,7 +1,9 @@
 //! Tensor cores: what their words mean; and in `rules`, each of their rules beside what keeps it.
 
 mod forms;
+mod registers;
 mod rules;
+mod together;
 
 use super::{ir, refused};
 
@@ -233,6 +235,36 @@ fn device_functions_take_what_tensor_cores_work_on() {
              f(&mut flight, &mut consumer); flight.wait().release();"
         ),
     );
+}
+
+/// A literal that a flight keeps is what rustc takes it for: what a parameter says, or a use of what
+/// the flight gives back.
+#[test]
+fn a_flight_keeps_literals_of_any_type() {
+    for (parameter, inside, call) in [
+        ("Flight<'_, f32, 64, 128, u32>", "let kept: u32 = flight.wait();", "f(sum.mma(a, b, 7));"),
+        ("Flight<f32, 64, 128, u64>", "flight.wait();", "let flight = sum.mma(a, b, 7); f(flight);"),
+        ("Flight<f32, 64, 128, f32>", "flight.wait();", "f(sum.mma(a, b, 0.5));"),
+        ("Flight<f32, 64, 128, [u8; 2]>", "flight.wait();", "f(sum.mma(a, b, [1, 2]));"),
+        (
+            "&mut Flight<'_, f32, 64, 128, i64>",
+            "flight.mma(a, b, 9);",
+            "let mut flight = sum.mma(a, b, 7); f(&mut flight); let kept: i64 = flight.wait();",
+        ),
+    ] {
+        let function = format!("#[tma_device]\nfn f(flight: {parameter}) {{ {inside} }}");
+        let function = if inside.contains("a, b") {
+            function.replace("(flight", "(a: A, b: B, flight")
+        } else {
+            function
+        };
+        let call = if inside.contains("a, b") { call.replace("f(", "f(a, b, ") } else { call.to_owned() };
+        accepted(&function, &format!("{SUM} {call}"));
+    }
+    accepted("", &format!("{SUM} let n: u64 = sum.mma(a, b, 7).wait(); out.set(n, 0.0);"));
+    let wrong = "#[tma_device]\nfn f(flight: Flight<f32, 64, 128, bool>) { flight.wait(); }";
+    let text = refused(&kernel(wrong, &format!("{SUM} f(sum.mma(a, b, 7));")));
+    assert!(text.starts_with("TMA0102") && text.contains("`Flight<f32, 64, 128, bool>` is wanted"), "{text}");
 }
 
 #[test]

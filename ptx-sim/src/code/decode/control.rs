@@ -3,7 +3,9 @@
 use super::operands::Decoder;
 use crate::code::link::{Body, Formal};
 use crate::code::names::Binding;
-use crate::isa::{Access, Address, Alu, ControlOp, Memory, MemoryOp, Op, Order, Pc, Reg, Slot, Type};
+use crate::isa::{
+    Access, Address, Alu, Assertion, ControlOp, Memory, MemoryOp, Op, Order, Pc, Reg, Slot, Type,
+};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -22,7 +24,12 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
             Ok(Op::Control(body.link.map_or(ControlOp::Exit, ControlOp::Return)))
         }
         "exit" => Ok(Op::Control(ControlOp::Exit)),
-        "trap" => Ok(Op::Control(ControlOp::Trap)),
+        "trap" => {
+            let remark = d.builder.source.remarks.get(&d.instruction.line);
+            let assertion =
+                remark.map(|remark| Assertion { place: remark.place.into(), message: remark.message.into() });
+            Ok(Op::Control(ControlOp::Trap(assertion.map(Box::new))))
+        }
         "nanosleep" => {
             d.expect_count(1, 1)?;
             d.source(0, Type::Bits(32))?;

@@ -2,6 +2,14 @@
 
 use crate::isa::{Pc, Reg};
 
+/// An assertion of which a comment tells.
+#[derive(Clone, Debug)]
+pub(crate) struct Assertion {
+    /// File, line and column.
+    pub(crate) place: String,
+    pub(crate) message: String,
+}
+
 /// Branches, calls and ends, and the functions of CUDA's device runtime.
 #[derive(Clone, Debug)]
 pub(crate) enum ControlOp {
@@ -19,7 +27,8 @@ pub(crate) enum ControlOp {
     /// Back to the address in this register.
     Return(Reg),
     Exit,
-    Trap,
+    /// With the assertion that has failed, if it is of one.
+    Trap(Option<Box<Assertion>>),
     /// What has no effect here.
     Nothing,
     /// `nanosleep`: the warp's turn ends.
@@ -46,7 +55,7 @@ impl ControlOp {
             Self::BranchIndexed { targets, .. } => targets,
             Self::Return(_)
             | Self::Exit
-            | Self::Trap
+            | Self::Trap(_)
             | Self::Nothing
             | Self::Yield
             | Self::Printf { .. }
@@ -62,7 +71,7 @@ impl ControlOp {
             Self::Call { .. }
             | Self::Return(_)
             | Self::Exit
-            | Self::Trap
+            | Self::Trap(_)
             | Self::Nothing
             | Self::Yield
             | Self::Printf { .. }

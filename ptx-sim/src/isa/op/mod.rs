@@ -13,7 +13,7 @@ pub(crate) use alu::{
     Numeric, PairConversion, Ternary, Truth, Unary,
 };
 pub(crate) use barrier::{BarrierOp, BarrierReduction, BlockBarrier, BlockVote, MbarrierAction, MbarrierOp};
-pub(crate) use control::ControlOp;
+pub(crate) use control::{Assertion, ControlOp};
 pub(crate) use copy::{
     BulkCode, CopyAsyncOp, CopyCode, MapCode, RemoteCode, TensorCode, TensorCodeAction, TmaOp,
 };

@@ -8,6 +8,7 @@ mod integers;
 mod layouts;
 mod operands;
 mod sparse;
+pub mod stops;
 mod types;
 
 use crate::case::Case;
@@ -15,8 +16,15 @@ use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
 /// What is checked here.
-pub const CASES: [&[Case]; 6] =
-    [types::CASES, operands::CASES, layouts::CASES, integers::CASES, epilogues::CASES, sparse::CASES];
+pub const CASES: [&[Case]; 7] = [
+    types::CASES,
+    operands::CASES,
+    layouts::CASES,
+    integers::CASES,
+    epilogues::CASES,
+    sparse::CASES,
+    stops::CASES,
+];
 
 /// A scalar that small integers are.
 trait Integral: Sample {

@@ -176,11 +176,7 @@ impl Context {
     #[cold]
     pub(super) fn fault_or(&self, code: Status, otherwise: impl FnOnce(DriverStatus) -> Error) -> Error {
         let status = self.driver.status(code);
-        if status.is_fault() {
-            Error::KernelFault { kernels: self.kernels().launched(), status }
-        } else {
-            otherwise(status)
-        }
+        if status.is_fault() { self.kernels().fault(status) } else { otherwise(status) }
     }
 }
 

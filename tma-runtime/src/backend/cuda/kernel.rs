@@ -3,7 +3,8 @@
 use super::context::{Context, code};
 use super::descriptor::DescriptorCache;
 use super::driver::{self, Descriptor, Driver, Function};
-use crate::error::Error;
+use super::failure::Listener;
+use crate::error::{DriverStatus, Error};
 use crate::map::options::MapSource;
 use crate::spec::{KernelSpec, MapSpec};
 use cust::error::CudaError;
@@ -39,6 +40,8 @@ pub(super) struct Kernel {
     spec: &'static KernelSpec,
     /// One per parameter; those of parameters other than tensor maps stay empty.
     descriptors: Vec<DescriptorCache>,
+    /// Hears which of its assertions failed, if it tells.
+    listener: Option<Listener>,
     /// Keeps the function loaded.
     _module: Module,
 }
@@ -75,8 +78,14 @@ impl Kernels {
         Ok(&mut self.loaded[index])
     }
 
+    /// The error of a kernel that has stopped: what it told, or else which ones it may have been.
+    pub(super) fn fault(&self, status: DriverStatus) -> Error {
+        let told = self.loaded.iter().find_map(|kernel| kernel.listener.as_ref()?.heard(kernel.spec));
+        told.unwrap_or_else(|| Error::KernelFault { kernels: self.launched(), status })
+    }
+
     /// The names of the kernels that may still be running, or have stopped.
-    pub(super) fn launched(&self) -> Vec<&'static str> {
+    fn launched(&self) -> Vec<&'static str> {
         let launched = self.loaded.iter().filter(|kernel| kernel.launches.0.load(Ordering::Relaxed));
         launched.map(|kernel| kernel.spec.name).collect()
     }
@@ -84,9 +93,7 @@ impl Kernels {
     /// The error of a load, which also fails once a kernel has stopped.
     fn fault_or(&self, error: Error) -> Error {
         match error {
-            Error::Jit { status, .. } if status.is_fault() => {
-                Error::KernelFault { kernels: self.launched(), status }
-            }
+            Error::Jit { status, .. } if status.is_fault() => self.fault(status),
             error => error,
         }
     }
@@ -116,8 +123,10 @@ impl Kernel {
                 .allow_nonportable_clusters(function)
                 .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
         }
+        let listener = Listener::attach(&module, spec)
+            .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
         let descriptors = spec.params.iter().map(|_| DescriptorCache::default()).collect();
-        Ok(Self { function, launches: Launches::default(), spec, descriptors, _module: module })
+        Ok(Self { function, launches: Launches::default(), spec, descriptors, listener, _module: module })
     }
 
     /// The descriptor of a tensor for the parameter with this index, encoded if it is not cached.

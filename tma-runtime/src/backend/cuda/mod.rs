@@ -11,6 +11,7 @@ mod capture;
 mod context;
 mod descriptor;
 mod driver;
+mod failure;
 mod kernel;
 mod launch;
 mod stream;

@@ -217,6 +217,9 @@ impl Context {
         if let Some((_, watch)) = watch {
             self.hooks.run(|| watch(spec, &report));
         }
+        if let Some(error) = report::assertion(spec, module, &report) {
+            return Err(error);
+        }
         report::judge(spec.name, module, config.seed, &report)
     }
 

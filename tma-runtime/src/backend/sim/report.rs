@@ -3,6 +3,22 @@
 use ptx_sim::{FindingKind, Module, Report};
 
 use crate::error::Error;
+use crate::spec::KernelSpec;
+use tma_model::assertion::{Record, Remark};
+
+/// The error of a launch in which nothing is wrong but that an assertion failed of which the PTX
+/// tells: the same as on a GPU.
+pub(super) fn assertion(spec: &'static KernelSpec, module: &Module, report: &Report) -> Option<Error> {
+    let [finding] = report.findings.iter().collect::<Vec<_>>()[..] else { return None };
+    let party = finding.parties.first().filter(|_| finding.kind == FindingKind::Trap)?;
+    let ptx = module.sources(|_| None).ptx;
+    let line = ptx.lines().nth((party.site.ptx_line as usize).checked_sub(1)?)?;
+    let [x, y, _] = spec.threads.map(|extent| extent.max(1));
+    let linear = party.who.thread.0;
+    let thread = [linear % x, linear / x % y, linear / (x * y)];
+    let number = Remark::find(line)?.number;
+    Error::assertion(spec, ptx, Record { number, thread, block: party.block })
+}
 
 /// The error of a launch that ran with `seed`, if it has findings. Notes alone are not an error,
 /// and follow the findings.

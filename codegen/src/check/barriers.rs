@@ -1,0 +1,96 @@
+//! Which of a block's barriers `sync_warpgroup` takes: one for each warpgroup, which no other word
+//! names.
+//!
+//! Their numbers are constants in the PTX. With one that is computed, ptxas reserves all 16.
+
+use std::collections::BTreeSet;
+
+use tma_model::limits::WARPGROUP_THREADS;
+
+use crate::diag::Sink;
+use crate::diag::mistake::Warpgroup;
+use crate::ir::{Expr, Kernel, Span, StmtKind, Sync, visit};
+use crate::limits::NAMED_BARRIERS;
+
+/// The barriers of the warpgroups, by the warpgroup's number; empty where none meets on its own.
+#[derive(Clone, Debug, Default)]
+pub struct Barriers {
+    of_warpgroups: Vec<u32>,
+    /// The first of those at the end that are the warpgroups', of which no number may come at run
+    /// time.
+    end_of_named: u32,
+}
+
+impl Barriers {
+    /// The barrier of each warpgroup.
+    pub fn of_warpgroups(&self) -> &[u32] {
+        &self.of_warpgroups
+    }
+
+    /// What the number of a named barrier is less than.
+    pub fn end_of_named(&self) -> u32 {
+        self.end_of_named
+    }
+}
+
+/// Gives each warpgroup a barrier; reports if there are not enough.
+///
+/// Where all named barriers have numbers that are known, it takes the least that are left: ptxas
+/// reserves those up to the greatest. Else it takes the last ones, which no number may then be.
+pub(super) fn assign(kernel: &Kernel, sink: &mut Sink) -> Barriers {
+    let mut named = Named::default();
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Sync(Sync::Warpgroup) = stmt.kind {
+            named.meeting.get_or_insert(stmt.origin.span);
+        } else if let StmtKind::NamedBarrierSync { id, .. } | StmtKind::NamedBarrierArrive { id, .. } =
+            &stmt.kind
+        {
+            named.add(id);
+        }
+    });
+    let Some(meeting) = named.meeting else {
+        return Barriers { of_warpgroups: vec![], end_of_named: NAMED_BARRIERS };
+    };
+    let warpgroups = kernel.launch.thread_count() / u64::from(WARPGROUP_THREADS);
+    let warpgroups = usize::try_from(warpgroups).unwrap_or(usize::MAX);
+    let free = (1..NAMED_BARRIERS).filter(|number| !named.numbers.contains(number));
+    let mut of_warpgroups: Vec<u32> = match named.computed {
+        None => free.take(warpgroups).collect(),
+        Some(_) => (1..NAMED_BARRIERS).rev().take(warpgroups).collect(),
+    };
+    of_warpgroups.sort_unstable();
+    let end_of_named = match named.computed {
+        None => NAMED_BARRIERS,
+        Some(_) => of_warpgroups.first().copied().unwrap_or(NAMED_BARRIERS),
+    };
+    let clash = named.numbers.range(end_of_named..).next();
+    if of_warpgroups.len() < warpgroups || clash.is_some() {
+        too_few(&named, warpgroups, meeting, sink);
+    }
+    Barriers { of_warpgroups, end_of_named }
+}
+
+/// The barriers that a kernel names.
+#[derive(Default)]
+struct Named {
+    numbers: BTreeSet<u32>,
+    /// The first number that is not known when the kernel is compiled.
+    computed: Option<Span>,
+    /// The first meeting of a warpgroup.
+    meeting: Option<Span>,
+}
+
+impl Named {
+    fn add(&mut self, id: &Expr) {
+        match id.as_int() {
+            Some(number) => self.numbers.extend(u32::try_from(number)),
+            None => _ = self.computed.get_or_insert(id.span),
+        }
+    }
+}
+
+fn too_few(named: &Named, warpgroups: usize, meeting: Span, sink: &mut Sink) {
+    let greatest = named.numbers.last().copied().unwrap_or_default();
+    let (named, computed) = (named.numbers.len(), named.computed);
+    sink.error(Warpgroup::Barriers { warpgroups, named, greatest, computed }, meeting);
+}

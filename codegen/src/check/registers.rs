@@ -1,0 +1,239 @@
+//! Registers that warpgroups ask for, against those that a block has.
+//!
+//! A block begins with the same number for each thread. `setmaxnreg_dec` gives some of them back to
+//! the block, and `setmaxnreg_inc` waits until the block has as many as it takes (PTX ISA,
+//! "setmaxnreg"). So what all warpgroups have in the end must not be more than they began with.
+//!
+//! Each warpgroup is followed on its own, where conditions depend on its number. Where they depend
+//! on what is known at run time only, nothing is said.
+
+use tma_model::limits::WARPGROUP_THREADS;
+
+use super::mma::is_asked_for;
+use super::unrolled::State;
+use crate::diag::Sink;
+use crate::diag::mistake::Warpgroup;
+use crate::ir::{Block, Kernel, Label, Span, Stmt, StmtKind, visit};
+use crate::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
+
+/// The registers that each thread begins with where warpgroups ask for more or fewer: those that
+/// the kernel says, or else all that a block can have, shared out equally, but no more than any
+/// warpgroup asks for as an increase. `setmaxnreg` is ignored where the number is not known (PTX
+/// ISA, "setmaxnreg").
+pub(crate) fn at_entry(kernel: &Kernel) -> Option<u32> {
+    let (mut asks, mut increases) = (false, vec![]);
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::SetMaxRegisters { increase, registers } = stmt.kind {
+            asks = true;
+            increases.extend(increase.then_some(registers));
+        }
+    });
+    let launch = &kernel.launch;
+    if let Some(registers) = launch.max_registers {
+        return Some(registers.next_multiple_of(8)).filter(|_| asks);
+    }
+    let threads = launch.thread_count().checked_mul(launch.min_blocks.unwrap_or(1).into())?;
+    let threads = u32::try_from(threads).ok().filter(|&threads| threads > 0)?;
+    let each = (MULTIPROCESSOR_REGISTERS / threads).min(THREAD_REGISTERS) / 8 * 8;
+    asks.then(|| increases.into_iter().fold(each, u32::min))
+}
+
+/// Reports changes that are none, and increases that no block can satisfy.
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    let Some(begins) = at_entry(kernel) else { return };
+    let warpgroups = kernel.launch.thread_count() / u64::from(WARPGROUP_THREADS);
+    let roles: Vec<_> = (0..warpgroups).map(|number| follow(kernel, number)).collect();
+    if !roles.iter().flatten().all(|change| is_asked_for(change.registers)) {
+        return;
+    }
+    let before = sink.len();
+    for role in &roles {
+        directions(begins, role, sink);
+    }
+    let is_known = roles.iter().flatten().all(|change| change.is_certain);
+    if is_known && sink.len() == before {
+        pool(begins, &roles, sink);
+    }
+}
+
+/// A change of a warpgroup's registers.
+#[derive(Clone, Copy)]
+struct Change {
+    increases: bool,
+    registers: u32,
+    span: Span,
+    /// Whether the warpgroup comes there, whatever is known at run time only.
+    is_certain: bool,
+}
+
+/// The changes of a warpgroup, in order.
+fn follow(kernel: &Kernel, warpgroup: u64) -> Vec<Change> {
+    let state = State::of_warpgroup(warpgroup);
+    let mut walk = Walk { state, is_certain: true, changes: vec![] };
+    walk.block(&kernel.body);
+    walk.changes
+}
+
+/// Where control goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    On,
+    /// Behind what has this label.
+    Behind(Label),
+    Away,
+}
+
+struct Walk {
+    state: State,
+    is_certain: bool,
+    changes: Vec<Change>,
+}
+
+impl Walk {
+    fn block(&mut self, block: &Block) -> Goes {
+        for stmt in &block.stmts {
+            let goes = self.stmt(stmt);
+            if goes != Goes::On {
+                return goes;
+            }
+        }
+        Goes::On
+    }
+
+    /// Blocks of which it is not known which are executed, or how often.
+    fn perhaps(&mut self, blocks: &[&Block]) -> Goes {
+        let was_certain = std::mem::replace(&mut self.is_certain, false);
+        blocks.iter().for_each(|block| self.state.forget(block));
+        // Not all that leave are certain to do so: what comes behind is as uncertain.
+        let leaves = blocks.iter().any(|block| self.block(block) != Goes::On || may_leave(block));
+        blocks.iter().for_each(|block| self.state.forget(block));
+        self.is_certain = was_certain && !leaves;
+        Goes::On
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Goes {
+        match &stmt.kind {
+            StmtKind::SetMaxRegisters { increase, registers } => {
+                let (is_certain, span) = (self.is_certain, stmt.origin.span);
+                let change = Change { increases: *increase, registers: *registers, span, is_certain };
+                self.changes.push(change);
+                Goes::On
+            }
+            StmtKind::Assign { local, index, value } => {
+                self.state.assign(*local, index, value);
+                Goes::On
+            }
+            StmtKind::If { condition, then, otherwise } => match self.state.of(condition).as_bool() {
+                Some(true) => self.block(then),
+                Some(false) => self.block(otherwise),
+                None => self.perhaps(&[then, otherwise]),
+            },
+            StmtKind::Match { value, arms, otherwise } => match self.state.of(value).as_int() {
+                Some(value) => {
+                    let holds = |ranges: &[(i128, i128)]| {
+                        ranges.iter().any(|(least, most)| (*least..=*most).contains(&value))
+                    };
+                    let arm = arms.iter().find(|arm| holds(&arm.ranges));
+                    self.block(arm.map_or(otherwise, |arm| &arm.body))
+                }
+                None => {
+                    let blocks: Vec<_> = arms.iter().map(|arm| &arm.body).chain([otherwise]).collect();
+                    self.perhaps(&blocks)
+                }
+            },
+            StmtKind::Loop { body, .. } => self.perhaps(&[body]),
+            StmtKind::While { header, body, .. } => self.perhaps(&[header, body]),
+            StmtKind::For(inner) => self.perhaps(&[&inner.body]),
+            StmtKind::Labelled { label, body } => {
+                let goes = self.block(body);
+                if goes == Goes::Behind(*label) { Goes::On } else { goes }
+            }
+            StmtKind::Leave(label) | StmtKind::Break(label) | StmtKind::Continue(label) => {
+                Goes::Behind(*label)
+            }
+            StmtKind::Return | StmtKind::Trap => Goes::Away,
+            StmtKind::TileGet { .. }
+            | StmtKind::TileSet { .. }
+            | StmtKind::SharedGet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::TileCopy(_)
+            | StmtKind::BulkCopy(_)
+            | StmtKind::RemoteCopy(_)
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::Barrier { .. }
+            | StmtKind::EditMap { .. }
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Mma(_)
+            | StmtKind::MmaWait { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Warp { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::Printf { .. }
+            | StmtKind::PrintTile { .. } => Goes::On,
+        }
+    }
+}
+
+/// Whether a thread may go elsewhere from `block` than behind the loops and functions in it.
+fn may_leave(block: &Block) -> bool {
+    let (mut targets, mut labels, mut ends) = (vec![], vec![], false);
+    visit::for_each_stmt(block, &mut |stmt| {
+        if let StmtKind::Return = stmt.kind {
+            ends = true;
+        } else if let StmtKind::Leave(label) = stmt.kind {
+            targets.push(label);
+        } else if let StmtKind::Labelled { label, .. } = stmt.kind {
+            labels.push(label);
+        }
+    });
+    ends || targets.iter().any(|target| !labels.contains(target))
+}
+
+/// Reports an increase to fewer registers than a warpgroup has, and a decrease to more.
+fn directions(begins: u32, role: &[Change], sink: &mut Sink) {
+    let mut has = begins;
+    for change in role.iter().take_while(|change| change.is_certain) {
+        let Change { increases, registers, span, .. } = *change;
+        if increases && registers < has || !increases && registers > has {
+            sink.error(Warpgroup::Direction { increases, registers, has, begins }, span);
+            return;
+        }
+        has = registers;
+    }
+}
+
+/// Reports an increase that the block cannot satisfy, whatever the others give back.
+fn pool(begins: u32, roles: &[Vec<Change>], sink: &mut Sink) {
+    let has = |role: &[Change]| role.last().map_or(begins, |change| change.registers);
+    let ends: Vec<u32> = roles.iter().map(|role| has(role)).collect();
+    let all: u32 = ends.iter().sum();
+    let there = begins * u32::try_from(roles.len()).unwrap_or(u32::MAX);
+    if all <= there {
+        return;
+    }
+    let increases = roles.iter().filter_map(|role| role.last().filter(|change| change.increases));
+    let Some(greatest) = increases.max_by_key(|change| change.registers) else { return };
+    let most = there
+        .saturating_sub(all - ends.iter().copied().filter(|&end| end == greatest.registers).sum::<u32>());
+    let takers = ends.iter().filter(|&&end| end == greatest.registers).count();
+    let fits = u32::try_from(takers).ok().and_then(|takers| most.checked_div(takers)).unwrap_or(0) / 8 * 8;
+    let given = roles.iter().filter_map(|role| role.last()).find(|change| !change.increases);
+    let given = given.map(|change| (change.registers, change.span));
+    sink.error(Warpgroup::Pool { ends, begins, fits, given }, greatest.span);
+}

@@ -1,0 +1,264 @@
+//! Among which threads a value is the same.
+
+use std::collections::HashMap;
+
+use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
+
+use crate::diag::mistake::Difference;
+use crate::ir::{Axis, BinaryOp, Expr, ExprKind, LocalId, ShuffleOp, Span, Special, Type, WarpOp};
+
+/// The threads that all have the same value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// Those of a warpgroup, or of more.
+    #[default]
+    Warpgroup,
+    /// Those of a warp.
+    Warp,
+    /// None but each itself.
+    Thread,
+}
+
+/// What is known of a value.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fact {
+    pub(super) level: Level,
+    /// What makes it differ, and where that is written.
+    pub(super) cause: Option<(Difference, Span)>,
+    /// The value is the thread's number, counted from a warpgroup's first thread, divided by this.
+    unit: Option<u32>,
+}
+
+impl Fact {
+    /// What differs.
+    pub(super) fn differs(level: Level, what: Difference, span: Span) -> Self {
+        Self { level, cause: Some((what, span)), unit: None }
+    }
+
+    /// The number of the thread, divided by `unit`.
+    fn number(unit: u32, what: Difference, span: Span) -> Self {
+        let level = level_of(unit);
+        let cause = (level != Level::Warpgroup).then_some((what, span));
+        Self { level, cause, unit: Some(unit) }
+    }
+
+    /// What follows from both.
+    pub(super) fn and(self, other: Self) -> Self {
+        let worse = if other.level > self.level { other } else { self };
+        Self { unit: None, ..worse }
+    }
+
+    /// What holds whichever of the two it is.
+    fn or(self, other: Self) -> Self {
+        Self { unit: self.unit.filter(|_| self.unit == other.unit), ..self.and(other) }
+    }
+
+    fn all(facts: impl IntoIterator<Item = Self>) -> Self {
+        facts.into_iter().fold(Self::default(), Self::and)
+    }
+}
+
+/// Among which threads numbers of so many threads each are the same.
+fn level_of(threads: u32) -> Level {
+    if threads.is_multiple_of(WARPGROUP_THREADS) {
+        Level::Warpgroup
+    } else if threads.is_multiple_of(WARP_THREADS) {
+        Level::Warp
+    } else {
+        Level::Thread
+    }
+}
+
+/// What is known of variables at a point of the kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    values: HashMap<LocalId, Fact>,
+    /// Threads of a block along x, y and z.
+    threads: [u32; 3],
+}
+
+impl Facts {
+    pub(super) fn new(threads: [u32; 3]) -> Self {
+        Self { values: HashMap::new(), threads }
+    }
+
+    /// The local has this value, if it is assigned as a whole; else it may have it in a part.
+    pub(super) fn set(&mut self, local: LocalId, fact: Fact, is_whole: bool) {
+        let known = self.values.get(&local).filter(|_| !is_whole);
+        let fact = known.map_or(fact, |known| known.or(fact));
+        self.values.insert(local, fact);
+    }
+
+    /// Two paths meet; whether that makes a difference to this one.
+    pub(super) fn join(&mut self, other: &Self) -> bool {
+        let mut is_news = false;
+        for (&local, &fact) in &other.values {
+            let known = self.values.get(&local).copied();
+            let joined = known.map_or(fact, |known| known.or(fact));
+            let is_same = known.is_some_and(|known| (known.level, known.unit) == (joined.level, joined.unit));
+            is_news |= !is_same;
+            self.values.insert(local, joined);
+        }
+        is_news
+    }
+
+    pub(super) fn of_all(&self, exprs: &[&Expr]) -> Fact {
+        Fact::all(exprs.iter().map(|expr| self.of(expr)))
+    }
+
+    /// Among which threads the value of `expr` is the same.
+    pub(super) fn of(&self, expr: &Expr) -> Fact {
+        match &expr.kind {
+            ExprKind::Local(local) => self.values.get(local).copied().unwrap_or_default(),
+            ExprKind::Special(special) => self.special(*special, expr.span),
+            // The elements of these are those of each thread.
+            ExprKind::Index(of, _) if matches!(of.ty, Type::Accumulator(_) | Type::Rows(..)) => {
+                Fact::differs(Level::Thread, Difference::Elements, expr.span)
+            }
+            ExprKind::Cast(a) => self.of(a),
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b),
+            ExprKind::Unary(_, a)
+            | ExprKind::Bits(a)
+            | ExprKind::Repeat(a)
+            | ExprKind::CachePolicy(_, a)
+            | ExprKind::MapAt(_, a) => Fact { unit: None, ..self.of(a) },
+            ExprKind::Index(a, b)
+            | ExprKind::Stage(a, b)
+            | ExprKind::Remote(a, b)
+            | ExprKind::Hinted(a, b) => self.of(a).and(self.of(b)),
+            ExprKind::Math(_, all)
+            | ExprKind::Integer(_, all)
+            | ExprKind::Array(all)
+            | ExprKind::Compound(all) => Fact::all(all.iter().map(|part| self.of(part))),
+            ExprKind::Const(_)
+            | ExprKind::Shared(_)
+            | ExprKind::Param(_)
+            | ExprKind::GlobalLen(_)
+            | ExprKind::ZeroAccumulator
+            | ExprKind::ClusterAxis(_)
+            | ExprKind::Unit
+            | ExprKind::Error => Fact::default(),
+        }
+    }
+
+    fn special(&self, special: Special, span: Span) -> Fact {
+        match special {
+            Special::ThreadIdx(axis) => self.thread(axis, span),
+            Special::LaneIdx => Fact::differs(Level::Thread, Difference::Lane, span),
+            Special::WarpIdx => Fact::number(WARP_THREADS, Difference::Warp, span),
+            Special::WarpgroupIdx => Fact::number(WARPGROUP_THREADS, Difference::Thread, span),
+            Special::BlockIdx(_)
+            | Special::GridDim(_)
+            | Special::ClusterIdx(_)
+            | Special::BlockInCluster(_)
+            | Special::ClusterDim(_)
+            | Special::ClusterRank => Fact::default(),
+        }
+    }
+
+    /// A coordinate of the thread. Where the axes up to this one make whole warpgroups, or are all
+    /// that there is, it counts threads in steps.
+    fn thread(&self, axis: Axis, span: Span) -> Fact {
+        let [x, y, z] = self.threads;
+        let (unit, extent, others) = match axis {
+            Axis::X => (1, x, y.saturating_mul(z)),
+            Axis::Y => (x, y, z),
+            Axis::Z => (x.saturating_mul(y), z, 1),
+        };
+        let what = Difference::Thread;
+        if extent <= 1 {
+            Fact::default()
+        } else if others == 1 || unit.saturating_mul(extent).is_multiple_of(WARPGROUP_THREADS) {
+            Fact::number(unit, what, span)
+        } else {
+            Fact::differs(level_of(unit), what, span)
+        }
+    }
+
+    fn binary(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Fact {
+        let (left, right) = (self.of(a), self.of(b));
+        let both = left.and(right);
+        let known = |expr: &Expr| expr.as_int().and_then(|value| u32::try_from(value).ok());
+        let of_number = match (left.unit, known(b), right.unit, known(a)) {
+            (Some(unit), Some(by), _, _) => in_steps(op, unit, by),
+            (_, _, Some(unit), Some(by)) => in_steps(turned(op), unit, by),
+            _ => None,
+        };
+        // A quotient counts in larger steps; of a comparison it matters where its border is.
+        match of_number {
+            Some(Steps::Count(unit)) => Fact { unit: Some(unit), ..limited(both, level_of(unit)) },
+            Some(Steps::Border(threads)) => limited(both, level_of(threads)),
+            None => both,
+        }
+    }
+
+    /// What the lanes of a warp make of the `value` of each.
+    pub(super) fn of_lanes(&self, value: &Expr, op: &WarpOp, span: Span) -> Fact {
+        let given = Fact { unit: None, ..self.of(value) };
+        let of_warp = Fact::differs(Level::Warp, Difference::Lanes, span);
+        if given.level == Level::Warpgroup {
+            return given;
+        }
+        match op {
+            WarpOp::Shuffle { op: ShuffleOp::Idx, by } if self.of(by).level <= Level::Warp => of_warp,
+            WarpOp::Vote(_) | WarpOp::Reduce(_) => of_warp,
+            WarpOp::Shuffle { .. } | WarpOp::Match(_) => given,
+        }
+    }
+}
+
+/// What an operation with a constant makes of a thread's number.
+enum Steps {
+    /// A number in steps of so many threads.
+    Count(u32),
+    /// Another value from this number of threads on.
+    Border(u32),
+}
+
+fn in_steps(op: BinaryOp, unit: u32, by: u32) -> Option<Steps> {
+    let border = |by: u32| unit.checked_mul(by).map(Steps::Border);
+    match op {
+        BinaryOp::Div => unit.checked_mul(by.max(1)).map(Steps::Count),
+        BinaryOp::Shr => unit.checked_mul(1u32.checked_shl(by)?).map(Steps::Count),
+        BinaryOp::Lt | BinaryOp::Ge => border(by),
+        BinaryOp::Le | BinaryOp::Gt => border(by.checked_add(1)?),
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Rem
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::Eq
+        | BinaryOp::Ne => None,
+    }
+}
+
+/// The comparison with its sides exchanged; of other operators one that tells nothing.
+fn turned(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Lt => BinaryOp::Gt,
+        BinaryOp::Le => BinaryOp::Ge,
+        BinaryOp::Gt => BinaryOp::Lt,
+        BinaryOp::Ge => BinaryOp::Le,
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::Rem
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Eq
+        | BinaryOp::Ne => BinaryOp::Eq,
+    }
+}
+
+/// The fact with a level that is known to be no worse than this.
+fn limited(fact: Fact, level: Level) -> Fact {
+    let level = fact.level.min(level);
+    Fact { level, cause: fact.cause.filter(|_| level != Level::Warpgroup), unit: None }
+}

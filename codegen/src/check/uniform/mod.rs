@@ -1,0 +1,349 @@
+//! What all threads of a warpgroup do together: no condition may part them there, and what they are
+//! given is the same for all.
+//!
+//! Follows through the kernel among which threads values are the same, and which conditions lead to
+//! a statement. A value that is assigned where threads have parted differs afterwards. Threads that
+//! part in a branch or a loop meet behind it; those that leave it for elsewhere meet where that is.
+//! Memory is taken to be the same for all who read the same place: values that differ because they
+//! are read before all have written are races, which the simulator finds.
+
+mod facts;
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use crate::diag::Sink;
+use crate::diag::mistake::{Difference, Warpgroup, Word};
+use crate::ir::{
+    BarrierOp, Block, Expr, For, Kernel, Label, LocalId, RowOp, Span, Stmt, StmtKind, Sync, visit,
+};
+use facts::{Fact, Facts, Level};
+
+/// Reports what parts the threads of a warpgroup before they do something together.
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    let mut is_needed = false;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= together(&stmt.kind).is_some());
+    if !is_needed {
+        return;
+    }
+    let (facts, left) = (Facts::new(kernel.launch.threads), HashMap::new());
+    Walk { facts, control: Fact::default(), left, said: HashSet::new(), sink: Some(sink) }
+        .block(&kernel.body);
+}
+
+/// A statement that threads execute together: its word, and how many they are.
+fn together(kind: &StmtKind) -> Option<(&'static str, Level)> {
+    Some(match kind {
+        StmtKind::Mma(_) => ("mma", Level::Warpgroup),
+        StmtKind::MmaWait { .. } => ("wait", Level::Warpgroup),
+        StmtKind::StoreAccumulator { .. } => ("store", Level::Warpgroup),
+        StmtKind::SetMaxRegisters { increase: true, .. } => ("setmaxnreg_inc", Level::Warpgroup),
+        StmtKind::SetMaxRegisters { increase: false, .. } => ("setmaxnreg_dec", Level::Warpgroup),
+        StmtKind::Sync(Sync::Warpgroup) => ("sync_warpgroup", Level::Warpgroup),
+        StmtKind::ReduceRows { op: RowOp::Max, .. } => ("row_max", Level::Warp),
+        StmtKind::ReduceRows { op: RowOp::Sum, .. } => ("row_sum", Level::Warp),
+        StmtKind::Assign { .. }
+        | StmtKind::If { .. }
+        | StmtKind::Match { .. }
+        | StmtKind::Loop { .. }
+        | StmtKind::While { .. }
+        | StmtKind::For(_)
+        | StmtKind::Labelled { .. }
+        | StmtKind::Break(_)
+        | StmtKind::Continue(_)
+        | StmtKind::Leave(_)
+        | StmtKind::Return
+        | StmtKind::TileGet { .. }
+        | StmtKind::TileSet { .. }
+        | StmtKind::SharedGet { .. }
+        | StmtKind::SharedSet { .. }
+        | StmtKind::GlobalGet { .. }
+        | StmtKind::GlobalSet { .. }
+        | StmtKind::GlobalAtomic { .. }
+        | StmtKind::TileCopy(_)
+        | StmtKind::BulkCopy(_)
+        | StmtKind::RemoteCopy(_)
+        | StmtKind::PrefetchMap(_)
+        | StmtKind::Barrier { .. }
+        | StmtKind::EditMap { .. }
+        | StmtKind::AcquireMap { .. }
+        | StmtKind::BulkCommitGroup
+        | StmtKind::BulkWaitGroup { .. }
+        | StmtKind::Pack { .. }
+        | StmtKind::CheckMatrix(_)
+        // Each thread stores what it holds.
+        | StmtKind::StoreMatrix(_)
+        | StmtKind::Fence(_)
+        | StmtKind::Sync(_)
+        | StmtKind::NamedBarrierSync { .. }
+        | StmtKind::NamedBarrierArrive { .. }
+        | StmtKind::SyncGrid { .. }
+        | StmtKind::GridDependency(_)
+        | StmtKind::ElectOne { .. }
+        | StmtKind::Warp { .. }
+        | StmtKind::Trap
+        | StmtKind::Assert { .. }
+        | StmtKind::Printf { .. }
+        | StmtKind::PrintTile { .. } => return None,
+    })
+}
+
+/// Where threads go that leave what they are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Target {
+    /// Behind the loop or the block.
+    Behind(Label),
+    /// To the loop's next turn.
+    Next(Label),
+    /// To the end of the kernel.
+    End,
+}
+
+/// Those who have left.
+struct Left {
+    /// Which threads they may be.
+    who: Fact,
+    /// What is known of variables where they have left.
+    facts: Facts,
+}
+
+struct Walk<'s> {
+    facts: Facts,
+    /// Which threads come to this point, as far as conditions around it say.
+    control: Fact,
+    /// The threads that have left what is around this point.
+    left: HashMap<Target, Left>,
+    /// The places of which something was said.
+    said: HashSet<(usize, usize)>,
+    /// Takes the errors, when everything is known.
+    sink: Option<&'s mut Sink>,
+}
+
+impl Walk<'_> {
+    /// Which threads are here.
+    fn here(&self) -> Fact {
+        self.left.values().fold(self.control, |here, left| here.and(left.who))
+    }
+
+    fn block(&mut self, block: &Block) {
+        for stmt in &block.stmts {
+            self.stmt(stmt);
+        }
+    }
+
+    /// Runs `f` where only those threads come for whom `condition` decides so.
+    fn under(&mut self, condition: Fact, f: impl FnOnce(&mut Self)) {
+        let around = self.control;
+        self.control = around.and(condition);
+        f(self);
+        self.control = around;
+    }
+
+    fn leave(&mut self, target: Target) {
+        let who = self.here();
+        match self.left.entry(target) {
+            Entry::Vacant(place) => _ = place.insert(Left { who, facts: self.facts.clone() }),
+            Entry::Occupied(mut left) => {
+                let left = left.get_mut();
+                left.who = left.who.and(who);
+                left.facts.join(&self.facts);
+            }
+        }
+    }
+
+    /// Those who have left come here.
+    fn arrive(&mut self, target: Target) {
+        if let Some(left) = self.left.remove(&target) {
+            self.facts.join(&left.facts);
+        }
+    }
+
+    /// A local has a value that was computed here. Those that are not here keep what they had.
+    fn set(&mut self, local: LocalId, fact: Fact, is_whole: bool) {
+        let here = self.here();
+        self.facts.set(local, if here.level > fact.level { here } else { fact }, is_whole);
+    }
+
+    /// Blocks of which each thread takes one.
+    fn choose<'b>(&mut self, by: &Expr, blocks: impl Iterator<Item = &'b Block>) {
+        let before = self.facts.clone();
+        let mut after: Option<Facts> = None;
+        let by = self.facts.of(by);
+        for block in blocks {
+            self.facts = before.clone();
+            self.under(by, |walk| walk.block(block));
+            match &mut after {
+                Some(after) => _ = after.join(&self.facts),
+                None => after = Some(self.facts.clone()),
+            }
+        }
+        self.facts = after.unwrap_or(before);
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        let span = stmt.origin.span;
+        self.judge(stmt);
+        match &stmt.kind {
+            StmtKind::Assign { local, index, value } => {
+                let mut fact = self.facts.of(value);
+                for index in index {
+                    fact = fact.and(self.facts.of(index));
+                }
+                self.set(*local, fact, index.is_empty());
+            }
+            StmtKind::If { condition, then, otherwise } => {
+                self.choose(condition, [then, otherwise].into_iter());
+            }
+            StmtKind::Match { value, arms, otherwise } => {
+                self.choose(value, arms.iter().map(|arm| &arm.body).chain([otherwise]));
+            }
+            StmtKind::Loop { label, body } => self.repeat(*label, |walk| walk.block(body)),
+            StmtKind::While { label, header, condition, body } => self.repeat(*label, |walk| {
+                walk.block(header);
+                let condition = walk.facts.of(condition);
+                walk.under(condition, |walk| {
+                    // Whoever does not come here has left the loop.
+                    walk.leave(Target::Behind(*label));
+                    walk.block(body);
+                });
+            }),
+            StmtKind::For(inner) => self.count(inner),
+            StmtKind::Labelled { label, body } => {
+                self.block(body);
+                self.arrive(Target::Behind(*label));
+            }
+            StmtKind::Break(label) | StmtKind::Leave(label) => self.leave(Target::Behind(*label)),
+            StmtKind::Continue(label) => self.leave(Target::Next(*label)),
+            StmtKind::Return => self.leave(Target::End),
+            // The whole grid ends.
+            StmtKind::Trap | StmtKind::Assert { .. } => {}
+            StmtKind::TileGet { dest, tile, at } => {
+                let place = at.iter().fold(self.facts.of(tile), |fact, at| fact.and(self.facts.of(at)));
+                self.set(*dest, place, true);
+            }
+            StmtKind::SharedGet { dest, array, index } => {
+                self.set(*dest, self.facts.of_all(&[array, index]), true);
+            }
+            StmtKind::GlobalGet { dest, global: _, index } => {
+                self.set(*dest, self.facts.of_all(&[index]), true);
+            }
+            StmtKind::GlobalAtomic { dest, .. } => {
+                self.set(*dest, Fact::differs(Level::Thread, Difference::Atomic, span), true);
+            }
+            StmtKind::Barrier { op, .. } => self.barrier(op, span),
+            StmtKind::ElectOne { dest } => {
+                self.set(*dest, Fact::differs(Level::Thread, Difference::Elected, span), true);
+            }
+            StmtKind::Warp { dest, value, op } => self.set(*dest, self.facts.of_lanes(value, op, span), true),
+            StmtKind::ReduceRows { dest, .. } | StmtKind::Pack { dest, .. } => {
+                self.set(*dest, Fact::differs(Level::Thread, Difference::Elements, span), true);
+            }
+            StmtKind::TileSet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::TileCopy(_)
+            | StmtKind::BulkCopy(_)
+            | StmtKind::RemoteCopy(_)
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::EditMap { .. }
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Mma(_)
+            | StmtKind::MmaWait { .. }
+            | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::SetMaxRegisters { .. }
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::Printf { .. }
+            | StmtKind::PrintTile { .. } => {}
+        }
+    }
+
+    /// What an operation on an mbarrier gives: to each thread when it asks.
+    fn barrier(&mut self, op: &BarrierOp, span: Span) {
+        let when = Fact::differs(Level::Thread, Difference::Asked, span);
+        match op {
+            BarrierOp::TestWait { dest, .. }
+            | BarrierOp::TryWait { dest, .. }
+            | BarrierOp::TryWaitFor { dest, .. }
+            | BarrierOp::ArriveToken { dest } => self.set(*dest, when, true),
+            BarrierOp::Init { .. }
+            | BarrierOp::Invalidate
+            | BarrierOp::Arrive
+            | BarrierOp::ArriveMany { .. }
+            | BarrierOp::ArriveDrop
+            | BarrierOp::ArriveExpectTx { .. }
+            | BarrierOp::ExpectTx { .. }
+            | BarrierOp::Wait { .. }
+            | BarrierOp::WaitToken { .. } => {}
+        }
+    }
+
+    /// A loop, of which `turn` is a turn: those who have left it do not come back. Nothing is
+    /// reported before all that is known of its variables has come around.
+    fn repeat(&mut self, label: Label, mut turn: impl FnMut(&mut Self)) {
+        let (next, behind) = (Target::Next(label), Target::Behind(label));
+        let sink = self.sink.take();
+        let mut head = self.facts.clone();
+        loop {
+            let level = |walk: &Self| walk.left.get(&behind).map(|left| left.who.level);
+            let before = level(self);
+            turn(self);
+            self.arrive(next);
+            let is_news = head.join(&self.facts);
+            self.facts = head.clone();
+            if !is_news && level(self) == before {
+                break;
+            }
+        }
+        self.sink = sink;
+        if self.sink.is_some() {
+            turn(self);
+            self.arrive(next);
+            self.facts = head;
+        }
+        self.arrive(behind);
+    }
+
+    /// A loop that counts: threads whose bounds differ take different numbers of turns.
+    fn count(&mut self, inner: &For) {
+        let bounds = self.facts.of_all(&[&inner.start, &inner.end, &inner.step]);
+        self.repeat(inner.label, |walk| {
+            walk.under(bounds, |walk| {
+                walk.set(inner.variable, bounds, true);
+                walk.block(&inner.body);
+            });
+        });
+    }
+
+    /// Reports a statement that threads of a warpgroup execute together, if they may have parted,
+    /// or if what it is given differs.
+    fn judge(&mut self, stmt: &Stmt) {
+        let Some((word, needed)) = together(&stmt.kind) else { return };
+        let here = self.here();
+        let given =
+            visit::operands(&stmt.kind).into_iter().map(|operand| (operand.span, self.facts.of(operand)));
+        let given = given.max_by_key(|(_, fact)| fact.level);
+        let (parted, differs) = (here.level > needed, given.filter(|(_, fact)| fact.level > needed));
+        let cause = if parted { here.cause } else { differs.and_then(|(_, fact)| fact.cause) };
+        let place = cause.map_or(stmt.origin.span, |(_, span)| span).start();
+        let Some(sink) = &mut self.sink else { return };
+        // What parts threads is said once, whatever they were to do together.
+        if !parted && differs.is_none() || !self.said.insert((place.line, place.column)) {
+            return;
+        }
+        let (word, of_warp) = (Word::from(word), needed == Level::Warp);
+        if parted {
+            sink.error(Warpgroup::Parted { word, of_warp, why: cause }, stmt.origin.span);
+        } else if let Some((span, _)) = differs {
+            sink.error(Warpgroup::Given { word, of_warp, why: cause }, span);
+        }
+    }
+}

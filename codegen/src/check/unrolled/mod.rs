@@ -1,0 +1,296 @@
+//! Indices once loops are unrolled: those of registers must be known then, and those that are known
+//! are within what they pick from.
+//!
+//! Follows what variables hold through the kernel, as control goes, turn by turn where a loop is
+//! unrolled. Where it is not known which way a thread takes, a variable has a value afterwards only
+//! if it has the same one on each way. The turns of other loops are one, before which nothing is
+//! known of what they assign.
+
+mod values;
+
+pub(super) use values::State;
+
+use std::collections::{HashMap, HashSet};
+
+use super::limits::{self, Bound};
+use super::mma::columns_within;
+use crate::diag::Sink;
+use crate::diag::mistake::{Mma, RegisterIndex, Turn};
+use crate::ir::{Block, Expr, ExprKind, For, Kernel, Label, LocalId, Span, Stmt, StmtKind, Type, visit};
+use values::Value;
+
+/// Judges the indices of a kernel whose loops are small enough to be unrolled.
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    let mut is_needed = kernel.locals.iter().any(|local| is_in_registers(&local.ty));
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        is_needed |= matches!(&stmt.kind, StmtKind::For(inner) if inner.unroll);
+    });
+    if is_needed {
+        let (exits, turns, reported) = (HashMap::new(), vec![], HashSet::new());
+        Walk { kernel, sink, exits, turns, reported }.block(&kernel.body, Some(State::default()));
+    }
+}
+
+/// Registers have no addresses: which one is meant must be known.
+fn is_in_registers(ty: &Type) -> bool {
+    matches!(ty, Type::Accumulator(_) | Type::Rows(..))
+}
+
+/// A place in the source, as its first and last lines and columns.
+type Place = [(usize, usize); 2];
+
+struct Walk<'k, 's> {
+    kernel: &'k Kernel,
+    sink: &'s mut Sink,
+    /// What is known where a label is left to, and where its loop goes on.
+    exits: HashMap<Label, Exits>,
+    /// The turns of the unrolled loops around this point, outermost first.
+    turns: Vec<(LocalId, i128)>,
+    /// The indices that something was said of: the first turn is enough.
+    reported: HashSet<Place>,
+}
+
+#[derive(Default)]
+struct Exits {
+    leave: Option<State>,
+    next: Option<State>,
+}
+
+impl Walk<'_, '_> {
+    /// What is known after `block`; none if control does not get there.
+    fn block(&mut self, block: &Block, before: Option<State>) -> Option<State> {
+        block.stmts.iter().fold(before, |state, stmt| self.stmt(stmt, state?))
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, mut state: State) -> Option<State> {
+        if !matches!(stmt.kind, StmtKind::While { .. }) {
+            self.judge(stmt, &state);
+        }
+        match &stmt.kind {
+            StmtKind::Assign { local, index, value } => {
+                state.assign(*local, index, value);
+                Some(state)
+            }
+            StmtKind::If { condition, then, otherwise } => match state.of(condition).as_bool() {
+                Some(true) => self.block(then, Some(state)),
+                Some(false) => self.block(otherwise, Some(state)),
+                None => {
+                    let one = self.block(then, Some(state.clone()));
+                    State::join(one, self.block(otherwise, Some(state)))
+                }
+            },
+            StmtKind::Match { value, arms, otherwise } => {
+                let known = state.of(value).as_int();
+                let holds = |ranges: &[(i128, i128)]| {
+                    known.map(|value| ranges.iter().any(|(least, most)| (*least..=*most).contains(&value)))
+                };
+                let mut joined = None;
+                for arm in arms {
+                    match holds(&arm.ranges) {
+                        Some(true) => return self.block(&arm.body, Some(state)),
+                        Some(false) => {}
+                        None => joined = State::join(joined, self.block(&arm.body, Some(state.clone()))),
+                    }
+                }
+                State::join(joined, self.block(otherwise, Some(state)))
+            }
+            StmtKind::Loop { label, body } => self.repeat(stmt, *label, &[body], state),
+            StmtKind::While { label, header, condition: _, body } => {
+                self.repeat(stmt, *label, &[header, body], state)
+            }
+            StmtKind::For(inner) => match turns(inner) {
+                Some(turns) => self.unrolled(inner, turns, state),
+                None => self.repeat(stmt, inner.label, &[&inner.body], state),
+            },
+            StmtKind::Labelled { label, body } => {
+                self.exits.insert(*label, Exits::default());
+                let end = self.block(body, Some(state));
+                let left = self.exits.remove(label).and_then(|exits| exits.leave);
+                State::join(end, left)
+            }
+            StmtKind::Break(label) | StmtKind::Leave(label) => {
+                let exits = self.exits.entry(*label).or_default();
+                exits.leave = State::join(exits.leave.take(), Some(state));
+                None
+            }
+            StmtKind::Continue(label) => {
+                let exits = self.exits.entry(*label).or_default();
+                exits.next = State::join(exits.next.take(), Some(state));
+                None
+            }
+            StmtKind::Return | StmtKind::Trap => None,
+            // What these give is known at run time, and nothing is known of it before either.
+            StmtKind::TileGet { .. }
+            | StmtKind::TileSet { .. }
+            | StmtKind::SharedGet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::TileCopy(_)
+            | StmtKind::BulkCopy(_)
+            | StmtKind::RemoteCopy(_)
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::Barrier { .. }
+            | StmtKind::EditMap { .. }
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Mma(_)
+            | StmtKind::MmaWait { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::SetMaxRegisters { .. }
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Warp { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::Printf { .. }
+            | StmtKind::PrintTile { .. } => Some(state),
+        }
+    }
+
+    /// A loop whose turns nobody has counted.
+    fn repeat(&mut self, stmt: &Stmt, label: Label, bodies: &[&Block], before: State) -> Option<State> {
+        let mut state = before;
+        for body in bodies {
+            state.forget(body);
+        }
+        let may_end = !matches!(stmt.kind, StmtKind::Loop { .. });
+        let mut ended = may_end.then(|| state.clone());
+        if let StmtKind::For(inner) = &stmt.kind {
+            state.set(inner.variable, Value::Unknown);
+        }
+        self.exits.insert(label, Exits::default());
+        let mut end = Some(state);
+        for body in bodies {
+            end = self.block(body, end);
+            // The header of a `while` comes before its condition.
+            if let (StmtKind::While { .. }, Some(state)) = (&stmt.kind, &end)
+                && ended.is_some()
+            {
+                self.judge(stmt, state);
+                ended = Some(state.clone());
+            }
+        }
+        let leave = self.exits.remove(&label).and_then(|exits| exits.leave);
+        State::join(ended, leave)
+    }
+
+    /// A loop that is unrolled, with the values of its variable.
+    fn unrolled(&mut self, inner: &For, turns: impl Iterator<Item = i128>, before: State) -> Option<State> {
+        self.exits.insert(inner.label, Exits::default());
+        let mut state = Some(before);
+        for turn in turns {
+            let Some(state) = &mut state else { break };
+            state.set(inner.variable, Value::int(turn));
+            self.turns.push((inner.variable, turn));
+            let end = self.block(&inner.body, Some(std::mem::take(state)));
+            self.turns.pop();
+            let next = self.exits.get_mut(&inner.label).and_then(|exits| exits.next.take());
+            match State::join(end, next) {
+                Some(next) => *state = next,
+                None => return self.exits.remove(&inner.label).and_then(|exits| exits.leave),
+            }
+        }
+        let leave = self.exits.remove(&inner.label).and_then(|exits| exits.leave);
+        State::join(state, leave)
+    }
+
+    /// Judges what `stmt` picks by an index.
+    fn judge(&mut self, stmt: &Stmt, state: &State) {
+        for operand in visit::operands(&stmt.kind) {
+            visit::within(operand, &mut |node| {
+                if let ExprKind::Index(of, index) | ExprKind::Stage(of, index) = &node.kind {
+                    self.index(&of.ty, index, state);
+                }
+            });
+        }
+        if let StmtKind::Assign { local, index: indices, value: _ } = &stmt.kind {
+            let mut ty = self.kernel.local(*local).ty.clone();
+            for index in indices {
+                self.index(&ty, index, state);
+                ty = ty.elements().map_or(Type::Error, |(element, _)| element);
+            }
+        } else if let StmtKind::SharedGet { array, index, .. } | StmtKind::SharedSet { array, index, .. } =
+            &stmt.kind
+        {
+            self.index(&array.ty, index, state);
+        } else if let StmtKind::TileGet { tile, at, .. } | StmtKind::TileSet { tile, at, .. } = &stmt.kind {
+            for (coordinate, bound) in at.iter().zip(limits::tile_bounds(&tile.ty)) {
+                self.within(coordinate, bound, state);
+            }
+        } else if let StmtKind::StoreAccumulator { accumulator, first, tile } = &stmt.kind
+            && let Type::Tile(to) = &tile.ty
+        {
+            self.columns(*accumulator, (first, to.inner_extent()), tile.span, state);
+        } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
+            self.columns(store.accumulator, (&store.first, store.columns), stmt.origin.span, state);
+        }
+    }
+
+    /// Judges columns of an accumulator, the first and their number.
+    fn columns(&mut self, accumulator: LocalId, (first, count): (&Expr, u32), span: Span, state: &State) {
+        let Type::Accumulator(sum) = self.kernel.local(accumulator).ty else { return };
+        if first.as_int().is_some() {
+            return;
+        }
+        match state.of(first).as_int() {
+            None => self.unknown(first, RegisterIndex::FirstColumn),
+            Some(known) => {
+                self.report(span, |turns, sink| columns_within(sum, (known, count), turns, span, sink));
+            }
+        }
+    }
+
+    /// Judges an index into a thing of this type. Constants were judged where they stand.
+    fn index(&mut self, of: &Type, index: &Expr, state: &State) {
+        if is_in_registers(of) && state.of(index).as_int().is_none() {
+            self.unknown(index, RegisterIndex::Element);
+        } else if let Some(bound) = limits::bound(of) {
+            self.within(index, bound, state);
+        }
+    }
+
+    fn within(&mut self, index: &Expr, bound: Bound, state: &State) {
+        if let (None, Some(value)) = (index.as_int(), state.of(index).as_int()) {
+            self.report(index.span, |turns, sink| limits::outside(value, index.span, (bound, turns), sink));
+        }
+    }
+
+    fn unknown(&mut self, index: &Expr, what: RegisterIndex) {
+        self.sink.error(Mma::Unknown(what), index.span);
+    }
+
+    /// Lets `judge` report what it finds wrong, with the turns in which it is so, if nothing was
+    /// said of this place yet.
+    fn report(&mut self, span: Span, judge: impl FnOnce(&[Turn], &mut Sink) -> bool) {
+        let place = [span.start(), span.end()].map(|place| (place.line, place.column));
+        if self.reported.contains(&place) {
+            return;
+        }
+        let turn = |&(variable, value): &(LocalId, i128)| {
+            let variable = self.kernel.local(variable).name.clone();
+            Turn { variable, value }
+        };
+        let turns: Vec<_> = self.turns.iter().map(turn).collect();
+        if judge(&turns, self.sink) {
+            self.reported.insert(place);
+        }
+    }
+}
+
+/// The values that the variable of a loop takes, if it is unrolled.
+fn turns(inner: &For) -> Option<impl Iterator<Item = i128> + use<>> {
+    let (start, step) = (inner.start.as_int()?, inner.step.as_int()?);
+    let turns = limits::unrolled_turns(inner).filter(|_| inner.unroll)?;
+    Some((0..turns).map(move |turn| start + turn * step))
+}

@@ -1,0 +1,182 @@
+//! What variables hold, as far as it is known when the kernel is compiled.
+
+use std::collections::HashMap;
+
+use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, Special, StmtKind, eval, visit};
+use crate::limits::REGISTER_ARRAY_ELEMENTS;
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::check) enum Value {
+    Unknown,
+    Scalar(Const),
+    /// Those of a register array.
+    Elements(Vec<Value>),
+}
+
+impl Value {
+    pub(in crate::check) fn int(value: i128) -> Self {
+        Self::Scalar(Const::Int(value))
+    }
+
+    fn known(value: Option<Const>) -> Self {
+        value.map_or(Self::Unknown, Self::Scalar)
+    }
+
+    fn scalar(&self) -> Option<Const> {
+        if let Self::Scalar(value) = self { Some(*value) } else { None }
+    }
+
+    pub(in crate::check) fn as_int(&self) -> Option<i128> {
+        if let Self::Scalar(Const::Int(value)) = self { Some(*value) } else { None }
+    }
+
+    pub(in crate::check) fn as_bool(&self) -> Option<bool> {
+        if let Self::Scalar(Const::Bool(value)) = self { Some(*value) } else { None }
+    }
+
+    /// What both are.
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Elements(one), Self::Elements(other)) if one.len() == other.len() => {
+                Self::Elements(one.into_iter().zip(other).map(|(one, other)| one.join(other)).collect())
+            }
+            (one, other) if one == other => one,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The place of an element, by indices from the outermost array on.
+    fn place(&mut self, indices: &[Option<usize>]) -> Option<&mut Self> {
+        let [index, rest @ ..] = indices else { return Some(self) };
+        let Self::Elements(elements) = self else { return None };
+        elements.get_mut((*index)?)?.place(rest)
+    }
+}
+
+/// What variables hold at a point of the kernel. One that was given nothing yet is not there.
+#[derive(Clone, Debug, Default)]
+pub(in crate::check) struct State {
+    values: HashMap<LocalId, Value>,
+    /// The warpgroup that is followed, if it is one alone.
+    warpgroup: Option<u64>,
+}
+
+impl State {
+    /// At the beginning of the kernel, for this warpgroup.
+    pub(in crate::check) fn of_warpgroup(number: u64) -> Self {
+        Self { warpgroup: Some(number), ..Self::default() }
+    }
+
+    pub(in crate::check) fn set(&mut self, local: LocalId, value: Value) {
+        self.values.insert(local, value);
+    }
+
+    /// `local[indices]… = value`.
+    pub(in crate::check) fn assign(&mut self, local: LocalId, indices: &[Expr], value: &Expr) {
+        let value = self.of(value);
+        let position = |index| self.of(index).as_int().and_then(|index| usize::try_from(index).ok());
+        let indices: Vec<_> = indices.iter().map(position).collect();
+        let whole = self.values.entry(local).or_insert(Value::Unknown);
+        match whole.place(&indices) {
+            Some(place) => *place = value,
+            // One of them, and nobody knows which.
+            None => *whole = Value::Unknown,
+        }
+    }
+
+    /// Knows no more what `block` assigns.
+    pub(in crate::check) fn forget(&mut self, block: &Block) {
+        visit::for_each_stmt(block, &mut |stmt| {
+            if let StmtKind::Assign { local, .. } = &stmt.kind {
+                self.set(*local, Value::Unknown);
+            } else if let StmtKind::For(inner) = &stmt.kind {
+                self.set(inner.variable, Value::Unknown);
+            }
+        });
+    }
+
+    /// What is known where two paths meet; none of a path that does not get there.
+    pub(in crate::check) fn join(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        let (mut one, other) = match (one, other) {
+            (Some(one), Some(other)) => (one, other),
+            (only, None) | (None, only) => return only,
+        };
+        for (local, value) in other.values {
+            // What only one path gives a value is not read where the paths have met.
+            let joined = one.values.remove(&local).map_or(value.clone(), |mine| mine.join(value));
+            one.values.insert(local, joined);
+        }
+        Some(one)
+    }
+
+    /// What is known of an element of `array`, if that is known by its elements.
+    fn element(&self, array: &Expr, index: usize) -> Option<Value> {
+        let whole;
+        let array = if let ExprKind::Local(local) = array.kind {
+            self.values.get(&local)?
+        } else {
+            whole = self.of(array);
+            &whole
+        };
+        let Value::Elements(elements) = array else { return None };
+        elements.get(index).cloned()
+    }
+
+    /// What is known of the value of `expr`.
+    pub(in crate::check) fn of(&self, expr: &Expr) -> Value {
+        let scalar = |expr: &Expr| expr.ty.as_scalar().unwrap_or(Scalar::I32);
+        let all = |operands: &[Expr]| -> Option<Vec<Const>> {
+            operands.iter().map(|operand| self.of(operand).scalar()).collect()
+        };
+        match &expr.kind {
+            ExprKind::Const(value) => Value::Scalar(*value),
+            ExprKind::Local(local) => self.values.get(local).cloned().unwrap_or(Value::Unknown),
+            ExprKind::Special(Special::WarpgroupIdx) => {
+                self.warpgroup.map_or(Value::Unknown, |number| Value::int(number.into()))
+            }
+            ExprKind::Unary(op, a) => {
+                Value::known(self.of(a).scalar().and_then(|a| eval::unary(*op, a, scalar(expr))))
+            }
+            ExprKind::Binary(op, a, b) => {
+                let both = self.of(a).scalar().zip(self.of(b).scalar());
+                Value::known(both.and_then(|(left, right)| eval::binary(*op, left, right, scalar(a))))
+            }
+            ExprKind::Cast(a) => Value::known(self.of(a).scalar().and_then(|a| eval::cast(a, scalar(expr)))),
+            ExprKind::Math(op, operands) => {
+                Value::known(all(operands).and_then(|known| eval::math(*op, &known)))
+            }
+            ExprKind::Integer(op, operands) => {
+                let of = operands.first().map_or(Scalar::I32, scalar);
+                Value::known(all(operands).and_then(|known| eval::integer(*op, &known, of)))
+            }
+            ExprKind::Array(elements) => Value::Elements(elements.iter().map(|e| self.of(e)).collect()),
+            ExprKind::Repeat(element) => {
+                // Too long an array is refused elsewhere.
+                let is_small = expr.ty.scalars() <= REGISTER_ARRAY_ELEMENTS;
+                let len = expr.ty.elements().filter(|_| is_small).map(|(_, len)| len as usize);
+                len.map_or(Value::Unknown, |len| Value::Elements(vec![self.of(element); len]))
+            }
+            ExprKind::Index(array, index) => {
+                let index = self.of(index).as_int().and_then(|index| usize::try_from(index).ok());
+                index.and_then(|index| self.element(array, index)).unwrap_or(Value::Unknown)
+            }
+            // The bits of a float are left to LLVM.
+            ExprKind::Bits(_)
+            | ExprKind::Shared(_)
+            | ExprKind::Param(_)
+            | ExprKind::GlobalLen(_)
+            | ExprKind::Special(_)
+            | ExprKind::ZeroAccumulator
+            | ExprKind::Stage(..)
+            | ExprKind::CachePolicy(..)
+            | ExprKind::Hinted(..)
+            | ExprKind::Remote(..)
+            | ExprKind::ClusterAxis(_)
+            | ExprKind::Compound(_)
+            | ExprKind::MapAt(..)
+            | ExprKind::Unit
+            | ExprKind::Error => Value::Unknown,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! How kernels that multiply stop. Sources: "trap", "wgmma.wait_group", "Memory Consistency Model",
+//! "Causality order".
+//!
+//! ptxas waits for all multiplications before a kernel stops, and says so if the kernel has not
+//! done it itself (its C7517), also where none is under way on the path that stops.
+
+use std::borrow::Cow;
+
+use tma_model::assertion::{BLOCK_SHIFT, Remark, THREAD_SHIFTS};
+
+use super::Operand::Global;
+use super::{Effect, Instruction, convergent};
+
+/// Stops.
+pub(in crate::lower) const WAIT_AND_TRAP: Instruction =
+    convergent("wgmma.wait_group.sync.aligned 0;\n\ttrap;", &[], 80);
+
+/// Tells the host which assertion failed, and in which thread, if it listens, and stops. The
+/// operand is the place of the address where it listens. The host reads it when the kernel is gone:
+/// the fence keeps the trap behind the write.
+pub(in crate::lower) fn fail(remark: &Remark<'_>) -> Instruction {
+    let [thread_y, thread_z] = THREAD_SHIFTS;
+    let number = remark.number;
+    // LLVM takes a dollar sign for the beginning of an operand.
+    let remark = remark.to_string().replace('$', "$$");
+    let text = format!(
+        "{{\n\
+         \t.reg .pred %heard;\n\
+         \t.reg .b64 %host;\n\
+         \t.reg .b32 %number, %thread, %block, %y, %z;\n\
+         \tld.global.b64 %host, [$0];\n\
+         \tsetp.ne.b64 %heard, %host, 0;\n\
+         \tmov.u32 %thread, %tid.x;\n\
+         \tmov.u32 %y, %tid.y;\n\
+         \tmov.u32 %z, %tid.z;\n\
+         \tshl.b32 %y, %y, {thread_y};\n\
+         \tshl.b32 %z, %z, {thread_z};\n\
+         \tor.b32 %thread, %thread, %y;\n\
+         \tor.b32 %thread, %thread, %z;\n\
+         \tmov.u32 %block, %ctaid.x;\n\
+         \tmov.u32 %y, %ctaid.y;\n\
+         \tmov.u32 %z, %ctaid.z;\n\
+         \tshl.b32 %z, %z, {BLOCK_SHIFT};\n\
+         \tor.b32 %y, %y, %z;\n\
+         \tmov.u32 %number, {number};\n\
+         \t@%heard st.global.v4.b32 [%host], {{%number, %thread, %block, %y}};\n\
+         \tfence.acq_rel.sys;\n\
+         \twgmma.wait_group.sync.aligned 0;\n\
+         \ttrap; {remark}\n\
+         \t}}"
+    );
+    Instruction {
+        text: Cow::Owned(text),
+        result: None,
+        operands: Cow::Borrowed(&[Global]),
+        effect: Effect::Convergent,
+        ptx: 80,
+    }
+}
