@@ -12,6 +12,7 @@ pub mod differential;
 pub mod draw;
 pub mod examples;
 pub mod gpu;
+pub mod kept;
 pub mod kernels;
 pub mod mutation;
 pub mod page;
