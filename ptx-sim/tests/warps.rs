@@ -107,8 +107,8 @@ fn a_warp_multiplies() {
 
 #[test]
 fn all_lanes_of_a_warp_multiply() {
-    let kernel = block(32, &format!("{PRODUCT} setp.lt.u32 %p2, %r1, 4; [[||@%p2 exit;]] {MMA}"));
-    let text = kernel.lacks(FindingKind::Execution);
+    let body = format!("{PRODUCT} setp.lt.u32 %p2, %r1, 4; [[||@%p2 exit;]] {MMA}");
+    let text = block(32, &body).lacks(FindingKind::Execution);
     assert!(text.contains("moved or multiplied by lanes 0xfffffff0"), "{text}");
 }
 
