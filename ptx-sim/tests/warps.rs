@@ -1,4 +1,4 @@
-//! What lanes of a warp read of one another, where some of them are not there.
+//! What lanes of a warp read of one another, where some of them are not there; and their products.
 
 mod pairs;
 
@@ -91,4 +91,49 @@ fn forms() {
         ("shfl.sync.idx.b64 %d1, %d2, 3, 31, -1;", "not supported"),
         ("match.sync.b32 %r1, %r2, -1;", "not supported"),
     ]);
+}
+
+/// A of ones but for its last row, which is of twos, and B of ones: D is 8, and 16 in that row.
+const PRODUCT: &str = "mov.u32 %r20, 0x3c003c00; mov.u32 %r21, %r20; mov.u32 %r22, %r20; mov.u32 %r23, 0;\n\
+    setp.ge.u32 %p1, %r1, 28; @%p1 mov.u32 %r21, 0x40004000; mov.f32 %f0, 0f3f800000;\n";
+const MMA: &str = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r20, %r21}, {%r22}, \
+                   {%f0, %f0, %f0, %f0};\n";
+
+#[test]
+fn a_warp_multiplies() {
+    let body = format!("{PRODUCT}{MMA} add.f32 %f1, %f1, %f4; cvt.rni.u32.f32 %r9, %f1;");
+    block(32, &body).gives(|_, lane| if lane >= 28 { 9 + 17 } else { 9 + 9 });
+}
+
+#[test]
+fn all_lanes_of_a_warp_multiply() {
+    let body = format!("{PRODUCT} setp.lt.u32 %p2, %r1, 4; [[||@%p2 exit;]] {MMA}");
+    let text = block(32, &body).lacks(FindingKind::Execution);
+    assert!(text.contains("moved or multiplied by lanes 0xfffffff0"), "{text}");
+}
+
+#[test]
+fn products_of_a_warp_that_are_not_there_are_refused() {
+    let mma = "mma.sync.aligned";
+    let halves = "{%r1, %r2, %r3, %r4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, {%r1, %r2, %r3, %r4};";
+    let cases = [
+        ("m16n8k32.row.col.f32.f16.f16.f32", "k8 or k16 is wanted"),
+        ("m16n8k16.row.col.f32.f16.bf16.f32", "f16 is not multiplied by bf16"),
+        ("m16n8k16.row.col.f16.bf16.bf16.f16", "bf16 is not accumulated in f16"),
+        ("m16n8k16.row.col.f16.f16.f16.f32", "C and D are of one type"),
+        ("m16n8k16.row.col.f32.f16.f16.f16", "C and D are of one type"),
+        ("m16n8k16.col.row.f32.f16.f16.f32", "`.row.col` is wanted"),
+        ("m16n8k16.row.f32.f16.f16.f32", "`.row.col` is wanted"),
+        ("m16n8k16.row.col.satfinite.f32.f16.f16.f32", "integers of 8 bits"),
+        ("m16n8k32.row.col.s32.s4.s4.s32", "of those that are supported"),
+        ("m16n8k256.row.col.s32.b1.b1.s32", "`.and.popc` or `.xor.popc` is wanted"),
+        ("m16n8k8.row.col.f32.f16.f16.f32", "2 registers in braces"),
+        ("m8n8k4.row.col.f32.f16.f16.f32", "not supported"),
+    ];
+    let cases = cases.map(|(form, wanted)| (format!("{mma}.{form} {halves}"), wanted));
+    refused(&cases.each_ref().map(|(text, wanted)| (text.as_str(), *wanted)));
+    refused(&[(
+        "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1}, %r3, 0;",
+        "not supported",
+    )]);
 }

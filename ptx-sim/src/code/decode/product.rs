@@ -14,7 +14,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.error("`.sync.aligned` is wanted, and a dense A"));
     }
     let Some(k) = shape(d) else { return Err(d.unsupported()) };
-    if !d.take("row") || !d.take("col") {
+    if (d.take_first(), d.take_first()) != (Some("row"), Some("col")) {
         return Err(d.error("`.row.col` is wanted"));
     }
     let saturates = d.take("satfinite");
