@@ -42,12 +42,11 @@ fn kernels(target: Target) -> Vec<Ptx> {
     for name in BOOK {
         let page = fs::read_to_string(root().join(name)).expect("the page is there");
         let blocks = code_blocks(&page).into_iter().filter(|block| block.info == "rust,kernel");
-        let blocks = blocks.filter(|block| is_for(&block.code, target.name()));
-        let of_page: Vec<_> = blocks
-            .flat_map(|block| compiled(&format!("{name}, line {}", block.line), &block.code, target))
-            .collect();
-        assert!(!of_page.is_empty(), "{name} has no kernel");
-        kernels.extend(of_page);
+        let blocks: Vec<_> = blocks.collect();
+        assert!(!blocks.is_empty(), "{name} has no kernel");
+        for block in blocks.iter().filter(|block| is_for(&block.code, target.name())) {
+            kernels.extend(compiled(&format!("{name}, line {}", block.line), &block.code, target));
+        }
     }
     // Of the many instances that differ but in types, those of one target are enough.
     if target == Target::default() {

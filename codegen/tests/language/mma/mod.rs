@@ -1,5 +1,6 @@
 //! Tensor cores: what their words mean; and in `rules`, each of their rules beside what keeps it.
 
+mod elements;
 mod forms;
 mod registers;
 mod rules;
