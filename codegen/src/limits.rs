@@ -22,9 +22,9 @@ pub const KERNEL_OPERATIONS: u64 = 100_000;
 /// in every build, for which a few lists of ten values would be a mistake.
 pub const PRODUCT_INSTANCES: usize = 256;
 
-/// The most elements of a tile that is printed. So many arguments of 8 bytes take half of the buffer
-/// that a GPU prints to, and their text fits the simulator's. Source: CUDA C++ Programming Guide,
-/// "Formatted Output", limitations: 1 MiB.
+/// The most elements of a tile that is printed. So many arguments of 8 bytes take half of the
+/// buffer that a GPU prints to, and their text fits the simulator's. Source: CUDA C++ Programming
+/// Guide, "Formatted Output", limitations: 1 MiB.
 pub const PRINTED_ELEMENTS: u64 = 1 << 16;
 
 /// Alignment given to scalar arrays in shared memory, so that vector access is possible.

@@ -156,8 +156,8 @@ fn the_instances_of_a_product_are_chosen_by_their_generics() {
     }
 }
 
-/// rustc is asked of each instance, whichever list it comes from; and methods of generics are looked
-/// for with all bounds, of which a clause may have some.
+/// rustc is asked of each instance, whichever list it comes from; and methods of generics are
+/// looked for with all bounds, of which a clause may have some.
 #[test]
 fn bounds_are_asked_of_every_instance() {
     let text = text(&expand::kernel(

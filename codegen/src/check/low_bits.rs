@@ -20,8 +20,8 @@ pub(super) struct LowBits {
 const UNKNOWN: LowBits = LowBits { known: 0, bits: 0 };
 
 impl LowBits {
-    /// How a number with these bits lies beside the multiples of `unit`, a power of two, if it does;
-    /// `value` is the number, if all of it is known.
+    /// How a number with these bits lies beside the multiples of `unit`, a power of two, if it
+    /// does; `value` is the number, if all of it is known.
     pub(super) fn beside(self, unit: u32, value: Option<i128>) -> Option<Beside> {
         let more = self.bits % u64::from(unit);
         let multiple = unit.min(1 << self.known.min(u32::BITS - 1));

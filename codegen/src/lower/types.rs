@@ -84,8 +84,8 @@ impl<'c> Cx<'c, '_> {
         match ty {
             Type::Scalar(scalar) => Ok(self.scalar_type(*scalar)),
             Type::Array(element, len) => Ok(self.value_type(element)?.array_type(*len).into()),
-            // Two halves lie in a register, and are taken apart only where they are used: LLVM would
-            // keep them apart throughout, and put them together for each multiplication.
+            // Two halves lie in a register, and are taken apart only where they are used: LLVM
+            // would keep them apart throughout, and put them together for each multiplication.
             Type::Accumulator(sum) if sum.element == Scalar::F16 => {
                 Ok(self.context.i32_type().array_type(sum.elements() / 2).into())
             }

@@ -22,7 +22,8 @@ const MOST_DUMPED: usize = 8 << 20;
 #[derive(Parser)]
 struct Args {
     /// A folder for what this GPU gives: a hash of each result, as they are kept in
-    /// `conformance/corpus`, with which nothing is compared then; and the results of cases that failed.
+    /// `conformance/corpus`, with which nothing is compared then; and the results of cases that
+    /// failed.
     #[arg(long, conflicts_with_all = ["filter", "simulator"])]
     record: Option<PathBuf>,
     /// Only cases whose name contains this.

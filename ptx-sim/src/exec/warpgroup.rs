@@ -12,7 +12,7 @@ use super::alu::Lanes;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use super::{Issue, Lane};
-use crate::isa::{ControlOp, LeftCode, MetadataCode, MultiplyCode, Op, Pc, Reg, Site, WarpgroupOp};
+use crate::isa::{LeftCode, MetadataCode, MultiplyCode, Reg, Site, WarpgroupOp};
 use crate::machine::{LeftOperand, Metadata, Multiply, Poll, Stop, WaitingFor};
 use crate::report::{Finding, FindingKind};
 
@@ -112,9 +112,6 @@ impl Turn<'_, '_> {
         op: &WarpgroupOp,
         issue: Issue,
     ) -> Result<Flow, Stop> {
-        if matches!(op, WarpgroupOp::Wait(_)) && self.stops_after(issue.pc) {
-            return Ok(Flow::Next);
-        }
         if issue.active != warp.live {
             return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::Warp(warp.live) });
         }
@@ -143,13 +140,6 @@ impl Turn<'_, '_> {
             }
         }
         Ok(Flow::Next)
-    }
-
-    /// Whether the next instruction is a `trap`. ptxas asks for a wait before it, on which nothing
-    /// depends any more: whoever is there does not wait for the rest of the warp.
-    fn stops_after(&self, pc: Pc) -> bool {
-        let next = self.context.program.inst(pc.next());
-        next.is_some_and(|inst| matches!(inst.op, Op::Control(ControlOp::Trap(_))))
     }
 
     fn multiply(&mut self, warp: &mut Warp, code: &MultiplyCode, issue: Issue) -> Result<(), Stop> {

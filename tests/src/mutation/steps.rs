@@ -111,7 +111,7 @@ pub fn mutants(ptx: &str) -> Vec<Mutant> {
     let mut all = vec![];
     for (index, line) in lines.iter().enumerate() {
         let Some(instruction) = Instruction::parse(line) else { continue };
-        if stops(&lines[index + 1..]) {
+        if stops(&lines, index) {
             continue;
         }
         let next = lines[index + 1..].iter().find(|line| !line.trim().is_empty());
@@ -126,9 +126,11 @@ pub fn mutants(ptx: &str) -> Vec<Mutant> {
     all
 }
 
-/// Whether a kernel only stops on these lines, so that nothing depends on the step before them.
-fn stops(lines: &[&str]) -> bool {
-    lines.iter().take(2).any(|line| line.trim().starts_with("trap;"))
+/// Whether a kernel only stops around this line: nothing depends on the fence before a trap, and no
+/// thread comes to the wait behind it.
+fn stops(lines: &[&str], index: usize) -> bool {
+    let around = index.checked_sub(1).into_iter().chain([index + 1]);
+    around.filter_map(|index| lines.get(index)).any(|line| line.trim().starts_with("trap;"))
 }
 
 /// What can be done to an instruction, with the text that it then is.

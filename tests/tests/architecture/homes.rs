@@ -1,5 +1,5 @@
-//! What has one home: assembly text, FFI, the words of the compiler's errors, the model's enums, and
-//! the question whether there is a GPU.
+//! What has one home: assembly text, FFI, the words of the compiler's errors, the model's enums,
+//! and the question whether there is a GPU.
 
 use std::collections::BTreeSet;
 

@@ -5,9 +5,10 @@
 //! bits up the places of its two elements; tf32 has the places of the two halves of its element, as
 //! if they were elements of 16 bits.
 //!
-//! Other bits are undefined by the PTX ISA. On an H200 two equal places put both elements there, and
-//! add both; two places in descending order are as good as in ascending; halves of a tf32 that are
-//! not neighbours go where they are told, and make other numbers (`conformance/corpus/metadata.txt`).
+//! Other bits are undefined by the PTX ISA. On an H200 two equal places put both elements there,
+//! and add both; two places in descending order are as good as in ascending; halves of a tf32 that
+//! are not neighbours go where they are told, and make other numbers
+//! (`conformance/corpus/metadata.txt`).
 //!
 //! Sources: PTX ISA, "Sparse matrix storage" of `wgmma.mma_async.sp`; CUTLASS,
 //! `cute/atom/mma_traits_sm90_gmma_sparse.hpp`, `ELayout_64x*`.
@@ -35,8 +36,9 @@ impl Operand {
         }
     }
 
-    /// The sparsity selectors that there are, 0 up to this number less one. Of each four threads all
-    /// hold metadata of 8-bit types; of wider ones the selector names the first two or the last two.
+    /// The sparsity selectors that there are, 0 up to this number less one. Of each four threads
+    /// all hold metadata of 8-bit types; of wider ones the selector names the first two or the last
+    /// two.
     pub const fn selectors(self) -> u32 {
         if self.bits() > 8 { 2 } else { 1 }
     }

@@ -1,8 +1,9 @@
 //! Tensor cores: the matrix instructions of a warpgroup, `wgmma`, and of a warp, `mma.sync`, as
 //! types, numbers and layouts.
 //!
-//! An instruction of a warpgroup computes D = A · B + D, where A has 64 rows, B has N columns and both have K
-//! elements along the dimension that is summed. A *left* operand is A, a *right* operand is B.
+//! An instruction of a warpgroup computes D = A · B + D, where A has 64 rows, B has N columns and
+//! both have K elements along the dimension that is summed. A *left* operand is A, a *right*
+//! operand is B.
 //!
 //! | module | what it holds |
 //! | --- | --- |

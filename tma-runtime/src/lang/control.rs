@@ -62,14 +62,14 @@ pub fn trap() -> ! {
     device_only()
 }
 
-/// Prints a tile: a line with its name, its extents, elements and swizzle, then a line per row, with
-/// the columns aligned. Of more than two dimensions each slice of the last two is headed by its
-/// coordinates. As with [`printf!`](crate::printf!), each thread that executes it prints, so let one
-/// do it, after the wait or barrier that lets it read the tile.
+/// Prints a tile: a line with its name, its extents, elements and swizzle, then a line per row,
+/// with the columns aligned. Of more than two dimensions each slice of the last two is headed by
+/// its coordinates. As with [`printf!`](crate::printf!), each thread that executes it prints, so
+/// let one do it, after the wait or barrier that lets it read the tile.
 ///
-/// Tiles of up to 65536 elements are printed. It is not for kernels with tensor cores
-/// (`TMA0255`): there, store the tile to a tensor, and print it in another kernel. An accumulator is
-/// stored to a tile first.
+/// Tiles of up to 65536 elements are printed. It is not for kernels with tensor cores (`TMA0255`):
+/// there, store the tile to a tensor, and print it in another kernel. An accumulator is stored to a
+/// tile first.
 ///
 /// PTX: a loop over rows with calls to `vprintf`, of up to 32 values each.
 ///

@@ -1,8 +1,10 @@
 //! How kernels that multiply stop. Sources: "trap", "wgmma.wait_group", "Memory Consistency Model",
 //! "Causality order".
 //!
-//! ptxas waits for all multiplications before a kernel stops, and says so if the kernel has not
-//! done it itself (its C7517), also where none is under way on the path that stops.
+//! ptxas waits for all multiplications before a kernel ends, and says so if the kernel has not done
+//! it itself (its C7517), also where none is under way on the path that stops. Only some threads of
+//! a warp may stop, and a wait is for all of them: so it stands behind the trap, where ptxas finds
+//! it and no thread comes. Before the trap, an H200 waits for ever.
 
 use std::borrow::Cow;
 
@@ -12,8 +14,8 @@ use super::Operand::Global;
 use super::{Effect, Instruction, convergent};
 
 /// Stops.
-pub(in crate::lower) const WAIT_AND_TRAP: Instruction =
-    convergent("wgmma.wait_group.sync.aligned 0;\n\ttrap;", &[], 80);
+pub(in crate::lower) const TRAP: Instruction =
+    convergent("trap;\n\twgmma.wait_group.sync.aligned 0;", &[], 80);
 
 /// Tells the host which assertion failed, and in which thread, if it listens, and stops. The
 /// operand is the place of the address where it listens. The host reads it when the kernel is gone:
@@ -45,8 +47,8 @@ pub(in crate::lower) fn fail(remark: &Remark<'_>) -> Instruction {
          \tmov.u32 %number, {number};\n\
          \t@%heard st.global.v4.b32 [%host], {{%number, %thread, %block, %y}};\n\
          \tfence.acq_rel.sys;\n\
-         \twgmma.wait_group.sync.aligned 0;\n\
          \ttrap; {remark}\n\
+         \twgmma.wait_group.sync.aligned 0;\n\
          \t}}"
     );
     Instruction {

@@ -26,7 +26,7 @@ use crate::ir::{Expr, PrintfPiece, Scalar, Span};
 /// Stops the grid.
 pub(super) fn trap(cx: &mut Cx<'_, '_>) -> Lower<()> {
     if cx.has_mma {
-        nvvm::emit(cx, &nvvm::WAIT_AND_TRAP, &[])?;
+        nvvm::emit(cx, &nvvm::TRAP, &[])?;
     } else {
         cx.intrinsic("llvm.trap", &[], &[])?;
     }

@@ -1,8 +1,8 @@
 //! `print_tile`: a line that says what the tile is, and a line per row.
 //!
-//! Each row is one call of `vprintf`, which prints its text as a whole, or several where it has more
-//! values than a call takes. Every number of a type is as wide as its widest, so that columns are
-//! aligned whatever the tile holds.
+//! Each row is one call of `vprintf`, which prints its text as a whole, or several where it has
+//! more values than a call takes. Every number of a type is as wide as its widest, so that columns
+//! are aligned whatever the tile holds.
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};

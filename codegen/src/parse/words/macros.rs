@@ -185,8 +185,8 @@ macro_rules! types {
                 all
             }
 
-            /// The type of this name. Every name in a kernel's types is looked up here, so the table
-            /// is not built for it.
+            /// The type of this name. Every name in a kernel's types is looked up here, so the
+            /// table is not built for it.
             pub(crate) fn named(name: &str) -> Option<Self> {
                 match name {
                     $( $(stringify!($name) => return Some(Self::$name),)* )+

@@ -238,8 +238,8 @@ fn device_functions_take_what_tensor_cores_work_on() {
     );
 }
 
-/// A literal that a flight keeps is what rustc takes it for: what a parameter says, or a use of what
-/// the flight gives back.
+/// A literal that a flight keeps is what rustc takes it for: what a parameter says, or a use of
+/// what the flight gives back.
 #[test]
 fn a_flight_keeps_literals_of_any_type() {
     for (parameter, inside, call) in [

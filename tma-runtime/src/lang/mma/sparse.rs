@@ -55,8 +55,8 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
     /// element and `0b1110` the second. Register `metadata[i]` of thread `t` of the warpgroup, with
     /// `lane = t % 32`, has the bits of eight groups:
     ///
-    /// * of 16-bit elements, for each 64 rows and each 64 elements along K: in the low half those of
-    ///   row `16 * (t / 32) + lane / 4`, in the high half those of the row 8 below, of the 16
+    /// * of 16-bit elements, for each 64 rows and each 64 elements along K: in the low half those
+    ///   of row `16 * (t / 32) + lane / 4`, in the high half those of the row 8 below, of the 16
     ///   elements from `16 * (lane % 4)` on;
     /// * of `tf32`, the same for each 32 elements along K, of the 8 from `8 * (lane % 4)` on;
     /// * of 8-bit elements, for each 64 rows and each 64 elements along K: those of row

@@ -123,8 +123,8 @@ impl FragmentLayout {
         ROWS * self.extents[1] / WARPGROUP_THREADS / self.per_register()
     }
 
-    /// Who holds this row and column; `None` if the matrix has no such element. Registers count over
-    /// all of the matrix.
+    /// Who holds this row and column; `None` if the matrix has no such element. Registers count
+    /// over all of the matrix.
     pub fn place(&self, [row, column]: [u32; 2]) -> Option<Place> {
         (row < self.extents[0] && column < self.extents[1]).then(|| {
             let place = match self.matrix {
@@ -146,8 +146,8 @@ impl FragmentLayout {
         Self { shown, ..self.clone() }
     }
 
-    /// A drawing with a line per row of the matrix. The four threads that share a row have a colour,
-    /// and each of them a shade.
+    /// A drawing with a line per row of the matrix. The four threads that share a row have a
+    /// colour, and each of them a shade.
     pub fn svg(&self) -> String {
         self.drawing().svg()
     }

@@ -57,8 +57,8 @@ impl OperandLayout {
         }
     }
 
-    /// How many instructions a multiplication by the whole tile takes one after another, for each 64
-    /// rows of the accumulator.
+    /// How many instructions a multiplication by the whole tile takes one after another, for each
+    /// 64 rows of the accumulator.
     pub fn steps(&self) -> u32 {
         self.tile.k() / self.tile.step()
     }
@@ -95,8 +95,8 @@ impl OperandLayout {
         })
     }
 
-    /// A drawing with one line per 128 bytes of shared memory. Chunks that are read in the same k-step
-    /// have the same colour.
+    /// A drawing with one line per 128 bytes of shared memory. Chunks that are read in the same
+    /// k-step have the same colour.
     pub fn svg(&self) -> String {
         self.drawing().svg()
     }

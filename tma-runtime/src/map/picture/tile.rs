@@ -135,12 +135,13 @@ impl TileLayout {
         format!("{} of {}, {}", crossed(&self.extents), self.element, self.swizzle.name())
     }
 
-    /// What the tensor cores read of the tile as an operand: [`Major::K`] for `tile`, whose rows lie
-    /// along the dimension that is summed, [`Major::Mn`] for `tile.t()`.
+    /// What the tensor cores read of the tile as an operand: [`Major::K`] for `tile`, whose rows
+    /// lie along the dimension that is summed, [`Major::Mn`] for `tile.t()`.
     ///
     /// # Errors
     ///
-    /// [`PictureError::Operand`](crate::PictureError::Operand) if no descriptor names it, or no instruction takes it.
+    /// [`PictureError::Operand`](crate::PictureError::Operand) if no descriptor names it, or no
+    /// instruction takes it.
     pub fn operand(&self, major: Major) -> Result<OperandLayout, Error> {
         Ok(OperandLayout::new(self, major)?)
     }
