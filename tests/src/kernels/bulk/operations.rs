@@ -45,8 +45,7 @@ pub fn bulk_operations(src: Global<u32>, sums: Global<u32>, out: Global<u32>, op
         let other = 1 - cluster_rank();
         let done = remote(full, other);
         match op {
-            // for op in ReduceOp: {i or _} => mine.bulk_reduce_{op}_to(remote(reduced, other), 0,
-            // 32, done),
+            // for op in ReduceOp: {i or _} => mine.bulk_reduce_{op}_to(remote(reduced, other), 0, 32, done),
             0 => mine.bulk_reduce_add_to(remote(reduced, other), 0, 32, done),
             1 => mine.bulk_reduce_min_to(remote(reduced, other), 0, 32, done),
             2 => mine.bulk_reduce_max_to(remote(reduced, other), 0, 32, done),
