@@ -1,7 +1,7 @@
 //! Errors and warnings: what they are made of, the sink that collects a stage's, their codes, and
 //! how they are shown.
 //!
-//! A stage reports a [`mistake`]: data, such as a name, a type or a number. Its code and its words
+//! A stage reports a mistake: data, such as a name, a type or a number. Its code and its words
 //! are made of that here, and nowhere else.
 //!
 //! An error stops a kernel: the macro shows it where it is. A warning does not; a macro of stable
