@@ -1,0 +1,1 @@
+//! Matrix products and attention for Hopper GPUs, to be called from Rust.
