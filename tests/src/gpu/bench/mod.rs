@@ -6,6 +6,7 @@ pub mod additions;
 pub mod copies;
 pub mod kernels;
 pub mod launches;
+pub mod libraries;
 pub mod measure;
 pub mod products;
 pub mod scales;
