@@ -1,6 +1,7 @@
 //! Measures kernels on the first GPU: a JSON line a result and last 'N passed, N failed', judged
 //! against the targets that the project has set itself.
 
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,6 +43,10 @@ struct Args {
     /// A folder with PTX from elsewhere and an `index.json`, which multiplies in the same rounds.
     #[arg(long)]
     yardstick: Option<PathBuf>,
+    /// Reads names of contestants with shapes from the standard input, such as
+    /// `attention/causal/example 16x4096x4096`, and answers each line with a slice.
+    #[arg(long)]
+    serve: bool,
     /// How products are printed.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -49,6 +54,10 @@ struct Args {
 
 fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
+    if args.serve {
+        bench::serve::serve(&Device::open()?, args.slice_ms, io::stdin().lock(), io::stdout())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let products = products::Options {
         shapes: args.shapes,
         suite: args.suite,

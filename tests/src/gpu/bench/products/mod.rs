@@ -17,10 +17,11 @@ use tma_runtime::prelude::*;
 use self::contestants::{Contestant, Role, yardstick};
 use self::precision::{Bf16, E4m3, F16, Precision, S8, Tf32};
 use self::problem::Problem;
-use self::race::{Instruments, Race};
-use self::report::{Format, Line, Measured};
-use super::libraries::{cublas::Cublas, cublaslt::CublasLt, driver::Driver, nvml::Nvml, types};
+use self::race::Race;
+use self::report::{Format, Line};
+use super::libraries::{cublas::Cublas, cublaslt::CublasLt, types};
 use super::measure::Plan;
+use super::slices::{Instruments, Measured, Slices};
 
 /// What the example and the fastest kernel without specialised warps must reach of cuBLAS, and
 /// where.
@@ -105,8 +106,11 @@ pub fn names() -> Vec<String> {
 /// Those of the device, outside of the contestants.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let stream = device.stream()?;
-    let rivals = Rivals::load(device, &stream, plan)?;
-    let benchmark = Products { device, stream: &stream, rivals: &rivals, plan };
+    let rivals = Rivals::load(device, &stream, &plan.products);
+    let instruments = Instruments::load(device)?;
+    let slices = Slices { stream: &stream, instruments: &instruments, slice_ms: plan.products.slice_ms };
+    let race = Race { slices, rounds: plan.products.rounds };
+    let benchmark = Products { device, stream: &stream, rivals: &rivals, race, plan };
     let mut verdicts = benchmark.precision::<F16>()?;
     verdicts.extend(benchmark.precision::<Bf16>()?);
     verdicts.extend(benchmark.precision::<Tf32>()?);
@@ -119,36 +123,25 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
 struct Rivals {
     cublas: Option<Cublas>,
     cublaslt: Option<CublasLt>,
-    instruments: Instruments,
 }
 
 impl Rivals {
-    /// Loads what there is, and says of each whether it is.
-    fn load(device: &Device, stream: &Stream, plan: &Plan) -> anyhow::Result<Self> {
-        let ordinal = match device.id() {
-            DeviceId::Cuda(ordinal) => ordinal,
-            DeviceId::Simulator(_) => {
-                let instruments = Instruments::default();
-                return Ok(Self { cublas: None, cublaslt: None, instruments });
-            }
-        };
-        let folder = plan.products.cublas.as_deref();
+    /// Loads what there is, and says what that is.
+    fn load(device: &Device, stream: &Stream, options: &Options) -> Self {
+        if matches!(device.id(), DeviceId::Simulator(_)) {
+            return Self { cublas: None, cublaslt: None };
+        }
+        let folder = options.cublas.as_deref();
         let cublas = told("cuBLAS", Cublas::load(folder, stream));
         let cublaslt = told("cuBLASLt", CublasLt::load(folder, device));
-        let driver = Driver::load()?;
-        let nvml = told("NVML", driver.bus_id(ordinal).and_then(|bus_id| Nvml::load(&bus_id)));
-        let version = |version: Option<String>| version.unwrap_or_else(|| "none".to_owned());
-        let (of_cublas, of_cublaslt) = (
-            cublas.as_ref().map(|library| library.version.to_string()),
-            cublaslt.as_ref().map(|library| library.version.to_string()),
-        );
         let line = json!({
-            "benchmark": "products", "device": device.name(), "cublas": version(of_cublas),
-            "cublaslt": version(of_cublaslt), "nvml": nvml.is_some(), "rounds": plan.products.rounds,
-            "slice_ms": plan.products.slice_ms,
+            "benchmark": "products", "device": device.name(),
+            "cublas": cublas.as_ref().map(|library| library.version),
+            "cublaslt": cublaslt.as_ref().map(|library| library.version),
+            "rounds": options.rounds, "slice_ms": options.slice_ms,
         });
         println!("{line}");
-        Ok(Self { cublas, cublaslt, instruments: Instruments { driver: Some(driver), nvml } })
+        Self { cublas, cublaslt }
     }
 }
 
@@ -162,6 +155,7 @@ struct Products<'a> {
     device: &'a Device,
     stream: &'a Stream,
     rivals: &'a Rivals,
+    race: Race<'a>,
     plan: &'a Plan,
 }
 
@@ -214,7 +208,7 @@ impl Products<'_> {
 
         let (right, mut verdicts) = self.checked(&mut problem, all);
         if !self.plan.check_only && !right.is_empty() {
-            let measured = self.race().run(&mut problem, &right)?;
+            let measured = self.race.run(&mut problem, &right)?;
             let told = report::lines(&right, &measured, shape);
             match self.plan.products.format {
                 Format::Json => told.iter().for_each(|line| println!("{}", json!(line))),
@@ -224,11 +218,6 @@ impl Products<'_> {
             verdicts.extend(judge(&right, &measured, shape));
         }
         Ok(verdicts)
-    }
-
-    fn race(&self) -> Race<'_> {
-        let Options { rounds, slice_ms, .. } = self.plan.products;
-        Race { stream: self.stream, instruments: &self.rivals.instruments, rounds, slice_ms }
     }
 
     /// Which of cuBLASLt's algorithms is fastest. Those that are wrong, or cannot be launched, do
@@ -246,7 +235,7 @@ impl Products<'_> {
         });
         let contestant = |&algorithm: &usize| contestants::cublaslt("cublaslt", product, algorithm);
         let contestants: Vec<_> = taking_part.iter().map(contestant).collect();
-        let fastest = race::fastest(&self.race(), problem, &contestants)?;
+        let fastest = self.race.fastest(problem, &contestants)?;
         let best = fastest.map_or(0, |index| taking_part[index]);
         let line = json!({
             "benchmark": format!("products/{}/cublaslt", P::NAME), "shape": problem.shape,

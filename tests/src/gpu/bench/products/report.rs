@@ -9,6 +9,7 @@ use super::contestants::{Contestant, Role};
 use super::precision::Precision;
 use crate::gpu::bench::libraries::nvml::State;
 use crate::gpu::bench::measure::{Spread, ratio};
+use crate::gpu::bench::slices::Measured;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -18,15 +19,6 @@ pub enum Format {
     Json,
     /// A table a shape.
     Table,
-}
-
-/// What a contestant reached in a round.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
-    /// Its speed.
-    pub tflops: f64,
-    /// How the GPU was in the middle of its slice, if that is known.
-    pub state: Option<State>,
 }
 
 /// All rounds of a contestant at a shape.
