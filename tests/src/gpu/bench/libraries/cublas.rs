@@ -14,7 +14,7 @@ use super::open_versioned;
 use super::types::Types;
 
 /// `CUBLAS_STATUS_SUCCESS`.
-const SUCCESS: c_int = 0;
+pub(super) const SUCCESS: c_int = 0;
 /// `CUBLAS_OP_N` and `CUBLAS_OP_T`.
 const PLAIN: c_int = 0;
 const TRANSPOSED: c_int = 1;

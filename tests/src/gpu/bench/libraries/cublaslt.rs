@@ -12,7 +12,7 @@ use anyhow::ensure;
 use libloading::Library;
 use tma_runtime::prelude::*;
 
-use super::cublas::{WORKSPACE_BYTES, extents, succeeded};
+use super::cublas::{SUCCESS, WORKSPACE_BYTES, extents, succeeded};
 use super::open_versioned;
 use super::types::{Compute, Types};
 
@@ -21,8 +21,15 @@ const TRANSPOSED: c_int = 1;
 /// `CUBLASLT_MATMUL_DESC_TRANSA` and `CUBLASLT_MATMUL_DESC_FAST_ACCUM`.
 const TRANSPOSE_A: c_int = 3;
 const FAST_ACCUMULATION: c_int = 25;
-/// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`.
+/// `CUBLASLT_MATMUL_PREF_SEARCH_MODE` and `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`.
+const SEARCH_MODE: c_int = 0;
 const MAX_WORKSPACE_BYTES: c_int = 1;
+/// `CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID`.
+const LIMITED_BY_ID: u32 = 1;
+/// Kinds of algorithms, at most.
+const IDS: usize = 128;
+/// Algorithms of a kind, at most.
+const PER_ID: usize = 4;
 
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
@@ -31,6 +38,14 @@ type GetVersion = unsafe extern "C" fn() -> usize;
 type CreateOperation = unsafe extern "C" fn(*mut Handle, c_int, c_int) -> c_int;
 type CreateLayout = unsafe extern "C" fn(*mut Handle, c_int, u64, u64, i64) -> c_int;
 type SetAttribute = unsafe extern "C" fn(Handle, c_int, *const c_void, usize) -> c_int;
+#[rustfmt::skip]
+type GetIds = unsafe extern "C" fn(
+    Handle, c_int, c_int, c_int, c_int, c_int, c_int, c_int, *mut c_int, *mut c_int,
+) -> c_int;
+#[rustfmt::skip]
+type InitAlgorithm = unsafe extern "C" fn(
+    Handle, c_int, c_int, c_int, c_int, c_int, c_int, c_int, *mut [u64; 8],
+) -> c_int;
 #[rustfmt::skip]
 type GetHeuristic = unsafe extern "C" fn(
     Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut Heuristic, *mut c_int,
@@ -63,6 +78,8 @@ struct Functions {
     create_preference: Create,
     set_of_preference: SetAttribute,
     destroy_preference: Destroy,
+    ids: GetIds,
+    init_algorithm: InitAlgorithm,
     heuristic: GetHeuristic,
     matmul: Matmul,
 }
@@ -98,6 +115,8 @@ impl CublasLt {
                 create_preference: *library.get::<Create>(c"cublasLtMatmulPreferenceCreate")?,
                 set_of_preference: *library.get::<SetAttribute>(c"cublasLtMatmulPreferenceSetAttribute")?,
                 destroy_preference: *library.get::<Destroy>(c"cublasLtMatmulPreferenceDestroy")?,
+                ids: *library.get::<GetIds>(c"cublasLtMatmulAlgoGetIds")?,
+                init_algorithm: *library.get::<InitAlgorithm>(c"cublasLtMatmulAlgoInit")?,
                 heuristic: *library.get::<GetHeuristic>(c"cublasLtMatmulAlgoGetHeuristic")?,
                 matmul: *library.get::<Matmul>(c"cublasLtMatmul")?,
             };
@@ -115,7 +134,8 @@ impl CublasLt {
     }
 
     /// Asks the heuristics for up to `most` algorithms for C = A · Bᵀ, all row-major: A is M × K, B
-    /// is N × K and C is M × N. The one that they expect to be fastest comes first.
+    /// is N × K and C is M × N. The one that they expect to be fastest comes first. For some types
+    /// they propose but one; the others are what they propose of each kind of algorithm.
     ///
     /// # Errors
     ///
@@ -148,29 +168,65 @@ impl CublasLt {
         })?;
         preference.set(self.functions.set_of_preference, MAX_WORKSPACE_BYTES, &(WORKSPACE_BYTES as u64))?;
 
-        let mut found = vec![Heuristic::default(); most];
-        let mut count = 0;
-        // SAFETY: all descriptions live, and `found` has room for as many as are asked for.
+        let mut product =
+            Product { library: self, types, shape, operation, left, right, result, algorithms: vec![] };
+        product.propose(&preference, vec![Heuristic::default(); most])?;
+        preference.set(self.functions.set_of_preference, SEARCH_MODE, &LIMITED_BY_ID)?;
+        for id in self.ids(types)? {
+            let wanted = most.saturating_sub(product.algorithms.len()).min(PER_ID);
+            if wanted > 0 {
+                // A kind that does not fit the shape is refused, and left out.
+                let _ = product.propose(&preference, vec![self.algorithm(types, id)?; wanted]);
+            }
+        }
+        ensure!(!product.algorithms.is_empty(), "cuBLASLt has no algorithm for {shape:?}");
+        Ok(product)
+    }
+
+    /// The kinds of algorithms that there are for these types.
+    fn ids(&self, types: Types) -> anyhow::Result<Vec<c_int>> {
+        let Types { operand, result, compute } = types;
+        let (mut ids, mut count) = (vec![0; IDS], 0);
+        // SAFETY: `ids` has room for as many as are asked for.
         let status = unsafe {
-            (self.functions.heuristic)(
+            (self.functions.ids)(
                 self.handle,
-                operation.handle,
-                left.handle,
-                right.handle,
-                result.handle,
-                result.handle,
-                preference.handle,
-                c_int::try_from(most)?,
-                found.as_mut_ptr(),
+                compute.number(),
+                compute.scale(),
+                operand,
+                operand,
+                result,
+                result,
+                IDS as c_int,
+                ids.as_mut_ptr(),
                 &mut count,
             )
         };
-        succeeded("cublasLtMatmulAlgoGetHeuristic", status)?;
-        found.truncate(usize::try_from(count)?);
-        found.retain(|found| found.state == 0 && found.workspace_bytes <= WORKSPACE_BYTES);
-        ensure!(!found.is_empty(), "cuBLASLt has no algorithm for {shape:?}");
-        let algorithms = found.iter().map(|found| found.algorithm).collect();
-        Ok(Product { library: self, types, shape, operation, left, right, result, algorithms })
+        succeeded("cublasLtMatmulAlgoGetIds", status)?;
+        ids.truncate(usize::try_from(count)?);
+        Ok(ids)
+    }
+
+    /// What asks the heuristics for algorithms of this kind.
+    fn algorithm(&self, types: Types, id: c_int) -> anyhow::Result<Heuristic> {
+        let Types { operand, result, compute } = types;
+        let mut asked = Heuristic::default();
+        // SAFETY: writes an algorithm.
+        let status = unsafe {
+            (self.functions.init_algorithm)(
+                self.handle,
+                compute.number(),
+                compute.scale(),
+                operand,
+                operand,
+                result,
+                result,
+                id,
+                &raw mut asked.algorithm,
+            )
+        };
+        succeeded("cublasLtMatmulAlgoInit", status)?;
+        Ok(asked)
     }
 }
 
@@ -194,6 +250,36 @@ pub struct Product<'a> {
 }
 
 impl Product<'_> {
+    /// Adds what the heuristics propose, as many as there is room for in `found`, but for those that
+    /// are there already.
+    fn propose(&mut self, preference: &Owned, mut found: Vec<Heuristic>) -> anyhow::Result<()> {
+        let mut count = 0;
+        // SAFETY: all descriptions live, and `found` has room for as many as are asked for.
+        let status = unsafe {
+            (self.library.functions.heuristic)(
+                self.library.handle,
+                self.operation.handle,
+                self.left.handle,
+                self.right.handle,
+                self.result.handle,
+                self.result.handle,
+                preference.handle,
+                c_int::try_from(found.len())?,
+                found.as_mut_ptr(),
+                &mut count,
+            )
+        };
+        succeeded("cublasLtMatmulAlgoGetHeuristic", status)?;
+        found.truncate(usize::try_from(count)?);
+        for found in found {
+            let is_new = !self.algorithms.contains(&found.algorithm);
+            if is_new && found.state == SUCCESS && found.workspace_bytes <= WORKSPACE_BYTES {
+                self.algorithms.push(found.algorithm);
+            }
+        }
+        Ok(())
+    }
+
     /// How many algorithms there are.
     pub fn algorithms(&self) -> usize {
         self.algorithms.len()

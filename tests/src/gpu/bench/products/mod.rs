@@ -18,7 +18,7 @@ use self::contestants::{Contestant, Role, yardstick};
 use self::precision::{Bf16, E4m3, F16, Precision, S8, Tf32};
 use self::problem::Problem;
 use self::race::Race;
-use self::report::{Format, Line};
+use self::report::{Format, Line, Ratio, Verdict};
 use super::libraries::{cublas::Cublas, cublaslt::CublasLt, types};
 use super::measure::Plan;
 use super::slices::{Instruments, Measured, Slices};
@@ -172,8 +172,11 @@ impl Products<'_> {
         for &shape in shapes {
             verdicts.extend(self.shape::<P>(shape, &mut lines)?);
         }
-        for summary in report::summaries(&lines) {
-            println!("{}", json!(summary));
+        let summaries = report::summaries(&lines);
+        match options.format {
+            Format::Json => summaries.iter().for_each(|summary| println!("{}", json!(summary))),
+            Format::Table if summaries.is_empty() => {}
+            Format::Table => println!("{}: all shapes\n{}", P::NAME, report::table_of(&summaries)),
         }
         Ok(verdicts)
     }
@@ -210,12 +213,20 @@ impl Products<'_> {
         if !self.plan.check_only && !right.is_empty() {
             let measured = self.race.run(&mut problem, &right)?;
             let told = report::lines(&right, &measured, shape);
+            let judged = judge(&right, &measured, shape);
             match self.plan.products.format {
-                Format::Json => told.iter().for_each(|line| println!("{}", json!(line))),
-                Format::Table => println!("{}", report::table(&told)),
+                Format::Json => {
+                    told.iter().for_each(|line| println!("{}", json!(line)));
+                    judged.iter().for_each(|verdict| println!("{}", json!(verdict)));
+                }
+                Format::Table => {
+                    print!("{}", report::table(&told));
+                    judged.iter().for_each(|verdict| println!("{}", verdict.text()));
+                    println!();
+                }
             }
             lines.extend(told);
-            verdicts.extend(judge(&right, &measured, shape));
+            verdicts.extend(judged.iter().map(Verdict::is_met));
         }
         Ok(verdicts)
     }
@@ -300,7 +311,7 @@ fn judge<P: Precision>(
     contestants: &[Contestant<'_, P>],
     measured: &[Vec<Measured>],
     shape: [usize; 3],
-) -> Vec<bool> {
+) -> Vec<Verdict> {
     if !TARGET_SHAPES.contains(&shape) || !TARGET_PRECISIONS.contains(&P::NAME) {
         return vec![];
     }
@@ -311,18 +322,13 @@ fn judge<P: Precision>(
     let dense = (0..contestants.len()).filter(|&index| contestants[index].role == Role::Dense);
     let fastest = dense.max_by(|a, b| median(a).total_cmp(&median(b)));
     let example = contestants.iter().position(|contestant| contestant.name.starts_with(EXAMPLE));
-    let judged = [("example", example), ("fastest_dense", fastest)];
-    let verdict = |(what, index): (&str, Option<usize>)| {
+    let verdict = |(target, index): (&'static str, Option<usize>)| {
         let index = index?;
-        let ratio = report::ratio_of(&measured[index], &measured[cublas]);
-        let line = json!({
-            "benchmark": format!("products/{}", P::NAME), "shape": shape, what: contestants[index].name,
-            "ratio": ratio.median, "spread": ratio.spread, "wanted": TARGET,
-        });
-        println!("{line}");
-        Some(ratio.median >= TARGET)
+        let Ratio { median, spread, .. } = report::ratio_of(&measured[index], &measured[cublas]);
+        let (benchmark, contestant) = (format!("products/{}", P::NAME), contestants[index].name.clone());
+        Some(Verdict { benchmark, shape, target, contestant, ratio: median, spread, wanted: TARGET })
     };
-    judged.into_iter().filter_map(verdict).collect()
+    [("example", example), ("fastest_dense", fastest)].into_iter().filter_map(verdict).collect()
 }
 
 #[cfg(test)]
@@ -348,7 +354,10 @@ mod tests {
         ];
         let measured =
             [600.0, 900.0, 530.0, 545.0, 800.0].map(|tflops| vec![Measured { tflops, state: None }; 3]);
-        assert_eq!(judge(&contestants, &measured, [4096; 3]), [false, true]);
+        let verdicts = judge(&contestants, &measured, [4096; 3]);
+        assert_eq!(verdicts.iter().map(Verdict::is_met).collect::<Vec<_>>(), [false, true]);
+        assert!(verdicts[0].text().ends_with("reaches 0.883 of cublas; 0.90 is wanted: missed"));
+        assert_eq!(verdicts[1].contestant, "wide");
         assert!(judge(&contestants, &measured, [4096, 4096, 64]).is_empty(), "no target there");
         assert!(judge(&contestants[1..], &measured[1..], [4096; 3]).is_empty(), "no cuBLAS");
     }

@@ -26,6 +26,9 @@ pub enum Format {
 pub struct Line {
     /// `products/PRECISION/CONTESTANT`.
     pub benchmark: String,
+    /// What the contestant is.
+    #[serde(skip)]
+    pub role: Role,
     /// M, N and K.
     pub shape: [usize; 3],
     /// Median of the rounds.
@@ -81,6 +84,7 @@ pub fn lines<P: Precision>(
         let others = libraries().filter(|(other, _)| other.name != contestant.name);
         Line {
             benchmark: format!("products/{}/{}", P::NAME, contestant.name),
+            role: contestant.role,
             shape,
             tflops: rounded(median),
             spread: rounded(width),
@@ -159,6 +163,51 @@ fn aligned(rows: &[Vec<String>]) -> String {
     rows.iter().map(text).collect()
 }
 
+/// The summaries as a table, in columns.
+pub fn table_of(summaries: &[Summary]) -> String {
+    let head = ["contestant", "of", "shapes", "geometric mean", "least"].map(str::to_owned).to_vec();
+    let row = |summary: &Summary| {
+        let name = summary.benchmark.trim_start_matches("products/").to_owned();
+        let [mean, least] = [summary.geometric_mean, summary.least].map(|ratio| format!("{ratio:.3}"));
+        vec![name, summary.against.clone(), summary.shapes.to_string(), mean, least]
+    };
+    let rows: Vec<_> = [head].into_iter().chain(summaries.iter().map(row)).collect();
+    aligned(&rows)
+}
+
+/// Whether a contestant reaches what is wanted of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// `products/PRECISION`.
+    pub benchmark: String,
+    /// M, N and K.
+    pub shape: [usize; 3],
+    /// Which target: `example` or `fastest_dense`.
+    pub target: &'static str,
+    /// The contestant that is judged.
+    pub contestant: String,
+    /// The median of the ratios to cuBLAS.
+    pub ratio: f64,
+    /// See [`Spread`].
+    pub spread: f64,
+    /// The ratio that is wanted.
+    pub wanted: f64,
+}
+
+impl Verdict {
+    /// Whether it does.
+    pub fn is_met(&self) -> bool {
+        self.ratio >= self.wanted
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let Self { contestant, ratio, wanted, .. } = self;
+        let verdict = if self.is_met() { "met" } else { "missed" };
+        format!("  {contestant} reaches {ratio:.3} of cublas; {wanted:.2} is wanted: {verdict}")
+    }
+}
+
 /// Speeds of a contestant as parts of a library's over several shapes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -174,14 +223,14 @@ pub struct Summary {
     pub least: f64,
 }
 
-/// A summary of each pair of a contestant and a library that met at more than one shape, and at
-/// all of them.
+/// A summary of each pair of a contestant, which is no library, and a library that met at more than
+/// one shape, and at all of them.
 pub fn summaries(lines: &[Line]) -> Vec<Summary> {
     let mut shapes: Vec<_> = lines.iter().map(|line| line.shape).collect();
     shapes.sort_unstable();
     shapes.dedup();
     let mut medians: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
-    for line in lines {
+    for line in lines.iter().filter(|line| line.role != Role::Library) {
         for (library, ratio) in &line.ratios {
             medians.entry((&line.benchmark, library)).or_default().push(ratio.median);
         }
@@ -249,6 +298,9 @@ mod tests {
         let mut all = race([64; 3], [605.0; 3]);
         all.extend(race([128; 3], [605.0 * 4.0; 3]));
         let [summary] = &summaries(&all)[..] else { panic!("one pair met") };
+        let table = table_of(&summaries(&all));
+        let last: Vec<_> = table.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(last, ["bf16/mine", "cublas", "2", "2.000", "1.000"]);
         assert_eq!((summary.shapes, summary.geometric_mean, summary.least), (2, 2.0, 1.0));
         assert_eq!(summaries(&all[..2]), [], "a single shape is no summary");
         all.truncate(3);
