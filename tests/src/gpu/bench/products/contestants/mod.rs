@@ -65,7 +65,9 @@ pub fn kernels<P: Precision>() -> Vec<Contestant<'static, P>> {
             Blocks::PerTile => Role::Dense,
             Blocks::Persistent => Role::Kernel,
         };
-        Contestant::new(kernel.kernel.name, role, move |stream, matrices| kernel.multiply(stream, matrices))
+        Contestant::new(kernel.kernel.name, role, move |stream, matrices| {
+            Ok(kernel.multiply(stream, matrices)?)
+        })
     });
     tiled.collect()
 }

@@ -63,7 +63,7 @@ impl Tiled {
     /// # Errors
     ///
     /// Those of the launch.
-    pub fn multiply<P: Precision>(&self, stream: &Stream, matrices: &mut Matrices<P>) -> anyhow::Result<()> {
+    pub fn multiply<P: Precision>(&self, stream: &Stream, matrices: &mut Matrices<P>) -> Result<(), Error> {
         let [m, n, k] = matrices.shape();
         let [down, across] = self.tiles([m, n]);
         let (a, b, c) = (matrices.a.view(), matrices.b.view(), matrices.c.view_mut());
@@ -78,7 +78,7 @@ impl Tiled {
         };
         let steps = k.div_ceil(self.step()) as u32;
         let args = [a, b, c, Arg::scalar(down), Arg::scalar(across), Arg::scalar(steps)];
-        Ok(launch(stream, self.kernel, self.grid(stream, down * across)?, &args)?)
+        launch(stream, self.kernel, self.grid(stream, down * across)?, &args)
     }
 
     /// The blocks to launch for so many tiles.
