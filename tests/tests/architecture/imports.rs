@@ -41,7 +41,7 @@ const RUNTIME: [Stage; 6] = [
 ];
 
 /// Each package, and those of the project that its library is built on.
-const PACKAGES: [(&str, &[&str]); 10] = [
+const PACKAGES: [(&str, &[&str]); 11] = [
     ("tma-model", &[]),
     ("tma-setup", &[]),
     ("codegen", &["tma-model"]),
@@ -51,6 +51,7 @@ const PACKAGES: [(&str, &[&str]); 10] = [
     ("conformance", &["tma-model", "tma-runtime"]),
     ("examples", &["tma-runtime"]),
     ("tests", &["ptx-sim", "tma-codegen", "tma-model", "tma-runtime"]),
+    ("cargo-tma", &["ptx-sim", "tma-model", "tma-runtime", "tma-setup"]),
     ("xtask", &["tma-setup"]),
 ];
 
