@@ -1,35 +1,27 @@
-//! cuBLAS's product of matrices, where a machine has that library: what kernels are measured
-//! against. All FFI of this package is here.
+//! cuBLAS's product of matrices.
 //!
 //! Source of types, values and rules: NVIDIA, "cuBLAS", sections "cublasCreate()",
-//! "cublasSetStream()", "cublasSetWorkspace()" and "cublasGemmEx()", and `library_types.h` of the
-//! CUDA toolkit for `cudaDataType`.
+//! "cublasSetStream()", "cublasSetWorkspace()" and "cublasGemmEx()".
 
 use std::ffi::{c_int, c_void};
+use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use libloading::Library;
 use tma_runtime::prelude::*;
 
+use super::open_versioned;
+use super::types::Types;
+
 /// `CUBLAS_STATUS_SUCCESS`.
-const SUCCESS: c_int = 0;
+pub(super) const SUCCESS: c_int = 0;
 /// `CUBLAS_OP_N` and `CUBLAS_OP_T`.
 const PLAIN: c_int = 0;
 const TRANSPOSED: c_int = 1;
-/// `CUBLAS_COMPUTE_32F`.
-const COMPUTE_32F: c_int = 68;
 /// `CUBLAS_GEMM_DEFAULT`.
 const DEFAULT_ALGORITHM: c_int = -1;
 /// What the documentation recommends for Hopper: 32 MiB.
-const WORKSPACE_BYTES: usize = 32 << 20;
-
-/// The libraries' names, newest first.
-const NAMES: [&str; 2] = ["libcublas.so.13", "libcublas.so.12"];
-
-/// `cudaDataType` of `f16` and `bf16`.
-pub const CUDA_R_16F: c_int = 2;
-/// See [`CUDA_R_16F`].
-pub const CUDA_R_16BF: c_int = 14;
+pub(super) const WORKSPACE_BYTES: usize = 32 << 20;
 
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
@@ -57,13 +49,13 @@ pub struct Cublas {
 }
 
 impl Cublas {
-    /// Loads the library of the path, or the newest that the loader finds, for `stream`.
+    /// Loads the library of the folder, or the newest that is found, for `stream`.
     ///
     /// # Errors
     ///
     /// That there is none, or which call failed.
-    pub fn load(path: Option<&str>, stream: &Stream) -> anyhow::Result<Self> {
-        let library = open(path)?;
+    pub fn load(folder: Option<&Path>, stream: &Stream) -> anyhow::Result<Self> {
+        let library = open_versioned("libcublas.so", folder)?;
         // SAFETY: each symbol has the type that the documentation gives.
         let (create, destroy, version_of, set_stream, set_workspace, gemm) = unsafe {
             (
@@ -93,29 +85,25 @@ impl Cublas {
         Ok(cublas)
     }
 
-    /// Queues C = A · Bᵀ, all row-major and of the type `cuda_type`: A is M × K, B is N × K and C
-    /// is M × N. Sums are `f32`.
+    /// Queues C = A · Bᵀ, all row-major: A is M × K, B is N × K and C is M × N.
     ///
     /// # Errors
     ///
     /// The library's.
-    pub fn multiply<T: Scalar>(
+    pub fn multiply<T: Scalar, C: Scalar>(
         &self,
+        types: Types,
         a: &DeviceTensor<T, 2>,
         b: &DeviceTensor<T, 2>,
-        c: &mut DeviceTensor<T, 2>,
-        cuda_type: c_int,
+        c: &mut DeviceTensor<C, 2>,
     ) -> anyhow::Result<()> {
-        let ([m, k], [n, of_b], [rows, columns]) = (a.shape(), b.shape(), c.shape());
-        ensure!(of_b == k && rows == m && columns == n, "the matrices do not fit");
-        ensure!(size_of::<T>() == 2, "elements of two bytes are wanted");
-        let [m, n, k] = [m, n, k].map(c_int::try_from);
-        let (m, n, k) = (m?, n?, k?);
-        let (one, zero) = (1.0f32, 0.0f32);
+        let [m, n, k] = extents(a, b, c)?;
+        let factors = types.compute.factors();
         // The library's matrices are column-major: a row-major C is its Cᵀ = B · Aᵀ, where what it
         // sees of B and A is K × N and K × M.
-        // SAFETY: the tensors have the extents, strides and element size that are passed, and live
-        // on the handle's device; alpha and beta are read during the call, on the host.
+        // SAFETY: the tensors have the extents and strides that are passed, and the element types
+        // that `Types` stands for; they live on the handle's device. Alpha and beta are read
+        // during the call, on the host.
         let status = unsafe {
             (self.gemm)(
                 self.handle,
@@ -124,18 +112,18 @@ impl Cublas {
                 n,
                 m,
                 k,
-                (&raw const one).cast(),
+                factors.one(),
                 b.as_ptr(),
-                cuda_type,
+                types.operand,
                 k,
                 a.as_ptr(),
-                cuda_type,
+                types.operand,
                 k,
-                (&raw const zero).cast(),
+                factors.zero(),
                 c.as_ptr(),
-                cuda_type,
+                types.result,
                 n,
-                COMPUTE_32F,
+                types.compute.number(),
                 DEFAULT_ALGORITHM,
             )
         };
@@ -151,20 +139,20 @@ impl Drop for Cublas {
     }
 }
 
-fn open(path: Option<&str>) -> anyhow::Result<Library> {
-    let names = path.map_or_else(|| NAMES.to_vec(), |path| vec![path]);
-    let mut failure = None;
-    for name in names {
-        // SAFETY: cuBLAS's initialisation has no requirements.
-        match unsafe { Library::new(name) } {
-            Ok(library) => return Ok(library),
-            Err(error) => failure = failure.or(Some(error)),
-        }
-    }
-    Err(failure.context("no name to try")?).context("cuBLAS is not here")
+/// M, N and K, if the matrices fit.
+pub(super) fn extents<T: Scalar, C: Scalar>(
+    a: &DeviceTensor<T, 2>,
+    b: &DeviceTensor<T, 2>,
+    c: &DeviceTensor<C, 2>,
+) -> anyhow::Result<[c_int; 3]> {
+    let ([m, k], [n, of_b], [rows, columns]) = (a.shape(), b.shape(), c.shape());
+    ensure!(of_b == k && rows == m && columns == n, "the matrices do not fit");
+    let [m, n, k] = [m, n, k].map(c_int::try_from);
+    Ok([m?, n?, k?])
 }
 
-fn succeeded(call: &str, status: c_int) -> anyhow::Result<()> {
+/// That a call of cuBLAS or cuBLASLt succeeded.
+pub(super) fn succeeded(call: &str, status: c_int) -> anyhow::Result<()> {
     ensure!(status == SUCCESS, "{call} failed with status {status}");
     Ok(())
 }
