@@ -133,6 +133,12 @@ impl Module {
         Sources { ptx: &self.text, files }
     }
 
+    /// The bytes of dynamic shared memory in which all variables lie that the compiler's comments
+    /// name; 0 if there are none.
+    pub fn named_shared_bytes(&self) -> u32 {
+        self.names.iter().map(|name| name.to).max().unwrap_or(0)
+    }
+
     pub(crate) fn lines(&self) -> Lines {
         Arc::clone(&self.lines)
     }

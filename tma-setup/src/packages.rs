@@ -1,62 +1,40 @@
 //! Requirements from the system's packages, and their installation on Debian and Ubuntu.
 
 use std::{
-    fs,
     io::{IsTerminal, stdin},
     process::Command,
 };
 
 use anyhow::{Result, bail};
 
-use crate::{process, workspace};
+use crate::{llvm, process, system};
 
-/// A requirement of the build.
-pub(super) struct Need {
+/// A requirement of a build.
+pub struct Need {
     /// Its name, for messages.
-    pub(super) what: &'static str,
+    pub what: &'static str,
     /// The packages that contain it on Debian and Ubuntu.
-    pub(super) packages: &'static [&'static str],
+    pub packages: &'static [&'static str],
     /// What to do if these packages do not exist.
-    pub(super) by_hand: &'static str,
+    pub by_hand: &'static str,
     /// Checks whether it is present.
-    pub(super) is_met: fn() -> bool,
+    pub is_met: fn() -> bool,
 }
 
-/// LLVM's bindings link `libstdc++`, whose development files are missing on a machine with only a C
-/// compiler.
-pub(super) const CXX_LIBRARY: Need = Need {
-    what: "the C++ standard library to link with",
-    packages: &["g++"],
-    by_hand: "Install a C++ compiler (gcc-c++ on Fedora, gcc on Arch); set CXXSTDLIB=c++ if it brings libc++.",
-    is_met: links_cxx_library,
+/// LLVM's library.
+pub const LLVM: Need = Need {
+    what: "LLVM 22",
+    packages: &["libllvm22"],
+    by_hand: "`cargo tma doctor` prints the command for other systems; or set TMA_LLVM to a folder with the library.",
+    is_met: || llvm::find().is_ok(),
 };
-
-fn links_cxx_library() -> bool {
-    // If this is set, or the system is not Linux, llvm-sys chooses another library.
-    if std::env::var_os("CXXSTDLIB").is_some() || !cfg!(target_os = "linux") {
-        return true;
-    }
-    let folder = workspace::target().join("tools");
-    let source = folder.join("link-check.c");
-    let program = folder.join("link-check");
-    if fs::create_dir_all(&folder)
-        .and_then(|()| fs::write(&source, "int main(void) { return 0; }\n"))
-        .is_err()
-    {
-        return false;
-    }
-    let linked =
-        process::probe(Command::new("cc").arg(&source).arg("-lstdc++").arg("-o").arg(&program)).is_some();
-    // Leftovers are harmless: the next check overwrites them.
-    for path in [source, program] {
-        fs::remove_file(path).ok();
-    }
-    linked
-}
 
 /// Installs whichever of `needs` are missing. An error names what is missing and what to do by
 /// hand.
-pub(super) fn provide(needs: &[&Need]) -> Result<()> {
+///
+/// # Errors
+/// If something is still missing afterwards.
+pub fn provide(needs: &[&Need]) -> Result<()> {
     let missing = unmet(needs);
     if missing.is_empty() {
         return Ok(());
@@ -100,8 +78,8 @@ fn has_apt() -> bool {
 
 /// A non-interactive call to apt-get, through sudo if that is needed and present.
 fn apt_get(arguments: &[&str]) -> Command {
-    let is_root = process::probe(Command::new("id").arg("-u")).is_some_and(|id| id == "0");
-    let mut command = if is_root || process::probe(Command::new("sudo").arg("--version")).is_none() {
+    let mut command = if system::is_root() || process::probe(Command::new("sudo").arg("--version")).is_none()
+    {
         Command::new("env")
     } else {
         let mut sudo = Command::new("sudo");

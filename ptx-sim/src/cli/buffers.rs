@@ -6,9 +6,9 @@ use std::path::Path;
 use ptx_sim::tensor_map::{Mode, TensorMap};
 use ptx_sim::{Arg, GlobalMemory};
 
-use crate::arguments::{Argument, Buffer, Map, MapMode};
-use crate::npy::{self, Array};
-use crate::numbers::Type;
+use super::arguments::{Argument, Buffer, Map, MapMode};
+use super::npy::{self, Array};
+use super::numbers::Type;
 
 /// The most bytes of a buffer: all of them are kept in the host's memory.
 const MOST_BYTES: u64 = 1 << 32;

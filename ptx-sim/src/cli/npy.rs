@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::buffers::zeroed;
-use crate::numbers::Type;
+use super::buffers::zeroed;
+use super::numbers::Type;
 
 /// An array, C-ordered and little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ptx_sim::tensor_map::{DataType, Fill, Interleave, Swizzle};
 
-use crate::numbers::Type;
+use super::numbers::Type;
 
 /// An argument of the kernel.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,24 +13,28 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
-use crate::{process, workspace};
+use crate::process;
 
 /// The variable with additional folders in which cust's build script looks for a `lib64`.
-pub(super) const VARIABLE: &str = "CUDA_LIBRARY_PATH";
+pub const VARIABLE: &str = "CUDA_LIBRARY_PATH";
 
-/// Makes the stub unless it exists. `None` if cust finds a CUDA toolkit by itself.
-pub(super) fn provide() -> Result<Option<PathBuf>> {
+/// Makes the stub in `folder` unless it exists, for a package that `metadata` tells of. `None` if
+/// cust finds a CUDA toolkit by itself.
+///
+/// # Errors
+/// If the package does not use cust, or the C compiler fails.
+pub fn provide(folder: &Path, metadata: &Value) -> Result<Option<PathBuf>> {
     if std::env::var_os(VARIABLE).is_some() || toolkit_is_installed() {
         return Ok(None);
     }
-    let folder = workspace::target().join("stub-cuda");
     let library = folder.join("lib64/libcuda.a");
     let source = folder.join("libcuda.c");
-    let text = archive_source(&entry_points(&declarations()?));
+    let text = archive_source(&entry_points(&declarations(metadata)?));
     let unchanged = fs::read_to_string(&source).is_ok_and(|old| old == text);
     if !(unchanged && library.is_file()) {
-        workspace::fresh_folder(&folder)?;
+        process::fresh_folder(folder)?;
         fs::create_dir_all(folder.join("lib64"))
             .with_context(|| format!("cannot make {}", folder.display()))?;
         // The source is written last, and marks the library next to it as complete.
@@ -42,11 +46,11 @@ pub(super) fn provide() -> Result<Option<PathBuf>> {
         process::run(Command::new("ar").arg("rcs").arg(&library).arg(&object))?;
         fs::rename(&draft, &source)?;
     }
-    Ok(Some(folder))
+    Ok(Some(folder.to_owned()))
 }
 
 /// Whether one of the folders exists in which find_cuda_helper 0.2, which cust builds with, looks.
-fn toolkit_is_installed() -> bool {
+pub fn toolkit_is_installed() -> bool {
     let versioned = fs::read_dir("/usr/local").into_iter().flatten().flatten().map(|entry| entry.path());
     let versioned = versioned
         .filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"cuda-")));
@@ -57,12 +61,34 @@ fn toolkit_is_installed() -> bool {
 }
 
 /// The source text of cust_raw, which declares every driver function that cust may call.
-fn declarations() -> Result<String> {
-    let metadata = workspace::metadata(false)?;
-    let manifest = workspace::package(&metadata, "cust_raw")?["manifest_path"].as_str();
-    let folder = manifest.and_then(|path| Path::new(path).parent()).context("cust_raw has no folder")?;
-    let texts = workspace::rust_files(&folder.join("src"))?.into_iter().map(fs::read_to_string);
+/// `metadata` is that of cargo.
+fn declarations(metadata: &Value) -> Result<String> {
+    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let manifest = packages.iter().find(|package| package["name"] == "cust_raw");
+    let manifest = manifest.and_then(|package| package["manifest_path"].as_str());
+    let folder = manifest.and_then(|path| Path::new(path).parent());
+    let folder = folder.context("no package cust_raw: the feature `cuda` of tma-runtime brings it")?;
+    let texts = rust_files(&folder.join("src"))?.into_iter().map(fs::read_to_string);
     texts.collect::<Result<String, _>>().context("cannot read the sources of cust_raw")
+}
+
+/// The `.rs` files under a folder, in a fixed order.
+fn rust_files(under: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![under.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// The names of the functions declared as `pub fn cu…`.

@@ -9,9 +9,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use ptx_sim::machine::{Phase, Site};
-use ptx_sim::report::Sources;
-use ptx_sim::trace::{Awaited, Copy, Event, Row, Trace, What};
+use crate::machine::{Phase, Site};
+use crate::report::Sources;
+use crate::trace::{Awaited, Copy, Event, Row, Trace, What};
 use serde_json::{Map, Value, json};
 
 const CLOCK: &str = "steps of the simulator, shown as microseconds: one is one instruction of one warp, or one time that only \

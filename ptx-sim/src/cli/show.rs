@@ -2,15 +2,15 @@
 
 use std::fmt::{self, Write as _};
 
-use ptx_sim::machine::Site;
-use ptx_sim::profile::{Profile, SharedAccesses};
-use ptx_sim::report::Sources;
-use ptx_sim::{Counters, PRINTED_BYTES, Report};
+use crate::machine::Site;
+use crate::profile::{Profile, SharedAccesses};
+use crate::report::Sources;
+use crate::{Counters, PRINTED_BYTES, Report};
 
-use crate::npy::Array;
+use super::npy::Array;
 
 /// How many elements of a buffer are shown where the command line does not say.
-const SHOWN: usize = 16;
+pub(super) const SHOWN: usize = 16;
 /// Elements in a line.
 const PER_LINE: usize = 8;
 
