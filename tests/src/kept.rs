@@ -211,6 +211,7 @@ pub const INSTRUCTIONS: &[&str] = &[
     "cvt.rn.satfinite.e5m2x2.f32",
     "elect.sync",
     "ex2.approx.f32",
+    "ex2.approx.ftz.f32",
     "fence.acq_rel.gpu",
     "fma.rn.bf16x2",
     "fma.rn.f16x2",

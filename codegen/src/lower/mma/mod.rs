@@ -21,6 +21,9 @@ use crate::ir::{
     SharedOperand, Span, Special, StmtId, Type, WarpReduceOp,
 };
 
+/// The bits of an address that a descriptor has. Source: PTX ISA, "Matrix Descriptor Format".
+const SHARED_ADDRESS: u32 = 0x3_ffff;
+
 /// What an accumulator is, and where it lives.
 struct Home<'c> {
     ty: AccumulatorType,
@@ -161,7 +164,12 @@ fn shared_side<'c>(cx: &mut Cx<'c, '_>, op: MmaOp, operand: &SharedOperand) -> L
     let tile = geometry(&operand.ty, element).ok_or_else(unchecked)?;
     let address = expr::value(cx, &operand.tile).and_then(pointer)?;
     let address = cx.builder.build_ptr_to_int(address, cx.context.i32_type(), "")?;
-    // Shared memory ends before 2^18, so that the bits above are none.
+    // A block's shared memory ends before 2^18. In a cluster an address also has the block's rank
+    // above that, where the descriptor has its first offset: `S2UR SR_CgaCtaId` in SASS of ptxas 13.
+    let address = match cx.has_clusters() {
+        true => cx.builder.build_and(address, cx.u32_const(SHARED_ADDRESS), "")?,
+        false => address,
+    };
     let start = cx.builder.build_right_shift(address, cx.u32_const(4), false, "")?;
     let start = cx.builder.build_int_z_extend(start, cx.context.i64_type(), "")?;
     let fields = cx.context.i64_type().const_int(tile.descriptor(0).encode(), false);
