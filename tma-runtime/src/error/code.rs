@@ -98,7 +98,7 @@ impl PictureError {
     /// The error's code, such as `TMA0548`: the name of its page in `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Accumulator { .. } | Self::Fragment { .. } => "TMA0548",
+            Self::Accumulator { .. } | Self::Fragment { .. } | Self::Metadata { .. } => "TMA0548",
             Self::Operand { .. } => "TMA0549",
         }
     }

@@ -78,6 +78,7 @@ fn every_error() -> Vec<Error> {
         },
         PictureError::Accumulator { element: Scalar::Bf16, extents: [60, 16] }.into(),
         PictureError::Fragment { element: Scalar::Bf16, extents: [64, 8] }.into(),
+        PictureError::Metadata { element: Scalar::Bf16, extents: [64, 16] }.into(),
         PictureError::Operand {
             tile: "Tile<f32, Shape2<64, 32>, Swizzle128>".to_owned(),
             transposed: false,
@@ -152,7 +153,7 @@ fn messages_begin_with_their_code() {
         "TMA0513", "TMA0514", "TMA0515", "TMA0516", "TMA0516", "TMA0517", "TMA0518", "TMA0519", "TMA0520", "TMA0521",
         "TMA0522", "TMA0523", "TMA0524", "TMA0525", "TMA0526", "TMA0529", "TMA0531", "TMA0532", "TMA0533", "TMA0534",
         "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544", "TMA0545",
-        "TMA0548", "TMA0548", "TMA0549", "TMA0549",
+        "TMA0548", "TMA0548", "TMA0548", "TMA0549", "TMA0549",
         "TMA0554", "TMA0555", "TMA0556",
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
