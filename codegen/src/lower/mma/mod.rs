@@ -155,8 +155,13 @@ fn shared_side<'c>(cx: &mut Cx<'c, '_>, op: MmaOp, operand: &SharedOperand) -> L
     let tile = geometry(&operand.ty, element).ok_or_else(unchecked)?;
     let address = expr::value(cx, &operand.tile).and_then(pointer)?;
     let address = cx.builder.build_ptr_to_int(address, cx.context.i32_type(), "")?;
-    // Shared memory ends before 2^18, so that the bits above are none.
-    let start = cx.builder.build_right_shift(address, cx.u32_const(4), false, "")?;
+    // Shared memory ends before 2^18. In a cluster the bits above name the block, and would change
+    // the field that follows (seen on an H200). Source: PTX ISA, "Matrix Descriptor Format".
+    let offset = match cx.has_clusters() {
+        true => cx.builder.build_and(address, cx.u32_const(0x3_FFFF), "")?,
+        false => address,
+    };
+    let start = cx.builder.build_right_shift(offset, cx.u32_const(4), false, "")?;
     let start = cx.builder.build_int_z_extend(start, cx.context.i64_type(), "")?;
     let fields = cx.context.i64_type().const_int(tile.descriptor(0).encode(), false);
     let descriptor = cx.builder.build_or(start, fields, "")?.into();
