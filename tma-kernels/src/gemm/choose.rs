@@ -11,6 +11,8 @@ pub enum Tile {
     Square,
     /// 128 × 128 a block, in clusters of two blocks side by side.
     Beside,
+    /// 128 × 64 a block, in clusters of two blocks side by side.
+    Narrow,
     /// 64 × 128 a block.
     Low128,
     /// 64 × 64 a block.
@@ -37,8 +39,10 @@ pub(crate) struct Facts {
     pub(crate) warpgroups: u32,
     /// Columns of a block's tile.
     pub(crate) columns: u32,
-    /// Nanoseconds of a step of 128 bytes along K.
+    /// Nanoseconds of a step of 128 bytes along K, in short kernels.
     step: f64,
+    /// The part by which steps take longer in long kernels, where the chip's power is the limit.
+    heat: f64,
     /// Nanoseconds of the rest of a tile: the first load, and what is stored last.
     rest: f64,
     /// Nanoseconds of a launch.
@@ -49,18 +53,20 @@ pub(crate) struct Facts {
 
 impl Tile {
     /// All of them, those with the least traffic first.
-    pub const ALL: [Self; 5] = [Self::Pair, Self::Square, Self::Beside, Self::Low128, Self::Low64];
+    pub const ALL: [Self; 6] =
+        [Self::Pair, Self::Square, Self::Beside, Self::Narrow, Self::Low128, Self::Low64];
 
     /// What is known of it. Measured on an H200 with driver 580, in bf16: `docs/gemm.md`, "The
     /// choice".
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
-            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, step: 754.0, rest: 1100.0, launch: 1400.0, split: 8000.0 },
-            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, step: 321.0, rest: 1200.0, launch: 2900.0, split: 4500.0 },
-            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, step: 330.0, rest: 1200.0, launch: 2900.0, split: 4500.0 },
-            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, step: 263.0, rest: 800.0, launch: 1900.0, split: 2300.0 },
-            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, step: 167.0, rest: 700.0, launch: 2700.0, split: 2000.0 },
+            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, step: 754.0, heat: 0.03, rest: 700.0, launch: 1400.0, split: 8000.0 },
+            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, step: 321.0, heat: 0.25, rest: 400.0, launch: 3000.0, split: 6500.0 },
+            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, step: 330.0, heat: 0.25, rest: 400.0, launch: 3000.0, split: 6500.0 },
+            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, step: 269.0, heat: 0.25, rest: 500.0, launch: 2800.0, split: 3700.0 },
+            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, step: 335.0, heat: 0.1, rest: 500.0, launch: 1400.0, split: 3000.0 },
+            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, step: 173.0, heat: 0.25, rest: 300.0, launch: 2000.0, split: 2000.0 },
         }
     }
 }
@@ -105,8 +111,8 @@ impl Problem {
 /// Bytes per nanosecond that come from global memory, where each is read once.
 const MEMORY: f64 = 3800.0;
 
-/// Bytes per nanosecond that one block gets.
-const BLOCK: f64 = 92.0;
+/// Nanoseconds of multiplying after which the chip is as slow as it gets.
+const LONG: f64 = 150_000.0;
 
 /// Rows of clusters' tiles that are taken together, so that the L2 cache holds what they share.
 pub(crate) const BAND: usize = 8;
@@ -124,9 +130,9 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     let depth = problem.steps().div_ceil(choice.splits as usize) as f64;
     let read = (m * k + k * n) * problem.bytes[0] as f64 * problem.batches as f64;
     let written = m * n * (problem.bytes[1] * problem.batches) as f64;
-    let busy = units.min(clusters) * f64::from(facts.blocks());
-    let moved = ((read + written) / MEMORY).max(read / (BLOCK * busy));
-    let multiplied = rounds * depth * facts.step;
+    let moved = (read + written) / MEMORY;
+    let cool = rounds * depth * facts.step;
+    let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
     let exchanged = if choice.splits > 1 { rounds * facts.split } else { 0.0 };
     facts.launch + rounds * facts.rest + exchanged + multiplied.max(moved)
 }
@@ -174,12 +180,16 @@ mod tests {
     fn the_fastest_is_chosen() {
         chosen([8192, 8192, 8192], Tile::Pair, 1);
         chosen([8192, 8192, 1024], Tile::Pair, 1);
+        chosen([3072, 3072, 3072], Tile::Square, 1);
         chosen([2048, 2048, 2048], Tile::Square, 1);
         chosen([1024, 1024, 8192], Tile::Square, 2);
         chosen([512, 2048, 4096], Tile::Square, 2);
         chosen([64, 14336, 4096], Tile::Low128, 1);
         chosen([64, 8192, 8192], Tile::Low64, 1);
         chosen([1024, 1024, 1024], Tile::Low128, 1);
+        chosen([128, 8192, 8192], Tile::Narrow, 1);
+        chosen([128, 4096, 4096], Tile::Low64, 1);
+        chosen([256, 256, 256], Tile::Low64, 1);
     }
 
     #[test]

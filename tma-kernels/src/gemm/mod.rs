@@ -154,7 +154,10 @@ pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
     let zeros = |is_k_last, extent| {
         on.device().zeros::<AB, 3>(if is_k_last { [batches, extent, k] } else { [batches, k, extent] })
     };
-    let (a, b) = (zeros(!options.transpose_a, m.next_multiple_of(k))?, zeros(options.transpose_b, n.next_multiple_of(k))?);
+    let (a, b) = (
+        zeros(!options.transpose_a, m.next_multiple_of(k))?,
+        zeros(options.transpose_b, n.next_multiple_of(k))?,
+    );
     queue(on, &operands, [a.view(), b.view()], cube_mut(c)?, options)
 }
 
@@ -208,7 +211,9 @@ fn cube<T: Scalar, const N: usize>(view: TensorView<'_, T, N>) -> Result<TensorV
 }
 
 /// As [`cube`].
-fn cube_mut<T: Scalar, const N: usize>(view: TensorViewMut<'_, T, N>) -> Result<TensorViewMut<'_, T, 3>, Error> {
+fn cube_mut<T: Scalar, const N: usize>(
+    view: TensorViewMut<'_, T, N>,
+) -> Result<TensorViewMut<'_, T, 3>, Error> {
     let (shape, strides) = cubic(view.shape(), view.strides());
     view.with_strides(shape, strides)
 }
@@ -240,12 +245,10 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let GemmOptions { alpha, beta, residual, bias, activation, .. } = options;
     let &Operands { m, n, k, batches } = operands;
     let device = on.device();
-    let layout = [["nn", "nt"], ["tn", "tt"]][usize::from(options.transpose_a)][usize::from(options.transpose_b)];
-    let is_more = alpha != 1.0
-        || beta != 0.0
-        || residual.is_some()
-        || bias.is_some()
-        || activation != Activation::None;
+    let layout =
+        [["nn", "nt"], ["tn", "tt"]][usize::from(options.transpose_a)][usize::from(options.transpose_b)];
+    let is_more =
+        alpha != 1.0 || beta != 0.0 || residual.is_some() || bias.is_some() || activation != Activation::None;
     let find = |choice: Choice| {
         let plain = || instance(AB::NAME, layout, choice, false);
         let full = || instance(AB::NAME, layout, choice, true);
