@@ -1,1 +1,3 @@
 //! Matrix products and attention for Hopper GPUs, to be called from Rust.
+
+pub mod gemm;
