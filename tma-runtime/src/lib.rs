@@ -40,7 +40,9 @@ pub mod testing;
 
 pub use device::Device;
 pub use device::stream::{Event, Stream};
-pub use error::{ArgumentKind, ClusterError, DriverStatus, Error, MapError, PictureError, ViewError};
+pub use error::{
+    ArgumentKind, AttentionError, ClusterError, DriverStatus, Error, MapError, PictureError, ViewError,
+};
 pub use launch::graph::{Capture, Graph};
 pub use map::picture;
 /// The simulator, whose report [`Device::reporting`] passes on.
