@@ -65,8 +65,8 @@ pub enum PictureError {
 /// What an operand has to be, as far as `fault` tells.
 fn rule_of(fault: Option<OperandFault>) -> String {
     match fault {
-        None => "an operand holds f16, bf16, tf32, e4m3, e5m2, i8 or u8, has two dimensions, or three \
-                 of which the first is 1, and is swizzled, with rows no longer than the swizzle's span \
+        None => "an operand holds f16, bf16, tf32, e4m3, e5m2, i8 or u8, has two dimensions, or more \
+                 of which all but two are 1, and is swizzled, with rows no longer than the swizzle's span \
                  or a multiple of it"
             .to_owned(),
         Some(OperandFault::Transposed) => {

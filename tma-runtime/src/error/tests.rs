@@ -91,6 +91,13 @@ fn every_error() -> Vec<Error> {
             fault: Some(OperandFault::Transposed),
         }
         .into(),
+        AttentionError::Depth { depth: 96 }.into(),
+        AttentionError::Depth { depth: 512 }.into(),
+        AttentionError::Shape { tensor: "v", found: vec![1, 4, 7, 64], wanted: vec![1, 4, 8, 64] }.into(),
+        AttentionError::Heads { queries: 6, keys: 4 }.into(),
+        AttentionError::TooLarge { queries: 1 << 31, keys: 8, heads: 1, sequences: 1 }.into(),
+        AttentionError::Scale { scale: -0.125 }.into(),
+        AttentionError::Lengths { batch: 2, starts: [3, 4], longest: 9, queries: 8 }.into(),
         TuneError::NoCandidates { task: "gemm".to_owned() }.into(),
         TuneError::SameName { task: "gemm".to_owned(), name: "gemm::wide".to_owned() }.into(),
         TuneError::NoneRuns { task: "gemm".to_owned(), why: "TMA0612: too much".to_owned() }.into(),

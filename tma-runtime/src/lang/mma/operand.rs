@@ -5,8 +5,8 @@ use std::ops::Neg;
 
 use super::{Fragment, MatrixElement, MatrixFloat, TransposedElement};
 use crate::lang::{
-    NoSwizzle, Panels16, Shape, Shape2, Shape3, Shape4, Shape5, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile,
-    TileElement, device_only, sealed::Sealed,
+    NoSwizzle, Panels16, Shape, Shape2, Shape3, Shape4, Shape5, Swizzle, Swizzle32, Swizzle64, Swizzle128,
+    Tile, TileElement, device_only, sealed::Sealed,
 };
 
 /// The left operand of a product, M × K: a [`Tile`] of M rows, [`tile.t()`](Tile::t) of one of K
@@ -345,6 +345,18 @@ impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMN
     /// sum.mma(left.batch(0).band::<64>(warpgroup_idx()), right, ()).wait();
     /// # }
     /// ```
+    #[must_use]
+    pub fn batch(self, i: u32) -> Tile<T, Shape2<ROWS, COLUMNS>, W> {
+        device_only()
+    }
+}
+
+/// # Matrices of a batch of batches
+impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMNS: u32>
+    Tile<T, Shape4<1, BATCH, ROWS, COLUMNS>, W>
+{
+    /// Matrix `i` of this tile, as of a tile of three dimensions: of a tensor of batch × heads ×
+    /// rows × columns, the matrix of a head.
     #[must_use]
     pub fn batch(self, i: u32) -> Tile<T, Shape2<ROWS, COLUMNS>, W> {
         device_only()
