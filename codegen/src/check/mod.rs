@@ -41,6 +41,7 @@ mod limits;
 mod low_bits;
 pub(crate) mod mma;
 mod operations;
+pub mod protocol;
 pub(crate) mod registers;
 mod settled;
 mod size;

@@ -1,0 +1,234 @@
+//! The protocol of barriers: waits that never end, accesses that nothing orders.
+
+use crate::diag::Code;
+use crate::diag::text::Text;
+use crate::ir::Span;
+use crate::limits::WARP_THREADS;
+
+/// A kernel whose threads do not synchronise as they have to.
+#[derive(Clone, Debug)]
+pub(crate) struct Protocol {
+    pub(crate) rule: ProtocolRule,
+    /// The barrier or the memory that it is about, as the source names it.
+    pub(crate) subject: Option<String>,
+    /// What the barrier counts.
+    pub(crate) counts: Option<Counts>,
+    /// What is wrong, where it is reported.
+    pub(crate) step: Step,
+    /// What else takes part.
+    pub(crate) others: Vec<Step>,
+    /// A launch that shows it.
+    pub(crate) launch: Vec<(String, i128)>,
+}
+
+/// The rule that is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum ProtocolRule {
+    /// Threads wait for what never comes.
+    Deadlock,
+    /// A phase expects other bytes than are copied.
+    Bytes,
+    /// A barrier gets other arrivals than it counts.
+    Count,
+    /// Two accesses that nothing orders.
+    Race,
+    /// A read of what a load brings, without a wait for it.
+    ReadBeforeWait,
+    /// A load, or a write, into what may still be read.
+    Refill,
+    /// Accesses of threads and copies in order, but without a proxy fence between.
+    Fence,
+    /// A barrier used where its initialisation need not be visible.
+    NotVisible,
+    /// A wait that may be overrun.
+    Overrun,
+    /// A copy still under way when its thread or block ends.
+    Leak,
+    /// A block that may end while others use its shared memory.
+    BlockGone,
+    /// Threads that do not come to a meeting as others do.
+    Parted,
+    /// A read of what nobody wrote.
+    Unwritten,
+}
+
+/// What an mbarrier counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) phase: u32,
+    pub(crate) pending: u32,
+    pub(crate) expected: u32,
+    pub(crate) expected_bytes: u64,
+    pub(crate) received_bytes: u64,
+}
+
+/// Something that threads do.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) at: Span,
+    /// A verb, with its object.
+    pub(crate) does: &'static str,
+    pub(crate) threads: Threads,
+    /// The turn of the innermost loop, from 0, and what that counts with.
+    pub(crate) turn: Option<(Option<String>, u32)>,
+}
+
+/// Threads of a block.
+#[derive(Clone, Debug)]
+pub(crate) struct Threads {
+    pub(crate) threads: Vec<u32>,
+    /// How many the block has.
+    pub(crate) all: u32,
+    /// The block's rank, in a cluster of several.
+    pub(crate) block: Option<u32>,
+}
+
+impl Threads {
+    /// As a message names them.
+    fn name(&self) -> String {
+        let of_block = self.block.map_or(String::new(), |block| format!(" of block {block} of the cluster"));
+        let name = match self.threads.as_slice() {
+            [] => "some threads".to_owned(),
+            [one] => format!("thread {one}"),
+            all if all.len() as u64 == u64::from(self.all) => "all threads".to_owned(),
+            [first, .., last] if (last - first) as usize + 1 == self.threads.len() => {
+                format!("threads {first} to {last}")
+            }
+            all => {
+                let lane = all[0] % WARP_THREADS;
+                let [first, last] = [all[0], all[all.len() - 1]].map(|thread| thread / WARP_THREADS);
+                let is_lane = all.iter().all(|thread| thread % WARP_THREADS == lane);
+                if is_lane {
+                    format!("lane {lane} of warps {first} to {last}")
+                } else {
+                    format!("{} threads from {} to {}", all.len(), all[0], all[all.len() - 1])
+                }
+            }
+        };
+        name + &of_block
+    }
+}
+
+impl Step {
+    fn turn(&self) -> String {
+        match &self.turn {
+            Some((Some(variable), turn)) => format!(" in turn {turn} of the loop over `{variable}`"),
+            Some((None, turn)) => format!(" in turn {turn} of the loop"),
+            None => String::new(),
+        }
+    }
+
+    /// Who does what.
+    fn text(&self) -> String {
+        let (who, does) = (self.threads.name(), self.does);
+        format!("{who}: {does}{}", self.turn())
+    }
+}
+
+impl Protocol {
+    pub(super) fn text(&self) -> Text {
+        let subject = self.subject.clone().unwrap_or_else(|| "shared memory".to_owned());
+        let barrier = self.subject.clone().unwrap_or_else(|| "the barrier".to_owned());
+        let who = self.step.threads.name();
+        let turn = self.step.turn();
+        let (code, message, help) = match self.rule {
+            ProtocolRule::Deadlock => (
+                Code::Deadlock,
+                format!("{who} {}{turn} for ever{}", self.step.does, self.of_barrier()),
+                "let each phase of a barrier get all of its arrivals, and let waits take the parities 0, 1, 0, .. in turn",
+            ),
+            ProtocolRule::Bytes => (
+                Code::PhaseBytes,
+                format!("{barrier} is announced other bytes than are copied{}", self.bytes()),
+                "announce the bytes of all copies that complete in the phase, such as `tile.bytes()`",
+            ),
+            ProtocolRule::Count => (
+                Code::PhaseArrivals,
+                format!("{who} {}{turn}, which {barrier} does not take{}", self.step.does, self.arrivals()),
+                "initialise a barrier once, with as many arrivals as come in each phase, and wait for a phase before \
+                 the next one's",
+            ),
+            ProtocolRule::Race => (
+                Code::SharedRace,
+                format!("{who} {} {subject}{turn} while others may use it", self.step.does),
+                "`sync_threads()`, or an arrival and a wait at a barrier, between the two",
+            ),
+            ProtocolRule::ReadBeforeWait => (
+                Code::ReadBeforeWait,
+                format!("{who} {} {subject}{turn}, which a copy may not have filled yet", self.step.does),
+                "wait for the barrier that the copy completes on, in each thread that reads or before a meeting with it",
+            ),
+            ProtocolRule::Refill => (
+                Code::EarlyRefill,
+                format!("{who} {} {subject}{turn} while it may still be read or filled", self.step.does),
+                "let this wait until all that use it have arrived at a barrier, met, or waited for their copies",
+            ),
+            ProtocolRule::Fence => (
+                Code::MissingFence,
+                format!("no proxy fence lies between what threads do with {subject} and what {who} {}{turn}", self.step.does),
+                "`fence_proxy_async()` after the threads' accesses, before the arrival or meeting that orders the two",
+            ),
+            ProtocolRule::NotVisible => (
+                Code::BarrierInit,
+                format!("{who} {}{turn}, and the initialisation of {barrier} need not be visible there", self.step.does),
+                "let one thread `init(..)` it, then `fence_barrier_init()`, and let all meet before the first use: \
+                 `sync_threads()`, or `sync_cluster()` for other blocks'",
+            ),
+            ProtocolRule::Overrun => (
+                Code::Overrun,
+                format!("a wait of {who} for {barrier}{turn} may be overrun: nothing orders it before the next phase completes"),
+                "let whoever waits arrive, there or elsewhere, before the next phase can complete",
+            ),
+            ProtocolRule::Leak => (
+                Code::OpenCopy,
+                format!("{who} {}{turn}, and nobody waits for it before the end", self.step.does),
+                "`bulk_commit_group()` and `bulk_wait_group_read::<0>()` in the thread that stores; a wait for the \
+                 barrier of a load",
+            ),
+            ProtocolRule::BlockGone => (
+                Code::BlockGone,
+                format!("{who} {}{turn}, which may have ended", self.step.does),
+                "`sync_cluster()` at the end of the kernel",
+            ),
+            ProtocolRule::Parted => (
+                Code::PartedMeeting,
+                format!("{who} {}{turn}, and others do not come there alike", self.step.does),
+                "let all threads come to one statement, or name those that do: `named_barrier_sync(id, threads)`",
+            ),
+            ProtocolRule::Unwritten => (
+                Code::Unwritten,
+                format!("{who} {} in {subject}{turn}", self.step.does),
+                "write it first, or load it",
+            ),
+        };
+        let mut text = Text::new(code, message);
+        for other in &self.others {
+            text = text.label(other.at, other.text());
+        }
+        if !self.launch.is_empty() {
+            let numbers: Vec<_> =
+                self.launch.iter().map(|(name, number)| format!("`{name}` = {number}")).collect();
+            text = text.note(format!("it happens with {}", numbers.join(", ")));
+        }
+        text.help(help)
+    }
+
+    /// What a barrier lacks.
+    fn of_barrier(&self) -> String {
+        let (Some(subject), Some(counts)) = (&self.subject, self.counts) else { return String::new() };
+        let Counts { phase, pending, expected, .. } = counts;
+        format!(": {pending} of {expected} arrivals do not come in phase {phase} of {subject}")
+    }
+
+    fn bytes(&self) -> String {
+        self.counts.map_or(String::new(), |Counts { phase, expected_bytes, received_bytes, .. }| {
+            format!(": {expected_bytes} announced and {received_bytes} copied in phase {phase}")
+        })
+    }
+
+    fn arrivals(&self) -> String {
+        self.counts.map_or(String::new(), |Counts { phase, pending, expected, .. }| {
+            format!(": {pending} of {expected} arrivals are left in phase {phase}")
+        })
+    }
+}
