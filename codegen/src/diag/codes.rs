@@ -236,8 +236,6 @@ codes! {
     BlockGone = "TMA0711",
     /// Threads that do not come to a meeting as others do.
     PartedMeeting = "TMA0712",
-    /// A read of shared memory that nobody has written.
-    Unwritten = "TMA0713",
 
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",

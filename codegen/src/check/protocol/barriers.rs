@@ -7,7 +7,7 @@ use tma_model::sync::{
 };
 
 use super::code::Ends;
-use super::finding::{Detail, Party, Rule, Why};
+use super::finding::{Detail, Doubt, Party, Rule, Why};
 use super::memory::{Record, Site};
 use super::region::Region;
 use super::run::{Flow, Run, Step, Stop};
@@ -412,12 +412,14 @@ impl Run<'_, '_> {
         let me = agent.view.epoch();
         let record = Record { access, step: done.unwrap_or(me), region, site, threads: agent.threads.len() };
         let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
-        let (hull, region) = (record.region.hull(), record.region.clone());
+        let region = record.region.clone();
         let reads = access.kind != AccessKind::Write;
         if reads && !memory.is_written(&region) {
-            let detail = Detail::Memory { block, at: hull.start };
-            return self.found(Rule::Unwritten, (stmt, "reads what nobody has written"), vec![], detail);
+            let span = self.span_of(stmt);
+            self.doubts.push(Doubt { why: Why::Unwritten, span });
         }
+        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
+        let agent = &self.agents[self.current];
         let clash = memory.access(&agent.view, me.component(), record);
         match clash {
             None => Ok(()),

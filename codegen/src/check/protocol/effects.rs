@@ -187,10 +187,18 @@ impl<'k> Run<'_, 'k> {
         if block < self.blocks.len() { Ok((block, place.at)) } else { Err(self.unknown(Why::Cluster, expr.span)) }
     }
 
+    /// An access of each thread costs more than a step of all.
+    fn charge(&mut self) -> Step {
+        let cost = self.me().threads.len() as u64 / 8;
+        self.budget = self.budget.checked_sub(cost).ok_or(Stop::Budget)?;
+        Ok(())
+    }
+
     fn tile_access(&mut self, stmt: &Stmt, (tile, at): (&Expr, &[Expr]), vector: u32, access: Access) -> Step {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         let (block, base) = self.places(tile)?;
         self.visit(stmt.id, block);
+        self.charge()?;
         let coordinates: Option<Vec<_>> = at.iter().map(|at| self.numbers(at)).collect();
         let offsets = coordinates.and_then(|all| {
             let uniform = all.iter().all(|lanes| lanes.uniform().is_some());
@@ -215,6 +223,7 @@ impl<'k> Run<'_, 'k> {
     /// The addresses of an array's element, if they are known, and its region.
     fn element(&mut self, array: &Expr, index: &Expr) -> Step<(usize, Option<Lanes<u32>>, Region)> {
         let (block, base) = self.places(array)?;
+        self.charge()?;
         let Type::SharedArray(element, len) = array.ty.local() else {
             return Err(self.unknown(Why::Address, array.span));
         };

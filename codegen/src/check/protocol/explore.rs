@@ -22,7 +22,7 @@ pub struct Budget(pub u64);
 
 impl Budget {
     /// What a macro looks at.
-    pub const MACRO: Self = Self(30_000);
+    pub const MACRO: Self = Self(10_000);
     /// What a report looks at.
     pub const REPORT: Self = Self(1_000_000);
 }
@@ -95,8 +95,17 @@ struct Ended {
 struct Results {
     passed: Vec<Ended>,
     failed: Vec<(Ended, Box<Diagnostic>)>,
-    /// Free decisions of the world that was looked at last.
+    /// Free decisions of the world that was looked at last, and its turns.
     taken: Vec<bool>,
+    turns: u32,
+}
+
+impl Results {
+    /// The worlds that differ from the last one in a decision after the first `known`.
+    fn others(&self, known: usize) -> impl Iterator<Item = Vec<bool>> {
+        let flipped = |index: usize| self.taken[..index].iter().copied().chain([true]).collect();
+        (known..self.taken.len()).map(flipped)
+    }
 }
 
 /// What follows from a world's end.
@@ -147,32 +156,30 @@ impl Exploration {
 
     /// First worlds in which all loops take the same number of turns, then all.
     fn worlds(&mut self, input: &Input<'_>, terms: &mut Terms, results: &mut Results) -> Next {
-        let mut most = 0;
+        let mut open = VecDeque::new();
         for turns in 0..=input.most_turns {
-            if turns > most + 1 {
-                break;
-            }
             match self.world(input, terms, results, Choices { turns, ..Choices::default() }) {
                 Next::GoOn => {}
                 other @ (Next::Again(_) | Next::Enough) => return other,
             }
-            let ended = results.passed.last().map(|ended| ended.turns);
-            let failed = results.failed.last().map(|(ended, _)| ended.turns);
-            most = most.max(ended.unwrap_or(0)).max(failed.unwrap_or(0));
+            if turns == 0 {
+                open.extend(results.others(0));
+            }
+            // No loop has an end that is free, or none goes on for so long.
+            if results.turns < turns || results.taken.is_empty() {
+                break;
+            }
         }
         if results.passed.is_empty() && !results.failed.is_empty() {
             return Next::Enough;
         }
-        let mut open = VecDeque::from([vec![]]);
         while let Some(path) = open.pop_front() {
             let known = path.len();
             match self.world(input, terms, results, Choices { path, ..Choices::default() }) {
                 Next::GoOn => {}
                 other @ (Next::Again(_) | Next::Enough) => return other,
             }
-            for index in known..results.taken.len() {
-                open.push_back(results.taken[..index].iter().copied().chain([true]).collect());
-            }
+            open.extend(results.others(known));
         }
         Next::GoOn
     }
@@ -183,7 +190,7 @@ impl Exploration {
         let end = run.go();
         self.left = run.budget;
         let (choices, doubts, facts) = (run.choices, run.doubts, run.facts);
-        results.taken = choices.taken;
+        (results.taken, results.turns) = (choices.taken, choices.most_turns);
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         let ended = || Ended { turns: choices.most_turns, decided: facts.decided().collect() };
         match end {

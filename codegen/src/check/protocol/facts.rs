@@ -1,4 +1,7 @@
 //! What a world has decided: bounds of terms, and truth values of conditions.
+//!
+//! Of the numbers that a launch brings, those of 32 and 64 bits are taken to be below half of what
+//! their types hold, so that what a kernel adds to them does not wrap.
 
 use std::collections::{HashMap, HashSet};
 
@@ -113,7 +116,9 @@ impl Facts {
                 let (low, high) = of(a);
                 within(low, high)
             }
-            Node::Symbol(Symbol::Place(Special::GridDim(_))) => (1, greatest),
+            Node::Symbol(Symbol::Place(Special::GridDim(_))) => (1, greatest / 2),
+            // A launch brings no numbers near those at which sums wrap.
+            Node::Symbol(_) if scalar.bytes() >= 4 => (least / 2, greatest / 2),
             Node::Known(_)
             | Node::Symbol(_)
             | Node::Not(_)

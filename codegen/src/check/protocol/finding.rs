@@ -69,6 +69,8 @@ pub enum Why {
     Data,
     /// A finding in a world for which no launch was found.
     Infeasible,
+    /// A read of what nobody has written.
+    Unwritten,
     /// A finding that holds for some launches, and not for others of the same kind.
     Launch,
     /// Too many turns, or too many ways to go: what was looked at is right.
@@ -89,6 +91,7 @@ impl fmt::Display for Why {
             Self::Maps => "a tensor map is changed in memory",
             Self::Data => "something is wrong here if loaded data has certain values",
             Self::Infeasible => "something is wrong here, but no launch is known that leads to it",
+            Self::Unwritten => "a read of shared memory that nobody has written",
             Self::Launch => "something is wrong here for some numbers that a launch may bring, such as no turn of a loop",
             Self::Budget => "more ways to go than are looked at",
             Self::Cluster => "a cluster of more blocks than are followed",

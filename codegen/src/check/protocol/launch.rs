@@ -107,7 +107,10 @@ impl Search<'_> {
             }
         }
         let scalar = self.terms.scalar(symbol);
-        let (least, greatest) = scalar.integer_range().unwrap_or((0, 1));
+        let (least, greatest) = scalar.integer_range().map_or((0, 1), |(least, greatest)| match scalar.bytes() {
+            4.. => (least / 2, greatest / 2),
+            _ => (least, greatest),
+        });
         let small = 0..FIRST;
         let near = constants.iter().flat_map(|constant| {
             (1..MULTIPLES).flat_map(move |factor| {

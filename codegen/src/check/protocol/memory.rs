@@ -76,6 +76,20 @@ impl Memory {
         for index in covered.into_iter().rev() {
             self.records.swap_remove(index);
         }
+        // A loop over elements is one access to all of them.
+        if let Some(last) = self.records.iter_mut().find(|old| {
+            old.site.stmt == new.site.stmt && old.step == new.step && old.access == new.access
+        }) {
+            if last.region == new.region {
+                return clash;
+            }
+            let old = std::mem::replace(&mut last.region, Region::Some(0..0));
+            if let Some(joined) = old.joined(&new.region) {
+                last.region = joined;
+                return clash;
+            }
+            last.region = old;
+        }
         self.records.push(new);
         clash
     }

@@ -1,5 +1,6 @@
 //! Bytes of shared memory that an access touches, and whether two accesses touch the same.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -13,6 +14,9 @@ pub(super) enum Region {
     All(Rc<[Range<u32>]>),
     /// So many bytes from an address of each thread on.
     Each(Lanes<u32>, u32),
+    /// So many bytes from each of these addresses on, which are multiples of the bytes: each by one
+    /// thread, whose number in its group is beside it.
+    Many(Rc<HashMap<u32, usize>>, u32, Range<u32>),
     /// Each thread of a warpgroup its own part, together all of these. Two accesses with the same
     /// number share the bytes out alike.
     Shared(Range<u32>, u32),
@@ -50,7 +54,7 @@ impl Region {
                 let start = all.iter().copied().min().unwrap_or(0);
                 start..all.iter().copied().max().unwrap_or(0) + bytes
             }
-            Self::Shared(range, _) | Self::Some(range) => range.clone(),
+            Self::Many(_, _, range) | Self::Shared(range, _) | Self::Some(range) => range.clone(),
         }
     }
 
@@ -59,7 +63,7 @@ impl Region {
         match self {
             Self::All(ranges) => Some(ranges.to_vec()),
             Self::Each(at, bytes) => at.get(lane).map(|at| vec![at..at + bytes]),
-            Self::Shared(..) | Self::Some(_) => None,
+            Self::Many(..) | Self::Shared(..) | Self::Some(_) => None,
         }
     }
 
@@ -68,7 +72,7 @@ impl Region {
         match self {
             Self::All(_) | Self::Each(Lanes::Same(_), _) => threads.min(2),
             Self::Each(Lanes::Each(all), _) => all.len(),
-            Self::Shared(..) | Self::Some(_) => threads,
+            Self::Many(..) | Self::Shared(..) | Self::Some(_) => threads,
         }
     }
 
@@ -78,7 +82,7 @@ impl Region {
             Self::All(ranges) => {
                 ranges.iter().any(|part| part.start <= range.start && range.end <= part.end)
             }
-            Self::Each(..) | Self::Shared(..) | Self::Some(_) => false,
+            Self::Each(..) | Self::Many(..) | Self::Shared(..) | Self::Some(_) => false,
         }
     }
 
@@ -94,6 +98,9 @@ impl Region {
                 if ranges.iter().any(|part| meet(part, range)) { Overlap::Yes } else { Overlap::No }
             }
             (Self::Shared(..) | Self::Some(_), _) | (_, Self::Shared(..) | Self::Some(_)) => Overlap::Maybe,
+            (Self::Many(owners, bytes, _), other) | (other, Self::Many(owners, bytes, _)) => {
+                other.touches(owners, *bytes, |_, _| true)
+            }
             (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => {
                 let (mine, theirs) = (self.lanes(threads), other.lanes(others));
                 let pairs = (0..mine).flat_map(|a| (0..theirs).map(move |b| (a, b)));
@@ -111,11 +118,51 @@ impl Region {
         match (self, other) {
             (Self::Shared(_, one), Self::Shared(_, two)) if one == two => Overlap::No,
             (Self::Shared(..) | Self::Some(_), _) | (_, Self::Shared(..) | Self::Some(_)) => Overlap::Maybe,
+            (Self::Many(owners, bytes, _), other) | (other, Self::Many(owners, bytes, _)) => {
+                other.touches(owners, *bytes, |one, two| one != two)
+            }
             (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => {
                 let pairs = (0..threads).flat_map(|a| (0..threads).map(move |b| (a, b)));
                 self.any(other, pairs.filter(|(a, b)| a != b))
             }
         }
+    }
+
+    /// Whether a thread touches what another one owns, of those pairs of threads that count.
+    fn touches(&self, owners: &HashMap<u32, usize>, bytes: u32, counts: impl Fn(Option<usize>, Option<usize>) -> bool) -> Overlap {
+        let owned = |start: u32, end: u32, lane: Option<usize>| {
+            let first = start / bytes * bytes;
+            let mut starts = (first..end).step_by(bytes.max(1) as usize);
+            starts.any(|start| owners.get(&start).is_some_and(|owner| counts(lane, Some(*owner))))
+        };
+        let found = match self {
+            Self::All(ranges) => ranges.iter().any(|range| owned(range.start, range.end, None)),
+            Self::Each(Lanes::Same(at), size) => owned(*at, at + size, None),
+            Self::Each(Lanes::Each(all), size) => {
+                all.iter().enumerate().any(|(lane, at)| owned(*at, at + size, Some(lane)))
+            }
+            Self::Many(others, size, _) => others.iter().any(|(at, lane)| owned(*at, at + size, Some(*lane))),
+            Self::Shared(..) | Self::Some(_) => return Overlap::Maybe,
+        };
+        if found { Overlap::Yes } else { Overlap::No }
+    }
+
+    /// This and further addresses of a group's threads together; none if they have to stay apart.
+    pub(super) fn joined(&self, more: &Self) -> Option<Self> {
+        let Self::Each(Lanes::Each(all), bytes) = more else { return None };
+        if all.iter().any(|at| !at.is_multiple_of(*bytes)) {
+            return None;
+        }
+        let mut owners = match self {
+            Self::Many(owners, same, _) if same == bytes => Rc::clone(owners),
+            Self::Each(Lanes::Each(first), same) if same == bytes && first.iter().all(|at| at.is_multiple_of(*bytes)) => {
+                Rc::new(first.iter().copied().zip(0..).collect())
+            }
+            Self::Many(..) | Self::Each(..) | Self::All(_) | Self::Shared(..) | Self::Some(_) => return None,
+        };
+        let (one, two) = (self.hull(), more.hull());
+        Rc::make_mut(&mut owners).extend(all.iter().copied().zip(0..));
+        Some(Self::Many(owners, *bytes, one.start.min(two.start)..one.end.max(two.end)))
     }
 
     fn any(&self, other: &Self, mut pairs: impl Iterator<Item = (usize, usize)>) -> Overlap {

@@ -13,7 +13,7 @@ use super::finding::{Detail, Doubt, Found, Party, Rule, Why};
 use super::lanes::Lanes;
 use super::memory::Site;
 use super::state::{Agent, Block, Counter, Meeting, Stores};
-use super::term::{Term, Terms};
+use super::term::{Node, Term, Terms};
 use super::value::{Scope, Value};
 use crate::check::CheckedKernel;
 use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
@@ -428,8 +428,33 @@ impl<'r, 'k> Run<'r, 'k> {
         Ok(holds.unwrap_or(true))
     }
 
-    /// Decides a condition that is free.
+    /// Decides a condition that is free: of several together each, as far as that is needed.
     fn choose(&mut self, condition: Term, stmt: &Stmt, ends: Ends) -> Step<bool> {
+        if let Node::Not(inner) = *self.terms.node(condition) {
+            let ends = match ends {
+                Ends::Then => Ends::Otherwise,
+                Ends::Otherwise => Ends::Then,
+                Ends::Neither => Ends::Neither,
+            };
+            return self.choose(inner, stmt, ends).map(|holds| !holds);
+        }
+        if let Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) = *self.terms.node(condition)
+            && self.terms.scalar(condition) == Scalar::Bool
+        {
+            for part in [a, b] {
+                if let Some(holds) = self.facts.known(self.terms, condition) {
+                    return Ok(holds);
+                }
+                if self.facts.known(self.terms, part).is_none() {
+                    self.choose(part, stmt, ends)?;
+                }
+            }
+            return self.facts.known(self.terms, condition).ok_or(Stop::Over);
+        }
+        self.choose_one(condition, stmt, ends)
+    }
+
+    fn choose_one(&mut self, condition: Term, stmt: &Stmt, ends: Ends) -> Step<bool> {
         let in_loop = self.me().turns.last().copied();
         if in_loop.is_some_and(|(_, turn)| turn > self.input.most_turns) {
             return Err(Stop::Cut);

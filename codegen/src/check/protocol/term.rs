@@ -54,8 +54,13 @@ pub(super) enum Node {
 pub(super) struct Terms {
     nodes: Vec<(Node, Scalar)>,
     numbers: HashMap<(Node, Scalar), Term>,
+    /// Small numbers, by their type: most terms are these.
+    small: HashMap<Scalar, Vec<Option<Term>>>,
     fresh: u32,
 }
+
+/// Numbers below this are small.
+const SMALL: i128 = 4096;
 
 impl Known {
     fn of(value: Const) -> Option<Self> {
@@ -83,6 +88,23 @@ impl Known {
 
 impl Terms {
     fn add(&mut self, node: Node, scalar: Scalar) -> Term {
+        if let Node::Known(Known::Int(number @ 0..SMALL)) = node {
+            let known = self.small.get(&scalar).and_then(|all| *all.get(number as usize)?);
+            return known.unwrap_or_else(|| self.add_small(number, scalar));
+        }
+        self.add_new(node, scalar)
+    }
+
+    fn add_small(&mut self, number: i128, scalar: Scalar) -> Term {
+        let term = self.add_new(Node::Known(Known::Int(number)), scalar);
+        let all = self.small.entry(scalar).or_insert_with(|| vec![None; SMALL as usize]);
+        if let Some(place) = all.get_mut(number as usize) {
+            *place = Some(term);
+        }
+        term
+    }
+
+    fn add_new(&mut self, node: Node, scalar: Scalar) -> Term {
         let key = (node, scalar);
         if let Some(&term) = self.numbers.get(&key) {
             return term;
@@ -196,6 +218,7 @@ impl Terms {
             }
             BinaryOp::Eq if a == b => self.truth(true),
             BinaryOp::Lt if a == b => self.truth(false),
+            BinaryOp::Lt => self.less(a, b),
             BinaryOp::Eq => {
                 let (a, b) = (a.min(b), a.max(b));
                 self.add(Node::Binary(op, a, b), result)
@@ -207,9 +230,24 @@ impl Terms {
             | BinaryOp::Or
             | BinaryOp::Xor
             | BinaryOp::Shl
-            | BinaryOp::Shr
-            | BinaryOp::Lt => self.add(Node::Binary(op, a, b), result),
+            | BinaryOp::Shr => self.add(Node::Binary(op, a, b), result),
         }
+    }
+
+    /// `a < b`: of a least or greatest number that is a condition on each of the two.
+    fn less(&mut self, a: Term, b: Term) -> Term {
+        for (side, other, is_left) in [(a, b, true), (b, a, false)] {
+            let Node::Math(op @ (MathOp::Min | MathOp::Max), both) = self.node(side).clone() else { continue };
+            let [one, two] = both[..] else { continue };
+            let each = [one, two].map(|part| {
+                let (a, b) = if is_left { (part, other) } else { (other, part) };
+                self.binary(BinaryOp::Lt, a, b)
+            });
+            // A least number is less than another where one of the two is.
+            let any = (op == MathOp::Min) == is_left;
+            return self.connective(if any { BinaryOp::Or } else { BinaryOp::And }, each[0], each[1]);
+        }
+        self.add(Node::Binary(BinaryOp::Lt, a, b), Scalar::Bool)
     }
 
     /// `&` and `|` of truth values, of which one may be known.

@@ -48,8 +48,6 @@ pub(crate) enum ProtocolRule {
     BlockGone,
     /// Threads that do not come to a meeting as others do.
     Parted,
-    /// A read of what nobody wrote.
-    Unwritten,
 }
 
 /// What an mbarrier counts.
@@ -194,11 +192,6 @@ impl Protocol {
                 Code::PartedMeeting,
                 format!("{who} {}{turn}, and others do not come there alike", self.step.does),
                 "let all threads come to one statement, or name those that do: `named_barrier_sync(id, threads)`",
-            ),
-            ProtocolRule::Unwritten => (
-                Code::Unwritten,
-                format!("{who} {} in {subject}{turn}", self.step.does),
-                "write it first, or load it",
             ),
         };
         let mut text = Text::new(code, message);
