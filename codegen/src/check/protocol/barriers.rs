@@ -110,7 +110,7 @@ impl Run<'_, '_> {
             return self.misuse(stmt, place, "initialises a barrier with a count that it cannot have");
         };
         if self.me().threads.len() > 1 {
-            return self.misuse(stmt, place, "initialises a barrier, each thread for itself");
+            return self.misuse(stmt, place, "initialises a barrier at the same time");
         }
         if let Some(old) = self.mbarrier(place) {
             let other = Party { site: old.init, does: "initialised it" };
@@ -246,7 +246,7 @@ impl Run<'_, '_> {
             self.set(*dest, Value::Token { block, at, phase });
         }
         if !observed {
-            return self.misuse(stmt.id, place, "arrives in a phase before anybody has seen the last one complete");
+            return self.misuse(stmt.id, place, "arrives before anybody has seen the last phase complete");
         }
         for _ in 0..self.me().threads.len() {
             self.change(stmt.id, place, does, |count| count.arrive(arrival))?;
@@ -298,7 +298,7 @@ impl Run<'_, '_> {
         if let Some(wait) = overrun {
             let (block, at) = place;
             let detail = Detail::Barrier { block, at, state };
-            let others = vec![Party { site, does: "may complete the next phase before it" }];
+            let others = vec![Party { site, does: "may complete the next phase before that" }];
             let at = Party { site: wait.site, does: "waits" };
             let found = super::finding::Found { rule: Rule::Overrun, at, others, detail };
             return Err(Stop::Found(Box::new(found)));
@@ -391,7 +391,7 @@ impl Run<'_, '_> {
         if let Some((phase, site)) = load.filter(|(phase, _)| *phase > observed) {
             debug_assert!(phase > 0, "phases count from 1");
             let others = vec![party(self.site(stmt), "ends")];
-            let at = party(site, "issues a load that nobody waits for");
+            let at = party(site, "issues a load");
             let found = super::finding::Found { rule: Rule::Leak, at, others, detail };
             return Err(Stop::Found(Box::new(found)));
         }

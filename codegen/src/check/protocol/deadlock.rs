@@ -73,17 +73,17 @@ fn detail(run: &mut Run<'_, '_>, stmt: &Stmt) -> Detail {
 
 fn does(stmt: &Stmt) -> &'static str {
     match &stmt.kind {
-        StmtKind::Barrier { op: BarrierOp::WaitToken { .. }, .. } => "wait for the phase that they arrived in",
-        StmtKind::Barrier { .. } => "wait for a barrier",
-        StmtKind::Sync(Sync::Threads) => "wait in `sync_threads`",
-        StmtKind::Sync(Sync::Warp) => "wait in `sync_warp`",
-        StmtKind::Sync(Sync::Warpgroup) => "wait in `sync_warpgroup`",
-        StmtKind::Sync(Sync::Cluster | Sync::ClusterArrive | Sync::ClusterWait) => "wait for the cluster",
-        StmtKind::NamedBarrierSync { .. } => "wait in a named barrier",
-        StmtKind::SetMaxRegisters { .. } => "wait for registers",
-        StmtKind::MmaWait { .. } => "wait for a multiplication",
-        StmtKind::Warp { .. } => "wait for the other lanes of the warp",
-        StmtKind::SyncGrid { .. } => "wait for the grid",
+        StmtKind::Barrier { op: BarrierOp::WaitToken { .. }, .. } => "waits for the phase of its arrival",
+        StmtKind::Barrier { .. } => "waits for a barrier",
+        StmtKind::Sync(Sync::Threads) => "waits in `sync_threads`",
+        StmtKind::Sync(Sync::Warp) => "waits in `sync_warp`",
+        StmtKind::Sync(Sync::Warpgroup) => "waits in `sync_warpgroup`",
+        StmtKind::Sync(Sync::Cluster | Sync::ClusterArrive | Sync::ClusterWait) => "waits for the cluster",
+        StmtKind::NamedBarrierSync { .. } => "waits in a named barrier",
+        StmtKind::SetMaxRegisters { .. } => "waits for registers",
+        StmtKind::MmaWait { .. } => "waits for a multiplication",
+        StmtKind::Warp { .. } => "waits for the other lanes of the warp",
+        StmtKind::SyncGrid { .. } => "waits for the grid",
         StmtKind::Assign { .. }
         | StmtKind::If { .. }
         | StmtKind::Match { .. }
@@ -123,6 +123,6 @@ fn does(stmt: &Stmt) -> &'static str {
         | StmtKind::Trap
         | StmtKind::Assert { .. }
         | StmtKind::Printf { .. }
-        | StmtKind::PrintTile { .. } => "wait",
+        | StmtKind::PrintTile { .. } => "waits",
     }
 }

@@ -359,7 +359,7 @@ impl<'k> Run<'_, 'k> {
         }
         if let Some(&(_, site)) = self.blocks[block].visits.first() {
             let at = Party { site, does: "uses another block's shared memory" };
-            let others = vec![Party { site: self.site(stmt), does: "may have ended, and the block with it" }];
+            let others = vec![Party { site: self.site(stmt), does: "may have ended" }];
             let found = Found { rule: Rule::BlockGone, at, others, detail: Detail::Nothing };
             return Err(Stop::Found(Box::new(found)));
         }

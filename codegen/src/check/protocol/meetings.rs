@@ -89,15 +89,16 @@ impl Run<'_, '_> {
             }
         }
         if let Some(other) = otherwise.or(elsewhere) {
-            let other = Party { site: other, does: "comes there as well" };
-            return self.found(Rule::Parted, (stmt, "comes to a barrier"), vec![other], Detail::Nothing);
+            let other = Party { site: other, does: "comes to it otherwise" };
+            return self.found(Rule::Parted, (stmt, "comes to this barrier"), vec![other], Detail::Nothing);
         }
         self.end_round(block, with.id, live)?;
         if arrives_only {
             return Ok(Flow::Next);
         }
         self.me_mut().inside = Some(round);
-        Ok(self.leave_named(block, with.id, round))
+        // Whoever comes last does not go on first.
+        Ok(Flow::Blocked)
     }
 
     fn leave_named(&mut self, block: usize, id: u32, round: u32) -> Flow {
@@ -123,7 +124,7 @@ impl Run<'_, '_> {
         let missing = meeting.expected.is_none() && u64::from(meeting.arrived) < all;
         meeting.next_round();
         if missing {
-            let at = Party { site: first, does: "waits for all threads of the block, some of which have ended" };
+            let at = Party { site: first, does: "waits for all threads of the block" };
             let found = super::finding::Found { rule: Rule::Parted, at, others: vec![], detail: Detail::Nothing };
             return Err(super::run::Stop::Found(Box::new(found)));
         }

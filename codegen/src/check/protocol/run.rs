@@ -465,9 +465,10 @@ impl<'r, 'k> Run<'r, 'k> {
             Ends::Otherwise => false,
         };
         let choices = &mut self.choices;
-        choices.most_turns = choices.most_turns.max(turn);
-        let goes_on = ends != Ends::Neither && turn < choices.turns;
-        let is_other = choices.path.get(choices.taken.len()).copied().unwrap_or(goes_on);
+        let may_go_on = ends != Ends::Neither;
+        let is_other = choices.path.get(choices.taken.len()).copied();
+        let is_other = is_other.unwrap_or(may_go_on && turn < choices.turns);
+        choices.most_turns = choices.most_turns.max(turn + u32::from(may_go_on && is_other));
         if choices.taken.len() >= choices.path.len() {
             super::recurrence::look(self, stmt.id)?;
         }

@@ -64,7 +64,7 @@ pub(crate) struct Counts {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) at: Span,
-    /// A verb, with its object.
+    /// A verb, in the third person singular, with its object.
     pub(crate) does: &'static str,
     pub(crate) threads: Threads,
     /// The turn of the innermost loop, from 0, and what that counts with.
@@ -116,10 +116,17 @@ impl Step {
         }
     }
 
+    /// What they do, in the number that they are.
+    fn verb(&self) -> String {
+        let (verb, object) = self.does.split_once(' ').unwrap_or((self.does, ""));
+        let verb = if self.threads.threads.len() == 1 { verb } else { verb.strip_suffix('s').unwrap_or(verb) };
+        format!("{verb} {object}").trim_end().to_owned()
+    }
+
     /// Who does what.
     fn text(&self) -> String {
-        let (who, does) = (self.threads.name(), self.does);
-        format!("{who}: {does}{}", self.turn())
+        let (who, does) = (self.threads.name(), self.verb());
+        format!("{who} {does} here{}", self.turn())
     }
 }
 
@@ -128,11 +135,11 @@ impl Protocol {
         let subject = self.subject.clone().unwrap_or_else(|| "shared memory".to_owned());
         let barrier = self.subject.clone().unwrap_or_else(|| "the barrier".to_owned());
         let who = self.step.threads.name();
-        let turn = self.step.turn();
+        let (turn, does) = (self.step.turn(), self.step.verb());
         let (code, message, help) = match self.rule {
             ProtocolRule::Deadlock => (
                 Code::Deadlock,
-                format!("{who} {}{turn} for ever{}", self.step.does, self.of_barrier()),
+                format!("{who} {does}{turn} forever{}", self.of_barrier()),
                 "let each phase of a barrier get all of its arrivals, and let waits take the parities 0, 1, 0, .. in turn",
             ),
             ProtocolRule::Bytes => (
@@ -142,33 +149,33 @@ impl Protocol {
             ),
             ProtocolRule::Count => (
                 Code::PhaseArrivals,
-                format!("{who} {}{turn}, which {barrier} does not take{}", self.step.does, self.arrivals()),
+                format!("{who} {does}{turn}, which {barrier} does not allow{}", self.arrivals()),
                 "initialise a barrier once, with as many arrivals as come in each phase, and wait for a phase before \
                  the next one's",
             ),
             ProtocolRule::Race => (
                 Code::SharedRace,
-                format!("{who} {} {subject}{turn} while others may use it", self.step.does),
+                format!("{who} {does} {subject}{turn}, and nothing orders this with another access"),
                 "`sync_threads()`, or an arrival and a wait at a barrier, between the two",
             ),
             ProtocolRule::ReadBeforeWait => (
                 Code::ReadBeforeWait,
-                format!("{who} {} {subject}{turn}, which a copy may not have filled yet", self.step.does),
+                format!("{who} {does} {subject}{turn}, which a copy may not have filled yet"),
                 "wait for the barrier that the copy completes on, in each thread that reads or before a meeting with it",
             ),
             ProtocolRule::Refill => (
                 Code::EarlyRefill,
-                format!("{who} {} {subject}{turn} while it may still be read or filled", self.step.does),
+                format!("{who} {does} {subject}{turn}, which may still be in use"),
                 "let this wait until all that use it have arrived at a barrier, met, or waited for their copies",
             ),
             ProtocolRule::Fence => (
                 Code::MissingFence,
-                format!("no proxy fence lies between what threads do with {subject} and what {who} {}{turn}", self.step.does),
+                format!("{who} {does} {subject}{turn}, and no proxy fence lies between this and what threads did there"),
                 "`fence_proxy_async()` after the threads' accesses, before the arrival or meeting that orders the two",
             ),
             ProtocolRule::NotVisible => (
                 Code::BarrierInit,
-                format!("{who} {}{turn}, and the initialisation of {barrier} need not be visible there", self.step.does),
+                format!("{who} {does}{turn}, and the initialisation of {barrier} need not be visible there"),
                 "let one thread `init(..)` it, then `fence_barrier_init()`, and let all meet before the first use: \
                  `sync_threads()`, or `sync_cluster()` for other blocks'",
             ),
@@ -179,18 +186,18 @@ impl Protocol {
             ),
             ProtocolRule::Leak => (
                 Code::OpenCopy,
-                format!("{who} {}{turn}, and nobody waits for it before the end", self.step.does),
+                format!("{who} {does}{turn}, and nobody waits for it before the end"),
                 "`bulk_commit_group()` and `bulk_wait_group_read::<0>()` in the thread that stores; a wait for the \
                  barrier of a load",
             ),
             ProtocolRule::BlockGone => (
                 Code::BlockGone,
-                format!("{who} {}{turn}, which may have ended", self.step.does),
+                format!("{who} {does}{turn}, which may have ended"),
                 "`sync_cluster()` at the end of the kernel",
             ),
             ProtocolRule::Parted => (
                 Code::PartedMeeting,
-                format!("{who} {}{turn}, and others do not come there alike", self.step.does),
+                format!("{who} {does}{turn}, and others do not"),
                 "let all threads come to one statement, or name those that do: `named_barrier_sync(id, threads)`",
             ),
         };
