@@ -53,7 +53,9 @@ fn main() -> ExitCode {
         }
     }
     let Tally { proved, checked, undecided, broken } = tally;
-    println!("{proved} proved, {checked} checked up to a number of turns, {undecided} not decided, {broken} broken");
+    println!(
+        "{proved} proved, {checked} checked up to a number of turns, {undecided} not decided, {broken} broken"
+    );
     if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

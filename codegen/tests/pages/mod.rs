@@ -92,15 +92,14 @@ fn fence(words: &str) -> Option<(Outcome, Option<Target>)> {
 pub(crate) fn judge(path: &str, source: &str, target: Option<Target>) -> Result<Judged, String> {
     // Most pages show parts of kernels; those about the protocol show all of it.
     let is_whole = source.contains("//~ TMA07") || source.contains("// As a whole.");
-    let result = match target {
-        None if is_whole => {
-            check_protocol(path, source).map(|found| (found.kernels.len(), found.warnings, found.rendered))
-        }
-        None => check(path, source).map(|found| (found.kernels.len(), found.warnings, found.rendered)),
-        Some(target) => {
-            check_for(path, source, target).map(|found| (found.kernels.len(), found.warnings, found.rendered))
-        }
-    };
+    let result =
+        match target {
+            None if is_whole => check_protocol(path, source)
+                .map(|found| (found.kernels.len(), found.warnings, found.rendered)),
+            None => check(path, source).map(|found| (found.kernels.len(), found.warnings, found.rendered)),
+            Some(target) => check_for(path, source, target)
+                .map(|found| (found.kernels.len(), found.warnings, found.rendered)),
+        };
     let (accepted_kernels, diagnostics, rendered) = match result {
         Ok((kernels, warnings, rendered)) => (kernels, Diagnostics { errors: vec![], warnings }, rendered),
         Err(Failure::Rules { errors, warnings, rendered }) => (0, Diagnostics { errors, warnings }, rendered),

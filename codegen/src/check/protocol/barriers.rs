@@ -40,13 +40,20 @@ impl Run<'_, '_> {
     }
 
     /// An operation on an mbarrier.
-    pub(super) fn barrier(&mut self, stmt: &Stmt, barrier: &Expr, op: &BarrierOp, scope: Scope) -> Step<Flow> {
+    pub(super) fn barrier(
+        &mut self,
+        stmt: &Stmt,
+        barrier: &Expr,
+        op: &BarrierOp,
+        scope: Scope,
+    ) -> Step<Flow> {
         let (place, remote) = self.barrier_at(barrier)?;
         if place.0 >= self.blocks.len() {
             return Err(self.unknown(Why::Cluster, barrier.span));
         }
         // Without clusters there is one scope; of a cluster's, the instruction names it.
-        let in_cluster = self.blocks.len() > 1 || self.input.kernel.kernel().launch.cluster != crate::ir::Cluster::None;
+        let in_cluster =
+            self.blocks.len() > 1 || self.input.kernel.kernel().launch.cluster != crate::ir::Cluster::None;
         let scope = if in_cluster { scope } else { Scope::Block };
         let is_near = place.0 == self.me().block;
         let telling = Telling { scope, is_near };
@@ -347,7 +354,13 @@ impl Run<'_, '_> {
 
     /// A poll: a wait where a loop does nothing but repeat it. Elsewhere it may fail, unless the
     /// group knows the phase to be complete.
-    fn poll(&mut self, stmt: &Stmt, place: At, (awaited, scope): (Awaited, Scope), dest: LocalId) -> Step<Flow> {
+    fn poll(
+        &mut self,
+        stmt: &Stmt,
+        place: At,
+        (awaited, scope): (Awaited, Scope),
+        dest: LocalId,
+    ) -> Step<Flow> {
         let complete = self.is_complete(stmt.id, place, awaited)?;
         let component = self.mbarrier(place).map(|mbarrier| mbarrier.component);
         let known = component.map_or(0, |component| self.me().view.knows().past().get(component));
@@ -427,4 +440,3 @@ impl Run<'_, '_> {
         }
     }
 }
-

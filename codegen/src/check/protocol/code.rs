@@ -32,15 +32,35 @@ pub(super) enum Op<'k> {
     /// A statement without others inside.
     Do(&'k Stmt),
     /// Goes on if the condition holds; otherwise there.
-    Branch { stmt: &'k Stmt, condition: &'k Expr, otherwise: usize, ends: Ends },
+    Branch {
+        stmt: &'k Stmt,
+        condition: &'k Expr,
+        otherwise: usize,
+        ends: Ends,
+    },
     /// Goes to the first arm with a range that holds the value.
-    Choose { stmt: &'k Stmt, value: &'k Expr, arms: Vec<Target>, otherwise: usize },
+    Choose {
+        stmt: &'k Stmt,
+        value: &'k Expr,
+        arms: Vec<Target>,
+        otherwise: usize,
+    },
     /// Takes the bounds of a `for`.
-    Begin { inner: &'k For, counter: usize },
+    Begin {
+        inner: &'k For,
+        counter: usize,
+    },
     /// Another turn of a `for`, or there.
-    Count { stmt: &'k Stmt, inner: &'k For, counter: usize, end: usize },
+    Count {
+        stmt: &'k Stmt,
+        inner: &'k For,
+        counter: usize,
+        end: usize,
+    },
     /// Goes on counting.
-    Next { counter: usize },
+    Next {
+        counter: usize,
+    },
     /// A loop begins, of which no turn was taken.
     Enter(StmtId),
     /// A turn of a loop begins.
@@ -324,9 +344,10 @@ fn is_control(kind: &StmtKind) -> bool {
 
 /// Whether a block ends by leaving the loop.
 fn leaves(block: &Block) -> bool {
-    block.stmts.last().is_some_and(|stmt| {
-        matches!(stmt.kind, StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return)
-    })
+    block
+        .stmts
+        .last()
+        .is_some_and(|stmt| matches!(stmt.kind, StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return))
 }
 
 /// Whether a condition is that a poll has not succeeded.

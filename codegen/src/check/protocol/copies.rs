@@ -305,7 +305,8 @@ impl Run<'_, '_> {
         let last = self.me().multiplications.saturating_sub(self.input.kernel.flights().pending(stmt));
         let (block, warpgroup) = (self.me().block, self.warpgroup());
         let in_group = |agent: &&super::state::Agent| {
-            agent.block == block && agent.threads.first().is_some_and(|thread| thread / WARPGROUP_THREADS == warpgroup)
+            agent.block == block
+                && agent.threads.first().is_some_and(|thread| thread / WARPGROUP_THREADS == warpgroup)
         };
         if self.agents.iter().filter(in_group).any(|agent| agent.multiplications < last) {
             return Flow::Blocked;

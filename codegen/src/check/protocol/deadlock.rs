@@ -22,18 +22,20 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
             waits.push((run.site(stmt.id), detail(run, stmt), does(stmt)));
         }
     }
-    let unbalanced = waits.iter().find(|(_, detail, _)| {
-        matches!(detail, Detail::Barrier { state, .. } if state.pending == 0)
-    });
+    let unbalanced = waits
+        .iter()
+        .find(|(_, detail, _)| matches!(detail, Detail::Barrier { state, .. } if state.pending == 0));
     let found = match unbalanced {
         Some((site, detail, does)) => bytes(run, *site, does, detail.clone()),
         None => {
-            let at_barrier = |(_, detail, _): &&(Site, Detail, &str)| matches!(detail, Detail::Barrier { .. });
+            let at_barrier =
+                |(_, detail, _): &&(Site, Detail, &str)| matches!(detail, Detail::Barrier { .. });
             let first = waits.iter().find(at_barrier).or(waits.first());
             let Some((site, detail, does)) = first.cloned() else { return Stop::Over };
             let mut others: Vec<Party> = vec![];
             for (other, _, does) in &waits {
-                let is_new = other.stmt != site.stmt && others.iter().all(|known| known.site.stmt != other.stmt);
+                let is_new =
+                    other.stmt != site.stmt && others.iter().all(|known| known.site.stmt != other.stmt);
                 if is_new && others.len() < MOST_OTHERS {
                     others.push(Party { site: *other, does });
                 }

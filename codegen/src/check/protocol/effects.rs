@@ -45,7 +45,9 @@ impl<'k> Run<'_, 'k> {
             StmtKind::Barrier { barrier, op, scope } => return self.barrier(stmt, barrier, op, *scope),
             StmtKind::EditMap { map, edit } => self.edit_map(stmt, map, edit)?,
             StmtKind::BulkCommitGroup => return Ok(self.commit_group()),
-            StmtKind::BulkWaitGroup { pending, read_only } => return Ok(self.wait_group(*pending, *read_only)),
+            StmtKind::BulkWaitGroup { pending, read_only } => {
+                return Ok(self.wait_group(*pending, *read_only));
+            }
             StmtKind::Mma(mma) => return self.multiply(stmt, mma),
             StmtKind::MmaWait { accumulator, .. } => {
                 return Ok(self.wait_for_multiplications(stmt.id, *accumulator));
@@ -56,14 +58,19 @@ impl<'k> Run<'_, 'k> {
             }
             StmtKind::Fence(fence) => self.fence(*fence),
             StmtKind::Sync(sync) => return self.meet(stmt, *sync),
-            StmtKind::NamedBarrierSync { id, threads } => return self.named_barrier(stmt, (id, threads), false),
-            StmtKind::NamedBarrierArrive { id, threads } => return self.named_barrier(stmt, (id, threads), true),
+            StmtKind::NamedBarrierSync { id, threads } => {
+                return self.named_barrier(stmt, (id, threads), false);
+            }
+            StmtKind::NamedBarrierArrive { id, threads } => {
+                return self.named_barrier(stmt, (id, threads), true);
+            }
             StmtKind::SyncGrid { .. } => return Ok(self.meet_grid(stmt.id)),
             StmtKind::ElectOne { dest } => {
                 let last = u32::try_from(self.input.kernel.kernel().launch.thread_count()).unwrap_or(1) - 1;
                 let elected = |thread: u32| thread % WARP_THREADS == ELECTED.min(last);
                 let all = self.me().threads.iter().map(|&thread| elected(thread)).collect();
-                if let Some(lanes) = Lanes::of(all).and_then(|all| all.map(|yes| Some(self.terms.truth(yes)))) {
+                if let Some(lanes) = Lanes::of(all).and_then(|all| all.map(|yes| Some(self.terms.truth(yes))))
+                {
                     self.set(*dest, Value::Number(lanes));
                 }
             }
@@ -129,7 +136,8 @@ impl<'k> Run<'_, 'k> {
 
     /// A value of which nothing is known, of each thread its own.
     fn load_fresh(&mut self, dest: LocalId) {
-        let scalar = self.input.kernel.kernel().local(dest).ty.as_scalar().filter(|scalar| is_number(*scalar));
+        let scalar =
+            self.input.kernel.kernel().local(dest).ty.as_scalar().filter(|scalar| is_number(*scalar));
         let value = scalar.and_then(|scalar| {
             let count = self.me().threads.len();
             Lanes::of((0..count).map(|_| self.terms.fresh(scalar)).collect())
@@ -184,7 +192,11 @@ impl<'k> Run<'_, 'k> {
             return Err(self.unknown(Why::Address, expr.span));
         };
         let block = self.uniform(&place.block)?;
-        if block < self.blocks.len() { Ok((block, place.at)) } else { Err(self.unknown(Why::Cluster, expr.span)) }
+        if block < self.blocks.len() {
+            Ok((block, place.at))
+        } else {
+            Err(self.unknown(Why::Cluster, expr.span))
+        }
     }
 
     /// An access of each thread costs more than a step of all.
@@ -194,7 +206,13 @@ impl<'k> Run<'_, 'k> {
         Ok(())
     }
 
-    fn tile_access(&mut self, stmt: &Stmt, (tile, at): (&Expr, &[Expr]), vector: u32, access: Access) -> Step {
+    fn tile_access(
+        &mut self,
+        stmt: &Stmt,
+        (tile, at): (&Expr, &[Expr]),
+        vector: u32,
+        access: Access,
+    ) -> Step {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         let (block, base) = self.places(tile)?;
         self.visit(stmt.id, block);
@@ -210,7 +228,8 @@ impl<'k> Run<'_, 'k> {
             };
             Lanes::of((0..count).map(of_lane).collect::<Option<Vec<u32>>>()?)
         });
-        let region = match offsets.and_then(|offsets| base.zip(&offsets, |base, offset| Some(base + offset))) {
+        let region = match offsets.and_then(|offsets| base.zip(&offsets, |base, offset| Some(base + offset)))
+        {
             Some(at) => Region::Each(at, vector * ty.element.bytes()),
             None => {
                 let base = self.uniform(&base)?;
@@ -315,15 +334,17 @@ impl<'k> Run<'_, 'k> {
         let earlier = clash.earlier.access;
         let rule = match clash.hazard {
             Hazard::NoProxyFence => Rule::Fence,
-            Hazard::Unordered | Hazard::Untold => match (earlier.proxy, earlier.kind, access.kind, access.proxy) {
-                (Proxy::Async, AccessKind::Write | AccessKind::Reduce, AccessKind::Read, _) => {
-                    Rule::ReadBeforeWait
+            Hazard::Unordered | Hazard::Untold => {
+                match (earlier.proxy, earlier.kind, access.kind, access.proxy) {
+                    (Proxy::Async, AccessKind::Write | AccessKind::Reduce, AccessKind::Read, _) => {
+                        Rule::ReadBeforeWait
+                    }
+                    (Proxy::Async, AccessKind::Write | AccessKind::Reduce, _, _)
+                    | (Proxy::Async, AccessKind::Read, _, _)
+                    | (Proxy::Generic, AccessKind::Read, _, Proxy::Async) => Rule::Refill,
+                    (Proxy::Generic, _, _, _) => Rule::Race,
                 }
-                (Proxy::Async, AccessKind::Write | AccessKind::Reduce, _, _)
-                | (Proxy::Async, AccessKind::Read, _, _)
-                | (Proxy::Generic, AccessKind::Read, _, Proxy::Async) => Rule::Refill,
-                (Proxy::Generic, _, _, _) => Rule::Race,
-            },
+            }
         };
         let others = vec![Party { site: clash.earlier.site, does: verb(earlier) }];
         let detail = Detail::Memory { block, at: clash.earlier.region.hull().start };

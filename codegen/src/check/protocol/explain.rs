@@ -102,8 +102,12 @@ fn name_at(input: &Input<'_>, at: u32) -> Option<String> {
     };
     let ring = kernel.pipelines.iter().find(|ring| ring.parts().any(|part| part == id));
     Some(match (ring, stage) {
-        (Some(ring), Some(stage)) if id == ring.full => format!("stage {stage} of `{}`, as filled", ring.name),
-        (Some(ring), Some(stage)) if id == ring.empty => format!("stage {stage} of `{}`, as released", ring.name),
+        (Some(ring), Some(stage)) if id == ring.full => {
+            format!("stage {stage} of `{}`, as filled", ring.name)
+        }
+        (Some(ring), Some(stage)) if id == ring.empty => {
+            format!("stage {stage} of `{}`, as released", ring.name)
+        }
         (Some(ring), Some(stage)) => format!("stage {stage} of `{}`", ring.name),
         (_, Some(stage)) => format!("`{}[{stage}]`", var.name),
         (_, None) => format!("`{}`", var.name),

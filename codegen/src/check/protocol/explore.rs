@@ -98,6 +98,8 @@ struct Results {
     /// Free decisions of the world that was looked at last, and its turns.
     taken: Vec<bool>,
     turns: u32,
+    /// Whether a world with as many turns of its loops as go around every ring was looked at.
+    is_typical: bool,
 }
 
 impl Results {
@@ -157,7 +159,9 @@ impl Exploration {
     /// First worlds in which all loops take the same number of turns, then all.
     fn worlds(&mut self, input: &Input<'_>, terms: &mut Terms, results: &mut Results) -> Next {
         let mut open = VecDeque::new();
-        for turns in 0..=input.most_turns {
+        let around = most_stages(input.kernel.kernel()) + 2;
+        let others = (2..=input.most_turns).filter(|turns| *turns != around);
+        for turns in [0, 1, around].into_iter().chain(others) {
             match self.world(input, terms, results, Choices { turns, ..Choices::default() }) {
                 Next::GoOn => {}
                 other @ (Next::Again(_) | Next::Enough) => return other,
@@ -165,6 +169,7 @@ impl Exploration {
             if turns == 0 {
                 open.extend(results.others(0));
             }
+            results.is_typical |= turns == around || results.turns < turns || results.taken.is_empty();
             // No loop has an end that is free, or none goes on for so long.
             if results.turns < turns || results.taken.is_empty() {
                 break;
@@ -184,7 +189,13 @@ impl Exploration {
         Next::GoOn
     }
 
-    fn world(&mut self, input: &Input<'_>, terms: &mut Terms, results: &mut Results, choices: Choices) -> Next {
+    fn world(
+        &mut self,
+        input: &Input<'_>,
+        terms: &mut Terms,
+        results: &mut Results,
+        choices: Choices,
+    ) -> Next {
         self.worlds += 1;
         let mut run = Run::new(input, terms, choices, self.left);
         let end = run.go();
@@ -240,11 +251,12 @@ impl Exploration {
     /// What is certainly wrong: not only for launches that a kernel may well never get, such as
     /// those with no turn of a loop.
     fn certain(&mut self, input: &Input<'_>, terms: &Terms, results: Results) -> Option<Box<Diagnostic>> {
-        let Results { passed, mut failed, .. } = results;
+        let Results { passed, mut failed, is_typical, .. } = results;
         let most = most_stages(input.kernel.kernel()) + 1;
-        let excuses = |failed: &Ended, passed: &Ended| passed.turns >= failed.turns && differs(terms, failed, passed);
+        let excuses =
+            |failed: &Ended, passed: &Ended| passed.turns >= failed.turns && differs(terms, failed, passed);
         let is_certain = |(failed, _): &(Ended, Box<Diagnostic>)| {
-            failed.turns > most || !passed.iter().any(|passed| excuses(failed, passed))
+            failed.turns > most || is_typical && !passed.iter().any(|passed| excuses(failed, passed))
         };
         if let Some(index) = failed.iter().position(is_certain) {
             return Some(failed.swap_remove(index).1);
@@ -306,7 +318,8 @@ fn refine(groups: &mut Vec<Rc<[u32]>>, classes: &[Vec<u32>]) -> bool {
     for group in groups.iter() {
         let mut rest: Vec<u32> = group.to_vec();
         for class in classes {
-            let (inside, outside): (Vec<u32>, Vec<u32>) = rest.iter().partition(|thread| class.contains(thread));
+            let (inside, outside): (Vec<u32>, Vec<u32>) =
+                rest.iter().partition(|thread| class.contains(thread));
             if !inside.is_empty() {
                 refined.push(inside.into());
             }

@@ -145,9 +145,7 @@ impl Facts {
             Node::Binary(BinaryOp::And, a, b) if value => {
                 self.assume(terms, a, true) && self.assume(terms, b, true)
             }
-            Node::Binary(BinaryOp::Or, a, b)
-                if !value && terms.scalar(condition) == Scalar::Bool =>
-            {
+            Node::Binary(BinaryOp::Or, a, b) if !value && terms.scalar(condition) == Scalar::Bool => {
                 self.assume(terms, a, false) && self.assume(terms, b, false)
             }
             Node::Binary(BinaryOp::Lt, a, b) => {

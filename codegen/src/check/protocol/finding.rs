@@ -82,17 +82,25 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Operand => "a barrier, count, number of bytes or parity depends on data that is not followed",
+            Self::Operand => {
+                "a barrier, count, number of bytes or parity depends on data that is not followed"
+            }
             Self::Condition => "a condition on values that are not followed",
-            Self::Cut => "threads may decide differently here, by a condition that the launch or data settles",
+            Self::Cut => {
+                "threads may decide differently here, by a condition that the launch or data settles"
+            }
             Self::Address => "accesses that nothing orders, at addresses that are not known",
-            Self::Counting => "nothing orders this behind the last phase: it may count for one phase or another",
+            Self::Counting => {
+                "nothing orders this behind the last phase: it may count for one phase or another"
+            }
             Self::Poll => "the answer of a poll decides more than when to go on",
             Self::Maps => "a tensor map is changed in memory",
             Self::Data => "something is wrong here if loaded data has certain values",
             Self::Infeasible => "something is wrong here, but no launch is known that leads to it",
             Self::Unwritten => "a read of shared memory that nobody has written",
-            Self::Launch => "something is wrong here for some numbers that a launch may bring, such as no turn of a loop",
+            Self::Launch => {
+                "something is wrong here for some numbers that a launch may bring, such as no turn of a loop"
+            }
             Self::Budget => "more ways to go than are looked at",
             Self::Cluster => "a cluster of more blocks than are followed",
         })

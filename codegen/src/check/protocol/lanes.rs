@@ -48,8 +48,12 @@ impl<T: Copy + PartialEq> Lanes<T> {
     ) -> Option<Lanes<V>> {
         match (self, other) {
             (Self::Same(a), Lanes::Same(b)) => f(*a, *b).map(Lanes::Same),
-            (Self::Same(a), Lanes::Each(all)) => Lanes::of(all.iter().map(|b| f(*a, *b)).collect::<Option<_>>()?),
-            (Self::Each(all), Lanes::Same(b)) => Lanes::of(all.iter().map(|a| f(*a, *b)).collect::<Option<_>>()?),
+            (Self::Same(a), Lanes::Each(all)) => {
+                Lanes::of(all.iter().map(|b| f(*a, *b)).collect::<Option<_>>()?)
+            }
+            (Self::Each(all), Lanes::Same(b)) => {
+                Lanes::of(all.iter().map(|a| f(*a, *b)).collect::<Option<_>>()?)
+            }
             (Self::Each(one), Lanes::Each(two)) => {
                 Lanes::of(one.iter().zip(two.iter()).map(|(a, b)| f(*a, *b)).collect::<Option<_>>()?)
             }

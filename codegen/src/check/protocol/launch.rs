@@ -107,10 +107,11 @@ impl Search<'_> {
             }
         }
         let scalar = self.terms.scalar(symbol);
-        let (least, greatest) = scalar.integer_range().map_or((0, 1), |(least, greatest)| match scalar.bytes() {
-            4.. => (least / 2, greatest / 2),
-            _ => (least, greatest),
-        });
+        let (least, greatest) =
+            scalar.integer_range().map_or((0, 1), |(least, greatest)| match scalar.bytes() {
+                4.. => (least / 2, greatest / 2),
+                _ => (least, greatest),
+            });
         let small = 0..FIRST;
         let near = constants.iter().flat_map(|constant| {
             (1..MULTIPLES).flat_map(move |factor| {
@@ -135,9 +136,8 @@ impl Search<'_> {
         let due = self.conditions.iter().filter(|(_, _, symbols)| {
             symbols.contains(&last) && symbols.iter().all(|symbol| numbers.contains_key(symbol))
         });
-        due.into_iter().all(|(term, value, _)| {
-            self.terms.evaluate(*term, numbers) == Some(Known::Bool(*value))
-        })
+        due.into_iter()
+            .all(|(term, value, _)| self.terms.evaluate(*term, numbers) == Some(Known::Bool(*value)))
     }
 
     /// Whether reads of one place give one number.
@@ -154,9 +154,8 @@ impl Search<'_> {
 
 /// How many of the symbols are data, which nothing but memory holds.
 pub(super) fn data(terms: &Terms, numbers: &Numbers) -> usize {
-    let is_data = |term: &&Term| {
-        matches!(terms.node(**term), Node::Symbol(Symbol::Read(..) | Symbol::Fresh(_)))
-    };
+    let is_data =
+        |term: &&Term| matches!(terms.node(**term), Node::Symbol(Symbol::Read(..) | Symbol::Fresh(_)));
     numbers.keys().filter(is_data).count()
 }
 

@@ -125,7 +125,8 @@ impl Run<'_, '_> {
         meeting.next_round();
         if missing {
             let at = Party { site: first, does: "waits for all threads of the block" };
-            let found = super::finding::Found { rule: Rule::Parted, at, others: vec![], detail: Detail::Nothing };
+            let found =
+                super::finding::Found { rule: Rule::Parted, at, others: vec![], detail: Detail::Nothing };
             return Err(super::run::Stop::Found(Box::new(found)));
         }
         Ok(())
@@ -142,7 +143,11 @@ impl Run<'_, '_> {
     }
 
     /// The threads of a warp meet, each with a value.
-    fn warp(&mut self, stmt: StmtId, brings: Vec<(u32, Option<Term>)>) -> Step<(Flow, std::rc::Rc<[(u32, Option<Term>)]>)> {
+    fn warp(
+        &mut self,
+        stmt: StmtId,
+        brings: Vec<(u32, Option<Term>)>,
+    ) -> Step<(Flow, std::rc::Rc<[(u32, Option<Term>)]>)> {
         let (block, warp) = (self.me().block, warp_of(self.me()));
         let of_warp = |agent: &&Agent| agent.block == block && warp_of(agent) == warp && !agent.is_done;
         let live: u32 = self.agents.iter().filter(of_warp).map(|agent| agent.threads.len() as u32).sum();
@@ -180,7 +185,8 @@ impl Run<'_, '_> {
             let does = "arrives twice at the cluster's barrier without a wait";
             return self.found(Rule::Parted, (stmt, does), vec![], Detail::Nothing);
         }
-        let live: u32 = self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
+        let live: u32 =
+            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
         let site = self.site(stmt);
         let agent = &mut self.agents[self.current];
         agent.in_cluster = Some(self.cluster.round);
@@ -213,7 +219,8 @@ impl Run<'_, '_> {
         if self.me().in_cluster == Some(self.cluster.round) {
             self.cluster.arrived = self.cluster.arrived.saturating_sub(threads);
         }
-        let live: u32 = self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
+        let live: u32 =
+            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
         if self.cluster.arrived > 0 && self.cluster.arrived >= live {
             self.cluster.next_round();
         }
@@ -264,7 +271,12 @@ impl Run<'_, '_> {
     }
 
     /// What the lanes of a warp make of the value of each.
-    pub(super) fn warp_operation(&mut self, stmt: &Stmt, (dest, value): (LocalId, &Expr), op: &WarpOp) -> Step<Flow> {
+    pub(super) fn warp_operation(
+        &mut self,
+        stmt: &Stmt,
+        (dest, value): (LocalId, &Expr),
+        op: &WarpOp,
+    ) -> Step<Flow> {
         let values = self.numbers(value);
         let threads = std::rc::Rc::clone(&self.me().threads);
         let of_lane = |lane: usize| values.as_ref().and_then(|values| values.get(lane));
@@ -299,13 +311,15 @@ impl Run<'_, '_> {
             WarpOp::Vote(vote) => match (self.votes(known.as_deref()), vote) {
                 (Some(votes), VoteOp::All) => number(self.terms.truth(votes.iter().all(|(_, yes)| *yes))),
                 (Some(votes), VoteOp::Any) => number(self.terms.truth(votes.iter().any(|(_, yes)| *yes))),
-                (Some(_), VoteOp::Ballot) | (None, VoteOp::All | VoteOp::Any | VoteOp::Ballot) => match same {
-                    Some(term) if *vote != VoteOp::Ballot => number(term),
-                    Some(_) | None => {
-                        self.doubt(Why::Condition, stmt.origin.span);
-                        number(self.terms.fresh(vote.result()))
+                (Some(_), VoteOp::Ballot) | (None, VoteOp::All | VoteOp::Any | VoteOp::Ballot) => {
+                    match same {
+                        Some(term) if *vote != VoteOp::Ballot => number(term),
+                        Some(_) | None => {
+                            self.doubt(Why::Condition, stmt.origin.span);
+                            number(self.terms.fresh(vote.result()))
+                        }
                     }
-                },
+                }
             },
             WarpOp::Match(_) | WarpOp::Reduce(_) => Value::Unknown,
         })

@@ -66,7 +66,9 @@ impl Memory {
                     }
                 }
                 Some((hazard, certain)) => {
-                    let is_better = clash.as_ref().is_none_or(|known| (!known.certain, known.hazard) > (!certain, hazard));
+                    let is_better = clash
+                        .as_ref()
+                        .is_none_or(|known| (!known.certain, known.hazard) > (!certain, hazard));
                     if is_better {
                         clash = Some(Clash { earlier: old.clone(), hazard, certain });
                     }
@@ -77,9 +79,11 @@ impl Memory {
             self.records.swap_remove(index);
         }
         // A loop over elements is one access to all of them.
-        if let Some(last) = self.records.iter_mut().find(|old| {
-            old.site.stmt == new.site.stmt && old.step == new.step && old.access == new.access
-        }) {
+        if let Some(last) = self
+            .records
+            .iter_mut()
+            .find(|old| old.site.stmt == new.site.stmt && old.step == new.step && old.access == new.access)
+        {
             if last.region == new.region {
                 return clash;
             }

@@ -79,9 +79,7 @@ impl Region {
     /// Whether it covers all of `range`, with all threads that access.
     pub(super) fn covers(&self, range: &Range<u32>) -> bool {
         match self {
-            Self::All(ranges) => {
-                ranges.iter().any(|part| part.start <= range.start && range.end <= part.end)
-            }
+            Self::All(ranges) => ranges.iter().any(|part| part.start <= range.start && range.end <= part.end),
             Self::Each(..) | Self::Many(..) | Self::Shared(..) | Self::Some(_) => false,
         }
     }
@@ -95,7 +93,11 @@ impl Region {
             (Self::Shared(_, one), Self::Shared(_, two)) if one == two => Overlap::No,
             // Whatever part is whose: some thread touches each byte.
             (Self::Shared(range, _), Self::All(ranges)) | (Self::All(ranges), Self::Shared(range, _)) => {
-                if ranges.iter().any(|part| meet(part, range)) { Overlap::Yes } else { Overlap::No }
+                if ranges.iter().any(|part| meet(part, range)) {
+                    Overlap::Yes
+                } else {
+                    Overlap::No
+                }
             }
             (Self::Shared(..) | Self::Some(_), _) | (_, Self::Shared(..) | Self::Some(_)) => Overlap::Maybe,
             (Self::Many(owners, bytes, _), other) | (other, Self::Many(owners, bytes, _)) => {
@@ -129,7 +131,12 @@ impl Region {
     }
 
     /// Whether a thread touches what another one owns, of those pairs of threads that count.
-    fn touches(&self, owners: &HashMap<u32, usize>, bytes: u32, counts: impl Fn(Option<usize>, Option<usize>) -> bool) -> Overlap {
+    fn touches(
+        &self,
+        owners: &HashMap<u32, usize>,
+        bytes: u32,
+        counts: impl Fn(Option<usize>, Option<usize>) -> bool,
+    ) -> Overlap {
         let owned = |start: u32, end: u32, lane: Option<usize>| {
             let first = start / bytes * bytes;
             let mut starts = (first..end).step_by(bytes.max(1) as usize);
@@ -155,7 +162,9 @@ impl Region {
         }
         let mut owners = match self {
             Self::Many(owners, same, _) if same == bytes => Rc::clone(owners),
-            Self::Each(Lanes::Each(first), same) if same == bytes && first.iter().all(|at| at.is_multiple_of(*bytes)) => {
+            Self::Each(Lanes::Each(first), same)
+                if same == bytes && first.iter().all(|at| at.is_multiple_of(*bytes)) =>
+            {
                 Rc::new(first.iter().copied().zip(0..).collect())
             }
             Self::Many(..) | Self::Each(..) | Self::All(_) | Self::Shared(..) | Self::Some(_) => return None,
@@ -166,7 +175,9 @@ impl Region {
     }
 
     fn any(&self, other: &Self, mut pairs: impl Iterator<Item = (usize, usize)>) -> Overlap {
-        if let (Self::Each(Lanes::Each(mine), size), Self::Each(Lanes::Each(theirs), other_size)) = (self, other) {
+        if let (Self::Each(Lanes::Each(mine), size), Self::Each(Lanes::Each(theirs), other_size)) =
+            (self, other)
+        {
             return any_of_sorted((mine, *size), (theirs, *other_size), pairs);
         }
         let found = pairs.any(|(a, b)| {
@@ -193,7 +204,11 @@ fn any_of_sorted(
     };
     if !mine.iter().enumerate().any(near) {
         // Only threads that meet themselves are left.
-        let same = mine.iter().zip(theirs).enumerate().find(|(_, (a, b))| meet(&(**a..**a + size), &(**b..**b + other_size)));
+        let same = mine
+            .iter()
+            .zip(theirs)
+            .enumerate()
+            .find(|(_, (a, b))| meet(&(**a..**a + size), &(**b..**b + other_size)));
         let Some((lane, _)) = same else { return Overlap::No };
         return if pairs.any(|pair| pair == (lane, lane)) { Overlap::Yes } else { Overlap::No };
     }

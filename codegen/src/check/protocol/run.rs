@@ -256,7 +256,8 @@ impl<'r, 'k> Run<'r, 'k> {
     /// The group parts into these classes of its threads.
     pub(super) fn split(&self, classes: &[Vec<usize>]) -> Stop {
         let threads = &self.me().threads;
-        let class = |class: &Vec<usize>| class.iter().filter_map(|&lane| threads.get(lane).copied()).collect();
+        let class =
+            |class: &Vec<usize>| class.iter().filter_map(|&lane| threads.get(lane).copied()).collect();
         Stop::Split(classes.iter().map(class).collect())
     }
 
@@ -384,9 +385,9 @@ impl<'r, 'k> Run<'r, 'k> {
             Some(self.terms.binary(BinaryOp::Add, value, step))
         });
         let overflow = |run: &Self, value: Term| {
-            run.terms.int(value).is_some_and(|value| {
-                now.scalar.integer_range().is_some_and(|(_, most)| value == most)
-            })
+            run.terms
+                .int(value)
+                .is_some_and(|value| now.scalar.integer_range().is_some_and(|(_, most)| value == most))
         };
         if now.value.uniform().is_some_and(|value| overflow(self, value)) {
             // The next number would wrap: the range has ended.

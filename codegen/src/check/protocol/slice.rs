@@ -268,10 +268,9 @@ pub(super) fn operand(op: &BarrierOp) -> Option<&Expr> {
         | BarrierOp::TestWait { parity: operand, .. }
         | BarrierOp::TryWait { parity: operand, .. }
         | BarrierOp::TryWaitFor { parity: operand, .. } => Some(operand),
-        BarrierOp::Invalidate
-        | BarrierOp::Arrive
-        | BarrierOp::ArriveToken { .. }
-        | BarrierOp::ArriveDrop => None,
+        BarrierOp::Invalidate | BarrierOp::Arrive | BarrierOp::ArriveToken { .. } | BarrierOp::ArriveDrop => {
+            None
+        }
     }
 }
 

@@ -225,19 +225,18 @@ impl Terms {
             }
             BinaryOp::And | BinaryOp::Or if scalar == Scalar::Bool => self.connective(op, a, b),
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => self.arithmetic(op, a, b),
-            BinaryOp::Rem
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::Xor
-            | BinaryOp::Shl
-            | BinaryOp::Shr => self.add(Node::Binary(op, a, b), result),
+            BinaryOp::Rem | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr => {
+                self.add(Node::Binary(op, a, b), result)
+            }
         }
     }
 
     /// `a < b`: of a least or greatest number that is a condition on each of the two.
     fn less(&mut self, a: Term, b: Term) -> Term {
         for (side, other, is_left) in [(a, b, true), (b, a, false)] {
-            let Node::Math(op @ (MathOp::Min | MathOp::Max), both) = self.node(side).clone() else { continue };
+            let Node::Math(op @ (MathOp::Min | MathOp::Max), both) = self.node(side).clone() else {
+                continue;
+            };
             let [one, two] = both[..] else { continue };
             let each = [one, two].map(|part| {
                 let (a, b) = if is_left { (part, other) } else { (other, part) };
@@ -301,8 +300,7 @@ impl Terms {
 
     pub(super) fn math(&mut self, op: MathOp, operands: Vec<Term>) -> Option<Term> {
         let scalar = self.scalar(*operands.first()?);
-        let known: Option<Vec<_>> =
-            operands.iter().map(|&term| self.known(term).map(Known::value)).collect();
+        let known: Option<Vec<_>> = operands.iter().map(|&term| self.known(term).map(Known::value)).collect();
         if let Some(value) = known.and_then(|known| eval::math(op, &known)) {
             return self.constant(value, scalar);
         }
@@ -312,8 +310,7 @@ impl Terms {
     pub(super) fn integer(&mut self, op: IntegerOp, operands: Vec<Term>) -> Option<Term> {
         let scalar = self.scalar(*operands.first()?);
         let result = if op.counts() { Scalar::U32 } else { scalar };
-        let known: Option<Vec<_>> =
-            operands.iter().map(|&term| self.known(term).map(Known::value)).collect();
+        let known: Option<Vec<_>> = operands.iter().map(|&term| self.known(term).map(Known::value)).collect();
         if let Some(value) = known.and_then(|known| eval::integer(op, &known, scalar)) {
             return self.constant(value, result);
         }
@@ -340,7 +337,11 @@ impl Terms {
             Node::Known(known) => return Some(*known),
             Node::Symbol(_) => {
                 let value = *values.get(&term)?;
-                return Some(if scalar == Scalar::Bool { Known::Bool(value != 0) } else { Known::Int(value) });
+                return Some(if scalar == Scalar::Bool {
+                    Known::Bool(value != 0)
+                } else {
+                    Known::Int(value)
+                });
             }
             Node::Not(a) => eval::unary(UnaryOp::Not, of(a)?, Scalar::Bool),
             Node::Unary(op, a) => eval::unary(*op, of(a)?, scalar),

@@ -72,7 +72,10 @@ impl Scope<'_> {
                 remote: false,
             }),
             ExprKind::Param(id) => {
-                let scalar = expr.ty.as_scalar().filter(|scalar| scalar.integer_range().is_some() || *scalar == Scalar::Bool)?;
+                let scalar = expr
+                    .ty
+                    .as_scalar()
+                    .filter(|scalar| scalar.integer_range().is_some() || *scalar == Scalar::Bool)?;
                 Value::Number(Lanes::Same(self.terms.symbol(Symbol::Param(id.0), scalar)))
             }
             ExprKind::GlobalLen(id) => {
@@ -153,7 +156,8 @@ impl Scope<'_> {
 
     fn special(&mut self, special: Special) -> Option<Lanes<Term>> {
         let [threads_x, threads_y, _] = self.kernel.kernel().launch.threads;
-        let of_thread = |f: &dyn Fn(u32) -> u32| self.threads.iter().map(|&thread| f(thread)).collect::<Vec<_>>();
+        let of_thread =
+            |f: &dyn Fn(u32) -> u32| self.threads.iter().map(|&thread| f(thread)).collect::<Vec<_>>();
         let numbers = match special {
             Special::ThreadIdx(Axis::X) => of_thread(&|thread| thread % threads_x),
             Special::ThreadIdx(Axis::Y) => of_thread(&|thread| thread / threads_x % threads_y),
@@ -187,8 +191,7 @@ impl Scope<'_> {
         let extent = along(self.cluster, axis);
         let cluster = self.terms.symbol(Symbol::Place(Special::ClusterIdx(axis)), Scalar::U32);
         let place = self.block_in_cluster(axis);
-        let (extent, place) =
-            (self.terms.number(extent, Scalar::U32), self.terms.number(place, Scalar::U32));
+        let (extent, place) = (self.terms.number(extent, Scalar::U32), self.terms.number(place, Scalar::U32));
         let first = self.terms.binary(BinaryOp::Mul, cluster, extent);
         Some(Lanes::Same(self.terms.binary(BinaryOp::Add, first, place)))
     }

@@ -119,7 +119,8 @@ impl Step {
     /// What they do, in the number that they are.
     fn verb(&self) -> String {
         let (verb, object) = self.does.split_once(' ').unwrap_or((self.does, ""));
-        let verb = if self.threads.threads.len() == 1 { verb } else { verb.strip_suffix('s').unwrap_or(verb) };
+        let verb =
+            if self.threads.threads.len() == 1 { verb } else { verb.strip_suffix('s').unwrap_or(verb) };
         format!("{verb} {object}").trim_end().to_owned()
     }
 
@@ -170,7 +171,9 @@ impl Protocol {
             ),
             ProtocolRule::Fence => (
                 Code::MissingFence,
-                format!("{who} {does} {subject}{turn}, and no proxy fence lies between this and what threads did there"),
+                format!(
+                    "{who} {does} {subject}{turn}, and no proxy fence lies between this and what threads did there"
+                ),
                 "`fence_proxy_async()` after the threads' accesses, before the arrival or meeting that orders the two",
             ),
             ProtocolRule::NotVisible => (
@@ -181,7 +184,9 @@ impl Protocol {
             ),
             ProtocolRule::Overrun => (
                 Code::Overrun,
-                format!("a wait of {who} for {barrier}{turn} may be overrun: nothing orders it before the next phase completes"),
+                format!(
+                    "a wait of {who} for {barrier}{turn} may be overrun: nothing orders it before the next phase completes"
+                ),
                 "let whoever waits arrive, there or elsewhere, before the next phase can complete",
             ),
             ProtocolRule::Leak => (
