@@ -7,9 +7,9 @@ use tma_model::sync::{
 };
 
 use super::code::Ends;
-use super::finding::{Detail, Doubt, Party, Rule, Why};
+use super::finding::{Act, Detail, Doubt, Party, Rule, Why};
+use super::memory::region::Region;
 use super::memory::{Record, Site};
-use super::region::Region;
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
 use super::value::Value;
@@ -64,7 +64,7 @@ impl Run<'_, '_> {
                 return Ok(Flow::Next);
             }
             BarrierOp::Invalidate => {
-                self.usable(stmt.id, place, "invalidates the barrier")?;
+                self.usable(stmt.id, place, Act::Invalidate)?;
                 self.settled(stmt.id, place)?;
                 let block = &mut self.blocks[place.0];
                 block.mbarriers.remove(&place.1);
@@ -78,11 +78,11 @@ impl Run<'_, '_> {
             | BarrierOp::ArriveExpectTx { .. } => self.arrive(stmt, place, (op, remote), telling)?,
             BarrierOp::ExpectTx { bytes } => {
                 let bytes = self.small(bytes)?;
-                self.usable(stmt.id, place, "announces bytes")?;
+                self.usable(stmt.id, place, Act::Announce)?;
                 self.visit(stmt.id, place.0);
                 self.counts_in_order(place, stmt);
                 for _ in 0..self.me().threads.len() {
-                    self.change(stmt.id, place, "announces bytes", |count| count.expect_tx(bytes))?;
+                    self.change(stmt.id, place, Act::Announce, |count| count.expect_tx(bytes))?;
                 }
                 let site = self.site(stmt.id);
                 if let Some(mbarrier) = self.mbarrier(place) {
@@ -98,7 +98,7 @@ impl Run<'_, '_> {
                     return Err(self.unknown(Why::Operand, token.span));
                 };
                 if (block, at) != place {
-                    return self.misuse(stmt.id, place, "waits with the state of another barrier");
+                    return self.misuse(stmt.id, place, Act::WaitWithOther);
                 }
                 return self.wait(stmt.id, place, Awaited::Number(phase), scope);
             }
@@ -114,15 +114,15 @@ impl Run<'_, '_> {
 
     fn init(&mut self, stmt: StmtId, place @ (block, at): At, count: u32) -> Step {
         let Ok(counts) = MbarrierCount::new(count) else {
-            return self.misuse(stmt, place, "initialises a barrier with a count that it cannot have");
+            return self.misuse(stmt, place, Act::InitialiseWrongly);
         };
         if self.me().threads.len() > 1 {
-            return self.misuse(stmt, place, "initialises a barrier at the same time");
+            return self.misuse(stmt, place, Act::InitialiseTogether);
         }
         if let Some(old) = self.mbarrier(place) {
-            let other = Party { site: old.init, does: "initialised it" };
+            let other = Party { site: old.init, does: Act::Initialised };
             let detail = self.barrier_detail(place);
-            return self.found(Rule::Count, (stmt, "initialises a barrier again"), vec![other], detail);
+            return self.found(Rule::Count, (stmt, Act::InitialiseAgain), vec![other], detail);
         }
         let site = self.site(stmt);
         let access = Access::weak(Proxy::Generic, AccessKind::Write);
@@ -148,7 +148,7 @@ impl Run<'_, '_> {
     }
 
     /// That there is an mbarrier, whose initialisation the current group sees.
-    pub(super) fn usable(&mut self, stmt: StmtId, place: At, does: &'static str) -> Step {
+    pub(super) fn usable(&mut self, stmt: StmtId, place: At, does: Act) -> Step {
         let init = self.mbarrier(place).map(|mbarrier| (mbarrier.init_step, mbarrier.init));
         let Some((step, init)) = init else {
             let detail = Detail::Memory { block: place.0, at: place.1 };
@@ -158,7 +158,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let detail = self.barrier_detail(place);
-        let other = Party { site: init, does: "initialises it" };
+        let other = Party { site: init, does: Act::Initialise };
         self.found(Rule::NotVisible, (stmt, does), vec![other], detail)
     }
 
@@ -171,7 +171,7 @@ impl Run<'_, '_> {
 
     /// That copies may complete at an mbarrier.
     pub(super) fn usable_by_copies(&mut self, stmt: StmtId, place: At) -> Step {
-        let does = "issues a copy that completes there";
+        let does = Act::IssueCopyThere;
         let known = self.mbarrier(place).map(|mbarrier| (mbarrier.init_step, mbarrier.fenced, mbarrier.init));
         let Some((step, fenced, init)) = known else {
             let detail = Detail::Memory { block: place.0, at: place.1 };
@@ -184,7 +184,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let detail = self.barrier_detail(place);
-        let other = Party { site: init, does: "initialises it" };
+        let other = Party { site: init, does: Act::Initialise };
         self.found(Rule::NotVisible, (stmt, does), vec![other], detail)
     }
 
@@ -196,7 +196,7 @@ impl Run<'_, '_> {
         }
     }
 
-    fn misuse<T>(&mut self, stmt: StmtId, place: At, does: &'static str) -> Step<T> {
+    fn misuse<T>(&mut self, stmt: StmtId, place: At, does: Act) -> Step<T> {
         let detail = self.barrier_detail(place);
         self.found(Rule::Count, (stmt, does), vec![], detail)
     }
@@ -212,12 +212,12 @@ impl Run<'_, '_> {
     }
 
     fn arrive(&mut self, stmt: &Stmt, place: At, (op, remote): (&BarrierOp, bool), telling: Telling) -> Step {
-        let (mut arrival, mut does) = (Arrival::ONE, "arrives");
+        let (mut arrival, mut does) = (Arrival::ONE, Act::Arrive);
         match op {
             BarrierOp::ArriveMany { count } => arrival.count = self.small(count)?,
             BarrierOp::ArriveExpectTx { bytes } => {
                 arrival.expect_tx = Some(self.small(bytes)?);
-                does = "announces bytes and arrives";
+                does = Act::AnnounceAndArrive;
             }
             BarrierOp::ArriveDrop => arrival.drop = true,
             BarrierOp::Arrive
@@ -253,7 +253,7 @@ impl Run<'_, '_> {
             self.set(*dest, Value::Token { block, at, phase });
         }
         if !observed {
-            return self.misuse(stmt.id, place, "arrives before anybody has seen the last phase complete");
+            return self.misuse(stmt.id, place, Act::ArriveEarly);
         }
         for _ in 0..self.me().threads.len() {
             self.change(stmt.id, place, does, |count| count.arrive(arrival))?;
@@ -276,7 +276,7 @@ impl Run<'_, '_> {
         &mut self,
         stmt: StmtId,
         place: At,
-        does: &'static str,
+        does: Act,
         change: impl FnOnce(&mut MbarrierCount) -> Result<(), MbarrierFault>,
     ) -> Step {
         let site = self.site(stmt);
@@ -305,8 +305,8 @@ impl Run<'_, '_> {
         if let Some(wait) = overrun {
             let (block, at) = place;
             let detail = Detail::Barrier { block, at, state };
-            let others = vec![Party { site, does: "may complete the next phase before that" }];
-            let at = Party { site: wait.site, does: "waits" };
+            let others = vec![Party { site, does: Act::MayCompleteNext }];
+            let at = Party { site: wait.site, does: Act::Wait };
             let found = super::finding::Found { rule: Rule::Overrun, at, others, detail };
             return Err(Stop::Found(Box::new(found)));
         }
@@ -315,20 +315,20 @@ impl Run<'_, '_> {
 
     /// Whether the phase is complete that the current group waits for.
     fn is_complete(&mut self, stmt: StmtId, place: At, awaited: Awaited) -> Step<bool> {
-        self.usable(stmt, place, "waits")?;
+        self.usable(stmt, place, Act::Wait)?;
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(false) };
         let (component, phase) = (mbarrier.component, mbarrier.count.phase());
         let completer = mbarrier.completer;
         let complete = mbarrier.count.is_complete(awaited);
         let known = self.me().view.knows().past().get(component);
         if phase > awaited.phases(known) {
-            let others = completer.map(|site| Party { site, does: "completes the next phase" });
+            let others = completer.map(|site| Party { site, does: Act::CompleteNext });
             let detail = self.barrier_detail(place);
-            return self.found(Rule::Overrun, (stmt, "waits"), others.into_iter().collect(), detail);
+            return self.found(Rule::Overrun, (stmt, Act::Wait), others.into_iter().collect(), detail);
         }
         match complete {
             Ok(complete) => Ok(complete),
-            Err(_) => self.misuse(stmt, place, "waits for a phase that is neither this one nor the last"),
+            Err(_) => self.misuse(stmt, place, Act::WaitForOtherPhase),
         }
     }
 
@@ -394,17 +394,17 @@ impl Run<'_, '_> {
         let detail = self.barrier_detail(place);
         let party = |site: Site, does| Party { site, does };
         if tx != 0 {
-            let others = announced.map(|site| party(site, "announces bytes"));
-            let loads = load.map(|(_, site)| party(site, "issues a copy"));
+            let others = announced.map(|site| party(site, Act::Announce));
+            let loads = load.map(|(_, site)| party(site, Act::IssueCopy));
             let mut all: Vec<_> = others.into_iter().chain(loads).collect();
-            let at = if all.is_empty() { party(self.site(stmt), "ends") } else { all.remove(0) };
+            let at = if all.is_empty() { party(self.site(stmt), Act::End) } else { all.remove(0) };
             let found = super::finding::Found { rule: Rule::Bytes, at, others: all, detail };
             return Err(Stop::Found(Box::new(found)));
         }
         if let Some((phase, site)) = load.filter(|(phase, _)| *phase > observed) {
             debug_assert!(phase > 0, "phases count from 1");
-            let others = vec![party(self.site(stmt), "ends")];
-            let at = party(site, "issues a load");
+            let others = vec![party(self.site(stmt), Act::End)];
+            let at = party(site, Act::IssueLoad);
             let found = super::finding::Found { rule: Rule::Leak, at, others, detail };
             return Err(Stop::Found(Box::new(found)));
         }

@@ -314,19 +314,28 @@ impl<'k> Flat<'k> {
     fn only_poll(&self, blocks: &[&'k Block]) -> Option<StmtId> {
         let (mut poll, mut others) = (None, false);
         for block in blocks {
-            visit::for_each_stmt(block, &mut |stmt| match &stmt.kind {
-                StmtKind::Barrier {
-                    op: BarrierOp::TestWait { .. } | BarrierOp::TryWait { .. } | BarrierOp::TryWaitFor { .. },
-                    ..
-                } => {
+            visit::for_each_stmt(block, &mut |stmt| {
+                if is_poll(&stmt.kind) {
                     others |= poll.is_some();
                     poll = Some(stmt.id);
+                } else {
+                    others |= self.slice.keeps(stmt) && !is_control(&stmt.kind);
                 }
-                other => others |= self.slice.keeps(stmt) && !is_control(other),
             });
         }
         poll.filter(|_| !others)
     }
+}
+
+/// Whether a statement asks whether a phase is complete.
+fn is_poll(kind: &StmtKind) -> bool {
+    matches!(
+        kind,
+        StmtKind::Barrier {
+            op: BarrierOp::TestWait { .. } | BarrierOp::TryWait { .. } | BarrierOp::TryWaitFor { .. },
+            ..
+        }
+    )
 }
 
 /// Whether a statement does nothing that others notice.

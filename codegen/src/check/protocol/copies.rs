@@ -5,8 +5,8 @@ use std::rc::Rc;
 use tma_model::sync::{Access, AccessKind, Epoch, GroupEnd, GroupWait, Proxy};
 
 use super::barriers::At;
-use super::finding::{Detail, Party, Rule, Why};
-use super::region::Region;
+use super::finding::{Act, Detail, Party, Rule, Why};
+use super::memory::region::Region;
 use super::run::{Flow, Run, Step};
 use super::state::TensorCore;
 use super::value::{Value, along};
@@ -60,7 +60,9 @@ impl Run<'_, '_> {
                 let whole = if let Type::Tile(whole) = to.ty.local() { whole } else { &moved };
                 let ranges = match multicast {
                     Some(Multicast::Sliced(axis)) => self.slice_ranges(at, &moved, whole, *axis),
-                    Some(Multicast::Mask(_)) | None => vec![at..at + bytes_of(moved.shared_bytes())],
+                    Some(Multicast::Mask(_)) | None => {
+                        Vec::from([range_of(at, bytes_of(moved.shared_bytes()))])
+                    }
                 };
                 let bytes = bytes_of(moved.bytes());
                 self.load(stmt, &Load { ranges, bytes, barrier, blocks })?;
@@ -121,7 +123,7 @@ impl Run<'_, '_> {
             // Slices along a row are panels themselves.
             let bytes = bytes_of(slice.shared_bytes());
             let start = at + number * bytes;
-            return vec![start..start + bytes];
+            return Vec::from([range_of(start, bytes)]);
         }
         let (bytes, panel) = (bytes_of(slice.panel_bytes()), bytes_of(whole.panel_bytes()));
         let panels = u32::try_from(slice.panels()).unwrap_or(1);
@@ -148,7 +150,7 @@ impl Run<'_, '_> {
             if let Some(mbarrier) = self.mbarrier(place) {
                 mbarrier.load = Some((mbarrier.count.phase() + 1, site));
             }
-            self.change(stmt.id, place, "issues a copy", |count| count.complete_tx(load.bytes))?;
+            self.change(stmt.id, place, Act::IssueCopy, |count| count.complete_tx(load.bytes))?;
         }
         Ok(())
     }
@@ -200,7 +202,7 @@ impl Run<'_, '_> {
                 let (block, at) = place(self, to)?;
                 let ((_, barrier), _) = self.barrier_at(barrier)?;
                 let blocks = self.receivers(block, multicast.as_ref())?;
-                self.load(stmt, &Load { ranges: vec![at..at + bytes], bytes, barrier, blocks })?;
+                self.load(stmt, &Load { ranges: Vec::from([range_of(at, bytes)]), bytes, barrier, blocks })?;
             }
             CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => {
                 let (block, at) = place(self, from)?;
@@ -239,7 +241,7 @@ impl Run<'_, '_> {
         if let Some(mbarrier) = self.mbarrier(place) {
             mbarrier.load = Some((mbarrier.count.phase() + 1, site));
         }
-        self.change(stmt.id, place, "issues a copy", |count| count.complete_tx(bytes))?;
+        self.change(stmt.id, place, Act::IssueCopy, |count| count.complete_tx(bytes))?;
         Ok(Flow::Next)
     }
 
@@ -264,8 +266,8 @@ impl Run<'_, '_> {
     /// That all stores are waited for when threads end.
     pub(super) fn stores_are_over(&mut self, stmt: StmtId) -> Step {
         let Some(&(_, site)) = self.me().stores.open.first() else { return Ok(()) };
-        let at = Party { site, does: "issues a store" };
-        let others = vec![Party { site: self.site(stmt), does: "ends" }];
+        let at = Party { site, does: Act::IssueStore };
+        let others = vec![Party { site: self.site(stmt), does: Act::End }];
         let found = super::finding::Found { rule: Rule::Leak, at, others, detail: Detail::Nothing };
         Err(super::run::Stop::Found(Box::new(found)))
     }
@@ -316,7 +318,8 @@ impl Run<'_, '_> {
         }
         let Some(core) = self.blocks[block].tensor_cores.get_mut(&warpgroup) else { return Flow::Next };
         let component = core.component;
-        let past: Vec<_> = core.issues.iter_mut().take(last as usize).map(|issues| issues.join()).collect();
+        let past: Vec<_> =
+            core.issues.iter_mut().take(last as usize).map(tma_model::sync::Issues::join).collect();
         let view = &mut self.agents[self.current].view;
         view.learn(Epoch::new(component, last));
         past.iter().for_each(|past| view.learn_past(past));
@@ -336,6 +339,11 @@ fn operand_region(operand: &SharedOperand, at: u32) -> Region {
             Region::All((0..panels).map(|index| start(index)..start(index) + band).collect())
         }
     }
+}
+
+/// So many bytes from an address on.
+fn range_of(start: u32, bytes: u32) -> std::ops::Range<u32> {
+    start..start + bytes
 }
 
 /// Bytes in shared memory, of which there are fewer than 32 bits count.

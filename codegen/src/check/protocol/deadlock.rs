@@ -1,7 +1,7 @@
 //! Nothing goes on: who waits for what, and what does not come.
 
 use super::code::Op;
-use super::finding::{Detail, Found, Party, Rule};
+use super::finding::{Act, Detail, Found, Party, Rule};
 use super::memory::Site;
 use super::run::{Run, Stop};
 use super::value::Value;
@@ -26,10 +26,9 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
         .iter()
         .find(|(_, detail, _)| matches!(detail, Detail::Barrier { state, .. } if state.pending == 0));
     let found = match unbalanced {
-        Some((site, detail, does)) => bytes(run, *site, does, detail.clone()),
+        Some((site, detail, does)) => bytes(run, *site, *does, detail.clone()),
         None => {
-            let at_barrier =
-                |(_, detail, _): &&(Site, Detail, &str)| matches!(detail, Detail::Barrier { .. });
+            let at_barrier = |(_, detail, _): &&(Site, Detail, Act)| matches!(detail, Detail::Barrier { .. });
             let first = waits.iter().find(at_barrier).or(waits.first());
             let Some((site, detail, does)) = first.cloned() else { return Stop::Over };
             let mut others: Vec<Party> = vec![];
@@ -37,7 +36,7 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
                 let is_new =
                     other.stmt != site.stmt && others.iter().all(|known| known.site.stmt != other.stmt);
                 if is_new && others.len() < MOST_OTHERS {
-                    others.push(Party { site: *other, does });
+                    others.push(Party { site: *other, does: *does });
                 }
             }
             Found { rule: Rule::Deadlock, at: Party { site, does }, others, detail }
@@ -47,16 +46,16 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
 }
 
 /// A phase has its arrivals, and waits for bytes.
-fn bytes(run: &mut Run<'_, '_>, waits: Site, does: &'static str, detail: Detail) -> Found {
+fn bytes(run: &mut Run<'_, '_>, waits: Site, does: Act, detail: Detail) -> Found {
     let Detail::Barrier { block, at, .. } = detail else {
         return Found { rule: Rule::Deadlock, at: Party { site: waits, does }, others: vec![], detail };
     };
     let known = run.mbarrier((block, at)).map(|mbarrier| (mbarrier.announced, mbarrier.load));
     let (announced, load) = known.unwrap_or((None, None));
     let mut others = vec![Party { site: waits, does }];
-    others.extend(load.map(|(_, site)| Party { site, does: "issues a copy" }));
+    others.extend(load.map(|(_, site)| Party { site, does: Act::IssueCopy }));
     let at = match announced {
-        Some(site) => Party { site, does: "announces bytes" },
+        Some(site) => Party { site, does: Act::Announce },
         None => others.remove(0),
     };
     Found { rule: Rule::Bytes, at, others, detail }
@@ -73,19 +72,19 @@ fn detail(run: &mut Run<'_, '_>, stmt: &Stmt) -> Detail {
     Detail::Nothing
 }
 
-fn does(stmt: &Stmt) -> &'static str {
+fn does(stmt: &Stmt) -> Act {
     match &stmt.kind {
-        StmtKind::Barrier { op: BarrierOp::WaitToken { .. }, .. } => "waits for the phase of its arrival",
-        StmtKind::Barrier { .. } => "waits for a barrier",
-        StmtKind::Sync(Sync::Threads) => "waits in `sync_threads`",
-        StmtKind::Sync(Sync::Warp) => "waits in `sync_warp`",
-        StmtKind::Sync(Sync::Warpgroup) => "waits in `sync_warpgroup`",
-        StmtKind::Sync(Sync::Cluster | Sync::ClusterArrive | Sync::ClusterWait) => "waits for the cluster",
-        StmtKind::NamedBarrierSync { .. } => "waits in a named barrier",
-        StmtKind::SetMaxRegisters { .. } => "waits for registers",
-        StmtKind::MmaWait { .. } => "waits for a multiplication",
-        StmtKind::Warp { .. } => "waits for the other lanes of the warp",
-        StmtKind::SyncGrid { .. } => "waits for the grid",
+        StmtKind::Barrier { op: BarrierOp::WaitToken { .. }, .. } => Act::WaitForToken,
+        StmtKind::Barrier { .. } => Act::WaitForBarrier,
+        StmtKind::Sync(Sync::Threads) => Act::WaitInThreads,
+        StmtKind::Sync(Sync::Warp) => Act::WaitInWarp,
+        StmtKind::Sync(Sync::Warpgroup) => Act::WaitInWarpgroup,
+        StmtKind::Sync(Sync::Cluster | Sync::ClusterArrive | Sync::ClusterWait) => Act::WaitForCluster,
+        StmtKind::NamedBarrierSync { .. } => Act::WaitInNamed,
+        StmtKind::SetMaxRegisters { .. } => Act::WaitForRegisters,
+        StmtKind::MmaWait { .. } => Act::WaitForMultiplication,
+        StmtKind::Warp { .. } => Act::WaitForLanes,
+        StmtKind::SyncGrid { .. } => Act::WaitForGrid,
         StmtKind::Assign { .. }
         | StmtKind::If { .. }
         | StmtKind::Match { .. }
@@ -125,6 +124,6 @@ fn does(stmt: &Stmt) -> &'static str {
         | StmtKind::Trap
         | StmtKind::Assert { .. }
         | StmtKind::Printf { .. }
-        | StmtKind::PrintTile { .. } => "waits",
+        | StmtKind::PrintTile { .. } => Act::Wait,
     }
 }

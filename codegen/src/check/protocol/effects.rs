@@ -3,10 +3,10 @@
 use tma_model::sync::{Access, AccessKind, Hazard, Proxy};
 
 use super::copies::bytes_of;
-use super::finding::{Detail, Found, Party, Rule, Why};
+use super::finding::{Act, Detail, Found, Party, Rule, Why};
 use super::lanes::Lanes;
 use super::memory::Clash;
-use super::region::{Region, element_offset};
+use super::memory::region::{Region, element_offset};
 use super::run::{Flow, Run, Step, Stop};
 use super::term::Symbol;
 use super::value::Value;
@@ -306,7 +306,7 @@ impl<'k> Run<'_, 'k> {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         let (block, at) = self.address(tile)?;
         let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
-        let layout = u32::try_from(ty.extents.first().copied().unwrap_or(0)).unwrap_or(0);
+        let layout = ty.extents.first().copied().unwrap_or(0);
         self.touch(stmt.id, block, (WRITE, Region::Shared(range, layout)), None)
     }
 
@@ -379,8 +379,8 @@ impl<'k> Run<'_, 'k> {
             return self.end_rounds(block);
         }
         if let Some(&(_, site)) = self.blocks[block].visits.first() {
-            let at = Party { site, does: "uses another block's shared memory" };
-            let others = vec![Party { site: self.site(stmt), does: "may have ended" }];
+            let at = Party { site, does: Act::Visit };
+            let others = vec![Party { site: self.site(stmt), does: Act::MayHaveEnded }];
             let found = Found { rule: Rule::BlockGone, at, others, detail: Detail::Nothing };
             return Err(Stop::Found(Box::new(found)));
         }
@@ -400,12 +400,12 @@ impl<'k> Run<'_, 'k> {
 }
 
 /// What an access does, as a message says it.
-fn verb(access: Access) -> &'static str {
+fn verb(access: Access) -> Act {
     match (access.proxy, access.kind) {
-        (Proxy::Generic, AccessKind::Read) => "reads",
-        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => "writes",
-        (Proxy::Async, AccessKind::Read) => "starts an operation that reads",
-        (Proxy::Async, AccessKind::Write | AccessKind::Reduce) => "starts a copy that writes",
+        (Proxy::Generic, AccessKind::Read) => Act::Read,
+        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => Act::Write,
+        (Proxy::Async, AccessKind::Read) => Act::StartReading,
+        (Proxy::Async, AccessKind::Write | AccessKind::Reduce) => Act::StartWriting,
     }
 }
 

@@ -6,7 +6,7 @@ use super::run::Input;
 use super::term::{Node, Symbol, Terms};
 use crate::check::layout;
 use crate::diag::Diagnostic;
-use crate::diag::mistake::{Counts, Protocol, Step, Threads};
+use crate::diag::mistake::{Counts, Protocol, RingPart, Step, Subject, Threads};
 use crate::ir::{Axis, Kernel, ParamId, Span, Special, StmtId, StmtKind, Type, visit};
 
 /// Where a statement is written.
@@ -84,7 +84,7 @@ fn variable_of(kernel: &Kernel, id: StmtId) -> Option<String> {
 }
 
 /// The shared variable at an address, as the source names it: of a pipeline its stage.
-fn name_at(input: &Input<'_>, at: u32) -> Option<String> {
+fn name_at(input: &Input<'_>, at: u32) -> Option<Subject> {
     let kernel = input.kernel.kernel();
     let layout = input.kernel.layout();
     let (index, var) = kernel.shared.iter().enumerate().find(|(index, var)| {
@@ -93,25 +93,20 @@ fn name_at(input: &Input<'_>, at: u32) -> Option<String> {
         (start..start.saturating_add(size)).contains(&at)
     })?;
     let id = crate::ir::SharedId(u32::try_from(index).ok()?);
-    let stage = match &var.ty {
-        Type::Stages(thing, _) => {
-            let stride = u32::try_from(layout::stride(thing)).ok()?.max(1);
-            Some((at - layout.offset(id)) / stride)
-        }
-        _ => None,
+    let stage = if let Type::Stages(thing, _) = &var.ty {
+        let stride = u32::try_from(layout::stride(thing)).ok()?.max(1);
+        Some((at - layout.offset(id)) / stride)
+    } else {
+        None
     };
     let ring = kernel.pipelines.iter().find(|ring| ring.parts().any(|part| part == id));
-    Some(match (ring, stage) {
-        (Some(ring), Some(stage)) if id == ring.full => {
-            format!("stage {stage} of `{}`, as filled", ring.name)
-        }
-        (Some(ring), Some(stage)) if id == ring.empty => {
-            format!("stage {stage} of `{}`, as released", ring.name)
-        }
-        (Some(ring), Some(stage)) => format!("stage {stage} of `{}`", ring.name),
-        (_, Some(stage)) => format!("`{}[{stage}]`", var.name),
-        (_, None) => format!("`{}`", var.name),
-    })
+    let part = ring.map(|ring| match id {
+        id if id == ring.full => RingPart::Full,
+        id if id == ring.empty => RingPart::Empty,
+        _ => RingPart::Tile,
+    });
+    let name = ring.map_or(&var.name, |ring| &ring.name).clone();
+    Some(Subject { name, stage, part })
 }
 
 /// The launch that shows it: what the kernel depends on, with numbers.

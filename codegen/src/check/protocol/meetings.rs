@@ -2,14 +2,17 @@
 
 use tma_model::limits::{NAMED_BARRIERS, WARP_THREADS, WARPGROUP_THREADS};
 
-use super::finding::{Detail, Party, Rule, Why};
+use super::finding::{Act, Detail, Party, Rule, Why};
 use super::run::{Flow, Run, Step};
 use super::state::{Agent, Meeting};
 use super::term::{Known, Term};
 use super::value::Value;
 use crate::ir::{Expr, LocalId, ShuffleOp, Stmt, StmtId, Sync, VoteOp, WarpOp};
 
-/// The most threads that a round of a warp has.
+/// What the lanes of a warp have brought to a meeting, by thread.
+type Brought = std::rc::Rc<[(u32, Option<Term>)]>;
+
+/// The warp of a group that is within one.
 fn warp_of(agent: &Agent) -> u32 {
     agent.threads.first().map_or(0, |thread| thread / WARP_THREADS)
 }
@@ -89,8 +92,8 @@ impl Run<'_, '_> {
             }
         }
         if let Some(other) = otherwise.or(elsewhere) {
-            let other = Party { site: other, does: "comes to it otherwise" };
-            return self.found(Rule::Parted, (stmt, "comes to this barrier"), vec![other], Detail::Nothing);
+            let other = Party { site: other, does: Act::ComeOtherwise };
+            return self.found(Rule::Parted, (stmt, Act::Come), vec![other], Detail::Nothing);
         }
         self.end_round(block, with.id, live)?;
         if arrives_only {
@@ -124,7 +127,7 @@ impl Run<'_, '_> {
         let missing = meeting.expected.is_none() && u64::from(meeting.arrived) < all;
         meeting.next_round();
         if missing {
-            let at = Party { site: first, does: "waits for all threads of the block" };
+            let at = Party { site: first, does: Act::WaitForBlock };
             let found =
                 super::finding::Found { rule: Rule::Parted, at, others: vec![], detail: Detail::Nothing };
             return Err(super::run::Stop::Found(Box::new(found)));
@@ -143,11 +146,7 @@ impl Run<'_, '_> {
     }
 
     /// The threads of a warp meet, each with a value.
-    fn warp(
-        &mut self,
-        stmt: StmtId,
-        brings: Vec<(u32, Option<Term>)>,
-    ) -> Step<(Flow, std::rc::Rc<[(u32, Option<Term>)]>)> {
+    fn warp(&mut self, stmt: StmtId, brings: Vec<(u32, Option<Term>)>) -> Step<(Flow, Brought)> {
         let (block, warp) = (self.me().block, warp_of(self.me()));
         let of_warp = |agent: &&Agent| agent.block == block && warp_of(agent) == warp && !agent.is_done;
         let live: u32 = self.agents.iter().filter(of_warp).map(|agent| agent.threads.len() as u32).sum();
@@ -182,7 +181,7 @@ impl Run<'_, '_> {
 
     fn arrive_in_cluster(&mut self, stmt: StmtId) -> Step {
         if self.me().in_cluster.is_some() {
-            let does = "arrives twice at the cluster's barrier without a wait";
+            let does = Act::ArriveTwice;
             return self.found(Rule::Parted, (stmt, does), vec![], Detail::Nothing);
         }
         let live: u32 =
@@ -201,7 +200,7 @@ impl Run<'_, '_> {
 
     fn wait_in_cluster(&mut self, stmt: StmtId) -> Step<Flow> {
         let Some(round) = self.me().in_cluster else {
-            let does = "waits at the cluster's barrier without having arrived";
+            let does = Act::WaitUnarrived;
             return self.found(Rule::Parted, (stmt, does), vec![], Detail::Nothing);
         };
         if self.cluster.round <= round {

@@ -8,7 +8,7 @@
 //! | `lanes`, `value` | what expressions are, for groups of threads |
 //! | `run`, `state` | one world: groups that take turns |
 //! | `effects`, `barriers`, `copies`, `meetings` | what statements do in it |
-//! | `memory`, `region` | accesses to shared memory, and which of them nothing orders |
+//! | `memory` | accesses to shared memory, and which of them nothing orders |
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
 //! | `recurrence` | loops of any number of turns |
 //! | `explore` | all worlds of a kernel |
@@ -29,7 +29,6 @@ mod launch;
 mod meetings;
 mod memory;
 mod recurrence;
-mod region;
 mod run;
 mod slice;
 mod state;

@@ -9,7 +9,7 @@ use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 
 use super::code::{Code, Ends, Op};
 use super::facts::Facts;
-use super::finding::{Detail, Doubt, Found, Party, Rule, Why};
+use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
 use super::lanes::Lanes;
 use super::memory::Site;
 use super::state::{Agent, Block, Counter, Meeting, Stores};
@@ -279,7 +279,7 @@ impl<'r, 'k> Run<'r, 'k> {
     pub(super) fn found<T>(
         &self,
         rule: Rule,
-        (stmt, does): (StmtId, &'static str),
+        (stmt, does): (StmtId, Act),
         others: Vec<Party>,
         detail: Detail,
     ) -> Step<T> {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::ir::{
     BarrierOp, Block, CopyKind, Expr, ExprKind, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
-    SharedRange, Stmt, StmtId, StmtKind, Type, WarpOp, visit,
+    Scalar, SharedRange, Stmt, StmtId, StmtKind, WarpOp, visit,
 };
 
 /// The statements and variables that matter.
@@ -278,10 +278,8 @@ pub(super) fn operand(op: &BarrierOp) -> Option<&Expr> {
 fn is_integral(condition: &Expr) -> bool {
     let mut integral = true;
     visit::within(condition, &mut |part| {
-        integral &= match &part.ty {
-            Type::Scalar(scalar) => scalar.integer_range().is_some() || *scalar == crate::ir::Scalar::Bool,
-            _ => false,
-        };
+        let scalar = part.ty.as_scalar();
+        integral &= scalar.is_some_and(|scalar| scalar == Scalar::Bool || scalar.integer_range().is_some());
     });
     integral
 }

@@ -40,7 +40,7 @@ pub(crate) use limits::{BarrierCount, Indexed, Limits, Turn};
 pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Difference, Mma, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
-pub(crate) use protocol::{Counts, Protocol, ProtocolRule, Step, Threads};
+pub(crate) use protocol::{Act, Counts, Protocol, ProtocolRule, RingPart, Step, Subject, Threads};
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};
 pub(crate) use syntax::{Form, Syntax};

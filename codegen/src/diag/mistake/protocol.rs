@@ -9,8 +9,8 @@ use crate::limits::WARP_THREADS;
 #[derive(Clone, Debug)]
 pub(crate) struct Protocol {
     pub(crate) rule: ProtocolRule,
-    /// The barrier or the memory that it is about, as the source names it.
-    pub(crate) subject: Option<String>,
+    /// The barrier or the memory that it is about.
+    pub(crate) subject: Option<Subject>,
     /// What the barrier counts.
     pub(crate) counts: Option<Counts>,
     /// What is wrong, where it is reported.
@@ -50,6 +50,37 @@ pub(crate) enum ProtocolRule {
     Parted,
 }
 
+/// A shared variable, as the source names it.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    /// Which of several it is.
+    pub(crate) stage: Option<u32>,
+    /// What it is to a pipeline of this name.
+    pub(crate) part: Option<RingPart>,
+}
+
+/// What belongs to the stages of a pipeline.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RingPart {
+    Tile,
+    Full,
+    Empty,
+}
+
+impl Subject {
+    fn text(&self) -> String {
+        let Self { name, stage, part } = self;
+        match (part, stage) {
+            (Some(RingPart::Full), Some(stage)) => format!("stage {stage} of `{name}`, as filled"),
+            (Some(RingPart::Empty), Some(stage)) => format!("stage {stage} of `{name}`, as released"),
+            (Some(RingPart::Tile), Some(stage)) => format!("stage {stage} of `{name}`"),
+            (None, Some(stage)) => format!("`{name}[{stage}]`"),
+            (_, None) => format!("`{name}`"),
+        }
+    }
+}
+
 /// What an mbarrier counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
@@ -64,11 +95,107 @@ pub(crate) struct Counts {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) at: Span,
-    /// A verb, in the third person singular, with its object.
-    pub(crate) does: &'static str,
+    pub(crate) does: Act,
     pub(crate) threads: Threads,
     /// The turn of the innermost loop, from 0, and what that counts with.
     pub(crate) turn: Option<(Option<String>, u32)>,
+}
+
+/// What threads do, or an operation that they have started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Announce,
+    AnnounceAndArrive,
+    Arrive,
+    ArriveEarly,
+    ArriveTwice,
+    Come,
+    ComeOtherwise,
+    CompleteNext,
+    End,
+    Initialise,
+    InitialiseAgain,
+    InitialiseTogether,
+    InitialiseWrongly,
+    Initialised,
+    Invalidate,
+    IssueCopy,
+    IssueCopyThere,
+    IssueLoad,
+    IssueStore,
+    MayCompleteNext,
+    MayHaveEnded,
+    Read,
+    StartReading,
+    StartWriting,
+    Visit,
+    Wait,
+    WaitForBarrier,
+    WaitForBlock,
+    WaitForCluster,
+    WaitForGrid,
+    WaitForLanes,
+    WaitForMultiplication,
+    WaitForOtherPhase,
+    WaitForRegisters,
+    WaitForToken,
+    WaitInNamed,
+    WaitInThreads,
+    WaitInWarp,
+    WaitInWarpgroup,
+    WaitUnarrived,
+    WaitWithOther,
+    Write,
+}
+
+impl Act {
+    /// A verb, in the third person singular, with its object.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Announce => "announces bytes",
+            Self::AnnounceAndArrive => "announces bytes and arrives",
+            Self::Arrive => "arrives",
+            Self::ArriveEarly => "arrives before anybody has seen the last phase complete",
+            Self::ArriveTwice => "arrives twice at the cluster's barrier without a wait",
+            Self::Come => "comes to this barrier",
+            Self::ComeOtherwise => "comes to it otherwise",
+            Self::CompleteNext => "completes the next phase",
+            Self::End => "ends",
+            Self::Initialise => "initialises it",
+            Self::InitialiseAgain => "initialises a barrier again",
+            Self::InitialiseTogether => "initialises a barrier at the same time",
+            Self::InitialiseWrongly => "initialises a barrier with a count that it cannot have",
+            Self::Initialised => "initialised it",
+            Self::Invalidate => "invalidates the barrier",
+            Self::IssueCopy => "issues a copy",
+            Self::IssueCopyThere => "issues a copy that completes there",
+            Self::IssueLoad => "issues a load",
+            Self::IssueStore => "issues a store",
+            Self::MayCompleteNext => "may complete the next phase before that",
+            Self::MayHaveEnded => "may have ended",
+            Self::Read => "reads",
+            Self::StartReading => "starts an operation that reads",
+            Self::StartWriting => "starts a copy that writes",
+            Self::Visit => "uses another block's shared memory",
+            Self::Wait => "waits",
+            Self::WaitForBarrier => "waits for a barrier",
+            Self::WaitForBlock => "waits for all threads of the block",
+            Self::WaitForCluster => "waits for the cluster",
+            Self::WaitForGrid => "waits for the grid",
+            Self::WaitForLanes => "waits for the other lanes of the warp",
+            Self::WaitForMultiplication => "waits for a multiplication",
+            Self::WaitForOtherPhase => "waits for a phase that is neither this one nor the last",
+            Self::WaitForRegisters => "waits for registers",
+            Self::WaitForToken => "waits for the phase of its arrival",
+            Self::WaitInNamed => "waits in a named barrier",
+            Self::WaitInThreads => "waits in `sync_threads`",
+            Self::WaitInWarp => "waits in `sync_warp`",
+            Self::WaitInWarpgroup => "waits in `sync_warpgroup`",
+            Self::WaitUnarrived => "waits at the cluster's barrier without having arrived",
+            Self::WaitWithOther => "waits with the state of another barrier",
+            Self::Write => "writes",
+        }
+    }
 }
 
 /// Threads of a block.
@@ -118,7 +245,7 @@ impl Step {
 
     /// What they do, in the number that they are.
     fn verb(&self) -> String {
-        let (verb, object) = self.does.split_once(' ').unwrap_or((self.does, ""));
+        let (verb, object) = self.does.words().split_once(' ').unwrap_or((self.does.words(), ""));
         let verb =
             if self.threads.threads.len() == 1 { verb } else { verb.strip_suffix('s').unwrap_or(verb) };
         format!("{verb} {object}").trim_end().to_owned()
@@ -133,8 +260,8 @@ impl Step {
 
 impl Protocol {
     pub(super) fn text(&self) -> Text {
-        let subject = self.subject.clone().unwrap_or_else(|| "shared memory".to_owned());
-        let barrier = self.subject.clone().unwrap_or_else(|| "the barrier".to_owned());
+        let subject = self.subject.as_ref().map_or("shared memory".to_owned(), Subject::text);
+        let barrier = self.subject.as_ref().map_or("the barrier".to_owned(), Subject::text);
         let who = self.step.threads.name();
         let (turn, does) = (self.step.turn(), self.step.verb());
         let (code, message, help) = match self.rule {
@@ -222,7 +349,7 @@ impl Protocol {
     fn of_barrier(&self) -> String {
         let (Some(subject), Some(counts)) = (&self.subject, self.counts) else { return String::new() };
         let Counts { phase, pending, expected, .. } = counts;
-        format!(": {pending} of {expected} arrivals do not come in phase {phase} of {subject}")
+        format!(": {pending} of {expected} arrivals do not come in phase {phase} of {}", subject.text())
     }
 
     fn bytes(&self) -> String {

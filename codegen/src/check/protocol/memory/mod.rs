@@ -4,9 +4,11 @@
 //! bytes of two accesses are compared only where nothing orders them, which in a right kernel is
 //! nowhere.
 
+pub(super) mod region;
+
 use tma_model::sync::{Access, AccessKind, Component, Epoch, Hazard, Memory as Fenced, Requirement, View};
 
-use super::region::{Overlap, Region};
+use self::region::{Overlap, Region};
 use crate::ir::StmtId;
 
 /// Who did something, and where in the kernel.

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::lanes::Lanes;
+use crate::check::protocol::lanes::Lanes;
 use crate::ir::{TileSwizzle, TileType};
 
 /// The bytes that an access touches.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Region {
+pub(in crate::check::protocol) enum Region {
     /// All of these, by every thread that accesses.
     All(Rc<[Range<u32>]>),
     /// So many bytes from an address of each thread on.
@@ -26,7 +26,7 @@ pub(super) enum Region {
 
 /// Whether two accesses touch the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Overlap {
+pub(in crate::check::protocol) enum Overlap {
     No,
     Maybe,
     Yes,
@@ -38,12 +38,12 @@ fn meet(a: &Range<u32>, b: &Range<u32>) -> bool {
 
 impl Region {
     /// All of one range.
-    pub(super) fn all(range: Range<u32>) -> Self {
+    pub(in crate::check::protocol) fn all(range: Range<u32>) -> Self {
         Self::All(Rc::from([range]))
     }
 
     /// What it lies in.
-    pub(super) fn hull(&self) -> Range<u32> {
+    pub(in crate::check::protocol) fn hull(&self) -> Range<u32> {
         match self {
             Self::All(ranges) => {
                 let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
@@ -62,7 +62,10 @@ impl Region {
     fn of_lane(&self, lane: usize) -> Option<Vec<Range<u32>>> {
         match self {
             Self::All(ranges) => Some(ranges.to_vec()),
-            Self::Each(at, bytes) => at.get(lane).map(|at| vec![at..at + bytes]),
+            Self::Each(at, bytes) => at.get(lane).map(|at| {
+                let range = at..at + bytes;
+                Vec::from([range])
+            }),
             Self::Many(..) | Self::Shared(..) | Self::Some(_) => None,
         }
     }
@@ -77,7 +80,7 @@ impl Region {
     }
 
     /// Whether it covers all of `range`, with all threads that access.
-    pub(super) fn covers(&self, range: &Range<u32>) -> bool {
+    pub(in crate::check::protocol) fn covers(&self, range: &Range<u32>) -> bool {
         match self {
             Self::All(ranges) => ranges.iter().any(|part| part.start <= range.start && range.end <= part.end),
             Self::Each(..) | Self::Many(..) | Self::Shared(..) | Self::Some(_) => false,
@@ -85,7 +88,12 @@ impl Region {
     }
 
     /// Whether this, of so many threads, touches bytes that the other, of others, touches.
-    pub(super) fn overlaps(&self, threads: usize, other: &Self, others: usize) -> Overlap {
+    pub(in crate::check::protocol) fn overlaps(
+        &self,
+        threads: usize,
+        other: &Self,
+        others: usize,
+    ) -> Overlap {
         if !meet(&self.hull(), &other.hull()) {
             return Overlap::No;
         }
@@ -113,7 +121,7 @@ impl Region {
 
     /// Whether a thread of a group touches bytes that another one of the same group touches in the
     /// other access.
-    pub(super) fn overlaps_among(&self, threads: usize, other: &Self) -> Overlap {
+    pub(in crate::check::protocol) fn overlaps_among(&self, threads: usize, other: &Self) -> Overlap {
         if threads < 2 || !meet(&self.hull(), &other.hull()) {
             return Overlap::No;
         }
@@ -155,7 +163,7 @@ impl Region {
     }
 
     /// This and further addresses of a group's threads together; none if they have to stay apart.
-    pub(super) fn joined(&self, more: &Self) -> Option<Self> {
+    pub(in crate::check::protocol) fn joined(&self, more: &Self) -> Option<Self> {
         let Self::Each(Lanes::Each(all), bytes) = more else { return None };
         if all.iter().any(|at| !at.is_multiple_of(*bytes)) {
             return None;
@@ -221,7 +229,7 @@ fn any_of_sorted(
 
 /// Where an element of a tile lies in it, in bytes: all dimensions but the innermost taken as rows.
 /// As `lower/tile.rs` computes it.
-pub(super) fn element_offset(tile: &TileType, at: &[u32]) -> Option<u32> {
+pub(in crate::check::protocol) fn element_offset(tile: &TileType, at: &[u32]) -> Option<u32> {
     let (&column, outer) = at.split_last()?;
     let inside = at.iter().zip(&tile.extents).all(|(at, extent)| at < extent);
     if !inside || at.len() != tile.extents.len() {
@@ -238,7 +246,7 @@ pub(super) fn element_offset(tile: &TileType, at: &[u32]) -> Option<u32> {
 }
 
 fn swizzled(swizzle: TileSwizzle, row: u32, column: u32) -> u32 {
-    let pattern = |of: u32| of >> 3 & u32::try_from(swizzle.chunk_bits()).unwrap_or(0);
+    let pattern = |of: u32| of >> 3 & swizzle.chunk_bits();
     match swizzle {
         TileSwizzle::B32 | TileSwizzle::B64 | TileSwizzle::B128 => row + (column ^ pattern(row)),
         TileSwizzle::None | TileSwizzle::Panels16 | TileSwizzle::Interleave16 => row + column,
