@@ -51,13 +51,13 @@ fn program(seed: u64) -> Program {
     for turn in 0..1 + draw.below(3) {
         for (barrier, &count) in counts.iter().enumerate() {
             let first = draw.below(roles as u32) as usize;
-            for role in 0..roles {
+            for (role, steps) in all.iter_mut().enumerate() {
                 let arrives = (role + roles - first) % roles < count as usize;
                 if arrives {
-                    all[role].push(Step::Arrive(barrier));
+                    steps.push(Step::Arrive(barrier));
                 }
                 if draw.below(4) > 0 {
-                    all[role].push(Step::Wait(barrier, turn % 2));
+                    steps.push(Step::Wait(barrier, turn % 2));
                 }
             }
         }
@@ -115,7 +115,8 @@ type State = (Vec<usize>, Vec<(u32, u32)>);
 
 /// Runs a program in every order.
 fn all_orders(program: &Program) -> Orders {
-    let start: State = (vec![0; program.roles.len()], program.counts.iter().map(|&count| (0, count)).collect());
+    let start: State =
+        (vec![0; program.roles.len()], program.counts.iter().map(|&count| (0, count)).collect());
     let (mut seen, mut open, mut orders) = (HashSet::from([start.clone()]), vec![start], Orders::default());
     while let Some((at, barriers)) = open.pop() {
         let (mut ended, mut moved) = (true, false);
@@ -152,7 +153,8 @@ fn all_orders(program: &Program) -> Orders {
 #[test]
 fn one_schedule_decides() {
     let (mut proved, mut stuck) = (0, 0);
-    let programs = std::env::var("TMA_PROGRAMS").ok().and_then(|number| number.parse().ok()).unwrap_or(PROGRAMS);
+    let programs =
+        std::env::var("TMA_PROGRAMS").ok().and_then(|number| number.parse().ok()).unwrap_or(PROGRAMS);
     for seed in 1..=programs {
         let program = program(seed);
         let text = source(&program);
@@ -170,5 +172,8 @@ fn one_schedule_decides() {
         }
     }
     println!("{proved} of {programs} proved, {stuck} wait forever");
-    assert!(proved * 10 > programs && stuck * 20 > programs, "{proved} proved and {stuck} stuck of {programs}");
+    assert!(
+        proved * 10 > programs && stuck * 20 > programs,
+        "{proved} proved and {stuck} stuck of {programs}"
+    );
 }

@@ -10,7 +10,6 @@
 //! | `effects`, `barriers`, `copies`, `meetings` | what statements do in it |
 //! | `memory` | accesses to shared memory, and which of them nothing orders |
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
-//! | `recurrence` | loops of any number of turns |
 //! | `explore` | all worlds of a kernel |
 //!
 //! `docs/protocol.md` says what is proved, how, and what is not.
@@ -28,7 +27,6 @@ mod lanes;
 mod launch;
 mod meetings;
 mod memory;
-mod recurrence;
 mod run;
 mod slice;
 mod state;

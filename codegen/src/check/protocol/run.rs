@@ -90,7 +90,6 @@ pub(super) struct Run<'r, 'k> {
     /// Steps that may still be taken.
     pub(super) budget: u64,
     pub(super) current: usize,
-    pub(super) recurrence: super::recurrence::Seen,
 }
 
 impl<'r, 'k> Run<'r, 'k> {
@@ -137,7 +136,6 @@ impl<'r, 'k> Run<'r, 'k> {
             doubts: vec![],
             budget,
             current: 0,
-            recurrence: super::recurrence::Seen::default(),
         }
     }
 
@@ -423,21 +421,21 @@ impl<'r, 'k> Run<'r, 'k> {
                         return Err(Stop::Over);
                     }
                 }
-                (None, None) => holds = Some(self.choose(term, stmt, ends)?),
+                (None, None) => holds = Some(self.choose(term, ends)?),
             }
         }
         Ok(holds.unwrap_or(true))
     }
 
     /// Decides a condition that is free: of several together each, as far as that is needed.
-    fn choose(&mut self, condition: Term, stmt: &Stmt, ends: Ends) -> Step<bool> {
+    fn choose(&mut self, condition: Term, ends: Ends) -> Step<bool> {
         if let Node::Not(inner) = *self.terms.node(condition) {
             let ends = match ends {
                 Ends::Then => Ends::Otherwise,
                 Ends::Otherwise => Ends::Then,
                 Ends::Neither => Ends::Neither,
             };
-            return self.choose(inner, stmt, ends).map(|holds| !holds);
+            return self.choose(inner, ends).map(|holds| !holds);
         }
         if let Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) = *self.terms.node(condition)
             && self.terms.scalar(condition) == Scalar::Bool
@@ -447,15 +445,15 @@ impl<'r, 'k> Run<'r, 'k> {
                     return Ok(holds);
                 }
                 if self.facts.known(self.terms, part).is_none() {
-                    self.choose(part, stmt, ends)?;
+                    self.choose(part, ends)?;
                 }
             }
             return self.facts.known(self.terms, condition).ok_or(Stop::Over);
         }
-        self.choose_one(condition, stmt, ends)
+        self.choose_one(condition, ends)
     }
 
-    fn choose_one(&mut self, condition: Term, stmt: &Stmt, ends: Ends) -> Step<bool> {
+    fn choose_one(&mut self, condition: Term, ends: Ends) -> Step<bool> {
         let in_loop = self.me().turns.last().copied();
         if in_loop.is_some_and(|(_, turn)| turn > self.input.most_turns) {
             return Err(Stop::Cut);
@@ -470,10 +468,7 @@ impl<'r, 'k> Run<'r, 'k> {
         let is_other = choices.path.get(choices.taken.len()).copied();
         let is_other = is_other.unwrap_or(may_go_on && turn < choices.turns);
         choices.most_turns = choices.most_turns.max(turn + u32::from(may_go_on && is_other));
-        if choices.taken.len() >= choices.path.len() {
-            super::recurrence::look(self, stmt.id)?;
-        }
-        self.choices.taken.push(is_other);
+        choices.taken.push(is_other);
         let value = first != is_other;
         if self.facts.assume(self.terms, condition, value) { Ok(value) } else { Err(Stop::Over) }
     }
