@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use tma_setup::process;
 
-use crate::{process, workspace};
+use crate::workspace;
 
 /// Judges the kernels at `paths`, or the examples.
 pub(crate) fn run(paths: &[PathBuf], budget: Option<u64>) -> Result<()> {

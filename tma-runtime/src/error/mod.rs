@@ -9,7 +9,9 @@ mod code;
 mod map;
 mod message;
 mod picture;
+mod refusal;
 mod status;
+mod tune;
 mod view;
 
 use crate::spec::{KernelSpec, Scalar};
@@ -21,6 +23,7 @@ pub use picture::PictureError;
 pub use status::DriverStatus;
 use tma_model::TensorMap;
 use tma_model::assertion::{Record, Remark};
+pub use tune::TuneError;
 pub use view::ViewError;
 
 /// An error of the host: what was found, what is wanted and, where possible, how to fix it.
@@ -35,6 +38,9 @@ pub enum Error {
 
     /// A layout cannot be drawn.
     Picture(PictureError),
+
+    /// Tuning cannot choose.
+    Tune(TuneError),
 
     /// A tensor's rank differs from that of the kernel's box.
     RankMismatch {
@@ -392,6 +398,12 @@ impl From<MapError> for Error {
 impl From<PictureError> for Error {
     fn from(error: PictureError) -> Self {
         Self::Picture(error)
+    }
+}
+
+impl From<TuneError> for Error {
+    fn from(error: TuneError) -> Self {
+        Self::Tune(error)
     }
 }
 

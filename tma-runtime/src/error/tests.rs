@@ -90,6 +90,9 @@ fn every_error() -> Vec<Error> {
             fault: Some(OperandFault::Transposed),
         }
         .into(),
+        TuneError::NoCandidates { task: "gemm".to_owned() }.into(),
+        TuneError::SameName { task: "gemm".to_owned(), name: "gemm::wide".to_owned() }.into(),
+        TuneError::NoneRuns { task: "gemm".to_owned(), why: "TMA0612: too much".to_owned() }.into(),
         Error::NoDriver { status: status(34, "CUDA_ERROR_STUB_LIBRARY") },
         Error::NoDevice { ordinal: 1, count: 1 },
         Error::NoBackend,
@@ -150,6 +153,7 @@ fn messages_begin_with_their_code() {
         "TMA0522", "TMA0523", "TMA0524", "TMA0525", "TMA0526", "TMA0529", "TMA0531", "TMA0532", "TMA0533", "TMA0534",
         "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544", "TMA0545",
         "TMA0548", "TMA0548", "TMA0549", "TMA0549",
+        "TMA0554", "TMA0555", "TMA0556",
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619", "TMA0620",
