@@ -85,6 +85,7 @@ pub const KEPT: &[&str] = &[
     "mma_sparse::tf32_tf32_f32_32_64_2",
     "mma_sparse::u8_i8_i32_128_256_4",
     "mma_sparse_bands",
+    "mma_sparse_fragment::bf16",
     "mma_transposed",
     "mma_types::bf16_bf16_f32_bf16_64",
     "mma_types::e4m3_e5m2_f32_e4m3_128",

@@ -5,6 +5,7 @@
 use std::ops::Mul;
 
 use tma_runtime::prelude::*;
+use tma_runtime::tune::{Tuner, candidates};
 use tma_tests::sources::code_blocks;
 
 /// `dst = src * factor`, one block for each tile.
@@ -221,6 +222,29 @@ fn graphs() -> Result<(), Error> {
         graph.launch(&stream)?;
         assert_eq!(total.to_vec()?, [batch * 2.0 * 128.0 * 64.0]);
     }
+    Ok(())
+}
+
+#[test]
+fn tuning() -> Result<(), Error> {
+    let folder = std::env::temp_dir().join(format!("tma-host-{}", std::process::id()));
+    let device = Device::open()?;
+    let stream = device.stream()?;
+    let values = device.tensor(&[0.5; 128 * 64], [128, 64])?;
+    let mut total = device.zeros([1])?;
+    for _ in 0..2 {
+        let all = candidates([&sum::SPEC], &[8, 32, 128]);
+        let tuned =
+            Tuner::new(&stream).cache(&folder).tune("sum", &values.shape(), &all, |candidate, stream| {
+                sum::launch(stream, candidate.options, &values, &mut total)
+            })?;
+        println!("{tuned}");
+        let blocks = all[tuned.best].options;
+        total.copy_from(&[0.0])?;
+        sum::launch(&stream, blocks, &values, &mut total)?;
+        assert_eq!(total.to_vec()?, [4096.0]);
+    }
+    std::fs::remove_dir_all(&folder).expect("it was remembered there");
     Ok(())
 }
 

@@ -1,13 +1,12 @@
 //! The project's tasks, run as `cargo xtask TASK`.
 //!
-//! It links none of the project's packages and needs only Rust and a C compiler, so that it can
-//! install what the others need. A task that compiles kernels runs [`setup`] first.
+//! Of the project's packages it links only `tma-setup`, and needs only Rust and a C compiler, so that
+//! it can install what the others need. A task that compiles kernels runs [`setup`] first.
 
 mod bundle;
 mod demo;
 mod editor;
 mod fuzz;
-mod process;
 mod ptx;
 mod setup;
 mod test;
@@ -27,7 +26,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Installs LLVM 22 and unpacks ptxas, unless both are present
+    /// Installs LLVM 22 and unpacks ptxas and nvdisasm, unless they are present
     Setup,
     /// Sets up, compiles the examples, shows the PTX of `tma_copy`, and runs it (on the simulator
     /// if there is no GPU)

@@ -1,6 +1,6 @@
 //! The codes of the host's errors. No other module defines any.
 
-use super::{AttentionError, ClusterError, Error, MapError, PictureError, ViewError};
+use super::{AttentionError, ClusterError, Error, MapError, PictureError, TuneError, ViewError};
 
 impl Error {
     /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
@@ -10,6 +10,7 @@ impl Error {
             Self::View(error) => error.code(),
             Self::Picture(error) => error.code(),
             Self::Attention(error) => error.code(),
+            Self::Tune(error) => error.code(),
             Self::RankMismatch { .. } => "TMA0506",
             Self::ElementMismatch { .. } => "TMA0510",
             Self::NotContiguous { .. } => "TMA0511",
@@ -112,6 +113,17 @@ impl PictureError {
         match self {
             Self::Accumulator { .. } | Self::Fragment { .. } => "TMA0548",
             Self::Operand { .. } => "TMA0549",
+        }
+    }
+}
+
+impl TuneError {
+    /// The error's code, such as `TMA0554`: the name of its page in `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoCandidates { .. } => "TMA0554",
+            Self::SameName { .. } => "TMA0555",
+            Self::NoneRuns { .. } => "TMA0556",
         }
     }
 }

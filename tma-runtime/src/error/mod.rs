@@ -10,7 +10,9 @@ mod code;
 mod map;
 mod message;
 mod picture;
+mod refusal;
 mod status;
+mod tune;
 mod view;
 
 use crate::spec::{KernelSpec, Scalar};
@@ -23,6 +25,7 @@ pub use picture::PictureError;
 pub use status::DriverStatus;
 use tma_model::TensorMap;
 use tma_model::assertion::{Record, Remark};
+pub use tune::TuneError;
 pub use view::ViewError;
 
 /// An error of the host: what was found, what is wanted and, where possible, how to fix it.
@@ -40,6 +43,8 @@ pub enum Error {
 
     /// Attention cannot be computed of these tensors.
     Attention(AttentionError),
+    /// Tuning cannot choose.
+    Tune(TuneError),
 
     /// A tensor's rank differs from that of the kernel's box.
     RankMismatch {
@@ -403,6 +408,12 @@ impl From<MapError> for Error {
 impl From<PictureError> for Error {
     fn from(error: PictureError) -> Self {
         Self::Picture(error)
+    }
+}
+
+impl From<TuneError> for Error {
+    fn from(error: TuneError) -> Self {
+        Self::Tune(error)
     }
 }
 

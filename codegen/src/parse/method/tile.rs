@@ -27,7 +27,10 @@ impl Cx<'_> {
             TileCall::Band { i } => return self.band(tile, ty, i, syntax),
             TileCall::Columns { j } => return self.panels(tile, ty, j, syntax),
             TileCall::Batch { i } => return self.batch(tile, ty, i, span),
-            TileCall::Sparse { metadata } => return self.sparse(tile, ty, metadata, span),
+            TileCall::Sparse { metadata } => {
+                let operand = OperandType { sparse: true, ..OperandType::from(ty.clone()) };
+                return self.sparse(Compound::Operand(operand), tile, metadata, span);
+            }
             TileCall::T => self.transposed(tile, ty, true, span),
             TileCall::TIf => return self.transposed_if(tile, ty, syntax),
             TileCall::Get { at } => {
@@ -107,8 +110,14 @@ impl Cx<'_> {
         self.part(tile, parts, i, span)
     }
 
-    /// `sparse(metadata)`: of each four elements of a row two are there.
-    fn sparse(&mut self, tile: Expr, ty: &TileType, metadata: Expr, span: Span) -> Option<Expr> {
+    /// `sparse(metadata)`: of each four elements of a row two are there, in a tile or a fragment.
+    pub(super) fn sparse(
+        &mut self,
+        operand: Compound,
+        there: Expr,
+        metadata: Expr,
+        span: Span,
+    ) -> Option<Expr> {
         let ty_of_metadata = self.resolve(&metadata.ty);
         if ty_of_metadata == Type::Error {
             return None;
@@ -122,8 +131,7 @@ impl Cx<'_> {
             self.error(Mismatch::NoMetadata(found), metadata.span);
             return None;
         }
-        let operand = OperandType { sparse: true, ..OperandType::from(ty.clone()) };
-        Some(self.compound(Compound::Operand(operand), vec![tile, metadata], span))
+        Some(self.compound(operand, vec![there, metadata], span))
     }
 
     /// Part `i` of a tile.

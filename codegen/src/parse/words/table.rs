@@ -292,6 +292,13 @@ words! {
         }
     }
 
+    /// A method of a left operand in registers.
+    Methods of Fragment: FragmentWord => FragmentCall, on () {
+        "Tensor cores" {
+            fn sparse(metadata: Any) => Sparse;
+        }
+    }
+
     /// A method of some columns of an accumulator.
     Methods of Columns: ColumnsWord => ColumnsCall, on () {
         "Tensor cores" {
