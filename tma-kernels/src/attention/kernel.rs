@@ -17,8 +17,6 @@ pub(super) mod forward {
     /// maxima has to be a number.
     const NOTHING: f32 = -1e30;
 
-    const LN_2: f32 = 0.693147180559945309;
-
     /// How far a row's scores may rise above the maximum that its sums are relative to, as a power of
     /// two, before the sums are rescaled. Weights of 2^8 fit in an `f16`.
     const SLACK: f32 = 8.0;
@@ -167,7 +165,7 @@ pub(super) mod forward {
         let index = first + row as u64;
         if r < 2 && row < rows && index < lse.len() {
             let of_row = if r == 0 { total[0] } else { total[1] };
-            let sum = ((if r == 0 { top[0] } else { top[1] }) + log2(of_row)) * LN_2;
+            let sum = ((if r == 0 { top[0] } else { top[1] }) + log2(of_row)) * log(2.0);
             lse.set(index, if of_row > 0.0 { sum } else { f32::NEG_INFINITY });
         }
     }
@@ -252,7 +250,7 @@ pub(super) mod forward {
                     let batch = if RAGGED { 0 } else { here[0] / heads };
                     let head = here[0] % heads;
                     let stage = turn % STAGES;
-                    free[stage].wait(turn / STAGES + 1 & 1);
+                    free[stage].wait((turn / STAGES + 1) & 1);
                     loaded[stage].arrive_expect_tx(queries[stage].bytes());
                     q.load(queries[stage], [batch, head, of_q[0] + here[1], 0], loaded[stage]);
                     for block in 0..blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]) {
@@ -391,7 +389,7 @@ pub(super) mod forward {
                         row = here[1] + 64 * me;
                         last = blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
                         turn += 1;
-                        loaded[turn % STAGES].wait(turn / STAGES & 1);
+                        loaded[turn % STAGES].wait((turn / STAGES) & 1);
                         scores = Accumulator::zero();
                         let key = next_key.wait();
                         let query = queries[turn % STAGES].batch(0).band::<64>(me);

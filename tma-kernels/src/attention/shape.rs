@@ -1,6 +1,6 @@
 //! Which tensors go together, and how the work is divided.
 
-use tma_runtime::{AttentionError, Error};
+use tma_runtime::{AttentionError, DeviceTensor, Error};
 
 use super::AttentionOptions;
 
@@ -59,7 +59,7 @@ impl Problem {
         let (sequences, longest) = match &options.lengths {
             None => (batch, queries),
             Some(lengths) => {
-                let [of_queries, of_keys] = [lengths.queries, lengths.keys].map(|starts| starts.len());
+                let [of_queries, of_keys] = [lengths.queries, lengths.keys].map(DeviceTensor::len);
                 if batch != 1 || of_queries == 0 || of_queries != of_keys || lengths.longest > queries {
                     let longest = lengths.longest;
                     let found = [of_queries, of_keys];
