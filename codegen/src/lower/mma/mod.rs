@@ -347,3 +347,32 @@ pub(super) fn set_max_registers(cx: &mut Cx<'_, '_>, increase: bool, registers: 
     nvvm::emit(cx, &nvvm::set_max_registers(increase, registers), &[])?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Target, compile};
+
+    fn product(options: &str) -> String {
+        let source = format!(
+            "#[tma_kernel(threads = 128{options})]
+             pub fn kernel() {{
+                 let tile: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
+                 let mut sum = Accumulator::<f32, 64, 64>::zero();
+                 sum.mma(tile.t(), tile.t(), ()).wait();
+                 sum.store(tile);
+             }}"
+        );
+        let compiled = compile("src/kernel.rs", &source, Target::Sm90a);
+        compiled.unwrap_or_else(|error| panic!("{error}")).kernels.remove(0).text
+    }
+
+    /// Of another block than the first of a cluster an address has bits above the offset, which
+    /// would change the field for the distance between panels.
+    #[test]
+    fn a_descriptor_in_a_cluster_holds_the_offset_alone() {
+        // Bits 4 to 17 of the address, of which those of a tile's alignment are zeros.
+        let (of_cluster, alone) = (product(", cluster = 2"), product(""));
+        assert!(of_cluster.contains(", 16320;"), "{of_cluster}");
+        assert!(!alone.contains(", 16320;"), "{alone}");
+    }
+}
