@@ -175,6 +175,9 @@ impl Walk {
             | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
+            | StmtKind::LoadFragment(_)
+            | StmtKind::MmaSync(_)
+            | StmtKind::StoreWarp(_)
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)
             | StmtKind::NamedBarrierSync { .. }

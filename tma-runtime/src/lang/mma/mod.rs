@@ -42,6 +42,7 @@ mod rows;
 mod sparse;
 #[cfg(test)]
 mod tests;
+mod warp;
 
 pub use accumulator::Accumulator;
 pub use columns::Columns;
@@ -55,3 +56,7 @@ pub use operand::{Left, MatrixShape, MatrixSwizzle, Negated, Right, Transposed};
 pub use registers::{setmaxnreg_dec, setmaxnreg_inc};
 pub use rows::Rows;
 pub use sparse::Sparse;
+pub use warp::{
+    AnyMatrix, WarpAccumulator, WarpElement, WarpLeft, WarpMultiply, WarpRight, WarpRows, WarpSource,
+    WarpStoreAs, WarpSum,
+};
