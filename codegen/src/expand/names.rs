@@ -181,7 +181,7 @@ fn example(generic: Generic, span: Span) -> TokenStream {
     match generic {
         Generic::Number => quote_spanned!(span=> ::core::primitive::f32),
         Generic::Sum | Generic::WarpSum => quote_spanned!(span=> ::core::primitive::f32),
-        Generic::Factor | Generic::WarpFactor => quote_spanned!(span=> #lang::f16),
+        Generic::Factor | Generic::WarpFactor | Generic::Half => quote_spanned!(span=> #lang::f16),
         Generic::Registers => quote_spanned!(span=> 24),
         Generic::Element => quote_spanned!(span=> ::core::primitive::u32),
         Generic::Shared => quote_spanned!(span=> #lang::Barrier),

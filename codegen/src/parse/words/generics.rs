@@ -10,6 +10,8 @@ use crate::ir::{Compound, Team, Type, WarpSide};
 pub(crate) enum Generic {
     /// A number that is computed with.
     Number,
+    /// A float of 16 bits.
+    Half,
     /// What shared memory holds.
     Shared,
     /// What a `for` runs over.
@@ -62,7 +64,7 @@ impl Generic {
     /// What stands for it in a text.
     pub(super) fn letter(self) -> &'static str {
         match self {
-            Self::Number | Self::Element | Self::Sum | Self::WarpSum => "T",
+            Self::Number | Self::Half | Self::Element | Self::Sum | Self::WarpSum => "T",
             Self::Factor | Self::WarpFactor => "E",
             Self::MatrixRows => "M",
             Self::Depth => "K",
@@ -89,6 +91,7 @@ impl Generic {
             Self::Dimension => ", for dimension `D`",
             Self::Registers => ": so many registers a thread, a multiple of 8 from 24 to 256",
             Self::Number
+            | Self::Half
             | Self::Shared
             | Self::Range
             | Self::Sum

@@ -36,7 +36,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
         + max(x, u32::BITS)
         + cast::<u32>(abs(-1.5f32))
         + cast::<u32>(fma(1.0f32, f32::INFINITY, f32::NAN));
-    let b = sqrt(2.0f32) + rsqrt(2.0) + exp2(1.0) + log2(2.0) + recip(2.0f32);
+    let b = sqrt(2.0f32) + rsqrt(2.0) + exp2(1.0) + exp2_half(f16::ONE).to_f32() + log2(2.0) + recip(2.0f32);
     let c = exp(1.0) + log(2.0) + pow(2.0, 0.5) + sin(1.0) + cos(1.0) + tanh(1.0);
     let d = clamp(c, 0.0, 1.0) + copysign(1.0f32, c).clamp(-1.0, 1.0).copysign(c) + a.clamp(1, 9) as f32;
     row.set_vec(0, row.get_vec::<4>(4));
