@@ -11,9 +11,6 @@ use super::contestants::{self, Contestant};
 use super::cublas::{CUDA_R_16BF, CUDA_R_16F, Cublas};
 use crate::random::{Sample, hash, noise_of, threads};
 
-/// Steps along K are as long.
-const STEP: usize = 64;
-
 /// Elements of the product that the host computes, if the shape is large.
 const SAMPLES: usize = 4096;
 
@@ -124,14 +121,19 @@ impl<T: Element> Problem<T> {
         let [m, n, k] = self.shape;
         let [down, across] = contestant.tiles([m, n]);
         let grid = contestant.grid(stream, [down, across])?;
-        let args = [
-            Arg::map(self.a.view()),
-            Arg::map(self.b.view()),
-            Arg::map_mut(self.c.view_mut()),
-            Arg::scalar(down),
-            Arg::scalar(across),
-            Arg::scalar(k.div_ceil(STEP) as u32),
-        ];
+        let (a, b, c) = (self.a.view(), self.b.view(), self.c.view_mut());
+        let [a, b, c] = if contestant.has_batches() {
+            let ([m, k], [n, _]) = (a.shape(), b.shape());
+            [
+                Arg::map(a.with_strides([1, m, k], [m * k, k, 1])?),
+                Arg::map(b.with_strides([1, n, k], [n * k, k, 1])?),
+                Arg::map_mut(c.with_strides([1, m, n], [m * n, n, 1])?),
+            ]
+        } else {
+            [Arg::map(a), Arg::map(b), Arg::map_mut(c)]
+        };
+        let steps = k.div_ceil(contestant.step()) as u32;
+        let args = [a, b, c, Arg::scalar(down), Arg::scalar(across), Arg::scalar(steps)];
         Ok(launch(stream, &contestant.kernel, grid, &args)?)
     }
 
