@@ -50,7 +50,9 @@ fn every_missing_step_is_found() -> anyhow::Result<()> {
     } else {
         subjects = first_instances(&subjects, 1);
     }
-    expect_none(surprises(&trials(&subjects)?));
+    let trials = trials(&subjects)?;
+    eprintln!("{}", tables(&trials));
+    expect_none(surprises(&trials));
     Ok(())
 }
 

@@ -29,20 +29,25 @@ pub(super) fn index<'c>(
     print::assert(cx, inside, &message, span)
 }
 
-/// Goes on only if a part of `thing`, so many of its `extent` rows or columns, is in it.
-pub(super) fn part<'c>(
-    cx: &mut Cx<'c, '_>,
-    first: IntValue<'c>,
-    thing: &Expr,
-    (count, extent, what): (u32, u32, &str),
-    span: Span,
-) -> Lower<()> {
+/// So many rows or columns of a tile.
+pub(super) struct Part<'t> {
+    pub(super) tile: &'t Expr,
+    pub(super) count: u32,
+    /// Those of the tile.
+    pub(super) extent: u32,
+    /// `rows`, or `columns`.
+    pub(super) what: &'static str,
+}
+
+/// Goes on only if the part that begins with `first` is in its tile.
+pub(super) fn part<'c>(cx: &mut Cx<'c, '_>, first: IntValue<'c>, part: &Part<'_>, span: Span) -> Lower<()> {
     if !cx.checked || first.is_const() {
         return Ok(());
     }
-    let last = first.get_type().const_int(extent.saturating_sub(count).into(), false);
+    let Part { tile, count, extent, what } = part;
+    let last = first.get_type().const_int(extent.saturating_sub(*count).into(), false);
     let inside = cx.builder.build_int_compare(IntPredicate::ULE, first, last, "")?;
-    let message = format!("index out of bounds of {}, {count} of {extent} {what}", name(cx, thing));
+    let message = format!("index out of bounds of {}, {count} of {extent} {what}", name(cx, tile));
     print::assert(cx, inside, &message, span)
 }
 

@@ -63,7 +63,7 @@ where
 
 /// 2 to the power of each number, 4 a thread.
 #[tma_kernel(threads = 128, instances(f16 = <f16>, bf16 = <bf16>))]
-pub fn packed_exp2<T: Half>(a: Global<T>, out: Global<T>) {
+pub fn packed_exp2<T: Half + Scalar>(a: Global<T>, out: Global<T>) {
     let i = (block_idx().x * 128 + thread_idx().x) * 4;
     let mut x = a.get_vec::<4>(i);
     for k in unroll(0..4usize) {
@@ -162,7 +162,6 @@ fn check_polynomial(device: &Device, _: &Options) -> anyhow::Result<()> {
     packed_polynomial::launch(device, 1, &device.tensor(&halves, [256])?, &mut out)?;
     let dot = |x: &[f32], y: &[f32]| -> f32 { x.iter().zip(y).map(|(x, y)| x * y).sum() };
     let sums = a.chunks(16).flat_map(|x| a.chunks(16).map(move |y| dot(x, y)));
-    let wanted: Vec<f16> =
-        sums.map(|sum| f16::from_f32(((sum * 2.0 + 3.0) * sum + 2.0).max(0.0))).collect();
+    let wanted: Vec<f16> = sums.map(|sum| f16::from_f32(((sum * 2.0 + 3.0) * sum + 2.0).max(0.0))).collect();
     same("polynomials", &out.to_vec()?, &wanted)
 }

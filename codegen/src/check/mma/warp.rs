@@ -229,7 +229,7 @@ pub(in crate::check) fn multiplication(rules: &Rules<'_>, mma: &MmaSync, span: S
     if !is_summed {
         sink.error(mistake::MmaSync::Sum { factor: a, sum: sum.element }, span);
     }
-    if mma.op == WarpMmaOp::Saturating && !mma.op.operand(a).is_some_and(|operand| operand.is_saturable()) {
+    if mma.op == WarpMmaOp::Saturating && !mma.op.operand(a).is_some_and(Operand::is_saturable) {
         sink.error(mistake::MmaSync::NotSaturating(a), span);
     }
 }

@@ -150,8 +150,8 @@ struct Part<'l> {
 impl Part<'_> {
     fn check<'c>(&self, cx: &mut Cx<'c, '_>, at: &[IntValue<'c>; 2], element: Scalar) -> Lower<()> {
         for (i, what) in ["rows", "columns"].into_iter().enumerate() {
-            let bound = (self.extents[i], self.whole[i], what);
-            bounds::part(cx, at[i], self.tile, bound, self.at[i].span)?;
+            let part = bounds::Part { tile: self.tile, count: self.extents[i], extent: self.whole[i], what };
+            bounds::part(cx, at[i], &part, self.at[i].span)?;
         }
         bounds::chunk(cx, at[self.inner], element, self.at[self.inner].span)
     }

@@ -122,7 +122,8 @@ pub(crate) struct Entry {
 /// Every word with a signature.
 #[cfg(test)]
 fn entries() -> Vec<Entry> {
-    [table::rows(), mma_sync::rows()].concat()
+    // Those of the table, and those of the file beside it.
+    [rows(), mma_sync::rows()].concat()
 }
 
 impl Entry {

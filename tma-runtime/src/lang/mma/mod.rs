@@ -28,7 +28,12 @@
 //! their threads take, with the same operands. A `printf!` anywhere in a kernel would make the
 //! driver's compiler serialise its products, so the two exclude each other.
 //!
-//! Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+//! What warpgroups do not serve, single warps multiply: fewer rows, `f64`, chips without `wgmma`.
+//! A [`WarpAccumulator`] is M × N numbers in the registers of a warp's 32 threads, to which
+//! [`mma_sync`](WarpAccumulator::mma_sync) adds the product of a [`WarpLeft`] and a [`WarpRight`].
+//!
+//! Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions", "Warp
+//! Level Matrix Multiply-Accumulate Instructions".
 
 mod accumulator;
 mod columns;

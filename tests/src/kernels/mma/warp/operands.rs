@@ -243,7 +243,8 @@ pub fn mma_sync_few_rows(
 }
 
 fn check_few_rows(device: &Device) -> anyhow::Result<()> {
-    let (steps, blocks) = (6, 2);
+    // Each stage is filled twice, and one three times.
+    let (steps, blocks) = (9, 2);
     let depth = steps * 64;
     let (x, weights) = (inputs::<bf16>(69, 16 * depth), inputs::<bf16>(70, 64 * blocks * depth));
     let left = device.tensor(&scalars::<bf16>(&x), [16, depth])?;
