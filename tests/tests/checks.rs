@@ -129,7 +129,8 @@ fn parts_of_tiles_are_in_the_tile_and_begin_with_a_chunk() {
         (
             "let x = WarpLeft::<f16, 16, 16>::load(tile, [at, 0]); \
              let y = WarpRight::<f16, 8, 16>::load(tile, [0, 0]); \
-             let mut sum = WarpAccumulator::<f32, 16, 8>::zero(); sum.mma_sync(x, y); sum.store(tile, [0, 0]);",
+             let mut sum = WarpAccumulator::<f32, 16, 8>::zero(); sum.mma_sync(x, y); \
+             sync_warp(); sum.store(tile, [0, 0]);",
             13,
             17,
             "index out of bounds of `tile`, 16 of 32 rows",
@@ -137,7 +138,8 @@ fn parts_of_tiles_are_in_the_tile_and_begin_with_a_chunk() {
         (
             "let x = WarpLeft::<f16, 16, 16>::load(tile.t(), [at, 0]); \
              let y = WarpRight::<f16, 8, 16>::load(tile, [0, 0]); \
-             let mut sum = WarpAccumulator::<f32, 16, 8>::zero(); sum.mma_sync(x, y); sum.store(tile, [0, 0]);",
+             let mut sum = WarpAccumulator::<f32, 16, 8>::zero(); sum.mma_sync(x, y); \
+             sync_warp(); sum.store(tile, [0, 0]);",
             48,
             20,
             "a part of a tile does not begin at a multiple of 8",
