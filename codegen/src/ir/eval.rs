@@ -110,6 +110,7 @@ pub fn math(op: MathOp, operands: &[Const]) -> Option<Const> {
             | MathOp::Rsqrt
             | MathOp::Exp2
             | MathOp::Exp2Half
+            | MathOp::Exp2Ftz
             | MathOp::Log2
             | MathOp::Recip
             | MathOp::Exp

@@ -296,6 +296,8 @@ pub enum MathOp {
     Exp2,
     /// `ex2.approx`: f16 and bf16.
     Exp2Half,
+    /// `ex2.approx.ftz`: f32.
+    Exp2Ftz,
     /// `lg2.approx`: f32.
     Log2,
     /// `rcp.rn`: f32 and f64.
@@ -330,6 +332,7 @@ impl MathOp {
             Self::Rsqrt => "rsqrt",
             Self::Exp2 => "exp2",
             Self::Exp2Half => "exp2_half",
+            Self::Exp2Ftz => "exp2_ftz",
             Self::Log2 => "log2",
             Self::Recip => "recip",
             Self::Exp => "exp",

@@ -220,6 +220,7 @@ fn is_of_f32(op: MathOp) -> bool {
     match op {
         MathOp::Rsqrt
         | MathOp::Exp2
+        | MathOp::Exp2Ftz
         | MathOp::Log2
         | MathOp::Exp
         | MathOp::Log
@@ -252,6 +253,7 @@ pub(super) fn has_math(scalar: Scalar, op: MathOp) -> bool {
         MathOp::Exp2Half => matches!(scalar, Scalar::F16 | Scalar::Bf16),
         MathOp::Rsqrt
         | MathOp::Exp2
+        | MathOp::Exp2Ftz
         | MathOp::Log2
         | MathOp::Exp
         | MathOp::Log

@@ -4,23 +4,28 @@
 //! concern the launch, the device and the driver. `docs/errors` has a page for each code.
 
 mod argument;
+mod attention;
 mod cluster;
 mod code;
 mod map;
 mod message;
 mod picture;
+mod refusal;
 mod status;
+mod tune;
 mod view;
 
 use crate::spec::{KernelSpec, Scalar};
 use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
+pub use attention::AttentionError;
 pub use cluster::ClusterError;
 pub use map::MapError;
 pub use picture::PictureError;
 pub use status::DriverStatus;
 use tma_model::TensorMap;
 use tma_model::assertion::{Record, Remark};
+pub use tune::TuneError;
 pub use view::ViewError;
 
 /// An error of the host: what was found, what is wanted and, where possible, how to fix it.
@@ -35,6 +40,11 @@ pub enum Error {
 
     /// A layout cannot be drawn.
     Picture(PictureError),
+
+    /// Attention cannot be computed of these tensors.
+    Attention(AttentionError),
+    /// Tuning cannot choose.
+    Tune(TuneError),
 
     /// A tensor's rank differs from that of the kernel's box.
     RankMismatch {
@@ -383,6 +393,12 @@ pub enum Error {
 
 impl std::error::Error for Error {}
 
+impl From<AttentionError> for Error {
+    fn from(error: AttentionError) -> Self {
+        Self::Attention(error)
+    }
+}
+
 impl From<MapError> for Error {
     fn from(error: MapError) -> Self {
         Self::Map(error)
@@ -392,6 +408,12 @@ impl From<MapError> for Error {
 impl From<PictureError> for Error {
     fn from(error: PictureError) -> Self {
         Self::Picture(error)
+    }
+}
+
+impl From<TuneError> for Error {
+    fn from(error: TuneError) -> Self {
+        Self::Tune(error)
     }
 }
 

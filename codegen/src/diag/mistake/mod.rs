@@ -20,6 +20,7 @@ mod mismatch;
 mod mma;
 mod mma_sync;
 mod name;
+mod protocol;
 mod shared;
 mod signature;
 mod syntax;
@@ -41,6 +42,7 @@ pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Difference, Mma, RegisterIndex, Warpgroup};
 pub(crate) use mma_sync::{Axis, MmaSync};
 pub(crate) use name::{HostItem, Name};
+pub(crate) use protocol::{Act, Counts, Protocol, ProtocolRule, RingPart, Step, Subject, Threads};
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};
 pub(crate) use syntax::{Form, Syntax};
@@ -110,6 +112,8 @@ families! {
     Name,
     /// Pipelines and their stages.
     Pipeline,
+    /// The protocol of barriers.
+    Protocol,
     /// Shared memory.
     Shared,
     /// Signatures of kernels and device functions.

@@ -154,6 +154,7 @@ fn math_types(op: MathOp) -> &'static str {
         MathOp::Exp2Half => "f16 and bf16",
         MathOp::Rsqrt
         | MathOp::Exp2
+        | MathOp::Exp2Ftz
         | MathOp::Log2
         | MathOp::Exp
         | MathOp::Log

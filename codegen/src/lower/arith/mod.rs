@@ -228,6 +228,7 @@ pub(super) fn apply<'c>(
         MathOp::Rsqrt if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::RSQRT, args),
         MathOp::Exp2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2, args),
         MathOp::Exp2Half if matches!(scalar, Scalar::F16 | Scalar::Bf16) => approximate_exp2(cx, args),
+        MathOp::Exp2Ftz if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2_FTZ, args),
         MathOp::Log2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::LG2, args),
         MathOp::Exp if scalar == Scalar::F32 => {
             let scaled = scaled(cx, args[0], std::f64::consts::LOG2_E)?;
@@ -268,6 +269,7 @@ pub(super) fn apply<'c>(
         | MathOp::Rsqrt
         | MathOp::Exp2
         | MathOp::Exp2Half
+        | MathOp::Exp2Ftz
         | MathOp::Log2
         | MathOp::Exp
         | MathOp::Log

@@ -3,7 +3,7 @@
 use tma_model::mma::{Accumulated, DoubleForm, Operand as Element, WarpForm};
 
 use super::Operand::{B32, F32, F64, Shared};
-use super::mma::{InPlace, list};
+use super::mma::{Before, InPlace, list};
 use crate::ir::WarpMmaOp;
 
 /// What one instruction multiplies, of an operand's registers so many units.
@@ -37,7 +37,8 @@ pub(in crate::lower) fn ldmatrix(registers: usize, transposed: bool) -> InPlace 
         ),
         register: B32,
         count: registers,
-        is_tied: false,
+        before: Before::Ignored,
+        multiplies: false,
         operands: vec![Shared],
         is_pure: false,
         ptx: 65,
@@ -71,7 +72,8 @@ pub(in crate::lower) fn mma_sync(product: WarpProduct, op: WarpMmaOp) -> InPlace
         ),
         register,
         count: d,
-        is_tied: true,
+        before: Before::Kept,
+        multiplies: false,
         operands: vec![operand; a + b],
         is_pure: true,
         ptx: major * 10 + minor,

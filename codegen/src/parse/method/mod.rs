@@ -30,8 +30,8 @@ use super::words::*;
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
-    AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, Ring, RowsType, Scalar, Span, Team, TileType,
-    Type,
+    AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar, Span,
+    Team, TileType, Type,
 };
 
 /// A method of the vocabulary, with what it needs to know of its receiver's type.
@@ -60,6 +60,7 @@ enum Method<'t> {
     WarpAccumulator(WarpAccumulatorWord, AccumulatorType),
     WarpRows(WarpRowsWord, RowsType),
     Flight(FlightWord, &'t Type),
+    Fragment(FragmentWord, FragmentType),
 }
 
 impl<'t> Method<'t> {
@@ -98,7 +99,7 @@ impl<'t> Method<'t> {
                 Compound::FullSlot(tiles) => of(|word| Self::FullSlot(word, tiles)),
                 Compound::Columns(part) => of(|word| Self::Columns(word, *part)),
                 Compound::Flight(_, keep) => of(|word| Self::Flight(word, keep)),
-                Compound::Operand(_) | Compound::Matrix(_) => vec![],
+                Compound::Operand(_) | Compound::SparseFragment(_) | Compound::Matrix(_) => vec![],
             },
             Type::Accumulator(ty) => match ty.team {
                 Team::Warpgroup => of(|word| Self::Accumulator(word, *ty)),
@@ -108,7 +109,8 @@ impl<'t> Method<'t> {
                 Team::Warpgroup => of(|word| Self::Rows(word, *rows)),
                 Team::Warp => of(|word| Self::WarpRows(word, *rows)),
             },
-            Type::Fragment(_) | Type::WarpFragment(_) => vec![],
+            Type::Fragment(ty) => of(|word| Self::Fragment(word, *ty)),
+            Type::WarpFragment(_) => vec![],
             Type::Unit
             | Type::Never
             | Type::Dim3
@@ -146,6 +148,7 @@ impl<'t> Method<'t> {
             Self::WarpAccumulator(word, _) => Entry::of(word),
             Self::WarpRows(word, _) => Entry::of(word),
             Self::Flight(word, _) => Entry::of(word),
+            Self::Fragment(word, _) => Entry::of(word),
         }
     }
 }
@@ -280,6 +283,11 @@ impl Cx<'_> {
                 let call = word.read(self, &(), values, span)?;
                 self.flight_method(parts_of(&receiver)?, keep, call, span)
             }
+            Method::Fragment(word, ty) => match word.read(self, &(), values, span)? {
+                FragmentCall::Sparse { metadata } => {
+                    self.sparse(Compound::SparseFragment(ty), receiver, metadata, span)
+                }
+            },
         }
     }
 
