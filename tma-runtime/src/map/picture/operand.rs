@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(operand.steps(), 2);
         let text = operand.to_string();
         assert!(text.contains("\n  2048: 1: k16 r0-7   1: k16 r8-15 "), "{text}");
-        assert_eq!(operand.chunks(2), []);
+        assert!(operand.chunks(2).is_empty());
         assert_eq!(operand.descriptor(2), None);
     }
 
