@@ -66,7 +66,7 @@ impl Kernel<'_> {
 
     /// Static shared memory of a block in bytes.
     pub fn static_shared_bytes(&self) -> u32 {
-        self.program.shared_bytes
+        self.program.static_shared_bytes()
     }
 
     /// `.reqntid`: the only block that it can be launched with.

@@ -52,9 +52,8 @@ def attention(args):
             if args.ours:
                 for kernel in args.kernels.split(","):
                     name, shape = f"attention/{mask}/{kernel}", (HEADS, length, length)
-                    ours = rounds.Ours(args.ours, name, shape, args.slice_ms)
-                    ours.name = kernel
-                    contestants.append(ours)
+                    contestants.append(rounds.Ours(args.ours, name, shape, args.slice_ms))
+                    contestants[-1].name = kernel
             rounds.race(f"attention/{mask}", (HEADS, length, length), contestants, args.rounds)
 
 

@@ -16,11 +16,10 @@ fn codes(text: &str) -> BTreeSet<&str> {
     words.filter(|word| word.bytes().skip(4).all(|digit| digit.is_ascii_digit())).collect()
 }
 
-/// The codes that the sources of the compiler and the runtime define.
+/// The codes that the sources of the compiler, the runtime and the package of kernels define.
 fn defined_codes(files: &[File]) -> BTreeSet<&str> {
-    let is_source = |file: &&File| {
-        ["codegen/build.rs", "codegen/src/", "tma-runtime/src/"].iter().any(|at| file.path.starts_with(at))
-    };
+    const SOURCES: [&str; 4] = ["codegen/build.rs", "codegen/src/", "tma-kernels/src/", "tma-runtime/src/"];
+    let is_source = |file: &&File| SOURCES.iter().any(|at| file.path.starts_with(at));
     let codes: BTreeSet<_> = files
         .iter()
         .filter(is_source)

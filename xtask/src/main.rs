@@ -7,6 +7,7 @@ mod bundle;
 mod demo;
 mod editor;
 mod fuzz;
+mod protocol;
 mod ptx;
 mod setup;
 mod test;
@@ -42,6 +43,15 @@ enum Task {
         #[arg(long, default_value = ptx::DEFAULT_TARGET)]
         target: String,
     },
+    /// Judges the protocol of barriers of every kernel, and prints what is proved, and what is not
+    /// decided and why
+    Protocol {
+        /// Files and folders [default: the examples]
+        paths: Vec<PathBuf>,
+        /// How many steps are looked at of each kernel
+        #[arg(long)]
+        budget: Option<u64>,
+    },
     /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
     /// it installs
     Editor,
@@ -69,6 +79,7 @@ fn main() -> Result<()> {
         Task::Demo => demo::run(),
         Task::Test => test::run(),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
+        Task::Protocol { paths, budget } => protocol::run(&paths, budget),
         Task::Editor => editor::run(),
         Task::Bundle => bundle::run(),
         Task::Fuzz { target, minutes, inputs } => fuzz::run(target, fuzz::Extent { minutes, inputs }),

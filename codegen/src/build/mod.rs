@@ -25,7 +25,7 @@ pub(crate) use sources::FOLDERS;
 use crate::check::{TargetKernel, for_target};
 use crate::diag::{Diagnostic, Located, Sink};
 use crate::parse::item::file;
-use crate::pipeline::{Front, Instance, front};
+use crate::pipeline::{Front, Instance, Rules, front};
 use crate::target::Goal;
 use crate::{Checks, Target, escape, note};
 
@@ -176,7 +176,7 @@ impl Build {
             let Ok(text) = String::from_utf8(bytes) else { continue };
             let shown = path.strip_prefix(package).unwrap_or(&path);
             for (item, shared) in file::kernels_in(&text) {
-                let front = front(&item, &shared);
+                let front = front(&item, &shared, Rules::Protocol);
                 let fingerprint = reuse::fingerprint(&item, &shared, run.goal, shown);
                 lacking.extend(run.write_instances(front, fingerprint, shown)?);
             }

@@ -5,7 +5,7 @@
 use super::limits::unrolled_turns;
 use crate::diag::Sink;
 use crate::diag::mistake::Limits;
-use crate::ir::{Block, Expr, For, Kernel, Stmt, StmtKind, visit};
+use crate::ir::{Block, Expr, ExprKind, For, Kernel, Stmt, StmtKind, visit};
 use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
 
 /// Whether the kernel can be unrolled; reports one that is too large for it.
@@ -63,6 +63,14 @@ fn written_out(inner: &For, body: u64, sink: &mut Sink) -> Option<u64> {
 
 fn nodes(expr: &Expr) -> u64 {
     let mut sum = 0_u64;
-    visit::within(expr, &mut |node| sum = sum.saturating_add(node.ty.scalars()));
+    visit::within(expr, &mut |node| {
+        sum = sum.saturating_add(node.ty.scalars());
+        // Of a variable that is indexed one element is touched, however many it has.
+        if let ExprKind::Index(variable, _) = &node.kind
+            && matches!(variable.kind, ExprKind::Local(_))
+        {
+            sum = sum.saturating_sub(variable.ty.scalars() - 1);
+        }
+    });
     sum
 }

@@ -27,6 +27,9 @@ impl Display for Kernel {
             Some(false) => f.write_str(" unchecked")?,
             None => {}
         }
+        if self.trusted {
+            f.write_str(" trusted")?;
+        }
         f.write_char('\n')?;
         for (i, param) in self.params.iter().enumerate() {
             let written = if param.written { " written" } else { "" };

@@ -100,6 +100,7 @@ impl Cx<'_> {
             FunctionCall::Recip { x } => return self.math_as(MathOp::Recip, vec![x], path, span),
             FunctionCall::Rsqrt { x } => return self.math_as(MathOp::Rsqrt, vec![x], path, span),
             FunctionCall::Exp2 { x } => return self.math_as(MathOp::Exp2, vec![x], path, span),
+            FunctionCall::Exp2Ftz { x } => return self.math_as(MathOp::Exp2Ftz, vec![x], path, span),
             FunctionCall::Log2 { x } => return self.math_as(MathOp::Log2, vec![x], path, span),
             FunctionCall::Exp { x } => return self.math_as(MathOp::Exp, vec![x], path, span),
             FunctionCall::Log { x } => return self.math_as(MathOp::Log, vec![x], path, span),

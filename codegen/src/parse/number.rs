@@ -220,6 +220,7 @@ fn is_of_f32(op: MathOp) -> bool {
     match op {
         MathOp::Rsqrt
         | MathOp::Exp2
+        | MathOp::Exp2Ftz
         | MathOp::Log2
         | MathOp::Exp
         | MathOp::Log
@@ -250,6 +251,7 @@ pub(super) fn has_math(scalar: Scalar, op: MathOp) -> bool {
         MathOp::Sqrt | MathOp::Recip => matches!(scalar, Scalar::F32 | Scalar::F64),
         MathOp::Rsqrt
         | MathOp::Exp2
+        | MathOp::Exp2Ftz
         | MathOp::Log2
         | MathOp::Exp
         | MathOp::Log

@@ -165,7 +165,7 @@ impl Machine {
             checks: config.checks,
             memory: Memory::new(shape, config),
             order: HappensBefore::new(shape, config.checks.order),
-            barriers: Barriers::new(shape, config.shared_bytes, config.seed),
+            barriers: Barriers::new(shape, config.shared.end, config.seed),
             engines: Engines::new(shape),
             tensor_cores: TensorCores::new(shape),
             registers: Registers::new(shape, config.thread_registers),

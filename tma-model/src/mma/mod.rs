@@ -30,7 +30,7 @@ pub use descriptor::{Descriptor, DescriptorFault};
 pub use element::{Accumulated, Operand};
 pub use fragment::Place;
 pub use layout::{Major, OperandFault, OperandTile};
-pub use metadata::MetadataPlace;
+pub use metadata::{GROUP_BITS, MetadataPlace};
 pub use shape::{Form, FormFault};
 pub use warp::{WARP_COLUMNS, WARP_ROWS, WarpFault, WarpForm};
 

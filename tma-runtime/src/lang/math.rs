@@ -3,7 +3,7 @@
 //! `min`, `max`, `clamp`, `abs`, `mul_add`, `sqrt`, `recip` and `copysign` are exact or correctly
 //! rounded. They are also methods (`x.min(y)`, `x.mul_add(y, z)`) if the type has them in Rust.
 //!
-//! `rsqrt`, `exp`, `exp2`, `log`, `log2`, `pow`, `sin`, `cos` and `tanh` are the hardware's
+//! `rsqrt`, `exp`, `exp2`, `exp2_ftz`, `log`, `log2`, `pow`, `sin`, `cos` and `tanh` are the hardware's
 //! approximations, of `f32` alone, each with its error; Rust's methods of these names, which are
 //! more precise, are not there.
 
@@ -140,6 +140,27 @@ pub fn rsqrt(x: f32) -> f32 {
 /// ```
 #[must_use]
 pub fn exp2(x: f32) -> f32 {
+    device_only()
+}
+
+/// [`exp2`] without subnormal numbers: a subnormal `x` counts as 0, and a result below 2^-126 is 0.
+///
+/// The hardware computes no subnormal powers. [`exp2`] therefore scales its argument and squares
+/// the result where they are due, in three more instructions each time. Where results that small
+/// make no difference, as in a softmax, use this one.
+///
+/// PTX: `ex2.approx.ftz.f32`, at most 2 units in the last place from the correctly rounded result
+/// (PTX ISA, "Floating Point Instructions: ex2").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(score: f32, greatest: f32, scale: f32) {
+/// let weight = exp2_ftz(fma(score, scale, -greatest * scale));
+/// # }
+/// ```
+#[doc(alias = "ex2.approx.ftz")]
+#[must_use]
+pub fn exp2_ftz(x: f32) -> f32 {
     device_only()
 }
 

@@ -25,7 +25,7 @@
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
-//! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
+//! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`exp2_ftz`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
 //! | control and debugging | [`unroll`], [`trap`], [`printf!`], [`print_tile`], `assert!` |
 //!
 //! Coordinates and extents are written in logical row-major order, outermost first, as Rust arrays
@@ -112,8 +112,8 @@ pub use index::{
 };
 pub use map::{Im2colMap, Im2colRank, Rank, TensorMap, TileType};
 pub use math::{
-    Ordered, Precise, Real, Signed, abs, clamp, copysign, cos, exp, exp2, fma, log, log2, max, min, pow,
-    recip, rsqrt, sin, sqrt, tanh,
+    Ordered, Precise, Real, Signed, abs, clamp, copysign, cos, exp, exp2, exp2_ftz, fma, log, log2, max, min,
+    pow, recip, rsqrt, sin, sqrt, tanh,
 };
 pub use mma::{
     Accumulator, AccumulatorElement, BitElement, Columns, Flight, Fragment, Left, MatrixElement, MatrixFloat,

@@ -232,7 +232,7 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
         sink.error(mistake::Mma::StoredElement { sum: sum.element, tile: to.element }, tile.span);
     }
     let extents = match to.extents[..] {
-        [rows, columns] | [1, rows, columns] => Some((rows, columns)),
+        [ref outer @ .., rows, columns] if outer.iter().all(|&extent| extent == 1) => Some((rows, columns)),
         _ => None,
     };
     let is_laid_out = plain(to.swizzle).is_some();

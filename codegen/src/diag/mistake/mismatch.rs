@@ -120,7 +120,7 @@ impl Mismatch {
             ),
             Self::NoMetadata(found) => (
                 format!("metadata is an array of `u32`, not {found}"),
-                "write `tile.sparse([word])`, with a `u32` for 64 rows and each one or two instructions",
+                "write `tile.sparse([word])`, or that of a fragment, with a `u32` for 64 rows and each one or two instructions",
             ),
             Self::Printed(found) => (
                 format!("`print_tile` prints a tile, not {found}"),

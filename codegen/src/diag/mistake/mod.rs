@@ -19,6 +19,7 @@ mod limits;
 mod mismatch;
 mod mma;
 mod name;
+mod protocol;
 mod shared;
 mod signature;
 mod syntax;
@@ -39,6 +40,7 @@ pub(crate) use limits::{BarrierCount, Indexed, Limits, Turn};
 pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Difference, Mma, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
+pub(crate) use protocol::{Act, Counts, Protocol, ProtocolRule, RingPart, Step, Subject, Threads};
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};
 pub(crate) use syntax::{Form, Syntax};
@@ -106,6 +108,8 @@ families! {
     Name,
     /// Pipelines and their stages.
     Pipeline,
+    /// The protocol of barriers.
+    Protocol,
     /// Shared memory.
     Shared,
     /// Signatures of kernels and device functions.

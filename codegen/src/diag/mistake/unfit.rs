@@ -153,6 +153,7 @@ fn math_types(op: MathOp) -> &'static str {
         MathOp::Sqrt | MathOp::Recip => "f32 and f64",
         MathOp::Rsqrt
         | MathOp::Exp2
+        | MathOp::Exp2Ftz
         | MathOp::Log2
         | MathOp::Exp
         | MathOp::Log

@@ -225,6 +225,7 @@ pub(super) fn apply<'c>(
         }
         MathOp::Rsqrt if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::RSQRT, args),
         MathOp::Exp2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2, args),
+        MathOp::Exp2Ftz if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2_FTZ, args),
         MathOp::Log2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::LG2, args),
         MathOp::Exp if scalar == Scalar::F32 => {
             let scaled = scaled(cx, args[0], std::f64::consts::LOG2_E)?;
@@ -264,6 +265,7 @@ pub(super) fn apply<'c>(
         | MathOp::Recip
         | MathOp::Rsqrt
         | MathOp::Exp2
+        | MathOp::Exp2Ftz
         | MathOp::Log2
         | MathOp::Exp
         | MathOp::Log

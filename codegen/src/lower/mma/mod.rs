@@ -6,12 +6,12 @@
 mod store;
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{BasicValue, BasicValueEnum, CallSiteValue, IntValue, PointerValue};
 use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile, ROWS};
 
 pub(super) use self::store::{check_matrix, store, store_matrix};
-use super::nvvm::{LeftPlace, Metadata, Multiplication, Operand, Side, Step, Wait};
+use super::nvvm::{Before, LeftPlace, Marked, Metadata, Multiplication, Operand, Side, Step, Wait};
 use super::types::pointer;
 use super::{Cx, Lower, expr, nvvm, place, warp};
 use crate::backend::BackendError;
@@ -20,6 +20,9 @@ use crate::ir::{
     AccumulatorType, Awaited, Expr, ExprKind, FragmentType, LeftOperand, LocalId, Mma, MmaOp, RowOp, Scalar,
     SharedOperand, Span, Special, StmtId, Type, WarpReduceOp,
 };
+
+/// The bits of an address that a descriptor has. Source: PTX ISA, "Matrix Descriptor Format".
+const SHARED_ADDRESS: u32 = 0x3_ffff;
 
 /// What an accumulator is, and where it lives.
 struct Home<'c> {
@@ -30,7 +33,12 @@ struct Home<'c> {
 /// `accumulator += left · rightᵀ`.
 pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> {
     let home = accumulator(cx, mma.accumulator)?;
-    let begins = cx.kernel.flights().is_first(id);
+    let flights = cx.kernel.flights();
+    let before = match (flights.is_first(id), flights.is_continued(id)) {
+        (true, _) => Before::Ignored,
+        (false, true) => Before::Kept,
+        (false, false) => Before::Moved,
+    };
     let right = shared_side(cx, mma.op, &mma.right)?;
     let bands = home.ty.rows / ROWS;
     let sparse = mma.metadata.is_some();
@@ -52,7 +60,7 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
         op: mma.op,
         registers: form.accumulator_registers() as usize,
         register,
-        begins,
+        before,
         steps: steps.collect::<Lower<Vec<Vec<Step>>>>()?,
         left: left.side,
         right: right.side,
@@ -60,12 +68,12 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
     let metadata = mma.metadata.map_or(0, |local| count_of(cx, local));
     let in_registers = if let LeftMatrix::Registers(_) = left.matrix { left.args.len() } else { 0 };
     let instruction = nvvm::multiply(&multiplication, in_registers, metadata);
-    let before = if begins { vec![] } else { registers(cx, &home)? };
+    let sums = if before == Before::Ignored { vec![] } else { registers(cx, &home)? };
     let mut args: Vec<_> = left.args.into_iter().chain([right.descriptor]).collect();
     if let Some(metadata) = mma.metadata {
         args.extend(words(cx, metadata)?);
     }
-    let after = nvvm::emit_in_place(cx, &instruction, &before, &args)?;
+    let after = nvvm::emit_in_place(cx, &instruction, &sums, &args)?;
     set_registers(cx, &home, &after)
 }
 
@@ -135,7 +143,8 @@ pub(super) fn wait(
         registers: before.len(),
         operands: operands.len(),
         pending,
-        is_passed: cx.halves_apart && home.ty.element == Scalar::F16 && awaited == Awaited::All,
+        is_over: awaited == Awaited::All,
+        halves_apart: cx.halves_apart && home.ty.element == Scalar::F16,
     };
     let instruction = nvvm::wgmma_wait(&wait);
     let after = nvvm::emit_in_place(cx, &instruction, &before, &operands)?;
@@ -155,7 +164,12 @@ fn shared_side<'c>(cx: &mut Cx<'c, '_>, op: MmaOp, operand: &SharedOperand) -> L
     let tile = geometry(&operand.ty, element).ok_or_else(unchecked)?;
     let address = expr::value(cx, &operand.tile).and_then(pointer)?;
     let address = cx.builder.build_ptr_to_int(address, cx.context.i32_type(), "")?;
-    // Shared memory ends before 2^18, so that the bits above are none.
+    // A block's shared memory ends before 2^18. In a cluster an address also has the block's rank
+    // above that, where the descriptor has its first offset: `S2UR SR_CgaCtaId` in SASS of ptxas 13.
+    let address = match cx.has_clusters() {
+        true => cx.builder.build_and(address, cx.u32_const(SHARED_ADDRESS), "")?,
+        false => address,
+    };
     let start = cx.builder.build_right_shift(address, cx.u32_const(4), false, "")?;
     let start = cx.builder.build_int_z_extend(start, cx.context.i64_type(), "")?;
     let fields = cx.context.i64_type().const_int(tile.descriptor(0).encode(), false);
@@ -276,6 +290,9 @@ pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<(
     let (address, register) = (place::home(cx, dest)?, cx.context.i32_type());
     for i in 0..to.registers() {
         let value = pair(cx, &home, cx.u32_const(2 * i), to.element)?;
+        if let Some(Ok(conversion)) = value.as_instruction_value().map(CallSiteValue::try_from) {
+            nvvm::mark(cx.context, conversion, Marked::Conversion);
+        }
         let at = place::at(cx, register.into(), address, cx.u32_const(i))?;
         cx.builder.build_store(at, value)?;
     }

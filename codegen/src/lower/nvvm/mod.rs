@@ -16,6 +16,7 @@ use super::types::{GENERIC, GLOBAL, SHARED, SHARED_CLUSTER};
 use super::{Cx, Lower};
 use crate::backend::BackendError;
 
+mod apart;
 mod arithmetic;
 mod atomics;
 mod bulk;
@@ -27,12 +28,15 @@ mod sync;
 mod text;
 mod tma;
 
+pub(in crate::lower) use apart::{Marked, mark};
+pub(crate) use apart::{keep_apart, with_fences};
 pub(in crate::lower) use arithmetic::*;
 pub(in crate::lower) use atomics::*;
 pub(in crate::lower) use bulk::*;
 pub(in crate::lower) use descriptor::*;
 pub(in crate::lower) use mbarrier::*;
 pub(in crate::lower) use mma::*;
+pub(crate) use stop::around_stops;
 pub(in crate::lower) use stop::*;
 pub(in crate::lower) use sync::*;
 pub(in crate::lower) use tma::*;

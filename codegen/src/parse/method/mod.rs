@@ -28,7 +28,8 @@ use super::words::*;
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
-    AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, Ring, Scalar, Span, TileType, Type,
+    AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, Scalar, Span, TileType,
+    Type,
 };
 
 /// A method of the vocabulary, with what it needs to know of its receiver's type.
@@ -55,6 +56,7 @@ enum Method<'t> {
     Columns(ColumnsWord, AccumulatorType),
     Rows(RowsWord, u32),
     Flight(FlightWord, &'t Type),
+    Fragment(FragmentWord, FragmentType),
 }
 
 impl<'t> Method<'t> {
@@ -93,11 +95,11 @@ impl<'t> Method<'t> {
                 Compound::FullSlot(tiles) => of(|word| Self::FullSlot(word, tiles)),
                 Compound::Columns(part) => of(|word| Self::Columns(word, *part)),
                 Compound::Flight(_, keep) => of(|word| Self::Flight(word, keep)),
-                Compound::Operand(_) | Compound::Matrix(_) => vec![],
+                Compound::Operand(_) | Compound::SparseFragment(_) | Compound::Matrix(_) => vec![],
             },
             Type::Accumulator(ty) => of(|word| Self::Accumulator(word, *ty)),
             Type::Rows(_, rows) => of(|word| Self::Rows(word, *rows)),
-            Type::Fragment(_) => vec![],
+            Type::Fragment(ty) => of(|word| Self::Fragment(word, *ty)),
             Type::Unit
             | Type::Never
             | Type::Dim3
@@ -133,6 +135,7 @@ impl<'t> Method<'t> {
             Self::Columns(word, _) => Entry::of(word),
             Self::Rows(word, _) => Entry::of(word),
             Self::Flight(word, _) => Entry::of(word),
+            Self::Fragment(word, _) => Entry::of(word),
         }
     }
 }
@@ -259,6 +262,11 @@ impl Cx<'_> {
                 let call = word.read(self, &(), values, span)?;
                 self.flight_method(parts_of(&receiver)?, keep, call, span)
             }
+            Method::Fragment(word, ty) => match word.read(self, &(), values, span)? {
+                FragmentCall::Sparse { metadata } => {
+                    self.sparse(Compound::SparseFragment(ty), receiver, metadata, span)
+                }
+            },
         }
     }
 

@@ -59,7 +59,7 @@ impl Cx<'_> {
         }
     }
 
-    /// `Sparse<Tile<..>, 128>`. How many elements are there follows from the tile.
+    /// `Sparse<Tile<..>, 128>`, `Sparse<Fragment<..>, 128>`. How many elements are there follows from the tile.
     pub(super) fn sparse_type(
         &mut self,
         generics: &[&GenericArgument],
@@ -71,11 +71,21 @@ impl Cx<'_> {
             Type::Tile(tile) => {
                 let found = tile.inner_extent().saturating_mul(2);
                 if depth? != found {
-                    self.error(Types::SparseDepth { tile, columns: found }, Span::of(segment));
+                    let of = Type::Tile(tile);
+                    self.error(Types::SparseDepth { of, columns: found }, Span::of(segment));
                     return None;
                 }
                 let operand = OperandType { sparse: true, ..OperandType::from(tile) };
                 Some(Type::Compound(Compound::Operand(operand)))
+            }
+            Type::Fragment(fragment) => {
+                let found = fragment.columns.saturating_mul(2);
+                if depth? != found {
+                    let of = Type::Fragment(fragment);
+                    self.error(Types::SparseDepth { of, columns: found }, Span::of(segment));
+                    return None;
+                }
+                Some(Type::Compound(Compound::SparseFragment(fragment)))
             }
             other => self.no_operand("Sparse", &other, segment),
         }

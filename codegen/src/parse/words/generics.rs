@@ -207,6 +207,7 @@ impl TypeWord {
                 Compound::Operand(operand) if operand.sparse => Self::Sparse,
                 Compound::Operand(operand) if operand.transposed => Self::Transposed,
                 Compound::Operand(_) => Self::Tile,
+                Compound::SparseFragment(_) => Self::Sparse,
                 Compound::Columns(_) => Self::Columns,
                 Compound::Matrix(_) => Self::GlobalMatrix,
                 Compound::Flight(..) => Self::Flight,

@@ -7,7 +7,7 @@ use tma_model::sync::Epoch;
 
 use crate::isa::Reg;
 use crate::machine::Machine;
-use crate::machine::diagnostics::Act;
+use crate::machine::diagnostics::{Act, RESERVED};
 use crate::machine::engine::{Due, Slowness};
 use crate::machine::index::{BlockRank, ThreadId, ThreadIndex, WarpIndex};
 use crate::machine::memory::Mark;
@@ -329,11 +329,15 @@ impl Machine {
     /// variable, that variable; and each chunk of it is another.
     fn check_bounds(&mut self, action: Action, matrix: Matrix) -> Result<(), Stop> {
         let (start, side) = (matrix.descriptor.start, matrix.side);
-        let all = self.memory.shared_bytes;
-        if let Some(at) = matrix.chunks().find(|at| at + CHUNK_BYTES > all) {
+        let window = &self.memory.window;
+        if let Some(at) = matrix.chunks().find(|at| *at < window.start || at + CHUNK_BYTES > window.end) {
             let message = format!(
-                "the descriptor of {side} leads from {start:#x} to {at:#x} of shared memory, which has {all:#x} bytes a block"
+                "the descriptor of {side} leads from {start:#x} to {at:#x} of shared memory, of which a block has {:#x} up to {:#x}",
+                window.start, window.end
             );
+            if at < window.start {
+                return self.refuse_with_help(action, FindingKind::OutOfBounds, message, RESERVED);
+            }
             return self.refuse(action, FindingKind::OutOfBounds, message);
         }
         if let Some(at) = matrix.repeated() {

@@ -3,7 +3,7 @@
 
 use tma_runtime::prelude::*;
 
-#[tma_kernel(threads = 32, cluster = 2, instances(a = <f16, Swizzle128>))]
+#[tma_kernel(protocol = trusted, threads = 32, cluster = 2, instances(a = <f16, Swizzle128>))]
 pub fn every_word<T: TileElement, W: Swizzle>(
     out: Global<u32>,
     r#type: u32,
@@ -36,7 +36,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
         + max(x, u32::BITS)
         + cast::<u32>(abs(-1.5f32))
         + cast::<u32>(fma(1.0f32, f32::INFINITY, f32::NAN));
-    let b = sqrt(2.0f32) + rsqrt(2.0) + exp2(1.0) + log2(2.0) + recip(2.0f32);
+    let b = sqrt(2.0f32) + rsqrt(2.0) + exp2(1.0) + exp2_ftz(1.0) + log2(2.0) + recip(2.0f32);
     let c = exp(1.0) + log(2.0) + pow(2.0, 0.5) + sin(1.0) + cos(1.0) + tanh(1.0);
     let d = clamp(c, 0.0, 1.0) + copysign(1.0f32, c).clamp(-1.0, 1.0).copysign(c) + a.clamp(1, 9) as f32;
     row.set_vec(0, row.get_vec::<4>(4));
@@ -89,7 +89,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     let z = 1 as u64 as u16 as i16 as i64 as usize as u8 as i32 as f64;
 }
 
-#[tma_kernel(threads = 32, cluster = 2)]
+#[tma_kernel(protocol = trusted, threads = 32, cluster = 2)]
 pub fn every_other_word(
     counter: Global<u32>,
     map: TensorMap<Tile<f32, Shape2<8, 8>>>,
@@ -118,7 +118,7 @@ pub fn every_other_word(
     sync_grid(counter);
 }
 
-#[tma_kernel(threads = 128)]
+#[tma_kernel(protocol = trusted, threads = 128)]
 pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
     let mut sum: Accumulator<f32, 64, 64> = Accumulator::<f32, 64, 64>::zero();
@@ -148,6 +148,7 @@ pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     counts.wait();
     count.mma_and_popc(bytes, bytes, ()).wait();
     let half: Tile<f16, Shape2<64, 32>, Swizzle64> = shared();
+    let weights_of_more: Sparse<Fragment<f16, 64, 64>, 128> = sum.pack::<f16>().sparse([n, n]);
     let thin: Sparse<Tile<f16, Shape2<64, 32>, Swizzle64>, 64> = half.sparse([n]);
     sum.mma(-thin, a, ()).wait();
     setmaxnreg_dec::<160>();
