@@ -246,6 +246,8 @@ codes! {
     Backend = "TMA0902",
     /// A path that cargo cannot be told to watch.
     Unwatchable = "TMA0904",
+    /// Kept PTX that is not that of the kernel as it is now.
+    KeptPtx = "TMA0905",
 }
 
 impl fmt::Display for Code {
