@@ -22,7 +22,7 @@ pub struct Budget(pub u64);
 
 impl Budget {
     /// What a macro looks at.
-    pub const MACRO: Self = Self(10_000);
+    pub const MACRO: Self = Self(6_000);
     /// What a report looks at.
     pub const REPORT: Self = Self(1_000_000);
 }

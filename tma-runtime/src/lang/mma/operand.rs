@@ -5,8 +5,8 @@ use std::ops::Neg;
 
 use super::{Fragment, MatrixElement, MatrixFloat, TransposedElement};
 use crate::lang::{
-    NoSwizzle, Panels16, Shape, Shape2, Shape3, Shape4, Shape5, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile,
-    TileElement, device_only, sealed::Sealed,
+    NoSwizzle, Panels16, Shape, Shape2, Shape3, Shape4, Shape5, Swizzle, Swizzle32, Swizzle64, Swizzle128,
+    Tile, TileElement, device_only, sealed::Sealed,
 };
 
 /// The left operand of a product, M × K: a [`Tile`] of M rows, [`tile.t()`](Tile::t) of one of K
