@@ -212,13 +212,13 @@ impl<'k> Flat<'k> {
                 ends.into_iter().for_each(|end| self.set_otherwise(end));
             }
             StmtKind::Loop { label, body } => {
-                if let Some(poll) = self.only_poll(&[body]) {
+                if let Some(poll) = self.only_poll(&[body], 1) {
                     self.polls.insert(poll);
                 }
                 self.repeat(stmt, *label, |flat| flat.block(body));
             }
             StmtKind::While { label, header, condition, body } => {
-                if let Some(poll) = self.only_poll(&[header, body])
+                if let Some(poll) = self.only_poll(&[header, body], 0)
                     && is_not_yet(condition)
                 {
                     self.polls.insert(poll);
@@ -310,9 +310,10 @@ impl<'k> Flat<'k> {
         self.here(Exit::Behind(inner.label));
     }
 
-    /// The poll of a barrier that is the only effect of these blocks.
-    fn only_poll(&self, blocks: &[&'k Block]) -> Option<StmtId> {
-        let (mut poll, mut others) = (None, false);
+    /// The poll of a barrier that is the only effect of these blocks, which are left at `exits`
+    /// places and no more.
+    fn only_poll(&self, blocks: &[&'k Block], exits: u32) -> Option<StmtId> {
+        let (mut poll, mut others, mut found) = (None, false, 0);
         for block in blocks {
             visit::for_each_stmt(block, &mut |stmt| {
                 if is_poll(&stmt.kind) {
@@ -320,10 +321,11 @@ impl<'k> Flat<'k> {
                     poll = Some(stmt.id);
                 } else {
                     others |= self.slice.keeps(stmt) && !is_control(&stmt.kind);
+                    found += u32::from(matches!(stmt.kind, StmtKind::Break(_)));
                 }
             });
         }
-        poll.filter(|_| !others)
+        poll.filter(|_| !others && found <= exits)
     }
 }
 

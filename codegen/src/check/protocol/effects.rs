@@ -306,8 +306,9 @@ impl<'k> Run<'_, 'k> {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         let (block, at) = self.address(tile)?;
         let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
-        let layout = ty.extents.first().copied().unwrap_or(0);
-        self.touch(stmt.id, block, (WRITE, Region::Shared(range, layout)), None)
+        let rows = ty.extents.first().copied().unwrap_or(0);
+        let region = Region::Shared { range, rows, warpgroup: self.warpgroup() };
+        self.touch(stmt.id, block, (WRITE, region), None)
     }
 
     fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step {

@@ -140,6 +140,7 @@ impl Exploration {
         let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
         let mut input = Input { kernel, code, groups, cluster, most_turns, registers };
         let (mut terms, mut results) = (Terms::default(), Results::default());
+        let (doubts, is_cut) = (self.doubts.len(), self.is_cut);
         loop {
             match self.worlds(&input, &mut terms, &mut results) {
                 Next::GoOn | Next::Enough => return self.certain(&input, &terms, results),
@@ -149,8 +150,8 @@ impl Exploration {
                         return None;
                     }
                     results = Results::default();
-                    self.doubts.clear();
-                    self.is_cut = false;
+                    self.doubts.truncate(doubts);
+                    self.is_cut = is_cut;
                 }
             }
         }
