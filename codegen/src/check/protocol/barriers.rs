@@ -401,8 +401,7 @@ impl Run<'_, '_> {
             let found = super::finding::Found { rule: Rule::Bytes, at, others: all, detail };
             return Err(Stop::Found(Box::new(found)));
         }
-        if let Some((phase, site)) = load.filter(|(phase, _)| *phase > observed) {
-            debug_assert!(phase > 0, "phases count from 1");
+        if let Some((_, site)) = load.filter(|(phase, _)| *phase > observed) {
             let others = vec![party(self.site(stmt), Act::End)];
             let at = party(site, Act::IssueLoad);
             let found = super::finding::Found { rule: Rule::Leak, at, others, detail };

@@ -10,7 +10,7 @@ use crate::ir::{
 
 /// The steps of a kernel.
 #[derive(Debug)]
-pub(super) struct Code<'k> {
+pub(super) struct Steps<'k> {
     steps: Vec<Step<'k>>,
     /// The polls that a loop does nothing but repeat: waits, that is.
     polls: HashSet<StmtId>,
@@ -84,7 +84,7 @@ pub(super) enum Ends {
 /// Ranges of values, and where they lead.
 pub(super) type Target = (Vec<(i128, i128)>, usize);
 
-impl<'k> Code<'k> {
+impl<'k> Steps<'k> {
     /// The steps of a kernel's slice.
     pub(super) fn of(kernel: &'k Kernel) -> Self {
         let mut flat = Flat {

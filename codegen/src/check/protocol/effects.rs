@@ -367,8 +367,7 @@ impl<'k> Run<'_, 'k> {
 
     /// The threads of the current group end.
     pub(super) fn end(&mut self) -> Step {
-        let (block, last_step) = (self.me().block, self.me().at);
-        debug_assert!(last_step > 0 || !self.me().is_done, "a thread ends once");
+        let block = self.me().block;
         let stmt = self.last_stmt();
         self.stores_are_over(stmt)?;
         let view = &self.agents[self.current].view;

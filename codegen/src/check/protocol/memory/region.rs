@@ -104,7 +104,8 @@ impl Region {
                 self.shares_alike(other)
             }
             // Whatever part is whose, it is within all.
-            (Self::Shared { range, .. }, Self::All(ranges)) | (Self::All(ranges), Self::Shared { range, .. }) => {
+            (Self::Shared { range, .. }, Self::All(ranges))
+            | (Self::All(ranges), Self::Shared { range, .. }) => {
                 if ranges.iter().any(|part| part.start <= range.start && range.end <= part.end) {
                     Overlap::Yes
                 } else if ranges.iter().any(|part| meet(part, range)) {
@@ -113,7 +114,9 @@ impl Region {
                     Overlap::No
                 }
             }
-            (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => Overlap::Maybe,
+            (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
+                Overlap::Maybe
+            }
             (Self::Many(owners, bytes, _), other) | (other, Self::Many(owners, bytes, _)) => {
                 other.touches(owners, *bytes, |_, _| true)
             }
@@ -148,7 +151,9 @@ impl Region {
             {
                 self.shares_alike(other)
             }
-            (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => Overlap::Maybe,
+            (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
+                Overlap::Maybe
+            }
             (Self::Many(owners, bytes, _), other) | (other, Self::Many(owners, bytes, _)) => {
                 other.touches(owners, *bytes, |one, two| one != two)
             }
@@ -196,7 +201,9 @@ impl Region {
             {
                 Rc::new(first.iter().copied().zip(0..).collect())
             }
-            Self::Many(..) | Self::Each(..) | Self::All(_) | Self::Shared { .. } | Self::Some(_) => return None,
+            Self::Many(..) | Self::Each(..) | Self::All(_) | Self::Shared { .. } | Self::Some(_) => {
+                return None;
+            }
         };
         let (one, two) = (self.hull(), more.hull());
         Rc::make_mut(&mut owners).extend(all.iter().copied().zip(0..));
