@@ -309,8 +309,9 @@ impl<'k> Run<'_, 'k> {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         let (block, at) = self.address(tile)?;
         let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
-        let layout = ty.extents.first().copied().unwrap_or(0);
-        self.touch(stmt.id, block, (WRITE, Region::Shared(range, layout)), None)
+        let rows = ty.extents.first().copied().unwrap_or(0);
+        let region = Region::Shared { range, rows, warpgroup: self.warpgroup() };
+        self.touch(stmt.id, block, (WRITE, region), None)
     }
 
     /// A warp loads or stores some of a tile.
@@ -377,8 +378,7 @@ impl<'k> Run<'_, 'k> {
 
     /// The threads of the current group end.
     pub(super) fn end(&mut self) -> Step {
-        let (block, last_step) = (self.me().block, self.me().at);
-        debug_assert!(last_step > 0 || !self.me().is_done, "a thread ends once");
+        let block = self.me().block;
         let stmt = self.last_stmt();
         self.stores_are_over(stmt)?;
         let view = &self.agents[self.current].view;
