@@ -50,6 +50,7 @@ impl Error {
             Self::PreparedCapture { .. } => "TMA0628",
             Self::HostMemory { .. } => "TMA0629",
             Self::SimulatedGrid { .. } => "TMA0630",
+            Self::PtxNotKept { .. } => "TMA0560",
         }
     }
 }

@@ -15,6 +15,8 @@ mod status;
 mod tune;
 mod view;
 
+use std::path::PathBuf;
+
 use crate::spec::{KernelSpec, Scalar};
 use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
@@ -287,6 +289,15 @@ pub enum Error {
         found: u64,
         /// The maximum.
         limit: u64,
+    },
+
+    /// A package does not keep the PTX of its kernels as they are now.
+    PtxNotKept {
+        /// The folder of the package.
+        package: PathBuf,
+        /// The kernels whose PTX is missing, another one, or of no kernel that is there; none if the
+        /// package has no kernels.
+        kernels: Vec<String>,
     },
 
     /// A grid has no blocks.

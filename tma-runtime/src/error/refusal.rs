@@ -52,7 +52,8 @@ impl Error {
             | Self::OtherParameters { .. }
             | Self::Unowned { .. }
             | Self::PreparedCapture { .. }
-            | Self::HostMemory { .. } => false,
+            | Self::HostMemory { .. }
+            | Self::PtxNotKept { .. } => false,
         }
     }
 }
