@@ -1,25 +1,36 @@
 //! Names the state of the compiler's sources, so that no PTX of an older one is taken for its own.
-//! With the feature `llvm`, says what to install before the LLVM bindings fail for want of it.
+//! With the feature `llvm`, links LLVM's library, or says how to install it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::{env, fs};
-
-/// The variable by which the LLVM bindings are told where LLVM 22 is.
-const PREFIX: &str = "LLVM_SYS_221_PREFIX";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rustc-env=TMA_CODEGEN_SOURCES={:016x}", sources());
-    println!("cargo::rerun-if-env-changed={PREFIX}");
-    if env::var_os("CARGO_FEATURE_LLVM").is_some() && !candidates().iter().any(|config| is_llvm_22(config)) {
-        println!(
-            "cargo::error=TMA0903: LLVM 22 is not here. On Debian and Ubuntu: `apt-get install llvm-22-dev \
-             libpolly-22-dev`; elsewhere install LLVM 22 and set {PREFIX} to its folder. Without the feature `llvm` \
-             kernels are checked, but not compiled"
-        );
-        std::process::exit(1);
+    #[cfg(feature = "llvm")]
+    link_llvm();
+}
+
+/// The bindings do not link anything: they would want `llvm-config`, and report its absence before
+/// this could.
+#[cfg(feature = "llvm")]
+fn link_llvm() {
+    for variable in tma_setup::llvm::VARIABLES {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+    let out_dir = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let linked = tma_setup::llvm::find().map_err(|missing| missing.to_string()).and_then(|path| {
+        println!("cargo::rerun-if-changed={}", path.display());
+        tma_setup::llvm::directives(&path, &out_dir).map_err(|error| format!("{}: {error}", path.display()))
+    });
+    match linked {
+        Ok(directives) => directives.iter().for_each(|directive| println!("cargo::{directive}")),
+        Err(why) => {
+            let otherwise = "Without the feature `llvm` kernels are checked, but not compiled";
+            // No exit status: cargo would print all that this script has told it.
+            println!("cargo::error=TMA0903: {why} ({otherwise})");
+        }
     }
 }
 
@@ -39,17 +50,4 @@ fn sources() -> u64 {
     version.into_bytes().into_iter().chain(bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
-}
-
-/// Where the LLVM bindings look for `llvm-config`.
-fn candidates() -> Vec<PathBuf> {
-    match env::var_os(PREFIX) {
-        Some(prefix) => vec![Path::new(&prefix).join("bin/llvm-config")],
-        None => ["llvm-config", "llvm-config-22", "llvm-config22", "llvm22-config"].map(PathBuf::from).into(),
-    }
-}
-
-fn is_llvm_22(config: &Path) -> bool {
-    let output = Command::new(config).arg("--version").output();
-    output.is_ok_and(|output| output.status.success() && output.stdout.starts_with(b"22."))
 }

@@ -8,7 +8,7 @@ use crate::check::{CheckedKernel, TargetKernel, for_target};
 use crate::diag;
 use crate::diag::{Diagnostic, Diagnostics, Sink, render};
 use crate::parse::item::{depth, file};
-use crate::pipeline::{Instance, front};
+use crate::pipeline::{Instance, Rules, front};
 use crate::place;
 
 /// A kernel instance of a source file that broke no rule.
@@ -66,13 +66,21 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Parses and checks every kernel of `source`, which messages call `path`, as the macro does: by
-/// the rules that hold for every target.
+/// Parses and checks every kernel of `source`, which messages call `path`: by the rules for each
+/// statement that hold for every target.
 ///
 /// # Errors
 /// See [`Failure`].
 pub fn check(path: &str, source: &str) -> Result<Accepted<Checked>, Failure> {
-    judge(path, source, |checked, _| Some(checked))
+    judge(path, source, Rules::Statements, |checked, _| Some(checked))
+}
+
+/// As [`check`], also by the protocol of barriers: what is refused here is refused in a build.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn check_protocol(path: &str, source: &str) -> Result<Accepted<Checked>, Failure> {
+    judge(path, source, Rules::Protocol, |checked, _| Some(checked))
 }
 
 /// As [`check`], also by the rules of one target.
@@ -80,13 +88,14 @@ pub fn check(path: &str, source: &str) -> Result<Accepted<Checked>, Failure> {
 /// # Errors
 /// See [`Failure`].
 pub fn check_for(path: &str, source: &str, target: Target) -> Result<Accepted<TargetKernel>, Failure> {
-    judge(path, source, |checked, sink| for_target(checked.kernel, target, sink))
+    judge(path, source, Rules::Statements, |checked, sink| for_target(checked.kernel, target, sink))
 }
 
 /// Parses and checks every kernel; `last` judges each that broke no rule so far.
 fn judge<T>(
     path: &str,
     source: &str,
+    rules: Rules,
     mut last: impl FnMut(Checked, &mut Sink) -> Option<T>,
 ) -> Result<Accepted<T>, Failure> {
     let failure = |Diagnostics { errors, warnings }| {
@@ -101,7 +110,7 @@ fn judge<T>(
     let mut found =
         Diagnostics { errors: file::methods(&parsed).iter().map(place::method).collect(), warnings: vec![] };
     for (item, shared) in file::kernels(&parsed) {
-        let front = front(&item, &shared);
+        let front = front(&item, &shared, rules);
         found.extend(front.diagnostics);
         let mut sink = Sink::default();
         for instance in front.instances {

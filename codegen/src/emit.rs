@@ -17,7 +17,7 @@ use inkwell::targets::{
 use crate::backend::{BackendError, Source};
 use crate::check::{CheckedKernel, TargetKernel, layout};
 use crate::ir::{SharedId, SharedVar, Type};
-use crate::lower::{Lowered, lower};
+use crate::lower::{Lowered, around_stops, keep_apart, lower, with_fences};
 use crate::target::Target;
 use crate::{Checks, dump, escape};
 
@@ -49,11 +49,12 @@ pub(crate) fn ptx(
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(failed("optimise"))?;
+    keep_apart(&context, &module)?;
     dump::stage("llvm", Text(&module));
 
     let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(failed("emit"))?;
     let text = String::from_utf8_lossy(buffer.as_slice());
-    let ptx = header(checked, source) + &body(&text);
+    let ptx = header(checked, source) + &around_stops(&body(&with_fences(&text)));
     dump::stage("ptx", &ptx);
     Ok(ptx)
 }

@@ -36,9 +36,9 @@ mod target;
 
 #[cfg(feature = "llvm")]
 pub use backend::BackendError;
-pub use build::{Build, BuildError, Report, build};
+pub use build::{Build, BuildError, Report, Unkept, Why, build};
 pub use checks::Checks;
-pub use compile::{Accepted, Checked, Failure, check, check_for};
+pub use compile::{Accepted, Checked, Failure, check, check_for, check_protocol};
 #[cfg(feature = "llvm")]
 pub use compile::{Ptx, compile, compile_with};
 pub use target::{Feature, Target, UnknownTarget};

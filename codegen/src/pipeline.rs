@@ -1,5 +1,6 @@
 //! The way of a kernel through the compiler, up to the point where host and device part.
 
+use crate::check::protocol::{Budget, Verdict, judge};
 use crate::check::{self, CheckedKernel, check};
 use crate::diag::{Diagnostics, Sink};
 use crate::ir::Kernel;
@@ -42,9 +43,18 @@ impl Instance {
     }
 }
 
+/// How far a kernel is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rules {
+    /// By the rules for each of its statements: it may be a part of something.
+    Statements,
+    /// Its protocol of barriers is judged as well.
+    Protocol,
+}
+
 /// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the
 /// next.
-pub(crate) fn front(item: &KernelItem, shared: &ModuleItems) -> Front {
+pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules) -> Front {
     let mut sink = Sink::default();
     let Parsed { kernels, instances: named, words } = parse::parse(item, shared, &mut sink);
     sink.enter(None);
@@ -54,7 +64,7 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems) -> Front {
         dump::ir(&kernel);
         sink.enter(kernel.instance.as_deref());
         match if sound { check(kernel, &mut sink) } else { Err(Box::new(kernel)) } {
-            Ok(checked) => Instance::Checked(checked),
+            Ok(checked) => keeps_protocol(checked, rules, &mut sink),
             Err(kernel) => Instance::Refused(kernel),
         }
     });
@@ -63,6 +73,18 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems) -> Front {
     check::unused(&checked(&instances), &mut sink);
     let hash = hash::kernel(item, shared);
     Front { hash, instances, named, diagnostics: sink.into_diagnostics(), words }
+}
+
+/// The kernel, unless its protocol is broken, which is reported.
+fn keeps_protocol(checked: Box<CheckedKernel>, rules: Rules, sink: &mut Sink) -> Instance {
+    if rules == Rules::Protocol
+        && !checked.kernel().trusted
+        && let Verdict::Broken(diagnostic) = judge(&checked, Budget::MACRO).verdict
+    {
+        sink.push(*diagnostic);
+        return Instance::Refused(Box::new(checked.into_kernel()));
+    }
+    Instance::Checked(checked)
 }
 
 /// The instances, if none of them was refused.

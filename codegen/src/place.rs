@@ -11,7 +11,7 @@ use crate::diag::mistake::Attribute;
 use crate::hash;
 use crate::parse::item::file;
 use crate::parse::item::{KernelItem, ModuleItems};
-use crate::pipeline::front;
+use crate::pipeline::{Rules, front};
 
 /// What is wrong with the place of a kernel, if the file around `at` can be read and says so. The
 /// build script makes PTX of no method, so a kernel that `has_ptx` is none.
@@ -30,7 +30,7 @@ pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<
     }
     let (_, shared) = file::placed_kernels(&file).into_iter().find(|(other, _)| same(other))?;
     // An error at the file's tokens would point nowhere: the kernel is judged by its own.
-    front(kernel, &ModuleItems { lacks_words: shared.lacks_words, ..alone })
+    front(kernel, &ModuleItems { lacks_words: shared.lacks_words, ..alone }, Rules::Statements)
         .diagnostics
         .errors
         .into_iter()

@@ -143,3 +143,21 @@ fn warpgroups_meet_at_barriers_of_their_own() {
         ptx(&format!("#[tma_kernel(threads = 256, checked)]\nfn k(n: u32) {{ {multiplies} {computed} }}"));
     assert!(text.contains("named barriers are 1 to 13"), "{text}");
 }
+
+/// In a cluster the address of shared memory has the block's rank above bit 18 (SASS of ptxas 13),
+/// where a descriptor has the distance between the panels of a transposed operand.
+#[test]
+fn a_descriptor_has_no_rank_of_a_cluster() {
+    let descriptors = |option: &str| {
+        ptx(&format!(
+            "#[tma_kernel(threads = 128{option})]\nfn k(out: Global<f32>) {{\n\
+             let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();\n\
+             let b: Tile<f16, Shape2<64, 128>, Swizzle128> = shared();\n\
+             let mut sum = Accumulator::<f32, 64, 128>::zero();\nsum.mma(a, b.t(), ()).wait();\n\
+             out.set(0, sum[0]);\n}}"
+        ))
+    };
+    // 14 bits of an address without its lowest four; of these two are known from the alignment.
+    assert_eq!(descriptors(", cluster = 2").matches(", 16320;").count(), 2);
+    assert_eq!(descriptors("").matches(", 16320;").count(), 0);
+}

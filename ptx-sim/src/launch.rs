@@ -23,10 +23,6 @@ pub const MOST_SHARED_BYTES: u32 = limits::SHARED_BYTES as u32;
 /// GPU Architecture, "H100 GPU Architecture In-Depth": the full GH100.
 const MULTIPROCESSORS: u64 = 144;
 
-/// Shared memory that the system keeps of a multiprocessor for each block, in bytes. Source: CUDA
-/// C++ Programming Guide, "Technical Specifications per Compute Capability", 9.0.
-const RESERVED_BYTES: u64 = 1024;
-
 /// Blocks of the largest cluster that any launch may ask for.
 const CLUSTER_BLOCKS: u64 = limits::cluster_blocks(true) as u64;
 
@@ -222,12 +218,12 @@ pub fn launch(
         thread_registers: program.thread_registers,
         blocks: Vec::new(),
         threads: context.threads(),
-        shared_bytes: program.shared_bytes + config.dynamic_shared_bytes,
+        shared: limits::RESERVED_SHARED_BYTES..program.dynamic_shared + config.dynamic_shared_bytes,
         seed: config.seed,
         checks: config.checks,
         global: Arc::new(memory.clone()),
         copies: program.uses_async_proxy(),
-        names: module.names(program.shared_bytes),
+        names: module.names(program.dynamic_shared),
         lines: module.lines(),
     };
     Ok(grid::run(&context, &machine, config))
@@ -268,7 +264,7 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     if let Some(wanted) = program.required_cluster.filter(|wanted| *wanted != cluster) {
         return shape(format!("`{}` wants clusters of {wanted:?} blocks, not {cluster:?}", program.name));
     }
-    let shared = u64::from(program.shared_bytes) + u64::from(config.dynamic_shared_bytes);
+    let shared = u64::from(program.static_shared_bytes()) + u64::from(config.dynamic_shared_bytes);
     if shared > u64::from(MOST_SHARED_BYTES) {
         return shape(format!("{shared} bytes of shared memory; {MOST_SHARED_BYTES} is the most"));
     }
@@ -288,7 +284,8 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
 fn resident_blocks(threads: u64, shared_bytes: u64) -> u64 {
     let by_threads =
         limits::MULTIPROCESSOR_THREADS / threads.next_multiple_of(u64::from(limits::WARP_THREADS));
-    let by_shared_bytes = limits::MULTIPROCESSOR_SHARED_BYTES / (shared_bytes + RESERVED_BYTES);
+    let of_block = shared_bytes + u64::from(limits::RESERVED_SHARED_BYTES);
+    let by_shared_bytes = limits::MULTIPROCESSOR_SHARED_BYTES / of_block;
     MULTIPROCESSORS * u64::from(limits::MULTIPROCESSOR_BLOCKS).min(by_threads).min(by_shared_bytes)
 }
 

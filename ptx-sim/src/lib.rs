@@ -54,6 +54,12 @@
 //! skipped. Not supported are `mma`, `wgmma`, `multimem`, textures and surfaces, the video
 //! instructions but `vabsdiff4`, recursion, and calls through a register.
 
+// The fuzz targets compile some files of `cli` as theirs, so these name the crate from outside.
+#[cfg(feature = "cli")]
+extern crate self as ptx_sim;
+
+#[cfg(feature = "cli")]
+pub mod cli;
 mod code;
 mod exec;
 mod grid;

@@ -66,7 +66,7 @@ impl Kernel<'_> {
 
     /// Static shared memory of a block in bytes.
     pub fn static_shared_bytes(&self) -> u32 {
-        self.program.shared_bytes
+        self.program.static_shared_bytes()
     }
 
     /// `.reqntid`: the only block that it can be launched with.
@@ -131,6 +131,12 @@ impl Module {
     pub fn sources(&self, read: impl Fn(&str) -> Option<String>) -> Sources<'_> {
         let files = self.files.iter().map(|(number, name)| (*number, name.clone(), read(name))).collect();
         Sources { ptx: &self.text, files }
+    }
+
+    /// The bytes of dynamic shared memory in which all variables lie that the compiler's comments
+    /// name; 0 if there are none.
+    pub fn named_shared_bytes(&self) -> u32 {
+        self.names.iter().map(|name| name.to).max().unwrap_or(0)
     }
 
     pub(crate) fn lines(&self) -> Lines {

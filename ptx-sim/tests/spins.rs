@@ -21,7 +21,7 @@ fn questions_to_an_mbarrier() {
          wait: mbarrier.test_wait.parity.shared::cta.b64 %p2, [dyn], 0; @!%p2 bra wait;";
     let kernel = block(64, body);
     kernel.gives(|_, _| 0);
-    let text = found(&kernel, "threads 0 to 63 wait for the phase of parity 0 of the mbarrier at 0x0");
+    let text = found(&kernel, "threads 0 to 63 wait for the phase of parity 0 of the mbarrier at 0x400");
     assert!(text.contains("1 of 65 arrivals is missing"), "{text}");
     assert!(text.contains("mbarrier.test_wait"), "{text}");
     // A copy that is under way completes the phase, however late it is and whoever else waits.
@@ -29,7 +29,7 @@ fn questions_to_an_mbarrier() {
          bar.sync 0; @!%p1 bra wait; mbarrier.arrive.expect_tx.shared::cta.b64 _, [dyn+1024], [[128||144]];\n\
          cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [dyn], [%d2], 128, [dyn+1024];\n\
          wait: mbarrier.test_wait.parity.shared::cta.b64 %p2, [dyn+1024], 0; nanosleep.u32 20; @!%p2 bra wait;\n\
-         mov.u32 %r10, dyn; mad.lo.u32 %r10, %r1, 2, %r10; and.b32 %r10, %r10, 124; ld.shared.u32 %r9, [%r10];";
+         mov.u32 %r11, dyn; shl.b32 %r10, %r1, 1; and.b32 %r10, %r10, 124; add.u32 %r10, %r10, %r11; ld.shared.u32 %r9, [%r10];";
     let kernel = block(64, body);
     kernel.gives(|_, thread| pairs::input(thread / 2));
     kernel.lacks(FindingKind::TransactionBytes);
@@ -44,7 +44,7 @@ fn waits_of_many_warps() {
          wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [dyn], 0; @!%p2 bra wait;";
     let kernel = block(1024, body);
     kernel.gives(|_, _| 0);
-    found(&kernel, "threads 0 to 1023 wait for the phase of parity 0 of the mbarrier at 0x0");
+    found(&kernel, "threads 0 to 1023 wait for the phase of parity 0 of the mbarrier at 0x400");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn flags_in_shared_memory() {
          wait: ld.acquire.cta.shared.u32 %r9, [dyn]; setp.eq.u32 %p5, %r9, 0; @%p5 bra wait;";
     let kernel = block(128, body);
     kernel.gives(|_, _| 7);
-    found(&kernel, "threads 0 to 127 wait in a loop for a change of shared memory at 0x0");
+    found(&kernel, "threads 0 to 127 wait in a loop for a change of shared memory at 0x400");
     // Lanes of one warp.
     let body = "setp.eq.u32 %p1, %r1, 0; @%p1 st.volatile.shared.u32 [dyn], 0; bar.warp.sync -1; setp.eq.u32 %p2, %r1, 31;\n\
          @%p2 bra set; wait: ld.volatile.shared.u32 %r9, [dyn]; setp.ne.u32 %p5, %r9, 7; @%p5 bra wait; bra done;\n\
@@ -85,7 +85,7 @@ fn locks_that_are_not_given_back() {
          done: bar.sync 0; ld.shared.u32 %r9, [dyn+4];";
     let kernel = block(64, body);
     kernel.gives(|_, _| 64);
-    found(&kernel, "wait in a loop for a change of shared memory at 0x0");
+    found(&kernel, "wait in a loop for a change of shared memory at 0x400");
 }
 
 #[test]

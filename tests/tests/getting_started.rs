@@ -10,7 +10,12 @@ use std::process::Command;
 use tma_tests::sources::{CodeBlock, code_blocks};
 
 /// The lines that the page has in `Cargo.toml` for the simulator.
-const OPTIMISED: &str = "[profile.dev.package.ptx-sim]\nopt-level = 3";
+const OPTIMISED: &str = r#"[profile.dev.package.ptx-sim]
+opt-level = 3
+debug = "line-tables-only"
+[profile.dev.package.tma-model]
+opt-level = 3
+debug = "line-tables-only""#;
 
 /// What a program says without them.
 const HINT: &str = "hint: the simulator was compiled without optimisation";

@@ -141,7 +141,9 @@ fn every_package_is_described_licensed_and_linted() {
 fn links_in_the_documentation_lead_somewhere() {
     let files = files();
     let documents = files.iter().filter(|file| {
-        file.path.ends_with(".md") && (file.path.starts_with("docs/") || file.path.ends_with("README.md"))
+        let is_of_root = !file.path.contains('/');
+        let is_page = file.path.starts_with("docs/") || file.path.ends_with("README.md");
+        file.path.ends_with(".md") && (is_of_root || is_page)
     });
     let broken = documents.flat_map(|file| {
         let folder = root().join(&file.path).parent().map(PathBuf::from).expect("a file lies in a folder");
@@ -150,6 +152,19 @@ fn links_in_the_documentation_lead_somewhere() {
         broken.map(|target| format!("{}: there is no {target}", file.path))
     });
     expect_none(broken);
+}
+
+#[test]
+fn the_examples_are_those_of_their_readme() {
+    let files = files();
+    let folder = "examples/src/bin/";
+    let programs = files.iter().filter_map(|file| file.path.strip_prefix(folder)?.strip_suffix(".rs"));
+    let readme =
+        files.iter().find(|file| file.path == "examples/README.md").expect("the examples have a README");
+    let rows: Vec<_> = readme.text.lines().filter(|line| line.starts_with("| [`")).collect();
+    let row = |program: &str| format!("| [`{program}`](src/bin/{program}.rs) | ");
+    let missing = programs.filter(|program| !rows.iter().any(|line| line.starts_with(&row(program))));
+    expect_none(missing.map(|program| format!("examples/README.md has no row for {program}")));
 }
 
 /// The files that a Markdown text without fences links to: `[text](file#part)` and `[name]: file`.

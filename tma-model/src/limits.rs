@@ -11,6 +11,15 @@ pub const SHARED_BYTES: u64 = 227 * 1024;
 /// Shared memory of one multiprocessor, in bytes. Source: as above.
 pub const MULTIPROCESSOR_SHARED_BYTES: u64 = 228 * 1024;
 
+/// Shared memory that the system keeps of each block, in bytes. It lies before the block's own, so
+/// that the first variable is at this address. Source: Hopper Tuning Guide, "Unified Shared
+/// Memory/L1/Texture Cache"; PTX ISA, "Special Registers: %reserved_smem_offset_begin".
+pub const RESERVED_SHARED_BYTES: u32 = 1024;
+
+/// The unit in which shared memory is allocated, in bytes. Source: PTX ISA, "Special Registers:
+/// %total_smem_size", `sm_9x`.
+pub const SHARED_UNIT_BYTES: u32 = 128;
+
 /// Threads of one block. Source: as above.
 pub const BLOCK_THREADS: u64 = 1024;
 

@@ -6,6 +6,7 @@
 //!   and launches.
 //! * [`spec`] describes a compiled kernel to the host; [`map`] turns a tensor and a kernel's tile
 //!   into the parameters of a tensor map and checks every rule of the hardware.
+//! * [`tune`] chooses among instances of a kernel by measurement, and remembers the choice.
 //! * [`testing`] runs a check under many seeds of the simulator.
 //!
 //! [`prelude`] exports both sides. Without the feature `cuda`, or without a GPU, [`Device::open`]
@@ -36,11 +37,17 @@ mod backend;
 // Everything that can go wrong on the way, with its code.
 mod error;
 
+// Which of several kernels and launches is fastest.
+pub mod tune;
+
 pub mod testing;
 
 pub use device::Device;
 pub use device::stream::{Event, Stream};
-pub use error::{ArgumentKind, ClusterError, DriverStatus, Error, MapError, PictureError, ViewError};
+pub use error::{
+    ArgumentKind, AttentionError, ClusterError, DriverStatus, Error, MapError, PictureError, TuneError,
+    ViewError,
+};
 pub use launch::graph::{Capture, Graph};
 pub use map::picture;
 /// The simulator, whose report [`Device::reporting`] passes on.

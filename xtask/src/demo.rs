@@ -4,8 +4,10 @@ use std::{fs, process::Command};
 
 use anyhow::{Context, Result};
 
+use tma_setup::process;
+
 use crate::{
-    process, ptx,
+    ptx,
     setup::{self, Tools},
     workspace,
 };
@@ -36,7 +38,7 @@ pub(crate) fn run() -> Result<()> {
 /// Prints the PTX and assembles it with ptxas, which prints registers, spills and shared memory.
 fn show_ptx(tools: &Tools) -> Result<()> {
     let folder = workspace::target().join("demo");
-    workspace::fresh_folder(&folder)?;
+    process::fresh_folder(&folder)?;
     let source = workspace::root().join("examples/src/bin/tma_copy.rs");
     for path in ptx::write(tools, &folder, ptx::DEFAULT_TARGET, &[source])? {
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -12,7 +12,9 @@ use std::{
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::{process, ptx, setup, workspace};
+use tma_setup::process;
+
+use crate::{ptx, setup, workspace};
 
 /// The target of the inputs.
 #[derive(Clone, Copy, ValueEnum)]

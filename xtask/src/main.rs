@@ -1,13 +1,13 @@
 //! The project's tasks, run as `cargo xtask TASK`.
 //!
-//! It links none of the project's packages and needs only Rust and a C compiler, so that it can
-//! install what the others need. A task that compiles kernels runs [`setup`] first.
+//! Of the project's packages it links only `tma-setup`, and needs only Rust and a C compiler, so that
+//! it can install what the others need. A task that compiles kernels runs [`setup`] first.
 
 mod bundle;
 mod demo;
 mod editor;
 mod fuzz;
-mod process;
+mod protocol;
 mod ptx;
 mod setup;
 mod test;
@@ -27,7 +27,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Installs LLVM 22 and unpacks ptxas, unless both are present
+    /// Installs LLVM 22 and unpacks ptxas and nvdisasm, unless they are present
     Setup,
     /// Sets up, compiles the examples, shows the PTX of `tma_copy`, and runs it (on the simulator
     /// if there is no GPU)
@@ -42,6 +42,15 @@ enum Task {
         /// Architecture to compile for
         #[arg(long, default_value = ptx::DEFAULT_TARGET)]
         target: String,
+    },
+    /// Judges the protocol of barriers of every kernel, and prints what is proved, and what is not
+    /// decided and why
+    Protocol {
+        /// Files and folders [default: the examples]
+        paths: Vec<PathBuf>,
+        /// How many steps are looked at of each kernel
+        #[arg(long)]
+        budget: Option<u64>,
     },
     /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
     /// it installs
@@ -70,6 +79,7 @@ fn main() -> Result<()> {
         Task::Demo => demo::run(),
         Task::Test => test::run(),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
+        Task::Protocol { paths, budget } => protocol::run(&paths, budget),
         Task::Editor => editor::run(),
         Task::Bundle => bundle::run(),
         Task::Fuzz { target, minutes, inputs } => fuzz::run(target, fuzz::Extent { minutes, inputs }),

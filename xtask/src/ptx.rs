@@ -7,8 +7,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
+use tma_setup::process;
+
 use crate::{
-    process,
     setup::{self, Tools},
     workspace,
 };
@@ -25,7 +26,7 @@ pub(crate) fn run(out: Option<&Path>, target: &str) -> Result<()> {
             // This folder belongs to the task: PTX that an earlier run wrote for a deleted kernel
             // must go too.
             let folder = workspace::target().join("ptx");
-            workspace::fresh_folder(&folder)?;
+            process::fresh_folder(&folder)?;
             folder
         }
     };

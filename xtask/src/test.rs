@@ -8,8 +8,9 @@ use std::{
 
 use anyhow::{Context, Result};
 
+use tma_setup::{llvm, process};
+
 use crate::{
-    process,
     setup::{self, Tools},
     workspace,
 };
@@ -88,7 +89,7 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let mut bare = workspace::cargo();
     bare.args(["clippy", "--workspace", "--no-default-features"]).args(deny_warnings);
     let nowhere = workspace::target().join("nowhere");
-    bare.env("LLVM_SYS_221_PREFIX", &nowhere).env("CUDA_LIBRARY_PATH", &nowhere);
+    bare.env(llvm::VARIABLE, &nowhere).env("CUDA_LIBRARY_PATH", &nowhere);
 
     let mut tests = cargo(&["test", "--workspace"]);
     tests.args(SIMULATOR_COMMAND);

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::process;
+use tma_setup::process;
 
 /// The folder of the workspace's `Cargo.toml`.
 pub(crate) fn root() -> &'static Path {
@@ -69,12 +69,4 @@ pub(crate) fn rust_files(under: &Path) -> Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found)
-}
-
-/// Removes the folder `path` and its contents, if it exists, and creates it again.
-pub(crate) fn fresh_folder(path: &Path) -> Result<()> {
-    if path.exists() {
-        fs::remove_dir_all(path).with_context(|| format!("cannot remove {}", path.display()))?;
-    }
-    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
 }

@@ -21,6 +21,8 @@ pub struct Flights {
     pending: HashMap<StmtId, u32>,
     /// The multiplications that begin a sum.
     first: HashSet<StmtId>,
+    /// Those that go on with a flight: the one before is still under way.
+    continued: HashSet<StmtId>,
     /// The fragments and metadata that the multiplications of each accumulator read.
     registers: HashMap<LocalId, Vec<LocalId>>,
 }
@@ -34,6 +36,11 @@ impl Flights {
     /// Whether the accumulator is zero before this multiplication.
     pub fn is_first(&self, mma: StmtId) -> bool {
         self.first.contains(&mma)
+    }
+
+    /// Whether a multiplication of the same accumulator is under way before this one.
+    pub fn is_continued(&self, mma: StmtId) -> bool {
+        self.continued.contains(&mma)
     }
 
     /// The fragments and metadata that multiplications of `accumulator` read.
@@ -103,6 +110,9 @@ impl Walk<'_, '_> {
                 }
                 if state.zero.remove(&mma.accumulator) {
                     self.flights.first.insert(stmt.id);
+                }
+                if state.open.iter().any(|group| group.accumulator == mma.accumulator) {
+                    self.flights.continued.insert(stmt.id);
                 }
                 state.open.push(Group {
                     accumulator: mma.accumulator,
@@ -202,6 +212,9 @@ impl Walk<'_, '_> {
             | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
+            | StmtKind::LoadFragment(_)
+            | StmtKind::MmaSync(_)
+            | StmtKind::StoreWarp(_)
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)

@@ -22,11 +22,12 @@
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
 //! * `uniform`: what warpgroups do together, where all of their threads come.
+//! * `protocol`: who waits for whom, and who may use which memory when. It follows the whole kernel,
+//!   and is asked on its own.
 //! * `unused`: shared memory that nothing uses, which is a warning.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
-//! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor),
-//! and the order of barrier operations among threads.
+//! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor).
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -41,6 +42,7 @@ mod limits;
 mod low_bits;
 pub(crate) mod mma;
 mod operations;
+pub mod protocol;
 pub(crate) mod registers;
 mod settled;
 mod size;
@@ -73,6 +75,11 @@ impl CheckedKernel {
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
+    }
+
+    /// The kernel alone.
+    pub(crate) fn into_kernel(self) -> Kernel {
+        self.kernel
     }
 
     /// Where its shared variables lie.

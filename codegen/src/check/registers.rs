@@ -13,7 +13,7 @@ use super::mma::is_asked_for;
 use super::unrolled::State;
 use crate::diag::Sink;
 use crate::diag::mistake::Warpgroup;
-use crate::ir::{Block, Kernel, Label, Span, Stmt, StmtKind, visit};
+use crate::ir::{Block, Flow, Kernel, Label, Span, Stmt, StmtKind, visit};
 use crate::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 
 /// The registers that each thread begins with where warpgroups ask for more or fewer: those that
@@ -101,91 +101,48 @@ impl Walk {
     }
 
     /// Blocks of which it is not known which are executed, or how often.
-    fn perhaps(&mut self, blocks: &[&Block]) -> Goes {
+    fn perhaps<'b>(&mut self, blocks: impl Iterator<Item = &'b Block> + Clone) -> Goes {
         let was_certain = std::mem::replace(&mut self.is_certain, false);
-        blocks.iter().for_each(|block| self.state.forget(block));
+        blocks.clone().for_each(|block| self.state.forget(block));
+        let mut leaves = false;
+        for block in blocks {
+            let before = self.state.clone();
+            leaves |= self.block(block) != Goes::On || may_leave(block);
+            self.state = before;
+        }
         // Not all that leave are certain to do so: what comes behind is as uncertain.
-        let leaves = blocks.iter().any(|block| self.block(block) != Goes::On || may_leave(block));
-        blocks.iter().for_each(|block| self.state.forget(block));
         self.is_certain = was_certain && !leaves;
         Goes::On
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Goes {
-        match &stmt.kind {
-            StmtKind::SetMaxRegisters { increase, registers } => {
-                let (is_certain, span) = (self.is_certain, stmt.origin.span);
-                let change = Change { increases: *increase, registers: *registers, span, is_certain };
-                self.changes.push(change);
-                Goes::On
-            }
-            StmtKind::Assign { local, index, value } => {
-                self.state.assign(*local, index, value);
-                Goes::On
-            }
-            StmtKind::If { condition, then, otherwise } => match self.state.of(condition).as_bool() {
+        if let StmtKind::SetMaxRegisters { increase, registers } = stmt.kind {
+            let (is_certain, span) = (self.is_certain, stmt.origin.span);
+            self.changes.push(Change { increases: increase, registers, span, is_certain });
+        } else if let StmtKind::Assign { local, index, value } = &stmt.kind {
+            self.state.assign(*local, index, value);
+        }
+        match stmt.flow() {
+            Flow::On => Goes::On,
+            Flow::If(condition, [then, otherwise]) => match self.state.of(condition).as_bool() {
                 Some(true) => self.block(then),
                 Some(false) => self.block(otherwise),
-                None => self.perhaps(&[then, otherwise]),
+                None => self.perhaps([then, otherwise].into_iter()),
             },
-            StmtKind::Match { value, arms, otherwise } => match self.state.of(value).as_int() {
+            Flow::Match(value, arms, otherwise) => match self.state.of(value).as_int() {
                 Some(value) => {
-                    let holds = |ranges: &[(i128, i128)]| {
-                        ranges.iter().any(|(least, most)| (*least..=*most).contains(&value))
-                    };
-                    let arm = arms.iter().find(|arm| holds(&arm.ranges));
+                    let arm = arms.iter().find(|arm| arm.holds(value));
                     self.block(arm.map_or(otherwise, |arm| &arm.body))
                 }
-                None => {
-                    let blocks: Vec<_> = arms.iter().map(|arm| &arm.body).chain([otherwise]).collect();
-                    self.perhaps(&blocks)
-                }
+                None => self.perhaps(arms.iter().map(|arm| &arm.body).chain([otherwise])),
             },
-            StmtKind::Loop { body, .. } => self.perhaps(&[body]),
-            StmtKind::While { header, body, .. } => self.perhaps(&[header, body]),
-            StmtKind::For(inner) => self.perhaps(&[&inner.body]),
-            StmtKind::Labelled { label, body } => {
+            Flow::Loop(inner) => self.perhaps(inner.blocks()),
+            Flow::Labelled(label, body) => {
                 let goes = self.block(body);
-                if goes == Goes::Behind(*label) { Goes::On } else { goes }
+                if goes == Goes::Behind(label) { Goes::On } else { goes }
             }
-            StmtKind::Leave(label) | StmtKind::Break(label) | StmtKind::Continue(label) => {
-                Goes::Behind(*label)
-            }
-            StmtKind::Return | StmtKind::Trap => Goes::Away,
-            StmtKind::TileGet { .. }
-            | StmtKind::TileSet { .. }
-            | StmtKind::SharedGet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalGet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::GlobalAtomic { .. }
-            | StmtKind::TileCopy(_)
-            | StmtKind::BulkCopy(_)
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::Barrier { .. }
-            | StmtKind::EditMap { .. }
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Mma(_)
-            | StmtKind::MmaWait { .. }
-            | StmtKind::Pack { .. }
-            | StmtKind::StoreAccumulator { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::NamedBarrierArrive { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Warp { .. }
-            | StmtKind::Assert { .. }
-            | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => Goes::On,
+            Flow::Behind(label) | Flow::Next(label) => Goes::Behind(label),
+            Flow::End | Flow::Trap => Goes::Away,
         }
     }
 }

@@ -202,6 +202,9 @@ codes! {
     /// Metadata that is not what a sparse operand has.
     SparseMetadata = "TMA0260",
 
+    /// A part of a tile that begins beside a chunk of 16 bytes, where a warp loads or stores none.
+    FragmentStart = "TMA0261",
+
     /// A tile that is too large to be printed.
     PrintedTile = "TMA0270",
 
@@ -212,12 +215,39 @@ codes! {
     /// Registers that a block does not have for its warpgroups.
     RegisterPool = "TMA0265",
 
+    /// Threads that wait for what never comes.
+    Deadlock = "TMA0701",
+    /// A phase of a barrier that expects other bytes than are copied.
+    PhaseBytes = "TMA0702",
+    /// Arrivals or initialisations that a barrier does not take.
+    PhaseArrivals = "TMA0703",
+    /// Two accesses to shared memory that nothing orders.
+    SharedRace = "TMA0704",
+    /// A read of what a copy brings, without a wait for it.
+    ReadBeforeWait = "TMA0705",
+    /// Shared memory filled or written while it may still be in use.
+    EarlyRefill = "TMA0706",
+    /// Accesses of threads and of the asynchronous proxy without a fence between.
+    MissingFence = "TMA0707",
+    /// A barrier used where its initialisation need not be visible.
+    BarrierInit = "TMA0708",
+    /// A wait that may be overrun by a later phase.
+    Overrun = "TMA0709",
+    /// A copy that nobody waits for.
+    OpenCopy = "TMA0710",
+    /// Shared memory of a block that may have ended.
+    BlockGone = "TMA0711",
+    /// Threads that do not come to a meeting as others do.
+    PartedMeeting = "TMA0712",
+
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",
     /// LLVM, or a file, failed while PTX was made.
     Backend = "TMA0902",
     /// A path that cargo cannot be told to watch.
     Unwatchable = "TMA0904",
+    /// Kept PTX that is not that of the kernel as it is now.
+    KeptPtx = "TMA0905",
 }
 
 impl fmt::Display for Code {

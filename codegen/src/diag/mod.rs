@@ -9,6 +9,7 @@
 
 mod codes;
 mod diagnostic;
+mod doubt;
 mod lists;
 mod located;
 pub(crate) mod mistake;
@@ -22,6 +23,7 @@ mod wording;
 pub use codes::{Code, Severity};
 pub(crate) use diagnostic::Coded;
 pub use diagnostic::Diagnostic;
+pub use doubt::Why;
 pub use located::Located;
 pub(crate) use partial::{Decision, PartialType};
 pub use render::render;

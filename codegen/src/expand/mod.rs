@@ -29,7 +29,7 @@ use crate::ir::Kernel;
 use crate::parse::item::depth;
 use crate::parse::item::{self, KernelItem, ModuleItems};
 use crate::parse::names::WordUse;
-use crate::pipeline::{Front, Instance, front};
+use crate::pipeline::{Front, Instance, Rules, front};
 use crate::place;
 use ptx::Ptx;
 
@@ -88,7 +88,7 @@ enum Imports {
 fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: &mut TokenStream) -> Item {
     let Item::Fn(mut function) = item else { return item };
     if let Some(kernel) = item::kernel(&function) {
-        let mut front = front(&kernel, shared);
+        let mut front = front(&kernel, shared, Rules::Protocol);
         if *imports == Imports::Missing {
             front.diagnostics.errors.retain(|error| !error.mistake.is_of_imports());
         } else if front.diagnostics.errors.iter().any(|error| error.mistake.is_of_imports()) {
@@ -123,7 +123,7 @@ fn refuse_options(name: &'static str, attr: TokenStream, sink: &mut Sink) {
 
 /// A kernel outside of a `#[tma_module]`.
 fn lone_kernel(item: &KernelItem) -> TokenStream {
-    let mut front = front(item, &ModuleItems::default());
+    let mut front = front(item, &ModuleItems::default(), Rules::Protocol);
     let mut ptx = Ptx::of(&front);
     if let Some(error) = place::misplaced(item, Span::call_site(), ptx.is_whole) {
         // Where a module cannot stand, one more error would be about that.

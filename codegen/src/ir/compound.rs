@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{AccumulatorType, OperandType, Scalar, TileType, Type};
+use super::{AccumulatorType, FragmentType, OperandType, Scalar, TileType, Type};
 
 /// What a compound value is. Its parts are the operands of an
 /// [`ExprKind::Compound`](super::ExprKind::Compound).
@@ -27,6 +27,9 @@ pub enum Compound {
     FullSlot(Vec<TileType>),
     /// A tile as an operand of a multiplication, transposed or negated: the tile.
     Operand(OperandType),
+    /// A fragment as a left operand of twice as many columns, half of which are there: the fragment,
+    /// and the metadata that tells which.
+    SparseFragment(FragmentType),
     /// Some columns of an accumulator, as one of so many columns: the accumulator, and the first
     /// column.
     Columns(AccumulatorType),
@@ -54,7 +57,11 @@ impl Compound {
             Self::Phase | Self::Pipeline(_) | Self::Producer(_) | Self::Consumer(_) | Self::EmptySlot(_) => {
                 &[]
             }
-            Self::Operand(_) | Self::Columns(_) | Self::Matrix(_) | Self::Flight(..) => &[],
+            Self::Operand(_)
+            | Self::SparseFragment(_)
+            | Self::Columns(_)
+            | Self::Matrix(_)
+            | Self::Flight(..) => &[],
         }
     }
 }
@@ -70,6 +77,9 @@ impl fmt::Display for Compound {
             Self::LoadingSlot(tiles) => write!(f, "LoadingSlot<{}>", Tuple(tiles)),
             Self::FullSlot(tiles) => write!(f, "FullSlot<{}>", Tuple(tiles)),
             Self::Operand(operand) => operand.fmt(f),
+            Self::SparseFragment(fragment) => {
+                write!(f, "Sparse<{fragment}, {}>", fragment.columns.saturating_mul(2))
+            }
             Self::Columns(part) => {
                 write!(f, "Columns<{}, {}, {}>", part.element, part.rows, part.columns)
             }

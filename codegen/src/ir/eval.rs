@@ -109,6 +109,8 @@ pub fn math(op: MathOp, operands: &[Const]) -> Option<Const> {
             | MathOp::Sqrt
             | MathOp::Rsqrt
             | MathOp::Exp2
+            | MathOp::Exp2Half
+            | MathOp::Exp2Ftz
             | MathOp::Log2
             | MathOp::Recip
             | MathOp::Exp

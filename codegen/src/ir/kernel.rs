@@ -16,6 +16,9 @@ pub struct Kernel {
     /// Whether the attribute says `checked` or `unchecked`; else the build decides
     /// ([`Checks`](crate::Checks)).
     pub checked: Option<bool>,
+    /// Whether the attribute says `protocol = trusted`: then the order in which threads use barriers
+    /// and memory is not judged.
+    pub trusted: bool,
     /// The parameters, in order.
     pub params: Vec<Param>,
     /// Every register variable, in order of appearance; [`LocalId`] counts these.
@@ -154,8 +157,9 @@ impl Param {
             | Type::CachePolicy
             | Type::Array(..)
             | Type::Accumulator(_)
-            | Type::Rows(..)
+            | Type::Rows(_)
             | Type::Fragment(_)
+            | Type::WarpFragment(_)
             | Type::Tile(_)
             | Type::Barrier
             | Type::Token

@@ -27,6 +27,9 @@ impl Display for Kernel {
             Some(false) => f.write_str(" unchecked")?,
             None => {}
         }
+        if self.trusted {
+            f.write_str(" trusted")?;
+        }
         f.write_char('\n')?;
         for (i, param) in self.params.iter().enumerate() {
             let written = if param.written { " written" } else { "" };
@@ -133,6 +136,19 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::StoreMatrix(store) => matrix_store(f, store),
         StmtKind::ReduceRows { dest, op, accumulator } => {
             writeln!(f, "{dest} = row_{} {accumulator}", op.name())
+        }
+        StmtKind::LoadFragment(load) => {
+            let FragmentLoad { dest, from: SharedOperand { tile, ty }, at } = &**load;
+            let transposed = if ty.transposed { ".transposed" } else { "" };
+            writeln!(f, "{dest} = fragment.load{transposed} {tile} {}", List(at))
+        }
+        StmtKind::MmaSync(mma) => {
+            let MmaSync { op, accumulator, left, right } = &**mma;
+            writeln!(f, "{} {accumulator} {left} {right}", op.name())
+        }
+        StmtKind::StoreWarp(store) => {
+            let WarpStore { accumulator, tile, at } = &**store;
+            writeln!(f, "accumulator.store {accumulator} {tile} {}", List(at))
         }
         StmtKind::SetMaxRegisters { increase, registers } => {
             writeln!(f, "setmaxnreg_{} {registers}", if *increase { "inc" } else { "dec" })

@@ -58,6 +58,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, Poi
 
 use arith::{cast, integer};
 use memory::vector;
+pub(crate) use nvvm::{around_stops, keep_apart, with_fences};
 
 use crate::Checks;
 use crate::backend::{BackendError, Source};

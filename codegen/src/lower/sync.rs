@@ -109,8 +109,8 @@ pub(super) fn depend(cx: &mut Cx<'_, '_>, dependency: GridDependency) -> Lower<(
 pub(super) fn reaches_others(kernel: &Kernel) -> bool {
     let mut found = false;
     visit::for_each_expr(&kernel.body, &mut |expr| {
-        let whole = expr.ty.local();
-        let thing = if let Type::Stages(thing, _) = whole { thing } else { whole };
+        let ty = expr.ty.local();
+        let thing = if let Type::Stages(thing, _) = ty { thing } else { ty };
         found |= matches!(&expr.kind, ExprKind::Remote(..)) && *thing != Type::Barrier;
     });
     found

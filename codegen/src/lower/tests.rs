@@ -285,7 +285,7 @@ fn functions_become_their_instructions() {
     let text = body(
         "out: Global<f32>, a: f32, b: f32",
         "out.set(0u32, fma(a, b, a)); out.set(1u32, rsqrt(a)); out.set(2u32, exp2(a)); out.set(3u32, log2(a));
-         out.set(4u32, min(a, b)); out.set(5u32, max(a, b)); out.set(6u32, abs(a));",
+         out.set(4u32, min(a, b)); out.set(5u32, max(a, b)); out.set(6u32, abs(a)); out.set(7u32, exp2_ftz(b));",
     );
     has(
         &text,
@@ -293,6 +293,7 @@ fn functions_become_their_instructions() {
             "fma.rn.f32",
             "rsqrt.approx.f32",
             "ex2.approx.f32",
+            "ex2.approx.ftz.f32",
             "lg2.approx.f32",
             "min.f32",
             "max.f32",

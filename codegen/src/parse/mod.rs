@@ -108,6 +108,7 @@ fn parse_instance(
         arguments: parts.arguments,
         launch,
         checked: attr.checked,
+        trusted: attr.trusted,
         params: parts.params,
         locals: parts.locals,
         shared: parts.shared,

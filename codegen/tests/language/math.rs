@@ -26,7 +26,7 @@ fn approximations_are_of_f32() {
         "let a = exp(x) + log(x) + sin(x) + cos(x) + tanh(x) + pow(x, 0.5);",
         "v0 = (((((exp(p3) + log(p3)) + sin(p3)) + cos(p3)) + tanh(p3)) + pow(p3, 0.5f32))",
     );
-    for word in ["exp", "log", "sin", "cos", "tanh", "exp2", "log2", "rsqrt"] {
+    for word in ["exp", "log", "sin", "cos", "tanh", "exp2", "exp2_ftz", "log2", "rsqrt"] {
         accepts(&format!("let y = {word}(x) + {word}(2.0);"));
         refuses(&format!("let y = {word}(wide);"), &format!("`f64` has no `{word}`"));
         refuses(&format!("let y = x.{word}();"), &format!("`f32` has no method `{word}`"));

@@ -121,6 +121,7 @@ fn functions_of_numbers() {
         "v0 = (fma(p3, 2.0f32, p3) + fma(p3, p3, 1.0f32))\nv1 = (((sqrt(p3) + sqrt(p3)) + recip(p3)) + recip(p3))",
     );
     means("let a = rsqrt(x) + exp2(x) + log2(2.0);", "v0 = ((rsqrt(p3) + exp2(p3)) + log2(2.0f32))");
+    means("let a = exp2_ftz(x);", "v0 = exp2_ftz(p3)");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tma_codegen::diag::{Code, Diagnostics};
-use tma_codegen::{Failure, Target, check, check_for};
+use tma_codegen::{Failure, Target, check, check_for, check_protocol};
 
 /// A fenced block of a page.
 pub(crate) struct Example {
@@ -90,12 +90,16 @@ fn fence(words: &str) -> Option<(Outcome, Option<Target>)> {
 /// The errors and the warnings of a text: as the macro finds them, or those for a target. A text
 /// that is no Rust is an error.
 pub(crate) fn judge(path: &str, source: &str, target: Option<Target>) -> Result<Judged, String> {
-    let result = match target {
-        None => check(path, source).map(|found| (found.kernels.len(), found.warnings, found.rendered)),
-        Some(target) => {
-            check_for(path, source, target).map(|found| (found.kernels.len(), found.warnings, found.rendered))
-        }
-    };
+    // Most pages show parts of kernels; those about the protocol show all of it.
+    let is_whole = source.contains("//~ TMA07") || source.contains("// As a whole.");
+    let result =
+        match target {
+            None if is_whole => check_protocol(path, source)
+                .map(|found| (found.kernels.len(), found.warnings, found.rendered)),
+            None => check(path, source).map(|found| (found.kernels.len(), found.warnings, found.rendered)),
+            Some(target) => check_for(path, source, target)
+                .map(|found| (found.kernels.len(), found.warnings, found.rendered)),
+        };
     let (accepted_kernels, diagnostics, rendered) = match result {
         Ok((kernels, warnings, rendered)) => (kernels, Diagnostics { errors: vec![], warnings }, rendered),
         Err(Failure::Rules { errors, warnings, rendered }) => (0, Diagnostics { errors, warnings }, rendered),

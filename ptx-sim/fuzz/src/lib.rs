@@ -17,13 +17,13 @@ pub mod ptx;
 mod tests;
 pub mod text;
 
-// The command's own files, for their functions: a command has no library.
-#[path = "../../src/bin/ptx-sim/arguments.rs"]
+// The command's own files: without the feature `cli` the library lacks them.
+#[path = "../../src/cli/arguments.rs"]
 mod arguments;
-#[path = "../../src/bin/ptx-sim/buffers.rs"]
+#[path = "../../src/cli/buffers.rs"]
 mod buffers;
-#[path = "../../src/bin/ptx-sim/npy.rs"]
+#[path = "../../src/cli/npy.rs"]
 mod npy;
-#[path = "../../src/bin/ptx-sim/numbers.rs"]
+#[path = "../../src/cli/numbers.rs"]
 #[expect(dead_code, reason = "the command shows numbers, too")]
 mod numbers;

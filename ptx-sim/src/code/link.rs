@@ -75,7 +75,7 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
     builder.resolve_labels(entry.line)?;
     drop_unread(&mut builder);
     let multiplies = keep_tensor_registers(&mut builder.code);
-    let dynamic = builder.shared_bytes.next_multiple_of(builder.dynamic_align.max(1));
+    let dynamic = builder.shared_end.next_multiple_of(builder.dynamic_align.max(1));
     for constant in &mut builder.constants {
         if let Constant::DynamicShared(offset) = *constant {
             *constant = Constant::Bits((i64::from(dynamic) + offset) as u64 & 0xffff_ffff);
@@ -91,7 +91,7 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
         param_bytes: params.last().map_or(0, |last| last.offset + last.bytes),
         params,
         local_bytes: builder.local_bytes,
-        shared_bytes: dynamic,
+        dynamic_shared: dynamic,
         required_threads: entry.required_threads,
         most_threads: entry.most_threads,
         required_cluster: entry.required_cluster,

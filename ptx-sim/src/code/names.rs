@@ -3,6 +3,8 @@
 use crate::isa::{Constant, Inst, Label, Op, Pc, Reg, Slot, Special, VariableId};
 use std::collections::HashMap;
 
+use tma_model::limits::RESERVED_SHARED_BYTES;
+
 use crate::parse::LoadError;
 use crate::parse::syntax::{Source, Statement, Variable, VariableSpace};
 
@@ -55,7 +57,8 @@ pub(crate) struct Builder<'m, 's> {
     constant_regs: HashMap<Constant, Reg>,
     pub(crate) specials: Vec<(Reg, Special)>,
     pub(crate) local_bytes: u32,
-    pub(crate) shared_bytes: u32,
+    /// Where the static shared memory that is declared so far ends.
+    pub(crate) shared_end: u32,
     pub(crate) dynamic_align: u32,
     module_shared: HashMap<&'s str, u32>,
     scopes: Vec<Scope<'s>>,
@@ -83,7 +86,7 @@ impl<'m, 's> Builder<'m, 's> {
             mentions: HashMap::new(),
             specials: Vec::new(),
             local_bytes: 0,
-            shared_bytes: 0,
+            shared_end: RESERVED_SHARED_BYTES,
             dynamic_align: 1,
             module_shared: HashMap::new(),
             scopes: Vec::new(),
@@ -173,8 +176,8 @@ impl<'m, 's> Builder<'m, 's> {
     }
 
     fn shared(&mut self, variable: &Variable<'s>) -> Result<u32, LoadError> {
-        let place = reserve(self.shared_bytes, variable)?;
-        self.shared_bytes = place.offset + place.bytes;
+        let place = reserve(self.shared_end, variable)?;
+        self.shared_end = place.offset + place.bytes;
         Ok(place.offset)
     }
 
@@ -347,7 +350,9 @@ fn special(name: &str) -> Option<(Special, u32)> {
         "%gridid" => (Special::Gridid, 64),
         "%dynamic_smem_size" => (Special::DynamicSharedBytes, 32),
         "%total_smem_size" => (Special::TotalSharedBytes, 32),
-        "%aggr_smem_size" | "%envreg0" => (Special::Zero, 32),
+        "%aggr_smem_size" => (Special::AggregatedSharedBytes, 32),
+        "%reserved_smem_offset_end" | "%reserved_smem_offset_cap" => (Special::ReservedSharedBytes, 32),
+        "%reserved_smem_offset_begin" | "%envreg0" => (Special::Zero, 32),
         _ => return None,
     })
 }

@@ -33,6 +33,7 @@ mod warpgroup;
 use std::ops::Range;
 
 use alu::Lanes;
+use tma_model::limits::SHARED_UNIT_BYTES;
 
 use crate::isa::{Pc, Program, Reg, Site};
 
@@ -66,6 +67,13 @@ impl Context<'_> {
 
     pub(crate) fn threads(&self) -> u32 {
         self.block.iter().product()
+    }
+
+    /// `%total_smem_size`: static and dynamic shared memory of a block, in the units in which it is
+    /// allocated, without what is reserved.
+    pub(crate) fn total_shared_bytes(&self) -> u32 {
+        let bytes = self.program.static_shared_bytes() + self.dynamic_shared_bytes;
+        bytes.next_multiple_of(SHARED_UNIT_BYTES)
     }
 }
 

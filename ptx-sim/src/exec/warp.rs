@@ -1,5 +1,7 @@
 //! A warp: registers, local memory and the lanes' places in the code.
 
+use tma_model::limits::RESERVED_SHARED_BYTES;
+
 use super::alu::Lanes;
 use super::spin::Rounds;
 use super::splits::Splits;
@@ -122,7 +124,9 @@ fn value(context: &Context<'_>, rank: u32, block: [u32; 3], warp: u32, lane: u32
         Special::Smid => (block[0] + grid[0].wrapping_mul(block[1] + grid[1].wrapping_mul(block[2]))) % 132,
         Special::Nsmid => 132,
         Special::DynamicSharedBytes => context.dynamic_shared_bytes,
-        Special::TotalSharedBytes => context.dynamic_shared_bytes + context.program.shared_bytes,
+        Special::TotalSharedBytes => context.total_shared_bytes(),
+        Special::AggregatedSharedBytes => context.total_shared_bytes() + RESERVED_SHARED_BYTES,
+        Special::ReservedSharedBytes => RESERVED_SHARED_BYTES,
         Special::Gridid | Special::Zero => 0,
     }
 }

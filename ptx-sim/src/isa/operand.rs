@@ -61,5 +61,7 @@ pub(crate) enum Special {
     Gridid,
     DynamicSharedBytes,
     TotalSharedBytes,
+    AggregatedSharedBytes,
+    ReservedSharedBytes,
     Zero,
 }

@@ -1,5 +1,7 @@
 //! Programs: a kernel with the functions that it calls, ready to run.
 
+use tma_model::limits::RESERVED_SHARED_BYTES;
+
 use super::{Constant, Effect, Guard, Op, Pc, Reg, Site, Special};
 
 /// A kernel, ready to run.
@@ -19,8 +21,8 @@ pub(crate) struct Program {
     pub(crate) param_bytes: u32,
     /// Local memory of a thread.
     pub(crate) local_bytes: u32,
-    /// Shared memory of a block, without the dynamic part, which starts here.
-    pub(crate) shared_bytes: u32,
+    /// The address at which a block's dynamic shared memory starts, behind the static part.
+    pub(crate) dynamic_shared: u32,
     pub(crate) required_threads: Option<[u32; 3]>,
     pub(crate) most_threads: Option<[u32; 3]>,
     pub(crate) required_cluster: Option<[u32; 3]>,
@@ -36,6 +38,11 @@ impl Program {
     #[inline(always)]
     pub(crate) fn inst(&self, pc: Pc) -> Option<&Inst> {
         self.code.get(pc.index())
+    }
+
+    /// Static shared memory of a block in bytes, with what aligns the dynamic part.
+    pub(crate) fn static_shared_bytes(&self) -> u32 {
+        self.dynamic_shared - RESERVED_SHARED_BYTES
     }
 
     /// See [`Kernel::shares_memory`](crate::Kernel::shares_memory).

@@ -1,6 +1,8 @@
 //! Where the state spaces lie.
 //!
-//! A `.shared::cta` address is an offset in the memory of the thread's own block. Those of
+//! A `.shared::cta` address is an offset in the memory of the thread's own block, where variables
+//! begin behind what the system keeps
+//! ([`RESERVED_SHARED_BYTES`](tma_model::limits::RESERVED_SHARED_BYTES)). Those of
 //! `.shared::cluster` hold the rank above the offset; as the PTX ISA wants it, an address of the
 //! first kind is also one of the second ("State Spaces", "Shared State Space"). Generic addresses
 //! are a window for each space; what is in no window is global.

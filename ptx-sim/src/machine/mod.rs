@@ -112,7 +112,7 @@ pub use diagnostics::SharedName;
 pub use engine::counters::{CopyKind, Counters, Moved};
 pub use index::{BarrierId, BlockRank, MapId, OperationId, ThreadId, ThreadIndex, WarpIndex};
 pub use memory::{GlobalFault, GlobalMemory};
-pub(crate) use mma::{WarpFactors, WarpLanes, WarpManner, multiply_in_warp};
+pub(crate) use mma::{WarpFactors, WarpLanes, WarpManner, WideLanes, multiply_doubles, multiply_in_warp};
 pub(crate) use random::Random;
 pub(crate) use timeline::{Position, Recorder};
 pub use types::{
@@ -165,7 +165,7 @@ impl Machine {
             checks: config.checks,
             memory: Memory::new(shape, config),
             order: HappensBefore::new(shape, config.checks.order),
-            barriers: Barriers::new(shape, config.shared_bytes, config.seed),
+            barriers: Barriers::new(shape, config.shared.end, config.seed),
             engines: Engines::new(shape),
             tensor_cores: TensorCores::new(shape),
             registers: Registers::new(shape, config.thread_registers),

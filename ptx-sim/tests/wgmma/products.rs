@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, launch};
 use tma_model::Swizzle;
+use tma_model::limits::RESERVED_SHARED_BYTES;
 use tma_model::mma::{Accumulated, Form, Major, Operand, OperandTile, Place, ROWS};
 
 /// A multiplication of one instruction.
@@ -151,7 +152,7 @@ impl Case {
             let at: u32 = start;
             put(&mut image, at, tile, matrix);
             start = (at + tile.bytes()).next_multiple_of(1024);
-            tile.descriptor(at).encode()
+            tile.descriptor(RESERVED_SHARED_BYTES + at).encode()
         };
         let a_descriptor = self.left.map_or(0, |layout| place(a, ROWS, layout, &left));
         let b_descriptor = place(b, n, self.right, &right);

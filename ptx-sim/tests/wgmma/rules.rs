@@ -274,7 +274,10 @@ fn descriptors_lead_to_the_variable_that_they_start_in() {
     assert_eq!(found(names, true), "");
     assert_eq!(found("", false), "");
     let text = found(names, false);
-    assert!(text.contains("the descriptor of A leads from 0x0 (`a`) to 0xc00 (byte 1024 of `b`)"), "{text}");
+    assert!(
+        text.contains("the descriptor of A leads from 0x400 (`a`) to 0x1000 (byte 1024 of `b`)"),
+        "{text}"
+    );
 }
 
 #[test]

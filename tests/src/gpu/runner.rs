@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Context;
 use tma_runtime::prelude::*;
 
-use super::{errors, example_runs};
+use super::{errors, example_runs, tuning};
 use crate::case::Options;
 use crate::conformance;
 use crate::kernels::{self, faults};
@@ -71,6 +71,7 @@ fn all(options: Options) -> Vec<Test> {
     tests.extend(example_runs::tests(&options));
     if !options.quick {
         tests.extend(errors::tests());
+        tests.extend(tuning::tests());
         tests.extend(
             faults::all()
                 .map(|fault| Test { name: fault.name.to_owned(), run: Box::new(|_| in_own_process(fault)) }),

@@ -225,34 +225,36 @@ pub fn fast_float_functions(a: Global<f32>, out: Global<f32>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
     if i < a.len() {
         let x = a.get(i);
-        out.set(i * 3, exp2(x));
-        out.set(i * 3 + 1, log2(x));
-        out.set(i * 3 + 2, rsqrt(x));
+        out.set(i * 4, exp2(x));
+        out.set(i * 4 + 1, log2(x));
+        out.set(i * 4 + 2, rsqrt(x));
+        out.set(i * 4 + 3, exp2_ftz(x));
     }
 }
 
 fn fast_functions(device: &Device, options: &Options) -> anyhow::Result<()> {
     let n = options.elements(1 << 16);
     let inputs = samples::<f32>(7, n);
-    let mut out = device.filled_bytes([3 * n], 0xab)?;
+    let mut out = device.filled_bytes([4 * n], 0xab)?;
     fast_float_functions::launch(device, blocks(n), &device.tensor(&inputs, [n])?, &mut out)?;
 
-    let exact = |x: f64| [x.exp2(), x.log2(), 1.0 / x.sqrt()];
+    let normal = |y: f64| if y < f64::from(f32::MIN_POSITIVE) { 0.0 } else { y };
+    let exact = |x: f64| [x.exp2(), x.log2(), 1.0 / x.sqrt(), normal(x.exp2())];
     let wanted: Vec<f32> = inputs.iter().flat_map(|&x| exact(f64::from(x)).map(|y| y as f32)).collect();
     judged("results", &out.to_vec()?, &wanted, |i, found, wanted| {
-        let x = f64::from(inputs[i / 3]);
-        let error = (f64::from(found) - exact(x)[i % 3]).abs();
-        found.is_same(wanted) || (wanted.is_finite() && error <= tolerance(i % 3, x, f64::from(wanted)))
+        let x = f64::from(inputs[i / 4]);
+        let error = (f64::from(found) - exact(x)[i % 4]).abs();
+        found.is_same(wanted) || (wanted.is_finite() && error <= tolerance(i % 4, x, f64::from(wanted)))
     })
 }
 
-/// How far `exp2`, `log2` and `rsqrt` of `x` may be from `exact`: PTX ISA 9.4, "Floating-Point
+/// How far `exp2`, `log2`, `rsqrt` and `exp2_ftz` of `x` may be from `exact`: PTX ISA 9.4, "Floating-Point
 /// Instructions", ex2, lg2 and rsqrt.
 fn tolerance(function: usize, x: f64, exact: f64) -> f64 {
     let relative = |bits: f64| exact.abs() * (-bits).exp2();
     match function {
         // Two units in the last place from what is rounded correctly, which is within half of one.
-        0 => 2.5 * (exact.abs().log2().floor().max(-126.0) - 23.0).exp2(),
+        0 | 3 => 2.5 * (exact.abs().log2().floor().max(-126.0) - 23.0).exp2(),
         1 if x > 0.5 && x < 2.0 => (-22f64).exp2(),
         1 => relative(22.0),
         _ => relative(22.9),

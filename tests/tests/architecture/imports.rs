@@ -41,8 +41,9 @@ const RUNTIME: [Stage; 6] = [
 ];
 
 /// Each package, and those of the project that its library is built on.
-const PACKAGES: [(&str, &[&str]); 9] = [
+const PACKAGES: [(&str, &[&str]); 11] = [
     ("tma-model", &[]),
+    ("tma-setup", &[]),
     ("codegen", &["tma-model"]),
     ("tma-macros", &["tma-codegen"]),
     ("ptx-sim", &["tma-model"]),
@@ -50,7 +51,8 @@ const PACKAGES: [(&str, &[&str]); 9] = [
     ("conformance", &["tma-model", "tma-runtime"]),
     ("examples", &["tma-runtime"]),
     ("tests", &["ptx-sim", "tma-codegen", "tma-model", "tma-runtime"]),
-    ("xtask", &[]),
+    ("cargo-tma", &["ptx-sim", "tma-model", "tma-runtime", "tma-setup"]),
+    ("xtask", &["tma-setup"]),
 ];
 
 #[test]

@@ -7,8 +7,14 @@ use crate::tree::{File, expect_none, files};
 use crate::{code, planted, sources};
 
 /// What users call, and what runs in their builds.
-const PACKAGES: [&str; 5] =
-    ["codegen/src/", "ptx-sim/src/", "tma-macros/src/", "tma-model/src/", "tma-runtime/src/"];
+const PACKAGES: [&str; 6] = [
+    "codegen/src/",
+    "ptx-sim/src/",
+    "tma-macros/src/",
+    "tma-model/src/",
+    "tma-runtime/src/",
+    "tma-setup/src/",
+];
 
 /// The body of every word of the language, which is called by mistake only.
 const DEVICE_ONLY: &str = "tma-runtime/src/lang/mod.rs";

@@ -55,7 +55,7 @@ impl OperandTile {
     /// interleaved, or its rows are not cut into panels.
     pub fn of(tile: &TileType, element: Operand, major: Major) -> Option<Self> {
         let &[ref outer @ .., rows, columns] = tile.extents.as_slice() else { return None };
-        if outer.len() > 1 || outer.iter().any(|&extent| extent != 1) {
+        if outer.iter().any(|&extent| extent != 1) {
             return None;
         }
         let swizzle = (tile.swizzle.interleave() == Interleave::None).then(|| tile.swizzle.pattern())?;

@@ -4,23 +4,30 @@
 //! concern the launch, the device and the driver. `docs/errors` has a page for each code.
 
 mod argument;
+mod attention;
 mod cluster;
 mod code;
 mod map;
 mod message;
 mod picture;
+mod refusal;
 mod status;
+mod tune;
 mod view;
+
+use std::path::PathBuf;
 
 use crate::spec::{KernelSpec, Scalar};
 use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
+pub use attention::AttentionError;
 pub use cluster::ClusterError;
 pub use map::MapError;
 pub use picture::PictureError;
 pub use status::DriverStatus;
 use tma_model::TensorMap;
 use tma_model::assertion::{Record, Remark};
+pub use tune::TuneError;
 pub use view::ViewError;
 
 /// An error of the host: what was found, what is wanted and, where possible, how to fix it.
@@ -35,6 +42,11 @@ pub enum Error {
 
     /// A layout cannot be drawn.
     Picture(PictureError),
+
+    /// Attention cannot be computed of these tensors.
+    Attention(AttentionError),
+    /// Tuning cannot choose.
+    Tune(TuneError),
 
     /// A tensor's rank differs from that of the kernel's box.
     RankMismatch {
@@ -279,6 +291,15 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A package does not keep the PTX of its kernels as they are now.
+    PtxNotKept {
+        /// The folder of the package.
+        package: PathBuf,
+        /// The kernels whose PTX is missing, another one, or of no kernel that is there; none if the
+        /// package has no kernels.
+        kernels: Vec<String>,
+    },
+
     /// A grid has no blocks.
     GridZero {
         /// The kernel.
@@ -383,6 +404,12 @@ pub enum Error {
 
 impl std::error::Error for Error {}
 
+impl From<AttentionError> for Error {
+    fn from(error: AttentionError) -> Self {
+        Self::Attention(error)
+    }
+}
+
 impl From<MapError> for Error {
     fn from(error: MapError) -> Self {
         Self::Map(error)
@@ -392,6 +419,12 @@ impl From<MapError> for Error {
 impl From<PictureError> for Error {
     fn from(error: PictureError) -> Self {
         Self::Picture(error)
+    }
+}
+
+impl From<TuneError> for Error {
+    fn from(error: TuneError) -> Self {
+        Self::Tune(error)
     }
 }
 

@@ -1,6 +1,8 @@
 //! How many blocks of a kernel run at the same time: reported by the driver, or computed for
 //! simulated devices.
 
+use tma_model::limits::RESERVED_SHARED_BYTES;
+
 use crate::backend::Backend;
 use crate::device::Device;
 use crate::error::Error;
@@ -13,9 +15,6 @@ use crate::spec::{KernelParts, KernelSpec};
 const THREADS: u32 = 2048;
 const BLOCKS: u32 = 32;
 const SHARED_BYTES: u32 = 228 * 1024;
-/// Shared memory that the system reserves per block, in bytes. Source: Hopper Tuning Guide,
-/// "Unified Shared Memory/L1/Texture Cache".
-const RESERVED_BYTES: u32 = 1024;
 /// Threads are allocated in warps.
 const WARP: u32 = 32;
 
@@ -63,7 +62,7 @@ fn resident(device: &Device, spec: &'static KernelSpec, cluster: [u32; 3]) -> Re
 fn simulated(multiprocessors: u32, spec: &KernelParts, cluster: [u32; 3]) -> u32 {
     let threads = volume(spec.threads).max(1);
     let by_threads = THREADS / threads.checked_next_multiple_of(WARP).unwrap_or(u32::MAX);
-    let by_shared_bytes = SHARED_BYTES / spec.shared_bytes.saturating_add(RESERVED_BYTES);
+    let by_shared_bytes = SHARED_BYTES / spec.shared_bytes.saturating_add(RESERVED_SHARED_BYTES);
     let blocks = multiprocessors * BLOCKS.min(by_threads).min(by_shared_bytes);
     blocks - blocks % volume(cluster).max(1)
 }

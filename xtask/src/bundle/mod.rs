@@ -10,8 +10,9 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use tma_setup::process;
+
 use crate::{
-    process,
     setup::{self, Tools},
     workspace,
 };
@@ -38,19 +39,19 @@ pub(crate) fn run() -> Result<()> {
     // build.
     let finished = workspace::target().join("bundle");
     let bundle = workspace::target().join("bundle.new");
-    workspace::fresh_folder(&bundle)?;
+    process::fresh_folder(&bundle)?;
     for program in TEST_PROGRAMS.iter().flat_map(|(_, programs)| *programs) {
         add(&built.join("release").join(program), &bundle)?;
     }
     let examples_folder = bundle.join("examples");
-    workspace::fresh_folder(&examples_folder)?;
+    process::fresh_folder(&examples_folder)?;
     for program in examples {
         add(&built.join("release").join(program), &examples_folder)?;
     }
     let script = bundle.join("run.sh");
     fs::write(&script, SCRIPT).with_context(|| format!("cannot write {}", script.display()))?;
     process::make_executable(&script)?;
-    workspace::fresh_folder(&finished)?;
+    process::fresh_folder(&finished)?;
     fs::rename(&bundle, &finished).with_context(|| format!("cannot make {}", finished.display()))?;
     println!(
         "The bundle is in {}: carry it to a machine with a GPU and start run.sh there",
@@ -92,12 +93,14 @@ mod tests {
     use std::{fs, path::PathBuf, process::Command};
 
     use super::SCRIPT;
-    use crate::{process, workspace};
+    use tma_setup::process;
+
+    use crate::workspace;
 
     /// A bundle with shell scripts, given as name and body, instead of the programs.
     fn bundle(name: &str, programs: &[(&str, &str)]) -> PathBuf {
         let folder = workspace::target().join("tools").join(name);
-        workspace::fresh_folder(&folder.join("examples")).unwrap();
+        process::fresh_folder(&folder.join("examples")).unwrap();
         let scripts = programs.iter().map(|(program, body)| (*program, format!("#!/bin/sh\n{body}\n")));
         for (program, text) in scripts.chain([("run.sh", SCRIPT.to_owned())]) {
             fs::write(folder.join(program), text).unwrap();

@@ -10,7 +10,9 @@ mod session;
 
 use anyhow::{Result, bail};
 
-use crate::{process, setup::rust_analyzer, workspace};
+use tma_setup::process;
+
+use crate::{setup::rust_analyzer, workspace};
 
 /// Opens a package with kernels, and runs all checks on it.
 pub(crate) fn run() -> Result<()> {

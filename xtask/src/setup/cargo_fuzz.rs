@@ -11,8 +11,12 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use super::system::{self, Need};
-use crate::{process, workspace};
+use tma_setup::{
+    packages::{self, Need},
+    process,
+};
+
+use crate::workspace;
 
 /// The version to install if there is none; any later one works too.
 const VERSION: &str = "0.13.2";
@@ -31,7 +35,7 @@ fn has_cxx_compiler() -> bool {
 
 /// The program: on PATH, or installed by an earlier run, or else built.
 pub(crate) fn provide() -> Result<PathBuf> {
-    system::provide(&[&CXX_COMPILER])?;
+    packages::provide(&[&CXX_COMPILER])?;
     let tools = workspace::target().join("tools");
     let own = tools.join("bin/cargo-fuzz");
     let is_usable = |path: &Path| process::probe(Command::new(path).args(["fuzz", "--version"])).is_some();

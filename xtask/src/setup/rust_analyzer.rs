@@ -8,7 +8,9 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{process, workspace};
+use tma_setup::process;
+
+use crate::workspace;
 
 /// The package that contains the program, and the version to install: one from the time of the
 /// oldest supported Rust, since the two share a protocol for macros.

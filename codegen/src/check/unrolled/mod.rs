@@ -13,10 +13,12 @@ pub(super) use values::State;
 use std::collections::{HashMap, HashSet};
 
 use super::limits::{self, Bound};
-use super::mma::columns_within;
+use super::mma::{columns_within, warp};
 use crate::diag::Sink;
 use crate::diag::mistake::{Mma, RegisterIndex, Turn};
-use crate::ir::{Block, Expr, ExprKind, For, Kernel, Label, LocalId, Span, Stmt, StmtKind, Type, visit};
+use crate::ir::{
+    Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, Span, Stmt, StmtKind, Type, Until, visit,
+};
 use values::Value;
 
 /// Judges the indices of a kernel whose loops are small enough to be unrolled.
@@ -33,7 +35,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 
 /// Registers have no addresses: which one is meant must be known.
 fn is_in_registers(ty: &Type) -> bool {
-    matches!(ty, Type::Accumulator(_) | Type::Rows(..))
+    matches!(ty, Type::Accumulator(_) | Type::Rows(_))
 }
 
 /// A place in the source, as its first and last lines and columns.
@@ -66,12 +68,16 @@ impl Walk<'_, '_> {
         if !matches!(stmt.kind, StmtKind::While { .. }) {
             self.judge(stmt, &state);
         }
-        match &stmt.kind {
-            StmtKind::Assign { local, index, value } => {
-                state.assign(*local, index, value);
+        match stmt.flow() {
+            // What other statements give is known at run time, and nothing is known of it before
+            // either.
+            Flow::On => {
+                if let StmtKind::Assign { local, index, value } = &stmt.kind {
+                    state.assign(*local, index, value);
+                }
                 Some(state)
             }
-            StmtKind::If { condition, then, otherwise } => match state.of(condition).as_bool() {
+            Flow::If(condition, [then, otherwise]) => match state.of(condition).as_bool() {
                 Some(true) => self.block(then, Some(state)),
                 Some(false) => self.block(otherwise, Some(state)),
                 None => {
@@ -79,109 +85,62 @@ impl Walk<'_, '_> {
                     State::join(one, self.block(otherwise, Some(state)))
                 }
             },
-            StmtKind::Match { value, arms, otherwise } => {
-                let known = state.of(value).as_int();
-                let holds = |ranges: &[(i128, i128)]| {
-                    known.map(|value| ranges.iter().any(|(least, most)| (*least..=*most).contains(&value)))
-                };
-                let mut joined = None;
-                for arm in arms {
-                    match holds(&arm.ranges) {
-                        Some(true) => return self.block(&arm.body, Some(state)),
-                        Some(false) => {}
-                        None => joined = State::join(joined, self.block(&arm.body, Some(state.clone()))),
-                    }
+            Flow::Match(value, arms, otherwise) => match state.of(value).as_int() {
+                Some(value) => {
+                    let arm = arms.iter().find(|arm| arm.holds(value));
+                    self.block(arm.map_or(otherwise, |arm| &arm.body), Some(state))
                 }
-                State::join(joined, self.block(otherwise, Some(state)))
-            }
-            StmtKind::Loop { label, body } => self.repeat(stmt, *label, &[body], state),
-            StmtKind::While { label, header, condition: _, body } => {
-                self.repeat(stmt, *label, &[header, body], state)
-            }
-            StmtKind::For(inner) => match turns(inner) {
-                Some(turns) => self.unrolled(inner, turns, state),
-                None => self.repeat(stmt, inner.label, &[&inner.body], state),
+                None => {
+                    let blocks = arms.iter().map(|arm| &arm.body).chain([otherwise]);
+                    blocks.fold(None, |joined, block| {
+                        State::join(joined, self.block(block, Some(state.clone())))
+                    })
+                }
             },
-            StmtKind::Labelled { label, body } => {
-                self.exits.insert(*label, Exits::default());
+            Flow::Loop(inner) => match inner.until {
+                Until::Counted(range) if let Some(turns) = turns(range) => self.unrolled(range, turns, state),
+                Until::Counted(_) | Until::Never | Until::Fails(..) => self.repeat(stmt, inner, state),
+            },
+            Flow::Labelled(label, body) => {
+                self.exits.insert(label, Exits::default());
                 let end = self.block(body, Some(state));
-                let left = self.exits.remove(label).and_then(|exits| exits.leave);
+                let left = self.exits.remove(&label).and_then(|exits| exits.leave);
                 State::join(end, left)
             }
-            StmtKind::Break(label) | StmtKind::Leave(label) => {
-                let exits = self.exits.entry(*label).or_default();
+            Flow::Behind(label) => {
+                let exits = self.exits.entry(label).or_default();
                 exits.leave = State::join(exits.leave.take(), Some(state));
                 None
             }
-            StmtKind::Continue(label) => {
-                let exits = self.exits.entry(*label).or_default();
+            Flow::Next(label) => {
+                let exits = self.exits.entry(label).or_default();
                 exits.next = State::join(exits.next.take(), Some(state));
                 None
             }
-            StmtKind::Return | StmtKind::Trap => None,
-            // What these give is known at run time, and nothing is known of it before either.
-            StmtKind::TileGet { .. }
-            | StmtKind::TileSet { .. }
-            | StmtKind::SharedGet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalGet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::GlobalAtomic { .. }
-            | StmtKind::TileCopy(_)
-            | StmtKind::BulkCopy(_)
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::Barrier { .. }
-            | StmtKind::EditMap { .. }
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Mma(_)
-            | StmtKind::MmaWait { .. }
-            | StmtKind::Pack { .. }
-            | StmtKind::StoreAccumulator { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::SetMaxRegisters { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::NamedBarrierArrive { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Warp { .. }
-            | StmtKind::Assert { .. }
-            | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => Some(state),
+            Flow::End | Flow::Trap => None,
         }
     }
 
     /// A loop whose turns nobody has counted.
-    fn repeat(&mut self, stmt: &Stmt, label: Label, bodies: &[&Block], before: State) -> Option<State> {
+    fn repeat(&mut self, stmt: &Stmt, inner: Loop<'_>, before: State) -> Option<State> {
         let mut state = before;
-        for body in bodies {
-            state.forget(body);
+        inner.blocks().for_each(|block| state.forget(block));
+        let mut ended = inner.may_end().then(|| state.clone());
+        if let Until::Counted(range) = inner.until {
+            state.set(range.variable, Value::Unknown);
         }
-        let may_end = !matches!(stmt.kind, StmtKind::Loop { .. });
-        let mut ended = may_end.then(|| state.clone());
-        if let StmtKind::For(inner) = &stmt.kind {
-            state.set(inner.variable, Value::Unknown);
-        }
-        self.exits.insert(label, Exits::default());
-        let mut end = Some(state);
-        for body in bodies {
-            end = self.block(body, end);
-            // The header of a `while` comes before its condition.
-            if let (StmtKind::While { .. }, Some(state)) = (&stmt.kind, &end)
-                && ended.is_some()
-            {
+        self.exits.insert(inner.label, Exits::default());
+        let mut turn = Some(state);
+        if let Until::Fails(header, _) = inner.until {
+            turn = self.block(header, turn);
+            if let Some(state) = &turn {
+                // The condition reads what the header computes.
                 self.judge(stmt, state);
-                ended = Some(state.clone());
             }
+            ended.clone_from(&turn);
         }
-        let leave = self.exits.remove(&label).and_then(|exits| exits.leave);
+        self.block(inner.body, turn);
+        let leave = self.exits.remove(&inner.label).and_then(|exits| exits.leave);
         State::join(ended, leave)
     }
 
@@ -234,6 +193,20 @@ impl Walk<'_, '_> {
             self.columns(*accumulator, (first, to.inner_extent()), tile.span, state);
         } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
             self.columns(store.accumulator, (&store.first, store.columns), stmt.origin.span, state);
+        } else if let StmtKind::LoadFragment(load) = &stmt.kind {
+            self.part(warp::loaded_part(self.kernel, load), state);
+        } else if let StmtKind::StoreWarp(store) = &stmt.kind {
+            self.part(warp::stored_part(self.kernel, store), state);
+        }
+    }
+
+    /// Judges where a part of a tile begins.
+    fn part(&mut self, part: Option<warp::Part<'_>>, state: &State) {
+        let Some(part) = part else { return };
+        for (dimension, at) in part.at.iter().enumerate() {
+            if let (None, Some(first)) = (at.as_int(), state.of(at).as_int()) {
+                self.report(at.span, |turns, sink| part.within(dimension, first, turns, sink));
+            }
         }
     }
 

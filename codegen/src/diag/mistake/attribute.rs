@@ -18,6 +18,8 @@ pub(crate) enum Attribute {
     BothChecks { other: Span },
     /// There is no such option.
     UnknownOption(String),
+    /// `protocol = ` this, which is not `trusted`.
+    Protocol(String),
     /// This attribute has no options.
     NoOptions(&'static str),
     /// No `threads`.
@@ -60,8 +62,12 @@ impl Attribute {
             Self::UnknownOption(option) => {
                 Text::new(Code::Attribute, format!("`tma_kernel` has no option `{option}`")).help(
                     "the options are `threads`, `min_blocks`, `max_registers`, `cluster`, `nonportable_cluster`, \
-                     `checked`, `unchecked` and `instances(..)`",
+                     `checked`, `unchecked`, `protocol` and `instances(..)`",
                 )
+            }
+            Self::Protocol(value) => {
+                Text::new(Code::Attribute, format!("`protocol` is `trusted`, not `{value}`"))
+                    .help("write `protocol = trusted`, or remove it: then the protocol is judged")
             }
             Self::NoOptions(attribute) => {
                 Text::new(Code::Attribute, format!("`{attribute}` has no options"))

@@ -18,7 +18,9 @@ mod instances;
 mod limits;
 mod mismatch;
 mod mma;
+mod mma_sync;
 mod name;
+mod protocol;
 mod shared;
 mod signature;
 mod syntax;
@@ -38,7 +40,9 @@ pub(crate) use instances::Instances;
 pub(crate) use limits::{BarrierCount, Indexed, Limits, Turn};
 pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Difference, Mma, RegisterIndex, Warpgroup};
+pub(crate) use mma_sync::{Axis, MmaSync};
 pub(crate) use name::{HostItem, Name};
+pub(crate) use protocol::{Act, Counts, Protocol, ProtocolRule, RingPart, Step, Subject, Threads};
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};
 pub(crate) use syntax::{Form, Syntax};
@@ -102,10 +106,14 @@ families! {
     Mismatch,
     /// Tensor cores.
     Mma,
+    /// Multiplications by a warp.
+    MmaSync,
     /// Names, paths, methods and fields.
     Name,
     /// Pipelines and their stages.
     Pipeline,
+    /// The protocol of barriers.
+    Protocol,
     /// Shared memory.
     Shared,
     /// Signatures of kernels and device functions.

@@ -4,7 +4,7 @@ use crate::diag::lists::{PARAMETERS, SHARED, VALUES};
 use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
 use crate::diag::{Code, PartialType};
-use crate::ir::TileType;
+use crate::ir::Type;
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 
 /// A type that kernels do not have, or not here.
@@ -50,8 +50,8 @@ pub(crate) enum Types {
     Im2colTile(PartialType),
     /// What is no operand that can be transposed or negated.
     Operand { word: &'static str, found: PartialType },
-    /// A sparse operand of other columns than its tile has.
-    SparseDepth { tile: TileType, columns: u32 },
+    /// A sparse operand of other columns than its tile or fragment has.
+    SparseDepth { of: Type, columns: u32 },
 }
 
 impl Types {
@@ -135,8 +135,8 @@ impl Types {
                 Text::new(Code::UnsupportedType, format!("`{word}` is of a tile, not of {found}"))
                     .help("`Transposed<Tile<..>>`, `Sparse<Tile<..>, K>`, `Negated<Tile<..>>` and `Negated` of the other two")
             }
-            Self::SparseDepth { tile, columns } => {
-                Text::new(Code::TypeMismatch, format!("a sparse `{tile}` has {columns} elements a row"))
+            Self::SparseDepth { of, columns } => {
+                Text::new(Code::TypeMismatch, format!("a sparse `{of}` has {columns} elements a row"))
                     .help("of each four elements of a row two are there")
             }
         }

@@ -4,22 +4,26 @@
 //! and `i32` each element is a register; of `f16` two are.
 
 mod store;
+pub(super) mod warp;
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{BasicValue, BasicValueEnum, CallSiteValue, IntValue, PointerValue};
 use tma_model::mma::Operand as Element;
-use tma_model::mma::{Form, OperandTile, ROWS};
+use tma_model::mma::{Form, OperandTile};
 
 pub(super) use self::store::{check_matrix, store, store_matrix};
-use super::nvvm::{LeftPlace, Metadata, Multiplication, Operand, Side, Step, Wait};
+use super::nvvm::{Before, LeftPlace, Marked, Metadata, Multiplication, Operand, Side, Step, Wait};
 use super::types::pointer;
-use super::{Cx, Lower, expr, nvvm, place, warp};
+use super::{Cx, Lower, expr, nvvm, place, warp as lanes};
 use crate::backend::BackendError;
 use crate::check::mma::{accumulated, geometry};
 use crate::ir::{
     AccumulatorType, Awaited, Expr, ExprKind, FragmentType, LeftOperand, LocalId, Mma, MmaOp, RowOp, Scalar,
-    SharedOperand, Span, Special, StmtId, Type, WarpReduceOp,
+    SharedOperand, Span, Special, StmtId, Team, Type, WarpReduceOp,
 };
+
+/// The bits of an address that a descriptor has. Source: PTX ISA, "Matrix Descriptor Format".
+const SHARED_ADDRESS: u32 = 0x3_ffff;
 
 /// What an accumulator is, and where it lives.
 struct Home<'c> {
@@ -30,9 +34,14 @@ struct Home<'c> {
 /// `accumulator += left · rightᵀ`.
 pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> {
     let home = accumulator(cx, mma.accumulator)?;
-    let begins = cx.kernel.flights().is_first(id);
+    let flights = cx.kernel.flights();
+    let before = match (flights.is_first(id), flights.is_continued(id)) {
+        (true, _) => Before::Ignored,
+        (false, true) => Before::Kept,
+        (false, false) => Before::Moved,
+    };
     let right = shared_side(cx, mma.op, &mma.right)?;
-    let bands = home.ty.rows / ROWS;
+    let bands = home.ty.bands();
     let sparse = mma.metadata.is_some();
     // What one instruction reads of a row of the right operand.
     let unit = if sparse { 2 } else { 1 };
@@ -52,7 +61,7 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
         op: mma.op,
         registers: form.accumulator_registers() as usize,
         register,
-        begins,
+        before,
         steps: steps.collect::<Lower<Vec<Vec<Step>>>>()?,
         left: left.side,
         right: right.side,
@@ -60,12 +69,12 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
     let metadata = mma.metadata.map_or(0, |local| count_of(cx, local));
     let in_registers = if let LeftMatrix::Registers(_) = left.matrix { left.args.len() } else { 0 };
     let instruction = nvvm::multiply(&multiplication, in_registers, metadata);
-    let before = if begins { vec![] } else { registers(cx, &home)? };
+    let sums = if before == Before::Ignored { vec![] } else { registers(cx, &home)? };
     let mut args: Vec<_> = left.args.into_iter().chain([right.descriptor]).collect();
     if let Some(metadata) = mma.metadata {
         args.extend(words(cx, metadata)?);
     }
-    let after = nvvm::emit_in_place(cx, &instruction, &before, &args)?;
+    let after = nvvm::emit_in_place(cx, &instruction, &sums, &args)?;
     set_registers(cx, &home, &after)
 }
 
@@ -135,7 +144,8 @@ pub(super) fn wait(
         registers: before.len(),
         operands: operands.len(),
         pending,
-        is_passed: cx.halves_apart && home.ty.element == Scalar::F16 && awaited == Awaited::All,
+        is_over: awaited == Awaited::All,
+        halves_apart: cx.halves_apart && home.ty.element == Scalar::F16,
     };
     let instruction = nvvm::wgmma_wait(&wait);
     let after = nvvm::emit_in_place(cx, &instruction, &before, &operands)?;
@@ -155,13 +165,13 @@ fn shared_side<'c>(cx: &mut Cx<'c, '_>, op: MmaOp, operand: &SharedOperand) -> L
     let tile = geometry(&operand.ty, element).ok_or_else(unchecked)?;
     let address = expr::value(cx, &operand.tile).and_then(pointer)?;
     let address = cx.builder.build_ptr_to_int(address, cx.context.i32_type(), "")?;
-    // Shared memory ends before 2^18. In a cluster the bits above name the block, and would change
-    // the field that follows (seen on an H200). Source: PTX ISA, "Matrix Descriptor Format".
-    let offset = match cx.has_clusters() {
-        true => cx.builder.build_and(address, cx.u32_const(0x3_FFFF), "")?,
+    // A block's shared memory ends before 2^18. In a cluster an address also has the block's rank
+    // above that, where the descriptor has its first offset: `S2UR SR_CgaCtaId` in SASS of ptxas 13.
+    let address = match cx.has_clusters() {
+        true => cx.builder.build_and(address, cx.u32_const(SHARED_ADDRESS), "")?,
         false => address,
     };
-    let start = cx.builder.build_right_shift(offset, cx.u32_const(4), false, "")?;
+    let start = cx.builder.build_right_shift(address, cx.u32_const(4), false, "")?;
     let start = cx.builder.build_int_z_extend(start, cx.context.i64_type(), "")?;
     let fields = cx.context.i64_type().const_int(tile.descriptor(0).encode(), false);
     let descriptor = cx.builder.build_or(start, fields, "")?.into();
@@ -277,10 +287,19 @@ fn pair<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>, to: Scalar) -
 /// `dest` is `accumulator`, as a left operand: of each 16 columns a thread holds the same elements.
 /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", A and D.
 pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<()> {
-    let (home, to) = (accumulator(cx, from)?, fragment_type(cx, dest)?);
+    let home = accumulator(cx, from)?;
+    let (element, registers) = if let Type::WarpFragment(to) = cx.kernel.kernel().local(dest).ty {
+        (to.element, to.registers())
+    } else {
+        let to = fragment_type(cx, dest)?;
+        (to.element, to.registers())
+    };
     let (address, register) = (place::home(cx, dest)?, cx.context.i32_type());
-    for i in 0..to.registers() {
-        let value = pair(cx, &home, cx.u32_const(2 * i), to.element)?;
+    for i in 0..registers {
+        let value = pair(cx, &home, cx.u32_const(2 * i), element)?;
+        if let Some(Ok(conversion)) = value.as_instruction_value().map(CallSiteValue::try_from) {
+            nvvm::mark(cx.context, conversion, Marked::Conversion);
+        }
         let at = place::at(cx, register.into(), address, cx.u32_const(i))?;
         cx.builder.build_store(at, value)?;
     }
@@ -297,7 +316,7 @@ pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: L
         RowOp::Max => WarpReduceOp::Max,
         RowOp::Sum => WarpReduceOp::Add,
     };
-    for row in 0..home.ty.rows / 32 {
+    for row in 0..home.ty.bands() * 2 {
         let (band, half) = (row / 2, row % 2);
         let of_row = (0..home.ty.elements_of_band()).filter(|i| i / 2 % 2 == half);
         let mut all = of_row.map(|i| band * home.ty.elements_of_band() + i);
@@ -305,10 +324,10 @@ pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: L
         let mut value = element(cx, &home, cx.u32_const(first))?;
         for i in all {
             let next = element(cx, &home, cx.u32_const(i))?;
-            value = warp::combined(cx, op, (value, next), scalar)?;
+            value = lanes::combined(cx, op, (value, next), scalar)?;
         }
         for mask in [1, 2] {
-            value = warp::with_lane(cx, op, value, scalar, mask)?;
+            value = lanes::with_lane(cx, op, value, scalar, mask)?;
         }
         let at = place::at(cx, ty, address, cx.u32_const(row))?;
         cx.builder.build_store(at, value)?;
@@ -320,9 +339,37 @@ fn lane<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
     special(cx, Special::LaneIdx, span)
 }
 
-fn warp_in_group<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
-    let warp = special(cx, Special::WarpIdx, span)?;
-    Ok(cx.builder.build_and(warp, cx.u32_const(3), "")?)
+/// Where a warp's rows begin.
+#[derive(Clone, Copy)]
+enum FirstRow<'c> {
+    /// At the top.
+    Top,
+    /// Behind those of the warps before this one in its warpgroup, 16 each.
+    OfWarp(IntValue<'c>),
+    /// At this row.
+    Row(IntValue<'c>),
+}
+
+impl<'c> FirstRow<'c> {
+    /// That of a warp in a band of its team.
+    fn of_team(cx: &mut Cx<'c, '_>, team: Team, span: Span) -> Lower<Self> {
+        match team {
+            Team::Warpgroup => {
+                let warp = special(cx, Special::WarpIdx, span)?;
+                Ok(Self::OfWarp(cx.builder.build_and(warp, cx.u32_const(3), "")?))
+            }
+            Team::Warp => Ok(Self::Top),
+        }
+    }
+
+    fn and(self, cx: &Cx<'c, '_>, row: IntValue<'c>) -> Lower<IntValue<'c>> {
+        let first = match self {
+            Self::Top => return Ok(row),
+            Self::OfWarp(warp) => cx.builder.build_int_mul(warp, cx.u32_const(16), "")?,
+            Self::Row(first) => first,
+        };
+        Ok(cx.builder.build_int_add(first, row, "")?)
+    }
 }
 
 fn special<'c>(cx: &mut Cx<'c, '_>, special: Special, span: Span) -> Lower<IntValue<'c>> {

@@ -3,10 +3,11 @@
 use super::Operand::{B16, B32, B64, F32};
 use super::{Instruction, pure};
 
-// "Floating Point Instructions", without `.ftz`: subnormal numbers are kept.
+// "Floating Point Instructions", without `.ftz` unless a word says so: subnormal numbers are kept.
 
 pub(in crate::lower) const RSQRT: Instruction = pure("rsqrt.approx.f32 $0, $1;", F32, &[F32], 14);
 pub(in crate::lower) const EX2: Instruction = pure("ex2.approx.f32 $0, $1;", F32, &[F32], 14);
+pub(in crate::lower) const EX2_FTZ: Instruction = pure("ex2.approx.ftz.f32 $0, $1;", F32, &[F32], 14);
 pub(in crate::lower) const LG2: Instruction = pure("lg2.approx.f32 $0, $1;", F32, &[F32], 14);
 pub(in crate::lower) const SIN: Instruction = pure("sin.approx.f32 $0, $1;", F32, &[F32], 14);
 pub(in crate::lower) const COS: Instruction = pure("cos.approx.f32 $0, $1;", F32, &[F32], 14);

@@ -4,26 +4,46 @@
 use std::borrow::Cow;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
-use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum};
+use inkwell::types::{BasicMetadataTypeEnum, BasicType as _, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, StructValue};
 use tma_model::mma::{Form, Major, Operand as Element};
 
 use super::Operand::{self, B16, B32, B64, F32, Shared};
-use super::{Cx, Effect, Instruction, Lower, memory};
+use super::apart::BETWEEN;
+use super::{Cx, Effect, Instruction, Lower, Marked, mark, memory};
 use crate::backend::BackendError;
 use crate::check::mma::sparse::metadata_of_band;
 use crate::ir::MmaOp;
 
 /// Registers that instructions write, and read before if they are tied.
 pub(in crate::lower) struct InPlace {
-    text: String,
-    register: Operand,
-    count: usize,
-    /// Whether what is in the registers is read. If not, no operand shares one with them: they are
-    /// written while operands are still read.
-    is_tied: bool,
-    operands: Vec<Operand>,
-    ptx: u32,
+    pub(super) text: String,
+    pub(super) register: Operand,
+    pub(super) count: usize,
+    pub(super) before: Before,
+    /// Whether its operands are [kept apart](super::keep_apart).
+    pub(super) multiplies: bool,
+    pub(super) operands: Vec<Operand>,
+    /// Whether it does nothing but write those registers.
+    pub(super) is_pure: bool,
+    pub(super) ptx: u32,
+}
+
+/// What is done with the values that are in the registers before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lower) enum Before {
+    /// They are not read. No operand shares a register with them: they are written while operands
+    /// are still read.
+    Ignored,
+    /// They are added to where they are.
+    Kept,
+    /// They are moved to registers of their own first.
+    ///
+    /// ptxas 13.0 takes all multiplications that name a register to work on the same registers in
+    /// the same order. If only some elements of an accumulator were written since the last one,
+    /// LLVM gives those other registers and keeps the rest, and ptxas gives up (its C7511). Moves
+    /// of all of them cost nothing: ptxas makes them the same register where it can.
+    Moved,
 }
 
 /// The operands of a multiplication, and how it reads them.
@@ -36,8 +56,8 @@ pub(in crate::lower) struct Multiplication {
     pub(in crate::lower) registers: usize,
     /// What `D` is in a register.
     pub(in crate::lower) register: Operand,
-    /// Whether the first instruction of each band begins a sum.
-    pub(in crate::lower) begins: bool,
+    /// What the first instruction of each band adds to.
+    pub(in crate::lower) before: Before,
     /// For each step along K, and in it each band of 64 rows.
     pub(in crate::lower) steps: Vec<Vec<Step>>,
     pub(in crate::lower) left: Side,
@@ -96,17 +116,24 @@ pub(in crate::lower) fn multiply(
     left_registers: usize,
     metadata_registers: usize,
 ) -> InPlace {
-    let Multiplication { form, op, registers, register, begins, steps, .. } = multiplication;
+    let Multiplication { form, op, registers, register, before, steps, .. } = multiplication;
     let bands = steps.first().map_or(0, Vec::len);
     let count = registers * bands;
-    let first_operand = if *begins { count } else { 2 * count };
+    let begins = *before == Before::Ignored;
+    let first_operand = if begins { count } else { 2 * count };
     let left_operands = left_registers.max(1);
     let right = format!("${}", first_operand + left_operands);
     let first_metadata = first_operand + left_operands + 1;
     let sparse = if form.sparse { ".sp" } else { "" };
-    let mut lines =
-        vec!["{".to_owned(), ".reg .b64 %left, %right;".to_owned(), "wgmma.fence.sync.aligned;".to_owned()];
+    let mut lines = vec!["{".to_owned(), ".reg .b64 %left, %right;".to_owned()];
+    if *before == Before::Moved {
+        lines.extend((0..count).map(|i| format!("mov.b32 ${i}, ${};", count + i)));
+    }
+    lines.push("wgmma.fence.sync.aligned;".to_owned());
     for (number, step) in steps.iter().enumerate() {
+        if number > 0 && left_registers > 0 {
+            lines.push(BETWEEN.to_owned());
+        }
         for (band, Step { left, right: right_offset, metadata }) in step.iter().enumerate() {
             let left = match left {
                 LeftPlace::Shared(offset) => {
@@ -119,7 +146,7 @@ pub(in crate::lower) fn multiply(
             let metadata = metadata.as_ref().map_or(String::new(), |Metadata { register, selector }| {
                 format!(", ${}, {selector}", first_metadata + register)
             });
-            let adds = u32::from(!*begins || number > 0);
+            let adds = u32::from(!begins || number > 0);
             lines.push(format!(
                 "wgmma.mma_async{sparse}.sync.aligned.{form}{} {d}, {left}, {right}{metadata}, {adds}{};",
                 suffix(*op),
@@ -134,8 +161,10 @@ pub(in crate::lower) fn multiply(
         text: lines.join("\n\t"),
         register: *register,
         count,
-        is_tied: !*begins,
+        before: *before,
+        multiplies: true,
         operands: left.into_iter().chain([B64]).chain(vec![B32; metadata_registers]).collect(),
+        is_pure: false,
         ptx: major * 10 + minor,
     }
 }
@@ -150,7 +179,7 @@ fn moved(lines: &mut Vec<String>, name: &str, descriptor: &str, offset: u32) -> 
 }
 
 /// So many operands in braces.
-fn list(first: usize, count: usize) -> String {
+pub(super) fn list(first: usize, count: usize) -> String {
     let all: Vec<_> = (first..first + count).map(|operand| format!("${operand}")).collect();
     format!("{{{}}}", all.join(", "))
 }
@@ -186,27 +215,34 @@ pub(in crate::lower) struct Wait {
     pub(in crate::lower) operands: usize,
     /// How many groups may be under way afterwards.
     pub(in crate::lower) pending: u32,
-    /// Whether the accumulator is passed through an instruction behind the wait.
-    ///
-    /// ptxas 13.0 makes one operation of those on the two halves of registers, and puts what takes
-    /// the halves apart before the wait: it then waits there again, and says so (its C7517). The
-    /// wait names no registers, but the accumulators do not exist before a permutation of their
-    /// bytes, which changes nothing; a move is not enough.
-    pub(in crate::lower) is_passed: bool,
+    /// Whether nothing is under way in the accumulator afterwards.
+    pub(in crate::lower) is_over: bool,
+    /// Whether elements of an accumulator are halves of its registers, and used one by one.
+    pub(in crate::lower) halves_apart: bool,
 }
 
-/// Waits until at most so many groups are under way.
+/// Waits until at most so many groups are under way. If none is in the accumulator, its values are
+/// moved out of the registers that the multiplications had, as they are [moved](Before::Moved) in.
+///
+/// ptxas 13.0 makes one operation of those on the two halves of registers, and puts what takes the
+/// halves apart before the wait: it then waits there again, and says so (its C7517). The wait names
+/// no registers, but the accumulators do not exist before a permutation of their bytes, which
+/// changes nothing; a move is not enough.
 pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
     let mut lines = vec![format!("wgmma.wait_group.sync.aligned {};", wait.pending)];
-    if wait.is_passed {
-        lines.extend((0..wait.registers).map(|i| format!("prmt.b32 ${i}, ${i}, ${i}, 0x3210;")));
-    }
+    let pairs = (0..wait.registers).map(|i| (i, wait.registers + i)).filter(|_| wait.is_over);
+    lines.extend(pairs.map(|(to, from)| match wait.halves_apart {
+        true => format!("prmt.b32 ${to}, ${from}, ${from}, 0x3210;"),
+        false => format!("mov.b32 ${to}, ${from};"),
+    }));
     InPlace {
         text: lines.join("\n\t"),
         register: wait.register,
         count: wait.registers,
-        is_tied: true,
+        before: if wait.is_over { Before::Moved } else { Before::Kept },
+        multiplies: false,
         operands: vec![B32; wait.operands],
+        is_pure: false,
         ptx: 80,
     }
 }
@@ -218,15 +254,19 @@ pub(in crate::lower) fn emit_in_place<'c>(
     registers: &[BasicValueEnum<'c>],
     args: &[BasicValueEnum<'c>],
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let InPlace { text, register, count, is_tied, operands, ptx } = instruction;
+    let InPlace { text, register, count, before, multiplies, operands, is_pure, ptx } = instruction;
     cx.ptx_version = cx.ptx_version.max(*ptx);
     let letter = register.constraint();
-    let output = if *is_tied { format!("={letter}") } else { format!("=&{letter}") };
-    let tied = if *is_tied { *count } else { 0 };
+    let (output, read) = match before {
+        Before::Ignored => (format!("=&{letter}"), vec![]),
+        Before::Kept => (format!("={letter}"), (0..*count).map(|i| i.to_string()).collect()),
+        Before::Moved => (format!("=&{letter}"), vec![letter.to_owned(); *count]),
+    };
+    let tied = read.len();
     let constraints: Vec<_> = std::iter::repeat_n(output, *count)
-        .chain((0..tied).map(|i| i.to_string()))
+        .chain(read)
         .chain(operands.iter().map(|operand| operand.constraint().to_owned()))
-        .chain(["~{memory}".to_owned()])
+        .chain((!is_pure).then(|| "~{memory}".to_owned()))
         .collect();
     let inputs: Vec<_> = registers.iter().take(tied).chain(args).copied().collect();
     let types: Vec<BasicTypeEnum<'c>> = inputs.iter().map(BasicValueEnum::get_type).collect();
@@ -234,21 +274,31 @@ pub(in crate::lower) fn emit_in_place<'c>(
     if !wanted.eq(types.iter().copied()) {
         return Err(BackendError::Unchecked(format!("operands that `{text}` does not take")));
     }
-    let result = cx.context.struct_type(&vec![register.ty(cx); *count], false);
     let types: Vec<BasicMetadataTypeEnum<'c>> = types.into_iter().map(Into::into).collect();
-    let ty = result.fn_type(&types, false);
+    // LLVM has no structure of one result.
+    let ty = match *count {
+        1 => register.ty(cx).fn_type(&types, false),
+        _ => cx.context.struct_type(&vec![register.ty(cx); *count], false).fn_type(&types, false),
+    };
     let assembly =
-        cx.context.create_inline_asm(ty, text.clone(), constraints.join(","), true, false, None, false);
+        cx.context.create_inline_asm(ty, text.clone(), constraints.join(","), !is_pure, false, None, false);
     let inputs: Vec<BasicMetadataValueEnum<'c>> = inputs.into_iter().map(Into::into).collect();
     let call = cx.builder.build_indirect_call(ty, assembly, &inputs, "")?;
-    for name in ["nounwind", "convergent"] {
+    // The value of `memory` is a set of accesses, of which 0 is none.
+    let of_registers: &[&str] = if *is_pure { &["willreturn", "memory"] } else { &[] };
+    for name in ["nounwind", "convergent"].iter().chain(of_registers) {
         let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
         call.add_attribute(AttributeLoc::Function, attribute);
     }
-    let Some(BasicValueEnum::StructValue(results)) = call.try_as_basic_value().basic() else {
-        return Err(BackendError::Unchecked(format!("the results of `{text}`")));
-    };
-    parts(cx, results, *count)
+    if *multiplies {
+        let sums = if *before == Before::Moved { tied } else { 0 };
+        mark(cx.context, call, Marked::Multiplication(u32::try_from(sums).unwrap_or(u32::MAX)));
+    }
+    match call.try_as_basic_value().basic() {
+        Some(BasicValueEnum::StructValue(results)) => parts(cx, results, *count),
+        Some(result) => Ok(vec![result]),
+        None => Err(BackendError::Unchecked(format!("the results of `{text}`"))),
+    }
 }
 
 fn parts<'c>(cx: &Cx<'c, '_>, all: StructValue<'c>, count: usize) -> Lower<Vec<BasicValueEnum<'c>>> {

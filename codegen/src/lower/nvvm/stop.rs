@@ -7,6 +7,7 @@
 //! it and no thread comes. Before the trap, an H200 waits for ever.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use tma_model::assertion::{BLOCK_SHIFT, Remark, THREAD_SHIFTS};
 
@@ -58,4 +59,34 @@ pub(in crate::lower) fn fail(remark: &Remark<'_>) -> Instruction {
         effect: Effect::Convergent,
         ptx: 80,
     }
+}
+
+/// Lets a kernel that multiplies go around its branches to blocks that stop.
+///
+/// ptxas 13.0 waits for the multiplications under way where a conditional branch leads to a `trap`,
+/// and says so (its C7517). If that branch goes around one without a condition, it does not.
+pub(crate) fn around_stops(text: &str) -> String {
+    if !text.contains("wgmma.") {
+        return text.to_owned();
+    }
+    let mut stops = HashSet::new();
+    let mut block = "";
+    for line in text.lines() {
+        if let Some(label) = line.strip_suffix(':') {
+            block = label;
+        } else if line.trim_start().starts_with("trap;") {
+            stops.insert(block);
+        }
+    }
+    let mut numbers = 0_u32..;
+    let mut detour = |line: &str| {
+        let (condition, label) = line.strip_prefix("\t@")?.strip_suffix(';')?.split_once(" bra \t")?;
+        let number = stops.contains(label).then(|| numbers.next()).flatten()?;
+        let negated = match condition.strip_prefix('!') {
+            Some(predicate) => predicate.to_owned(),
+            None => format!("!{condition}"),
+        };
+        Some(format!("\t@{negated} bra \t$L__on_{number};\n\tbra.uni \t{label};\n$L__on_{number}:"))
+    };
+    text.lines().map(|line| detour(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
 }

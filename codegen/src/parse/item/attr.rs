@@ -21,6 +21,8 @@ pub(crate) struct KernelAttr {
     pub(crate) max_registers: Option<Expr>,
     /// `checked` or `unchecked`.
     pub(crate) checked: Option<bool>,
+    /// `protocol = trusted`.
+    pub(crate) trusted: bool,
     /// `cluster = n`, `cluster = [x, y, z]` or `cluster = launch`.
     pub(crate) cluster: Option<Expr>,
     /// `nonportable_cluster`.
@@ -77,6 +79,16 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
         "nonportable_cluster" => {
             attr.given.push(name.clone());
             attr.nonportable_cluster = Some(name);
+            return Ok(());
+        }
+        "protocol" => {
+            input.parse::<Token![=]>()?;
+            let value: Ident = input.parse()?;
+            if value != "trusted" {
+                sink.error(Attribute::Protocol(value.to_string()), Span::of(&value));
+            }
+            attr.trusted = true;
+            attr.given.push(name);
             return Ok(());
         }
         "instances" => {

@@ -104,7 +104,8 @@ impl Cx<'_> {
     /// fragment.
     fn metadata(&mut self, value: &Expr, span: Span) -> Option<LocalId> {
         let ExprKind::Compound(parts) = &value.kind else { return None };
-        let Type::Compound(Compound::Operand(OperandType { sparse: true, .. })) = self.resolve(&value.ty)
+        let Type::Compound(Compound::Operand(OperandType { sparse: true, .. }) | Compound::SparseFragment(_)) =
+            self.resolve(&value.ty)
         else {
             return None;
         };
@@ -115,10 +116,13 @@ impl Cx<'_> {
     }
 
     fn left_operand(&mut self, value: Expr, span: Span) -> Option<LeftOperand> {
-        let ty = self.resolve(&value.ty);
-        if !matches!(ty, Type::Fragment(_)) {
-            return self.shared_operand(value).map(LeftOperand::Shared);
-        }
+        let (ty, value) = match (self.resolve(&value.ty), value) {
+            (Type::Compound(Compound::SparseFragment(ty)), Expr { kind: ExprKind::Compound(parts), .. }) => {
+                (Type::Fragment(ty), parts.into_iter().next()?)
+            }
+            (ty @ Type::Fragment(_), value) => (ty, value),
+            (_, value) => return self.shared_operand(value).map(LeftOperand::Shared),
+        };
         // A copy that nothing else writes: the variable may be given another value while this one
         // is still read.
         let (held, _) = self.temporary("left", ty, span);

@@ -27,7 +27,10 @@ impl Cx<'_> {
             TileCall::Band { i } => return self.band(tile, ty, i, syntax),
             TileCall::Columns { j } => return self.panels(tile, ty, j, syntax),
             TileCall::Batch { i } => return self.batch(tile, ty, i, span),
-            TileCall::Sparse { metadata } => return self.sparse(tile, ty, metadata, span),
+            TileCall::Sparse { metadata } => {
+                let operand = OperandType { sparse: true, ..OperandType::from(ty.clone()) };
+                return self.sparse(Compound::Operand(operand), tile, metadata, span);
+            }
             TileCall::T => self.transposed(tile, ty, true, span),
             TileCall::TIf => return self.transposed_if(tile, ty, syntax),
             TileCall::Get { at } => {
@@ -93,7 +96,9 @@ impl Cx<'_> {
     /// `batch(i)`: matrix `i` of several, as a tile of two dimensions.
     fn batch(&mut self, tile: Expr, ty: &TileType, i: Expr, span: Span) -> Option<Expr> {
         let parts = match ty.extents[..] {
-            [count, rows, columns] if count == 1 || ty.panels() == 1 => {
+            [ref outer @ .., count, rows, columns]
+                if outer.iter().all(|&extent| extent == 1) && (count == 1 || ty.panels() == 1) =>
+            {
                 Some(Parts { count, part: TileType { extents: vec![rows, columns], ..ty.clone() } })
             }
             _ => None,
@@ -105,8 +110,14 @@ impl Cx<'_> {
         self.part(tile, parts, i, span)
     }
 
-    /// `sparse(metadata)`: of each four elements of a row two are there.
-    fn sparse(&mut self, tile: Expr, ty: &TileType, metadata: Expr, span: Span) -> Option<Expr> {
+    /// `sparse(metadata)`: of each four elements of a row two are there, in a tile or a fragment.
+    pub(super) fn sparse(
+        &mut self,
+        operand: Compound,
+        there: Expr,
+        metadata: Expr,
+        span: Span,
+    ) -> Option<Expr> {
         let ty_of_metadata = self.resolve(&metadata.ty);
         if ty_of_metadata == Type::Error {
             return None;
@@ -120,8 +131,7 @@ impl Cx<'_> {
             self.error(Mismatch::NoMetadata(found), metadata.span);
             return None;
         }
-        let operand = OperandType { sparse: true, ..OperandType::from(ty.clone()) };
-        Some(self.compound(Compound::Operand(operand), vec![tile, metadata], span))
+        Some(self.compound(operand, vec![there, metadata], span))
     }
 
     /// Part `i` of a tile.

@@ -55,6 +55,8 @@ words! {
             fn recip<Number>(x: Any) => Recip;
             fn rsqrt(x: Any) => Rsqrt;
             fn exp2(x: Any) => Exp2;
+            fn exp2_half<Half>(x: Any) => Exp2Half;
+            fn exp2_ftz(x: Any) => Exp2Ftz;
             fn log2(x: Any) => Log2;
             fn exp(x: Any) => Exp;
             fn log(x: Any) => Log;
@@ -288,6 +290,13 @@ words! {
             #[ByRef] fn pack<Factor>() => Pack;
             #[ByRef] fn row_max() => RowMax;
             #[ByRef] fn row_sum() => RowSum;
+        }
+    }
+
+    /// A method of a left operand in registers.
+    Methods of Fragment: FragmentWord => FragmentCall, on () {
+        "Tensor cores" {
+            fn sparse(metadata: Any) => Sparse;
         }
     }
 

@@ -233,6 +233,36 @@ fn a_sparse_operand_keeps_its_metadata() {
 }
 
 #[test]
+fn a_sparse_fragment_keeps_its_registers_and_its_metadata() {
+    let product = "let right: Tile<f16, Shape2<64, 128>, Swizzle128> = shared(); \
+                   let mut p = Accumulator::<f32, 64, 64>::zero(); let mut sum = Accumulator::<f32, 64, 64>::zero();";
+    means(
+        &format!("{product} sum.mma(p.pack::<f16>().sparse([n, 7]), right, ()).wait();"),
+        "v0 = zero(Accumulator<f32, 64, 64>)\nv1 = zero(Accumulator<f32, 64, 64>)\nv2 = pack v0\n\
+         v3 = [p0, 7u32]\nv4 = v2\nmma v1 v4.sparse(v3) s2\nmma.wait v1",
+    );
+    let function = "#[tma_device]\nfn f(sum: &mut Accumulator<f32, 64, 64>, s: Sparse<Fragment<f16, 64, 64>, 128>, \
+                    b: Tile<f16, Shape2<64, 128>, Swizzle128>) { sum.mma(s, b, ()).wait(); }";
+    accepted(function, &format!("{product} f(&mut sum, p.pack::<f16>().sparse([n; 2]), right);"));
+    let of = |registers: u32| {
+        format!("{product} sum.mma(p.pack::<f16>().sparse([n; {registers}]), right, ()).wait();")
+    };
+    flipped(&of(1), "TMA0260", "64 rows of 128 elements has 2", &of(2));
+    let typed = |columns: u32| {
+        format!(
+            "{product} let s: Sparse<Fragment<f16, 64, 64>, {columns}> = p.pack::<f16>().sparse([n; 2]); \
+                 sum.mma(s, right, ()).wait();"
+        )
+    };
+    flipped(&typed(64), "TMA0102", "a sparse `Fragment<f16, 64, 64>` has 128 elements a row", &typed(128));
+    let text =
+        error(&format!("{product} sum.mma(p.pack::<f16>(), p.pack::<f16>().sparse([n; 2]), ()).wait();"));
+    assert!(text.contains("tensor cores multiply tiles, not `Sparse<Fragment<f16, 64, 64>, 128>`"), "{text}");
+    let text = error(&format!("{product} sum.mma(p.pack::<f16>().sparse(n), right, ()).wait();"));
+    assert!(text.contains("metadata is an array of `u32`, not `u32`"), "{text}");
+}
+
+#[test]
 fn tma0260_metadata_is_of_all_rows() {
     let f16 =
         |registers| sparse("f16, Shape2<64, 64>, Swizzle128", registers, "f16, Shape2<64, 128>, Swizzle128");

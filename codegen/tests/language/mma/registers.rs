@@ -73,6 +73,12 @@ fn tma0265_roles_of_any_form() {
     // Nobody knows here whether they ever do.
     ir(&kernel("threads = 384", "if n == 3 { setmaxnreg_inc::<240>(); }"));
     ir(&kernel("threads = 384", "for _ in 0..n { setmaxnreg_inc::<240>(); }"));
+    let either = "if warpgroup_idx() == 0 { if n == 3 { return; } else { setmaxnreg_dec::<40>(); } } \
+                  else { setmaxnreg_inc::<232>(); }";
+    ir(&kernel("threads = 384", either));
+    // What is known in one branch is not in the other.
+    let other = "let mut more = false; if n == 3 { more = true; } else if more { setmaxnreg_inc::<240>(); }";
+    ir(&kernel("threads = 384", other));
 }
 
 #[test]

@@ -33,9 +33,9 @@ impl Other {
 pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, code: &Compare, active: u32) {
     let Compare { compared, comparison, of, combined, truth, d, opposite } = *code;
     let other = Other::of(context, warp, combined);
-    let [a, b] = of.map(|reg| *context.lanes(&warp.registers, reg));
+    let [a, b] = of.map(|reg| context.lanes(&warp.registers, reg));
     let results = match compared {
-        Compared::Integer(ty) => integer_results(ty, comparison, &a, &b),
+        Compared::Integer(ty) => integer_results(ty, comparison, a, b),
         Compared::Float(ty, flush) => {
             let holds =
                 |lane: u32| comparison.of(compare::order(ty, flush, a[lane as usize], b[lane as usize]));

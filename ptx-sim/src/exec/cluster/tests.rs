@@ -30,7 +30,7 @@ fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Findi
         thread_registers: None,
         blocks: vec![[0; 3]],
         threads: 32,
-        shared_bytes: 0,
+        shared: 0..0,
         seed: 0,
         checks: Checks::ALL,
         global: Arc::new(GlobalMemory::default()),

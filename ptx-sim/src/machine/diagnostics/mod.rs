@@ -20,6 +20,9 @@ use crate::report::{Finding, Findings, Party, Stop};
 /// What keeps a block's shared memory for the others.
 pub(super) const STAY: &str = "let no block end before the others are done with it: [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] at the end";
 
+/// Where a block's shared memory begins.
+pub(super) const RESERVED: &str = "the system keeps the first 1024 bytes of each block's shared memory: take addresses from variables, by `mov` or `cvta`, instead of counting from 0";
+
 /// What a cluster's run has found, and what it takes to say it.
 #[derive(Debug)]
 pub(super) struct Diagnostics {

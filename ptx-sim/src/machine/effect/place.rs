@@ -1,8 +1,10 @@
 //! Where an instruction's pointers lead, and what is refused of that.
 
+use std::ops::Range;
+
 use crate::machine::Machine;
 use crate::machine::address::NO_RANK;
-use crate::machine::diagnostics::STAY;
+use crate::machine::diagnostics::{RESERVED, STAY};
 use crate::machine::index::BlockRank;
 use crate::machine::memory::{Extent, GlobalFault, Place, PlaceFault, SharedPlace, Stretch};
 use crate::machine::types::{Action, Actor, Pointer, Space};
@@ -112,11 +114,13 @@ impl Machine {
                     "ranks are those of [[`cluster_rank()`||`%cluster_ctarank`]], from 0: to go around, take them modulo the number of blocks",
                 )
             }
-            PlaceFault::BeyondShared { at } => {
-                let (bytes, all) = (counted(extent.bytes, "byte"), self.memory.shared_bytes);
-                let message =
-                    format!("{bytes} at {at:#x} of shared memory, which has {all:#x} bytes a block");
-                Finding::new(FindingKind::OutOfBounds, message)
+            PlaceFault::OutsideShared { at } => {
+                let (bytes, Range { start, end }) = (counted(extent.bytes, "byte"), &self.memory.window);
+                let message = format!(
+                    "{bytes} at {at:#x} of shared memory, of which a block has {start:#x} up to {end:#x}"
+                );
+                let finding = Finding::new(FindingKind::OutOfBounds, message);
+                if at < u64::from(*start) { finding.help(RESERVED) } else { finding }
             }
         };
         self.diagnostics.stop(finding.with(party))

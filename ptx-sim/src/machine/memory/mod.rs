@@ -9,6 +9,7 @@ mod shared;
 mod stores;
 mod writes;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use global::{GlobalFault, GlobalMemory};
@@ -26,8 +27,8 @@ use super::types::{MachineConfig, Pointer};
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) shared: PerBlock<SharedMemory>,
-    /// Bytes of shared memory that a block may use.
-    pub(super) shared_bytes: u32,
+    /// Where the shared memory is that a block may use.
+    pub(super) window: Range<u32>,
     pub(super) global: Arc<GlobalMemory>,
     pub(super) maps: Maps,
     /// What bulk stores are writing to global memory.
@@ -71,8 +72,8 @@ pub(super) enum PlaceFault {
     Misaligned,
     /// A rank that the cluster does not have.
     NoBlock(BlockRank),
-    /// Beyond the end of shared memory.
-    BeyondShared {
+    /// Before the start of shared memory, or beyond its end.
+    OutsideShared {
         at: u64,
     },
 }
@@ -80,8 +81,8 @@ pub(super) enum PlaceFault {
 impl Memory {
     pub(super) fn new(shape: Shape, config: &MachineConfig) -> Self {
         Self {
-            shared: PerBlock::new(shape, || SharedMemory::new(config.shared_bytes, shape)),
-            shared_bytes: config.shared_bytes,
+            shared: PerBlock::new(shape, || SharedMemory::new(config.shared.end, shape)),
+            window: config.shared.clone(),
             global: Arc::clone(&config.global),
             maps: Maps::default(),
             stores: UnfinishedStores::default(),
@@ -104,8 +105,9 @@ impl Memory {
             Target::Global(address) => Ok(Place::Global(address)),
             Target::Shared(rank, _) if self.shared.get(rank).is_none() => Err(PlaceFault::NoBlock(rank)),
             Target::Shared(rank, at) => {
-                if at.saturating_add(extent.bytes.into()) > u64::from(self.shared_bytes) {
-                    return Err(PlaceFault::BeyondShared { at });
+                let end = at.saturating_add(extent.bytes.into());
+                if at < u64::from(self.window.start) || end > u64::from(self.window.end) {
+                    return Err(PlaceFault::OutsideShared { at });
                 }
                 Ok(Place::Shared(SharedPlace { rank, at: at as u32 }))
             }

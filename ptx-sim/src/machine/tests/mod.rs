@@ -77,7 +77,7 @@ impl Lab {
             thread_registers: None,
             blocks: (0..blocks).map(|x| [x, 0, 0]).collect(),
             threads: THREADS,
-            shared_bytes: 16384,
+            shared: 0..16384,
             seed,
             checks,
             global: Arc::clone(&global),

@@ -1,5 +1,6 @@
 //! The small types that the executing side and the machine share.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 mod copy;
@@ -113,8 +114,8 @@ pub struct MachineConfig {
     pub blocks: Vec<[u32; 3]>,
     /// Threads of a block.
     pub threads: u32,
-    /// Shared memory of a block in bytes, static and dynamic.
-    pub shared_bytes: u32,
+    /// The `.shared::cta` addresses of a block's shared memory, static and dynamic.
+    pub shared: Range<u32>,
     /// Decides every choice that the hardware is free to make.
     pub seed: u64,
     /// What is checked.

@@ -1,14 +1,18 @@
 //! Measures what kernels reach on a GPU: the examples against the driver's own copy, forms of one
-//! task against each other, products of matrices against cuBLAS, and launches against the driver's
-//! own launch.
+//! task against each other, products of matrices against cuBLAS, attention against what other
+//! processes run in turns, and launches against the driver's own launch.
 
 pub mod additions;
+pub mod attention;
 pub mod copies;
 pub mod kernels;
 pub mod launches;
+pub mod libraries;
 pub mod measure;
 pub mod products;
 pub mod scales;
+pub mod serve;
+pub mod slices;
 pub mod streams;
 
 use anyhow::ensure;
@@ -30,7 +34,7 @@ struct Benchmark {
     check: Option<Check>,
 }
 
-const BENCHMARKS: [Benchmark; 6] = [
+const BENCHMARKS: [Benchmark; 7] = [
     Benchmark { name: "copies", contestants: || named(copies::CONTESTANTS), run: copies::run, check: None },
     Benchmark {
         name: "reduce_add",
@@ -61,6 +65,12 @@ const BENCHMARKS: [Benchmark; 6] = [
         contestants: products::names,
         run: products::run,
         check: Some(products::run),
+    },
+    Benchmark {
+        name: "attention",
+        contestants: attention::names,
+        run: attention::run,
+        check: Some(attention::check),
     },
 ];
 

@@ -25,6 +25,8 @@ pub(super) const CASES: &[Case] = &[
     case!("e4m3_e5m2", e4m3, e5m2, f32, 128, 256, 4),
     case!("u8_i8", u8, i8, i32, 128, 256, 4),
     Case { name: "mma::sparse_bands", run: |device, _| check_bands(device) },
+    Case { name: "mma::sparse_fragment_f16", run: |device, _| check_fragment::<f16>(device) },
+    Case { name: "mma::sparse_fragment_bf16", run: |device, _| check_fragment::<bf16>(device) },
 ];
 
 /// `c = a · bᵀ`, of 128 × K and 64 × K, where half of `a` is there. Two warpgroups multiply 64 rows
@@ -205,5 +207,76 @@ fn check_bands(device: &Device) -> anyhow::Result<()> {
     let (first, second) = b.split_at(128 * 32);
     let products = [first, second].map(|b| product(&a, &transposed(b, 32), 128));
     let wanted: Vec<_> = products[0].iter().zip(&products[1]).map(|(one, other)| other - one).collect();
+    same("the sum of products", &c.to_vec()?, &scalars::<f32>(&wanted))
+}
+
+/// `c = p · dᵀ + p · e`, of 128 × 128, 32 × 128 and 128 × 32, where half of `p` is there and is the
+/// product `a · bᵀ`, of 128 × 32 and 64 × 32: it stays in registers. Two warpgroups multiply 64 rows
+/// each.
+#[tma_kernel(threads = 256, instances(E in [f16, bf16]))]
+pub fn mma_sparse_fragment<E: TransposedElement + Multiply<E, f32>>(
+    factors: Global<E>,
+    values: Global<E>,
+    metadata: Global<u32>,
+    c: Global<f32>,
+) where
+    f32: PackAs<E>,
+{
+    let left: Tile<E, Shape2<128, 32>, Swizzle64> = shared();
+    let right: Tile<E, Shape2<64, 32>, Swizzle64> = shared();
+    let first: Tile<E, Shape2<32, 128>, Swizzle128> = shared();
+    let second: Tile<E, Shape2<128, 32>, Swizzle64> = shared();
+    let t = thread_idx().x;
+    for i in (t..128 * 32).step_by(256) {
+        left.set([i / 32, i % 32], factors.get(i));
+        first.set([i / 128, i % 128], values.get(i));
+        second.set([i / 32, i % 32], values.get(128 * 32 + i));
+    }
+    for i in (t..64 * 32).step_by(256) {
+        right.set([i / 32, i % 32], factors.get(128 * 32 + i));
+    }
+    fence_proxy_async();
+    sync_threads();
+    let me = warpgroup_idx();
+    let word = me * 256 + t % 128;
+    let places = [metadata.get(word), metadata.get(word + 128)];
+    let mut half = Accumulator::<f32, 64, 64>::zero();
+    half.mma(left.band::<64>(me), right, ()).wait();
+    let mut sum = Accumulator::<f32, 64, 32>::zero();
+    let weights: Sparse<Fragment<E, 64, 64>, 128> = half.pack::<E>().sparse(places);
+    let mut flight = sum.mma(weights, first, ());
+    flight.mma(half.pack::<E>().sparse(places), second.t(), ());
+    flight.wait();
+    for i in unroll(0..sum.len()) {
+        let at = sum.at(i);
+        c.set((me * 64 + at[0]) * 32 + at[1], sum[i]);
+    }
+}
+
+fn check_fragment<E>(device: &Device) -> anyhow::Result<()>
+where
+    E: Integral + TransposedElement + Multiply<E, f32>,
+    f32: PackAs<E>,
+    mma_sparse_fragment::Instance<E>: mma_sparse_fragment::Compiled,
+{
+    let factors = inputs::<E>(51, (128 + 64) * 32);
+    let values = inputs::<E>(53, 2 * 128 * 32);
+    let (_, bits) = sparse::<E>(55, 128, 128);
+    let words = registers::<E>(&bits, 128, 2);
+    let (a, b) = factors.split_at(128 * 32);
+    let (d, e) = values.split_at(128 * 32);
+    let mut whole = vec![0; 128 * 128];
+    for ((there, four), group) in product(a, b, 32).chunks(2).zip(&bits).zip(whole.chunks_mut(4)) {
+        for (element, place) in there.iter().zip([four & 3, four >> 2]) {
+            group[place as usize] = *element;
+        }
+    }
+    let factors = device.tensor(&scalars::<E>(&factors), [factors.len()])?;
+    let tensor = device.tensor(&scalars::<E>(&values), [values.len()])?;
+    let metadata = device.tensor(&words, [words.len()])?;
+    let mut c = device.filled_bytes([128 * 32], 0xab)?;
+    mma_sparse_fragment::launch::<E>(device, 1, &factors, &tensor, &metadata, &mut c)?;
+    let products = [product(&whole, d, 128), product(&whole, &transposed(e, 32), 128)];
+    let wanted: Vec<_> = products[0].iter().zip(&products[1]).map(|(one, other)| one + other).collect();
     same("the sum of products", &c.to_vec()?, &scalars::<f32>(&wanted))
 }

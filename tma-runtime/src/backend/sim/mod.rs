@@ -44,6 +44,7 @@ pub(crate) struct Context {
     instruction_limit: AtomicU64,
     block_limit: AtomicU64,
     host_threads: AtomicUsize,
+    instructions: AtomicU64,
     hooks: Hooks,
 }
 
@@ -84,8 +85,14 @@ impl Context {
             instruction_limit: AtomicU64::new(LaunchConfig::default().instruction_limit),
             block_limit: AtomicU64::new(LaunchConfig::default().block_limit),
             host_threads: AtomicUsize::new(LaunchConfig::default().host_threads),
+            instructions: AtomicU64::new(0),
             hooks: Hooks::default(),
         }
+    }
+
+    /// The instructions of warps that all launches so far have executed.
+    pub(crate) fn instructions(&self) -> u64 {
+        self.instructions.load(Ordering::Relaxed)
     }
 
     pub(crate) fn id(&self) -> DeviceId {
@@ -213,6 +220,7 @@ impl Context {
         let mut memory = locked(&self.memory);
         let report = ptx_sim::launch(module, &mut memory, spec.entry, &config, args).map_err(refused)?;
         drop(memory);
+        self.instructions.fetch_add(report.warp_instructions, Ordering::Relaxed);
         output::show(&mut io::stdout(), kernel, &report);
         if let Some((_, watch)) = watch {
             self.hooks.run(|| watch(spec, &report));

@@ -13,6 +13,10 @@ hint: the simulator was compiled without optimisation, and takes some twelve tim
 
       [profile.dev.package.ptx-sim]
       opt-level = 3
+      debug = \"line-tables-only\"
+      [profile.dev.package.tma-model]
+      opt-level = 3
+      debug = \"line-tables-only\"
 ";
 
 /// Writes the hint to standard error at the first launch of a process, if the simulator is slow.

@@ -5,8 +5,8 @@ use std::ops::Neg;
 
 use super::{Fragment, MatrixElement, MatrixFloat, TransposedElement};
 use crate::lang::{
-    NoSwizzle, Panels16, Shape, Shape2, Shape3, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile, TileElement,
-    device_only, sealed::Sealed,
+    NoSwizzle, Panels16, Shape, Shape2, Shape3, Shape4, Shape5, Swizzle, Swizzle32, Swizzle64, Swizzle128,
+    Tile, TileElement, device_only, sealed::Sealed,
 };
 
 /// The left operand of a product, M × K: a [`Tile`] of M rows, [`tile.t()`](Tile::t) of one of K
@@ -67,8 +67,8 @@ pub trait Right<const N: u32, const K: u32>: Sealed {
     type Element: MatrixElement;
 }
 
-/// The shape of a matrix: `Shape2<ROWS, COLUMNS>`, or that in a batch,
-/// `Shape3<1, ROWS, COLUMNS>`.
+/// The shape of a matrix: `Shape2<ROWS, COLUMNS>`, or that in a batch, `Shape3<1, ROWS, COLUMNS>`,
+/// in batches of batches, `Shape4<1, 1, ROWS, COLUMNS>`, and so on.
 #[diagnostic::on_unimplemented(
     message = "a tile of {ROWS} rows and {COLUMNS} columns is wanted here, but this one is `{Self}`",
     label = "does not fit the accumulator, or the other operand",
@@ -79,6 +79,8 @@ pub trait MatrixShape<const ROWS: u32, const COLUMNS: u32>: Shape {}
 
 impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape2<ROWS, COLUMNS> {}
 impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape3<1, ROWS, COLUMNS> {}
+impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape4<1, 1, ROWS, COLUMNS> {}
+impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape5<1, 1, 1, ROWS, COLUMNS> {}
 
 /// The layouts of tiles that tensor cores read, and that accumulators are stored to: [`Swizzle32`],
 /// [`Swizzle64`], [`Swizzle128`], the fastest, and [`Panels16`]. Of [`NoSwizzle`] they read tiles
@@ -343,6 +345,18 @@ impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMN
     /// sum.mma(left.batch(0).band::<64>(warpgroup_idx()), right, ()).wait();
     /// # }
     /// ```
+    #[must_use]
+    pub fn batch(self, i: u32) -> Tile<T, Shape2<ROWS, COLUMNS>, W> {
+        device_only()
+    }
+}
+
+/// # Matrices of a batch of batches
+impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMNS: u32>
+    Tile<T, Shape4<1, BATCH, ROWS, COLUMNS>, W>
+{
+    /// Matrix `i` of this tile, as of a tile of three dimensions: of a tensor of batch × heads ×
+    /// rows × columns, the matrix of a head.
     #[must_use]
     pub fn batch(self, i: u32) -> Tile<T, Shape2<ROWS, COLUMNS>, W> {
         device_only()

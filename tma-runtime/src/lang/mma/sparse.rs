@@ -3,20 +3,21 @@
 use std::marker::PhantomData;
 use std::ops::Neg;
 
-use super::{Left, MatrixElement, MatrixFloat, MatrixSwizzle, Negated};
+use super::{Fragment, Left, MatrixElement, MatrixFloat, MatrixSwizzle, Negated};
 use crate::lang::{Shape, Shape2, Shape3, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
 
-/// A left operand of rows of K elements, of which only half are in the tile:
-/// [`tile.sparse(metadata)`](Tile::sparse). A handle, as the tile.
+/// A left operand of rows of K elements, of which only half are in a tile or a fragment:
+/// [`tile.sparse(metadata)`](Tile::sparse), [`fragment.sparse(metadata)`](Fragment::sparse). Of a
+/// tile it is a handle, as the tile; of a fragment it can be multiplied once, as the fragment.
 pub struct Sparse<X, const K: u32>(PhantomData<X>);
 
-impl<X, const K: u32> Clone for Sparse<X, K> {
+impl<X: Copy, const K: u32> Clone for Sparse<X, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<X, const K: u32> Copy for Sparse<X, K> {}
+impl<X: Copy, const K: u32> Copy for Sparse<X, K> {}
 impl<X, const K: u32> Sealed for Sparse<X, K> {}
 
 impl<E, W, const M: u32, const HALF: u32, const K: u32> Left<M, K> for Sparse<Tile<E, Shape2<M, HALF>, W>, K>
@@ -32,6 +33,13 @@ impl<E, W, const M: u32, const HALF: u32, const K: u32> Left<M, K>
 where
     E: MatrixElement,
     W: MatrixSwizzle,
+{
+    type Element = E;
+}
+
+impl<E, const M: u32, const HALF: u32, const K: u32> Left<M, K> for Sparse<Fragment<E, M, HALF>, K>
+where
+    E: MatrixElement,
 {
     type Element = E;
 }
@@ -84,6 +92,52 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
     /// # }
     /// ```
     #[must_use]
+    pub fn sparse<const C: usize, const K: u32>(self, metadata: [u32; C]) -> Sparse<Self, K> {
+        device_only()
+    }
+}
+
+/// # Sparse operands
+impl<E: MatrixElement, const M: u32, const HALF: u32> Fragment<E, M, HALF> {
+    /// This fragment, M × K / 2, as a left operand M × K of which only every second element is
+    /// there: of each group of four elements of a row two, in their order. The others are zero. The
+    /// right operand has all K.
+    ///
+    /// `metadata` is that of [`Tile::sparse`], of 16-bit elements: M / 64 · K / 64 registers. The
+    /// fragment keeps its layout, that of a dense one of K / 2 columns: thread by thread, column `j`
+    /// of the accumulator that was packed is the `j`-th element that is there.
+    ///
+    /// PTX: `wgmma.mma_async.sp` with A in registers (PTX ISA, "wgmma.mma_async.sp", "Register
+    /// Fragments for wgmma.mma_async.sp.m64nNk32").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     scores: Accumulator<f32, 64, 64>,
+    /// #     values: Tile<bf16, Shape2<64, 128>, Swizzle128>,
+    /// #     metadata: Global<u32>,
+    /// # ) {
+    /// // Rows of 128 weights, of which 64 are not zero.
+    /// let t = thread_idx().x;
+    /// let places = [metadata.get(t), metadata.get(128 + t)];
+    /// let mut out = Accumulator::<f32, 64, 64>::zero();
+    /// out.mma(scores.pack::<bf16>().sparse(places), values, ()).wait();
+    /// # }
+    /// ```
+    ///
+    /// It is multiplied once, as a fragment is:
+    ///
+    /// ```compile_fail,E0382
+    /// # use tma_runtime::prelude::*;
+    /// # type Value = Tile<bf16, Shape2<64, 128>, Swizzle128>;
+    /// # fn kernel(scores: Accumulator<f32, 64, 64>, left: Value, right: Value, places: [u32; 2]) {
+    /// let weights = scores.pack::<bf16>().sparse(places);
+    /// let mut out = Accumulator::<f32, 64, 64>::zero();
+    /// let mut flight = out.mma(weights, left, ());
+    /// flight.mma(weights, right, ()); // error: use of moved value
+    /// flight.wait();
+    /// # }
+    /// ```
     pub fn sparse<const C: usize, const K: u32>(self, metadata: [u32; C]) -> Sparse<Self, K> {
         device_only()
     }

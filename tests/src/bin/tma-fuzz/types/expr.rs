@@ -187,6 +187,7 @@ impl Maker<'_> {
                 ("recip", 1),
                 ("rsqrt", 1),
                 ("exp2", 1),
+                ("exp2_ftz", 1),
                 ("log2", 1),
             ],
             Scalar::F64 => &[("min", 2), ("max", 2), ("abs", 1), ("fma", 3), ("sqrt", 1), ("recip", 1)],

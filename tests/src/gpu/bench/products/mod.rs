@@ -1,45 +1,73 @@
-//! Products of matrices by the tensor cores, against cuBLAS: on the same matrices, in turns.
-//!
-//! A slice is many launches of one contestant one after the other, first some that do not count, so
-//! that clock and cache are those of that contestant alone. In a round each has one slice, in
-//! changing order; ratios are taken within a round.
+//! Products of matrices by the tensor cores, against cuBLAS and cuBLASLt: on the same matrices, in
+//! turns.
 
 pub mod contestants;
-pub mod cublas;
+pub mod precision;
 pub mod problem;
+pub mod race;
+pub mod report;
+
+use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
+use serde_json::json;
+use tma_runtime::layout::DeviceId;
 use tma_runtime::prelude::*;
 
-use self::contestants::Blocks;
-use self::cublas::Cublas;
-use self::problem::{Element, Problem, Way};
-use super::measure::{Plan, Spread, ratio};
+use self::contestants::{Contestant, Role, yardstick};
+use self::precision::{Bf16, E4m3, F16, Precision, S8, Tf32};
+use self::problem::Problem;
+use self::race::Race;
+use self::report::{Format, Line, Ratio, Verdict};
+use super::libraries::{cublas::Cublas, cublaslt::CublasLt, types};
+use super::measure::Plan;
+use super::slices::{Instruments, Measured, Slices};
 
-/// What kernels without specialised warps must reach of cuBLAS, and where.
+/// What the example and the fastest kernel without specialised warps must reach of cuBLAS, and
+/// where.
 const TARGET: f64 = 0.90;
 const TARGET_SHAPES: [[usize; 3]; 2] = [[4096; 3], [8192; 3]];
+const TARGET_PRECISIONS: [&str; 2] = [F16::NAME, Bf16::NAME];
+const EXAMPLE: &str = "dense_gemm::";
+const CUBLAS: &str = "cublas";
 
 /// Shapes whose edges fall within tiles, and small ones, for checks.
 const RAGGED: [[usize; 3]; 5] =
-    [[1000, 1032, 520], [128, 256, 64], [64, 8, 8], [136, 520, 200], [2056, 1288, 136]];
+    [[1000, 1040, 528], [128, 256, 64], [64, 16, 16], [136, 528, 208], [2056, 1296, 144]];
 
 /// How products are measured.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// M, N and K of each product; if there are none, those of the targets, or of the checks.
     pub shapes: Vec<[usize; 3]>,
+    /// Instead, the [suite](Precision::SUITE) of each precision.
+    pub suite: bool,
     /// Rounds that are measured.
     pub rounds: usize,
     /// Milliseconds of a slice.
     pub slice_ms: f64,
-    /// The path of cuBLAS's library.
-    pub cublas: Option<String>,
+    /// The folder of cuBLAS's libraries.
+    pub cublas: Option<PathBuf>,
+    /// Of how many algorithms cuBLASLt's fastest is chosen.
+    pub algorithms: usize,
+    /// A folder with PTX from elsewhere.
+    pub yardstick: Option<PathBuf>,
+    /// How results are printed.
+    pub format: Format,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { shapes: vec![], rounds: 10, slice_ms: 100.0, cublas: None }
+        Self {
+            shapes: vec![],
+            suite: false,
+            rounds: 10,
+            slice_ms: 100.0,
+            cublas: None,
+            algorithms: 16,
+            yardstick: None,
+            format: Format::default(),
+        }
     }
 }
 
@@ -62,12 +90,12 @@ pub fn shape(text: &str) -> anyhow::Result<[usize; 3]> {
     Ok(shape)
 }
 
-/// The names of all contestants: element and kernel.
+/// The names of all kernels: precision and kernel.
 pub fn names() -> Vec<String> {
-    fn of<T: Element>() -> impl Iterator<Item = String> {
-        T::contestants().iter().map(|contestant| format!("{}/{}", T::NAME, contestant.kernel.name))
+    fn of<P: Precision>() -> impl Iterator<Item = String> {
+        contestants::kernels::<P>().into_iter().map(|kernel| format!("{}/{}", P::NAME, kernel.name))
     }
-    of::<f16>().chain(of::<bf16>()).collect()
+    of::<F16>().chain(of::<Bf16>()).chain(of::<Tf32>()).chain(of::<E4m3>()).chain(of::<S8>()).collect()
 }
 
 /// Checks the planned contestants, and measures those that are right; a verdict for each, and one
@@ -78,172 +106,268 @@ pub fn names() -> Vec<String> {
 /// Those of the device, outside of the contestants.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let stream = device.stream()?;
-    let cublas = match Cublas::load(plan.products.cublas.as_deref(), &stream) {
-        Ok(cublas) => {
-            println!("{{\"benchmark\": \"products\", \"cublas\": {}}}", cublas.version);
-            Some(cublas)
-        }
-        Err(error) => {
-            println!(
-                "{{\"benchmark\": \"products\", \"cublas\": null, \"error\": {:?}}}",
-                format!("{error:#}")
-            );
-            None
-        }
-    };
-    let mut verdicts = vec![];
-    let race = Race { device, stream: &stream, cublas: cublas.as_ref(), plan };
-    let shapes = match &plan.products.shapes[..] {
-        [] if plan.check_only => &RAGGED[..],
-        [] => &TARGET_SHAPES[..],
-        given => given,
-    };
-    for &shape in shapes {
-        verdicts.extend(race.run::<f16>(shape)?);
-        verdicts.extend(race.run::<bf16>(shape)?);
-    }
+    let rivals = Rivals::load(device, &stream, &plan.products);
+    let instruments = Instruments::load(device)?;
+    let slices = Slices { stream: &stream, instruments: &instruments, slice_ms: plan.products.slice_ms };
+    let race = Race { slices, rounds: plan.products.rounds };
+    let benchmark = Products { device, stream: &stream, rivals: &rivals, race, plan };
+    let mut verdicts = benchmark.precision::<F16>()?;
+    verdicts.extend(benchmark.precision::<Bf16>()?);
+    verdicts.extend(benchmark.precision::<Tf32>()?);
+    verdicts.extend(benchmark.precision::<E4m3>()?);
+    verdicts.extend(benchmark.precision::<S8>()?);
     Ok(verdicts)
 }
 
-/// All that a race needs but the element and the shape.
-struct Race<'a> {
+/// The libraries that this machine has.
+struct Rivals {
+    cublas: Option<Cublas>,
+    cublaslt: Option<CublasLt>,
+}
+
+impl Rivals {
+    /// Loads what there is, and says what that is.
+    fn load(device: &Device, stream: &Stream, options: &Options) -> Self {
+        if matches!(device.id(), DeviceId::Simulator(_)) {
+            return Self { cublas: None, cublaslt: None };
+        }
+        let folder = options.cublas.as_deref();
+        let cublas = told("cuBLAS", Cublas::load(folder, stream));
+        let cublaslt = told("cuBLASLt", CublasLt::load(folder, device));
+        let line = json!({
+            "benchmark": "products", "device": device.name(),
+            "cublas": cublas.as_ref().map(|library| library.version),
+            "cublaslt": cublaslt.as_ref().map(|library| library.version),
+            "rounds": options.rounds, "slice_ms": options.slice_ms,
+        });
+        println!("{line}");
+        Self { cublas, cublaslt }
+    }
+}
+
+/// A library, or why it is not there on the standard error.
+fn told<T>(name: &str, library: anyhow::Result<T>) -> Option<T> {
+    library.inspect_err(|error| eprintln!("without {name}: {error:#}")).ok()
+}
+
+/// All that the benchmark needs but the precision and the shape.
+struct Products<'a> {
     device: &'a Device,
     stream: &'a Stream,
-    cublas: Option<&'a Cublas>,
+    rivals: &'a Rivals,
+    race: Race<'a>,
     plan: &'a Plan,
 }
 
-impl Race<'_> {
-    fn run<T: Element>(&self, shape: [usize; 3]) -> anyhow::Result<Vec<bool>> {
-        let is_planned = |way: &Way<'_>| self.plan.names("products", &format!("{}/{}", T::NAME, way.name()));
-        let kernels = T::contestants().iter().map(Way::Kernel).filter(is_planned);
-        let ways: Vec<_> = self.cublas.map(Way::Library).into_iter().chain(kernels).collect();
-        if ways.iter().all(|way| matches!(way, Way::Library(_)) && !is_planned(way)) {
-            return Ok(vec![]);
+impl Products<'_> {
+    fn precision<P: Precision>(&self) -> anyhow::Result<Vec<bool>> {
+        let options = &self.plan.products;
+        let shapes = match &options.shapes[..] {
+            _ if options.suite => P::SUITE,
+            [] if self.plan.check_only => &RAGGED,
+            [] => &TARGET_SHAPES,
+            given => given,
+        };
+        let (mut verdicts, mut lines) = (vec![], vec![]);
+        for &shape in shapes {
+            verdicts.extend(self.shape::<P>(shape, &mut lines)?);
         }
-        let mut problem =
-            Problem::<T>::new(self.device, shape).with_context(|| format!("no matrices for {shape:?}"))?;
-        if let Some(launches) = self.plan.launches {
-            for way in ways {
-                for _ in 0..launches {
-                    problem.multiply(way, self.stream)?;
-                }
-                self.stream.synchronize()?;
-                println!("{}, \"launches\": {launches}}}", head::<T>(way, shape));
-            }
-            return Ok(vec![]);
-        }
-        let (right, mut verdicts) = self.checked(&mut problem, &ways);
-        if !self.plan.check_only && !right.is_empty() {
-            let speeds = self.speeds(&mut problem, &right)?;
-            verdicts.extend(judge::<T>(&right, &speeds, shape));
+        let summaries = report::summaries(&lines);
+        match options.format {
+            Format::Json => summaries.iter().for_each(|summary| println!("{}", json!(summary))),
+            Format::Table if summaries.is_empty() => {}
+            Format::Table => println!("{}: all shapes\n{}", P::NAME, report::table_of(&summaries)),
         }
         Ok(verdicts)
     }
 
-    /// The ways that give the right product, and whether each does.
-    fn checked<'a, T: Element>(
+    fn shape<P: Precision>(&self, shape: [usize; 3], lines: &mut Vec<Line>) -> anyhow::Result<Vec<bool>> {
+        let mut kernels = contestants::kernels::<P>();
+        if let Some(folder) = &self.plan.products.yardstick {
+            kernels.extend(yardstick::of_folder(folder)?);
+        }
+        let is_planned = |name: &str| self.plan.names("products", &format!("{}/{name}", P::NAME));
+        kernels.retain(|kernel| is_planned(&kernel.name));
+        if kernels.is_empty() {
+            return Ok(vec![]);
+        }
+        let mut problem =
+            Problem::<P>::new(self.device, shape).with_context(|| format!("no matrices for {shape:?}"))?;
+        if let Some(launches) = self.plan.launches {
+            return self.launched(&mut problem, &kernels, launches).map(|()| vec![]);
+        }
+        let product = self.rivals.cublaslt.as_ref().and_then(|library| {
+            let most = self.plan.products.algorithms;
+            told("cuBLASLt's product", library.product(P::TYPES, shape, most))
+        });
+        let cublas = self.rivals.cublas.as_ref().filter(|_| P::TYPES.operand != types::E4M3);
+        let mut all: Vec<_> = cublas.into_iter().map(contestants::cublas::<P>).collect();
+        if let Some(product) = &product {
+            let best = if self.plan.check_only { 0 } else { self.best(&mut problem, product)? };
+            all.push(contestants::cublaslt("cublaslt_first", product, 0));
+            all.push(contestants::cublaslt("cublaslt_best", product, best));
+        }
+        all.extend(kernels);
+
+        let (right, mut verdicts) = self.checked(&mut problem, all);
+        if !self.plan.check_only && !right.is_empty() {
+            let measured = self.race.run(&mut problem, &right)?;
+            let told = report::lines(&right, &measured, shape);
+            let judged = judge(&right, &measured, shape);
+            match self.plan.products.format {
+                Format::Json => {
+                    told.iter().for_each(|line| println!("{}", json!(line)));
+                    judged.iter().for_each(|verdict| println!("{}", json!(verdict)));
+                }
+                Format::Table => {
+                    print!("{}", report::table(&told));
+                    judged.iter().for_each(|verdict| println!("{}", verdict.text()));
+                    println!();
+                }
+            }
+            lines.extend(told);
+            verdicts.extend(judged.iter().map(Verdict::is_met));
+        }
+        Ok(verdicts)
+    }
+
+    /// Which of cuBLASLt's algorithms is fastest. Those that are wrong, or cannot be launched, do
+    /// not take part.
+    fn best<P: Precision>(
         &self,
-        problem: &mut Problem<T>,
-        ways: &[Way<'a>],
-    ) -> (Vec<Way<'a>>, Vec<bool>) {
+        problem: &mut Problem<P>,
+        product: &super::libraries::cublaslt::Product<'_>,
+    ) -> anyhow::Result<usize> {
+        let algorithms = 0..product.algorithms();
+        let mut taking_part: Vec<usize> = algorithms.collect();
+        taking_part.retain(|&algorithm| {
+            let contestant = contestants::cublaslt("cublaslt", product, algorithm);
+            told("an algorithm of cuBLASLt", problem.check(&contestant, self.stream, None)).is_some()
+        });
+        let contestant = |&algorithm: &usize| contestants::cublaslt("cublaslt", product, algorithm);
+        let contestants: Vec<_> = taking_part.iter().map(contestant).collect();
+        let fastest = self.race.fastest(problem, &contestants)?;
+        let best = fastest.map_or(0, |index| taking_part[index]);
+        let line = json!({
+            "benchmark": format!("products/{}/cublaslt", P::NAME), "shape": problem.shape,
+            "algorithms": product.algorithms(), "right": taking_part.len(), "best": best,
+        });
+        println!("{line}");
+        Ok(best)
+    }
+
+    /// The contestants that give the right product, and of each but the libraries whether it does.
+    fn checked<'a, P: Precision>(
+        &self,
+        problem: &mut Problem<P>,
+        contestants: Vec<Contestant<'a, P>>,
+    ) -> (Vec<Contestant<'a, P>>, Vec<bool>) {
         let (mut right, mut verdicts) = (vec![], vec![]);
         let mut wanted = None;
-        for &way in ways {
-            let head = head::<T>(way, problem.shape);
-            eprintln!("checking {head}}}");
-            let result = problem.check(way, self.stream, wanted.as_deref());
-            verdicts.push(result.is_ok());
+        for contestant in contestants {
+            let result = problem.check(&contestant, self.stream, wanted.as_deref());
+            let name = format!("products/{}/{}", P::NAME, contestant.name);
+            if contestant.role != Role::Library {
+                verdicts.push(result.is_ok());
+            }
             match result {
                 Ok(()) => {
                     if self.plan.check_only {
-                        println!("{head}, \"right\": true}}");
+                        println!("{}", json!({"benchmark": name, "shape": problem.shape, "right": true}));
                     }
                     wanted.get_or_insert_with(|| problem.found());
-                    right.push(way);
+                    right.push(contestant);
                 }
-                Err(error) => println!("{head}, \"right\": false, \"error\": {:?}}}", format!("{error:#}")),
+                Err(error) => {
+                    let error = format!("{error:#}");
+                    let line =
+                        json!({"benchmark": name, "shape": problem.shape, "right": false, "error": error});
+                    println!("{line}");
+                }
             }
         }
         (right, verdicts)
     }
 
-    /// TFLOP/s of each way in each round.
-    fn speeds<T: Element>(
+    /// Launches each kernel so often, for a profiler.
+    fn launched<P: Precision>(
         &self,
-        problem: &mut Problem<T>,
-        ways: &[Way<'_>],
-    ) -> anyhow::Result<Vec<Vec<f64>>> {
-        let options = &self.plan.products;
-        let mut launches = vec![];
-        for &way in ways {
-            self.milliseconds(problem, way, 2)?;
-            let one = self.milliseconds(problem, way, 4)? / 4.0;
-            launches.push((options.slice_ms / one).ceil().clamp(1.0, 1e5) as usize);
-        }
-        let mut speeds = vec![vec![]; ways.len()];
-        for round in 0..options.rounds {
-            for turn in 0..ways.len() {
-                // Every other round backwards, so that neighbours change.
-                let turn = if round % 2 == 0 { turn } else { ways.len() - 1 - turn };
-                let index = (round + turn) % ways.len();
-                let (way, launches) = (ways[index], launches[index]);
-                (0..launches.div_ceil(4)).try_for_each(|_| problem.multiply(way, self.stream))?;
-                let milliseconds = self.milliseconds(problem, way, launches)?;
-                speeds[index].push(problem.operations() * launches as f64 / milliseconds / 1e9);
-            }
-        }
-        Ok(speeds)
-    }
-
-    fn milliseconds<T: Element>(
-        &self,
-        problem: &mut Problem<T>,
-        way: Way<'_>,
+        problem: &mut Problem<P>,
+        kernels: &[Contestant<'_, P>],
         launches: usize,
-    ) -> anyhow::Result<f64> {
-        let start = self.stream.record()?;
-        (0..launches).try_for_each(|_| problem.multiply(way, self.stream))?;
-        Ok(f64::from(start.elapsed_ms(&self.stream.record()?)?))
-    }
-}
-
-/// Prints the speeds, slowest first, and judges the fastest kernel without specialised warps.
-fn judge<T: Element>(ways: &[Way<'_>], speeds: &[Vec<f64>], shape: [usize; 3]) -> Option<bool> {
-    let median = |index: &usize| Spread::of(&speeds[*index]).median;
-    let mut order: Vec<_> = (0..ways.len()).collect();
-    order.sort_by(|a, b| median(a).total_cmp(&median(b)));
-    let library = ways.iter().position(|way| matches!(way, Way::Library(_)));
-    let ratio_of = |index: usize| library.map(|library| ratio(&speeds[index], &speeds[library]));
-    for &index in &order {
-        let Spread { median, width } = Spread::of(&speeds[index]);
-        print!("{}, \"tflops\": {median:.1}, \"spread\": {width:.4}", head::<T>(ways[index], shape));
-        if let Some(Spread { median, width }) = ratio_of(index) {
-            print!(", \"ratio_to_cublas\": {median:.4}, \"ratio_spread\": {width:.4}");
+    ) -> anyhow::Result<()> {
+        for kernel in kernels {
+            (0..launches).try_for_each(|_| kernel.multiply(self.stream, &mut problem.matrices))?;
+            self.stream.synchronize()?;
+            let name = format!("products/{}/{}", P::NAME, kernel.name);
+            println!("{}", json!({"benchmark": name, "shape": problem.shape, "launches": launches}));
         }
-        println!("}}");
+        Ok(())
     }
-    let is_dense =
-        |way: Way<'_>| matches!(way, Way::Kernel(contestant) if contestant.blocks == Blocks::PerTile);
-    let fastest = order.into_iter().rfind(|&index| is_dense(ways[index]))?;
-    let Spread { median, width } = ratio_of(fastest)?;
-    println!(
-        "{{\"benchmark\": \"products/{}\", \"shape\": {shape:?}, \"fastest_dense\": \"{}\", \"ratio\": {median:.4}, \
-         \"spread\": {width:.4}, \"wanted\": {TARGET:.2}}}",
-        T::NAME,
-        ways[fastest].name()
-    );
-    TARGET_SHAPES.contains(&shape).then_some(median >= TARGET)
 }
 
-/// The beginning of a line about a contestant.
-fn head<T: Element>(way: Way<'_>, shape: [usize; 3]) -> String {
-    format!("{{\"benchmark\": \"products/{}/{}\", \"shape\": {shape:?}", T::NAME, way.name())
+/// Judges the example, and the fastest kernel without specialised warps, where there is a target.
+fn judge<P: Precision>(
+    contestants: &[Contestant<'_, P>],
+    measured: &[Vec<Measured>],
+    shape: [usize; 3],
+) -> Vec<Verdict> {
+    if !TARGET_SHAPES.contains(&shape) || !TARGET_PRECISIONS.contains(&P::NAME) {
+        return vec![];
+    }
+    let Some(cublas) = contestants.iter().position(|contestant| contestant.name == CUBLAS) else {
+        return vec![];
+    };
+    let median = |&index: &usize| report::of_speeds(&measured[index]).median;
+    let dense = (0..contestants.len()).filter(|&index| contestants[index].role == Role::Dense);
+    let fastest = dense.max_by(|a, b| median(a).total_cmp(&median(b)));
+    let example = contestants.iter().position(|contestant| contestant.name.starts_with(EXAMPLE));
+    let verdict = |(target, index): (&'static str, Option<usize>)| {
+        let index = index?;
+        let Ratio { median, spread, .. } = report::ratio_of(&measured[index], &measured[cublas]);
+        let (benchmark, contestant) = (format!("products/{}", P::NAME), contestants[index].name.clone());
+        Some(Verdict { benchmark, shape, target, contestant, ratio: median, spread, wanted: TARGET })
+    };
+    [("example", example), ("fastest_dense", fastest)].into_iter().filter_map(verdict).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_example_is_right_in_every_precision() {
+        let options = Options { shapes: vec![[136, 272, 80]], ..Options::default() };
+        let plan = Plan { only: EXAMPLE.to_owned(), check_only: true, products: options, ..Plan::default() };
+        assert_eq!(run(&Device::simulator(), &plan).unwrap(), [true; 5]);
+    }
+
+    #[test]
+    fn targets_are_judged_against_cublas_alone() {
+        let contestant = |name: &str, role| Contestant::<Bf16>::new(name, role, |_, _| Ok(()));
+        let contestants = [
+            contestant("cublas", Role::Library),
+            contestant("cublaslt_best", Role::Library),
+            contestant("dense_gemm::bf16_bf16_f32_k_k", Role::Dense),
+            contestant("wide", Role::Dense),
+            contestant("persistent", Role::Kernel),
+        ];
+        let measured =
+            [600.0, 900.0, 530.0, 545.0, 800.0].map(|tflops| vec![Measured { tflops, state: None }; 3]);
+        let verdicts = judge(&contestants, &measured, [4096; 3]);
+        assert_eq!(verdicts.iter().map(Verdict::is_met).collect::<Vec<_>>(), [false, true]);
+        assert!(verdicts[0].text().ends_with("reaches 0.883 of cublas; 0.90 is wanted: missed"));
+        assert_eq!(verdicts[1].contestant, "wide");
+        assert!(judge(&contestants, &measured, [4096, 4096, 64]).is_empty(), "no target there");
+        assert!(judge(&contestants[1..], &measured[1..], [4096; 3]).is_empty(), "no cuBLAS");
+    }
+
+    #[test]
+    fn kernels_are_measured_in_rounds_on_the_simulator_too() {
+        let options = Options { shapes: vec![[8, 16, 64]], rounds: 2, slice_ms: 1e-3, ..Options::default() };
+        let plan = Plan { only: "bf16/dense_gemm".to_owned(), products: options, ..Plan::default() };
+        assert_eq!(run(&Device::simulator(), &plan).unwrap(), [true]);
+    }
 
     #[test]
     fn a_shape_is_one_extent_or_three() {

@@ -1,98 +1,47 @@
 //! Two matrices to multiply, and whether a product of them is right.
 
-use std::ffi::c_int;
 use std::thread;
 
 use anyhow::ensure;
-use tma_runtime::launch::{Arg, launch};
 use tma_runtime::prelude::*;
 
-use super::contestants::{self, Contestant};
-use super::cublas::{CUDA_R_16BF, CUDA_R_16F, Cublas};
-use crate::random::{Sample, hash, noise_of, threads};
-
-/// Steps along K are as long.
-const STEP: usize = 64;
+use super::contestants::Contestant;
+use super::precision::{Number, Precision};
+use crate::random::{hash, noise_of, threads};
 
 /// Elements of the product that the host computes, if the shape is large.
 const SAMPLES: usize = 4096;
 
-/// The element of the matrices.
-pub trait Element: Sample + Send + Sync {
-    /// As in the contestants' names.
-    const NAME: &'static str;
-    /// cuBLAS's number for it.
-    const CUDA_TYPE: c_int;
-    /// The greatest relative error of rounding.
-    const ROUNDING: f64;
-
-    /// The kernels that multiply it.
-    fn contestants() -> &'static [Contestant];
-    /// The nearest.
-    fn of(value: f64) -> Self;
-    /// Its value.
-    fn value(self) -> f64;
+/// C = A · Bᵀ on the device: A is M × K, B is N × K and C is M × N, all row-major.
+pub struct Matrices<P: Precision> {
+    /// A.
+    pub a: DeviceTensor<P::Operand, 2>,
+    /// B.
+    pub b: DeviceTensor<P::Operand, 2>,
+    /// C.
+    pub c: DeviceTensor<P::Result, 2>,
 }
 
-macro_rules! elements {
-    ($($ty:ident, $cuda_type:ident, $rounding:expr, $contestants:ident;)+) => { $(
-        impl Element for $ty {
-            const NAME: &'static str = stringify!($ty);
-            const CUDA_TYPE: c_int = $cuda_type;
-            const ROUNDING: f64 = $rounding;
-
-            fn contestants() -> &'static [Contestant] {
-                &contestants::$contestants
-            }
-
-            fn of(value: f64) -> Self {
-                Self::from_f64(value)
-            }
-
-            fn value(self) -> f64 {
-                self.to_f64()
-            }
-        }
-    )+ };
-}
-
-elements! {
-    f16, CUDA_R_16F, 1.0 / 2048.0, OF_F16;
-    bf16, CUDA_R_16BF, 1.0 / 256.0, OF_BF16;
-}
-
-/// What multiplies.
-#[derive(Clone, Copy)]
-pub enum Way<'a> {
-    /// cuBLAS.
-    Library(&'a Cublas),
-    /// One of the kernels.
-    Kernel(&'static Contestant),
-}
-
-impl Way<'_> {
-    /// The name in results.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Library(_) => "cublas",
-            Self::Kernel(contestant) => contestant.kernel.name,
-        }
+impl<P: Precision> Matrices<P> {
+    /// M, N and K.
+    pub fn shape(&self) -> [usize; 3] {
+        let ([m, k], [n, _]) = (self.a.shape(), self.b.shape());
+        [m, n, k]
     }
 }
 
-/// C = A · Bᵀ: A is M × K and B is N × K, of normally distributed numbers.
-pub struct Problem<T: Element> {
+/// Matrices of normally distributed numbers, with what is known of their product.
+pub struct Problem<P: Precision> {
     /// M, N and K.
     pub shape: [usize; 3],
-    a: DeviceTensor<T, 2>,
-    b: DeviceTensor<T, 2>,
-    c: DeviceTensor<T, 2>,
-    host: [Vec<T>; 2],
+    /// The matrices.
+    pub matrices: Matrices<P>,
+    host: [Vec<P::Operand>; 2],
     /// C, as it is read back.
-    found: Vec<T>,
+    found: Vec<P::Result>,
 }
 
-impl<T: Element> Problem<T> {
+impl<P: Precision> Problem<P> {
     /// Makes the matrices.
     ///
     /// # Errors
@@ -100,59 +49,42 @@ impl<T: Element> Problem<T> {
     /// Those of the device.
     pub fn new(device: &Device, shape: [usize; 3]) -> Result<Self, Error> {
         let [m, n, k] = shape;
-        let host = [(91, m * k), (92, n * k)].map(|(seed, len)| noise_of(len, |i| normal::<T>(seed, i)));
+        let host = [(91, m * k), (92, n * k)]
+            .map(|(seed, len)| noise_of(len, |i| P::Operand::of(P::DEVIATION * normal(seed, i))));
         let (a, b) = (device.tensor(&host[0], [m, k])?, device.tensor(&host[1], [n, k])?);
         let c = device.filled_bytes([m, n], 0xff)?;
-        Ok(Self { shape, a, b, c, host, found: vec![T::default(); m * n] })
+        Ok(Self { shape, matrices: Matrices { a, b, c }, host, found: vec![P::Result::default(); m * n] })
     }
 
-    /// Floating-point operations of the product.
+    /// Operations of the product: a multiplication and an addition for each of M · N · K.
     pub fn operations(&self) -> f64 {
         2.0 * self.shape.iter().map(|&extent| extent as f64).product::<f64>()
     }
 
-    /// Queues the product.
-    ///
-    /// # Errors
-    ///
-    /// Those of the launch, and the library's.
-    pub fn multiply(&mut self, way: Way<'_>, stream: &Stream) -> anyhow::Result<()> {
-        let contestant = match way {
-            Way::Library(cublas) => return cublas.multiply(&self.a, &self.b, &mut self.c, T::CUDA_TYPE),
-            Way::Kernel(contestant) => contestant,
-        };
-        let [m, n, k] = self.shape;
-        let [down, across] = contestant.tiles([m, n]);
-        let grid = contestant.grid(stream, [down, across])?;
-        let args = [
-            Arg::map(self.a.view()),
-            Arg::map(self.b.view()),
-            Arg::map_mut(self.c.view_mut()),
-            Arg::scalar(down),
-            Arg::scalar(across),
-            Arg::scalar(k.div_ceil(STEP) as u32),
-        ];
-        Ok(launch(stream, &contestant.kernel, grid, &args)?)
-    }
-
     /// Multiplies once, into poisoned memory, and compares with what the host computes, element by
-    /// element or a sample of them; then all with `wanted`, the product by another way.
+    /// element or a sample of them; then all with `wanted`, the product by another contestant.
     ///
     /// # Errors
     ///
-    /// Those of [`multiply`](Self::multiply); how many elements are wrong, and the worst.
-    pub fn check(&mut self, way: Way<'_>, stream: &Stream, wanted: Option<&[T]>) -> anyhow::Result<()> {
-        self.c.fill_bytes(0xff)?;
-        self.c.device().synchronize()?; // a stream does not wait for it
-        self.multiply(way, stream)?;
+    /// Those of the contestant; how many elements are wrong, and the first.
+    pub fn check(
+        &mut self,
+        contestant: &Contestant<'_, P>,
+        stream: &Stream,
+        wanted: Option<&[P::Result]>,
+    ) -> anyhow::Result<()> {
+        let c = &mut self.matrices.c;
+        c.fill_bytes(0xff)?;
+        c.device().synchronize()?; // a stream does not wait for it
+        contestant.multiply(stream, &mut self.matrices)?;
         stream.synchronize()?;
-        self.c.copy_to(&mut self.found)?;
+        self.matrices.c.copy_to(&mut self.found)?;
         self.check_against_host()?;
         wanted.map_or(Ok(()), |wanted| self.check_against(wanted))
     }
 
     /// The product that was checked last.
-    pub fn found(&self) -> Vec<T> {
+    pub fn found(&self) -> Vec<P::Result> {
         self.found.clone()
     }
 
@@ -183,7 +115,7 @@ impl<T: Element> Problem<T> {
         Ok(())
     }
 
-    fn check_against(&self, wanted: &[T]) -> anyhow::Result<()> {
+    fn check_against(&self, wanted: &[P::Result]) -> anyhow::Result<()> {
         let n = self.shape[1];
         let share = wanted.len().div_ceil(threads()).max(1);
         let wrong: Vec<usize> = thread::scope(|scope| {
@@ -217,16 +149,16 @@ impl<T: Element> Problem<T> {
     /// Whether two results are one within the rounding of each, and of sums of K products in an
     /// unknown order, which an H200 truncates. No NaN agrees with anything.
     fn agree(&self, found: f64, wanted: f64) -> bool {
-        let sums = (self.shape[2] as f64).sqrt() / 1000.0;
-        (found - wanted).abs() <= 2.0 * T::ROUNDING * wanted.abs() + sums
+        let sums = P::SUM_ERROR * P::DEVIATION.powi(2) * (self.shape[2] as f64).sqrt();
+        (found - wanted).abs() <= 2.0 * P::Result::ROUNDING * wanted.abs() + sums
     }
 }
 
 /// A normally distributed number, of mean 0 and deviation 1 (Box and Muller, "A Note on the
 /// Generation of Random Normal Deviates").
-fn normal<T: Element>(seed: u64, index: u64) -> T {
+pub fn normal(seed: u64, index: u64) -> f64 {
     let bits = hash(seed, index);
     let uniform = |bits: u64| ((bits & 0xffff_ffff) as f64 + 0.5) / 2f64.powi(32);
     let (radius, turn) = (uniform(bits), uniform(bits >> 32));
-    T::of((-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos())
+    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
 }

@@ -1,0 +1,233 @@
+//! `cargo tma doctor`.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tma_setup::program::{NVDISASM, PTXAS, Program};
+use tma_setup::{llvm, process, stub_cuda};
+
+use super::assembled::home;
+use crate::output::Output;
+use crate::package;
+use crate::style::{bad, bold, dim, good, warning};
+
+/// The oldest Rust that builds the project: its `rust-version`.
+const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// How something that was looked for is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Fine,
+    /// Kernels compile and are simulated all the same.
+    Optional,
+    /// Nothing works without it.
+    Missing,
+}
+
+/// Something that was looked for.
+#[derive(Debug)]
+struct Check {
+    what: &'static str,
+    state: State,
+    /// What was found, or what is wrong.
+    found: String,
+    /// What to do, if something is wrong.
+    advice: Option<String>,
+}
+
+impl Check {
+    fn fine(what: &'static str, found: impl Into<String>) -> Self {
+        Self { what, state: State::Fine, found: found.into(), advice: None }
+    }
+
+    fn lacking(what: &'static str, state: State, found: &str, advice: impl Into<String>) -> Self {
+        Self { what, state, found: found.to_owned(), advice: Some(advice.into()) }
+    }
+}
+
+/// Looks at everything. It is not clean if something is missing that nothing works without.
+pub(crate) fn run() -> Result<Output> {
+    let mut checks = vec![rust(), linker(), llvm_library()];
+    checks.extend([&PTXAS, &NVDISASM].map(program));
+    checks.extend([gpu(), cuda_to_link()]);
+    checks.extend(this_package());
+    Ok(report(&checks))
+}
+
+fn report(checks: &[Check]) -> Output {
+    let is_clean = checks.iter().all(|check| check.state != State::Missing);
+    let mut text = String::new();
+    for check in checks {
+        let mark = match check.state {
+            State::Fine => good("ok"),
+            State::Optional => warning("--"),
+            State::Missing => bad("no"),
+        };
+        text += &format!("{mark}  {}: {}\n", bold(check.what), check.found);
+        if let Some(advice) = &check.advice {
+            text += &format!("    {}\n", dim(format!("-> {advice}")));
+        }
+    }
+    text += &match is_clean {
+        true => format!("{}\n", good("Kernels can be compiled and simulated here.")),
+        false => format!("{}\n", bad("Something is missing that kernels cannot be compiled without.")),
+    };
+    let json = checks.iter().map(|check| {
+        let state = match check.state {
+            State::Fine => "fine",
+            State::Optional => "optional",
+            State::Missing => "missing",
+        };
+        json!({ "what": check.what, "state": state, "found": check.found, "advice": check.advice })
+    });
+    Output { text, json: Value::Array(json.collect()), is_clean }
+}
+
+fn rust() -> Check {
+    let name = "Rust";
+    let update = format!("install Rust {RUST} or later: rustup update stable");
+    let Some(version) = process::probe(Command::new("rustc").arg("--version")) else {
+        return Check::lacking(name, State::Missing, "there is no rustc", update);
+    };
+    match is_recent(&version) {
+        true => Check::fine(name, version),
+        false => Check::lacking(name, State::Missing, &version, update),
+    }
+}
+
+/// Whether `rustc 1.95.0 (..)` is at least the oldest that builds the project.
+fn is_recent(version: &str) -> bool {
+    let numbers = |text: &str| {
+        let mut numbers = text.split('.').map(|part| part.parse::<u32>().ok());
+        Some((numbers.next()??, numbers.next()??))
+    };
+    let found = version.split_whitespace().nth(1).and_then(numbers);
+    found.is_some() && found >= numbers(RUST)
+}
+
+fn linker() -> Check {
+    match process::probe(Command::new("cc").arg("--version")) {
+        Some(version) => Check::fine("linker", version.lines().next().unwrap_or_default()),
+        None if cfg!(windows) => Check::fine("linker", "that of the installed Rust toolchain"),
+        None => Check::lacking("linker", State::Missing, "there is no `cc`", "install gcc or clang"),
+    }
+}
+
+fn llvm_library() -> Check {
+    match llvm::find() {
+        Ok(path) => Check::fine("LLVM 22", path.display().to_string()),
+        Err(missing) => {
+            let advice = missing.command.clone();
+            let advice = advice.unwrap_or_else(|| "cargo tma explain TMA0903".to_owned());
+            Check::lacking("LLVM 22", State::Missing, &format!("TMA0903: {missing}"), advice)
+        }
+    }
+}
+
+fn program(program: &Program) -> Check {
+    match program.find(&home()) {
+        Ok(Some(found)) => {
+            let (major, minor) = found.release;
+            Check::fine(program.name, format!("{} of CUDA {major}.{minor}", found.path.display()))
+        }
+        Ok(None) => {
+            let found = format!("there is none; it is only needed to inspect kernels ({})", program.wanted());
+            Check::lacking(program.name, State::Optional, &found, "cargo tma setup")
+        }
+        Err(error) => Check::lacking(program.name, State::Optional, &error.to_string(), "unset the variable"),
+    }
+}
+
+/// By NVIDIA's own tool, which comes with the driver.
+fn gpu() -> Check {
+    let mut query = Command::new("nvidia-smi");
+    query.args(["--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]);
+    let Some(gpus) = process::probe(&mut query).filter(|text| !text.is_empty()) else {
+        let found = "there is none, or no driver for it; kernels run on the simulator";
+        return Check::lacking("GPU", State::Optional, found, "install NVIDIA's driver if there is a GPU");
+    };
+    let found = gpus.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    match gpus.lines().any(is_hopper) {
+        true => Check::fine("GPU", found),
+        false => {
+            let advice = "kernels for sm_90a run on Hopper only: TMA_DEVICE=sim runs them on the simulator";
+            Check::lacking("GPU", State::Optional, &found, advice)
+        }
+    }
+}
+
+/// `NVIDIA H200, 9.0, 580.65.06`
+fn is_hopper(gpu: &str) -> bool {
+    gpu.split(',').nth(1).is_some_and(|capability| capability.trim() == "9.0")
+}
+
+fn cuda_to_link() -> Check {
+    let name = "libcuda to link with";
+    if let Some(path) = std::env::var_os(stub_cuda::VARIABLE) {
+        return Check::fine(name, format!("{} is {}", stub_cuda::VARIABLE, Path::new(&path).display()));
+    }
+    if stub_cuda::toolkit_is_installed() {
+        return Check::fine(name, "that of the installed CUDA toolkit");
+    }
+    let found = "there is no CUDA toolkit; only the feature `cuda` needs one";
+    Check::lacking(
+        name,
+        State::Optional,
+        found,
+        "cargo tma setup --cuda, in the package, makes a library instead",
+    )
+}
+
+/// Whether the package of the current folder is set up for kernels; nothing where there is none.
+fn this_package() -> Option<Check> {
+    let name = "this package";
+    let manifest =
+        process::probe(Command::new("cargo").args(["locate-project", "--message-format", "plain"]))?;
+    let package = package::find(None).ok()?;
+    let manifest = std::fs::read_to_string(manifest).ok()?;
+    if !manifest.contains("tma-runtime") {
+        return None;
+    }
+    let script = std::fs::read_to_string(package.folder.join("build.rs")).unwrap_or_default();
+    if script.contains("tma_codegen") && manifest.contains("tma-codegen") {
+        return Some(Check::fine(name, format!("{} compiles its kernels", package.name)));
+    }
+    let found = format!("{} has no build script that compiles kernels", package.name);
+    let advice = "`build.rs` must hold `fn main() { tma_codegen::build() }`, and `Cargo.toml` must name `tma-codegen` \
+                  under `[build-dependencies]`";
+    Some(Check::lacking(name, State::Missing, &found, advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_versions_of_rust_are_told_from_new_ones() {
+        assert!(is_recent(&format!("rustc {RUST}.0 (59807616e 2026-04-14)")));
+        assert!(is_recent("rustc 2.0.0-nightly"));
+        assert!(!is_recent("rustc 1.80.1 (3f5fd8dd4 2024-08-06)"));
+        assert!(!is_recent("cargo"));
+    }
+
+    #[test]
+    fn hopper_is_recognised() {
+        assert!(is_hopper("NVIDIA H200, 9.0, 580.65.06"));
+        assert!(!is_hopper("NVIDIA B200, 10.0, 580.65.06"));
+        assert!(!is_hopper("No devices were found"));
+    }
+
+    #[test]
+    fn only_what_is_required_makes_it_fail() {
+        let optional = Check::lacking("ptxas", State::Optional, "there is none", "cargo tma setup");
+        let output = report(&[Check::fine("Rust", "1.95"), optional]);
+        assert!(output.is_clean && output.text.contains("-> cargo tma setup"), "{}", output.text);
+        let missing =
+            Check::lacking("LLVM 22", State::Missing, "TMA0903: it is not here", "apt-get install libllvm22");
+        let output = report(&[missing]);
+        assert!(!output.is_clean && output.text.contains("-> apt-get install libllvm22"), "{}", output.text);
+        assert_eq!(output.json[0]["state"], "missing");
+    }
+}

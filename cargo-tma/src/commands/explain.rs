@@ -1,0 +1,91 @@
+//! `cargo tma explain`.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::arguments::Explain;
+use crate::output::Output;
+use crate::style::{bold, dim};
+
+/// Each code with its page, in order.
+const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
+/// Shows the page of a code, or lists all codes.
+pub(crate) fn run(options: &Explain) -> Result<Output> {
+    let Some(code) = &options.code else { return Ok(list()) };
+    let wanted = normal(code);
+    let (code, page) = PAGES.iter().find(|(code, _)| *code == wanted).with_context(|| {
+        format!("there is no error `{code}`: codes are such as TMA0203; `cargo tma explain` lists all")
+    })?;
+    Ok(Output::clean(rendered(page), json!({ "code": code, "title": title(page), "page": page })))
+}
+
+/// `TMA0203` of `tma0203`, `0203` or `203`.
+fn normal(code: &str) -> String {
+    let upper = code.to_ascii_uppercase();
+    let digits = upper.strip_prefix("TMA").unwrap_or(&upper);
+    format!("TMA{digits:0>4}")
+}
+
+fn list() -> Output {
+    let text = PAGES.iter().map(|(code, page)| format!("{}  {}\n", bold(code), title(page))).collect();
+    let json = PAGES.iter().map(|(code, page)| json!({ "code": code, "title": title(page) }));
+    Output::clean(text, Value::Array(json.collect()))
+}
+
+/// What the heading says after the code.
+fn title(page: &str) -> &str {
+    let heading = page.lines().next().unwrap_or_default();
+    heading.split_once(": ").map_or(heading, |(_, title)| title)
+}
+
+/// Markdown for a terminal: headings are bold, code is indented and dim.
+fn rendered(page: &str) -> String {
+    let (mut text, mut in_code) = (String::new(), false);
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+            continue;
+        }
+        let line = match line.strip_prefix('#') {
+            _ if in_code && line.is_empty() => String::new(),
+            _ if in_code => dim(format!("    {line}")),
+            Some(heading) => bold(heading.trim_start_matches('#').trim()),
+            None => line.to_owned(),
+        };
+        text += &format!("{line}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_taken_as_people_write_them() {
+        for code in ["TMA0203", "tma0203", "0203", "203"] {
+            let output = run(&Explain { code: Some(code.to_owned()) }).unwrap();
+            assert_eq!(output.json["code"], "TMA0203");
+            assert!(output.text.contains("swizzle"), "{}", output.text);
+        }
+        let error = run(&Explain { code: Some("E0308".to_owned()) }).unwrap_err().to_string();
+        assert!(error.contains("no error `E0308`") && error.contains("lists all"), "{error}");
+    }
+
+    #[test]
+    fn all_codes_are_listed_in_order() {
+        let codes: Vec<_> = PAGES.iter().map(|(code, _)| *code).collect();
+        assert!(codes.len() > 100 && codes.is_sorted(), "{codes:?}");
+        let text = list().text;
+        assert!(text.contains("TMA0001") && text.lines().count() == codes.len(), "{text}");
+    }
+
+    #[test]
+    fn fences_become_indented_code() {
+        let text =
+            anstream::adapter::strip_str(&rendered("# A: b\n\nText.\n\n```rust\nlet a;\n\n# no\n```\n"))
+                .to_string();
+        assert_eq!(text, "A: b\n\nText.\n\n    let a;\n\n    # no\n");
+    }
+}

@@ -1,0 +1,11 @@
+//! The commands. Each module has one.
+
+mod assembled;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod layout;
+pub(crate) mod new;
+pub(crate) mod ptx;
+pub(crate) mod run;
+pub(crate) mod sass;
+pub(crate) mod setup;

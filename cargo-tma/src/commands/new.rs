@@ -1,0 +1,143 @@
+//! `cargo tma new`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+
+use crate::arguments::New;
+use crate::output::Output;
+use crate::style::{bold, dim, good};
+
+/// Each file of the new package, and its text.
+const FILES: [(&str, &str); 6] = [
+    ("Cargo.toml", include_str!("../../templates/Cargo.toml")),
+    (".gitignore", include_str!("../../templates/gitignore")),
+    ("build.rs", include_str!("../../templates/build.rs")),
+    ("src/lib.rs", include_str!("../../templates/src/lib.rs")),
+    ("src/main.rs", include_str!("../../templates/src/main.rs")),
+    ("tests/seeds.rs", include_str!("../../templates/tests/seeds.rs")),
+];
+
+/// Names that a package cannot have because they mean something else in Rust or in cargo's folders.
+const TAKEN: [&str; 12] = [
+    "test",
+    "core",
+    "std",
+    "alloc",
+    "proc_macro",
+    "build",
+    "deps",
+    "examples",
+    "incremental",
+    "crate",
+    "self",
+    "super",
+];
+
+/// What the package depends on by name.
+const DEPENDENCIES: [(&str, &str); 2] = [("runtime", "tma-runtime"), ("codegen", "codegen")];
+
+/// Writes the package.
+pub(crate) fn run(options: &New) -> Result<Output> {
+    let folder = &options.path;
+    let name = folder.file_name().and_then(|name| name.to_str()).context("the path ends in no name")?;
+    check_name(name)?;
+    ensure!(!folder.exists(), "{} exists already: name another folder, or remove it", folder.display());
+    let project = project(options.project.as_deref())?;
+    for (path, text) in FILES {
+        let path = folder.join(path);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+        let text = filled(text, name, project.as_deref());
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let next = [
+        (format!("cd {}", folder.display()), ""),
+        ("cargo test".to_owned(), "runs the kernel on the simulator under 8 seeds"),
+        ("cargo run".to_owned(), "launches it"),
+        ("cargo tma ptx scale".to_owned(), "shows its PTX"),
+        ("cargo tma doctor".to_owned(), "says what is missing, if something fails"),
+    ];
+    let mut text = format!("{} {} in {}\n", good("Created"), bold(name), folder.display());
+    for (command, what) in &next {
+        text += &format!("  {command:<22}{}\n", dim(what));
+    }
+    let files: Vec<_> = FILES.iter().map(|(path, _)| folder.join(path)).collect();
+    Ok(Output::clean(text, json!({ "name": name, "folder": folder, "files": files, "project": project })))
+}
+
+/// A name that cargo takes for a package, and rustc, with `_` for `-`, for a crate. Source: The
+/// Cargo Book, "The Manifest Format", "The `name` field".
+fn check_name(name: &str) -> Result<()> {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_inner);
+    ensure!(is_name, "`{name}` is no name of a package: a letter, then letters, digits, `-` and `_`");
+    ensure!(!TAKEN.contains(&name), "`{name}` means something else in Rust or cargo: take another name");
+    Ok(())
+}
+
+/// The folder of the project that the package depends on, or none for released versions.
+fn project(named: Option<&Path>) -> Result<Option<PathBuf>> {
+    let is_project = |folder: &Path| {
+        DEPENDENCIES.iter().all(|(_, package)| folder.join(package).join("Cargo.toml").is_file())
+    };
+    let Some(named) = named else {
+        let installed_from = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned);
+        return Ok(installed_from.filter(|folder| is_project(folder)));
+    };
+    if !is_project(named) {
+        bail!("{} is no clone of the project: it has no tma-runtime and codegen", named.display());
+    }
+    let absolute = fs::canonicalize(named).with_context(|| format!("cannot read {}", named.display()))?;
+    Ok(Some(absolute))
+}
+
+/// A template with the package's name and dependencies.
+fn filled(text: &str, name: &str, project: Option<&Path>) -> String {
+    let mut text = text
+        .replace("{name}", name)
+        .replace("{crate_name}", &name.replace('-', "_"))
+        .replace("{rust_version}", env!("CARGO_PKG_RUST_VERSION"));
+    for (key, package) in DEPENDENCIES {
+        let dependency = match project {
+            Some(project) => format!("{{ path = {:?} }}", project.join(package).display().to_string()),
+            None => format!("{:?}", env!("CARGO_PKG_VERSION")),
+        };
+        text = text.replace(&format!("{{{key}}}"), &dependency);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_cargo_refuses_are_refused() {
+        for name in ["hello", "hello-tma", "Hello_2"] {
+            check_name(name).unwrap();
+        }
+        for name in ["", "2fast", "-x", "a b", "a/b", "né", "test", "core", "a.b"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn dependencies_are_released_versions_without_a_clone() {
+        let text = filled(FILES[0].1, "hello-tma", None);
+        let version = env!("CARGO_PKG_VERSION");
+        assert!(text.contains(&format!("tma-runtime = \"{version}\"\n")), "{text}");
+        assert!(text.contains(&format!("tma-codegen = \"{version}\"\n")), "{text}");
+        let text = filled(FILES[0].1, "hello-tma", Some(Path::new("/p")));
+        assert!(text.contains("tma-codegen = { path = \"/p/codegen\" }\n"), "{text}");
+        assert!(!text.contains("{name}") && text.contains("name = \"hello-tma\""), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_overwritten() {
+        let options = New { path: std::env::temp_dir(), project: None };
+        assert!(run(&options).is_err());
+    }
+}

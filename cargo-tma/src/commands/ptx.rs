@@ -1,0 +1,114 @@
+//! `cargo tma ptx`.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tma_setup::program::PTXAS;
+
+use super::assembled::{self, Assembled};
+use crate::arguments::{Build, Kernels};
+use crate::kernel::{Kernel, location};
+use crate::output::Output;
+use crate::package::{self, KEPT, Package};
+use crate::style::{bad, bold, dim, good, source};
+
+/// Lists the kernels, or shows the PTX of those that are named. Where ptxas is installed, it says
+/// what it takes.
+pub(crate) fn run(options: &Kernels) -> Result<Output> {
+    let package = package::find(options.build.package.as_deref())?;
+    if options.keep || options.check {
+        let task = if options.keep { Keep::Write } else { Keep::Check };
+        return keep(&package, task, &options.build);
+    }
+    let kernels = package.kernels(&options.build)?;
+    let (shown, is_list) = match &options.kernel {
+        Some(name) => (package::named(kernels, name)?, false),
+        None => (kernels, true),
+    };
+    let has_ptxas = PTXAS.find(&assembled::home())?.is_some();
+    let (mut text, mut json, mut is_clean) = (String::new(), vec![], true);
+    for kernel in &shown {
+        let assembled = if has_ptxas && !options.plain { Some(assembled::assemble(kernel)?) } else { None };
+        is_clean &= assembled.as_ref().is_none_or(Assembled::is_clean);
+        text += &match (is_list, options.plain) {
+            (true, _) => format!("{}  {}\n", bold(&kernel.name), dim(&kernel.target)),
+            (false, true) => kernel.text.clone(),
+            (false, false) => interleaved(kernel),
+        };
+        text += &assembled.as_ref().map(|assembled| indented(is_list, &assembled.text())).unwrap_or_default();
+        json.push(of_kernel(kernel, is_list, assembled.as_ref()));
+        if let Some(assembled) = assembled {
+            assembled.remove();
+        }
+    }
+    if !has_ptxas && !options.plain {
+        text += &format!("{}\n", dim("registers and spills are not known: `cargo tma setup` fetches ptxas"));
+    }
+    Ok(Output { text, json: Value::Array(json), is_clean })
+}
+
+/// What the build script does with the kept PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keep {
+    Write,
+    Check,
+}
+
+/// Lets the build script write or compare the kept PTX. Cargo shows the script's errors.
+fn keep(package: &Package, task: Keep, build: &Build) -> Result<Output> {
+    let value = match task {
+        Keep::Write => "write",
+        Keep::Check => "check",
+    };
+    let is_done = package.keep(value, build)?;
+    let kernels = package.kept()?;
+    let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    let folder = package.folder.join(KEPT);
+    let text = match (is_done, task) {
+        (false, _) => format!("{}\n", bad("The PTX in tma-ptx is not that of the package's kernels.")),
+        (true, Keep::Write) => format!("{} {}: {}\n", good("Kept"), folder.display(), names.join(", ")),
+        (true, Keep::Check) => {
+            format!("{} {}: {}\n", good("As it is kept in"), folder.display(), names.join(", "))
+        }
+    };
+    let json = json!({ "folder": folder, "kernels": names, "agrees": is_done });
+    Ok(Output { text, json, is_clean: is_done })
+}
+
+fn indented(is_list: bool, text: &str) -> String {
+    let indent = if is_list { "    " } else { "" };
+    text.lines().map(|line| format!("{indent}{line}\n")).collect()
+}
+
+fn of_kernel(kernel: &Kernel, is_list: bool, assembled: Option<&Assembled>) -> Value {
+    let mut json = json!({
+        "kernel": kernel.name,
+        "entry": kernel.entry,
+        "target": kernel.target,
+        "file": kernel.path,
+        "ptxas": assembled.map(Assembled::json),
+    });
+    if !is_list {
+        json["ptx"] = Value::from(kernel.text.as_str());
+    }
+    json
+}
+
+/// The PTX with each source line above what it became, instead of the directives.
+pub(crate) fn interleaved(kernel: &Kernel) -> String {
+    let (mut text, mut shown) = (String::new(), None);
+    for (line, at) in kernel.lines() {
+        if location(line).is_some() {
+            if at != shown
+                && let Some((place, source_text)) = at.and_then(|(file, line)| kernel.source(file, line))
+            {
+                text += &format!("{}\n", source(format!("// {place}: {source_text}")));
+                shown = at;
+            }
+            continue;
+        }
+        if !line.trim_start().starts_with(".loc") {
+            text += &format!("{line}\n");
+        }
+    }
+    text
+}

@@ -1,0 +1,69 @@
+//! `cargo tma`: the tools around TMA kernels.
+//!
+//! Each command is a function that returns an [`output::Output`]: text for people, with styles, and
+//! the same as data. Only `main` prints. The exit code is 0 if all is well, 1 if a command found
+//! something wrong (a finding, a spill, something missing), and 2 if it could not do its work.
+
+mod arguments;
+mod commands;
+mod kernel;
+mod output;
+mod package;
+mod progress;
+mod style;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Cargo, Command};
+use output::{Format, Output};
+
+/// The exit code of a command that found something wrong.
+const FOUND: u8 = 1;
+/// The exit code of a command that could not do its work; clap's own too.
+const FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    let Cargo::Tma(arguments) = Cargo::parse();
+    arguments.color.write_global();
+    let printed = run(arguments.command).and_then(|output| {
+        print(&output, arguments.format)?;
+        Ok(output.is_clean)
+    });
+    match printed {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(FOUND),
+        Err(error) => {
+            // Where not even this can be said, the exit code does.
+            let _nobody_reads = writeln!(anstream::stderr(), "{}: {error:#}", style::bad("error"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Output> {
+    match command {
+        Command::New(options) => commands::new::run(&options),
+        Command::Doctor => commands::doctor::run(),
+        Command::Setup(options) => commands::setup::run(&options),
+        Command::Ptx(options) => commands::ptx::run(&options),
+        Command::Sass(options) => commands::sass::run(&options),
+        Command::Run(options) => commands::run::run(&options),
+        Command::Layout(options) => commands::layout::run(&options),
+        Command::Explain(options) => commands::explain::run(&options),
+    }
+}
+
+fn print(output: &Output, format: Format) -> anyhow::Result<()> {
+    let written = match format {
+        Format::Text => anstream::stdout().write_all(output.text.as_bytes()),
+        Format::Json => writeln!(io::stdout(), "{:#}", output.json),
+    };
+    match written {
+        // Whoever reads has read enough: `cargo tma explain | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,162 @@
+//! The package in the current folder, and the PTX that its build script makes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use tma_setup::process;
+
+use crate::arguments::Build;
+use crate::kernel::Kernel;
+
+/// The folder in which a package keeps PTX.
+pub(crate) const KEPT: &str = "tma-ptx";
+
+/// A package.
+#[derive(Debug)]
+pub(crate) struct Package {
+    /// As cargo identifies it.
+    id: String,
+    pub(crate) name: String,
+    /// The folder of its `Cargo.toml`.
+    pub(crate) folder: PathBuf,
+}
+
+fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// `cargo metadata` of the current folder.
+pub(crate) fn metadata(more: &[&str]) -> Result<Value> {
+    let mut command = cargo();
+    command.args(["metadata", "--format-version", "1"]).args(more);
+    serde_json::from_str(&process::output(&mut command)?).context("cannot read what cargo metadata wrote")
+}
+
+/// The package that is named, or else that of the current folder.
+pub(crate) fn find(name: Option<&str>) -> Result<Package> {
+    let metadata = metadata(&["--no-deps"])?;
+    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let found = match name {
+        Some(name) => packages.iter().find(|package| package["name"] == name),
+        None => {
+            let mut locate = cargo();
+            let manifest = process::output(locate.args(["locate-project", "--message-format", "plain"]))?;
+            packages.iter().find(|package| package["manifest_path"] == manifest.trim())
+        }
+    };
+    let names =
+        || packages.iter().filter_map(|package| package["name"].as_str()).collect::<Vec<_>>().join(", ");
+    let package = found.with_context(|| match name {
+        Some(name) => format!("the workspace has no package `{name}`; it has: {}", names()),
+        None => format!("this folder is a workspace without a package: name one with --package: {}", names()),
+    })?;
+    let text = |key: &str| package[key].as_str().map(str::to_owned).context("cargo metadata is incomplete");
+    let manifest = PathBuf::from(text("manifest_path")?);
+    let folder = manifest.parent().unwrap_or(&manifest).to_owned();
+    Ok(Package { id: text("id")?, name: text("name")?, folder })
+}
+
+impl Package {
+    /// Builds the package, and reads the PTX of its kernels.
+    ///
+    /// # Errors
+    ///
+    /// If cargo fails before that, or the package has no kernels.
+    pub(crate) fn kernels(&self, build: &Build) -> Result<Vec<Kernel>> {
+        let mut command = self.cargo(build, build.release);
+        command.args(["--message-format", "json-render-diagnostics"]);
+        // Cargo shows its own progress and errors.
+        let output = command.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+        let messages = String::from_utf8_lossy(&output.stdout);
+        let Some(out_dir) = self.out_dir(&messages) else {
+            ensure!(output.status.success(), "the package does not build");
+            bail!(
+                "the package `{}` has no build script: `build.rs` must hold `fn main() {{ tma_codegen::build() }}`",
+                self.name
+            );
+        };
+        // What fails later has PTX all the same.
+        let kernels = kernels_in(&out_dir.join("tma"), &self.folder)?;
+        ensure!(!kernels.is_empty(), "the package `{}` has no kernel that compiles", self.name);
+        Ok(kernels)
+    }
+
+    /// A build. What `cargo test` and `cargo run` have built is not built again. A release build is
+    /// checked only: optimising everything would take longer, for nothing.
+    fn cargo(&self, build: &Build, is_release: bool) -> Command {
+        let mut command = cargo();
+        command.args(if is_release { &["check", "--release"][..] } else { &["build"] });
+        command.arg("--manifest-path").arg(self.folder.join("Cargo.toml"));
+        command.args(build.no_default_features.then_some("--no-default-features"));
+        command.args(build.features.iter().flat_map(|features| ["--features", features]));
+        command
+    }
+
+    /// Lets the build script write or check the kept PTX, and returns whether it succeeded.
+    pub(crate) fn keep(&self, task: &str, build: &Build) -> Result<bool> {
+        let mut command = self.cargo(build, true);
+        let status = command.env("TMA_KEEP", task).stdout(Stdio::null()).status();
+        Ok(status.context("cannot start cargo")?.success())
+    }
+
+    /// The kernels whose PTX is kept.
+    pub(crate) fn kept(&self) -> Result<Vec<Kernel>> {
+        kernels_in(&self.folder.join(KEPT), &self.folder)
+    }
+
+    /// Where the build script wrote to, as cargo's messages say. Source: The Cargo Book, "External
+    /// tools", "Build Script Output".
+    fn out_dir(&self, messages: &str) -> Option<PathBuf> {
+        let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut scripts = messages.filter(|message| message["reason"] == "build-script-executed");
+        let own = scripts.find(|message| message["package_id"] == self.id.as_str())?;
+        own["out_dir"].as_str().map(PathBuf::from)
+    }
+}
+
+/// The kernels whose PTX is in a folder, by name.
+fn kernels_in(folder: &Path, package: &Path) -> Result<Vec<Kernel>> {
+    let mut kernels = vec![];
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "ptx") {
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            kernels.push(Kernel::read(path, text, package)?);
+        }
+    }
+    kernels.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(kernels)
+}
+
+/// The kernels that a name means: one, or all instances of one.
+///
+/// # Errors
+///
+/// If there is none; names that are close, or all.
+pub(crate) fn named(kernels: Vec<Kernel>, name: &str) -> Result<Vec<Kernel>> {
+    let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.clone()).collect();
+    let is_meant = |kernel: &Kernel| {
+        kernel.name == name || kernel.name.split_once("::").is_some_and(|(generic, _)| generic == name)
+    };
+    let found: Vec<_> = kernels.into_iter().filter(is_meant).collect();
+    ensure!(!found.is_empty(), "there is no kernel `{name}`; there are: {}", names.join(", "));
+    Ok(found)
+}
+
+/// The one kernel that a name means.
+///
+/// # Errors
+///
+/// If there is none, or the kernel has several instances.
+pub(crate) fn only(kernels: Vec<Kernel>, name: &str) -> Result<Kernel> {
+    let mut found = named(kernels, name)?;
+    if found.len() > 1 {
+        let names: Vec<_> = found.iter().map(|kernel| kernel.name.as_str()).collect();
+        bail!("`{name}` has several instances; name one: {}", names.join(", "));
+    }
+    found.pop().context("there is no kernel")
+}

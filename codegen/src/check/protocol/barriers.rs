@@ -1,0 +1,445 @@
+//! mbarriers: arrivals, bytes, waits.
+
+use tma_model::limits::BARRIER_BYTES;
+use tma_model::sync::{
+    Access, AccessKind, Arrival, Awaited, Epoch, MbarrierCount, MbarrierFault, Memory, PhaseOrder, Proxy,
+    Scope, Wait,
+};
+
+use super::code::Ends;
+use super::finding::{Act, Detail, Doubt, Party, Rule, Why};
+use super::memory::region::{Overlap, Region};
+use super::memory::{Record, Site};
+use super::run::{Flow, Run, Step, Stop};
+use super::state::Mbarrier;
+use super::value::Value;
+use crate::ir::{BarrierOp, Expr, LocalId, Stmt, StmtId};
+
+/// Where an mbarrier is: the block and the address.
+pub(super) type At = (usize, u32);
+
+/// What an arrival tells whom.
+#[derive(Clone, Copy)]
+struct Telling {
+    scope: Scope,
+    /// Of the mbarrier's own block.
+    is_near: bool,
+}
+
+impl Run<'_, '_> {
+    /// The mbarrier that an expression names, the same for all threads of the group.
+    pub(super) fn barrier_at(&mut self, barrier: &Expr) -> Step<(At, bool)> {
+        let Value::Place(place) = self.value(barrier) else {
+            return Err(self.unknown(Why::Operand, barrier.span));
+        };
+        Ok(((self.uniform(&place.block)?, self.uniform(&place.at)?), place.remote))
+    }
+
+    pub(super) fn mbarrier(&mut self, (block, at): At) -> Option<&mut Mbarrier> {
+        self.blocks.get_mut(block)?.mbarriers.get_mut(&at)
+    }
+
+    /// An operation on an mbarrier.
+    pub(super) fn barrier(
+        &mut self,
+        stmt: &Stmt,
+        barrier: &Expr,
+        op: &BarrierOp,
+        scope: Scope,
+    ) -> Step<Flow> {
+        let (place, remote) = self.barrier_at(barrier)?;
+        if place.0 >= self.blocks.len() {
+            return Err(self.unknown(Why::Cluster, barrier.span));
+        }
+        // Without clusters there is one scope; of a cluster's, the instruction names it.
+        let in_cluster =
+            self.blocks.len() > 1 || self.input.kernel.kernel().launch.cluster != crate::ir::Cluster::None;
+        let scope = if in_cluster { scope } else { Scope::Block };
+        let is_near = place.0 == self.me().block;
+        let telling = Telling { scope, is_near };
+        match op {
+            BarrierOp::Init { count } => {
+                let count = self.small(count)?;
+                self.init(stmt.id, place, count)?;
+                return Ok(Flow::Next);
+            }
+            BarrierOp::Invalidate => {
+                self.usable(stmt.id, place, Act::Invalidate)?;
+                self.settled(stmt.id, place)?;
+                let block = &mut self.blocks[place.0];
+                block.mbarriers.remove(&place.1);
+                block.memory.forget(place.1, place.1 + BARRIER_BYTES as u32);
+                return Ok(Flow::Next);
+            }
+            BarrierOp::Arrive
+            | BarrierOp::ArriveMany { .. }
+            | BarrierOp::ArriveToken { .. }
+            | BarrierOp::ArriveDrop
+            | BarrierOp::ArriveExpectTx { .. } => self.arrive(stmt, place, (op, remote), telling)?,
+            BarrierOp::ExpectTx { bytes } => {
+                let bytes = self.small(bytes)?;
+                self.usable(stmt.id, place, Act::Announce)?;
+                self.visit(stmt.id, place.0);
+                self.counts_in_order(place, stmt);
+                for _ in 0..self.me().threads.len() {
+                    self.change(stmt.id, place, Act::Announce, |count| count.expect_tx(bytes))?;
+                }
+                let site = self.site(stmt.id);
+                if let Some(mbarrier) = self.mbarrier(place) {
+                    mbarrier.announced = Some(site);
+                }
+            }
+            BarrierOp::Wait { parity } => {
+                let parity = self.small(parity)? & 1;
+                return self.wait(stmt.id, place, Awaited::Parity(parity == 1), scope);
+            }
+            BarrierOp::WaitToken { token } => {
+                let Value::Token { block, at, phase } = self.value(token) else {
+                    return Err(self.unknown(Why::Operand, token.span));
+                };
+                if (block, at) != place {
+                    return self.misuse(stmt.id, place, Act::WaitWithOther);
+                }
+                return self.wait(stmt.id, place, Awaited::Number(phase), scope);
+            }
+            BarrierOp::TestWait { dest, parity }
+            | BarrierOp::TryWait { dest, parity }
+            | BarrierOp::TryWaitFor { dest, parity, .. } => {
+                let parity = self.small(parity)? & 1;
+                return self.poll(stmt, place, (Awaited::Parity(parity == 1), scope), *dest);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn init(&mut self, stmt: StmtId, place @ (block, at): At, count: u32) -> Step {
+        let Ok(counts) = MbarrierCount::new(count) else {
+            return self.misuse(stmt, place, Act::InitialiseWrongly);
+        };
+        if self.me().threads.len() > 1 {
+            return self.misuse(stmt, place, Act::InitialiseTogether);
+        }
+        if let Some(old) = self.mbarrier(place) {
+            let other = Party { site: old.init, does: Act::Initialised };
+            let detail = self.barrier_detail(place);
+            return self.found(Rule::Count, (stmt, Act::InitialiseAgain), vec![other], detail);
+        }
+        let site = self.site(stmt);
+        let access = Access::weak(Proxy::Generic, AccessKind::Write);
+        self.touch(stmt, block, (access, Region::all(at..at + BARRIER_BYTES as u32)), None)?;
+        let (component, init_step) = (self.component(), self.epoch());
+        let mbarrier = Mbarrier {
+            count: counts,
+            order: PhaseOrder::default(),
+            component,
+            init: site,
+            init_step,
+            fenced: None,
+            observed: 0,
+            remote: false,
+            load: None,
+            announced: None,
+            arrived: None,
+            completer: None,
+        };
+        self.blocks[block].memory.forget(at, at + BARRIER_BYTES as u32);
+        self.blocks[block].mbarriers.insert(at, mbarrier);
+        Ok(())
+    }
+
+    /// That there is an mbarrier, whose initialisation the current group sees.
+    pub(super) fn usable(&mut self, stmt: StmtId, place: At, does: Act) -> Step {
+        let init = self.mbarrier(place).map(|mbarrier| (mbarrier.init_step, mbarrier.init));
+        let Some((step, init)) = init else {
+            let detail = Detail::Memory { block: place.0, at: place.1 };
+            return self.found(Rule::NotVisible, (stmt, does), vec![], detail);
+        };
+        if self.sees(step) {
+            return Ok(());
+        }
+        let detail = self.barrier_detail(place);
+        let other = Party { site: init, does: Act::Initialise };
+        self.found(Rule::NotVisible, (stmt, does), vec![other], detail)
+    }
+
+    /// Whether all threads of the current group see what happened in a step.
+    fn sees(&self, step: Epoch) -> bool {
+        let me = self.me();
+        let own = step.component() == me.view.epoch().component();
+        if own && me.threads.len() > 1 { me.view.knows().seen().knows(step) } else { me.view.follows(step) }
+    }
+
+    /// That copies may complete at an mbarrier.
+    pub(super) fn usable_by_copies(&mut self, stmt: StmtId, place: At) -> Step {
+        let does = Act::IssueCopyThere;
+        let known = self.mbarrier(place).map(|mbarrier| (mbarrier.init_step, mbarrier.fenced, mbarrier.init));
+        let Some((step, fenced, init)) = known else {
+            let detail = Detail::Memory { block: place.0, at: place.1 };
+            return self.found(Rule::NotVisible, (stmt, does), vec![], detail);
+        };
+        let view = &self.me().view;
+        let behind_fence =
+            view.sees_async(step, Memory::Shared) || fenced.is_some_and(|fence| self.sees(fence));
+        if self.sees(step) && behind_fence {
+            return Ok(());
+        }
+        let detail = self.barrier_detail(place);
+        let other = Party { site: init, does: Act::Initialise };
+        self.found(Rule::NotVisible, (stmt, does), vec![other], detail)
+    }
+
+    pub(super) fn barrier_detail(&mut self, place: At) -> Detail {
+        let (block, at) = place;
+        match self.mbarrier(place).map(|mbarrier| mbarrier.state()) {
+            Some(state) => Detail::Barrier { block, at, state },
+            None => Detail::Memory { block, at },
+        }
+    }
+
+    fn misuse<T>(&mut self, stmt: StmtId, place: At, does: Act) -> Step<T> {
+        let detail = self.barrier_detail(place);
+        self.found(Rule::Count, (stmt, does), vec![], detail)
+    }
+
+    /// Another block's memory is used: it has to be there.
+    pub(super) fn visit(&mut self, stmt: StmtId, block: usize) {
+        if block != self.me().block {
+            let visit = (self.epoch(), self.site(stmt));
+            if let Some(block) = self.blocks.get_mut(block) {
+                block.visits.push(visit);
+            }
+        }
+    }
+
+    fn arrive(&mut self, stmt: &Stmt, place: At, (op, remote): (&BarrierOp, bool), telling: Telling) -> Step {
+        let (mut arrival, mut does) = (Arrival::ONE, Act::Arrive);
+        match op {
+            BarrierOp::ArriveMany { count } => arrival.count = self.small(count)?,
+            BarrierOp::ArriveExpectTx { bytes } => {
+                arrival.expect_tx = Some(self.small(bytes)?);
+                does = Act::AnnounceAndArrive;
+            }
+            BarrierOp::ArriveDrop => arrival.drop = true,
+            BarrierOp::Arrive
+            | BarrierOp::ArriveToken { .. }
+            | BarrierOp::Init { .. }
+            | BarrierOp::Invalidate
+            | BarrierOp::ExpectTx { .. }
+            | BarrierOp::Wait { .. }
+            | BarrierOp::WaitToken { .. }
+            | BarrierOp::TestWait { .. }
+            | BarrierOp::TryWait { .. }
+            | BarrierOp::TryWaitFor { .. } => {}
+        }
+        self.usable(stmt.id, place, does)?;
+        self.visit(stmt.id, place.0);
+        self.counts_in_order(place, stmt);
+        let site = self.site(stmt.id);
+        let agent = &mut self.agents[self.current];
+        let Some(mbarrier) = self.blocks[place.0].mbarriers.get_mut(&place.1) else { return Ok(()) };
+        mbarrier.remote |= remote || !telling.is_near;
+        let phase = mbarrier.count.phase();
+        let observed = phase <= mbarrier.observed || mbarrier.remote;
+        // As the instruction says: with bytes at another block's it is for the cluster.
+        let cluster = remote && arrival.expect_tx.is_some();
+        let scope = if cluster { Scope::Cluster } else { telling.scope };
+        mbarrier.order.arrivals(telling.is_near, scope).release(&mut agent.view);
+        mbarrier.arrived = Some(site);
+        if arrival.expect_tx.is_some() {
+            mbarrier.announced = Some(site);
+        }
+        if let BarrierOp::ArriveToken { dest } = op {
+            let (block, at) = place;
+            self.set(*dest, Value::Token { block, at, phase });
+        }
+        if !observed {
+            return self.misuse(stmt.id, place, Act::ArriveEarly);
+        }
+        for _ in 0..self.me().threads.len() {
+            self.change(stmt.id, place, does, |count| count.arrive(arrival))?;
+        }
+        Ok(())
+    }
+
+    /// Notes where what is counted may count for one phase or another.
+    pub(super) fn counts_in_order(&mut self, place: At, stmt: &Stmt) {
+        let known = self.mbarrier(place).map(|mbarrier| (mbarrier.component, mbarrier.count.phase()));
+        if let Some((component, phase)) = known
+            && self.me().view.knows().past().get(component) < phase
+        {
+            self.doubt(Why::Counting, stmt.origin.span);
+        }
+    }
+
+    /// Changes what an mbarrier counts.
+    pub(super) fn change(
+        &mut self,
+        stmt: StmtId,
+        place: At,
+        does: Act,
+        change: impl FnOnce(&mut MbarrierCount) -> Result<(), MbarrierFault>,
+    ) -> Step {
+        let site = self.site(stmt);
+        let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
+        let phase = mbarrier.count.phase();
+        let changed = change(&mut mbarrier.count);
+        if mbarrier.count.phase() != phase {
+            mbarrier.order.complete(Epoch::new(mbarrier.component, mbarrier.count.phase()));
+            mbarrier.completer = Some(site);
+        }
+        let (overrun, state) = (mbarrier.order.take_overrun(), mbarrier.state());
+        if let Err(fault) = changed {
+            let rule = match fault {
+                MbarrierFault::TransactionRange => Rule::Bytes,
+                MbarrierFault::InitialCount
+                | MbarrierFault::TooManyArrivals
+                | MbarrierFault::NoArrival
+                | MbarrierFault::OtherPhase
+                | MbarrierFault::PendingRange
+                | MbarrierFault::Completes
+                | MbarrierFault::NoneExpected => Rule::Count,
+            };
+            let (block, at) = place;
+            return self.found(rule, (stmt, does), vec![], Detail::Barrier { block, at, state });
+        }
+        if let Some(wait) = overrun {
+            let (block, at) = place;
+            let detail = Detail::Barrier { block, at, state };
+            let others = vec![Party { site, does: Act::MayCompleteNext }];
+            let at = Party { site: wait.site, does: Act::Wait };
+            let found = super::finding::Found { rule: Rule::Overrun, at, others, detail };
+            return Err(Stop::Found(Box::new(found)));
+        }
+        Ok(())
+    }
+
+    /// Whether the phase is complete that the current group waits for.
+    fn is_complete(&mut self, stmt: StmtId, place: At, awaited: Awaited) -> Step<bool> {
+        self.usable(stmt, place, Act::Wait)?;
+        let Some(mbarrier) = self.mbarrier(place) else { return Ok(false) };
+        let (component, phase) = (mbarrier.component, mbarrier.count.phase());
+        let completer = mbarrier.completer;
+        let complete = mbarrier.count.is_complete(awaited);
+        let known = self.me().view.knows().past().get(component);
+        if phase > awaited.phases(known) {
+            let others = completer.map(|site| Party { site, does: Act::CompleteNext });
+            let detail = self.barrier_detail(place);
+            return self.found(Rule::Overrun, (stmt, Act::Wait), others.into_iter().collect(), detail);
+        }
+        match complete {
+            Ok(complete) => Ok(complete),
+            Err(_) => self.misuse(stmt, place, Act::WaitForOtherPhase),
+        }
+    }
+
+    fn wait(&mut self, stmt: StmtId, place: At, awaited: Awaited, scope: Scope) -> Step<Flow> {
+        if !self.is_complete(stmt, place, awaited)? {
+            return Ok(Flow::Blocked);
+        }
+        self.passed(stmt, place, scope);
+        Ok(Flow::Next)
+    }
+
+    /// The current group has seen a phase complete.
+    fn passed(&mut self, stmt: StmtId, place: At, scope: Scope) {
+        let (site, step) = (self.site(stmt), self.epoch());
+        let agent = &mut self.agents[self.current];
+        let Some(mbarrier) = self.blocks[place.0].mbarriers.get_mut(&place.1) else { return };
+        mbarrier.observed = mbarrier.count.phase();
+        self.acquirer.acquire(&mut agent.view, mbarrier.order.completed(scope));
+        mbarrier.order.note_wait(Wait { step, site });
+        agent.waited = step.count();
+        agent.failed_polls = 0;
+    }
+
+    /// A poll: a wait where a loop does nothing but repeat it. Elsewhere it may fail, unless the
+    /// group knows the phase to be complete.
+    fn poll(
+        &mut self,
+        stmt: &Stmt,
+        place: At,
+        (awaited, scope): (Awaited, Scope),
+        dest: LocalId,
+    ) -> Step<Flow> {
+        let complete = self.is_complete(stmt.id, place, awaited)?;
+        let component = self.mbarrier(place).map(|mbarrier| mbarrier.component);
+        let known = component.map_or(0, |component| self.me().view.knows().past().get(component));
+        let is_certain = awaited.phases(known) == known;
+        let is_wait = self.input.code.is_wait(stmt.id) || self.me().failed_polls > 1;
+        if !is_certain && !is_wait {
+            let succeeds = self.terms.fresh(crate::ir::Scalar::Bool);
+            let succeeds = super::lanes::Lanes::Same(succeeds);
+            if self.me().failed_polls == 0 && !self.decide(&succeeds, stmt, Ends::Neither)? {
+                self.me_mut().failed_polls += 1;
+                self.doubt(Why::Poll, stmt.origin.span);
+                self.set_truth(dest, false);
+                return Ok(Flow::Next);
+            }
+        }
+        if !complete {
+            // A poll that succeeds, later on.
+            self.me_mut().failed_polls = 2;
+            return Ok(Flow::Blocked);
+        }
+        self.passed(stmt.id, place, scope);
+        self.set_truth(dest, true);
+        Ok(Flow::Next)
+    }
+
+    /// What an mbarrier still counts that nobody will use any more.
+    pub(super) fn settled(&mut self, stmt: StmtId, place: At) -> Step {
+        let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
+        let (tx, load, observed) = (mbarrier.count.tx(), mbarrier.load, mbarrier.observed);
+        let announced = mbarrier.announced;
+        let detail = self.barrier_detail(place);
+        let party = |site: Site, does| Party { site, does };
+        if tx != 0 {
+            let others = announced.map(|site| party(site, Act::Announce));
+            let loads = load.map(|(_, site)| party(site, Act::IssueCopy));
+            let mut all: Vec<_> = others.into_iter().chain(loads).collect();
+            let at = if all.is_empty() { party(self.site(stmt), Act::End) } else { all.remove(0) };
+            let found = super::finding::Found { rule: Rule::Bytes, at, others: all, detail };
+            return Err(Stop::Found(Box::new(found)));
+        }
+        if let Some((_, site)) = load.filter(|(phase, _)| *phase > observed) {
+            let others = vec![party(self.site(stmt), Act::End)];
+            let at = party(site, Act::IssueLoad);
+            let found = super::finding::Found { rule: Rule::Leak, at, others, detail };
+            return Err(Stop::Found(Box::new(found)));
+        }
+        Ok(())
+    }
+
+    /// An access of the current group to a block's shared memory. `done` is the step at which an
+    /// asynchronous one is over.
+    pub(super) fn touch(
+        &mut self,
+        stmt: StmtId,
+        block: usize,
+        (access, region): (Access, Region),
+        done: Option<Epoch>,
+    ) -> Step {
+        let site = self.site(stmt);
+        let agent = &self.agents[self.current];
+        let me = agent.view.epoch();
+        let record = Record { access, step: done.unwrap_or(me), region, site, threads: agent.threads.len() };
+        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
+        let region = record.region.clone();
+        let reads = access.kind != AccessKind::Write;
+        if reads && !memory.is_written(&region) {
+            let span = self.span_of(stmt);
+            self.doubts.push(Doubt { why: Why::Unwritten, span });
+        }
+        if access.kind == AccessKind::Write && region.overlaps_among(record.threads, &region) != Overlap::No {
+            let span = self.span_of(stmt);
+            self.doubts.push(Doubt { why: Why::Together, span });
+        }
+        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
+        let agent = &self.agents[self.current];
+        let clash = memory.access(&agent.view, me.component(), record);
+        match clash {
+            None => Ok(()),
+            Some(clash) => self.clashed(stmt, block, access, &clash),
+        }
+    }
+}

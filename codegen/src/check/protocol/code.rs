@@ -1,0 +1,370 @@
+//! The slice of a kernel as a list of steps with jumps, which threads go through one after the
+//! other and can stop in anywhere.
+
+use std::collections::{HashMap, HashSet};
+
+use super::slice::Slice;
+use crate::ir::{
+    BarrierOp, Block, Expr, ExprKind, For, Kernel, Label, Stmt, StmtId, StmtKind, UnaryOp, visit,
+};
+
+/// The steps of a kernel.
+#[derive(Debug)]
+pub(super) struct Steps<'k> {
+    steps: Vec<Step<'k>>,
+    /// The polls that a loop does nothing but repeat: waits, that is.
+    polls: HashSet<StmtId>,
+    /// How many `for` loops there are: each has a counter, an end and a step beside its variable.
+    pub(super) counters: usize,
+    pub(super) slice: Slice,
+}
+
+/// A step, and the loops that it is in, innermost last.
+#[derive(Debug)]
+pub(super) struct Step<'k> {
+    pub(super) op: Op<'k>,
+    pub(super) loops: Vec<StmtId>,
+}
+
+/// What a step does.
+#[derive(Clone, Debug)]
+pub(super) enum Op<'k> {
+    /// A statement without others inside.
+    Do(&'k Stmt),
+    /// Goes on if the condition holds; otherwise there.
+    Branch {
+        stmt: &'k Stmt,
+        condition: &'k Expr,
+        otherwise: usize,
+        ends: Ends,
+    },
+    /// Goes to the first arm with a range that holds the value.
+    Choose {
+        stmt: &'k Stmt,
+        value: &'k Expr,
+        arms: Vec<Target>,
+        otherwise: usize,
+    },
+    /// Takes the bounds of a `for`.
+    Begin {
+        inner: &'k For,
+        counter: usize,
+    },
+    /// Another turn of a `for`, or there.
+    Count {
+        stmt: &'k Stmt,
+        inner: &'k For,
+        counter: usize,
+        end: usize,
+    },
+    /// Goes on counting.
+    Next {
+        counter: usize,
+    },
+    /// A loop begins, of which no turn was taken.
+    Enter(StmtId),
+    /// A turn of a loop begins.
+    Turn(StmtId),
+    Jump(usize),
+    /// The thread ends.
+    End,
+}
+
+/// Which way of a branch ends a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// The one where the condition holds.
+    Then,
+    /// The other.
+    Otherwise,
+    /// None.
+    Neither,
+}
+
+/// Ranges of values, and where they lead.
+pub(super) type Target = (Vec<(i128, i128)>, usize);
+
+impl<'k> Steps<'k> {
+    /// The steps of a kernel's slice.
+    pub(super) fn of(kernel: &'k Kernel) -> Self {
+        let mut flat = Flat {
+            slice: Slice::of(kernel),
+            steps: vec![],
+            loops: vec![],
+            polls: HashSet::new(),
+            counters: 0,
+            open: vec![],
+            places: HashMap::new(),
+        };
+        flat.block(&kernel.body);
+        let end = flat.steps.len();
+        flat.places.insert(Exit::End, end);
+        flat.push(Op::End);
+        for (step, exit) in std::mem::take(&mut flat.open) {
+            if let (Some(&to), Some(step)) = (flat.places.get(&exit), flat.steps.get_mut(step)) {
+                step.op = Op::Jump(to);
+            }
+        }
+        let Flat { slice, steps, polls, counters, .. } = flat;
+        Self { steps, polls, counters, slice }
+    }
+
+    /// The step at a place.
+    pub(super) fn step(&self, at: usize) -> &Step<'k> {
+        &self.steps[at]
+    }
+
+    /// Whether a poll is nothing but a wait.
+    pub(super) fn is_wait(&self, poll: StmtId) -> bool {
+        self.polls.contains(&poll)
+    }
+
+    /// All steps.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Step<'k>> {
+        self.steps.iter()
+    }
+}
+
+/// Where control goes that leaves a loop or block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Exit {
+    Behind(Label),
+    Next(Label),
+    End,
+}
+
+struct Flat<'k> {
+    slice: Slice,
+    steps: Vec<Step<'k>>,
+    loops: Vec<StmtId>,
+    polls: HashSet<StmtId>,
+    counters: usize,
+    /// Jumps whose target is not known yet.
+    open: Vec<(usize, Exit)>,
+    places: HashMap<Exit, usize>,
+}
+
+impl<'k> Flat<'k> {
+    fn push(&mut self, op: Op<'k>) -> usize {
+        self.steps.push(Step { op, loops: self.loops.clone() });
+        self.steps.len() - 1
+    }
+
+    fn block(&mut self, block: &'k Block) {
+        for stmt in &block.stmts {
+            if self.slice.keeps(stmt) {
+                self.stmt(stmt);
+            }
+        }
+    }
+
+    /// A jump to where an exit leads.
+    fn leave(&mut self, exit: Exit) {
+        let step = self.push(Op::Jump(0));
+        self.open.push((step, exit));
+    }
+
+    fn here(&mut self, exit: Exit) {
+        self.places.insert(exit, self.steps.len());
+    }
+
+    /// A step that goes somewhere else gets to know where: here.
+    fn set_otherwise(&mut self, step: usize) {
+        let here = self.steps.len();
+        if let Some(step) = self.steps.get_mut(step) {
+            match &mut step.op {
+                Op::Branch { otherwise, .. } | Op::Choose { otherwise, .. } => *otherwise = here,
+                Op::Count { end, .. } => *end = here,
+                Op::Jump(to) => *to = here,
+                Op::Do(_) | Op::Begin { .. } | Op::Next { .. } | Op::Enter(_) | Op::Turn(_) | Op::End => {}
+            }
+        }
+    }
+
+    fn stmt(&mut self, stmt: &'k Stmt) {
+        match &stmt.kind {
+            StmtKind::If { condition, then, otherwise } => {
+                let ends = match (leaves(then), leaves(otherwise)) {
+                    (true, _) => Ends::Then,
+                    (false, true) => Ends::Otherwise,
+                    (false, false) => Ends::Neither,
+                };
+                let branch = self.push(Op::Branch { stmt, condition, otherwise: 0, ends });
+                self.block(then);
+                let over = self.push(Op::Jump(0));
+                self.set_otherwise(branch);
+                self.block(otherwise);
+                self.set_otherwise(over);
+            }
+            StmtKind::Match { value, arms, otherwise } => {
+                let choose = self.push(Op::Choose { stmt, value, arms: vec![], otherwise: 0 });
+                let (mut targets, mut ends) = (vec![], vec![]);
+                for arm in arms {
+                    targets.push((arm.ranges.clone(), self.steps.len()));
+                    self.block(&arm.body);
+                    ends.push(self.push(Op::Jump(0)));
+                }
+                self.set_otherwise(choose);
+                if let Some(Step { op: Op::Choose { arms, .. }, .. }) = self.steps.get_mut(choose) {
+                    *arms = targets;
+                }
+                self.block(otherwise);
+                ends.into_iter().for_each(|end| self.set_otherwise(end));
+            }
+            StmtKind::Loop { label, body } => {
+                if let Some(poll) = self.only_poll(&[body], 1) {
+                    self.polls.insert(poll);
+                }
+                self.repeat(stmt, *label, |flat| flat.block(body));
+            }
+            StmtKind::While { label, header, condition, body } => {
+                if let Some(poll) = self.only_poll(&[header, body], 0)
+                    && is_not_yet(condition)
+                {
+                    self.polls.insert(poll);
+                }
+                self.repeat(stmt, *label, |flat| {
+                    flat.block(header);
+                    let ends = Ends::Otherwise;
+                    let branch = flat.push(Op::Branch { stmt, condition, otherwise: 0, ends });
+                    flat.block(body);
+                    flat.leave(Exit::Next(*label));
+                    flat.set_otherwise(branch);
+                    flat.leave(Exit::Behind(*label));
+                });
+            }
+            StmtKind::For(inner) => self.count(stmt, inner),
+            StmtKind::Labelled { label, body } => {
+                self.block(body);
+                self.here(Exit::Behind(*label));
+            }
+            StmtKind::Break(label) | StmtKind::Leave(label) => self.leave(Exit::Behind(*label)),
+            StmtKind::Continue(label) => self.leave(Exit::Next(*label)),
+            StmtKind::Return => self.leave(Exit::End),
+            StmtKind::Assign { .. }
+            | StmtKind::TileGet { .. }
+            | StmtKind::TileSet { .. }
+            | StmtKind::SharedGet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::TileCopy(_)
+            | StmtKind::BulkCopy(_)
+            | StmtKind::RemoteCopy(_)
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::Barrier { .. }
+            | StmtKind::EditMap { .. }
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Mma(_)
+            | StmtKind::MmaWait { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::LoadFragment(_)
+            | StmtKind::MmaSync(_)
+            | StmtKind::StoreWarp(_)
+            | StmtKind::SetMaxRegisters { .. }
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Warp { .. }
+            | StmtKind::Trap
+            | StmtKind::Assert { .. }
+            | StmtKind::Printf { .. }
+            | StmtKind::PrintTile { .. } => _ = self.push(Op::Do(stmt)),
+        }
+    }
+
+    fn repeat(&mut self, stmt: &'k Stmt, label: Label, body: impl FnOnce(&mut Self)) {
+        self.loops.push(stmt.id);
+        self.push(Op::Enter(stmt.id));
+        self.here(Exit::Next(label));
+        self.push(Op::Turn(stmt.id));
+        body(self);
+        self.leave(Exit::Next(label));
+        self.loops.pop();
+        self.here(Exit::Behind(label));
+    }
+
+    fn count(&mut self, stmt: &'k Stmt, inner: &'k For) {
+        let counter = self.counters;
+        self.counters += 1;
+        self.push(Op::Begin { inner, counter });
+        self.loops.push(stmt.id);
+        self.push(Op::Enter(stmt.id));
+        let top = self.steps.len();
+        let count = self.push(Op::Count { stmt, inner, counter, end: 0 });
+        self.push(Op::Turn(stmt.id));
+        self.block(&inner.body);
+        self.here(Exit::Next(inner.label));
+        self.push(Op::Next { counter });
+        self.push(Op::Jump(top));
+        self.loops.pop();
+        self.set_otherwise(count);
+        self.here(Exit::Behind(inner.label));
+    }
+
+    /// The poll of a barrier that is the only effect of these blocks, which are left at `exits`
+    /// places and no more.
+    fn only_poll(&self, blocks: &[&'k Block], exits: u32) -> Option<StmtId> {
+        let (mut poll, mut others, mut found) = (None, false, 0);
+        for block in blocks {
+            visit::for_each_stmt(block, &mut |stmt| {
+                if is_poll(&stmt.kind) {
+                    others |= poll.is_some();
+                    poll = Some(stmt.id);
+                } else {
+                    others |= self.slice.keeps(stmt) && !is_control(&stmt.kind);
+                    found += u32::from(matches!(stmt.kind, StmtKind::Break(_)));
+                }
+            });
+        }
+        poll.filter(|_| !others && found <= exits)
+    }
+}
+
+/// Whether a statement asks whether a phase is complete.
+fn is_poll(kind: &StmtKind) -> bool {
+    matches!(
+        kind,
+        StmtKind::Barrier {
+            op: BarrierOp::TestWait { .. } | BarrierOp::TryWait { .. } | BarrierOp::TryWaitFor { .. },
+            ..
+        }
+    )
+}
+
+/// Whether a statement does nothing that others notice.
+fn is_control(kind: &StmtKind) -> bool {
+    matches!(
+        kind,
+        StmtKind::Assign { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::Trap
+            | StmtKind::If { .. }
+            | StmtKind::Break(_)
+            | StmtKind::Continue(_)
+    )
+}
+
+/// Whether a block ends by leaving the loop.
+fn leaves(block: &Block) -> bool {
+    block
+        .stmts
+        .last()
+        .is_some_and(|stmt| matches!(stmt.kind, StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return))
+}
+
+/// Whether a condition is that a poll has not succeeded.
+fn is_not_yet(condition: &Expr) -> bool {
+    matches!(&condition.kind, ExprKind::Unary(UnaryOp::Not, of) if matches!(of.kind, ExprKind::Local(_)))
+}

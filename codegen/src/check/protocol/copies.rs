@@ -1,0 +1,352 @@
+//! Copies of the copy engine, and what tensor cores read: accesses that end when somebody waits.
+
+use std::rc::Rc;
+
+use tma_model::sync::{Access, AccessKind, Epoch, GroupEnd, GroupWait, Proxy};
+
+use super::barriers::At;
+use super::finding::{Act, Detail, Party, Rule, Why};
+use super::memory::region::Region;
+use super::run::{Flow, Run, Step};
+use super::state::TensorCore;
+use super::value::{Value, along};
+use crate::check::layout;
+use crate::ir::{
+    BulkCopy, ClusterAxis, CopyKind, Expr, LeftOperand, LocalId, Mma, Multicast, RemoteCopy, SharedOperand,
+    SharedRange, Stmt, StmtId, TileCopy, TileType, Type,
+};
+use crate::limits::WARPGROUP_THREADS;
+
+const READ: Access = Access::weak(Proxy::Async, AccessKind::Read);
+const WRITE: Access = Access::weak(Proxy::Async, AccessKind::Write);
+const REDUCE: Access = Access::weak(Proxy::Async, AccessKind::Reduce);
+
+/// What a load fills: which bytes of the block, how many of them count, and for which blocks.
+struct Load {
+    ranges: Vec<std::ops::Range<u32>>,
+    bytes: u32,
+    barrier: u32,
+    blocks: Vec<usize>,
+}
+
+impl Run<'_, '_> {
+    /// An address that is the same for all threads of the group, in which block.
+    pub(super) fn address(&mut self, expr: &Expr) -> Step<At> {
+        let Value::Place(place) = self.value(expr) else {
+            return Err(self.unknown(Why::Address, expr.span));
+        };
+        let (block, at) = (self.uniform(&place.block)?, self.uniform(&place.at)?);
+        if block < self.blocks.len() { Ok((block, at)) } else { Err(self.unknown(Why::Cluster, expr.span)) }
+    }
+
+    /// Copies are followed thread by thread.
+    fn alone(&self) -> Step {
+        if self.me().threads.len() > 1 { Err(self.split_all()) } else { Ok(()) }
+    }
+
+    /// A copy by a tensor map.
+    pub(super) fn tile_copy(&mut self, stmt: &Stmt, copy: &TileCopy) -> Step<Flow> {
+        self.alone()?;
+        let moved = self.input.kernel.kernel().param(copy.map.param).ty.moved().cloned();
+        let Some(moved) = moved else { return Ok(Flow::Next) };
+        match &copy.kind {
+            CopyKind::Load { to, barrier, multicast } => {
+                let (block, at) = self.address(to)?;
+                let ((barrier_block, barrier), _) = self.barrier_at(barrier)?;
+                if barrier_block != block {
+                    return Err(self.unknown(Why::Operand, stmt.origin.span));
+                }
+                let blocks = self.receivers(block, multicast.as_ref())?;
+                let whole = if let Type::Tile(whole) = to.ty.local() { whole } else { &moved };
+                let ranges = match multicast {
+                    Some(Multicast::Sliced(axis)) => self.slice_ranges(at, &moved, whole, *axis),
+                    Some(Multicast::Mask(_)) | None => {
+                        Vec::from([range_of(at, bytes_of(moved.shared_bytes()))])
+                    }
+                };
+                let bytes = bytes_of(moved.bytes());
+                self.load(stmt, &Load { ranges, bytes, barrier, blocks })?;
+            }
+            CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => {
+                let (block, at) = self.address(from)?;
+                self.store(stmt.id, block, at..at + bytes_of(moved.shared_bytes()))?;
+            }
+            CopyKind::Prefetch => {}
+        }
+        Ok(Flow::Next)
+    }
+
+    /// The blocks that a load fills, which goes to `own` without a multicast.
+    fn receivers(&mut self, own: usize, multicast: Option<&Multicast>) -> Step<Vec<usize>> {
+        let mask = match multicast {
+            None => return Ok(vec![own]),
+            Some(Multicast::Mask(mask)) => self.small(mask)?,
+            Some(Multicast::Sliced(axis)) => self.peers(*axis),
+        };
+        let blocks: Vec<usize> = (0..16).filter(|rank| mask >> rank & 1 == 1).collect();
+        Ok(blocks.into_iter().filter(|rank| *rank < self.blocks.len()).collect())
+    }
+
+    /// The mask of the blocks that share a sliced load with this one.
+    fn peers(&self, axis: ClusterAxis) -> u32 {
+        let cluster @ [x, y, _] = self.input.cluster;
+        let rank = u32::try_from(self.me().block).unwrap_or(0);
+        let ClusterAxis::Along(axis) = axis else { return (1 << self.blocks.len()) - 1 };
+        let apart = match axis {
+            crate::ir::Axis::X => 1,
+            crate::ir::Axis::Y => x,
+            crate::ir::Axis::Z => x * y,
+        };
+        let extent = along(cluster, axis);
+        let first = rank - rank / apart % extent * apart;
+        (0..extent).fold(0, |mask, block| mask | 1 << (first + block * apart))
+    }
+
+    /// The bytes of the tile that this block's slice fills, as `lower/cluster.rs` computes them.
+    fn slice_ranges(
+        &self,
+        at: u32,
+        slice: &TileType,
+        whole: &TileType,
+        axis: ClusterAxis,
+    ) -> Vec<std::ops::Range<u32>> {
+        let cluster @ [x, y, _] = self.input.cluster;
+        let rank = u32::try_from(self.me().block).unwrap_or(0);
+        let number = match axis {
+            ClusterAxis::All => rank,
+            ClusterAxis::Along(crate::ir::Axis::X) => rank % x,
+            ClusterAxis::Along(crate::ir::Axis::Y) => rank / x % y,
+            ClusterAxis::Along(crate::ir::Axis::Z) => rank / (x * y) % cluster[2],
+        };
+        let along = whole.sliced_dimension();
+        if along + 1 >= whole.rank() {
+            // Slices along a row are panels themselves.
+            let bytes = bytes_of(slice.shared_bytes());
+            let start = at + number * bytes;
+            return Vec::from([range_of(start, bytes)]);
+        }
+        let (bytes, panel) = (bytes_of(slice.panel_bytes()), bytes_of(whole.panel_bytes()));
+        let panels = u32::try_from(slice.panels()).unwrap_or(1);
+        let start = |index: u32| at + index * panel + number * bytes;
+        (0..panels).map(|index| start(index)..start(index) + bytes).collect()
+    }
+
+    /// A load: its bytes count at the barrier of each block, and are there once that phase is
+    /// complete.
+    fn load(&mut self, stmt: &Stmt, load: &Load) -> Step {
+        let issue = self.issue();
+        let region = Region::All(Rc::from(load.ranges.as_slice()));
+        for &block in &load.blocks {
+            let place = (block, load.barrier);
+            self.usable_by_copies(stmt.id, place)?;
+            self.counts_in_order(place, stmt);
+            let Some(mbarrier) = self.mbarrier(place) else { continue };
+            let done = mbarrier.next_phase();
+            mbarrier.order.note_issue(&issue);
+            self.touch(stmt.id, block, (WRITE, region.clone()), Some(done))?;
+            let hull = region.hull();
+            self.blocks[block].numbers.retain(|at, _| !hull.contains(at));
+            let site = self.site(stmt.id);
+            if let Some(mbarrier) = self.mbarrier(place) {
+                mbarrier.load = Some((mbarrier.count.phase() + 1, site));
+            }
+            self.change(stmt.id, place, Act::IssueCopy, |count| count.complete_tx(load.bytes))?;
+        }
+        Ok(())
+    }
+
+    /// A store or reduction, which reads until its group is waited for.
+    fn store(&mut self, stmt: StmtId, block: usize, range: std::ops::Range<u32>) -> Step {
+        let component = match self.me().stores.component {
+            Some(component) => component,
+            None => self.component(),
+        };
+        let site = self.site(stmt);
+        let stores = &mut self.me_mut().stores;
+        stores.component = Some(component);
+        let group = stores.groups.current();
+        stores.groups.start(1);
+        // When it is read makes no difference: only the wait tells.
+        stores.groups.read(group);
+        stores.groups.written(group);
+        stores.open.push((group, site));
+        self.touch(stmt, block, (READ, Region::all(range)), Some(Epoch::new(component, group)))
+    }
+
+    /// A copy of consecutive elements.
+    pub(super) fn bulk_copy(&mut self, stmt: &Stmt, copy: &BulkCopy) -> Step<Flow> {
+        self.alone()?;
+        let span = stmt.origin.span;
+        let Some((element, len)) = copy.kind.shared().and_then(|range| range.array.ty.sequence()) else {
+            return Ok(Flow::Next);
+        };
+        let Some(count) = self.numbers(&copy.count) else { return Err(self.unknown(Why::Operand, span)) };
+        let count = self.uniform(&count)?;
+        let (low, high) = self.facts.range(self.terms, count);
+        if low != high {
+            return Err(self.unknown(Why::Operand, copy.count.span));
+        }
+        let elements = u32::try_from(low).unwrap_or(u32::MAX);
+        let bytes = elements.saturating_mul(element.bytes());
+        let place = |run: &mut Self, SharedRange { array, at }: &SharedRange| -> Step<(usize, u32)> {
+            let (block, base) = run.address(array)?;
+            let first = run.small(at)?;
+            if u64::from(first) + u64::from(elements) > len {
+                // It stops the grid.
+                return Err(super::run::Stop::Over);
+            }
+            Ok((block, base + first * element.bytes()))
+        };
+        match &copy.kind {
+            CopyKind::Load { to, barrier, multicast } => {
+                let (block, at) = place(self, to)?;
+                let ((_, barrier), _) = self.barrier_at(barrier)?;
+                let blocks = self.receivers(block, multicast.as_ref())?;
+                self.load(stmt, &Load { ranges: Vec::from([range_of(at, bytes)]), bytes, barrier, blocks })?;
+            }
+            CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => {
+                let (block, at) = place(self, from)?;
+                self.store(stmt.id, block, at..at + bytes)?;
+            }
+            CopyKind::Prefetch => {}
+        }
+        Ok(Flow::Next)
+    }
+
+    /// A copy into another block, whose barrier also tells that the source is free.
+    pub(super) fn remote_copy(&mut self, stmt: &Stmt, copy: &RemoteCopy) -> Step<Flow> {
+        self.alone()?;
+        let Some((element, len)) = copy.from.ty.sequence() else { return Ok(Flow::Next) };
+        let ((own, from), (block, to)) = (self.address(&copy.from)?, self.address(&copy.to)?);
+        let (place, _) = self.barrier_at(&copy.barrier)?;
+        let (first, count) = (self.small(&copy.at)?, self.small(&copy.count)?);
+        if u64::from(first) + u64::from(count) > len {
+            return Err(super::run::Stop::Over);
+        }
+        let (offset, bytes) = (first * element.bytes(), count * element.bytes());
+        self.usable_by_copies(stmt.id, place)?;
+        self.visit(stmt.id, block);
+        self.counts_in_order(place, stmt);
+        let issue = self.issue();
+        let Some(mbarrier) = self.mbarrier(place) else { return Ok(Flow::Next) };
+        let done = mbarrier.next_phase();
+        mbarrier.order.note_issue(&issue);
+        let (from, to) = (from + offset, to + offset);
+        let write = if copy.op.is_some() { REDUCE } else { WRITE };
+        self.touch(stmt.id, own, (READ, Region::all(from..from + bytes)), Some(done))?;
+        self.touch(stmt.id, block, (write, Region::all(to..to + bytes)), Some(done))?;
+        // A source that is read when its block ends.
+        let site = self.site(stmt.id);
+        self.blocks[own].visits.push((done, site));
+        if let Some(mbarrier) = self.mbarrier(place) {
+            mbarrier.load = Some((mbarrier.count.phase() + 1, site));
+        }
+        self.change(stmt.id, place, Act::IssueCopy, |count| count.complete_tx(bytes))?;
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn commit_group(&mut self) -> Flow {
+        self.me_mut().stores.groups.commit();
+        Flow::Next
+    }
+
+    pub(super) fn wait_group(&mut self, pending: u32, read_only: bool) -> Flow {
+        let end = if read_only { GroupEnd::Read } else { GroupEnd::Written };
+        let stores = &mut self.me_mut().stores;
+        let GroupWait::Done { last, .. } = stores.groups.wait(pending, end) else { return Flow::Blocked };
+        stores.open.retain(|(group, _)| *group > last);
+        if let Some(component) = stores.component
+            && last > 0
+        {
+            self.me_mut().view.learn(Epoch::new(component, last));
+        }
+        Flow::Next
+    }
+
+    /// That all stores are waited for when threads end.
+    pub(super) fn stores_are_over(&mut self, stmt: StmtId) -> Step {
+        let Some(&(_, site)) = self.me().stores.open.first() else { return Ok(()) };
+        let at = Party { site, does: Act::IssueStore };
+        let others = vec![Party { site: self.site(stmt), does: Act::End }];
+        let found = super::finding::Found { rule: Rule::Leak, at, others, detail: Detail::Nothing };
+        Err(super::run::Stop::Found(Box::new(found)))
+    }
+
+    /// The warpgroup of the current group of threads.
+    pub(super) fn warpgroup(&self) -> u32 {
+        self.me().threads.first().map_or(0, |thread| thread / WARPGROUP_THREADS)
+    }
+
+    /// A multiplication, which reads its tiles until it is waited for.
+    pub(super) fn multiply(&mut self, stmt: &Stmt, mma: &Mma) -> Step<Flow> {
+        let (block, warpgroup) = (self.me().block, self.warpgroup());
+        if !self.blocks[block].tensor_cores.contains_key(&warpgroup) {
+            let component = self.component();
+            let core = TensorCore { component, issues: vec![] };
+            self.blocks[block].tensor_cores.insert(warpgroup, core);
+        }
+        let number = self.me().multiplications + 1;
+        let issue = self.issue();
+        let mut operands = vec![&mma.right];
+        if let LeftOperand::Shared(left) = &mma.left {
+            operands.push(left);
+        }
+        let Some(core) = self.blocks[block].tensor_cores.get_mut(&warpgroup) else { return Ok(Flow::Next) };
+        core.note(number, &issue);
+        let done = Epoch::new(core.component, number);
+        self.me_mut().multiplications = number;
+        for operand in operands {
+            let (block, at) = self.address(&operand.tile)?;
+            let region = operand_region(operand, at);
+            self.touch(stmt.id, block, (READ, region), Some(done))?;
+        }
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn wait_for_multiplications(&mut self, stmt: StmtId, _of: LocalId) -> Flow {
+        let last = self.me().multiplications.saturating_sub(self.input.kernel.flights().pending(stmt));
+        let (block, warpgroup) = (self.me().block, self.warpgroup());
+        let in_group = |agent: &&super::state::Agent| {
+            agent.block == block
+                && agent.threads.first().is_some_and(|thread| thread / WARPGROUP_THREADS == warpgroup)
+        };
+        if self.agents.iter().filter(in_group).any(|agent| agent.multiplications < last) {
+            return Flow::Blocked;
+        }
+        if last == 0 {
+            return Flow::Next;
+        }
+        let Some(core) = self.blocks[block].tensor_cores.get_mut(&warpgroup) else { return Flow::Next };
+        let component = core.component;
+        let past: Vec<_> =
+            core.issues.iter_mut().take(last as usize).map(tma_model::sync::Issues::join).collect();
+        let view = &mut self.agents[self.current].view;
+        view.learn(Epoch::new(component, last));
+        past.iter().for_each(|past| view.learn_past(past));
+        Flow::Next
+    }
+}
+
+/// What a multiplication reads of an operand.
+fn operand_region(operand: &SharedOperand, at: u32) -> Region {
+    let tile = &operand.ty.tile;
+    match operand.ty.band {
+        None => Region::all(at..at + bytes_of(layout::size(&Type::Tile(tile.clone())))),
+        Some(rows) => {
+            let (panel, band) = (bytes_of(tile.panel_bytes()), rows * bytes_of(tile.row_pitch()));
+            let panels = u32::try_from(tile.panels()).unwrap_or(1);
+            let start = |index: u32| at + index * panel;
+            Region::All((0..panels).map(|index| start(index)..start(index) + band).collect())
+        }
+    }
+}
+
+/// So many bytes from an address on.
+fn range_of(start: u32, bytes: u32) -> std::ops::Range<u32> {
+    start..start + bytes
+}
+
+/// Bytes in shared memory, of which there are fewer than 32 bits count.
+pub(super) fn bytes_of(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}

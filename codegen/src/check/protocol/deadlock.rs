@@ -1,0 +1,132 @@
+//! Nothing goes on: who waits for what, and what does not come.
+
+use super::code::Op;
+use super::finding::{Act, Detail, Found, Party, Rule};
+use super::memory::Site;
+use super::run::{Run, Stop};
+use super::value::Value;
+use crate::ir::{BarrierOp, Stmt, StmtKind, Sync};
+
+/// The most other parties that are named.
+const MOST_OTHERS: usize = 3;
+
+/// Why nothing goes on.
+pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
+    let mut waits = vec![];
+    for agent in 0..run.agents.len() {
+        if run.agents[agent].is_done {
+            continue;
+        }
+        run.current = agent;
+        if let Op::Do(stmt) = run.input.code.step(run.agents[agent].at).op {
+            waits.push((run.site(stmt.id), detail(run, stmt), does(stmt)));
+        }
+    }
+    let unbalanced = waits
+        .iter()
+        .find(|(_, detail, _)| matches!(detail, Detail::Barrier { state, .. } if state.pending == 0));
+    let found = match unbalanced {
+        Some((site, detail, does)) => bytes(run, *site, *does, detail.clone()),
+        None => {
+            let at_barrier = |(_, detail, _): &&(Site, Detail, Act)| matches!(detail, Detail::Barrier { .. });
+            let first = waits.iter().find(at_barrier).or(waits.first());
+            let Some((site, detail, does)) = first.cloned() else { return Stop::Over };
+            let mut others: Vec<Party> = vec![];
+            for (other, _, does) in &waits {
+                let is_new =
+                    other.stmt != site.stmt && others.iter().all(|known| known.site.stmt != other.stmt);
+                if is_new && others.len() < MOST_OTHERS {
+                    others.push(Party { site: *other, does: *does });
+                }
+            }
+            Found { rule: Rule::Deadlock, at: Party { site, does }, others, detail }
+        }
+    };
+    Stop::Found(Box::new(found))
+}
+
+/// A phase has its arrivals, and waits for bytes.
+fn bytes(run: &mut Run<'_, '_>, waits: Site, does: Act, detail: Detail) -> Found {
+    let Detail::Barrier { block, at, .. } = detail else {
+        return Found { rule: Rule::Deadlock, at: Party { site: waits, does }, others: vec![], detail };
+    };
+    let known = run.mbarrier((block, at)).map(|mbarrier| (mbarrier.announced, mbarrier.load));
+    let (announced, load) = known.unwrap_or((None, None));
+    let mut others = vec![Party { site: waits, does }];
+    others.extend(load.map(|(_, site)| Party { site, does: Act::IssueCopy }));
+    let at = match announced {
+        Some(site) => Party { site, does: Act::Announce },
+        None => others.remove(0),
+    };
+    Found { rule: Rule::Bytes, at, others, detail }
+}
+
+/// What a group waits for.
+fn detail(run: &mut Run<'_, '_>, stmt: &Stmt) -> Detail {
+    if let StmtKind::Barrier { barrier, .. } = &stmt.kind
+        && let Value::Place(place) = run.value(barrier)
+        && let (Some(block), Some(at)) = (place.block.uniform(), place.at.uniform())
+    {
+        return run.barrier_detail((block, at));
+    }
+    Detail::Nothing
+}
+
+fn does(stmt: &Stmt) -> Act {
+    match &stmt.kind {
+        StmtKind::Barrier { op: BarrierOp::WaitToken { .. }, .. } => Act::WaitForToken,
+        StmtKind::Barrier { .. } => Act::WaitForBarrier,
+        StmtKind::Sync(Sync::Threads) => Act::WaitInThreads,
+        StmtKind::Sync(Sync::Warp) => Act::WaitInWarp,
+        StmtKind::Sync(Sync::Warpgroup) => Act::WaitInWarpgroup,
+        StmtKind::Sync(Sync::Cluster | Sync::ClusterArrive | Sync::ClusterWait) => Act::WaitForCluster,
+        StmtKind::NamedBarrierSync { .. } => Act::WaitInNamed,
+        StmtKind::SetMaxRegisters { .. } => Act::WaitForRegisters,
+        StmtKind::MmaWait { .. } => Act::WaitForMultiplication,
+        StmtKind::Warp { .. } => Act::WaitForLanes,
+        StmtKind::SyncGrid { .. } => Act::WaitForGrid,
+        StmtKind::Assign { .. }
+        | StmtKind::If { .. }
+        | StmtKind::Match { .. }
+        | StmtKind::Loop { .. }
+        | StmtKind::While { .. }
+        | StmtKind::For(_)
+        | StmtKind::Labelled { .. }
+        | StmtKind::Break(_)
+        | StmtKind::Continue(_)
+        | StmtKind::Leave(_)
+        | StmtKind::Return
+        | StmtKind::TileGet { .. }
+        | StmtKind::TileSet { .. }
+        | StmtKind::SharedGet { .. }
+        | StmtKind::SharedSet { .. }
+        | StmtKind::GlobalGet { .. }
+        | StmtKind::GlobalSet { .. }
+        | StmtKind::GlobalAtomic { .. }
+        | StmtKind::TileCopy(_)
+        | StmtKind::BulkCopy(_)
+        | StmtKind::RemoteCopy(_)
+        | StmtKind::PrefetchMap(_)
+        | StmtKind::EditMap { .. }
+        | StmtKind::AcquireMap { .. }
+        | StmtKind::BulkCommitGroup
+        | StmtKind::BulkWaitGroup { .. }
+        | StmtKind::Mma(_)
+        | StmtKind::Pack { .. }
+        | StmtKind::StoreAccumulator { .. }
+        | StmtKind::CheckMatrix(_)
+        | StmtKind::StoreMatrix(_)
+        | StmtKind::ReduceRows { .. }
+        | StmtKind::LoadFragment(_)
+        | StmtKind::MmaSync(_)
+        | StmtKind::StoreWarp(_)
+        | StmtKind::Fence(_)
+        | StmtKind::NamedBarrierArrive { .. }
+        | StmtKind::GridDependency(_)
+        | StmtKind::ElectOne { .. }
+        | StmtKind::Trap
+        | StmtKind::Assert { .. }
+        | StmtKind::Printf { .. }
+        | StmtKind::PrintTile { .. } => Act::Wait,
+    }
+}

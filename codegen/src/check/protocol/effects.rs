@@ -1,0 +1,426 @@
+//! What each statement does in a world.
+
+use tma_model::sync::{Access, AccessKind, Hazard, Proxy};
+
+use super::copies::bytes_of;
+use super::finding::{Act, Detail, Found, Party, Rule, Why};
+use super::lanes::Lanes;
+use super::memory::Clash;
+use super::memory::region::{Region, element_offset};
+use super::run::{Flow, Run, Step, Stop};
+use super::term::Symbol;
+use super::value::Value;
+use crate::check::layout;
+use crate::ir::{Expr, Fence, LocalId, MapEdit, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type};
+use crate::limits::{MAP_BYTES, WARP_THREADS};
+
+const READ: Access = Access::weak(Proxy::Generic, AccessKind::Read);
+const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
+
+/// The lane that `elect_one` picks. Which one it is no kernel may rely on, so none that a constant
+/// is likely to name.
+const ELECTED: u32 = 19;
+
+impl<'k> Run<'_, 'k> {
+    /// Does what a statement does without others inside.
+    pub(super) fn effect(&mut self, stmt: &'k Stmt) -> Step<Flow> {
+        match &stmt.kind {
+            StmtKind::Assign { local, index, value } => self.assign(*local, index, value)?,
+            StmtKind::TileGet { tile, at, dest } => {
+                let vector = self.input.kernel.kernel().local(*dest).ty.elements().map_or(1, |(_, len)| len);
+                self.tile_access(stmt, (tile, at), vector, READ)?;
+                self.load_unknown(*dest);
+            }
+            StmtKind::TileSet { tile, at, value } => {
+                let vector = value.ty.elements().map_or(1, |(_, len)| len);
+                self.tile_access(stmt, (tile, at), vector, WRITE)?;
+            }
+            StmtKind::SharedGet { dest, array, index } => self.shared_get(stmt, *dest, array, index)?,
+            StmtKind::SharedSet { array, index, value } => self.shared_set(stmt, array, index, value)?,
+            StmtKind::GlobalGet { dest, global, index } => self.global_get(*dest, *global, index),
+            StmtKind::GlobalAtomic { dest, .. } => self.load_fresh(*dest),
+            StmtKind::TileCopy(copy) => return self.tile_copy(stmt, copy),
+            StmtKind::BulkCopy(copy) => return self.bulk_copy(stmt, copy),
+            StmtKind::RemoteCopy(copy) => return self.remote_copy(stmt, copy),
+            StmtKind::Barrier { barrier, op, scope } => return self.barrier(stmt, barrier, op, *scope),
+            StmtKind::EditMap { map, edit } => self.edit_map(stmt, map, edit)?,
+            StmtKind::BulkCommitGroup => return Ok(self.commit_group()),
+            StmtKind::BulkWaitGroup { pending, read_only } => {
+                return Ok(self.wait_group(*pending, *read_only));
+            }
+            StmtKind::Mma(mma) => return self.multiply(stmt, mma),
+            StmtKind::MmaWait { accumulator, .. } => {
+                return Ok(self.wait_for_multiplications(stmt.id, *accumulator));
+            }
+            StmtKind::StoreAccumulator { tile, .. } => self.store_accumulator(stmt, tile)?,
+            StmtKind::LoadFragment(load) => self.part_of_tile(stmt, &load.from.tile, READ)?,
+            StmtKind::StoreWarp(store) => self.part_of_tile(stmt, &store.tile, WRITE)?,
+            StmtKind::SetMaxRegisters { increase, registers } => {
+                return Ok(self.registers(*increase, *registers));
+            }
+            StmtKind::Fence(fence) => self.fence(*fence),
+            StmtKind::Sync(sync) => return self.meet(stmt, *sync),
+            StmtKind::NamedBarrierSync { id, threads } => {
+                return self.named_barrier(stmt, (id, threads), false);
+            }
+            StmtKind::NamedBarrierArrive { id, threads } => {
+                return self.named_barrier(stmt, (id, threads), true);
+            }
+            StmtKind::SyncGrid { .. } => return Ok(self.meet_grid(stmt.id)),
+            StmtKind::ElectOne { dest } => {
+                let last = u32::try_from(self.input.kernel.kernel().launch.thread_count()).unwrap_or(1) - 1;
+                let elected = |thread: u32| thread % WARP_THREADS == ELECTED.min(last);
+                let all = self.me().threads.iter().map(|&thread| elected(thread)).collect();
+                if let Some(lanes) = Lanes::of(all).and_then(|all| all.map(|yes| Some(self.terms.truth(yes))))
+                {
+                    self.set(*dest, Value::Number(lanes));
+                }
+            }
+            StmtKind::Warp { dest, value, op } => return self.warp_operation(stmt, (*dest, value), op),
+            StmtKind::Assert { condition, .. } => self.assert(condition)?,
+            StmtKind::Trap => return Err(Stop::Over),
+            StmtKind::PrintTile { tile } => {
+                let (block, at) = self.address(tile)?;
+                if let Type::Tile(ty) = tile.ty.local() {
+                    let range = at..at + bytes_of(ty.shared_bytes());
+                    self.touch(stmt.id, block, (READ, Region::Some(range)), None)?;
+                }
+            }
+            StmtKind::If { .. }
+            | StmtKind::Match { .. }
+            | StmtKind::Loop { .. }
+            | StmtKind::While { .. }
+            | StmtKind::For(_)
+            | StmtKind::Labelled { .. }
+            | StmtKind::Break(_)
+            | StmtKind::Continue(_)
+            | StmtKind::Leave(_)
+            | StmtKind::Return
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::MmaSync(_)
+            | StmtKind::GridDependency(_)
+            | StmtKind::Printf { .. } => {}
+        }
+        Ok(Flow::Next)
+    }
+
+    fn assign(&mut self, local: LocalId, index: &[Expr], value: &Expr) -> Step {
+        let value = self.value(value);
+        let [one] = index else {
+            self.set(local, if index.is_empty() { value } else { Value::Unknown });
+            return Ok(());
+        };
+        let at = self.numbers(one).and_then(|lanes| lanes.uniform()).and_then(|term| self.terms.int(term));
+        let old = self.me().locals.get(local.0 as usize).cloned();
+        let (Some(at), Some(Value::Array(all))) = (at, old) else {
+            self.set(local, Value::Unknown);
+            return Ok(());
+        };
+        let mut all = all.to_vec();
+        if let Some(place) = usize::try_from(at).ok().and_then(|at| all.get_mut(at)) {
+            *place = value;
+        }
+        self.set(local, Value::Array(all.into()));
+        Ok(())
+    }
+
+    /// What is read of data: of an integer at least that it is one.
+    fn load_unknown(&mut self, dest: LocalId) {
+        if self.input.code.slice.needs(dest) {
+            self.load_fresh(dest);
+        }
+    }
+
+    /// A value of which nothing is known, of each thread its own.
+    fn load_fresh(&mut self, dest: LocalId) {
+        let scalar =
+            self.input.kernel.kernel().local(dest).ty.as_scalar().filter(|scalar| is_number(*scalar));
+        let value = scalar.and_then(|scalar| {
+            let count = self.me().threads.len();
+            Lanes::of((0..count).map(|_| self.terms.fresh(scalar)).collect())
+        });
+        self.set(dest, value.map_or(Value::Unknown, Value::Number));
+    }
+
+    fn global_get(&mut self, dest: LocalId, global: crate::ir::ParamId, index: &Expr) {
+        let param = self.input.kernel.kernel().param(global);
+        let (Some(ParamKind::Global(element)), false) = (param.kind(), param.written) else {
+            return self.load_fresh(dest);
+        };
+        let is_vector = self.input.kernel.kernel().local(dest).ty.as_scalar().is_none();
+        let index = self.numbers(index).filter(|_| is_number(element) && !is_vector);
+        let value = index.and_then(|index| {
+            index.map(|index| Some(self.terms.symbol(Symbol::Read(global.0, index), element)))
+        });
+        self.set(dest, value.map_or(Value::Unknown, Value::Number));
+    }
+
+    fn assert(&mut self, condition: &Expr) -> Step {
+        let Some(lanes) = self.numbers(condition) else { return Ok(()) };
+        for lane in 0..self.me().threads.len() {
+            if let Some(term) = lanes.get(lane)
+                && !self.facts.assume(self.terms, term, true)
+            {
+                return Err(Stop::Over);
+            }
+        }
+        Ok(())
+    }
+
+    fn fence(&mut self, fence: Fence) {
+        match fence {
+            Fence::ProxyAsync(memory) => self.me_mut().view.fence_async(memory.memories()),
+            Fence::MbarrierInit => {
+                let (me, step) = (self.current, self.epoch());
+                self.me_mut().view.step();
+                for mbarrier in self.blocks.iter_mut().flat_map(|block| block.mbarriers.values_mut()) {
+                    if mbarrier.init.agent == me && mbarrier.fenced.is_none() {
+                        mbarrier.fenced = Some(step);
+                    }
+                }
+            }
+            Fence::Memory | Fence::TensorMapRelease | Fence::ProxyAlias => {}
+        }
+    }
+
+    /// Where in shared memory the threads of the group access, by block.
+    fn places(&mut self, expr: &Expr) -> Step<(usize, Lanes<u32>)> {
+        let Value::Place(place) = self.value(expr) else {
+            return Err(self.unknown(Why::Address, expr.span));
+        };
+        let block = self.uniform(&place.block)?;
+        if block < self.blocks.len() {
+            Ok((block, place.at))
+        } else {
+            Err(self.unknown(Why::Cluster, expr.span))
+        }
+    }
+
+    /// An access of each thread costs more than a step of all.
+    fn charge(&mut self) -> Step {
+        let cost = self.me().threads.len() as u64 / 8;
+        self.budget = self.budget.checked_sub(cost).ok_or(Stop::Budget)?;
+        Ok(())
+    }
+
+    fn tile_access(
+        &mut self,
+        stmt: &Stmt,
+        (tile, at): (&Expr, &[Expr]),
+        vector: u32,
+        access: Access,
+    ) -> Step {
+        let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
+        let (block, base) = self.places(tile)?;
+        self.visit(stmt.id, block);
+        self.charge()?;
+        let coordinates: Option<Vec<_>> = at.iter().map(|at| self.numbers(at)).collect();
+        let offsets = coordinates.and_then(|all| {
+            let uniform = all.iter().all(|lanes| lanes.uniform().is_some());
+            let count = if uniform { 1 } else { self.me().threads.len() };
+            let of_lane = |lane: usize| {
+                let at: Option<Vec<u32>> =
+                    all.iter().map(|lanes| u32::try_from(self.terms.int(lanes.get(lane)?)?).ok()).collect();
+                element_offset(ty, &at?)
+            };
+            Lanes::of((0..count).map(of_lane).collect::<Option<Vec<u32>>>()?)
+        });
+        let region = match offsets.and_then(|offsets| base.zip(&offsets, |base, offset| Some(base + offset)))
+        {
+            Some(at) => Region::Each(at, vector * ty.element.bytes()),
+            None => {
+                let base = self.uniform(&base)?;
+                Region::Some(base..base + bytes_of(ty.shared_bytes()))
+            }
+        };
+        self.touch(stmt.id, block, (access, region), None)
+    }
+
+    /// The addresses of an array's element, if they are known, and its region.
+    fn element(&mut self, array: &Expr, index: &Expr) -> Step<(usize, Option<Lanes<u32>>, Region)> {
+        let (block, base) = self.places(array)?;
+        self.charge()?;
+        let Type::SharedArray(element, len) = array.ty.local() else {
+            return Err(self.unknown(Why::Address, array.span));
+        };
+        let (bytes, len) = (element.bytes(), *len);
+        let index = self.numbers(index).and_then(|lanes| {
+            lanes.map(|term| u32::try_from(self.terms.int(term)?).ok().filter(|index| *index < len))
+        });
+        let at = index.and_then(|index| base.zip(&index, |base, index| Some(base + index * bytes)));
+        let region = match &at {
+            Some(at) => Region::Each(at.clone(), bytes),
+            None => {
+                let base = self.uniform(&base)?;
+                Region::Some(base..base + len * bytes)
+            }
+        };
+        Ok((block, at, region))
+    }
+
+    fn shared_get(&mut self, stmt: &Stmt, dest: LocalId, array: &Expr, index: &Expr) -> Step {
+        let (block, at, region) = self.element(array, index)?;
+        self.visit(stmt.id, block);
+        self.touch(stmt.id, block, (READ, region), None)?;
+        if !self.input.code.slice.needs(dest) {
+            return Ok(());
+        }
+        let numbers = &self.blocks[block].numbers;
+        let known = at.and_then(|at| at.map(|at| numbers.get(&at).copied()));
+        match known {
+            Some(lanes) => self.set(dest, Value::Number(lanes)),
+            None => self.load_fresh(dest),
+        }
+        Ok(())
+    }
+
+    fn shared_set(&mut self, stmt: &Stmt, array: &Expr, index: &Expr, value: &Expr) -> Step {
+        let (block, at, region) = self.element(array, index)?;
+        self.visit(stmt.id, block);
+        let hull = region.hull();
+        self.touch(stmt.id, block, (WRITE, region), None)?;
+        if !self.input.code.slice.reads_shared() {
+            return Ok(());
+        }
+        let values = self.numbers(value);
+        let count = self.me().threads.len();
+        let numbers = &mut self.blocks[block].numbers;
+        match (at, values) {
+            (Some(at), Some(values)) => {
+                for lane in 0..count {
+                    if let (Some(at), Some(value)) = (at.get(lane), values.get(lane)) {
+                        numbers.insert(at, value);
+                    }
+                }
+            }
+            (Some(_), None) | (None, Some(_) | None) => numbers.retain(|at, _| !hull.contains(at)),
+        }
+        Ok(())
+    }
+
+    /// A whole warpgroup stores an accumulator, each thread its own elements.
+    fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> Step {
+        let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
+        let (block, at) = self.address(tile)?;
+        let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
+        let rows = ty.extents.first().copied().unwrap_or(0);
+        let region = Region::Shared { range, rows, warpgroup: self.warpgroup() };
+        self.touch(stmt.id, block, (WRITE, region), None)
+    }
+
+    /// A warp loads or stores some of a tile.
+    fn part_of_tile(&mut self, stmt: &Stmt, tile: &Expr, access: Access) -> Step {
+        let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
+        let (block, at) = self.address(tile)?;
+        let range = at..at + bytes_of(ty.shared_bytes());
+        self.touch(stmt.id, block, (access, Region::Some(range)), None)
+    }
+
+    fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step {
+        self.doubt(Why::Maps, stmt.origin.span);
+        let (block, at) = self.address(map)?;
+        let range = at..at + bytes_of(u64::from(MAP_BYTES));
+        let access = match edit {
+            MapEdit::Publish { .. } => READ,
+            MapEdit::CopyFrom { .. }
+            | MapEdit::Address { .. }
+            | MapEdit::Extent { .. }
+            | MapEdit::Stride { .. } => WRITE,
+        };
+        self.touch(stmt.id, block, (access, Region::Some(range)), None)
+    }
+
+    /// Two accesses do not go together: an error where they certainly touch the same bytes.
+    pub(super) fn clashed(&mut self, stmt: StmtId, block: usize, access: Access, clash: &Clash) -> Step {
+        if !clash.certain {
+            let span = self.span_of(stmt);
+            self.doubt(Why::Address, span);
+            return Ok(());
+        }
+        let earlier = clash.earlier.access;
+        let rule = match clash.hazard {
+            Hazard::NoProxyFence => Rule::Fence,
+            Hazard::Unordered | Hazard::Untold => {
+                match (earlier.proxy, earlier.kind, access.kind, access.proxy) {
+                    (Proxy::Async, AccessKind::Write | AccessKind::Reduce, AccessKind::Read, _) => {
+                        Rule::ReadBeforeWait
+                    }
+                    (Proxy::Async, AccessKind::Write | AccessKind::Reduce, _, _)
+                    | (Proxy::Async, AccessKind::Read, _, _)
+                    | (Proxy::Generic, AccessKind::Read, _, Proxy::Async) => Rule::Refill,
+                    (Proxy::Generic, _, _, _) => Rule::Race,
+                }
+            }
+        };
+        let others = vec![Party { site: clash.earlier.site, does: verb(earlier) }];
+        let detail = Detail::Memory { block, at: clash.earlier.region.hull().start };
+        let at = Party { site: self.site(stmt), does: verb(access) };
+        Err(Stop::Found(Box::new(Found { rule, at, others, detail })))
+    }
+
+    /// Where a statement is written.
+    pub(super) fn span_of(&self, stmt: StmtId) -> Span {
+        let kernel = self.input.kernel.kernel();
+        let mut span = kernel.span;
+        crate::ir::visit::for_each_stmt(&kernel.body, &mut |found| {
+            if found.id == stmt {
+                span = found.origin.span;
+            }
+        });
+        span
+    }
+
+    /// The threads of the current group end.
+    pub(super) fn end(&mut self) -> Step {
+        let block = self.me().block;
+        let stmt = self.last_stmt();
+        self.stores_are_over(stmt)?;
+        let view = &self.agents[self.current].view;
+        self.blocks[block].visits.retain(|(step, _)| !view.knows_over(*step));
+        self.me_mut().is_done = true;
+        self.leave_cluster();
+        let is_last = !self.agents.iter().any(|agent| agent.block == block && !agent.is_done);
+        if !is_last {
+            return self.end_rounds(block);
+        }
+        if let Some(&(_, site)) = self.blocks[block].visits.first() {
+            let at = Party { site, does: Act::Visit };
+            let others = vec![Party { site: self.site(stmt), does: Act::MayHaveEnded }];
+            let found = Found { rule: Rule::BlockGone, at, others, detail: Detail::Nothing };
+            return Err(Stop::Found(Box::new(found)));
+        }
+        let all: Vec<u32> = self.blocks[block].mbarriers.keys().copied().collect();
+        all.into_iter().try_for_each(|at| self.settled(stmt, (block, at)))
+    }
+
+    /// The last statement of the kernel, where threads end.
+    fn last_stmt(&self) -> StmtId {
+        self.input.kernel.kernel().body.stmts.last().map_or(StmtId::default(), |stmt| stmt.id)
+    }
+
+    /// Nothing goes on: who waits for what.
+    pub(super) fn deadlock(&mut self) -> Stop {
+        super::deadlock::explain(self)
+    }
+}
+
+/// What an access does, as a message says it.
+fn verb(access: Access) -> Act {
+    match (access.proxy, access.kind) {
+        (Proxy::Generic, AccessKind::Read) => Act::Read,
+        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => Act::Write,
+        (Proxy::Async, AccessKind::Read) => Act::StartReading,
+        (Proxy::Async, AccessKind::Write | AccessKind::Reduce) => Act::StartWriting,
+    }
+}
+
+/// Whether values of a type are numbers that terms have.
+fn is_number(scalar: Scalar) -> bool {
+    scalar == Scalar::Bool || scalar.integer_range().is_some()
+}

@@ -1,0 +1,139 @@
+//! What is said of a finding.
+
+use super::finding::{Detail, Found, Party};
+use super::launch::Numbers;
+use super::run::Input;
+use super::term::{Node, Symbol, Terms};
+use crate::check::layout;
+use crate::diag::Diagnostic;
+use crate::diag::mistake::{Counts, Protocol, RingPart, Step, Subject, Threads};
+use crate::ir::{Axis, Kernel, ParamId, Span, Special, StmtId, StmtKind, Type, visit};
+
+/// Where a statement is written.
+pub(super) fn span_of(input: &Input<'_>, id: StmtId) -> Span {
+    let kernel = input.kernel.kernel();
+    let mut span = kernel.span;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if stmt.id == id {
+            span = stmt.origin.span;
+        }
+    });
+    span
+}
+
+/// The finding as a diagnostic.
+pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, found: &Found) -> Diagnostic {
+    let kernel = input.kernel.kernel();
+    let counts = match &found.detail {
+        Detail::Barrier { state, .. } => Some(Counts {
+            phase: state.phase,
+            pending: state.pending,
+            expected: state.expected,
+            expected_bytes: state.expected_bytes,
+            received_bytes: state.received_bytes,
+        }),
+        Detail::Memory { .. } | Detail::Nothing => None,
+    };
+    let subject = match found.detail {
+        Detail::Barrier { at, .. } | Detail::Memory { at, .. } => name_at(input, at),
+        Detail::Nothing => None,
+    };
+    let mistake = Protocol {
+        rule: found.rule,
+        subject,
+        counts,
+        step: step(input, &found.at),
+        others: found.others.iter().map(|party| step(input, party)).collect(),
+        launch: launch(kernel, terms, numbers, input.cluster),
+    };
+    Diagnostic::new(mistake, span_of(input, found.at.site.stmt))
+}
+
+fn step(input: &Input<'_>, party: &Party) -> Step {
+    let kernel = input.kernel.kernel();
+    let groups = input.groups.len();
+    let threads = input.groups.get(party.site.agent % groups.max(1)).map_or(vec![], |group| group.to_vec());
+    let blocks = input.cluster.iter().product::<u32>();
+    let block = u32::try_from(party.site.agent / groups.max(1)).unwrap_or(0);
+    let threads = Threads {
+        threads,
+        all: u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX),
+        block: (blocks > 1).then_some(block),
+    };
+    let turn = party.site.turn.map(|(stmt, turn)| (variable_of(kernel, stmt), turn.saturating_sub(1)));
+    Step { at: span_of(input, party.site.stmt), does: party.does, threads, turn }
+}
+
+/// The variable that a loop counts with.
+fn variable_of(kernel: &Kernel, id: StmtId) -> Option<String> {
+    let mut name = None;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if stmt.id == id
+            && let StmtKind::For(inner) = &stmt.kind
+        {
+            name = Some(kernel.local(inner.variable).name.clone()).filter(|name| !name.starts_with('_'));
+        }
+    });
+    name
+}
+
+/// The shared variable at an address, as the source names it: of a pipeline its stage.
+fn name_at(input: &Input<'_>, at: u32) -> Option<Subject> {
+    let kernel = input.kernel.kernel();
+    let layout = input.kernel.layout();
+    let (index, var) = kernel.shared.iter().enumerate().find(|(index, var)| {
+        let start = layout.offset(crate::ir::SharedId(u32::try_from(*index).unwrap_or(u32::MAX)));
+        let size = u32::try_from(layout::size(&var.ty)).unwrap_or(u32::MAX);
+        (start..start.saturating_add(size)).contains(&at)
+    })?;
+    let id = crate::ir::SharedId(u32::try_from(index).ok()?);
+    let stage = if let Type::Stages(thing, _) = &var.ty {
+        let stride = u32::try_from(layout::stride(thing)).ok()?.max(1);
+        Some((at - layout.offset(id)) / stride)
+    } else {
+        None
+    };
+    let ring = kernel.pipelines.iter().find(|ring| ring.parts().any(|part| part == id));
+    let part = ring.map(|ring| match id {
+        id if id == ring.full => RingPart::Full,
+        id if id == ring.empty => RingPart::Empty,
+        _ => RingPart::Tile,
+    });
+    let name = ring.map_or(&var.name, |ring| &ring.name).clone();
+    Some(Subject { name, stage, part })
+}
+
+/// The launch that shows it: what the kernel depends on, with numbers.
+fn launch(kernel: &Kernel, terms: &Terms, numbers: &Numbers, cluster: [u32; 3]) -> Vec<(String, i128)> {
+    let mut all: Vec<(String, i128)> = vec![];
+    let mut sorted: Vec<_> = numbers.iter().collect();
+    sorted.sort();
+    for (term, number) in sorted {
+        let Node::Symbol(symbol) = terms.node(*term) else { continue };
+        let param = |id: &u32| kernel.param(ParamId(*id)).name.clone();
+        let name = match symbol {
+            Symbol::Param(id) => param(id),
+            Symbol::Len(id) => format!("{}.len()", param(id)),
+            Symbol::Place(Special::GridDim(axis)) => format!("grid_dim().{}", axis_name(*axis)),
+            Symbol::Place(Special::ClusterIdx(axis)) if cluster == [1, 1, 1] => {
+                format!("block_idx().{}", axis_name(*axis))
+            }
+            Symbol::Place(Special::ClusterIdx(axis)) => format!("cluster_idx().{}", axis_name(*axis)),
+            Symbol::Read(id, index) => match terms.evaluate(*index, numbers) {
+                Some(index) => format!("{}[{}]", param(id), index.as_int()),
+                None => continue,
+            },
+            Symbol::Place(_) | Symbol::Fresh(_) => continue,
+        };
+        all.push((name, *number));
+    }
+    all
+}
+
+fn axis_name(axis: Axis) -> &'static str {
+    match axis {
+        Axis::X => "x",
+        Axis::Y => "y",
+        Axis::Z => "z",
+    }
+}

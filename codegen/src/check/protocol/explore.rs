@@ -1,0 +1,346 @@
+//! All worlds of a kernel: each free decision is taken both ways.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use super::code::{Op, Steps};
+use super::explain;
+use super::facts::Facts;
+use super::finding::{Doubt, Found, Why};
+use super::launch;
+use super::run::{Choices, Input, Run, Stop};
+use super::term::{Term, Terms};
+use crate::check::{CheckedKernel, registers};
+use crate::diag::Diagnostic;
+use crate::ir::{Cluster, Kernel, SharedVar, StmtKind, Sync, Type};
+use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
+
+/// How much is looked at, in steps of groups of threads: a number and no time, so that a kernel is
+/// judged alike wherever it is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget(pub u64);
+
+impl Budget {
+    /// What a macro looks at.
+    pub const MACRO: Self = Self(6_000);
+    /// What a report looks at.
+    pub const REPORT: Self = Self(1_000_000);
+}
+
+/// What is said of a kernel's protocol.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// Right, whatever the launch and the data.
+    Proved,
+    /// Right in everything that was looked at: loops of up to so many turns.
+    CheckedUpTo(u32),
+    /// Nothing wrong was found, and some things were not looked at.
+    NotDecided(Vec<Doubt>),
+    /// Wrong.
+    Broken(Box<Diagnostic>),
+}
+
+/// A verdict, and what it took.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Steps of groups of threads.
+    pub steps: u64,
+    /// Worlds that were looked at.
+    pub worlds: u32,
+}
+
+/// Clusters that are looked at where the launch says how large they are.
+const CLUSTERS: [[u32; 3]; 3] = [[1, 1, 1], [2, 1, 1], [4, 1, 1]];
+/// The most blocks of a cluster that are followed.
+const MOST_BLOCKS: u32 = 16;
+/// The fewest turns of a loop that are looked at.
+const FEWEST_TURNS: u32 = 4;
+
+/// Judges a kernel.
+pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
+    let mut all = Exploration { left: budget.0, worlds: 0, doubts: vec![], is_cut: false };
+    let broken = match kernel.kernel().launch.cluster {
+        Cluster::None => all.clusters(kernel, [1, 1, 1]),
+        Cluster::Fixed(extents) => all.clusters(kernel, extents),
+        Cluster::AtLaunch => CLUSTERS.iter().find_map(|&extents| all.clusters(kernel, extents)),
+    };
+    let verdict = match broken {
+        Some(diagnostic) => Verdict::Broken(diagnostic),
+        None if !all.doubts.is_empty() => Verdict::NotDecided(all.doubts),
+        None if all.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
+        None => Verdict::Proved,
+    };
+    Judgement { verdict, steps: budget.0 - all.left, worlds: all.worlds }
+}
+
+/// What was looked at so far.
+struct Exploration {
+    left: u64,
+    worlds: u32,
+    doubts: Vec<Doubt>,
+    /// Whether a loop could have gone on.
+    is_cut: bool,
+}
+
+/// How a world ended, and what it had decided.
+struct Ended {
+    turns: u32,
+    decided: HashMap<Term, bool>,
+}
+
+/// The worlds of a kernel in clusters of one size.
+#[derive(Default)]
+struct Results {
+    passed: Vec<Ended>,
+    failed: Vec<(Ended, Box<Diagnostic>)>,
+    /// Free decisions of the world that was looked at last, and its turns.
+    taken: Vec<bool>,
+    turns: u32,
+    /// Whether a world with as many turns of its loops as go around every ring was looked at.
+    is_typical: bool,
+}
+
+impl Results {
+    /// The worlds that differ from the last one in a decision after the first `known`.
+    fn others(&self, known: usize) -> impl Iterator<Item = Vec<bool>> {
+        let flipped = |index: usize| self.taken[..index].iter().copied().chain([true]).collect();
+        (known..self.taken.len()).map(flipped)
+    }
+}
+
+/// What follows from a world's end.
+enum Next {
+    GoOn,
+    /// With these threads told apart, all of it again.
+    Again(Vec<Vec<u32>>),
+    /// Nothing more is looked at.
+    Enough,
+}
+
+impl Exploration {
+    fn doubt(&mut self, doubt: Doubt) {
+        let at = doubt.span.start();
+        let is_known = |known: &Doubt| known.why == doubt.why && known.span.start() == at;
+        if !self.doubts.iter().any(is_known) {
+            self.doubts.push(doubt);
+        }
+    }
+
+    /// All worlds with clusters of these extents.
+    fn clusters(&mut self, kernel: &CheckedKernel, cluster: [u32; 3]) -> Option<Box<Diagnostic>> {
+        let span = kernel.kernel().span;
+        if cluster.iter().product::<u32>() > MOST_BLOCKS {
+            self.doubt(Doubt { why: Why::Cluster, span });
+            return None;
+        }
+        let code = Steps::of(kernel.kernel());
+        let groups = first_groups(kernel.kernel(), &code);
+        let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
+        let mut input = Input { kernel, code, groups, cluster, most_turns, registers };
+        let (mut terms, mut results) = (Terms::default(), Results::default());
+        let (doubts, is_cut) = (self.doubts.len(), self.is_cut);
+        loop {
+            match self.worlds(&input, &mut terms, &mut results) {
+                Next::GoOn | Next::Enough => return self.certain(&input, &terms, results),
+                Next::Again(classes) => {
+                    if !refine(&mut input.groups, &classes) {
+                        self.doubt(Doubt { why: Why::Cut, span });
+                        return None;
+                    }
+                    results = Results::default();
+                    self.doubts.truncate(doubts);
+                    self.is_cut = is_cut;
+                }
+            }
+        }
+    }
+
+    /// First worlds in which all loops take the same number of turns, then all.
+    fn worlds(&mut self, input: &Input<'_>, terms: &mut Terms, results: &mut Results) -> Next {
+        let mut open = VecDeque::new();
+        let around = most_stages(input.kernel.kernel()) + 2;
+        let others = (2..=input.most_turns).filter(|turns| *turns != around);
+        for turns in [0, 1, around].into_iter().chain(others) {
+            match self.world(input, terms, results, Choices { turns, ..Choices::default() }) {
+                Next::GoOn => {}
+                other @ (Next::Again(_) | Next::Enough) => return other,
+            }
+            if turns == 0 {
+                open.extend(results.others(0));
+            }
+            results.is_typical |= turns == around || results.turns < turns || results.taken.is_empty();
+            // No loop has an end that is free, or none goes on for so long.
+            if results.turns < turns || results.taken.is_empty() {
+                break;
+            }
+        }
+        if results.passed.is_empty() && !results.failed.is_empty() {
+            return Next::Enough;
+        }
+        while let Some(path) = open.pop_front() {
+            let known = path.len();
+            match self.world(input, terms, results, Choices { path, ..Choices::default() }) {
+                Next::GoOn => {}
+                other @ (Next::Again(_) | Next::Enough) => return other,
+            }
+            open.extend(results.others(known));
+        }
+        Next::GoOn
+    }
+
+    fn world(
+        &mut self,
+        input: &Input<'_>,
+        terms: &mut Terms,
+        results: &mut Results,
+        choices: Choices,
+    ) -> Next {
+        self.worlds += 1;
+        let mut run = Run::new(input, terms, choices, self.left);
+        let end = run.go();
+        self.left = run.budget;
+        let (choices, doubts, facts) = (run.choices, run.doubts, run.facts);
+        (results.taken, results.turns) = (choices.taken, choices.most_turns);
+        doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+        let ended = || Ended { turns: choices.most_turns, decided: facts.decided().collect() };
+        match end {
+            Ok(()) => results.passed.push(ended()),
+            Err(Stop::Over) => {}
+            Err(Stop::Cut) => self.is_cut = true,
+            Err(Stop::Unknown(doubt)) => self.doubt(doubt),
+            Err(Stop::Budget) => {
+                self.doubt(Doubt { why: Why::Budget, span: input.kernel.kernel().span });
+                return Next::Enough;
+            }
+            Err(Stop::Split(classes)) => return Next::Again(classes),
+            Err(Stop::Found(found)) => {
+                let turns = choices.most_turns;
+                if let Some(broken) = self.found(input, terms, &facts, *found) {
+                    results.failed.push((ended(), broken));
+                    // With so many turns no launch is meant to be left out.
+                    if turns > most_stages(input.kernel.kernel()) + 1 {
+                        return Next::Enough;
+                    }
+                }
+            }
+        }
+        Next::GoOn
+    }
+
+    /// Something is wrong in a world: an error if there is such a launch.
+    fn found(
+        &mut self,
+        input: &Input<'_>,
+        terms: &mut Terms,
+        facts: &Facts,
+        found: Found,
+    ) -> Option<Box<Diagnostic>> {
+        let span = explain::span_of(input, found.at.site.stmt);
+        let Some(numbers) = launch::find(terms, facts, input.cluster) else {
+            self.doubt(Doubt { why: Why::Infeasible, span });
+            return None;
+        };
+        if launch::data(terms, &numbers) > 1 {
+            self.doubt(Doubt { why: Why::Data, span });
+            return None;
+        }
+        Some(Box::new(explain::diagnostic(input, terms, &numbers, &found)))
+    }
+
+    /// What is certainly wrong: not only for launches that a kernel may well never get, such as
+    /// those with no turn of a loop.
+    fn certain(&mut self, input: &Input<'_>, terms: &Terms, results: Results) -> Option<Box<Diagnostic>> {
+        let Results { passed, mut failed, is_typical, .. } = results;
+        let most = most_stages(input.kernel.kernel()) + 1;
+        let excuses =
+            |failed: &Ended, passed: &Ended| passed.turns >= failed.turns && differs(terms, failed, passed);
+        let is_certain = |(failed, _): &(Ended, Box<Diagnostic>)| {
+            failed.turns > most || is_typical && !passed.iter().any(|passed| excuses(failed, passed))
+        };
+        if let Some(index) = failed.iter().position(is_certain) {
+            return Some(failed.swap_remove(index).1);
+        }
+        for (_, diagnostic) in failed {
+            self.doubt(Doubt { why: Why::Launch, span: diagnostic.span });
+        }
+        None
+    }
+}
+
+/// Whether a world differs from another in numbers that a launch chooses, and in nothing else.
+fn differs(terms: &Terms, one: &Ended, other: &Ended) -> bool {
+    let mut any = false;
+    for (term, value) in &one.decided {
+        if other.decided.get(term).is_some_and(|same| same != value) {
+            any = true;
+            if !launch::is_chosen(terms, *term) {
+                return false;
+            }
+        }
+    }
+    any
+}
+
+/// Groups of threads that are followed together at first: those that do something together.
+fn first_groups(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
+    let threads = u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX);
+    let (mut of_warp, mut of_warpgroup) = (false, false);
+    for step in code.steps() {
+        let Op::Do(stmt) = &step.op else { continue };
+        of_warp |= matches!(
+            stmt.kind,
+            StmtKind::Sync(Sync::Warp) | StmtKind::ElectOne { .. } | StmtKind::Warp { .. }
+        );
+        of_warpgroup |= matches!(
+            stmt.kind,
+            StmtKind::Sync(Sync::Warpgroup)
+                | StmtKind::Mma(_)
+                | StmtKind::StoreAccumulator { .. }
+                | StmtKind::SetMaxRegisters { .. }
+        );
+    }
+    let size = if of_warp {
+        WARP_THREADS
+    } else if of_warpgroup {
+        WARPGROUP_THREADS
+    } else {
+        threads
+    };
+    let all: Vec<u32> = (0..threads).collect();
+    all.chunks(size.max(1) as usize).map(Rc::from).collect()
+}
+
+/// Tells these classes of threads apart in all groups; false if they were.
+fn refine(groups: &mut Vec<Rc<[u32]>>, classes: &[Vec<u32>]) -> bool {
+    let before = groups.len();
+    let mut refined: Vec<Rc<[u32]>> = vec![];
+    for group in groups.iter() {
+        let mut rest: Vec<u32> = group.to_vec();
+        for class in classes {
+            let (inside, outside): (Vec<u32>, Vec<u32>) =
+                rest.iter().partition(|thread| class.contains(thread));
+            if !inside.is_empty() {
+                refined.push(inside.into());
+            }
+            rest = outside;
+        }
+        if !rest.is_empty() {
+            refined.push(rest.into());
+        }
+    }
+    *groups = refined;
+    groups.len() > before
+}
+
+/// The stages of the largest ring.
+fn most_stages(kernel: &Kernel) -> u32 {
+    let of_var = |var: &SharedVar| if let Type::Stages(_, stages) = var.ty { stages } else { 1 };
+    kernel.shared.iter().map(of_var).max().unwrap_or(1)
+}
+
+/// How many turns of a loop are looked at: twice around the largest ring, and two more.
+fn most_turns(kernel: &Kernel) -> u32 {
+    FEWEST_TURNS.max(2 * most_stages(kernel) + 2)
+}

@@ -1,0 +1,212 @@
+//! What a world has decided: bounds of terms, and truth values of conditions.
+//!
+//! Of the numbers that a launch brings, those of 32 and 64 bits are taken to be below half of what
+//! their types hold, so that what a kernel adds to them does not wrap.
+
+use std::collections::{HashMap, HashSet};
+
+use super::term::{Known, Node, Symbol, Term, Terms};
+use crate::ir::{BinaryOp, Scalar, Special};
+
+/// What holds in a world.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    decided: HashMap<Term, bool>,
+    bounds: HashMap<Term, (i128, i128)>,
+    unequal: HashSet<(Term, i128)>,
+}
+
+impl Facts {
+    /// Whether a condition holds, if that follows.
+    pub(super) fn known(&self, terms: &Terms, condition: Term) -> Option<bool> {
+        if let Some(Known::Bool(value)) = terms.known(condition) {
+            return Some(value);
+        }
+        if let Some(&value) = self.decided.get(&condition) {
+            return Some(value);
+        }
+        match *terms.node(condition) {
+            Node::Not(a) => self.known(terms, a).map(|value| !value),
+            Node::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b)
+                if terms.scalar(condition) == Scalar::Bool =>
+            {
+                let decisive = op == BinaryOp::Or;
+                match (self.known(terms, a), self.known(terms, b)) {
+                    (Some(one), _) | (_, Some(one)) if one == decisive => Some(decisive),
+                    (Some(_), Some(_)) => Some(!decisive),
+                    (Some(_) | None, None) | (None, Some(_)) => None,
+                }
+            }
+            Node::Binary(BinaryOp::Lt, a, b) => {
+                let ((low_a, high_a), (low_b, high_b)) = (self.range(terms, a), self.range(terms, b));
+                if high_a < low_b {
+                    Some(true)
+                } else if low_a >= high_b {
+                    Some(false)
+                } else {
+                    None
+                }
+            }
+            Node::Binary(BinaryOp::Eq, a, b) => {
+                let ((low_a, high_a), (low_b, high_b)) = (self.range(terms, a), self.range(terms, b));
+                let excluded = [(a, b), (b, a)]
+                    .iter()
+                    .any(|&(x, y)| terms.int(y).is_some_and(|y| self.unequal.contains(&(x, y))));
+                if high_a < low_b || high_b < low_a || excluded {
+                    Some(false)
+                } else if low_a == high_a && low_b == high_b {
+                    Some(true)
+                } else {
+                    None
+                }
+            }
+            Node::Known(_)
+            | Node::Symbol(_)
+            | Node::Unary(..)
+            | Node::Binary(..)
+            | Node::Cast(_)
+            | Node::Math(..)
+            | Node::Integer(..) => None,
+        }
+    }
+
+    /// Between which numbers a term is.
+    pub(super) fn range(&self, terms: &Terms, term: Term) -> (i128, i128) {
+        if let Some(value) = terms.int(term) {
+            return (value, value);
+        }
+        let scalar = terms.scalar(term);
+        let (least, greatest) = scalar.integer_range().unwrap_or((0, 1));
+        let within = |low: i128, high: i128| {
+            if low >= least && high <= greatest { (low, high) } else { (least, greatest) }
+        };
+        let of = |term| self.range(terms, term);
+        let derived = match *terms.node(term) {
+            Node::Binary(op, a, b) if scalar != Scalar::Bool => {
+                let ((low_a, high_a), (low_b, high_b)) = (of(a), of(b));
+                match op {
+                    BinaryOp::Add => within(low_a.saturating_add(low_b), high_a.saturating_add(high_b)),
+                    BinaryOp::Sub => within(low_a.saturating_sub(high_b), high_a.saturating_sub(low_b)),
+                    BinaryOp::Mul if low_a >= 0 && low_b >= 0 => {
+                        within(low_a.saturating_mul(low_b), high_a.saturating_mul(high_b))
+                    }
+                    BinaryOp::Div if low_a >= 0 && low_b > 0 => (low_a / high_b, high_a / low_b),
+                    BinaryOp::Rem if low_a >= 0 && low_b > 0 => (0, high_a.min(high_b - 1)),
+                    BinaryOp::And if low_a >= 0 && low_b >= 0 => (0, high_a.min(high_b)),
+                    BinaryOp::Shr if low_a >= 0 && low_b == high_b && (0..64).contains(&low_b) => {
+                        (low_a >> low_b, high_a >> low_b)
+                    }
+                    BinaryOp::Mul
+                    | BinaryOp::Div
+                    | BinaryOp::Rem
+                    | BinaryOp::And
+                    | BinaryOp::Or
+                    | BinaryOp::Xor
+                    | BinaryOp::Shl
+                    | BinaryOp::Shr
+                    | BinaryOp::Eq
+                    | BinaryOp::Ne
+                    | BinaryOp::Lt
+                    | BinaryOp::Le
+                    | BinaryOp::Gt
+                    | BinaryOp::Ge => (least, greatest),
+                }
+            }
+            Node::Cast(a) if terms.scalar(a).is_integer() => {
+                let (low, high) = of(a);
+                within(low, high)
+            }
+            Node::Symbol(Symbol::Place(Special::GridDim(_))) => (1, greatest / 2),
+            // A launch brings no numbers near those at which sums wrap.
+            Node::Symbol(_) if scalar.bytes() >= 4 => (least / 2, greatest / 2),
+            Node::Known(_)
+            | Node::Symbol(_)
+            | Node::Not(_)
+            | Node::Unary(..)
+            | Node::Binary(..)
+            | Node::Cast(_)
+            | Node::Math(..)
+            | Node::Integer(..) => (least, greatest),
+        };
+        match self.bounds.get(&term) {
+            Some(&(low, high)) => (derived.0.max(low), derived.1.min(high)),
+            None => derived,
+        }
+    }
+
+    /// Decides a condition; false if that contradicts what was decided.
+    pub(super) fn assume(&mut self, terms: &Terms, condition: Term, value: bool) -> bool {
+        if let Some(known) = self.known(terms, condition) {
+            return known == value;
+        }
+        self.decided.insert(condition, value);
+        match *terms.node(condition) {
+            Node::Not(a) => self.assume(terms, a, !value),
+            Node::Binary(BinaryOp::And, a, b) if value => {
+                self.assume(terms, a, true) && self.assume(terms, b, true)
+            }
+            Node::Binary(BinaryOp::Or, a, b) if !value && terms.scalar(condition) == Scalar::Bool => {
+                self.assume(terms, a, false) && self.assume(terms, b, false)
+            }
+            Node::Binary(BinaryOp::Lt, a, b) => {
+                let ((low_a, high_a), (low_b, high_b)) = (self.range(terms, a), self.range(terms, b));
+                if value {
+                    self.bound(terms, a, low_a, high_b - 1) && self.bound(terms, b, low_a + 1, high_b)
+                } else {
+                    self.bound(terms, a, low_b, high_a) && self.bound(terms, b, low_b, high_a)
+                }
+            }
+            Node::Binary(BinaryOp::Eq, a, b) => {
+                let ((low_a, high_a), (low_b, high_b)) = (self.range(terms, a), self.range(terms, b));
+                if value {
+                    let (low, high) = (low_a.max(low_b), high_a.min(high_b));
+                    return self.bound(terms, a, low, high) && self.bound(terms, b, low, high);
+                }
+                for (x, y, (low, high)) in [(a, b, (low_a, high_a)), (b, a, (low_b, high_b))] {
+                    if let Some(y) = terms.int(y) {
+                        self.unequal.insert((x, y));
+                        let (low, high) = (low + i128::from(low == y), high - i128::from(high == y));
+                        if !self.bound(terms, x, low, high) {
+                            return false;
+                        }
+                    }
+                }
+                true
+            }
+            Node::Known(_)
+            | Node::Symbol(_)
+            | Node::Unary(..)
+            | Node::Binary(..)
+            | Node::Cast(_)
+            | Node::Math(..)
+            | Node::Integer(..) => true,
+        }
+    }
+
+    /// A term is between these; false if there is no such number.
+    fn bound(&mut self, terms: &Terms, term: Term, low: i128, high: i128) -> bool {
+        if terms.known(term).is_some() {
+            return true;
+        }
+        let (least, greatest) = self.range(terms, term);
+        let (low, high) = (low.max(least), high.min(greatest));
+        self.bounds.insert(term, (low, high));
+        // What is bounded through a sum without overflow is bounded itself.
+        if let Node::Binary(BinaryOp::Add, inner, by) = *terms.node(term)
+            && let Some(by) = terms.int(by)
+        {
+            let (inner_low, inner_high) = self.range(terms, inner);
+            let limits = terms.scalar(term).integer_range();
+            if limits.is_some_and(|(_, most)| inner_high.saturating_add(by) <= most && by >= 0) {
+                return low <= high
+                    && self.bound(terms, inner, inner_low.max(low - by), inner_high.min(high - by));
+            }
+        }
+        low <= high
+    }
+
+    /// What was decided.
+    pub(super) fn decided(&self) -> impl Iterator<Item = (Term, bool)> {
+        self.decided.iter().map(|(&term, &value)| (term, value))
+    }
+}

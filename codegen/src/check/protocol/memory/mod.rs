@@ -1,0 +1,143 @@
+//! The shared memory of a block: who accessed which bytes, and which accesses nothing orders.
+//!
+//! An access is remembered until a later one that is ordered after it touches all of its bytes. The
+//! bytes of two accesses are compared only where nothing orders them, which in a right kernel is
+//! nowhere.
+
+pub(super) mod region;
+
+use tma_model::sync::{Access, AccessKind, Component, Epoch, Hazard, Memory as Fenced, Requirement, View};
+
+use self::region::{Overlap, Region};
+use crate::ir::StmtId;
+
+/// Who did something, and where in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Site {
+    /// The group of threads.
+    pub(super) agent: usize,
+    pub(super) stmt: StmtId,
+    /// The innermost loop that it was in, and the turn of it, from 0.
+    pub(super) turn: Option<(StmtId, u32)>,
+}
+
+/// An access that was made, or is under way.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) access: Access,
+    pub(super) step: Epoch,
+    pub(super) region: Region,
+    pub(super) site: Site,
+    /// How many threads the group has.
+    pub(super) threads: usize,
+}
+
+/// Two accesses that do not go together.
+#[derive(Clone, Debug)]
+pub(super) struct Clash {
+    pub(super) earlier: Record,
+    pub(super) hazard: Hazard,
+    /// Whether they certainly touch the same bytes.
+    pub(super) certain: bool,
+}
+
+/// What is remembered of a block's shared memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    pub(super) records: Vec<Record>,
+}
+
+impl Memory {
+    /// An access by the group of `view`: the first earlier one that it does not go with.
+    pub(super) fn access(&mut self, view: &View, me: Component, new: Record) -> Option<Clash> {
+        let hull = new.region.hull();
+        let mut clash: Option<Clash> = None;
+        let mut covered = vec![];
+        for (index, old) in self.records.iter().enumerate() {
+            let old_hull = old.region.hull();
+            if old_hull.start >= hull.end || hull.start >= old_hull.end {
+                continue;
+            }
+            let found = between(view, me, old, &new);
+            match found {
+                None => {
+                    let replaces = new.access.kind == AccessKind::Write && new.region.covers(&old_hull)
+                        || is_successor(old, &new);
+                    if replaces {
+                        covered.push(index);
+                    }
+                }
+                Some((hazard, certain)) => {
+                    let is_better = clash
+                        .as_ref()
+                        .is_none_or(|known| (!known.certain, known.hazard) > (!certain, hazard));
+                    if is_better {
+                        clash = Some(Clash { earlier: old.clone(), hazard, certain });
+                    }
+                }
+            }
+        }
+        for index in covered.into_iter().rev() {
+            self.records.swap_remove(index);
+        }
+        // A loop over elements is one access to all of them.
+        if let Some(last) = self
+            .records
+            .iter_mut()
+            .find(|old| old.site.stmt == new.site.stmt && old.step == new.step && old.access == new.access)
+        {
+            if last.region == new.region {
+                return clash;
+            }
+            let old = std::mem::replace(&mut last.region, Region::Some(0..0));
+            if let Some(joined) = old.joined(&new.region) {
+                last.region = joined;
+                return clash;
+            }
+            last.region = old;
+        }
+        self.records.push(new);
+        clash
+    }
+
+    /// Whether somebody has written any of these bytes.
+    pub(super) fn is_written(&self, region: &Region) -> bool {
+        let hull = region.hull();
+        self.records.iter().any(|record| {
+            let other = record.region.hull();
+            record.access.kind != AccessKind::Read && other.start < hull.end && hull.start < other.end
+        })
+    }
+
+    /// Nothing is known of these bytes any more.
+    pub(super) fn forget(&mut self, start: u32, end: u32) {
+        self.records.retain(|record| {
+            let hull = record.region.hull();
+            hull.end <= start || end <= hull.start
+        });
+    }
+}
+
+/// Whether an access says all that an earlier one did of the same group, in the same way, with the
+/// same bytes.
+fn is_successor(old: &Record, new: &Record) -> bool {
+    old.access == new.access && old.step.component() == new.step.component() && old.region == new.region
+}
+
+/// What is missing between two accesses, and whether they certainly conflict.
+fn between(view: &View, me: Component, old: &Record, new: &Record) -> Option<(Hazard, bool)> {
+    let requirement = old.access.before(new.access);
+    let by_group = old.step.component() == me;
+    if let Some(hazard) = requirement.missing(old.step, view, Fenced::Shared) {
+        let overlap = new.region.overlaps(new.threads, &old.region, old.threads);
+        return (overlap != Overlap::No).then_some((hazard, overlap == Overlap::Yes));
+    }
+    if by_group && new.threads > 1 && requirement != Requirement::Nothing {
+        let met = view.knows().over().knows(old.step);
+        if !met {
+            let overlap = new.region.overlaps_among(new.threads, &old.region);
+            return (overlap != Overlap::No).then_some((Hazard::Unordered, overlap == Overlap::Yes));
+        }
+    }
+    None
+}

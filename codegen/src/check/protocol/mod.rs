@@ -1,0 +1,37 @@
+//! The protocol of barriers: who waits for whom, who may use which memory when, and whether
+//! anything is waited for that never comes.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `slice`, `code` | what of a kernel matters, as steps with jumps |
+//! | `term`, `facts`, `launch` | what a launch brings, what was decided of it, examples |
+//! | `lanes`, `value` | what expressions are, for groups of threads |
+//! | `run`, `state` | one world: groups that take turns |
+//! | `effects`, `barriers`, `copies`, `meetings` | what statements do in it |
+//! | `memory` | accesses to shared memory, and which of them nothing orders |
+//! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
+//! | `explore` | all worlds of a kernel |
+//!
+//! `docs/protocol.md` says what is proved, how, and what is not.
+
+mod barriers;
+mod code;
+mod copies;
+mod deadlock;
+mod effects;
+mod explain;
+mod explore;
+mod facts;
+mod finding;
+mod lanes;
+mod launch;
+mod meetings;
+mod memory;
+mod run;
+mod slice;
+mod state;
+mod term;
+mod value;
+
+pub use explore::{Budget, Judgement, Verdict, judge};
+pub use finding::{Doubt, Why};

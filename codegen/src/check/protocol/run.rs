@@ -1,0 +1,488 @@
+//! One world: the kernel's steps in one schedule, with what a launch brings as symbols.
+//!
+//! Groups of threads take turns, and each goes on until it has to wait. Copies count at once; who
+//! may use what they bring is decided by clocks alone, as in the simulator.
+
+use std::rc::Rc;
+
+use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
+
+use super::code::{Ends, Op, Steps};
+use super::facts::Facts;
+use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
+use super::lanes::Lanes;
+use super::memory::Site;
+use super::state::{Agent, Block, Counter, Meeting, Stores};
+use super::term::{Node, Term, Terms};
+use super::value::{Scope, Value};
+use crate::check::CheckedKernel;
+use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
+
+/// What all worlds of a kernel have in common.
+#[derive(Debug)]
+pub(super) struct Input<'k> {
+    pub(super) kernel: &'k CheckedKernel,
+    pub(super) code: Steps<'k>,
+    /// The groups that the threads of each block are in.
+    pub(super) groups: Vec<Rc<[u32]>>,
+    /// The extents of the cluster.
+    pub(super) cluster: [u32; 3],
+    /// How many turns of a loop are looked at whose end is not known.
+    pub(super) most_turns: u32,
+    /// Registers of a thread at its start, where that is known.
+    pub(super) registers: Option<u32>,
+}
+
+/// Why a world ends before its end.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// Threads of a group go different ways: these groups have to be told apart.
+    Split(Vec<Vec<u32>>),
+    /// Something is wrong.
+    Found(Box<Found>),
+    /// The launch ends with an error of the kernel's own, or there is no such launch.
+    Over,
+    /// As many turns were taken as are looked at.
+    Cut,
+    /// Nothing more can be said.
+    Unknown(Doubt),
+    /// As much was done as may be.
+    Budget,
+}
+
+pub(super) type Step<T = ()> = Result<T, Stop>;
+
+/// How a step ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    Next,
+    Goto(usize),
+    /// It is tried again when others have gone on.
+    Blocked,
+}
+
+/// The decisions of a world, in order.
+#[derive(Debug, Default)]
+pub(super) struct Choices {
+    /// Those that it has to begin with: whether each is another than the first that is tried.
+    pub(super) path: Vec<bool>,
+    pub(super) taken: Vec<bool>,
+    /// How many turns it takes of each loop whose end is free, beyond its path.
+    pub(super) turns: u32,
+    /// The most turns after which it decided freely.
+    pub(super) most_turns: u32,
+}
+
+/// A world under way.
+pub(super) struct Run<'r, 'k> {
+    pub(super) input: &'r Input<'k>,
+    pub(super) terms: &'r mut Terms,
+    pub(super) facts: Facts,
+    pub(super) choices: Choices,
+    pub(super) agents: Vec<Agent>,
+    pub(super) blocks: Vec<Block>,
+    /// The cluster's barrier, and the grid's.
+    pub(super) cluster: Meeting,
+    pub(super) grid: Meeting,
+    pub(super) acquirer: Acquirer,
+    components: u32,
+    pub(super) doubts: Vec<Doubt>,
+    /// Steps that may still be taken.
+    pub(super) budget: u64,
+    pub(super) current: usize,
+}
+
+impl<'r, 'k> Run<'r, 'k> {
+    /// A world at its start.
+    pub(super) fn new(input: &'r Input<'k>, terms: &'r mut Terms, choices: Choices, budget: u64) -> Self {
+        let block_count = input.cluster.iter().product::<u32>() as usize;
+        let locals = input.kernel.kernel().locals.len();
+        let mut agents = vec![];
+        for block in 0..block_count {
+            for threads in &input.groups {
+                let me = Component::new(u32::try_from(agents.len()).unwrap_or(u32::MAX));
+                agents.push(Agent {
+                    block,
+                    threads: Rc::clone(threads),
+                    at: 0,
+                    locals: vec![Value::Unknown; locals],
+                    counters: vec![None; input.code.counters],
+                    view: View::new(me, true),
+                    waited: 0,
+                    turns: vec![],
+                    is_done: false,
+                    inside: None,
+                    in_cluster: None,
+                    stores: Stores::default(),
+                    multiplications: 0,
+                    failed_polls: 0,
+                });
+            }
+        }
+        terms.restart();
+        let components = u32::try_from(agents.len()).unwrap_or(u32::MAX);
+        let blocks = (0..block_count).map(|_| Block::default()).collect();
+        Self {
+            input,
+            terms,
+            facts: Facts::default(),
+            choices,
+            agents,
+            blocks,
+            cluster: Meeting::default(),
+            grid: Meeting::default(),
+            acquirer: Acquirer::default(),
+            components,
+            doubts: vec![],
+            budget,
+            current: 0,
+        }
+    }
+
+    /// Runs it to its end.
+    pub(super) fn go(&mut self) -> Step {
+        loop {
+            let mut any = false;
+            for agent in 0..self.agents.len() {
+                if !self.agents[agent].is_done {
+                    self.current = agent;
+                    any |= self.advance()?;
+                }
+            }
+            if self.agents.iter().all(|agent| agent.is_done) {
+                return Ok(());
+            }
+            if !any {
+                return Err(self.deadlock());
+            }
+        }
+    }
+
+    /// Lets the current group go on until it has to wait; whether it did anything.
+    fn advance(&mut self) -> Step<bool> {
+        let mut any = false;
+        loop {
+            self.budget = self.budget.checked_sub(1).ok_or(Stop::Budget)?;
+            let me = self.me();
+            if me.is_done {
+                return Ok(any);
+            }
+            let at = me.at;
+            let input = self.input;
+            let step = input.code.step(at);
+            let depth = step.loops.len();
+            let entered = usize::from(matches!(step.op, Op::Enter(_)));
+            self.me_mut().turns.truncate(depth - entered);
+            let before = self.me().inside;
+            match self.step(&step.op)? {
+                Flow::Next => self.me_mut().at = at + 1,
+                Flow::Goto(to) => self.me_mut().at = to,
+                Flow::Blocked => return Ok(any || self.me().inside != before),
+            }
+            any = true;
+        }
+    }
+
+    pub(super) fn me(&self) -> &Agent {
+        &self.agents[self.current]
+    }
+
+    pub(super) fn me_mut(&mut self) -> &mut Agent {
+        &mut self.agents[self.current]
+    }
+
+    /// A new clock component.
+    pub(super) fn component(&mut self) -> Component {
+        self.components += 1;
+        Component::new(self.components - 1)
+    }
+
+    /// The current group, at a statement.
+    pub(super) fn site(&self, stmt: StmtId) -> Site {
+        Site { agent: self.current, stmt, turn: self.me().turns.last().copied() }
+    }
+
+    /// What had happened when the current group issues something.
+    pub(super) fn issue(&self) -> Issue {
+        Issue::of(&self.me().view, self.me().waited)
+    }
+
+    /// The step that the current group is at.
+    pub(super) fn epoch(&self) -> Epoch {
+        self.me().view.epoch()
+    }
+
+    fn scope(&mut self) -> Scope<'_> {
+        let agent = &self.agents[self.current];
+        Scope {
+            kernel: self.input.kernel,
+            terms: self.terms,
+            threads: &agent.threads,
+            locals: &agent.locals,
+            block: agent.block,
+            cluster: self.input.cluster,
+        }
+    }
+
+    pub(super) fn value(&mut self, expr: &Expr) -> Value {
+        self.scope().value(expr)
+    }
+
+    pub(super) fn numbers(&mut self, expr: &Expr) -> Option<Lanes<Term>> {
+        self.scope().number(expr)
+    }
+
+    /// The number that an operand is for all threads of the group.
+    pub(super) fn number(&mut self, expr: &Expr) -> Step<i128> {
+        let Some(lanes) = self.numbers(expr) else { return Err(self.unknown(Why::Operand, expr.span)) };
+        let term = self.uniform(&lanes)?;
+        let range = self.facts.range(self.terms, term);
+        if range.0 == range.1 { Ok(range.0) } else { Err(self.unknown(Why::Operand, expr.span)) }
+    }
+
+    /// As [`number`](Self::number), if it is a `u32`.
+    pub(super) fn small(&mut self, expr: &Expr) -> Step<u32> {
+        let number = self.number(expr)?;
+        u32::try_from(number).map_err(|_| self.unknown(Why::Operand, expr.span))
+    }
+
+    /// What all threads of the group have; otherwise they part.
+    pub(super) fn uniform<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> Step<T> {
+        lanes.uniform().ok_or_else(|| self.split(&lanes.classes()))
+    }
+
+    /// The group parts into these classes of its threads.
+    pub(super) fn split(&self, classes: &[Vec<usize>]) -> Stop {
+        let threads = &self.me().threads;
+        let class =
+            |class: &Vec<usize>| class.iter().filter_map(|&lane| threads.get(lane).copied()).collect();
+        Stop::Split(classes.iter().map(class).collect())
+    }
+
+    /// Each thread is a group of its own.
+    pub(super) fn split_all(&self) -> Stop {
+        Stop::Split(self.me().threads.iter().map(|&thread| vec![thread]).collect())
+    }
+
+    pub(super) fn unknown(&self, why: Why, span: crate::ir::Span) -> Stop {
+        Stop::Unknown(Doubt { why, span })
+    }
+
+    /// Something that is not certain: no more than checked.
+    pub(super) fn doubt(&mut self, why: Why, span: crate::ir::Span) {
+        self.doubts.push(Doubt { why, span });
+    }
+
+    /// Something is wrong with what the current group does.
+    pub(super) fn found<T>(
+        &self,
+        rule: Rule,
+        (stmt, does): (StmtId, Act),
+        others: Vec<Party>,
+        detail: Detail,
+    ) -> Step<T> {
+        let at = Party { site: self.site(stmt), does };
+        Err(Stop::Found(Box::new(Found { rule, at, others, detail })))
+    }
+
+    fn step(&mut self, op: &Op<'k>) -> Step<Flow> {
+        match op {
+            Op::Do(stmt) => self.effect(stmt),
+            Op::Branch { stmt, condition, otherwise, ends } => {
+                let Some(lanes) = self.numbers(condition) else {
+                    return Err(self.unknown(Why::Condition, condition.span));
+                };
+                let holds = self.decide(&lanes, stmt, *ends)?;
+                Ok(if holds { Flow::Next } else { Flow::Goto(*otherwise) })
+            }
+            Op::Choose { stmt, value, arms, otherwise } => {
+                let Some(lanes) = self.numbers(value) else {
+                    return Err(self.unknown(Why::Condition, value.span));
+                };
+                for (ranges, to) in arms {
+                    let holds = lanes.map(|term| Some(self.within(term, ranges)));
+                    if let Some(holds) = holds
+                        && self.decide(&holds, stmt, Ends::Neither)?
+                    {
+                        return Ok(Flow::Goto(*to));
+                    }
+                }
+                Ok(Flow::Goto(*otherwise))
+            }
+            Op::Begin { inner, counter } => self.begin(inner, *counter),
+            Op::Count { stmt, inner, counter, end } => self.count(stmt, inner, *counter, *end),
+            Op::Next { counter } => self.next(*counter),
+            Op::Enter(stmt) => {
+                self.me_mut().turns.push((*stmt, 0));
+                Ok(Flow::Next)
+            }
+            Op::Turn(stmt) => {
+                match self.me_mut().turns.last_mut() {
+                    Some((id, turn)) if id == stmt => *turn += 1,
+                    Some(_) | None => self.me_mut().turns.push((*stmt, 1)),
+                }
+                Ok(Flow::Next)
+            }
+            Op::Jump(to) => Ok(Flow::Goto(*to)),
+            Op::End => {
+                self.end()?;
+                Ok(Flow::Blocked)
+            }
+        }
+    }
+
+    /// Whether a value is in one of these ranges.
+    fn within(&mut self, term: Term, ranges: &[(i128, i128)]) -> Term {
+        let scalar = self.terms.scalar(term);
+        let mut any = self.terms.truth(false);
+        for &(low, high) in ranges {
+            let holds = if scalar == Scalar::Bool {
+                if low == high && low == 0 { self.terms.not(term) } else { term }
+            } else {
+                let (low, high) = (self.terms.number(low, scalar), self.terms.number(high, scalar));
+                let above = self.terms.binary(BinaryOp::Ge, term, low);
+                let below = self.terms.binary(BinaryOp::Le, term, high);
+                self.terms.binary(BinaryOp::And, above, below)
+            };
+            any = self.terms.binary(BinaryOp::Or, any, holds);
+        }
+        any
+    }
+
+    fn begin(&mut self, inner: &For, counter: usize) -> Step<Flow> {
+        let scalar = inner.start.ty.as_scalar().unwrap_or(Scalar::U32);
+        let mut of = |expr: &Expr| {
+            let lanes = self.numbers(expr);
+            lanes.ok_or_else(|| self.unknown(Why::Condition, expr.span))
+        };
+        let (value, end, step) = (of(&inner.start)?, of(&inner.end)?, of(&inner.step)?);
+        self.me_mut().counters[counter] = Some(Counter { value, end, step, scalar });
+        Ok(Flow::Next)
+    }
+
+    fn count(&mut self, stmt: &Stmt, inner: &For, counter: usize, end: usize) -> Step<Flow> {
+        let Some(now) = self.me().counters.get(counter).cloned().flatten() else {
+            return Ok(Flow::Goto(end));
+        };
+        let op = if inner.inclusive { BinaryOp::Le } else { BinaryOp::Lt };
+        let more = now.value.zip(&now.end, |value, end| Some(self.terms.binary(op, value, end)));
+        let Some(more) = more else { return Err(self.unknown(Why::Condition, inner.end.span)) };
+        if !self.decide(&more, stmt, Ends::Otherwise)? {
+            return Ok(Flow::Goto(end));
+        }
+        if let Some(local) = self.me_mut().locals.get_mut(inner.variable.0 as usize) {
+            *local = Value::Number(now.value);
+        }
+        Ok(Flow::Next)
+    }
+
+    fn next(&mut self, counter: usize) -> Step<Flow> {
+        let Some(now) = self.me().counters.get(counter).cloned().flatten() else { return Ok(Flow::Next) };
+        let next = now.value.zip(&now.step, |value, step| {
+            let step = self.terms.cast(step, now.scalar)?;
+            Some(self.terms.binary(BinaryOp::Add, value, step))
+        });
+        let overflow = |run: &Self, value: Term| {
+            run.terms
+                .int(value)
+                .is_some_and(|value| now.scalar.integer_range().is_some_and(|(_, most)| value == most))
+        };
+        if now.value.uniform().is_some_and(|value| overflow(self, value)) {
+            // The next number would wrap: the range has ended.
+            self.me_mut().counters[counter] = None;
+            return Ok(Flow::Next);
+        }
+        self.me_mut().counters[counter] = next.map(|value| Counter { value, ..now });
+        Ok(Flow::Next)
+    }
+
+    /// Whether a condition holds for the group, which parts if it holds for some. What is not known
+    /// is decided: first so that a loop ends, and the other way in another world.
+    pub(super) fn decide(&mut self, condition: &Lanes<Term>, stmt: &Stmt, ends: Ends) -> Step<bool> {
+        let known = condition.map(|term| self.facts.known(self.terms, term));
+        if let Some(known) = known {
+            return match known.uniform() {
+                Some(holds) => Ok(holds),
+                None => Err(self.split(&known.classes())),
+            };
+        }
+        let count = self.me().threads.len();
+        let all: Vec<_> = (0..count).filter_map(|lane| condition.get(lane)).collect();
+        if condition.uniform().is_none() {
+            self.doubt(Why::Cut, stmt.origin.span);
+        }
+        let mut holds = None;
+        for term in all {
+            match (self.facts.known(self.terms, term), holds) {
+                (Some(known), Some(holds)) if known != holds => return Err(Stop::Over),
+                (Some(_), _) => {}
+                (None, Some(holds)) => {
+                    if !self.facts.assume(self.terms, term, holds) {
+                        return Err(Stop::Over);
+                    }
+                }
+                (None, None) => holds = Some(self.choose(term, ends)?),
+            }
+        }
+        Ok(holds.unwrap_or(true))
+    }
+
+    /// Decides a condition that is free: of several together each, as far as that is needed.
+    fn choose(&mut self, condition: Term, ends: Ends) -> Step<bool> {
+        if let Node::Not(inner) = *self.terms.node(condition) {
+            let ends = match ends {
+                Ends::Then => Ends::Otherwise,
+                Ends::Otherwise => Ends::Then,
+                Ends::Neither => Ends::Neither,
+            };
+            return self.choose(inner, ends).map(|holds| !holds);
+        }
+        if let Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) = *self.terms.node(condition)
+            && self.terms.scalar(condition) == Scalar::Bool
+        {
+            for part in [a, b] {
+                if let Some(holds) = self.facts.known(self.terms, condition) {
+                    return Ok(holds);
+                }
+                if self.facts.known(self.terms, part).is_none() {
+                    self.choose(part, ends)?;
+                }
+            }
+            return self.facts.known(self.terms, condition).ok_or(Stop::Over);
+        }
+        self.choose_one(condition, ends)
+    }
+
+    fn choose_one(&mut self, condition: Term, ends: Ends) -> Step<bool> {
+        let in_loop = self.me().turns.last().copied();
+        if in_loop.is_some_and(|(_, turn)| turn > self.input.most_turns) {
+            return Err(Stop::Cut);
+        }
+        let turn = in_loop.map_or(0, |(_, turn)| turn);
+        let first = match ends {
+            Ends::Then | Ends::Neither => true,
+            Ends::Otherwise => false,
+        };
+        let choices = &mut self.choices;
+        let may_go_on = ends != Ends::Neither;
+        let is_other = choices.path.get(choices.taken.len()).copied();
+        let is_other = is_other.unwrap_or(may_go_on && turn < choices.turns);
+        choices.most_turns = choices.most_turns.max(turn + u32::from(may_go_on && is_other));
+        choices.taken.push(is_other);
+        let value = first != is_other;
+        if self.facts.assume(self.terms, condition, value) { Ok(value) } else { Err(Stop::Over) }
+    }
+
+    /// What a local holds from now on.
+    pub(super) fn set(&mut self, local: crate::ir::LocalId, value: Value) {
+        if let Some(place) = self.me_mut().locals.get_mut(local.0 as usize) {
+            *place = value;
+        }
+    }
+
+    /// A truth value or number that is the same for all threads of the group.
+    pub(super) fn set_truth(&mut self, local: crate::ir::LocalId, value: bool) {
+        let term = self.terms.truth(value);
+        self.set(local, Value::Number(Lanes::Same(term)));
+    }
+}

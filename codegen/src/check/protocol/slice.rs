@@ -1,0 +1,291 @@
+//! What of a kernel its synchronisation depends on: the effects on shared memory and barriers, the
+//! control flow around them, and the variables that these read. Sums of floats and coordinates of
+//! tensors vanish.
+
+use std::collections::HashSet;
+
+use crate::ir::{
+    BarrierOp, Block, CopyKind, Expr, ExprKind, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
+    Scalar, SharedRange, Stmt, StmtId, StmtKind, WarpOp, visit,
+};
+
+/// The statements and variables that matter.
+#[derive(Debug, Default)]
+pub(super) struct Slice {
+    kept: HashSet<StmtId>,
+    needed: HashSet<LocalId>,
+    labels: HashSet<Label>,
+    /// Whether numbers travel through shared arrays to where they matter.
+    reads_shared: bool,
+}
+
+impl Slice {
+    /// The slice of a kernel: the least one that has its effects and is closed.
+    pub(super) fn of(kernel: &Kernel) -> Self {
+        let mut slice = Self::default();
+        loop {
+            let before = slice.size();
+            slice.block(&kernel.body);
+            if slice.size() == before {
+                return slice;
+            }
+        }
+    }
+
+    /// Whether a statement matters.
+    pub(super) fn keeps(&self, stmt: &Stmt) -> bool {
+        self.kept.contains(&stmt.id)
+    }
+
+    /// Whether a variable does.
+    pub(super) fn needs(&self, local: LocalId) -> bool {
+        self.needed.contains(&local)
+    }
+
+    /// Whether what is stored in shared arrays does.
+    pub(super) fn reads_shared(&self) -> bool {
+        self.reads_shared
+    }
+
+    fn size(&self) -> (usize, usize, usize, bool) {
+        (self.kept.len(), self.needed.len(), self.labels.len(), self.reads_shared)
+    }
+
+    fn block(&mut self, block: &Block) -> bool {
+        let mut any = false;
+        for stmt in &block.stmts {
+            any |= self.stmt(stmt);
+        }
+        any
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> bool {
+        let mut inner = false;
+        for block in visit::blocks(&stmt.kind) {
+            inner |= self.block(block);
+        }
+        let is_kept = inner || self.is_effect(&stmt.kind);
+        if is_kept {
+            self.kept.insert(stmt.id);
+            self.read(&stmt.kind);
+        }
+        is_kept
+    }
+
+    /// Whether a statement matters for itself.
+    fn is_effect(&self, kind: &StmtKind) -> bool {
+        match kind {
+            StmtKind::TileGet { .. }
+            | StmtKind::TileSet { .. }
+            | StmtKind::SharedGet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::RemoteCopy(_)
+            | StmtKind::Barrier { .. }
+            | StmtKind::EditMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Mma(_)
+            | StmtKind::MmaWait { .. }
+            | StmtKind::StoreAccumulator { .. }
+            | StmtKind::LoadFragment(_)
+            | StmtKind::StoreWarp(_)
+            | StmtKind::SetMaxRegisters { .. }
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::PrintTile { .. }
+            | StmtKind::Return
+            | StmtKind::Trap => true,
+            StmtKind::Assert { condition, .. } => is_integral(condition),
+            StmtKind::TileCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
+            StmtKind::BulkCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
+            StmtKind::Assign { local, .. } => self.needs(*local),
+            StmtKind::GlobalGet { dest, .. }
+            | StmtKind::GlobalAtomic { dest, .. }
+            | StmtKind::ElectOne { dest }
+            | StmtKind::Warp { dest, .. } => self.needs(*dest),
+            StmtKind::Break(label) | StmtKind::Continue(label) | StmtKind::Leave(label) => {
+                self.labels.contains(label)
+            }
+            StmtKind::If { .. }
+            | StmtKind::Match { .. }
+            | StmtKind::Loop { .. }
+            | StmtKind::While { .. }
+            | StmtKind::For(_)
+            | StmtKind::Labelled { .. }
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::MmaSync(_)
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::Printf { .. } => false,
+        }
+    }
+
+    fn need(&mut self, expr: &Expr) {
+        visit::within(expr, &mut |part| {
+            if let ExprKind::Local(local) = part.kind {
+                self.needed.insert(local);
+            }
+        });
+    }
+
+    fn need_all<'e>(&mut self, all: impl IntoIterator<Item = &'e Expr>) {
+        all.into_iter().for_each(|expr| self.need(expr));
+    }
+
+    /// What a statement that matters reads.
+    fn read(&mut self, kind: &StmtKind) {
+        match kind {
+            StmtKind::Assign { index, value, .. } => {
+                self.need_all(index);
+                self.need(value);
+            }
+            StmtKind::If { condition, .. } | StmtKind::Assert { condition, .. } => self.need(condition),
+            StmtKind::Match { value, .. } => self.need(value),
+            StmtKind::Loop { label, .. } | StmtKind::Labelled { label, .. } => {
+                self.labels.insert(*label);
+            }
+            StmtKind::While { label, condition, .. } => {
+                self.labels.insert(*label);
+                self.need(condition);
+            }
+            StmtKind::For(inner) => {
+                self.labels.insert(inner.label);
+                self.need_all([&inner.start, &inner.end, &inner.step]);
+            }
+            StmtKind::TileGet { tile, at, .. } | StmtKind::TileSet { tile, at, .. } => {
+                self.need(tile);
+                self.need_all(at);
+            }
+            StmtKind::SharedGet { dest, array, index } => {
+                self.need_all([array, index]);
+                self.reads_shared |= self.needs(*dest);
+            }
+            StmtKind::SharedSet { array, index, value } => {
+                self.need_all([array, index]);
+                if self.reads_shared {
+                    self.need(value);
+                }
+            }
+            StmtKind::GlobalGet { index, .. } => self.need(index),
+            StmtKind::TileCopy(copy) => match &copy.kind {
+                CopyKind::Load { to, barrier, multicast } => {
+                    self.need_all([to, barrier]);
+                    self.mask(multicast.as_ref());
+                }
+                CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => self.need(from),
+                CopyKind::Prefetch => {}
+            },
+            StmtKind::BulkCopy(copy) => {
+                self.need(&copy.count);
+                match &copy.kind {
+                    CopyKind::Load { to: SharedRange { array, at }, barrier, multicast } => {
+                        self.need_all([array, at, barrier]);
+                        self.mask(multicast.as_ref());
+                    }
+                    CopyKind::Store { from: SharedRange { array, at } }
+                    | CopyKind::Reduce { from: SharedRange { array, at }, op: _ } => {
+                        self.need_all([array, at]);
+                    }
+                    CopyKind::Prefetch => {}
+                }
+            }
+            StmtKind::RemoteCopy(copy) => {
+                self.need_all([&copy.from, &copy.to, &copy.at, &copy.count, &copy.barrier]);
+            }
+            StmtKind::Barrier { barrier, op, .. } => {
+                self.need(barrier);
+                self.need_all(operand(op));
+            }
+            StmtKind::EditMap { map, edit } => {
+                self.need(map);
+                if let MapEdit::Publish { index, .. } = edit {
+                    self.need(index);
+                }
+            }
+            StmtKind::Mma(mma) => {
+                self.need(&mma.right.tile);
+                if let LeftOperand::Shared(left) = &mma.left {
+                    self.need(&left.tile);
+                }
+            }
+            StmtKind::StoreAccumulator { tile, .. } | StmtKind::PrintTile { tile } => self.need(tile),
+            StmtKind::LoadFragment(load) => self.need(&load.from.tile),
+            StmtKind::StoreWarp(store) => self.need(&store.tile),
+            StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
+                self.need_all([id, threads]);
+            }
+            StmtKind::Warp { value, op, .. } => {
+                self.need(value);
+                if let WarpOp::Shuffle { by, .. } = op {
+                    self.need(by);
+                }
+            }
+            StmtKind::Break(_)
+            | StmtKind::Continue(_)
+            | StmtKind::Leave(_)
+            | StmtKind::Return
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::MmaWait { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::MmaSync(_)
+            | StmtKind::SetMaxRegisters { .. }
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Trap
+            | StmtKind::Printf { .. } => {}
+        }
+    }
+
+    fn mask(&mut self, multicast: Option<&Multicast>) {
+        if let Some(Multicast::Mask(mask)) = multicast {
+            self.need(mask);
+        }
+    }
+}
+
+/// The number that a barrier's operation takes.
+pub(super) fn operand(op: &BarrierOp) -> Option<&Expr> {
+    match op {
+        BarrierOp::Init { count: operand }
+        | BarrierOp::ArriveMany { count: operand }
+        | BarrierOp::ArriveExpectTx { bytes: operand }
+        | BarrierOp::ExpectTx { bytes: operand }
+        | BarrierOp::Wait { parity: operand }
+        | BarrierOp::WaitToken { token: operand }
+        | BarrierOp::TestWait { parity: operand, .. }
+        | BarrierOp::TryWait { parity: operand, .. }
+        | BarrierOp::TryWaitFor { parity: operand, .. } => Some(operand),
+        BarrierOp::Invalidate | BarrierOp::Arrive | BarrierOp::ArriveToken { .. } | BarrierOp::ArriveDrop => {
+            None
+        }
+    }
+}
+
+/// Whether a condition is of integers and truth values alone.
+fn is_integral(condition: &Expr) -> bool {
+    let mut integral = true;
+    visit::within(condition, &mut |part| {
+        let scalar = part.ty.as_scalar();
+        integral &= scalar.is_some_and(|scalar| scalar == Scalar::Bool || scalar.integer_range().is_some());
+    });
+    integral
+}

@@ -1,0 +1,152 @@
+//! The state of a run: groups of threads, blocks, barriers.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use tma_model::sync::{
+    BulkGroups, Component, Epoch, Issue, Issues, Knowledge, MbarrierCount, PhaseOrder, Releases, View,
+};
+
+use super::finding::BarrierState;
+use super::memory::{Memory, Site};
+use super::term::Term;
+use super::value::Value;
+use crate::ir::{Scalar, StmtId};
+
+/// Threads of a block that take the same way.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) block: usize,
+    pub(super) threads: Rc<[u32]>,
+    /// The next step.
+    pub(super) at: usize,
+    pub(super) locals: Vec<Value>,
+    pub(super) counters: Vec<Option<Counter>>,
+    pub(super) view: View,
+    /// Its step at its last wait.
+    pub(super) waited: u32,
+    /// The loops that it is in, and the turn of each.
+    pub(super) turns: Vec<(StmtId, u32)>,
+    pub(super) is_done: bool,
+    /// The meeting that it has come to and not left.
+    pub(super) inside: Option<u32>,
+    /// The round of the cluster's barrier that it has arrived in.
+    pub(super) in_cluster: Option<u32>,
+    pub(super) stores: Stores,
+    /// Multiplications that it has issued.
+    pub(super) multiplications: u32,
+    /// How often a poll has failed since it did anything else.
+    pub(super) failed_polls: u32,
+}
+
+/// The bulk groups of a thread.
+#[derive(Debug, Default)]
+pub(super) struct Stores {
+    pub(super) groups: BulkGroups,
+    pub(super) component: Option<Component>,
+    /// The stores that nobody has waited for: their group, and where.
+    pub(super) open: Vec<(u32, Site)>,
+}
+
+/// The counter of a `for`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Counter {
+    pub(super) value: super::lanes::Lanes<Term>,
+    pub(super) end: super::lanes::Lanes<Term>,
+    pub(super) step: super::lanes::Lanes<Term>,
+    pub(super) scalar: Scalar,
+}
+
+/// An mbarrier.
+#[derive(Debug)]
+pub(super) struct Mbarrier {
+    pub(super) count: MbarrierCount,
+    pub(super) order: PhaseOrder<Site>,
+    pub(super) component: Component,
+    pub(super) init: Site,
+    pub(super) init_step: Epoch,
+    /// The step of a fence of initialisations behind it.
+    pub(super) fenced: Option<Epoch>,
+    /// The last phase that a wait has seen complete.
+    pub(super) observed: u32,
+    /// Whether other blocks arrive at it.
+    pub(super) remote: bool,
+    /// The last load that counted, and its phase.
+    pub(super) load: Option<(u32, Site)>,
+    /// Who announced bytes last, who arrived last, and who completed the last phase.
+    pub(super) announced: Option<Site>,
+    pub(super) arrived: Option<Site>,
+    pub(super) completer: Option<Site>,
+}
+
+impl Mbarrier {
+    /// The step with which the current phase will be complete.
+    pub(super) fn next_phase(&self) -> Epoch {
+        Epoch::new(self.component, self.count.phase().saturating_add(1))
+    }
+
+    pub(super) fn state(&self) -> BarrierState {
+        BarrierState {
+            phase: self.count.phase(),
+            pending: self.count.pending(),
+            expected: self.count.expected(),
+            expected_bytes: self.count.expected_bytes(),
+            received_bytes: self.count.received_bytes(),
+        }
+    }
+}
+
+/// Where threads meet.
+#[derive(Debug, Default)]
+pub(super) struct Meeting {
+    pub(super) round: u32,
+    /// How many threads have come.
+    pub(super) arrived: u32,
+    /// How many are wanted: those that are left of the block if none.
+    pub(super) expected: Option<u32>,
+    pub(super) first: Option<Site>,
+    /// Where each warp has come.
+    pub(super) places: Vec<(u32, Site)>,
+    pub(super) releases: Releases,
+    pub(super) released: Knowledge,
+    /// What the threads of a warp bring, and have brought to the last round.
+    pub(super) brought: Vec<(u32, Option<Term>)>,
+    pub(super) result: Rc<[(u32, Option<Term>)]>,
+}
+
+/// A warpgroup's tensor cores.
+#[derive(Debug)]
+pub(super) struct TensorCore {
+    pub(super) component: Component,
+    /// What had happened at the issue of each multiplication, the first of them first.
+    pub(super) issues: Vec<Issues>,
+}
+
+impl TensorCore {
+    pub(super) fn note(&mut self, number: u32, issue: &Issue) {
+        let number = number as usize;
+        if self.issues.len() < number {
+            self.issues.resize_with(number, Issues::default);
+        }
+        if let Some(issues) = number.checked_sub(1).and_then(|index| self.issues.get_mut(index)) {
+            issues.add(issue);
+        }
+    }
+}
+
+/// A block of the cluster.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    pub(super) memory: Memory,
+    pub(super) mbarriers: BTreeMap<u32, Mbarrier>,
+    /// Numbers in shared arrays, by address.
+    pub(super) numbers: BTreeMap<u32, Term>,
+    pub(super) named: BTreeMap<u32, Meeting>,
+    pub(super) warps: BTreeMap<u32, Meeting>,
+    pub(super) tensor_cores: BTreeMap<u32, TensorCore>,
+    /// Registers that are free, and those of each warpgroup's threads.
+    pub(super) free_registers: u32,
+    pub(super) registers: BTreeMap<u32, u32>,
+    /// Uses of its memory by other blocks that no thread of its own knows to be over.
+    pub(super) visits: Vec<(Epoch, Site)>,
+}

@@ -1,0 +1,407 @@
+//! Values as far as they are known when the kernel is compiled: numbers, and formulas over what a
+//! launch brings.
+//!
+//! Terms are hash-consed: what is computed the same way is the same term, so that two threads that
+//! read one parameter decide alike. Arithmetic wraps as the hardware's does
+//! ([`eval`](crate::ir::eval)). Floats have no terms: nothing that synchronises depends on them.
+
+use std::collections::HashMap;
+
+use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, Special, UnaryOp, eval};
+
+/// A value, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Term(u32);
+
+/// An integer or a truth value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Known {
+    Bool(bool),
+    Int(i128),
+}
+
+/// What is not known before the launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Symbol {
+    /// A scalar parameter.
+    Param(u32),
+    /// The length of a slice.
+    Len(u32),
+    /// Where the cluster, or the block, is in the grid, and how large that is.
+    Place(Special),
+    /// What a slice that the kernel does not write has at an index.
+    Read(u32, Term),
+    /// Anything else, such as what an atomic operation gives: a new one each time.
+    Fresh(u32),
+}
+
+/// How a term is made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    Known(Known),
+    Symbol(Symbol),
+    Not(Term),
+    Unary(UnaryOp, Term),
+    /// Comparisons are `Eq` and `Lt` alone.
+    Binary(BinaryOp, Term, Term),
+    Cast(Term),
+    Math(MathOp, Vec<Term>),
+    Integer(IntegerOp, Vec<Term>),
+}
+
+/// All terms of a kernel.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    nodes: Vec<(Node, Scalar)>,
+    numbers: HashMap<(Node, Scalar), Term>,
+    /// Small numbers, by their type: most terms are these.
+    small: [Vec<Option<Term>>; 4],
+    /// The two truth values.
+    truths: [Option<Term>; 2],
+    fresh: u32,
+}
+
+/// Where the small numbers of a type are kept, of those that count and point.
+fn shelf(scalar: Scalar) -> Option<usize> {
+    [Scalar::U32, Scalar::Usize, Scalar::I32, Scalar::U64].iter().position(|known| *known == scalar)
+}
+
+/// Numbers below this are small.
+const SMALL: i128 = 4096;
+
+impl Known {
+    fn of(value: Const) -> Option<Self> {
+        match value {
+            Const::Bool(value) => Some(Self::Bool(value)),
+            Const::Int(value) => Some(Self::Int(value)),
+            Const::Float(_) | Const::Literal { .. } => None,
+        }
+    }
+
+    pub(super) fn value(self) -> Const {
+        match self {
+            Self::Bool(value) => Const::Bool(value),
+            Self::Int(value) => Const::Int(value),
+        }
+    }
+
+    pub(super) fn as_int(self) -> i128 {
+        match self {
+            Self::Bool(value) => i128::from(value),
+            Self::Int(value) => value,
+        }
+    }
+}
+
+impl Terms {
+    fn add(&mut self, node: Node, scalar: Scalar) -> Term {
+        if let Node::Known(Known::Int(number @ 0..SMALL)) = node
+            && let Some(shelf) = shelf(scalar)
+        {
+            return self.small_number(number as usize, shelf, scalar);
+        }
+        self.add_new(node, scalar)
+    }
+
+    fn small_number(&mut self, number: usize, shelf: usize, scalar: Scalar) -> Term {
+        if let Some(Some(term)) = self.small[shelf].get(number) {
+            return *term;
+        }
+        let term = self.add_new(Node::Known(Known::Int(number as i128)), scalar);
+        let all = &mut self.small[shelf];
+        if all.len() <= number {
+            all.resize(number + 1, None);
+        }
+        all[number] = Some(term);
+        term
+    }
+
+    fn add_new(&mut self, node: Node, scalar: Scalar) -> Term {
+        let key = (node, scalar);
+        if let Some(&term) = self.numbers.get(&key) {
+            return term;
+        }
+        let term = Term(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(key.clone());
+        self.numbers.insert(key, term);
+        term
+    }
+
+    /// How a term is made.
+    pub(super) fn node(&self, term: Term) -> &Node {
+        &self.nodes[term.0 as usize].0
+    }
+
+    /// Its type.
+    pub(super) fn scalar(&self, term: Term) -> Scalar {
+        self.nodes[term.0 as usize].1
+    }
+
+    /// Its value, if that is known.
+    pub(super) fn known(&self, term: Term) -> Option<Known> {
+        if let Node::Known(known) = self.node(term) { Some(*known) } else { None }
+    }
+
+    /// Its value, if it is a known integer.
+    pub(super) fn int(&self, term: Term) -> Option<i128> {
+        self.known(term).map(Known::as_int)
+    }
+
+    /// A known value.
+    pub(super) fn constant(&mut self, value: Const, scalar: Scalar) -> Option<Term> {
+        let known = Known::of(value)?;
+        Some(self.add(Node::Known(known), scalar))
+    }
+
+    /// A known integer.
+    pub(super) fn number(&mut self, value: impl Into<i128>, scalar: Scalar) -> Term {
+        self.add(Node::Known(Known::Int(value.into())), scalar)
+    }
+
+    /// A truth value.
+    pub(super) fn truth(&mut self, value: bool) -> Term {
+        if let Some(term) = self.truths[usize::from(value)] {
+            return term;
+        }
+        let term = self.add(Node::Known(Known::Bool(value)), Scalar::Bool);
+        self.truths[usize::from(value)] = Some(term);
+        term
+    }
+
+    /// What small numbers come to, of the operations that addresses and loops are made of: nothing
+    /// wraps.
+    fn small(&mut self, op: BinaryOp, a: Term, b: Term, scalar: Scalar) -> Option<Term> {
+        let shelf = shelf(scalar)?;
+        let (Node::Known(Known::Int(a)), Node::Known(Known::Int(b))) = (self.node(a), self.node(b)) else {
+            return None;
+        };
+        let (a, b) = (usize::try_from(*a).ok()?, usize::try_from(*b).ok()?);
+        if a >= SMALL as usize || b >= SMALL as usize {
+            return None;
+        }
+        let number = match op {
+            BinaryOp::Add => a + b,
+            BinaryOp::Mul => a * b,
+            BinaryOp::Sub => a.checked_sub(b)?,
+            BinaryOp::Div => a.checked_div(b)?,
+            BinaryOp::Rem => a.checked_rem(b)?,
+            BinaryOp::And => a & b,
+            BinaryOp::Or => a | b,
+            BinaryOp::Xor => a ^ b,
+            BinaryOp::Lt => return Some(self.truth(a < b)),
+            BinaryOp::Eq => return Some(self.truth(a == b)),
+            BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Ne | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+                return None;
+            }
+        };
+        (number < SMALL as usize).then(|| self.small_number(number, shelf, scalar))
+    }
+
+    pub(super) fn symbol(&mut self, symbol: Symbol, scalar: Scalar) -> Term {
+        self.add(Node::Symbol(symbol), scalar)
+    }
+
+    /// A value of which nothing is known.
+    pub(super) fn fresh(&mut self, scalar: Scalar) -> Term {
+        self.fresh += 1;
+        self.add(Node::Symbol(Symbol::Fresh(self.fresh)), scalar)
+    }
+
+    /// Fresh symbols count from the beginning again: a world that decides as another did meets the
+    /// same ones.
+    pub(super) fn restart(&mut self) {
+        self.fresh = 0;
+    }
+
+    pub(super) fn not(&mut self, a: Term) -> Term {
+        match *self.node(a) {
+            Node::Known(Known::Bool(value)) => self.truth(!value),
+            Node::Not(inner) => inner,
+            Node::Known(Known::Int(_))
+            | Node::Symbol(_)
+            | Node::Unary(..)
+            | Node::Binary(..)
+            | Node::Cast(_)
+            | Node::Math(..)
+            | Node::Integer(..) => self.add(Node::Not(a), Scalar::Bool),
+        }
+    }
+
+    pub(super) fn unary(&mut self, op: UnaryOp, a: Term) -> Term {
+        let scalar = self.scalar(a);
+        if let Some(known) = self.known(a)
+            && let Some(value) = eval::unary(op, known.value(), scalar).and_then(Known::of)
+        {
+            return self.add(Node::Known(value), scalar);
+        }
+        match op {
+            UnaryOp::Not if scalar == Scalar::Bool => self.not(a),
+            UnaryOp::Not | UnaryOp::Neg => self.add(Node::Unary(op, a), scalar),
+        }
+    }
+
+    pub(super) fn binary(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
+        let scalar = self.scalar(a);
+        if let Some(term) = self.small(op, a, b, scalar) {
+            return term;
+        }
+        let result = if op.is_comparison() { Scalar::Bool } else { scalar };
+        if let (Some(x), Some(y)) = (self.known(a), self.known(b))
+            && let Some(value) = eval::binary(op, x.value(), y.value(), scalar).and_then(Known::of)
+        {
+            return self.add(Node::Known(value), result);
+        }
+        match op {
+            BinaryOp::Gt => self.binary(BinaryOp::Lt, b, a),
+            BinaryOp::Ge => {
+                let less = self.binary(BinaryOp::Lt, a, b);
+                self.not(less)
+            }
+            BinaryOp::Le => {
+                let more = self.binary(BinaryOp::Lt, b, a);
+                self.not(more)
+            }
+            BinaryOp::Ne => {
+                let same = self.binary(BinaryOp::Eq, a, b);
+                self.not(same)
+            }
+            BinaryOp::Eq if a == b => self.truth(true),
+            BinaryOp::Lt if a == b => self.truth(false),
+            BinaryOp::Lt => self.less(a, b),
+            BinaryOp::Eq => {
+                let (a, b) = (a.min(b), a.max(b));
+                self.add(Node::Binary(op, a, b), result)
+            }
+            BinaryOp::And | BinaryOp::Or if scalar == Scalar::Bool => self.connective(op, a, b),
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => self.arithmetic(op, a, b),
+            BinaryOp::Rem | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr => {
+                self.add(Node::Binary(op, a, b), result)
+            }
+        }
+    }
+
+    /// `a < b`: of a least or greatest number that is a condition on each of the two.
+    fn less(&mut self, a: Term, b: Term) -> Term {
+        for (side, other, is_left) in [(a, b, true), (b, a, false)] {
+            let Node::Math(op @ (MathOp::Min | MathOp::Max), both) = self.node(side).clone() else {
+                continue;
+            };
+            let [one, two] = both[..] else { continue };
+            let each = [one, two].map(|part| {
+                let (a, b) = if is_left { (part, other) } else { (other, part) };
+                self.binary(BinaryOp::Lt, a, b)
+            });
+            // A least number is less than another where one of the two is.
+            let any = (op == MathOp::Min) == is_left;
+            return self.connective(if any { BinaryOp::Or } else { BinaryOp::And }, each[0], each[1]);
+        }
+        self.add(Node::Binary(BinaryOp::Lt, a, b), Scalar::Bool)
+    }
+
+    /// `&` and `|` of truth values, of which one may be known.
+    fn connective(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
+        let neutral = op == BinaryOp::And;
+        for (one, other) in [(a, b), (b, a)] {
+            match self.known(one) {
+                Some(Known::Bool(value)) if value == neutral => return other,
+                Some(_) => return one,
+                None => {}
+            }
+        }
+        self.add(Node::Binary(op, a, b), Scalar::Bool)
+    }
+
+    /// Sums are kept as `x + c`, so that a counter and its successor are told apart by `c`.
+    fn arithmetic(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
+        let scalar = self.scalar(a);
+        let (x, y) = (self.int(a), self.int(b));
+        match (op, x, y) {
+            (BinaryOp::Add | BinaryOp::Sub, _, Some(0)) => return a,
+            (BinaryOp::Add, Some(0), _) => return b,
+            (BinaryOp::Mul | BinaryOp::Div, _, Some(1)) => return a,
+            (BinaryOp::Mul, Some(1), _) => return b,
+            (BinaryOp::Mul, Some(0), _) => return a,
+            (BinaryOp::Mul, _, Some(0)) => return b,
+            (BinaryOp::Add, Some(_), None) => return self.arithmetic(BinaryOp::Add, b, a),
+            (BinaryOp::Add, None, Some(_)) => {
+                if let Node::Binary(BinaryOp::Add, inner, first) = *self.node(a)
+                    && self.int(first).is_some()
+                {
+                    let sum = self.binary(BinaryOp::Add, first, b);
+                    return self.arithmetic(BinaryOp::Add, inner, sum);
+                }
+            }
+            _ => {}
+        }
+        self.add(Node::Binary(op, a, b), scalar)
+    }
+
+    pub(super) fn cast(&mut self, a: Term, to: Scalar) -> Option<Term> {
+        let from = self.scalar(a);
+        if from == to {
+            return Some(a);
+        }
+        if let Some(known) = self.known(a) {
+            return self.constant(eval::cast(known.value(), to)?, to);
+        }
+        to.is_integer().then(|| self.add(Node::Cast(a), to))
+    }
+
+    pub(super) fn math(&mut self, op: MathOp, operands: Vec<Term>) -> Option<Term> {
+        let scalar = self.scalar(*operands.first()?);
+        let known: Option<Vec<_>> = operands.iter().map(|&term| self.known(term).map(Known::value)).collect();
+        if let Some(value) = known.and_then(|known| eval::math(op, &known)) {
+            return self.constant(value, scalar);
+        }
+        Some(self.add(Node::Math(op, operands), scalar))
+    }
+
+    pub(super) fn integer(&mut self, op: IntegerOp, operands: Vec<Term>) -> Option<Term> {
+        let scalar = self.scalar(*operands.first()?);
+        let result = if op.counts() { Scalar::U32 } else { scalar };
+        let known: Option<Vec<_>> = operands.iter().map(|&term| self.known(term).map(Known::value)).collect();
+        if let Some(value) = known.and_then(|known| eval::integer(op, &known, scalar)) {
+            return self.constant(value, result);
+        }
+        Some(self.add(Node::Integer(op, operands), result))
+    }
+
+    /// The terms that a term is made of.
+    pub(super) fn operands(&self, term: Term) -> Vec<Term> {
+        match self.node(term) {
+            Node::Known(_) => vec![],
+            Node::Symbol(Symbol::Read(_, index)) => vec![*index],
+            Node::Symbol(Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Fresh(_)) => vec![],
+            Node::Not(a) | Node::Unary(_, a) | Node::Cast(a) => vec![*a],
+            Node::Binary(_, a, b) => vec![*a, *b],
+            Node::Math(_, all) | Node::Integer(_, all) => all.clone(),
+        }
+    }
+
+    /// The value of a term if its symbols have these.
+    pub(super) fn evaluate(&self, term: Term, values: &HashMap<Term, i128>) -> Option<Known> {
+        let of = |term: &Term| self.evaluate(*term, values).map(Known::value);
+        let scalar = self.scalar(term);
+        let result = match self.node(term) {
+            Node::Known(known) => return Some(*known),
+            Node::Symbol(_) => {
+                let value = *values.get(&term)?;
+                return Some(if scalar == Scalar::Bool {
+                    Known::Bool(value != 0)
+                } else {
+                    Known::Int(value)
+                });
+            }
+            Node::Not(a) => eval::unary(UnaryOp::Not, of(a)?, Scalar::Bool),
+            Node::Unary(op, a) => eval::unary(*op, of(a)?, scalar),
+            Node::Binary(op, a, b) => eval::binary(*op, of(a)?, of(b)?, self.scalar(*a)),
+            Node::Cast(a) => eval::cast(of(a)?, scalar),
+            Node::Math(op, all) => eval::math(*op, &all.iter().map(of).collect::<Option<Vec<_>>>()?),
+            Node::Integer(op, all) => {
+                let scalar = self.scalar(*all.first()?);
+                eval::integer(*op, &all.iter().map(of).collect::<Option<Vec<_>>>()?, scalar)
+            }
+        };
+        Known::of(result?)
+    }
+}

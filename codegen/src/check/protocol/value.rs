@@ -1,0 +1,207 @@
+//! What expressions are for the threads of a group.
+
+use std::rc::Rc;
+
+use super::lanes::Lanes;
+use super::term::{Symbol, Term, Terms};
+use crate::check::CheckedKernel;
+use crate::check::layout;
+use crate::ir::{Axis, BinaryOp, Expr, ExprKind, Scalar, Special, Type};
+use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
+
+/// What a variable or an expression is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    /// An integer or a truth value.
+    Number(Lanes<Term>),
+    /// A place in shared memory.
+    Place(Place),
+    /// The state of an mbarrier's phase: the mbarrier, and the phase's number.
+    Token { block: usize, at: u32, phase: u32 },
+    /// A register array.
+    Array(Rc<[Value]>),
+    /// A float, or anything else of which nothing is known.
+    Unknown,
+}
+
+/// Places in the shared memory of blocks of the cluster, in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) block: Lanes<usize>,
+    pub(super) at: Lanes<u32>,
+    /// Whether it was made by a remote handle.
+    pub(super) remote: bool,
+}
+
+/// The threads that evaluate, and what they have.
+pub(super) struct Scope<'a> {
+    pub(super) kernel: &'a CheckedKernel,
+    pub(super) terms: &'a mut Terms,
+    pub(super) threads: &'a [u32],
+    pub(super) locals: &'a [Value],
+    /// The block's number in its cluster.
+    pub(super) block: usize,
+    /// The extents of the cluster.
+    pub(super) cluster: [u32; 3],
+}
+
+impl Scope<'_> {
+    /// What an expression is.
+    pub(super) fn value(&mut self, expr: &Expr) -> Value {
+        self.compute(expr).unwrap_or(Value::Unknown)
+    }
+
+    /// The number that an expression is.
+    pub(super) fn number(&mut self, expr: &Expr) -> Option<Lanes<Term>> {
+        match self.compute(expr)? {
+            Value::Number(lanes) => Some(lanes),
+            Value::Place(_) | Value::Token { .. } | Value::Array(_) | Value::Unknown => None,
+        }
+    }
+
+    fn compute(&mut self, expr: &Expr) -> Option<Value> {
+        Some(match &expr.kind {
+            ExprKind::Const(known) => {
+                let scalar = expr.ty.as_scalar()?;
+                Value::Number(Lanes::Same(self.terms.constant(*known, scalar)?))
+            }
+            ExprKind::Local(local) => self.locals.get(local.0 as usize)?.clone(),
+            ExprKind::Shared(id) => Value::Place(Place {
+                block: Lanes::Same(self.block),
+                at: Lanes::Same(self.kernel.layout().offset(*id)),
+                remote: false,
+            }),
+            ExprKind::Param(id) => {
+                let scalar = expr
+                    .ty
+                    .as_scalar()
+                    .filter(|scalar| scalar.integer_range().is_some() || *scalar == Scalar::Bool)?;
+                Value::Number(Lanes::Same(self.terms.symbol(Symbol::Param(id.0), scalar)))
+            }
+            ExprKind::GlobalLen(id) => {
+                Value::Number(Lanes::Same(self.terms.symbol(Symbol::Len(id.0), expr.ty.as_scalar()?)))
+            }
+            ExprKind::Special(special) => Value::Number(self.special(*special)?),
+            ExprKind::Unary(op, a) => {
+                let a = self.number(a)?;
+                Value::Number(a.map(|a| Some(self.terms.unary(*op, a)))?)
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.number(a)?, self.number(b)?);
+                Value::Number(a.zip(&b, |a, b| Some(self.terms.binary(*op, a, b)))?)
+            }
+            ExprKind::Cast(a) => {
+                let (a, to) = (self.number(a)?, expr.ty.as_scalar()?);
+                Value::Number(a.map(|a| self.terms.cast(a, to))?)
+            }
+            ExprKind::Math(op, operands) => self.per_lane(operands, |terms, all| terms.math(*op, all))?,
+            ExprKind::Integer(op, operands) => {
+                self.per_lane(operands, |terms, all| terms.integer(*op, all))?
+            }
+            ExprKind::Array(all) => Value::Array(all.iter().map(|part| self.value(part)).collect()),
+            ExprKind::Repeat(one) => {
+                let (one, len) = (self.value(one), expr.ty.elements()?.1);
+                Value::Array(std::iter::repeat_n(one, len as usize).collect())
+            }
+            ExprKind::Index(array, index) => {
+                let Value::Array(all) = self.compute(array)? else { return None };
+                let index = self.number(index)?.uniform()?;
+                all.get(usize::try_from(self.terms.int(index)?).ok()?)?.clone()
+            }
+            ExprKind::Stage(stages, index) => self.stage(stages, index)?,
+            ExprKind::Remote(thing, rank) => {
+                let Value::Place(place) = self.compute(thing)? else { return None };
+                let block = self.number(rank)?.map(|rank| usize::try_from(self.terms.int(rank)?).ok())?;
+                Value::Place(Place { block, remote: true, ..place })
+            }
+            ExprKind::Bits(_)
+            | ExprKind::ZeroAccumulator
+            | ExprKind::CachePolicy(..)
+            | ExprKind::Hinted(..)
+            | ExprKind::ClusterAxis(_)
+            | ExprKind::Compound(_)
+            | ExprKind::MapAt(..)
+            | ExprKind::Unit
+            | ExprKind::Error => return None,
+        })
+    }
+
+    /// A function of several numbers.
+    fn per_lane(
+        &mut self,
+        operands: &[Expr],
+        mut f: impl FnMut(&mut Terms, Vec<Term>) -> Option<Term>,
+    ) -> Option<Value> {
+        let all: Vec<_> = operands.iter().map(|operand| self.number(operand)).collect::<Option<_>>()?;
+        let count = if all.iter().all(|lanes| lanes.uniform().is_some()) { 1 } else { self.threads.len() };
+        let each = (0..count).map(|lane| {
+            let terms = all.iter().map(|lanes| lanes.get(lane)).collect::<Option<_>>()?;
+            f(self.terms, terms)
+        });
+        Some(Value::Number(Lanes::of(each.collect::<Option<_>>()?)?))
+    }
+
+    /// One of several things in shared memory.
+    fn stage(&mut self, stages: &Expr, index: &Expr) -> Option<Value> {
+        let Type::Stages(thing, len) = stages.ty.local() else { return None };
+        let Value::Place(place) = self.compute(stages)? else { return None };
+        let stride = u32::try_from(layout::stride(thing)).ok()?;
+        let index = self.number(index)?.map(|index| {
+            let index = u32::try_from(self.terms.int(index)?).ok()?;
+            (index < *len).then_some(index)
+        })?;
+        let at = place.at.zip(&index, |at, index| Some(at + index * stride))?;
+        Some(Value::Place(Place { at, ..place }))
+    }
+
+    fn special(&mut self, special: Special) -> Option<Lanes<Term>> {
+        let [threads_x, threads_y, _] = self.kernel.kernel().launch.threads;
+        let of_thread =
+            |f: &dyn Fn(u32) -> u32| self.threads.iter().map(|&thread| f(thread)).collect::<Vec<_>>();
+        let numbers = match special {
+            Special::ThreadIdx(Axis::X) => of_thread(&|thread| thread % threads_x),
+            Special::ThreadIdx(Axis::Y) => of_thread(&|thread| thread / threads_x % threads_y),
+            Special::ThreadIdx(Axis::Z) => of_thread(&|thread| thread / (threads_x * threads_y)),
+            Special::LaneIdx => of_thread(&|thread| thread % WARP_THREADS),
+            Special::WarpIdx => of_thread(&|thread| thread / WARP_THREADS),
+            Special::WarpgroupIdx => of_thread(&|thread| thread / WARPGROUP_THREADS),
+            Special::ClusterRank => vec![u32::try_from(self.block).ok()?],
+            Special::BlockInCluster(axis) => vec![self.block_in_cluster(axis)],
+            Special::ClusterDim(axis) => vec![along(self.cluster, axis)],
+            Special::BlockIdx(axis) => return self.block_idx(axis),
+            Special::GridDim(_) | Special::ClusterIdx(_) => {
+                return Some(Lanes::Same(self.terms.symbol(Symbol::Place(special), Scalar::U32)));
+            }
+        };
+        Lanes::of(numbers)?.map(|number| Some(self.terms.number(number, Scalar::U32)))
+    }
+
+    /// The block's place in its cluster: ranks count along x, then y, then z.
+    fn block_in_cluster(&self, axis: Axis) -> u32 {
+        let rank = u32::try_from(self.block).unwrap_or(u32::MAX);
+        let [x, y, _] = self.cluster;
+        match axis {
+            Axis::X => rank % x,
+            Axis::Y => rank / x % y,
+            Axis::Z => rank / (x * y),
+        }
+    }
+
+    fn block_idx(&mut self, axis: Axis) -> Option<Lanes<Term>> {
+        let extent = along(self.cluster, axis);
+        let cluster = self.terms.symbol(Symbol::Place(Special::ClusterIdx(axis)), Scalar::U32);
+        let place = self.block_in_cluster(axis);
+        let (extent, place) = (self.terms.number(extent, Scalar::U32), self.terms.number(place, Scalar::U32));
+        let first = self.terms.binary(BinaryOp::Mul, cluster, extent);
+        Some(Lanes::Same(self.terms.binary(BinaryOp::Add, first, place)))
+    }
+}
+
+/// An extent along an axis.
+pub(super) fn along([x, y, z]: [u32; 3], axis: Axis) -> u32 {
+    match axis {
+        Axis::X => x,
+        Axis::Y => y,
+        Axis::Z => z,
+    }
+}

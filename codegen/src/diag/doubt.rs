@@ -1,0 +1,65 @@
+//! Why a kernel's protocol is not decided.
+
+use std::fmt;
+
+/// Why nothing certain is said of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// A number that synchronisation depends on is not known: a barrier, a count, bytes, a parity.
+    Operand,
+    /// A condition on values that are not followed, such as floats.
+    Condition,
+    /// Threads of a group may decide differently, by a condition that is not known.
+    Cut,
+    /// Accesses that nothing orders, at addresses that are not known.
+    Address,
+    /// Arrivals that may count for one phase or another: the order of blocks is not fixed.
+    Counting,
+    /// An answer of a poll that is used for more than waiting.
+    Poll,
+    /// Tensor maps that are changed in memory.
+    Maps,
+    /// A finding that holds only if data that was loaded has certain values.
+    Data,
+    /// A finding in a world for which no launch was found.
+    Infeasible,
+    /// Threads that write the same bytes at the same time.
+    Together,
+    /// A read of what nobody has written.
+    Unwritten,
+    /// A finding that holds for some launches, and not for others of the same kind.
+    Launch,
+    /// Too many turns, or too many ways to go: what was looked at is right.
+    Budget,
+    /// A cluster of more blocks than are followed.
+    Cluster,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Operand => {
+                "a barrier, count, number of bytes or parity depends on data that is not followed"
+            }
+            Self::Condition => "a condition on values that are not followed",
+            Self::Cut => {
+                "threads may decide differently here, by a condition that the launch or data settles"
+            }
+            Self::Address => "accesses that nothing orders, at addresses that are not known",
+            Self::Counting => {
+                "nothing orders this behind the last phase: it may count for one phase or another"
+            }
+            Self::Poll => "the answer of a poll decides more than when to go on",
+            Self::Maps => "a tensor map is changed in memory",
+            Self::Data => "something is wrong here if loaded data has certain values",
+            Self::Infeasible => "something is wrong here, but no launch is known that leads to it",
+            Self::Together => "threads write the same bytes at the same time",
+            Self::Unwritten => "a read of shared memory that nobody has written",
+            Self::Launch => {
+                "something is wrong here for some numbers that a launch may bring, such as no turn of a loop"
+            }
+            Self::Budget => "more ways to go than are looked at",
+            Self::Cluster => "a cluster of more blocks than are followed",
+        })
+    }
+}

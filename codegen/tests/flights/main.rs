@@ -1,0 +1,98 @@
+//! Random kernels that multiply, given to ptxas: it serialises no multiplication, and adds neither
+//! waits nor fences (its C7510 to C7519). 120 of them, or as many as `TMA_FLIGHTS` says.
+#![cfg(feature = "llvm")]
+
+mod generate;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use tma_codegen::{Target, compile};
+
+/// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
+fn ptxas() -> PathBuf {
+    let unpacked = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/ptxas");
+    let path = env::var_os("TMA_PTXAS").map_or_else(unpacked, PathBuf::from);
+    assert!(path.is_file(), "there is no ptxas at {}: run `cargo xtask setup`", path.display());
+    path
+}
+
+fn ptx(source: &str) -> String {
+    match compile("flights.rs", source, Target::Sm90a) {
+        Ok(compiled) => compiled.kernels[0].text.clone(),
+        Err(failure) => panic!("{failure}\n{source}"),
+    }
+}
+
+/// What ptxas has to say of PTX: errors, notes on multiplications, and spills.
+fn remarks(ptx: &str, name: &str) -> Vec<String> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.ptx"));
+    fs::write(&file, ptx).expect("the folder for temporary files can be written to");
+    let mut command = Command::new(ptxas());
+    command.args(["-arch", "sm_90a", "-v", "-o", "/dev/null"]).arg(&file);
+    let output = command.output().expect("ptxas can be started");
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let is_bad = |line: &&str| {
+        let spills =
+            line.contains("bytes spill") && !line.contains("0 bytes spill stores, 0 bytes spill loads");
+        line.contains("(C7") || line.contains("error") || spills
+    };
+    let bad: Vec<_> = said.lines().filter(is_bad).map(str::to_owned).collect();
+    assert!(!bad.is_empty() || output.status.success(), "{said}");
+    bad
+}
+
+#[test]
+fn ptxas_changes_no_multiplication() {
+    let count: u64 = env::var("TMA_FLIGHTS").map_or(120, |count| count.parse().expect("a number"));
+    let problems: Vec<String> = (0..count)
+        .filter_map(|seed| {
+            let source = generate::kernel(seed);
+            let bad = remarks(&ptx(&source), "flights");
+            (!bad.is_empty()).then(|| format!("seed {seed}:\n{}\n{source}", bad.join("\n")))
+        })
+        .collect();
+    assert!(problems.is_empty(), "{} of {count}:\n{}", problems.len(), problems.join("\n"));
+}
+
+/// Each case is what ptxas said something of, before the compiler took care of it.
+#[test]
+fn what_ptxas_had_to_say_something_of() {
+    let cases = [
+        // One value in several elements, while another flight is open.
+        "let f = s.mma(a, b, ()); for i in unroll(0..t.len()) { t[i] *= x; } let g = t.mma(a, b, ()); f.wait(); g.wait();",
+        // One element written, the others kept.
+        "let f = s.mma(a, b, ()); t.mma(a, b, ()).wait(); t[8] += 1.0; let g = t.mma(a, b, ()); f.wait(); g.wait();",
+        // Different registers on two paths.
+        "if n > 2 { let g = t.mma(a, b, ()); let f = s.mma(a, b, ()); g.wait(); f.wait(); } \
+         else { t.mma(a, b, ()).wait(); } t[20] = x;",
+        // Packed, and used afterwards.
+        "t.mma(a, b, ()).wait(); s.mma(a, b, ()).wait(); for i in unroll(0..t.len()) { t[i] += x; } \
+         s.mma(t.pack::<f16>(), b, ()).wait();",
+        // A test that may fail, while a flight is open.
+        "let f = s.mma(a, b, ()); out.set(n, x); f.wait();",
+    ];
+    for body in cases {
+        let source = generate::with_body(body);
+        assert_eq!(remarks(&ptx(&source), "cases"), [""; 0], "{source}");
+    }
+}
+
+/// That the remarks are seen: without the copies, ptxas waits.
+#[test]
+fn remarks_are_seen() {
+    let source = generate::with_body(
+        "let f = s.mma(a, b, ()); for i in unroll(0..t.len()) { t[i] *= x; } let g = t.mma(a, b, ()); f.wait(); g.wait();",
+    );
+    let text = ptx(&source);
+    let copied = |line: &str| {
+        let (registers, _) = line.strip_prefix("\tprmt.b32 ")?.split_once(", 0x3210;")?;
+        let [to, from, _] = registers.split(", ").collect::<Vec<_>>()[..] else { return None };
+        Some(format!("\tmov.b32 {to}, {from};"))
+    };
+    let moved: String =
+        text.lines().map(|line| copied(line).unwrap_or_else(|| line.to_owned()) + "\n").collect();
+    assert_ne!(moved, text);
+    assert!(remarks(&moved, "moved").iter().any(|line| line.contains("(C7517)")), "{moved}");
+}

@@ -1,0 +1,17 @@
+//! The protocol of barriers: no right kernel is refused, and wrong ones are.
+
+mod interleavings;
+mod mutants;
+mod right;
+mod tree;
+mod wrong;
+
+use tma_codegen::check::protocol::{Budget, Verdict, judge};
+
+/// What is said of the only kernel of a text.
+fn verdict(source: &str) -> Verdict {
+    let accepted =
+        tma_codegen::check("kernel.rs", source).unwrap_or_else(|failure| panic!("{failure}\n{source}"));
+    let [checked] = accepted.kernels.as_slice() else { panic!("there is one kernel in\n{source}") };
+    judge(&checked.kernel, Budget::REPORT).verdict
+}

@@ -1,0 +1,234 @@
+//! Right kernels that are as unusual as can be: none of them is refused.
+
+use tma_codegen::check::protocol::Verdict;
+
+use crate::verdict;
+
+fn is_right(source: &str) {
+    if let Verdict::Broken(diagnostic) = verdict(source) {
+        panic!("{}\n{source}", diagnostic.text());
+    }
+}
+
+fn is_proved(source: &str) {
+    let found = verdict(source);
+    assert!(matches!(found, Verdict::Proved), "{found:?}\n{source}");
+}
+
+const TILE: &str = "Tile<f32, Shape2<32, 32>>";
+
+/// A ring of so many stages, filled by one thread, read by `readers` threads, `body` of each turn.
+fn ring(stages: u32, count: &str, each: &str) -> String {
+    format!(
+        "#[tma_kernel(threads = 160)]
+        fn k(src: TensorMap<{TILE}>, out: Global<f32>, tiles: u32, lens: Global<u32>) {{
+            let ring: Pipeline<({TILE},), {stages}> = shared();
+            if thread_idx().x == 0 {{
+                ring.init(4);
+                fence_barrier_init();
+            }}
+            sync_threads();
+            let count = {count};
+            if warp_idx() == 4 {{
+                if elect_one() {{
+                    let mut producer = ring.producer();
+                    for k in 0..count {{
+                        let slot = producer.acquire();
+                        src.load(slot.0, [k * 32, 0], slot.barrier());
+                    }}
+                }}
+            }} else {{
+                let mut consumer = ring.consumer();
+                for k in 0..count {{
+                    {each}
+                }}
+            }}
+        }}"
+    )
+}
+
+const READ: &str = "let slot = consumer.wait();
+    out.set(k * 128 + thread_idx().x, slot.0.get([thread_idx().x / 32, lane_idx()]));
+    sync_warp();
+    if lane_idx() == 0 { slot.release(); }";
+
+#[test]
+fn rings_of_all_sizes_by_any_count() {
+    for stages in 1..7 {
+        for count in ["tiles", "tiles / 2", "tiles + 1", "min(tiles, 7)", "5", "block_idx().x", "lens.get(0)"]
+        {
+            is_right(&ring(stages, count, READ));
+        }
+    }
+}
+
+#[test]
+fn a_release_by_the_elected_lane() {
+    for release in [
+        "if elect_one() { slot.release(); }",
+        "if lane_idx() == 31 { slot.release(); }",
+        "if thread_idx().x % 32 == 5 { slot.release(); }",
+    ] {
+        is_right(&ring(3, "tiles", &READ.replace("if lane_idx() == 0 { slot.release(); }", release)));
+    }
+}
+
+#[test]
+fn conditions_that_belong_together() {
+    let source = |condition: &str| {
+        format!(
+            "#[tma_kernel(threads = 64)]
+            fn k(src: TensorMap<{TILE}>, out: Global<f32>, has_bias: bool, rows: u32, lens: Global<u32>) {{
+                let tile: {TILE} = shared();
+                let full: Barrier = shared();
+                if thread_idx().x == 0 {{
+                    full.init(1);
+                    fence_barrier_init();
+                }}
+                sync_threads();
+                if thread_idx().x == 0 && {condition} {{
+                    full.arrive_expect_tx(tile.bytes());
+                    src.load(tile, [0, 0], full);
+                }}
+                if {condition} {{
+                    full.wait(0);
+                    out.set(thread_idx().x, tile.get([0, lane_idx()]));
+                }}
+            }}"
+        )
+    };
+    for condition in ["has_bias", "rows > 3", "block_idx().x * 64 < rows", "lens.get(block_idx().x) != 0"] {
+        is_proved(&source(condition));
+    }
+}
+
+#[test]
+fn persistent_loops_and_early_exits() {
+    is_right(&format!(
+        "#[tma_kernel(threads = 64)]
+        fn k(src: TensorMap<{TILE}>, out: Global<f32>, tiles: u32) {{
+            let ring: Pipeline<({TILE},), 2> = shared();
+            if block_idx().x >= tiles {{ return; }}
+            if thread_idx().x == 0 {{
+                ring.init(1);
+                fence_barrier_init();
+            }}
+            sync_threads();
+            let mut tile = block_idx().x;
+            if warp_idx() == 1 {{
+                let mut producer = ring.producer();
+                while tile < tiles {{
+                    if elect_one() {{
+                        let slot = producer.acquire();
+                        src.load(slot.0, [tile * 32, 0], slot.barrier());
+                    }}
+                    tile += grid_dim().x;
+                }}
+            }} else {{
+                let mut consumer = ring.consumer();
+                loop {{
+                    if tile >= tiles {{ break; }}
+                    let slot = consumer.wait();
+                    out.set(tile * 32 + lane_idx(), slot.0.get([0, lane_idx()]));
+                    sync_warp();
+                    if lane_idx() == 0 {{ slot.release(); }}
+                    tile += grid_dim().x;
+                }}
+            }}
+        }}"
+    ));
+}
+
+#[test]
+fn work_from_a_queue() {
+    is_right(
+        "#[tma_kernel(threads = 64)]
+        fn k(queue: Global<u32>, out: Global<u32>, tiles: u32) {
+            let next: SharedArray<u32, 1> = shared();
+            loop {
+                if thread_idx().x == 0 {
+                    next.set(0, queue.atomic_add(0, 1));
+                }
+                sync_threads();
+                let tile = next.get(0);
+                sync_threads();
+                if tile >= tiles { break; }
+                out.set(tile * 64 + thread_idx().x, tile);
+            }
+        }",
+    );
+}
+
+#[test]
+fn barriers_of_every_kind() {
+    is_proved(
+        "#[tma_kernel(threads = 128)]
+        fn k(out: Global<u32>) {
+            let row: SharedArray<u32, 128> = shared();
+            row.set(thread_idx().x, 1);
+            if warp_idx() < 2 {
+                named_barrier_sync(1, 64);
+                out.set(thread_idx().x, row.get(63 - thread_idx().x));
+            } else {
+                named_barrier_sync(2, 64);
+                out.set(thread_idx().x, row.get(191 - thread_idx().x));
+            }
+        }",
+    );
+    is_right(
+        "#[tma_kernel(threads = 64)]
+        fn k(out: Global<u32>, rounds: u32) {
+            let met: Barrier = shared();
+            let row: Stages<SharedArray<u32, 64>, 2> = shared();
+            if thread_idx().x == 0 { met.init(64); }
+            sync_threads();
+            for round in 0..rounds {
+                row[round % 2].set(thread_idx().x, round);
+                let token = met.arrive_token();
+                met.wait_token(token);
+                out.set(thread_idx().x, row[round % 2].get(63 - thread_idx().x));
+            }
+        }",
+    );
+}
+
+#[test]
+fn polls_that_only_wait() {
+    is_proved(&format!(
+        "#[tma_kernel(threads = 64)]
+        fn k(src: TensorMap<{TILE}>, out: Global<f32>) {{
+            let tile: {TILE} = shared();
+            let full: Barrier = shared();
+            if thread_idx().x == 0 {{
+                full.init(1);
+                fence_barrier_init();
+                full.arrive_expect_tx(tile.bytes());
+                src.load(tile, [0, 0], full);
+            }}
+            sync_threads();
+            while !full.try_wait(0) {{}}
+            out.set(thread_idx().x, tile.get([0, lane_idx()]));
+        }}"
+    ));
+}
+
+#[test]
+fn clusters_that_hand_over() {
+    is_right(
+        "#[tma_kernel(threads = 32, cluster = 2)]
+        fn k(out: Global<u32>, rounds: u32) {
+            let full: Barrier = shared();
+            let value: SharedArray<u32, 32> = shared();
+            if thread_idx().x == 0 { full.init(32); }
+            sync_cluster();
+            for round in 0..rounds {
+                remote(value, 1 - cluster_rank()).set(lane_idx(), round);
+                remote(full, 1 - cluster_rank()).arrive();
+                full.wait(round % 2);
+                out.set(lane_idx(), value.get(lane_idx()));
+                sync_cluster();
+            }
+            sync_cluster();
+        }",
+    );
+}

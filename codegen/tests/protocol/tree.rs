@@ -1,0 +1,92 @@
+//! The kernels of the repository, which are right: none of them is refused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tma_codegen::check::protocol::{Budget, Verdict, judge};
+
+/// Where kernels are that run, and are tested to be right.
+const FOLDERS: [&str; 4] = ["examples/src", "tests/src/kernels", "tests/src/conformance", "tests/src/gpu"];
+
+/// How many instances of a kernel are looked at: they differ in types more than in order.
+const INSTANCES: usize = 3;
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The source files below a folder.
+pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![];
+    let mut entries: Vec<_> =
+        fs::read_dir(folder).expect("a folder of sources").flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn no_right_kernel_is_refused() {
+    let (mut refused, mut judged, mut proved) = (vec![], 0, 0);
+    for path in FOLDERS.iter().flat_map(|folder| sources(&root().join(folder))) {
+        let source = fs::read_to_string(&path).expect("a source file");
+        if !source.contains("#[tma_kernel") {
+            continue;
+        }
+        let name = path.display().to_string();
+        let accepted = tma_codegen::check(&name, &source).unwrap_or_else(|failure| panic!("{failure}"));
+        let mut last = (String::new(), 0);
+        for checked in accepted.kernels {
+            let kernel = &checked.kernel;
+            let number = if last.0 == kernel.kernel().name { last.1 + 1 } else { 0 };
+            last = (kernel.kernel().name.clone(), number);
+            if number >= INSTANCES {
+                continue;
+            }
+            judged += 1;
+            match judge(kernel, Budget::MACRO).verdict {
+                Verdict::Broken(diagnostic) => {
+                    refused.push(format!("{name}: {}:\n{}", kernel.kernel().path(), diagnostic.text()));
+                }
+                Verdict::Proved => proved += 1,
+                Verdict::CheckedUpTo(_) | Verdict::NotDecided(_) => {}
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    assert!(judged > 300 && proved * 3 > judged * 2, "{proved} of {judged} are proved");
+}
+
+/// The kernels of the book, and those that it shows to be wrong.
+#[test]
+fn the_book_shows_right_kernels_and_wrong_ones() {
+    let (mut wrong, mut findings) = (vec![], 0);
+    for page in ["language", "pipelines", "tutorial", "tutorial-tensor-cores", "tutorial-multicast"] {
+        let text = fs::read_to_string(root().join(format!("docs/{page}.md"))).expect("a page of the book");
+        let mut blocks = text.split("```rust,");
+        blocks.next();
+        for block in blocks {
+            let Some((kind, rest)) = block.split_once('\n') else { continue };
+            let code = rest.split("```").next().unwrap_or_default();
+            let Ok(accepted) = tma_codegen::check(page, code) else { continue };
+            for checked in accepted.kernels {
+                let verdict = judge(&checked.kernel, Budget::MACRO).verdict;
+                match (kind, verdict) {
+                    ("kernel", Verdict::Broken(diagnostic)) => {
+                        wrong.push(format!("{page}: {}", diagnostic.text()));
+                    }
+                    ("finding", Verdict::Broken(_)) => findings += 1,
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(findings > 3, "{findings} kernels of the book that are wrong are refused");
+}

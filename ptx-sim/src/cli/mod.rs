@@ -1,0 +1,145 @@
+//! The command line of a launch: `ptx-sim run` and other commands that launch a kernel.
+
+mod arguments;
+mod buffers;
+mod json;
+mod npy;
+mod numbers;
+mod show;
+mod timeline;
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::{Checks, GlobalMemory, LaunchConfig, Module, launch};
+
+use arguments::{Argument, Buffer};
+
+/// How a kernel is launched, and what is shown of it.
+///
+/// Buffers have indices from 0: first those of --buffer, then those that --arg makes, each in the
+/// order given.
+#[derive(Debug, Args)]
+pub struct Launch {
+    /// Blocks, as X,Y,Z
+    #[arg(long, value_parser = arguments::extents)]
+    grid: [u32; 3],
+    /// Threads of a block, as X,Y,Z [default: what the kernel requires]
+    #[arg(long, value_parser = arguments::extents)]
+    block: Option<[u32; 3]>,
+    /// Blocks of a cluster, as X,Y,Z [default: what the kernel requires, or 1]
+    #[arg(long, value_parser = arguments::extents)]
+    cluster: Option<[u32; 3]>,
+    /// Dynamic shared memory of a block in bytes [default: what the variables take that the
+    /// compiler's comments name]
+    #[arg(long)]
+    shared: Option<u32>,
+    /// Picks what hardware is free to choose: the order of warps, when copies land
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How many clusters run at a time [default: one a core, or one at a time if the kernel shares
+    /// global memory between blocks, by atomic operations and the like: then what comes out would
+    /// be a matter of chance]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
+    jobs: Option<u32>,
+    /// The most blocks that the grid may have; each takes some microseconds
+    #[arg(long, value_name = "N", default_value_t = LaunchConfig::default().block_limit)]
+    block_limit: u64,
+    /// Looks for nothing but accesses that are out of bounds or misaligned
+    #[arg(long)]
+    no_checks: bool,
+    /// A buffer that is no argument itself: zeros:TYPE:SHAPE, random:TYPE:SHAPE[:SEED] or npy:FILE
+    #[arg(long = "buffer", value_name = "BUFFER", value_parser = arguments::buffer)]
+    buffers: Vec<Buffer>,
+    /// An argument, in the kernel's order: TYPE:NUMBER, a buffer (passed as its address),
+    /// address:INDEX, len:INDEX, or
+    /// map:INDEX:TYPE:extents=1000x520:box=128x64[:swizzle=128][:strides=520][:steps=1x1][:fill=nan],
+    /// outermost dimension first
+    #[arg(long = "arg", value_name = "ARGUMENT", value_parser = arguments::argument)]
+    args: Vec<Argument>,
+    /// Prints the first N elements of a buffer, 16 if not said
+    #[arg(long, value_name = "INDEX[:N]", value_parser = arguments::show)]
+    show: Vec<(usize, Option<usize>)>,
+    /// Writes a buffer to a file
+    #[arg(long, value_name = "INDEX=FILE.npy", value_parser = arguments::out)]
+    out: Vec<(usize, PathBuf)>,
+    /// Writes what warps, engines and mbarriers did and when, in the Chrome trace event format;
+    /// ui.perfetto.dev shows it. Time is steps of the simulator, not a GPU's
+    #[arg(long, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
+    /// The most events that the trace keeps
+    #[arg(long, value_name = "N", default_value_t = 500_000, requires = "trace")]
+    trace_events: usize,
+}
+
+/// What came of a launch.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Whether nothing was found.
+    pub is_clean: bool,
+    /// What the command prints.
+    pub text: String,
+    /// The same as data: findings, notes, counts, bank conflicts, buffers.
+    pub json: serde_json::Value,
+}
+
+impl Launch {
+    /// Launches a kernel of `ptx`, and writes the files that were asked for. `name` is what messages
+    /// call the PTX.
+    ///
+    /// # Errors
+    ///
+    /// If the PTX cannot be loaded, the launch is refused, or a file cannot be read or written.
+    pub fn run(&self, name: &str, ptx: &str, entry: &str) -> Result<Outcome, String> {
+        let module = Module::load(ptx).map_err(|error| format!("{name}: {error}"))?;
+        let Some(kernel) = module.kernel(entry) else {
+            let names: Vec<_> = module.kernels().map(|kernel| kernel.name().to_owned()).collect();
+            return Err(format!("{name} has no kernel `{entry}`; it has: {}", names.join(", ")));
+        };
+        let block = self.block.or(kernel.required_threads());
+        let block =
+            block.ok_or_else(|| format!("`{entry}` requires no block: name one with --block X,Y,Z"))?;
+        let config = LaunchConfig {
+            grid: self.grid,
+            block,
+            cluster: self.cluster.or(kernel.required_cluster()).unwrap_or([1; 3]),
+            dynamic_shared_bytes: self.shared.unwrap_or_else(|| module.named_shared_bytes()),
+            seed: self.seed,
+            checks: if self.no_checks { Checks::NONE } else { Checks::ALL },
+            host_threads: self.jobs.map_or(0, |jobs| jobs as usize),
+            block_limit: self.block_limit,
+            profile: true,
+            trace_events: if self.trace.is_some() { self.trace_events } else { 0 },
+            ..LaunchConfig::default()
+        };
+        let mut memory = GlobalMemory::default();
+        let (allocated, args) = buffers::allocate(&mut memory, &self.buffers, &self.args)?;
+        // A wrong index is said before the kernel runs, not after.
+        for index in self.show.iter().map(|show| show.0).chain(self.out.iter().map(|out| out.0)) {
+            buffers::find(&allocated, index)?;
+        }
+        let report = launch(&module, &mut memory, entry, &config, &args).map_err(|why| why.to_string())?;
+
+        // A source file that is not here is left out: its lines still have their numbers.
+        let sources = module.sources(|file| fs::read_to_string(file).ok());
+        let mut text = show::report(&sources, &report);
+        if let Some(path) = &self.trace {
+            text.push_str(&timeline::write(path, entry, &report.trace, &sources)?);
+        }
+        let mut shown = vec![];
+        for (index, count) in &self.show {
+            let array = buffers::find(&allocated, *index)?.read(&memory)?;
+            text.push_str(&show::buffer(*index, &array, *count));
+            shown.push(json::buffer(*index, &array, *count));
+        }
+        for (index, path) in &self.out {
+            let array = buffers::find(&allocated, *index)?.read(&memory)?;
+            let written = fs::File::create(path).and_then(|mut file| npy::write(&array, &mut file));
+            written.map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        let json = json::report(&sources, &report, shown);
+        Ok(Outcome { is_clean: report.findings.is_empty(), text, json })
+    }
+}

@@ -1,0 +1,299 @@
+//! The timeline of a launch in the Chrome trace event format, which Perfetto opens. Source: "Trace
+//! Event Format", the document of the Chromium project.
+//!
+//! A block is a process. What overlaps on a row (copies of one engine, diverged lanes of a warp
+//! that wait in two places) lies on rows below each other, because slices of one row have to nest.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use crate::machine::{Phase, Site};
+use crate::report::Sources;
+use crate::trace::{Awaited, Copy, Event, Row, Trace, What};
+use serde_json::{Map, Value, json};
+
+const CLOCK: &str = "steps of the simulator, shown as microseconds: one is one instruction of one warp, or one time that only \
+                     the engines go on. Not a clock: nothing here says how long anything takes on a GPU";
+
+/// Writes the file, and returns the line that reports it.
+///
+/// # Errors
+///
+/// What keeps the file from being written.
+pub(crate) fn write(
+    path: &Path,
+    entry: &str,
+    trace: &Trace,
+    sources: &Sources<'_>,
+) -> Result<String, String> {
+    let name = path.display();
+    File::create(path)
+        .map(BufWriter::new)
+        .and_then(|mut file| {
+            write_to(&mut file, entry, trace, sources)?;
+            file.flush()
+        })
+        .map_err(|error| format!("{name}: {error}"))?;
+    let (kept, left_out) = (trace.events.len(), trace.left_out);
+    let note = match left_out {
+        0 => String::new(),
+        _ => format!("; {left_out} more did not fit: raise --trace-events"),
+    };
+    Ok(format!("trace: {kept} events in {name}{note}\n"))
+}
+
+fn write_to(file: &mut impl Write, entry: &str, trace: &Trace, sources: &Sources<'_>) -> io::Result<()> {
+    let metadata = json!({
+        "kernel": entry,
+        "clock": CLOCK,
+        "events": trace.events.len(),
+        "events left out": trace.left_out,
+    });
+    write!(file, "{{\"displayTimeUnit\": \"ns\",\n\"otherData\": {metadata},\n\"traceEvents\": [")?;
+    let mut lines = Lines { sources, known: BTreeMap::new() };
+    let (mut process, mut row_id) = (0, 0);
+    let mut separator = "\n";
+    let mut put = |event: Value| -> io::Result<()> {
+        file.write_all(separator.as_bytes())?;
+        separator = ",\n";
+        serde_json::to_writer(&mut *file, &event).map_err(io::Error::from)
+    };
+    for (block, rows) in by_row(&trace.events) {
+        process += 1;
+        let block = block_name(block);
+        put(json!({"ph": "M", "pid": process, "name": "process_name", "args": {"name": block}}))?;
+        put(
+            json!({"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}}),
+        )?;
+        for (row, mut events) in rows {
+            events.sort_by_key(|event| (event.begin, event.end));
+            for (level, events) in without_overlap(&events).into_iter().enumerate() {
+                row_id += 1;
+                let name = format!("{block} {}", row_name(row, level));
+                put(
+                    json!({"ph": "M", "pid": process, "tid": row_id, "name": "thread_name", "args": {"name": name}}),
+                )?;
+                let order = json!({"sort_index": row_id});
+                put(
+                    json!({"ph": "M", "pid": process, "tid": row_id, "name": "thread_sort_index", "args": order}),
+                )?;
+                for event in events {
+                    put(slice(event, process, row_id, &mut lines))?;
+                }
+            }
+        }
+    }
+    write!(file, "\n]}}\n")
+}
+
+/// The events of each block, by z, y and x, and of each row in it.
+fn by_row(events: &[Event]) -> BTreeMap<[u32; 3], BTreeMap<Row, Vec<&Event>>> {
+    let mut blocks: BTreeMap<_, BTreeMap<_, Vec<_>>> = BTreeMap::new();
+    for event in events {
+        let [x, y, z] = event.block;
+        blocks.entry([z, y, x]).or_default().entry(event.row).or_default().push(event);
+    }
+    blocks
+}
+
+/// Spreads events, which are in order, over as few rows as let none overlap. Instants stay in the
+/// first.
+fn without_overlap<'e>(events: &[&'e Event]) -> Vec<Vec<&'e Event>> {
+    let mut rows: Vec<(u64, Vec<&Event>)> = vec![(0, Vec::new())];
+    for event in events {
+        let instant = is_instant(event);
+        let level = rows.iter().position(|(end, _)| instant || *end <= event.begin).unwrap_or(rows.len());
+        if level == rows.len() {
+            rows.push((0, Vec::new()));
+        }
+        let (end, row) = &mut rows[level];
+        if !instant {
+            *end = event.end;
+        }
+        row.push(event);
+    }
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+fn is_instant(event: &Event) -> bool {
+    match &event.what {
+        What::Signals { .. } => true,
+        What::Copies(_) => event.row == Row::Prefetches,
+        What::Runs(_) | What::Waits { .. } | What::Phase(_) => false,
+    }
+}
+
+fn block_name([z, y, x]: [u32; 3]) -> String {
+    format!("block ({x},{y},{z})")
+}
+
+fn row_name(row: Row, level: usize) -> String {
+    let name = match row {
+        Row::Warp(warp) => format!("warp {warp}"),
+        Row::Loads => "loads".to_owned(),
+        Row::Stores => "stores".to_owned(),
+        Row::Reductions => "reductions".to_owned(),
+        Row::Across => "copies in the cluster".to_owned(),
+        Row::Prefetches => "prefetches".to_owned(),
+        Row::Mbarrier(at) => format!("mbarrier {at:#x}"),
+    };
+    if level == 0 { name } else { format!("{name}, overlap {level}") }
+}
+
+fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value {
+    let instruction = lines.instruction(event.site);
+    let mut args = Map::new();
+    let (category, name) = match &event.what {
+        What::Runs(instructions) => {
+            args.insert("instructions".into(), json!(instructions));
+            ("runs", "runs".to_owned())
+        }
+        What::Waits { what, lanes, timed_out } => {
+            args.insert("lanes".into(), json!(format!("{lanes:#010x}")));
+            args.insert("waits for".into(), json!(awaited(what)));
+            if let Awaited::Mbarrier { at, rank, .. } = what {
+                args.insert("mbarrier".into(), json!(format!("{at:#x}")));
+                args.insert("rank in the cluster".into(), json!(rank));
+            }
+            if *timed_out {
+                args.insert("timed out".into(), json!(true));
+            }
+            ("wait", instruction.mnemonic.clone())
+        }
+        What::Signals { lanes } => {
+            args.insert("lanes".into(), json!(format!("{lanes:#010x}")));
+            ("signal", instruction.mnemonic.clone())
+        }
+        What::Copies(copy) => {
+            describe_copy(copy, &mut args);
+            ("copy", format!("{} bytes, {}", copy.bytes, copy.kind))
+        }
+        What::Phase(number) => {
+            args.insert("parity".into(), json!(number % 2));
+            ("mbarrier", format!("phase {number}"))
+        }
+    };
+    args.extend(instruction.args.clone());
+    if event.unfinished {
+        args.insert("unfinished".into(), json!("it never ended"));
+    }
+    let mut value = json!({
+        "ph": "X", "pid": process, "tid": row, "ts": event.begin, "cat": category, "name": name, "args": args,
+    });
+    if is_instant(event) {
+        value["ph"] = json!("i");
+        value["s"] = json!("t");
+    } else {
+        value["dur"] = json!(event.end - event.begin);
+    }
+    value
+}
+
+fn describe_copy(copy: &Copy, args: &mut Map<String, Value>) {
+    let [x, y, z] = copy.issuing_block;
+    let issuer = format!("thread {} of {}", copy.issuing_thread, block_name([z, y, x]));
+    args.insert("bytes".into(), json!(copy.bytes));
+    args.insert("issued by".into(), json!(issuer));
+    if !copy.coordinates.is_empty() {
+        // Outermost first, as everywhere in this project.
+        let outermost_first: Vec<_> = copy.coordinates.iter().rev().collect();
+        args.insert("coordinates".into(), json!(outermost_first));
+    }
+    if let Some(at) = copy.shared {
+        args.insert("shared memory".into(), json!(format!("{at:#x}")));
+    }
+    if let Some(at) = copy.mbarrier {
+        args.insert("mbarrier".into(), json!(format!("{at:#x}")));
+    }
+    if let Some(group) = copy.group {
+        args.insert("bulk group".into(), json!(group));
+    }
+    if let Some(step) = copy.read {
+        args.insert("read at".into(), json!(step));
+    }
+}
+
+fn awaited(what: &Awaited) -> String {
+    match *what {
+        Awaited::Barrier(id) => format!("barrier {id} of the block"),
+        Awaited::Cluster => "the cluster's barrier".to_owned(),
+        Awaited::Mbarrier { at, phase: Phase::Parity(parity), .. } => {
+            format!("the phase of parity {} of the mbarrier at {at:#x}", u8::from(parity))
+        }
+        Awaited::Mbarrier { at, phase: Phase::State(state), .. } => {
+            format!("phase {} of the mbarrier at {at:#x}", state >> 32)
+        }
+        Awaited::BulkGroups { pending, read } => {
+            format!("all but {pending} bulk groups{}", if read { " to be read" } else { "" })
+        }
+        Awaited::AsyncGroups(None) => "all its `cp.async`".to_owned(),
+        Awaited::AsyncGroups(Some(pending)) => format!("all but {pending} groups of `cp.async`"),
+        Awaited::MultiplyGroups(pending) => format!("all but {pending} groups of multiplications"),
+        Awaited::Registers(count) => format!("{count} registers a thread"),
+        Awaited::Lanes(lanes) => format!("lanes {lanes:#010x} of the warp"),
+    }
+}
+
+/// What is said of a line, made once: finding it in a long text takes a while.
+struct Lines<'s> {
+    sources: &'s Sources<'s>,
+    known: BTreeMap<Site, Instruction>,
+}
+
+struct Instruction {
+    /// The instruction's name with its modifiers.
+    mnemonic: String,
+    args: Map<String, Value>,
+}
+
+impl Lines<'_> {
+    fn instruction(&mut self, site: Site) -> &Instruction {
+        let sources = self.sources;
+        self.known.entry(site).or_insert_with(|| {
+            let text = sources.ptx_line(site.ptx_line).unwrap_or_default().trim();
+            let mut args = Map::new();
+            args.insert("PTX line".into(), json!(site.ptx_line));
+            args.insert("PTX".into(), json!(text));
+            if let Some((file, line)) = site.source {
+                args.insert("source".into(), json!(format!("{}:{line}", sources.file_name(file))));
+                if let Some(text) = sources.file_line(file, line) {
+                    args.insert("source text".into(), json!(text.trim()));
+                }
+            }
+            Instruction { mnemonic: mnemonic(text).to_owned(), args }
+        })
+    }
+}
+
+/// The name of a line's first instruction: what is neither a brace, a directive, a label nor a
+/// predicate.
+fn mnemonic(line: &str) -> &str {
+    let statements = line.split([';', '{', '}']);
+    let mut names = statements.filter_map(|statement| {
+        statement.split_whitespace().find(|word| !word.starts_with('@') && !word.ends_with(':'))
+    });
+    names.find(|name| !name.starts_with('.')).unwrap_or("instruction")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_line() {
+        for (line, name) in [
+            (
+                "mbarrier.try_wait.parity.shared::cta.b64 %done, [%r8], %r9;",
+                "mbarrier.try_wait.parity.shared::cta.b64",
+            ),
+            ("@!%p1 bar.sync 0;", "bar.sync"),
+            ("{ .reg .pred p; wait: @p bra.uni done; }", "bra.uni"),
+            ("fence.proxy.async;", "fence.proxy.async"),
+            ("", "instruction"),
+        ] {
+            assert_eq!(mnemonic(line), name, "{line}");
+        }
+    }
+}

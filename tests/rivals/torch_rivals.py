@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""PyTorch's attention and grouped GEMM, in rounds with the kernels of this repository.
+
+    ./torch_rivals.py attention --ours ./tma-gpu-bench
+    ./torch_rivals.py grouped
+"""
+
+import argparse
+import sys
+
+import rounds
+
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+except ModuleNotFoundError as error:
+    rounds.missing(f"there is no {error.name}", "install PyTorch for CUDA: `pip install torch`")
+
+HEADS, HEAD = 16, 128
+LENGTHS = [512, 1024, 2048, 4096, 8192, 16384]
+BACKENDS = {
+    "torch_flash": SDPBackend.FLASH_ATTENTION,
+    "torch_cudnn": SDPBackend.CUDNN_ATTENTION,
+    "torch_efficient": SDPBackend.EFFICIENT_ATTENTION,
+}
+# N and K of each group: the two products of an expert.
+GROUPED = [(4096, 7168), (7168, 2048)]
+GROUPS = [8, 64]
+
+
+def normal(*shape):
+    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+
+def attention(args):
+    for length in args.lengths:
+        for mask in ("full", "causal"):
+            causal = mask == "causal"
+            q, k, v = (normal(1, HEADS, length, HEAD) for _ in range(3))
+            pairs = length * (length + 1) // 2 if causal else length * length
+            operations = 4 * HEADS * HEAD * pairs
+            contestants = []
+            for name, backend in BACKENDS.items():
+                def launch(backend=backend):
+                    with sdpa_kernel(backend):
+                        F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+                try:
+                    contestants.append(rounds.Theirs(name, launch, operations, args.slice_ms))
+                except RuntimeError as error:
+                    print(f"without {name} at {length}: {str(error).splitlines()[0]}", file=sys.stderr)
+            if args.ours:
+                for kernel in args.kernels.split(","):
+                    name, shape = f"attention/{mask}/{kernel}", (HEADS, length, length)
+                    contestants.append(rounds.Ours(args.ours, name, shape, args.slice_ms))
+                    contestants[-1].name = kernel
+            rounds.race(f"attention/{mask}", (HEADS, length, length), contestants, args.rounds)
+
+
+def rows_of_groups(groups):
+    """How many rows each group has: ragged, and the same each time."""
+    return [128 * (1 + 37 * i % 16) - 13 * i % 128 for i in range(groups)]
+
+
+def grouped(args):
+    for groups in GROUPS:
+        rows = rows_of_groups(groups)
+        for n, k in GROUPED:
+            a, b = normal(sum(rows), k), normal(groups, n, k)
+            out = torch.empty(sum(rows), n, device="cuda", dtype=torch.bfloat16)
+            parts, results = a.split(rows), out.split(rows)
+
+            def loop():
+                for part, weights, result in zip(parts, b, results):
+                    torch.mm(part, weights.t(), out=result)
+
+            operations = 2 * sum(rows) * n * k
+            contestants = [rounds.Theirs("torch_loop", loop, operations, args.slice_ms)]
+            if hasattr(torch, "_grouped_mm"):
+                ends = torch.tensor(rows, device="cuda").cumsum(0).to(torch.int32)
+
+                def at_once():
+                    torch._grouped_mm(a, b.transpose(1, 2), offs=ends)
+
+                loop()
+                # bf16 rounds by 2^-9, and the sums of either are about √k.
+                found = torch._grouped_mm(a, b.transpose(1, 2), offs=ends)
+                if not torch.allclose(found.float(), out.float(), rtol=2**-7, atol=k**0.5 / 100):
+                    print("torch._grouped_mm is wrong", file=sys.stderr)
+                else:
+                    contestants.append(rounds.Theirs("torch_grouped", at_once, operations, args.slice_ms))
+            else:
+                print("without torch._grouped_mm: this PyTorch has none", file=sys.stderr)
+            rounds.race("grouped/bf16", (groups, n, k), contestants, args.rounds, {"rows": sum(rows)})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("benchmark", choices=["attention", "grouped"])
+    parser.add_argument("--ours", help="the program tma-gpu-bench; without it only PyTorch is measured")
+    parser.add_argument("--kernels", default="example", help="which of our kernels")
+    parser.add_argument("--lengths", type=lambda text: [int(part) for part in text.split(",")], default=LENGTHS)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--slice-ms", type=float, default=100)
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        rounds.missing("PyTorch sees no GPU", "run this on a machine with one, with PyTorch for CUDA")
+    torch.manual_seed(1)
+    {"attention": attention, "grouped": grouped}[args.benchmark](args)
+
+
+if __name__ == "__main__":
+    main()

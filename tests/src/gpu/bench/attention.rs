@@ -1,0 +1,269 @@
+//! Attention, forward, by the kernels of this repository. Its rivals are no libraries of functions:
+//! `tests/rivals` starts them, and asks this program for [slices in turn](super::serve).
+//!
+//! Queries, keys and values are `bf16`, normally distributed, of 16 heads with 128 elements.
+
+use anyhow::ensure;
+use serde_json::json;
+use tma_kernels::{AttentionOptions, attention};
+use tma_runtime::prelude::*;
+
+use super::measure::{Plan, Spread};
+use super::products::problem::normal;
+use super::slices::{Instruments, Measured, Slices};
+use crate::examples::attention::forward;
+use crate::random::{hash, noise_of};
+
+/// Elements of a head.
+const HEAD: usize = 128;
+const HEADS: usize = 16;
+/// Queries, and as many keys.
+const LENGTHS: [usize; 6] = [512, 1024, 2048, 4096, 8192, 16384];
+/// Rows of the result that the host computes.
+const ROWS: usize = 24;
+/// The greatest error of an element, whose size is about 1 over √keys, and of `bf16`.
+const TOLERANCE: f64 = 1e-2;
+
+/// Whether queries see the keys up to their own place only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mask {
+    /// They see all.
+    Full,
+    /// They do.
+    Causal,
+}
+
+impl Mask {
+    /// As in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Causal => "causal",
+        }
+    }
+
+    /// How many of the keys query `i` sees.
+    fn seen(self, i: usize, keys: usize) -> usize {
+        match self {
+            Self::Full => keys,
+            Self::Causal => i + 1,
+        }
+    }
+}
+
+/// A kernel that attends.
+pub struct Contestant {
+    /// The name in results.
+    pub name: &'static str,
+    /// What it masks.
+    pub mask: Mask,
+    /// Queues it.
+    queue: fn(&Stream, &mut Heads) -> anyhow::Result<()>,
+}
+
+/// All kernels. To add one, add a line for each of its masks.
+pub const CONTESTANTS: [Contestant; 4] = [
+    Contestant { name: "example", mask: Mask::Full, queue: example::<false> },
+    Contestant { name: "example", mask: Mask::Causal, queue: example::<true> },
+    Contestant { name: "tma_kernels", mask: Mask::Full, queue: library::<false> },
+    Contestant { name: "tma_kernels", mask: Mask::Causal, queue: library::<true> },
+];
+
+fn library<const CAUSAL: bool>(stream: &Stream, Heads { q, k, v, o }: &mut Heads) -> anyhow::Result<()> {
+    let [heads, length, depth] = q.shape();
+    let (shape, head) = ([1, heads, length, depth], length * depth);
+    let strides = [heads * head, head, depth, 1];
+    let [q, k, v] = [&*q, &*k, &*v].map(|tensor| tensor.view().with_strides(shape, strides));
+    let options = AttentionOptions { causal: CAUSAL, ..AttentionOptions::default() };
+    Ok(attention(stream, q?, k?, v?, o.view_mut().with_strides(shape, strides)?, options)?)
+}
+
+fn example<const CAUSAL: bool>(stream: &Stream, heads: &mut Heads) -> anyhow::Result<()>
+where
+    forward::attention::Instance<bf16, CAUSAL>: forward::attention::Compiled,
+{
+    let Heads { q, k, v, o } = heads;
+    let [heads, queries, _] = q.shape();
+    let grid = Grid::new(u32::try_from(queries.div_ceil(128))?, u32::try_from(heads)?, 1);
+    let (keys, scale) = (u32::try_from(k.shape()[1])?, std::f32::consts::LOG2_E / (HEAD as f32).sqrt());
+    Ok(forward::attention::launch::<bf16, CAUSAL>(stream, grid, &*q, &*k, &*v, o, keys, 0, scale)?)
+}
+
+/// `attention/MASK/KERNEL`, as in results.
+pub fn name(contestant: &Contestant) -> String {
+    format!("attention/{}/{}", contestant.mask.name(), contestant.name)
+}
+
+/// Queries, keys, values and result: heads × length × elements.
+pub struct Heads {
+    q: DeviceTensor<bf16, 3>,
+    k: DeviceTensor<bf16, 3>,
+    v: DeviceTensor<bf16, 3>,
+    o: DeviceTensor<bf16, 3>,
+}
+
+impl Heads {
+    /// Makes them.
+    ///
+    /// # Errors
+    ///
+    /// Those of the device.
+    pub fn new(device: &Device, heads: usize, length: usize) -> Result<Self, Error> {
+        let shape = [heads, length, HEAD];
+        let tensor = |seed| device.tensor(&numbers(seed, heads * length * HEAD), shape);
+        let (q, k, v) = (tensor(Q)?, tensor(K)?, tensor(V)?);
+        Ok(Self { q, k, v, o: device.filled_bytes(shape, 0xff)? })
+    }
+
+    /// Operations: two products for each query, each key that it sees, and each element.
+    pub fn operations(&self, mask: Mask) -> f64 {
+        let [heads, length, _] = self.q.shape();
+        let pairs: usize = (0..length).map(|i| mask.seen(i, length)).sum();
+        4.0 * (heads * pairs * HEAD) as f64
+    }
+
+    /// Attends once, into poisoned memory, and compares some rows with what the host computes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the launch; which row is wrong.
+    pub fn check(&mut self, contestant: &Contestant, stream: &Stream) -> anyhow::Result<()> {
+        self.o.fill_bytes(0xff)?;
+        self.o.device().synchronize()?; // a stream does not wait for it
+        self.queue(contestant, stream)?;
+        stream.synchronize()?;
+        let [heads, length, _] = self.q.shape();
+        let found = self.o.to_vec()?;
+        let [q, k, v] = [Q, K, V].map(|seed| numbers(seed, heads * length * HEAD));
+        for sample in 0..ROWS as u64 {
+            let row = (hash(94, sample) % (heads * length) as u64) as usize;
+            let (first, seen) = (row / length * length, contestant.mask.seen(row % length, length));
+            let [k, v] = [&k, &v].map(|all| &all[first * HEAD..][..seen * HEAD]);
+            let wanted = reference(&q[row * HEAD..][..HEAD], k, v);
+            let found = found[row * HEAD..].iter().zip(&wanted);
+            let is_right = found.clone().all(|(found, wanted)| (found.to_f64() - wanted).abs() <= TOLERANCE);
+            ensure!(is_right, "row {row} of {heads} × {length} is wrong");
+        }
+        Ok(())
+    }
+
+    /// Queues a kernel.
+    ///
+    /// # Errors
+    ///
+    /// Those of the launch.
+    pub fn queue(&mut self, contestant: &Contestant, stream: &Stream) -> anyhow::Result<()> {
+        (contestant.queue)(stream, self)
+    }
+}
+
+/// Seeds of the operands.
+const Q: u64 = 95;
+const K: u64 = 96;
+const V: u64 = 97;
+
+fn numbers(seed: u64, len: usize) -> Vec<bf16> {
+    noise_of(len, |i| bf16::from_f64(normal(seed, i)))
+}
+
+/// A row of the result, in f64.
+fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f64> {
+    let dot = |key: &[bf16]| query.iter().zip(key).map(|(a, b)| a.to_f64() * b.to_f64()).sum::<f64>();
+    let scores: Vec<f64> = keys.chunks(HEAD).map(|key| dot(key) / (HEAD as f64).sqrt()).collect();
+    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let weighted = |column: usize| {
+        let values = values.chunks(HEAD).map(|value: &[bf16]| value[column].to_f64());
+        values.zip(&weights).map(|(value, weight)| value * weight).sum::<f64>() / total
+    };
+    (0..HEAD).map(weighted).collect()
+}
+
+/// The names of the contestants: mask and kernel.
+pub fn names() -> Vec<String> {
+    let names = CONTESTANTS.iter().map(name);
+    names.map(|name| name.trim_start_matches("attention/").to_owned()).collect()
+}
+
+/// Checks each kernel at each length, and measures it; a verdict for each check.
+///
+/// # Errors
+///
+/// Those of the device.
+pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
+    run_at(device, plan, HEADS, &LENGTHS)
+}
+
+/// Checks each kernel at a short length.
+///
+/// # Errors
+///
+/// Those of the device.
+pub fn check(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
+    run_at(device, plan, 2, &[256])
+}
+
+fn run_at(device: &Device, plan: &Plan, heads: usize, lengths: &[usize]) -> anyhow::Result<Vec<bool>> {
+    let (stream, instruments) = (device.stream()?, Instruments::load(device)?);
+    let slices = Slices { stream: &stream, instruments: &instruments, slice_ms: plan.products.slice_ms };
+    let mut verdicts = vec![];
+    for &length in lengths {
+        let mut tensors = Heads::new(device, heads, length)?;
+        for contestant in &CONTESTANTS {
+            let (name, shape) = (name(contestant), [heads, length, length]);
+            if !name.contains(&plan.only) {
+                continue;
+            }
+            if let Some(launches) = plan.launches {
+                (0..launches).try_for_each(|_| tensors.queue(contestant, &stream))?;
+                stream.synchronize()?;
+                println!("{}", json!({"benchmark": name, "shape": shape, "launches": launches}));
+                continue;
+            }
+            let checked = tensors.check(contestant, &stream);
+            verdicts.push(checked.is_ok());
+            if let Err(error) = checked {
+                let error = format!("{error:#}");
+                println!("{}", json!({"benchmark": name, "shape": shape, "right": false, "error": error}));
+            } else if !plan.check_only {
+                let measured = rounds(&slices, plan.products.rounds, &mut tensors, contestant)?;
+                let speeds: Vec<f64> = measured.iter().map(|round| round.tflops).collect();
+                let Spread { median, width } = Spread::of(&speeds);
+                println!("{}", json!({"benchmark": name, "shape": shape, "tflops": median, "spread": width}));
+            }
+        }
+    }
+    Ok(verdicts)
+}
+
+fn rounds(
+    slices: &Slices<'_>,
+    rounds: usize,
+    heads: &mut Heads,
+    contestant: &Contestant,
+) -> anyhow::Result<Vec<Measured>> {
+    let operations = heads.operations(contestant.mask);
+    let mut queue = || heads.queue(contestant, slices.stream);
+    let slice = slices.prepare(&mut queue)?;
+    // SAFETY: `heads` are those of the slice, and borrowed.
+    (0..rounds).map(|_| unsafe { slices.run(&slice, operations, &mut queue) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_is_right_on_the_simulator() {
+        let plan = Plan { check_only: true, ..Plan::default() };
+        assert_eq!(check(&Device::simulator(), &plan).unwrap(), [true, true]);
+    }
+
+    #[test]
+    fn a_mask_halves_the_work() {
+        let heads = Heads::new(&Device::simulator(), 1, 128).unwrap();
+        assert_eq!(heads.operations(Mask::Full), 4.0 * 128.0 * 128.0 * 128.0);
+        assert_eq!(heads.operations(Mask::Causal), 4.0 * 128.0 * (128.0 * 129.0 / 2.0));
+    }
+}

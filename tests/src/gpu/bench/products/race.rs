@@ -1,0 +1,88 @@
+//! Contestants in turns: the rounds of a shape. In a round each has one slice, in changing order;
+//! ratios are taken within a round.
+
+use super::contestants::Contestant;
+use super::precision::Precision;
+use super::problem::Problem;
+use super::report::of_speeds;
+use crate::gpu::bench::slices::{Measured, Slices};
+
+/// How often contestants take turns.
+#[derive(Clone, Copy)]
+pub struct Race<'a> {
+    /// How each runs.
+    pub slices: Slices<'a>,
+    /// Rounds.
+    pub rounds: usize,
+}
+
+impl Race<'_> {
+    /// What each contestant reaches in each round.
+    ///
+    /// # Errors
+    ///
+    /// Those of the launches and of the instruments.
+    pub fn run<P: Precision>(
+        &self,
+        problem: &mut Problem<P>,
+        contestants: &[Contestant<'_, P>],
+    ) -> anyhow::Result<Vec<Vec<Measured>>> {
+        let (stream, operations) = (self.slices.stream, problem.operations());
+        let matrices = &mut problem.matrices;
+        let prepare = |contestant: &Contestant<'_, P>| {
+            self.slices.prepare(&mut || contestant.multiply(stream, matrices))
+        };
+        let slices = contestants.iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut measured = vec![vec![]; contestants.len()];
+        for round in 0..self.rounds {
+            for index in order(round, contestants.len()) {
+                let mut queue = || contestants[index].multiply(stream, matrices);
+                // SAFETY: `matrices` are those of the graph, and borrowed.
+                let turn = unsafe { self.slices.run(&slices[index], operations, &mut queue) };
+                measured[index].push(turn?);
+            }
+        }
+        Ok(measured)
+    }
+
+    /// Which of the contestants is fastest in a short race; none of none.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn fastest<P: Precision>(
+        &self,
+        problem: &mut Problem<P>,
+        contestants: &[Contestant<'_, P>],
+    ) -> anyhow::Result<Option<usize>> {
+        let slices = Slices { slice_ms: self.slices.slice_ms / 4.0, ..self.slices };
+        let measured = Self { slices, rounds: 5 }.run(problem, contestants)?;
+        let medians: Vec<f64> = measured.iter().map(|rounds| of_speeds(rounds).median).collect();
+        Ok((0..medians.len()).max_by(|&a, &b| medians[a].total_cmp(&medians[b])))
+    }
+}
+
+/// The contestants in a round: each begins as often as any other, and every other round runs
+/// backwards, so that neighbours change.
+fn order(round: usize, count: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |turn| {
+        let turn = if round.is_multiple_of(2) { turn } else { count - 1 - turn };
+        (round / 2 + turn) % count
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_contestant_runs_once_a_round_and_begins_as_often_as_any_other() {
+        for count in 1..6 {
+            let rounds: Vec<Vec<usize>> = (0..2 * count).map(|round| order(round, count).collect()).collect();
+            for index in 0..count {
+                assert!(rounds.iter().all(|round| round.contains(&index)), "{rounds:?}");
+                assert_eq!(rounds.iter().filter(|round| round[0] == index).count(), 2, "{rounds:?}");
+            }
+        }
+    }
+}

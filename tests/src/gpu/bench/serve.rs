@@ -1,0 +1,139 @@
+//! Slices on request, for rivals in other processes, such as Python's: they take turns with the
+//! kernels here, a line of the standard input at a time.
+//!
+//! A line is `BENCHMARK/CONTESTANT SHAPE`, as in results: `products/bf16/NAME 4096x8192x1024`, or
+//! `attention/MASK/NAME 16x4096x4096`. The answer is a JSON line, with `tflops` and the state of
+//! the GPU, or with `error`. What a line names is made at its first slice, and kept until another
+//! is named.
+
+use std::io::{BufRead, Write};
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tma_runtime::prelude::*;
+
+use super::attention::{self, Heads};
+use super::products::contestants::{self, Contestant};
+use super::products::precision::{Bf16, E4m3, F16, Precision, S8, Tf32};
+use super::products::{problem::Problem, shape};
+use super::slices::{Instruments, Measured, Slices};
+
+/// Answers each line of `requests` on `answers`.
+///
+/// # Errors
+///
+/// Those of the device, but for those of a request, which it is answered with; and of the streams.
+pub fn serve(
+    device: &Device,
+    slice_ms: f64,
+    requests: impl BufRead,
+    mut answers: impl Write,
+) -> anyhow::Result<()> {
+    let (stream, instruments) = (device.stream()?, Instruments::load(device)?);
+    let slices = Slices { stream: &stream, instruments: &instruments, slice_ms };
+    let mut current: Option<(String, Server<'_>)> = None;
+    for request in requests.lines() {
+        let request = request?;
+        let mut slice = || {
+            if current.as_ref().is_none_or(|(name, _)| *name != request) {
+                current = None; // its memory is needed
+                current = Some((request.clone(), server(&slices, &request)?));
+            }
+            let (_, server) = current.as_mut().context("no request")?;
+            server()
+        };
+        let answer = match slice() {
+            Ok(measured) => json!(measured),
+            Err(error) => json!({ "error": format!("{error:#}") }),
+        };
+        writeln!(answers, "{}", Value::to_string(&answer))?;
+        answers.flush()?;
+    }
+    Ok(())
+}
+
+/// Runs a slice of what was requested.
+type Server<'a> = Box<dyn FnMut() -> anyhow::Result<Measured> + 'a>;
+
+fn server<'a>(slices: &'a Slices<'a>, request: &str) -> anyhow::Result<Server<'a>> {
+    let (name, extents) = request.split_once(' ').context("a request is a name and a shape")?;
+    let extents = shape(extents)?;
+    let mut parts = name.splitn(3, '/');
+    match [parts.next(), parts.next(), parts.next()] {
+        [Some("attention"), Some(_), Some(_)] => of_attention(slices, name, extents),
+        [Some("products"), Some(precision), Some(kernel)] => match precision {
+            F16::NAME => of_product::<F16>(slices, kernel, extents),
+            Bf16::NAME => of_product::<Bf16>(slices, kernel, extents),
+            Tf32::NAME => of_product::<Tf32>(slices, kernel, extents),
+            E4m3::NAME => of_product::<E4m3>(slices, kernel, extents),
+            S8::NAME => of_product::<S8>(slices, kernel, extents),
+            other => anyhow::bail!("there are no products of `{other}`"),
+        },
+        _ => anyhow::bail!("`{name}` is no benchmark with slices"),
+    }
+}
+
+fn of_product<'a, P: Precision>(
+    slices: &'a Slices<'a>,
+    name: &str,
+    shape: [usize; 3],
+) -> anyhow::Result<Server<'a>> {
+    let found = contestants::kernels::<P>().into_iter().find(|kernel| kernel.name == name);
+    let kernel: Contestant<'_, P> = found.with_context(|| format!("there is no kernel `{name}`"))?;
+    let mut problem = Problem::<P>::new(slices.stream.device(), shape)?;
+    problem.check(&kernel, slices.stream, None)?;
+    let operations = problem.operations();
+    let slice = slices.prepare(&mut || kernel.multiply(slices.stream, &mut problem.matrices))?;
+    Ok(Box::new(move || {
+        let mut queue = || kernel.multiply(slices.stream, &mut problem.matrices);
+        // SAFETY: the problem is that of the slice, and lives as long.
+        unsafe { slices.run(&slice, operations, &mut queue) }
+    }))
+}
+
+fn of_attention<'a>(
+    slices: &'a Slices<'a>,
+    name: &str,
+    [heads, length, keys]: [usize; 3],
+) -> anyhow::Result<Server<'a>> {
+    ensure!(length == keys, "there are as many keys as queries");
+    let kernel = attention::CONTESTANTS.iter().find(|kernel| attention::name(kernel) == name);
+    let kernel = kernel.with_context(|| format!("there is no kernel `{name}`"))?;
+    let mut tensors = Heads::new(slices.stream.device(), heads, length)?;
+    tensors.check(kernel, slices.stream)?;
+    let operations = tensors.operations(kernel.mask);
+    let slice = slices.prepare(&mut || tensors.queue(kernel, slices.stream))?;
+    Ok(Box::new(move || {
+        let mut queue = || tensors.queue(kernel, slices.stream);
+        // SAFETY: the tensors are those of the slice, and live as long.
+        unsafe { slices.run(&slice, operations, &mut queue) }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_answered_with_a_slice_or_an_error() {
+        let requests = "products/bf16/dense_gemm::bf16_bf16_f32_k_k 8x16x64
+products/bf16/dense_gemm::bf16_bf16_f32_k_k 8x16x64
+attention/causal/example 1x64x64
+attention/causal/example 1x64x128
+products/bf16/none 64
+products/f64/none 64
+copies/tma_copy 64
+attention/full/example
+";
+        let mut answers = vec![];
+        serve(&Device::simulator(), 1e-3, requests.as_bytes(), &mut answers).unwrap();
+        let answers = String::from_utf8(answers).unwrap();
+        let answers: Vec<Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(answers.len(), 8);
+        assert!(answers[..3].iter().all(|answer| answer["tflops"].as_f64() > Some(0.0)), "{answers:?}");
+        let errors: Vec<_> = answers[3..].iter().map(|answer| answer["error"].as_str().unwrap()).collect();
+        let wanted =
+            ["as many keys", "no kernel `none`", "no products of `f64`", "`copies/tma_copy`", "a name and"];
+        assert!(errors.iter().zip(wanted).all(|(error, wanted)| error.contains(wanted)), "{errors:?}");
+    }
+}

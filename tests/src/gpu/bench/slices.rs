@@ -1,0 +1,138 @@
+//! Slices: many launches of one thing one after the other, first some that do not count, so that
+//! clock and cache are those of that thing alone. The launches are recorded as graphs, so that none
+//! waits for the host.
+
+use std::thread;
+use std::time::Duration;
+
+use serde::Serialize;
+use tma_runtime::layout::DeviceId;
+use tma_runtime::prelude::*;
+
+use super::libraries::driver::{Driver, Recorded};
+use super::libraries::nvml::{Nvml, State};
+
+/// Launches of a graph, at most.
+const PER_GRAPH: usize = 50;
+
+/// What measures besides events; a simulated device has neither.
+#[derive(Default)]
+pub struct Instruments {
+    /// Records graphs.
+    pub driver: Option<Driver>,
+    /// Reads clock and power.
+    pub nvml: Option<Nvml>,
+}
+
+impl Instruments {
+    /// Those of a device. If there is no NVML, the standard error says so.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn load(device: &Device) -> anyhow::Result<Self> {
+        let ordinal = match device.id() {
+            DeviceId::Cuda(ordinal) => ordinal,
+            DeviceId::Simulator(_) => return Ok(Self::default()),
+        };
+        let driver = Driver::load()?;
+        let nvml = driver.bus_id(ordinal).and_then(|bus_id| Nvml::load(&bus_id));
+        let nvml = nvml.inspect_err(|error| eprintln!("without NVML: {error:#}")).ok();
+        Ok(Self { driver: Some(driver), nvml })
+    }
+}
+
+/// Where slices run, and how long.
+#[derive(Clone, Copy)]
+pub struct Slices<'a> {
+    /// The stream.
+    pub stream: &'a Stream,
+    /// See [`Instruments`].
+    pub instruments: &'a Instruments,
+    /// Milliseconds of a slice.
+    pub slice_ms: f64,
+}
+
+/// How something is launched in a slice.
+pub struct Slice<'a> {
+    launches: usize,
+    /// These launches.
+    graph: Option<Recorded<'a>>,
+    repetitions: usize,
+}
+
+/// What came of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// Speed in TFLOP/s.
+    pub tflops: f64,
+    /// How the GPU was in the middle of it, if that is known.
+    #[serde(flatten)]
+    pub state: Option<State>,
+}
+
+/// Queues one launch.
+pub type Queue<'q> = dyn FnMut() -> anyhow::Result<()> + 'q;
+
+impl<'a> Slices<'a> {
+    /// Finds out how many launches make a slice, and records them if that is possible.
+    ///
+    /// # Errors
+    ///
+    /// Those of the launches.
+    pub fn prepare(&self, queue: &mut Queue<'_>) -> anyhow::Result<Slice<'a>> {
+        self.milliseconds(2, queue)?;
+        let one = self.milliseconds(4, queue)? / 4.0;
+        let wanted = (self.slice_ms / one).ceil().clamp(1.0, 1e5) as usize;
+        let launches = wanted.min(PER_GRAPH);
+        let record =
+            |driver: &'a Driver| driver.record(self.stream, || (0..launches).try_for_each(|_| queue()));
+        let graph = self.instruments.driver.as_ref().map(record).transpose()?;
+        Ok(Slice { launches, graph, repetitions: wanted.div_ceil(launches) })
+    }
+
+    fn milliseconds(&self, launches: usize, queue: &mut Queue<'_>) -> anyhow::Result<f64> {
+        let start = self.stream.record()?;
+        (0..launches).try_for_each(|_| queue())?;
+        Ok(f64::from(start.elapsed_ms(&self.stream.record()?)?))
+    }
+
+    /// Runs a slice of launches, of which each makes so many `operations`.
+    ///
+    /// # Safety
+    ///
+    /// The memory that `queue` used when the slice was prepared lives.
+    ///
+    /// # Errors
+    ///
+    /// Those of the launches and of the instruments.
+    pub unsafe fn run(
+        &self,
+        slice: &Slice<'_>,
+        operations: f64,
+        queue: &mut Queue<'_>,
+    ) -> anyhow::Result<Measured> {
+        let mut repeat = |repetitions: usize| {
+            (0..repetitions).try_for_each(|_| match &slice.graph {
+                // SAFETY: as the caller promises.
+                Some(graph) => unsafe { graph.launch() },
+                None => (0..slice.launches).try_for_each(|_| queue()),
+            })
+        };
+        repeat(slice.repetitions.div_ceil(4))?;
+        let start = self.stream.record()?;
+        repeat(slice.repetitions)?;
+        let end = self.stream.record()?;
+        let state = match &self.instruments.nvml {
+            Some(nvml) => {
+                // A quarter of the slice, and half of what is measured.
+                thread::sleep(Duration::from_secs_f64(self.slice_ms * 0.75 / 1e3));
+                Some(nvml.state()?)
+            }
+            None => None,
+        };
+        let milliseconds = f64::from(start.elapsed_ms(&end)?);
+        let launches = (slice.launches * slice.repetitions) as f64;
+        Ok(Measured { tflops: operations * launches / milliseconds / 1e9, state })
+    }
+}

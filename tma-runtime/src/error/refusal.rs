@@ -1,0 +1,59 @@
+//! Which errors are of one way to launch a kernel, and say nothing of another way.
+
+use super::Error;
+
+impl Error {
+    /// Whether a launch was refused for the kernel's demands or the launch's options, so that another
+    /// instance or other options may do. Nothing has run then. Wrong arguments are no such error,
+    /// nor is anything that a kernel does.
+    pub(crate) const fn is_refusal(&self) -> bool {
+        match self {
+            Self::Map(_)
+            | Self::MisalignedGlobal { .. }
+            | Self::Launch { .. }
+            | Self::GridZero { .. }
+            | Self::GridTooLarge { .. }
+            | Self::SimulatedGrid { .. }
+            | Self::SharedMemory { .. }
+            | Self::Cluster { .. }
+            | Self::GridNotResident { .. }
+            | Self::NeverWaits { .. } => true,
+            Self::View(_)
+            | Self::Picture(_)
+            | Self::Attention(_)
+            | Self::Tune(_)
+            | Self::RankMismatch { .. }
+            | Self::ElementMismatch { .. }
+            | Self::NotContiguous { .. }
+            | Self::NotMutable { .. }
+            | Self::HostLength { .. }
+            | Self::ShapeMismatch { .. }
+            | Self::OtherDevice { .. }
+            | Self::TensorTooLarge { .. }
+            | Self::ArgumentCount { .. }
+            | Self::ArgumentMismatch { .. }
+            | Self::MapRefused { .. }
+            | Self::Assertion { .. }
+            | Self::NoDriver { .. }
+            | Self::NoDevice { .. }
+            | Self::NoBackend
+            | Self::Architecture { .. }
+            | Self::NoPtx { .. }
+            | Self::Jit { .. }
+            | Self::KernelFault { .. }
+            | Self::OutOfMemory { .. }
+            | Self::MissingEntryPoint { .. }
+            | Self::NoEntry { .. }
+            | Self::Driver { .. }
+            | Self::Findings { .. }
+            | Self::SimulatedLaunch { .. }
+            | Self::SimulatedMemory { .. }
+            | Self::UnknownDevice { .. }
+            | Self::OtherParameters { .. }
+            | Self::Unowned { .. }
+            | Self::PreparedCapture { .. }
+            | Self::HostMemory { .. }
+            | Self::PtxNotKept { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What was tried, as a table for people.
+
+use std::fmt;
+
+use super::{Cache, Outcome, Trial, Tuned, Unit};
+
+impl fmt::Display for Tuned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let origin = if self.cache == Cache::Hit { "remembered" } else { "measured" };
+        writeln!(f, "{}, {origin}", self.title)?;
+        if let Some(complaint) = complaint(&self.cache) {
+            writeln!(f, "{complaint}")?;
+        }
+        let width = self.trials.iter().map(|trial| trial.name.chars().count()).max().unwrap_or(0);
+        let unit = match self.unit {
+            Unit::Microseconds => "µs",
+            Unit::Instructions => "instructions",
+        };
+        writeln!(f, "  {:width$}  {unit:>12}  spread  of best", "candidate")?;
+        let best = match self.trials.get(self.best).map(|trial| &trial.outcome) {
+            Some(Outcome::Measured { cost, .. }) => *cost,
+            Some(Outcome::Refused { .. }) | None => f64::NAN,
+        };
+        for (index, Trial { name, outcome }) in self.trials.iter().enumerate() {
+            let mark = if index == self.best { '>' } else { ' ' };
+            write!(f, "{mark} {name:width$}  ")?;
+            match outcome {
+                Outcome::Measured { cost, spread } => {
+                    let digits = if self.unit == Unit::Instructions { 0 } else { 2 };
+                    writeln!(f, "{cost:12.digits$}  {spread:6.3}  {:7.3}", cost / best)?;
+                }
+                Outcome::Refused { why } => writeln!(f, "refused: {why}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What went wrong with the cache, if something did.
+pub(super) fn complaint(state: &Cache) -> Option<String> {
+    match state {
+        Cache::Off | Cache::Hit | Cache::Miss => None,
+        Cache::Damaged { path, why } => {
+            Some(format!("the result in {} is damaged, and is measured anew: {why}", path.display()))
+        }
+        Cache::Unwritable { path, why } => {
+            Some(format!("the result could not be written to {}: {why}", path.display()))
+        }
+    }
+}

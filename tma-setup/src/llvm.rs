@@ -1,0 +1,249 @@
+//! LLVM 22: where its library is.
+//!
+//! Only the shared library is needed: no headers, no `llvm-config`, no C++ compiler. On Debian that
+//! is the package `libllvm22` alone.
+
+use std::env;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::system::{self, System};
+
+/// Names LLVM's library, or a folder with it. If it is set, nothing else is searched.
+pub const VARIABLE: &str = "TMA_LLVM";
+
+/// The same for other crates that use LLVM 22; read if [`VARIABLE`] is not set.
+pub const BINDINGS: &str = "LLVM_SYS_221_PREFIX";
+
+/// What the search reads in the environment.
+pub const VARIABLES: [&str; 4] = [VARIABLE, BINDINGS, "CONDA_PREFIX", "HOMEBREW_PREFIX"];
+
+/// The names of the library: the version is that of its interface, which all releases 22.1.x share.
+const NAMES: &[&str] = if cfg!(target_os = "macos") {
+    &["libLLVM.22.1.dylib", "libLLVM-22.dylib"]
+} else if cfg!(windows) {
+    &["LLVM-C.lib"]
+} else {
+    &["libLLVM.so.22.1"]
+};
+
+/// A name without a version, taken from folders for LLVM 22 alone.
+const BARE_NAME: Option<&str> = if cfg!(target_os = "macos") { Some("libLLVM.dylib") } else { None };
+
+/// LLVM 22 is not where it was looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The variable that names a place without it, and its value.
+    pub named: Option<(&'static str, PathBuf)>,
+    /// The command that installs it here, if one is known.
+    pub command: Option<String>,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = NAMES[0];
+        match &self.named {
+            Some((variable, path)) => {
+                write!(f, "`{variable}` is `{}`, where there is no `{name}`", path.display())?;
+            }
+            None => write!(f, "LLVM 22 is not installed: there is no `{name}`")?,
+        }
+        match &self.command {
+            Some(command) => write!(f, ". Install it: {command}"),
+            None => write!(f, ". Install LLVM 22, and set `{VARIABLE}` to the folder with that file"),
+        }
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// What the search depends on.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The variable that names LLVM's place, and its value.
+    pub named: Option<(&'static str, PathBuf)>,
+    /// Folders, in the order of the search.
+    pub folders: Vec<PathBuf>,
+}
+
+/// The path of LLVM 22's shared library on this machine.
+///
+/// # Errors
+///
+/// [`Missing`], with the command that installs it.
+pub fn find() -> Result<PathBuf, Missing> {
+    let places = Places::here();
+    search(&places).ok_or_else(|| Missing {
+        named: places.named,
+        command: System::here().llvm_command(system::is_root()),
+    })
+}
+
+/// The library in the first of the places that has it.
+pub fn search(places: &Places) -> Option<PathBuf> {
+    let Some((_, named)) = &places.named else {
+        return places.folders.iter().find_map(|folder| library_in(folder, is_for_22(folder)));
+    };
+    if named.is_file() {
+        return Some(named.clone());
+    }
+    ["", "lib", "lib64"].iter().find_map(|part| library_in(&named.join(part), true))
+}
+
+fn library_in(folder: &Path, also_bare: bool) -> Option<PathBuf> {
+    let bare = BARE_NAME.filter(|_| also_bare);
+    NAMES.iter().copied().chain(bare).map(|name| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Whether a folder is one of LLVM 22, by its name or by that which it links to.
+fn is_for_22(folder: &Path) -> bool {
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    real.iter().any(|part| {
+        let part = part.to_string_lossy();
+        part == "llvm@22" || part.starts_with("22.")
+    })
+}
+
+impl Places {
+    /// Those of this machine.
+    pub fn here() -> Self {
+        let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let named = [VARIABLE, BINDINGS].into_iter().find_map(|name| Some((name, variable(name)?)));
+        let mut folders = of_system(env::consts::ARCH);
+        let brews =
+            variable("HOMEBREW_PREFIX").into_iter().chain(["/opt/homebrew", "/usr/local"].map(PathBuf::from));
+        folders
+            .extend(brews.flat_map(|brew| ["opt/llvm@22/lib", "opt/llvm/lib"].map(|part| brew.join(part))));
+        folders.extend(variable("CONDA_PREFIX").map(|conda| conda.join("lib")));
+        Self { named, folders }
+    }
+}
+
+/// The folders of packages on a processor's Linux distributions. Debian has one for each
+/// architecture; Fedora's 64-bit libraries are in `lib64`; an older LLVM is kept beside the current
+/// one in a folder of its own on Fedora, Arch and Alpine.
+fn of_system(processor: &str) -> Vec<PathBuf> {
+    let debian = [format!("/usr/lib/{processor}-linux-gnu"), "/usr/lib/llvm-22/lib".to_owned()];
+    let others = [
+        "/usr/lib64",
+        "/usr/lib64/llvm22/lib64",
+        "/usr/lib64/llvm22/lib",
+        "/usr/lib",
+        "/usr/lib/llvm22/lib",
+        "/usr/local/lib64",
+        "/usr/local/lib",
+    ];
+    debian.into_iter().chain(others.map(str::to_owned)).map(PathBuf::from).collect()
+}
+
+/// How a build script of cargo's links the library at `path`.
+///
+/// The library gets a link in `out_dir`, where the linker finds it. Cargo adds folders in `target`
+/// to the loader's path of whatever it runs, so that build scripts and tests start although the
+/// library is in a folder that the loader does not search. Source: The Cargo Book, "Dynamic library
+/// paths".
+///
+/// # Errors
+///
+/// If the link cannot be made.
+pub fn directives(path: &Path, out_dir: &Path) -> std::io::Result<Vec<String>> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let library = match name.strip_prefix("lib").and_then(|name| name.strip_suffix(".dylib")) {
+        Some(name) => format!("dylib={name}"),
+        None => match name.strip_suffix(".lib") {
+            Some(name) => format!("dylib={name}"),
+            None => format!("dylib:+verbatim={name}"),
+        },
+    };
+    let folder = link(path, out_dir)?;
+    Ok(vec![format!("rustc-link-search=native={}", folder.display()), format!("rustc-link-lib={library}")])
+}
+
+#[cfg(unix)]
+fn link(path: &Path, out_dir: &Path) -> std::io::Result<PathBuf> {
+    let folder = out_dir.join("llvm");
+    let link = folder.join(path.file_name().unwrap_or_default());
+    std::fs::create_dir_all(&folder)?;
+    if std::fs::read_link(&link).is_ok_and(|old| old == path) {
+        return Ok(folder);
+    }
+    if link.is_symlink() {
+        std::fs::remove_file(&link)?;
+    }
+    std::os::unix::fs::symlink(path, &link)?;
+    Ok(folder)
+}
+
+/// Links need a privilege there; programs find libraries through `PATH`.
+#[cfg(not(unix))]
+fn link(path: &Path, _out_dir: &Path) -> std::io::Result<PathBuf> {
+    Ok(path.parent().unwrap_or(Path::new("")).to_owned())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A folder of a test's own, with an empty library at each of `paths`.
+    fn folder(name: &str, paths: &[&str]) -> PathBuf {
+        let root = env::temp_dir().join(format!("tma-setup-{name}-{}", std::process::id()));
+        for path in paths {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn the_first_folder_with_the_library_is_taken() {
+        let root = folder("folders", &["b/libLLVM.so.22.1", "c/libLLVM.so.22.1", "a/libLLVM.so.21.1"]);
+        let folders = ["a", "b", "c"].map(|name| root.join(name)).to_vec();
+        let places = Places { named: None, folders };
+        assert_eq!(search(&places), Some(root.join("b/libLLVM.so.22.1")));
+        assert_eq!(search(&Places { named: None, folders: vec![root.join("a")] }), None);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_variable_names_a_file_or_a_folder_and_nothing_else_is_searched() {
+        let root = folder("named", &["lib/libLLVM.so.22.1", "x/libLLVM.so.22.1", "y/llvm.so", "z/a"]);
+        let named = |path: &str| {
+            let places = Places { named: Some((VARIABLE, root.join(path))), folders: vec![root.join("x")] };
+            search(&places).map(|path| path.strip_prefix(&root).unwrap().to_owned())
+        };
+        assert_eq!(named(""), Some("lib/libLLVM.so.22.1".into()));
+        assert_eq!(named("x"), Some("x/libLLVM.so.22.1".into()));
+        assert_eq!(named("y/llvm.so"), Some("y/llvm.so".into()));
+        assert_eq!(named("z"), None);
+        assert_eq!(named("nowhere"), None);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_link_to_the_library_is_replaced_when_it_moves() {
+        let root = folder("link", &["a/libLLVM.so.22.1", "b/libLLVM.so.22.1"]);
+        let out = root.join("out");
+        for name in ["a", "b", "b"] {
+            let library = root.join(name).join("libLLVM.so.22.1");
+            let said = directives(&library, &out).unwrap();
+            let search = format!("rustc-link-search=native={}/llvm", out.display());
+            assert_eq!(said, [search, "rustc-link-lib=dylib:+verbatim=libLLVM.so.22.1".to_owned()]);
+            assert_eq!(fs::read_link(out.join("llvm/libLLVM.so.22.1")).unwrap(), library);
+        }
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn what_is_missing_comes_with_a_command() {
+        let command = Some("brew install llvm@22".to_owned());
+        let missing = Missing { named: None, command };
+        let text =
+            "LLVM 22 is not installed: there is no `libLLVM.so.22.1`. Install it: brew install llvm@22";
+        assert_eq!(missing.to_string(), text);
+        let missing = Missing { named: Some((VARIABLE, "/opt/llvm".into())), command: None };
+        assert!(missing.to_string().starts_with("`TMA_LLVM` is `/opt/llvm`, where there is no"), "{missing}");
+        assert!(missing.to_string().contains("set `TMA_LLVM` to the folder"), "{missing}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Requirements from the system's packages, and their installation on Debian and Ubuntu.
+
+use std::{
+    io::{IsTerminal, stdin},
+    process::Command,
+};
+
+use anyhow::{Result, bail};
+
+use crate::{llvm, process, system};
+
+/// A requirement of a build.
+pub struct Need {
+    /// Its name, for messages.
+    pub what: &'static str,
+    /// The packages that contain it on Debian and Ubuntu.
+    pub packages: &'static [&'static str],
+    /// What to do if these packages do not exist.
+    pub by_hand: &'static str,
+    /// Checks whether it is present.
+    pub is_met: fn() -> bool,
+}
+
+/// LLVM's library.
+pub const LLVM: Need = Need {
+    what: "LLVM 22",
+    packages: &["libllvm22"],
+    by_hand: "`cargo tma doctor` prints the command for other systems; or set TMA_LLVM to a folder with the library.",
+    is_met: || llvm::find().is_ok(),
+};
+
+/// Installs whichever of `needs` are missing. An error names what is missing and what to do by
+/// hand.
+///
+/// # Errors
+/// If something is still missing afterwards.
+pub fn provide(needs: &[&Need]) -> Result<()> {
+    let missing = unmet(needs);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !has_apt() {
+        bail!(
+            "This is neither Debian nor Ubuntu, so setup cannot install what is missing.\n{}",
+            advice(&missing)
+        );
+    }
+    let packages: Vec<_> = missing.iter().flat_map(|need| need.packages).copied().collect();
+    println!("Installing {}", packages.join(", "));
+    // A broken third-party source fails an update that otherwise has everything needed here.
+    if let Err(error) = process::run(&mut apt_get(&["update", "--quiet"])) {
+        println!("Going on in spite of: {error}");
+    }
+    let mut install = apt_get(&["install", "--yes", "--quiet", "--no-install-recommends"]);
+    let installed = process::run(install.args(packages));
+    let missing = unmet(needs);
+    match installed {
+        Ok(()) if missing.is_empty() => Ok(()),
+        Ok(()) => bail!("The packages were installed, and yet something is missing.\n{}", advice(&missing)),
+        Err(error) => bail!("{error}\n{}", advice(&missing)),
+    }
+}
+
+fn unmet<'a>(needs: &[&'a Need]) -> Vec<&'a Need> {
+    needs.iter().copied().filter(|need| !(need.is_met)()).collect()
+}
+
+fn advice(missing: &[&Need]) -> String {
+    let lines = missing.iter().map(|need| {
+        format!("Missing: {} (Debian and Ubuntu: {}). {}", need.what, need.packages.join(" "), need.by_hand)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn has_apt() -> bool {
+    process::probe(Command::new("apt-get").arg("--version")).is_some()
+}
+
+/// A non-interactive call to apt-get, through sudo if that is needed and present.
+fn apt_get(arguments: &[&str]) -> Command {
+    let mut command = if system::is_root() || process::probe(Command::new("sudo").arg("--version")).is_none()
+    {
+        Command::new("env")
+    } else {
+        let mut sudo = Command::new("sudo");
+        if !stdin().is_terminal() {
+            // Fail instead of waiting for a password that nobody types.
+            sudo.arg("--non-interactive");
+        }
+        sudo.arg("env");
+        sudo
+    };
+    command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=300"]);
+    command.args(arguments);
+    command
+}
