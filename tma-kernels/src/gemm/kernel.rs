@@ -233,7 +233,7 @@ pub mod product {
                 sum[first + e] = max(sum[first + e], 0.0);
             }
         } else if activation > 1 {
-            let gate = if activation == 2 { [1.595_769_1, 0.071_354_82] } else { [1.0f32, 0.0] };
+            let gate = if activation == 2 { [1.595_769, 0.071_354_82] } else { [1.0f32, 0.0] };
             for e in unroll(0..COLS as usize / 2) {
                 let x = sum[first + e];
                 // 1 / z is 2 to the power of -log2(z), here without the branches of a division.
