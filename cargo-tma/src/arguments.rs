@@ -114,6 +114,12 @@ pub(crate) struct Kernels {
     /// The PTX as it is, without source lines
     #[arg(long)]
     pub(crate) plain: bool,
+    /// Writes the PTX of all kernels into the package's folder `tma-ptx`, for builds without LLVM
+    #[arg(long, conflicts_with_all = ["kernel", "plain", "check", "release"])]
+    pub(crate) keep: bool,
+    /// Compares the folder `tma-ptx` with what the compiler makes
+    #[arg(long, conflicts_with_all = ["kernel", "plain", "release"])]
+    pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) build: Build,
 }

@@ -11,6 +11,9 @@ use tma_setup::process;
 use crate::arguments::Build;
 use crate::kernel::Kernel;
 
+/// The folder in which a package keeps PTX.
+pub(crate) const KEPT: &str = "tma-ptx";
+
 /// A package.
 #[derive(Debug)]
 pub(crate) struct Package {
@@ -63,14 +66,8 @@ impl Package {
     ///
     /// If cargo fails before that, or the package has no kernels.
     pub(crate) fn kernels(&self, build: &Build) -> Result<Vec<Kernel>> {
-        let mut command = cargo();
-        // What `cargo test` and `cargo run` have built is not built again. A release build is checked
-        // only: optimising everything would take longer, for nothing.
-        command.args(if build.release { &["check", "--release"][..] } else { &["build"] });
-        command.args(["--message-format", "json-render-diagnostics", "--manifest-path"]);
-        command.arg(self.folder.join("Cargo.toml"));
-        command.args(build.no_default_features.then_some("--no-default-features"));
-        command.args(build.features.iter().flat_map(|features| ["--features", features]));
+        let mut command = self.cargo(build, build.release);
+        command.args(["--message-format", "json-render-diagnostics"]);
         // Cargo shows its own progress and errors.
         let output = command.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
         let messages = String::from_utf8_lossy(&output.stdout);
@@ -85,6 +82,29 @@ impl Package {
         let kernels = kernels_in(&out_dir.join("tma"), &self.folder)?;
         ensure!(!kernels.is_empty(), "the package `{}` has no kernel that compiles", self.name);
         Ok(kernels)
+    }
+
+    /// A build. What `cargo test` and `cargo run` have built is not built again. A release build is
+    /// checked only: optimising everything would take longer, for nothing.
+    fn cargo(&self, build: &Build, is_release: bool) -> Command {
+        let mut command = cargo();
+        command.args(if is_release { &["check", "--release"][..] } else { &["build"] });
+        command.arg("--manifest-path").arg(self.folder.join("Cargo.toml"));
+        command.args(build.no_default_features.then_some("--no-default-features"));
+        command.args(build.features.iter().flat_map(|features| ["--features", features]));
+        command
+    }
+
+    /// Lets the build script write or check the kept PTX, and returns whether it succeeded.
+    pub(crate) fn keep(&self, task: &str, build: &Build) -> Result<bool> {
+        let mut command = self.cargo(build, true);
+        let status = command.env("TMA_KEEP", task).stdout(Stdio::null()).status();
+        Ok(status.context("cannot start cargo")?.success())
+    }
+
+    /// The kernels whose PTX is kept.
+    pub(crate) fn kept(&self) -> Result<Vec<Kernel>> {
+        kernels_in(&self.folder.join(KEPT), &self.folder)
     }
 
     /// Where the build script wrote to, as cargo's messages say. Source: The Cargo Book, "External

@@ -1,79 +1,18 @@
 //! The command as people call it: what it prints, and its exit codes.
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
-}
-
-/// A folder of a test's own, in which there is nothing yet.
-fn fresh(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cargo-tma").join(name);
-    fs::remove_dir_all(&folder).ok();
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-/// As in a user's shell, but for the network and a GPU. The programs of NVIDIA are those that the
-/// set-up has fetched.
-fn environment(command: &mut Command, folder: &Path) {
-    let tools = root().join("target/tools");
-    for (variable, program) in [("TMA_PTXAS", "ptxas"), ("TMA_NVDISASM", "nvdisasm")] {
-        if std::env::var_os(variable).is_none() {
-            command.env(variable, tools.join(program));
-        }
-    }
-    command.current_dir(folder).env("CARGO_NET_OFFLINE", "true").env("TMA_DEVICE", "sim");
-    command.env_remove("OUT_DIR").env_remove("CARGO_MANIFEST_DIR");
-    // Third-party crates are compiled once for this package and that of the book.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("getting-started/hello-tma/target");
-    command.env("CARGO_TARGET_DIR", target);
-    command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
-}
-
-fn tma(folder: &Path, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tma"));
-    command.arg("tma").args(line.split_whitespace());
-    environment(&mut command, folder);
-    command.output().unwrap()
-}
-
-/// What a command prints that ends with `code`.
-#[track_caller]
-fn printed(folder: &Path, line: &str, code: i32) -> String {
-    let output = tma(folder, line);
-    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
-    assert_eq!(output.status.code(), Some(code), "`cargo tma {line}`\n{out}\n{err}");
-    if code == 2 { err } else { out }
-}
+use common::{environment, fresh, has, new_package, printed};
 
 #[track_caller]
 fn json(folder: &Path, line: &str, code: i32) -> Value {
     serde_json::from_str(&printed(folder, &format!("{line} --format json"), code)).unwrap()
-}
-
-#[track_caller]
-fn has(text: &str, wanted: &[&str]) {
-    for wanted in wanted {
-        assert!(text.contains(wanted), "{wanted:?} is not in:\n{text}");
-    }
-}
-
-/// A new package. It lies within this workspace and is none of it.
-fn new_package(name: &str) -> PathBuf {
-    let beside = fresh(name);
-    let said = printed(&beside, &format!("new {name}"), 0);
-    has(&said, &["Created", name, "cargo test"]);
-    let folder = beside.join(name);
-    let manifest = folder.join("Cargo.toml");
-    let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(manifest, text + "\n[workspace]\n").unwrap();
-    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    folder
 }
 
 const LAUNCH: &str = "--grid 1,2 --buffer random:f32:64x64 --buffer zeros:f32:64x64 --arg f32:2 \

@@ -11,7 +11,8 @@ use tma_codegen::diag::{Code, Diagnostics};
 
 /// Codes that no kernel alone brings about: they are about the build, and about imports, which
 /// texts need not have.
-const PROSE_ONLY: [Code; 4] = [Code::MissingPrelude, Code::MissingPtx, Code::Backend, Code::Unwatchable];
+const PROSE_ONLY: [Code; 5] =
+    [Code::MissingPrelude, Code::MissingPtx, Code::Backend, Code::Unwatchable, Code::KeptPtx];
 
 /// An error, as noted with `//~ CODE text`, or as reported.
 #[derive(Debug)]

@@ -54,6 +54,7 @@ rules! {
     MissingRegisterFence: "accumulator_without_fence.ptx",
     DivergentMultiplication: "multiplication_by_one_warp.ptx",
     IllegalMultiplication: "metadata_of_one_element.ptx",
+    SwizzleMismatch: "swizzle_of_another_tile.ptx",
     UnwaitedMultiplication: "multiplication_not_waited_for.ptx",
 }
 

@@ -91,7 +91,7 @@ fn all_of_227_kib_can_be_used_and_no_more() {
     assert!(text.contains("at 0x39000 of shared memory, of which a block has 0x400 up to 0x39000"), "{text}");
     let config = LaunchConfig { dynamic_shared_bytes: MOST_SHARED_BYTES + 1, ..LaunchConfig::default() };
     let more = launch(&kernel("", ""), &mut GlobalMemory::default(), "k", &config, &[Arg::Address(0)]);
-    let error = more.err().expect("no block has as much").to_string();
+    let error = more.expect_err("no block has as much").to_string();
     assert!(error.contains("232449 bytes of shared memory; 232448 is the most"), "{error}");
 }
 

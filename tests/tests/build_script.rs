@@ -126,7 +126,8 @@ impl Package {
 
 fn report(compiled: &[&str], reused: &[&str], refused: &[&str]) -> Report {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Report { compiled: names(compiled), reused: names(reused), refused: names(refused), warnings: vec![] }
+    let (compiled, reused, refused) = (names(compiled), names(reused), names(refused));
+    Report { compiled, reused, refused, ..Report::default() }
 }
 
 #[test]

@@ -3,9 +3,10 @@
 #![cfg(feature = "llvm")]
 
 use std::ops::Mul;
+use std::path::Path;
 
 use tma_runtime::prelude::*;
-use tma_runtime::tune::{Tuner, candidates};
+use tma_runtime::tune::{Cache, Tuner, candidates};
 use tma_tests::sources::code_blocks;
 
 /// `dst = src * factor`, one block for each tile.
@@ -46,6 +47,17 @@ pub fn sum(values: Global<f32>, total: Global<f32>) {
     if i < values.len() {
         total.atomic_add(0, values.get(i));
     }
+}
+
+/// Adds up the elements by any number of blocks.
+#[tma_kernel(threads = 128)]
+pub fn strided_sum(values: Global<f32>, total: Global<f32>) {
+    let first = block_idx().x as u64 * 128 + thread_idx().x as u64;
+    let mut part = 0.0;
+    for i in (first..values.len()).step_by(grid_dim().x as usize * 128) {
+        part += values.get(i);
+    }
+    total.atomic_add(0, part);
 }
 
 /// `values * factor`, whatever the elements are.
@@ -228,24 +240,29 @@ fn graphs() -> Result<(), Error> {
 #[test]
 fn tuning() -> Result<(), Error> {
     let folder = std::env::temp_dir().join(format!("tma-host-{}", std::process::id()));
+    let states = [tuned_sum(&folder)?, tuned_sum(&folder)?];
+    assert_eq!(states, [Cache::Miss, Cache::Hit]);
+    std::fs::remove_dir_all(&folder).expect("it was remembered there");
+    Ok(())
+}
+
+fn tuned_sum(folder: &Path) -> Result<Cache, Error> {
     let device = Device::open()?;
     let stream = device.stream()?;
     let values = device.tensor(&[0.5; 128 * 64], [128, 64])?;
     let mut total = device.zeros([1])?;
-    for _ in 0..2 {
-        let all = candidates([&sum::SPEC], &[8, 32, 128]);
-        let tuned =
-            Tuner::new(&stream).cache(&folder).tune("sum", &values.shape(), &all, |candidate, stream| {
-                sum::launch(stream, candidate.options, &values, &mut total)
-            })?;
-        println!("{tuned}");
-        let blocks = all[tuned.best].options;
-        total.copy_from(&[0.0])?;
-        sum::launch(&stream, blocks, &values, &mut total)?;
-        assert_eq!(total.to_vec()?, [4096.0]);
-    }
-    std::fs::remove_dir_all(&folder).expect("it was remembered there");
-    Ok(())
+    let all = candidates([&strided_sum::SPEC], &[8, 16, 64]);
+    let tuner = Tuner::new(&stream).cache(folder);
+    let tuned = tuner.tune("sum", &values.shape(), &all, |candidate, stream| {
+        strided_sum::launch(stream, candidate.options, &values, &mut total)
+    })?;
+    println!("{tuned}");
+    let blocks = all[tuned.best].options;
+    total.copy_from(&[0.0])?;
+    strided_sum::launch(&stream, blocks, &values, &mut total)?;
+    stream.synchronize()?;
+    assert_eq!(total.to_vec()?, [4096.0]);
+    Ok(tuned.cache)
 }
 
 #[test]

@@ -30,7 +30,11 @@ fn the_book_shows_operands_as_they_are_read() -> anyhow::Result<()> {
         let operand = TileLayout::new(Scalar::F16, &extents, swizzle).operand(major)?;
         page::is(&format!("layouts/operand-{name}.svg"), &operand.svg())?;
     }
-    Ok(())
+    let half = TileLayout::new(Scalar::F16, &[8, 32], TileSwizzle::B64).operand(Major::K)?;
+    let sparse = half.sparse().ok_or_else(|| anyhow::anyhow!("f16 is never sparse"))?;
+    page::is("layouts/operand-sparse.svg", &sparse.svg())?;
+    let bits = TileLayout::new(Scalar::U32, &[8, 16], TileSwizzle::B64).operand_of_bits()?;
+    page::is("layouts/operand-bits.svg", &bits.svg())
 }
 
 #[test]
@@ -41,5 +45,6 @@ fn the_book_shows_registers_as_they_are_held() -> anyhow::Result<()> {
         let a = TileLayout::fragment(element, [64, columns])?;
         page::is(&format!("layouts/fragment-{}.svg", element.name()), &a.of_warp(0).svg())?;
     }
-    Ok(())
+    let metadata = TileLayout::metadata(Scalar::F16, [64, 64])?;
+    page::is("layouts/metadata.svg", &metadata.svg())
 }

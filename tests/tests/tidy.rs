@@ -16,11 +16,10 @@ fn codes(text: &str) -> BTreeSet<&str> {
     words.filter(|word| word.bytes().skip(4).all(|digit| digit.is_ascii_digit())).collect()
 }
 
-/// The codes that the sources of the compiler and the runtime define.
+/// The codes that the sources of the compiler, the runtime and the package of kernels define.
 fn defined_codes(files: &[File]) -> BTreeSet<&str> {
-    let is_source = |file: &&File| {
-        ["codegen/build.rs", "codegen/src/", "tma-runtime/src/"].iter().any(|at| file.path.starts_with(at))
-    };
+    const SOURCES: [&str; 4] = ["codegen/build.rs", "codegen/src/", "tma-kernels/src/", "tma-runtime/src/"];
+    let is_source = |file: &&File| SOURCES.iter().any(|at| file.path.starts_with(at));
     let codes: BTreeSet<_> = files
         .iter()
         .filter(is_source)
@@ -142,7 +141,9 @@ fn every_package_is_described_licensed_and_linted() {
 fn links_in_the_documentation_lead_somewhere() {
     let files = files();
     let documents = files.iter().filter(|file| {
-        file.path.ends_with(".md") && (file.path.starts_with("docs/") || file.path.ends_with("README.md"))
+        let is_of_root = !file.path.contains('/');
+        let is_page = file.path.starts_with("docs/") || file.path.ends_with("README.md");
+        file.path.ends_with(".md") && (is_of_root || is_page)
     });
     let broken = documents.flat_map(|file| {
         let folder = root().join(&file.path).parent().map(PathBuf::from).expect("a file lies in a folder");
@@ -151,6 +152,19 @@ fn links_in_the_documentation_lead_somewhere() {
         broken.map(|target| format!("{}: there is no {target}", file.path))
     });
     expect_none(broken);
+}
+
+#[test]
+fn the_examples_are_those_of_their_readme() {
+    let files = files();
+    let folder = "examples/src/bin/";
+    let programs = files.iter().filter_map(|file| file.path.strip_prefix(folder)?.strip_suffix(".rs"));
+    let readme =
+        files.iter().find(|file| file.path == "examples/README.md").expect("the examples have a README");
+    let rows: Vec<_> = readme.text.lines().filter(|line| line.starts_with("| [`")).collect();
+    let row = |program: &str| format!("| [`{program}`](src/bin/{program}.rs) | ");
+    let missing = programs.filter(|program| !rows.iter().any(|line| line.starts_with(&row(program))));
+    expect_none(missing.map(|program| format!("examples/README.md has no row for {program}")));
 }
 
 /// The files that a Markdown text without fences links to: `[text](file#part)` and `[name]: file`.

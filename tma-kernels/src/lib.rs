@@ -1,1 +1,6 @@
 //! Matrix products and attention for Hopper GPUs, to be called from Rust.
+
+mod attention;
+pub mod gemm;
+
+pub use attention::{AttentionElement, AttentionOptions, Lengths, attention};

@@ -5,16 +5,20 @@ use serde_json::{Value, json};
 use tma_setup::program::PTXAS;
 
 use super::assembled::{self, Assembled};
-use crate::arguments::Kernels;
+use crate::arguments::{Build, Kernels};
 use crate::kernel::{Kernel, location};
 use crate::output::Output;
-use crate::package;
-use crate::style::{bold, dim, source};
+use crate::package::{self, KEPT, Package};
+use crate::style::{bad, bold, dim, good, source};
 
 /// Lists the kernels, or shows the PTX of those that are named. Where ptxas is installed, it says
 /// what it takes.
 pub(crate) fn run(options: &Kernels) -> Result<Output> {
     let package = package::find(options.build.package.as_deref())?;
+    if options.keep || options.check {
+        let task = if options.keep { Keep::Write } else { Keep::Check };
+        return keep(&package, task, &options.build);
+    }
     let kernels = package.kernels(&options.build)?;
     let (shown, is_list) = match &options.kernel {
         Some(name) => (package::named(kernels, name)?, false),
@@ -40,6 +44,34 @@ pub(crate) fn run(options: &Kernels) -> Result<Output> {
         text += &format!("{}\n", dim("registers and spills are not known: `cargo tma setup` fetches ptxas"));
     }
     Ok(Output { text, json: Value::Array(json), is_clean })
+}
+
+/// What the build script does with the kept PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keep {
+    Write,
+    Check,
+}
+
+/// Lets the build script write or compare the kept PTX. Cargo shows the script's errors.
+fn keep(package: &Package, task: Keep, build: &Build) -> Result<Output> {
+    let value = match task {
+        Keep::Write => "write",
+        Keep::Check => "check",
+    };
+    let is_done = package.keep(value, build)?;
+    let kernels = package.kept()?;
+    let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    let folder = package.folder.join(KEPT);
+    let text = match (is_done, task) {
+        (false, _) => format!("{}\n", bad("The PTX in tma-ptx is not that of the package's kernels.")),
+        (true, Keep::Write) => format!("{} {}: {}\n", good("Kept"), folder.display(), names.join(", ")),
+        (true, Keep::Check) => {
+            format!("{} {}: {}\n", good("As it is kept in"), folder.display(), names.join(", "))
+        }
+    };
+    let json = json!({ "folder": folder, "kernels": names, "agrees": is_done });
+    Ok(Output { text, json, is_clean: is_done })
 }
 
 fn indented(is_list: bool, text: &str) -> String {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use super::kept::Unkept;
 use crate::diag::{Code, Coded, Located};
 use crate::escape;
 
@@ -28,6 +29,10 @@ pub enum BuildError {
     /// Kernels need what the target does not have. The macro cannot report this: it does not know
     /// the target.
     Target(Vec<Located>),
+    /// What the package keeps is not the PTX of its kernels as they are now.
+    Unkept(Vec<Unkept>),
+    /// PTX is to be kept, and there is no LLVM to make it.
+    NothingToKeep,
     /// LLVM failed.
     #[cfg(feature = "llvm")]
     Backend {
@@ -62,6 +67,17 @@ impl fmt::Display for BuildError {
                 let lines: Vec<_> = errors.iter().map(Located::to_string).collect();
                 f.write_str(&lines.join("\n"))
             }
+            Self::Unkept(all) => {
+                let lines = all.iter().map(|unkept| {
+                    let (path, line) = &unkept.place;
+                    format!("{}:{line}: {}", escape::path(path), Coded(Code::KeptPtx, unkept))
+                });
+                f.write_str(&lines.collect::<Vec<_>>().join("\n"))
+            }
+            Self::NothingToKeep => {
+                let why = "`tma-codegen` is built without its feature `llvm`, and makes no PTX to keep: turn the feature on";
+                Coded(Code::KeptPtx, why).fmt(f)
+            }
             #[cfg(feature = "llvm")]
             Self::Backend { path, line, error } => {
                 write!(f, "{}:{line}: {}", escape::path(path), Coded(Code::Backend, error))
@@ -76,7 +92,11 @@ impl std::error::Error for BuildError {
             Self::File { error, .. } => Some(error),
             #[cfg(feature = "llvm")]
             Self::Backend { error, .. } => Some(error),
-            Self::NoEnvironment(_) | Self::Unwatchable { .. } | Self::Target(_) => None,
+            Self::NoEnvironment(_)
+            | Self::Unwatchable { .. }
+            | Self::Target(_)
+            | Self::Unkept(_)
+            | Self::NothingToKeep => None,
         }
     }
 }

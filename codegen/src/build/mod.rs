@@ -8,15 +8,18 @@
 
 mod checks;
 mod error;
+mod kept;
 mod reuse;
 mod sources;
 mod store;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
 pub use error::BuildError;
+use kept::Keep;
+pub use kept::{Unkept, Why};
 pub(crate) use sources::FOLDERS;
 
 use crate::check::{TargetKernel, for_target};
@@ -48,6 +51,8 @@ pub struct Report {
     pub compiled: Vec<String>,
     /// Taken from an earlier run, since nothing in them has changed.
     pub reused: Vec<String>,
+    /// Taken from the package's sources, which keep it for builds without LLVM.
+    pub kept: Vec<String>,
     /// Passed over, since they break a rule that the macro reports.
     pub refused: Vec<String>,
     /// What could be better in any of them.
@@ -97,7 +102,8 @@ impl Build {
         if let Err(error) = self.run() {
             match &error {
                 BuildError::Target(errors) => errors.iter().for_each(|error| tell_cargo("error", error)),
-                other => tell_cargo("error", other),
+                // One line each.
+                other => other.to_string().lines().for_each(|line| tell_cargo("error", &line)),
             }
             std::process::exit(1);
         }
@@ -114,12 +120,17 @@ impl Build {
         let package = variable("CARGO_MANIFEST_DIR")?;
         let out_dir = variable("OUT_DIR")?;
         println!("cargo::rerun-if-env-changed=TMA_DUMP");
+        println!("cargo::rerun-if-env-changed={}", kept::VARIABLE);
         let roots = sources::roots(&package, &self.sources);
         let note = note::clear(&out_dir).map_err(file_error(&out_dir))?;
         for path in roots.iter().chain([&note]) {
             println!("cargo::rerun-if-changed={}", watched(path, &package)?);
         }
-        let report = self.compile(&package, &roots, &out_dir)?;
+        let keep = Keep::here();
+        if kept::is_in(&package) || keep != Keep::Nothing {
+            println!("cargo::rerun-if-changed={}", kept::FOLDER);
+        }
+        let report = self.compile_and_keep(&package, &roots, &out_dir, keep)?;
         if self.warnings {
             report.warnings.iter().for_each(|warning| tell_cargo("warning", warning));
         }
@@ -132,11 +143,32 @@ impl Build {
     /// # Errors
     ///
     /// When files cannot be read or written, when a kernel needs what the target does not have, and
-    /// when LLVM fails.
+    /// when LLVM fails. Without LLVM, when the package keeps PTX that is not that of its kernels.
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
+        self.compile_and_keep(package, roots, out_dir, Keep::Nothing)
+    }
+
+    fn compile_and_keep(
+        &self,
+        package: &Path,
+        roots: &[PathBuf],
+        out_dir: &Path,
+        keep: Keep,
+    ) -> Result<Report, BuildError> {
+        if keep == Keep::Write && cfg!(not(feature = "llvm")) {
+            return Err(BuildError::NothingToKeep);
+        }
         let folder = out_dir.join("tma");
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
-        let mut run = Run { goal: self.goal(), out_dir, current: HashSet::new(), report: Report::default() };
+        let mut run = Run {
+            goal: self.goal(),
+            package,
+            out_dir,
+            keep,
+            current: HashSet::new(),
+            unkept: vec![],
+            report: Report::default(),
+        };
         let mut lacking = vec![];
         for path in sources::rust_files(roots)? {
             let bytes = fs::read(&path).map_err(file_error(&path))?;
@@ -152,6 +184,15 @@ impl Build {
         if !lacking.is_empty() {
             return Err(BuildError::Target(lacking));
         }
+        let names = run.names();
+        match keep {
+            Keep::Nothing => {}
+            Keep::Write => kept::remove_stale(package, &names)?,
+            Keep::Check => run.unkept.extend(kept::gone(package, &names)?),
+        }
+        if !run.unkept.is_empty() {
+            return Err(BuildError::Unkept(run.unkept));
+        }
         remove_stale(&folder, &run.current)?;
         Ok(run.report)
     }
@@ -164,9 +205,13 @@ impl Build {
 /// A run of the build script.
 struct Run<'a> {
     goal: Goal,
+    package: &'a Path,
     out_dir: &'a Path,
+    keep: Keep,
     /// The files that belong to kernels as they are now.
     current: HashSet<PathBuf>,
+    /// The kernels whose kept PTX is wanted and is not theirs.
+    unkept: Vec<Unkept>,
     report: Report,
 }
 
@@ -207,29 +252,60 @@ impl Run<'_> {
         source: &Path,
     ) -> Result<(), BuildError> {
         let kernel = target_kernel.kernel().kernel();
-        let file = self.out_dir.join(crate::abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash));
+        let name = crate::abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash);
+        let file = self.out_dir.join(&name);
         // The same kernel stands in another place as well: one PTX serves both.
         if self.current.contains(&file) {
             self.report.reused.push(kernel.path());
             return Ok(());
         }
-        let old = fs::read_to_string(&file).ok();
-        let text = match old.as_deref().and_then(|old| reuse::reuse(old, fingerprint)) {
-            Some(text) => {
-                self.report.reused.push(kernel.path());
-                text
-            }
-            None => {
-                self.report.compiled.push(kernel.path());
-                fingerprint.mark(&ptx(target_kernel, source, self.goal.checks)?)
-            }
+        let subject = kept::Subject {
+            package: self.package,
+            file: &name,
+            target: self.goal.target,
+            line: fingerprint.line(),
         };
+        let mut unkept = |why| {
+            self.unkept.push(Unkept { kernel: kernel.path(), place: (source.to_owned(), subject.line), why });
+        };
+        let old = fs::read_to_string(&file).ok();
+        let is_taken = cfg!(not(feature = "llvm")) && (kept::is_in(self.package) || self.keep == Keep::Check);
+        let text = if is_taken {
+            match kept::take(subject) {
+                Ok(ptx) => {
+                    self.report.kept.push(kernel.path());
+                    fingerprint.mark(&ptx)
+                }
+                Err(why) => {
+                    unkept(why);
+                    return Ok(());
+                }
+            }
+        } else if let Some(text) = old.as_deref().and_then(|old| reuse::reuse(old, fingerprint)) {
+            self.report.reused.push(kernel.path());
+            text
+        } else {
+            self.report.compiled.push(kernel.path());
+            fingerprint.mark(&ptx(target_kernel, source, self.goal.checks)?)
+        };
+        let compiled = text.split_once('\n').map_or("", |(_, ptx)| ptx);
+        match self.keep {
+            Keep::Write => kept::write(subject, compiled)?,
+            Keep::Check if !is_taken => kept::check(subject, compiled).unwrap_or_else(unkept),
+            Keep::Check | Keep::Nothing => {}
+        }
         // An unchanged file keeps its date, and whoever includes it is not compiled again.
         if old.as_deref() != Some(&text) {
             store::write(&file, &text).map_err(file_error(&file))?;
         }
         self.current.insert(file);
         Ok(())
+    }
+
+    /// The names of the files of all kernels.
+    fn names(&self) -> BTreeSet<String> {
+        let names = self.current.iter().filter_map(|path| path.file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 }
 

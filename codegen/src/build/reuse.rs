@@ -53,6 +53,11 @@ fn positions(tokens: TokenStream, line: usize, hash: &mut Fnv) {
 }
 
 impl Fingerprint {
+    /// The line of the kernel's name.
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+
     /// A PTX file of this kernel: a line that tells it and the file's contents, and the PTX.
     pub(super) fn mark(&self, ptx: &str) -> String {
         format!("{PREFIX}{:016x} {} {:016x}\n{ptx}", self.hash, self.line, contents(ptx))
@@ -60,7 +65,7 @@ impl Fingerprint {
 }
 
 /// A hash of a file's contents.
-fn contents(text: &str) -> u64 {
+pub(super) fn contents(text: &str) -> u64 {
     let mut hash = Fnv::new();
     hash.text(text);
     hash.value()
@@ -76,16 +81,21 @@ pub(super) fn reuse(old: &str, now: &Fingerprint) -> Option<String> {
     if !is(hash, now.hash) || !is(whole, contents(body)) {
         return None;
     }
-    let line: usize = line.parse().ok()?;
-    if line == now.line {
-        return Some(old.to_owned());
+    Some(now.mark(&moved(body, line.parse().ok()?, now.line)?))
+}
+
+/// The PTX of a kernel that was on line `old` and is on line `new` now; none if it has lines of the
+/// source that cannot be moved.
+pub(super) fn moved(ptx: &str, old: usize, new: usize) -> Option<String> {
+    if old == new {
+        return Some(ptx.to_owned());
     }
     // What stops the grid with a message has its line among the instructions.
-    if body.contains("__assertfail") {
+    if ptx.contains("__assertfail") {
         return None;
     }
-    let moved: Option<Vec<_>> = body.lines().map(|text| move_line(text, line, now.line)).collect();
-    Some(now.mark(&(moved?.join("\n") + "\n")))
+    let moved: Option<Vec<_>> = ptx.lines().map(|text| move_line(text, old, new)).collect();
+    Some(moved?.join("\n") + "\n")
 }
 
 /// A line of PTX, its reference to the source moved from `old` to `new`.

@@ -5,7 +5,7 @@
 use super::limits::unrolled_turns;
 use crate::diag::Sink;
 use crate::diag::mistake::Limits;
-use crate::ir::{Block, Expr, For, Kernel, Stmt, StmtKind, visit};
+use crate::ir::{Block, Expr, ExprKind, For, Kernel, Stmt, StmtKind, visit};
 use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
 
 /// Whether the kernel can be unrolled; reports one that is too large for it.
@@ -63,6 +63,37 @@ fn written_out(inner: &For, body: u64, sink: &mut Sink) -> Option<u64> {
 
 fn nodes(expr: &Expr) -> u64 {
     let mut sum = 0_u64;
-    visit::within(expr, &mut |node| sum = sum.saturating_add(node.ty.scalars()));
+    visit::within(expr, &mut |node| {
+        sum = sum.saturating_add(node.ty.scalars());
+        // Of a variable that is indexed one element is touched, however many it has.
+        if let ExprKind::Index(variable, _) = &node.kind
+            && matches!(variable.kind, ExprKind::Local(_))
+        {
+            sum = sum.saturating_sub(variable.ty.scalars() - 1);
+        }
+    });
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check;
+
+    /// An element of a large accumulator is one operation, not as many as it has elements.
+    #[test]
+    fn an_element_counts_once() {
+        let source = "
+            #[tma_kernel(threads = 128)]
+            pub fn kernel(out: Global<f32>) {
+                let mut sum = Accumulator::<f32, 64, 256>::zero();
+                for turn in unroll(0..10u32) {
+                    for i in unroll(0..sum.len()) {
+                        sum[i] = sum[i] * sum[i] + sum[i];
+                    }
+                }
+                out.set(thread_idx().x, sum[0]);
+            }";
+        let checked = check("src/kernel.rs", source);
+        assert!(checked.is_ok(), "{}", checked.err().map_or_else(String::new, |error| error.to_string()));
+    }
 }

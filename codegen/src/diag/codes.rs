@@ -202,6 +202,9 @@ codes! {
     /// Metadata that is not what a sparse operand has.
     SparseMetadata = "TMA0260",
 
+    /// A part of a tile that begins beside a chunk of 16 bytes, where a warp loads or stores none.
+    FragmentStart = "TMA0261",
+
     /// A tile that is too large to be printed.
     PrintedTile = "TMA0270",
 
@@ -243,6 +246,8 @@ codes! {
     Backend = "TMA0902",
     /// A path that cargo cannot be told to watch.
     Unwatchable = "TMA0904",
+    /// Kept PTX that is not that of the kernel as it is now.
+    KeptPtx = "TMA0905",
 }
 
 impl fmt::Display for Code {

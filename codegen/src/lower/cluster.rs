@@ -31,16 +31,19 @@ pub(super) struct Slice<'c> {
     pub(super) mask: IntValue<'c>,
 }
 
-/// This block's slice, of type `tile`, of the tile `whole`, along `axis`.
+/// This block's slice, of type `tile`, of the tile `whole`, along `axis`; none if it is the only one.
 pub(super) fn slice<'c>(
     cx: &Cx<'c, '_>,
     tile: &TileType,
     whole: &TileType,
     axis: ClusterAxis,
-) -> Lower<Slice<'c>> {
+) -> Lower<Option<Slice<'c>>> {
     let Cluster::Fixed(extents) = cx.kernel.kernel().launch.cluster else {
         return Err(BackendError::Unchecked("a sliced load in clusters of unknown size".to_owned()));
     };
+    if axis.blocks(extents) == 1 {
+        return Ok(None);
+    }
     let number = match axis {
         ClusterAxis::Along(axis) => expr::register(cx, "cluster.ctaid", axis)?,
         ClusterAxis::All => rank(cx)?,
@@ -56,12 +59,12 @@ pub(super) fn slice<'c>(
     let first = first_rank(cx, extents, axis)?;
     let peers = cx.u32_const(peers(extents, axis));
     let mask = cx.builder.build_left_shift(peers, first, "")?;
-    Ok(Slice {
+    Ok(Some(Slice {
         bytes: cx.builder.build_int_mul(number, bytes, "")?,
         dimension,
         start: cx.builder.build_int_mul(number, extent, "")?,
         mask: cx.builder.build_int_truncate(mask, cx.context.i16_type(), "mask")?,
-    })
+    }))
 }
 
 /// The mask of the blocks along `axis` of which the first has rank 0. Ranks count along x, then y,
@@ -103,5 +106,23 @@ mod tests {
         assert_eq!(peers([2, 2, 2], ClusterAxis::All), 0xff);
         assert_eq!(peers([1, 3, 2], along(Axis::Y)), 0b111);
         assert_eq!(peers([4, 2, 2], ClusterAxis::All), 0xffff);
+    }
+
+    #[test]
+    fn with_one_block_along_the_axis_a_sliced_load_is_a_load() {
+        let load = |cluster: &str| {
+            let source = format!(
+                "#[tma_kernel(threads = 32, cluster = {cluster})]
+                 pub fn kernel(map: TensorMap<Tile<u32, Shape2<8, 32>>>) {{
+                     let tile: Tile<u32, Shape2<8, 32>> = shared();
+                     let full: Barrier = shared();
+                     map.load_sliced(tile, [0, 0], full, ClusterAxis::Y);
+                 }}"
+            );
+            let compiled = crate::compile("src/kernel.rs", &source, crate::Target::Sm90a);
+            compiled.unwrap_or_else(|error| panic!("{error}")).kernels.remove(0).text
+        };
+        assert!(load("[2, 1]").contains("cp.async.bulk.tensor"));
+        assert!(!load("[2, 1]").contains(".multicast::cluster"));
     }
 }

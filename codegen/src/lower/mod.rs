@@ -105,6 +105,8 @@ struct Cx<'c, 'k> {
     target: Target,
     /// Whether it multiplies with the tensor cores, and so must call nothing.
     has_mma: bool,
+    /// Whether its threads access tiles or arrays of other blocks.
+    reaches_others: bool,
     /// Whether elements of accumulators of f16 are used one by one, of which two are in a register.
     halves_apart: bool,
     /// Whether the kernel tests what Rust's debug builds test.

@@ -6,8 +6,8 @@ use inkwell::values::IntValue;
 use super::{Cx, Lower, bounds, expr, memory, nvvm, place};
 use crate::backend::BackendError;
 use crate::ir::{
-    Axis, Expr, ExprKind, Fence, FencedMemory, GridDependency, LocalId, ParamId, Scalar, Scope, Span,
-    Special, Sync,
+    Axis, Expr, ExprKind, Fence, FencedMemory, GridDependency, Kernel, LocalId, ParamId, Scalar, Scope, Span,
+    Special, Sync, Type, visit,
 };
 
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
@@ -104,10 +104,24 @@ pub(super) fn depend(cx: &mut Cx<'_, '_>, dependency: GridDependency) -> Lower<(
     Ok(())
 }
 
-/// Lowers a fence. Without clusters there is no shared memory but the block's.
+/// Whether the kernel's threads access shared memory of other blocks: tiles or arrays, since
+/// barriers take part in no proxy fence.
+pub(super) fn reaches_others(kernel: &Kernel) -> bool {
+    let mut found = false;
+    visit::for_each_expr(&kernel.body, &mut |expr| {
+        let ty = expr.ty.local();
+        let thing = if let Type::Stages(thing, _) = ty { thing } else { ty };
+        found |= matches!(&expr.kind, ExprKind::Remote(..)) && *thing != Type::Barrier;
+    });
+    found
+}
+
+/// Lowers a fence. Where no thread reaches into another block, its own shared memory is all that it
+/// can have accessed. ptxas makes a fence for a cluster's memory wait for all of the thread's
+/// earlier accesses, of global memory too (`MEMBAR.ALL.GPU`).
 pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
     let fence = match fence {
-        Fence::ProxyAsync(FencedMemory::Shared(Scope::Cluster)) if !cx.has_clusters() => {
+        Fence::ProxyAsync(FencedMemory::Shared(Scope::Cluster)) if !cx.reaches_others => {
             Fence::ProxyAsync(FencedMemory::Shared(Scope::Block))
         }
         Fence::ProxyAsync(_)
@@ -124,4 +138,43 @@ pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
 pub(super) fn elect_one(cx: &mut Cx<'_, '_>, dest: LocalId) -> Lower<()> {
     let elected = nvvm::emit_value(cx, &nvvm::ELECT, &[])?;
     place::store(cx, dest, elected)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Target, compile};
+
+    #[track_caller]
+    fn fences(options: &str, body: &str, scope: &str) {
+        let source = format!(
+            "#[tma_kernel(threads = 32{options})]
+             pub fn kernel(map: TensorMap<Tile<u32, Shape1<32>>>) {{
+                 let tile: Tile<u32, Shape1<32>> = shared();
+                 let full: Stages<Barrier, 2> = shared();
+                 let i = thread_idx().x;
+                 {body}
+                 fence_proxy_async();
+                 sync_threads();
+                 if i == 0 {{ map.store([0], tile); bulk_commit_group(); bulk_wait_group_read::<0>(); }}
+             }}"
+        );
+        let compiled =
+            compile("src/kernel.rs", &source, Target::Sm90a).unwrap_or_else(|error| panic!("{error}"));
+        let text = &compiled.kernels[0].text;
+        assert!(
+            text.contains(&format!("fence.proxy.async.shared::{scope};")),
+            "no fence of {scope} in\n{text}"
+        );
+    }
+
+    #[test]
+    fn a_fence_is_for_as_far_as_threads_reach() {
+        let own = "tile.set([i], i);";
+        fences("", own, "cta");
+        fences(", cluster = 2", own, "cta");
+        fences(", cluster = 2", &format!("{own} remote(full[0], 1).arrive();"), "cta");
+        fences(", cluster = 2", &format!("{own} remote(full, 1)[1].arrive();"), "cta");
+        fences(", cluster = 2", "remote(tile, 1).set([i], i); sync_cluster();", "cluster");
+        fences(", cluster = 2", "tile.set([i], remote(tile, 1).get([i])); sync_cluster();", "cluster");
+    }
 }

@@ -91,7 +91,8 @@ impl Panels {
     }
 }
 
-/// This block's slice, the same in each panel, if the copy is a sliced load.
+/// This block's slice, the same in each panel, if the copy is a sliced load. With one block along
+/// the axis there is nothing to divide, and the load is one as any other.
 fn own_slice<'c>(
     cx: &Cx<'c, '_>,
     moved: &TileType,
@@ -101,7 +102,7 @@ fn own_slice<'c>(
     let Type::Tile(whole) = &to.ty else {
         return Err(BackendError::Unchecked("a sliced load into what is no tile".to_owned()));
     };
-    cluster::slice(cx, moved, whole, *axis).map(Some)
+    cluster::slice(cx, moved, whole, *axis)
 }
 
 /// One copy of what may be several: from or to `place`, the map's address and coordinates.
@@ -115,21 +116,19 @@ fn panel_copy<'c>(
     let (instruction, mut args) = match &copy.kind {
         CopyKind::Load { to, barrier, multicast } => {
             let tile = part(cx, to, offset)?;
-            match multicast {
-                None => {
+            match (multicast, slice) {
+                (None | Some(Multicast::Sliced(_)), None) => {
                     let mut args = load(cx, place, tile, barrier)?;
                     args.append(&mut hardware_order(cx, &copy.offsets)?);
                     (nvvm::tensor_load(form, names_own_memory(cx)), args)
                 }
-                Some(Multicast::Mask(mask)) => {
+                (Some(Multicast::Mask(mask)), _) => {
                     let mut args = load(cx, place, tile, barrier)?;
                     args.append(&mut hardware_order(cx, &copy.offsets)?);
                     args.push(expr::value(cx, mask)?);
                     (nvvm::tensor_load_multicast(form), args)
                 }
-                Some(Multicast::Sliced(_)) => {
-                    let slice = slice
-                        .ok_or_else(|| BackendError::Unchecked("a sliced load without a slice".to_owned()))?;
+                (None | Some(Multicast::Sliced(_)), Some(slice)) => {
                     let args = load_slice(cx, place, tile, barrier, slice)?;
                     (nvvm::tensor_load_multicast(form), args)
                 }

@@ -57,6 +57,8 @@ pub enum FindingKind {
     IllegalCopy,
     /// A multiplication of which hardware makes something else than was meant.
     IllegalMultiplication,
+    /// A multiplication that reads a tile with another swizzle than it was loaded with.
+    SwizzleMismatch,
     /// A multiplication that nobody has waited for when its warp ends.
     UnwaitedMultiplication,
     /// A copy that is still going on when its block ends.
@@ -115,6 +117,7 @@ impl FindingKind {
             | Self::Race
             | Self::OpaqueAccess
             | Self::BlockGone
+            | Self::SwizzleMismatch
             | Self::BoxOutside => Role::Cause,
             Self::Uninitialised
             | Self::OutOfBounds
@@ -151,6 +154,7 @@ impl fmt::Display for FindingKind {
             Self::Misaligned => "misaligned",
             Self::IllegalCopy => "illegal copy",
             Self::IllegalMultiplication => "illegal multiplication",
+            Self::SwizzleMismatch => "swizzle mismatch",
             Self::UnwaitedMultiplication => "multiplication not waited for",
             Self::Leak => "leaked copy",
             Self::BlockGone => "block gone",

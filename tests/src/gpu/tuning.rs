@@ -8,7 +8,7 @@ use tma_runtime::prelude::*;
 use tma_runtime::tune::{Cache, Outcome, Tuner, Unit, candidates};
 
 use super::bench::products::contestants::tiled;
-use super::bench::products::{precision::F16, problem::Problem};
+use super::bench::products::{precision::Bf16, problem::Problem};
 use super::runner::Test;
 
 /// A test that tunes the products of the benchmarks.
@@ -19,8 +19,8 @@ pub fn tests() -> [Test; 1] {
 
 fn tune_products(device: &Device, shape: [usize; 3]) -> anyhow::Result<()> {
     let (stream, folder) = (device.stream()?, env::temp_dir().join(format!("tma-tuning-{}", process::id())));
-    let kernels = tiled::of_f16();
-    let mut matrices = Problem::<F16>::new(device, shape)?.matrices;
+    let kernels = tiled::of_bf16();
+    let mut matrices = Problem::<Bf16>::new(device, shape)?.matrices;
     let all = candidates(kernels.iter().map(|kernel| kernel.kernel), &[()]);
     let tuner = Tuner::new(&stream).cache(&folder).rounds(3).slice_ms(0.5).quiet();
     let mut tune = || {

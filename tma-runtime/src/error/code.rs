@@ -1,6 +1,6 @@
 //! The codes of the host's errors. No other module defines any.
 
-use super::{ClusterError, Error, MapError, PictureError, TuneError, ViewError};
+use super::{AttentionError, ClusterError, Error, MapError, PictureError, TuneError, ViewError};
 
 impl Error {
     /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
@@ -9,6 +9,7 @@ impl Error {
             Self::Map(error) => error.code(),
             Self::View(error) => error.code(),
             Self::Picture(error) => error.code(),
+            Self::Attention(error) => error.code(),
             Self::Tune(error) => error.code(),
             Self::RankMismatch { .. } => "TMA0506",
             Self::ElementMismatch { .. } => "TMA0510",
@@ -49,6 +50,7 @@ impl Error {
             Self::PreparedCapture { .. } => "TMA0628",
             Self::HostMemory { .. } => "TMA0629",
             Self::SimulatedGrid { .. } => "TMA0630",
+            Self::PtxNotKept { .. } => "TMA0560",
         }
     }
 }
@@ -94,11 +96,23 @@ impl ViewError {
     }
 }
 
+impl AttentionError {
+    /// The error's code, such as `TMA0550`: the name of its page in `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Depth { .. } => "TMA0550",
+            Self::Shape { .. } | Self::Heads { .. } | Self::TooLarge { .. } => "TMA0551",
+            Self::Scale { .. } => "TMA0552",
+            Self::Lengths { .. } => "TMA0553",
+        }
+    }
+}
+
 impl PictureError {
     /// The error's code, such as `TMA0548`: the name of its page in `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Accumulator { .. } | Self::Fragment { .. } => "TMA0548",
+            Self::Accumulator { .. } | Self::Fragment { .. } | Self::Metadata { .. } => "TMA0548",
             Self::Operand { .. } => "TMA0549",
         }
     }

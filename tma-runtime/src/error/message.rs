@@ -13,6 +13,7 @@ impl fmt::Display for Error {
             Self::Map(why) => why.fmt(f),
             Self::View(why) => why.fmt(f),
             Self::Picture(why) => why.fmt(f),
+            Self::Attention(why) => why.fmt(f),
             Self::Tune(why) => why.fmt(f),
             Self::RankMismatch { tensor, found, wanted } => write!(
                 f,
@@ -143,6 +144,22 @@ impl fmt::Display for Error {
                  on several tiles, or raise the limit with `Device::block_limit`",
                 ptx_sim::least_time(*found)
             ),
+            Self::PtxNotKept { package, kernels } => {
+                let folder = package.join("tma-ptx");
+                write!(
+                    f,
+                    "`{}` must hold the PTX of the package's kernels as they are now, ",
+                    folder.display()
+                )?;
+                match kernels[..] {
+                    [] => write!(f, "but the package has none: its build script compiles no kernels"),
+                    _ => write!(
+                        f,
+                        "but does not for `{}`: `cargo tma ptx --keep` writes it anew",
+                        kernels.join("`, `")
+                    ),
+                }
+            }
             Self::GridZero { kernel, axis } => write!(
                 f,
                 "a grid has at least one block along each axis, but that for `{kernel}` has none \

@@ -4,6 +4,7 @@
 //! concern the launch, the device and the driver. `docs/errors` has a page for each code.
 
 mod argument;
+mod attention;
 mod cluster;
 mod code;
 mod map;
@@ -14,9 +15,12 @@ mod status;
 mod tune;
 mod view;
 
+use std::path::PathBuf;
+
 use crate::spec::{KernelSpec, Scalar};
 use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
+pub use attention::AttentionError;
 pub use cluster::ClusterError;
 pub use map::MapError;
 pub use picture::PictureError;
@@ -39,6 +43,8 @@ pub enum Error {
     /// A layout cannot be drawn.
     Picture(PictureError),
 
+    /// Attention cannot be computed of these tensors.
+    Attention(AttentionError),
     /// Tuning cannot choose.
     Tune(TuneError),
 
@@ -285,6 +291,15 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A package does not keep the PTX of its kernels as they are now.
+    PtxNotKept {
+        /// The folder of the package.
+        package: PathBuf,
+        /// The kernels whose PTX is missing, another one, or of no kernel that is there; none if the
+        /// package has no kernels.
+        kernels: Vec<String>,
+    },
+
     /// A grid has no blocks.
     GridZero {
         /// The kernel.
@@ -388,6 +403,12 @@ pub enum Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<AttentionError> for Error {
+    fn from(error: AttentionError) -> Self {
+        Self::Attention(error)
+    }
+}
 
 impl From<MapError> for Error {
     fn from(error: MapError) -> Self {

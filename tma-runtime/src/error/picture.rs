@@ -34,6 +34,19 @@ pub enum PictureError {
         extents: [u32; 2],
     },
 
+    /// There is no metadata of such a left operand.
+    #[error(
+        "a sparse left operand holds f16, bf16, tf32, e4m3, e5m2, i8 or u8, in a multiple of 64 rows \
+         and of 64 bytes per row, with those that are left out, but this is {} x {} of {element}: \
+         give other extents", .extents[0], .extents[1]
+    )]
+    Metadata {
+        /// The element type.
+        element: Scalar,
+        /// Rows, and elements along the dimension that is summed.
+        extents: [u32; 2],
+    },
+
     /// Tensor cores do not read such a tile.
     #[error(
         "tensor cores do not read `{tile}`{}: {}",
@@ -52,8 +65,8 @@ pub enum PictureError {
 /// What an operand has to be, as far as `fault` tells.
 fn rule_of(fault: Option<OperandFault>) -> String {
     match fault {
-        None => "an operand holds f16, bf16, tf32, e4m3, e5m2, i8 or u8, has two dimensions, or three \
-                 of which the first is 1, and is swizzled, with rows no longer than the swizzle's span \
+        None => "an operand holds f16, bf16, tf32, e4m3, e5m2, i8 or u8, has two dimensions, or more \
+                 of which all but two are 1, and is swizzled, with rows no longer than the swizzle's span \
                  or a multiple of it"
             .to_owned(),
         Some(OperandFault::Transposed) => {

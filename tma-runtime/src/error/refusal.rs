@@ -20,6 +20,7 @@ impl Error {
             | Self::NeverWaits { .. } => true,
             Self::View(_)
             | Self::Picture(_)
+            | Self::Attention(_)
             | Self::Tune(_)
             | Self::RankMismatch { .. }
             | Self::ElementMismatch { .. }
@@ -51,7 +52,8 @@ impl Error {
             | Self::OtherParameters { .. }
             | Self::Unowned { .. }
             | Self::PreparedCapture { .. }
-            | Self::HostMemory { .. } => false,
+            | Self::HostMemory { .. }
+            | Self::PtxNotKept { .. } => false,
         }
     }
 }

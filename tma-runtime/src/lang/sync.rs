@@ -125,8 +125,8 @@ pub fn named_barrier_arrive(id: u32, threads: u32) {
 /// In kernels with clusters it includes writes to [`remote`](super::remote) blocks. For global
 /// memory, use [`fence_proxy_async_global`].
 ///
-/// PTX: `fence.proxy.async.shared::cta`, with clusters `shared::cluster` (PTX ISA, "membar, fence",
-/// and "Async proxy").
+/// PTX: `fence.proxy.async.shared::cta`, in kernels with accesses to remote tiles or arrays
+/// `shared::cluster` (PTX ISA, "membar, fence", and "Async proxy").
 ///
 /// ```
 /// # use tma_runtime::prelude::*;

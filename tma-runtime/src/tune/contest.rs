@@ -33,6 +33,7 @@ pub(super) fn run(
             Err(error) => return Err(error),
         };
         outcomes.push(outcome);
+        progress.step();
     }
     match device.backend() {
         Backend::Sim(_) => Ok(outcomes),

@@ -290,7 +290,12 @@ impl<'a> Tuner<'a> {
         }
         self.tell(&state);
         let queue = |index: usize| launch(&candidates[index], self.stream);
-        let progress = Progress::new(task, candidates.len() * self.rounds, self.quiet);
+        // A first launch, which may take long to compile, and on a GPU the rounds.
+        let turns = match key.unit {
+            Unit::Microseconds => 1 + self.rounds,
+            Unit::Instructions => 1,
+        };
+        let progress = Progress::new(task, candidates.len() * turns, self.quiet);
         let outcomes = contest::run(self, candidates.len(), progress, queue)?;
         if let Some(folder) = &self.folder
             && let Err(error) = cache::write(folder, &key, &identities, &outcomes)

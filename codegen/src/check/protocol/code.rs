@@ -265,6 +265,9 @@ impl<'k> Flat<'k> {
             | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
+            | StmtKind::LoadFragment(_)
+            | StmtKind::MmaSync(_)
+            | StmtKind::StoreWarp(_)
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)

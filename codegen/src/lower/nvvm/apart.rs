@@ -22,7 +22,8 @@ use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::values::{
-    AnyValueEnum, BasicValue, BasicValueEnum, BasicValueUse, CallSiteValue, InstructionValue, Operand,
+    AnyValueEnum, BasicValue, BasicValueEnum, BasicValueUse, CallSiteValue, FunctionValue, InstructionValue,
+    Operand,
 };
 
 use crate::backend::BackendError;
@@ -71,7 +72,7 @@ fn mark_of(instruction: InstructionValue<'_>) -> Option<Marked> {
 pub(crate) fn keep_apart<'c>(context: &'c Context, module: &Module<'c>) -> Lower<()> {
     let builder = context.create_builder();
     let mut copies = 0;
-    for block in module.get_functions().flat_map(|function| function.get_basic_block_iter()) {
+    for block in module.get_functions().flat_map(FunctionValue::get_basic_block_iter) {
         let mut instructions: Vec<_> = block.get_instructions().collect();
         let mut after = HashSet::new();
         while let Some(call) = instructions.pop() {

@@ -96,7 +96,9 @@ impl Cx<'_> {
     /// `batch(i)`: matrix `i` of several, as a tile of two dimensions.
     fn batch(&mut self, tile: Expr, ty: &TileType, i: Expr, span: Span) -> Option<Expr> {
         let parts = match ty.extents[..] {
-            [count, rows, columns] if count == 1 || ty.panels() == 1 => {
+            [ref outer @ .., count, rows, columns]
+                if outer.iter().all(|&extent| extent == 1) && (count == 1 || ty.panels() == 1) =>
+            {
                 Some(Parts { count, part: TileType { extents: vec![rows, columns], ..ty.clone() } })
             }
             _ => None,

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use tma_model::Swizzle;
 use tma_model::mma::{CHUNK_BYTES, Descriptor, Form, MetadataPlace, Operand};
 use tma_model::sync::Epoch;
 
@@ -26,6 +27,18 @@ const TILE_START: &str = "let the tile start where the swizzle's pattern does, a
                           128 bytes";
 const OFFSETS: &str =
     "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows";
+
+const SWIZZLES: &str = "the tensor map and the descriptor have the swizzle of one tile: bits 62 and 63 of a descriptor are 1 for 128 \
+                        bytes, 2 for 64, 3 for 32, and 0 for none";
+
+const fn in_words(swizzle: Swizzle) -> &'static str {
+    match swizzle {
+        Swizzle::None => "no swizzle",
+        Swizzle::B32 => "a swizzle of 32 bytes",
+        Swizzle::B64 => "a swizzle of 64 bytes",
+        Swizzle::B128 => "a swizzle of 128 bytes",
+    }
+}
 
 /// The warp of a thread.
 const fn warp_of(who: ThreadId) -> WarpIndex {
@@ -65,6 +78,7 @@ impl Machine {
         }
         for matrix in plan.matrices() {
             self.check_bounds(action, matrix)?;
+            self.check_pattern(action, matrix);
         }
         let Some(group) = self.tensor_cores.group(member, || self.order.new_component()) else {
             return Err(self.diagnostics.bug(action, "a warpgroup that was found is not there any more"));
@@ -359,6 +373,33 @@ impl Machine {
             self.report(Finding::new(FindingKind::OutOfBounds, message).with(party).help(OFFSETS));
         }
         Ok(())
+    }
+
+    /// What a tensor copy has brought is read as it was laid out: with the same swizzle, or with and
+    /// without one in a chunk that the pattern does not move. What threads or other copies have
+    /// written since is theirs to lay out.
+    fn check_pattern(&mut self, action: Action, matrix: Matrix) {
+        let Descriptor { swizzle, base_offset, .. } = matrix.descriptor;
+        if !self.order.is_checked() || base_offset != 0 {
+            return;
+        }
+        let shared = &self.memory.shared[action.who.block];
+        let other = matrix.chunks().find_map(|at| {
+            let loaded = shared.pattern(at)?;
+            let are_patterns = loaded.span().is_some() && swizzle.span().is_some();
+            let differs = loaded != swizzle && (are_patterns || loaded.permute(at) != swizzle.permute(at));
+            differs.then_some((at, loaded))
+        });
+        let Some((at, loaded)) = other else { return };
+        let place = self.diagnostics.offset(at);
+        let message = format!(
+            "the descriptor of {} has {}, but what it reads at {place} was loaded with {}",
+            matrix.side,
+            in_words(swizzle),
+            in_words(loaded)
+        );
+        let party = self.diagnostics.party(action);
+        self.report(Finding::new(FindingKind::SwizzleMismatch, message).with(party).help(SWIZZLES));
     }
 
     /// An operand is read from now on until `group` is known to be complete.

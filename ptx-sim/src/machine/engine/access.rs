@@ -100,9 +100,11 @@ impl AsyncOp {
     ) -> Option<Clash> {
         let (view, shared) = (order.view(part.who), &mut memory.shared[target.rank]);
         let (write, mark) = (self.write(), Mark { step, line: self.issuer.site.ptx_line });
+        let pattern = self.pattern();
         let mut first = None;
         self.units.for_each(part.units.clone(), |_, unit| {
             let at = target.place(&unit);
+            shared.lay_out(at, pattern);
             if order.is_checked() {
                 let found = shared.shadow.write_async(at, unit.bytes, view, write, mark);
                 first = first.or(found);

@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use tma_model::sync::{Access, AccessKind, Epoch, Issue, Proxy};
+use tma_model::{Interleave, Swizzle};
 
 use super::counters::CopyKind;
 use crate::machine::index::{BlockRank, ThreadId};
@@ -191,6 +192,14 @@ impl AsyncOp {
     /// What its thread, or that of a part of it, has done.
     pub(in crate::machine) fn issued(&self, who: ThreadId) -> Action {
         Action { who, site: self.issuer.site, does: self.kind.does().1 }
+    }
+
+    /// How the tile that it moves is laid out, if it is a whole one and not interleaved.
+    pub(in crate::machine) fn pattern(&self) -> Option<Swizzle> {
+        match &self.units {
+            Units::Box(TensorBox { map, .. }) if map.interleave == Interleave::None => Some(map.swizzle),
+            Units::Box(_) | Units::Line { .. } | Units::Lanes(_) => None,
+        }
     }
 
     /// How it writes.

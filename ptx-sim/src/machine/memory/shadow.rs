@@ -304,6 +304,16 @@ impl Shadow {
         }
     }
 
+    /// Whether copies of the asynchronous proxy were the last to write all of this.
+    pub(in crate::machine) fn is_copied_in(&self, at: u32, len: u32) -> bool {
+        let cells = (at >> self.shift) as usize..((at + len) >> self.shift) as usize;
+        let is_copied = |cell: &Cell| {
+            let last = cell.last_write(self.threads);
+            !cell.write.is_none() && last.proxy == Proxy::Async && last.kind == AccessKind::Write
+        };
+        self.cells.get(cells).is_some_and(|cells| cells.iter().all(is_copied))
+    }
+
     /// An mbarrier lies here from now on.
     pub(in crate::machine) fn set_opaque(&mut self, at: u32, len: u32, line: u32) {
         for index in self.range(at, len) {

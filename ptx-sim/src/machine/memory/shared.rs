@@ -1,5 +1,7 @@
 //! The shared memory of a block, and who of other blocks uses it.
 
+use tma_model::Swizzle;
+use tma_model::mma::CHUNK_BYTES;
 use tma_model::sync::{Component, Epoch, View};
 
 use super::Shadow;
@@ -15,6 +17,9 @@ pub(in crate::machine) const POISON: u8 = 0xff;
 pub(in crate::machine) struct SharedMemory {
     data: Vec<u8>,
     pub(in crate::machine) shadow: Shadow,
+    /// How the tensor copy into each chunk of 16 bytes has laid out its tile; none where another
+    /// asynchronous operation has written. Empty before the first.
+    patterns: Vec<Option<Swizzle>>,
     /// The last step in which each thread of another block was here, by clock component, and its
     /// PTX line; none before the first.
     visits: Vec<(u32, u32)>,
@@ -37,6 +42,7 @@ impl SharedMemory {
         Self {
             data: vec![POISON; whole as usize],
             shadow: Shadow::new(whole, Component::new(shape.all())),
+            patterns: Vec::new(),
             visits: Vec::new(),
             outgoing: Vec::new(),
         }
@@ -58,6 +64,27 @@ impl SharedMemory {
     #[inline]
     pub(in crate::machine) fn bytes_mut(&mut self, at: u32, bytes: usize) -> &mut [u8] {
         &mut self.data[at as usize..][..bytes]
+    }
+
+    /// An asynchronous operation writes to the chunk at `at`, of a tile that is laid out so, if it
+    /// is of one.
+    pub(in crate::machine) fn lay_out(&mut self, at: u32, pattern: Option<Swizzle>) {
+        if self.patterns.is_empty() {
+            if pattern.is_none() {
+                return;
+            }
+            self.patterns.resize(self.data.len().div_ceil(CHUNK_BYTES as usize), None);
+        }
+        if let Some(chunk) = self.patterns.get_mut((at / CHUNK_BYTES) as usize) {
+            *chunk = pattern;
+        }
+    }
+
+    /// How the tile of the tensor copy that wrote the chunk at `at` is laid out; none if something
+    /// else has written there since.
+    pub(in crate::machine) fn pattern(&self, at: u32) -> Option<Swizzle> {
+        let pattern = (*self.patterns.get((at / CHUNK_BYTES) as usize)?)?;
+        self.shadow.is_copied_in(at, CHUNK_BYTES).then_some(pattern)
     }
 
     /// A thread of another block uses this memory, in a step of its own.

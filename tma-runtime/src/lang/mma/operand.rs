@@ -350,3 +350,15 @@ impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMN
         device_only()
     }
 }
+
+/// # Matrices of a batch of batches
+impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMNS: u32>
+    Tile<T, Shape4<1, BATCH, ROWS, COLUMNS>, W>
+{
+    /// Matrix `i` of this tile, as of a tile of three dimensions: of a tensor of batch × heads ×
+    /// rows × columns, the matrix of a head.
+    #[must_use]
+    pub fn batch(self, i: u32) -> Tile<T, Shape2<ROWS, COLUMNS>, W> {
+        device_only()
+    }
+}

@@ -30,6 +30,8 @@ use crate::error::PictureError;
 pub struct OperandLayout {
     layout: TileLayout,
     tile: OperandTile,
+    /// Whether of each four elements of a row only two are in the tile.
+    sparse: bool,
 }
 
 /// A chunk of 16 bytes that an instruction reads.
@@ -42,19 +44,30 @@ struct Chunk {
 }
 
 impl OperandLayout {
-    pub(super) fn new(layout: &TileLayout, major: Major) -> Result<Self, PictureError> {
+    pub(super) fn new(
+        layout: &TileLayout,
+        element: Option<Operand>,
+        major: Major,
+    ) -> Result<Self, PictureError> {
         let ty = layout.tile();
         let refused = |fault| {
             let (tile, transposed) = (ty.to_string(), major == Major::Mn);
             PictureError::Operand { tile, transposed, fault }
         };
-        let element = Operand::of(ty.element);
         let tile = element.and_then(|element| OperandTile::of(&ty, element, major));
         let tile = tile.ok_or_else(|| refused(None))?;
         match tile.faults().into_iter().next() {
             Some(fault) => Err(refused(Some(fault))),
-            None => Ok(Self { layout: layout.clone(), tile }),
+            None => Ok(Self { layout: layout.clone(), tile, sparse: false }),
         }
+    }
+
+    /// The same tile as a sparse left operand, `tile.sparse(..)`: a chunk has half of the elements
+    /// of twice as many. `None` if the element's type is never sparse, or the tile is transposed.
+    #[must_use]
+    pub fn sparse(&self) -> Option<Self> {
+        let is_one = self.tile.element.is_sparse() && self.tile.major == Major::K;
+        is_one.then(|| Self { sparse: true, ..self.clone() })
     }
 
     /// How many instructions a multiplication by the whole tile takes one after another, for each
@@ -129,6 +142,7 @@ impl OperandLayout {
     fn label(&self, step: u32, Chunk { first: [row, k], .. }: &Chunk) -> String {
         let last = self.tile.element.per_chunk() - 1;
         match self.tile.major {
+            Major::K if self.sparse => format!("{step}: r{row} k{}-{}", 2 * k, 2 * (k + last) + 1),
             Major::K => format!("{step}: r{row} k{k}-{}", k + last),
             Major::Mn => format!("{step}: k{k} r{row}-{}", row + last),
         }
@@ -140,11 +154,13 @@ impl OperandLayout {
             Major::K => "K-major",
             Major::Mn => "MN-major",
         };
+        let (what, times) = if self.sparse { (", sparse", 2) } else { ("", 1) };
+        let what = if self.tile.element == Operand::B1 { ", bits" } else { what };
         format!(
-            "{}, {major}: {} k-steps of {}, LBO {leading}, SBO {stride}",
+            "{}, {major}{what}: {} k-steps of {}, LBO {leading}, SBO {stride}",
             self.layout.to_title(),
             self.steps(),
-            self.tile.step()
+            times * self.tile.step()
         )
     }
 }
@@ -217,8 +233,40 @@ mod tests {
         assert_eq!(operand.steps(), 2);
         let text = operand.to_string();
         assert!(text.contains("\n  2048: 1: k16 r0-7   1: k16 r8-15 "), "{text}");
-        assert_eq!(operand.chunks(2), []);
+        assert!(operand.chunks(2).is_empty());
         assert_eq!(operand.descriptor(2), None);
+    }
+
+    #[test]
+    fn a_sparse_operand_has_half_of_twice_as_many_elements() {
+        let tile = TileLayout::new(Scalar::F16, &[8, 32], TileSwizzle::B64);
+        let dense = tile.operand(Major::K).expect("it is one");
+        let sparse = dense.sparse().expect("f16 can be");
+        assert_eq!((sparse.steps(), sparse.chunks(1)), (2, dense.chunks(1)));
+        let text = sparse.to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[0], "8 x 32 of f16, Swizzle64, K-major, sparse: 2 k-steps of 32, LBO 16, SBO 512");
+        assert!(
+            lines[2].starts_with("     0: 0: r0 k0-15  0: r0 k16-31 1: r0 k32-47 1: r0 k48-63 "),
+            "{text}"
+        );
+        let transposed = TileLayout::new(Scalar::F16, &[32, 64], TileSwizzle::B128).operand(Major::Mn);
+        assert_eq!(transposed.expect("it is one").sparse(), None);
+    }
+
+    #[test]
+    fn an_operand_of_bits_has_128_a_chunk() {
+        for (element, columns) in [(Scalar::U8, 64), (Scalar::U32, 16), (Scalar::U64, 8)] {
+            let bits = TileLayout::new(element, &[8, columns], TileSwizzle::B64).operand_of_bits();
+            let bits = bits.expect("it is one");
+            let text = bits.to_string();
+            let lines: Vec<_> = text.lines().collect();
+            assert!(lines[0].ends_with("K-major, bits: 2 k-steps of 256, LBO 16, SBO 512"), "{text}");
+            assert!(lines[2].starts_with("     0: 0: r0 k0-127   0: r0 k128-255 1: r0 k256-383 "), "{text}");
+            assert_eq!(bits.sparse(), None);
+        }
+        let floats = TileLayout::new(Scalar::F16, &[8, 32], TileSwizzle::B64).operand_of_bits();
+        assert!(floats.is_err());
     }
 
     #[test]

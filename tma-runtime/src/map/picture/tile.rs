@@ -3,9 +3,10 @@
 use std::fmt;
 
 use tma_model::TileType;
+use tma_model::mma::Operand;
 
 use super::drawing::{self, Drawing, colour};
-use super::{FragmentLayout, Major, OperandLayout, crossed};
+use super::{FragmentLayout, Major, MetadataLayout, OperandLayout, crossed};
 use crate::error::Error;
 use crate::spec::{MapSpec, Scalar, TileSwizzle};
 
@@ -143,7 +144,29 @@ impl TileLayout {
     /// [`PictureError::Operand`](crate::PictureError::Operand) if no descriptor names it, or no
     /// instruction takes it.
     pub fn operand(&self, major: Major) -> Result<OperandLayout, Error> {
-        Ok(OperandLayout::new(self, major)?)
+        Ok(OperandLayout::new(self, Operand::of(self.element), major)?)
+    }
+
+    /// What the tensor cores read of the tile as an operand of `mma_and_popc`: the bits of `u8`,
+    /// `u16`, `u32` or `u64`.
+    ///
+    /// # Errors
+    ///
+    /// As [`operand`](Self::operand).
+    pub fn operand_of_bits(&self) -> Result<OperandLayout, Error> {
+        let integers = [Scalar::U8, Scalar::U16, Scalar::U32, Scalar::U64];
+        let bits = integers.contains(&self.element).then_some(Operand::B1);
+        Ok(OperandLayout::new(self, bits, Major::K)?)
+    }
+
+    /// Who holds the metadata of a sparse left operand of `rows` and `depth` elements each, half of
+    /// which are there: the registers of `tile.sparse(..)`.
+    ///
+    /// # Errors
+    ///
+    /// [`PictureError::Metadata`](crate::PictureError::Metadata) if there is none such.
+    pub fn metadata(element: Scalar, [rows, depth]: [u32; 2]) -> Result<MetadataLayout, Error> {
+        Ok(MetadataLayout::new(element, [rows, depth])?)
     }
 
     /// The layout of an `Accumulator<element, rows, columns>`: which element of which thread each

@@ -28,7 +28,7 @@ const MAX_WORKSPACE_BYTES: c_int = 1;
 const LIMITED_BY_ID: u32 = 1;
 /// Kinds of algorithms, at most.
 const IDS: usize = 128;
-/// Algorithms of a kind, at most.
+/// Algorithms of a kind, at first.
 const PER_ID: usize = 4;
 
 type Handle = *mut c_void;
@@ -172,11 +172,15 @@ impl CublasLt {
             Product { library: self, types, shape, operation, left, right, result, algorithms: vec![] };
         product.propose(&preference, vec![Heuristic::default(); most])?;
         preference.set(self.functions.set_of_preference, SEARCH_MODE, &LIMITED_BY_ID)?;
-        for id in self.ids(types)? {
-            let wanted = most.saturating_sub(product.algorithms.len()).min(PER_ID);
-            if wanted > 0 {
-                // A kind that does not fit the shape is refused, and left out.
-                let _ = product.propose(&preference, vec![self.algorithm(types, id)?; wanted]);
+        let ids = self.ids(types)?;
+        // First some of each kind, then as many as it takes.
+        for of_each in [PER_ID, most] {
+            for &id in &ids {
+                if product.algorithms.len() < most {
+                    // A kind that does not fit the shape is refused, and left out.
+                    let _ = product.propose(&preference, vec![self.algorithm(types, id)?; of_each]);
+                    product.algorithms.truncate(most);
+                }
             }
         }
         ensure!(!product.algorithms.is_empty(), "cuBLASLt has no algorithm for {shape:?}");

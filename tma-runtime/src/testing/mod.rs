@@ -4,6 +4,10 @@
 //! them; an incorrect one may be lucky under some. [`under_seeds`] tries several and reports the
 //! seed under which the check failed.
 
+mod kept;
+
+pub use kept::ptx_is_kept;
+
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write as _};

@@ -1,0 +1,353 @@
+//! PTX that a package keeps in its sources, so that it builds where there is no LLVM.
+//!
+//! The folder `tma-ptx` of the package has a file for each kernel instance, called as in `OUT_DIR`:
+//! by name and hash. Its first line says for which target and by which generator it was made, and
+//! has a hash of the rest. Without the feature `llvm` the file is taken if all of this agrees;
+//! otherwise the kernel is refused. With the feature kernels are compiled, whatever is kept, since
+//! their author changes them.
+//!
+//! `TMA_KEEP=write` in the environment of a build with LLVM writes the folder anew, and
+//! `TMA_KEEP=check` compares it: `cargo tma ptx --keep` and `--check` do this.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use super::{BuildError, file_error, reuse, store};
+use crate::Target;
+
+/// The folder, relative to the package.
+pub(super) const FOLDER: &str = "tma-ptx";
+
+/// The variable by which a build is asked to write the folder, or to compare it.
+pub(super) const VARIABLE: &str = "TMA_KEEP";
+
+const PREFIX: &str = "// kept: ";
+
+/// What a build does with the folder besides compiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    Nothing,
+    Write,
+    Check,
+}
+
+impl Keep {
+    /// As the environment says.
+    pub(super) fn here() -> Self {
+        match env::var(VARIABLE).as_deref() {
+            Ok("write") => Self::Write,
+            Ok("check") => Self::Check,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// A kernel whose kept PTX is not that of the kernel as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unkept {
+    /// `kernel`, or `kernel::instance`.
+    pub kernel: String,
+    /// Its file, relative to the package, and its line.
+    pub place: (PathBuf, usize),
+    /// What is wrong with the PTX.
+    pub why: Why,
+}
+
+/// What is wrong with kept PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// None is kept.
+    Absent,
+    /// It is that of the kernel before it was changed.
+    Changed,
+    /// It is for another target.
+    OtherTarget {
+        /// The target of the kept PTX.
+        found: String,
+        /// The target of the build.
+        wanted: Target,
+    },
+    /// Another version of the compiler made it.
+    OtherGenerator {
+        /// The version that made it.
+        found: String,
+    },
+    /// The file is cut short, or was changed by hand.
+    Damaged,
+    /// The kernel has moved within its file, and its code contains its lines.
+    Moved,
+    /// A fresh compilation gives other PTX.
+    Differs,
+    /// There is no such kernel any more.
+    Gone,
+}
+
+impl fmt::Display for Unkept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the PTX of `{}` in `{FOLDER}` ", self.kernel)?;
+        match &self.why {
+            Why::Absent => write!(f, "is missing")?,
+            Why::Changed => write!(f, "is that of an earlier version: the kernel has changed since")?,
+            Why::OtherTarget { found, wanted } => write!(f, "is for {found}, but the build is for {wanted}")?,
+            Why::OtherGenerator { found } => {
+                write!(f, "was made by tma-codegen {found}, but this is {}", env!("CARGO_PKG_VERSION"))?;
+            }
+            Why::Damaged => write!(f, "is damaged: it is cut short, or was changed by hand")?,
+            Why::Moved => write!(f, "contains lines of the source that are other ones now")?,
+            Why::Differs => write!(f, "is not what this compiler makes of the kernel")?,
+            Why::Gone => write!(f, "is of no kernel that is there now")?,
+        }
+        write!(f, ". Where LLVM 22 is installed, `cargo tma ptx --keep` writes it anew; ")?;
+        write!(f, "or build with the feature `llvm` of `tma-codegen`")
+    }
+}
+
+/// A kernel instance, and the file of its PTX.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subject<'a> {
+    /// The folder of the package.
+    pub(super) package: &'a Path,
+    /// `tma/NAME-HASH.ptx`.
+    pub(super) file: &'a str,
+    pub(super) target: Target,
+    /// The line of its name.
+    pub(super) line: usize,
+}
+
+impl Subject<'_> {
+    fn name(&self) -> &str {
+        self.file.rsplit('/').next().unwrap_or(self.file)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.package.join(FOLDER).join(self.name())
+    }
+
+    /// The file's text if `ptx` is kept in it.
+    pub(super) fn mark(&self, ptx: &str) -> String {
+        let (target, version, hash) = (self.target, env!("CARGO_PKG_VERSION"), reuse::contents(ptx));
+        format!("{PREFIX}{target} {version} {} {hash:016x}\n{ptx}", self.line)
+    }
+}
+
+/// Whether the package keeps PTX.
+pub(super) fn is_in(package: &Path) -> bool {
+    package.join(FOLDER).is_dir()
+}
+
+/// The PTX that is kept of a kernel, its lines moved to where the kernel is now.
+///
+/// # Errors
+///
+/// Why there is none.
+pub(super) fn take(subject: Subject<'_>) -> Result<String, Why> {
+    let Ok(text) = fs::read_to_string(subject.path()) else {
+        return Err(if has_earlier(subject) { Why::Changed } else { Why::Absent });
+    };
+    let (header, ptx) = text.split_once('\n').ok_or(Why::Damaged)?;
+    let parts: Vec<_> = header.strip_prefix(PREFIX).unwrap_or_default().split(' ').collect();
+    let [target, version, line, hash] = parts[..] else { return Err(Why::Damaged) };
+    let line: usize = line.parse().map_err(|_| Why::Damaged)?;
+    if u64::from_str_radix(hash, 16) != Ok(reuse::contents(ptx)) {
+        return Err(Why::Damaged);
+    }
+    if target != subject.target.name() {
+        return Err(Why::OtherTarget { found: target.to_owned(), wanted: subject.target });
+    }
+    if !is_compatible(version, env!("CARGO_PKG_VERSION")) {
+        return Err(Why::OtherGenerator { found: version.to_owned() });
+    }
+    reuse::moved(ptx, line, subject.line).ok_or(Why::Moved)
+}
+
+/// Whether launchers of one version take PTX of another: releases that cargo takes for compatible
+/// change neither parameters nor layouts of kernels. Source: The Cargo Book, "SemVer
+/// Compatibility".
+fn is_compatible(found: &str, own: &str) -> bool {
+    let compatible = |version: &str| {
+        let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+        let (major, minor) = (numbers.next()??, numbers.next()??);
+        Some(if major == 0 { (0, minor) } else { (major, 0) })
+    };
+    compatible(found).is_some() && compatible(found) == compatible(own)
+}
+
+/// Whether PTX of the same kernel with another hash is kept.
+fn has_earlier(subject: Subject<'_>) -> bool {
+    let kernel = |name: &str| name.rsplit_once('-').map(|(kernel, _)| kernel.to_owned());
+    let entries = fs::read_dir(subject.package.join(FOLDER)).into_iter().flatten().flatten();
+    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.any(|name| kernel(&name) == kernel(subject.name()))
+}
+
+/// Whether what is kept is what has just been compiled, but for where the kernel is.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(super) fn check(subject: Subject<'_>, compiled: &str) -> Result<(), Why> {
+    if take(subject)? == compiled { Ok(()) } else { Err(Why::Differs) }
+}
+
+/// Keeps what has just been compiled.
+pub(super) fn write(subject: Subject<'_>, compiled: &str) -> Result<(), BuildError> {
+    let path = subject.path();
+    let folder = subject.package.join(FOLDER);
+    fs::create_dir_all(&folder).map_err(file_error(&folder))?;
+    let text = subject.mark(compiled);
+    if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+        store::write(&path, &text).map_err(file_error(&path))?;
+    }
+    Ok(())
+}
+
+/// Removes the kept PTX of kernels that are no longer there; `names` are the files of those that
+/// are. What was not written by [`write`] stays.
+pub(super) fn remove_stale(package: &Path, names: &BTreeSet<String>) -> Result<(), BuildError> {
+    for path in stale(package, names)? {
+        fs::remove_file(&path).map_err(file_error(&path))?;
+    }
+    Ok(())
+}
+
+/// The kept files of kernels that are no longer there.
+pub(super) fn gone(package: &Path, names: &BTreeSet<String>) -> Result<Vec<Unkept>, BuildError> {
+    let unkept = |path: PathBuf| {
+        let kernel = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let place = (path.strip_prefix(package).unwrap_or(&path).to_owned(), 1);
+        Unkept { kernel, place, why: Why::Gone }
+    };
+    Ok(stale(package, names)?.into_iter().map(unkept).collect())
+}
+
+fn stale(package: &Path, names: &BTreeSet<String>) -> Result<Vec<PathBuf>, BuildError> {
+    let folder = package.join(FOLDER);
+    let mut found = vec![];
+    if !folder.is_dir() {
+        return Ok(found);
+    }
+    for entry in fs::read_dir(&folder).map_err(file_error(&folder))? {
+        let path = entry.map_err(file_error(&folder))?.path();
+        let is_current = path.file_name().is_some_and(|name| names.contains(&*name.to_string_lossy()));
+        let is_ours = || fs::read_to_string(&path).is_ok_and(|text| text.starts_with(PREFIX));
+        if !is_current && is_ours() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = "// source: src/a.rs:10\n.target sm_90a\n\t.loc\t1 12 5\nret;\n";
+
+    struct Package(PathBuf);
+
+    impl Package {
+        fn new(name: &str) -> Self {
+            let folder = env::temp_dir().join(format!("tma-kept-{name}-{}", std::process::id()));
+            fs::remove_dir_all(&folder).ok();
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+
+        fn subject<'a>(&'a self, file: &'a str, line: usize) -> Subject<'a> {
+            Subject { package: &self.0, file, target: Target::Sm90a, line }
+        }
+    }
+
+    impl Drop for Package {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).ok();
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_taken_and_its_lines_follow_the_kernel() {
+        let package = Package::new("taken");
+        let file = "tma/add-00.ptx";
+        assert!(!is_in(&package.0));
+        write(package.subject(file, 10), PTX).unwrap();
+        assert!(is_in(&package.0));
+        assert_eq!(take(package.subject(file, 10)), Ok(PTX.to_owned()));
+        let moved = PTX.replace(":10", ":13").replace("1 12 5", "1 15 5");
+        assert_eq!(take(package.subject(file, 13)), Ok(moved.clone()));
+        assert_eq!(check(package.subject(file, 13), &moved), Ok(()));
+        assert_eq!(check(package.subject(file, 13), &moved.replace("ret", "exit")), Err(Why::Differs));
+    }
+
+    #[test]
+    fn what_does_not_agree_is_refused_with_the_reason() {
+        let package = Package::new("refused");
+        let file = "tma/add-one-00.ptx";
+        write(package.subject(file, 10), PTX).unwrap();
+        let subject = package.subject(file, 10);
+        assert_eq!(take(package.subject("tma/add-one-01.ptx", 10)), Err(Why::Changed));
+        assert_eq!(take(package.subject("tma/add-00.ptx", 10)), Err(Why::Absent));
+        let other = Subject { target: Target::Sm90, ..subject };
+        let wanted = Why::OtherTarget { found: "sm_90a".to_owned(), wanted: Target::Sm90 };
+        assert_eq!(take(other), Err(wanted));
+
+        let text = subject.mark(PTX);
+        let with = |text: &str| {
+            fs::write(subject.path(), text).unwrap();
+            take(subject)
+        };
+        for end in 0..text.len() {
+            assert_eq!(with(&text[..end]), Err(Why::Damaged), "{end} of {} bytes", text.len());
+        }
+        assert_eq!(with(&text.replace("ret", "nop")), Err(Why::Damaged));
+        let old = text.replacen(env!("CARGO_PKG_VERSION"), "0.0.9", 1);
+        assert_eq!(with(&old), Err(Why::OtherGenerator { found: "0.0.9".to_owned() }));
+        // A failed assertion names its line.
+        let asserts = "call __assertfail;\n";
+        assert_eq!(with(&subject.mark(asserts)), Ok(asserts.to_owned()));
+        write(package.subject(file, 9), asserts).unwrap();
+        assert_eq!(take(subject), Err(Why::Moved));
+    }
+
+    #[test]
+    fn versions_that_cargo_exchanges_agree() {
+        for (found, own, agree) in [
+            ("0.1.0", "0.1.7", true),
+            ("0.1.0", "0.2.0", false),
+            ("1.2.0", "1.9.1", true),
+            ("1.2.0", "2.2.0", false),
+            ("", "0.1.0", false),
+        ] {
+            assert_eq!(is_compatible(found, own), agree, "{found} and {own}");
+        }
+    }
+
+    #[test]
+    fn only_our_files_of_kernels_that_are_gone_are_removed() {
+        let package = Package::new("stale");
+        for file in ["tma/gone-00.ptx", "tma/here-00.ptx"] {
+            write(package.subject(file, 1), PTX).unwrap();
+        }
+        fs::write(package.0.join(FOLDER).join("mine.ptx"), PTX).unwrap();
+        remove_stale(&package.0, &BTreeSet::from(["here-00.ptx".to_owned()])).unwrap();
+        let mut left: Vec<_> =
+            fs::read_dir(package.0.join(FOLDER)).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["here-00.ptx", "mine.ptx"]);
+    }
+
+    #[test]
+    fn the_message_names_the_kernel_and_what_to_do() {
+        let unkept =
+            Unkept { kernel: "add::one".to_owned(), place: ("src/a.rs".into(), 3), why: Why::Changed };
+        let error = BuildError::Unkept(vec![unkept]).to_string();
+        assert!(
+            error
+                .starts_with("src/a.rs:3: TMA0905: the PTX of `add::one` in `tma-ptx` is that of an earlier"),
+            "{error}"
+        );
+        assert!(error.contains("`cargo tma ptx --keep`"), "{error}");
+    }
+}

@@ -1,0 +1,55 @@
+//! What a tensor copy has brought is multiplied with the swizzle that it was loaded with.
+
+mod common;
+
+use common::Matrix;
+use ptx_sim::tensor_map::{DataType, Swizzle};
+use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, launch};
+
+/// Two loads of 32 rows of 128 bytes, and a multiplication with the descriptor's swizzle 1.
+const KERNEL: &str = include_str!("findings/swizzle_of_another_tile.ptx");
+/// After the wait, each thread writes 64 bytes of the tile.
+const REWRITTEN: &str = "mad.lo.u32 %r7, %r1, 64, %r2; mov.u32 %r4, 0;
+    st.shared.v4.u32 [%r7], {%r4, %r4, %r4, %r4}; st.shared.v4.u32 [%r7+16], {%r4, %r4, %r4, %r4};
+    st.shared.v4.u32 [%r7+32], {%r4, %r4, %r4, %r4}; st.shared.v4.u32 [%r7+48], {%r4, %r4, %r4, %r4};
+    fence.proxy.async.shared::cta; bar.sync 0;";
+
+fn found(kernel: &str, swizzle: Swizzle) -> Vec<FindingKind> {
+    let module = Module::load(kernel).expect("it loads");
+    let mut memory = GlobalMemory::default();
+    let bytes = [1; 4 * 64 * 128];
+    let map = Matrix::new(&mut memory, DataType::U32, [64, 128], Some(&bytes)).map([32, 32], swizzle);
+    let out = memory.allocate(4 * 1024, false).expect("there is room");
+    let args =
+        [Arg::Map(map.clone()), Arg::Map(map), Arg::Address(out), Arg::Bytes(1024_u64.to_le_bytes().into())];
+    let config = LaunchConfig { block: [128, 1, 1], ..LaunchConfig::default() };
+    let report = launch(&module, &mut memory, "k", &config, &args).expect("it starts");
+    report.findings.iter().map(|finding| finding.kind).collect()
+}
+
+/// The kernel with another swizzle in its descriptor: 2 is 64 bytes, 3 is 32.
+fn with_code(code: u64) -> String {
+    let (before, after) = (1 << 62 | 0x40_0001_0000_u64, code << 62 | 0x40_0001_0000);
+    let (before, after) = (format!("{before:#018x}"), format!("{after:#018x}"));
+    assert!(KERNEL.contains(&before));
+    KERNEL.replace(&before, &after)
+}
+
+#[test]
+fn the_map_and_the_descriptor_have_one_swizzle() {
+    assert_eq!(found(&with_code(1), Swizzle::B128), []);
+    assert_eq!(found(&with_code(1), Swizzle::None), [FindingKind::SwizzleMismatch]);
+    assert_eq!(found(&with_code(2), Swizzle::B128), [FindingKind::SwizzleMismatch]);
+    assert_eq!(found(&with_code(3), Swizzle::B128), [FindingKind::SwizzleMismatch]);
+}
+
+/// What threads write they lay out as they like.
+#[test]
+fn what_threads_have_written_since_is_theirs() {
+    let rewritten = KERNEL.replace("// 64 rows of", &format!("{REWRITTEN}\n// 64 rows of"));
+    assert_ne!(rewritten, KERNEL);
+    assert_eq!(found(&rewritten, Swizzle::None), []);
+    // Of some of it, not of the rest.
+    let some = rewritten.replace("mad.lo.u32 %r7, %r1, 64, %r2;", "mad.lo.u32 %r7, %r4, 64, %r2;");
+    assert!(found(&some, Swizzle::None).contains(&FindingKind::SwizzleMismatch));
+}

@@ -1,0 +1,449 @@
+//! The kernel. `docs/attention.md` explains it step by step.
+
+use tma_runtime::prelude::*;
+
+/// Online softmax between two products of tensor cores.
+#[tma_module]
+pub(super) mod forward {
+    use tma_runtime::prelude::*;
+
+    /// Queries of a block: 64 for each of its two warpgroups that multiply.
+    const QUERIES: u32 = 128;
+
+    /// The named barrier at which both warpgroups have cleared their half of a block's values.
+    const CLEARED: u32 = 1;
+
+    /// Stands for the maximum of a row that has seen no key. Not infinite: the difference of two such
+    /// maxima has to be a number.
+    const NOTHING: f32 = -1e30;
+
+    const LN_2: f32 = 0.693147180559945309;
+
+    /// How far a row's scores may rise above the maximum that its sums are relative to, as a power of
+    /// two, before the sums are rescaled. Weights of 2^8 fit in an `f16`.
+    const SLACK: f32 = 8.0;
+
+    /// Where a sequence of the batch begins along its tensor, and how long it is.
+    #[tma_device]
+    fn sequence<const RAGGED: bool>(starts: Global<u32>, batch: u32, length: u32) -> [u32; 2] {
+        if RAGGED {
+            let first = starts.get(batch);
+            [first, max(starts.get(batch + 1), first) - first]
+        } else {
+            [0, length]
+        }
+    }
+
+    /// What a block works on next: a unit, and which of its tiles. With a causal mask a unit is the
+    /// n-th tile of queries from the end and the n-th from the beginning, which see as many keys
+    /// together as those of any other unit. Else it is a tile.
+    #[tma_device]
+    fn following<const CAUSAL: bool>(at: [u32; 2], tiles: u32) -> [u32; 2] {
+        let pairs = tiles.div_ceil(2);
+        let short = at[0] % pairs;
+        if CAUSAL && at[1] == 0 && tiles - 1 - short != short {
+            [at[0], 1]
+        } else {
+            [at[0] + grid_dim().x, 0]
+        }
+    }
+
+    /// The head, counted through the batch, and the first query. Units of a head are next to each
+    /// other, so that blocks which run at the same time read the same keys and values.
+    #[tma_device]
+    fn place<const CAUSAL: bool>(at: [u32; 2], tiles: u32) -> [u32; 2] {
+        let units = if CAUSAL { tiles.div_ceil(2) } else { tiles };
+        let short = at[0] % units;
+        [at[0] / units, QUERIES * if CAUSAL && at[1] == 0 { tiles - 1 - short } else { short }]
+    }
+
+    /// The next tile from `at` on that has queries: sequences may have fewer tiles than the longest.
+    #[tma_device]
+    fn settle<const CAUSAL: bool, const RAGGED: bool>(
+        from: [u32; 2],
+        tiles: u32,
+        units: u32,
+        heads: u32,
+        starts: Global<u32>,
+    ) -> [u32; 2] {
+        let mut at = from;
+        if RAGGED {
+            let mut is_empty = at[0] < units;
+            while is_empty {
+                let here = place::<CAUSAL>(at, tiles);
+                let queries = sequence::<RAGGED>(starts, here[0] / heads, 0)[1];
+                is_empty = here[1] >= queries;
+                if is_empty {
+                    at = following::<CAUSAL>(at, tiles);
+                    is_empty = at[0] < units;
+                }
+            }
+        }
+        at
+    }
+
+    /// How many keys the last of `rows` queries from `row` on sees, and with it all others at most.
+    /// A causal query `i` sees those up to `i + keys - queries`.
+    #[tma_device]
+    fn seen<const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> u32 {
+        if CAUSAL { clamp((row + keys) as i32 - queries as i32, 0, keys as i32) as u32 } else { keys }
+    }
+
+    /// How many blocks of keys a tile of queries from `row` on goes over: at least one, so that each
+    /// has a softmax.
+    #[tma_device]
+    fn blocks<const KEYS: u32, const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> u32 {
+        max(seen::<CAUSAL>(row + QUERIES, queries, keys).div_ceil(KEYS), 1)
+    }
+
+    /// Hides the scores of keys that a query does not see, in a block of keys that begins at `first`.
+    #[tma_device]
+    fn hide<const KEYS: u32, const CAUSAL: bool>(
+        scores: &mut Accumulator<f32, 64, KEYS>,
+        first: u32,
+        row: u32,
+        queries: u32,
+        keys: u32,
+    ) {
+        // Columns are compared as constants: those of a thread differ by its own first one.
+        let own = scores.at(0)[1];
+        let mut limit = Rows::<i32, 64>::filled(0);
+        for r in unroll(0..limit.len()) {
+            let last = seen::<CAUSAL>(row + scores.at(2 * r)[0] + 1, queries, keys);
+            limit[r] = last as i32 - (first + own) as i32;
+        }
+        for i in unroll(0..scores.len()) {
+            if (scores.at(i)[1] - own) as i32 >= limit[scores.row(i)] {
+                scores[i] = f32::NEG_INFINITY;
+            }
+        }
+    }
+
+    /// Scores to weights, in place: `exp2(score * scale - top)`. `total` becomes the sum of a thread's
+    /// own weights. Returns whether a maximum has risen so far that sums of before are to be
+    /// multiplied by `shrink`; in most blocks none has.
+    #[tma_device]
+    fn softmax<const KEYS: u32>(
+        scores: &mut Accumulator<f32, 64, KEYS>,
+        top: &mut Rows<f32, 64>,
+        total: &mut Rows<f32, 64>,
+        shrink: &mut Rows<f32, 64>,
+        scale: f32,
+    ) -> bool {
+        let greatest = scores.row_max();
+        let rises = vote_any(greatest[0] * scale > top[0] + SLACK || greatest[1] * scale > top[1] + SLACK);
+        if rises {
+            for r in unroll(0..top.len()) {
+                let before = top[r];
+                top[r] = max(before, greatest[r] * scale);
+                shrink[r] = exp2_ftz(before - top[r]);
+                total[r] *= shrink[r];
+            }
+        }
+        for i in unroll(0..scores.len()) {
+            scores[i] = exp2_ftz(fma(scores[i], scale, -top[scores.row(i)]));
+            total[scores.row(i)] += scores[i];
+        }
+        rises
+    }
+
+    /// A share of each row's weights: `total`, which becomes the sum of all threads of a row, inverted.
+    /// Rows that see no key have none.
+    #[tma_device]
+    fn shares(total: &mut Rows<f32, 64>, share: &mut Rows<f32, 64>) {
+        for r in unroll(0..total.len()) {
+            total[r] += shuffle_xor(total[r], 1);
+            total[r] += shuffle_xor(total[r], 2);
+            share[r] = if total[r] > 0.0 { recip(total[r]) } else { 0.0 };
+        }
+    }
+
+    /// Writes the logarithm of each row's sum of exponentials, of the `rows` rows from `first` on.
+    #[tma_device]
+    fn note(lse: Global<f32>, first: u64, rows: u32, top: [f32; 2], total: [f32; 2]) {
+        let r = lane_idx() % 4;
+        let row = warp_idx() % 4 * 16 + lane_idx() / 4 + 8 * r;
+        // Compared here, so that the access needs no trap: ptxas spills accumulators for one.
+        let index = first + row as u64;
+        if r < 2 && row < rows && index < lse.len() {
+            let of_row = if r == 0 { total[0] } else { total[1] };
+            let sum = ((if r == 0 { top[0] } else { top[1] }) + log2(of_row)) * LN_2;
+            lse.set(index, if of_row > 0.0 { sum } else { f32::NEG_INFINITY });
+        }
+    }
+
+    /// `o = softmax(q · kᵀ · scale / log2(e)) · v`, in tiles of 128 queries, `tiles` for each head of a
+    /// sequence. One warpgroup loads, and two multiply 64 queries each.
+    ///
+    /// Tensors are batch × heads × sequence × `DEPTH`; `group` heads of queries share one of keys and
+    /// values. With `RAGGED`, sequences of several lengths lie in one of the batch, from `starts_q`
+    /// and `starts_k` on, and `rows` is the memory of `o`. A warpgroup's part of `o` passes through
+    /// shared memory in pieces of `PIECE` columns.
+    #[tma_kernel(threads = 384, unchecked, instances(
+        T in [bf16, f16],
+        (DEPTH, KEYS, STAGES, PIECE, OVERLAP) in [
+            d64 = (64, 128, 2, 64, true), d128 = (128, 128, 2, 128, false), d256 = (256, 64, 1, 128, false),
+        ],
+        CAUSAL in [full = false, causal = true],
+        RAGGED in [even = false, ragged = true],
+    ))]
+    pub fn attention<
+        T,
+        const DEPTH: u32,
+        const KEYS: u32,
+        const STAGES: u32,
+        const PIECE: u32,
+        const OVERLAP: bool,
+        const CAUSAL: bool,
+        const RAGGED: bool,
+    >(
+        q: TensorMap<Tile<T, Shape4<1, 1, QUERIES, DEPTH>, Swizzle128>>,
+        k: TensorMap<Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>>,
+        v: TensorMap<Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>>,
+        o: TensorMap<Tile<T, Shape4<1, 1, 64, PIECE>, Swizzle128>>,
+        rows: Global<T>,
+        lse: Global<f32>,
+        starts_q: Global<u32>,
+        starts_k: Global<u32>,
+        all_queries: u32,
+        all_keys: u32,
+        heads: u32,
+        group: u32,
+        tiles: u32,
+        units: u32,
+        row_stride: u32,
+        head_stride: u64,
+        scale: f32,
+    ) where
+        T: TransposedElement + Multiply<T, f32> + Number,
+        f32: PackAs<T> + StoreAs<T>,
+    {
+        let queries: Stages<Tile<T, Shape4<1, 1, QUERIES, DEPTH>, Swizzle128>, STAGES> = shared();
+        let loaded: Stages<Barrier, STAGES> = shared();
+        let free: Stages<Barrier, STAGES> = shared();
+        let key_ring: Pipeline<(Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>,), 2> = shared();
+        let value_ring: Pipeline<(Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>,), 2> = shared();
+        let outs: Stages<Tile<T, Shape4<1, 1, 64, PIECE>, Swizzle128>, 2> = shared();
+        let over: Barrier = shared(); // completes once, at the beginning
+        if thread_idx().x == 0 {
+            for stage in 0..STAGES {
+                loaded[stage].init(1);
+                free[stage].init(8); // each warp that multiplies
+            }
+            key_ring.init(8);
+            value_ring.init(8);
+            over.init(1);
+            fence_barrier_init();
+            over.arrive();
+        }
+        sync_threads();
+
+        let mut at = settle::<CAUSAL, RAGGED>([block_idx().x, 0], tiles, units, heads, starts_q);
+        let mut turn = 0;
+        if warpgroup_idx() == 0 {
+            setmaxnreg_dec::<24>();
+            if warp_idx() == 0 && elect_one() {
+                let mut next_keys = key_ring.producer();
+                let mut next_values = value_ring.producer();
+                while at[0] < units {
+                    let here = place::<CAUSAL>(at, tiles);
+                    let of_q = sequence::<RAGGED>(starts_q, here[0] / heads, all_queries);
+                    let of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
+                    let batch = if RAGGED { 0 } else { here[0] / heads };
+                    let head = here[0] % heads;
+                    let stage = turn % STAGES;
+                    free[stage].wait(turn / STAGES + 1 & 1);
+                    loaded[stage].arrive_expect_tx(queries[stage].bytes());
+                    q.load(queries[stage], [batch, head, of_q[0] + here[1], 0], loaded[stage]);
+                    for block in 0..blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]) {
+                        let first = of_k[0] + block * KEYS;
+                        let slot = next_keys.acquire();
+                        k.load(slot.0, [batch, head / group, first, 0], slot.barrier());
+                        let slot = next_values.acquire();
+                        v.load(slot.0, [batch, head / group, first, 0], slot.barrier());
+                    }
+                    turn += 1;
+                    at = settle::<CAUSAL, RAGGED>(
+                        following::<CAUSAL>(at, tiles),
+                        tiles,
+                        units,
+                        heads,
+                        starts_q,
+                    );
+                }
+            }
+        } else {
+            setmaxnreg_inc::<240>();
+            // Not around it, or ptxas takes the count of registers before it for the whole kernel.
+            if at[0] < units {
+                let me = warpgroup_idx() - 1;
+                let thread = thread_idx().x % 128;
+                let mut next_key = key_ring.consumer();
+                let mut next_value = value_ring.consumer();
+
+                let mut top = Rows::<f32, 64>::filled(NOTHING);
+                let mut total = Rows::<f32, 64>::filled(0.0);
+                let mut shrink = Rows::<f32, 64>::filled(1.0);
+                let mut here = place::<CAUSAL>(at, tiles);
+                let mut of_q = sequence::<RAGGED>(starts_q, here[0] / heads, all_queries);
+                let mut of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
+                let mut row = here[1] + 64 * me;
+                let mut last = blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
+
+                // The first scores, and then in each turn the next ones beside the sum that is due.
+                loaded[0].wait(0);
+                let mut scores = Accumulator::<f32, 64, KEYS>::zero();
+                let key = next_key.wait();
+                let done = scores.mma(queries[0].batch(0).band::<64>(me), key.0, key).wait();
+                if elect_one() {
+                    done.release();
+                }
+                if seen::<CAUSAL>(row + 1, of_q[1], of_k[1]) < KEYS {
+                    hide::<KEYS, CAUSAL>(&mut scores, 0, row, of_q[1], of_k[1]);
+                }
+                softmax::<KEYS>(&mut scores, &mut top, &mut total, &mut shrink, scale);
+                let mut weights = scores.pack::<T>();
+                let mut out = Accumulator::<f32, 64, DEPTH>::zero();
+                for i in unroll(0..out.len()) {
+                    out[i] = 0.0;
+                }
+                let mut is_over = false;
+                while !is_over {
+                    for block in 1..last {
+                        scores = Accumulator::zero();
+                        let key = next_key.wait();
+                        let value = next_value.wait();
+                        let query = queries[turn % STAGES].batch(0).band::<64>(me);
+                        let product = scores.mma(query, key.0, key); // Q · Kᵀ of this block ..
+                        let sum = out.mma(weights, value.0.t(), value); // .. and P · V of the one before
+                        let done = product.wait();
+                        if elect_one() {
+                            done.release();
+                        }
+                        if seen::<CAUSAL>(row + 1, of_q[1], of_k[1]) < block * KEYS + KEYS {
+                            hide::<KEYS, CAUSAL>(&mut scores, block * KEYS, row, of_q[1], of_k[1]);
+                        }
+                        let rises = softmax::<KEYS>(&mut scores, &mut top, &mut total, &mut shrink, scale);
+                        if OVERLAP {
+                            over.wait(0); // ptxas moves no wait of multiplications above this one
+                        }
+                        let done = sum.wait();
+                        if elect_one() {
+                            done.release();
+                        }
+                        if rises {
+                            for i in unroll(0..out.len()) {
+                                out[i] *= shrink[out.row(i)];
+                            }
+                        }
+                        weights = scores.pack::<T>();
+                    }
+
+                    // The tile's last sum, beside the first scores of the next tile if there is one.
+                    if elect_one() {
+                        free[turn % STAGES].arrive();
+                    }
+                    let batch = if RAGGED { 0 } else { here[0] / heads };
+                    let head = here[0] % heads;
+                    let to = row;
+                    let of_o = of_q;
+                    let valid = of_k[1] - min(last * KEYS - KEYS, of_k[1]);
+                    let mut share = Rows::<f32, 64>::filled(0.0);
+                    shares(&mut total, &mut share);
+                    if lse.len() > 0 {
+                        let first =
+                            (batch * heads + head) as u64 * all_queries as u64 + (of_o[0] + to) as u64;
+                        note(lse, first, of_o[1] - min(to, of_o[1]), [top[0], top[1]], [total[0], total[1]]);
+                    }
+                    for r in unroll(0..top.len()) {
+                        top[r] = NOTHING;
+                        total[r] = 0.0;
+                    }
+                    at = settle::<CAUSAL, RAGGED>(
+                        following::<CAUSAL>(at, tiles),
+                        tiles,
+                        units,
+                        heads,
+                        starts_q,
+                    );
+                    is_over = at[0] >= units;
+                    let value = next_value.wait();
+                    if RAGGED && valid < KEYS {
+                        // Rows beyond belong to another sequence. Their weights are zero, but zero times
+                        // infinity is not. Each warpgroup clears half of each.
+                        let each = DEPTH / 16; // of 8 elements
+                        for key in (valid + thread / each..KEYS).step_by((128 / each) as usize) {
+                            let column = me * (DEPTH / 2) + thread % each * 8;
+                            value.0.set_vec([0, 0, key, column], [cast::<T>(0.0f32); 8]);
+                        }
+                        fence_proxy_async();
+                        named_barrier_sync(CLEARED, 256);
+                    }
+                    if is_over {
+                        let done = out.mma(weights, value.0.t(), value).wait();
+                        if elect_one() {
+                            done.release();
+                        }
+                    } else {
+                        here = place::<CAUSAL>(at, tiles);
+                        of_q = sequence::<RAGGED>(starts_q, here[0] / heads, all_queries);
+                        of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
+                        row = here[1] + 64 * me;
+                        last = blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
+                        turn += 1;
+                        loaded[turn % STAGES].wait(turn / STAGES & 1);
+                        scores = Accumulator::zero();
+                        let key = next_key.wait();
+                        let query = queries[turn % STAGES].batch(0).band::<64>(me);
+                        let product = scores.mma(query, key.0, key);
+                        let sum = out.mma(weights, value.0.t(), value);
+                        let done = product.wait();
+                        if elect_one() {
+                            done.release();
+                        }
+                        if seen::<CAUSAL>(row + 1, of_q[1], of_k[1]) < KEYS {
+                            hide::<KEYS, CAUSAL>(&mut scores, 0, row, of_q[1], of_k[1]);
+                        }
+                        softmax::<KEYS>(&mut scores, &mut top, &mut total, &mut shrink, scale);
+                        if OVERLAP {
+                            over.wait(0);
+                        }
+                        let done = sum.wait();
+                        if elect_one() {
+                            done.release();
+                        }
+                    }
+
+                    for i in unroll(0..out.len()) {
+                        out[i] *= share[out.row(i)];
+                    }
+                    if RAGGED && to + 64 > of_o[1] {
+                        let first = head as u64 * head_stride + of_o[0] as u64 * row_stride as u64;
+                        out.store_to(rows.matrix(first, [of_o[1], DEPTH], row_stride), [to, 0]);
+                    } else if to < of_o[1] {
+                        for j in unroll(0..DEPTH / PIECE) {
+                            if thread == 0 {
+                                bulk_wait_group_read::<0>(); // the store before has read the buffer
+                            }
+                            sync_warpgroup();
+                            out.columns::<PIECE>(j).store(outs[me]);
+                            fence_proxy_async();
+                            sync_warpgroup();
+                            if thread == 0 {
+                                o.store([batch, head, of_o[0] + to, j * PIECE], outs[me]);
+                                bulk_commit_group();
+                            }
+                        }
+                    }
+                    for i in unroll(0..out.len()) {
+                        out[i] = 0.0;
+                    }
+                    weights = scores.pack::<T>();
+                }
+                if thread == 0 {
+                    bulk_wait_group_read::<0>();
+                }
+            }
+        }
+    }
+}

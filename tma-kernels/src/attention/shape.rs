@@ -1,0 +1,79 @@
+//! Which tensors go together, and how the work is divided.
+
+use tma_runtime::{AttentionError, Error};
+
+use super::AttentionOptions;
+
+/// Queries of a tile, as in the kernel.
+const QUERIES: usize = 128;
+
+/// Rows of anything that coordinates of tensor maps reach: 2^31. Source: CUDA driver API,
+/// `cuTensorMapEncodeTiled`, `globalDim`; coordinates are signed.
+const MOST: usize = 1 << 31;
+
+/// What a launch needs to know of its tensors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Problem {
+    pub(super) depth: usize,
+    pub(super) heads: usize,
+    /// Heads of queries that share one of keys.
+    pub(super) group: usize,
+    /// Along the tensors; of all sequences together, if there are several.
+    pub(super) queries: usize,
+    pub(super) keys: usize,
+    /// Tiles of queries of a head, of the longest sequence.
+    pub(super) tiles: usize,
+    /// What blocks take: tiles, or pairs of them with a causal mask.
+    pub(super) units: usize,
+    pub(super) scale: f32,
+}
+
+impl Problem {
+    /// The problem of tensors of these shapes: `q`, `k`, `v` and `o`.
+    ///
+    /// # Errors
+    ///
+    /// [`AttentionError`], if they do not go together.
+    pub(super) fn of([q, k, v, o]: [[usize; 4]; 4], options: &AttentionOptions<'_>) -> Result<Self, Error> {
+        let [batch, heads, queries, depth] = q;
+        if ![64, 128, 256].contains(&depth) {
+            return Err(AttentionError::Depth { depth }.into());
+        }
+        let shape = |tensor, found: &[usize], wanted: &[usize]| match found == wanted {
+            true => Ok(()),
+            false => Err(AttentionError::Shape { tensor, found: found.into(), wanted: wanted.into() }),
+        };
+        shape("k", &k, &[batch, k[1], k[2], depth])?;
+        shape("v", &v, &k)?;
+        shape("o", &o, &q)?;
+        if let Some(lse) = &options.lse {
+            shape("lse", &lse.shape(), &[batch, heads, queries])?;
+        }
+        if heads > 0 && (k[1] == 0 || !heads.is_multiple_of(k[1])) {
+            return Err(AttentionError::Heads { queries: heads, keys: k[1] }.into());
+        }
+        let scale = options.scale.unwrap_or(1.0 / (depth as f32).sqrt());
+        if !(scale.is_finite() && scale > 0.0) {
+            return Err(AttentionError::Scale { scale }.into());
+        }
+        let (sequences, longest) = match &options.lengths {
+            None => (batch, queries),
+            Some(lengths) => {
+                let [of_queries, of_keys] = [lengths.queries, lengths.keys].map(|starts| starts.len());
+                if batch != 1 || of_queries == 0 || of_queries != of_keys || lengths.longest > queries {
+                    let longest = lengths.longest;
+                    let found = [of_queries, of_keys];
+                    return Err(AttentionError::Lengths { batch, starts: found, longest, queries }.into());
+                }
+                (of_queries - 1, lengths.longest)
+            }
+        };
+        let tiles = longest.div_ceil(QUERIES);
+        let of_head = if options.causal { tiles.div_ceil(2) } else { tiles };
+        let units = sequences.checked_mul(heads).and_then(|all| all.checked_mul(of_head));
+        let units = units.filter(|&units| units < MOST && queries < MOST && k[2] < MOST);
+        let units = units.ok_or(AttentionError::TooLarge { queries, keys: k[2], heads, sequences })?;
+        let group = if heads == 0 { 1 } else { heads / k[1] };
+        Ok(Self { depth, heads, group, queries, keys: k[2], tiles, units, scale })
+    }
+}

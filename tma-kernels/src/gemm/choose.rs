@@ -1,0 +1,203 @@
+//! Which kernel multiplies: the one that a model of its time, made of measured numbers, finds
+//! fastest. `docs/gemm.md` tells how they were measured.
+
+/// A tile of C, and how blocks work on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Tile {
+    /// 128 × 256 a block, in clusters of two blocks above each other.
+    Pair,
+    /// 128 × 128 a block, in clusters of two blocks above each other.
+    Square,
+    /// 128 × 128 a block, in clusters of two blocks side by side.
+    Beside,
+    /// 128 × 64 a block, in clusters of two blocks side by side.
+    Narrow,
+    /// 64 × 128 a block.
+    Low128,
+    /// 64 × 64 a block.
+    Low64,
+}
+
+/// How matrices are multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Choice {
+    /// The tile.
+    pub tile: Tile,
+    /// Among how many clusters the sums of a tile are divided, along K.
+    pub splits: u32,
+}
+
+/// A tile's extents, and what it was measured to take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// What names of instances have for it.
+    pub(crate) name: &'static str,
+    /// Blocks of a cluster, along N and M.
+    pub(crate) cluster: [u32; 2],
+    /// Warpgroups of a block that multiply.
+    pub(crate) warpgroups: u32,
+    /// Columns of a block's tile.
+    pub(crate) columns: u32,
+    /// Nanoseconds of a step of 128 bytes along K, in short kernels.
+    step: f64,
+    /// The part by which steps take longer in long kernels, where the chip's power is the limit.
+    heat: f64,
+    /// Nanoseconds of the rest of a tile: the first load, and what is stored last.
+    rest: f64,
+    /// Nanoseconds of a launch.
+    launch: f64,
+    /// Nanoseconds by which each unit of work takes longer if sums are split.
+    split: f64,
+}
+
+impl Tile {
+    /// All of them, those with the least traffic first.
+    pub const ALL: [Self; 6] =
+        [Self::Pair, Self::Square, Self::Beside, Self::Narrow, Self::Low128, Self::Low64];
+
+    /// What is known of it. Measured on an H200 with driver 580, in bf16: `docs/gemm.md`, "The
+    /// choice".
+    #[rustfmt::skip]
+    pub(crate) const fn facts(self) -> Facts {
+        match self {
+            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, step: 754.0, heat: 0.03, rest: 700.0, launch: 1400.0, split: 8000.0 },
+            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, step: 321.0, heat: 0.25, rest: 400.0, launch: 3000.0, split: 6500.0 },
+            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, step: 330.0, heat: 0.25, rest: 400.0, launch: 3000.0, split: 6500.0 },
+            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, step: 269.0, heat: 0.25, rest: 500.0, launch: 2800.0, split: 3700.0 },
+            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, step: 335.0, heat: 0.1, rest: 500.0, launch: 1400.0, split: 3000.0 },
+            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, step: 173.0, heat: 0.25, rest: 300.0, launch: 2000.0, split: 2000.0 },
+        }
+    }
+}
+
+impl Facts {
+    /// Rows and columns of a cluster's tile.
+    pub(crate) fn extents(&self) -> [usize; 2] {
+        let [wide, tall] = self.cluster.map(|blocks| blocks as usize);
+        [tall * self.warpgroups as usize * 64, wide * self.columns as usize]
+    }
+
+    /// Blocks of a cluster.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.cluster[0] * self.cluster[1]
+    }
+}
+
+/// What is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// M, N and K.
+    pub extents: [usize; 3],
+    /// How many products.
+    pub batches: usize,
+    /// Bytes of an element of A and B, and of one of C.
+    pub bytes: [usize; 2],
+}
+
+impl Problem {
+    /// Steps of 128 bytes along K.
+    pub(crate) fn steps(&self) -> usize {
+        (self.extents[2] * self.bytes[0]).div_ceil(128)
+    }
+
+    /// Clusters' tiles of all products.
+    pub(crate) fn tiles(&self, facts: &Facts) -> usize {
+        let [rows, columns] = facts.extents();
+        self.extents[0].div_ceil(rows) * self.extents[1].div_ceil(columns) * self.batches
+    }
+}
+
+/// Bytes per nanosecond that come from global memory, where each is read once.
+const MEMORY: f64 = 3800.0;
+
+/// Nanoseconds of multiplying after which the chip is as slow as it gets.
+const LONG: f64 = 150_000.0;
+
+/// Rows of clusters' tiles that are taken together, so that the L2 cache holds what they share.
+pub(crate) const BAND: usize = 8;
+
+/// More parts than these were never faster.
+const MOST_SPLITS: usize = 8;
+
+/// The nanoseconds that a choice is expected to take on so many multiprocessors.
+pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f64 {
+    let facts = choice.tile.facts();
+    let [m, n, k] = problem.extents.map(|extent| extent as f64);
+    let units = problem.tiles(&facts) as f64 * f64::from(choice.splits);
+    let clusters = f64::from((multiprocessors / facts.blocks()).max(1));
+    let rounds = (units / clusters).ceil();
+    let depth = problem.steps().div_ceil(choice.splits as usize) as f64;
+    let read = (m * k + k * n) * problem.bytes[0] as f64 * problem.batches as f64;
+    let written = m * n * (problem.bytes[1] * problem.batches) as f64;
+    let moved = (read + written) / MEMORY;
+    let cool = rounds * depth * facts.step;
+    let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
+    let exchanged = if choice.splits > 1 { rounds * facts.split } else { 0.0 };
+    facts.launch + rounds * facts.rest + exchanged + multiplied.max(moved)
+}
+
+/// The fastest choice by [`nanoseconds`] among tiles that `has` an instance, which also is told
+/// whether sums are split; `None` if there is none. Sums are split only if all parts run at the
+/// same time.
+pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Tile, bool) -> bool) -> Option<Choice> {
+    let mut best: Option<(f64, Choice)> = None;
+    for tile in Tile::ALL {
+        let facts = tile.facts();
+        let clusters = (multiprocessors / facts.blocks()) as usize;
+        let most = (clusters / problem.tiles(&facts).max(1)).min(problem.steps()).min(MOST_SPLITS);
+        let splits = if most > 1 && has(tile, true) { most } else { 1 };
+        for splits in (1..=splits as u32).filter(|&splits| splits > 1 || has(tile, false)) {
+            let choice = Choice { tile, splits };
+            let time = nanoseconds(problem, choice, multiprocessors);
+            if best.is_none_or(|(least, _)| time < least) {
+                best = Some((time, choice));
+            }
+        }
+    }
+    best.map(|(_, choice)| choice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn chosen(extents: [usize; 3], tile: Tile, splits: u32) {
+        let problem = Problem { extents, batches: 1, bytes: [2, 2] };
+        assert_eq!(choose(&problem, 132, |_, _| true), Some(Choice { tile, splits }), "{extents:?}");
+    }
+
+    /// The fastest of those measured (docs/gemm.md, "The choice").
+    #[test]
+    fn the_fastest_is_chosen() {
+        chosen([8192, 8192, 8192], Tile::Pair, 1);
+        chosen([8192, 8192, 1024], Tile::Pair, 1);
+        chosen([3072, 3072, 3072], Tile::Square, 1);
+        chosen([2048, 2048, 2048], Tile::Square, 1);
+        chosen([1024, 1024, 8192], Tile::Square, 2);
+        chosen([512, 2048, 4096], Tile::Square, 2);
+        chosen([64, 14336, 4096], Tile::Low128, 1);
+        chosen([64, 8192, 8192], Tile::Low64, 1);
+        chosen([1024, 1024, 1024], Tile::Low128, 1);
+        chosen([128, 8192, 8192], Tile::Narrow, 1);
+        chosen([128, 4096, 4096], Tile::Low64, 1);
+        chosen([256, 256, 256], Tile::Low64, 1);
+    }
+
+    #[test]
+    fn sums_are_split_only_among_blocks_that_run_together() {
+        let problem = Problem { extents: [128, 128, 1 << 20], batches: 1, bytes: [2, 2] };
+        let choice = choose(&problem, 4, |_, _| true).expect("a choice");
+        let facts = choice.tile.facts();
+        assert!(problem.tiles(&facts) as u32 * choice.splits * facts.blocks() <= 4, "{choice:?}");
+        let alone = choose(&problem, 132, |_, is_split| !is_split).expect("a choice");
+        assert_eq!(alone.splits, 1);
+    }
+
+    #[test]
+    fn without_instances_there_is_no_choice() {
+        let problem = Problem { extents: [64, 64, 64], batches: 1, bytes: [2, 2] };
+        assert_eq!(choose(&problem, 132, |_, _| false), None);
+    }
+}

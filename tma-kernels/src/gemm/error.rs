@@ -1,0 +1,107 @@
+//! What a product of matrices is refused for.
+
+use tma_runtime::Error;
+
+/// Why matrices are not multiplied. Its message begins with a code that has a page in
+/// `docs/errors`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum GemmError {
+    /// The matrices do not fit each other.
+    Shape {
+        /// Which one does not fit, such as `B`.
+        matrix: &'static str,
+        /// Its shape.
+        found: Vec<usize>,
+        /// The shape that the others ask for.
+        wanted: Vec<usize>,
+    },
+
+    /// An extent that coordinates of copies cannot reach.
+    TooLarge {
+        /// The extents of a matrix: M, N and K, and how many there are.
+        extents: [usize; 4],
+    },
+
+    /// No kernel multiplies in this way.
+    Instance {
+        /// The elements, as in names of instances.
+        types: &'static str,
+        /// What is asked for and cannot be had.
+        what: &'static str,
+        /// What to do instead.
+        instead: &'static str,
+    },
+
+    /// The launch failed.
+    Runtime(Error),
+}
+
+impl GemmError {
+    /// The error's code, such as `TMA0546`: the name of its page in `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Shape { .. } | Self::TooLarge { .. } => "TMA0546",
+            Self::Instance { .. } => "TMA0547",
+            Self::Runtime(error) => error.code(),
+        }
+    }
+}
+
+impl GemmError {
+    /// That there is no instance for elements, as names have them, and a layout; `is_more` if more
+    /// is asked for than the product.
+    pub(crate) fn missing(types: &'static str, layout: &str, is_more: bool) -> Self {
+        let (what, instead) = match (layout, is_more) {
+            ("nt", true) => (
+                "`alpha`, `beta`, `residual`, `bias` or `activation`, or in this choice",
+                "leave them out, or leave `choice` out",
+            ),
+            ("nt", false) => ("this choice", "leave `choice` out"),
+            _ => (
+                "these layouts",
+                "only elements of 16 bits have other layouts than an A of M × K and a B of N × K, which is \
+                 `transpose_b: true`; leave `choice` out, since not every tile has every layout",
+            ),
+        };
+        Self::Instance { types, what, instead }
+    }
+}
+
+impl std::fmt::Display for GemmError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let code = self.code();
+        match self {
+            Self::Shape { matrix, found, wanted } => write!(
+                f,
+                "{code}: C = A · B takes M × N, M × K and K × N elements, but the shape of {matrix} is \
+                 {found:?}, where the others ask for {wanted:?}: pass matrices that fit, or set \
+                 `transpose_a` or `transpose_b` if one is stored the other way"
+            ),
+            Self::TooLarge { extents: [m, n, k, batches] } => write!(
+                f,
+                "{code}: extents of matrices must be below 2^31, and their tiles below 2^32, but M, N \
+                 and K are {m}, {n} and {k}, in a batch of {batches}: multiply parts of them"
+            ),
+            Self::Instance { types, what, instead } => {
+                write!(f, "{code}: no kernel multiplies `{types}` with {what}: {instead}")
+            }
+            Self::Runtime(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for GemmError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Runtime(error) => Some(error),
+            Self::Shape { .. } | Self::TooLarge { .. } | Self::Instance { .. } => None,
+        }
+    }
+}
+
+impl From<Error> for GemmError {
+    fn from(error: Error) -> Self {
+        Self::Runtime(error)
+    }
+}

@@ -1,0 +1,306 @@
+//! Products of matrices, `C = activation(alpha · A · B + beta · C + residual + bias)`, by kernels
+//! that `docs/gemm.md` explains.
+//!
+//! ```
+//! use tma_kernels::gemm::{GemmOptions, gemm};
+//! use tma_runtime::prelude::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let device = Device::open()?;
+//! let a = device.tensor(&[bf16::from_f32(0.5); 64 * 32], [64, 32])?;
+//! let b = device.tensor(&[bf16::from_f32(2.0); 32 * 16], [32, 16])?;
+//! let mut c = device.zeros::<bf16, 2>([64, 16])?;
+//! gemm(&device, &a, &b, &mut c, GemmOptions::default())?;
+//! assert_eq!(c.to_vec()?, [bf16::from_f32(32.0); 64 * 16]);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod choose;
+mod error;
+mod instances;
+pub mod kernel;
+mod types;
+
+pub use choose::{Choice, Tile};
+pub use error::GemmError;
+pub use types::Product;
+
+use choose::Problem;
+use instances::Key;
+use tma_runtime::launch::{Arg, GlobalSlice, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch};
+use tma_runtime::prelude::*;
+use tma_runtime::{Scalar, launch::resident_blocks};
+
+/// Parts of sums that are asked for beyond these are left out, so that all can be counted.
+const MOST_SPLITS: u32 = 64;
+
+/// What is applied to each element of the result at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activation {
+    /// Nothing.
+    #[default]
+    None,
+    /// max(x, 0).
+    Relu,
+    /// x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))).
+    Gelu,
+    /// x / (1 + exp(-x)).
+    Silu,
+}
+
+/// How A and B are stored, and what becomes of their product.
+#[derive(Debug)]
+pub struct GemmOptions<'a, C: Scalar, const N: usize> {
+    /// A is stored K × M, not M × K. Only for elements of 16 bits.
+    pub transpose_a: bool,
+    /// B is stored N × K, not K × N. Elements of other than 16 bits must be.
+    pub transpose_b: bool,
+    /// What the product is multiplied by.
+    pub alpha: f32,
+    /// What earlier elements of C are multiplied by before they are added. With 0 they are not
+    /// read.
+    pub beta: f32,
+    /// A matrix of C's shape that is added.
+    pub residual: Option<TensorView<'a, C, N>>,
+    /// A row of N elements that is added to each row.
+    pub bias: Option<TensorView<'a, C, 1>>,
+    /// What is applied last.
+    pub activation: Activation,
+    /// The kernel's tile and splits; by default [`choose`](choose::choose) chooses.
+    pub choice: Option<Choice>,
+    /// Memory for products whose sums are split among blocks. Without it, such a product allocates
+    /// its own and waits when that is freed.
+    pub workspace: Option<&'a mut Workspace>,
+}
+
+impl<C: Scalar, const N: usize> Default for GemmOptions<'_, C, N> {
+    fn default() -> Self {
+        Self {
+            transpose_a: false,
+            transpose_b: false,
+            alpha: 1.0,
+            beta: 0.0,
+            residual: None,
+            bias: None,
+            activation: Activation::None,
+            choice: None,
+            workspace: None,
+        }
+    }
+}
+
+/// Memory in which blocks exchange sums that are split among them. One product at a time uses it:
+/// give each stream its own.
+#[derive(Debug)]
+pub struct Workspace {
+    partials: DeviceTensor<f32, 1>,
+    tickets: DeviceTensor<u32, 1>,
+}
+
+impl Workspace {
+    /// Memory for every product whose split is chosen: 17 MB on an H200.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
+    pub fn new(device: &Device) -> Result<Self, Error> {
+        Self::of(device, device.multiprocessors() as usize, 2)
+    }
+
+    /// For so many blocks of so many warpgroups, with 64 × 256 sums each.
+    fn of(device: &Device, blocks: usize, warpgroups: usize) -> Result<Self, Error> {
+        let partials = device.zeros([blocks * warpgroups * 64 * 256])?;
+        Ok(Self { partials, tickets: device.zeros([blocks * warpgroups])? })
+    }
+
+    /// Whether it is enough for so many blocks.
+    fn holds(&self, blocks: usize, facts: &choose::Facts) -> bool {
+        let warpgroups = blocks * facts.warpgroups as usize;
+        self.partials.len() >= warpgroups * 64 * facts.columns as usize && self.tickets.len() >= warpgroups
+    }
+}
+
+/// Queues `C = activation(alpha · A · B + beta · C + residual + bias)`.
+///
+/// The tensors have two dimensions, or three, of which the first counts the products of a batch. A
+/// is M × K, B is K × N and C is M × N, unless [`transpose_a`](GemmOptions::transpose_a) or
+/// [`transpose_b`](GemmOptions::transpose_b) says that one is stored the other way. Elements, and
+/// the type of sums, are those of [`Product`]. Extents may be any whose rows are multiples of 16
+/// bytes. A product without elements is nothing to do; with a K of 0 it is zeros.
+///
+/// Sums that are split among blocks are added in a fixed order: the same matrices give the same
+/// bits each time.
+///
+/// # Errors
+///
+/// `TMA0546` if the matrices do not fit each other or are too large, `TMA0547` if no kernel
+/// multiplies so, and those of [`launch`].
+pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
+    on: &impl LaunchOn,
+    a: impl MapArg<AB, N>,
+    b: impl MapArg<AB, N>,
+    mut c: impl MapArgMut<C, N>,
+    options: GemmOptions<'_, C, N>,
+) -> Result<(), GemmError> {
+    const { assert!(N == 2 || N == 3, "matrices have two dimensions, or three in a batch") };
+    let (a, b, mut c) = (a.view(), b.view(), c.view_mut());
+    let mut operands = Operands::of(a.shape(), b.shape(), c.shape(), &options)?;
+    if operands.batches == 0 || operands.m == 0 || operands.n == 0 {
+        return Ok(());
+    }
+    if operands.k > 0 {
+        return queue(on, &operands, [cube(a)?, cube(b)?], cube_mut(c.reborrow())?, options);
+    }
+    // Nothing is added up: a product with zeros, since tensor maps have no empty tensors.
+    operands.k = 16 / size_of::<AB>();
+    let Operands { m, n, k, batches } = operands;
+    let zeros = |is_k_last, extent| {
+        on.device().zeros::<AB, 3>(if is_k_last { [batches, extent, k] } else { [batches, k, extent] })
+    };
+    let (a, b) = (
+        zeros(!options.transpose_a, m.next_multiple_of(k))?,
+        zeros(options.transpose_b, n.next_multiple_of(k))?,
+    );
+    queue(on, &operands, [a.view(), b.view()], cube_mut(c)?, options)
+}
+
+/// The extents of a product.
+#[derive(Clone, Copy)]
+struct Operands {
+    m: usize,
+    n: usize,
+    k: usize,
+    batches: usize,
+}
+
+impl Operands {
+    /// Of matrices of these shapes, if they fit.
+    fn of<C: Scalar, const N: usize>(
+        a: [usize; N],
+        b: [usize; N],
+        c: [usize; N],
+        options: &GemmOptions<'_, C, N>,
+    ) -> Result<Self, GemmError> {
+        let batches = c[..N - 2].iter().product();
+        let [m, n, k] = [c[N - 2], c[N - 1], a[if options.transpose_a { N - 2 } else { N - 1 }]];
+        let fits = |matrix, found: &[usize], [rows, columns]: [usize; 2]| {
+            let wanted = [&c[..N - 2], &[rows, columns]].concat();
+            let found = found.to_vec();
+            if found == wanted { Ok(()) } else { Err(GemmError::Shape { matrix, found, wanted }) }
+        };
+        fits("A", &a, if options.transpose_a { [k, m] } else { [m, k] })?;
+        fits("B", &b, if options.transpose_b { [n, k] } else { [k, n] })?;
+        if let Some(residual) = &options.residual {
+            fits("`residual`", &residual.shape(), [m, n])?;
+        }
+        if let Some(bias) = &options.bias
+            && bias.shape() != [n]
+        {
+            let (found, wanted) = (bias.shape().to_vec(), vec![n]);
+            return Err(GemmError::Shape { matrix: "`bias`", found, wanted });
+        }
+        let tiles = m.div_ceil(64).saturating_mul(n.div_ceil(64)).saturating_mul(batches);
+        if [m, n, k].iter().any(|&extent| extent >= 1 << 31) || tiles >= 1 << 28 {
+            return Err(GemmError::TooLarge { extents: [m, n, k, batches] });
+        }
+        Ok(Self { m, n, k, batches })
+    }
+}
+
+/// A tensor as a batch of matrices.
+fn cube<T: Scalar, const N: usize>(view: TensorView<'_, T, N>) -> Result<TensorView<'_, T, 3>, Error> {
+    let (shape, strides) = cubic(view.shape(), view.strides());
+    view.with_strides(shape, strides)
+}
+
+/// As [`cube`].
+fn cube_mut<T: Scalar, const N: usize>(
+    view: TensorViewMut<'_, T, N>,
+) -> Result<TensorViewMut<'_, T, 3>, Error> {
+    let (shape, strides) = cubic(view.shape(), view.strides());
+    view.with_strides(shape, strides)
+}
+
+fn cubic<const N: usize>(shape: [usize; N], strides: [usize; N]) -> ([usize; 3], [usize; 3]) {
+    let [rows, columns, line] = [shape[N - 2], shape[N - 1], strides[N - 2]];
+    match N {
+        2 => ([1, rows, columns], [rows.saturating_mul(line), line, strides[N - 1]]),
+        _ => ([shape[0], rows, columns], [strides[0], line, strides[N - 1]]),
+    }
+}
+
+/// Chooses an instance, and queues it.
+fn queue<AB: Product<C>, C: Scalar, const N: usize>(
+    on: &impl LaunchOn,
+    operands: &Operands,
+    [a, b]: [TensorView<'_, AB, 3>; 2],
+    c: TensorViewMut<'_, C, 3>,
+    options: GemmOptions<'_, C, N>,
+) -> Result<(), GemmError> {
+    let GemmOptions { alpha, beta, residual, bias, activation, .. } = options;
+    let &Operands { m, n, k, batches } = operands;
+    let device = on.device();
+    let layout =
+        [["nn", "nt"], ["tn", "tt"]][usize::from(options.transpose_a)][usize::from(options.transpose_b)];
+    let is_more =
+        alpha != 1.0 || beta != 0.0 || residual.is_some() || bias.is_some() || activation != Activation::None;
+    let find = |tile, is_split| {
+        let of = |is_full| instances::find(Key { is_full, types: AB::NAME, tile, layout });
+        if is_more || is_split { of(true) } else { of(false).or_else(|| of(true)) }
+    };
+    let problem = Problem { extents: [m, n, k], batches, bytes: [size_of::<AB>(), size_of::<C>()] };
+    let has = |tile, is_split| find(tile, is_split).is_some();
+    let chosen = || choose::choose(&problem, device.multiprocessors(), has);
+    let missing = || GemmError::missing(AB::NAME, layout, is_more);
+    let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
+    let kernel = find(choice.tile, choice.splits > 1).ok_or_else(missing)?;
+
+    let facts = choice.tile.facts();
+    let [steps, tiles] = [problem.steps(), problem.tiles(&facts)];
+    // As many parts as have steps.
+    let splits = steps.div_ceil(steps.div_ceil((choice.splits.clamp(1, MOST_SPLITS) as usize).min(steps)));
+    let units = tiles * splits;
+    let most = (resident_blocks(on, kernel)? / facts.blocks()).max(1) as usize;
+    // As few clusters as need no more rounds: idle multiprocessors leave the others more power.
+    let clusters = units.div_ceil(units.div_ceil(most)) as u32;
+    let grid = Grid::new(clusters * facts.cluster[0], facts.cluster[1], 1);
+
+    let band = choose::BAND.min(m.div_ceil(facts.extents()[0])) as u32;
+    let options_of_maps = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
+    let mut args = vec![
+        Arg::map(a).with(options_of_maps),
+        Arg::map(b).with(options_of_maps),
+        Arg::map_mut(c).with(options_of_maps),
+    ];
+    args.extend([m as u32, n as u32, k as u32, batches as u32, band].map(Arg::scalar));
+    if kernel.params.len() == args.len() {
+        return Ok(launch(on, kernel, grid, &args)?);
+    }
+
+    let nothing = device.zeros::<C, 1>([0])?;
+    let (mut no_partials, mut no_tickets) = (device.zeros([0])?, device.zeros([0])?);
+    let mut own = None;
+    let (partials, tickets) = if splits > 1 {
+        let blocks = tiles * facts.blocks() as usize;
+        let given = options.workspace.filter(|given| given.holds(blocks * splits, &facts));
+        let workspace = match given {
+            Some(given) => given,
+            None => own.insert(Workspace::of(device, blocks * splits, facts.warpgroups as usize)?),
+        };
+        (&mut workspace.partials, &mut workspace.tickets)
+    } else {
+        (&mut no_partials, &mut no_tickets)
+    };
+    args.extend([
+        Arg::scalar(splits as u32),
+        Arg::scalar(alpha),
+        Arg::scalar(beta),
+        Arg::global(residual.map_or(nothing.slice(), GlobalSlice::new)),
+        Arg::global(bias.map_or(nothing.slice(), GlobalSlice::new)),
+        Arg::scalar(activation as u32),
+        Arg::global_mut(partials.slice_mut()),
+        Arg::global_mut(tickets.slice_mut()),
+    ]);
+    Ok(launch(on, kernel, grid, &args)?)
+}

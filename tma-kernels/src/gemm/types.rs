@@ -1,0 +1,46 @@
+//! Which elements are multiplied, and what their products are stored as.
+
+use tma_runtime::Scalar;
+use tma_runtime::prelude::*;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Elements that are multiplied, with products that are stored as `C`.
+///
+/// | `Self` | sums | `C` |
+/// | --- | --- | --- |
+/// | `bf16` | `f32` | `bf16`, `f32` |
+/// | `f16` | `f32` | `f16`, `f32` |
+/// | `e4m3`, `e5m2` | `f32`, of which the tensor cores keep 13 bits after the point | `bf16`, `f32` |
+/// | `tf32` | `f32` | `f32` |
+/// | `i8` | `i32`, which wraps | `i32` |
+#[diagnostic::on_unimplemented(
+    message = "no product of matrices of `{Self}` is stored as `{C}`",
+    label = "not elements of a product",
+    note = "bf16 gives bf16 or f32, f16 gives f16 or f32, e4m3 and e5m2 give bf16 or f32, tf32 gives f32, i8 gives i32"
+)]
+pub trait Product<C>: Scalar + sealed::Sealed {
+    /// What names of instances begin with.
+    #[doc(hidden)]
+    const NAME: &'static str;
+}
+
+macro_rules! products {
+    ($($element:ty: $($c:ty = $name:literal),+;)+) => { $(
+        impl sealed::Sealed for $element {}
+        $(impl Product<$c> for $element {
+            const NAME: &'static str = $name;
+        })+
+    )+ };
+}
+
+products! {
+    bf16: bf16 = "bf16", f32 = "bf16_f32";
+    f16: f16 = "f16", f32 = "f16_f32";
+    e4m3: bf16 = "e4m3", f32 = "e4m3_f32";
+    e5m2: bf16 = "e5m2", f32 = "e5m2_f32";
+    tf32: f32 = "tf32";
+    i8: i32 = "i8";
+}

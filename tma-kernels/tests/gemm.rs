@@ -1,0 +1,400 @@
+//! Products of matrices against plain Rust, on the simulator or on the device that `TMA_DEVICE`
+//! names.
+#![cfg(feature = "llvm")]
+
+use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Tile, Workspace, gemm};
+use tma_runtime::Scalar;
+use tma_runtime::prelude::*;
+
+/// An element of a test: small integers are exact in each type, as are their sums.
+trait Element: Scalar + PartialEq + std::fmt::Debug {
+    fn of(x: f32) -> Self;
+    fn value(self) -> f32;
+}
+
+macro_rules! elements {
+    ($($ty:ty: $of:expr, $value:expr;)+) => { $(
+        impl Element for $ty {
+            fn of(x: f32) -> Self {
+                $of(x)
+            }
+
+            fn value(self) -> f32 {
+                $value(self)
+            }
+        }
+    )+ };
+}
+
+elements! {
+    bf16: bf16::from_f32, bf16::to_f32;
+    f16: f16::from_f32, f16::to_f32;
+    f32: |x| x, |x| x;
+    tf32: tf32::from_f32, tf32::to_f32;
+    e4m3: e4m3::from_f32, |x: e4m3| x.to_f32();
+    e5m2: e5m2::from_f32, |x: e5m2| x.to_f32();
+    i8: |x| x as i8, |x| x as f32;
+    i32: |x| x as i32, |x| x as f32;
+}
+
+/// -2 to 2, in an order that looks random, and is the same each time.
+fn integers<T: Element>(seed: u32, count: usize) -> Vec<T> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        T::of((state % 5) as f32 - 2.0)
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// What is multiplied: M, N, K and the products of a batch, and how A and B are stored.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    mnkl: [usize; 4],
+    transposed: [bool; 2],
+}
+
+struct Matrices<AB, C> {
+    a: Vec<AB>,
+    b: Vec<AB>,
+    c: Vec<C>,
+}
+
+impl Case {
+    fn nt(mnkl: [usize; 4]) -> Self {
+        Self { mnkl, transposed: [false, true] }
+    }
+
+    fn matrices<AB: Element, C: Element>(&self) -> Matrices<AB, C> {
+        let [m, n, k, l] = self.mnkl;
+        Matrices { a: integers(1, l * m * k), b: integers(2, l * n * k), c: integers(3, l * m * n) }
+    }
+
+    /// The shapes of A, B and C.
+    fn shapes(&self) -> [[usize; 3]; 3] {
+        let [m, n, k, l] = self.mnkl;
+        let [of_a, of_b] = self.transposed;
+        [if of_a { [l, k, m] } else { [l, m, k] }, if of_b { [l, n, k] } else { [l, k, n] }, [l, m, n]]
+    }
+
+    /// The exact sums.
+    fn sums<AB: Element, C>(&self, matrices: &Matrices<AB, C>) -> Vec<f32> {
+        let [m, n, k, l] = self.mnkl;
+        let [of_a, of_b] = self.transposed;
+        let a = |z: usize, i: usize, x: usize| {
+            matrices.a[z * m * k + if of_a { x * m + i } else { i * k + x }].value()
+        };
+        let b = |z: usize, j: usize, x: usize| {
+            matrices.b[z * n * k + if of_b { j * k + x } else { x * n + j }].value()
+        };
+        let element = |place: usize| {
+            let (z, i, j) = (place / (m * n), place / n % m, place % n);
+            (0..k).map(|x| a(z, i, x) * b(z, j, x)).sum()
+        };
+        (0..l * m * n).map(element).collect()
+    }
+
+    /// Multiplies, and compares with `wanted(sum, earlier C)`, rounded once.
+    fn run<AB: Element + Product<C>, C: Element>(
+        &self,
+        device: &Device,
+        options: GemmOptions<'_, C, 3>,
+        wanted: impl Fn(f32, f32) -> f32,
+    ) -> Result<(), GemmError> {
+        let matrices = self.matrices::<AB, C>();
+        let [of_a, of_b, of_c] = self.shapes();
+        let a = device.tensor(&matrices.a, of_a)?;
+        let b = device.tensor(&matrices.b, of_b)?;
+        let mut c = device.tensor(&matrices.c, of_c)?;
+        let [transpose_a, transpose_b] = self.transposed;
+        let about = format!("{self:?}, {:?}", options.choice);
+        gemm(device, &a, &b, &mut c, GemmOptions { transpose_a, transpose_b, ..options })?;
+        let wanted: Vec<C> = self
+            .sums(&matrices)
+            .iter()
+            .zip(&matrices.c)
+            .map(|(&sum, c)| C::of(wanted(sum, c.value())))
+            .collect();
+        let found = c.to_vec()?;
+        let wrong = found.iter().zip(&wanted).position(|(found, wanted)| found != wanted);
+        if let Some(i) = wrong {
+            let n = self.mnkl[1];
+            panic!("{about}: row {} column {}: {:?} instead of {:?}", i / n, i % n, found[i], wanted[i]);
+        }
+        Ok(())
+    }
+
+    #[track_caller]
+    fn product<AB: Element + Product<C>, C: Element>(&self, choice: Choice) {
+        let options = GemmOptions { choice: Some(choice), ..GemmOptions::default() };
+        if let Err(error) = self.run::<AB, C>(&device(), options, |sum, _| sum) {
+            panic!("{self:?} by {choice:?}: {error}");
+        }
+    }
+}
+
+fn device() -> Device {
+    Device::open().expect("a device")
+}
+
+const fn by(tile: Tile, splits: u32) -> Choice {
+    Choice { tile, splits }
+}
+
+/// Extents that are multiples of no tile, with a rest of K.
+const RAGGED: [usize; 4] = [136, 264, 72, 1];
+
+#[test]
+fn every_tile_multiplies_ragged_matrices() {
+    for tile in Tile::ALL {
+        Case::nt(RAGGED).product::<bf16, bf16>(by(tile, 1));
+        Case { mnkl: [8, 16, 200, 2], transposed: [false; 2] }.product::<bf16, bf16>(by(tile, 1));
+    }
+}
+
+#[test]
+fn every_layout_of_16_bits_is_multiplied() {
+    for transposed in [[false, false], [false, true], [true, false], [true, true]] {
+        Case { mnkl: [264, 272, 136, 1], transposed }.product::<f16, f16>(by(Tile::Pair, 1));
+        Case { mnkl: [72, 136, 136, 2], transposed }.product::<bf16, bf16>(by(Tile::Pair, 2));
+    }
+}
+
+#[test]
+fn every_element_is_multiplied() {
+    let case = Case::nt([80, 48, 144, 1]);
+    let (pair, low) = (by(Tile::Pair, 1), by(Tile::Low64, 2));
+    case.product::<bf16, f32>(pair);
+    case.product::<f16, f32>(pair);
+    case.product::<tf32, f32>(pair);
+    case.product::<e4m3, bf16>(pair);
+    case.product::<e4m3, f32>(pair);
+    case.product::<e5m2, bf16>(pair);
+    case.product::<e5m2, f32>(pair);
+    case.product::<i8, i32>(pair);
+    case.product::<bf16, f32>(low);
+    case.product::<f16, f32>(low);
+    case.product::<tf32, f32>(low);
+    case.product::<e4m3, bf16>(low);
+    case.product::<e5m2, f32>(low);
+}
+
+#[test]
+fn sums_are_split_among_blocks() {
+    for (tile, splits) in [
+        (Tile::Pair, 2),
+        (Tile::Square, 3),
+        (Tile::Beside, 2),
+        (Tile::Narrow, 2),
+        (Tile::Low128, 4),
+        (Tile::Low64, 8),
+    ] {
+        Case::nt([72, 144, 264, 2]).product::<bf16, bf16>(by(tile, splits));
+    }
+    // More parts than there are steps.
+    Case::nt([8, 8, 72, 1]).product::<bf16, bf16>(by(Tile::Low64, 100));
+}
+
+/// A cluster computes several tiles one after the other, since there are more than multiprocessors.
+#[test]
+fn blocks_stay_for_further_tiles() {
+    let tiles = device().multiprocessors() as usize + 5;
+    Case::nt([64 * 4, 64 * tiles.div_ceil(4), 8, 1]).product::<bf16, bf16>(by(Tile::Low64, 1));
+}
+
+#[test]
+fn a_workspace_serves_one_product_after_the_other() -> Result<(), GemmError> {
+    let device = device();
+    let mut workspace = Workspace::new(&device)?;
+    for k in [136, 264, 136] {
+        let choice = Some(by(Tile::Low64, 2));
+        let options = GemmOptions { choice, workspace: Some(&mut workspace), ..GemmOptions::default() };
+        Case::nt([72, 80, k, 1]).run::<bf16, bf16>(&device, options, |sum, _| sum)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_result_is_scaled_and_added_to() -> Result<(), GemmError> {
+    let device = device();
+    for (choice, mnkl) in [(by(Tile::Pair, 1), RAGGED), (by(Tile::Low64, 2), [72, 72, 136, 2])] {
+        let [m, n, _, l] = mnkl;
+        let (residual, bias) = (integers::<bf16>(4, l * m * n), integers::<bf16>(5, n));
+        let residual_tensor = device.tensor(&residual, [l, m, n])?;
+        let bias_tensor = device.tensor(&bias, [n])?;
+        let options = GemmOptions { alpha: 0.5, beta: -2.0, choice: Some(choice), ..GemmOptions::default() };
+        Case::nt(mnkl).run::<bf16, bf16>(&device, options, |sum, c| 0.5 * sum - 2.0 * c)?;
+
+        // Added elements depend on their place, which `run` does not know.
+        let case = Case::nt(mnkl);
+        let matrices = case.matrices::<bf16, bf16>();
+        let [of_a, of_b, of_c] = case.shapes();
+        let (a, b) = (device.tensor(&matrices.a, of_a)?, device.tensor(&matrices.b, of_b)?);
+        let mut c = device.filled_bytes::<bf16, 3>(of_c, 0xff)?;
+        let options = GemmOptions {
+            transpose_b: true,
+            residual: Some(residual_tensor.view()),
+            bias: Some(bias_tensor.view()),
+            activation: Activation::Relu,
+            choice: Some(choice),
+            ..GemmOptions::default()
+        };
+        gemm(&device, &a, &b, &mut c, options)?;
+        let sums = case.sums(&matrices);
+        let wanted = |i: usize| sums[i] + residual[i].to_f32() + bias[i % n].to_f32();
+        let wanted: Vec<_> = (0..l * m * n).map(|i| bf16::from_f32(wanted(i).max(0.0))).collect();
+        assert!(c.to_vec()? == wanted, "{choice:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn activations_are_those_of_their_formulas() -> Result<(), GemmError> {
+    let device = device();
+    let gelu =
+        |x: f32| x / 2.0 * (1.0 + ((2.0 / std::f32::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh());
+    let silu = |x: f32| x / (1.0 + (-x).exp());
+    for (activation, formula) in [(Activation::Gelu, &gelu as &dyn Fn(f32) -> f32), (Activation::Silu, &silu)]
+    {
+        let case = Case::nt([72, 40, 24, 1]);
+        let matrices = case.matrices::<f16, f32>();
+        let [of_a, of_b, of_c] = case.shapes();
+        let (a, b) = (device.tensor(&matrices.a, of_a)?, device.tensor(&matrices.b, of_b)?);
+        let mut c = device.zeros::<f32, 3>(of_c)?;
+        let options = GemmOptions { transpose_b: true, alpha: 0.25, activation, ..GemmOptions::default() };
+        gemm(&device, &a, &b, &mut c, options)?;
+        for (found, sum) in c.to_vec()?.into_iter().zip(case.sums(&matrices)) {
+            let wanted = formula(0.25 * sum);
+            assert!(
+                (found - wanted).abs() <= 1e-5 * (1.0 + wanted.abs()),
+                "{activation:?}: {found}, not {wanted}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Neither the order of warps and blocks nor that in which copies land changes a bit.
+#[test]
+fn results_are_the_same_under_every_seed() {
+    let check = |device: &Device| {
+        for (choice, mnkl) in
+            [(by(Tile::Pair, 1), [136, 264, 136, 1]), (by(Tile::Low64, 3), [72, 72, 200, 2])]
+        {
+            let options = GemmOptions { choice: Some(choice), beta: 2.0, ..GemmOptions::default() };
+            Case::nt(mnkl).run::<bf16, bf16>(device, options, |sum, c| sum + 2.0 * c)?;
+        }
+        Ok::<_, GemmError>(())
+    };
+    if let Err(failure) = tma_runtime::testing::under_seeds(5, check) {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn products_are_captured() -> Result<(), GemmError> {
+    let device = device();
+    let a = device.tensor(&integers::<bf16>(1, 72 * 40), [72, 40])?;
+    let b = device.tensor(&integers::<bf16>(2, 40 * 24), [40, 24])?;
+    let mut c = device.zeros::<f32, 2>([72, 24])?;
+    let stream = device.stream()?;
+    let mut refused = None;
+    let graph = stream.capture(|capture| {
+        match gemm(capture, &a, &b, &mut c, GemmOptions { alpha: 2.0, beta: 1.0, ..GemmOptions::default() }) {
+            Err(GemmError::Runtime(error)) => return Err(error),
+            Err(error) => refused = Some(error),
+            Ok(()) => {}
+        }
+        Ok(())
+    })?;
+    assert!(refused.is_none(), "{refused:?}");
+    graph.launch(&stream)?;
+    graph.launch(&stream)?;
+    let (a, b) = (a.to_vec()?, b.to_vec()?);
+    let sum =
+        |i: usize, j: usize| (0..40).map(|x| a[i * 40 + x].to_f32() * b[x * 24 + j].to_f32()).sum::<f32>();
+    let wanted: Vec<f32> = (0..72 * 24).map(|place| 4.0 * sum(place / 24, place % 24)).collect();
+    assert_eq!(c.to_vec()?, wanted);
+    Ok(())
+}
+
+#[test]
+fn views_and_batches_are_multiplied() -> Result<(), GemmError> {
+    let device = device();
+    // The right half of the rows of A, which begin 64 elements apart.
+    let a = device.tensor(&integers::<bf16>(1, 40 * 64), [40, 64])?;
+    let b = device.tensor(&integers::<bf16>(2, 24 * 32), [24, 32])?;
+    let mut c = device.zeros::<f32, 2>([40, 24])?;
+    let half = a.view().slice([0..40, 32..64])?;
+    gemm(&device, half, &b, &mut c, GemmOptions { transpose_b: true, ..GemmOptions::default() })?;
+    let (a, b) = (a.to_vec()?, b.to_vec()?);
+    let sum =
+        |i: usize, j: usize| (0..32).map(|x| a[i * 64 + 32 + x].to_f32() * b[j * 32 + x].to_f32()).sum();
+    let wanted: Vec<f32> = (0..40 * 24).map(|place| sum(place / 24, place % 24)).collect();
+    assert_eq!(c.to_vec()?, wanted);
+    Ok(())
+}
+
+#[test]
+fn without_elements_there_is_nothing_to_do_and_without_k_there_are_zeros() -> Result<(), GemmError> {
+    let device = device();
+    for mnkl in [[0, 8, 8, 1], [8, 0, 8, 1], [8, 8, 8, 0], [0, 0, 0, 0]] {
+        Case::nt(mnkl).run::<bf16, bf16>(&device, GemmOptions::default(), |sum, _| sum)?;
+    }
+    for transposed in [[false, true], [true, false]] {
+        let case = Case { mnkl: [72, 24, 0, 2], transposed };
+        case.run::<bf16, bf16>(&device, GemmOptions::default(), |_, _| 0.0)?;
+        let options = GemmOptions { beta: 3.0, ..GemmOptions::default() };
+        case.run::<bf16, bf16>(&device, options, |_, c| 3.0 * c)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
+    let device = device();
+    let a = device.zeros::<bf16, 2>([64, 32])?;
+    let b = device.zeros::<bf16, 2>([40, 16])?;
+    let mut c = device.zeros::<bf16, 2>([64, 16])?;
+    let refused = |result: Result<(), GemmError>| match result {
+        Ok(()) => panic!("multiplied"),
+        Err(error) => (error.code(), error.to_string()),
+    };
+    let (code, text) = refused(gemm(&device, &a, &b, &mut c, GemmOptions::default()));
+    assert_eq!(code, "TMA0546");
+    assert!(text.contains("the shape of B is [40, 16], where the others ask for [32, 16]"), "{text}");
+
+    let b = device.zeros::<bf16, 2>([32, 16])?;
+    gemm(&device, &a, &b, &mut c, GemmOptions::default())?;
+    let bias = device.zeros::<bf16, 1>([15])?;
+    let options = GemmOptions { bias: Some(bias.view()), ..GemmOptions::default() };
+    assert_eq!(refused(gemm(&device, &a, &b, &mut c, options)).0, "TMA0546");
+
+    // Elements of 8 bits are multiplied along their rows alone.
+    let (x, y) = (device.zeros::<e4m3, 2>([64, 32])?, device.zeros::<e4m3, 2>([32, 16])?);
+    let (code, text) = refused(gemm(&device, &x, &y, &mut c, GemmOptions::default()));
+    assert_eq!(code, "TMA0547");
+    assert!(text.contains("`transpose_b: true`"), "{text}");
+    let y = device.zeros::<e4m3, 2>([16, 32])?;
+    gemm(&device, &x, &y, &mut c, GemmOptions { transpose_b: true, ..GemmOptions::default() })?;
+
+    // Rows that do not begin at multiples of 16 bytes: a rule of tensor maps.
+    let odd = device.zeros::<bf16, 2>([64, 31])?;
+    let z = device.zeros::<bf16, 2>([31, 16])?;
+    assert_eq!(refused(gemm(&device, &odd, &z, &mut c, GemmOptions::default())).0, "TMA0503");
+    Ok(())
+}
+
+/// Integers have sums and nothing else.
+#[test]
+fn integers_are_not_scaled() -> Result<(), GemmError> {
+    let device = device();
+    let (a, b) = (device.zeros::<i8, 2>([64, 32])?, device.zeros::<i8, 2>([16, 32])?);
+    let mut c = device.zeros::<i32, 2>([64, 16])?;
+    let options = GemmOptions { transpose_b: true, alpha: 2.0, ..GemmOptions::default() };
+    let error = gemm(&device, &a, &b, &mut c, options).expect_err("no instance");
+    assert_eq!(error.code(), "TMA0547");
+    gemm(&device, &a, &b, &mut c, GemmOptions { transpose_b: true, ..GemmOptions::default() })
+}
