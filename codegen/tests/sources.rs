@@ -87,7 +87,7 @@ fn warnings_are_in_the_report_with_their_places() {
     let package = Package::new("warned");
     package.write(
         "lib.rs",
-        "#[tma_kernel(threads = 32)]\nfn k() {\n    let full: Barrier = shared();\n    full.init(1);\n}\n",
+        "#[tma_kernel(threads = 32)]\nfn k() {\n    let full: Barrier = shared();\n    if thread_idx().x == 0 { full.init(1); }\n}\n",
     );
     for compiled in [1, 0] {
         let report = package.compile();
