@@ -45,6 +45,9 @@ fn main() -> ExitCode {
                     let kernel = checked.kernel.kernel().path();
                     tally.add(&judgement.verdict);
                     print(&name, &kernel, &judgement);
+                    if checked.kernel.kernel().trusted {
+                        println!("    trusted: macro and build script do not judge it");
+                    }
                     if let Some(time) = time {
                         println!("    {:.3} ms", time.as_secs_f64() * 1e3);
                     }

@@ -29,9 +29,9 @@ pub fn is_for(text: &str, target: &str) -> bool {
     }
 }
 
-/// Whether kernels in this text multiply with the tensor cores.
+/// Whether kernels in this text multiply by warpgroups.
 pub fn multiplies(text: &str) -> bool {
-    text.contains("Accumulator")
+    text.replace("WarpAccumulator", "").contains("Accumulator")
 }
 
 macro_rules! sources {
@@ -93,9 +93,14 @@ pub fn corpus() -> &'static [Source] {
         "mma_sparse": "tests/src/kernels/mma/sparse.rs",
         "mma_stops": "tests/src/kernels/mma/stops.rs",
         "mma_types": "tests/src/kernels/mma/types.rs",
+        "mma_warp_integers": "tests/src/kernels/mma/warp/integers.rs",
+        "mma_warp_operands": "tests/src/kernels/mma/warp/operands.rs",
+        "mma_warp_rows": "tests/src/kernels/mma/warp/rows.rs",
+        "mma_warp_types": "tests/src/kernels/mma/warp/types.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",
+        "packed": "tests/src/kernels/packed.rs",
         "phases": "tests/src/kernels/phases.rs",
         "pipelines": "tests/src/kernels/pipelines.rs",
         "places": "tests/src/kernels/places.rs",

@@ -114,6 +114,54 @@ fn a_checked_kernel_names_the_place_and_says_what_rustc_says() {
     }
 }
 
+/// What a warp tests of the parts of tiles that it loads and stores.
+#[test]
+fn parts_of_tiles_are_in_the_tile_and_begin_with_a_chunk() {
+    let source = |body: &str| {
+        format!(
+            "#[tma_kernel(threads = 32)]\nfn k(words: Global<u64>, out: Global<u64>) {{\n\
+             let tile: Tile<f16, Shape2<32, 64>, Swizzle128> = shared();\n\
+             for column in 0..64 {{ tile.set([lane_idx(), column], f16::ZERO); }}\nsync_warp();\n\
+             let at = words.get(0) as u32;\n{body}\nout.set(0, 1);\n}}"
+        )
+    };
+    for (body, right, wrong, message) in [
+        (
+            "let x = WarpLeft::<f16, 16, 16>::load(tile, [at, 0]); \
+             let y = WarpRight::<f16, 8, 16>::load(tile, [0, 0]); \
+             let mut sum = WarpAccumulator::<f32, 16, 8>::zero(); sum.mma_sync(x, y); \
+             sync_warp(); sum.store(tile, [0, 0]);",
+            13,
+            17,
+            "index out of bounds of `tile`, 16 of 32 rows",
+        ),
+        (
+            "let x = WarpLeft::<f16, 16, 16>::load(tile.t(), [at, 0]); \
+             let y = WarpRight::<f16, 8, 16>::load(tile, [0, 0]); \
+             let mut sum = WarpAccumulator::<f32, 16, 8>::zero(); sum.mma_sync(x, y); \
+             sync_warp(); sum.store(tile, [0, 0]);",
+            48,
+            20,
+            "a part of a tile does not begin at a multiple of 8",
+        ),
+        (
+            "let sum = WarpAccumulator::<f32, 16, 8>::zero(); sum.store(tile, [0, at]);",
+            56,
+            64,
+            "index out of bounds of `tile`, 8 of 64 columns",
+        ),
+    ] {
+        let run = |at: u64| {
+            let compiled = compile_with(FILE, &source(body), Target::default(), Checks::On);
+            let compiled = compiled.unwrap_or_else(|failure| panic!("{failure}"));
+            device::run(&compiled.kernels[0], 32, &[at], 1).map(|out| out[0])
+        };
+        assert_eq!(run(right), Ok(1), "{body}");
+        let said = run(wrong).expect_err(body);
+        assert!(said.contains(message), "{body}\n{said}");
+    }
+}
+
 #[test]
 fn what_is_right_passes_the_tests() {
     for (body, words, wanted) in [

@@ -6,6 +6,7 @@ use std::thread;
 
 use tma_codegen::{Ptx, Target, compile};
 use tma_model::ReduceOp;
+use tma_model::mma::{DoubleForm, Operand, WARP_ROWS, WarpForm};
 use tma_tests::kept::{INSTRUCTIONS, KEPT};
 use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples, multiplies};
 
@@ -139,12 +140,39 @@ fn bulk_forms() -> Vec<String> {
     forms.into_iter().flatten().collect()
 }
 
+/// Every `mma.sync` of 16 rows with a dense A: types, shapes, and what is done with sums.
+fn warp_forms() -> Vec<String> {
+    let mut forms = vec![];
+    for a in Operand::ALL {
+        for k in WarpForm::depths(a) {
+            for b in Operand::ALL.into_iter().filter(|b| a.multiplies(*b)) {
+                for &d in a.accumulates() {
+                    let shape = WarpForm { d, a, b, k };
+                    let types = format!("{d}.{a}.{b}.{d}");
+                    let saturates: &[&str] = if a.is_saturable() { &["", ".satfinite"] } else { &[""] };
+                    let combines: &[&str] =
+                        if a == Operand::B1 { &[".and.popc", ".xor.popc"] } else { &[""] };
+                    for clamp in saturates {
+                        forms.extend(combines.iter().map(|combine| {
+                            format!("mma.sync.aligned.{shape}.row.col{clamp}.{types}{combine} {{")
+                        }));
+                    }
+                }
+            }
+        }
+    }
+    let doubles = DoubleForm::ALL.into_iter().filter(|form| form.rows == WARP_ROWS);
+    forms.extend(doubles.map(|form| format!("mma.sync.aligned.{form}.row.col.f64.f64.f64.f64 {{")));
+    forms
+}
+
 #[test]
 fn the_kept_kernels_have_every_instruction() {
     let kept = kept();
     let mut wanted = tile_forms();
     wanted.extend(column_forms());
     wanted.extend(bulk_forms());
+    wanted.extend(warp_forms());
     wanted.extend(INSTRUCTIONS.iter().map(|&text| text.to_owned()));
     let missing: Vec<_> =
         wanted.iter().filter(|text| !kept.iter().any(|ptx| ptx.text.contains(text.as_str()))).collect();

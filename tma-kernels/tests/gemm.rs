@@ -276,6 +276,50 @@ fn activations_are_those_of_their_formulas() -> Result<(), GemmError> {
     Ok(())
 }
 
+/// Neither the order of warps and blocks nor that in which copies land changes a bit.
+#[test]
+fn results_are_the_same_under_every_seed() {
+    let check = |device: &Device| {
+        for (choice, mnkl) in
+            [(by(Tile::Pair, 1), [136, 264, 136, 1]), (by(Tile::Low64, 3), [72, 72, 200, 2])]
+        {
+            let options = GemmOptions { choice: Some(choice), beta: 2.0, ..GemmOptions::default() };
+            Case::nt(mnkl).run::<bf16, bf16>(device, options, |sum, c| sum + 2.0 * c)?;
+        }
+        Ok::<_, GemmError>(())
+    };
+    if let Err(failure) = tma_runtime::testing::under_seeds(5, check) {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn products_are_captured() -> Result<(), GemmError> {
+    let device = device();
+    let a = device.tensor(&integers::<bf16>(1, 72 * 40), [72, 40])?;
+    let b = device.tensor(&integers::<bf16>(2, 40 * 24), [40, 24])?;
+    let mut c = device.zeros::<f32, 2>([72, 24])?;
+    let stream = device.stream()?;
+    let mut refused = None;
+    let graph = stream.capture(|capture| {
+        match gemm(capture, &a, &b, &mut c, GemmOptions { alpha: 2.0, beta: 1.0, ..GemmOptions::default() }) {
+            Err(GemmError::Runtime(error)) => return Err(error),
+            Err(error) => refused = Some(error),
+            Ok(()) => {}
+        }
+        Ok(())
+    })?;
+    assert!(refused.is_none(), "{refused:?}");
+    graph.launch(&stream)?;
+    graph.launch(&stream)?;
+    let (a, b) = (a.to_vec()?, b.to_vec()?);
+    let sum =
+        |i: usize, j: usize| (0..40).map(|x| a[i * 40 + x].to_f32() * b[x * 24 + j].to_f32()).sum::<f32>();
+    let wanted: Vec<f32> = (0..72 * 24).map(|place| 4.0 * sum(place / 24, place % 24)).collect();
+    assert_eq!(c.to_vec()?, wanted);
+    Ok(())
+}
+
 #[test]
 fn views_and_batches_are_multiplied() -> Result<(), GemmError> {
     let device = device();

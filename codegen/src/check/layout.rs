@@ -61,6 +61,7 @@ fn footprint(ty: &Type) -> (u64, u64) {
         | Type::Accumulator(_)
         | Type::Rows(..)
         | Type::Fragment(_)
+        | Type::WarpFragment(_)
         | Type::Token
         | Type::Remote(_)
         | Type::ClusterAxis

@@ -21,6 +21,7 @@ pub(super) fn of_known_type(expr: &Expr, sink: &mut Sink) {
         | Type::Accumulator(_)
         | Type::Rows(..)
         | Type::Fragment(_)
+        | Type::WarpFragment(_)
         | Type::Tile(_)
         | Type::Barrier
         | Type::Token

@@ -74,3 +74,26 @@ fn nodes(expr: &Expr) -> u64 {
     });
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::check;
+
+    /// An element of a large accumulator is one operation, not as many as it has elements.
+    #[test]
+    fn an_element_counts_once() {
+        let source = "
+            #[tma_kernel(threads = 128)]
+            pub fn kernel(out: Global<f32>) {
+                let mut sum = Accumulator::<f32, 64, 256>::zero();
+                for turn in unroll(0..10u32) {
+                    for i in unroll(0..sum.len()) {
+                        sum[i] = sum[i] * sum[i] + sum[i];
+                    }
+                }
+                out.set(thread_idx().x, sum[0]);
+            }";
+        let checked = check("src/kernel.rs", source);
+        assert!(checked.is_ok(), "{}", checked.err().map_or_else(String::new, |error| error.to_string()));
+    }
+}

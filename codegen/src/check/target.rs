@@ -90,6 +90,10 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::CheckMatrix(_)
         | StmtKind::StoreMatrix(_)
         | StmtKind::ReduceRows { .. }
+        // Every chip has `ldmatrix` and `mma.sync`.
+        | StmtKind::LoadFragment(_)
+        | StmtKind::MmaSync(_)
+        | StmtKind::StoreWarp(_)
         | StmtKind::Fence(_)
         | StmtKind::Sync(_)
         | StmtKind::NamedBarrierSync { .. }

@@ -202,6 +202,9 @@ codes! {
     /// Metadata that is not what a sparse operand has.
     SparseMetadata = "TMA0260",
 
+    /// A part of a tile that begins beside a chunk of 16 bytes, where a warp loads or stores none.
+    FragmentStart = "TMA0261",
+
     /// A tile that is too large to be printed.
     PrintedTile = "TMA0270",
 

@@ -23,6 +23,8 @@ pub enum Why {
     Data,
     /// A finding in a world for which no launch was found.
     Infeasible,
+    /// Threads that write the same bytes at the same time.
+    Together,
     /// A read of what nobody has written.
     Unwritten,
     /// A finding that holds for some launches, and not for others of the same kind.
@@ -51,6 +53,7 @@ impl fmt::Display for Why {
             Self::Maps => "a tensor map is changed in memory",
             Self::Data => "something is wrong here if loaded data has certain values",
             Self::Infeasible => "something is wrong here, but no launch is known that leads to it",
+            Self::Together => "threads write the same bytes at the same time",
             Self::Unwritten => "a read of shared memory that nobody has written",
             Self::Launch => {
                 "something is wrong here for some numbers that a launch may bring, such as no turn of a loop"

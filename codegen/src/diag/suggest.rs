@@ -190,8 +190,15 @@ const FUNCTIONS: Table = &[
         &["warpgroup_arrive", "wgmma_fence", "warpgroup_commit_batch", "wgmma_commit_group"],
         Ours::Instead("`sum.mma(a, b, keep)` begins with the fence and ends the group"),
     ),
-    (&["stmatrix"], Ours::Is("a method of an accumulator, `sum.store(tile)`,")),
-    (&["mma_sync", "ldmatrix"], Ours::Absent("the multiplication by a single warp")),
+    (&["stmatrix", "store_matrix_sync"], Ours::Is("a method of an accumulator, `sum.store(tile)`,")),
+    (
+        &["mma_sync", "wmma_mma_sync", "mma_m16n8k16"],
+        Ours::Is("a method of a warp's accumulator, `sum.mma_sync(a, b)`,"),
+    ),
+    (
+        &["ldmatrix", "load_matrix_sync", "wmma_load"],
+        Ours::Is("a function of an operand's type, `WarpLeft::<f16, 16, 16>::load(tile, [row, k])`,"),
+    ),
     (&["setmaxnreg"], Ours::Is("`setmaxnreg_inc::<232>()` or `setmaxnreg_dec::<40>()`")),
     (&["clock", "clock64", "globaltimer", "__nanosleep", "nanosleep"], Ours::Absent("clocks and sleeping")),
     (
@@ -277,7 +284,7 @@ mod tests {
         let says = |name, kind| elsewhere(name, kind).map(|ours| ours.to_string()).unwrap_or_default();
         assert_eq!(says("__syncthreads", Kind::Function), "`__syncthreads` is `sync_threads()` here");
         assert!(says("wgmma", Kind::Function).contains("`sum.mma(a, b, keep)`"));
-        assert!(says("ldmatrix", Kind::Function).contains("not there"));
+        assert!(says("ldmatrix", Kind::Function).contains("`WarpLeft::<f16, 16, 16>::load(tile, [row, k])`"));
         assert!(says("threadIdx", Kind::Value).contains("`thread_idx()`"));
         assert_eq!(elsewhere("full", Kind::Value), None);
     }

@@ -180,8 +180,8 @@ fn example(generic: Generic, span: Span) -> TokenStream {
     let lang = quote_spanned!(span=> ::tma_runtime::lang);
     match generic {
         Generic::Number => quote_spanned!(span=> ::core::primitive::f32),
-        Generic::Sum => quote_spanned!(span=> ::core::primitive::f32),
-        Generic::Factor => quote_spanned!(span=> #lang::f16),
+        Generic::Sum | Generic::WarpSum => quote_spanned!(span=> ::core::primitive::f32),
+        Generic::Factor | Generic::WarpFactor | Generic::Half => quote_spanned!(span=> #lang::f16),
         Generic::Registers => quote_spanned!(span=> 24),
         Generic::Element => quote_spanned!(span=> ::core::primitive::u32),
         Generic::Shared => quote_spanned!(span=> #lang::Barrier),

@@ -109,6 +109,7 @@ pub fn math(op: MathOp, operands: &[Const]) -> Option<Const> {
             | MathOp::Sqrt
             | MathOp::Rsqrt
             | MathOp::Exp2
+            | MathOp::Exp2Half
             | MathOp::Exp2Ftz
             | MathOp::Log2
             | MathOp::Recip

@@ -294,6 +294,8 @@ pub enum MathOp {
     Rsqrt,
     /// `ex2.approx`: f32.
     Exp2,
+    /// `ex2.approx`: f16 and bf16.
+    Exp2Half,
     /// `ex2.approx.ftz`: f32.
     Exp2Ftz,
     /// `lg2.approx`: f32.
@@ -329,6 +331,7 @@ impl MathOp {
             Self::Sqrt => "sqrt",
             Self::Rsqrt => "rsqrt",
             Self::Exp2 => "exp2",
+            Self::Exp2Half => "exp2_half",
             Self::Exp2Ftz => "exp2_ftz",
             Self::Log2 => "log2",
             Self::Recip => "recip",

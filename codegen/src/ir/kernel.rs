@@ -157,8 +157,9 @@ impl Param {
             | Type::CachePolicy
             | Type::Array(..)
             | Type::Accumulator(_)
-            | Type::Rows(..)
+            | Type::Rows(_)
             | Type::Fragment(_)
+            | Type::WarpFragment(_)
             | Type::Tile(_)
             | Type::Barrier
             | Type::Token

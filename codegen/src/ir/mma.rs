@@ -4,18 +4,31 @@ use std::fmt;
 
 use tma_model::mma::Operand;
 
-use super::{Expr, LocalId, ParamId, Scalar, TileType};
+use super::{Expr, LocalId, ParamId, Scalar, Team, TileType};
 
-/// A matrix in the registers of a warpgroup, which multiplications add to. Each of its 128 threads
-/// holds some of the elements.
+/// A matrix in the registers of a team, which multiplications add to. Each of its threads holds
+/// some of the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AccumulatorType {
-    /// `f32`, `f16` or `i32`.
+    /// Whose registers.
+    pub team: Team,
+    /// `f32`, `f16` or `i32`, and `f64` in a warp.
     pub element: Scalar,
-    /// A multiple of 64.
+    /// A multiple of the team's.
     pub rows: u32,
-    /// What one instruction takes.
+    /// What one instruction takes; in a warp a multiple of that.
     pub columns: u32,
+}
+
+/// A value for each row of an accumulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowsType {
+    /// Whose registers.
+    pub team: Team,
+    /// That of the accumulator.
+    pub element: Scalar,
+    /// Those of the accumulator.
+    pub rows: u32,
 }
 
 /// The left operand of a multiplication, in the registers of a warpgroup.
@@ -140,14 +153,31 @@ pub enum RowOp {
 pub const MMA_ROWS: u32 = 64;
 
 impl AccumulatorType {
-    /// How many of its elements a thread holds.
-    pub const fn elements(self) -> u32 {
-        (self.rows / MMA_ROWS).saturating_mul(self.columns / 2)
+    /// How many times the rows that its team holds at a time.
+    pub const fn bands(self) -> u32 {
+        self.rows / self.team.rows()
     }
 
-    /// How many of them belong to 64 rows.
+    /// How many of its elements a thread holds.
+    pub const fn elements(self) -> u32 {
+        self.bands().saturating_mul(self.columns / 2)
+    }
+
+    /// How many of them belong to a band.
     pub const fn elements_of_band(self) -> u32 {
         self.columns / 2
+    }
+
+    /// How many registers of 32 bits a thread holds.
+    pub fn registers(self) -> u64 {
+        u64::from(self.elements()) * u64::from(self.element.bytes()) / 4
+    }
+}
+
+impl RowsType {
+    /// How many of its values a thread holds: two of each band.
+    pub const fn elements(self) -> u32 {
+        self.rows / (self.team.rows() / 2)
     }
 }
 
@@ -216,7 +246,14 @@ impl RowOp {
 
 impl fmt::Display for AccumulatorType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Accumulator<{}, {}, {}>", self.element, self.rows, self.columns)
+        let Self { team, element, rows, columns } = self;
+        write!(f, "{}Accumulator<{element}, {rows}, {columns}>", team.prefix())
+    }
+}
+
+impl fmt::Display for RowsType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}Rows<{}, {}>", self.team.prefix(), self.element, self.rows)
     }
 }
 

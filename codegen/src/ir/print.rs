@@ -137,6 +137,19 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::ReduceRows { dest, op, accumulator } => {
             writeln!(f, "{dest} = row_{} {accumulator}", op.name())
         }
+        StmtKind::LoadFragment(load) => {
+            let FragmentLoad { dest, from: SharedOperand { tile, ty }, at } = &**load;
+            let transposed = if ty.transposed { ".transposed" } else { "" };
+            writeln!(f, "{dest} = fragment.load{transposed} {tile} {}", List(at))
+        }
+        StmtKind::MmaSync(mma) => {
+            let MmaSync { op, accumulator, left, right } = &**mma;
+            writeln!(f, "{} {accumulator} {left} {right}", op.name())
+        }
+        StmtKind::StoreWarp(store) => {
+            let WarpStore { accumulator, tile, at } = &**store;
+            writeln!(f, "accumulator.store {accumulator} {tile} {}", List(at))
+        }
         StmtKind::SetMaxRegisters { increase, registers } => {
             writeln!(f, "setmaxnreg_{} {registers}", if *increase { "inc" } else { "dec" })
         }

@@ -1,8 +1,8 @@
 //! Statements: effects and control flow.
 
 use super::{
-    AtomicOp, Awaited, BulkCopy, Expr, Fence, GlobalMatrix, LocalId, MapEdit, MapRef, MatrixStore, Mma,
-    Origin, ParamId, RemoteCopy, RowOp, Scope, TileCopy, WarpOp,
+    AtomicOp, Awaited, BulkCopy, Expr, Fence, FragmentLoad, GlobalMatrix, LocalId, MapEdit, MapRef,
+    MatrixStore, Mma, MmaSync, Origin, ParamId, RemoteCopy, RowOp, Scope, TileCopy, WarpOp, WarpStore,
 };
 
 /// Statements in order.
@@ -122,6 +122,12 @@ pub enum StmtKind {
     /// `dest` has `op` of each row of `accumulator`, over all threads that have elements of the
     /// row.
     ReduceRows { dest: LocalId, op: RowOp, accumulator: LocalId },
+    /// `dest` is a part of a tile, as an operand in the registers of a warp (`ldmatrix`).
+    LoadFragment(Box<FragmentLoad>),
+    /// `accumulator += left · rightᵀ`, all in the registers of a warp (`mma.sync`).
+    MmaSync(Box<MmaSync>),
+    /// A part of a tile is an accumulator of a warp, converted.
+    StoreWarp(Box<WarpStore>),
     /// Gives the warpgroup's threads this many registers, which is more than they have
     /// (`increase`), or less.
     SetMaxRegisters { increase: bool, registers: u32 },

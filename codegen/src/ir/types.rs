@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{AccumulatorType, Compound, FragmentType, Scalar, TileSwizzle, TileType};
+use super::{
+    AccumulatorType, Compound, FragmentType, RowsType, Scalar, TileSwizzle, TileType, WarpFragmentType,
+};
 
 /// An unknown of type inference; gone once `parse` has finished a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,10 +27,12 @@ pub enum Type {
     Array(Box<Type>, u32),
     /// A matrix in registers, which the tensor cores add to.
     Accumulator(AccumulatorType),
-    /// A value for each of so many rows of an accumulator that a thread has elements of.
-    Rows(Scalar, u32),
+    /// A value for each row of an accumulator that a thread has elements of.
+    Rows(RowsType),
     /// A left operand of the tensor cores in registers.
     Fragment(FragmentType),
+    /// An operand of the tensor cores in the registers of a warp.
+    WarpFragment(WarpFragmentType),
     /// A tile in shared memory.
     Tile(TileType),
     /// An mbarrier in shared memory.
@@ -85,8 +89,8 @@ impl Type {
             Some(((**element).clone(), *len))
         } else if let Self::Accumulator(accumulator) = self {
             Some((accumulator.element.into(), accumulator.elements()))
-        } else if let Self::Rows(element, rows) = self {
-            Some(((*element).into(), rows / 32))
+        } else if let Self::Rows(rows) = self {
+            Some((rows.element.into(), rows.elements()))
         } else {
             None
         }
@@ -96,7 +100,7 @@ impl Type {
     pub fn is_storable(&self) -> bool {
         match self {
             Self::Scalar(_) | Self::Array(..) | Self::Token | Self::CachePolicy | Self::Infer(_) => true,
-            Self::Accumulator(_) | Self::Rows(..) | Self::Fragment(_) => true,
+            Self::Accumulator(_) | Self::Rows(_) | Self::Fragment(_) | Self::WarpFragment(_) => true,
             Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..) | Self::Remote(_) => {
                 true
             }
@@ -147,8 +151,9 @@ impl Type {
             | Self::CachePolicy
             | Self::Array(..)
             | Self::Accumulator(_)
-            | Self::Rows(..)
+            | Self::Rows(_)
             | Self::Fragment(_)
+            | Self::WarpFragment(_)
             | Self::Token
             | Self::Remote(_)
             | Self::ClusterAxis
@@ -184,8 +189,9 @@ impl fmt::Display for Type {
             Self::CachePolicy => f.write_str("CachePolicy"),
             Self::Array(element, len) => write!(f, "[{element}; {len}]"),
             Self::Accumulator(accumulator) => accumulator.fmt(f),
-            Self::Rows(element, rows) => write!(f, "Rows<{element}, {rows}>"),
+            Self::Rows(rows) => rows.fmt(f),
             Self::Fragment(fragment) => fragment.fmt(f),
+            Self::WarpFragment(fragment) => fragment.fmt(f),
             Self::Tile(tile) => tile.fmt(f),
             Self::Barrier => f.write_str("Barrier"),
             Self::Token => f.write_str("Token"),

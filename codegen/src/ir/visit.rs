@@ -1,9 +1,9 @@
 //! Walks over a kernel.
 
 use super::{
-    Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, GlobalMatrix, LeftOperand, MapEdit,
-    MapRef, MatrixStore, Mma, Multicast, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind,
-    TileCopy, WarpOp,
+    Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, FragmentLoad, GlobalMatrix, LeftOperand,
+    MapEdit, MapRef, MatrixStore, Mma, Multicast, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId,
+    StmtKind, TileCopy, WarpOp, WarpStore,
 };
 
 /// Numbers the statements of a kernel's body, each before those inside it.
@@ -152,6 +152,7 @@ macro_rules! parts {
             | StmtKind::MmaWait { .. }
             | StmtKind::Pack { .. }
             | StmtKind::ReduceRows { .. }
+            | StmtKind::MmaSync(_)
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Trap => Parts::read(vec![]),
             StmtKind::If { condition, then, otherwise } => Parts::run(vec![condition], vec![then, otherwise]),
@@ -235,6 +236,14 @@ macro_rules! parts {
                 Parts::read(left.into_iter().chain([right]).collect())
             }
             StmtKind::StoreAccumulator { accumulator: _, first, tile } => Parts::read(vec![first, tile]),
+            StmtKind::LoadFragment(load) => {
+                let FragmentLoad { dest: _, from: SharedOperand { tile, ty: _ }, at } = unboxed!(load);
+                Parts::read([tile].into_iter().chain(at).collect())
+            }
+            StmtKind::StoreWarp(store) => {
+                let WarpStore { accumulator: _, tile, at } = unboxed!(store);
+                Parts::read([tile].into_iter().chain(at).collect())
+            }
             StmtKind::CheckMatrix(matrix) => {
                 let GlobalMatrix { global: _, first, extents, stride } = unboxed!(matrix);
                 Parts::read([first].into_iter().chain(extents).chain([stride]).collect())

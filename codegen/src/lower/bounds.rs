@@ -9,7 +9,7 @@ use inkwell::{FloatPredicate, IntPredicate};
 use super::types::Class;
 use super::{Cx, Lower, print};
 use crate::backend::BackendError;
-use crate::ir::{BinaryOp, Expr, ExprKind, Span};
+use crate::ir::{BinaryOp, Expr, ExprKind, Scalar, Span};
 use crate::limits::WARP_THREADS;
 
 /// Goes on only if `index` is one of the `len` of `thing`, which are `what`: `elements`. A negative
@@ -27,6 +27,39 @@ pub(super) fn index<'c>(
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, end, "")?;
     let message = format!("index out of bounds of {}, {len} {what}", name(cx, thing));
     print::assert(cx, inside, &message, span)
+}
+
+/// So many rows or columns of a tile.
+pub(super) struct Part<'t> {
+    pub(super) tile: &'t Expr,
+    pub(super) count: u32,
+    /// Those of the tile.
+    pub(super) extent: u32,
+    /// `rows`, or `columns`.
+    pub(super) what: &'static str,
+}
+
+/// Goes on only if the part that begins with `first` is in its tile.
+pub(super) fn part<'c>(cx: &mut Cx<'c, '_>, first: IntValue<'c>, part: &Part<'_>, span: Span) -> Lower<()> {
+    if !cx.checked || first.is_const() {
+        return Ok(());
+    }
+    let Part { tile, count, extent, what } = part;
+    let last = first.get_type().const_int(extent.saturating_sub(*count).into(), false);
+    let inside = cx.builder.build_int_compare(IntPredicate::ULE, first, last, "")?;
+    let message = format!("index out of bounds of {}, {count} of {extent} {what}", name(cx, tile));
+    print::assert(cx, inside, &message, span)
+}
+
+/// Goes on only if `column`, in elements, begins a chunk of 16 bytes.
+pub(super) fn chunk<'c>(cx: &mut Cx<'c, '_>, column: IntValue<'c>, element: Scalar, span: Span) -> Lower<()> {
+    let unit = 16 / element.bytes();
+    if !cx.checked || column.is_const() || unit <= 1 {
+        return Ok(());
+    }
+    let rest = cx.builder.build_and(column, cx.u32_const(unit - 1), "")?;
+    let whole = cx.builder.build_int_compare(IntPredicate::EQ, rest, cx.u32_const(0), "")?;
+    print::assert(cx, whole, &format!("a part of a tile does not begin at a multiple of {unit}"), span)
 }
 
 /// Goes on only if `id` and `threads` are those of a named barrier: `sync_threads` has number 0.

@@ -107,4 +107,22 @@ mod tests {
         assert_eq!(peers([1, 3, 2], along(Axis::Y)), 0b111);
         assert_eq!(peers([4, 2, 2], ClusterAxis::All), 0xffff);
     }
+
+    #[test]
+    fn with_one_block_along_the_axis_a_sliced_load_is_a_load() {
+        let load = |cluster: &str| {
+            let source = format!(
+                "#[tma_kernel(threads = 32, cluster = {cluster})]
+                 pub fn kernel(map: TensorMap<Tile<u32, Shape2<8, 32>>>) {{
+                     let tile: Tile<u32, Shape2<8, 32>> = shared();
+                     let full: Barrier = shared();
+                     map.load_sliced(tile, [0, 0], full, ClusterAxis::Y);
+                 }}"
+            );
+            let compiled = crate::compile("src/kernel.rs", &source, crate::Target::Sm90a);
+            compiled.unwrap_or_else(|error| panic!("{error}")).kernels.remove(0).text
+        };
+        assert!(load("[2, 1]").contains("cp.async.bulk.tensor"));
+        assert!(!load("[2, 1]").contains(".multicast::cluster"));
+    }
 }

@@ -52,6 +52,9 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::CheckMatrix(matrix) => mma::check_matrix(cx, matrix, stmt.origin.span),
         StmtKind::StoreMatrix(store) => mma::store_matrix(cx, store, stmt.origin.span),
         StmtKind::ReduceRows { dest, op, accumulator } => mma::reduce_rows(cx, *dest, *op, *accumulator),
+        StmtKind::LoadFragment(load) => mma::warp::load(cx, load),
+        StmtKind::MmaSync(multiplication) => mma::warp::multiply(cx, multiplication),
+        StmtKind::StoreWarp(store) => mma::warp::store(cx, store),
         StmtKind::SetMaxRegisters { increase, registers } => {
             mma::set_max_registers(cx, *increase, *registers)
         }

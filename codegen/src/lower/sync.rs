@@ -6,8 +6,8 @@ use inkwell::values::IntValue;
 use super::{Cx, Lower, bounds, expr, memory, nvvm, place};
 use crate::backend::BackendError;
 use crate::ir::{
-    Axis, Expr, ExprKind, Fence, FencedMemory, GridDependency, Kernel, LocalId, ParamId, Scalar, Scope,
-    Span, Special, Sync, Type, visit,
+    Axis, Expr, ExprKind, Fence, FencedMemory, GridDependency, Kernel, LocalId, ParamId, Scalar, Scope, Span,
+    Special, Sync, Type, visit,
 };
 
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
@@ -158,9 +158,13 @@ mod tests {
                  if i == 0 {{ map.store([0], tile); bulk_commit_group(); bulk_wait_group_read::<0>(); }}
              }}"
         );
-        let compiled = compile("src/kernel.rs", &source, Target::Sm90a).unwrap_or_else(|error| panic!("{error}"));
+        let compiled =
+            compile("src/kernel.rs", &source, Target::Sm90a).unwrap_or_else(|error| panic!("{error}"));
         let text = &compiled.kernels[0].text;
-        assert!(text.contains(&format!("fence.proxy.async.shared::{scope};")), "no fence of {scope} in\n{text}");
+        assert!(
+            text.contains(&format!("fence.proxy.async.shared::{scope};")),
+            "no fence of {scope} in\n{text}"
+        );
     }
 
     #[test]

@@ -89,11 +89,15 @@ impl<'c> Cx<'c, '_> {
             Type::Accumulator(sum) if sum.element == Scalar::F16 => {
                 Ok(self.context.i32_type().array_type(sum.elements() / 2).into())
             }
-            Type::Accumulator(_) | Type::Rows(..) => {
+            Type::Accumulator(_) | Type::Rows(_) => {
                 let (element, len) = ty.elements().unwrap_or((Type::Error, 0));
                 Ok(self.value_type(&element)?.array_type(len).into())
             }
             Type::Fragment(fragment) => Ok(self.context.i32_type().array_type(fragment.registers()).into()),
+            Type::WarpFragment(operand) => {
+                let register = self.operand_register(operand.element);
+                Ok(register.array_type(operand.registers()).into())
+            }
             Type::Token | Type::CachePolicy => Ok(self.context.i64_type().into()),
             Type::Tile(_) | Type::Barrier | Type::SharedArray(..) | Type::SharedMap(_) | Type::Stages(..) => {
                 Ok(self.pointer_type(SHARED).into())
@@ -111,6 +115,11 @@ impl<'c> Cx<'c, '_> {
             | Type::Infer(_)
             | Type::Error => Err(BackendError::Unchecked(format!("a value of type `{ty}`"))),
         }
+    }
+
+    /// A register of an operand of a warp: of 64 bits for `f64`, and else of 32.
+    pub(super) fn operand_register(&self, element: Scalar) -> BasicTypeEnum<'c> {
+        if element == Scalar::F64 { self.scalar_type(element) } else { self.context.i32_type().into() }
     }
 
     /// A pointer into an address space.

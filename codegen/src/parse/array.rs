@@ -24,7 +24,7 @@ impl Cx<'_> {
                 }
                 Expr { kind: ExprKind::Index(Box::new(base), Box::new(position)), ty: *element, span }
             }
-            ty @ (Type::Accumulator(_) | Type::Rows(..)) => {
+            ty @ (Type::Accumulator(_) | Type::Rows(_)) => {
                 if !self.expect(&position, &Scalar::Usize.into()) {
                     return Expr::error(span);
                 }

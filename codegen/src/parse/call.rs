@@ -5,10 +5,14 @@
 use super::cx::Cx;
 use super::infer::Kind;
 use super::infer::rule::Rule;
+use super::method::accumulator::{rows_of, zero_of};
 use super::names::callee::Callee;
 use super::stmt::unit;
 use super::types::generic_arguments;
-use super::words::{Callable, Entry, FunctionCall, FunctionWord, Word};
+use super::words::{
+    AccumulatorFunctionCall, Callable, Entry, FunctionCall, FunctionWord, RowsFunctionCall,
+    WarpAccumulatorFunctionCall, WarpLeftFunctionCall, WarpRightFunctionCall, WarpRowsFunctionCall, Word,
+};
 use crate::diag::mistake::{Argument, Shared, Syntax, Types};
 use crate::ir::{
     Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MatchOp, MathOp, Scalar,
@@ -39,11 +43,29 @@ impl Cx<'_> {
             }
             Callee::Accumulator(word, owner) => {
                 let call = self.call_of(word, &(), call, span);
-                call.map(|call| self.accumulator_function(&owner, call, span))
+                call.map(|AccumulatorFunctionCall::Zero| zero_of(&owner, span))
             }
-            Callee::Rows(word, element, rows) => {
-                let call = self.call_of(word, &element, call, span);
-                call.map(|call| self.rows_function(Type::Rows(element, rows), call, span))
+            Callee::Rows(word, rows) => {
+                let call = self.call_of(word, &rows.element, call, span);
+                call.map(|RowsFunctionCall::Filled { value }| rows_of(rows, value, span))
+            }
+            Callee::WarpAccumulator(word, owner) => {
+                let call = self.call_of(word, &(), call, span);
+                call.map(|WarpAccumulatorFunctionCall::Zero| zero_of(&owner, span))
+            }
+            Callee::WarpRows(word, rows) => {
+                let call = self.call_of(word, &rows.element, call, span);
+                call.map(|WarpRowsFunctionCall::Filled { value }| rows_of(rows, value, span))
+            }
+            Callee::WarpLeft(word, operand) => {
+                let call = self.call_of(word, &(), call, span);
+                call.map(|WarpLeftFunctionCall::Load { tile, at }| self.load_operand(operand, tile, at, span))
+            }
+            Callee::WarpRight(word, operand) => {
+                let call = self.call_of(word, &(), call, span);
+                call.map(|WarpRightFunctionCall::Load { tile, at }| {
+                    self.load_operand(operand, tile, at, span)
+                })
             }
             Callee::Phase(word) => self.call_of(word, &(), call, span).map(|call| self.new_phase(call, span)),
             Callee::Refused => {
@@ -100,6 +122,7 @@ impl Cx<'_> {
             FunctionCall::Recip { x } => return self.math_as(MathOp::Recip, vec![x], path, span),
             FunctionCall::Rsqrt { x } => return self.math_as(MathOp::Rsqrt, vec![x], path, span),
             FunctionCall::Exp2 { x } => return self.math_as(MathOp::Exp2, vec![x], path, span),
+            FunctionCall::Exp2Half { x } => return self.math_as(MathOp::Exp2Half, vec![x], path, span),
             FunctionCall::Exp2Ftz { x } => return self.math_as(MathOp::Exp2Ftz, vec![x], path, span),
             FunctionCall::Log2 { x } => return self.math_as(MathOp::Log2, vec![x], path, span),
             FunctionCall::Exp { x } => return self.math_as(MathOp::Exp, vec![x], path, span),

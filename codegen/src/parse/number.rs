@@ -235,7 +235,8 @@ fn is_of_f32(op: MathOp) -> bool {
         | MathOp::Fma
         | MathOp::CopySign
         | MathOp::Sqrt
-        | MathOp::Recip => false,
+        | MathOp::Recip
+        | MathOp::Exp2Half => false,
     }
 }
 
@@ -249,6 +250,7 @@ pub(super) fn has_math(scalar: Scalar, op: MathOp) -> bool {
             matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
         }
         MathOp::Sqrt | MathOp::Recip => matches!(scalar, Scalar::F32 | Scalar::F64),
+        MathOp::Exp2Half => matches!(scalar, Scalar::F16 | Scalar::Bf16),
         MathOp::Rsqrt
         | MathOp::Exp2
         | MathOp::Exp2Ftz

@@ -63,6 +63,8 @@ impl Fenced {
         visit::for_each_stmt(body, &mut |stmt| {
             if let StmtKind::TileGet { tile, .. } | StmtKind::PrintTile { tile } = &stmt.kind {
                 read.extend(flow.slots(tile, ring));
+            } else if let StmtKind::LoadFragment(load) = &stmt.kind {
+                read.extend(flow.slots(&load.from.tile, ring));
             }
             released_slots.extend(released(stmt, ring));
         });

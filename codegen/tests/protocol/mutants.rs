@@ -136,7 +136,7 @@ fn most_mutants_are_refused() {
             for (step, mutant) in mutants(kernel) {
                 let Some(mutant) = mutant else { continue };
                 let tally = table.entry(step.clone()).or_default();
-                match judge(&mutant, Budget(20_000)).verdict {
+                match judge(&mutant, Budget::MACRO).verdict {
                     Verdict::Broken(_) => tally.refused += 1,
                     Verdict::NotDecided(_) => tally.undecided += 1,
                     Verdict::Proved | Verdict::CheckedUpTo(_) => {

@@ -132,7 +132,9 @@ impl Turn<'_, '_> {
                     warp.set(d, lane, u64::from(lane == elected));
                 }
             }
-            Collective::Matrix(_) | Collective::Product(_) if here != u32::MAX => {
+            Collective::Matrix(_) | Collective::Product(_) | Collective::DoubleProduct(_)
+                if here != u32::MAX =>
+            {
                 let message = format!(
                     "a matrix is moved or multiplied by lanes {here:#010x}; all of a warp have to take part"
                 );
@@ -141,6 +143,7 @@ impl Turn<'_, '_> {
             }
             Collective::Matrix(ref code) => self.matrix(warp, code, site)?,
             Collective::Product(ref code) => self.product(warp, code),
+            Collective::DoubleProduct(ref code) => self.double_product(warp, code),
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use super::step::Turn;
 use super::warp::Warp;
-use crate::isa::{ProductCode, Reg};
-use crate::machine::{WarpFactors, WarpLanes, WarpManner, multiply_in_warp};
+use crate::isa::{DoubleCode, ProductCode, Reg};
+use crate::machine::{WarpFactors, WarpLanes, WarpManner, WideLanes, multiply_doubles, multiply_in_warp};
 
 impl Turn<'_, '_> {
     /// All lanes are at the instruction.
@@ -18,6 +18,20 @@ impl Turn<'_, '_> {
         for (&reg, lanes) in code.d.iter().zip(&d) {
             for (lane, value) in (0..).zip(lanes) {
                 warp.set(reg, lane, u64::from(*value));
+            }
+        }
+    }
+
+    /// The same in f64.
+    pub(super) fn double_product(&mut self, warp: &mut Warp, code: &DoubleCode) {
+        let read = |registers: &[Reg]| -> Vec<WideLanes> {
+            registers.iter().map(|reg| *self.context.lanes(&warp.registers, *reg)).collect()
+        };
+        let (a, b, mut d) = (read(&code.a), read(&code.b), read(&code.c));
+        multiply_doubles(code.form, [&a, &b], &mut d);
+        for (&reg, lanes) in code.d.iter().zip(&d) {
+            for (lane, &value) in (0..).zip(lanes) {
+                warp.set(reg, lane, value);
             }
         }
     }

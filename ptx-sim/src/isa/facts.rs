@@ -342,7 +342,7 @@ fn warp(WarpOp { mask, what }: &WarpOp) -> Facts {
             MatrixCode::Store { .. } => Facts { writes: Footprint::Object, ..exchange },
             MatrixCode::Move { .. } => exchange,
         },
-        Collective::Product(_) => {
+        Collective::Product(_) | Collective::DoubleProduct(_) => {
             Facts { effect: Effect::Local, ..Facts::waits(Class::Tensor, Wait::Exchange) }
         }
     }

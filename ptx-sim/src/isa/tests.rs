@@ -6,7 +6,7 @@ use crate::module::Module;
 
 /// Each instruction with its class, what it reads, what it writes, its effect, and whether it
 /// signals or what it waits for.
-const FACTS: [(&str, &str); 51] = [
+const FACTS: [(&str, &str); 52] = [
     ("add.u32 %r1, %r2, 1", "Integer: reads nothing, writes nothing; Local"),
     ("setp.lt.f32 %p1, %f1, %f2", "Float: reads nothing, writes nothing; Local"),
     ("cvt.rzi.u32.f32 %r1, %f1", "Convert: reads nothing, writes nothing; Local"),
@@ -48,6 +48,10 @@ const FACTS: [(&str, &str); 51] = [
     ),
     (
         "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3}, {%f1, %f2, %f3, %f4}",
+        "Tensor: reads nothing, writes nothing; Local; waits for Exchange",
+    ),
+    (
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd1, %rd2}, {%rd3}, {%rd4}, {%rd1, %rd2}",
         "Tensor: reads nothing, writes nothing; Local; waits for Exchange",
     ),
     ("wgmma.fence.sync.aligned", "Tensor: reads nothing, writes nothing; Local; signals"),

@@ -112,7 +112,7 @@ pub use diagnostics::SharedName;
 pub use engine::counters::{CopyKind, Counters, Moved};
 pub use index::{BarrierId, BlockRank, MapId, OperationId, ThreadId, ThreadIndex, WarpIndex};
 pub use memory::{GlobalFault, GlobalMemory};
-pub(crate) use mma::{WarpFactors, WarpLanes, WarpManner, multiply_in_warp};
+pub(crate) use mma::{WarpFactors, WarpLanes, WarpManner, WideLanes, multiply_doubles, multiply_in_warp};
 pub(crate) use random::Random;
 pub(crate) use timeline::{Position, Recorder};
 pub use types::{

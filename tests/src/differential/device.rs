@@ -6,6 +6,9 @@ use tma_codegen::Ptx;
 /// What the words that a kernel does not write hold.
 const UNTOUCHED: u8 = 0xab;
 
+/// Shared memory of a block: more than any of these kernels has.
+const SHARED_BYTES: u32 = 16 << 10;
+
 /// Launches a block of `threads` of a kernel with the parameters `words: Global<u64>` and `out:
 /// Global<u64>`, and returns what `out` then holds, as many words as `len`.
 ///
@@ -25,7 +28,12 @@ pub fn run(ptx: &Ptx, threads: u32, words: &[u64], len: usize) -> Result<Vec<u64
 
     let slice = |address, len: usize| [Arg::Address(address), Arg::Bytes((len as u64).to_le_bytes().into())];
     let args: Vec<_> = slice(words_at, words.len()).into_iter().chain(slice(out_at, len)).collect();
-    let config = LaunchConfig { block: [threads, 1, 1], host_threads: 1, ..LaunchConfig::default() };
+    let config = LaunchConfig {
+        block: [threads, 1, 1],
+        dynamic_shared_bytes: SHARED_BYTES,
+        host_threads: 1,
+        ..LaunchConfig::default()
+    };
     let report =
         launch(&module, &mut memory, &ptx.entry, &config, &args).map_err(|error| error.to_string())?;
     if !report.findings.is_empty() {

@@ -22,6 +22,7 @@ pub mod mma;
 pub mod multicast;
 pub mod multicast_pipelines;
 pub mod multicast_ranks;
+pub mod packed;
 pub mod phases;
 pub mod pipelines;
 pub mod places;
@@ -50,6 +51,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         math::CASES,
         bits::CASES,
         vectors::CASES,
+        packed::CASES,
         places::CASES,
         atomics::CASES,
         barriers::CASES,

@@ -118,7 +118,7 @@ const LONG: f64 = 150_000.0;
 pub(crate) const BAND: usize = 8;
 
 /// More parts than these were never faster.
-const MOST_SPLITS: u32 = 8;
+const MOST_SPLITS: usize = 8;
 
 /// The nanoseconds that a choice is expected to take on so many multiprocessors.
 pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f64 {
@@ -137,25 +137,18 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     facts.launch + rounds * facts.rest + exchanged + multiplied.max(moved)
 }
 
-/// The fastest of the tiles that `has` an instance, by [`nanoseconds`]; `None` if there is none.
-/// Sums are split only if all parts run at the same time, and if `may_split`.
-pub fn choose(
-    problem: &Problem,
-    multiprocessors: u32,
-    may_split: bool,
-    has: impl Fn(Choice) -> bool,
-) -> Option<Choice> {
+/// The fastest choice by [`nanoseconds`] among tiles that `has` an instance, which also is told
+/// whether sums are split; `None` if there is none. Sums are split only if all parts run at the
+/// same time.
+pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Tile, bool) -> bool) -> Option<Choice> {
     let mut best: Option<(f64, Choice)> = None;
     for tile in Tile::ALL {
         let facts = tile.facts();
-        let clusters = multiprocessors / facts.blocks();
-        for splits in 1..=if may_split { MOST_SPLITS } else { 1 } {
+        let clusters = (multiprocessors / facts.blocks()) as usize;
+        let most = (clusters / problem.tiles(&facts).max(1)).min(problem.steps()).min(MOST_SPLITS);
+        let splits = if most > 1 && has(tile, true) { most } else { 1 };
+        for splits in (1..=splits as u32).filter(|&splits| splits > 1 || has(tile, false)) {
             let choice = Choice { tile, splits };
-            let fits = problem.tiles(&facts).saturating_mul(splits as usize) <= clusters as usize;
-            let is_even = (splits as usize - 1) * problem.steps().div_ceil(splits as usize) < problem.steps();
-            if splits > 1 && !(fits && is_even) || !has(choice) {
-                continue;
-            }
             let time = nanoseconds(problem, choice, multiprocessors);
             if best.is_none_or(|(least, _)| time < least) {
                 best = Some((time, choice));
@@ -172,7 +165,7 @@ mod tests {
     #[track_caller]
     fn chosen(extents: [usize; 3], tile: Tile, splits: u32) {
         let problem = Problem { extents, batches: 1, bytes: [2, 2] };
-        assert_eq!(choose(&problem, 132, true, |_| true), Some(Choice { tile, splits }), "{extents:?}");
+        assert_eq!(choose(&problem, 132, |_, _| true), Some(Choice { tile, splits }), "{extents:?}");
     }
 
     /// The fastest of those measured (docs/gemm.md, "The choice").
@@ -195,16 +188,16 @@ mod tests {
     #[test]
     fn sums_are_split_only_among_blocks_that_run_together() {
         let problem = Problem { extents: [128, 128, 1 << 20], batches: 1, bytes: [2, 2] };
-        let choice = choose(&problem, 4, true, |_| true).expect("a choice");
+        let choice = choose(&problem, 4, |_, _| true).expect("a choice");
         let facts = choice.tile.facts();
         assert!(problem.tiles(&facts) as u32 * choice.splits * facts.blocks() <= 4, "{choice:?}");
-        let alone = choose(&problem, 132, false, |_| true).expect("a choice");
+        let alone = choose(&problem, 132, |_, is_split| !is_split).expect("a choice");
         assert_eq!(alone.splits, 1);
     }
 
     #[test]
     fn without_instances_there_is_no_choice() {
         let problem = Problem { extents: [64, 64, 64], batches: 1, bytes: [2, 2] };
-        assert_eq!(choose(&problem, 132, true, |_| false), None);
+        assert_eq!(choose(&problem, 132, |_, _| false), None);
     }
 }

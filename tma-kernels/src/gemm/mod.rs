@@ -18,6 +18,7 @@
 
 pub mod choose;
 mod error;
+mod instances;
 pub mod kernel;
 mod types;
 
@@ -26,10 +27,13 @@ pub use error::GemmError;
 pub use types::Product;
 
 use choose::Problem;
-use kernel::product;
+use instances::Key;
 use tma_runtime::launch::{Arg, GlobalSlice, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch};
 use tma_runtime::prelude::*;
-use tma_runtime::{Scalar, launch::KernelSpec, launch::resident_blocks};
+use tma_runtime::{Scalar, launch::resident_blocks};
+
+/// Parts of sums that are asked for beyond these are left out, so that all can be counted.
+const MOST_SPLITS: u32 = 64;
 
 /// What is applied to each element of the result at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -226,14 +230,6 @@ fn cubic<const N: usize>(shape: [usize; N], strides: [usize; N]) -> ([usize; 3],
     }
 }
 
-/// The instance for elements, as names have them, and a layout.
-fn instance(types: &str, layout: &str, choice: Choice, is_full: bool) -> Option<&'static KernelSpec> {
-    let tile = choice.tile.facts().name;
-    let name = format!("{}::{types}_{tile}_{layout}", if is_full { "full" } else { "plain" });
-    let instances = if is_full { &product::full::INSTANCES[..] } else { &product::plain::INSTANCES[..] };
-    instances.iter().find(|kernel| kernel.name == name)
-}
-
 /// Chooses an instance, and queues it.
 fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     on: &impl LaunchOn,
@@ -249,36 +245,35 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         [["nn", "nt"], ["tn", "tt"]][usize::from(options.transpose_a)][usize::from(options.transpose_b)];
     let is_more =
         alpha != 1.0 || beta != 0.0 || residual.is_some() || bias.is_some() || activation != Activation::None;
-    let find = |choice: Choice| {
-        let plain = || instance(AB::NAME, layout, choice, false);
-        let full = || instance(AB::NAME, layout, choice, true);
-        if is_more || choice.splits > 1 { full() } else { plain().or_else(full) }
+    let find = |tile, is_split| {
+        let of = |is_full| instances::find(Key { is_full, types: AB::NAME, tile, layout });
+        if is_more || is_split { of(true) } else { of(false).or_else(|| of(true)) }
     };
     let problem = Problem { extents: [m, n, k], batches, bytes: [size_of::<AB>(), size_of::<C>()] };
-    let has = |choice| find(choice).is_some();
-    let chosen = || choose::choose(&problem, device.multiprocessors(), true, has);
+    let has = |tile, is_split| find(tile, is_split).is_some();
+    let chosen = || choose::choose(&problem, device.multiprocessors(), has);
     let missing = || GemmError::missing(AB::NAME, layout, is_more);
     let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
-    let kernel = find(choice).ok_or_else(missing)?;
+    let kernel = find(choice.tile, choice.splits > 1).ok_or_else(missing)?;
 
     let facts = choice.tile.facts();
     let [steps, tiles] = [problem.steps(), problem.tiles(&facts)];
     // As many parts as have steps.
-    let splits = steps.div_ceil(steps.div_ceil((choice.splits.max(1) as usize).min(steps)));
+    let splits = steps.div_ceil(steps.div_ceil((choice.splits.clamp(1, MOST_SPLITS) as usize).min(steps)));
     let units = tiles * splits;
     let most = (resident_blocks(on, kernel)? / facts.blocks()).max(1) as usize;
     // As few clusters as need no more rounds: idle multiprocessors leave the others more power.
     let clusters = units.div_ceil(units.div_ceil(most)) as u32;
     let grid = Grid::new(clusters * facts.cluster[0], facts.cluster[1], 1);
 
-    let rows = choose::BAND.min(m.div_ceil(facts.extents()[0])) as u32;
+    let band = choose::BAND.min(m.div_ceil(facts.extents()[0])) as u32;
     let options_of_maps = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
     let mut args = vec![
         Arg::map(a).with(options_of_maps),
         Arg::map(b).with(options_of_maps),
         Arg::map_mut(c).with(options_of_maps),
     ];
-    args.extend([m as u32, n as u32, k as u32, batches as u32, rows].map(Arg::scalar));
+    args.extend([m as u32, n as u32, k as u32, batches as u32, band].map(Arg::scalar));
     if kernel.params.len() == args.len() {
         return Ok(launch(on, kernel, grid, &args)?);
     }

@@ -14,11 +14,13 @@
 //! | [`metadata`] | which elements of a sparse A are there |
 //! | [`layout`] | tiles in shared memory as operands: strides, advances, alignment |
 //! | [`warp`] | the forms of `mma.sync`, and where B is |
+//! | [`double`] | those in f64 |
 //!
 //! Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions"; for
 //! canonical layouts CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`.
 
 pub mod descriptor;
+pub mod double;
 pub mod element;
 pub mod fragment;
 pub mod layout;
@@ -27,6 +29,7 @@ pub mod shape;
 pub mod warp;
 
 pub use descriptor::{Descriptor, DescriptorFault};
+pub use double::DoubleForm;
 pub use element::{Accumulated, Operand};
 pub use fragment::Place;
 pub use layout::{Major, OperandFault, OperandTile};

@@ -4,7 +4,8 @@
 //! rounded. They are also methods (`x.min(y)`, `x.mul_add(y, z)`) if the type has them in Rust.
 //!
 //! `rsqrt`, `exp`, `exp2`, `exp2_ftz`, `log`, `log2`, `pow`, `sin`, `cos` and `tanh` are the hardware's
-//! approximations, of `f32` alone, each with its error; Rust's methods of these names, which are
+//! approximations, of `f32` alone (`exp2_half` of `f16` and `bf16`), each with its error; Rust's
+//! methods of these names, which are
 //! more precise, are not there.
 
 use super::{bf16, device_only, f16, sealed::Sealed};
@@ -40,6 +41,14 @@ pub trait Real: Signed {}
 )]
 pub trait Precise: Real {}
 
+/// Floats of 16 bits: `f16`, `bf16`.
+#[diagnostic::on_unimplemented(
+    message = "kernels have this function of `f16` and `bf16`, not of `{Self}`",
+    label = "not f16 or bf16",
+    note = "`exp2(x)` is that of `f32`"
+)]
+pub trait Half: Real {}
+
 macro_rules! mark {
     ($marker:ident: $($scalar:ty),* $(,)?) => { $(impl $marker for $scalar {})* };
 }
@@ -48,6 +57,7 @@ mark!(Ordered: i8, u8, i16, u16, i32, u32, i64, u64, usize, f16, bf16, f32, f64)
 mark!(Signed: i8, i16, i32, i64, f16, bf16, f32, f64);
 mark!(Real: f16, bf16, f32, f64);
 mark!(Precise: f32, f64);
+mark!(Half: f16, bf16);
 
 /// The minimum of two numbers; of a NaN and a number, the number.
 ///
@@ -140,6 +150,30 @@ pub fn rsqrt(x: f32) -> f32 {
 /// ```
 #[must_use]
 pub fn exp2(x: f32) -> f32 {
+    device_only()
+}
+
+/// 2 to the power `x`, of `f16` and `bf16`, fast and approximate. Neighbours in an array become one
+/// instruction.
+///
+/// PTX: `ex2.approx.f16`, with a relative error of at most 2^-9.9, and `ex2.approx.ftz.bf16`, of at
+/// most 2^-7, which takes subnormal numbers for zeros; `.f16x2` and `.bf16x2` of pairs (PTX ISA,
+/// "Half Precision Floating Point Instructions: ex2").
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(x: Global<f16>) {
+/// let i = thread_idx().x * 8;
+/// let mut weights = x.get_vec::<8>(i);
+/// for k in unroll(0..8usize) {
+///     weights[k] = exp2_half(weights[k]);
+/// }
+/// x.set_vec(i, weights);
+/// # }
+/// ```
+#[doc(alias = "h2exp2")]
+#[must_use]
+pub fn exp2_half<T: Half>(x: T) -> T {
     device_only()
 }
 

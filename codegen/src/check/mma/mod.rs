@@ -3,6 +3,7 @@
 
 mod rows;
 pub(crate) mod sparse;
+pub(super) mod warp;
 
 use tma_model::limits::WARPGROUP_THREADS;
 use tma_model::mma::{Accumulated, CORE_ROWS, Form, Major, Operand, OperandFault, OperandTile};
@@ -13,8 +14,8 @@ use super::operations::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, Turn};
 use crate::ir::{
-    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, MMA_ROWS, Mma, MmaOp, OperandType,
-    Scalar, Span, Stmt, StmtKind, Sync, TileSwizzle, Type, visit,
+    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, Mma, MmaOp, OperandType, Scalar, Span,
+    Stmt, StmtKind, Sync, Team, TileSwizzle, Type, visit,
 };
 use crate::limits;
 
@@ -23,10 +24,11 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     for local in &kernel.locals {
         if let Type::Accumulator(ty) = &local.ty {
             accumulator(*ty, local.span, sink);
-        } else if let Type::Rows(_, rows) = &local.ty {
-            whole_bands(*rows, &local.ty, local.span, sink);
+        } else if let Type::Rows(ty) = &local.ty {
+            whole_bands(ty.team, ty.rows, &local.ty, local.span, sink);
         }
     }
+    warp::whole_warps(kernel, sink);
     if let Some(first) = first_of_warpgroups(kernel) {
         warpgroups(kernel, first, sink);
     }
@@ -50,10 +52,9 @@ fn first_of_warpgroups(kernel: &Kernel) -> Option<&Stmt> {
             stmt.kind,
             StmtKind::Mma(_)
                 | StmtKind::StoreAccumulator { .. }
-                | StmtKind::StoreMatrix(_)
                 | StmtKind::SetMaxRegisters { .. }
                 | StmtKind::Sync(Sync::Warpgroup)
-        );
+        ) || matches!(&stmt.kind, StmtKind::StoreMatrix(store) if !warp::holds(kernel, store.accumulator));
         first = first.or(is_one.then_some(stmt));
     });
     first
@@ -80,22 +81,27 @@ fn no_call(stmt: &Stmt, sink: &mut Sink) {
 }
 
 fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {
-    if accumulated(ty.element).is_none() {
-        sink.error(mistake::Mma::AccumulatorElement(ty.element), span);
+    whole_bands(ty.team, ty.rows, &Type::Accumulator(ty), span, sink);
+    match ty.team {
+        Team::Warpgroup => {
+            if accumulated(ty.element).is_none() {
+                sink.error(mistake::Mma::AccumulatorElement(ty.element), span);
+            }
+            if !(8..=256).contains(&ty.columns) || !ty.columns.is_multiple_of(8) {
+                sink.error(mistake::Mma::AccumulatorColumns(ty.columns), span);
+            }
+        }
+        Team::Warp => warp::accumulator(ty, span, sink),
     }
-    whole_bands(ty.rows, &Type::Accumulator(ty), span, sink);
-    if !(8..=256).contains(&ty.columns) || !ty.columns.is_multiple_of(8) {
-        sink.error(mistake::Mma::AccumulatorColumns(ty.columns), span);
-    }
-    let registers = u64::from(ty.elements()) * u64::from(ty.element.bytes()) / 4;
+    let registers = ty.registers();
     if registers > u64::from(limits::THREAD_REGISTERS) {
         sink.error(mistake::Mma::AccumulatorRegisters { ty, registers }, span);
     }
 }
 
-fn whole_bands(rows: u32, ty: &Type, span: Span, sink: &mut Sink) {
-    if rows == 0 || !rows.is_multiple_of(MMA_ROWS) {
-        sink.error(mistake::Mma::Rows { ty: ty.clone(), rows }, span);
+fn whole_bands(team: Team, rows: u32, ty: &Type, span: Span, sink: &mut Sink) {
+    if rows == 0 || !rows.is_multiple_of(team.rows()) {
+        sink.error(mistake::Mma::Rows { team, ty: ty.clone(), rows }, span);
     }
 }
 
@@ -148,7 +154,7 @@ fn operand_of(op: MmaOp, element: Scalar, span: Span, sink: &mut Sink) -> Option
 
 fn fragment(op: MmaOp, ty: FragmentType, span: Span, sink: &mut Sink) -> Option<Matrix> {
     let element = operand_of(op, ty.element, span, sink)?;
-    whole_bands(ty.rows, &Type::Fragment(ty), span, sink);
+    whole_bands(Team::Warpgroup, ty.rows, &Type::Fragment(ty), span, sink);
     let step = 32 / ty.element.bytes();
     if ty.columns == 0 || !ty.columns.is_multiple_of(step) {
         sink.error(mistake::Mma::FragmentDepth { ty, step }, span);
@@ -272,16 +278,20 @@ pub(super) fn columns_within(
 
 /// `sum.pack::<bf16>()`.
 pub(super) fn pack(rules: &Rules<'_>, dest: LocalId, accumulator: LocalId, span: Span, sink: &mut Sink) {
-    let (Type::Accumulator(sum), Type::Fragment(to)) =
-        (&rules.kernel.local(accumulator).ty, &rules.kernel.local(dest).ty)
-    else {
+    let Type::Accumulator(sum) = &rules.kernel.local(accumulator).ty else { return };
+    let to = &rules.kernel.local(dest).ty;
+    let element = if let Type::Fragment(to) = to {
+        to.element
+    } else if let Type::WarpFragment(to) = to {
+        to.element
+    } else {
         return;
     };
     const PACKED: [(Scalar, Scalar); 3] =
         [(Scalar::F32, Scalar::F16), (Scalar::F32, Scalar::Bf16), (Scalar::F16, Scalar::F16)];
-    let fits = PACKED.contains(&(sum.element, to.element));
+    let fits = PACKED.contains(&(sum.element, element));
     if !fits {
-        sink.error(mistake::Mma::Packed { sum: *sum, element: to.element }, span);
+        sink.error(mistake::Mma::Packed { sum: *sum, element }, span);
     }
     if !sum.columns.is_multiple_of(16) {
         sink.error(mistake::Mma::PackedColumns(*sum), span);

@@ -8,7 +8,7 @@ use tma_model::sync::{
 
 use super::code::Ends;
 use super::finding::{Act, Detail, Doubt, Party, Rule, Why};
-use super::memory::region::Region;
+use super::memory::region::{Overlap, Region};
 use super::memory::{Record, Site};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
@@ -401,8 +401,7 @@ impl Run<'_, '_> {
             let found = super::finding::Found { rule: Rule::Bytes, at, others: all, detail };
             return Err(Stop::Found(Box::new(found)));
         }
-        if let Some((phase, site)) = load.filter(|(phase, _)| *phase > observed) {
-            debug_assert!(phase > 0, "phases count from 1");
+        if let Some((_, site)) = load.filter(|(phase, _)| *phase > observed) {
             let others = vec![party(self.site(stmt), Act::End)];
             let at = party(site, Act::IssueLoad);
             let found = super::finding::Found { rule: Rule::Leak, at, others, detail };
@@ -430,6 +429,10 @@ impl Run<'_, '_> {
         if reads && !memory.is_written(&region) {
             let span = self.span_of(stmt);
             self.doubts.push(Doubt { why: Why::Unwritten, span });
+        }
+        if access.kind == AccessKind::Write && region.overlaps_among(record.threads, &region) != Overlap::No {
+            let span = self.span_of(stmt);
+            self.doubts.push(Doubt { why: Why::Together, span });
         }
         let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
         let agent = &self.agents[self.current];

@@ -10,7 +10,7 @@ use crate::ir::{
 
 /// The steps of a kernel.
 #[derive(Debug)]
-pub(super) struct Code<'k> {
+pub(super) struct Steps<'k> {
     steps: Vec<Step<'k>>,
     /// The polls that a loop does nothing but repeat: waits, that is.
     polls: HashSet<StmtId>,
@@ -84,7 +84,7 @@ pub(super) enum Ends {
 /// Ranges of values, and where they lead.
 pub(super) type Target = (Vec<(i128, i128)>, usize);
 
-impl<'k> Code<'k> {
+impl<'k> Steps<'k> {
     /// The steps of a kernel's slice.
     pub(super) fn of(kernel: &'k Kernel) -> Self {
         let mut flat = Flat {
@@ -212,13 +212,13 @@ impl<'k> Flat<'k> {
                 ends.into_iter().for_each(|end| self.set_otherwise(end));
             }
             StmtKind::Loop { label, body } => {
-                if let Some(poll) = self.only_poll(&[body]) {
+                if let Some(poll) = self.only_poll(&[body], 1) {
                     self.polls.insert(poll);
                 }
                 self.repeat(stmt, *label, |flat| flat.block(body));
             }
             StmtKind::While { label, header, condition, body } => {
-                if let Some(poll) = self.only_poll(&[header, body])
+                if let Some(poll) = self.only_poll(&[header, body], 0)
                     && is_not_yet(condition)
                 {
                     self.polls.insert(poll);
@@ -265,6 +265,9 @@ impl<'k> Flat<'k> {
             | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
+            | StmtKind::LoadFragment(_)
+            | StmtKind::MmaSync(_)
+            | StmtKind::StoreWarp(_)
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)
@@ -310,9 +313,10 @@ impl<'k> Flat<'k> {
         self.here(Exit::Behind(inner.label));
     }
 
-    /// The poll of a barrier that is the only effect of these blocks.
-    fn only_poll(&self, blocks: &[&'k Block]) -> Option<StmtId> {
-        let (mut poll, mut others) = (None, false);
+    /// The poll of a barrier that is the only effect of these blocks, which are left at `exits`
+    /// places and no more.
+    fn only_poll(&self, blocks: &[&'k Block], exits: u32) -> Option<StmtId> {
+        let (mut poll, mut others, mut found) = (None, false, 0);
         for block in blocks {
             visit::for_each_stmt(block, &mut |stmt| {
                 if is_poll(&stmt.kind) {
@@ -320,10 +324,11 @@ impl<'k> Flat<'k> {
                     poll = Some(stmt.id);
                 } else {
                     others |= self.slice.keeps(stmt) && !is_control(&stmt.kind);
+                    found += u32::from(matches!(stmt.kind, StmtKind::Break(_)));
                 }
             });
         }
-        poll.filter(|_| !others)
+        poll.filter(|_| !others && found <= exits)
     }
 }
 

@@ -117,6 +117,9 @@ fn does(stmt: &Stmt) -> Act {
         | StmtKind::CheckMatrix(_)
         | StmtKind::StoreMatrix(_)
         | StmtKind::ReduceRows { .. }
+        | StmtKind::LoadFragment(_)
+        | StmtKind::MmaSync(_)
+        | StmtKind::StoreWarp(_)
         | StmtKind::Fence(_)
         | StmtKind::NamedBarrierArrive { .. }
         | StmtKind::GridDependency(_)

@@ -53,6 +53,8 @@ impl<'k> Run<'_, 'k> {
                 return Ok(self.wait_for_multiplications(stmt.id, *accumulator));
             }
             StmtKind::StoreAccumulator { tile, .. } => self.store_accumulator(stmt, tile)?,
+            StmtKind::LoadFragment(load) => self.part_of_tile(stmt, &load.from.tile, READ)?,
+            StmtKind::StoreWarp(store) => self.part_of_tile(stmt, &store.tile, WRITE)?,
             StmtKind::SetMaxRegisters { increase, registers } => {
                 return Ok(self.registers(*increase, *registers));
             }
@@ -101,6 +103,7 @@ impl<'k> Run<'_, 'k> {
             | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
+            | StmtKind::MmaSync(_)
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. } => {}
         }
@@ -306,8 +309,17 @@ impl<'k> Run<'_, 'k> {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         let (block, at) = self.address(tile)?;
         let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
-        let layout = ty.extents.first().copied().unwrap_or(0);
-        self.touch(stmt.id, block, (WRITE, Region::Shared(range, layout)), None)
+        let rows = ty.extents.first().copied().unwrap_or(0);
+        let region = Region::Shared { range, rows, warpgroup: self.warpgroup() };
+        self.touch(stmt.id, block, (WRITE, region), None)
+    }
+
+    /// A warp loads or stores some of a tile.
+    fn part_of_tile(&mut self, stmt: &Stmt, tile: &Expr, access: Access) -> Step {
+        let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
+        let (block, at) = self.address(tile)?;
+        let range = at..at + bytes_of(ty.shared_bytes());
+        self.touch(stmt.id, block, (access, Region::Some(range)), None)
     }
 
     fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step {
@@ -366,8 +378,7 @@ impl<'k> Run<'_, 'k> {
 
     /// The threads of the current group end.
     pub(super) fn end(&mut self) -> Step {
-        let (block, last_step) = (self.me().block, self.me().at);
-        debug_assert!(last_step > 0 || !self.me().is_done, "a thread ends once");
+        let block = self.me().block;
         let stmt = self.last_stmt();
         self.stores_are_over(stmt)?;
         let view = &self.agents[self.current].view;

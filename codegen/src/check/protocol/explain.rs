@@ -15,16 +15,10 @@ pub(super) fn span_of(input: &Input<'_>, id: StmtId) -> Span {
     let mut span = kernel.span;
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if stmt.id == id {
-            span = outermost(kernel, stmt.origin);
+            span = stmt.origin.span;
         }
     });
     span
-}
-
-/// Where the user wrote it: the method of a pipeline, or the line itself.
-fn outermost(kernel: &Kernel, origin: crate::ir::Origin) -> Span {
-    debug_assert!(origin.call.is_none_or(|call| (call.0 as usize) < kernel.calls.len()), "a call is known");
-    origin.span
 }
 
 /// The finding as a diagnostic.

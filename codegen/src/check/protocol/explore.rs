@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use super::code::{Code, Op};
+use super::code::{Op, Steps};
 use super::explain;
 use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};
@@ -22,7 +22,7 @@ pub struct Budget(pub u64);
 
 impl Budget {
     /// What a macro looks at.
-    pub const MACRO: Self = Self(10_000);
+    pub const MACRO: Self = Self(6_000);
     /// What a report looks at.
     pub const REPORT: Self = Self(1_000_000);
 }
@@ -135,11 +135,12 @@ impl Exploration {
             self.doubt(Doubt { why: Why::Cluster, span });
             return None;
         }
-        let code = Code::of(kernel.kernel());
+        let code = Steps::of(kernel.kernel());
         let groups = first_groups(kernel.kernel(), &code);
         let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
         let mut input = Input { kernel, code, groups, cluster, most_turns, registers };
         let (mut terms, mut results) = (Terms::default(), Results::default());
+        let (doubts, is_cut) = (self.doubts.len(), self.is_cut);
         loop {
             match self.worlds(&input, &mut terms, &mut results) {
                 Next::GoOn | Next::Enough => return self.certain(&input, &terms, results),
@@ -149,8 +150,8 @@ impl Exploration {
                         return None;
                     }
                     results = Results::default();
-                    self.doubts.clear();
-                    self.is_cut = false;
+                    self.doubts.truncate(doubts);
+                    self.is_cut = is_cut;
                 }
             }
         }
@@ -283,7 +284,7 @@ fn differs(terms: &Terms, one: &Ended, other: &Ended) -> bool {
 }
 
 /// Groups of threads that are followed together at first: those that do something together.
-fn first_groups(kernel: &Kernel, code: &Code<'_>) -> Vec<Rc<[u32]>> {
+fn first_groups(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
     let threads = u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX);
     let (mut of_warp, mut of_warpgroup) = (false, false);
     for step in code.steps() {

@@ -4,7 +4,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `slice`, `code` | what of a kernel matters, as steps with jumps |
-//! | `term`, `facts`, `launch` | numbers that a launch brings, what was decided of them, and examples |
+//! | `term`, `facts`, `launch` | what a launch brings, what was decided of it, examples |
 //! | `lanes`, `value` | what expressions are, for groups of threads |
 //! | `run`, `state` | one world: groups that take turns |
 //! | `effects`, `barriers`, `copies`, `meetings` | what statements do in it |

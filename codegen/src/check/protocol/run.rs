@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 
-use super::code::{Code, Ends, Op};
+use super::code::{Ends, Op, Steps};
 use super::facts::Facts;
 use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
 use super::lanes::Lanes;
@@ -22,7 +22,7 @@ use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
 #[derive(Debug)]
 pub(super) struct Input<'k> {
     pub(super) kernel: &'k CheckedKernel,
-    pub(super) code: Code<'k>,
+    pub(super) code: Steps<'k>,
     /// The groups that the threads of each block are in.
     pub(super) groups: Vec<Rc<[u32]>>,
     /// The extents of the cluster.

@@ -87,6 +87,8 @@ impl Slice {
             | StmtKind::Mma(_)
             | StmtKind::MmaWait { .. }
             | StmtKind::StoreAccumulator { .. }
+            | StmtKind::LoadFragment(_)
+            | StmtKind::StoreWarp(_)
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)
@@ -119,6 +121,7 @@ impl Slice {
             | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
+            | StmtKind::MmaSync(_)
             | StmtKind::GlobalSet { .. }
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. } => false,
@@ -214,6 +217,8 @@ impl Slice {
                 }
             }
             StmtKind::StoreAccumulator { tile, .. } | StmtKind::PrintTile { tile } => self.need(tile),
+            StmtKind::LoadFragment(load) => self.need(&load.from.tile),
+            StmtKind::StoreWarp(store) => self.need(&store.tile),
             StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
                 self.need_all([id, threads]);
             }
@@ -238,6 +243,7 @@ impl Slice {
             | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
+            | StmtKind::MmaSync(_)
             | StmtKind::SetMaxRegisters { .. }
             | StmtKind::Fence(_)
             | StmtKind::Sync(_)

@@ -55,8 +55,15 @@ pub(super) struct Terms {
     nodes: Vec<(Node, Scalar)>,
     numbers: HashMap<(Node, Scalar), Term>,
     /// Small numbers, by their type: most terms are these.
-    small: HashMap<Scalar, Vec<Option<Term>>>,
+    small: [Vec<Option<Term>>; 4],
+    /// The two truth values.
+    truths: [Option<Term>; 2],
     fresh: u32,
+}
+
+/// Where the small numbers of a type are kept, of those that count and point.
+fn shelf(scalar: Scalar) -> Option<usize> {
+    [Scalar::U32, Scalar::Usize, Scalar::I32, Scalar::U64].iter().position(|known| *known == scalar)
 }
 
 /// Numbers below this are small.
@@ -88,19 +95,24 @@ impl Known {
 
 impl Terms {
     fn add(&mut self, node: Node, scalar: Scalar) -> Term {
-        if let Node::Known(Known::Int(number @ 0..SMALL)) = node {
-            let known = self.small.get(&scalar).and_then(|all| *all.get(number as usize)?);
-            return known.unwrap_or_else(|| self.add_small(number, scalar));
+        if let Node::Known(Known::Int(number @ 0..SMALL)) = node
+            && let Some(shelf) = shelf(scalar)
+        {
+            return self.small_number(number as usize, shelf, scalar);
         }
         self.add_new(node, scalar)
     }
 
-    fn add_small(&mut self, number: i128, scalar: Scalar) -> Term {
-        let term = self.add_new(Node::Known(Known::Int(number)), scalar);
-        let all = self.small.entry(scalar).or_insert_with(|| vec![None; SMALL as usize]);
-        if let Some(place) = all.get_mut(number as usize) {
-            *place = Some(term);
+    fn small_number(&mut self, number: usize, shelf: usize, scalar: Scalar) -> Term {
+        if let Some(Some(term)) = self.small[shelf].get(number) {
+            return *term;
         }
+        let term = self.add_new(Node::Known(Known::Int(number as i128)), scalar);
+        let all = &mut self.small[shelf];
+        if all.len() <= number {
+            all.resize(number + 1, None);
+        }
+        all[number] = Some(term);
         term
     }
 
@@ -148,7 +160,41 @@ impl Terms {
 
     /// A truth value.
     pub(super) fn truth(&mut self, value: bool) -> Term {
-        self.add(Node::Known(Known::Bool(value)), Scalar::Bool)
+        if let Some(term) = self.truths[usize::from(value)] {
+            return term;
+        }
+        let term = self.add(Node::Known(Known::Bool(value)), Scalar::Bool);
+        self.truths[usize::from(value)] = Some(term);
+        term
+    }
+
+    /// What small numbers come to, of the operations that addresses and loops are made of: nothing
+    /// wraps.
+    fn small(&mut self, op: BinaryOp, a: Term, b: Term, scalar: Scalar) -> Option<Term> {
+        let shelf = shelf(scalar)?;
+        let (Node::Known(Known::Int(a)), Node::Known(Known::Int(b))) = (self.node(a), self.node(b)) else {
+            return None;
+        };
+        let (a, b) = (usize::try_from(*a).ok()?, usize::try_from(*b).ok()?);
+        if a >= SMALL as usize || b >= SMALL as usize {
+            return None;
+        }
+        let number = match op {
+            BinaryOp::Add => a + b,
+            BinaryOp::Mul => a * b,
+            BinaryOp::Sub => a.checked_sub(b)?,
+            BinaryOp::Div => a.checked_div(b)?,
+            BinaryOp::Rem => a.checked_rem(b)?,
+            BinaryOp::And => a & b,
+            BinaryOp::Or => a | b,
+            BinaryOp::Xor => a ^ b,
+            BinaryOp::Lt => return Some(self.truth(a < b)),
+            BinaryOp::Eq => return Some(self.truth(a == b)),
+            BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Ne | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+                return None;
+            }
+        };
+        (number < SMALL as usize).then(|| self.small_number(number, shelf, scalar))
     }
 
     pub(super) fn symbol(&mut self, symbol: Symbol, scalar: Scalar) -> Term {
@@ -196,6 +242,9 @@ impl Terms {
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
         let scalar = self.scalar(a);
+        if let Some(term) = self.small(op, a, b, scalar) {
+            return term;
+        }
         let result = if op.is_comparison() { Scalar::Bool } else { scalar };
         if let (Some(x), Some(y)) = (self.known(a), self.known(b))
             && let Some(value) = eval::binary(op, x.value(), y.value(), scalar).and_then(Known::of)

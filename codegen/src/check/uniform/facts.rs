@@ -112,7 +112,7 @@ impl Facts {
             ExprKind::Local(local) => self.values.get(local).copied().unwrap_or_default(),
             ExprKind::Special(special) => self.special(*special, expr.span),
             // The elements of these are those of each thread.
-            ExprKind::Index(of, _) if matches!(of.ty, Type::Accumulator(_) | Type::Rows(..)) => {
+            ExprKind::Index(of, _) if matches!(of.ty, Type::Accumulator(_) | Type::Rows(_)) => {
                 Fact::differs(Level::Thread, Difference::Elements, expr.span)
             }
             ExprKind::Cast(a) => self.of(a),

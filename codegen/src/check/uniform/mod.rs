@@ -40,6 +40,9 @@ fn together(kind: &StmtKind) -> Option<(&'static str, Level)> {
         StmtKind::SetMaxRegisters { increase: true, .. } => ("setmaxnreg_inc", Level::Warpgroup),
         StmtKind::SetMaxRegisters { increase: false, .. } => ("setmaxnreg_dec", Level::Warpgroup),
         StmtKind::Sync(Sync::Warpgroup) => ("sync_warpgroup", Level::Warpgroup),
+        StmtKind::LoadFragment(_) => ("load", Level::Warp),
+        StmtKind::MmaSync(mma) => (mma.op.name(), Level::Warp),
+        StmtKind::StoreWarp(_) => ("store", Level::Warp),
         StmtKind::ReduceRows { op: RowOp::Max, .. } => ("row_max", Level::Warp),
         StmtKind::ReduceRows { op: RowOp::Sum, .. } => ("row_sum", Level::Warp),
         StmtKind::Assign { .. }
@@ -238,9 +241,14 @@ impl Walk<'_> {
             StmtKind::ReduceRows { dest, .. } | StmtKind::Pack { dest, .. } => {
                 self.set(*dest, Fact::differs(Level::Thread, Difference::Elements, span), true);
             }
+            StmtKind::LoadFragment(load) => {
+                self.set(load.dest, Fact::differs(Level::Thread, Difference::Elements, span), true);
+            }
             StmtKind::TileSet { .. }
             | StmtKind::SharedSet { .. }
             | StmtKind::GlobalSet { .. }
+            | StmtKind::MmaSync(_)
+            | StmtKind::StoreWarp(_)
             | StmtKind::TileCopy(_)
             | StmtKind::BulkCopy(_)
             | StmtKind::RemoteCopy(_)

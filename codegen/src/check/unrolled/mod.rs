@@ -13,7 +13,7 @@ pub(super) use values::State;
 use std::collections::{HashMap, HashSet};
 
 use super::limits::{self, Bound};
-use super::mma::columns_within;
+use super::mma::{columns_within, warp};
 use crate::diag::Sink;
 use crate::diag::mistake::{Mma, RegisterIndex, Turn};
 use crate::ir::{
@@ -35,7 +35,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 
 /// Registers have no addresses: which one is meant must be known.
 fn is_in_registers(ty: &Type) -> bool {
-    matches!(ty, Type::Accumulator(_) | Type::Rows(..))
+    matches!(ty, Type::Accumulator(_) | Type::Rows(_))
 }
 
 /// A place in the source, as its first and last lines and columns.
@@ -193,6 +193,20 @@ impl Walk<'_, '_> {
             self.columns(*accumulator, (first, to.inner_extent()), tile.span, state);
         } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
             self.columns(store.accumulator, (&store.first, store.columns), stmt.origin.span, state);
+        } else if let StmtKind::LoadFragment(load) = &stmt.kind {
+            self.part(warp::loaded_part(self.kernel, load), state);
+        } else if let StmtKind::StoreWarp(store) = &stmt.kind {
+            self.part(warp::stored_part(self.kernel, store), state);
+        }
+    }
+
+    /// Judges where a part of a tile begins.
+    fn part(&mut self, part: Option<warp::Part<'_>>, state: &State) {
+        let Some(part) = part else { return };
+        for (dimension, at) in part.at.iter().enumerate() {
+            if let (None, Some(first)) = (at.as_int(), state.of(at).as_int()) {
+                self.report(at.span, |turns, sink| part.within(dimension, first, turns, sink));
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Numbers, Word};
 use crate::diag::text::Text;
 use crate::diag::{Code, Decision, PartialType};
-use crate::ir::{Compound, Scalar, Type};
+use crate::ir::{Compound, Scalar, Type, WarpSide};
 
 /// A value that is not of the type that is wanted.
 #[derive(Clone, Debug)]
@@ -34,6 +34,10 @@ pub(crate) enum Mismatch {
     StoredTo(PartialType),
     /// An accumulator stored to what are no rows of a slice.
     StoredToRows(PartialType),
+    /// An operand in registers that is loaded from what is no tile.
+    NotLoaded(PartialType),
+    /// What is no operand in the registers of a warp.
+    NotInRegisters { side: WarpSide, found: PartialType },
     /// Metadata of a sparse operand that is no array of `u32`.
     NoMetadata(PartialType),
     /// What is printed as a tile and is none.
@@ -117,6 +121,17 @@ impl Mismatch {
             Self::StoredToRows(found) => (
                 format!("an accumulator is stored to rows of a slice here, not to {found}"),
                 "write `sum.store_to(slice.matrix(0, [rows, columns], stride), [row, column])`",
+            ),
+            Self::NotLoaded(found) => (
+                format!("an operand in registers is loaded from a tile, not from {found}"),
+                "pass a `Tile` in shared memory, or `tile.t()`",
+            ),
+            Self::NotInRegisters { side, found } => (
+                format!(
+                    "a warp multiplies operands in registers: a `{}` is wanted, not {found}",
+                    side.name()
+                ),
+                "load it from a tile: `WarpLeft::<f16, 16, 16>::load(tile, [row, k])`, and `WarpRight` alike",
             ),
             Self::NoMetadata(found) => (
                 format!("metadata is an array of `u32`, not {found}"),

@@ -9,7 +9,8 @@ use super::limits::{Turn, in_turns};
 use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::ir::{
-    AccumulatorType, FragmentType, MMA_ROWS, MmaOp, OperandType, Scalar, Span, TileSwizzle, TileType, Type,
+    AccumulatorType, FragmentType, MMA_ROWS, MmaOp, OperandType, Scalar, Span, Team, TileSwizzle, TileType,
+    Type,
 };
 use crate::limits::{NAMED_BARRIERS, THREAD_REGISTERS, WARPGROUP_THREADS};
 
@@ -29,7 +30,7 @@ pub(crate) enum Mma {
     /// An accumulator that takes more registers than a thread has.
     AccumulatorRegisters { ty: AccumulatorType, registers: u64 },
     /// Rows of a matrix in registers that are no multiple of an instruction's.
-    Rows { ty: Type, rows: u32 },
+    Rows { team: Team, ty: Type, rows: u32 },
     /// Elements that are not multiplied so.
     Factor { op: MmaOp, element: Scalar },
     /// The columns of an operand in registers, of which an instruction takes so many.
@@ -116,9 +117,14 @@ impl Mma {
                 "`{ty}` takes {registers} registers of each thread, which has at most {THREAD_REGISTERS}"
             ))
             .help("share the rows out among more warpgroups"),
-            Self::Rows { ty, rows } => {
-                shape(format!("`{ty}` has {rows} rows; tensor cores work on multiples of {MMA_ROWS}"))
-                    .help("take 64 or 128 rows a warpgroup")
+            Self::Rows { team, ty, rows } => {
+                let band = team.rows();
+                shape(format!("`{ty}` has {rows} rows; tensor cores work on multiples of {band}")).help(
+                    match team {
+                        Team::Warpgroup => "take 64 or 128 rows a warpgroup",
+                        Team::Warp => "take 16 or 32 rows a warp",
+                    },
+                )
             }
             Self::Factor { op: MmaOp::Add | MmaOp::Saturating, element } => {
                 element_text(format!("tensor cores do not multiply elements of type `{element}`")).help(
@@ -409,11 +415,11 @@ fn call(word: &str) -> Text {
     Text::new(Code::MmaCall, message)
 }
 
-fn shape(message: String) -> Text {
+pub(super) fn shape(message: String) -> Text {
     Text::new(Code::MmaShape, message)
 }
 
-fn element_text(message: String) -> Text {
+pub(super) fn element_text(message: String) -> Text {
     Text::new(Code::MmaElement, message)
 }
 
@@ -479,7 +485,7 @@ fn form_fault(form: Form, fault: FormFault) -> Text {
 }
 
 /// The name of a type, of which the model has PTX's.
-fn in_rust(ty: &dyn Display) -> String {
+pub(super) fn in_rust(ty: &dyn Display) -> String {
     let name = ty.to_string();
     name.strip_prefix('s').map_or(name.clone(), |bits| format!("i{bits}"))
 }

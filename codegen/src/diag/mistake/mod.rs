@@ -18,6 +18,7 @@ mod instances;
 mod limits;
 mod mismatch;
 mod mma;
+mod mma_sync;
 mod name;
 mod protocol;
 mod shared;
@@ -39,6 +40,7 @@ pub(crate) use instances::Instances;
 pub(crate) use limits::{BarrierCount, Indexed, Limits, Turn};
 pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Difference, Mma, RegisterIndex, Warpgroup};
+pub(crate) use mma_sync::{Axis, MmaSync};
 pub(crate) use name::{HostItem, Name};
 pub(crate) use protocol::{Act, Counts, Protocol, ProtocolRule, RingPart, Step, Subject, Threads};
 pub(crate) use shared::{Pipeline, Shared};
@@ -104,6 +106,8 @@ families! {
     Mismatch,
     /// Tensor cores.
     Mma,
+    /// Multiplications by a warp.
+    MmaSync,
     /// Names, paths, methods and fields.
     Name,
     /// Pipelines and their stages.

@@ -151,6 +151,7 @@ fn math_types(op: MathOp) -> &'static str {
         MathOp::Abs => "signed integers, f16, bf16, f32 and f64",
         MathOp::Fma | MathOp::CopySign => "f16, bf16, f32 and f64",
         MathOp::Sqrt | MathOp::Recip => "f32 and f64",
+        MathOp::Exp2Half => "f16 and bf16",
         MathOp::Rsqrt
         | MathOp::Exp2
         | MathOp::Exp2Ftz

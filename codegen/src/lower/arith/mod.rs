@@ -4,7 +4,9 @@ pub(super) mod cast;
 pub(super) mod integer;
 
 use inkwell::types::BasicType;
-use inkwell::values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, FloatValue, IntValue};
+use inkwell::values::{
+    BasicMetadataValueEnum, BasicValue, BasicValueEnum, FastMathFlags, FloatValue, IntValue,
+};
 use inkwell::{FloatPredicate, IntPredicate};
 
 use super::types::{Class, class, float, int, scalar_of};
@@ -225,6 +227,7 @@ pub(super) fn apply<'c>(
         }
         MathOp::Rsqrt if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::RSQRT, args),
         MathOp::Exp2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2, args),
+        MathOp::Exp2Half if matches!(scalar, Scalar::F16 | Scalar::Bf16) => approximate_exp2(cx, args),
         MathOp::Exp2Ftz if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::EX2_FTZ, args),
         MathOp::Log2 if scalar == Scalar::F32 => nvvm::emit_value(cx, &nvvm::LG2, args),
         MathOp::Exp if scalar == Scalar::F32 => {
@@ -265,6 +268,7 @@ pub(super) fn apply<'c>(
         | MathOp::Recip
         | MathOp::Rsqrt
         | MathOp::Exp2
+        | MathOp::Exp2Half
         | MathOp::Exp2Ftz
         | MathOp::Log2
         | MathOp::Exp
@@ -273,6 +277,18 @@ pub(super) fn apply<'c>(
         | MathOp::Cos
         | MathOp::Tanh => Err(refused()),
     }
+}
+
+/// LLVM's own function, which may be approximated: two that are neighbours become one of a pair,
+/// `ex2.approx.f16x2`, as they do not of assembly.
+fn approximate_exp2<'c>(cx: &Cx<'c, '_>, args: &[BasicValueEnum<'c>]) -> Lower<BasicValueEnum<'c>> {
+    let value = overloaded(cx, "llvm.exp2", args)?;
+    // A constant is folded.
+    if let Some(call) = value.as_instruction_value() {
+        call.set_fast_math_flags(FastMathFlags::ApproxFunc)
+            .map_err(|error| BackendError::Unchecked(format!("an approximate `exp2`: {error}")))?;
+    }
+    Ok(value)
 }
 
 /// `x` times a constant, rounded once.

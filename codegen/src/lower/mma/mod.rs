@@ -4,21 +4,22 @@
 //! and `i32` each element is a register; of `f16` two are.
 
 mod store;
+pub(super) mod warp;
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, CallSiteValue, IntValue, PointerValue};
 use tma_model::mma::Operand as Element;
-use tma_model::mma::{Form, OperandTile, ROWS};
+use tma_model::mma::{Form, OperandTile};
 
 pub(super) use self::store::{check_matrix, store, store_matrix};
 use super::nvvm::{Before, LeftPlace, Marked, Metadata, Multiplication, Operand, Side, Step, Wait};
 use super::types::pointer;
-use super::{Cx, Lower, expr, nvvm, place, warp};
+use super::{Cx, Lower, expr, nvvm, place, warp as lanes};
 use crate::backend::BackendError;
 use crate::check::mma::{accumulated, geometry};
 use crate::ir::{
     AccumulatorType, Awaited, Expr, ExprKind, FragmentType, LeftOperand, LocalId, Mma, MmaOp, RowOp, Scalar,
-    SharedOperand, Span, Special, StmtId, Type, WarpReduceOp,
+    SharedOperand, Span, Special, StmtId, Team, Type, WarpReduceOp,
 };
 
 /// The bits of an address that a descriptor has. Source: PTX ISA, "Matrix Descriptor Format".
@@ -40,7 +41,7 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
         (false, false) => Before::Moved,
     };
     let right = shared_side(cx, mma.op, &mma.right)?;
-    let bands = home.ty.rows / ROWS;
+    let bands = home.ty.bands();
     let sparse = mma.metadata.is_some();
     // What one instruction reads of a row of the right operand.
     let unit = if sparse { 2 } else { 1 };
@@ -286,10 +287,16 @@ fn pair<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>, to: Scalar) -
 /// `dest` is `accumulator`, as a left operand: of each 16 columns a thread holds the same elements.
 /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", A and D.
 pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<()> {
-    let (home, to) = (accumulator(cx, from)?, fragment_type(cx, dest)?);
+    let home = accumulator(cx, from)?;
+    let (element, registers) = if let Type::WarpFragment(to) = cx.kernel.kernel().local(dest).ty {
+        (to.element, to.registers())
+    } else {
+        let to = fragment_type(cx, dest)?;
+        (to.element, to.registers())
+    };
     let (address, register) = (place::home(cx, dest)?, cx.context.i32_type());
-    for i in 0..to.registers() {
-        let value = pair(cx, &home, cx.u32_const(2 * i), to.element)?;
+    for i in 0..registers {
+        let value = pair(cx, &home, cx.u32_const(2 * i), element)?;
         if let Some(Ok(conversion)) = value.as_instruction_value().map(CallSiteValue::try_from) {
             nvvm::mark(cx.context, conversion, Marked::Conversion);
         }
@@ -309,7 +316,7 @@ pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: L
         RowOp::Max => WarpReduceOp::Max,
         RowOp::Sum => WarpReduceOp::Add,
     };
-    for row in 0..home.ty.rows / 32 {
+    for row in 0..home.ty.bands() * 2 {
         let (band, half) = (row / 2, row % 2);
         let of_row = (0..home.ty.elements_of_band()).filter(|i| i / 2 % 2 == half);
         let mut all = of_row.map(|i| band * home.ty.elements_of_band() + i);
@@ -317,10 +324,10 @@ pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: L
         let mut value = element(cx, &home, cx.u32_const(first))?;
         for i in all {
             let next = element(cx, &home, cx.u32_const(i))?;
-            value = warp::combined(cx, op, (value, next), scalar)?;
+            value = lanes::combined(cx, op, (value, next), scalar)?;
         }
         for mask in [1, 2] {
-            value = warp::with_lane(cx, op, value, scalar, mask)?;
+            value = lanes::with_lane(cx, op, value, scalar, mask)?;
         }
         let at = place::at(cx, ty, address, cx.u32_const(row))?;
         cx.builder.build_store(at, value)?;
@@ -332,9 +339,37 @@ fn lane<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
     special(cx, Special::LaneIdx, span)
 }
 
-fn warp_in_group<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
-    let warp = special(cx, Special::WarpIdx, span)?;
-    Ok(cx.builder.build_and(warp, cx.u32_const(3), "")?)
+/// Where a warp's rows begin.
+#[derive(Clone, Copy)]
+enum FirstRow<'c> {
+    /// At the top.
+    Top,
+    /// Behind those of the warps before this one in its warpgroup, 16 each.
+    OfWarp(IntValue<'c>),
+    /// At this row.
+    Row(IntValue<'c>),
+}
+
+impl<'c> FirstRow<'c> {
+    /// That of a warp in a band of its team.
+    fn of_team(cx: &mut Cx<'c, '_>, team: Team, span: Span) -> Lower<Self> {
+        match team {
+            Team::Warpgroup => {
+                let warp = special(cx, Special::WarpIdx, span)?;
+                Ok(Self::OfWarp(cx.builder.build_and(warp, cx.u32_const(3), "")?))
+            }
+            Team::Warp => Ok(Self::Top),
+        }
+    }
+
+    fn and(self, cx: &Cx<'c, '_>, row: IntValue<'c>) -> Lower<IntValue<'c>> {
+        let first = match self {
+            Self::Top => return Ok(row),
+            Self::OfWarp(warp) => cx.builder.build_int_mul(warp, cx.u32_const(16), "")?,
+            Self::Row(first) => first,
+        };
+        Ok(cx.builder.build_int_add(first, row, "")?)
+    }
 }
 
 fn special<'c>(cx: &mut Cx<'c, '_>, special: Special, span: Span) -> Lower<IntValue<'c>> {
@@ -346,4 +381,33 @@ fn special<'c>(cx: &mut Cx<'c, '_>, special: Special, span: Span) -> Lower<IntVa
 pub(super) fn set_max_registers(cx: &mut Cx<'_, '_>, increase: bool, registers: u32) -> Lower<()> {
     nvvm::emit(cx, &nvvm::set_max_registers(increase, registers), &[])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Target, compile};
+
+    fn product(options: &str) -> String {
+        let source = format!(
+            "#[tma_kernel(threads = 128{options})]
+             pub fn kernel() {{
+                 let tile: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
+                 let mut sum = Accumulator::<f32, 64, 64>::zero();
+                 sum.mma(tile.t(), tile.t(), ()).wait();
+                 sum.store(tile);
+             }}"
+        );
+        let compiled = compile("src/kernel.rs", &source, Target::Sm90a);
+        compiled.unwrap_or_else(|error| panic!("{error}")).kernels.remove(0).text
+    }
+
+    /// Of another block than the first of a cluster an address has bits above the offset, which
+    /// would change the field for the distance between panels.
+    #[test]
+    fn a_descriptor_in_a_cluster_holds_the_offset_alone() {
+        // Bits 4 to 17 of the address, of which those of a tile's alignment are zeros.
+        let (of_cluster, alone) = (product(", cluster = 2"), product(""));
+        assert!(of_cluster.contains(", 16320;"), "{of_cluster}");
+        assert!(!alone.contains(", 16320;"), "{alone}");
+    }
 }

@@ -2,11 +2,10 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
-use tma_model::mma::ROWS;
 
-use super::{Home, accumulator, element, lane, pair, warp_in_group};
+use super::{FirstRow, Home, accumulator, element, lane, pair};
 use crate::backend::BackendError;
-use crate::ir::{Expr, GlobalMatrix, LocalId, MatrixStore, Scalar, Span, TileType, Type};
+use crate::ir::{Expr, GlobalMatrix, LocalId, MatrixStore, Scalar, Span, Team, TileType, Type};
 use crate::lower::types::{float_type, int, pointer};
 use crate::lower::{Cx, Lower, expr, memory, nvvm, place, print, tile};
 
@@ -20,35 +19,48 @@ pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, from: LocalId, first: &Expr, 
     let first = expr::int_value(cx, first)?;
     // A thread holds two of each four columns of its two rows.
     let first = cx.builder.build_right_shift(first, cx.u32_const(1), false, "")?;
-    let target = Target { base, ty, first, lane: lane(cx, to.span)?, warp: warp_in_group(cx, to.span)? };
-    match ty.element.bytes() {
-        2 => matrices(cx, &home, &target),
-        _ => pairs(cx, &home, &target),
+    let (lane, row) = (lane(cx, to.span)?, FirstRow::of_team(cx, home.ty.team, to.span)?);
+    store_at(cx, &home, &Target { base, ty, first, lane, columns: ty.inner_extent(), row, byte: None })
+}
+
+/// Stores to a tile.
+pub(super) fn store_at<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
+    match target.ty.element.bytes() {
+        2 => matrices(cx, home, target),
+        _ => pairs(cx, home, target),
     }
 }
 
 /// Where an accumulator is stored.
-struct Target<'c, 't> {
-    base: PointerValue<'c>,
-    ty: &'t TileType,
+pub(super) struct Target<'c, 't> {
+    pub(super) base: PointerValue<'c>,
+    pub(super) ty: &'t TileType,
     /// The first element of a thread in each band.
-    first: IntValue<'c>,
-    lane: IntValue<'c>,
-    /// The warp's number in its warpgroup.
-    warp: IntValue<'c>,
+    pub(super) first: IntValue<'c>,
+    pub(super) lane: IntValue<'c>,
+    /// How many columns.
+    pub(super) columns: u32,
+    /// The row of the tile that is the warp's first.
+    pub(super) row: FirstRow<'c>,
+    /// The byte of a row of the tile that is the first, if it is not the row's.
+    pub(super) byte: Option<IntValue<'c>>,
 }
 
 impl<'c> Target<'c, '_> {
-    /// The offset of a row's first byte: the row of the tile is `64 · band + 16 · warp + row`.
-    fn row(&self, cx: &Cx<'c, '_>, band: u32, row: IntValue<'c>) -> Lower<IntValue<'c>> {
-        let of_warp = cx.builder.build_int_mul(self.warp, cx.u32_const(16), "")?;
-        let row = cx.builder.build_int_add(of_warp, row, "")?;
-        let row = cx.builder.build_int_add(row, cx.u32_const(band * ROWS), "")?;
+    /// The offset of a row's first byte: the row of the tile is that of the band, of the warp in
+    /// it, and `row` together.
+    fn row(&self, cx: &Cx<'c, '_>, first_of_band: u32, row: IntValue<'c>) -> Lower<IntValue<'c>> {
+        let row = self.row.and(cx, row)?;
+        let row = cx.builder.build_int_add(row, cx.u32_const(first_of_band), "")?;
         let pitch = u32::try_from(self.ty.row_pitch()).unwrap_or(u32::MAX);
         Ok(cx.builder.build_int_mul(row, cx.u32_const(pitch), "")?)
     }
 
     fn address(&self, cx: &Cx<'c, '_>, row: IntValue<'c>, byte: IntValue<'c>) -> Lower<PointerValue<'c>> {
+        let byte = match self.byte {
+            Some(first) => cx.builder.build_int_add(first, byte, "")?,
+            None => byte,
+        };
         let offset = tile::in_panels(cx, self.ty, row, byte)?;
         tile::byte_offset(cx, self.base, offset)
     }
@@ -63,12 +75,12 @@ impl<'c> Target<'c, '_> {
 /// Elements of 16 bits, as matrices of 8 × 8: four of them are 16 rows and 16 columns, and the
 /// lanes name the rows of the left two and then of the right two. Source: PTX ISA, "stmatrix".
 fn matrices<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
-    let columns = target.ty.inner_extent();
+    let columns = target.columns;
     let row = cx.builder.build_and(target.lane, cx.u32_const(15), "")?;
     let side = cx.builder.build_right_shift(target.lane, cx.u32_const(4), false, "")?;
     let side = cx.builder.build_int_mul(side, cx.u32_const(16), "")?;
-    for band in 0..home.ty.rows / ROWS {
-        let row = target.row(cx, band, row)?;
+    for band in 0..home.ty.bands() {
+        let row = target.row(cx, band * home.ty.team.rows(), row)?;
         for chunk in (0..columns / 8).step_by(2) {
             let count = if chunk + 1 < columns / 8 { 4 } else { 2 };
             // The last two matrices alone take the addresses of the first 16 lanes.
@@ -91,11 +103,11 @@ fn pairs<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> L
     let quad = cx.builder.build_right_shift(target.lane, cx.u32_const(2), false, "")?;
     let in_quad = cx.builder.build_and(target.lane, cx.u32_const(3), "")?;
     let beside = cx.builder.build_int_mul(in_quad, cx.u32_const(2 * element_bytes), "")?;
-    for band in 0..home.ty.rows / ROWS {
+    for band in 0..home.ty.bands() {
         for half in 0..2 {
             let row = cx.builder.build_int_add(quad, cx.u32_const(8 * half), "")?;
-            let row = target.row(cx, band, row)?;
-            for group in 0..target.ty.inner_extent() / 8 {
+            let row = target.row(cx, band * home.ty.team.rows(), row)?;
+            for group in 0..target.columns / 8 {
                 let byte = cx.builder.build_int_add(beside, cx.u32_const(group * 8 * element_bytes), "")?;
                 let address = target.address(cx, row, byte)?;
                 let i = target.element(cx, home, band, group * 4 + half * 2)?;
@@ -154,9 +166,9 @@ pub(in crate::lower) fn store_matrix(cx: &mut Cx<'_, '_>, store: &MatrixStore, s
     let home = accumulator(cx, store.accumulator)?;
     let first = expr::int_value(cx, &store.first)?;
     let first = cx.builder.build_right_shift(first, cx.u32_const(1), false, "")?;
-    let to = Rows::of(cx, &store.matrix, &store.at, span)?;
+    let to = Rows::of(cx, home.ty.team, &store.matrix, &store.at, span)?;
     let groups = store.columns / 8;
-    for band in 0..home.ty.rows / ROWS {
+    for band in 0..home.ty.bands() {
         for half in 0..2 {
             let values: Lower<Vec<_>> = (0..groups)
                 .map(|group| {
@@ -165,7 +177,7 @@ pub(in crate::lower) fn store_matrix(cx: &mut Cx<'_, '_>, store: &MatrixStore, s
                     neighbours_as(cx, &home, i, to.element)
                 })
                 .collect();
-            to.store_row(cx, band * ROWS + half * 8, &values?)?;
+            to.store_row(cx, band * home.ty.team.rows() + half * 8, &values?)?;
         }
     }
     Ok(())
@@ -185,7 +197,7 @@ struct Rows<'c> {
 }
 
 impl<'c> Rows<'c> {
-    fn of(cx: &mut Cx<'c, '_>, matrix: &GlobalMatrix, at: &[Expr; 2], span: Span) -> Lower<Self> {
+    fn of(cx: &mut Cx<'c, '_>, team: Team, matrix: &GlobalMatrix, at: &[Expr; 2], span: Span) -> Lower<Self> {
         let (base, _, element) = memory::slice(cx, matrix.global)?;
         let first = expr::widened(cx, &matrix.first)?;
         let stride = expr::widened(cx, &matrix.stride)?;
@@ -201,10 +213,9 @@ impl<'c> Rows<'c> {
         let is_aligned = is_aligned(cx, start, stride, element.bytes())?;
 
         // The thread's own: two columns of a row in each 8 × 8.
-        let (lane, warp) = (lane(cx, span)?, warp_in_group(cx, span)?);
+        let (lane, first_row) = (lane(cx, span)?, FirstRow::of_team(cx, team, span)?);
         let quad = cx.builder.build_right_shift(lane, cx.u32_const(2), false, "")?;
-        let of_warp = cx.builder.build_int_mul(warp, cx.u32_const(16), "")?;
-        let own_row = cx.builder.build_int_add(of_warp, quad, "")?;
+        let own_row = first_row.and(cx, quad)?;
         let in_quad = cx.builder.build_and(lane, cx.u32_const(3), "")?;
         let own_column = cx.builder.build_int_mul(in_quad, cx.u32_const(2), "")?;
         let mut left = [row, column];
@@ -345,7 +356,7 @@ fn neighbours_as<'c>(
     i: IntValue<'c>,
     to: Scalar,
 ) -> Lower<BasicValueEnum<'c>> {
-    if to.bytes() == 4 { neighbours(cx, home, i) } else { pair(cx, home, i, to) }
+    if to.bytes() >= 4 { neighbours(cx, home, i) } else { pair(cx, home, i, to) }
 }
 
 /// The two elements of what [`neighbours_as`] makes.

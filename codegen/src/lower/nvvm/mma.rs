@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
-use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum};
+use inkwell::types::{BasicMetadataTypeEnum, BasicType as _, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, StructValue};
 use tma_model::mma::{Form, Major, Operand as Element};
 
@@ -17,14 +17,16 @@ use crate::ir::MmaOp;
 
 /// Registers that instructions write, and read before if they are tied.
 pub(in crate::lower) struct InPlace {
-    text: String,
-    register: Operand,
-    count: usize,
-    before: Before,
+    pub(super) text: String,
+    pub(super) register: Operand,
+    pub(super) count: usize,
+    pub(super) before: Before,
     /// Whether its operands are [kept apart](super::keep_apart).
-    multiplies: bool,
-    operands: Vec<Operand>,
-    ptx: u32,
+    pub(super) multiplies: bool,
+    pub(super) operands: Vec<Operand>,
+    /// Whether it does nothing but write those registers.
+    pub(super) is_pure: bool,
+    pub(super) ptx: u32,
 }
 
 /// What is done with the values that are in the registers before.
@@ -162,6 +164,7 @@ pub(in crate::lower) fn multiply(
         before: *before,
         multiplies: true,
         operands: left.into_iter().chain([B64]).chain(vec![B32; metadata_registers]).collect(),
+        is_pure: false,
         ptx: major * 10 + minor,
     }
 }
@@ -176,7 +179,7 @@ fn moved(lines: &mut Vec<String>, name: &str, descriptor: &str, offset: u32) -> 
 }
 
 /// So many operands in braces.
-fn list(first: usize, count: usize) -> String {
+pub(super) fn list(first: usize, count: usize) -> String {
     let all: Vec<_> = (first..first + count).map(|operand| format!("${operand}")).collect();
     format!("{{{}}}", all.join(", "))
 }
@@ -239,6 +242,7 @@ pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
         before: if wait.is_over { Before::Moved } else { Before::Kept },
         multiplies: false,
         operands: vec![B32; wait.operands],
+        is_pure: false,
         ptx: 80,
     }
 }
@@ -250,7 +254,7 @@ pub(in crate::lower) fn emit_in_place<'c>(
     registers: &[BasicValueEnum<'c>],
     args: &[BasicValueEnum<'c>],
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let InPlace { text, register, count, before, multiplies, operands, ptx } = instruction;
+    let InPlace { text, register, count, before, multiplies, operands, is_pure, ptx } = instruction;
     cx.ptx_version = cx.ptx_version.max(*ptx);
     let letter = register.constraint();
     let (output, read) = match before {
@@ -262,7 +266,7 @@ pub(in crate::lower) fn emit_in_place<'c>(
     let constraints: Vec<_> = std::iter::repeat_n(output, *count)
         .chain(read)
         .chain(operands.iter().map(|operand| operand.constraint().to_owned()))
-        .chain(["~{memory}".to_owned()])
+        .chain((!is_pure).then(|| "~{memory}".to_owned()))
         .collect();
     let inputs: Vec<_> = registers.iter().take(tied).chain(args).copied().collect();
     let types: Vec<BasicTypeEnum<'c>> = inputs.iter().map(BasicValueEnum::get_type).collect();
@@ -270,14 +274,19 @@ pub(in crate::lower) fn emit_in_place<'c>(
     if !wanted.eq(types.iter().copied()) {
         return Err(BackendError::Unchecked(format!("operands that `{text}` does not take")));
     }
-    let result = cx.context.struct_type(&vec![register.ty(cx); *count], false);
     let types: Vec<BasicMetadataTypeEnum<'c>> = types.into_iter().map(Into::into).collect();
-    let ty = result.fn_type(&types, false);
+    // LLVM has no structure of one result.
+    let ty = match *count {
+        1 => register.ty(cx).fn_type(&types, false),
+        _ => cx.context.struct_type(&vec![register.ty(cx); *count], false).fn_type(&types, false),
+    };
     let assembly =
-        cx.context.create_inline_asm(ty, text.clone(), constraints.join(","), true, false, None, false);
+        cx.context.create_inline_asm(ty, text.clone(), constraints.join(","), !is_pure, false, None, false);
     let inputs: Vec<BasicMetadataValueEnum<'c>> = inputs.into_iter().map(Into::into).collect();
     let call = cx.builder.build_indirect_call(ty, assembly, &inputs, "")?;
-    for name in ["nounwind", "convergent"] {
+    // The value of `memory` is a set of accesses, of which 0 is none.
+    let of_registers: &[&str] = if *is_pure { &["willreturn", "memory"] } else { &[] };
+    for name in ["nounwind", "convergent"].iter().chain(of_registers) {
         let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
         call.add_attribute(AttributeLoc::Function, attribute);
     }
@@ -285,10 +294,11 @@ pub(in crate::lower) fn emit_in_place<'c>(
         let sums = if *before == Before::Moved { tied } else { 0 };
         mark(cx.context, call, Marked::Multiplication(u32::try_from(sums).unwrap_or(u32::MAX)));
     }
-    let Some(BasicValueEnum::StructValue(results)) = call.try_as_basic_value().basic() else {
-        return Err(BackendError::Unchecked(format!("the results of `{text}`")));
-    };
-    parts(cx, results, *count)
+    match call.try_as_basic_value().basic() {
+        Some(BasicValueEnum::StructValue(results)) => parts(cx, results, *count),
+        Some(result) => Ok(vec![result]),
+        None => Err(BackendError::Unchecked(format!("the results of `{text}`"))),
+    }
 }
 
 fn parts<'c>(cx: &Cx<'c, '_>, all: StructValue<'c>, count: usize) -> Lower<Vec<BasicValueEnum<'c>>> {

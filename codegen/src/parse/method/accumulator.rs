@@ -4,36 +4,16 @@ use super::flight::Factors;
 use super::matrix::Stored;
 use crate::diag::mistake::{Argument, Assignment, Counted};
 use crate::ir::{
-    AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, MmaOp, RowOp, Scalar,
-    Span, Special, StmtKind, Type,
+    AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, MmaOp, RowOp,
+    RowsType, Scalar, Span, Special, StmtKind, Team, Type, WarpFragmentType, WarpSide,
 };
 use crate::parse::cx::Cx;
 use crate::parse::names::callee::AccumulatorOwner;
 use crate::parse::pipeline::number;
 use crate::parse::types::turbofish_arguments;
-use crate::parse::words::{
-    AccumulatorCall, AccumulatorFunctionCall, ColumnsCall, RowsCall, RowsFunctionCall,
-};
+use crate::parse::words::{AccumulatorCall, ColumnsCall};
 
 impl Cx<'_> {
-    /// `Accumulator::<f32, 64, 256>::zero()`; without the generics, what it is assigned to has
-    /// them.
-    pub(in crate::parse) fn accumulator_function(
-        &mut self,
-        ty: &AccumulatorOwner,
-        call: AccumulatorFunctionCall,
-        span: Span,
-    ) -> Expr {
-        let AccumulatorFunctionCall::Zero = call;
-        Expr { kind: ExprKind::ZeroAccumulator, ty: ty.0.clone(), span }
-    }
-
-    /// `Rows::<f32, 64>::filled(0.0)`.
-    pub(in crate::parse) fn rows_function(&mut self, rows: Type, call: RowsFunctionCall, span: Span) -> Expr {
-        let RowsFunctionCall::Filled { value } = call;
-        Expr { kind: ExprKind::Repeat(Box::new(value)), ty: rows, span }
-    }
-
     pub(super) fn accumulator_method(
         &mut self,
         receiver: Expr,
@@ -94,11 +74,6 @@ impl Cx<'_> {
         })
     }
 
-    pub(super) fn rows_method(&mut self, rows: u32, call: RowsCall, span: Span) -> Expr {
-        let RowsCall::Len = call;
-        usize_number(rows / 32, span)
-    }
-
     /// The local that an accumulator is; reports a value that nothing holds.
     pub(super) fn accumulator(&mut self, value: &Expr) -> Option<LocalId> {
         if let ExprKind::Local(local) = value.kind {
@@ -138,7 +113,7 @@ impl Cx<'_> {
     }
 
     /// `pack::<bf16>()`.
-    fn pack(
+    pub(super) fn pack(
         &mut self,
         accumulator: LocalId,
         ty: AccumulatorType,
@@ -150,14 +125,27 @@ impl Cx<'_> {
             return None;
         };
         let Type::Scalar(element) = self.ty(element) else { return None };
-        let fragment = FragmentType { element, rows: ty.rows, columns: ty.columns };
-        let (dest, value) = self.temporary("fragment", Type::Fragment(fragment), span);
+        let AccumulatorType { team, element: _, rows, columns } = ty;
+        let fragment = match team {
+            Team::Warpgroup => Type::Fragment(FragmentType { element, rows, columns }),
+            Team::Warp => {
+                Type::WarpFragment(WarpFragmentType { side: WarpSide::Left, element, rows, columns })
+            }
+        };
+        let (dest, value) = self.temporary("fragment", fragment, span);
         self.emit(StmtKind::Pack { dest, accumulator }, span);
         Some(value)
     }
 
-    fn reduce_rows(&mut self, accumulator: LocalId, ty: AccumulatorType, op: RowOp, span: Span) -> Expr {
-        let (dest, value) = self.temporary("rows", Type::Rows(ty.element, ty.rows), span);
+    pub(super) fn reduce_rows(
+        &mut self,
+        accumulator: LocalId,
+        ty: AccumulatorType,
+        op: RowOp,
+        span: Span,
+    ) -> Expr {
+        let rows = RowsType { team: ty.team, element: ty.element, rows: ty.rows };
+        let (dest, value) = self.temporary("rows", Type::Rows(rows), span);
         self.emit(StmtKind::ReduceRows { dest, op, accumulator }, span);
         value
     }
@@ -165,7 +153,7 @@ impl Cx<'_> {
     /// Which of a thread's rows its element `i` is in: two of each 64.
     ///
     /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", accumulator D.
-    fn row_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
+    pub(super) fn row_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
         let band = self.usize_op(BinaryOp::Div, i.clone(), ty.elements_of_band(), span);
         let pair = self.usize_op(BinaryOp::Div, i, 2, span);
         let half = self.usize_op(BinaryOp::Rem, pair, 2, span);
@@ -174,8 +162,9 @@ impl Cx<'_> {
     }
 
     /// Row and column of a thread's element `i`: row 64 · band + 16 · warp + lane / 4 + 8 · half,
-    /// column 8 · group + 2 · (lane % 4) + parity. Source: as for [`Cx::row_of`].
-    fn place_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
+    /// column 8 · group + 2 · (lane % 4) + parity; in a warp alone, row 16 · band + lane / 4 + 8 ·
+    /// half. Source: as for [`Cx::row_of`].
+    pub(super) fn place_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
         let i = Expr { kind: ExprKind::Cast(Box::new(i)), ty: Scalar::U32.into(), span };
         let special = |special| Expr { kind: ExprKind::Special(special), ty: Scalar::U32.into(), span };
         let (warp, lane) = (special(Special::WarpIdx), special(Special::LaneIdx));
@@ -189,8 +178,10 @@ impl Cx<'_> {
         let (half, parity) = (op(BinaryOp::Rem, pair, 2), op(BinaryOp::Rem, i, 2));
         let (warp, quad) = (op(BinaryOp::Rem, warp, 4), op(BinaryOp::Div, lane.clone(), 4));
         let in_quad = op(BinaryOp::Rem, lane, 4);
-        let row =
-            [op(BinaryOp::Mul, band, 64), op(BinaryOp::Mul, warp, 16), quad, op(BinaryOp::Mul, half, 8)];
+        let mut row = vec![op(BinaryOp::Mul, band, ty.team.rows()), quad, op(BinaryOp::Mul, half, 8)];
+        if ty.team == Team::Warpgroup {
+            row.insert(1, op(BinaryOp::Mul, warp, 16));
+        }
         let column = [op(BinaryOp::Mul, group, 8), op(BinaryOp::Mul, in_quad, 2), parity];
         let sum = |cx: &mut Self, terms: &[Expr]| {
             let mut terms = terms.iter().cloned();
@@ -206,7 +197,17 @@ impl Cx<'_> {
     }
 }
 
+/// `Accumulator::<f32, 64, 256>::zero()`; without the generics, what it is assigned to has them.
+pub(in crate::parse) fn zero_of(ty: &AccumulatorOwner, span: Span) -> Expr {
+    Expr { kind: ExprKind::ZeroAccumulator, ty: ty.0.clone(), span }
+}
+
+/// `Rows::<f32, 64>::filled(0.0)`.
+pub(in crate::parse) fn rows_of(rows: RowsType, value: Expr, span: Span) -> Expr {
+    Expr { kind: ExprKind::Repeat(Box::new(value)), ty: Type::Rows(rows), span }
+}
+
 /// A `usize` that is known.
-fn usize_number(value: u32, span: Span) -> Expr {
+pub(super) fn usize_number(value: u32, span: Span) -> Expr {
     Expr::constant(Const::Int(value.into()), Scalar::Usize, span)
 }

@@ -2,7 +2,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-mod accumulator;
+pub(super) mod accumulator;
 mod array;
 mod barrier;
 mod bulk;
@@ -12,6 +12,7 @@ mod global;
 mod hint;
 pub(super) mod map;
 mod matrix;
+mod mma_sync;
 mod phase;
 mod pipeline;
 mod receiver;
@@ -21,6 +22,7 @@ mod vector;
 
 use std::borrow::Cow;
 
+use self::accumulator::usize_number;
 use super::cx::Cx;
 use super::number::{finds_method, has_method};
 use super::span;
@@ -28,8 +30,8 @@ use super::words::*;
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
-    AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, Scalar, Span, TileType,
-    Type,
+    AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar, Span,
+    Team, TileType, Type,
 };
 
 /// A method of the vocabulary, with what it needs to know of its receiver's type.
@@ -54,7 +56,9 @@ enum Method<'t> {
     FullSlot(FullSlotWord, &'t [TileType]),
     Accumulator(AccumulatorWord, AccumulatorType),
     Columns(ColumnsWord, AccumulatorType),
-    Rows(RowsWord, u32),
+    Rows(RowsWord, RowsType),
+    WarpAccumulator(WarpAccumulatorWord, AccumulatorType),
+    WarpRows(WarpRowsWord, RowsType),
     Flight(FlightWord, &'t Type),
     Fragment(FragmentWord, FragmentType),
 }
@@ -97,9 +101,16 @@ impl<'t> Method<'t> {
                 Compound::Flight(_, keep) => of(|word| Self::Flight(word, keep)),
                 Compound::Operand(_) | Compound::SparseFragment(_) | Compound::Matrix(_) => vec![],
             },
-            Type::Accumulator(ty) => of(|word| Self::Accumulator(word, *ty)),
-            Type::Rows(_, rows) => of(|word| Self::Rows(word, *rows)),
+            Type::Accumulator(ty) => match ty.team {
+                Team::Warpgroup => of(|word| Self::Accumulator(word, *ty)),
+                Team::Warp => of(|word| Self::WarpAccumulator(word, *ty)),
+            },
+            Type::Rows(rows) => match rows.team {
+                Team::Warpgroup => of(|word| Self::Rows(word, *rows)),
+                Team::Warp => of(|word| Self::WarpRows(word, *rows)),
+            },
             Type::Fragment(ty) => of(|word| Self::Fragment(word, *ty)),
+            Type::WarpFragment(_) => vec![],
             Type::Unit
             | Type::Never
             | Type::Dim3
@@ -134,6 +145,8 @@ impl<'t> Method<'t> {
             Self::Accumulator(word, _) => Entry::of(word),
             Self::Columns(word, _) => Entry::of(word),
             Self::Rows(word, _) => Entry::of(word),
+            Self::WarpAccumulator(word, _) => Entry::of(word),
+            Self::WarpRows(word, _) => Entry::of(word),
             Self::Flight(word, _) => Entry::of(word),
             Self::Fragment(word, _) => Entry::of(word),
         }
@@ -255,8 +268,16 @@ impl Cx<'_> {
                 self.columns_method(parts_of(&receiver)?, part, call, span)
             }
             Method::Rows(word, rows) => {
-                let call = word.read(self, &(), values, span)?;
-                Some(self.rows_method(rows, call, span))
+                let RowsCall::Len = word.read(self, &(), values, span)?;
+                Some(usize_number(rows.elements(), span))
+            }
+            Method::WarpAccumulator(word, ty) => {
+                let read = word.read(self, &(), values, span)?;
+                self.warp_accumulator_method(&receiver, ty, read, call)
+            }
+            Method::WarpRows(word, rows) => {
+                let WarpRowsCall::Len = word.read(self, &(), values, span)?;
+                Some(usize_number(rows.elements(), span))
             }
             Method::Flight(word, keep) => {
                 let call = word.read(self, &(), values, span)?;

@@ -5,14 +5,17 @@ use syn::Expr as Syntax;
 use super::{Meaning, Space};
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{self, did_you_mean, elsewhere};
-use crate::ir::{Compound, Expr, ExprKind, Scalar, Span, Type};
+use crate::ir::{
+    AccumulatorType, Compound, Expr, ExprKind, RowsType, Scalar, Span, Team, Type, WarpFragmentType, WarpSide,
+};
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::infer::Kind;
 use crate::parse::names;
 use crate::parse::number::has_conversion;
 use crate::parse::span;
 use crate::parse::words::{
-    AccumulatorFunction, ConversionWord, FunctionWord, PhaseFunction, RowsFunction, TypeWord, Word,
+    AccumulatorFunction, ConversionWord, FunctionWord, PhaseFunction, RowsFunction, TypeWord,
+    WarpAccumulatorFunction, WarpLeftFunction, WarpRightFunction, WarpRowsFunction, Word,
 };
 
 /// What a call calls.
@@ -27,8 +30,16 @@ pub(in crate::parse) enum Callee<'a> {
     Phase(PhaseFunction),
     /// A function of an accumulator's type.
     Accumulator(AccumulatorFunction, AccumulatorOwner),
-    /// A function of the type of so many rows of these scalars.
-    Rows(RowsFunction, Scalar, u32),
+    /// A function of the type of an accumulator's rows.
+    Rows(RowsFunction, RowsType),
+    /// A function of the type of a warp's accumulator.
+    WarpAccumulator(WarpAccumulatorFunction, AccumulatorOwner),
+    /// A function of the type of the rows of a warp's accumulator.
+    WarpRows(WarpRowsFunction, RowsType),
+    /// A function of the type of a warp's left operand.
+    WarpLeft(WarpLeftFunction, WarpFragmentType),
+    /// A function of the type of a warp's right operand.
+    WarpRight(WarpRightFunction, WarpFragmentType),
     /// Nothing; that was reported.
     Refused,
 }
@@ -95,16 +106,11 @@ impl<'a> Cx<'a> {
             }
             return Callee::Conversion(scalar, word);
         }
-        if let Type::Accumulator(_) | Type::Infer(_) = ty {
-            if let Some(word) = AccumulatorFunction::named(name) {
-                return Callee::Accumulator(word, AccumulatorOwner(ty));
+        if let Some(found) = of_matrix(&ty, name) {
+            match found {
+                Ok(callee) => return callee,
+                Err((of, known)) => self.no_function(of, name, known, at),
             }
-            self.no_function("Accumulator", name, names_of::<AccumulatorFunction>(), at);
-        } else if let Type::Rows(element, rows) = ty {
-            if let Some(word) = RowsFunction::named(name) {
-                return Callee::Rows(word, element, rows);
-            }
-            self.no_function("Rows", name, names_of::<RowsFunction>(), at);
         } else if ty == Type::Compound(Compound::Phase) {
             if let Some(word) = PhaseFunction::named(name) {
                 return Callee::Phase(word);
@@ -124,12 +130,13 @@ impl<'a> Cx<'a> {
 
     /// The type whose function is called. That of an accumulator may be left to what it becomes.
     fn owner_type(&mut self, owner: &syn::Path) -> Type {
-        let is_open = owner.segments.last().is_some_and(|last| {
-            last.arguments.is_none()
-                && TypeWord::named(&names::text(&last.ident)) == Some(TypeWord::Accumulator)
-        });
+        let open = owner.segments.last().filter(|last| last.arguments.is_none());
+        let open = open.and_then(|last| TypeWord::named(&names::text(&last.ident)));
+        let open = open.filter(|word| matches!(word, TypeWord::Accumulator | TypeWord::WarpAccumulator));
         let is_own = names::own_name(owner).is_none_or(|name| self.alias(&name).is_none());
-        if is_open && is_own && self.takes_word(owner, Meaning::Type(TypeWord::Accumulator)) {
+        if let Some(word) = open.filter(|_| is_own)
+            && self.takes_word(owner, Meaning::Type(word))
+        {
             return self.infer.fresh(Kind::Any);
         }
         self.path_type(owner)
@@ -175,6 +182,34 @@ impl<'a> Cx<'a> {
         let known: Vec<_> = devices.chain(words).collect();
         let suggestion = elsewhere(name, suggest::Kind::Function).or_else(|| did_you_mean(name, known));
         self.error(Name::Function { name: name.to_owned(), suggestion }, at);
+    }
+}
+
+/// What a name means among the functions of a type, or else the type's name and its functions.
+type Found<'a> = Result<Callee<'a>, (&'static str, Vec<String>)>;
+
+/// The function of this name of a type of matrices in registers; none of another type.
+fn of_matrix<'a>(ty: &Type, name: &str) -> Option<Found<'a>> {
+    fn of<'a, W: Word>(ty: &'static str, name: &str, callee: impl FnOnce(W) -> Callee<'a>) -> Found<'a> {
+        W::named(name).map(callee).ok_or_else(|| (ty, names_of::<W>()))
+    }
+    let owner = || AccumulatorOwner(ty.clone());
+    if let Type::Accumulator(AccumulatorType { team: Team::Warp, .. }) = ty {
+        Some(of("WarpAccumulator", name, |word| Callee::WarpAccumulator(word, owner())))
+    } else if let Type::Accumulator(_) | Type::Infer(_) = ty {
+        Some(of("Accumulator", name, |word| Callee::Accumulator(word, owner())))
+    } else if let Type::Rows(rows) = *ty {
+        Some(match rows.team {
+            Team::Warpgroup => of("Rows", name, |word| Callee::Rows(word, rows)),
+            Team::Warp => of("WarpRows", name, |word| Callee::WarpRows(word, rows)),
+        })
+    } else if let Type::WarpFragment(operand) = *ty {
+        Some(match operand.side {
+            WarpSide::Left => of("WarpLeft", name, |word| Callee::WarpLeft(word, operand)),
+            WarpSide::Right => of("WarpRight", name, |word| Callee::WarpRight(word, operand)),
+        })
+    } else {
+        None
     }
 }
 

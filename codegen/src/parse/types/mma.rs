@@ -3,14 +3,27 @@
 use syn::GenericArgument;
 
 use crate::diag::mistake::Types;
-use crate::ir::{AccumulatorType, Compound, FragmentType, OperandType, Scalar, Span, Type};
+use crate::ir::{
+    AccumulatorType, Compound, FragmentType, OperandType, RowsType, Scalar, Span, Team, Type,
+    WarpFragmentType, WarpSide,
+};
 use crate::parse::cx::Cx;
 
 impl Cx<'_> {
-    /// `Accumulator<f32, 64, 256>`.
-    pub(super) fn accumulator_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
+    /// `Accumulator<f32, 64, 256>`, `WarpAccumulator<f32, 16, 64>`.
+    pub(super) fn accumulator_type(&mut self, team: Team, generics: &[&GenericArgument]) -> Option<Type> {
         let (element, rows, columns) = self.matrix(generics)?;
-        Some(Type::Accumulator(AccumulatorType { element, rows, columns }))
+        Some(Type::Accumulator(AccumulatorType { team, element, rows, columns }))
+    }
+
+    /// `WarpLeft<f16, 16, 32>`, `WarpRight<f16, 64, 32>`.
+    pub(super) fn warp_fragment_type(
+        &mut self,
+        side: WarpSide,
+        generics: &[&GenericArgument],
+    ) -> Option<Type> {
+        let (element, rows, columns) = self.matrix(generics)?;
+        Some(Type::WarpFragment(WarpFragmentType { side, element, rows, columns }))
     }
 
     /// `Fragment<bf16, 64, 128>`.
@@ -19,17 +32,18 @@ impl Cx<'_> {
         Some(Type::Fragment(FragmentType { element, rows, columns }))
     }
 
-    /// `Rows<f32, 64>`.
-    pub(super) fn rows_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
+    /// `Rows<f32, 64>`, `WarpRows<f32, 16>`.
+    pub(super) fn rows_type(&mut self, team: Team, generics: &[&GenericArgument]) -> Option<Type> {
         let [element, rows] = *generics else { return None };
         let (element, rows) = (self.scalar_argument(element), self.u32_argument(rows));
-        Some(Type::Rows(element?, rows?))
+        Some(Type::Rows(RowsType { team, element: element?, rows: rows? }))
     }
 
     /// `Columns<'_, f32, 64, 32>`.
     pub(super) fn columns_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
         let (element, rows, columns) = self.matrix(generics)?;
-        Some(Type::Compound(Compound::Columns(AccumulatorType { element, rows, columns })))
+        let team = Team::Warpgroup;
+        Some(Type::Compound(Compound::Columns(AccumulatorType { team, element, rows, columns })))
     }
 
     /// `Flight<'_, f32, 64, 256, FullSlot<(A, B)>>`.
@@ -38,7 +52,7 @@ impl Cx<'_> {
         let matrix = self.matrix(matrix);
         let keep = self.type_argument(keep).filter(|keep| *keep != Type::Error);
         let (element, rows, columns) = matrix?;
-        let sum = AccumulatorType { element, rows, columns };
+        let sum = AccumulatorType { team: Team::Warpgroup, element, rows, columns };
         Some(Type::Compound(Compound::Flight(sum, Box::new(keep?))))
     }
 

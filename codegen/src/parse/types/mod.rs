@@ -11,7 +11,7 @@ use super::span;
 use super::words::TypeWord;
 use crate::diag::mistake::{Argument, Types};
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
-use crate::ir::{Compound, Const, Expr, ExprKind, Scalar, Span, TileSwizzle, TileType, Type};
+use crate::ir::{Compound, Const, Expr, ExprKind, Scalar, Span, Team, TileSwizzle, TileType, Type, WarpSide};
 use crate::parse::item::condition;
 
 /// How long a chain of aliases of shapes and swizzles is followed.
@@ -131,8 +131,12 @@ impl<'a> Cx<'a> {
             TypeWord::Global => self.global_type(generics).map_or(Type::Error, Type::Global),
             TypeWord::SharedArray => self.shared_array_type(generics).unwrap_or(Type::Error),
             TypeWord::Stages => self.stages_type(generics, segment),
-            TypeWord::Accumulator => self.accumulator_type(generics).unwrap_or(Type::Error),
-            TypeWord::Rows => self.rows_type(generics).unwrap_or(Type::Error),
+            TypeWord::Accumulator => self.accumulator_type(Team::Warpgroup, generics).unwrap_or(Type::Error),
+            TypeWord::WarpAccumulator => self.accumulator_type(Team::Warp, generics).unwrap_or(Type::Error),
+            TypeWord::Rows => self.rows_type(Team::Warpgroup, generics).unwrap_or(Type::Error),
+            TypeWord::WarpRows => self.rows_type(Team::Warp, generics).unwrap_or(Type::Error),
+            TypeWord::WarpLeft => self.warp_fragment_type(WarpSide::Left, generics).unwrap_or(Type::Error),
+            TypeWord::WarpRight => self.warp_fragment_type(WarpSide::Right, generics).unwrap_or(Type::Error),
             TypeWord::Fragment => self.fragment_type(generics).unwrap_or(Type::Error),
             TypeWord::Columns => self.columns_type(generics).unwrap_or(Type::Error),
             TypeWord::GlobalMatrix => {

@@ -3,13 +3,15 @@
 use std::ops::RangeInclusive;
 
 use super::TypeWord;
-use crate::ir::{Compound, Type};
+use crate::ir::{Compound, Team, Type, WarpSide};
 
 /// A kind of generic argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generic {
     /// A number that is computed with.
     Number,
+    /// A float of 16 bits.
+    Half,
     /// What shared memory holds.
     Shared,
     /// What a `for` runs over.
@@ -18,6 +20,10 @@ pub(crate) enum Generic {
     Sum,
     /// What tensor cores multiply.
     Factor,
+    /// What an accumulator of a warp holds.
+    WarpSum,
+    /// What a warp multiplies.
+    WarpFactor,
     /// The rows of a matrix in registers.
     MatrixRows,
     /// Along what an operand in registers is multiplied.
@@ -58,8 +64,8 @@ impl Generic {
     /// What stands for it in a text.
     pub(super) fn letter(self) -> &'static str {
         match self {
-            Self::Number | Self::Element | Self::Sum => "T",
-            Self::Factor => "E",
+            Self::Number | Self::Half | Self::Element | Self::Sum | Self::WarpSum => "T",
+            Self::Factor | Self::WarpFactor => "E",
             Self::MatrixRows => "M",
             Self::Depth => "K",
             Self::Lifetime => "'_",
@@ -85,10 +91,13 @@ impl Generic {
             Self::Dimension => ", for dimension `D`",
             Self::Registers => ": so many registers a thread, a multiple of 8 from 24 to 256",
             Self::Number
+            | Self::Half
             | Self::Shared
             | Self::Range
             | Self::Sum
+            | Self::WarpSum
             | Self::Factor
+            | Self::WarpFactor
             | Self::MatrixRows
             | Self::Depth
             | Self::Lifetime
@@ -180,9 +189,19 @@ impl TypeWord {
             Type::Scalar(scalar) => Self::Scalar(*scalar),
             Type::Dim3 => Self::Dim3,
             Type::CachePolicy => Self::CachePolicy,
-            Type::Accumulator(_) => Self::Accumulator,
-            Type::Rows(..) => Self::Rows,
+            Type::Accumulator(of) => match of.team {
+                Team::Warpgroup => Self::Accumulator,
+                Team::Warp => Self::WarpAccumulator,
+            },
+            Type::Rows(of) => match of.team {
+                Team::Warpgroup => Self::Rows,
+                Team::Warp => Self::WarpRows,
+            },
             Type::Fragment(_) => Self::Fragment,
+            Type::WarpFragment(of) => match of.side {
+                WarpSide::Left => Self::WarpLeft,
+                WarpSide::Right => Self::WarpRight,
+            },
             Type::Tile(_) => Self::Tile,
             Type::Barrier => Self::Barrier,
             Type::Token => Self::Token,

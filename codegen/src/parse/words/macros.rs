@@ -108,9 +108,9 @@ macro_rules! words {
             }
         )+
 
-        /// Every word with a signature.
+        /// Every word of these rows.
         #[cfg(test)]
-        pub(super) fn entries() -> Vec<super::Entry> {
+        pub(super) fn rows() -> Vec<super::Entry> {
             let mut all = vec![];
             $( all.extend($Word::all().into_iter().map(super::Entry::of)); )+
             all

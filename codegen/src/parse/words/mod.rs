@@ -12,6 +12,7 @@ mod arguments;
 mod generics;
 #[macro_use]
 mod macros;
+mod mma_sync;
 pub(super) mod shape;
 mod table;
 #[cfg(test)]
@@ -21,6 +22,14 @@ mod types;
 use std::borrow::Cow;
 
 pub(crate) use generics::Generic;
+pub(in crate::parse) use mma_sync::{
+    WarpAccumulatorCall, WarpAccumulatorFunctionCall, WarpLeftFunctionCall, WarpRightFunctionCall,
+    WarpRowsCall, WarpRowsFunctionCall,
+};
+pub(crate) use mma_sync::{
+    WarpAccumulatorFunction, WarpAccumulatorWord, WarpLeftFunction, WarpRightFunction, WarpRowsFunction,
+    WarpRowsWord,
+};
 pub(crate) use table::*;
 pub(crate) use types::*;
 
@@ -108,6 +117,13 @@ pub(crate) struct Parameter {
 pub(crate) struct Entry {
     pub(crate) name: Cow<'static, str>,
     pub(crate) signature: &'static Signature,
+}
+
+/// Every word with a signature.
+#[cfg(test)]
+fn entries() -> Vec<Entry> {
+    // Those of the table, and those of the file beside it.
+    [rows(), mma_sync::rows()].concat()
 }
 
 impl Entry {

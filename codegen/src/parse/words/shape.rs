@@ -199,6 +199,29 @@ impl<On> Shape<On> for StoredTile {
     }
 }
 
+/// A tile that an operand in registers is loaded from, as it is or transposed.
+pub(in crate::parse) struct LoadedTile;
+
+impl<On> Shape<On> for LoadedTile {
+    type Operand = ir::SharedOperand;
+
+    fn read(cx: &mut Cx<'_>, _: &On, value: Expr) -> Option<ir::SharedOperand> {
+        match (cx.resolve(&value.ty), value) {
+            (Type::Tile(ty), tile) => Some(ir::SharedOperand { tile, ty: ty.into() }),
+            (Type::Compound(ir::Compound::Operand(ty)), Expr { kind: ExprKind::Compound(parts), .. })
+                if !ty.negated && !ty.sparse =>
+            {
+                Some(ir::SharedOperand { tile: parts.into_iter().next()?, ty })
+            }
+            (Type::Error, _) => None,
+            (other, value) => {
+                cx.error(Mismatch::NotLoaded(cx.infer.partial(&other)), value.span);
+                None
+            }
+        }
+    }
+}
+
 /// Rows of a slice that an accumulator is stored to: their parts.
 pub(in crate::parse) struct StoredMatrix;
 

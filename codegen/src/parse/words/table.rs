@@ -55,6 +55,7 @@ words! {
             fn recip<Number>(x: Any) => Recip;
             fn rsqrt(x: Any) => Rsqrt;
             fn exp2(x: Any) => Exp2;
+            fn exp2_half<Half>(x: Any) => Exp2Half;
             fn exp2_ftz(x: Any) => Exp2Ftz;
             fn log2(x: Any) => Log2;
             fn exp(x: Any) => Exp;

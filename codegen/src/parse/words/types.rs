@@ -50,6 +50,12 @@ types! {
             type Negated<Operand>;
             type Sparse<Tile, Depth>;
         }
+        "Multiplications by a warp" {
+            type WarpAccumulator<WarpSum, MatrixRows, Count>;
+            type WarpRows<WarpSum, MatrixRows>;
+            type WarpLeft<WarpFactor, MatrixRows, Depth>;
+            type WarpRight<WarpFactor, Count, Depth>;
+        }
         "Columns of pixels" {
             type Im2colMap<Tile, Rank>;
         }

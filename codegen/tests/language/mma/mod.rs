@@ -4,6 +4,7 @@ mod elements;
 mod forms;
 mod registers;
 mod rules;
+mod sync;
 mod together;
 
 use super::{ir, refused};

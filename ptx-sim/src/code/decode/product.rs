@@ -1,21 +1,30 @@
 //! `mma.sync`.
 
-use tma_model::mma::{Accumulated, Operand as Element, WARP_COLUMNS, WARP_ROWS, WarpFault, WarpForm};
+use tma_model::mma::{
+    Accumulated, DoubleForm, Operand as Element, WARP_COLUMNS, WARP_ROWS, WarpFault, WarpForm,
+};
 
 use super::operands::Decoder;
-use crate::isa::{Collective, Op, ProductCode, Reg, Type, WarpOp};
+use crate::isa::{Collective, DoubleCode, Op, ProductCode, Reg, Type, WarpOp};
 use crate::parse::LoadError;
 
 const WORD: Type = Type::Bits(32);
+const WIDE: Type = Type::Bits(64);
 
 /// Of 16 rows and 8 columns, with a dense A.
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("sync") || !d.take("aligned") {
         return Err(d.error("`.sync.aligned` is wanted, and a dense A"));
     }
-    let Some(k) = shape(d) else { return Err(d.unsupported()) };
+    let Some([rows, k]) = shape(d) else { return Err(d.unsupported()) };
     if (d.take_first(), d.take_first()) != (Some("row"), Some("col")) {
         return Err(d.error("`.row.col` is wanted"));
+    }
+    if d.instruction.modifiers.contains(&"f64") {
+        return doubles(d, DoubleForm { rows, k });
+    }
+    if rows != WARP_ROWS {
+        return Err(d.unsupported());
     }
     let saturates = d.take("satfinite");
     let form = form(d, k)?;
@@ -36,18 +45,42 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         form,
         saturates,
         differs,
-        d: written(d, c)?,
-        a: read(d, 1, a)?,
-        b: read(d, 2, b)?,
-        c: read(d, 3, c)?,
+        d: written(d, c, WORD)?,
+        a: read(d, 1, a, WORD)?,
+        b: read(d, 2, b, WORD)?,
+        c: read(d, 3, c, WORD)?,
     };
     let mask = d.builder.bits(u32::MAX.into());
     Ok(Op::Warp(WarpOp { mask, what: Collective::Product(Box::new(code)) }))
 }
 
-/// K of the shape.
-fn shape(d: &mut Decoder<'_, '_, '_>) -> Option<u32> {
-    d.take_first()?.strip_prefix(&format!("m{WARP_ROWS}n{WARP_COLUMNS}k"))?.parse().ok()
+/// Rows and K of the shape.
+fn shape(d: &mut Decoder<'_, '_, '_>) -> Option<[u32; 2]> {
+    let (rows, k) = d.take_first()?.strip_prefix('m')?.split_once(&format!("n{WARP_COLUMNS}k"))?;
+    Some([rows.parse().ok()?, k.parse().ok()?])
+}
+
+/// Of f64.
+fn doubles(d: &mut Decoder<'_, '_, '_>, form: DoubleForm) -> Result<Op, LoadError> {
+    if !DoubleForm::ALL.contains(&form) {
+        return Err(d.error("of f64, m8n8k4, m16n8k4, m16n8k8 or m16n8k16 is wanted"));
+    }
+    // Rounding to nearest even is all that there is.
+    d.take("rn");
+    if !(0..4).all(|_| d.take("f64")) {
+        return Err(d.error("the types of D, A, B and C are all f64"));
+    }
+    d.expect_count(4, 4)?;
+    let [a, b, c] = form.registers();
+    let code = DoubleCode {
+        form,
+        d: written(d, c, WIDE)?,
+        a: read(d, 1, a, WIDE)?,
+        b: read(d, 2, b, WIDE)?,
+        c: read(d, 3, c, WIDE)?,
+    };
+    let mask = d.builder.bits(u32::MAX.into());
+    Ok(Op::Warp(WarpOp { mask, what: Collective::DoubleProduct(Box::new(code)) }))
 }
 
 /// The types: `f32.f16.f16.f32`.
@@ -75,13 +108,13 @@ fn form(d: &mut Decoder<'_, '_, '_>, k: u32) -> Result<WarpForm, LoadError> {
     }
 }
 
-fn written(d: &mut Decoder<'_, '_, '_>, count: u32) -> Result<Vec<Reg>, LoadError> {
+fn written(d: &mut Decoder<'_, '_, '_>, count: u32, ty: Type) -> Result<Vec<Reg>, LoadError> {
     let parts = d.parts(d.operand(0)?, count as usize, "registers of D")?;
-    parts.iter().map(|part| Ok(d.wide_dest(part, 32)?.0)).collect()
+    parts.iter().map(|part| Ok(d.wide_dest(part, ty.bits())?.0)).collect()
 }
 
-fn read(d: &mut Decoder<'_, '_, '_>, index: usize, count: u32) -> Result<Vec<Reg>, LoadError> {
+fn read(d: &mut Decoder<'_, '_, '_>, index: usize, count: u32, ty: Type) -> Result<Vec<Reg>, LoadError> {
     let operand = d.operand(index)?;
     let parts = d.parts(operand, count as usize, "registers")?;
-    parts.iter().map(|part| d.inner(part, WORD)).collect()
+    parts.iter().map(|part| d.inner(part, ty)).collect()
 }

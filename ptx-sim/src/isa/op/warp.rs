@@ -1,6 +1,6 @@
 //! What the lanes of a warp do together.
 
-use tma_model::mma::WarpForm;
+use tma_model::mma::{DoubleForm, WarpForm};
 
 use crate::isa::{Address, Guard, Reg, Space};
 
@@ -48,6 +48,8 @@ pub(crate) enum Collective {
     Matrix(Box<MatrixCode>),
     /// `mma.sync`, of all lanes.
     Product(Box<ProductCode>),
+    /// `mma.sync` of f64, of all lanes.
+    DoubleProduct(Box<DoubleCode>),
 }
 
 impl Collective {
@@ -61,7 +63,8 @@ impl Collective {
             | Self::Redux { .. }
             | Self::Elect { .. }
             | Self::Matrix(_)
-            | Self::Product(_) => false,
+            | Self::Product(_)
+            | Self::DoubleProduct(_) => false,
         }
     }
 }
@@ -104,6 +107,16 @@ pub(crate) enum MatrixCode {
     Store { space: Space, address: Address, registers: Vec<Reg>, transpose: bool },
     /// `movmatrix`, which transposes.
     Move { d: Reg, a: Reg },
+}
+
+/// `mma.sync` of f64.
+#[derive(Clone, Debug)]
+pub(crate) struct DoubleCode {
+    pub(crate) form: DoubleForm,
+    pub(crate) d: Vec<Reg>,
+    pub(crate) a: Vec<Reg>,
+    pub(crate) b: Vec<Reg>,
+    pub(crate) c: Vec<Reg>,
 }
 
 /// `mma.sync`.

@@ -7,6 +7,7 @@
 //!
 //! Sources: PTX ISA, "wgmma.mma_async", "wgmma.commit_group", "wgmma.wait_group".
 
+mod double;
 mod float;
 mod integer;
 mod number;
@@ -21,6 +22,7 @@ use std::rc::Rc;
 use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
 use tma_model::sync::{Clock, Component, Epoch, Issue, Issues};
 
+pub(crate) use double::{Lanes as WideLanes, multiply as multiply_doubles};
 pub(super) use operands::{Left, Matrix, Plan, Side};
 pub(super) use product::{Manner, Register};
 pub(crate) use warp::{Lanes as WarpLanes, WarpFactors, WarpManner, multiply as multiply_in_warp};

@@ -5,6 +5,7 @@
 
 use anyhow::ensure;
 use serde_json::json;
+use tma_kernels::{AttentionOptions, attention};
 use tma_runtime::prelude::*;
 
 use super::measure::{Plan, Spread};
@@ -61,10 +62,21 @@ pub struct Contestant {
 }
 
 /// All kernels. To add one, add a line for each of its masks.
-pub const CONTESTANTS: [Contestant; 2] = [
+pub const CONTESTANTS: [Contestant; 4] = [
     Contestant { name: "example", mask: Mask::Full, queue: example::<false> },
     Contestant { name: "example", mask: Mask::Causal, queue: example::<true> },
+    Contestant { name: "tma_kernels", mask: Mask::Full, queue: library::<false> },
+    Contestant { name: "tma_kernels", mask: Mask::Causal, queue: library::<true> },
 ];
+
+fn library<const CAUSAL: bool>(stream: &Stream, Heads { q, k, v, o }: &mut Heads) -> anyhow::Result<()> {
+    let [heads, length, depth] = q.shape();
+    let (shape, head) = ([1, heads, length, depth], length * depth);
+    let strides = [heads * head, head, depth, 1];
+    let [q, k, v] = [&*q, &*k, &*v].map(|tensor| tensor.view().with_strides(shape, strides));
+    let options = AttentionOptions { causal: CAUSAL, ..AttentionOptions::default() };
+    Ok(attention(stream, q?, k?, v?, o.view_mut().with_strides(shape, strides)?, options)?)
+}
 
 fn example<const CAUSAL: bool>(stream: &Stream, heads: &mut Heads) -> anyhow::Result<()>
 where

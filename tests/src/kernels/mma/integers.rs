@@ -53,7 +53,7 @@ pub fn mma_saturating<E: MatrixElement, F: Multiply<E, i32>>(
 }
 
 /// An integer of 8 bits.
-trait Byte: Scalar + MatrixElement + Into<i64> {
+pub(super) trait Byte: Scalar + MatrixElement + Into<i64> {
     fn of(byte: u8) -> Self;
 }
 
@@ -69,7 +69,7 @@ impl Byte for u8 {
     }
 }
 
-fn bytes<T: Byte>(seed: u64, count: u64) -> Vec<T> {
+pub(super) fn bytes<T: Byte>(seed: u64, count: u64) -> Vec<T> {
     // The greatest and the least often.
     let byte = |i| match hash(seed, i) {
         bits if bits % 4 == 0 => 0x7f,
@@ -77,6 +77,11 @@ fn bytes<T: Byte>(seed: u64, count: u64) -> Vec<T> {
         bits => bits.to_le_bytes()[1],
     };
     (0..count).map(|i| T::of(byte(i))).collect()
+}
+
+/// Sums to begin with: far from overflow, and near to it at both ends.
+pub(super) fn starts(count: usize) -> Vec<i32> {
+    (0..count).map(|i| [0, i32::MAX - 1000, i32::MIN + 1000, i32::MAX, i32::MIN][i % 5]).collect()
 }
 
 fn check_saturating<E, F>(device: &Device) -> anyhow::Result<()>
@@ -88,9 +93,7 @@ where
     let (a, b) = (bytes::<E>(21, 64 * 64), bytes::<F>(22, 64 * 64));
     let left = device.tensor(&a, [a.len()])?;
     let right = device.tensor(&b, [b.len()])?;
-    // Far from overflow, and near to it at both ends.
-    let before: Vec<i32> =
-        (0..64 * 64).map(|i| [0, i32::MAX - 1000, i32::MIN + 1000, i32::MAX, i32::MIN][i % 5]).collect();
+    let before = starts(64 * 64);
     let (mut c, mut d) = (device.tensor(&before, [before.len()])?, device.tensor(&before, [before.len()])?);
     mma_saturating::launch::<E, F>(device, 1, &left, &right, &mut c, &mut d)?;
 
@@ -147,9 +150,10 @@ pub fn mma_bits<E: BitElement, const K: u32, const HALF: u32>(
 }
 
 /// An integer whose bits are counted.
-trait Bits: Scalar + BitElement {
+pub(super) trait Bits: Scalar + BitElement {
     fn of(bits: u64) -> Self;
     fn common(self, other: Self) -> i32;
+    fn differing(self, other: Self) -> i32;
 }
 
 macro_rules! bits {
@@ -162,20 +166,27 @@ macro_rules! bits {
             fn common(self, other: Self) -> i32 {
                 (self & other).count_ones().cast_signed()
             }
+
+            fn differing(self, other: Self) -> i32 {
+                (self ^ other).count_ones().cast_signed()
+            }
         }
     )+ };
 }
 
-bits!(u8 u32);
+bits!(u8 u32 u64);
+
+/// Integers of random bits.
+pub(super) fn words<T: Bits>(seed: u64, count: usize) -> Vec<T> {
+    (0..count as u64).map(|i| T::of(hash(seed, i))).collect()
+}
 
 fn check_bits<E: Bits, const K: u32, const HALF: u32>(device: &Device) -> anyhow::Result<()>
 where
     mma_bits::Instance<E, K, HALF>: mma_bits::Compiled,
 {
     let k = K as usize;
-    let words =
-        |seed, rows: u64| -> Vec<E> { (0..rows * u64::from(K)).map(|i| E::of(hash(seed, i))).collect() };
-    let (a, b) = (words(23, 64), words(24, 48));
+    let (a, b) = (words::<E>(23, 64 * k), words::<E>(24, 48 * k));
     let (left, right) = (device.tensor(&a, [a.len()])?, device.tensor(&b, [b.len()])?);
     let (mut c, mut d) = (device.filled_bytes([64 * 48], 0xab)?, device.filled_bytes([64 * 48], 0xab)?);
     mma_bits::launch::<E, K, HALF>(device, 1, &left, &right, &mut c, &mut d)?;

@@ -10,13 +10,14 @@ mod operands;
 mod sparse;
 pub mod stops;
 mod types;
+mod warp;
 
 use crate::case::Case;
 use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
 /// What is checked here.
-pub const CASES: [&[Case]; 7] = [
+pub const CASES: [&[Case]; 11] = [
     types::CASES,
     operands::CASES,
     layouts::CASES,
@@ -24,6 +25,10 @@ pub const CASES: [&[Case]; 7] = [
     epilogues::CASES,
     sparse::CASES,
     stops::CASES,
+    warp::CASES[0],
+    warp::CASES[1],
+    warp::CASES[2],
+    warp::CASES[3],
 ];
 
 /// A scalar that small integers are.
@@ -59,7 +64,7 @@ macro_rules! numbers {
     )+ };
 }
 
-numbers! { f32: -1, i32: -1, i8: -1, u8: 0, }
+numbers! { f32: -1, f64: -1, i32: -1, i8: -1, u8: 0, }
 
 /// `len` numbers from [`Integral::LEAST`] to 1.
 fn inputs<T: Integral>(seed: u64, len: usize) -> Vec<i32> {

@@ -37,6 +37,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
         + cast::<u32>(abs(-1.5f32))
         + cast::<u32>(fma(1.0f32, f32::INFINITY, f32::NAN));
     let b = sqrt(2.0f32) + rsqrt(2.0) + exp2(1.0) + exp2_ftz(1.0) + log2(2.0) + recip(2.0f32);
+    let halved = exp2_half(f16::ONE);
     let c = exp(1.0) + log(2.0) + pow(2.0, 0.5) + sin(1.0) + cos(1.0) + tanh(1.0);
     let d = clamp(c, 0.0, 1.0) + copysign(1.0f32, c).clamp(-1.0, 1.0).copysign(c) + a.clamp(1, 9) as f32;
     row.set_vec(0, row.get_vec::<4>(4));
@@ -155,6 +156,32 @@ pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     setmaxnreg_inc::<168>();
     sync_warpgroup();
     named_barrier_arrive(1, 128);
+}
+
+#[tma_kernel(threads = 32)]
+pub fn every_word_of_products_of_warps(out: Global<f32>) {
+    let a: Tile<f16, Shape2<32, 32>, Swizzle64> = shared();
+    let left: WarpLeft<f16, 16, 32> = WarpLeft::<f16, 16, 32>::load(a, [0, 0]);
+    let right: WarpRight<f16, 32, 32> = WarpRight::<f16, 32, 32>::load(a.t(), [0, 0]);
+    let mut sum: WarpAccumulator<f32, 16, 32> = WarpAccumulator::zero();
+    sum.mma_sync(left, right);
+    sum.mma_sync(left, WarpRight::<f16, 32, 32>::load(a.t_if::<false>(), [0, 0]));
+    let mut rows: WarpRows<f32, 16> = sum.row_max();
+    rows = WarpRows::<f32, 16>::filled(rows[0] + sum.row_sum()[1]);
+    for i in unroll(0..sum.len()) {
+        sum[i] += rows[sum.row(i)] + sum.at(i)[1] as f32 + rows.len() as f32;
+    }
+    sum.store(a, [0, 0]);
+    sum.store_to(out.matrix(0, [16, 32], 32), [0, 0]);
+    let weights: WarpLeft<f16, 16, 32> = sum.pack::<f16>();
+    sum.mma_sync(weights, right);
+    let bytes: Tile<u8, Shape2<16, 32>> = shared();
+    let mut count = WarpAccumulator::<i32, 16, 16>::zero();
+    let ones = WarpLeft::<u8, 16, 32>::load(bytes, [0, 0]);
+    let others = WarpRight::<u8, 16, 32>::load(bytes, [0, 0]);
+    count.mma_sync_saturating(ones, others);
+    count.mma_sync_and_popc(ones, others);
+    count.mma_sync_xor_popc(ones, others);
 }
 
 fn main() {}

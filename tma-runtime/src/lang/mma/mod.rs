@@ -28,7 +28,12 @@
 //! their threads take, with the same operands. A `printf!` anywhere in a kernel would make the
 //! driver's compiler serialise its products, so the two exclude each other.
 //!
-//! Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+//! What warpgroups do not serve, single warps multiply: fewer rows, `f64`, chips without `wgmma`.
+//! A [`WarpAccumulator`] is M × N numbers in the registers of a warp's 32 threads, to which
+//! [`mma_sync`](WarpAccumulator::mma_sync) adds the product of a [`WarpLeft`] and a [`WarpRight`].
+//!
+//! Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions", "Warp
+//! Level Matrix Multiply-Accumulate Instructions".
 
 mod accumulator;
 mod columns;
@@ -42,6 +47,7 @@ mod rows;
 mod sparse;
 #[cfg(test)]
 mod tests;
+mod warp;
 
 pub use accumulator::Accumulator;
 pub use columns::Columns;
@@ -55,3 +61,7 @@ pub use operand::{Left, MatrixShape, MatrixSwizzle, Negated, Right, Transposed};
 pub use registers::{setmaxnreg_dec, setmaxnreg_inc};
 pub use rows::Rows;
 pub use sparse::Sparse;
+pub use warp::{
+    AnyMatrix, WarpAccumulator, WarpElement, WarpLeft, WarpMultiply, WarpRight, WarpRows, WarpSource,
+    WarpStoreAs, WarpSum,
+};

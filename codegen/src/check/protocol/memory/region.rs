@@ -17,9 +17,9 @@ pub(in crate::check::protocol) enum Region {
     /// So many bytes from each of these addresses on, which are multiples of the bytes: each by one
     /// thread, whose number in its group is beside it.
     Many(Rc<HashMap<u32, usize>>, u32, Range<u32>),
-    /// Each thread of a warpgroup its own part, together all of these. Two accesses with the same
-    /// number share the bytes out alike.
-    Shared(Range<u32>, u32),
+    /// Each thread of this warpgroup its own part, together all of these. Two accesses to the same
+    /// bytes with the same number of rows share them out alike.
+    Shared { range: Range<u32>, rows: u32, warpgroup: u32 },
     /// Some of these.
     Some(Range<u32>),
 }
@@ -54,7 +54,7 @@ impl Region {
                 let start = all.iter().copied().min().unwrap_or(0);
                 start..all.iter().copied().max().unwrap_or(0) + bytes
             }
-            Self::Many(_, _, range) | Self::Shared(range, _) | Self::Some(range) => range.clone(),
+            Self::Many(_, _, range) | Self::Shared { range, .. } | Self::Some(range) => range.clone(),
         }
     }
 
@@ -66,7 +66,7 @@ impl Region {
                 let range = at..at + bytes;
                 Vec::from([range])
             }),
-            Self::Many(..) | Self::Shared(..) | Self::Some(_) => None,
+            Self::Many(..) | Self::Shared { .. } | Self::Some(_) => None,
         }
     }
 
@@ -75,7 +75,7 @@ impl Region {
         match self {
             Self::All(_) | Self::Each(Lanes::Same(_), _) => threads.min(2),
             Self::Each(Lanes::Each(all), _) => all.len(),
-            Self::Many(..) | Self::Shared(..) | Self::Some(_) => threads,
+            Self::Many(..) | Self::Shared { .. } | Self::Some(_) => threads,
         }
     }
 
@@ -83,7 +83,7 @@ impl Region {
     pub(in crate::check::protocol) fn covers(&self, range: &Range<u32>) -> bool {
         match self {
             Self::All(ranges) => ranges.iter().any(|part| part.start <= range.start && range.end <= part.end),
-            Self::Each(..) | Self::Many(..) | Self::Shared(..) | Self::Some(_) => false,
+            Self::Each(..) | Self::Many(..) | Self::Shared { .. } | Self::Some(_) => false,
         }
     }
 
@@ -98,16 +98,25 @@ impl Region {
             return Overlap::No;
         }
         match (self, other) {
-            (Self::Shared(_, one), Self::Shared(_, two)) if one == two => Overlap::No,
-            // Whatever part is whose: some thread touches each byte.
-            (Self::Shared(range, _), Self::All(ranges)) | (Self::All(ranges), Self::Shared(range, _)) => {
-                if ranges.iter().any(|part| meet(part, range)) {
+            (Self::Shared { range, rows, .. }, Self::Shared { range: same, rows: alike, .. })
+                if range == same && rows == alike =>
+            {
+                self.shares_alike(other)
+            }
+            // Whatever part is whose, it is within all.
+            (Self::Shared { range, .. }, Self::All(ranges))
+            | (Self::All(ranges), Self::Shared { range, .. }) => {
+                if ranges.iter().any(|part| part.start <= range.start && range.end <= part.end) {
                     Overlap::Yes
+                } else if ranges.iter().any(|part| meet(part, range)) {
+                    Overlap::Maybe
                 } else {
                     Overlap::No
                 }
             }
-            (Self::Shared(..) | Self::Some(_), _) | (_, Self::Shared(..) | Self::Some(_)) => Overlap::Maybe,
+            (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
+                Overlap::Maybe
+            }
             (Self::Many(owners, bytes, _), other) | (other, Self::Many(owners, bytes, _)) => {
                 other.touches(owners, *bytes, |_, _| true)
             }
@@ -119,6 +128,17 @@ impl Region {
         }
     }
 
+    /// What is shared out alike: within a warpgroup each thread has its own, and of two warpgroups
+    /// each has all.
+    fn shares_alike(&self, other: &Self) -> Overlap {
+        match (self, other) {
+            (Self::Shared { warpgroup, .. }, Self::Shared { warpgroup: same, .. }) if warpgroup == same => {
+                Overlap::No
+            }
+            _ => Overlap::Yes,
+        }
+    }
+
     /// Whether a thread of a group touches bytes that another one of the same group touches in the
     /// other access.
     pub(in crate::check::protocol) fn overlaps_among(&self, threads: usize, other: &Self) -> Overlap {
@@ -126,8 +146,14 @@ impl Region {
             return Overlap::No;
         }
         match (self, other) {
-            (Self::Shared(_, one), Self::Shared(_, two)) if one == two => Overlap::No,
-            (Self::Shared(..) | Self::Some(_), _) | (_, Self::Shared(..) | Self::Some(_)) => Overlap::Maybe,
+            (Self::Shared { range, rows, .. }, Self::Shared { range: same, rows: alike, .. })
+                if range == same && rows == alike =>
+            {
+                self.shares_alike(other)
+            }
+            (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
+                Overlap::Maybe
+            }
             (Self::Many(owners, bytes, _), other) | (other, Self::Many(owners, bytes, _)) => {
                 other.touches(owners, *bytes, |one, two| one != two)
             }
@@ -157,7 +183,7 @@ impl Region {
                 all.iter().enumerate().any(|(lane, at)| owned(*at, at + size, Some(lane)))
             }
             Self::Many(others, size, _) => others.iter().any(|(at, lane)| owned(*at, at + size, Some(*lane))),
-            Self::Shared(..) | Self::Some(_) => return Overlap::Maybe,
+            Self::Shared { .. } | Self::Some(_) => return Overlap::Maybe,
         };
         if found { Overlap::Yes } else { Overlap::No }
     }
@@ -175,7 +201,9 @@ impl Region {
             {
                 Rc::new(first.iter().copied().zip(0..).collect())
             }
-            Self::Many(..) | Self::Each(..) | Self::All(_) | Self::Shared(..) | Self::Some(_) => return None,
+            Self::Many(..) | Self::Each(..) | Self::All(_) | Self::Shared { .. } | Self::Some(_) => {
+                return None;
+            }
         };
         let (one, two) = (self.hull(), more.hull());
         Rc::make_mut(&mut owners).extend(all.iter().copied().zip(0..));

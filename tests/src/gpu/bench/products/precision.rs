@@ -1,5 +1,6 @@
 //! The types that products are measured with.
 
+use tma_kernels::gemm::Product;
 use tma_runtime::prelude::*;
 
 use super::contestants::tiled::{self, Tiled};
@@ -62,7 +63,7 @@ const SHAPES: [[usize; 3]; 12] = [
 /// The types of a product C = A · Bᵀ, and the kernels that compute it.
 pub trait Precision: 'static {
     /// Elements of A and B.
-    type Operand: Number;
+    type Operand: Number + Product<Self::Result>;
     /// Elements of C.
     type Result: Number;
 

@@ -5,6 +5,9 @@
 pub mod tiled;
 pub mod yardstick;
 
+use std::cell::RefCell;
+
+use tma_kernels::gemm::{GemmOptions, Workspace, gemm};
 use tma_runtime::prelude::*;
 
 use self::tiled::Blocks;
@@ -69,7 +72,21 @@ pub fn kernels<P: Precision>() -> Vec<Contestant<'static, P>> {
             Ok(kernel.multiply(stream, matrices)?)
         })
     });
-    tiled.collect()
+    tiled.chain([library()]).collect()
+}
+
+/// `tma_kernels::gemm`, by the instance that it chooses.
+fn library<P: Precision>() -> Contestant<'static, P> {
+    let workspace = RefCell::new(None);
+    Contestant::new("tma_kernels::gemm", Role::Kernel, move |stream, Matrices { a, b, c }| {
+        let mut workspace = workspace.borrow_mut();
+        if workspace.is_none() {
+            *workspace = Some(Workspace::new(a.device())?);
+        }
+        let options =
+            GemmOptions { transpose_b: true, workspace: workspace.as_mut(), ..GemmOptions::default() };
+        Ok(gemm(stream, &*a, &*b, c, options)?)
+    })
 }
 
 /// cuBLAS, by the algorithm that it chooses.

@@ -1,0 +1,96 @@
+//! Multiplications by a warp: operands in registers, and what is added to.
+
+use super::accumulator::usize_number;
+use super::matrix::Stored;
+use crate::diag::mistake::Mismatch;
+use crate::ir::{
+    AccumulatorType, Expr, ExprKind, FragmentLoad, LocalId, MmaSync, RowOp, SharedOperand, Span, StmtKind,
+    Type, WarpFragmentType, WarpMmaOp, WarpSide, WarpStore,
+};
+use crate::parse::cx::Cx;
+use crate::parse::pipeline::number;
+use crate::parse::words::WarpAccumulatorCall;
+
+impl Cx<'_> {
+    /// `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and of `WarpRight` the same.
+    pub(in crate::parse) fn load_operand(
+        &mut self,
+        operand: WarpFragmentType,
+        from: SharedOperand,
+        at: [Expr; 2],
+        span: Span,
+    ) -> Expr {
+        let (dest, value) = self.temporary("operand", Type::WarpFragment(operand), span);
+        self.emit(StmtKind::LoadFragment(Box::new(FragmentLoad { dest, from, at })), span);
+        value
+    }
+
+    pub(super) fn warp_accumulator_method(
+        &mut self,
+        receiver: &Expr,
+        ty: AccumulatorType,
+        call: WarpAccumulatorCall,
+        written: &syn::ExprMethodCall,
+    ) -> Option<Expr> {
+        let span = Span::of(written);
+        let accumulator = self.accumulator(receiver)?;
+        Some(match call {
+            WarpAccumulatorCall::MmaSync { a, b } => {
+                return self.multiply_sync(WarpMmaOp::Add, accumulator, [a, b], span);
+            }
+            WarpAccumulatorCall::MmaSyncSaturating { a, b } => {
+                return self.multiply_sync(WarpMmaOp::Saturating, accumulator, [a, b], span);
+            }
+            WarpAccumulatorCall::MmaSyncAndPopc { a, b } => {
+                return self.multiply_sync(WarpMmaOp::AndPopc, accumulator, [a, b], span);
+            }
+            WarpAccumulatorCall::MmaSyncXorPopc { a, b } => {
+                return self.multiply_sync(WarpMmaOp::XorPopc, accumulator, [a, b], span);
+            }
+            WarpAccumulatorCall::Len => usize_number(ty.elements(), span),
+            WarpAccumulatorCall::Row { i } => self.row_of(ty, i, span),
+            WarpAccumulatorCall::At { i } => self.place_of(ty, i, span),
+            WarpAccumulatorCall::Store { tile, at } => {
+                self.effect(StmtKind::StoreWarp(Box::new(WarpStore { accumulator, tile, at })), span)
+            }
+            WarpAccumulatorCall::StoreTo { matrix, at } => {
+                let stored = Stored { accumulator, first: number(0, span), columns: ty.columns };
+                return self.store_to(stored, matrix, at, span);
+            }
+            WarpAccumulatorCall::Pack => return self.pack(accumulator, ty, written),
+            WarpAccumulatorCall::RowMax => self.reduce_rows(accumulator, ty, RowOp::Max, span),
+            WarpAccumulatorCall::RowSum => self.reduce_rows(accumulator, ty, RowOp::Sum, span),
+        })
+    }
+
+    /// `accumulator += a · bᵀ`.
+    fn multiply_sync(
+        &mut self,
+        op: WarpMmaOp,
+        accumulator: LocalId,
+        [a, b]: [Expr; 2],
+        span: Span,
+    ) -> Option<Expr> {
+        let left = self.operand_in_registers(a, WarpSide::Left);
+        let right = self.operand_in_registers(b, WarpSide::Right);
+        let mma = MmaSync { op, accumulator, left: left?, right: right? };
+        Some(self.effect(StmtKind::MmaSync(Box::new(mma)), span))
+    }
+
+    /// The local that an operand is.
+    fn operand_in_registers(&mut self, value: Expr, side: WarpSide) -> Option<LocalId> {
+        let ty = self.resolve(&value.ty);
+        if !matches!(ty, Type::WarpFragment(found) if found.side == side) {
+            if ty != Type::Error {
+                self.error(Mismatch::NotInRegisters { side, found: self.infer.partial(&ty) }, value.span);
+            }
+            return None;
+        }
+        if let ExprKind::Local(local) = value.kind {
+            return Some(local);
+        }
+        let (held, _) = self.temporary("operand", ty, value.span);
+        self.assign(held, value);
+        Some(held)
+    }
+}

@@ -1,0 +1,76 @@
+//! The products of a warp in f64, `mma.sync`.
+//!
+//! The PTX ISA says that results are rounded to nearest even, and does not say in which order
+//! products are added. Here each element of C takes one `fma` for each k, in their order. That is
+//! assumed: sums that need no rounding do not depend on it, and the bits of others have not been
+//! compared with an H200's.
+
+use tma_model::mma::{DoubleForm, Place, WARP_COLUMNS};
+
+/// A register of 64 bits of each lane.
+pub(crate) type Lanes = [u64; tma_model::limits::WARP_THREADS as usize];
+
+/// Multiplies A and B; `d` holds C, and then D.
+pub(crate) fn multiply(form: DoubleForm, [a, b]: [&[Lanes]; 2], d: &mut [Lanes]) {
+    let element = |of: &[Lanes], Place { thread, register, .. }: Place| {
+        f64::from_bits(of[register as usize][thread as usize])
+    };
+    for [row, column] in (0..form.rows).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column])) {
+        let Place { thread, register, .. } = form.sum_place([row, column]);
+        let sum = &mut d[register as usize][thread as usize];
+        let add = |sum: f64, k| {
+            let (x, y) = (element(a, form.left_place([row, k])), element(b, form.right_place([k, column])));
+            x.mul_add(y, sum)
+        };
+        *sum = (0..form.k).fold(f64::from_bits(*sum), add).to_bits();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row `r` of A is all `2^r`, column `c` of B is `c + k`, and C counts its elements.
+    #[test]
+    fn each_sum_is_of_its_row_and_column() {
+        for form in DoubleForm::ALL {
+            let [a, b, c] = form.registers().map(|count| vec![[0; 32]; count as usize]);
+            let (mut a, mut b, mut d) = (a, b, c);
+            let put = |to: &mut Vec<Lanes>, place: Place, value: f64| {
+                to[place.register as usize][place.thread as usize] = value.to_bits();
+            };
+            for k in 0..form.k {
+                for row in 0..form.rows {
+                    put(&mut a, form.left_place([row, k]), f64::from(1 << row));
+                }
+                for column in 0..WARP_COLUMNS {
+                    put(&mut b, form.right_place([k, column]), f64::from(column + k));
+                }
+            }
+            let elements = || (0..form.rows).flat_map(|row| (0..WARP_COLUMNS).map(move |n| [row, n]));
+            for [row, column] in elements() {
+                put(&mut d, form.sum_place([row, column]), f64::from(8 * row + column));
+            }
+            multiply(form, [&a, &b], &mut d);
+            for [row, column] in elements() {
+                let Place { thread, register, .. } = form.sum_place([row, column]);
+                let factors: u32 = (0..form.k).map(|k| column + k).sum();
+                let wanted = f64::from(factors * (1 << row) + 8 * row + column);
+                assert_eq!(f64::from_bits(d[register as usize][thread as usize]), wanted, "{form}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_product_is_added_exactly_and_rounded_once() {
+        let form = DoubleForm { rows: 8, k: 4 };
+        let near = 1.0 + f64::EPSILON;
+        let (a, b) = ([[near.to_bits(); 32]], [[near.to_bits(); 32]]);
+        let mut d = [[(-1.0_f64).to_bits(); 32]; 2];
+        multiply(form, [&a, &b], &mut d);
+        let wanted = (0..4).fold(-1.0, |sum, _| f64::mul_add(near, near, sum));
+        assert_eq!(d, [[f64::to_bits(wanted); 32]; 2]);
+        let rounded_twice = (0..4).fold(-1.0, |sum, _| near * near + sum);
+        assert_ne!(wanted, rounded_twice);
+    }
+}

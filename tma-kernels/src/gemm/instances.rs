@@ -1,0 +1,54 @@
+//! The kernels' instances, by what they multiply.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::Tile;
+use super::kernel::product;
+use tma_runtime::launch::KernelSpec;
+
+/// What an instance is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// Whether it has the options: an instance of `full`, not of `plain`.
+    pub(super) is_full: bool,
+    /// The elements.
+    pub(super) types: &'static str,
+    /// The tile.
+    pub(super) tile: Tile,
+    /// How A and B are stored: `n` by rows, `t` by columns; of a B that is N × K, `t`.
+    pub(super) layout: &'static str,
+}
+
+static INSTANCES: LazyLock<HashMap<Key, &'static KernelSpec>> = LazyLock::new(|| {
+    let plain = product::plain::INSTANCES.iter().map(|kernel| (false, kernel));
+    let full = product::full::INSTANCES.iter().map(|kernel| (true, kernel));
+    plain.chain(full).filter_map(|(is_full, kernel)| Some((key(is_full, kernel.name)?, kernel))).collect()
+});
+
+/// The instance for `key`, if it was compiled.
+pub(super) fn find(key: Key) -> Option<&'static KernelSpec> {
+    INSTANCES.get(&key).copied()
+}
+
+/// What a kernel is for, by its name, such as `plain::bf16_f32_pair_nt`.
+fn key(is_full: bool, name: &'static str) -> Option<Key> {
+    let (_, instance) = name.rsplit_once("::")?;
+    let (rest, layout) = instance.rsplit_once('_')?;
+    let (types, tile) = rest.rsplit_once('_')?;
+    let tile = Tile::ALL.into_iter().find(|known| known.facts().name == tile)?;
+    Some(Key { is_full, types, tile, layout })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_instance_is_found() {
+        assert_eq!(INSTANCES.len(), product::plain::INSTANCES.len() + product::full::INSTANCES.len());
+        let key = Key { is_full: true, types: "bf16_f32", tile: Tile::Low64, layout: "nn" };
+        assert_eq!(find(key).map(|kernel| kernel.name), Some("full::bf16_f32_low64_nn"));
+        assert_eq!(find(Key { types: "i8", ..key }), None);
+    }
+}
