@@ -20,6 +20,9 @@ const FILES: [(&str, &str); 6] = [
     ("tests/seeds.rs", include_str!("../../templates/tests/seeds.rs")),
 ];
 
+/// What the templates, which are Rust, call the package's crate.
+const CRATE: &str = "new_package";
+
 /// Names that a package cannot have because they mean something else in Rust or in cargo's folders.
 const TAKEN: [&str; 12] = [
     "test",
@@ -98,7 +101,7 @@ fn project(named: Option<&Path>) -> Result<Option<PathBuf>> {
 fn filled(text: &str, name: &str, project: Option<&Path>) -> String {
     let mut text = text
         .replace("{name}", name)
-        .replace("{crate_name}", &name.replace('-', "_"))
+        .replace(CRATE, &name.replace('-', "_"))
         .replace("{rust_version}", env!("CARGO_PKG_RUST_VERSION"));
     for (key, package) in DEPENDENCIES {
         let dependency = match project {
@@ -130,6 +133,7 @@ mod tests {
         let version = env!("CARGO_PKG_VERSION");
         assert!(text.contains(&format!("tma-runtime = \"{version}\"\n")), "{text}");
         assert!(text.contains(&format!("tma-codegen = \"{version}\"\n")), "{text}");
+        assert!(filled("use new_package::scale;", "hello-tma", None).contains("use hello_tma::scale;"));
         let text = filled(FILES[0].1, "hello-tma", Some(Path::new("/p")));
         assert!(text.contains("tma-codegen = { path = \"/p/codegen\" }\n"), "{text}");
         assert!(!text.contains("{name}") && text.contains("name = \"hello-tma\""), "{text}");

@@ -1,6 +1,6 @@
 //! Launches the kernel: on a GPU if there is one and the feature `cuda` is on, else on the simulator.
 
-use {crate_name}::scale;
+use new_package::scale;
 use tma_runtime::prelude::*;
 
 fn main() -> anyhow::Result<()> {

@@ -2,7 +2,7 @@
 //! choose: the order of warps, and when copies land. A launch fails if anything is wrong with the
 //! kernel: try it without `fence_proxy_async`, or with `tile.bytes() - 16`.
 
-use {crate_name}::scale;
+use new_package::scale;
 use tma_runtime::testing::under_seeds;
 
 #[test]

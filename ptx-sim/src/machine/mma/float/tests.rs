@@ -40,7 +40,10 @@ const MAX: f32 = 65504.0;
 #[test]
 fn exact_sums_are_exact() {
     assert_eq!(halves(F16_TO_F32, &[(1.5, 2.0), (-4.0, 0.25)], f32_bits(10.0)), 12.0_f32.to_bits());
-    assert_eq!(halves(F16_TO_F16, &[(1.5, 2.0)], Some(0x3c00)), u32::from(half::f16::from_f32(4.0).to_bits()));
+    assert_eq!(
+        halves(F16_TO_F16, &[(1.5, 2.0)], Some(0x3c00)),
+        u32::from(half::f16::from_f32(4.0).to_bits())
+    );
 }
 
 /// With emax 0, a term keeps 25 bits below it: 2^-25 counts, 2^-26 does not.
