@@ -12,7 +12,7 @@ use crate::style::{bold, dim, good};
 
 /// Each file of the new package, and its text.
 const FILES: [(&str, &str); 6] = [
-    ("Cargo.toml", include_str!("../../templates/Cargo.toml")),
+    ("Cargo.toml", include_str!("../../templates/manifest.toml")),
     (".gitignore", include_str!("../../templates/gitignore")),
     ("build.rs", include_str!("../../templates/build.rs")),
     ("src/lib.rs", include_str!("../../templates/src/lib.rs")),

@@ -1,6 +1,6 @@
 //! Runs the kernel on the simulator under several seeds. A seed decides what hardware is free to
 //! choose: the order of warps, and when copies land. A launch fails if anything is wrong with the
-//! kernel: try it without `fence_proxy_async`, or with `tile.bytes() - 16`.
+//! kernel that the compiler has not refused already.
 
 use new_package::scale;
 use tma_runtime::testing::under_seeds;
