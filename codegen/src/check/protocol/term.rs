@@ -315,23 +315,31 @@ impl Terms {
     fn arithmetic(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
         let scalar = self.scalar(a);
         let (x, y) = (self.int(a), self.int(b));
-        match (op, x, y) {
-            (BinaryOp::Add | BinaryOp::Sub, _, Some(0)) => return a,
-            (BinaryOp::Add, Some(0), _) => return b,
-            (BinaryOp::Mul | BinaryOp::Div, _, Some(1)) => return a,
-            (BinaryOp::Mul, Some(1), _) => return b,
-            (BinaryOp::Mul, Some(0), _) => return a,
-            (BinaryOp::Mul, _, Some(0)) => return b,
-            (BinaryOp::Add, Some(_), None) => return self.arithmetic(BinaryOp::Add, b, a),
-            (BinaryOp::Add, None, Some(_)) => {
-                if let Node::Binary(BinaryOp::Add, inner, first) = *self.node(a)
-                    && self.int(first).is_some()
-                {
-                    let sum = self.binary(BinaryOp::Add, first, b);
-                    return self.arithmetic(BinaryOp::Add, inner, sum);
+        match op {
+            BinaryOp::Add => match (x, y) {
+                (_, Some(0)) => return a,
+                (Some(0), _) => return b,
+                (Some(_), None) => return self.arithmetic(BinaryOp::Add, b, a),
+                (None, Some(_)) => {
+                    if let Node::Binary(BinaryOp::Add, inner, first) = *self.node(a)
+                        && self.int(first).is_some()
+                    {
+                        let sum = self.binary(BinaryOp::Add, first, b);
+                        return self.arithmetic(BinaryOp::Add, inner, sum);
+                    }
                 }
-            }
-            _ => {}
+                (None, None) | (Some(_), Some(_)) => {}
+            },
+            BinaryOp::Mul => match (x, y) {
+                (_, Some(1)) | (Some(0), _) => return a,
+                (Some(1), _) | (_, Some(0)) => return b,
+                (None | Some(_), None | Some(_)) => {}
+            },
+            BinaryOp::Sub if y == Some(0) => return a,
+            BinaryOp::Div if y == Some(1) => return a,
+            BinaryOp::Sub | BinaryOp::Div | BinaryOp::Rem => {}
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr => {}
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {}
         }
         self.add(Node::Binary(op, a, b), scalar)
     }

@@ -1,5 +1,9 @@
 //! Tensor cores.
 
+mod sync;
+
+pub(crate) use sync::{Axis, MmaSync};
+
 use std::fmt::{self, Display};
 
 use tma_model::mma::{Form, FormFault, Operand, OperandFault};

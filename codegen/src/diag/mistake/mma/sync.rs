@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Display};
 
-use super::copy::Beside;
-use super::limits::{Turn, in_turns};
-use super::mma::{element_text, shape};
+use super::{element_text, shape};
 use crate::diag::Code;
+use crate::diag::mistake::copy::Beside;
+use crate::diag::mistake::limits::{Turn, in_turns};
 use crate::diag::text::Text;
 use crate::ir::{AccumulatorType, Scalar, Span, TileType, WarpFragmentType, WarpMmaOp};
 use crate::limits::{THREAD_REGISTERS, WARP_THREADS};
@@ -57,7 +57,7 @@ pub(crate) enum Axis {
 }
 
 impl MmaSync {
-    pub(super) fn text(&self) -> Text {
+    pub(in crate::diag::mistake) fn text(&self) -> Text {
         match self {
             Self::Warps { threads, at } => {
                 let message = format!(
