@@ -116,6 +116,7 @@ const fn of_mma(
 
 const REGISTERS: &str = "It decides how fast the kernel is: the registers suffice also without it.";
 const ONE_SUM: &str = "Nothing uses the registers after the fence before: the next multiplication adds to the same sum, or begins one.";
+const BETWEEN_STEPS: &str = "Between two steps of one multiplication no thread touches its registers: only ptxas asks for the fence, since it moves some of them.";
 const LATER_GROUP: &str =
     "The multiplication is then of the next group, which is waited for before anything of it is used.";
 const NOTHING_KEPT: &str = "The flight keeps nothing that is used again here, and a later wait is for all.";
@@ -217,32 +218,41 @@ pub const HARMLESS: &[Unreported] = &[
         &[SyncRemoved],
         "The last of each warpgroup: nobody stores to the tile again.",
     ),
+    of_mma("mma_registers", "wgmma.fence", &[2, 3, 4], &[RegisterFenceRemoved], BETWEEN_STEPS),
     of_mma("mma_halves", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_halves", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     of_mma("mma_halves", "wgmma.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
     of_mma("mma_pa*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_pa*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
-    of_mma("mma_pa*", "wgmma.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    of_mma("mma_parts", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of_mma("mma_parts", "wgmma.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
     last_wait("mma_pa*", &[0]),
     of_mma("mma_batches", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     last_wait("mma_batches", &[0]),
-    of_mma("mma_saturating::*", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_saturating::*", "wgmma.commit_group", &[0, 1, 2], &[CommitRemoved], LATER_GROUP),
+    of_mma("mma_saturating::*", "wgmma.fence", &[1, 3], &[RegisterFenceRemoved], ONE_SUM),
+    of_mma("mma_saturating::*", "wgmma.commit_group", &[0, 2], &[CommitRemoved], LATER_GROUP),
     of_mma(
         "mma_saturating::*",
         "wgmma.wait_group",
-        &[0, 1, 2],
+        &[0, 2],
         &[GroupWaitRemoved, PendingRaised],
         NOTHING_KEPT,
     ),
     of_mma("mma_bits::*", "wgmma.fence", &[1, 2], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_bits::*", "wgmma.commit_group", &[0, 1], &[CommitRemoved], LATER_GROUP),
-    of_mma("mma_bits::*", "wgmma.wait_group", &[0, 1], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    of_mma("mma_bits::*", "wgmma.commit_group", &[1], &[CommitRemoved], LATER_GROUP),
+    of_mma("mma_bits::*", "wgmma.wait_group", &[1], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
     of_mma("mma_sparse_bands", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_sparse_bands", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     of_mma("mma_sparse_bands", "wgmma.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    of_mma("mma_sparse_fragment::*", "wgmma.fence", &[2], &[RegisterFenceRemoved], ONE_SUM),
+    of_mma("mma_sparse_fragment::*", "wgmma.commit_group", &[1], &[CommitRemoved], LATER_GROUP),
+    of_mma(
+        "mma_sparse_fragment::*",
+        "wgmma.wait_group",
+        &[1],
+        &[GroupWaitRemoved, PendingRaised],
+        NOTHING_KEPT,
+    ),
     of_mma("attention::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
-    of_mma("attention::*", "wgmma.fence", &[2], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("dense_gemm::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma(
         "dense_gemm::*",
