@@ -114,6 +114,11 @@ const fn of_mma(
     Unreported { kernel, instruction: (opcode, before), changes, reason }
 }
 
+/// A wait for a group of which nothing is used before a later wait.
+const fn early_wait(kernel: &'static str, before: &'static [usize]) -> Unreported {
+    of_mma(kernel, "wgmma.wait_group", before, &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT)
+}
+
 const REGISTERS: &str = "It decides how fast the kernel is: the registers suffice also without it.";
 const ONE_SUM: &str = "Nothing uses the registers after the fence before: the next multiplication adds to the same sum, or begins one.";
 const BETWEEN_STEPS: &str = "Between two steps of one multiplication no thread touches its registers: only ptxas asks for the fence, since it moves some of them.";
@@ -206,11 +211,11 @@ pub const HARMLESS: &[Unreported] = &[
     of_mma("mma_flights", "setmaxnreg", &[0], &[RegistersKept], REGISTERS),
     of_mma("mma_flights", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_flights", "wgmma.commit_group", &[0, 1, 2], &[CommitRemoved], LATER_GROUP),
-    of_mma("mma_flights", "wgmma.wait_group", &[0, 1, 3], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    early_wait("mma_flights", &[0, 1, 3]),
     of_mma("mma_flights", "wgmma.wait_group", &[2], &[PendingRaised], NOTHING_KEPT),
     of_mma("mma_transposed", "wgmma.fence", &[1, 2], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_transposed", "wgmma.commit_group", &[0, 1], &[CommitRemoved], LATER_GROUP),
-    of_mma("mma_transposed", "wgmma.wait_group", &[0, 1], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    early_wait("mma_transposed", &[0, 1]),
     of_mma(
         "mma_registers",
         "barrier.sync",
@@ -221,37 +226,25 @@ pub const HARMLESS: &[Unreported] = &[
     of_mma("mma_registers", "wgmma.fence", &[2, 3, 4], &[RegisterFenceRemoved], BETWEEN_STEPS),
     of_mma("mma_halves", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_halves", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
-    of_mma("mma_halves", "wgmma.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    early_wait("mma_halves", &[0]),
     of_mma("mma_pa*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_parts", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
-    of_mma("mma_parts", "wgmma.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    early_wait("mma_parts", &[0]),
     last_wait("mma_pa*", &[0]),
     of_mma("mma_batches", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     last_wait("mma_batches", &[0]),
     of_mma("mma_saturating::*", "wgmma.fence", &[1, 3], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_saturating::*", "wgmma.commit_group", &[0, 2], &[CommitRemoved], LATER_GROUP),
-    of_mma(
-        "mma_saturating::*",
-        "wgmma.wait_group",
-        &[0, 2],
-        &[GroupWaitRemoved, PendingRaised],
-        NOTHING_KEPT,
-    ),
+    early_wait("mma_saturating::*", &[0, 2]),
     of_mma("mma_bits::*", "wgmma.fence", &[1, 2], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_bits::*", "wgmma.commit_group", &[1], &[CommitRemoved], LATER_GROUP),
-    of_mma("mma_bits::*", "wgmma.wait_group", &[1], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    early_wait("mma_bits::*", &[1]),
     of_mma("mma_sparse_bands", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_sparse_bands", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
-    of_mma("mma_sparse_bands", "wgmma.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT),
+    early_wait("mma_sparse_bands", &[0]),
     of_mma("mma_sparse_fragment::*", "wgmma.fence", &[2], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_sparse_fragment::*", "wgmma.commit_group", &[1], &[CommitRemoved], LATER_GROUP),
-    of_mma(
-        "mma_sparse_fragment::*",
-        "wgmma.wait_group",
-        &[1],
-        &[GroupWaitRemoved, PendingRaised],
-        NOTHING_KEPT,
-    ),
+    early_wait("mma_sparse_fragment::*", &[1]),
     of_mma("attention::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
     of_mma("dense_gemm::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma(
