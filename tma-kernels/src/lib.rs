@@ -3,4 +3,4 @@
 mod attention;
 pub mod gemm;
 
-pub use attention::{AttentionElement, AttentionOptions, Lengths, attention};
+pub use attention::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};

@@ -5,7 +5,7 @@
 mod plain;
 
 use plain::{Case, Element, Row, numbers};
-use tma_kernels::{AttentionElement, AttentionOptions, Lengths, attention};
+use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
 
@@ -16,7 +16,7 @@ fn checks<T: AttentionElement + Element>(case: Case, seeds: u64) {
         .unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
 }
 
-fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(), Error> {
+fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(), AttentionError> {
     let Case { batch, heads, groups, queries, keys, depth, causal } = case;
     // Scores far apart, so that maxima rise in later blocks too.
     let q = numbers::<T>(1, batch * heads * queries * depth, 4.0);
@@ -90,7 +90,7 @@ fn heads_that_share_keys_or_do_not() {
 
 /// Batch × sequence × heads × depth, as many libraries have it, and a scale of the caller's.
 #[test]
-fn views_of_other_layouts() -> Result<(), Error> {
+fn views_of_other_layouts() -> Result<(), AttentionError> {
     let (device, [queries, keys, heads, depth]) = (Device::simulator(), [100, 140, 3, 64]);
     let q = numbers::<bf16>(4, 2 * queries * heads * depth, 4.0);
     let [k, v] = [5, 6].map(|seed| numbers::<bf16>(seed, 2 * keys * heads * depth, 1.0));
@@ -133,7 +133,11 @@ fn sequences_of_several_lengths() {
     under_seeds(3, |device| ragged::<f16>(device, 128, true)).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-fn ragged<T: AttentionElement + Element>(device: &Device, depth: usize, causal: bool) -> Result<(), Error> {
+fn ragged<T: AttentionElement + Element>(
+    device: &Device,
+    depth: usize,
+    causal: bool,
+) -> Result<(), AttentionError> {
     let starts = |lengths: &[usize]| -> Vec<usize> {
         let ends = lengths.iter().scan(0, |sum, length| {
             *sum += length;
@@ -183,7 +187,7 @@ fn ragged<T: AttentionElement + Element>(device: &Device, depth: usize, causal: 
 }
 
 #[test]
-fn tensors_without_elements() -> Result<(), Error> {
+fn tensors_without_elements() -> Result<(), AttentionError> {
     let device = Device::simulator();
     let tensor = |shape| device.filled_bytes::<bf16, 4>(shape, 0);
     for shape in [[0, 2, 5, 64], [1, 0, 5, 64], [1, 2, 0, 64]] {
@@ -205,17 +209,24 @@ fn tensors_without_elements() -> Result<(), Error> {
 }
 
 #[test]
-fn launches_are_captured() -> Result<(), Error> {
+fn launches_are_captured() -> Result<(), AttentionError> {
     let device = Device::simulator();
     let q = device.tensor(&numbers::<f16>(1, 10 * 64, 1.0), [1, 1, 10, 64])?;
     let mut o = device.filled_bytes::<f16, 4>(q.shape(), 0xff)?;
     let starts = device.tensor(&[0, 4, 10], [3])?;
     let lengths = Some(Lengths { queries: &starts, keys: &starts, longest: 6 });
     let stream = device.stream()?;
+    let mut refused = None;
     let graph = stream.capture(|capture| {
         let options = AttentionOptions { lengths, ..Default::default() };
-        attention(capture, &q, &q, &q, &mut o, options)
+        match attention(capture, &q, &q, &q, &mut o, options) {
+            Err(AttentionError::Runtime(error)) => return Err(error),
+            Err(error) => refused = Some(error),
+            Ok(()) => {}
+        }
+        Ok(())
     })?;
+    assert!(refused.is_none(), "{refused:?}");
     assert!(o.to_vec()?.iter().all(|x| x.is_nan()));
     graph.launch(&stream)?;
     assert!(o.to_vec()?.iter().all(|x| x.is_finite()));
@@ -224,13 +235,14 @@ fn launches_are_captured() -> Result<(), Error> {
 
 /// The code of what is refused; each case differs in one thing from one that is accepted.
 #[test]
-fn what_does_not_fit_is_refused() -> Result<(), Error> {
+fn what_does_not_fit_is_refused() -> Result<(), AttentionError> {
     let device = Device::simulator();
-    let refused = |shapes: [[usize; 4]; 4], options: AttentionOptions<'_>| -> Result<&'static str, Error> {
-        let [q, k, v, o] = shapes.map(|shape| device.zeros::<bf16, 4>(shape));
-        Ok(attention(&device, &q?, &k?, &v?, &mut o?, options)
-            .map_or_else(|error| error.code(), |()| "accepted"))
-    };
+    let refused =
+        |shapes: [[usize; 4]; 4], options: AttentionOptions<'_>| -> Result<&'static str, AttentionError> {
+            let [q, k, v, o] = shapes.map(|shape| device.zeros::<bf16, 4>(shape));
+            Ok(attention(&device, &q?, &k?, &v?, &mut o?, options)
+                .map_or_else(|error| error.code(), |()| "accepted"))
+        };
     let (q, k) = ([1, 6, 5, 64], [1, 3, 7, 64]);
     let plain = AttentionOptions::default;
     assert_eq!(refused([q, k, k, q], plain())?, "accepted");

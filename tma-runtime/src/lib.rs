@@ -45,8 +45,7 @@ pub mod testing;
 pub use device::Device;
 pub use device::stream::{Event, Stream};
 pub use error::{
-    ArgumentKind, AttentionError, ClusterError, DriverStatus, Error, MapError, PictureError, TuneError,
-    ViewError,
+    ArgumentKind, ClusterError, DriverStatus, Error, MapError, PictureError, TuneError, ViewError,
 };
 pub use launch::graph::{Capture, Graph};
 pub use map::picture;

@@ -6,9 +6,9 @@ use tma_runtime::Scalar;
 use tma_runtime::launch::{Arg, GlobalSliceMut, KernelSpec, LaunchOn, MapOptions, launch};
 use tma_runtime::prelude::*;
 
-use super::AttentionOptions;
 use super::kernel::forward::attention::INSTANCES;
 use super::shape::Problem;
+use super::{AttentionError, AttentionOptions};
 
 mod sealed {
     pub trait Sealed {
@@ -47,7 +47,7 @@ pub(super) fn queue<T: AttentionElement>(
     [q, k, v]: [TensorView<'_, T, 4>; 3],
     o: TensorViewMut<'_, T, 4>,
     options: AttentionOptions<'_>,
-) -> Result<(), Error> {
+) -> Result<(), AttentionError> {
     let problem = Problem::of([q.shape(), k.shape(), v.shape(), o.shape()], &options)?;
     if problem.units == 0 {
         return Ok(());
@@ -107,7 +107,8 @@ pub(super) fn queue<T: AttentionElement>(
         Arg::scalar(head_stride as u64),
         Arg::scalar(problem.scale * LOG2_E),
     ];
-    launch(on, instance::<T>(problem.depth, causal, lengths.is_some()), Grid::x(blocks as u32), &args)
+    let kernel = instance::<T>(problem.depth, causal, lengths.is_some());
+    Ok(launch(on, kernel, Grid::x(blocks as u32), &args)?)
 }
 
 /// A tensor that the kernel loads, 256 bytes at a time into the L2 cache: rows are read as a whole.

@@ -1,5 +1,6 @@
 //! Attention, forward: softmax(Q · Kᵀ · scale) · V, without writing the scores to memory.
 
+mod error;
 mod kernel;
 mod launch;
 mod shape;
@@ -7,6 +8,7 @@ mod shape;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
+pub use self::error::AttentionError;
 pub use self::launch::AttentionElement;
 
 /// What [`attention`] computes beyond softmax(Q · Kᵀ / √depth) · V.
@@ -57,7 +59,7 @@ pub struct Lengths<'a> {
 ///
 /// # Errors
 ///
-/// [`Error::Attention`] for tensors and options that do not go together; and those of
+/// `TMA0550` to `TMA0553` for tensors and options that do not go together; and those of
 /// [`launch`](tma_runtime::launch::launch), for views of strides that no tensor map has and the
 /// like.
 ///
@@ -65,7 +67,7 @@ pub struct Lengths<'a> {
 /// use tma_kernels::{AttentionOptions, attention};
 /// use tma_runtime::prelude::*;
 ///
-/// # fn main() -> Result<(), Error> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let device = Device::simulator();
 /// let q: DeviceTensor<bf16, 4> = device.zeros([1, 4, 100, 64])?; // 4 heads of 100 queries
 /// let k = device.zeros([1, 2, 150, 64])?; // which share 2 of keys
@@ -83,6 +85,6 @@ pub fn attention<T: AttentionElement>(
     v: impl MapArg<T, 4>,
     mut o: impl MapArgMut<T, 4>,
     options: AttentionOptions<'_>,
-) -> Result<(), Error> {
+) -> Result<(), AttentionError> {
     launch::queue(on, [q.view(), k.view(), v.view()], o.view_mut(), options)
 }

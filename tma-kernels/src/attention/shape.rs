@@ -1,8 +1,8 @@
 //! Which tensors go together, and how the work is divided.
 
-use tma_runtime::{AttentionError, DeviceTensor, Error};
+use tma_runtime::DeviceTensor;
 
-use super::AttentionOptions;
+use super::{AttentionError, AttentionOptions};
 
 /// Queries of a tile, as in the kernel.
 const QUERIES: usize = 128;
@@ -34,10 +34,13 @@ impl Problem {
     /// # Errors
     ///
     /// [`AttentionError`], if they do not go together.
-    pub(super) fn of([q, k, v, o]: [[usize; 4]; 4], options: &AttentionOptions<'_>) -> Result<Self, Error> {
+    pub(super) fn of(
+        [q, k, v, o]: [[usize; 4]; 4],
+        options: &AttentionOptions<'_>,
+    ) -> Result<Self, AttentionError> {
         let [batch, heads, queries, depth] = q;
         if ![64, 128, 256].contains(&depth) {
-            return Err(AttentionError::Depth { depth }.into());
+            return Err(AttentionError::Depth { depth });
         }
         let shape = |tensor, found: &[usize], wanted: &[usize]| match found == wanted {
             true => Ok(()),
@@ -50,11 +53,11 @@ impl Problem {
             shape("lse", &lse.shape(), &[batch, heads, queries])?;
         }
         if heads > 0 && (k[1] == 0 || !heads.is_multiple_of(k[1])) {
-            return Err(AttentionError::Heads { queries: heads, keys: k[1] }.into());
+            return Err(AttentionError::Heads { queries: heads, keys: k[1] });
         }
         let scale = options.scale.unwrap_or(1.0 / (depth as f32).sqrt());
         if !(scale.is_finite() && scale > 0.0) {
-            return Err(AttentionError::Scale { scale }.into());
+            return Err(AttentionError::Scale { scale });
         }
         let (sequences, longest) = match &options.lengths {
             None => (batch, queries),
@@ -63,7 +66,7 @@ impl Problem {
                 if batch != 1 || of_queries == 0 || of_queries != of_keys || lengths.longest > queries {
                     let longest = lengths.longest;
                     let found = [of_queries, of_keys];
-                    return Err(AttentionError::Lengths { batch, starts: found, longest, queries }.into());
+                    return Err(AttentionError::Lengths { batch, starts: found, longest, queries });
                 }
                 (of_queries - 1, lengths.longest)
             }

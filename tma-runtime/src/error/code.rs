@@ -1,6 +1,6 @@
 //! The codes of the host's errors. No other module defines any.
 
-use super::{AttentionError, ClusterError, Error, MapError, PictureError, TuneError, ViewError};
+use super::{ClusterError, Error, MapError, PictureError, TuneError, ViewError};
 
 impl Error {
     /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
@@ -9,7 +9,6 @@ impl Error {
             Self::Map(error) => error.code(),
             Self::View(error) => error.code(),
             Self::Picture(error) => error.code(),
-            Self::Attention(error) => error.code(),
             Self::Tune(error) => error.code(),
             Self::RankMismatch { .. } => "TMA0506",
             Self::ElementMismatch { .. } => "TMA0510",
@@ -92,18 +91,6 @@ impl ViewError {
             Self::Reach { .. } => "TMA0542",
             Self::Overlap { .. } => "TMA0543",
             Self::UnknownMemory => "TMA0544",
-        }
-    }
-}
-
-impl AttentionError {
-    /// The error's code, such as `TMA0550`: the name of its page in `docs/errors`.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Depth { .. } => "TMA0550",
-            Self::Shape { .. } | Self::Heads { .. } | Self::TooLarge { .. } => "TMA0551",
-            Self::Scale { .. } => "TMA0552",
-            Self::Lengths { .. } => "TMA0553",
         }
     }
 }

@@ -13,7 +13,6 @@ impl fmt::Display for Error {
             Self::Map(why) => why.fmt(f),
             Self::View(why) => why.fmt(f),
             Self::Picture(why) => why.fmt(f),
-            Self::Attention(why) => why.fmt(f),
             Self::Tune(why) => why.fmt(f),
             Self::RankMismatch { tensor, found, wanted } => write!(
                 f,

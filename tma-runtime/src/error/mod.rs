@@ -4,7 +4,6 @@
 //! concern the launch, the device and the driver. `docs/errors` has a page for each code.
 
 mod argument;
-mod attention;
 mod cluster;
 mod code;
 mod map;
@@ -20,7 +19,6 @@ use std::path::PathBuf;
 use crate::spec::{KernelSpec, Scalar};
 use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
-pub use attention::AttentionError;
 pub use cluster::ClusterError;
 pub use map::MapError;
 pub use picture::PictureError;
@@ -43,8 +41,6 @@ pub enum Error {
     /// A layout cannot be drawn.
     Picture(PictureError),
 
-    /// Attention cannot be computed of these tensors.
-    Attention(AttentionError),
     /// Tuning cannot choose.
     Tune(TuneError),
 
@@ -403,12 +399,6 @@ pub enum Error {
 }
 
 impl std::error::Error for Error {}
-
-impl From<AttentionError> for Error {
-    fn from(error: AttentionError) -> Self {
-        Self::Attention(error)
-    }
-}
 
 impl From<MapError> for Error {
     fn from(error: MapError) -> Self {

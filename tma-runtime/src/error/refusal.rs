@@ -20,7 +20,6 @@ impl Error {
             | Self::NeverWaits { .. } => true,
             Self::View(_)
             | Self::Picture(_)
-            | Self::Attention(_)
             | Self::Tune(_)
             | Self::RankMismatch { .. }
             | Self::ElementMismatch { .. }
