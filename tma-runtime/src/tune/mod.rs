@@ -74,6 +74,9 @@ mod cache;
 mod contest;
 mod progress;
 mod table;
+mod turns;
+
+pub use turns::turns;
 
 use std::fmt::Debug;
 use std::path::PathBuf;
