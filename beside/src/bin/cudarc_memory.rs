@@ -4,6 +4,8 @@ use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DevicePtrMut
 use tma_beside::{matrix, scale, scaled};
 use tma_runtime::prelude::*;
 
+const DOUBLINGS: i32 = 40;
+
 /// Queues `dst = src × factor` on the stream of cudarc's.
 fn scale_slices(
     queue: &CudaStream,
@@ -28,17 +30,19 @@ fn scale_slices(
 }
 
 /// Our own tensors on a stream of cudarc's: copies to the host wait for it, although it was made
-/// not to wait for the default stream.
-fn scale_ours(queue: &CudaStream, host: &[f32], shape: [usize; 2]) -> Result<Vec<f32>, Error> {
+/// not to wait for the default stream. The launches take milliseconds, and the copy is asked for
+/// before they have run.
+fn doubled_often(queue: &CudaStream, host: &[f32], shape: [usize; 2]) -> Result<Vec<f32>, Error> {
     let device = Device::cuda(queue.context().ordinal() as u32)?;
     // SAFETY: the stream outlives `stream`.
     let stream = unsafe { Stream::from_raw(&device, queue.cu_stream().cast())? };
     let mut values = device.tensor(host, shape)?;
-    let mut product = device.zeros(shape)?;
-    for _ in 0..32 {
-        scale::launch(&stream, scale::tiles_of_dst(shape), &values, &mut product, 2.0)?;
-        scale::launch(&stream, scale::tiles_of_dst(shape), &product, &mut values, 0.5)?;
+    let mut doubles = device.zeros(shape)?;
+    for _ in 0..DOUBLINGS {
+        scale::launch(&stream, scale::tiles_of_dst(shape), &values, &mut doubles, 2.0)?;
+        scale::launch(&stream, scale::tiles_of_dst(shape), &doubles, &mut values, 1.0)?;
     }
+    // What was queued is known after the stream is not.
     drop(stream);
     values.to_vec()
 }
@@ -96,7 +100,10 @@ fn main() -> anyhow::Result<()> {
     let back: Result<Vec<f32>, DriverError> = queue.clone_dtoh(&dst);
     anyhow::ensure!(back? == scaled(&host, 2.5), "the product differs from plain Rust");
 
-    anyhow::ensure!(scale_ours(&queue, &host, shape)? == host, "a copy did not wait for the stream");
+    let large = [4096, 4096];
+    let found = doubled_often(&queue, &matrix(large), large)?;
+    let wanted = scaled(&matrix(large), 2f32.powi(DOUBLINGS));
+    anyhow::ensure!(found == wanted, "a copy did not wait for the stream");
     let elsewhere = scale_in_another_context(&host, shape)?;
     anyhow::ensure!(elsewhere == scaled(&host, 2.5), "the product of another context differs");
     refusals(&queue, &src, &host)?;
