@@ -50,7 +50,7 @@ fn doubled_often(queue: &CudaStream, host: &[f32], shape: [usize; 2]) -> Result<
 /// A context that is not the primary one, and its memory.
 fn scale_in_another_context(host: &[f32], shape: [usize; 2]) -> anyhow::Result<Vec<f32>> {
     let context = CudaContext::new_non_primary(0, 0)?;
-    // SAFETY: nothing is left of the device when the context ends, with this function.
+    // SAFETY: the device and its tensors are dropped before the context, at the end of this function.
     let device = unsafe { Device::from_context(context.cu_ctx().cast())? };
     anyhow::ensure!(device.id() != Device::cuda(0)?.id(), "the contexts share their memory");
     let src = device.tensor(host, shape)?;
@@ -60,8 +60,6 @@ fn scale_in_another_context(host: &[f32], shape: [usize; 2]) -> anyhow::Result<V
     let mut elsewhere = Device::cuda(0)?.zeros(shape)?;
     let refused = scale::launch(&device, scale::tiles_of_dst(shape), &src, &mut elsewhere, 2.5);
     anyhow::ensure!(refused.is_err_and(|error| error.code() == "TMA0514"), "memory of another context");
-    // The kernels that were loaded stay with the device.
-    std::mem::forget(context);
     Ok(product)
 }
 

@@ -65,8 +65,10 @@ impl Graph {
         let _current = self.context.make_current()?;
         // SAFETY: the stream is borrowed; the memory is kept by the owner of this graph, and
         // freeing it waits for what was queued.
-        let queued = unsafe { self.graph.launch(stream.raw()) };
-        queued.map_err(|code| self.context.failure("launch a graph", code))?;
+        let launch = || unsafe { self.graph.launch(stream.raw()) };
+        self.context
+            .in_order(stream.raw(), launch)
+            .map_err(|code| self.context.failure("launch a graph", code))?;
         self.launches.iter().for_each(Launches::note);
         Ok(())
     }

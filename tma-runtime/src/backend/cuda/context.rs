@@ -14,6 +14,7 @@ use cust::device::DeviceAttribute;
 use cust::error::{CudaError, CudaResult};
 use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A context, with the kernels loaded into it.
@@ -46,6 +47,7 @@ static OPENED: Mutex<Vec<&'static Context>> = Mutex::new(Vec::new());
 #[must_use = "the context is current until this is dropped"]
 pub(super) struct Current {
     driver: &'static Driver,
+    /// Null if there is nothing to restore.
     before: *mut c_void,
 }
 
@@ -58,7 +60,7 @@ impl Current {
 
 impl Drop for Current {
     fn drop(&mut self) {
-        if !self.before.is_null() && self.driver.current_context() != self.before {
+        if !self.before.is_null() {
             // SAFETY: it was current on this thread before, so its owner keeps it alive. The driver
             // refuses no context that is alive.
             let _never_fails = unsafe { self.driver.set_current(self.before) };
@@ -175,13 +177,14 @@ impl Context {
     ///
     /// It asks the driver, since other code in the process may have changed the current context.
     pub(super) fn make_current(&self) -> Result<Current, Error> {
-        let current = Current::note(self.driver);
-        if current.before != self.raw {
-            // SAFETY: contexts are kept until the process ends.
-            unsafe { self.driver.set_current(self.raw) }
-                .map_err(|code| self.failure("make the device's context current", code))?;
+        let (driver, before) = (self.driver, self.driver.current_context());
+        if before == self.raw {
+            return Ok(Current { driver, before: ptr::null_mut() });
         }
-        Ok(current)
+        // SAFETY: contexts are kept until the process ends.
+        let changed = unsafe { driver.set_current(self.raw) };
+        changed.map_err(|code| self.failure("make the device's context current", code))?;
+        Ok(Current { driver, before })
     }
 
     /// The kernels loaded so far. Nothing panics halfway through a change, so poisoning is ignored.

@@ -106,7 +106,7 @@ impl Context {
     }
 
     /// Queues something on a stream: on the default stream, in order with those of other libraries.
-    fn in_order(
+    pub(super) fn in_order(
         &self,
         stream: *mut c_void,
         queue: impl FnOnce() -> Result<(), Status>,
