@@ -45,7 +45,8 @@ pub mod testing;
 pub use device::Device;
 pub use device::stream::{Event, Stream};
 pub use error::{
-    ArgumentKind, ClusterError, DriverStatus, Error, MapError, PictureError, TuneError, ViewError,
+    ArgumentKind, ClusterError, DriverStatus, Error, ForeignError, MapError, PictureError, TuneError,
+    ViewError,
 };
 pub use launch::graph::{Capture, Graph};
 pub use map::picture;

@@ -3,6 +3,7 @@
 //! Of the project's packages it links only `tma-setup`, and needs only Rust and a C compiler, so that
 //! it can install what the others need. A task that compiles kernels runs [`setup`] first.
 
+mod beside;
 mod bundle;
 mod demo;
 mod editor;
@@ -52,6 +53,8 @@ enum Task {
         #[arg(long)]
         budget: Option<u64>,
     },
+    /// Builds and tests the programs beside other crates: cudarc, candle, DLPack, ndarray and so on
+    Beside,
     /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
     /// it installs
     Editor,
@@ -80,6 +83,7 @@ fn main() -> Result<()> {
         Task::Test => test::run(),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
         Task::Protocol { paths, budget } => protocol::run(&paths, budget),
+        Task::Beside => beside::run(),
         Task::Editor => editor::run(),
         Task::Bundle => bundle::run(),
         Task::Fuzz { target, minutes, inputs } => fuzz::run(target, fuzz::Extent { minutes, inputs }),

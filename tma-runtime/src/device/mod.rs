@@ -3,6 +3,8 @@
 mod properties;
 pub(crate) mod stream;
 
+use std::ffi::c_void;
+use std::ptr;
 use std::sync::Arc;
 
 use crate::backend::{Backend, cuda, sim};
@@ -163,6 +165,66 @@ impl Device {
         Ok(Self { backend: Backend::Cuda(cuda::Context::open(ordinal)?) })
     }
 
+    /// Opens all GPUs that the driver sees, in its order; none if there is none, or the program was
+    /// built without the feature `cuda`.
+    ///
+    /// ```
+    /// use tma_runtime::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Error> {
+    /// // On a machine without GPUs, two simulated devices.
+    /// let mut devices = Device::all_cuda()?;
+    /// if devices.is_empty() {
+    ///     devices = vec![Device::simulator(), Device::simulator()];
+    /// }
+    /// # assert!(!devices.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingEntryPoint`] and [`Error::Driver`].
+    pub fn all_cuda() -> Result<Vec<Self>, Error> {
+        match cuda::Context::count() {
+            Err(Error::NoBackend | Error::NoDriver { .. }) => Ok(Vec::new()),
+            count => (0..count?).map(Self::cuda).collect(),
+        }
+    }
+
+    /// The device of a context that another library made: a `CUcontext`.
+    ///
+    /// For a GPU's primary context, which the CUDA runtime, PyTorch, cudarc and candle use, it is the
+    /// device of [`Device::cuda`], which needs no `unsafe`. Any other context has memory, streams
+    /// and kernels of its own, so it is another device ([`DeviceId::Context`]), even of the same GPU.
+    ///
+    /// Calls leave the context that is current on the thread as it was; only where none was, the
+    /// device's stays current.
+    ///
+    /// # Safety
+    ///
+    /// The context must be alive until the process ends, or until the device and everything made on
+    /// it (tensors, streams, events, graphs) have been dropped and the context's address is not
+    /// passed here again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoBackend`], [`Error::NoDriver`], [`Error::MissingEntryPoint`] and
+    /// [`Error::Driver`], also for null.
+    pub unsafe fn from_context(context: *mut c_void) -> Result<Self, Error> {
+        // SAFETY: as the caller promises.
+        Ok(Self { backend: Backend::Cuda(unsafe { cuda::Context::adopt(context)? }) })
+    }
+
+    /// The backend's handle of the context, to pass to other crates: a `CUcontext`; null on the
+    /// simulator.
+    pub fn raw_context(&self) -> *mut c_void {
+        match &self.backend {
+            Backend::Cuda(context) => context.raw(),
+            Backend::Sim(_) => ptr::null_mut(),
+        }
+    }
+
     /// The memory that the device's addresses belong to.
     pub fn id(&self) -> DeviceId {
         match &self.backend {
@@ -215,6 +277,14 @@ impl Device {
         }
     }
 
+    /// How many of `bytes` bytes from `address` on are memory that kernels of this device reach.
+    pub(crate) fn reachable(&self, address: u64, bytes: u64) -> Result<u64, Error> {
+        match &self.backend {
+            Backend::Cuda(context) => context.reachable(address, bytes),
+            Backend::Sim(context) => context.reachable(address, bytes),
+        }
+    }
+
     pub(crate) fn backend(&self) -> &Backend {
         &self.backend
     }
@@ -237,6 +307,15 @@ mod tests {
         let error = Device::cuda(0).expect_err("there is no backend");
         assert_eq!(error.code(), "TMA0603");
         assert!(error.to_string().contains("--features cuda"), "{error}");
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    #[test]
+    fn without_the_feature_there_are_no_gpus() {
+        assert!(Device::all_cuda().is_ok_and(|devices| devices.is_empty()));
+        // SAFETY: nothing is made of null.
+        let adopted = unsafe { Device::from_context(ptr::null_mut()) };
+        assert_eq!(adopted.err().map(|error| error.code()), Some("TMA0603"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ impl fmt::Display for Error {
         match self {
             Self::Map(why) => why.fmt(f),
             Self::View(why) => why.fmt(f),
+            Self::Foreign(why) => why.fmt(f),
             Self::Picture(why) => why.fmt(f),
             Self::Tune(why) => why.fmt(f),
             Self::RankMismatch { tensor, found, wanted } => write!(

@@ -6,6 +6,7 @@
 mod argument;
 mod cluster;
 mod code;
+mod foreign;
 mod map;
 mod message;
 mod picture;
@@ -20,6 +21,7 @@ use crate::spec::{KernelSpec, Scalar};
 use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
 pub use cluster::ClusterError;
+pub use foreign::ForeignError;
 pub use map::MapError;
 pub use picture::PictureError;
 pub use status::DriverStatus;
@@ -37,6 +39,9 @@ pub enum Error {
 
     /// A view cannot be made from another one.
     View(ViewError),
+
+    /// Something that another library made cannot be used.
+    Foreign(ForeignError),
 
     /// A layout cannot be drawn.
     Picture(PictureError),
@@ -403,6 +408,12 @@ impl std::error::Error for Error {}
 impl From<MapError> for Error {
     fn from(error: MapError) -> Self {
         Self::Map(error)
+    }
+}
+
+impl From<ForeignError> for Error {
+    fn from(error: ForeignError) -> Self {
+        Self::Foreign(error)
     }
 }
 

@@ -19,6 +19,7 @@ impl Error {
             | Self::GridNotResident { .. }
             | Self::NeverWaits { .. } => true,
             Self::View(_)
+            | Self::Foreign(_)
             | Self::Picture(_)
             | Self::Tune(_)
             | Self::RankMismatch { .. }

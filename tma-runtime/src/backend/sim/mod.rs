@@ -21,7 +21,7 @@ use crate::device::Properties;
 use crate::error::Error;
 use crate::launch::bind::{Arg, Bound, bind};
 use crate::launch::shape::Shape;
-use crate::map::map_params;
+use crate::map::{Descriptor, MapParams, map_params};
 use crate::spec::{KernelSpec, ParamKind};
 use crate::tensor::layout::DeviceId;
 use hooks::{Hooks, Rewrite, Watch};
@@ -135,6 +135,17 @@ impl Context {
 
     pub(crate) fn free(&self, address: u64) {
         locked(&self.memory).free(address);
+    }
+
+    /// A tensor map in the simulator's own format.
+    pub(crate) fn encode(&self, params: &MapParams) -> Descriptor {
+        Descriptor::new(ptx_sim::tensor_map::encode(&params.map))
+    }
+
+    /// How many of `bytes` bytes from `address` on are in its allocation.
+    pub(crate) fn reachable(&self, address: u64, bytes: u64) -> Result<u64, Error> {
+        let rest = self.memory().rest(address).ok_or(Error::SimulatedMemory { address })?;
+        Ok(rest.min(bytes))
     }
 
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
