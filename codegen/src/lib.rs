@@ -36,7 +36,7 @@ mod target;
 
 #[cfg(feature = "llvm")]
 pub use backend::BackendError;
-pub use build::{Build, BuildError, Report, Unkept, Why, build};
+pub use build::{Build, BuildError, Report, Unkept, Why, build, sources};
 pub use checks::Checks;
 pub use compile::{Accepted, Checked, Failure, check, check_for, check_protocol};
 #[cfg(feature = "llvm")]

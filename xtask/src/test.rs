@@ -91,6 +91,12 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let nowhere = workspace::target().join("nowhere");
     bare.env(llvm::VARIABLE, &nowhere).env("CUDA_LIBRARY_PATH", &nowhere);
 
+    // Programs for GPUs alone do without the simulator.
+    let mut no_simulator = cargo(&["test", "-p", "tma-runtime", "--no-default-features"]);
+    no_simulator.args(["--test", "no_simulator"]);
+    let mut gpu_only = cargo(&["clippy", "-p", "tma-runtime", "-p", "tma-kernels", "--no-default-features"]);
+    gpu_only.args(["--features", "cuda"]).args(deny_warnings);
+
     let mut tests = cargo(&["test", "--workspace"]);
     tests.args(SIMULATOR_COMMAND);
 
@@ -105,6 +111,8 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
         ("lints", lints),
         ("lints with the feature cuda", lints_with_cuda),
         ("lints without LLVM and CUDA", bare),
+        ("lints without the simulator", gpu_only),
+        ("tests without the simulator", no_simulator),
         ("tests", tests),
         ("documentation", documentation),
         ("documentation with the feature cuda", documentation_with_cuda),

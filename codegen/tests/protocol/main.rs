@@ -1,5 +1,6 @@
 //! The protocol of barriers: no right kernel is refused, and wrong ones are.
 
+mod banks;
 mod interleavings;
 mod mutants;
 mod right;

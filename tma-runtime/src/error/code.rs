@@ -26,6 +26,7 @@ impl Error {
             Self::NoDriver { .. } => "TMA0601",
             Self::NoDevice { .. } => "TMA0602",
             Self::NoBackend => "TMA0603",
+            Self::NoSimulator => "TMA0906",
             Self::Architecture { .. } => "TMA0604",
             Self::NoPtx { .. } => "TMA0605",
             Self::Jit { .. } => "TMA0606",

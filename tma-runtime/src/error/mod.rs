@@ -17,7 +17,7 @@ mod view;
 
 use std::path::PathBuf;
 
-use crate::spec::{KernelSpec, Scalar};
+use crate::spec::Scalar;
 use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
 pub use cluster::ClusterError;
@@ -26,7 +26,6 @@ pub use map::MapError;
 pub use picture::PictureError;
 pub use status::DriverStatus;
 use tma_model::TensorMap;
-use tma_model::assertion::{Record, Remark};
 pub use tune::TuneError;
 pub use view::ViewError;
 
@@ -176,6 +175,9 @@ pub enum Error {
     /// This build has no backend to run kernels on.
     NoBackend,
 
+    /// The simulator was asked for, and this build has none.
+    NoSimulator,
+
     /// A kernel was compiled for an architecture that the device does not run.
     Architecture {
         /// The kernel.
@@ -290,6 +292,8 @@ pub enum Error {
         found: u64,
         /// The maximum.
         limit: u64,
+        /// How long these blocks would take at least, in words.
+        least_time: String,
     },
 
     /// A package does not keep the PTX of its kernels as they are now.
@@ -437,15 +441,3 @@ impl From<ViewError> for Error {
 
 #[cfg(test)]
 mod tests;
-
-impl Error {
-    /// The error of an assertion of which a thread has told; none if the kernel's `ptx` has none of
-    /// this number.
-    pub(crate) fn assertion(spec: &'static KernelSpec, ptx: &str, record: Record) -> Option<Self> {
-        let Record { number, thread, block } = record;
-        let mut remarks = ptx.lines().filter_map(Remark::find);
-        let Remark { place, message, .. } = remarks.find(|remark| remark.number == number)?;
-        let (place, message) = (place.to_owned(), message.to_owned());
-        Some(Self::Assertion { kernel: spec.name, place, message, block, thread })
-    }
-}

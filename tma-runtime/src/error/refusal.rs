@@ -37,6 +37,7 @@ impl Error {
             | Self::NoDriver { .. }
             | Self::NoDevice { .. }
             | Self::NoBackend
+            | Self::NoSimulator
             | Self::Architecture { .. }
             | Self::NoPtx { .. }
             | Self::Jit { .. }

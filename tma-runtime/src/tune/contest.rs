@@ -1,12 +1,12 @@
 //! Candidates in turns.
 
-use super::progress::Progress;
 use super::turns::turns;
 use super::{Outcome, Tuner};
 use crate::backend::Backend;
 use crate::device::Device;
 use crate::device::stream::Stream;
 use crate::error::Error;
+use crate::progress::Progress;
 
 /// Launches of a candidate in a round, at most.
 const LAUNCHES: f64 = 1000.0;

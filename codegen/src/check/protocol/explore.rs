@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
+use super::banks::{Banks, SharedAccess};
 use super::code::{Op, Steps};
 use super::explain;
 use super::facts::Facts;
@@ -51,6 +52,15 @@ pub struct Judgement {
     pub worlds: u32,
 }
 
+/// What is reported of a kernel.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Its protocol.
+    pub judgement: Judgement,
+    /// Its accesses to shared memory, in the order of the source.
+    pub accesses: Vec<SharedAccess>,
+}
+
 /// Clusters that are looked at where the launch says how large they are.
 const CLUSTERS: [[u32; 3]; 3] = [[1, 1, 1], [2, 1, 1], [4, 1, 1]];
 /// The most blocks of a cluster that are followed.
@@ -60,7 +70,17 @@ const FEWEST_TURNS: u32 = 4;
 
 /// Judges a kernel.
 pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
-    let mut all = Exploration { left: budget.0, worlds: 0, doubts: vec![], is_cut: false };
+    explore(kernel, budget, None).0
+}
+
+/// Judges a kernel, and counts the bank conflicts of its accesses to shared memory.
+pub fn report(kernel: &CheckedKernel, budget: Budget) -> Report {
+    let (judgement, banks) = explore(kernel, budget, Some(Banks::default()));
+    Report { judgement, accesses: banks.unwrap_or_default().of_kernel(kernel.kernel()) }
+}
+
+fn explore(kernel: &CheckedKernel, budget: Budget, banks: Option<Banks>) -> (Judgement, Option<Banks>) {
+    let mut all = Exploration { left: budget.0, worlds: 0, doubts: vec![], is_cut: false, banks };
     let broken = match kernel.kernel().launch.cluster {
         Cluster::None => all.clusters(kernel, [1, 1, 1]),
         Cluster::Fixed(extents) => all.clusters(kernel, extents),
@@ -72,7 +92,7 @@ pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
         None if all.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
         None => Verdict::Proved,
     };
-    Judgement { verdict, steps: budget.0 - all.left, worlds: all.worlds }
+    (Judgement { verdict, steps: budget.0 - all.left, worlds: all.worlds }, all.banks)
 }
 
 /// What was looked at so far.
@@ -82,6 +102,8 @@ struct Exploration {
     doubts: Vec<Doubt>,
     /// Whether a loop could have gone on.
     is_cut: bool,
+    /// Accesses to shared memory, where they are noted.
+    banks: Option<Banks>,
 }
 
 /// How a world ended, and what it had decided.
@@ -199,7 +221,12 @@ impl Exploration {
     ) -> Next {
         self.worlds += 1;
         let mut run = Run::new(input, terms, choices, self.left);
+        run.banks = self.banks.take();
         let end = run.go();
+        self.banks = run.banks.take();
+        if let Some(banks) = &mut self.banks {
+            banks.end_world(!matches!(end, Err(Stop::Split(_))));
+        }
         self.left = run.budget;
         let (choices, doubts, facts) = (run.choices, run.doubts, run.facts);
         (results.taken, results.turns) = (choices.taken, choices.most_turns);

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 
+use super::banks::Banks;
 use super::code::{Ends, Op, Steps};
 use super::facts::Facts;
 use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
@@ -90,6 +91,8 @@ pub(super) struct Run<'r, 'k> {
     /// Steps that may still be taken.
     pub(super) budget: u64,
     pub(super) current: usize,
+    /// Accesses to shared memory, where they are noted.
+    pub(super) banks: Option<Banks>,
 }
 
 impl<'r, 'k> Run<'r, 'k> {
@@ -136,6 +139,7 @@ impl<'r, 'k> Run<'r, 'k> {
             doubts: vec![],
             budget,
             current: 0,
+            banks: None,
         }
     }
 

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
@@ -88,6 +88,11 @@ impl Context {
             instructions: AtomicU64::new(0),
             hooks: Hooks::default(),
         }
+    }
+
+    /// As the backend of builds without the feature, which has none.
+    pub(crate) fn open() -> Result<Arc<Self>, Error> {
+        Ok(Arc::new(Self::new()))
     }
 
     /// The instructions of warps that all launches so far have executed.
@@ -223,7 +228,9 @@ impl Context {
         };
         let kernel = spec.name;
         let refused = |error| match error {
-            ptx_sim::Error::Blocks { found, limit } => Error::SimulatedGrid { kernel, found, limit },
+            ptx_sim::Error::Blocks { found, limit } => {
+                Error::SimulatedGrid { kernel, found, limit, least_time: ptx_sim::least_time(found) }
+            }
             error => Error::SimulatedLaunch { kernel, why: error.to_string() },
         };
         // The device's own memory, not a clone: a module's variables are allocated at its first
