@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn links_out_of_the_book_lead_to_the_repository() {
         let line = "[`a`](../examples/src/bin/a.rs#L3), [b](host.md), [all](SUMMARY.md)";
-        let wanted = format!("[`a`]({HOST}/examples/src/bin/a.rs#L3), [b](host.md), [all]({HOST}/docs/SUMMARY.md)");
+        let wanted =
+            format!("[`a`]({HOST}/examples/src/bin/a.rs#L3), [b](host.md), [all]({HOST}/docs/SUMMARY.md)");
         assert_eq!(links_of_line(line, "x.md", HOST), wanted);
         let line = "[tests](../../tests/README.md \"all kinds\")";
         let wanted = format!("[tests]({HOST}/tests/README.md \"all kinds\")");
