@@ -62,9 +62,9 @@ fn missing_target(words: &[&str]) -> Option<String> {
     };
     let is_placeholder = |name: &str| name.chars().all(|c| c.is_ascii_uppercase());
     let package = option("-p").filter(|name| !is_placeholder(name))?;
-    let folder =
-        ["codegen", "tests", "examples"].into_iter().find(|folder| package == format!("tma-{folder}"));
-    let folder = folder.unwrap_or(package);
+    // A package lies in a folder of its name, with or without `tma-`.
+    let short = package.strip_prefix("tma-").unwrap_or(package);
+    let folder = if root().join(short).join("Cargo.toml").exists() { short } else { package };
     if !root().join(folder).join("Cargo.toml").exists() {
         return Some(format!("there is no package {package} in {folder}"));
     }

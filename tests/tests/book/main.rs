@@ -109,16 +109,18 @@ fn problem(path: &str, block: &CodeBlock) -> Option<String> {
     Some("no test holds blocks of this kind on this page; see `HELD` in tests/tests/book".to_owned())
 }
 
-/// Whether the text is Rust: a file, statements, or parameters of a function.
+/// Whether the text is Rust: a file, statements, parameters of a function, fields of a value, an
+/// attribute, or one expression per line.
 fn is_rust(code: &str) -> bool {
+    let lines = code.lines().map(|line| line.split("//").next().unwrap_or(line).trim());
+    let expressions: Vec<_> = lines.filter(|line| !line.is_empty()).map(|line| format!("({line});")).collect();
     let forms = [
         code.to_owned(),
         format!("fn f() {{\n{code}\n}}"),
         format!("fn f(\n{code}\n) {{}}"),
-        format!(
-            "fn f() {{ ({}) }}",
-            code.lines().map(|line| line.split("//").next().unwrap_or(line)).collect::<Vec<_>>().join("), (")
-        ),
+        format!("fn f() {{ S {{\n{code}\n}} }}"),
+        format!("{code}\nfn f() {{}}"),
+        format!("fn f() {{ {} }}", expressions.join(" ")),
     ];
     forms.iter().any(|form| syn::parse_file(form).is_ok())
 }
