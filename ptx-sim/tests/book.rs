@@ -1,5 +1,5 @@
-//! What `docs/simulator.md`, `docs/debugging.md` and the first page quote of the simulator is what it
-//! says.
+//! What `docs/simulator.md`, `docs/debugging.md` and the first page quote of the simulator is what
+//! it says.
 #![cfg(feature = "cli")]
 
 mod common;
@@ -70,7 +70,8 @@ fn bank_conflicts_are_those_of_the_page() {
     expect_quoted(&conflicts(&text).replace(&source, "naive.rs"));
 }
 
-/// The kernel of `cuda/tensor.cu` in CUDA C++ that the book's first page shows, as one line of words.
+/// The kernel of `cuda/tensor.cu` in CUDA C++ that the book's first page shows, as one line of
+/// words.
 fn words(text: &str) -> String {
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().concat()

@@ -1,7 +1,7 @@
 //! The project's tasks, run as `cargo xtask TASK`.
 //!
-//! Of the project's packages it links only `tma-setup`, and needs only Rust and a C compiler, so that
-//! it can install what the others need. A task that compiles kernels runs [`setup`] first.
+//! Of the project's packages it links only `tma-setup`, and needs only Rust and a C compiler, so
+//! that it can install what the others need. A task that compiles kernels runs [`setup`] first.
 
 mod book;
 mod bundle;

@@ -24,7 +24,8 @@ fn the_language_launches_a_kernel() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each block takes the greatest of its values, and all blocks of the cluster the greatest of theirs.
+/// Each block takes the greatest of its values, and all blocks of the cluster the greatest of
+/// theirs.
 #[tma_kernel(threads = 32, cluster = launch)]
 pub fn cluster_maximum(values: Global<u32>, out: Global<u32>) {
     let greatest: SharedArray<u32, 1> = shared();

@@ -13,8 +13,8 @@ use tma_tests::sources::{CodeBlock, code_blocks};
 use tree::{File, expect_none, files, root};
 
 /// Blocks that a test compiles, runs or compares: pages by the beginning of their paths, the words
-/// after the fence, and the test. Blocks that quote a file, `LANGUAGE,from:PATH`, are compared here,
-/// and commands in [`commands`].
+/// after the fence, and the test. Blocks that quote a file, `LANGUAGE,from:PATH`, are compared
+/// here, and commands in [`commands`].
 const HELD: &[(&str, &str, &str)] = &[
     ("docs/errors/", "rust,refused", "codegen/tests/error_pages.rs"),
     ("docs/errors/", "rust,accepted", "codegen/tests/error_pages.rs"),

@@ -19,7 +19,8 @@ struct Page {
 pub(super) fn check(folder: &Path) -> Result<usize> {
     let mut pages = BTreeMap::new();
     read(folder, &mut pages)?;
-    // The page for unknown addresses is shown at any address, from which its links cannot be followed.
+    // The page for unknown addresses is shown at any address, from which its links cannot be
+    // followed.
     pages.remove(&folder.join("404.html"));
     ensure!(!pages.is_empty(), "{} has no pages", folder.display());
 
@@ -62,7 +63,8 @@ impl Page {
     }
 }
 
-/// The values of an attribute, wherever it is set. mdBook quotes all values, and escapes `"` in text.
+/// The values of an attribute, wherever it is set. mdBook quotes all values, and escapes `"` in
+/// text.
 fn attributes<'a>(html: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let start = format!(" {name}=\"");
     let starts: Vec<_> = html.match_indices(&start).map(|(at, _)| at + start.len()).collect();
