@@ -113,7 +113,8 @@ fn problem(path: &str, block: &CodeBlock) -> Option<String> {
 /// attribute, or one expression per line.
 fn is_rust(code: &str) -> bool {
     let lines = code.lines().map(|line| line.split("//").next().unwrap_or(line).trim());
-    let expressions: Vec<_> = lines.filter(|line| !line.is_empty()).map(|line| format!("({line});")).collect();
+    let expressions: Vec<_> =
+        lines.filter(|line| !line.is_empty()).map(|line| format!("({line});")).collect();
     let forms = [
         code.to_owned(),
         format!("fn f() {{\n{code}\n}}"),
