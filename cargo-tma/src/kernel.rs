@@ -61,8 +61,8 @@ impl Kernel {
         self.files.iter().find(|(_, (name, _))| path.ends_with(name)).map(|(number, _)| *number)
     }
 
-    /// Each line of the PTX with the file and line that it comes from; `.loc` directives begin a new
-    /// one.
+    /// Each line of the PTX with the file and line that it comes from; `.loc` directives begin a
+    /// new one.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, Option<(u32, usize)>)> {
         let mut at = None;
         self.text.lines().map(move |line| {

@@ -1,4 +1,5 @@
-//! What `docs/simulator.md` quotes of the command is what the command prints.
+//! What `docs/simulator.md`, `docs/debugging.md` and the first page quote of the simulator is what
+//! it says.
 #![cfg(feature = "cli")]
 
 mod common;
@@ -6,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::command::{file, printed, run, wrong_bytes};
+use common::command::{file, place, printed, run, wrong_bytes};
 
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/simulator.md");
@@ -67,4 +68,88 @@ fn bank_conflicts_are_those_of_the_page() {
     let naive = common::compile_text(&source, common::NAIVE).pop().expect("it has a kernel");
     let text = run(naive, "--grid 1 --block 32 --shared 8200", 32, "box=32x32");
     expect_quoted(&conflicts(&text).replace(&source, "naive.rs"));
+}
+
+/// The kernel of `cuda/tensor.cu` in CUDA C++ that the book's first page shows, as one line of
+/// words.
+fn words(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn the_first_page_shows_a_kernel_of_the_corpus_without_its_fence() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).expect("the file is there");
+    let page = read("docs/README.md");
+    let (_, block) = page.split_once("```cpp\n").expect("the page has a kernel in CUDA C++");
+    let (shown, _) = block.split_once("```").expect("the block ends");
+    let fenced = shown.replacen("    __syncthreads();\n", "    publish();\n", 1);
+    assert!(words(&read("ptx-sim/tests/corpus/cuda/tensor.cu")).contains(&words(&fenced)), "{fenced}");
+
+    // `publish` is a fence and a barrier; the kernel's first fence belongs to `start`.
+    let ptx = read("ptx-sim/tests/corpus/cuda/tensor.ptx");
+    let lines: Vec<_> = ptx.lines().collect();
+    let entry = lines.iter().position(|line| line.contains(".entry tile_copy(")).expect("it is there");
+    let fences = (entry..lines.len()).filter(|&at| lines[at].contains("fence.proxy.async.shared::cta"));
+    let fence = fences.skip(1).next().expect("it has two fences");
+    let without = [&lines[..fence], &lines[fence + 1..]].concat().join("\n");
+
+    let ptx = file("book_tile_copy.ptx", &without);
+    let options = "--entry tile_copy --grid 2,2 --block 128 --shared 0 \
+        --buffer random:f32:32x64 --buffer zeros:f32:32x64 \
+        --arg map:0:f32:extents=32x64:box=16x32 --arg map:1:f32:extents=32x64:box=16x32";
+    let text = printed(&run(&[&ptx], options), 1);
+    let (finding, _) = text.split_once("\n\nfindings: 1\n").expect("there is one finding");
+    assert!(
+        page.contains(&format!("```text\n{finding}\n```\n")),
+        "docs/README.md does not quote:\n{finding}"
+    );
+}
+
+/// A NumPy file with one number, at a place of its own.
+fn number(name: &str, value: u32) -> String {
+    let mut header = b"{'descr': '<u4', 'fortran_order': False, 'shape': (1,), }".to_vec();
+    header.resize(117, b' ');
+    header.push(b'\n');
+    let mut content = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    content.extend(header);
+    content.extend(value.to_le_bytes());
+    file(name, content)
+}
+
+#[test]
+fn the_deadlock_is_reported_and_drawn_as_its_page_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/debugging.md");
+    let page = fs::read_to_string(path).expect("the page is there");
+    let (_, block) = page.split_once("```rust,finding\n").expect("the page has a kernel");
+    let (source, _) = block.split_once("```").expect("the block ends");
+    let path = file("row_sums.rs", source);
+    let (_, text) = common::compile_text(&path, source).pop().expect("it is a kernel");
+    let ptx = file("row_sums.ptx", &text);
+
+    let (_, command) = page.split_once("ptx-sim run row_sums.ptx ").expect("the page has a command");
+    let (options, _) = command.split_once("```").expect("the block ends");
+    let trace = place("row_sums.json");
+    let launched = |rows: u32, tiles: u32, code: i32| {
+        let (rows, tiles) = (number("rows.npy", rows), number("tiles.npy", tiles));
+        let options = options.replace('\\', " ").replace("npy:rows.npy", &format!("npy:{rows}"));
+        let options = options.replace("npy:tiles.npy", &format!("npy:{tiles}"));
+        printed(&run(&[&ptx], &options.replace("row_sums.json", &trace.to_string_lossy())), code)
+    };
+    assert!(launched(16, 2, 0).starts_with("no findings\n"), "with 16 rows it is right");
+    let text = launched(20, 3, 1).replace(&path, "row_sums.rs");
+    let (finding, _) = text.split_once("\n\nfindings: 1\n").expect("there is one finding");
+    assert!(
+        page.contains(&format!("```text\n{finding}\n```\n")),
+        "docs/debugging.md does not quote:\n{finding}"
+    );
+
+    // The drawing: two loads, and four warps that wait until the end.
+    let trace: serde_json::Value =
+        serde_json::from_slice(&fs::read(trace).expect("it is written")).expect("it is JSON");
+    let events = trace["traceEvents"].as_array().expect("it is a list");
+    let slices = |is: &dyn Fn(&serde_json::Value) -> bool| events.iter().filter(|event| is(event)).count();
+    assert_eq!(slices(&|event| event["args"]["unfinished"].is_string()), 4);
+    assert_eq!(slices(&|event| event["name"] == "1024 bytes, tensor loads"), 2);
 }

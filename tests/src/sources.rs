@@ -142,8 +142,13 @@ pub fn benchmarks() -> &'static [Source] {
 }
 
 /// The pages of the book whose kernels are compiled.
-pub const BOOK: [&str; 4] =
-    ["docs/language.md", "docs/pipelines.md", "docs/tutorial.md", "docs/tutorial-tensor-cores.md"];
+pub const BOOK: [&str; 5] = [
+    "docs/language.md",
+    "docs/pipelines.md",
+    "docs/tutorial.md",
+    "docs/tutorial-store.md",
+    "docs/tutorial-tensor-cores.md",
+];
 
 /// A block of code of a page of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //!
 //! [`llvm`] looks for LLVM 22, for the compiler's build script and for those who report what a
 //! machine has. It uses nothing but std. The rest needs the feature `install`: `ptxas` and
-//! `nvdisasm`, each a single program from a pinned download, packages of the system, and a `libcuda`
-//! to link with.
+//! `nvdisasm`, each a single program from a pinned download, packages of the system, and a
+//! `libcuda` to link with.
 
 pub mod llvm;
 pub mod system;

@@ -1,9 +1,10 @@
 //! The project's tasks, run as `cargo xtask TASK`.
 //!
-//! Of the project's packages it links only `tma-setup`, and needs only Rust and a C compiler, so that
-//! it can install what the others need. A task that compiles kernels runs [`setup`] first.
+//! Of the project's packages it links only `tma-setup`, and needs only Rust and a C compiler, so
+//! that it can install what the others need. A task that compiles kernels runs [`setup`] first.
 
 mod beside;
+mod book;
 mod bundle;
 mod demo;
 mod editor;
@@ -58,6 +59,11 @@ enum Task {
     /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
     /// it installs
     Editor,
+    /// Builds the book into target/book and checks its links; installs mdBook if it is missing
+    Book {
+        #[command(subcommand)]
+        step: Option<book::Step>,
+    },
     /// Builds the GPU tests, benchmarks and examples into target/bundle, to be copied to a machine
     /// with a GPU
     Bundle,
@@ -85,6 +91,7 @@ fn main() -> Result<()> {
         Task::Protocol { paths, budget } => protocol::run(&paths, budget),
         Task::Beside => beside::run(),
         Task::Editor => editor::run(),
+        Task::Book { step } => book::run(step.as_ref()),
         Task::Bundle => bundle::run(),
         Task::Fuzz { target, minutes, inputs } => fuzz::run(target, fuzz::Extent { minutes, inputs }),
     }

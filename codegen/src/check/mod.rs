@@ -22,8 +22,8 @@
 //! * `size`: what loops and functions are when they are written out.
 //! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
 //! * `uniform`: what warpgroups do together, where all of their threads come.
-//! * `protocol`: who waits for whom, and who may use which memory when. It follows the whole kernel,
-//!   and is asked on its own.
+//! * `protocol`: who waits for whom, and who may use which memory when. It follows the whole
+//!   kernel, and is asked on its own.
 //! * `unused`: shared memory that nothing uses, which is a warning.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!

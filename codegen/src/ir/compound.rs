@@ -27,8 +27,8 @@ pub enum Compound {
     FullSlot(Vec<TileType>),
     /// A tile as an operand of a multiplication, transposed or negated: the tile.
     Operand(OperandType),
-    /// A fragment as a left operand of twice as many columns, half of which are there: the fragment,
-    /// and the metadata that tells which.
+    /// A fragment as a left operand of twice as many columns, half of which are there: the
+    /// fragment, and the metadata that tells which.
     SparseFragment(FragmentType),
     /// Some columns of an accumulator, as one of so many columns: the accumulator, and the first
     /// column.

@@ -16,8 +16,8 @@ pub struct Kernel {
     /// Whether the attribute says `checked` or `unchecked`; else the build decides
     /// ([`Checks`](crate::Checks)).
     pub checked: Option<bool>,
-    /// Whether the attribute says `protocol = trusted`: then the order in which threads use barriers
-    /// and memory is not judged.
+    /// Whether the attribute says `protocol = trusted`: then the order in which threads use
+    /// barriers and memory is not judged.
     pub trusted: bool,
     /// The parameters, in order.
     pub params: Vec<Param>,

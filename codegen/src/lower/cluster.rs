@@ -31,7 +31,8 @@ pub(super) struct Slice<'c> {
     pub(super) mask: IntValue<'c>,
 }
 
-/// This block's slice, of type `tile`, of the tile `whole`, along `axis`; none if it is the only one.
+/// This block's slice, of type `tile`, of the tile `whole`, along `axis`; none if it is the only
+/// one.
 pub(super) fn slice<'c>(
     cx: &Cx<'c, '_>,
     tile: &TileType,

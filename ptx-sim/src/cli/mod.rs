@@ -86,8 +86,8 @@ pub struct Outcome {
 }
 
 impl Launch {
-    /// Launches a kernel of `ptx`, and writes the files that were asked for. `name` is what messages
-    /// call the PTX.
+    /// Launches a kernel of `ptx`, and writes the files that were asked for. `name` is what
+    /// messages call the PTX.
     ///
     /// # Errors
     ///

@@ -78,7 +78,8 @@ impl<T: Element> Row<'_, T> {
     pub(crate) fn check(self, found: &[T], lse: f32, scale: f64) {
         let wanted = self.check_values(found, scale);
         let error = (f64::from(lse) - wanted).abs();
-        // `lg2.approx` errs by 2^-22 or as much of its result, a sum by as little, `ex2.approx` too.
+        // `lg2.approx` errs by 2^-22 or as much of its result, a sum by as little, `ex2.approx`
+        // too.
         let is_right = wanted == f64::from(lse) || error <= (wanted.abs() + 1.0) * 2f64.powi(-16);
         assert!(is_right, "a logarithm of {lse}, not {wanted}");
     }
@@ -86,8 +87,9 @@ impl<T: Element> Row<'_, T> {
     /// Checks the result. Returns the logarithm of the sum of exponentials.
     ///
     /// Weights are rounded to `T` before they are multiplied, and so is the result: each by half a
-    /// unit in the last place, of what is at most the greatest value. The rest is less: `ex2.approx`
-    /// errs by 2^-22, scores and sums by some 2^-20 of their own size, which are below 2^6.
+    /// unit in the last place, of what is at most the greatest value. The rest is less:
+    /// `ex2.approx` errs by 2^-22, scores and sums by some 2^-20 of their own size, which are below
+    /// 2^6.
     #[track_caller]
     pub(crate) fn check_values(self, found: &[T], scale: f64) -> f64 {
         let depth = self.q.len();

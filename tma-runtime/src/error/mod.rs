@@ -300,8 +300,8 @@ pub enum Error {
     PtxNotKept {
         /// The folder of the package.
         package: PathBuf,
-        /// The kernels whose PTX is missing, another one, or of no kernel that is there; none if the
-        /// package has no kernels.
+        /// The kernels whose PTX is missing, another one, or of no kernel that is there; none if
+        /// the package has no kernels.
         kernels: Vec<String>,
     },
 

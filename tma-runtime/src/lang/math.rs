@@ -3,10 +3,9 @@
 //! `min`, `max`, `clamp`, `abs`, `mul_add`, `sqrt`, `recip` and `copysign` are exact or correctly
 //! rounded. They are also methods (`x.min(y)`, `x.mul_add(y, z)`) if the type has them in Rust.
 //!
-//! `rsqrt`, `exp`, `exp2`, `exp2_ftz`, `log`, `log2`, `pow`, `sin`, `cos` and `tanh` are the hardware's
-//! approximations, of `f32` alone (`exp2_half` of `f16` and `bf16`), each with its error; Rust's
-//! methods of these names, which are
-//! more precise, are not there.
+//! `rsqrt`, `exp`, `exp2`, `exp2_ftz`, `log`, `log2`, `pow`, `sin`, `cos` and `tanh` are the
+//! hardware's approximations, of `f32` alone (`exp2_half` of `f16` and `bf16`), each with its
+//! error; Rust's methods of these names, which are more precise, are not there.
 
 use super::{bf16, device_only, f16, sealed::Sealed};
 

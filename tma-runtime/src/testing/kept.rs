@@ -15,8 +15,8 @@ const KEPT: &str = "// kept: ";
 /// The lines that say what PTX is for and what made it.
 const HEADERS: [&str; 2] = ["// generator: ", ".target "];
 
-/// Fails if the package's folder `tma-ptx` does not hold the PTX of its kernels as they are now, and
-/// of no others ([`Error::PtxNotKept`](crate::Error::PtxNotKept)).
+/// Fails if the package's folder `tma-ptx` does not hold the PTX of its kernels as they are now,
+/// and of no others ([`Error::PtxNotKept`](crate::Error::PtxNotKept)).
 ///
 /// It compares kernels, target and generator in any build, also in one with debug assertions, whose
 /// PTX has checks. `cargo tma ptx --check` compares the instructions. A test of the package is:

@@ -59,12 +59,12 @@
 //! # What is measured
 //!
 //! On a GPU, time: each candidate is launched once, to see that it can be, then repeatedly in
-//! rounds, in changing order, and timed by events. The median of the rounds decides. Launches follow
-//! each other on the same data, so what fits the L2 cache is read from there.
+//! rounds, in changing order, and timed by events. The median of the rounds decides. Launches
+//! follow each other on the same data, so what fits the L2 cache is read from there.
 //!
 //! On a simulated device, the instructions that warps execute in one launch. That is no speed, but
-//! it is the same each time, so that programs that tune can be run and tested without a GPU. What is
-//! chosen there is remembered for simulated devices only.
+//! it is the same each time, so that programs that tune can be run and tested without a GPU. What
+//! is chosen there is remembered for simulated devices only.
 //!
 //! A candidate that the device or the hardware refuses to launch, for its shared memory, its
 //! clusters or the rules of its tensor maps, is left out, and the table says why. A kernel that
@@ -263,8 +263,8 @@ impl<'a> Tuner<'a> {
     /// Returns the fastest of the candidates for a task of this shape, from the cache if it knows,
     /// else by measurement.
     ///
-    /// `launch` queues a candidate once on the stream that it is passed. It is called many times, so
-    /// each launch has to be possible after another; what it leaves in memory is that of any
+    /// `launch` queues a candidate once on the stream that it is passed. It is called many times,
+    /// so each launch has to be possible after another; what it leaves in memory is that of any
     /// candidate. A result is remembered for the device, the task, the shape, and these very
     /// candidates: another kernel, or another list, is measured anew.
     ///

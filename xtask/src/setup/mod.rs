@@ -4,6 +4,7 @@
 //! makes the stub of the CUDA driver's library. Each part reports what it found in one line.
 
 pub(crate) mod cargo_fuzz;
+pub(crate) mod mdbook;
 pub(crate) mod rust_analyzer;
 
 use std::{

@@ -168,7 +168,8 @@ fn shared_side<'c>(cx: &mut Cx<'c, '_>, op: MmaOp, operand: &SharedOperand) -> L
     let address = expr::value(cx, &operand.tile).and_then(pointer)?;
     let address = cx.builder.build_ptr_to_int(address, cx.context.i32_type(), "")?;
     // A block's shared memory ends before 2^18. In a cluster an address also has the block's rank
-    // above that, where the descriptor has its first offset: `S2UR SR_CgaCtaId` in SASS of ptxas 13.
+    // above that, where the descriptor has its first offset: `S2UR SR_CgaCtaId` in SASS of
+    // ptxas 13.
     let address = match cx.has_clusters() {
         true => cx.builder.build_and(address, cx.u32_const(SHARED_ADDRESS), "")?,
         false => address,

@@ -73,7 +73,8 @@ impl Cx<'_> {
         }
     }
 
-    /// `Sparse<Tile<..>, 128>`, `Sparse<Fragment<..>, 128>`. How many elements are there follows from the tile.
+    /// `Sparse<Tile<..>, 128>`, `Sparse<Fragment<..>, 128>`. How many elements are there follows
+    /// from the tile.
     pub(super) fn sparse_type(
         &mut self,
         generics: &[&GenericArgument],

@@ -375,8 +375,8 @@ impl Machine {
         Ok(())
     }
 
-    /// What a tensor copy has brought is read as it was laid out: with the same swizzle, or with and
-    /// without one in a chunk that the pattern does not move. What threads or other copies have
+    /// What a tensor copy has brought is read as it was laid out: with the same swizzle, or with
+    /// and without one in a chunk that the pattern does not move. What threads or other copies have
     /// written since is theirs to lay out.
     fn check_pattern(&mut self, action: Action, matrix: Matrix) {
         let Descriptor { swizzle, base_offset, .. } = matrix.descriptor;

@@ -4,8 +4,9 @@
 //! [`TileLayout`] says where the elements of a tile are. From it come the other two:
 //! [`TileLayout::operand`], what each instruction reads of the tile, and
 //! [`TileLayout::accumulator`], [`TileLayout::fragment`] and [`TileLayout::metadata`], which thread
-//! holds what of a matrix in registers. Each computes a place, prints itself as text with `{}`, and draws itself with
-//! `svg()`. All follow from [`tma_model`], as the compiler's code and the simulator do.
+//! holds what of a matrix in registers. Each computes a place, prints itself as text with `{}`, and
+//! draws itself with `svg()`. All follow from [`tma_model`], as the compiler's code and the
+//! simulator do.
 
 mod drawing;
 mod fragment;

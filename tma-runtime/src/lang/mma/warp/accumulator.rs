@@ -55,8 +55,8 @@ impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
         device_only()
     }
 
-    /// Adds `a · bᵀ`, where `a` is M × K and `b` is N × K. All lanes of the warp call it. The sum is
-    /// there when it returns.
+    /// Adds `a · bᵀ`, where `a` is M × K and `b` is N × K. All lanes of the warp call it. The sum
+    /// is there when it returns.
     ///
     /// Elements: [`WarpMultiply`]. An instruction adds up to 32 bytes of K at once, of `f64` 128.
     /// On an H200 its sum is truncated to `f32`, and rounded to nearest, ties to even, to `f16`.

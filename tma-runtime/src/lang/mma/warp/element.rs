@@ -46,8 +46,8 @@ pub trait WarpElement: TileElement + Sealed {}
 pub trait WarpMultiply<Left, Sum>: WarpElement {}
 
 /// The types as which an accumulator of a warp of `Self` is
-/// [stored](super::WarpAccumulator::store): those of [`StoreAs`](crate::lang::StoreAs), and `f64` as
-/// `f64`.
+/// [stored](super::WarpAccumulator::store): those of [`StoreAs`](crate::lang::StoreAs), and `f64`
+/// as `f64`.
 #[diagnostic::on_unimplemented(
     message = "an accumulator of `{Self}` is not stored as `{Element}`",
     label = "not what this accumulator is stored to",

@@ -6,8 +6,8 @@ use std::ops::{Index, IndexMut};
 use super::WarpSum;
 use crate::lang::device_only;
 
-/// A value for each row of a [`WarpAccumulator`](super::WarpAccumulator) of M rows: its maximum, its
-/// sum, a factor.
+/// A value for each row of a [`WarpAccumulator`](super::WarpAccumulator) of M rows: its maximum,
+/// its sum, a factor.
 ///
 /// Each lane holds the values of the M / 8 rows in which it has elements of the accumulator; the
 /// four lanes that share a row hold the same value. Otherwise as [`Rows`](crate::lang::Rows).

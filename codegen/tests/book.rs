@@ -1,0 +1,71 @@
+//! What the book and the README quote of the compiler is what the compiler says: a block
+//! `rust,refused`, and the block `text` that follows it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tma_codegen::{Failure, check_protocol};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The pages of the book but for those of the errors, and the README.
+fn pages() -> Vec<PathBuf> {
+    let folder = fs::read_dir(root().join("docs")).expect("there is a book").flatten();
+    let mut pages: Vec<_> = folder.map(|entry| entry.path()).collect();
+    pages.push(root().join("README.md"));
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages
+}
+
+/// A block of code: the words after its fence, and its text.
+type Block = (String, String);
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut found = vec![];
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if let Some(info) = line.strip_prefix("```") {
+            let code: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
+            found.push((info.to_owned(), code.join("\n")));
+        }
+    }
+    found
+}
+
+/// Whether each line of a quote is in the text, in this order, wherever it is indented to; `...`
+/// stands for lines that are left out.
+fn is_quoted(quote: &str, text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    quote.lines().map(str::trim).filter(|line| *line != "...").all(|line| lines.any(|other| other == line))
+}
+
+#[test]
+fn refused_kernels_are_refused_in_these_words() {
+    let (mut quoted, mut wrong) = (0, vec![]);
+    for path in pages() {
+        let text = fs::read_to_string(&path).expect("a page can be read");
+        for pair in blocks(&text).windows(2).filter(|pair| pair[0].0 == "rust,refused" && pair[1].0 == "text")
+        {
+            quoted += 1;
+            let said = match check_protocol("kernel.rs", &pair[0].1) {
+                Ok(_) => "nothing".to_owned(),
+                Err(Failure::Rules { rendered, .. }) => rendered,
+                Err(other) => other.to_string(),
+            };
+            if !is_quoted(&pair[1].1, &said) {
+                wrong.push(format!("{}:\n{}\nThe compiler says:\n{said}", path.display(), pair[1].1));
+            }
+        }
+    }
+    assert!(quoted >= 5, "{quoted} quotes were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn wrong_quotes_are_noticed() {
+    assert!(is_quoted("a\n...\n  c", "a\nb\nc"));
+    assert!(!is_quoted("a\nd", "a\nb\nc"));
+    assert!(!is_quoted("c\na", "a\nb\nc"));
+}

@@ -1,0 +1,232 @@
+//! Code of the host's side that pages show, in the order of the pages. It runs on the simulator,
+//! or on the device that `TMA_DEVICE` names.
+
+use tma_runtime::prelude::*;
+use tma_runtime::testing::under_seeds;
+use tma_tests::examples::tma_copy::tma_copy;
+
+/// Adds a number to each element.
+#[tma_kernel(threads = 256)]
+pub fn add(values: Global<f32>, amount: f32) {
+    let i = block_idx().x as u64 * 256 + thread_idx().x as u64;
+    if i < values.len() {
+        values.set(i, values.get(i) + amount);
+    }
+}
+
+#[test]
+fn the_language_launches_a_kernel() -> anyhow::Result<()> {
+    let device = Device::open()?;
+    let mut values = device.tensor(&[1.0f32; 300], [300])?;
+    let blocks = 2;
+    add::launch(&device, Grid::x(blocks), &mut values, 1.5)?;
+    assert_eq!(values.to_vec()?, [2.5; 300]);
+    Ok(())
+}
+
+/// Each block takes the greatest of its values, and all blocks of the cluster the greatest of
+/// theirs.
+#[tma_kernel(threads = 32, cluster = launch)]
+pub fn cluster_maximum(values: Global<u32>, out: Global<u32>) {
+    let greatest: SharedArray<u32, 1> = shared();
+    if thread_idx().x == 0 {
+        let mut mine = 0;
+        for i in 0..32 {
+            mine = max(mine, values.get(block_idx().x * 32 + i));
+        }
+        greatest.set(0, mine);
+    }
+    sync_cluster();
+    let mut of_all = 0;
+    for rank in 0..cluster_dim().x * cluster_dim().y * cluster_dim().z {
+        of_all = max(of_all, remote(greatest, rank).get(0));
+    }
+    sync_cluster();
+    out.set(block_idx().x * 32 + thread_idx().x, of_all);
+}
+
+#[test]
+fn the_language_launches_clusters() -> anyhow::Result<()> {
+    let device = Device::open()?;
+    let host: Vec<u32> = (0..64 * 32).collect();
+    let values = device.tensor(&host, [64 * 32])?;
+    let mut out = device.zeros([64 * 32])?;
+    cluster_maximum::launch(device.with().cluster([4, 1, 1]), Grid::x(64), &values, &mut out)?;
+    let wanted: Vec<u32> = host.iter().map(|i| i / 128 * 128 + 127).collect();
+    assert_eq!(out.to_vec()?, wanted);
+    Ok(())
+}
+
+/// `values[i] = i`. The next kernel of the stream may start at once.
+#[tma_kernel(threads = 128)]
+pub fn produce(values: Global<u32>) {
+    grid_dependency_launch();
+    let i = block_idx().x * 128 + thread_idx().x;
+    values.set(i, i);
+}
+
+/// `results[i] = 2 * values[i]`, where the kernel before it writes the values.
+#[tma_kernel(threads = 128)]
+pub fn consume(values: Global<u32>, results: Global<u32>) {
+    let i = block_idx().x * 128 + thread_idx().x;
+    grid_dependency_wait();
+    results.set(i, 2 * values.get(i));
+}
+
+#[test]
+fn launches_depend_on_each_other() -> anyhow::Result<()> {
+    let device = Device::open()?;
+    let stream = device.stream()?;
+    let blocks = 3;
+    let (mut values, mut results) = (device.zeros([384])?, device.zeros([384])?);
+    produce::launch(&stream, blocks, &mut values)?;
+    consume::launch(stream.with().dependent(), blocks, &values, &mut results)?;
+    assert_eq!(results.to_vec()?, (0..384).map(|i| 2 * i).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Each block adds up its part, and every block divides by the sum of all: in one launch.
+#[tma_kernel(threads = 128)]
+pub fn normalise(values: Global<f32>, sum: Global<f32>, counter: Global<u32>, per_thread: u32) {
+    let first = (block_idx().x * 128 + thread_idx().x) * per_thread;
+    let mut part = 0.0;
+    for i in first..first + per_thread {
+        part += values.get(i);
+    }
+    sum.atomic_add(0, part);
+    sync_grid(counter);
+    let all = sum.get(0);
+    for i in first..first + per_thread {
+        values.set(i, values.get(i) / all);
+    }
+}
+
+#[test]
+fn blocks_of_a_grid_meet() -> anyhow::Result<()> {
+    let device = Device::open()?;
+    let (wanted, per_thread) = (4, 2);
+    let blocks = device.resident_blocks(&normalise::SPEC)?.min(wanted);
+    let mut values = device.tensor(&vec![0.5; 256 * blocks as usize], [256 * blocks as usize])?;
+    let mut sum = device.zeros([1])?;
+    let mut counter = device.zeros::<u32, 1>([1])?;
+    normalise::launch(&device, blocks, &mut values, &mut sum, &mut counter, per_thread)?;
+    assert_eq!(values.to_vec()?, vec![1.0 / (256 * blocks) as f32; 256 * blocks as usize]);
+    Ok(())
+}
+
+/// `squares[i] = src[i] * src[i]`.
+#[tma_kernel(threads = 128)]
+pub fn square(src: Global<f32>, squares: Global<f32>) {
+    let i = block_idx().x * 128 + thread_idx().x;
+    squares.set(i, src.get(i) * src.get(i));
+}
+
+/// Adds up the values.
+#[tma_kernel(threads = 128)]
+pub fn total(values: Global<f32>, sum: Global<f32>) {
+    grid_dependency_wait();
+    sum.atomic_add(0, values.get(block_idx().x * 128 + thread_idx().x));
+}
+
+#[test]
+fn a_graph_is_launched_again_and_again() -> anyhow::Result<()> {
+    let device = Device::open()?;
+    let stream = device.stream()?;
+    let blocks = 2;
+    let mut src = device.zeros([256])?;
+    let (mut between, mut sum) = (device.zeros([256])?, device.zeros([1])?);
+    let batches = [[1.0; 256], [2.0; 256], [0.5; 256]];
+    let mut sums = vec![];
+    let mut consume = |sum: Vec<f32>| sums.extend(sum);
+    let graph = stream.capture(|capture| {
+        square::launch(capture, blocks, &src, &mut between)?;
+        total::launch(capture.with().dependent(), blocks, &between, &mut sum)
+    })?;
+    for batch in batches {
+        src.copy_from(&batch)?;
+        sum.copy_from(&[0.0])?;
+        graph.launch(&stream)?;
+        consume(sum.to_vec()?);
+    }
+    assert_eq!(sums, [256.0, 1024.0, 64.0]);
+    Ok(())
+}
+
+#[test]
+fn layouts_are_drawn_and_computed() -> anyhow::Result<()> {
+    let folder = tempfolder("layouts")?;
+    let drawing = |name: &str| folder.join(name);
+    use tma_runtime::picture::{Major, TileLayout};
+    use tma_runtime::spec::{Scalar, TileSwizzle};
+
+    let layout = TileLayout::new(Scalar::F16, &[8, 64], TileSwizzle::B128);
+    println!("{layout}");
+    std::fs::write(drawing("tile.svg"), layout.svg())?;
+    assert_eq!(layout.offset(&[1, 0]), Some(128 + 16));
+
+    let operand = layout.operand(Major::K)?; // as in `sum.mma(a, tile, ..)`; `Major::Mn` is `tile.t()`
+    println!("{operand}");
+    assert_eq!(operand.steps(), 4);
+    assert_eq!(operand.chunks(1)[..2], [32, 48]); // of row 0, k-step 1 reads bytes 32 to 63
+
+    let sum = TileLayout::accumulator(Scalar::F32, [64, 16])?;
+    std::fs::write(drawing("sum.svg"), sum.of_warp(0).svg())?; // or all rows: `sum.svg()`
+    assert_eq!(sum.coordinates(5, 2), Some([9, 2])); // `sum.at(2)` in thread 5
+    let a = TileLayout::fragment(Scalar::F16, [64, 16])?;
+    assert_eq!(a.place([9, 2]).map(|place| (place.thread, place.register)), Some((5, 1)));
+    std::fs::remove_dir_all(&folder)?;
+    Ok(())
+}
+
+/// A new folder for the files of one test.
+fn tempfolder(name: &str) -> std::io::Result<std::path::PathBuf> {
+    let folder = std::env::temp_dir().join(format!("tma-book-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+#[test]
+fn copies_under_every_seed() -> anyhow::Result<()> {
+    let shape = [300, 136];
+    let host: Vec<f16> = (0..300 * 136).map(|i| f16::from_f32((i % 2048) as f32)).collect();
+    under_seeds(8, |device| {
+        let src = device.tensor(&host, shape)?;
+        let mut dst = device.zeros(shape)?;
+        tma_copy::launch(device, Grid::tiles(shape, [128, 64]), &src, &mut dst)?;
+        assert!(dst.to_vec()? == host);
+        Ok::<_, Error>(())
+    })?;
+    Ok(())
+}
+
+#[test]
+fn matrices_are_multiplied() -> anyhow::Result<()> {
+    let device = Device::open()?;
+    let matrix = |value: f32| vec![bf16::from_f32(value); 64 * 64];
+    let (a, b) = (device.tensor(&matrix(0.5), [64, 64])?, device.tensor(&matrix(0.25), [64, 64])?);
+    let bias = device.tensor(&vec![bf16::from_f32(1.0); 64], [64])?;
+    let mut c = device.zeros::<bf16, 2>([64, 64])?;
+    use tma_kernels::gemm::{Activation, GemmOptions, gemm};
+
+    let bias = Some(bias.view());
+    let options = GemmOptions { bias, activation: Activation::Gelu, ..GemmOptions::default() };
+    gemm(&device, &a, &b, &mut c, options)?; // C = gelu(A · B + bias)
+    // 64 products of 1/8, and 1: so far from zero GELU changes nothing.
+    assert!(c.to_vec()?.iter().all(|x| x.to_f32() == 9.0));
+    Ok(())
+}
+
+#[test]
+fn attention_averages_equal_values() -> anyhow::Result<()> {
+    let device = Device::open()?;
+    let ones = vec![bf16::from_f32(1.0); 64 * 64];
+    let [q, k, v] = [(); 3].map(|()| device.tensor(&ones, [1, 1, 64, 64]));
+    let (q, k, v) = (q?, k?, v?);
+    let mut o = device.zeros::<bf16, 4>([1, 1, 64, 64])?;
+    use tma_kernels::{AttentionOptions, attention};
+
+    let options = AttentionOptions { causal: true, ..Default::default() };
+    attention(&device, &q, &k, &v, &mut o, options)?;
+    assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
+    Ok(())
+}

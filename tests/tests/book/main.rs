@@ -1,0 +1,145 @@
+//! The book as a whole: every page is in the table of contents, and every block of code is held by
+//! a test. What else tests check of single pages, [`HELD`] lists.
+
+#[cfg(feature = "llvm")]
+mod code;
+mod commands;
+#[path = "../tree/mod.rs"]
+mod tree;
+
+use std::fs;
+
+use tma_tests::sources::{CodeBlock, code_blocks};
+use tree::{File, expect_none, files, root};
+
+/// Blocks that a test compiles, runs or compares: pages by the beginning of their paths, the words
+/// after the fence, and the test. Blocks that quote a file, `LANGUAGE,from:PATH`, are compared
+/// here, and commands in [`commands`].
+const HELD: &[(&str, &str, &str)] = &[
+    ("docs/errors/", "rust,refused", "codegen/tests/error_pages.rs"),
+    ("docs/errors/", "rust,accepted", "codegen/tests/error_pages.rs"),
+    ("docs/errors/", "rust,warned", "codegen/tests/error_pages.rs"),
+    ("", "rust,refused", "codegen/tests/book.rs"),
+    ("docs/language.md", "rust,kernel", "tests/tests/rustc.rs"),
+    ("docs/pipelines.md", "rust,kernel", "tests/tests/rustc.rs"),
+    ("docs/tutorial.md", "rust,kernel", "tests/tests/rustc.rs"),
+    ("docs/tutorial-store.md", "rust,kernel", "tests/tests/rustc.rs"),
+    ("docs/tutorial-tensor-cores.md", "rust,kernel", "tests/tests/tutorials.rs"),
+    ("docs/tutorial-tensor-cores.md", "rust,finding", "tests/tests/tutorials.rs"),
+    ("docs/tutorial-tensor-cores.md", "rust,rustc:", "tests/tests/tutorials.rs"),
+    ("docs/tutorial-tensor-cores.md", "rust,example:", "tests/tests/tutorials.rs"),
+    ("docs/tutorial-tensor-cores.md", "text,picture", "tests/tests/tutorials.rs"),
+    ("docs/tutorial-multicast.md", "rust,kernel", "tests/tests/tutorials.rs"),
+    ("docs/tutorial-multicast.md", "rust,finding", "tests/tests/tutorials.rs"),
+    ("docs/host.md", "rust", "tests/tests/host.rs"),
+    ("docs/debugging.md", "rust,finding", "ptx-sim/tests/book.rs"),
+    ("docs/README.md", "cpp", "ptx-sim/tests/book.rs"),
+    ("docs/simulator.md", "text", "ptx-sim/tests/book.rs"),
+    ("docs/getting-started.md", "rust", "tests/tests/getting_started.rs"),
+    ("docs/getting-started.md", "toml", "tests/tests/getting_started.rs"),
+];
+
+/// Pages whose remaining Rust is parts of programs around an error of the host's side: it has to be
+/// Rust, and nothing compiles it.
+const FRAGMENTS: [&str; 3] = ["docs/errors/", "docs/gemm.md", "docs/kept-ptx.md"];
+
+/// What a block of output or of notation begins with. Output is compared by the test of the page,
+/// where it follows code of these kinds.
+const TEXT: [&str; 3] = ["text", "text,drawing", "json"];
+
+/// The pages: the README, and all Markdown of the book.
+fn pages(files: &[File]) -> impl Iterator<Item = &File> {
+    let is_page = |path: &str| path == "README.md" || path.starts_with("docs/") && path.ends_with(".md");
+    files.iter().filter(move |file| is_page(&file.path))
+}
+
+#[test]
+fn the_table_of_contents_has_every_page_once() {
+    let files = files();
+    let contents = files.iter().find(|file| file.path == "docs/SUMMARY.md").expect("there is a SUMMARY.md");
+    let book =
+        pages(&files).filter_map(|page| page.path.strip_prefix("docs/")).filter(|path| *path != "SUMMARY.md");
+    let wrong = book.filter_map(|path| {
+        let rows = contents.text.matches(&format!("]({path})")).count();
+        (rows != 1).then(|| format!("docs/SUMMARY.md links {rows} times to {path}: add or remove a row"))
+    });
+    expect_none(wrong);
+}
+
+#[test]
+fn every_block_is_held_by_a_test() {
+    let files = files();
+    expect_none(pages(&files).flat_map(|page| unheld(&page.path, &page.text)));
+}
+
+#[test]
+fn blocks_that_nothing_holds_are_found() {
+    let page = "```rust\nlet x = 1;\n```\n```rust,ignore\nx\n```\n```\nx\n```\n```text\nx\n```\n```rust,from:gone.rs\nx\n```\n";
+    assert_eq!(unheld("docs/new.md", page).len(), 4);
+    assert_eq!(unheld("docs/errors/TMA0501.md", "```rust\nlet x = = 1;\n```\n").len(), 1);
+    assert!(unheld("docs/errors/TMA0501.md", "```rust\nlet x = 1;\n```\n").is_empty());
+}
+
+/// What is wrong with the blocks of a page.
+fn unheld(path: &str, text: &str) -> Vec<String> {
+    let wrong = code_blocks(text).into_iter().filter_map(|block| {
+        let why = problem(path, &block)?;
+        Some(format!("{path}:{}: `{}`: {why}", block.line, block.info))
+    });
+    wrong.collect()
+}
+
+fn problem(path: &str, block: &CodeBlock) -> Option<String> {
+    if let Some((_, from)) = block.info.split_once(",from:") {
+        return misquoted(&block.code, from);
+    }
+    let is_of = |(page, info, _): &&(&str, &str, &str)| {
+        let is_whole = block.info == *info || block.info.starts_with(&format!("{info},"));
+        path.starts_with(page) && (is_whole || info.ends_with(':') && block.info.starts_with(info))
+    };
+    if let Some((_, _, test)) = HELD.iter().find(is_of) {
+        return (!root().join(test).exists()).then(|| format!("there is no {test}"));
+    }
+    if block.info == "rust" && FRAGMENTS.iter().any(|page| path.starts_with(page)) {
+        return (!is_rust(&block.code)).then(|| "it is not Rust".to_owned());
+    }
+    if ["sh", "toml"].contains(&&*block.info) || TEXT.contains(&&*block.info) {
+        return None;
+    }
+    Some("no test holds blocks of this kind on this page; see `HELD` in tests/tests/book".to_owned())
+}
+
+/// Whether the text is Rust: a file, statements, parameters of a function, fields of a value, an
+/// attribute, or one expression per line.
+fn is_rust(code: &str) -> bool {
+    let lines = code.lines().map(|line| line.split("//").next().unwrap_or(line).trim());
+    let expressions: Vec<_> =
+        lines.filter(|line| !line.is_empty()).map(|line| format!("({line});")).collect();
+    let forms = [
+        code.to_owned(),
+        format!("fn f() {{\n{code}\n}}"),
+        format!("fn f(\n{code}\n) {{}}"),
+        format!("fn f() {{ S {{\n{code}\n}} }}"),
+        format!("{code}\nfn f() {{}}"),
+        format!("fn f() {{ {} }}", expressions.join(" ")),
+    ];
+    forms.iter().any(|form| syn::parse_file(form).is_ok())
+}
+
+/// What is wrong with a quote, unless the file has its lines one after the other, wherever they are
+/// indented to. Lines may be left out where the quote has `// ..`.
+fn misquoted(quote: &str, from: &str) -> Option<String> {
+    let Ok(text) = fs::read_to_string(root().join(from)) else {
+        return Some(format!("there is no {from}"));
+    };
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    let wanted: Vec<_> = quote.lines().map(str::trim).collect();
+    let mut start = 0;
+    for part in wanted.split(|line| *line == "// ..").filter(|part| !part.is_empty()) {
+        let Some(at) = (start..lines.len()).find(|&at| lines[at..].starts_with(part)) else {
+            return Some(format!("{from} does not have\n{}", part.join("\n")));
+        };
+        start = at + part.len();
+    }
+    None
+}
