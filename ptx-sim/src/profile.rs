@@ -67,7 +67,7 @@ impl AddAssign for Executed {
 /// after the other. Sources: CUDA C++ Programming Guide, "Compute Capability 5.x", "Shared Memory",
 /// which later architectures keep (banks, and words that lanes share), and "SIMT Architecture"
 /// (atomics on one place are serialised); Nsight Compute, "Kernel Profiling Guide", "Shared Memory"
-/// and "wavefront". That 8 bytes a lane go by half-warps stands in the guide's chapter on compute
+/// and "wavefront". That 8 bytes per lane go by half-warps stands in the guide's chapter on compute
 /// capability 2.x; of 16 bytes no document says more than that 128 bytes are the most of a
 /// wavefront. A GPU may join two such phases where their lanes want the same words.
 ///

@@ -98,7 +98,7 @@ impl Drop for Repeat {
 ///     Ok::<_, Error>(())
 /// })?;
 ///
-/// // What fails is told with its seed.
+/// // A failure names its seed.
 /// let failure = under_seeds(8, |device| device.tensor(&[1.5f32], [2]).map(drop)).unwrap_err();
 /// assert_eq!(failure.seed, 0);
 /// assert!(failure.to_string().contains("Device::simulator().seed(0)"));
