@@ -1,13 +1,13 @@
 //! The compiler of TMA kernels written in Rust.
 //!
-//! It has three entrances:
+//! It has three entry points:
 //!
-//! * [`expand`]: what the attributes of `tma-macros` become;
-//! * [`build()`]: one line in `build.rs` makes PTX of every kernel of a package;
-//! * [`compile`]: source text to PTX, for tests and tools.
+//! * [`expand`]: expands the attributes of `tma-macros`;
+//! * [`build()`]: called in `build.rs`, compiles every kernel of a package to PTX;
+//! * [`compile`]: compiles source text to PTX, for tests and tools.
 //!
 //! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered:
-//! kernels are checked, and launchers made, but there is no PTX.
+//! kernels are checked and launchers generated, but there is no PTX.
 
 pub mod abi;
 #[cfg(feature = "llvm")]

@@ -63,6 +63,36 @@ fn refused_kernels_are_refused_in_these_words() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// A kernel that a page shows to be wrong is refused with the error of the protocol that the
+/// paragraph before it names, or accepted, if it names none: then the simulator alone finds it.
+#[test]
+fn wrong_kernels_are_refused_as_their_paragraphs_say() {
+    let (mut refused, mut wrong) = (0, vec![]);
+    for path in pages() {
+        let text = fs::read_to_string(&path).expect("a page can be read");
+        for (at, _) in text.match_indices("\n```rust,finding\n") {
+            let before = text[..at].trim_end().rsplit("\n\n").next().unwrap_or_default();
+            let named = before.find("TMA07").and_then(|at| before.get(at..at + 7));
+            let code = text[at..].split_once("finding\n").and_then(|(_, rest)| rest.split("```").next());
+            let said = match check_protocol("kernel.rs", code.unwrap_or_default()) {
+                Ok(_) => None,
+                Err(error) => Some(error.to_string()),
+            };
+            refused += usize::from(named.is_some());
+            let is_so = match (named, &said) {
+                (Some(code), Some(said)) => said.contains(code),
+                (None, None) => true,
+                _ => false,
+            };
+            if !is_so {
+                wrong.push(format!("{}: {before}\nThe compiler says: {said:?}", path.display()));
+            }
+        }
+    }
+    assert!(refused >= 8, "{refused} wrong kernels with an error were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
 #[test]
 fn wrong_quotes_are_noticed() {
     assert!(is_quoted("a\n...\n  c", "a\nb\nc"));

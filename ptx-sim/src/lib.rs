@@ -34,8 +34,8 @@
 //!
 //! `parse` turns PTX text into syntax. `code` links each kernel with the functions that it calls
 //! and decodes it: registers, labels and constants become numbers. `exec` has the warps that run
-//! it, on a [`machine`], which keeps memory, barriers, asynchronous engines, and what comes before
-//! what. What instructions are is in `isa`. A launch can also count ([`profile`]) and keep a
+//! it, on a [`machine`] with memory, barriers, asynchronous engines, and the order between
+//! accesses. `isa` defines the instructions. A launch can also count ([`profile`]) and keep a
 //! timeline ([`trace`]).
 //!
 //! Imports follow this order:
@@ -51,8 +51,9 @@
 //! # What is not simulated
 //!
 //! An instruction or modifier that is not supported is a [`LoadError`] with its line, never
-//! skipped. Not supported are `mma`, `wgmma`, `multimem`, textures and surfaces, the video
-//! instructions but `vabsdiff4`, recursion, and calls through a register.
+//! skipped. Not supported are `multimem`, textures and surfaces, video instructions except
+//! `vabsdiff4`, recursion, calls through a register, and `mma.sync` with a sparse A, of 4-bit
+//! integers, or of shapes other than `m16n8k*` (and `m8n8k4` of `f64`).
 
 // The fuzz targets compile some files of `cli` as theirs, so these name the crate from outside.
 #[cfg(feature = "cli")]
@@ -85,6 +86,6 @@ pub use report::{Finding, FindingKind, Findings};
 pub use tensor_map::TensorMap;
 pub use trace::Trace;
 
-/// Whether the simulator was compiled with optimisation. Without, launches take some twelve times
+/// Whether the simulator was compiled with optimisation. Otherwise launches take some twelve times
 /// as long.
 pub const IS_OPTIMIZED: bool = !matches!(env!("PTX_SIM_OPT_LEVEL").as_bytes(), b"0");

@@ -108,9 +108,9 @@ mod tests {
         assert_eq!(of(1, |i| i), (1, 1), "32 bytes are 8 words");
         assert_eq!(of(2, |i| i * 2), (1, 1));
         assert_eq!(of(2, |i| i * 4 + 2), (1, 1));
-        // A column of a matrix of 64 halves a row.
+        // A column of a matrix of 64 halves per row.
         assert_eq!(of(2, |i| i * 128), (32, 1));
-        // Columns of 32 halves a row: words 16 apart, so that each bank of two has 16.
+        // Columns of 32 halves per row: words 16 apart, so that each bank of two has 16.
         assert_eq!(of(2, |i| i * 64), (16, 1));
     }
 

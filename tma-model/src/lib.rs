@@ -1,17 +1,17 @@
-//! What the hardware is: the types, numbers and rules that the compiler, the runtime and the
-//! simulator share.
+//! A description of the hardware: the types, numbers and rules that the compiler, the runtime and
+//! the simulator share.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`scalar`] | the scalars of kernels, and the data types of tensor maps |
-//! | [`swizzle`] | how a tile's rows lie in shared memory |
-//! | [`tile`] | a tile's geometry, and which tiles a tensor map can move |
+//! | [`swizzle`] | how a tile's rows are laid out in shared memory |
+//! | [`tile`] | the geometry of a tile, and which tiles a tensor map can move |
 //! | [`tensor_map`] | the parameters of a tensor map, and the rules that the driver has for them |
 //! | [`operation`] | reductions and atomics, with the types that they take |
 //! | [`sync`] | the arithmetic of clocks, mbarriers, groups of copies and conflicting accesses |
 //! | [`mma`] | tensor cores: types, shapes, fragments, descriptors, layouts |
 //! | [`banks`] | how many wavefronts an access to shared memory needs |
-//! | [`assertion`] | how a kernel that may call nothing says which assertion failed |
+//! | [`assertion`] | how a kernel without calls reports which assertion failed |
 //! | [`limits`] | every other number that the hardware fixes, with the document that says so |
 //!
 //! The package is pure data and arithmetic. It has no dependencies, because it is compiled into a

@@ -1,9 +1,8 @@
-//! Finds and installs what kernels are built and inspected with.
+//! Finds and installs the tools that kernels are built and inspected with.
 //!
-//! [`llvm`] looks for LLVM 22, for the compiler's build script and for those who report what a
-//! machine has. It uses nothing but std. The rest needs the feature `install`: `ptxas` and
-//! `nvdisasm`, each a single program from a pinned download, packages of the system, and a
-//! `libcuda` to link with.
+//! [`llvm`] looks for LLVM 22, for the compiler's build script and for `cargo tma doctor`. It uses
+//! nothing but std. The rest needs the feature `install`: `ptxas` and `nvdisasm`, each a single
+//! program from a pinned download, packages of the system, and a `libcuda` to link with.
 
 pub mod llvm;
 pub mod system;

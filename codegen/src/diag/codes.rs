@@ -51,62 +51,62 @@ pub enum Severity {
 }
 
 codes! {
-    /// A statement or item that kernels do not have.
+    /// A statement or item that kernels do not support.
     UnsupportedStatement = "TMA0001",
-    /// An expression that kernels do not have.
+    /// An expression that kernels do not support.
     UnsupportedExpression = "TMA0002",
-    /// A pattern that kernels do not have.
+    /// A pattern that kernels do not support.
     UnsupportedPattern = "TMA0003",
-    /// A type that kernels do not have.
+    /// A type that kernels do not support.
     UnsupportedType = "TMA0004",
-    /// A function that cannot be a kernel or a device function.
+    /// A function that cannot be a kernel or device function.
     Signature = "TMA0005",
-    /// An attribute with an option that it does not have, or that is malformed.
+    /// An unknown or malformed attribute option.
     Attribute = "TMA0006",
-    /// A device function that calls itself.
+    /// A recursive device function.
     Recursion = "TMA0007",
-    /// `shared()` in a loop or a branch, or without a type.
+    /// `shared()` in a loop or branch, or without a type.
     SharedPlace = "TMA0008",
     /// A format string or message that the GPU cannot print.
     Format = "TMA0009",
-    /// Const generics without named instances, or instances that do not fit them.
+    /// Generics without named instances, or instances that do not match them.
     Instances = "TMA0010",
     /// A kernel in an `impl` or a trait.
     KernelPlace = "TMA0011",
-    /// A kernel that is too large once its functions are inlined and its loops unrolled.
+    /// A kernel that is too large once expanded.
     KernelSize = "TMA0014",
     /// Shared memory that a kernel does not use.
     UnusedShared = "TMA0015" (warning),
 
-    /// A name that is not known.
+    /// An unknown name.
     UnknownName = "TMA0101",
-    /// A value of another type than is wanted.
+    /// A value of the wrong type.
     TypeMismatch = "TMA0102",
-    /// A method or field that the type does not have.
+    /// An unknown method or field.
     UnknownMethod = "TMA0103",
-    /// Too many or too few arguments.
+    /// The wrong number of arguments.
     ArgumentCount = "TMA0104",
-    /// A value that is no constant where one is wanted.
+    /// A value that must be a constant.
     NotConstant = "TMA0105",
     /// A conversion that does not exist.
     InvalidCast = "TMA0106",
-    /// An operator that the type does not have.
+    /// An operator that the type does not support.
     InvalidOperator = "TMA0107",
-    /// An assignment to what cannot be changed.
+    /// An assignment to something immutable.
     NotAssignable = "TMA0108",
-    /// A literal outside the range of its type.
+    /// A literal out of range for its type.
     LiteralRange = "TMA0109",
     /// A type that cannot be inferred.
     CannotInfer = "TMA0110",
-    /// A constant expression that has no value.
+    /// A constant expression that cannot be evaluated.
     ConstantValue = "TMA0111",
     /// `break` or `continue` outside a loop, or with a label that no loop has.
     LoopControl = "TMA0112",
-    /// A `match` that leaves values out.
+    /// A `match` that is not exhaustive.
     MatchNotExhaustive = "TMA0113",
     /// A name that means something else here than in the kernel language.
     OtherMeaning = "TMA0120",
-    /// A path to what kernels do not have.
+    /// A path to something that kernels do not support.
     ForeignPath = "TMA0121",
     /// Words of the kernel language that nothing imports.
     MissingPrelude = "TMA0122",
@@ -115,44 +115,44 @@ codes! {
     BoxExtent = "TMA0201",
     /// A box whose innermost dimension is not a multiple of 16 bytes.
     BoxInnerBytes = "TMA0202",
-    /// A box whose innermost dimension is longer than the swizzle's span.
+    /// A box with rows longer than the swizzle's span, but not a multiple of it.
     SwizzleSpan = "TMA0203",
-    /// Coordinates that are more or fewer than the tile's dimensions.
+    /// The wrong number of coordinates.
     CoordinateCount = "TMA0204",
-    /// A tile that is not the one its tensor map moves.
+    /// A tile that differs from its tensor map's.
     TileMismatch = "TMA0205",
     /// More shared memory than a block has.
     SharedBudget = "TMA0206",
     /// A block with no threads or with too many.
     ThreadCount = "TMA0207",
-    /// A constant index outside of what it picks from.
+    /// A constant index out of bounds.
     IndexRange = "TMA0208",
     /// An arrival count or transaction count that an mbarrier cannot hold.
     BarrierCount = "TMA0209",
-    /// A named barrier that does not exist, or threads that are not whole warps.
+    /// A named barrier that does not exist, or a thread count that is not whole warps.
     NamedBarrier = "TMA0210",
-    /// An element type that a tensor map or an operation does not have.
+    /// An element type that tensor maps do not support.
     ElementType = "TMA0211",
-    /// Launch bounds that the hardware cannot keep.
+    /// Launch bounds that the hardware cannot meet.
     LaunchBounds = "TMA0212",
-    /// More bytes of parameters than a launch carries.
+    /// More bytes of parameters than a launch can pass.
     ParameterBytes = "TMA0213",
     /// A parity that is neither 0 nor 1.
     Parity = "TMA0214",
-    /// A reduction of a warp that lanes are missing of.
+    /// A warp reduction with missing lanes.
     PartialWarp = "TMA0215",
-    /// A pipeline without stages, or whose stages hold something else than tiles.
+    /// A pipeline without stages, or with stages that are not tiles.
     Pipeline = "TMA0230",
 
-    /// An innermost coordinate of a copy that is not a multiple of 16 bytes.
+    /// An innermost coordinate that is not a multiple of 16 bytes.
     InnerCoordinate = "TMA0221",
-    /// A store or reduction that starts before the tensor.
+    /// A store that starts before the tensor.
     StoreCoordinate = "TMA0222",
-    /// A reduction that the copy engine does not have for the element type.
+    /// A reduction that the element type does not support.
     ReduceElement = "TMA0223",
-    /// A fraction of a cache policy that is not above 0 and at most 1.
+    /// A cache policy whose fraction is not in (0, 1].
     CacheFraction = "TMA0224",
-    /// An interleaved tile that no copy moves.
+    /// An interleaved tile that cannot be copied.
     Interleave = "TMA0225",
     /// A coordinate of 2^31 or more.
     CoordinateRange = "TMA0226",
@@ -161,45 +161,44 @@ codes! {
 
     /// A cluster with no blocks or with too many.
     ClusterSize = "TMA0231",
-    /// A word about clusters in a kernel that has none.
+    /// A cluster operation in a kernel without clusters.
     NoCluster = "TMA0232",
-    /// A block that the cluster does not have, or a mask of none.
+    /// A block rank outside the cluster.
     ClusterBlock = "TMA0233",
-    /// A sliced load whose slices are not the tile, or do not begin where they may.
+    /// A sliced load whose slices do not make up the tile, or are misaligned.
     SlicedLoad = "TMA0234",
-    /// A block's tile of a map whose tiles have more dimensions than a grid.
+    /// The block's tile of a map with more than three dimensions.
     BlockTile = "TMA0238",
 
     /// A bulk copy that does not begin or end at a multiple of 16 bytes.
     BulkUnit = "TMA0241",
     /// An im2col offset that does not fit its bits.
     Im2colOffset = "TMA0242",
-    /// A field of a tensor map set to what the copy engine does not take.
+    /// A tensor map field set to a value that the copy engine does not support.
     MapField = "TMA0243",
     /// A vector of elements that no instruction moves, or that begins beside a multiple of its
     /// length.
     VectorAccess = "TMA0244",
 
-    /// An accumulator, or an operand of a multiplication, of a shape that the tensor cores do not
-    /// take.
+    /// An accumulator or operand shape that tensor cores do not support.
     MmaShape = "TMA0251",
-    /// Elements that the tensor cores do not multiply, or do not add to such an accumulator.
+    /// An element type that tensor cores do not support.
     MmaElement = "TMA0252",
-    /// A multiplication that is not waited for, or not on every path.
+    /// A multiplication that is not waited for.
     OpenFlight = "TMA0253",
-    /// An element of an accumulator whose index is not known when the kernel is compiled.
+    /// An accumulator index that is not a compile-time constant.
     AccumulatorIndex = "TMA0254",
-    /// A call of a function in a kernel with tensor cores.
+    /// A call in a kernel with tensor cores.
     MmaCall = "TMA0255",
-    /// A number of registers that a warpgroup cannot ask for.
+    /// A register count that a warpgroup cannot request.
     Registers = "TMA0256",
-    /// Tensor cores in a block that is not made of warpgroups.
+    /// Tensor cores in a block that is not whole warpgroups.
     Warpgroups = "TMA0257",
     /// A tile in several panels whose rows are not a multiple of 8.
     PanelRows = "TMA0258",
-    /// A part of a tile that is no tile.
+    /// A part of a tile that is not a tile.
     TilePart = "TMA0259",
-    /// Metadata that is not what a sparse operand has.
+    /// Metadata that does not match its sparse operand.
     SparseMetadata = "TMA0260",
 
     /// A part of a tile that begins beside a chunk of 16 bytes, where a warp loads or stores none.
@@ -208,43 +207,43 @@ codes! {
     /// A tile that is too large to be printed.
     PrintedTile = "TMA0270",
 
-    /// More warpgroups that meet on their own than barriers that are left for them.
+    /// More warpgroups to synchronise than barriers are left.
     WarpgroupBarriers = "TMA0263",
-    /// What a warpgroup does together, where its threads may have parted.
+    /// A warpgroup operation where threads may have diverged.
     Divergent = "TMA0264",
     /// Registers that a block does not have for its warpgroups.
     RegisterPool = "TMA0265",
 
-    /// Threads that wait for what never comes.
+    /// A wait that never ends.
     Deadlock = "TMA0701",
-    /// A phase of a barrier that expects other bytes than are copied.
+    /// A barrier that expects other bytes than are copied.
     PhaseBytes = "TMA0702",
-    /// Arrivals or initialisations that a barrier does not take.
+    /// Invalid arrivals or initialisations of a barrier.
     PhaseArrivals = "TMA0703",
-    /// Two accesses to shared memory that nothing orders.
+    /// A data race in shared memory.
     SharedRace = "TMA0704",
-    /// A read of what a copy brings, without a wait for it.
+    /// A read of copied data without a wait.
     ReadBeforeWait = "TMA0705",
-    /// Shared memory filled or written while it may still be in use.
+    /// Shared memory that is refilled while it may be in use.
     EarlyRefill = "TMA0706",
-    /// Accesses of threads and of the asynchronous proxy without a fence between.
+    /// A missing proxy fence between threads and copies.
     MissingFence = "TMA0707",
-    /// A barrier used where its initialisation need not be visible.
+    /// A barrier whose initialisation may not be visible.
     BarrierInit = "TMA0708",
-    /// A wait that may be overrun by a later phase.
+    /// A wait that may be overrun.
     Overrun = "TMA0709",
-    /// A copy that nobody waits for.
+    /// A copy that is never waited for.
     OpenCopy = "TMA0710",
     /// Shared memory of a block that may have ended.
     BlockGone = "TMA0711",
     /// Threads that do not come to a meeting as others do.
     PartedMeeting = "TMA0712",
 
-    /// The build script made no PTX for this kernel.
+    /// A kernel without PTX from the build script.
     MissingPtx = "TMA0901",
-    /// LLVM, or a file, failed while PTX was made.
+    /// An LLVM or file error while compiling PTX.
     Backend = "TMA0902",
-    /// A path that cargo cannot be told to watch.
+    /// A path that cargo cannot watch.
     Unwatchable = "TMA0904",
     /// Kept PTX that is not that of the kernel as it is now.
     KeptPtx = "TMA0905",

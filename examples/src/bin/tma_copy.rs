@@ -6,7 +6,7 @@
 
 use tma_runtime::prelude::*;
 
-/// Copies `src` to `dst`, one block a tile.
+/// Copies `src` to `dst`, one block per tile.
 #[tma_kernel(threads = 128)]
 pub fn tma_copy(src: TensorMap<Tile<f16, Shape2<128, 64>>>, dst: TensorMap<Tile<f16, Shape2<128, 64>>>) {
     let tile: Tile<f16, Shape2<128, 64>> = shared();

@@ -1,4 +1,4 @@
-//! Tests everything that needs a GPU. Prints a line a test and last 'N passed, N failed'.
+//! Tests everything that needs a GPU. Prints a line per test and last 'N passed, N failed'.
 
 use std::process::ExitCode;
 

@@ -6,7 +6,7 @@
 //!
 //! An mbarrier tells its current phase from the one before, and no more (PTX ISA,
 //! "mbarrier.test_wait"). A wait that comes when one more phase has completed waits for the phase
-//! after that, or for ever: it is *overrun*. So each completion has to know of the waits that have
+//! after that, or forever: it is *overrun*. So each completion has to know of the waits that have
 //! seen the phase before it complete.
 
 use std::collections::BTreeMap;

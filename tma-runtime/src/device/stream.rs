@@ -116,7 +116,7 @@ impl Stream {
         Ok(Event { backend, device: self.device.id() })
     }
 
-    /// Makes work that is queued here from now on wait for everything queued on `other` so far.
+    /// Makes all work queued here later wait for everything queued on `other` so far.
     ///
     /// # Errors
     ///

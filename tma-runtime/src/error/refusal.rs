@@ -3,9 +3,9 @@
 use super::Error;
 
 impl Error {
-    /// Whether a launch was refused for the kernel's demands or the launch's options, so that
-    /// another instance or other options may do. Nothing has run then. Wrong arguments are no such
-    /// error, nor is anything that a kernel does.
+    /// Whether a launch was refused because of the kernel's requirements or the launch's options,
+    /// so that another instance or other options may succeed. Nothing has run in that case. Wrong
+    /// arguments do not count, and neither does anything that a kernel does.
     pub(crate) const fn is_refusal(&self) -> bool {
         match self {
             Self::Map(_)

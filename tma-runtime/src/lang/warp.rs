@@ -1,10 +1,9 @@
 //! The lanes of a warp: shuffles, votes, matches and reductions.
 //!
-//! All 32 lanes of a warp take part in each of these words, and wait for one another there: a word
-//! stands where no lane is missing, outside of branches that only some lanes take. None of them
-//! orders memory; [`sync_warp`](super::sync_warp) does. What a lane would read of one that is not
-//! there, because the block has no such thread or because it has returned, is undefined, and a
-//! finding of the simulator.
+//! All 32 lanes of a warp take part in each of these functions, and wait for one another: call them
+//! outside of branches that only some lanes take. None of them orders memory;
+//! [`sync_warp`](super::sync_warp) does. A value read from a missing lane, because the block has no
+//! such thread or because it has returned, is undefined; the simulator reports it.
 
 use super::{Ordered, Scalar, device_only, sealed::Sealed};
 
@@ -25,8 +24,8 @@ mark!(Bitwise: i8, u8, i16, u16, i32, u32, i64, u64, usize);
 /// The `value` of the lane whose number is this lane's XOR `mask` (0 to 31). Lanes exchange values
 /// in pairs: with mask 1 neighbours, with mask 16 the halves of the warp.
 ///
-/// PTX: `shfl.sync.bfly.b32` with all lanes, twice for 64 bits; narrower scalars are extended. Of a
-/// `mask` that is no constant, only the five lowest bits count. (PTX ISA, "shfl.sync".)
+/// PTX: `shfl.sync.bfly.b32` with all lanes, twice for 64 bits; narrower scalars are extended. Only
+/// the five lowest bits of a `mask` that is not a constant are used. (PTX ISA, "shfl.sync".)
 ///
 /// ```
 /// # use tma_runtime::prelude::*;

@@ -1,8 +1,8 @@
 //! Choosing among instances of a kernel, and options of its launch, by measurement.
 //!
 //! Which tile, how many stages and which order of tiles are fastest depends on the device and on
-//! the shape of the problem. [`tune`] launches all [`Candidate`]s in turns, takes the fastest, and
-//! remembers it on the disk: the next run of the program measures nothing.
+//! the shape of the problem. [`tune`] launches all [`Candidate`]s in turn, picks the fastest, and
+//! caches the choice on disk, so that the next run of the program measures nothing.
 //!
 //! ```
 //! # mod double {
@@ -58,13 +58,13 @@
 //!
 //! # What is measured
 //!
-//! On a GPU, time: each candidate is launched once, to see that it can be, then repeatedly in
-//! rounds, in changing order, and timed by events. The median of the rounds decides. Launches
-//! follow each other on the same data, so what fits the L2 cache is read from there.
+//! On a GPU, time: each candidate is launched once, to see whether it can be launched, and then
+//! repeatedly, in rounds of changing order, timed by events. The median of the rounds decides.
+//! Launches follow each other on the same data, so what fits the L2 cache is read from there.
 //!
-//! On a simulated device, the instructions that warps execute in one launch. That is no speed, but
-//! it is the same each time, so that programs that tune can be run and tested without a GPU. What
-//! is chosen there is remembered for simulated devices only.
+//! On a simulated device, the instructions that warps execute in one launch. That is not a speed,
+//! but it is reproducible, so programs that tune can be run and tested without a GPU. Choices made
+//! there are cached for simulated devices only.
 //!
 //! A candidate that the device or the hardware refuses to launch, for its shared memory, its
 //! clusters or the rules of its tensor maps, is left out, and the table says why. A kernel that
@@ -173,7 +173,7 @@ pub enum Cache {
     /// It had none for this device, task and shape, or one of other kernels. It was measured, and
     /// is remembered now.
     Miss,
-    /// Its file was damaged. The result was measured anew, and the file is replaced.
+    /// Its file was damaged. The result was measured again, and the file replaced.
     Damaged {
         /// The file.
         path: PathBuf,
@@ -266,7 +266,7 @@ impl<'a> Tuner<'a> {
     /// `launch` queues a candidate once on the stream that it is passed. It is called many times,
     /// so each launch has to be possible after another; what it leaves in memory is that of any
     /// candidate. A result is remembered for the device, the task, the shape, and these very
-    /// candidates: another kernel, or another list, is measured anew.
+    /// candidates: another kernel, or another list, is measured again.
     ///
     /// # Errors
     ///

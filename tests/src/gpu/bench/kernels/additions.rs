@@ -1,6 +1,6 @@
 //! One matrix added to another in memory: by the copy engine's reduction, and by threads.
 //!
-//! Both are persistent, with a block a multiprocessor and tiles from a counter, as the example
+//! Both are persistent, with a block per multiprocessor and tiles from a counter, as the example
 //! `tma_copy_pipelined`. Both read the source and the destination and write the destination; they
 //! differ in where the addition is done.
 

@@ -1,4 +1,4 @@
-//! Every warp multiplies, and one thread loads ahead: no specialised warps, one tile a block.
+//! Every warp multiplies, and one thread loads ahead: no specialised warps, one tile per block.
 //!
 //! Loads run ahead of the product under way: with a `LAG` of 1 by all stages, so that they wait for
 //! the product that has just ended, with 2 by one stage less, and then the slot has been free for a
