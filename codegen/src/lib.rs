@@ -4,7 +4,7 @@
 //!
 //! * [`expand`]: what the attributes of `tma-macros` become;
 //! * [`build()`]: one line in `build.rs` makes PTX of every kernel of a package;
-//! * [`compile`]: source text to PTX, for tests and tools.
+//! * `compile`, with the feature `llvm`: source text to PTX, for tests and tools.
 //!
 //! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered:
 //! kernels are checked, and launchers made, but there is no PTX.
