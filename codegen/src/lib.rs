@@ -4,7 +4,7 @@
 //!
 //! * [`expand`]: expands the attributes of `tma-macros`;
 //! * [`build()`]: called in `build.rs`, compiles every kernel of a package to PTX;
-//! * [`compile`]: compiles source text to PTX, for tests and tools.
+//! * `compile`, with the feature `llvm`: compiles source text to PTX, for tests and tools.
 //!
 //! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered:
 //! kernels are checked and launchers generated, but there is no PTX.

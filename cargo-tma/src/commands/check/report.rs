@@ -111,19 +111,23 @@ impl Tally {
     }
 
     fn text(&self, kernels: usize, refused: usize) -> String {
-        let counted = |count: u32, what: String| if count > 0 { what } else { dim(what) };
+        let shown = |count: u32, what: String| if count > 0 { what } else { dim(what) };
         let mut parts = vec![
-            counted(self.proved, format!("{} proved", self.proved)),
-            counted(self.checked, format!("{} checked up to a number of turns", self.checked)),
-            counted(self.undecided, format!("{} not decided", self.undecided)),
+            shown(self.proved, format!("{} proved", self.proved)),
+            shown(self.checked, format!("{} checked up to a number of turns", self.checked)),
+            shown(self.undecided, format!("{} not decided", self.undecided)),
             if self.broken > 0 { bad(format!("{} broken", self.broken)) } else { dim("0 broken") },
         ];
         if self.trusted > 0 {
             parts.push(warning(format!("{} broken and trusted", self.trusted)));
         }
-        let mut text = format!("{kernels} kernels: {}\n", parts.join(", "));
+        let counted = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        let mut text = format!("{}: {}\n", counted(kernels, "kernel"), parts.join(", "));
         if refused > 0 {
-            text += &format!("{}\n", bad(format!("{refused} files with kernels that break rules")));
+            text += &format!("{} with kernels that break rules\n", bad(counted(refused, "file")));
         }
         if self.conflicts > 0 {
             text += &format!("{}\n", warning(format!("{} with bank conflicts", self.conflicts)));
