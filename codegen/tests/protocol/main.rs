@@ -1,6 +1,7 @@
 //! The protocol of barriers: no right kernel is refused, and wrong ones are.
 
 mod interleavings;
+mod loops;
 mod mutants;
 mod right;
 mod tree;
