@@ -71,8 +71,22 @@ impl Terms {
                     _ => None,
                 }
             }
-            (None, None) => None,
+            (None, None) => self.of_wrapped(op, a, b),
         }
+    }
+
+    /// The low bits of a sum less a number, which are the same if that wraps.
+    fn of_wrapped(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
+        let Node::Binary(BinaryOp::Sub, sum, less) = *self.node(a) else { return None };
+        let (Linear { turns, period, rest }, less, by) = (self.linear(sum)?, self.int(less)?, self.int(b)?);
+        let modulo = match op {
+            BinaryOp::And => by + 1,
+            BinaryOp::Rem => by,
+            _ => return None,
+        };
+        let scalar = self.scalar(turns);
+        (is_power_of_two(modulo) && period % modulo == 0)
+            .then(|| self.number((rest - less).rem_euclid(modulo), scalar))
     }
 
     /// Of two counters that have come equally far.
