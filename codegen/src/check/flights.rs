@@ -35,6 +35,11 @@ impl Flights {
         self.pending.get(&wait).copied().unwrap_or(0)
     }
 
+    /// How many groups may be open after any wait.
+    pub fn most_pending(&self) -> u32 {
+        self.pending.values().copied().max().unwrap_or(0)
+    }
+
     /// Whether the accumulator is zero before this multiplication.
     pub fn is_first(&self, mma: StmtId) -> bool {
         self.first.contains(&mma)

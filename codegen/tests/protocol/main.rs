@@ -2,6 +2,7 @@
 
 mod banks;
 mod interleavings;
+mod loops;
 mod mutants;
 mod right;
 mod tree;

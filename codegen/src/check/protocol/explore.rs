@@ -9,6 +9,7 @@ use super::explain;
 use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};
 use super::launch;
+use super::proof::{self, Outcome};
 use super::run::{Choices, Input, Run, Stop};
 use super::term::{Term, Terms};
 use crate::check::{CheckedKernel, registers};
@@ -162,6 +163,10 @@ impl Exploration {
         let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
         let mut input = Input { kernel, code, groups, cluster, most_turns, registers };
         let (mut terms, mut results) = (Terms::default(), Results::default());
+        if self.proves(&mut input, &mut terms) {
+            return None;
+        }
+        input.groups = first_groups(kernel.kernel(), &input.code);
         let (doubts, is_cut) = (self.doubts.len(), self.is_cut);
         loop {
             match self.worlds(&input, &mut terms, &mut results) {
@@ -175,6 +180,22 @@ impl Exploration {
                     self.doubts.truncate(doubts);
                     self.is_cut = is_cut;
                 }
+            }
+        }
+    }
+
+    /// Whether all worlds are right, whatever the counts, as far as a part of the budget shows.
+    fn proves(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> bool {
+        let mut left = self.left;
+        loop {
+            let before = left;
+            let outcome = proof::prove(input, terms, &mut left, &mut self.worlds);
+            self.left -= before - left;
+            match outcome {
+                Outcome::Proved => return true,
+                Outcome::Open | Outcome::Budget => return false,
+                Outcome::Split(classes) if refine(&mut input.groups, &classes) => {}
+                Outcome::Split(_) => return false,
             }
         }
     }
@@ -234,7 +255,7 @@ impl Exploration {
         let ended = || Ended { turns: choices.most_turns, decided: facts.decided().collect() };
         match end {
             Ok(()) => results.passed.push(ended()),
-            Err(Stop::Over) => {}
+            Err(Stop::Over | Stop::Fork(_)) => {}
             Err(Stop::Cut) => self.is_cut = true,
             Err(Stop::Unknown(doubt)) => self.doubt(doubt),
             Err(Stop::Budget) => {
